@@ -1,21 +1,21 @@
-# The few commands that a person types; README.md tells more.
+# Commands for people; README.md explains them.
 
 PORT ?= 9000
 DYNAMODB_PORT ?= 8000
 
-# Queries with gold answers: those of the tests.
+# Queries with expected answers, from the tests.
 FILE ?=
 EVAL_FILES = $(or $(FILE),$(wildcard tests/tests/errors/interpret_error_filters/queries/*.jsonl))
 
-# What `make package` builds: all functions for arm64 or x86_64, with glibc as old as Lambda's.
+# `make package` builds all functions for arm64 or x86_64, with the glibc version of Lambda.
 FUNCTIONS := $(notdir $(wildcard functions/*))
-# Perhaps not all of them. Not taken from the environment, where others have a FUNCTION too.
+# One function instead of all. Not read from the environment, where FUNCTION can mean something else.
 FUNCTION =
 ifneq ($(filter-out $(FUNCTIONS),$(FUNCTION)),)
-$(error no function is called $(filter-out $(FUNCTIONS),$(FUNCTION)); there are $(FUNCTIONS))
+$(error no function has the name $(filter-out $(FUNCTIONS),$(FUNCTION)); the functions are $(FUNCTIONS))
 endif
 ifneq ($(and $(FUNCTION),$(filter deploy reproduce,$(MAKECMDGOALS))),)
-$(error make $(MAKECMDGOALS) takes all functions; FUNCTION is for make package and make start-packaged)
+$(error make $(MAKECMDGOALS) needs all functions; use FUNCTION with make package and make start-packaged)
 endif
 TARGET_arm64 := aarch64-unknown-linux-gnu
 TARGET_x86_64 := x86_64-unknown-linux-gnu
@@ -24,7 +24,7 @@ LAMBDA_GLIBC := 2.34
 VENV := .venv
 NEXTEST := 0.9.143
 
-# The official SDKs of Sentry and OpenFeature, as applications have them.
+# The official SDKs of Sentry and OpenFeature, installed as in applications.
 PYTHON_SDKS := $(addprefix $(VENV)/,$(addsuffix /installed,flagd openfeature sentry-sdk sentry-sdk-brotli))
 NODE_SDKS := $(addsuffix /node_modules/.package-lock.json,tests/sdks/node tests/sdks/browser tests/console)
 RUST_SDK := target/sdks/debug/raise-errors
@@ -32,7 +32,7 @@ RUST_SDK := target/sdks/debug/raise-errors
 API_REFERENCE := target/api-reference/index.html
 API_REFERENCE_TOOLS := tests/api-reference/node_modules/.package-lock.json
 
-# Environments of their own, since they pin much of what they bring.
+# Separate environments, because these tools pin many of their dependencies.
 CHECKOV := $(VENV)/checkov/bin/checkov
 SAM := $(VENV)/sam/bin/sam
 SCHEMATHESIS := $(VENV)/schemathesis/bin/schemathesis
@@ -42,7 +42,7 @@ DENY := 0.20.2
 
 ARCHITECTURE ?= arm64
 CONFIG ?= default
-# What the stack is for. Not taken from the environment, where others have a STAGE too.
+# Purpose of the stack. Not read from the environment, where STAGE can mean something else.
 STAGE = $(if $(filter default,$(CONFIG)),production,$(CONFIG))
 PARAMETERS ?=
 
@@ -54,34 +54,34 @@ CONSOLE := functions/serve-console/built/index.html
 
 .PHONY: help run demo reset console test soak versions worst fuzz check generate docs audit package start-packaged reproduce deploy roll-back restore-tables releases bench bench-all eval tools test-tools
 
-help: ## Lists these commands.
+help: ## List these commands.
 	@sed -n 's/^\([a-z-]*\):.*## /make \1	/p' $(MAKEFILE_LIST) | expand -t 16
 
-# Everything but the console can be built where there is no Node.js.
+# Without Node.js, everything except the console can be built.
 CONSOLE_IF_POSSIBLE := $(if $(shell command -v npm),$(CONSOLE),no-console)
 
-run: tools $(CONSOLE_IF_POSSIBLE) ## Starts the local stack (PORT=9000, DYNAMODB_PORT=8000, LOG=json); Ctrl-C stops it.
+run: tools $(CONSOLE_IF_POSSIBLE) ## Start the local stack (PORT=9000, DYNAMODB_PORT=8000, LOG=json); Ctrl-C stops it.
 	cargo build --workspace --bins --locked
 	@target/debug/waymark-local --port $(PORT) --dynamodb-port $(DYNAMODB_PORT)
 
-demo: ## Fills the demo project of the running stack with 30 days of a made-up shop.
-	@test -f .local/env || { echo "error: the local stack has not been started here; make run" >&2; exit 1; }
+demo: ## Fill the demo project of the running stack with 30 days of a fictional shop.
+	@test -f .local/env || { echo "error: the local stack was never started here; run make run" >&2; exit 1; }
 	@. .local/env && dsn=$$(target/debug/waymark --local --json project list \
 		| python3 -c 'import json, sys; print(next(it["dsn"] for it in json.load(sys.stdin) if it["slug"] == "demo"))') \
 		&& python3 local/demo/fill.py "$$WAYMARK_BASE_URL" demo "$$(cat .local/demo-key)" "$$dsn"
 
-reset: ## Deletes the local stack's data; the next `make run` starts afresh.
+reset: ## Delete the local stack's data; the next `make run` starts empty.
 	rm -rf .local
 
-# The crates of the areas, and patterns of the names of their functions.
+# Name patterns of each area's functions.
 FUNCTIONS_OF_flags := feature-flag|segment|flagd
 FUNCTIONS_OF_insights := insight|pain-point
 FUNCTIONS_OF_markers := event-marker
 FUNCTIONS_OF_notifications := notifications|email|unsubscribe
 FUNCTIONS_OF_errors := error|interpreter
 AREAS := $(sort $(patsubst FUNCTIONS_OF_%,%,$(filter FUNCTIONS_OF_%,$(.VARIABLES))))
-# A crate, a folder of tests, the area's files in tests of all areas, and functions' own. Not end to end:
-# each of those tests starts a stack of its own, which together takes longer than all others.
+# Tests of an area: its crate, its functions, its test folder and its files in the tests of all areas.
+# Without end-to-end tests: each starts its own stack, and together they take longer than all others.
 TESTS_OF_ALL_AREAS := answers permissions writes
 OF_AREA = package($(AREA)) | package(/$(FUNCTIONS_OF_$(AREA))/) \
 	| package(tests) & (binary($(AREA)) | test(/^$(AREA)::/))
@@ -91,8 +91,9 @@ test: area test-tools
 	cargo build --workspace --bins --locked
 	cargo nextest run --workspace --locked --lib $(addprefix --test ,$(AREA) $(TESTS_OF_ALL_AREAS)) -E '$(OF_AREA)'
 else
-test: browser test-tools docs console ## Runs every check and test (AREA=flags: one area's, not end to end).
+test: browser test-tools docs console ## Run all checks and tests (AREA=flags: the tests of one area, without end-to-end tests).
 	cargo --locked xtask generate --check
+	cargo --locked xtask prose --all
 	@$(FUZZ_IS_LOCKED)
 	cargo fmt --all --check
 	npm run --silent --prefix console check
@@ -107,11 +108,12 @@ endif
 
 .PHONY: area
 area:
-	@test -n "$(filter $(AREA),$(AREAS))" || { echo "error: there is no area $(AREA); the areas are $(AREAS)" >&2; exit 1; }
+	@test -n "$(filter $(AREA),$(AREAS))" || { echo "error: no area has the name $(AREA); the areas are $(AREAS)" >&2; exit 1; }
 
-# What docs/reliability.md says to be tried by chance, each in its long form and beside nothing else.
-SOAKED := test(mixed_work) | test(schemathesis) | binary(writes) | test(of_many_writers) | test(kills::) | test(delays::) \
-	| test(seven_mails) | test(noisy_neighbour) | test(strangers::) | test(partition_limits) | test(whatever_) | package(fuzz-targets)
+# The randomized tests of docs/reliability.md, in their long form, one by one.
+SOAKED := test(mixed_work) | test(schemathesis) | binary(writes) | test(many_writers) | test(kills::) | test(delays::) \
+	| test(seven_emails) | test(noisy_neighbour) | test(unauthenticated::) | test(partition_limits) \
+	| test(concurrent_clients) | test(random_histories) | package(fuzz-targets)
 
 soak: export SOAK_SECONDS ?= 600
 soak: export SCHEMATHESIS_SECONDS ?= 240
@@ -124,25 +126,25 @@ soak: export NEIGHBOUR_MINUTES ?= 20
 soak: export STRANGERS_SECONDS ?= 120
 soak: export PARTITION_LIMITS ?= long
 soak: export MUTATION_SECONDS ?= 60
-soak: test-tools ## All that is tried by chance, in its long form: about an hour (ONLY=mixed_work for one, SEED=7).
+soak: test-tools ## Run the long form of all randomized tests: about an hour (ONLY=mixed_work for one, SEED=7).
 	cargo build --workspace --bins --locked
 	cargo nextest run --workspace --locked --profile soak --no-capture -E '$(if $(ONLY),test($(ONLY)) & )($(SOAKED))'
 
-# With as little of the earlier release's build as the functions take.
-versions: test-tools ## Has functions of an earlier release (EARLIER=its commit) and of this one work on the same tables.
-	@test -n "$(EARLIER)" || { echo "error: say which release: make versions EARLIER=a-tag-or-commit" >&2; exit 1; }
+# Builds only the binaries of the earlier release, not its tests.
+versions: test-tools ## Test functions of an earlier release (EARLIER=its commit) and of this one on shared tables.
+	@test -n "$(EARLIER)" || { echo "error: name the release: make versions EARLIER=a-tag-or-commit" >&2; exit 1; }
 	rm -rf target/earlier/source && mkdir -p target/earlier/source
 	git archive $(EARLIER) | tar -x -C target/earlier/source
 	cargo build --manifest-path target/earlier/source/Cargo.toml --workspace --bins --locked --target-dir target/earlier
 	cargo build --workspace --bins --locked
 	EARLIER_BINARIES=$(CURDIR)/target/earlier/debug cargo nextest run --workspace --locked --profile soak -E 'package(tests) and test(/(^|::)kills::/)'
 
-# Without LTO the optimized test is built in minutes; functions with it take less CPU time.
-worst: ## Has the most expensive requests of each operation take at most 250 ms of CPU and 128 MB.
+# Without LTO the optimized test builds in minutes. Functions with LTO take less CPU time.
+worst: ## Test that the most expensive requests of each operation take at most 250 ms of CPU and 128 MB.
 	cargo nextest run --workspace --locked --cargo-profile worst --test worst --no-capture
 
-# What tells libFuzzer which code was reached: of LLVM's passes, which stable Rust has, too. libFuzzer itself is
-# C++, for which g++ or clang++ does.
+# LLVM passes that report code coverage to libFuzzer; stable Rust has them too. libFuzzer is written in
+# C++ and needs g++ or clang++.
 COVERAGE := -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
 	-Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
 	-Cllvm-args=-sanitizer-coverage-trace-compares --cfg fuzzing
@@ -150,8 +152,8 @@ HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 FUZZ_TARGETS := $(notdir $(wildcard fuzz/corpus/*))
 SECONDS_OF_FUZZING = $(or $(filter-out 0,$(FUZZ_SECONDS)),60)
 
-# With a target of its own, build scripts are left as they are. What is found lands in target/fuzz.
-fuzz: ## Fuzzes by coverage (TARGET=envelopes, none for all; FUZZ_SECONDS=60 for each).
+# An explicit target keeps RUSTFLAGS away from build scripts. Findings are written to target/fuzz.
+fuzz: ## Fuzz, guided by coverage (TARGET=envelopes, without it all; FUZZ_SECONDS=60 for each).
 	cd fuzz && RUSTFLAGS="$(COVERAGE)" cargo build --locked --target $(HOST) --target-dir ../target/fuzz
 	@for target in $(or $(TARGET),$(FUZZ_TARGETS)); do \
 		mkdir -p target/fuzz/corpus/$$target target/fuzz/found; \
@@ -162,66 +164,67 @@ fuzz: ## Fuzzes by coverage (TARGET=envelopes, none for all; FUZZ_SECONDS=60 for
 			|| exit 1; \
 	done
 
-check: ## Lints without running anything: the fast half of `make test`.
+check: ## Lint without running tests: the fast half of `make test`.
 	cargo --locked xtask generate --check
+	cargo --locked xtask prose
 	@$(FUZZ_IS_LOCKED)
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 
-# The fuzzing workspace has a lock file of its own, which nothing else that is checked reads.
+# The fuzzing workspace has its own lock file, which no other check reads.
 FUZZ_IS_LOCKED := cargo metadata --locked --format-version 1 --manifest-path fuzz/Cargo.toml > /dev/null \
-	|| { echo "error: fuzz/Cargo.lock is not what the crates depend on; make generate" >&2; exit 1; }
+	|| { echo "error: fuzz/Cargo.lock does not match the crates; run make generate" >&2; exit 1; }
 
-# The lock files name the workspace's crates and what they depend on.
-generate: ## Writes what openapi.yaml and functions/*/Cargo.toml say into all other files that repeat it.
+# The lock files list the workspace's crates and their dependencies.
+generate: ## Update all generated texts from openapi.yaml and functions/*/Cargo.toml.
 	cargo xtask generate
 	cargo update --workspace --quiet
 	cd fuzz && cargo update --workspace --quiet
 
-# The harness names what it measures. That is built without it, since its dependencies would add
-# features to those of the functions.
-bench: ## Measures the release binaries beside a bare function, and checks the targets.
-bench-all: ## The same, with calls over TLS, and PostgreSQL 15 beside queries of errors.
+# The harness lists the functions that it measures. They are built without the harness, because its
+# dependencies would add features to theirs.
+bench: ## Measure the release binaries against a bare function, and check the targets.
+bench-all: ## Like bench, with first calls over TLS and event queries compared with PostgreSQL 15.
 bench bench-all:
 	cargo build --release --locked --package bench --bin bench
 	functions=$$(target/release/bench --list) \
 		&& cargo build --release --locked $$(printf -- '--package %s ' $$functions) --package bench --no-default-features
 	target/release/bench $(if $(filter bench-all,$@),--all)
 
-eval: ## Asks interpret-error-filters queries with gold answers (FILE=queries.jsonl for your own).
+eval: ## Test interpret-error-filters with queries and expected answers (FILE=queries.jsonl for your own).
 	cargo build --workspace --locked --example eval
 	@target/debug/examples/eval $(EVAL_FILES)
 
-audit: audit-template ## Checks licences, duplicates and advisories of dependencies, and the template's security.
+audit: audit-template ## Check licenses, duplicates and advisories of dependencies, and the template's security.
 	@cargo deny --version > /dev/null 2>&1 || cargo install --locked cargo-deny --version $(DENY)
 	cargo deny --locked --log-level error check licenses bans sources
-	@if cargo deny fetch db > /dev/null 2>&1; then cargo deny --locked check advisories; else echo "SKIPPED: the database of advisories is out of reach" >&2; fi
+	@if cargo deny fetch db > /dev/null 2>&1; then cargo deny --locked check advisories; else echo "SKIPPED: the advisory database is unreachable" >&2; fi
 
-# What needs no tool that takes long to build.
+# The part of the audit that needs no cargo-deny, which takes long to build.
 .PHONY: audit-template
 audit-template: $(CHECKOV)
 	$(CHECKOV) --config-file .checkov.yaml
 
-# Without LTO a build takes less than half the time. Binaries are larger and start more slowly.
+# Without LTO a build takes less than half the time, but binaries are larger and start more slowly.
 FAST ?=
 WITHOUT_LTO = $(if $(filter 1,$(FAST)),CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16)
 
-# Paths of this computer are left out of the binaries, so that they are the same wherever they are made.
-package: tools $(VENV)/packaging-tools $(CONSOLE_IF_POSSIBLE) ## Builds the functions for Lambda, as zips (ARCHITECTURE=arm64, FUNCTION=name for one, FAST=1 without LTO).
-	@test -n "$(TARGET_$(ARCHITECTURE))" || { echo "error: ARCHITECTURE is arm64 or x86_64, not $(ARCHITECTURE)" >&2; exit 1; }
+# Binaries contain no local paths, so that they are the same on every machine.
+package: tools $(VENV)/packaging-tools $(CONSOLE_IF_POSSIBLE) ## Build the functions for Lambda, as zips (ARCHITECTURE=arm64, FUNCTION=name for one, FAST=1 without LTO).
+	@test -n "$(TARGET_$(ARCHITECTURE))" || { echo "error: ARCHITECTURE must be arm64 or x86_64, not $(ARCHITECTURE)" >&2; exit 1; }
 	@! command -v rustup > /dev/null || rustup target add $(TARGET_$(ARCHITECTURE))
 	$(WITHOUT_LTO) RUSTFLAGS="--remap-path-prefix=$(CURDIR)=/waymark --remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)=/cargo" \
 		cargo lambda build --release --locked --target $(TARGET_$(ARCHITECTURE)).$(LAMBDA_GLIBC) $(addprefix --package ,$(or $(FUNCTION),$(FUNCTIONS)))
 	@$(VENV)/bin/python packaging/zip_functions.py $(if $(filter 1,$(FAST)),--any-size) $(ARCHITECTURE) $(FUNCTION)
 	@$(VENV)/bin/python packaging/list_components.py $(TARGET_$(ARCHITECTURE)) $(or $(FUNCTION),$(FUNCTIONS))
 
-start-packaged: $(VENV)/packaging-tools ## Starts each packed function once (after make package ARCHITECTURE=x86_64; FUNCTION=name for one).
+start-packaged: $(VENV)/packaging-tools ## Start each packed function once (after make package ARCHITECTURE=x86_64; FUNCTION=name for one).
 	@$(VENV)/bin/python packaging/start_functions.py $(FUNCTION)
 
-# Elsewhere on the disk and from nothing, of what is committed; with the same tools.
+# A clean build of the last commit in another folder, with the same tools.
 REPRODUCED := target/reproduced
 
-reproduce: package ## Builds all functions a second time, and compares their zips (ARCHITECTURE=arm64).
+reproduce: package ## Build all functions a second time and compare the zips (ARCHITECTURE=arm64).
 	rm -rf $(REPRODUCED)
 	mkdir -p $(REPRODUCED)
 	git archive HEAD | tar -x -C $(REPRODUCED)
@@ -235,17 +238,17 @@ SAM_DEPLOY = $(call SAM_WITH_OPTIONS,deploy) --tags application=waymark stage=$(
 WITH_REGION = $(if $(AWS_REGION),AWS_DEFAULT_REGION=$(AWS_REGION))
 RELEASES = $(WITH_REGION) $(dir $(SAM))python packaging/releases.py
 STACK = $(shell sed -n '/^\[$(CONFIG)\.deploy/,/^$$/s/^stack_name = "\(.*\)"/\1/p' samconfig.toml)
-# The seconds since 1970 tell deployments apart, and are asked for once.
+# Seconds since 1970 identify a deployment; evaluated once.
 RELEASE := $(shell date +%s)
 
 COMMA := ,
-# Values of parameters are for nobody to read: one is a secret. SAM leaves its value out of what it prints.
+# The names of the parameters, without their values: one is a secret. SAM does not print its value.
 NAMED = $(foreach parameter,$(PARAMETERS),$(if $(findstring =,$(parameter)),$(firstword $(subst =, ,$(parameter)))))
-# From the environment, so that it stands neither in a command nor in what is printed of one.
+# Read from the environment, so that the secret is in no command and no output.
 WITH_ORIGIN_SECRET = $(if $(ORIGIN_SECRET),OriginSecret="$$ORIGIN_SECRET")
 PARAMETERS_OF_ALL = $(WITH_ORIGIN_SECRET) $(PARAMETERS)
 
-deploy: package $(SAM) ## Builds the functions and deploys them, as samconfig.toml says (ARCHITECTURE=arm64).
+deploy: package $(SAM) ## Build the functions and deploy them with the options of samconfig.toml (ARCHITECTURE=arm64).
 	$(call SAM_WITH_OPTIONS,package) --template-file template.yaml --output-template-file target/package/template.yaml
 	@$(RELEASES) begin $(STACK) $(RELEASE) $(ARCHITECTURE)
 	@echo "Deploying $(STACK), release $(RELEASE), for $(ARCHITECTURE)$(if $(NAMED),$(COMMA) with $(NAMED))"
@@ -254,26 +257,25 @@ deploy: package $(SAM) ## Builds the functions and deploys them, as samconfig.to
 		ShiftRegardlessOfAlarms=$(if $(REGARDLESS_OF_ALARMS),true,false) $(PARAMETERS_OF_ALL); \
 		status=$$?; $(RELEASES) settle $(STACK) $(RELEASE) && exit $$status
 
-roll-back: $(SAM) ## Deploys the release before, as it was, without a build (TO=1795234560 for another; make releases).
+roll-back: $(SAM) ## Deploy the previous release again, without a build (TO=1795234560 for another; see make releases).
 	@set -e; found=$$($(RELEASES) fetch $(STACK) $(TO)); set -- $$found; release=$$1; shift; \
 		$(SAM_DEPLOY) --no-confirm-changeset --template-file target/package/rolled-back.yaml \
 		--parameter-overrides Release=$(RELEASE)-$$release "$$@" $(PARAMETERS_OF_ALL)
 
-restore-tables: $(SAM) ## Restores tables to a moment, beside those in use (AT=2026-11-21T04:16:00Z TABLES=errors).
-	@test -n "$(AT)" -a -n "$(TABLES)" || { echo "error: say which and to when: make restore-tables AT=2026-11-21T04:16:00Z TABLES=errors" >&2; exit 1; }
+restore-tables: $(SAM) ## Restore tables to a point in time, under new names (AT=2026-11-21T04:16:00Z TABLES=errors).
+	@test -n "$(AT)" -a -n "$(TABLES)" || { echo "error: name the time and the tables: make restore-tables AT=2026-11-21T04:16:00Z TABLES=errors" >&2; exit 1; }
 	@$(WITH_REGION) $(dir $(SAM))python packaging/restore_tables.py $(STACK) $(AT) $(TABLES)
 
-releases: $(SAM) ## Lists the releases that make roll-back can bring back.
+releases: $(SAM) ## List the releases that make roll-back can deploy.
 	@$(RELEASES) list $(STACK)
 
-# cargo-lambda comes from PyPI, unless a version that does is on the PATH already: before 1.9.1 a
-# function of one process answered nothing.
+# Installs cargo-lambda from PyPI. Before 1.9.1 a function with one process returned no responses.
 tools: $(VENV)/tools
 $(VENV)/tools: requirements.txt
 	@command -v python3 > /dev/null || { echo "error: python3 is missing; install Python 3.9 or later" >&2; exit 1; }
 	@command -v cargo > /dev/null || { echo "error: cargo is missing; install Rust from https://rustup.rs" >&2; exit 1; }
 	@echo "Installing cargo-lambda into $(VENV) ..."
-	@test -x $(VENV)/bin/pip || python3 -m venv $(VENV) || { echo "error: python3 cannot make a virtual environment; on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
+	@test -x $(VENV)/bin/pip || python3 -m venv $(VENV) || { echo "error: python3 cannot create a virtual environment; on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements.txt
 	@touch $@
 
@@ -281,7 +283,7 @@ $(VENV)/packaging-tools: packaging/requirements.txt | tools
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check --require-hashes --requirement packaging/requirements.txt
 	@touch $@
 
-# uv resolves each *.in into the *.txt of the same name, with hashes, for the oldest Python that runs it.
+# uv resolves each *.in file to a *.txt file with hashes, for the oldest supported Python.
 PYTHON_OF_requirements := 3.9
 PYTHON_OF_tests/contract/moto := 3.11
 PYTHON_OF_tests/contract/requirements := 3.11
@@ -289,12 +291,12 @@ PYTHON_OF_tests/contract/schemathesis := 3.11
 REQUIREMENTS := $(basename $(wildcard *.in packaging/*.in tests/contract/*.in tests/sdks/python/*.in))
 
 .PHONY: requirements $(addprefix lock-,$(REQUIREMENTS))
-requirements: $(addprefix lock-,$(REQUIREMENTS)) ## Pins all Python packages anew, with their hashes, as the files *.in ask for.
+requirements: $(addprefix lock-,$(REQUIREMENTS)) ## Pin all Python packages and their hashes from the *.in files.
 $(addprefix lock-,$(REQUIREMENTS)): lock-%: $(UV)
 	$(UV) pip compile --quiet --universal --generate-hashes --no-annotate --no-header \
 		--python-version $(or $(PYTHON_OF_$*),3.10) $*.in --output-file $*.txt
 
-# Told before anything is built: a test opens the API reference in it.
+# Checked before the build: a test opens the API reference in Chromium.
 .PHONY: browser
 browser:
 	@for browser in chromium chromium-browser google-chrome google-chrome-stable; do command -v $$browser > /dev/null && exit 0; done; \
@@ -306,7 +308,7 @@ $(VENV)/test-tools: tests/contract/requirements.txt | tools
 	@cargo nextest --version > /dev/null 2>&1 || cargo install --locked cargo-nextest --version $(NEXTEST)
 	@touch $@
 
-# Environments of their own: what an SDK finds beside it decides what it does.
+# Separate environments: an SDK behaves differently if other packages are installed.
 $(VENV)/%/installed: tests/sdks/python/%.txt
 	python3 -m venv --clear $(@D)
 	$(@D)/bin/pip install --quiet --disable-pip-version-check --require-hashes --requirement $<
@@ -316,7 +318,7 @@ $(CHECKOV): tests/contract/checkov.txt
 $(SAM): requirements-deploy.txt
 $(SCHEMATHESIS): tests/contract/schemathesis.txt
 $(MOTO): tests/contract/moto.txt
-# uv installs them: pip before 23.3 refuses requirements-deploy.txt, since it matches no hash to a package with extras.
+# Installed by uv: pip before 23.3 rejects requirements-deploy.txt, because it finds no hash for a package with extras.
 $(CHECKOV) $(SAM) $(SCHEMATHESIS) $(MOTO): | $(UV)
 	python3 -m venv --clear $(patsubst %/bin/,%,$(dir $@))
 	$(UV) pip install --quiet --python $(dir $@)python --require-hashes --requirement $<
@@ -335,14 +337,14 @@ $(RUST_SDK): $(addprefix tests/sdks/rust/,Cargo.toml Cargo.lock src/main.rs)
 	npm ci --prefix $* --ignore-scripts --no-audit --no-fund --loglevel=error
 	@touch $@
 
-docs: $(API_REFERENCE) ## Renders openapi.yaml into one page, which the local stack shows at /docs.
+docs: $(API_REFERENCE) ## Render openapi.yaml as one page, which the local stack serves at /docs.
 $(API_REFERENCE): openapi.yaml tests/api-reference/render.mjs $(API_REFERENCE_TOOLS)
 	node tests/api-reference/render.mjs openapi.yaml $@
 
-console: $(CONSOLE) ## Builds the page that serve-console serves (npx vite in its folder while you work on it).
+console: $(CONSOLE) ## Build the page that serve-console serves (for development, run npx vite in console/).
 $(CONSOLE): openapi.yaml $(NODE_MODULES_OF_CONSOLE) $(shell find console -path '*/node_modules' -prune -o -type f -print)
 	npm run --silent --prefix console build
 
 .PHONY: no-console
 no-console:
-	@echo "note: npm is missing, so the console is left out; install Node.js 20 or later from https://nodejs.org" >&2
+	@echo "note: npm is missing, so the console is not built; install Node.js 20 or later from https://nodejs.org" >&2

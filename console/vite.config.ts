@@ -2,14 +2,14 @@ import { defineConfig } from "vite";
 
 export default defineConfig({
   base: "/console/",
-  // One folder, since the paths of files below /console have but one part.
+  // A single folder: file paths below /console have one segment.
   build: {
     outDir: "../functions/serve-console/built",
     assetsDir: "",
     emptyOutDir: false,
     target: "es2023",
     modulePreload: { polyfill: false },
-    // A data: address would be one more thing that the policy must allow.
+    // The content security policy does not allow data: URLs.
     assetsInlineLimit: 0,
     reportCompressedSize: false,
   },

@@ -2,7 +2,7 @@
 
 Usage: compare_packages.py FOLDER FOLDER
 
-Both must have the same archives, byte by byte. `make reproduce` builds what it compares.
+Both must contain the same archives, byte by byte. `make reproduce` builds them.
 """
 
 import hashlib
@@ -11,7 +11,7 @@ from pathlib import Path
 
 
 def digests(folder: Path) -> dict[str, str]:
-    """The SHA-256 of each archive in a folder."""
+    """Returns the SHA-256 of each archive in a folder."""
     archives = sorted(folder.glob("*.zip"))
     return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in archives}
 
@@ -29,7 +29,7 @@ def main() -> int:
     ]
     for name in different:
         print(f"error: {name}: {first.get(name)} and {second.get(name)}", file=sys.stderr)
-    print(f"{len(first) - len(set(first) & set(different))} of {len(first)} archives are the same")
+    print(f"{len(first) - len(set(first) & set(different))} of {len(first)} archives are identical")
     return 1 if different else 0
 
 

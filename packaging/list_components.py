@@ -1,11 +1,11 @@
-"""Lists what each packed function is made of: a CycloneDX SBOM beside each archive.
+"""Writes a CycloneDX SBOM for the archive of each packed function.
 
 Usage: list_components.py TARGET FUNCTION...
 
-The functions are those of one build: what one of them asks of a crate the others get too.
-`target/package/FUNCTION.cdx.json` names the archive by its SHA-256, and all crates that are linked into it,
-each with its version, licence and the checksum of `Cargo.lock`; that of serve-console also the packages of npm
-that are in its page. Equal archives have equal lists.
+Name all functions of one build: they share the features that one of them enables in a crate.
+`target/package/FUNCTION.cdx.json` contains the SHA-256 of the archive and all crates linked into it.
+Each crate has its version, license and checksum from `Cargo.lock`. The list of serve-console also
+contains the npm packages of its page. Equal archives have equal lists.
 """
 
 import argparse
@@ -22,15 +22,15 @@ from urllib.parse import quote
 ROOT = Path(__file__).resolve().parent.parent
 CONSOLE = ROOT / "console"
 SERVE_CONSOLE = ROOT / "functions" / "serve-console"
-# What the serial numbers of these lists are made under.
+# Namespace of the serial numbers.
 NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, "urn:waymark:sbom")
 
 
 def checksums() -> dict[tuple[str, str], str]:
-    """The SHA-256 of each crate of a registry, as cargo checks it."""
+    """Returns the SHA-256 of each registry crate, from Cargo.lock."""
     sums = {}
     for package in (ROOT / "Cargo.lock").read_text(encoding="utf-8").split("[[package]]"):
-        # Python reads TOML by itself from 3.11 on only.
+        # Python has a TOML parser only since 3.11.
         members = dict(re.findall(r'^(name|version|checksum) = "([^"]*)"$', package, re.MULTILINE))
         if "checksum" in members:
             sums[members["name"], members["version"]] = members["checksum"]
@@ -38,7 +38,7 @@ def checksums() -> dict[tuple[str, str], str]:
 
 
 def tree(functions: list[str], target: str) -> str:
-    """What is linked into functions that are built together, as cargo prints it."""
+    """Returns cargo's tree of the crates linked into functions that are built together."""
     command = ["cargo", "tree", "--locked", "--target", target]
     command += [f"--package={function}" for function in functions]
     command += ["--edges", "normal,no-proc-macro", "--prefix", "depth", "--no-dedupe", "--format", "{p}|{l}"]
@@ -46,36 +46,35 @@ def tree(functions: list[str], target: str) -> str:
 
 
 def crates(tree: str) -> dict[str, list[tuple[str, str, str]]]:
-    """Of each function, name, version and licence of what is linked into it, and not only run to build it."""
+    """Returns name, version and license of the crates linked into each function, without build-only ones."""
     functions: dict[str, set] = {}
     found: set = set()
     for line in tree.splitlines():
         described = re.fullmatch(r"(\d+)(\S+) v(\S+)[^|]*\|(.*)", line)
         if described is None:
             continue  # A blank line between two functions.
-        depth, name, version, licence = described.groups()
+        depth, name, version, license = described.groups()
         if depth == "0":
             found = functions.setdefault(name, set())
-        found.add((name, version, licence))
+        found.add((name, version, license))
     return {function: sorted(found) for function, found in functions.items()}
 
 
-def component(name: str, version: str, licence: str, checksum: str | None) -> dict:
-    """A crate, as CycloneDX describes a component."""
+def component(name: str, version: str, license: str, checksum: str | None) -> dict:
+    """Returns the CycloneDX component of a crate."""
     purl = f"pkg:cargo/{name}@{version}"
     described = {"type": "library", "bom-ref": purl, "name": name, "version": version}
-    if licence:
-        # Some manifests still say `MIT/Apache-2.0`, which is no SPDX expression.
-        described["licenses"] = [{"expression": licence.replace("/", " OR ")}]
+    if license:
+        # Some manifests still use `MIT/Apache-2.0`, which is not an SPDX expression.
+        described["licenses"] = [{"expression": license.replace("/", " OR ")}]
     if checksum:
         described["hashes"] = [{"alg": "SHA-256", "content": checksum}]
-    # The workspace's own are in no registry.
+    # The workspace's own crates are in no registry.
     return described | ({"purl": purl} if checksum else {})
 
 
 def packages_of_page(lock: dict) -> list[dict]:
-    """The packages of npm that the console's page is made of, by its `package-lock.json`; not those that only
-    build it or test it."""
+    """Returns the npm packages in the console's page, from `package-lock.json`, without development ones."""
     listed = []
     for path, package in sorted(lock["packages"].items()):
         if path == "" or package.get("dev"):
@@ -104,7 +103,7 @@ def packages_of_page(lock: dict) -> list[dict]:
 
 
 def packages(function: str) -> list[dict]:
-    """What a function has besides crates: the console's page, where that was built."""
+    """Returns a function's npm packages: those of the console's page, if it was built."""
     if function != SERVE_CONSOLE.name or not (SERVE_CONSOLE / "built" / "index.html").exists():
         return []
     return packages_of_page(json.loads((CONSOLE / "package-lock.json").read_text(encoding="utf-8")))
@@ -113,7 +112,7 @@ def packages(function: str) -> list[dict]:
 def bill(
     function: str, archive: Path, found: list[tuple[str, str, str]], sums: dict, others_than_crates: list[dict]
 ) -> dict:
-    """The list of a function's archive."""
+    """Returns the SBOM of a function's archive."""
     digest = hashlib.sha256(archive.read_bytes()).hexdigest()
     version = next(version for name, version, _ in found if name == function)
     others = [it for it in found if it[0] != function]
@@ -148,7 +147,7 @@ def main() -> int:
         listed = bill(function, archive, linked[function], sums, packages(function))
         text = json.dumps(listed, indent=1) + "\n"
         archive.with_suffix(".cdx.json").write_text(text, encoding="utf-8")
-    print(f"{len(functions)} lists of components, as target/package/*.cdx.json")
+    print(f"Wrote {len(functions)} lists of components: target/package/*.cdx.json")
     return 0
 
 

@@ -1,15 +1,18 @@
-"""Keeps what is deployed, and brings it back without a build.
+"""Keeps deployed releases, and restores them without a build.
 
 Usage: releases.py begin STACK RELEASE ARCHITECTURE
-                                              before a deployment, puts target/package/template.yaml aside
-       releases.py settle STACK RELEASE       after it, however it ended: keeps it if it is deployed
-       releases.py list STACK                 shows what is kept, the newest first, and what is deployed
-       releases.py fetch STACK [RELEASE]      writes target/package/rolled-back.yaml: that release, or the one
-                                              that the deployed one replaced, and prints its parameters
+                              Before a deployment: store target/package/template.yaml.
+       releases.py settle STACK RELEASE
+                              After a deployment or its failure: keep the release if it is deployed.
+       releases.py list STACK
+                              List the kept releases, the newest first, and the deployed one.
+       releases.py fetch STACK [RELEASE]
+                              Write target/package/rolled-back.yaml and print its parameters: RELEASE,
+                              or the one that the deployed release replaced.
 
-A release is the template that SAM has packaged: it names the code in the bucket that SAM keeps, by its
-content. It is kept in that bucket, with the release that it replaced, the processor that it
-was built for. `make deploy` and `make roll-back` run this.
+A release is a template packaged by SAM. It names its code in SAM's bucket by content. The release is
+kept in the same bucket, with the number of the release that it replaced and its processor
+architecture. `make deploy` and `make roll-back` run this script.
 """
 
 import re
@@ -29,18 +32,18 @@ from botocore.exceptions import (
 ROOT = Path(__file__).resolve().parent.parent
 DEPLOYED = ROOT / "target" / "package" / "template.yaml"
 ROLLED_BACK = ROOT / "target" / "package" / "rolled-back.yaml"
-# The stack that `sam deploy --resolve-s3` makes, once in an account and region.
+# The stack that `sam deploy --resolve-s3` creates once in each account and region.
 SAM_STACK = "aws-sam-cli-managed-default"
-# Stands for nothing in what is noted of a release.
+# Metadata value of a release that replaced none.
 NONE = "none"
-# Stacks that were never made, or are gone, have parameters and run nothing.
+# States of stacks that have parameters but run nothing: creation failed, or the stack is deleted.
 RUNS_NOTHING = ("ROLLBACK_", "CREATE_FAILED", "DELETE_")
-# Nobody knows what it will be, or whether all of it is so.
+# States in which the deployed release is unknown or incomplete.
 UNSETTLED = ("UPDATE_FAILED", "UPDATE_ROLLBACK_FAILED")
 
 
-def explained(error: Exception) -> str:
-    """An error, and what to do where somebody has forgotten what all commands need."""
+def explain(error: Exception) -> str:
+    """Returns an error message, with a remedy if the region or the credentials are missing."""
     match error:
         case NoRegionError():
             return f"{error} Set AWS_REGION to the stack's."
@@ -50,16 +53,16 @@ def explained(error: Exception) -> str:
 
 
 def code_of(release: str) -> str:
-    """Which release's code is deployed: a roll-back has a number of its own, and that one's after it."""
+    """Returns the release whose code runs: in a roll-back, the number after the hyphen."""
     return release.rsplit("-", 1)[-1]
 
 
 class Deployed(NamedTuple):
-    """What a stack runs."""
+    """The release that a stack runs."""
 
-    # Its parameter: when the deployment began and, of a roll-back, the release that it brought back.
+    # The stack's parameter: start of the deployment and, in a roll-back, the restored release.
     release: str
-    # Whether that may be another one in a moment.
+    # True if the release can still change.
     is_changing: bool
 
     @property
@@ -68,7 +71,7 @@ class Deployed(NamedTuple):
 
 
 class NothingDeployed(LookupError):
-    """SAM has deployed nothing in the account and region, so there is no bucket."""
+    """SAM has deployed nothing in the account and region, so its bucket does not exist."""
 
 
 class Releases:
@@ -104,14 +107,14 @@ class Releases:
             it["ParameterValue"] for it in described.get("Parameters", []) if it["ParameterKey"] == "Release"
         ]
         status = described.get("StackStatus", "")
-        # What is cleaned up after a deployment, or after one that failed, is old code.
+        # The cleanup after a deployment or a failure removes only old code.
         is_changing = status.endswith("_IN_PROGRESS") and "CLEANUP" not in status
         if not values or status.startswith(RUNS_NOTHING):
             return Deployed("", is_changing)
         return Deployed(values[0], is_changing or status in UNSETTLED)
 
     def stored(self, pattern: str) -> list[str]:
-        """The releases whose objects are called so, the newest first."""
+        """Returns the releases whose object names match, the newest first."""
         pages = self.s3.get_paginator("list_objects_v2").paginate(
             Bucket=self.bucket, Prefix=self.key("").removesuffix(".yaml")
         )
@@ -120,21 +123,21 @@ class Releases:
         return sorted((match[1] for match in found if match), reverse=True)
 
     def kept(self) -> list[str]:
-        """The releases that can be brought back, the newest first."""
+        """Returns the releases that can be restored, the newest first."""
         return self.stored("([0-9]{10})")
 
     def begun(self) -> list[str]:
-        """Those of which it is not known whether they were ever deployed."""
+        """Returns the releases that may never have been deployed."""
         return self.stored(r"([0-9]{10})\.begun")
 
-    def known_of(self, release: str) -> dict[str, str]:
-        """What was noted of a release that is kept; nothing of those of earlier versions of Waymark."""
+    def metadata_of(self, release: str) -> dict[str, str]:
+        """Returns the metadata of a kept release; empty for releases of earlier Waymark versions."""
         if release not in self.kept():
             return {}
         return self.s3.head_object(Bucket=self.bucket, Key=self.key(release))["Metadata"]
 
     def begin(self, release: str, architecture: str, template: bytes) -> None:
-        """Puts aside what is to be deployed: whoever deploys it may not see the end of that."""
+        """Stores a release before its deployment, because `settle` may not run after it."""
         self.settle()
         known = {
             "replaces": self.deployed().code or NONE,
@@ -144,12 +147,14 @@ class Releases:
         self.s3.put_object(Bucket=self.bucket, Key=key, Body=template, Metadata=known)
 
     def settle(self, own: str | None = None) -> list[str]:
-        """Keeps what was begun and is deployed, and forgets what was not: one's own, and what is older than the
-        last deployment. Answers what it has forgotten."""
+        """Keeps the begun release that is deployed. Deletes `own` if it is not deployed, and older ones.
+
+        Returns the deleted releases.
+        """
         deployed = self.deployed()
         if deployed.is_changing:
             return []
-        forgotten = []
+        deleted = []
         for release in self.begun():
             begun = {"Bucket": self.bucket, "Key": self.key_of_begun(release)}
             if release == deployed.release:
@@ -160,58 +165,58 @@ class Releases:
                     Body=found["Body"].read(),
                     Metadata=found["Metadata"],
                 )
-            # A newer one may be somebody else's, who looks at what it will change.
+            # A newer release can belong to a concurrent deployment that waits for confirmation.
             elif release == own or release < deployed.release:
-                forgotten.append(release)
+                deleted.append(release)
             else:
                 continue
             self.s3.delete_object(**begun)
-        return forgotten
+        return deleted
 
     def before(self, deployed: str) -> str:
-        """The release that the deployed one replaced."""
-        kept, replaced = self.kept(), self.known_of(deployed).get("replaces")
+        """Returns the release that the deployed one replaced."""
+        kept, replaced = self.kept(), self.metadata_of(deployed).get("replaces")
         if replaced is None:
             replaced = next((release for release in kept if release < deployed), NONE)
         if replaced not in kept:
             raise LookupError(
-                f"nothing is kept from before the release {deployed or 'that is deployed'} of {self.stack}"
-                + (f", which replaced {replaced}" if replaced != NONE else "")
+                f"no release before {deployed or 'the deployed one'} of {self.stack} is kept"
+                + (f"; that one replaced {replaced}" if replaced != NONE else "")
             )
         return replaced
 
     def fetch(self, wanted: str | None) -> tuple[str, bytes, dict[str, str]]:
-        """A release, or the one that the deployed one replaced: its template, and what is known of it."""
+        """Returns the template and metadata of a release, by default of the previous one."""
         self.settle()
         if wanted is None:
             wanted = self.before(self.deployed().code)
         kept = self.kept()
         if wanted not in kept:
-            raise LookupError(f"{self.stack} has no release {wanted}; there are {', '.join(kept)}")
+            raise LookupError(f"{self.stack} has no release {wanted}; the kept ones are {', '.join(kept)}")
         found = self.s3.get_object(Bucket=self.bucket, Key=self.key(wanted))
         return wanted, found["Body"].read(), found["Metadata"]
 
     def list(self) -> list[str]:
-        """A line for each release that can be brought back."""
+        """Returns a line for each release that can be restored."""
         deployed = self.deployed()
         marks = {deployed.code: " deployed"}
         try:
-            marks[self.before(deployed.code)] = " before it: make roll-back"
+            marks[self.before(deployed.code)] = " previous: make roll-back"
         except LookupError:
             pass
-        begun = [f"{release} begun, perhaps not deployed" for release in self.begun()]
+        begun = [f"{release} begun, possibly not deployed" for release in self.begun()]
         return begun + [f"{release}{marks.get(release, '')}" for release in self.kept()]
 
 
 def roll_back(releases: Releases, wanted: str | None) -> None:
-    """Writes the template, and prints the parameters that go with it."""
+    """Writes a release's template and prints its parameters."""
     release, template, known = releases.fetch(wanted)
     ROLLED_BACK.parent.mkdir(parents=True, exist_ok=True)
     ROLLED_BACK.write_bytes(template)
     architecture = known.get("architecture")
     what = f"Rolling {releases.stack} back from {releases.deployed().code} to {release}"
     if architecture is None:
-        what += "; it is not known for which processor that was built (PARAMETERS=Architecture=… tells it)"
+        what += "; its processor architecture is unknown (set it with PARAMETERS=Architecture=…)"
     print(what + ".", file=sys.stderr)
     print(release, *([f"Architecture={architecture}"] if architecture else []))
 
@@ -229,7 +234,7 @@ def main() -> int:
             releases.begin(*rest, DEPLOYED.read_bytes())
         elif command == "settle":
             if rest[0] in releases.settle(*rest):
-                print("Nothing was deployed, so no release is kept.", file=sys.stderr)
+                print("Nothing was deployed, so the release is not kept.", file=sys.stderr)
         elif command == "list":
             print(*releases.list(), sep="\n")
         else:
@@ -238,7 +243,7 @@ def main() -> int:
         print(f"note: {nothing}", file=sys.stderr)
         return 1
     except (LookupError, BotoCoreError, ClientError) as error:
-        print(f"error: {explained(error)}", file=sys.stderr)
+        print(f"error: {explain(error)}", file=sys.stderr)
         return 1
     return 0
 

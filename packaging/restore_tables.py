@@ -1,15 +1,16 @@
-"""Restores tables of a stack to a moment, under names of their own, which the functions can switch to.
+"""Restores tables of a stack to a point in time, under new names that the functions can switch to.
 
-Usage: restore_tables.py STACK MOMENT TABLE...
+Usage: restore_tables.py STACK TIME TABLE...
 
-MOMENT is of the last 35 days, in UTC: 2026-11-21T04:16:00Z. TABLE is a table's name without the stack's:
-`feature-flags flag-changes`. Tables that are written together have to be restored together.
+TIME is a UTC time of the last 35 days: 2026-11-21T04:16:00Z. TABLE is a table name without the stack's
+prefix: `feature-flags flag-changes`. Tables that are written together must be restored together.
 
-The tables of the stack stay as they are. What DynamoDB does not bring along (point-in-time recovery, time to
-live, deletion protection, ceilings, tags) is set as the old tables have it. The command can be repeated: it goes on
-with what it has begun. At its end it prints how to have the functions use what was restored, and before that
-which keys were revoked since the moment, and the like: whoever restores undoes it. `make restore-tables` runs
-this; docs/operations.md says what comes before and after.
+The tables of the stack do not change. DynamoDB does not restore point-in-time recovery, time to live,
+deletion protection, ceilings and tags: the script copies them from the old tables. If it is
+interrupted, run it again; it resumes. At the end it prints two kinds of commands. The first repeat the
+key revocations, project deletions and DSN key rotations that the restore undoes. The others make the
+functions use the restored tables. `make restore-tables` runs this script; docs/operations.md has the
+whole procedure.
 """
 
 import re
@@ -19,19 +20,19 @@ from datetime import datetime, timezone
 
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
-from releases import explained
+from releases import explain
 
-# Each of these is damaged or unsafe beside one of another moment.
+# Tables that are inconsistent or unsafe if they are restored to different times.
 WRITTEN_TOGETHER = [("feature-flags", "flag-changes"), ("projects", "api-keys")]
-SECONDS_BETWEEN_LOOKS = 15
+POLL_SECONDS = 15
 
 
-class Refused(Exception):
-    """Nothing was restored, and why."""
+class RestoreError(Exception):
+    """The reason why no table was restored."""
 
 
 def suffix_of(moment: datetime) -> str:
-    """What follows the name of a table that is restored to this moment."""
+    """Returns the name suffix of tables restored to this time."""
     return f"restored-{moment:%Y%m%dT%H%M%SZ}"
 
 
@@ -39,35 +40,37 @@ def parse_moment(text: str) -> datetime:
     try:
         return datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=timezone.utc)
     except ValueError:
-        raise Refused(f"{text} is no moment such as 2026-11-21T04:16:00Z") from None
+        raise RestoreError(f"{text} is not a UTC time such as 2026-11-21T04:16:00Z") from None
 
 
 def parse_restored(text: str) -> dict[str, str]:
-    """The stack's parameter RestoredTables: what follows the names of tables that others stand in for."""
+    """Parses the stack's parameter RestoredTables: the name suffix of each replaced table."""
     return dict(entry.split(":") for entry in text.split(",") if entry)
 
 
 def written_restored(suffixes: dict[str, str]) -> str:
-    """The value of RestoredTables that `parse_restored` reads."""
+    """Returns the value of RestoredTables that `parse_restored` parses."""
     return ",".join(f"{table}:{suffix}" for table, suffix in sorted(suffixes.items()))
 
 
-def check_company(tables: list[str]) -> None:
-    """Refuses some of the tables that are written together without the others."""
-    for company in WRITTEN_TOGETHER:
-        missing = set(company) - set(tables)
-        if missing and set(company) & set(tables):
-            raise Refused(f"{' and '.join(company)} are written together: name {missing.pop()} too")
+def check_written_together(tables: list[str]) -> None:
+    """Rejects a selection that contains only some of the tables that are written together."""
+    for group in WRITTEN_TOGETHER:
+        missing = set(group) - set(tables)
+        if missing and set(group) & set(tables):
+            raise RestoreError(f"{' and '.join(group)} are written together: name {missing.pop()} too")
 
 
 def ceiling_of(described: dict) -> dict[str, int]:
-    """What a table, or an index, takes at most. -1 stands for any number."""
+    """Returns the maximum units of a table or index. In DynamoDB -1 means no limit."""
     return {name: units for name, units in described.get("OnDemandThroughput", {}).items() if units > 0}
 
 
 def update_of(source: dict, target: dict) -> dict:
-    """What one UpdateTable has to set, so that a restored table is protected and bounded as its source is: a
-    second one would have to wait for the first."""
+    """Returns the single UpdateTable call that copies deletion protection and ceilings from the source.
+
+    A second call would have to wait for the first.
+    """
     update = {}
     if source.get("DeletionProtectionEnabled") and not target.get("DeletionProtectionEnabled"):
         update["DeletionProtectionEnabled"] = True
@@ -84,28 +87,30 @@ def update_of(source: dict, target: dict) -> dict:
     return update
 
 
-def given_to_make(restored: str) -> str:
-    """The value of RestoredTables as make takes it in PARAMETERS. SAM takes an empty one in quotes alone, which
-    have to be left alone by the shell that make starts, too."""
+def make_argument(restored: str) -> str:
+    """Returns the PARAMETERS argument of make that sets RestoredTables.
+
+    SAM accepts an empty value only in quotes, which also have to survive the shell that make starts.
+    """
     return f"PARAMETERS=RestoredTables={restored}" if restored else "PARAMETERS='RestoredTables=\\\"\\\"'"
 
 
 class Restoration:
-    """Tables of a stack, to be restored to a moment."""
+    """A restoration of tables of a stack to a point in time."""
 
     def __init__(self, stack: str, moment: datetime, tables: list[str], dynamodb, cloudformation) -> None:
-        check_company(tables)
+        check_written_together(tables)
         self.stack, self.moment, self.tables, self.dynamodb = stack, moment, tables, dynamodb
         described = cloudformation.describe_stacks(StackName=stack)["Stacks"][0]
         parameters = {
             it["ParameterKey"]: it["ParameterValue"] for it in described.get("Parameters", [])
         }
         self.release = parameters.get("Release", "").rsplit("-", 1)[-1]
-        self.stand_in = parse_restored(parameters.get("RestoredTables", ""))
+        self.replacements = parse_restored(parameters.get("RestoredTables", ""))
 
     def source(self, table: str) -> str:
-        """The table that the functions use now, perhaps a restored one already."""
-        suffix = self.stand_in.get(table)
+        """Returns the table that the functions use now, which can be a restored one."""
+        suffix = self.replacements.get(table)
         return f"{self.stack}-{table}-{suffix}" if suffix else f"{self.stack}-{table}"
 
     def target(self, table: str) -> str:
@@ -118,19 +123,19 @@ class Restoration:
             return None
 
     def check(self) -> None:
-        """Refuses what cannot be restored, before anything is begun."""
+        """Rejects tables that cannot be restored, before the first restore starts."""
         for table in self.tables:
             source = self.source(table)
             if self.describe(source) is None:
-                raise Refused(f"there is no table {source}; is {self.stack} the stack's name?")
+                raise RestoreError(f"table {source} does not exist; is {self.stack} the stack's name?")
             backups = self.dynamodb.describe_continuous_backups(TableName=source)
             recovery = backups["ContinuousBackupsDescription"].get("PointInTimeRecoveryDescription", {})
             earliest, latest = (recovery.get(f"{which}RestorableDateTime") for which in ("Earliest", "Latest"))
             if earliest is None or latest is None:
-                raise Refused(f"{source} has no point-in-time recovery")
+                raise RestoreError(f"{source} has no point-in-time recovery")
             if not earliest.replace(microsecond=0) <= self.moment <= latest:
-                raise Refused(
-                    f"{source} can be restored to moments from {earliest:%FT%TZ} to {latest:%FT%TZ}"
+                raise RestoreError(
+                    f"{source} can be restored to times from {earliest:%FT%TZ} to {latest:%FT%TZ}"
                 )
 
     def begin(self) -> None:
@@ -142,19 +147,19 @@ class Restoration:
                     RestoreDateTime=self.moment,
                 )
 
-    def wait(self, tell) -> None:
-        """Returns once all are there; `tell` is called with what is not, each time that it looks."""
+    def wait(self, report) -> None:
+        """Waits until all tables are active, and reports the pending ones at each poll."""
         begun = time.monotonic()
         while True:
             found = {table: self.describe(self.target(table)) for table in self.tables}
             waiting = [name for name, it in found.items() if it is None or it["TableStatus"] != "ACTIVE"]
             if not waiting:
                 return
-            tell(f"{(time.monotonic() - begun) / 60:.0f} min: restoring {', '.join(waiting)}")
-            time.sleep(SECONDS_BETWEEN_LOOKS)
+            report(f"{(time.monotonic() - begun) / 60:.0f} min: restoring {', '.join(waiting)}")
+            time.sleep(POLL_SECONDS)
 
     def finish(self) -> None:
-        """Sets what restoring does not bring along."""
+        """Copies the settings that DynamoDB does not restore."""
         for table in self.tables:
             source, target = self.describe(self.source(table)), self.describe(self.target(table))
             name = target["TableName"]
@@ -183,7 +188,7 @@ class Restoration:
             )
 
     def items(self, name: str, key: str, attributes: list[str]) -> dict[str, dict[str, str]]:
-        """The texts that the items of a table have, by their keys."""
+        """Returns the string attributes of a table's items, by key."""
         names = {f"#{number}": it for number, it in enumerate([key, *attributes])}
         pages = self.dynamodb.get_paginator("scan").paginate(
             TableName=name,
@@ -198,14 +203,14 @@ class Restoration:
         )
         return {it[key]: it for it in texts}
 
-    def undone(self) -> list[str]:
-        """The commands that were given since the moment to keep somebody out, and have to be given again."""
+    def revocations(self) -> list[str]:
+        """Returns the commands that removed access since the restored time and must be repeated."""
         commands = []
         if "api-keys" in self.tables:
             now, then = (
                 self.items(name("api-keys"), "keyId", ["revokedAt"]) for name in (self.source, self.target)
             )
-            # Also those that are gone, with who or what was erased.
+            # Also deleted keys, which an erasure removed.
             commands += [
                 f"key revoke {key}"
                 for key, it in sorted(then.items())
@@ -216,7 +221,7 @@ class Restoration:
                 self.items(name("projects"), "idOrSlug", ["projectId", "publicKey", "createdAt"])
                 for name in (self.source, self.target)
             )
-            # Of a project's items the one under its id alone has the time, and slugs may be others' by now.
+            # Only the item under a project's id has `createdAt`; its slug can belong to another project now.
             for project, it in sorted(then.items()):
                 if it.get("projectId") != project or "createdAt" not in it:
                     continue
@@ -227,8 +232,8 @@ class Restoration:
         return commands
 
     def parameter(self) -> str:
-        """The value of RestoredTables with which the functions use what was restored."""
-        return written_restored(self.stand_in | {table: suffix_of(self.moment) for table in self.tables})
+        """Returns the value of RestoredTables that makes the functions use the restored tables."""
+        return written_restored(self.replacements | {table: suffix_of(self.moment) for table in self.tables})
 
 
 def main() -> int:
@@ -247,22 +252,22 @@ def main() -> int:
         restoration.begin()
         restoration.wait(lambda text: print(text, file=sys.stderr, flush=True))
         restoration.finish()
-        undone = restoration.undone()
-    except (Refused, BotoCoreError, ClientError) as error:
-        print(f"error: {explained(error)}", file=sys.stderr)
+        revocations = restoration.revocations()
+    except (RestoreError, BotoCoreError, ClientError) as error:
+        print(f"error: {explain(error)}", file=sys.stderr)
         return 1
     for table in tables:
-        print(f"{restoration.target(table)} is there. Nothing uses it yet.")
-    print("Look into it, with what has to be in the environment of the command from now on:")
+        print(f"{restoration.target(table)} is restored. No function uses it yet.")
+    print("To inspect it with waymark, and for all later waymark commands, set:")
     print(f"  export WAYMARK_RESTORED_TABLES={restoration.parameter()}")
-    if undone:
-        print("What was done since to keep somebody out is undone there. Say it again, before anything uses it:")
-        for command in undone:
+    if revocations:
+        print("The restore undid these commands. Repeat them before any function uses the tables:")
+        for command in revocations:
             print(f"  waymark --table-prefix {stack}- {command}")
-    print("Then have the functions use it, without a pause:")
-    print(f"  make roll-back TO={restoration.release} {given_to_make(restoration.parameter())}")
-    back = given_to_make(written_restored(restoration.stand_in))
-    print("and back to what they use now, if that was wrong:")
+    print("Then switch the functions to the restored tables, without downtime:")
+    print(f"  make roll-back TO={restoration.release} {make_argument(restoration.parameter())}")
+    back = make_argument(written_restored(restoration.replacements))
+    print("To switch back to the current tables:")
     print(f"  make roll-back TO={restoration.release} {back}")
     return 0
 

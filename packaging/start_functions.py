@@ -1,9 +1,9 @@
 """Starts packed functions of this machine's architecture under a Lambda Runtime API.
 
-Usage: start_functions.py [FUNCTION...]; all functions if none is named.
+Usage: start_functions.py [FUNCTION...]; without names, all functions.
 
-Each gets one event, and has to answer it. There is no DynamoDB: a request without a key is refused
-before any is asked, and a job that finds none has to report a failure, not to die.
+Each function gets one event and must respond. There is no DynamoDB. An operation rejects a request
+without a key before it calls DynamoDB. A job must report a failure instead of crashing.
 """
 
 import json
@@ -18,7 +18,7 @@ from pathlib import Path
 from zipfile import ZipFile
 
 ROOT = Path(__file__).resolve().parent.parent
-SECONDS = 30
+TIMEOUT_SECONDS = 30
 
 REQUEST = {
     "version": "2.0",
@@ -37,7 +37,7 @@ REQUEST = {
 
 
 class Server(ThreadingHTTPServer):
-    """One that says nothing of functions that end while they are being answered: all of them do."""
+    """A server that ignores connections that functions close early, because they are all killed."""
 
     daemon_threads = True
 
@@ -46,28 +46,28 @@ class Server(ThreadingHTTPServer):
 
 
 class Invocation:
-    """One event, and what a function made of it."""
+    """An event, and a function's response to it."""
 
     def __init__(self, event: dict) -> None:
         self.event = json.dumps(event).encode()
-        self.taken = False
+        self.delivered = False
         self.path = ""
-        self.answer = b""
-        self.answered = threading.Event()
+        self.response = b""
+        self.responded = threading.Event()
 
 
 def runtime_api(invocation: Invocation) -> Server:
-    """A Runtime API with a single invocation."""
+    """Starts a Runtime API with a single invocation."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
-            if invocation.taken:
-                # Lambda freezes a function until the next event. This one is stopped meanwhile.
-                threading.Event().wait(SECONDS)
+            if invocation.delivered:
+                # Blocks as Lambda does until the next event; the function is killed before.
+                threading.Event().wait(TIMEOUT_SECONDS)
                 return
-            invocation.taken = True
+            invocation.delivered = True
             self.send_response(200)
             self.send_header("Lambda-Runtime-Aws-Request-Id", "8476a536-e9f4-11e8-9739-2dfe598c3fcd")
             self.send_header("Lambda-Runtime-Deadline-Ms", "4102444800000")
@@ -80,12 +80,12 @@ def runtime_api(invocation: Invocation) -> Server:
             self.wfile.write(invocation.event)
 
         def do_POST(self) -> None:
-            invocation.answer = self.rfile.read(int(self.headers["Content-Length"] or 0))
+            invocation.response = self.rfile.read(int(self.headers["Content-Length"] or 0))
             invocation.path = self.path
             self.send_response(202)
             self.send_header("Content-Length", "0")
             self.end_headers()
-            invocation.answered.set()
+            invocation.responded.set()
 
         def log_message(self, *_: object) -> None:
             pass
@@ -96,16 +96,16 @@ def runtime_api(invocation: Invocation) -> Server:
 
 
 def is_job(function: str) -> bool:
-    """Whether a schedule invokes it, and no request."""
+    """Returns True if a schedule invokes the function instead of requests."""
     manifest = (ROOT / "functions" / function / "Cargo.toml").read_text(encoding="utf-8")
     return re.search("^schedule = ", manifest, re.MULTILINE) is not None
 
 
 def start(function: str, folder: Path) -> str | None:
-    """Starts a function from its archive. Answers what is wrong with it."""
+    """Starts a function from its archive and returns the fault found, if any."""
     archive = ROOT / "target" / "package" / f"{function}.zip"
     if not archive.exists():
-        return "it is not packed; run make package ARCHITECTURE=x86_64"
+        return "not packed; run make package ARCHITECTURE=x86_64"
     binary = folder / function
     with ZipFile(archive) as packed:
         binary.write_bytes(packed.read("bootstrap"))
@@ -127,19 +127,19 @@ def start(function: str, folder: Path) -> str | None:
     }
     process = subprocess.Popen([binary], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     try:
-        if not invocation.answered.wait(SECONDS):
+        if not invocation.responded.wait(TIMEOUT_SECONDS):
             process.kill()
             printed = process.communicate()[0].decode(errors="replace")
-            return f"no answer within {SECONDS} seconds; it printed:\n{printed}"
+            return f"no response within {TIMEOUT_SECONDS} seconds; output:\n{printed}"
         if "/invocation/" not in invocation.path:
-            return f"it did not start: {invocation.answer.decode(errors='replace')}"
+            return f"startup failed: {invocation.response.decode(errors='replace')}"
         if is_job(function):
             return None
         if not invocation.path.endswith("/response"):
-            return f"it failed: {invocation.answer.decode(errors='replace')}"
-        answer = json.loads(invocation.answer)
-        if not 400 <= answer["statusCode"] < 500:
-            return f"it answered {answer}"
+            return f"invocation failed: {invocation.response.decode(errors='replace')}"
+        response = json.loads(invocation.response)
+        if not 400 <= response["statusCode"] < 500:
+            return f"returned {response}"
         return None
     finally:
         process.kill()

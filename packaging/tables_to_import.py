@@ -1,12 +1,13 @@
-"""Writes what a new stack needs to import tables that are there already (docs/operations.md).
+"""Writes the files with which a new stack imports existing tables (docs/operations.md).
 
 Usage: tables_to_import.py STACK [--vault] [TABLE...]
 
-TABLE is a table's name without the stack's: `feature-flags flag-changes`. Without any, it is all tables, as a
-deleted stack leaves them; name those that are there where some are not, and the next deployment makes the
-others. With --vault, it is the vault of backups too, which is there if copies in another region were on. An import
-into a new stack takes a template of the imported resources alone. `target/import` gets that template, and the list
-of these resources. It asks AWS nothing.
+TABLE is a table name without the stack's prefix: `feature-flags flag-changes`. Without names, all
+tables are imported. If some are missing, name the existing ones; the next deployment creates the
+others. The option --vault adds the backup vault, which exists if copies in another region were on.
+
+An import into a new stack needs a template with only the imported resources. The script writes that
+template and the list of resources to `target/import`. It does not call AWS.
 """
 
 import json
@@ -22,7 +23,7 @@ VAULT = "AWS::Backup::BackupVault"
 
 
 def without_ceilings(value):
-    """A table as it is imported, and its indexes: ceilings depend on conditions, which an import has none of."""
+    """Removes the ceilings of a table and its indexes: they depend on conditions, and imports have none."""
     if isinstance(value, dict):
         return {name: without_ceilings(it) for name, it in value.items() if name != "OnDemandThroughput"}
     if isinstance(value, list):
@@ -31,21 +32,21 @@ def without_ceilings(value):
 
 
 def name_of(table: dict) -> str:
-    """The name of a table, with an expression for the stack's."""
+    """Returns the name of a table, with the expression for the stack's name."""
     return table["Properties"]["TableName"]["Fn::Sub"]
 
 
-def standing_alone(resource: dict) -> dict:
-    """A resource as it is imported. The next deployment sets the template's own policy, condition and ceilings."""
+def for_import(resource: dict) -> dict:
+    """Returns a resource for the import. The next deployment sets its policy, condition and ceilings."""
     alone = {**without_ceilings(resource), "DeletionPolicy": "Retain"}
     alone.pop("Condition", None)
     return alone
 
 
 def vaults(template: dict, stack: str) -> tuple[dict, list[dict]]:
-    """The vault of backups, which is called as the stack: as a resource, and as what there is."""
+    """Returns the backup vault, named like the stack: as a template resource and as an existing one."""
     found = {
-        name: standing_alone(resource)
+        name: for_import(resource)
         for name, resource in template["Resources"].items()
         if resource["Type"] == VAULT
     }
@@ -61,15 +62,18 @@ def vaults(template: dict, stack: str) -> tuple[dict, list[dict]]:
 
 
 def to_import(template: dict, stack: str, wanted: list[str], with_vault: bool = False) -> dict[str, object]:
-    """The files by their names. Refuses tables that the template does not know."""
+    """Returns the files by name.
+
+    Raises LookupError for a table that is not in the template.
+    """
     tables = {
-        name_of(resource).removeprefix(f"{STACK}-"): (name, standing_alone(resource))
+        name_of(resource).removeprefix(f"{STACK}-"): (name, for_import(resource))
         for name, resource in template["Resources"].items()
         if resource["Type"] == TABLE
     }
     unknown = sorted(set(wanted) - set(tables))
     if unknown:
-        raise LookupError(f"there is no table {' '.join(unknown)}; there are {' '.join(tables)}")
+        raise LookupError(f"no table has the name {' '.join(unknown)}; the tables are {' '.join(tables)}")
     chosen = [it for table, it in tables.items() if not wanted or table in wanted]
     parameters = {name: template["Parameters"][name] for name in ("DeletionProtection", "Stage")}
     existing = [
@@ -105,7 +109,7 @@ def main() -> int:
         (folder / name).write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
     types = [it["ResourceType"] for it in contents["tables.json"]]
     vault = " and the vault" if VAULT in types else ""
-    print(f"{folder.relative_to(ROOT)} has what imports {types.count(TABLE)} tables{vault} of {stack}")
+    print(f"{folder.relative_to(ROOT)} has the import files of {types.count(TABLE)} tables{vault} of {stack}")
     return 0
 
 

@@ -1,9 +1,9 @@
-"""Packs the binaries of functions for Lambda, and refuses those that it would not run.
+"""Packs function binaries for Lambda and rejects binaries that Lambda cannot run.
 
-Usage: zip_functions.py [--any-size] ARCHITECTURE [FUNCTION...]; all functions if none is named.
+Usage: zip_functions.py [--any-size] ARCHITECTURE [FUNCTION...]; without names, all functions.
 
-Each `target/lambda/FUNCTION/bootstrap` becomes `target/package/FUNCTION.zip`, which can be uploaded as it
-is. Equal binaries make equal archives.
+Each `target/lambda/FUNCTION/bootstrap` becomes `target/package/FUNCTION.zip`, ready for upload. Equal
+binaries give equal archives.
 """
 
 import hashlib
@@ -15,14 +15,14 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.gnuversions import GNUVerNeedSection
 
 ROOT = Path(__file__).resolve().parent.parent
-# The C library of Lambda's runtime provided.al2023.
+# The glibc version of Lambda's runtime provided.al2023.
 NEWEST_GLIBC = (2, 34)
-MOST_BYTES = 8_000_000
+MAX_BYTES = 8_000_000
 MACHINES = {"arm64": "EM_AARCH64", "x86_64": "EM_X86_64"}
 
 
 def glibc_versions(elf: ELFFile) -> set[tuple[int, ...]]:
-    """The versions of glibc whose symbols a binary needs."""
+    """Returns the glibc versions whose symbols a binary needs."""
     needed = elf.get_section_by_name(".gnu.version_r")
     if not isinstance(needed, GNUVerNeedSection):
         return set()
@@ -32,15 +32,15 @@ def glibc_versions(elf: ELFFile) -> set[tuple[int, ...]]:
 
 
 def faults(binary: Path, architecture: str, any_size: bool) -> list[str]:
-    """Returns why Lambda would not run a binary, or would start it too slowly."""
+    """Returns the reasons why Lambda cannot run a binary, or starts it too slowly."""
     found = []
     size = binary.stat().st_size
-    if size > MOST_BYTES and not any_size:
-        found.append(f"{size:,} bytes, of which {MOST_BYTES:,} are allowed")
+    if size > MAX_BYTES and not any_size:
+        found.append(f"{size:,} bytes, more than the maximum of {MAX_BYTES:,}")
     with binary.open("rb") as file:
         elf = ELFFile(file)
         if elf["e_machine"] != MACHINES[architecture]:
-            found.append(f"made for {elf['e_machine']}, not for {architecture}")
+            found.append(f"built for {elf['e_machine']}, not for {architecture}")
         newest = max(glibc_versions(elf), default=(0,))
         if newest > NEWEST_GLIBC:
             found.append(f"needs glibc {'.'.join(map(str, newest))}; Lambda has 2.34")
@@ -48,12 +48,12 @@ def faults(binary: Path, architecture: str, any_size: bool) -> list[str]:
 
 
 def pack(function: str, binary: Path) -> Path:
-    """Writes the archive that Lambda takes: the same bytes for the same binary."""
+    """Writes the archive for Lambda: the same bytes for the same binary."""
     archive = ROOT / "target" / "package" / f"{function}.zip"
     archive.parent.mkdir(exist_ok=True)
-    entry = ZipInfo("bootstrap")  # Its time is 1980, whenever the binary was made.
+    entry = ZipInfo("bootstrap")  # Its time is always 1980.
     entry.compress_type = ZIP_DEFLATED
-    entry.create_system = 3  # Unix, so that the permissions below count.
+    entry.create_system = 3  # Unix, so that the permissions below apply.
     entry.external_attr = 0o100755 << 16
     with ZipFile(archive, "w", compresslevel=9) as packed:
         packed.writestr(entry, binary.read_bytes())
@@ -70,7 +70,7 @@ def main() -> int:
     functions = sorted(path.name for path in (ROOT / "functions").iterdir())
     unknown = sorted(set(named) - set(functions))
     if unknown:
-        print(f"error: no function is called {' '.join(unknown)}; there are:", file=sys.stderr)
+        print(f"error: no function has the name {' '.join(unknown)}; the functions are:", file=sys.stderr)
         print("\n".join(functions), file=sys.stderr)
         return 2
     failed = False

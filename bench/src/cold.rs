@@ -22,16 +22,16 @@ use crate::report::progress;
 use crate::statistics::Sorted;
 use crate::{Result, events};
 
-/// The start of fresh processes.
+/// Cold starts of one program.
 pub(crate) struct Starts {
-    /// From the start of the process to its first answer, in milliseconds.
-    pub(crate) answer: Sorted,
-    /// The processor time that it took until then, in milliseconds.
+    /// The time from the process start to the first response, in milliseconds.
+    pub(crate) response: Sorted,
+    /// The processor time until the first response, in milliseconds.
     pub(crate) cpu: Sorted,
 }
 
-/// Cold starts of all programs but hello-dynamodb, in turns; of a job, up to the end of a run that
-/// finds nothing to do.
+/// Cold starts of all programs except hello-dynamodb, interleaved. The start of a job ends with an
+/// invocation that finds no work.
 pub(crate) struct Cold(BTreeMap<Program, Starts>);
 
 impl Cold {
@@ -40,16 +40,16 @@ impl Cold {
     }
 }
 
-/// What a program is started for.
+/// The first event of a started program.
 enum Task {
-    /// A request, and the status of its answer.
+    /// The expected response status, and the request.
     Request(u64, Bytes),
-    /// A run of a job.
+    /// An invocation of a scheduled job.
     Job,
 }
 
 impl Bench<'_> {
-    /// Starts hello and the functions in turns, so that whatever else the machine does meets all.
+    /// Starts hello and the functions alternately, so that other load on the machine affects all.
     pub(crate) async fn cold(&self, starts: usize) -> Result<Cold> {
         let functions = Program::functions().count();
         progress(&format!("cold starts: {starts} each of hello and {functions} functions"));
@@ -65,17 +65,17 @@ impl Bench<'_> {
         let words = typical(&errors.id.to_string(), "unhandled errors on chrome");
         let interpret = self.stack.interpret(&words);
         let flag = json!({"key": "cold", "name": "Cold", "type": "boolean", "enabled": true});
-        let evaluated = projects.with_room(slice::from_ref(&flag)).await?;
+        let evaluated = projects.project_for(slice::from_ref(&flag)).await?;
         let mut create = self.start(Program::CreateFeatureFlag, &variables).await?;
         create.expect(201, self.stack.create_flag(&evaluated, &flag, None)).await?;
         create.stop().await?;
         let evaluate = self.stack.evaluate_flag(&evaluated, "cold", &context());
         let evaluate_all = self.stack.evaluate_flags(&evaluated, &context(), false);
         let mut figures: BTreeMap<Program, Vec<_>> = BTreeMap::new();
-        // The first of each reads its binary from the disk and does not count.
+        // The first start of each program reads the binary from disk, so it is not counted.
         for (number, (collection, split)) in collections.into_iter().zip(splits).enumerate() {
             let flag = events::typical_flag(number);
-            let project = projects.with_room(slice::from_ref(&flag)).await?;
+            let project = projects.project_for(slice::from_ref(&flag)).await?;
             let create = self.stack.create_flag(&project, &flag, None);
             let delete = self.stack.delete_collection(markers, collection);
             let update = self.stack.update_preferences(number);
@@ -97,7 +97,8 @@ impl Bench<'_> {
             for (program, task) in round {
                 let start = match task {
                     Task::Request(status, request) => {
-                        answer_once(self.start(program, &variables).await?, status, request).await?
+                        respond_once(self.start(program, &variables).await?, status, request)
+                            .await?
                     }
                     Task::Job => run_once(self.start(program, &job_variables).await?).await?,
                 };
@@ -112,8 +113,8 @@ impl Bench<'_> {
     }
 }
 
-/// Lets a process that was just started answer one request, and stops it.
-pub(crate) async fn answer_once(
+/// Sends one request to a started process, then stops it.
+pub(crate) async fn respond_once(
     mut process: Process,
     status: u64,
     request: Bytes,
@@ -122,18 +123,17 @@ pub(crate) async fn answer_once(
     end(process, &reply).await
 }
 
-/// Lets a process that was just started run its job once, and stops it.
+/// Runs the job of a started process once, then stops the process.
 async fn run_once(mut process: Process) -> Result<(Duration, Duration)> {
     let reply = process.run_job().await?;
     end(process, &reply).await
 }
 
-/// Stops a process after its first reply, and answers when that came, and the processor time until
-/// then.
+/// Stops a process after its first reply. Returns the time and the processor time until the reply.
 async fn end(process: Process, reply: &Reply) -> Result<(Duration, Duration)> {
     let cpu = process.cpu().await?;
     process.stop().await?;
-    // Whatever ends with the process should not run into the next one's time.
+    // Cleanup of this process must not slow the next one.
     sleep(Duration::from_millis(5)).await;
     Ok((reply.since_start, cpu))
 }
@@ -141,7 +141,7 @@ async fn end(process: Process, reply: &Reply) -> Result<(Duration, Duration)> {
 pub(crate) fn all_but_first(starts: &[(Duration, Duration)]) -> Starts {
     let starts = starts.iter().skip(1);
     Starts {
-        answer: Sorted::millis(starts.clone().map(|(answer, _)| *answer)),
+        response: Sorted::millis(starts.clone().map(|(response, _)| *response)),
         cpu: Sorted::millis(starts.map(|(_, cpu)| *cpu)),
     }
 }

@@ -1,6 +1,6 @@
-//! A proxy in front of the engine that notes every call: how many round trips a request makes, what
-//! it sends, how long the engine takes, and the capacity that is consumed, which it asks for itself.
-//! It costs time, so no request is timed through it.
+//! A proxy in front of the engine that records every call: body, duration and consumed capacity.
+//! It requests the consumed capacity itself. The proxy adds latency, so no request is timed
+//! through it.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -17,28 +17,27 @@ use tokio::task::JoinHandle;
 
 use crate::Result;
 
-/// A call of DynamoDB.
+/// A recorded DynamoDB call.
 #[derive(Clone)]
 pub(crate) struct Call {
     /// The operation, such as `TransactWriteItems`.
     pub(crate) operation: String,
-    /// What was sent.
     pub(crate) body: Bytes,
-    /// When it was sent on to the engine.
+    /// The time at which the proxy forwarded it to the engine.
     pub(crate) started: Instant,
-    /// How long the engine took to answer.
+    /// The time until the engine's response.
     pub(crate) time: Duration,
-    /// The capacity units that it consumed, by the engine's account; 0 if it failed.
+    /// The consumed capacity units that the engine reported; 0 if the call failed.
     pub(crate) units: f64,
 }
 
 impl Call {
-    /// Whether it only reads.
+    /// `true` if the call only reads.
     pub(crate) fn is_read(&self) -> bool {
         matches!(&*self.operation, "BatchGetItem" | "GetItem" | "Query" | "Scan")
     }
 
-    /// The actions of the transaction that it writes; `None` if it writes none.
+    /// Returns the actions of the call's transaction; `None` if it writes no transaction.
     pub(crate) fn actions(&self) -> Result<Option<Vec<Json>>> {
         if self.operation != "TransactWriteItems" {
             return Ok(None);
@@ -51,8 +50,8 @@ impl Call {
     }
 }
 
-/// How long at least one of the calls was under way: those that are made at once count once.
-pub(crate) fn time_under_way(calls: &[Call]) -> Duration {
+/// Returns the time during which at least one call was in progress. Concurrent calls count once.
+pub(crate) fn time_in_progress(calls: &[Call]) -> Duration {
     let mut spans: Vec<_> = calls.iter().map(|it| (it.started, it.started + it.time)).collect();
     spans.sort_unstable();
     let (mut total, mut covered) = (Duration::ZERO, None);
@@ -64,21 +63,21 @@ pub(crate) fn time_under_way(calls: &[Call]) -> Duration {
     total
 }
 
-/// What a request sends to DynamoDB. Bytes are those of the JSON in which it is sent, more than
-/// DynamoDB counts against its limits.
+/// The volume that a request sends to DynamoDB. Sizes are those of the JSON on the wire, which
+/// exceed the sizes that DynamoDB compares with its limits.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Sent {
     pub(crate) calls: usize,
-    /// The most actions of a transaction.
+    /// The number of actions of the largest transaction.
     pub(crate) actions: usize,
-    /// The bytes of the largest transaction.
+    /// The size of the largest transaction, in bytes.
     pub(crate) transaction: usize,
-    /// The bytes of the largest item that a transaction puts.
+    /// The size of the largest item that a transaction puts, in bytes.
     pub(crate) item: usize,
 }
 
 impl Sent {
-    /// What a request sent by its calls.
+    /// Returns the volume of a request from its calls.
     pub(crate) fn by(calls: &[Call]) -> Result<Self> {
         let mut sent = Self { calls: calls.len(), ..Self::default() };
         for call in calls {
@@ -91,8 +90,8 @@ impl Sent {
         Ok(sent)
     }
 
-    /// Of each figure the greater.
-    pub(crate) fn most(self, other: Self) -> Self {
+    /// Returns the maximum of each figure.
+    pub(crate) fn max(self, other: Self) -> Self {
         Self {
             calls: self.calls.max(other.calls),
             actions: self.actions.max(other.actions),
@@ -117,7 +116,7 @@ pub(crate) struct Counter {
 }
 
 impl Counter {
-    /// Starts the proxy in front of the engine at an endpoint.
+    /// Starts the proxy in front of the engine at the endpoint `engine`.
     pub(crate) async fn start(engine: String) -> Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let endpoint = format!("http://{}", listener.local_addr()?);
@@ -130,18 +129,18 @@ impl Counter {
             .layer(DefaultBodyLimit::disable())
             .with_state(shared.clone());
         let server = tokio::spawn(async move {
-            // It never ends by itself.
+            // `serve` only ends when `Drop` aborts this task.
             let _ = axum::serve(listener, routes).await;
         });
         Ok(Self { endpoint, shared, server })
     }
 
-    /// Where it listens.
+    /// Returns the URL of the proxy.
     pub(crate) fn endpoint(&self) -> &str {
         &self.endpoint
     }
 
-    /// The calls since it was last asked.
+    /// Returns the calls since the previous `take`, and removes them.
     pub(crate) fn take(&self) -> Vec<Call> {
         std::mem::take(&mut self.shared.calls.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -165,42 +164,42 @@ async fn forward(
     let sent = body.clone();
 
     headers.remove(header::HOST);
-    // What is sent on is longer.
+    // The forwarded body is longer.
     headers.remove(header::CONTENT_LENGTH);
     let body = with_consumed_capacity(&body).unwrap_or(body);
     let url = format!("{}{uri}", shared.engine);
     let request = shared.client.request(method, url).headers(headers).body(body);
     let started = Instant::now();
-    let answer = async {
-        let answer = request.send().await?;
-        let (status, mut headers) = (answer.status(), answer.headers().clone());
-        // The body is sent on whole, and its length told anew.
+    let response = async {
+        let response = request.send().await?;
+        let (status, mut headers) = (response.status(), response.headers().clone());
+        // The body is forwarded as a whole, with its length.
         headers.remove(header::TRANSFER_ENCODING);
-        Ok::<_, reqwest::Error>((status, headers, answer.bytes().await?))
+        Ok::<_, reqwest::Error>((status, headers, response.bytes().await?))
     };
-    let answer = answer.await;
+    let response = response.await;
     let time = started.elapsed();
-    let units = answer.as_ref().map_or(0.0, |(_, _, answer)| consumed_units(answer));
+    let units = response.as_ref().map_or(0.0, |(_, _, body)| consumed_units(body));
     let call = Call { operation, body: sent, started, time, units };
     shared.calls.lock().unwrap_or_else(PoisonError::into_inner).push(call);
-    match answer {
-        Ok(answer) => answer.into_response(),
+    match response {
+        Ok(response) => response.into_response(),
         Err(error) => (StatusCode::BAD_GATEWAY, error.to_string()).into_response(),
     }
 }
 
-/// The request, asking also for the capacity that it consumes.
+/// Returns the request with `ReturnConsumedCapacity`; `None` if it is not a JSON object.
 fn with_consumed_capacity(request: &Bytes) -> Option<Bytes> {
     let mut request: Json = serde_json::from_slice(request).ok()?;
     request.as_object_mut()?.insert("ReturnConsumedCapacity".to_owned(), "TOTAL".into());
     Some(request.to_string().into())
 }
 
-/// The capacity units that an answer tells of: one figure, or one for each table.
-fn consumed_units(answer: &Bytes) -> f64 {
-    let answer: Json = serde_json::from_slice(answer).unwrap_or_default();
+/// Returns the capacity units in a response, which has one figure, or one for each table.
+fn consumed_units(response: &Bytes) -> f64 {
+    let response: Json = serde_json::from_slice(response).unwrap_or_default();
     let units = |capacity: &Json| capacity["CapacityUnits"].as_f64().unwrap_or_default();
-    match &answer["ConsumedCapacity"] {
+    match &response["ConsumedCapacity"] {
         Json::Array(tables) => tables.iter().map(units).sum(),
         capacity => units(capacity),
     }
@@ -211,7 +210,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn calls_that_are_under_way_at_once_count_once() {
+    fn concurrent_calls_count_once() {
         let start = Instant::now();
         let call = |from: u64, to: u64| Call {
             operation: "Query".to_owned(),
@@ -221,7 +220,7 @@ mod tests {
             units: 0.0,
         };
         let calls = [call(40, 50), call(0, 20), call(5, 10), call(15, 30)];
-        assert_eq!(time_under_way(&calls), Duration::from_millis(40));
-        assert_eq!(time_under_way(&[]), Duration::ZERO);
+        assert_eq!(time_in_progress(&calls), Duration::from_millis(40));
+        assert_eq!(time_in_progress(&[]), Duration::ZERO);
     }
 }

@@ -1,4 +1,5 @@
-//! Evaluation of feature flags: the rules alone, one flag by a warm function, and a thousand at once.
+//! Flag evaluation: the rules alone, one flag by a warm function, and a thousand flags in one
+//! request.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -24,46 +25,48 @@ use crate::program::Program;
 use crate::report::progress;
 use crate::statistics::{Sorted, millis};
 
-/// How many flags the project has.
+/// The number of flags of the project.
 pub(crate) const FLAGS: usize = 1_000;
-/// How many rules each has: a thousand flags of more are more than the bytes that a project may have.
+/// The number of rules of each flag. With more, a thousand flags exceed the size limit of a
+/// project.
 pub(crate) const RULES: usize = 6;
-/// How many evaluations are timed together, and how often.
+/// The number of evaluations that are timed together.
 const EVALUATIONS: u32 = 2_000;
+/// The number of such measurements.
 const ROUNDS: usize = 50;
-/// How many requests of each kind are measured, and how many in a row have their processor time
-/// taken together.
+/// The number of measured requests of each kind.
 const REQUESTS: usize = 200;
+/// The number of consecutive requests whose processor time is measured together.
 const BLOCK: u32 = 10;
 const WARM_UPS: usize = 10;
 
-/// Evaluation of flags of [`RULES`] rules with 5 conditions each, of which the last one never holds, so
-/// that all are looked at.
+/// The figures of flag evaluation. Flags have [`RULES`] rules with 5 conditions each. The last
+/// condition never matches, so that all are evaluated.
 pub(crate) struct Evaluations {
-    /// The time of one evaluation without a function around it, in microseconds.
+    /// The time of one evaluation outside a function, in microseconds.
     pub(crate) rules_alone: Sorted,
-    /// One flag, while it is remembered.
+    /// Requests for one cached flag.
     pub(crate) single: Requests,
-    /// The most calls of DynamoDB that evaluating one flag took while it was remembered.
+    /// The maximum number of DynamoDB calls of a request for one cached flag.
     pub(crate) calls: usize,
-    /// All flags of the project, while they are remembered.
+    /// Requests for all flags of the project, cached.
     pub(crate) bulk: Requests,
-    /// How long it takes to read and evaluate all of them afresh, in milliseconds.
-    pub(crate) afresh: Sorted,
-    /// The most memory of evaluate-feature-flag.
+    /// The latency of requests that read all flags without the cache, in milliseconds.
+    pub(crate) uncached: Sorted,
+    /// The peak memory of evaluate-feature-flag, in bytes.
     pub(crate) memory_of_single: u64,
-    /// The most memory of evaluate-feature-flags.
+    /// The peak memory of evaluate-feature-flags, in bytes.
     pub(crate) memory: u64,
 }
 
 impl Bench<'_> {
-    /// Evaluates flags.
+    /// Measures flag evaluation.
     pub(crate) async fn evaluations(&self) -> Result<Evaluations> {
         progress("evaluation: the rules alone");
         let project = self.stack.project("evaluated").await?;
         let rules_alone = rules_alone(project)?;
 
-        progress(&format!("evaluation: making {FLAGS} flags"));
+        progress(&format!("evaluation: creating {FLAGS} flags"));
         let variables = environment::variables(&self.stack.endpoint());
         let project = project.to_string();
         let mut create = self.start(Program::CreateFeatureFlag, &variables).await?;
@@ -79,30 +82,30 @@ impl Bench<'_> {
         let single = measure(&mut process, &one).await?;
         let memory_of_single = process.peak_memory()?;
         process.stop().await?;
-        let calls = self.calls_of_remembered(&one).await?;
+        let calls = self.calls_of_cached(&one).await?;
 
         let all = self.stack.evaluate_flags(&project, &context(), false);
-        let afresh = self.stack.evaluate_flags(&project, &context(), true);
+        let uncached = self.stack.evaluate_flags(&project, &context(), true);
         let mut process = self.start(Program::EvaluateFeatureFlags, &variables).await?;
         let bulk = measure(&mut process, &all).await?;
         let mut latencies = Vec::new();
         for _ in 0..WARM_UPS {
-            latencies.push(process.expect(200, afresh.clone()).await?.latency);
+            latencies.push(process.expect(200, uncached.clone()).await?.latency);
         }
         let memory = process.peak_memory()?;
         process.stop().await?;
-        let afresh = Sorted::millis(latencies);
-        Ok(Evaluations { rules_alone, single, calls, bulk, afresh, memory_of_single, memory })
+        let uncached = Sorted::millis(latencies);
+        Ok(Evaluations { rules_alone, single, calls, bulk, uncached, memory_of_single, memory })
     }
 
-    async fn calls_of_remembered(&self, request: &Bytes) -> Result<usize> {
+    async fn calls_of_cached(&self, request: &Bytes) -> Result<usize> {
         let counter = Counter::start(self.stack.endpoint()).await?;
         let variables = environment::variables(counter.endpoint());
         let mut process = self.start(Program::EvaluateFeatureFlag, &variables).await?;
         process.expect(200, request.clone()).await?;
         counter.take();
         let mut most = 0;
-        // All of these together take far less time than flags are remembered.
+        // These requests take far less time than flags stay cached.
         for _ in 0..WARM_UPS {
             process.expect(200, request.clone()).await?;
             most = most.max(counter.take().len());
@@ -135,12 +138,13 @@ fn rules_alone(project: ProjectId) -> Result<Sorted> {
     );
     let context = context()["context"].to_string();
     let context = Document::parse(&context, MAX_BODY_DEPTH)?;
-    let context = Context::read(context).map_err(|_| "the context is not understood")?;
+    let context = Context::read(context).map_err(|_| "the context is invalid")?;
     let mut micros = Vec::with_capacity(ROUNDS);
     for _ in 0..ROUNDS {
         let started = Instant::now();
         for _ in 0..EVALUATIONS {
-            black_box(flags.evaluate(&key(0), black_box(&context), now)).map_err(|_| "it fails")?;
+            black_box(flags.evaluate(&key(0), black_box(&context), now))
+                .map_err(|_| "the evaluation failed")?;
         }
         let time: Duration = started.elapsed() / EVALUATIONS;
         micros.push(time.as_secs_f64() * 1e6);
@@ -159,7 +163,8 @@ fn key(number: usize) -> String {
     format!("evaluated-{number:04}")
 }
 
-/// Four conditions of each rule hold, the fifth does not.
+/// Returns a flag. For [`context`], the first four conditions of each rule match, the fifth does
+/// not.
 fn flag(number: usize) -> Json {
     let rule = |rule: usize| {
         json!({
@@ -184,7 +189,7 @@ fn flag(number: usize) -> Json {
     })
 }
 
-/// What an application knows of a person.
+/// Returns an evaluation context, as an application sends it for a user.
 pub(crate) fn context() -> Json {
     json!({"context": {
         "targetingKey": "0195c5a2-7f3c-7c3e-9a51-1f2d3c4b5a69",

@@ -1,4 +1,4 @@
-//! Deletions of event marker collections, and the purging of what they held.
+//! Deletions of event marker collections, and the purge of their events.
 
 use local::environment;
 use markers::CollectionId;
@@ -10,41 +10,42 @@ use crate::program::Program;
 use crate::report::progress;
 use crate::statistics::Sorted;
 
-/// How many collections of either size are deleted.
+/// The number of deleted collections of each size.
 const COLLECTIONS: usize = 10;
-/// How many events a large collection holds.
+/// The number of events of a large collection.
 pub(crate) const EVENTS: usize = 20_000;
-/// How many deletions are not measured.
+/// The number of deletions that are not measured.
 const WARM_UPS: usize = 20;
 
-/// Deletions of event marker collections.
+/// The figures of deletions of event marker collections.
 pub(crate) struct EventMarkers {
-    /// How long the deletion of an empty collection took, in milliseconds.
+    /// The latency of the deletion of an empty collection, in milliseconds.
     pub(crate) empty: Sorted,
-    /// How long the deletion of a large collection took, in milliseconds.
+    /// The latency of the deletion of a large collection, in milliseconds.
     pub(crate) large: Sorted,
-    /// The most memory of delete-event-marker-collection.
+    /// The peak memory of delete-event-marker-collection, in bytes.
     pub(crate) memory: u64,
-    /// The purging of all large collections.
+    /// The purge of all large collections.
     pub(crate) purge: JobWork,
 }
 
 impl EventMarkers {
-    /// How much longer the deletion of a large collection takes than that of an empty one.
+    /// Returns the median deletion of a large collection as a multiple of that of an empty one.
     pub(crate) fn ratio(&self) -> f64 {
         self.large.median() / self.empty.median()
     }
 }
 
 impl Bench<'_> {
-    /// Deletes empty and large collections in turns, and has what they held purged.
+    /// Deletes empty and large collections alternately, then purges their events.
     pub(crate) async fn event_markers(&self) -> Result<EventMarkers> {
-        progress(&format!("deletions: making {COLLECTIONS} collections of {EVENTS} events"));
+        progress(&format!("deletions: creating {COLLECTIONS} collections of {EVENTS} events"));
         let stack = self.job_stack;
         let project = stack.project("deleted").await?;
         let empty = stack.collections(project, WARM_UPS + COLLECTIONS, 0).await?;
         let (one_half, other_half) = (COLLECTIONS / 2, COLLECTIONS - COLLECTIONS / 2);
-        // The engine stores events of one half while requests are made of the other's.
+        // The engine stores events of one half while this program builds requests for the other
+        // half.
         let (mut large, more) = tokio::try_join!(
             stack.collections(project, one_half, EVENTS),
             stack.collections(project, other_half, EVENTS)
@@ -63,7 +64,7 @@ impl Bench<'_> {
         }
         let (mut of_empty, mut of_large) = (Vec::new(), Vec::new());
         for (turn, (empty, large)) in empty.iter().zip(&large).enumerate() {
-            // Neither size always comes second.
+            // The order alternates, so that neither size has an advantage.
             if turn % 2 == 0 {
                 of_empty.push(deletion(empty).await?.latency);
                 of_large.push(deletion(large).await?.latency);
@@ -83,7 +84,7 @@ impl Bench<'_> {
         })
     }
 
-    /// Has the events of deleted collections purged.
+    /// Purges the events of deleted collections.
     async fn purge(
         &self,
         collections: &[CollectionId],

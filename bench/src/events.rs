@@ -1,4 +1,4 @@
-//! Events, as an API Gateway HTTP API hands them over.
+//! Lambda events, as an API Gateway HTTP API sends them.
 
 use axum::body::Bytes;
 use base64::Engine;
@@ -9,7 +9,7 @@ use insights::PainPointId;
 use notifications::notification_type::NotificationType;
 use shared::projects::project::Project;
 
-/// The routes of the operations that are measured, as `template.yaml` has them.
+/// The routes of the measured operations, as in `template.yaml`.
 pub(crate) const CREATE_FLAG: &str = "POST /v0/project/{idOrSlug}/feature-flags";
 pub(crate) const DELETE_COLLECTION: &str =
     "DELETE /v0/projects/{idOrSlug}/event-marker-collections/{collectionId}";
@@ -27,27 +27,27 @@ pub(crate) const QUERY_TIMESERIES: &str = "POST /v0/errors/timeseries/query";
 pub(crate) const SEND_ENVELOPE: &str = "POST /api/{ingestId}/envelope/";
 pub(crate) const UPDATE_PREFERENCES: &str = "PUT /v0/notifications/email-preferences";
 
-/// A request of a route.
+/// A request to a route.
 pub(crate) struct Request<'r> {
     pub(crate) route: &'static str,
-    /// What stands in the places of the route's path.
+    /// The names and values of the path parameters.
     pub(crate) parameters: &'r [(&'r str, &'r str)],
     pub(crate) api_key: &'r str,
     pub(crate) body: Option<&'r Json>,
     pub(crate) idempotency_key: Option<&'r str>,
-    /// Whether the caller wants nothing that is remembered.
-    pub(crate) afresh: bool,
+    /// `true` if the request sends `cache-control: no-cache`.
+    pub(crate) no_cache: bool,
 }
 
 impl<'r> Request<'r> {
-    /// A request without parameters, body and idempotency key.
+    /// Returns a request without parameters, body and idempotency key.
     pub(crate) fn new(route: &'static str, api_key: &'r str) -> Self {
-        Self { route, parameters: &[], api_key, body: None, idempotency_key: None, afresh: false }
+        Self { route, parameters: &[], api_key, body: None, idempotency_key: None, no_cache: false }
     }
 
-    /// The request as an event.
+    /// Returns the request as a Lambda event.
     pub(crate) fn event(&self) -> Bytes {
-        let Self { route, parameters, api_key, body, idempotency_key, afresh } = self;
+        let Self { route, parameters, api_key, body, idempotency_key, no_cache } = self;
         let mut event = gateway_event(route, parameters);
         event["headers"]["x-api-key"] = json!(api_key);
         if let Some(body) = body {
@@ -56,7 +56,7 @@ impl<'r> Request<'r> {
             event["headers"]["content-type"] = json!("application/json");
             event["body"] = json!(body);
         }
-        if *afresh {
+        if *no_cache {
             event["headers"]["cache-control"] = json!("no-cache");
         }
         if let Some(key) = idempotency_key {
@@ -66,7 +66,7 @@ impl<'r> Request<'r> {
     }
 }
 
-/// What an SDK sends to a project: an envelope, compressed with gzip.
+/// Returns the event of an SDK's request that sends a gzip-compressed envelope to a project.
 pub(crate) fn compressed_envelope(project: &Project, envelope: &[u8]) -> Bytes {
     const SDK: &str = "sentry.python.django/2.75.0";
     let (ingest_id, key) = (project.ingest_id.to_string(), project.public_key);
@@ -83,7 +83,7 @@ pub(crate) fn compressed_envelope(project: &Project, envelope: &[u8]) -> Bytes {
     event.to_string().into()
 }
 
-/// An event of a request without a body.
+/// Returns the event of a request without a body.
 fn gateway_event(route: &str, parameters: &[(&str, &str)]) -> Json {
     const USER_AGENT: &str =
         "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0";
@@ -128,14 +128,14 @@ fn gateway_event(route: &str, parameters: &[(&str, &str)]) -> Json {
         },
         "isBase64Encoded": false,
     });
-    // An event has no members for what a request does not have.
+    // API Gateway omits the field if a route has no parameters.
     if !parameters.is_empty() {
         event["pathParameters"] = parameters.iter().map(|(name, value)| (*name, *value)).collect();
     }
     event
 }
 
-/// What AWS's scheduler sends to a function whose schedule has no input of its own.
+/// Returns the event that EventBridge Scheduler sends for a schedule without an input.
 pub(crate) fn schedule() -> Bytes {
     let event = json!({
         "version": "0",
@@ -153,7 +153,7 @@ pub(crate) fn schedule() -> Bytes {
     event.to_string().into()
 }
 
-/// All preferences at once, as a page of settings saves them; another number, other preferences.
+/// Returns all preferences, as a settings page saves them. `number` varies them.
 pub(crate) fn preferences(number: usize) -> Json {
     let types = NotificationType::ALL.iter().enumerate();
     let preferences = types.map(|(index, notification_type)| {
@@ -162,7 +162,7 @@ pub(crate) fn preferences(number: usize) -> Json {
     json!({"preferences": preferences.collect::<Vec<_>>()})
 }
 
-/// A split that moves pain points to a new insight.
+/// Returns the body of a split that moves pain points to a new insight.
 pub(crate) fn split(moved: &[PainPointId]) -> Json {
     json!({
         "painPointIds": moved,
@@ -171,7 +171,7 @@ pub(crate) fn split(moved: &[PainPointId]) -> Json {
     })
 }
 
-/// A typical flag: 3 variants, 3 rules of 2 conditions, a rollout, 2 targets.
+/// Returns a typical flag: 3 variants, 3 rules with 2 conditions each, a rollout, 2 targets.
 pub(crate) fn typical_flag(number: usize) -> Json {
     let condition = |attribute: &str, operator: &str, values: &[&str]| json!({"attribute": attribute, "operator": operator, "values": values});
     json!({
@@ -227,10 +227,10 @@ pub(crate) fn typical_flag(number: usize) -> Json {
     })
 }
 
-/// A typical flag with ten violations.
+/// Returns a typical flag with ten violations.
 pub(crate) fn invalid_flag() -> Json {
     let mut flag = typical_flag(0);
-    let faults = [
+    let violations = [
         ("/key", json!("not a key")),
         ("/name", json!("")),
         ("/enabled", json!("yes")),
@@ -242,15 +242,15 @@ pub(crate) fn invalid_flag() -> Json {
         ("/rules/2/conditions/1/values/0", json!("yesterday")),
         ("/targets/1/kind", json!("segment")),
     ];
-    for (pointer, fault) in faults {
-        if let Some(place) = flag.pointer_mut(pointer) {
-            *place = fault;
+    for (pointer, invalid) in violations {
+        if let Some(value) = flag.pointer_mut(pointer) {
+            *value = invalid;
         }
     }
     flag
 }
 
-/// A flag just under the size limit: as many rules as it may have, each with a list of values.
+/// Returns a flag just under the size limit, with 100 rules, each with a list of values.
 pub(crate) fn largest_flag(number: usize) -> Json {
     let mut flag = typical_flag(number);
     let rules: Vec<Json> = (0..100)

@@ -1,9 +1,9 @@
-//! Errors of an application as they might really occur, the same ones for the same seed.
+//! Realistic errors of an application. Equal seeds give equal errors.
 //!
-//! Attributes correlate as they do in practice: what an error is decides where and how it is
-//! reported; a user's device decides the operating system and the browsers that it can run; a
-//! release replaces the one before it within hours. Independent draws would make events
-//! look far more different than they are.
+//! Attributes correlate as in practice. An error determines its platform, level and routes. A
+//! device determines the operating system and the possible browsers. A release replaces the
+//! previous one within hours. Independent draws would give events far more variety than real ones
+//! have.
 
 use rand::distr::Distribution;
 use rand::distr::uniform::SampleUniform;
@@ -18,17 +18,18 @@ use errors::log::row::EventRow;
 use shared::timestamp::Timestamp;
 
 const MILLIS_PER_MINUTE: i64 = 60_000;
-/// How many errors of a project are alive at a time.
+/// The number of errors of a project.
 const LIVE_ERRORS: u16 = 200;
-/// How much more often the most frequent errors occur: the exponent of Zipf's law.
+/// The skew of error frequencies, as the exponent of Zipf's law.
 const SKEW: f64 = 1.1;
-/// How many people use a project's application, each as often as any other.
+/// The number of users of a project's application, all equally active.
 const USERS: u32 = 20_000;
-/// How many minutes lie between two releases, and how many the new one takes to reach everybody.
+/// The time between two releases, in minutes.
 const RELEASE_INTERVAL: i64 = 2 * MINUTES_PER_DAY + 300;
+/// The time that a release takes to reach the users, in minutes.
 const ROLLOUT: i64 = 10 * 60;
 
-/// Shares of events by hour of the day, in UTC: a night, and two busy parts of the day.
+/// Shares of events by hour of the day, in UTC: a quiet night, and two busy parts of the day.
 const HOURLY_LOAD: [u32; 24] =
     [3, 2, 2, 2, 2, 3, 4, 6, 9, 11, 12, 11, 10, 11, 12, 13, 12, 11, 10, 10, 9, 7, 5, 4];
 
@@ -136,14 +137,14 @@ const ROUTES: [&str; 24] = [
     "tasks.nightly_report",
     "tasks.cleanup",
 ];
-/// The first of [`ROUTES`] that servers and not browsers run.
+/// The index of the first of [`ROUTES`] that runs on a server, not in a browser.
 const FIRST_SERVER_ROUTE: usize = 16;
 
-/// What errors are called.
+/// Error types.
 const TYPES: [&str; 6] =
     ["TypeError", "ReferenceError", "ValueError", "TimeoutError", "ChunkLoadError", "KeyError"];
 
-/// What all events of one error share.
+/// The attributes that all events of one error share.
 struct LiveError {
     fingerprint: Fingerprint,
     platform: &'static str,
@@ -153,7 +154,7 @@ struct LiveError {
     routes: Vec<&'static str>,
 }
 
-/// A project whose events are made up.
+/// A generator of the events of one project.
 pub(crate) struct ProjectGenerator {
     random: ChaCha8Rng,
     errors: Vec<LiveError>,
@@ -165,12 +166,12 @@ pub(crate) struct ProjectGenerator {
 }
 
 impl ProjectGenerator {
-    /// A project; another seed gives another one.
+    /// Returns a generator with [`LIVE_ERRORS`] errors.
     pub(crate) fn new(seed: u64) -> Result<Self, weighted::Error> {
         Self::with_errors(seed, LIVE_ERRORS)
     }
 
-    /// A project in which so many errors are alive at a time.
+    /// Returns a generator with `live_errors` errors.
     pub(crate) fn with_errors(seed: u64, live_errors: u16) -> Result<Self, weighted::Error> {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let errors = (0..live_errors).map(|_| LiveError::new(&mut random)).collect();
@@ -189,12 +190,12 @@ impl ProjectGenerator {
         })
     }
 
-    /// The events of a day, in no particular order.
+    /// Generates the events of a day, in no particular order.
     pub(crate) fn day(&mut self, day: Day, events: usize) -> Vec<EventRow> {
         (0..events).filter_map(|_| self.event(day)).collect()
     }
 
-    /// The fingerprints of its errors.
+    /// Returns the fingerprints of the project's errors.
     pub(crate) fn fingerprints(&self) -> impl Iterator<Item = Fingerprint> {
         self.errors.iter().map(|error| error.fingerprint)
     }
@@ -210,7 +211,7 @@ impl ProjectGenerator {
         set(Attribute::Platform, error.platform);
         set(Attribute::Level, error.level);
         set(Attribute::Handled, if error.handled { "true" } else { "false" });
-        // Most errors happen nearly always in one place.
+        // 90% of an error's events occur on its first route.
         let route =
             if random.random_bool(0.9) { 0 } else { random.random_range(0..error.routes.len()) };
         let route = error.routes.get(route)?;
@@ -220,7 +221,7 @@ impl ProjectGenerator {
         let is_staging = random.random_bool(0.04);
         set(Attribute::Environment, if is_staging { "staging" } else { "production" });
         set(Attribute::Release, &release_at(minute, is_staging, random));
-        // Tasks of a server have no request, and half of those that have one no user.
+        // Server tasks have no request. Half of the server requests have no user.
         let has_request = route.starts_with('/');
         if has_request {
             set(Attribute::Url, &route.replace("{id}", "<number>"));
@@ -278,8 +279,8 @@ impl LiveError {
     }
 }
 
-/// The release that an event of that minute reports. Staging has the next one already; after a
-/// release some clients still run the one before.
+/// Returns the release that an event at `minute` reports. Staging already runs the next release.
+/// After a release, some clients still run the previous one.
 fn release_at(minute: i64, is_staging: bool, random: &mut ChaCha8Rng) -> String {
     let newest = minute.div_euclid(RELEASE_INTERVAL);
     let since = minute.rem_euclid(RELEASE_INTERVAL);
@@ -301,7 +302,7 @@ mod tests {
 
     #[test]
     #[allow(clippy::cast_precision_loss)] // No figure here comes near 2^53.
-    fn an_event_takes_few_bytes_of_a_run() {
+    fn packed_events_take_few_bytes() {
         let mut generator = ProjectGenerator::new(1).unwrap();
         let day = Day::of(Timestamp::from_millis(1_795_000_000_000));
         let rows = generator.day(day, 5_000);

@@ -1,4 +1,4 @@
-//! Splits of insights, small and large.
+//! Splits of small and large insights.
 
 use std::time::Duration;
 
@@ -14,76 +14,77 @@ use crate::program::Program;
 use crate::report::{grouped, progress};
 use crate::statistics::Sorted;
 
-/// How many splits of either size are timed.
+/// The number of timed splits of each size.
 const SPLITS: usize = 10;
-/// How many splits of either size are not measured.
+/// The number of unmeasured splits of each size.
 const WARM_UPS: usize = 3;
-/// How many splits of either size have their calls and processor time counted.
+/// The number of splits of each size whose calls and processor time are measured.
 const COUNTED: usize = 5;
 
-/// How many pain points an insight has, and how many of them a split moves.
+/// The size of a split.
 #[derive(Clone, Copy)]
 pub(crate) struct Size {
+    /// The number of pain points of the insight.
     pub(crate) members: usize,
+    /// The number of pain points that the split moves.
     pub(crate) moved: usize,
 }
 
 pub(crate) const SMALL: Size = Size { members: 10, moved: 5 };
 pub(crate) const LARGE: Size = Size { members: 10_000, moved: 500 };
 
-/// Splits of insights.
+/// The figures of splits.
 pub(crate) struct Insights {
     pub(crate) small: Splits,
     pub(crate) large: Splits,
-    /// The most memory of split-insight.
+    /// The peak memory of split-insight, in bytes.
     pub(crate) memory: u64,
 }
 
-/// Splits of one size, each of an insight that was not split before.
+/// Splits of one size, each of another insight.
 pub(crate) struct Splits {
-    /// How long they took, in milliseconds.
+    /// The latency, in milliseconds.
     pub(crate) latency: Sorted,
-    /// What they cost besides.
     pub(crate) cost: Cost,
 }
 
-/// What splits cost besides time, by a warm process.
+/// The cost of splits in a warm process.
 pub(crate) struct Cost {
-    /// The function's processor time of a split, in milliseconds.
+    /// The processor time of a split, in milliseconds.
     pub(crate) cpu: Sorted,
-    /// The time that DynamoDB took for the calls of a split, in milliseconds.
+    /// The total duration of a split's DynamoDB calls, in milliseconds.
     pub(crate) dynamodb: Sorted,
-    /// The most that a split sent.
+    /// The maximum volume that a split sends.
     pub(crate) sent: Sent,
 }
 
 impl Insights {
-    /// How much longer a large split takes than a small one.
+    /// Returns the median latency of a large split as a multiple of that of a small split.
     pub(crate) fn ratio(&self) -> f64 {
         self.large.latency.median() / self.small.latency.median()
     }
 
-    /// The most that a split of any size sent.
+    /// Returns the maximum volume that a split of any size sends.
     pub(crate) fn sent(&self) -> Sent {
-        self.small.cost.sent.most(self.large.cost.sent)
+        self.small.cost.sent.max(self.large.cost.sent)
     }
 }
 
 impl Bench<'_> {
-    /// Splits small and large insights in turns.
+    /// Splits small and large insights alternately.
     pub(crate) async fn insights(&self) -> Result<Insights> {
         let each = COUNTED + WARM_UPS + SPLITS;
         let members = grouped(LARGE.members);
-        progress(&format!("splits: making {each} insights of {members} pain points"));
+        progress(&format!("splits: creating {each} insights of {members} pain points"));
         let project = self.stack.project("split").await?;
         let mut small = self.stack.splits(project, 1 + each, SMALL).await?.into_iter();
         let mut large = self.stack.splits(project, each, LARGE).await?.into_iter();
 
-        progress(&format!("splits: counting the calls of {COUNTED} of either size"));
+        progress(&format!("splits: counting the calls of {COUNTED} of each size"));
         let counter = Counter::start(self.stack.endpoint()).await?;
         let variables = environment::variables(counter.endpoint());
         let mut process = self.start(Program::SplitInsight, &variables).await?;
-        // The first is not warm.
+        // The first split is not warm, so it is not measured.
         for request in small.by_ref().take(1) {
             split(&mut process, request).await?;
         }
@@ -96,7 +97,7 @@ impl Bench<'_> {
         let mut timed = self.start(Program::SplitInsight, &variables).await?;
         let (mut of_small, mut of_large) = (Vec::new(), Vec::new());
         for (turn, (small, large)) in small.zip(large).enumerate() {
-            // Neither size always comes second.
+            // The order alternates, so that neither size has an advantage.
             if turn % 2 == 0 {
                 of_small.push(split(&mut timed, small).await?);
                 of_large.push(split(&mut timed, large).await?);
@@ -123,7 +124,7 @@ async fn split(process: &mut Process, request: Bytes) -> Result<Duration> {
     Ok(process.expect(201, request).await?.latency)
 }
 
-/// Has a process whose calls are counted answer requests for splits.
+/// Sends split requests to a process whose calls are counted. Returns their cost.
 async fn cost(
     counter: &Counter,
     process: &mut Process,
@@ -138,7 +139,7 @@ async fn cost(
         cpu.push(process.cpu().await?.saturating_sub(before));
         let calls = counter.take();
         dynamodb.push(calls.iter().map(|call| call.time).sum());
-        sent = sent.most(Sent::by(&calls)?);
+        sent = sent.max(Sent::by(&calls)?);
     }
     Ok(Cost { cpu: Sorted::millis(cpu), dynamodb: Sorted::millis(dynamodb), sent })
 }

@@ -1,4 +1,4 @@
-//! Interpretation of queries in natural language: as people type them, and the largest allowed.
+//! Interpretation of natural-language filters: typical queries, and the largest allowed requests.
 
 use std::time::Duration;
 
@@ -13,17 +13,20 @@ use crate::program::Program;
 use crate::report::progress;
 use crate::statistics::{Sorted, millis};
 
-/// How many requests of each kind are measured, and how many before them are not.
+/// The number of measured requests of each kind.
 const REQUESTS: usize = 200;
+/// The number of unmeasured requests before them.
 const WARM_UPS: usize = 20;
-/// How many requests in a row have their processor time taken together.
+/// The number of consecutive requests whose processor time is measured together.
 const BLOCK: u32 = 10;
-/// What a request may have at most.
+/// The maximum length of a query, in characters.
 const LARGEST_QUERY: usize = 500;
+/// The maximum number of categories of a request.
 const MOST_CATEGORIES: usize = 50;
+/// The number of values per category of the largest requests.
 const VALUES_OF_A_CATEGORY: usize = 40;
 
-/// Queries as people type them.
+/// Typical queries.
 const TYPICAL: [&str; 4] = [
     "chrome prod unhandled",
     "firefx or safri on andriod in stagin, more then 50 usres",
@@ -32,29 +35,29 @@ const TYPICAL: [&str; 4] = [
      Germany",
 ];
 
-/// Interpretation of queries.
+/// The figures of natural-language filters.
 pub(crate) struct Interpretations {
-    /// Queries as people type them.
+    /// Typical queries.
     pub(crate) typical: Requests,
-    /// The slowest of several kinds of the largest requests that are allowed.
+    /// The slowest kind of the largest allowed requests.
     pub(crate) largest: Requests,
-    /// The most memory of interpret-error-filters.
+    /// The peak memory of interpret-error-filters, in bytes.
     pub(crate) memory: u64,
 }
 
 impl Bench<'_> {
-    /// Has queries interpreted.
+    /// Measures the interpretation of queries.
     pub(crate) async fn interpretations(&self) -> Result<Interpretations> {
         progress(&format!("interpretation: {REQUESTS} queries of each kind"));
         let project = self.stack.project("interpreted").await?.to_string();
         let variables = environment::variables(&self.stack.endpoint());
         let mut process = self.start(Program::InterpretErrorFilters, &variables).await?;
-        let ask = |body: Json| self.stack.interpret(&body);
-        let typical = TYPICAL.map(|query| ask(typical(&project, query)));
+        let request = |body: Json| self.stack.interpret(&body);
+        let typical = TYPICAL.map(|query| request(typical(&project, query)));
         let typical = measure(&mut process, &typical).await?;
         let mut slowest: Option<Requests> = None;
         for body in largest(&project) {
-            let requests = measure(&mut process, &[ask(body)]).await?;
+            let requests = measure(&mut process, &[request(body)]).await?;
             let slower = |known: &Requests| known.median_cpu() < requests.median_cpu();
             if slowest.as_ref().is_none_or(slower) {
                 slowest = Some(requests);
@@ -87,7 +90,7 @@ async fn measure(process: &mut Process, requests: &[Bytes]) -> Result<Requests> 
     Ok(Requests { latency: Sorted::millis(latencies), cpu })
 }
 
-/// A query over the categories of a usual project.
+/// Returns a request with the categories of a typical project.
 pub(crate) fn typical(project: &str, query: &str) -> Json {
     let text = |id: &str, label: &str, values: &[&str]| json!({"id": id, "label": label, "values": values});
     json!({
@@ -109,8 +112,8 @@ pub(crate) fn typical(project: &str, query: &str) -> Json {
     })
 }
 
-/// The largest requests: values that share words with each other, values that the query misspells,
-/// and values that all match alike.
+/// Returns the largest requests: values that share words, values that the query misspells, and
+/// values that all match equally.
 fn largest(project: &str) -> [Json; 4] {
     let request = |value: fn(usize) -> String, query: &str| {
         let categories = (0..MOST_CATEGORIES).map(|category| {

@@ -1,4 +1,4 @@
-//! What it takes a scheduled job to work off what there is.
+//! The cost of a scheduled job that processes a backlog.
 
 use std::time::Duration;
 
@@ -6,51 +6,54 @@ use crate::Result;
 use crate::process::Process;
 use crate::statistics::millis;
 
-/// How often a job is invoked before the benchmark gives up on it.
-const MOST_RUNS: usize = 5;
+/// The maximum number of invocations of a job before the benchmark fails.
+const MAX_INVOCATIONS: usize = 5;
 
-/// What a job did until nothing was left to do.
+/// The work of a job on a backlog, until the backlog is empty.
 pub(crate) struct JobWork {
-    /// How many events it worked on.
+    /// The number of processed events.
     pub(crate) events: usize,
-    /// How many runs it took.
-    pub(crate) runs: usize,
-    /// How long these took.
+    /// The number of invocations.
+    pub(crate) invocations: usize,
+    /// The total time of the invocations.
     pub(crate) time: Duration,
-    /// The processor time that they took.
+    /// The total processor time of the invocations.
     pub(crate) cpu: Duration,
-    /// The most memory of the process.
+    /// The peak memory of the process, in bytes.
     pub(crate) memory: u64,
 }
 
 impl JobWork {
-    /// Runs a job for as long as something is left of so many events.
+    /// Invokes a job on a backlog of `events` events for as long as `is_left` returns `true`.
     pub(crate) async fn measure(
         mut process: Process,
         events: usize,
         is_left: impl AsyncFn() -> Result<bool>,
     ) -> Result<Self> {
-        let (mut runs, mut time) = (0, Duration::ZERO);
+        let (mut invocations, mut time) = (0, Duration::ZERO);
         let before = process.cpu().await?;
         while is_left().await? {
-            if runs == MOST_RUNS {
+            if invocations == MAX_INVOCATIONS {
                 let name = process.name();
-                return Err(format!("{runs} runs of {name} left some of {events} events").into());
+                let message = format!(
+                    "{invocations} invocations of {name} did not process all {events} events"
+                );
+                return Err(message.into());
             }
             time += process.run_job().await?.latency;
-            runs += 1;
+            invocations += 1;
         }
         let cpu = process.cpu().await?.saturating_sub(before);
         let memory = process.peak_memory()?;
         process.stop().await?;
-        Ok(Self { events, runs, time, cpu, memory })
+        Ok(Self { events, invocations, time, cpu, memory })
     }
 
     pub(crate) fn events_per_second(&self) -> f64 {
         self.thousands() * 1_000.0 / self.time.as_secs_f64()
     }
 
-    /// The processor time for a thousand events, in milliseconds.
+    /// Returns the processor time for a thousand events, in milliseconds.
     pub(crate) fn cpu_of_1000(&self) -> f64 {
         millis(self.cpu) / self.thousands()
     }

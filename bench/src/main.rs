@@ -1,15 +1,17 @@
-//! The benchmark: functions beside one that says hello, as release binaries under a Lambda Runtime
-//! API on loopback, with the embedded DynamoDB in memory.
+//! The benchmark. It compares functions with a minimal one (`hello`), as release binaries under a
+//! Lambda Runtime API on loopback, with the embedded DynamoDB in memory.
 //!
 //! ```text
-//! make bench        what a change of the functions can change
-//! make bench-all    first calls over TLS, and PostgreSQL 15 beside queries of errors, too
+//! make bench        all figures that a change of the functions can affect
+//! make bench-all    also first calls over TLS, and event queries compared with PostgreSQL 15
 //! ```
 //!
-//! create-feature-flag is measured in depth; of the others, what sets them apart. Both commands build
-//! this harness, and then the programs that `bench --list` names: apart from it, so that they have no
-//! more features than they are deployed with. Figures of different machines, or of one machine at
-//! different times, are not comparable; those of one run are, since all programs take turns.
+//! create-feature-flag is measured in depth; the other functions, in the points that distinguish
+//! them. Both commands build this harness, then the programs that `bench --list` prints. The
+//! separate build gives the programs only the features that they are deployed with.
+//!
+//! Compare figures of one run only, since its programs alternate. Figures of different machines, or
+//! of one machine at different times, are not comparable.
 
 mod cold;
 mod counter;
@@ -43,31 +45,31 @@ use stack::Stack;
 
 type Result<T, E = Box<dyn Error + Send + Sync>> = std::result::Result<T, E>;
 
-/// Measures functions beside one that says hello, and checks the targets.
+/// Measure functions and a minimal one, and check the targets.
 #[derive(Parser)]
 struct Options {
-    /// Name the functions that are measured, and measure nothing.
+    /// Print the names of the measured functions, and measure nothing.
     #[arg(long)]
     list: bool,
-    /// Also measure first calls over TLS, and hold queries of errors against `PostgreSQL` 15.
+    /// Also measure first calls over TLS, and compare event queries with `PostgreSQL` 15.
     #[arg(long)]
     all: bool,
-    /// How many fresh processes of each kind are started.
+    /// Number of cold starts of each program.
     #[arg(long, value_name = "N", default_value_t = 30)]
     cold: usize,
-    /// How many requests each program answers while warm.
+    /// Number of warm requests of each program.
     #[arg(long, value_name = "N", default_value_t = 2_000)]
     warm: usize,
     /// Exit with 0 even if a target is missed.
     #[arg(long)]
     no_fail: bool,
-    /// Also write all figures into a file, as JSON.
+    /// Also write all figures to this file, as JSON.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Append what the functions print to a file.
+    /// Append the output of the functions to this file.
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
-    /// Where the release binaries are; beside this program by default.
+    /// Folder of the release binaries. Default: the folder of this program.
     #[arg(long, value_name = "FOLDER")]
     binaries: Option<PathBuf>,
 }

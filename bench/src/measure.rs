@@ -9,7 +9,7 @@ use serde_json::Value as Json;
 
 use local::environment;
 
-use crate::cold::{Starts, all_but_first, answer_once};
+use crate::cold::{Starts, all_but_first, respond_once};
 use crate::counter::{Call, Counter};
 use crate::process::Process;
 use crate::program::{Program, Programs};
@@ -19,28 +19,30 @@ use crate::statistics::{Sorted, millis};
 use crate::tls::Terminator;
 use crate::{Result, events};
 
-/// How many requests are measured in a row before the next program has its turn.
+/// The number of consecutive requests to a program before the next program's turn.
 const BLOCK: usize = 100;
-/// How many requests before each block are not measured: a program that slept has to find its way
-/// back into the processor's caches, and a project is looked up at its first flag.
+/// The number of unmeasured requests before each block. They refill the processor's caches after a
+/// sleep, and look up the project, which happens at its first flag.
 const BLOCK_WARM_UPS: usize = 5;
-/// How many blocks are not measured.
+/// The number of unmeasured blocks.
 const WARM_UP_BLOCKS: usize = 2;
-/// How many requests of the rarer kinds are measured, in how long blocks: a project has the largest flags of one.
+/// The number of measured requests of the rarer kinds, and their block length. A project can hold
+/// the largest flags of one block.
 const RARE: (usize, usize) = (200, 20);
-/// How many requests have their round trips counted.
+/// The number of create-feature-flag requests whose round trips are counted.
 const COUNTED: usize = 200;
-/// How many requests of a function other than create-feature-flag have their round trips counted.
+/// The number of requests to each other function whose round trips are counted.
 const COUNTED_OTHERS: usize = 50;
-/// How many processes make their first call over TLS.
+/// The number of processes that make their first call over TLS.
 const TLS_STARTS: usize = 15;
-/// By how many percent what hello-dynamodb sends may differ in size from what it stands for.
-const LIKENESS: usize = 2;
+/// The maximum difference in size between hello-dynamodb's calls and the recorded calls, in
+/// percent.
+const MAX_SIZE_DIFFERENCE: usize = 2;
 
-/// What is measured, and where.
+/// The environment of the benchmark.
 pub(crate) struct Bench<'b> {
     pub(crate) stack: &'b Stack,
-    /// A stack with nothing but what a job is to work on, since a job works on all that there is.
+    /// A separate stack for jobs, since a job processes everything in its tables.
     pub(crate) job_stack: &'b Stack,
     pub(crate) programs: Programs,
     /// A folder for files that the programs read.
@@ -49,19 +51,19 @@ pub(crate) struct Bench<'b> {
 
 /// Requests to a warm process.
 pub(crate) struct Requests {
-    /// From taking the event to the answer, in milliseconds.
+    /// The time from receipt of the event to the response, in milliseconds.
     pub(crate) latency: Sorted,
-    /// The processor time of one request, in milliseconds: the mean of each block.
+    /// The mean processor time per request of each block, in milliseconds.
     pub(crate) cpu: Vec<f64>,
 }
 
 impl Requests {
-    /// The processor time of one request, in milliseconds, safe against a disturbed block.
+    /// Returns the median of [`Self::cpu`], which a disturbed block does not affect.
     pub(crate) fn median_cpu(&self) -> f64 {
         Sorted::new(self.cpu.iter().copied()).median()
     }
 
-    /// How much more processor time these requests take than others, block by block.
+    /// Returns the median difference in processor time from other requests, block by block.
     pub(crate) fn cpu_beyond(&self, others: &Self) -> f64 {
         Sorted::new(self.cpu.iter().zip(&others.cpu).map(|(ours, theirs)| ours - theirs)).median()
     }
@@ -69,19 +71,19 @@ impl Requests {
 
 /// Round trips to DynamoDB.
 pub(crate) struct RoundTrips {
-    /// The calls of a cold start and its first request.
+    /// The operations that create-feature-flag calls from its cold start through its first request.
     pub(crate) cold: Vec<String>,
-    /// The most that a warm request made.
+    /// The maximum of a warm create-feature-flag request.
     pub(crate) most: usize,
-    /// The most that a warm request of delete-event-marker-collection made.
+    /// The maximum of a warm delete-event-marker-collection request.
     pub(crate) most_of_delete: usize,
-    /// The most that a warm request of update-email-preferences made.
+    /// The maximum of a warm update-email-preferences request.
     pub(crate) most_of_update: usize,
-    /// A typical flag's item, and the largest's, in files.
+    /// Files with the recorded actions of a typical flag and of the largest flag.
     actions: [PathBuf; 2],
 }
 
-/// Warm requests, in turns.
+/// The figures of warm requests.
 pub(crate) struct Warm {
     pub(crate) hello: Requests,
     pub(crate) sdk: Requests,
@@ -90,26 +92,27 @@ pub(crate) struct Warm {
     pub(crate) invalid: Requests,
     pub(crate) largest: Requests,
     pub(crate) largest_sdk: Requests,
-    /// The most memory of hello, hello-dynamodb and create-feature-flag under typical requests.
+    /// The peak memory of hello, hello-dynamodb and create-feature-flag under typical requests, in
+    /// bytes.
     pub(crate) memory: [u64; 3],
-    /// The most memory of update-email-preferences.
+    /// The peak memory of update-email-preferences, in bytes.
     pub(crate) memory_of_update: u64,
-    /// The most memory of create-feature-flag after the largest flags.
+    /// The peak memory of create-feature-flag after the largest flags, in bytes.
     pub(crate) memory_after_largest: u64,
 }
 
-/// First calls over TLS.
+/// The figures of first calls over TLS.
 pub(crate) struct Tls {
-    /// Making a client and its first call.
+    /// The time to create a client and make its first call, in milliseconds.
     pub(crate) client_and_call: Sorted,
-    /// The call alone.
+    /// The time of the first call, in milliseconds.
     pub(crate) call: Sorted,
     /// Cold starts of create-feature-flag.
     pub(crate) create: Starts,
 }
 
 impl Bench<'_> {
-    /// Starts a fresh process of a program.
+    /// Starts a new process of a program.
     pub(crate) async fn start(
         &self,
         program: Program,
@@ -118,7 +121,8 @@ impl Bench<'_> {
         Process::start(&self.programs, program, variables).await
     }
 
-    /// Counts the calls that requests make, and keeps what they write for hello-dynamodb.
+    /// Counts the calls of requests, and records the actions of their transactions for
+    /// hello-dynamodb.
     pub(crate) async fn round_trips(&self) -> Result<RoundTrips> {
         progress("counting round trips");
         let counter = Counter::start(self.stack.endpoint()).await?;
@@ -143,7 +147,7 @@ impl Bench<'_> {
                 last = calls;
             }
         }
-        let typical = self.keep_actions("typical.json", &last)?;
+        let typical = self.record_actions("typical.json", &last)?;
         let reply = create
             .expect(201, self.stack.create_flag(&project, &events::largest_flag(COUNTED + 1), None))
             .await?;
@@ -151,7 +155,7 @@ impl Bench<'_> {
         if !(190_000..=200_000).contains(&bytes) {
             return Err(format!("the largest flag has {bytes} bytes, not almost 200,000").into());
         }
-        let largest = self.keep_actions("largest.json", &counter.take())?;
+        let largest = self.record_actions("largest.json", &counter.take())?;
         let reply = create
             .expect(400, self.stack.create_flag(&project, &events::invalid_flag(), None))
             .await?;
@@ -179,13 +183,13 @@ impl Bench<'_> {
         let project = self.stack.project("compared").await?.to_string();
         sdk.expect(201, self.stack.create_flag(&project, &events::typical_flag(0), None)).await?;
         sdk.stop().await?;
-        alike(&last, &counter.take())?;
+        check_similar(&last, &counter.take())?;
         let actions = [typical, largest];
         Ok(RoundTrips { cold, most, most_of_delete, most_of_update, actions })
     }
 
-    /// Writes the actions of the calls' transaction into a file.
-    fn keep_actions(&self, name: &str, calls: &[Call]) -> Result<PathBuf> {
+    /// Writes the actions of the first transaction among the calls to a file. Returns its path.
+    fn record_actions(&self, name: &str, calls: &[Call]) -> Result<PathBuf> {
         let actions = calls.iter().find_map(|call| call.actions().transpose());
         let actions = actions.ok_or("create-feature-flag writes without TransactWriteItems")??;
         let path = self.folder.join(name);
@@ -193,7 +197,7 @@ impl Bench<'_> {
         Ok(path)
     }
 
-    /// Sends requests to all programs, in turns.
+    /// Sends requests to all programs alternately.
     pub(crate) async fn warm(&self, requests: usize, round_trips: &RoundTrips) -> Result<Warm> {
         progress(&format!("warm requests: {requests} each of four programs"));
         let variables = environment::variables(&self.stack.endpoint());
@@ -206,7 +210,7 @@ impl Bench<'_> {
         let mut update =
             self.subject("update", Program::UpdateEmailPreferences, &variables).await?;
 
-        let [of_hello, of_sdk, of_create, of_update] = in_turns(
+        let [of_hello, of_sdk, of_create, of_update] = alternate(
             [
                 (&mut hello, Kind::Flag { body: events::typical_flag, status: 200 }),
                 (&mut sdk, Kind::Flag { body: events::typical_flag, status: 201 }),
@@ -231,10 +235,10 @@ impl Bench<'_> {
             RARE.0
         ));
         let kind = Kind::Flag { body: |_| events::invalid_flag(), status: 400 };
-        let [invalid] = in_turns([(&mut create, kind)], RARE).await?;
+        let [invalid] = alternate([(&mut create, kind)], RARE).await?;
         let mut largest_sdk =
             self.subject("largest-sdk", Program::HelloDynamodb, &with_largest).await?;
-        let [of_largest_sdk, of_largest] = in_turns(
+        let [of_largest_sdk, of_largest] = alternate(
             [
                 (&mut largest_sdk, Kind::Flag { body: events::largest_flag, status: 201 }),
                 (&mut create, Kind::Flag { body: events::largest_flag, status: 201 }),
@@ -273,7 +277,7 @@ impl Bench<'_> {
         })
     }
 
-    /// Makes first calls over TLS.
+    /// Measures first calls over TLS.
     pub(crate) async fn tls(&self) -> Result<Tls> {
         progress(&format!("first calls over TLS: {TLS_STARTS} processes of each kind"));
         let authority = self.folder.join("authority.pem");
@@ -288,7 +292,7 @@ impl Bench<'_> {
         let (mut both, mut call, mut create) = (Vec::new(), Vec::new(), Vec::new());
         for number in 0..=TLS_STARTS {
             let flag = events::typical_flag(number);
-            let project = projects.with_room(slice::from_ref(&flag)).await?;
+            let project = projects.project_for(slice::from_ref(&flag)).await?;
             let event = self.stack.create_flag(&project, &flag, None);
             let mut process = self.start(Program::HelloDynamodb, &measuring).await?;
             let reply = process.expect(200, event.clone()).await?;
@@ -298,7 +302,7 @@ impl Bench<'_> {
             both.push(figure("clientAndCallMs")?);
             call.push(figure("callMs")?);
             let process = self.start(Program::CreateFeatureFlag, &variables).await?;
-            create.push(answer_once(process, 201, event).await?);
+            create.push(respond_once(process, 201, event).await?);
         }
         Ok(Tls {
             client_and_call: Sorted::new(both.into_iter().skip(1)),
@@ -323,21 +327,22 @@ fn actions_variable(path: &Path) -> (&'static str, String) {
     ("BENCH_ACTIONS", path.display().to_string())
 }
 
-/// Fails unless two programs sent about as many bytes in as many calls.
-fn alike(ours: &[Call], theirs: &[Call]) -> Result<()> {
+/// Fails unless two programs made equally many calls with about equal total size.
+fn check_similar(ours: &[Call], theirs: &[Call]) -> Result<()> {
     let [(our_calls, our_bytes), (their_calls, their_bytes)] = [ours, theirs]
         .map(|calls| (calls.len(), calls.iter().map(|call| call.body.len()).sum::<usize>()));
-    if our_calls == their_calls && our_bytes.abs_diff(their_bytes) * 100 <= our_bytes * LIKENESS {
+    let has_similar_size = our_bytes.abs_diff(their_bytes) * 100 <= our_bytes * MAX_SIZE_DIFFERENCE;
+    if our_calls == their_calls && has_similar_size {
         return Ok(());
     }
     let message = format!(
         "hello-dynamodb sends {their_bytes} bytes in {their_calls} calls, create-feature-flag \
-         {our_bytes} in {our_calls}: it does not stand for the same call any more"
+         {our_bytes} in {our_calls}: hello-dynamodb no longer represents create-feature-flag"
     );
     Err(message.into())
 }
 
-/// The most calls that one of the requests to a process makes, the first left out, since it is not
+/// Returns the maximum number of calls of one request, without the first request, which is not
 /// warm.
 async fn most_calls(
     counter: &Counter,
@@ -354,21 +359,21 @@ async fn most_calls(
     calls.into_iter().skip(1).max().ok_or_else(|| "no warm request was counted".into())
 }
 
-/// A warm process with projects of its own.
+/// A measured process with its own projects.
 struct Subject<'s> {
     process: Process,
     stack: &'s Stack,
     projects: Projects<'s>,
-    /// How many requests it was sent.
+    /// The number of requests sent to it.
     sent: usize,
 }
 
 /// A kind of request.
 #[derive(Clone, Copy)]
 enum Kind {
-    /// A new flag: its body by number, and the status of its answer.
+    /// A new flag: its body by number, and the expected status.
     Flag { body: fn(usize) -> Json, status: u64 },
-    /// Other preferences.
+    /// Changed email preferences.
     Preferences,
 }
 
@@ -388,14 +393,15 @@ impl Subject<'_> {
         Ok(match kind {
             Kind::Flag { body, .. } => {
                 let flags: Vec<Json> = numbers.map(body).collect();
-                let project = self.projects.with_room(&flags).await?;
+                let project = self.projects.project_for(&flags).await?;
                 flags.iter().map(|flag| self.stack.create_flag(&project, flag, None)).collect()
             }
             Kind::Preferences => numbers.map(|n| self.stack.update_preferences(n)).collect(),
         })
     }
 
-    /// Sends a block of requests, and answers how long each took, and the processor time of one.
+    /// Sends a block of requests. Returns each latency and the mean processor time, in
+    /// milliseconds.
     async fn block(&mut self, kind: Kind, length: usize) -> Result<(Vec<f64>, f64)> {
         let mut events = self.requests(kind, BLOCK_WARM_UPS + length).await?;
         let measured = events.split_off(BLOCK_WARM_UPS);
@@ -412,9 +418,9 @@ impl Subject<'_> {
     }
 }
 
-/// Sends requests to several programs, in blocks by turns, so that whatever else the machine does
-/// meets all of them.
-async fn in_turns<const N: usize>(
+/// Sends blocks of requests to several programs alternately, so that other load on the machine
+/// affects all of them.
+async fn alternate<const N: usize>(
     mut subjects: [(&mut Subject<'_>, Kind); N],
     (requests, block): (usize, usize),
 ) -> Result<[Requests; N]> {

@@ -1,4 +1,4 @@
-//! One process of a function: started as Lambda starts it, and measured from outside.
+//! A process of a function, started as Lambda starts it and measured from outside.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -15,20 +15,20 @@ use crate::Result;
 use crate::events;
 use crate::program::{Program, Programs};
 
-/// How long a function has for a request, as `template.yaml` has it.
+/// The time limit of a request, as in `template.yaml`.
 const REQUEST_TIME: Duration = Duration::from_secs(10);
-/// How long a function has for a run of a scheduled job.
+/// The time limit of a scheduled job.
 const JOB_TIME: Duration = Duration::from_mins(1);
-/// How long a function takes at most, after its answer, to get back to waiting for an event.
-const SETTLING: Duration = Duration::from_millis(3);
+/// The time within which a function waits for the next event after its response.
+const IDLE_AFTER: Duration = Duration::from_millis(3);
 
-/// An answer to the outer world, and how long it took.
+/// A response and its timing.
 pub(crate) struct Reply {
-    /// The body; empty where nobody is answered.
+    /// The body; empty for a job.
     pub(crate) body: String,
-    /// From the moment at which the function took the event.
+    /// The time since the function received the event.
     pub(crate) latency: Duration,
-    /// From the start of the process.
+    /// The time since the start of the process.
     pub(crate) since_start: Duration,
 }
 
@@ -60,7 +60,7 @@ impl Process {
             .kill_on_drop(true);
         let started = Instant::now();
         let child = command.spawn().map_err(|error| format!("cannot start {name}: {error}"))?;
-        let id = child.id().ok_or("a process ended before it began")?;
+        let id = child.id().ok_or("a process ended at its start")?;
         Ok(Self { name, child, id, started, api })
     }
 
@@ -68,47 +68,49 @@ impl Process {
         &self.name
     }
 
-    /// Hands over an event and waits for the answer, for as long as Lambda would.
+    /// Sends an event and waits up to `time` for the response.
     async fn invoke(&mut self, event: Bytes, time: Duration) -> Result<InvocationResponse> {
         let name = &self.name;
         tokio::select! {
             outcome = self.api.invoke(event, time) => {
                 outcome.map_err(|error| format!("{name}: {error}").into())
             }
-            status = self.child.wait() => Err(format!("{name} ended unasked: {}", status?).into()),
+            status = self.child.wait() => {
+                Err(format!("{name} ended unexpectedly: {}", status?).into())
+            }
             () = tokio::time::sleep(time) => {
-                Err(format!("{name} did not answer within {time:?}").into())
+                Err(format!("{name} did not respond within {time:?}").into())
             }
         }
     }
 
-    /// Has a request answered, and fails unless the answer has the status.
+    /// Sends a request, and fails unless the response has the status.
     pub(crate) async fn expect(&mut self, status: u64, request: Bytes) -> Result<Reply> {
-        let answer = self.invoke(request, REQUEST_TIME).await?;
-        let response: Json = serde_json::from_slice(&answer.body)?;
-        let found = response["statusCode"].as_u64().ok_or("an answer has no status")?;
+        let invocation = self.invoke(request, REQUEST_TIME).await?;
+        let response: Json = serde_json::from_slice(&invocation.body)?;
+        let found = response["statusCode"].as_u64().ok_or("a response has no status")?;
         let body = response["body"].as_str().unwrap_or_default().to_owned();
         if found == status {
-            return Ok(self.reply(&answer, body));
+            return Ok(self.reply(&invocation, body));
         }
-        Err(format!("{} answered {found} instead of {status}: {body}", self.name).into())
+        Err(format!("{} returned {found} instead of {status}: {body}", self.name).into())
     }
 
-    /// Has a scheduled job run once, and fails if the job does.
+    /// Runs a scheduled job once, and fails if the job fails.
     pub(crate) async fn run_job(&mut self) -> Result<Reply> {
-        let answer = self.invoke(events::schedule(), JOB_TIME).await?;
-        Ok(self.reply(&answer, String::new()))
+        let invocation = self.invoke(events::schedule(), JOB_TIME).await?;
+        Ok(self.reply(&invocation, String::new()))
     }
 
-    fn reply(&self, answer: &InvocationResponse, body: String) -> Reply {
-        let InvocationResponse { taken, arrived, .. } = *answer;
+    fn reply(&self, invocation: &InvocationResponse, body: String) -> Reply {
+        let InvocationResponse { taken, arrived, .. } = *invocation;
         Reply { body, latency: arrived - taken, since_start: arrived - self.started }
     }
 
-    /// The time that its threads have run so far.
+    /// Returns the processor time of the process so far.
     pub(crate) async fn cpu(&self) -> Result<Duration> {
-        // The kernel counts to the nanosecond up to when a thread last went to sleep.
-        tokio::time::sleep(SETTLING).await;
+        // The kernel updates the exact time of a thread when the thread goes to sleep.
+        tokio::time::sleep(IDLE_AFTER).await;
         let mut nanoseconds = 0;
         for task in fs::read_dir(format!("/proc/{}/task", self.id))? {
             let statistics = fs::read_to_string(task?.path().join("schedstat"))?;
@@ -118,12 +120,12 @@ impl Process {
         Ok(Duration::from_nanos(nanoseconds))
     }
 
-    /// The most memory that it has had resident so far, in bytes.
+    /// Returns the peak resident memory of the process so far, in bytes.
     pub(crate) fn peak_memory(&self) -> Result<u64> {
         let status = fs::read_to_string(format!("/proc/{}/status", self.id))?;
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
         let kibibytes = line.and_then(|line| line.trim().strip_suffix(" kB"));
-        let kibibytes: u64 = kibibytes.ok_or("the kernel tells no VmHWM")?.trim().parse()?;
+        let kibibytes: u64 = kibibytes.ok_or("the kernel reports no VmHWM")?.trim().parse()?;
         Ok(kibibytes * 1_024)
     }
 

@@ -1,4 +1,4 @@
-//! The programs that are measured. Their names stand here alone; `make bench` asks for them.
+//! The measured programs. `make bench` gets their names from here, with `bench --list`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use clap::ValueEnum;
 
 use crate::Result;
 
-/// A program that is measured.
+/// A measured program.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, ValueEnum)]
 pub(crate) enum Program {
     Hello,
@@ -31,17 +31,18 @@ pub(crate) enum Program {
 }
 
 impl Program {
-    /// All programs.
+    /// Returns all programs.
     pub(crate) fn all() -> impl Iterator<Item = Self> {
         Self::value_variants().iter().copied()
     }
 
-    /// The programs that are deployed, each from a package of its own name.
+    /// Returns the deployed programs, each from the package with its name.
     pub(crate) fn functions() -> impl Iterator<Item = Self> {
         Self::all().filter(|program| !matches!(program, Self::Hello | Self::HelloDynamodb))
     }
 
-    /// The name of the binary, and of a function's package: that of the variant, in kebab-case.
+    /// Returns the name of the binary, and of a function's package: the variant's name in
+    /// kebab-case.
     pub(crate) fn name(self) -> String {
         self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
     }
@@ -50,12 +51,12 @@ impl Program {
 /// The binaries of all programs.
 pub(crate) struct Programs {
     folder: PathBuf,
-    /// Where their standard output and error go, if they are wanted.
+    /// The file for their standard output and error, if any.
     log: Option<PathBuf>,
 }
 
 impl Programs {
-    /// The binaries in a folder. Fails if one is missing, before anything is measured.
+    /// Returns the binaries in a folder. Fails if one is missing.
     pub(crate) fn new(folder: PathBuf, log: Option<PathBuf>) -> Result<Self> {
         let programs = Self { folder, log };
         let is_missing = |program: &Program| !programs.binary(*program).is_file();
@@ -65,7 +66,7 @@ impl Programs {
         }
         let folder = programs.folder.display();
         let missing = missing.join(", ");
-        Err(format!("{folder} has no {missing}; `make bench` builds what is measured").into())
+        Err(format!("{folder} has no {missing}; `make bench` builds the programs").into())
     }
 
     pub(crate) fn binary(&self, program: Program) -> PathBuf {
@@ -76,7 +77,7 @@ impl Programs {
         self.log.as_deref()
     }
 
-    /// The bytes of a binary.
+    /// Returns the size of a binary, in bytes.
     pub(crate) fn size(&self, program: Program) -> Result<u64> {
         Ok(fs::metadata(self.binary(program))?.len())
     }
@@ -87,25 +88,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_function_that_is_measured_is_a_package() {
+    fn every_measured_function_is_a_package() {
         let functions = Path::new(env!("CARGO_MANIFEST_DIR")).join("../functions");
         for function in Program::functions() {
             let name = function.name();
             assert!(
                 functions.join(&name).join("Cargo.toml").is_file(),
-                "functions/{name} is not there"
+                "functions/{name} is missing"
             );
         }
     }
 
     #[test]
-    fn programs_that_are_not_built_are_named() {
+    fn error_names_missing_programs() {
         let folder = tempfile::tempdir().unwrap();
         for program in Program::all().filter(|program| *program != Program::SplitInsight) {
             fs::write(folder.path().join(program.name()), "").unwrap();
         }
         let Err(error) = Programs::new(folder.path().to_owned(), None) else {
-            panic!("a missing program was not noticed");
+            panic!("a missing program was accepted");
         };
         assert!(error.to_string().contains(" has no split-insight; `make bench`"), "{error}");
         fs::write(folder.path().join("split-insight"), "").unwrap();

@@ -1,4 +1,4 @@
-//! What the functions talk to: the embedded engine with its tables, projects and a key.
+//! The functions' environment: the embedded engine with tables, projects and an API key.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -25,16 +25,16 @@ use crate::Result;
 use crate::events::{self, Request};
 use crate::insights::Size;
 
-/// The most events that one transaction takes.
+/// The maximum number of events of one transaction.
 const EVENTS_AT_ONCE: usize = 98;
 
-/// The time from one pain point of an insight to the next: 10,000 of them reach back 55 days, into
-/// both periods that an insight's numbers compare.
+/// The time between two pain points of an insight. 10,000 of them reach back 55 days, into both
+/// periods that an insight's numbers compare.
 const BETWEEN_PAIN_POINTS: Duration = Duration::from_mins(8);
-/// How many pain points a session has.
+/// The number of pain points of a session.
 const PAIN_POINTS_OF_A_SESSION: usize = 3;
 
-/// An engine in memory, and a key that may do everything.
+/// An engine in memory, and an API key with all scopes.
 pub(crate) struct Stack {
     engine: Engine,
     client: Client,
@@ -53,22 +53,21 @@ impl Stack {
         Ok(Self { engine, client, store, api_key })
     }
 
-    /// Where the engine listens.
+    /// Returns the URL of the engine.
     pub(crate) fn endpoint(&self) -> String {
         self.engine.endpoint()
     }
 
-    /// The tables, for looking into them.
+    /// Returns a client for direct reads of the tables.
     pub(crate) fn client(&self) -> &Client {
         &self.client
     }
 
-    /// The tables.
     pub(crate) fn store(&self) -> &Store {
         &self.store
     }
 
-    /// A request for a new flag.
+    /// Returns a request to create a flag.
     pub(crate) fn create_flag(
         &self,
         project: &str,
@@ -80,7 +79,7 @@ impl Stack {
         Request { parameters, body: Some(flag), idempotency_key, ..request }.event()
     }
 
-    /// A request to delete an event marker collection.
+    /// Returns a request to delete an event marker collection.
     pub(crate) fn delete_collection(&self, project: ProjectId, id: CollectionId) -> Bytes {
         let (project, id) = (project.to_string(), id.to_string());
         let parameters = &[("idOrSlug", project.as_str()), ("collectionId", &id)];
@@ -88,26 +87,26 @@ impl Stack {
         Request { parameters, ..request }.event()
     }
 
-    /// A request to change all preferences; another number, other preferences.
+    /// Returns a request to change all preferences. `number` varies them.
     pub(crate) fn update_preferences(&self, number: usize) -> Bytes {
         let body = &events::preferences(number);
         let request = Request::new(events::UPDATE_PREFERENCES, &self.api_key);
         Request { body: Some(body), ..request }.event()
     }
 
-    /// A request for a timeseries of errors.
+    /// Returns a query-error-timeseries request.
     pub(crate) fn query_timeseries(&self, query: &Json) -> Bytes {
         let request = Request::new(events::QUERY_TIMESERIES, &self.api_key);
         Request { body: Some(query), ..request }.event()
     }
 
-    /// A request to break errors down.
+    /// Returns a breakdown-errors request.
     pub(crate) fn break_down_errors(&self, query: &Json) -> Bytes {
         let request = Request::new(events::BREAK_DOWN_ERRORS, &self.api_key);
         Request { body: Some(query), ..request }.event()
     }
 
-    /// A request for the errors of a project that a query finds.
+    /// Returns a query-errors request.
     pub(crate) fn query_errors(&self, project: ProjectId, query: &Json) -> Bytes {
         let project = project.to_string();
         let parameters = &[("idOrSlug", project.as_str())];
@@ -115,7 +114,7 @@ impl Stack {
         Request { parameters, body: Some(query), ..request }.event()
     }
 
-    /// A request for the first page of a project's errors.
+    /// Returns a request for the first page of a project's errors.
     pub(crate) fn list_errors(&self, project: ProjectId) -> Bytes {
         let project = project.to_string();
         let parameters = &[("idOrSlug", project.as_str())];
@@ -123,7 +122,7 @@ impl Stack {
         Request { parameters, ..request }.event()
     }
 
-    /// A request for an error.
+    /// Returns a get-error request.
     pub(crate) fn get_error(&self, project: ProjectId, error: ErrorId) -> Bytes {
         let (project, error) = (project.to_string(), error.to_string());
         let parameters = &[("idOrSlug", project.as_str()), ("errorId", &error)];
@@ -131,7 +130,7 @@ impl Stack {
         Request { parameters, ..request }.event()
     }
 
-    /// A request to change the status of an error.
+    /// Returns a request to change the status of an error.
     pub(crate) fn update_error(
         &self,
         project: ProjectId,
@@ -145,27 +144,27 @@ impl Stack {
         Request { parameters, body: Some(body), ..request }.event()
     }
 
-    /// A request to evaluate a flag.
+    /// Returns a request to evaluate a flag.
     pub(crate) fn evaluate_flag(&self, project: &str, key: &str, context: &Json) -> Bytes {
         let parameters = &[("idOrSlug", project), ("key", key)];
         let request = Request::new(events::EVALUATE_FLAG, &self.api_key);
         Request { parameters, body: Some(context), ..request }.event()
     }
 
-    /// A request to evaluate all flags of a project, perhaps afresh.
-    pub(crate) fn evaluate_flags(&self, project: &str, context: &Json, afresh: bool) -> Bytes {
+    /// Returns a request to evaluate all flags of a project, with `no-cache` if `no_cache`.
+    pub(crate) fn evaluate_flags(&self, project: &str, context: &Json, no_cache: bool) -> Bytes {
         let parameters = &[("idOrSlug", project)];
         let request = Request::new(events::EVALUATE_FLAGS, &self.api_key);
-        Request { parameters, body: Some(context), afresh, ..request }.event()
+        Request { parameters, body: Some(context), no_cache, ..request }.event()
     }
 
-    /// A request to interpret a query in natural language.
+    /// Returns a request to interpret natural-language filters.
     pub(crate) fn interpret(&self, query: &Json) -> Bytes {
         let request = Request::new(events::INTERPRET_FILTERS, &self.api_key);
         Request { body: Some(query), ..request }.event()
     }
 
-    /// A request to split pain points off an insight.
+    /// Returns a request to split pain points off an insight.
     fn split_insight(&self, project: ProjectId, id: InsightId, moved: &[PainPointId]) -> Bytes {
         let (project, id) = (project.to_string(), id.to_string());
         let parameters = &[("idOrSlug", project.as_str()), ("insightId", &id)];
@@ -174,18 +173,18 @@ impl Stack {
         Request { parameters, body: Some(body), ..request }.event()
     }
 
-    /// Makes a project.
+    /// Creates a project.
     pub(crate) async fn project(&self, slug: &str) -> Result<ProjectId> {
         Ok(demo::ensure_project(&self.store, slug, slug).await?)
     }
 
-    /// Makes a project, and answers all of it: what its DSN is made of, too.
+    /// Creates a project, and returns it with its ingest id and public key.
     pub(crate) async fn project_with_dsn(&self, slug: &str) -> Result<Project> {
         let id = self.project(slug).await?;
-        Ok(self.store.read_project(id).await?.ok_or("a project is gone")?)
+        Ok(self.store.read_project(id).await?.ok_or("a project is missing")?)
     }
 
-    /// Makes an event marker collection that holds so many events, one for each second from 1970 on.
+    /// Creates a collection with `events` event markers, one per second from 1970 on.
     async fn collection(&self, project: ProjectId, events: usize) -> Result<CollectionId> {
         let now = Clock::System.now();
         let id = CollectionId::new(Ids::Random.new_uuid(now));
@@ -193,7 +192,7 @@ impl Stack {
             id,
             project_id: project,
             name: "Releases".to_owned(),
-            description: "What went into production, and when.".to_owned(),
+            description: "Deployments to production.".to_owned(),
             event_count: 0,
             created_at: now,
             updated_at: now,
@@ -210,12 +209,12 @@ impl Stack {
             .await?
             .map(|found| found.event_count);
         if stored != Some(u64::try_from(events.len())?) {
-            return Err("a collection has not as many events as it should".into());
+            return Err("a collection has a wrong event count".into());
         }
         Ok(id)
     }
 
-    /// Makes several collections.
+    /// Creates `count` collections.
     pub(crate) async fn collections(
         &self,
         project: ProjectId,
@@ -229,7 +228,7 @@ impl Stack {
         Ok(collections)
     }
 
-    /// Makes an insight with these pain points.
+    /// Creates an insight with these pain points.
     async fn insight(&self, project: ProjectId, pain_points: &[&PainPoint]) -> Result<InsightId> {
         let now = Clock::System.now();
         let new_id = || Ids::Random.new_uuid(now);
@@ -251,8 +250,9 @@ impl Stack {
         }
     }
 
-    /// Makes insights of a size, and for each a request that splits it. What moves is scattered
-    /// evenly, over all chunks of a large insight, and the latest pain point is among it.
+    /// Creates insights of a size. Returns a split request for each.
+    ///
+    /// The moved pain points are spread evenly over the insight, and include the latest one.
     pub(crate) async fn splits(
         &self,
         project: ProjectId,
@@ -271,15 +271,15 @@ impl Stack {
         Ok(requests)
     }
 
-    /// Whether a collection, or what it was, has events left.
+    /// `true` if a collection still has events, even after its deletion.
     pub(crate) async fn has_events(&self, collection: CollectionId) -> Result<bool> {
         Ok(!MarkerStore::new(&self.store).event_keys(collection, 1).await?.is_empty())
     }
 
-    /// The projects for one program's flags.
+    /// Returns an allocator of projects for one program's flags.
     pub(crate) fn projects<'s>(&'s self, name: &'s str) -> Projects<'s> {
-        let (made, flags_left, bytes_left) = (0, 0, 0);
-        Projects { store: &self.store, name, made, flags_left, bytes_left, current: String::new() }
+        let (count, flags_left, bytes_left) = (0, 0, 0);
+        Projects { store: &self.store, name, count, flags_left, bytes_left, current: String::new() }
     }
 }
 
@@ -293,7 +293,7 @@ fn event(occurred_at: Timestamp) -> EventMarker {
     }
 }
 
-/// Pain points without end, the latest first.
+/// Returns an endless sequence of pain points, the latest first.
 fn pain_points() -> impl Iterator<Item = PainPoint> {
     let now = Clock::System.now();
     let times = std::iter::successors(Some(now), |later| Some(later.minus(BETWEEN_PAIN_POINTS)));
@@ -302,7 +302,7 @@ fn pain_points() -> impl Iterator<Item = PainPoint> {
         PainPoint {
             id: PainPointId::new(Ids::Random.new_uuid(now)),
             session_id: format!("session-{session:06x}"),
-            // Nobody has signed in in every other session.
+            // Every other session has no user.
             user_id: session.is_multiple_of(2).then(|| format!("user-{session:06x}")),
             occurred_at,
             title: "A click on Pay does nothing".to_owned(),
@@ -311,31 +311,33 @@ fn pain_points() -> impl Iterator<Item = PainPoint> {
     })
 }
 
-/// How much JSON of flags a project gets: they count as what they take in memory, which is up to three times that.
+/// The maximum JSON bytes of the flags of a project. The size limit applies to their size in
+/// memory, which is up to three times that.
 const MAX_JSON_BYTES: usize = MAX_PROJECT_BYTES / 3;
 
-/// Projects, as many as the flags of a program need.
+/// An allocator of projects for the flags of a program.
 pub(crate) struct Projects<'s> {
     store: &'s Store,
     name: &'s str,
-    made: usize,
+    /// The number of created projects.
+    count: usize,
     flags_left: usize,
     bytes_left: usize,
     current: String,
 }
 
 impl Projects<'_> {
-    /// The id of a project that has room for these flags, which then count as made.
-    pub(crate) async fn with_room(&mut self, flags: &[Json]) -> Result<String> {
+    /// Returns the id of a project with capacity for these flags, and reserves the capacity.
+    pub(crate) async fn project_for(&mut self, flags: &[Json]) -> Result<String> {
         let bytes: usize = flags.iter().map(|flag| flag.to_string().len()).sum();
         if self.flags_left < flags.len() || self.bytes_left < bytes {
-            self.made += 1;
-            let slug = format!("{}-{}", self.name, self.made);
+            self.count += 1;
+            let slug = format!("{}-{}", self.name, self.count);
             self.current = demo::ensure_project(self.store, &slug, self.name).await?.to_string();
             self.flags_left = usize::try_from(MAX_LIVE_FLAGS)?;
             self.bytes_left = MAX_JSON_BYTES;
         }
-        let too_many = "a block has more flags than a project";
+        let too_many = "a block has more flags than a project can hold";
         self.flags_left = self.flags_left.checked_sub(flags.len()).ok_or(too_many)?;
         self.bytes_left = self.bytes_left.checked_sub(bytes).ok_or(too_many)?;
         Ok(self.current.clone())

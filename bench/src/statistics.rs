@@ -1,8 +1,8 @@
-//! Medians and their like.
+//! Medians and other percentiles.
 
 use std::time::Duration;
 
-/// Figures in the order of their size.
+/// Figures in ascending order.
 pub(crate) struct Sorted(Vec<f64>);
 
 impl Sorted {
@@ -12,12 +12,12 @@ impl Sorted {
         Self(figures)
     }
 
-    /// Durations in milliseconds.
+    /// Returns durations as sorted milliseconds.
     pub(crate) fn millis(durations: impl IntoIterator<Item = Duration>) -> Self {
         Self::new(durations.into_iter().map(millis))
     }
 
-    /// The figure below which so many percent of all lie, by the nearest rank.
+    /// Returns a percentile by nearest rank; NaN without figures.
     pub(crate) fn percentile(&self, percent: usize) -> f64 {
         let last = self.0.len().saturating_sub(1);
         self.0.get((last * percent + 50) / 100).copied().unwrap_or(f64::NAN)

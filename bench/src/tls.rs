@@ -1,4 +1,4 @@
-//! TLS in front of the engine, with a certificate authority of its own.
+//! TLS in front of the engine, with its own certificate authority.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -14,15 +14,15 @@ use tokio_rustls::rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 
 use crate::Result;
 
-/// Ends TLS and passes on what was in it.
+/// A proxy that terminates TLS.
 pub(crate) struct Terminator {
     address: SocketAddr,
     server: JoinHandle<()>,
 }
 
 impl Terminator {
-    /// Starts it in front of the engine at `http://…`, and writes the certificate of its authority
-    /// into a file.
+    /// Starts the proxy in front of the engine at `http://…`, and writes the certificate of its
+    /// authority to a file.
     pub(crate) async fn start(engine: &str, authority: &Path) -> Result<Self> {
         let engine = engine.trim_start_matches("http://").parse()?;
         let acceptor = TlsAcceptor::from(Arc::new(configuration(authority)?));
@@ -30,14 +30,14 @@ impl Terminator {
         let address = listener.local_addr()?;
         let server = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                // A connection that fails shows as a call that fails.
-                tokio::spawn(pass_on(acceptor.clone(), stream, engine));
+                // A connection error appears as a failed call.
+                tokio::spawn(forward(acceptor.clone(), stream, engine));
             }
         });
         Ok(Self { address, server })
     }
 
-    /// Where it listens.
+    /// Returns the URL of the proxy.
     pub(crate) fn endpoint(&self) -> String {
         format!("https://{}", self.address)
     }
@@ -49,7 +49,7 @@ impl Drop for Terminator {
     }
 }
 
-async fn pass_on(acceptor: TlsAcceptor, client: TcpStream, engine: SocketAddr) -> Result<()> {
+async fn forward(acceptor: TlsAcceptor, client: TcpStream, engine: SocketAddr) -> Result<()> {
     client.set_nodelay(true)?;
     let mut client = acceptor.accept(client).await?;
     let mut engine = TcpStream::connect(engine).await?;
@@ -58,7 +58,7 @@ async fn pass_on(acceptor: TlsAcceptor, client: TcpStream, engine: SocketAddr) -
     Ok(())
 }
 
-/// A server's settings, with a new certificate for loopback, signed by a new authority.
+/// Returns a server configuration with a new loopback certificate, signed by a new authority.
 fn configuration(authority_file: &Path) -> Result<ServerConfig> {
     let mut authority = CertificateParams::new([])?;
     authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -72,7 +72,7 @@ fn configuration(authority_file: &Path) -> Result<ServerConfig> {
     let names = ["127.0.0.1".to_owned(), "localhost".to_owned()];
     let certificate = CertificateParams::new(names)?.signed_by(&key, &issuer)?;
     let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
-    // Named, since this program may link more than one provider of cryptography.
+    // This program can link several cryptography providers, so there is no default one.
     Ok(ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
         .with_safe_default_protocol_versions()?
         .with_no_client_auth()

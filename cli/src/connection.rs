@@ -1,5 +1,5 @@
-//! Where the tables are: in the AWS account that the usual variables and profiles name, or in the
-//! local stack.
+//! Connection to the tables: in the AWS account of the environment's variables and profiles, or in
+//! the local stack.
 
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use shared::dynamodb::{
     TABLE_PREFIX_VARIABLE, TableNames, TableNamesError, client,
 };
 
-/// Where `make run` writes how the local stack is found, below the folder that it runs in.
+/// File in which `make run` stores the addresses of the local stack.
 const LOCAL_FILE: &str = ".local/env";
 const ENDPOINT_VARIABLE: &str = "AWS_ENDPOINT_URL_DYNAMODB";
 const BASE_URL_VARIABLE: &str = "WAYMARK_BASE_URL";
@@ -21,25 +21,25 @@ const BASE_URL_VARIABLE: &str = "WAYMARK_BASE_URL";
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Global options")]
 pub(crate) struct ConnectionOptions {
-    /// Use the local stack that `make run` starts, in this folder or one above.
+    /// Use the local stack that `make run` started in this folder or a parent folder.
     #[arg(long, global = true)]
     local: bool,
     #[arg(
         long, global = true, value_name = "PREFIX",
         help = format!(
-            "What the names of all tables start with [env: {TABLE_PREFIX_VARIABLE}] \
+            "Prefix of all table names [env: {TABLE_PREFIX_VARIABLE}] \
              [default: {DEFAULT_TABLE_PREFIX}]"
         ),
     )]
     table_prefix: Option<String>,
-    /// Where the API is: the stack's output `BaseUrl`. The DSNs of projects start with it.
+    /// Address of the API: the stack's output `BaseUrl`. DSNs and console links use it.
     #[arg(long, global = true, value_name = "URL", env = BASE_URL_VARIABLE)]
     base_url: Option<String>,
 }
 
-/// What stands between the name of a table and the moment that another one was restored to.
+/// Separator in the names of restored tables, between the original name and the restored time.
 const RESTORED: &str = "-restored-";
-/// The tables that commands use.
+/// Tables that commands use.
 const TABLES: [&str; 7] = [
     "projects",
     "api-keys",
@@ -50,17 +50,17 @@ const TABLES: [&str; 7] = [
     "idempotency",
 ];
 
-/// Why the tables are not known.
+/// The reason why the tables cannot be found.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ConnectionError {
     #[error(
         "the local stack has not been started here; run `make run` (there is no {LOCAL_FILE} in \
-         {} or a folder above)", folder.display()
+         {} or a parent folder)", folder.display()
     )]
     NoLocalStack { folder: PathBuf },
     #[error("{} cannot be read: {source}", path.display())]
     Unreadable { path: PathBuf, source: io::Error },
-    #[error("{} does not say where DynamoDB is; run `make run` to write it anew", path.display())]
+    #[error("{} does not set {ENDPOINT_VARIABLE}; run `make run` to write it again", path.display())]
     NoEndpoint { path: PathBuf },
     #[error(transparent)]
     TableNames(#[from] TableNamesError),
@@ -68,10 +68,10 @@ pub(crate) enum ConnectionError {
     Client(#[from] ClientError),
 }
 
-/// The tables, and what is known of where they are.
+/// The tables and their location.
 pub(crate) struct Connection {
     pub(crate) store: Store,
-    /// Where the API is, if that is known.
+    /// Address of the API, if known.
     pub(crate) base_url: Option<String>,
     place: Target,
     table_prefix: String,
@@ -83,7 +83,7 @@ enum Target {
 }
 
 impl Connection {
-    /// Finds the tables. Nothing is sent before the first use of the store.
+    /// Finds the tables, without a request to them.
     pub(crate) async fn open(options: &ConnectionOptions) -> Result<Self, ConnectionError> {
         let (client, place, configured, base_url) = if options.local {
             let folder = env::current_dir()
@@ -110,9 +110,9 @@ impl Connection {
         Ok(Self { store, base_url, place, table_prefix })
     }
 
-    /// Refuses to go on where tables stand beside the stack's own that were restored from them, and nobody has
-    /// said which ones are in use: a key would be revoked where no function looks.
-    pub(crate) async fn refuse_unsaid_tables(&self) -> Result<(), String> {
+    /// Rejects all commands if restored tables exist and the environment does not say which tables
+    /// the stack uses. Otherwise a key could be revoked in a table that no function reads.
+    pub(crate) async fn reject_ambiguous_tables(&self) -> Result<(), String> {
         if matches!(self.place, Target::LocalStack { .. })
             || env::var_os(RESTORED_TABLES_VARIABLE).is_some()
         {
@@ -120,7 +120,7 @@ impl Connection {
         }
         let names = match self.store.list_table_names().await {
             Ok(names) => names,
-            // Who may use the tables need not be allowed to list them.
+            // Permission to use the tables does not imply permission to list them.
             Err(StoreError::Refused(_)) => return Ok(()),
             Err(error) => return Err(self.explain(&error)),
         };
@@ -132,8 +132,8 @@ impl Connection {
         };
         let prefix = &self.table_prefix;
         Err(format!(
-            "there is a table {prefix}{name}, so it is not known which tables the stack uses: set \
-             {RESTORED_TABLES_VARIABLE} to what its parameter RestoredTables says, to nothing if that is \
+            "there is a restored table {prefix}{name}, so it is unclear which tables the stack uses: set \
+             {RESTORED_TABLES_VARIABLE} to the stack's parameter RestoredTables, also if it is \
              empty\n  export {RESTORED_TABLES_VARIABLE}=$(aws cloudformation describe-stacks --stack-name \
              {} --output text --query \\\n    \
              \"Stacks[0].Parameters[?ParameterKey=='RestoredTables'].ParameterValue\")",
@@ -141,25 +141,25 @@ impl Connection {
         ))
     }
 
-    /// An error of the store in words, and what to do about it.
+    /// Describes an error of the store and its remedy.
     pub(crate) fn explain(&self, error: &StoreError) -> String {
         let prefix = &self.table_prefix;
         match (error, &self.place) {
             (StoreError::Unavailable(cause), Target::LocalStack { endpoint }) => format!(
-                "the local stack does not answer at {endpoint}; `make run` must be running\n\
+                "the local stack does not respond at {endpoint}; `make run` must be running\n\
                  cause: {cause}"
             ),
             (StoreError::Unavailable(cause), Target::Aws) => format!(
                 "DynamoDB cannot be reached; check the region, the credentials (`waymark --help` \
-                 says where they come from) and the network, or use --local for the local \
+                 lists their sources) and the network, or use --local for the local \
                  stack\ncause: {cause}"
             ),
             (StoreError::Refused(cause), Target::LocalStack { .. }) => format!(
-                "the local stack refused the request; check that `{prefix}` is the prefix of its \
-                 tables, and start `make run` anew if the tables have changed\ncause: {cause}"
+                "the local stack rejected the request; check that `{prefix}` is the prefix of its \
+                 tables, and restart `make run` if the tables have changed\ncause: {cause}"
             ),
             (StoreError::Refused(cause), Target::Aws) => format!(
-                "DynamoDB refused the request; check that the credentials are valid and have \
+                "DynamoDB rejected the request; check that the credentials are valid and have \
                  permission to use the tables, and that the region and the table prefix \
                  `{prefix}` are those of your stack (--table-prefix, {TABLE_PREFIX_VARIABLE})\n\
                  cause: {cause}"
@@ -173,7 +173,7 @@ impl Connection {
                 format!("{error}; try again")
             }
             (StoreError::Damaged { .. }, _) => format!(
-                "{error}; use the version of this command that belongs to your stack, or restore \
+                "{error}; use the `waymark` version that matches your stack, or restore \
                  the table from a backup"
             ),
         }
@@ -196,12 +196,12 @@ fn is_exposed(base_url: &str) -> bool {
     scheme.eq_ignore_ascii_case("http") && !is_loopback
 }
 
-/// Tells of an item that is left out of what is shown.
+/// Notes that an item was skipped.
 fn warn(item: &DamagedItem) {
-    note(&format!("Left out: {item}."));
+    note(&format!("Skipped: {item}."));
 }
 
-/// What `.local/env` says of the local stack.
+/// The contents of `.local/env`.
 #[derive(Debug, PartialEq, Eq)]
 struct LocalStack {
     endpoint: String,
@@ -210,7 +210,7 @@ struct LocalStack {
 }
 
 impl LocalStack {
-    /// Finds the local stack of a folder: its own, or that of the closest folder above.
+    /// Reads the file of the closest folder that has one, starting with `folder`.
     fn find(folder: &Path) -> Result<Self, ConnectionError> {
         let path = folder.ancestors().map(|above| above.join(LOCAL_FILE)).find(|at| at.is_file());
         let path =
@@ -295,7 +295,7 @@ mod tests {
         assert_eq!(LocalStack::find(&below).unwrap().endpoint, "http://127.0.0.1:8000");
         write(&root.path().join("a"), &FILE.replace("8000", "8001"));
         assert_eq!(LocalStack::find(&below).unwrap().endpoint, "http://127.0.0.1:8001");
-        // A folder of that name, as some have in their home, is not the file.
+        // A folder with this name, which some home folders have, is skipped.
         fs::create_dir_all(below.join(LOCAL_FILE)).unwrap();
         assert_eq!(LocalStack::find(&below).unwrap().endpoint, "http://127.0.0.1:8001");
     }
@@ -307,6 +307,8 @@ mod tests {
         assert!(message.starts_with("the local stack has not been started here; run `make run`"));
         write(root.path(), "AWS_REGION=local\n");
         let message = LocalStack::find(root.path()).unwrap_err().to_string();
-        assert!(message.contains(".local/env does not say where DynamoDB is; run `make run`"));
+        assert!(
+            message.contains(".local/env does not set AWS_ENDPOINT_URL_DYNAMODB; run `make run`")
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! `waymark console`: opens the console in a browser, by a single-use link to a new key.
+//! `waymark console`: opens the console in a browser with a single-use link to a new API key.
 
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -15,23 +15,23 @@ use crate::error::CliError;
 use crate::key::{Grant, issue};
 use crate::output::{Output, minute, note};
 
-/// A day's work: who needs it longer asks again.
+/// Lifetime of the API key: a working day.
 const LIFETIME: Duration = Duration::from_hours(8);
 
-/// What opens an address in the browser that a person has chosen.
+/// Program that opens an address in the default browser.
 const OPENER: &str = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
 
 #[derive(Debug, Args)]
 pub(crate) struct ConsoleOptions {
     #[command(flatten)]
     grant: Grant,
-    /// Only show the address. A browser gets it as an argument, which other users of this machine can
-    /// read.
+    /// Only print the address. Opening a browser passes the address as an argument, which other
+    /// users of this machine can read.
     #[arg(long)]
     no_open: bool,
 }
 
-/// The address as a program sees it.
+/// The JSON output.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Opened<'o> {
@@ -40,7 +40,7 @@ struct Opened<'o> {
     expires_at: Timestamp,
 }
 
-/// Makes the key, and opens the page with it.
+/// Creates an API key and opens the console with it.
 pub(crate) async fn run(
     options: &ConsoleOptions,
     store: &Store,
@@ -50,7 +50,7 @@ pub(crate) async fn run(
     let base_url = base_url.ok_or(CliError::NoBaseUrl)?;
     let now = Clock::System.now();
     let expires_at = now.plus(LIFETIME);
-    // A person is to see the whole product, for as long as a day's work.
+    // All scopes by default: the console shows every feature area.
     let scopes = options.grant.scopes().unwrap_or(Scope::ALL.into());
     let (record, key) = issue(&options.grant, scopes, Some(expires_at), now, store).await?;
     let code = ConsoleCode::generate()?;
@@ -62,9 +62,11 @@ pub(crate) async fn run(
         .map_err(|source| CliError::SecretLost { key_id: record.key_id.clone(), source })?;
     let ends = minute(expires_at);
     let seconds = CODE_LIFETIME.as_secs();
-    note(&format!("The address works once, within {seconds} seconds. Its API key ends at {ends}."));
+    note(&format!(
+        "The address works once, within {seconds} seconds. Its API key expires at {ends}."
+    ));
     if !options.no_open && !output.is_json() && !open(&address) {
-        note("No browser could be opened; paste the address into one.");
+        note("No browser could be opened. Open the address yourself.");
     }
     Ok(())
 }

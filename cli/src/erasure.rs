@@ -1,4 +1,4 @@
-//! Erasing a project or a user: asking for it, and watching it.
+//! Commands that request and watch the erasure of a project or user.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -15,33 +15,34 @@ use shared::projects::project::{IdOrSlug, Organization, ProjectId};
 use shared::timestamp::Timestamp;
 
 use crate::error::CliError;
-use crate::output::{Output, ask, card, minute, note, table};
+use crate::output::{Output, card, minute, note, prompt, table};
 
-/// How often somebody who waits is told how far it has come.
+/// Interval between progress checks with `--wait`.
 const LOOK: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ErasureCommand {
-    /// List the erasures of projects and users that are under way, and how far they have come.
+    /// List the erasures in progress.
     List,
 }
 
-/// How an erasure is asked for.
+/// Options of commands that erase.
 #[derive(Debug, Args)]
 pub(crate) struct EraseOptions {
-    /// Do not ask for the name once more.
+    /// Skip the confirmation.
     #[arg(long)]
     yes: bool,
-    /// Tell how far it has come until it is done, after 25 hours. To stop watching stops nothing else.
+    /// Report the progress until the erasure is complete, after 25 hours. Interrupting the command
+    /// does not stop the erasure.
     #[arg(long)]
     wait: bool,
-    /// Erase what is left of somebody or something that is not there any more: after a restore, which
-    /// brings back what was erased.
+    /// Erase remaining data of a user or project that no longer exists, for example after a table
+    /// restore brought the data back.
     #[arg(long)]
     pub(crate) even_if_unknown: bool,
 }
 
-/// An erasure as a program sees it.
+/// An erasure in the JSON output.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Shown<'e> {
@@ -68,7 +69,7 @@ impl<'e> Shown<'e> {
     }
 }
 
-/// Runs a command on the tables.
+/// Runs the command.
 pub(crate) async fn run(
     command: ErasureCommand,
     store: &Store,
@@ -79,8 +80,8 @@ pub(crate) async fn run(
     }
 }
 
-/// Takes a project out of everybody's sight, and has it erased. The organization is for one that is not there
-/// any more.
+/// Hides a project and requests its erasure. `organization` is used only if the project no longer
+/// exists.
 pub(crate) async fn erase_project(
     named: &IdOrSlug,
     organization: &Organization,
@@ -102,8 +103,8 @@ pub(crate) async fn erase_project(
     let project = store.read_project(id).await?.ok_or_else(unknown)?;
     let slug = project.slug.to_string();
     let what = format!(
-        "The project `{slug}` of {}, and all of its flags, insights, markers, errors and events, will be \
-         deleted for good.",
+        "The project `{slug}` of {}, including all its flags, insights, markers, errors and events, will \
+         be permanently deleted.",
         project.organization
     );
     confirm(&what, &slug, consent)?;
@@ -111,12 +112,13 @@ pub(crate) async fn erase_project(
     if !store.erase_project(&project, now).await? {
         return Err(unknown());
     }
-    note("Requests to the project are refused from now on, by warm functions within 60 seconds.");
+    note("Requests to the project are rejected from now on; by warm functions within 60 seconds.");
     let subject = Subject::Project(id);
-    begun(&Erasure::new(subject, project.organization, slug, now), consent, store, output).await
+    report_start(&Erasure::new(subject, project.organization, slug, now), consent, store, output)
+        .await
 }
 
-/// Has erased what is left of a project that is not there any more.
+/// Requests the erasure of remaining data of a project that no longer exists.
 async fn erase_rest_of_project(
     id: ProjectId,
     organization: &Organization,
@@ -126,7 +128,7 @@ async fn erase_rest_of_project(
 ) -> Result<(), CliError> {
     let name = id.to_string();
     let what = format!(
-        "There is no project {name} any more. Whatever is left of it in {organization} will be deleted for good."
+        "The project {name} no longer exists. Its remaining data in {organization} will be permanently deleted."
     );
     confirm(&what, &name, consent)?;
     let subject = Subject::Project(id);
@@ -135,10 +137,10 @@ async fn erase_rest_of_project(
     if !store.erase_rest_of_project(id, &erasure).await? {
         return Err(CliError::BeingErased(format!("project `{name}`")));
     }
-    begun(&erasure, consent, store, output).await
+    report_start(&erasure, consent, store, output).await
 }
 
-/// Ends a user's keys, and has the user erased.
+/// Revokes a user's keys and requests the user's erasure.
 pub(crate) async fn erase_user(
     user: &UserId,
     organization: &Organization,
@@ -148,16 +150,16 @@ pub(crate) async fn erase_user(
 ) -> Result<(), CliError> {
     let keys = store.list_keys_of(organization, user).await?;
     if keys.is_empty() && !consent.even_if_unknown {
-        refuse_unknown(user, organization, store).await?;
+        reject_unknown_user(user, organization, store).await?;
     }
     let what = format!(
-        "The user `{user}` of {organization}, with {} API keys, preferences and address, will be deleted for \
-         good.",
+        "The user `{user}` of {organization}, including {} API keys, preferences and address, will be \
+         permanently deleted.",
         keys.len()
     );
     confirm(&what, user.as_str(), consent)?;
     let now = Clock::System.now();
-    // Revoked first: nobody acts for the user any more.
+    // Revoked first, so that no key acts for the user during the erasure.
     for key in &keys {
         store.revoke_api_key(&key.key_id, now).await?;
     }
@@ -167,14 +169,14 @@ pub(crate) async fn erase_user(
         return Err(CliError::BeingErased(format!("user `{user}`")));
     }
     if !keys.is_empty() {
-        note("The user's keys are refused within 60 seconds.");
+        note("The user's keys are rejected within 60 seconds.");
     }
-    begun(&erasure, consent, store, output).await
+    report_start(&erasure, consent, store, output).await
 }
 
-/// Refuses a user of whom nothing is stored, and tells who has a name like that: one letter too many would
-/// seem to be erased.
-async fn refuse_unknown(
+/// Rejects a user without stored data, and suggests similar names. Otherwise a misspelled user
+/// would seem to be erased.
+async fn reject_unknown_user(
     user: &UserId,
     organization: &Organization,
     store: &Store,
@@ -207,37 +209,37 @@ async fn refuse_unknown(
         near: if near.is_empty() {
             String::new()
         } else {
-            format!("; there is {}", near.join(", "))
+            format!("; similar users: {}", near.join(", "))
         },
     })
 }
 
-/// How many letters of a name may be others, and how many such names are told.
+/// Maximum edit distance of a suggested name, and maximum number of suggestions.
 const NEAR: usize = 2;
 const MOST_NEAR: usize = 3;
 
-/// Has a person type the name, unless that was done by `--yes`.
+/// Prompts for the name, unless `--yes` is given.
 fn confirm(what: &str, name: &str, consent: &EraseOptions) -> Result<(), CliError> {
     if consent.yes {
         return Ok(());
     }
-    match ask(&format!("{what}\nType `{name}` to go on: "))? {
-        Some(answer) if answer == name => Ok(()),
+    match prompt(&format!("{what}\nType `{name}` to continue: "))? {
+        Some(line) if line == name => Ok(()),
         Some(_) => Err(CliError::NotConfirmed(format!("that is not `{name}`"))),
-        None => {
-            Err(CliError::NotConfirmed(format!("{what} Nobody is there to be asked; say --yes")))
-        }
+        None => Err(CliError::NotConfirmed(format!(
+            "{what} Standard input is not a terminal; add --yes to confirm"
+        ))),
     }
 }
 
-async fn begun(
+async fn report_start(
     erasure: &Erasure,
     consent: &EraseOptions,
     store: &Store,
     output: &Output,
 ) -> Result<(), CliError> {
     let what = match &erasure.subject {
-        // The one thing that still names it after a restore of a table.
+        // After a table restore, only the id still names the project.
         Subject::Project(id) => ("id", id.to_string()),
         Subject::User(_, user) => ("user", user.to_string()),
     };
@@ -249,26 +251,24 @@ async fn begun(
     ]);
     output.show(&Shown::new(erasure), &text)?;
     if !consent.wait {
-        note(
-            "Keep a note of it: whoever restores a table to a moment before has to erase it again.",
-        );
-        note("It goes on by itself; `waymark erasure list` shows how far it has come.");
+        note("Keep a record of this: after restoring a table to an earlier time, erase it again.");
+        note("The erasure continues in the background; `waymark erasure list` shows its progress.");
         return Ok(());
     }
     watch(&erasure.subject, store).await
 }
 
-/// Tells of each stage, until there is no erasure any more.
+/// Reports each change of progress until the erasure is complete.
 async fn watch(subject: &Subject, store: &Store) -> Result<(), CliError> {
-    let mut told = None;
+    let mut reported = None;
     loop {
         let erasures = store.list_erasures().await?;
         let Some(erasure) = erasures.into_iter().find(|erasure| erasure.subject == *subject) else {
-            note("Nothing is left.");
+            note("The erasure is complete.");
             return Ok(());
         };
         let progress = (erasure.stage, erasure.removed, erasure.not_before);
-        if told.replace(progress) != Some(progress) {
+        if reported.replace(progress) != Some(progress) {
             note(&progress_of(&erasure, Clock::System.now()));
         }
         tokio::time::sleep(LOOK).await;
@@ -278,7 +278,7 @@ async fn watch(subject: &Subject, store: &Store) -> Result<(), CliError> {
 fn progress_of(erasure: &Erasure, now: Timestamp) -> String {
     let stage = erasure.stage.as_str().replace('_', " ");
     let waits = if erasure.not_before > now {
-        format!(", waits until {}", minute(erasure.not_before))
+        format!(", waiting until {}", minute(erasure.not_before))
     } else {
         String::new()
     };
@@ -288,7 +288,7 @@ fn progress_of(erasure: &Erasure, now: Timestamp) -> String {
 async fn list(store: &Store, output: &Output) -> Result<(), CliError> {
     let erasures = store.list_erasures().await?;
     if erasures.is_empty() && !output.is_json() {
-        note("Nothing is being erased.");
+        note("No erasures are in progress.");
         return Ok(());
     }
     let rows = erasures.iter().map(|erasure| {
@@ -306,7 +306,7 @@ async fn list(store: &Store, output: &Output) -> Result<(), CliError> {
             minute(erasure.not_before),
         ]
     });
-    let names = ["kind", "name", "organization", "since", "stage", "removed", "goes on"];
+    let names = ["kind", "name", "organization", "since", "stage", "removed", "continues"];
     let text = table(names, rows);
     let shown: Vec<Shown<'_>> = erasures.iter().map(Shown::new).collect();
     Ok(output.show(&shown, &text)?)
@@ -317,14 +317,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn progress_tells_what_it_waits_for() {
+    fn progress_shows_the_time_of_the_next_step() {
         let now = Timestamp::from_millis(1_795_234_560_000);
         let organization = Organization::parse("default").unwrap();
         let subject = Subject::User(organization.clone(), UserId::parse("mira").unwrap());
         let erasure = Erasure::new(subject, organization, "mira".to_owned(), now);
         assert_eq!(
             progress_of(&erasure, now),
-            "settling: 0 items removed, waits until 2026-11-21T04:19Z"
+            "settling: 0 items removed, waiting until 2026-11-21T04:19Z"
         );
         assert_eq!(progress_of(&erasure, erasure.not_before), "settling: 0 items removed");
     }

@@ -1,4 +1,4 @@
-//! Why a command failed, and what to do then.
+//! Errors of commands, with the remedy.
 
 use std::io;
 use std::path::PathBuf;
@@ -13,22 +13,22 @@ use shared::timestamp::Timestamp;
 
 use crate::flags::{Conflicts, DocumentError};
 
-/// Why a command failed.
+/// The reason why a command failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CliError {
-    /// The tables could not be used; [`crate::connection::Connection::explain`] tells why.
+    /// The tables could not be used. [`crate::connection::Connection::explain`] adds the cause.
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error("the slug `{0}` is taken; choose another")]
     SlugTaken(Slug),
-    #[error("the project's numeric id, drawn at random, is another's; try again")]
+    #[error("the random ingest id of the project is already in use; try again")]
     IngestIdTaken,
     #[error(
         "the organization `{organization}` has no project {names}; `waymark project list` shows \
-         which there are"
+         all projects"
     )]
     UnknownProjects { names: String, organization: Organization },
-    #[error("there is no project `{0}`; `waymark project list` shows which there are")]
+    #[error("there is no project `{0}`; `waymark project list` shows all projects")]
     UnknownProject(IdOrSlug),
     #[error("{place} cannot be read: {source}")]
     Unreadable { place: String, source: io::Error },
@@ -36,21 +36,18 @@ pub(crate) enum CliError {
     Unwritable { path: PathBuf, source: io::Error },
     #[error("{place}: {error}")]
     Document { place: String, error: Box<DocumentError> },
-    #[error("nothing was written, since not all flags can become what the file says:\n{0}")]
-    ImportRefused(Conflicts),
-    #[error("{done} of {total} changes are made; these could not be:\n{conflicts}")]
+    #[error("nothing was written, because these flags and segments cannot be imported:\n{0}")]
+    ImportRejected(Conflicts),
+    #[error("{done} of {total} changes were applied; these failed:\n{conflicts}")]
     ImportIncomplete { done: usize, total: usize, conflicts: Conflicts },
-    #[error(
-        "a key that expires at {expires} would never be valid, it is {now} now; give --expires a \
-         date in the future"
-    )]
+    #[error("--expires {expires} is in the past: it is {now} now; give a date in the future")]
     Expired { expires: Timestamp, now: Timestamp },
     #[error(
-        "the project got another DSN key at the same time; `waymark project list --json` shows it"
+        "the DSN key was replaced at the same time; `waymark project list --json` shows the new one"
     )]
     DsnKeyChanged,
     #[error(
-        "where the API is, is not known; give --base-url what the stack's output BaseUrl says, or use \
+        "the address of the API is unknown; pass the stack's output BaseUrl as --base-url, or use \
          --local for the local stack"
     )]
     NoBaseUrl,
@@ -58,43 +55,45 @@ pub(crate) enum CliError {
     AddressChanged,
     #[error(transparent)]
     NoRandomness(#[from] NoRandomness),
-    #[error("there is no key {0}; `waymark key list` shows which there are")]
+    #[error("there is no key {0}; `waymark key list` shows all keys")]
     UnknownKey(KeyId),
-    /// The key itself must not be repeated: errors end up in logs.
-    #[error("this is a whole API key; give only its key id: `waymark key revoke {0}`")]
+    /// Does not repeat the whole key, because errors end up in logs.
+    #[error("this is a complete API key; pass only its key id: `waymark key revoke {0}`")]
     WholeKey(KeyId),
-    #[error("say what the key may do: --scopes with some of these, or `all`\n{scopes}")]
+    #[error("the key needs scopes: pass --scopes with some of these, or `all`\n{scopes}")]
     NoScopes { scopes: String },
     #[error(transparent)]
     NotAScope(#[from] NotAScope),
-    #[error("the {0} is being erased already; `waymark erasure list` shows how far it has come")]
+    #[error("the {0} is already being erased; `waymark erasure list` shows the progress")]
     BeingErased(String),
     #[error(
-        "nothing is stored of a user `{user}` of {organization}: no key, no preferences, no address{near}; \
-         `waymark user list` shows who has keys. To erase again what a restored table has brought back, say \
-         --even-if-unknown"
+        "there is no user `{user}` in {organization}: no keys, preferences or address are \
+         stored{near}; `waymark user list` shows users with keys. To erase data that a table \
+         restore brought back, add --even-if-unknown"
     )]
     UnknownUser { user: UserId, organization: Organization, near: String },
     #[error(
-        "there is no project `{0}`; one that is not there any more has no slug, so name it by its id, which \
-         was told when its erasure began"
+        "there is no project `{0}`; deleted projects have no slug: pass the id, which was shown \
+         when the erasure began"
     )]
     ErasedByIdOnly(Slug),
     #[error("{0}; nothing was deleted")]
     NotConfirmed(String),
-    #[error("this is not a key id, which has 16 letters and digits; `waymark key list` lists them")]
+    #[error(
+        "this is not a key id: it has 16 letters and digits; `waymark key list` shows all keys"
+    )]
     NotAKeyId,
     #[error("the result could not be written: {0}")]
     Output(#[from] io::Error),
     #[error(
-        "the key {key_id} is made, but it could not be written and cannot be shown again \
-         ({source}); revoke it with `waymark key revoke {key_id}` and make another"
+        "the key {key_id} was created, but it could not be written and cannot be shown again \
+         ({source}); revoke it with `waymark key revoke {key_id}` and create another"
     )]
     SecretLost { key_id: KeyId, source: io::Error },
 }
 
 impl CliError {
-    /// Whether nothing went wrong but that nobody reads the result any more.
+    /// `true` if the reader of the output closed the pipe.
     pub(crate) fn is_broken_pipe(&self) -> bool {
         matches!(self, Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)
     }

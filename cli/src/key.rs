@@ -1,4 +1,4 @@
-//! `waymark key`: makes, lists and revokes API keys.
+//! `waymark key`: creates, lists and revokes API keys.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
@@ -16,22 +16,22 @@ use shared::projects::store::Revocation;
 use shared::timestamp::Timestamp;
 
 use crate::error::CliError;
-use crate::output::{Output, ask, card, minute, note, table};
+use crate::output::{Output, card, minute, note, prompt, table};
 use crate::project::parse_id_or_slug;
 
-/// For how long a key is suggested to work.
+/// Suggested lifetime of a key.
 const YEAR: Duration = Duration::from_hours(365 * 24);
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum KeyCommand {
-    /// Make an API key and show it, this once.
+    /// Create an API key. It is shown only once.
     Create(NewKey),
     /// List the keys of all organizations, oldest first.
     List,
-    /// Revoke a key, for good.
+    /// Permanently revoke a key.
     Revoke {
-        /// The key's id, as `waymark key list` shows it.
-        // Parsed later: clap would repeat a whole API key given by mistake in its error.
+        /// Key id, as listed by `waymark key list`.
+        // Parsed later: clap would repeat a whole API key in its error.
         #[arg(value_name = "KEYID")]
         key_id: String,
     },
@@ -41,36 +41,35 @@ pub(crate) enum KeyCommand {
 pub(crate) struct NewKey {
     #[command(flatten)]
     grant: Grant,
-    /// From when on the key is refused [default: never].
+    /// Expiry of the key [default: never].
     ///
-    /// An RFC 3339 date-time, such as 2026-11-21T04:16:00Z, or a date, which means its first
-    /// moment in UTC.
+    /// An RFC 3339 date-time, such as 2026-11-21T04:16:00Z, or a date, which means 00:00 UTC.
     #[arg(long, value_name = "DATE", value_parser = parse_expiry)]
     expires: Option<Timestamp>,
 }
 
-/// Whom a key acts for, what it allows, and what it may see.
+/// The user, scopes and projects of a key.
 #[derive(Debug, Args)]
 pub(crate) struct Grant {
     #[arg(
         long, value_name = "SCOPE,…", value_delimiter = ',', value_parser = parse_scopes,
-        help = "What the key allows, or `all`",
-        long_help = format!("What the key allows:\n{}\n- all", scope_names()),
+        help = "Scopes of the key, or `all`",
+        long_help = format!("Scopes of the key:\n{}\n- all", scope_names()),
     )]
     scopes: Vec<Scopes>,
-    /// A project that the key may see; may be repeated [default: all of its organization].
+    /// Project that the key can access; repeatable [default: all of its organization].
     #[arg(long = "project", value_name = "SLUG_OR_ID", value_parser = parse_id_or_slug)]
     projects: Vec<IdOrSlug>,
-    /// The organization that the key belongs to.
+    /// Organization that the key belongs to.
     #[arg(long, default_value = "default", value_parser = Organization::parse)]
     org: Organization,
-    /// The user that the key acts for, such as an e-mail address.
+    /// User that the key acts for, such as an email address.
     #[arg(long, default_value = "owner", value_parser = UserId::parse)]
     user: UserId,
 }
 
 impl Grant {
-    /// What the key is to allow, if that was said.
+    /// Returns the given scopes, or `None` if there are none.
     pub(crate) fn scopes(&self) -> Option<BTreeSet<Scope>> {
         (!self.scopes.is_empty()).then(|| scopes_of(&self.scopes))
     }
@@ -80,7 +79,7 @@ fn scope_names() -> String {
     Scope::ALL.map(|scope| format!("- {scope}")).join("\n")
 }
 
-/// One scope, or all of them, which has to be said.
+/// One scope, or all.
 #[derive(Debug, Clone, Copy)]
 enum Scopes {
     All,
@@ -102,17 +101,21 @@ fn scopes_of(chosen: &[Scopes]) -> BTreeSet<Scope> {
     scopes.flatten().collect()
 }
 
-/// Asks what a key is to allow, where somebody is there to be asked.
-fn ask_for_scopes() -> Result<BTreeSet<Scope>, CliError> {
+/// Prompts for the scopes of a key.
+///
+/// # Errors
+///
+/// [`CliError::NoScopes`] if none is entered or standard input is not a terminal.
+fn prompt_for_scopes() -> Result<BTreeSet<Scope>, CliError> {
     let missing = || CliError::NoScopes { scopes: scope_names() };
-    let Some(answer) = ask(&format!(
-        "What may the key do? Scopes, with commas between them, or `all`:\n{}\n> ",
+    let Some(line) = prompt(&format!(
+        "Scopes of the key, separated by commas, or `all`:\n{}\n> ",
         scope_names()
     ))?
     else {
         return Err(missing());
     };
-    let chosen = answer.split(',').filter(|scope| !scope.trim().is_empty()).map(parse_scopes);
+    let chosen = line.split(',').filter(|scope| !scope.trim().is_empty()).map(parse_scopes);
     let chosen: Vec<Scopes> = chosen.collect::<Result<_, _>>()?;
     if chosen.is_empty() { Err(missing()) } else { Ok(scopes_of(&chosen)) }
 }
@@ -122,7 +125,7 @@ fn parse_expiry(text: &str) -> Result<Timestamp, String> {
         .map_err(|error| format!("{error}, or a date, such as 2026-11-21"))
 }
 
-/// Runs a command on the tables.
+/// Runs the command.
 pub(crate) async fn run(
     command: KeyCommand,
     store: &Store,
@@ -136,7 +139,7 @@ pub(crate) async fn run(
     }
 }
 
-/// A new key as a program sees it: the one time that its secret is shown.
+/// A new key in the JSON output, the only one with the secret.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct CreatedKey<'k> {
@@ -154,11 +157,11 @@ async fn create(
     if let Some(expires) = options.expires.filter(|expires| *expires <= now) {
         return Err(CliError::Expired { expires, now });
     }
-    let scopes = options.grant.scopes().map_or_else(ask_for_scopes, Ok)?;
+    let scopes = options.grant.scopes().map_or_else(prompt_for_scopes, Ok)?;
     let (record, key) = issue(&options.grant, scopes, options.expires, now, store).await?;
     let api_key = key.reveal();
     if !output.is_json() {
-        // Only the key goes to the standard output, so that `KEY=$(waymark key create)` works.
+        // Standard output has only the key, so that `KEY=$(waymark key create)` works.
         let card = card([
             ("key id", record.key_id.to_string()),
             ("user", record.user.to_string()),
@@ -172,16 +175,16 @@ async fn create(
     output
         .show(&CreatedKey { record: &record, api_key: &api_key }, &api_key)
         .map_err(|source| CliError::SecretLost { key_id: record.key_id.clone(), source })?;
-    note("The API key is shown only this once: keep it in a safe place.");
+    note("The API key is shown only once: store it in a safe place.");
     if record.expires_at.is_none() {
         let in_a_year = now.plus(YEAR).to_string();
         let date = in_a_year.split('T').next().unwrap_or_default();
-        note(&format!("It works until it is revoked; --expires {date} would end it in a year."));
+        note(&format!("It never expires; --expires {date} would limit it to a year."));
     }
     Ok(())
 }
 
-/// Makes a key, and keeps of it what the tables hold.
+/// Generates a key and stores its record.
 pub(crate) async fn issue(
     grant: &Grant,
     scopes: BTreeSet<Scope>,
@@ -206,8 +209,8 @@ pub(crate) async fn issue(
     Ok((record, key))
 }
 
-/// The ids of the named projects, all of which must be the organization's; `None` where none is
-/// named.
+/// Returns the ids of the named projects, or `None` if no project is named. All must belong to the
+/// organization.
 async fn find_projects(
     names: &[IdOrSlug],
     organization: &Organization,
@@ -236,7 +239,7 @@ async fn list(now: Timestamp, store: &Store, output: &Output) -> Result<(), CliE
         return Ok(output.show(&keys, "")?);
     }
     if keys.is_empty() {
-        note("There are no API keys yet; `waymark key create` makes one.");
+        note("There are no API keys yet; `waymark key create` creates one.");
         return Ok(());
     }
     let slugs = if keys.iter().any(|key| key.projects.is_some()) {
@@ -295,7 +298,7 @@ async fn revoke(
         Revocation::Revoked(record) => {
             let since = record.revoked_at.unwrap_or(now);
             let effect =
-                if since == now { "; requests with it are refused within 60 seconds" } else { "" };
+                if since == now { "; requests with it are rejected within 60 seconds" } else { "" };
             let text = format!("Key {key_id} was revoked at {since}{effect}.");
             Ok(output.show(&record, &text)?)
         }

@@ -1,6 +1,6 @@
-//! `waymark`: makes, lists and deletes projects, API keys and users, which no operation of the API
-//! can, and moves the flags of projects. It works on the tables themselves, those of a stack in
-//! AWS or of the local stack.
+//! The `waymark` command: manages projects, API keys and users, and exports and imports flags. The
+//! API has no operations for projects, keys and users, so the command uses the tables directly, in
+//! AWS or in the local stack.
 
 mod connection;
 mod console;
@@ -26,7 +26,7 @@ use output::{Output, note};
 use project::ProjectCommand;
 use user::UserCommand;
 
-/// Makes projects and API keys for Waymark, and moves feature flags.
+/// Manages Waymark projects, API keys and users, and exports and imports feature flags.
 #[derive(Debug, Parser)]
 #[command(name = "waymark", version, after_help = EXAMPLES)]
 struct Options {
@@ -48,28 +48,28 @@ Examples:
   waymark --local flags export --project my-shop --output flags.json
   waymark --local flags import --project my-shop flags.json
 
-Without --local, region and credentials come from where the AWS command line has them: AWS_REGION,
-AWS_PROFILE, AWS_ACCESS_KEY_ID and so on. Credentials that only the AWS command line can obtain
-(single sign-on, a credential process) are handed over by
+Without --local, the region and credentials come from the sources of the AWS command line: AWS_REGION,
+AWS_PROFILE, AWS_ACCESS_KEY_ID and so on. If only the AWS command line can obtain the credentials, export
+them first:
   eval \"$(aws configure export-credentials --format env)\"";
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Make, list and delete projects, and give them new DSN keys.
+    /// Create, list, limit and delete projects, and replace their DSN keys.
     #[command(subcommand)]
     Project(ProjectCommand),
-    /// Make, list and revoke API keys.
+    /// Create, list and revoke API keys.
     #[command(subcommand)]
     Key(KeyCommand),
-    /// Open the console in a browser, with a key of eight hours.
+    /// Open the console in a browser, with an API key that expires in 8 hours.
     Console(ConsoleOptions),
-    /// List and erase users, and set where they get mail.
+    /// List and erase users, and set their email addresses.
     #[command(subcommand)]
     User(UserCommand),
-    /// Watch projects and users being erased.
+    /// Show the progress of project and user erasures.
     #[command(subcommand)]
     Erasure(ErasureCommand),
-    /// Export and import the feature flags of a project.
+    /// Export and import a project's feature flags.
     #[command(subcommand)]
     Flags(FlagsCommand),
 }
@@ -90,7 +90,7 @@ async fn main() -> ExitCode {
 async fn run(options: Options, output: &Output) -> Result<(), String> {
     let connection =
         Connection::open(&options.connection).await.map_err(|error| error.to_string())?;
-    connection.refuse_unsaid_tables().await?;
+    connection.reject_ambiguous_tables().await?;
     let done = match options.command {
         Command::Project(command) => {
             let base_url = connection.base_url.as_deref();
@@ -108,7 +108,7 @@ async fn run(options: Options, output: &Output) -> Result<(), String> {
     match done {
         Ok(()) => Ok(()),
         Err(CliError::Store(error)) => Err(connection.explain(&error)),
-        // Whoever reads has seen enough, as in `waymark key list | head`.
+        // The reader closed the pipe, as in `waymark key list | head`.
         Err(failure) if failure.is_broken_pipe() => Ok(()),
         Err(failure) => Err(failure.to_string()),
     }

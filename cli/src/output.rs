@@ -1,5 +1,4 @@
-//! What a command shows: its result on the standard output, for people or for programs, and
-//! remarks about it on the standard error.
+//! Output of commands: results on standard output, as text or JSON, and notes on standard error.
 
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write};
@@ -8,26 +7,26 @@ use comfy_table::{Table, presets};
 use serde::Serialize;
 use shared::timestamp::Timestamp;
 
-/// Where results go, and in which form.
+/// The format of results.
 #[derive(Debug)]
 pub(crate) struct Output {
     json: bool,
 }
 
 impl Output {
-    /// Results as JSON, or for people.
+    /// Returns an output that writes JSON or text.
     pub(crate) fn new(json: bool) -> Self {
         Self { json }
     }
 
-    /// Whether results are for programs.
+    /// `true` if results are written as JSON.
     pub(crate) fn is_json(&self) -> bool {
         self.json
     }
 
-    /// Shows a result: `value` to a program, `text` to a person.
+    /// Writes a result: `value` as JSON, or `text`.
     pub(crate) fn show(&self, value: &impl Serialize, text: &str) -> io::Result<()> {
-        // Not `println!`, which panics when nobody reads any more.
+        // `println!` would panic on a closed pipe.
         let mut stdout = io::stdout().lock();
         if self.json {
             writeln!(stdout, "{}", escaped(&serde_json::to_string_pretty(value)?))?;
@@ -38,35 +37,35 @@ impl Output {
     }
 }
 
-/// Writes a result, or a part of one, that has but one form.
+/// Writes a result that has only one format, or a part of it.
 pub(crate) fn write(text: &str) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     stdout.write_all(escaped(text).as_bytes())?;
     stdout.flush()
 }
 
-/// Remarks something, whatever the form of results.
+/// Writes a note to standard error.
 pub(crate) fn note(remark: &str) {
-    // There is nowhere left to complain about a standard error that cannot be written to.
+    // A failed write to standard error cannot be reported.
     let _ = writeln!(io::stderr().lock(), "{}", escaped(remark));
 }
 
-/// Asks for a line, on the standard error so that results stay apart; `None` where nobody is there to
-/// answer.
-pub(crate) fn ask(question: &str) -> io::Result<Option<String>> {
+/// Prompts for a line on standard error and returns it. Returns `None` if standard input is not a
+/// terminal.
+pub(crate) fn prompt(text: &str) -> io::Result<Option<String>> {
     if !io::stdin().is_terminal() {
         return Ok(None);
     }
     let mut stderr = io::stderr().lock();
-    write!(stderr, "{}", escaped(question))?;
+    write!(stderr, "{}", escaped(text))?;
     stderr.flush()?;
-    let mut answer = String::new();
-    io::stdin().read_line(&mut answer)?;
-    Ok(Some(answer.trim().to_owned()))
+    let mut line = String::new();
+    io::stdin().read_line(&mut line)?;
+    Ok(Some(line.trim().to_owned()))
 }
 
-/// Returns text with control characters other than line breaks, and characters that reorder text, as
-/// `\uXXXX`: names from files and from the API cannot control the terminal. JSON keeps its meaning.
+/// Escapes control characters other than line breaks, and bidirectional controls, as `\uXXXX`.
+/// Names from files and the API cannot control the terminal. The meaning of JSON is unchanged.
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
@@ -81,13 +80,13 @@ fn escaped(text: &str) -> String {
     escaped
 }
 
-/// Unicode's property `Bidi_Control`.
+/// `true` for characters with Unicode's property `Bidi_Control`.
 fn reorders(character: char) -> bool {
     matches!(character,
         '\u{61c}' | '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Lines of columns under their names.
+/// Returns aligned columns with a header.
 pub(crate) fn table<const N: usize>(
     names: [&str; N],
     rows: impl IntoIterator<Item = [String; N]>,
@@ -97,12 +96,12 @@ pub(crate) fn table<const N: usize>(
     aligned(table)
 }
 
-/// One thing, a line for each of its members.
-pub(crate) fn card<const N: usize>(members: [(&str, String); N]) -> String {
+/// Returns one record, with a line per field.
+pub(crate) fn card<const N: usize>(fields: [(&str, String); N]) -> String {
     let mut table = Table::new();
     table
         .load_style(presets::NOTHING)
-        .add_rows(members.map(|(name, value)| [name.to_owned(), value]));
+        .add_rows(fields.map(|(name, value)| [name.to_owned(), value]));
     aligned(table)
 }
 
@@ -113,7 +112,7 @@ fn aligned(mut table: Table) -> String {
     table.trim_fmt()
 }
 
-/// A point in time for people, to the minute.
+/// Formats a timestamp to the minute.
 pub(crate) fn minute(at: Timestamp) -> String {
     let full = at.to_string();
     full.get(.."2026-11-21T04:16".len()).map_or(full.clone(), |minute| format!("{minute}Z"))

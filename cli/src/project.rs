@@ -1,4 +1,4 @@
-//! `waymark project`: makes, lists and deletes projects, and gives them new DSN keys.
+//! `waymark project`: creates, lists, limits and deletes projects, and replaces their DSN keys.
 
 use clap::Subcommand;
 use serde::Serialize;
@@ -16,27 +16,27 @@ use crate::output::{Output, card, minute, note, table};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ProjectCommand {
-    /// Make a project.
+    /// Create a project.
     Create {
-        /// Its name for people.
+        /// Display name.
         #[arg(long, value_parser = ProjectName::parse)]
         name: ProjectName,
-        /// Its name in paths, such as `my-shop`; no other project may have it.
+        /// Unique name in paths, such as `my-shop`.
         #[arg(long, value_parser = Slug::parse)]
         slug: Slug,
-        /// The organization that owns it.
+        /// Organization that owns the project.
         #[arg(long, default_value = "default", value_parser = Organization::parse)]
         org: Organization,
     },
     /// List the projects of all organizations, oldest first.
     List,
-    /// Delete a project with all that it holds, for good. It refuses requests at once; what is stored is
-    /// removed in the background (docs/erasure.md).
+    /// Permanently delete a project and all its data. The project rejects requests immediately; its
+    /// data is removed in the background (docs/erasure.md).
     Delete {
-        /// The project: its id or its slug.
+        /// Id or slug of the project.
         #[arg(value_parser = parse_id_or_slug)]
         project: IdOrSlug,
-        /// The organization of a project that is not there any more.
+        /// Organization of a project that no longer exists.
         #[arg(
             long, requires = "even_if_unknown", default_value = "default",
             value_parser = Organization::parse
@@ -45,24 +45,24 @@ pub(crate) enum ProjectCommand {
         #[command(flatten)]
         consent: EraseOptions,
     },
-    /// Limit how many error events a minute a project takes. In force within 60 seconds.
+    /// Limit the error events per minute of a project. Takes effect within 60 seconds.
     SetLimit {
-        /// The project: its id or its slug.
+        /// Id or slug of the project.
         #[arg(value_parser = parse_id_or_slug)]
         project: IdOrSlug,
-        /// How many; 0 for any number, `default` for what the stack says (parameter `EventsPerMinute`).
+        /// Events per minute; 0: no limit; `default`: the stack's parameter `EventsPerMinute`.
         #[arg(long, value_name = "N", value_parser = parse_limit)]
         events_per_minute: Limit,
     },
-    /// Give a project a new DSN key. Errors under the old DSN are refused within 60 seconds.
+    /// Replace a project's DSN key. Errors with the old DSN are rejected within 60 seconds.
     RotateDsnKey {
-        /// The project: its id or its slug.
+        /// Id or slug of the project.
         #[arg(value_parser = parse_id_or_slug)]
         project: IdOrSlug,
     },
 }
 
-/// A project, and where SDKs send its errors if it is known where the API is.
+/// A project in the JSON output. `dsn` is `null` if the address of the API is unknown.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Shown<'p> {
@@ -78,7 +78,7 @@ impl<'p> Shown<'p> {
     }
 }
 
-/// A project's own limit.
+/// A project's limit in the JSON output.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct LimitShown<'p> {
@@ -87,16 +87,16 @@ struct LimitShown<'p> {
     events_per_minute: Option<u32>,
 }
 
-/// What stands for the address of the API in a DSN where it is not known.
+/// Placeholder for an unknown API address in a DSN.
 const UNKNOWN_BASE_URL: &str = "https://HOST";
 
-/// Reads how an argument names a project.
+/// Parses an argument that names a project.
 pub(crate) fn parse_id_or_slug(text: &str) -> Result<IdOrSlug, String> {
     let named = IdOrSlug::parse(text);
-    named.ok_or_else(|| format!("a project is named by its UUID or its slug; {NotASlug}"))
+    named.ok_or_else(|| format!("a project is given by its UUID or its slug; {NotASlug}"))
 }
 
-/// A limit of a project's own, or none of its own.
+/// A project's limit; `None` is the stack's default.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limit(Option<u32>);
 
@@ -110,7 +110,7 @@ fn parse_limit(text: &str) -> Result<Limit, String> {
     }
 }
 
-/// Runs a command on the tables.
+/// Runs the command.
 pub(crate) async fn run(
     command: ProjectCommand,
     store: &Store,
@@ -172,13 +172,13 @@ async fn set_limit(
     if !store.set_events_per_minute(&project, limit).await? {
         return Err(unknown());
     }
-    let told = match limit {
+    let text = match limit {
         None => "default".to_owned(),
-        Some(0) => "any number".to_owned(),
+        Some(0) => "no limit".to_owned(),
         Some(limit) => limit.to_string(),
     };
-    let text = card([("slug", project.slug.to_string()), ("events per minute", told)]);
-    note("The limit is in force within 60 seconds.");
+    let text = card([("slug", project.slug.to_string()), ("events per minute", text)]);
+    note("The limit takes effect within 60 seconds.");
     let shown = LimitShown { id: project.id, slug: &project.slug, events_per_minute: limit };
     Ok(output.show(&shown, &text)?)
 }
@@ -198,16 +198,16 @@ async fn rotate_dsn_key(
     }
     project.public_key = new;
     let text = card([("slug", project.slug.to_string()), ("dsn", dsn(&project, base_url))]);
-    note(
-        "Errors under the old DSN are refused within 60 seconds: give this one to the application.",
-    );
+    note("Errors with the old DSN are rejected within 60 seconds: use the new DSN from now on.");
     Ok(output.show(&Shown::new(&project, base_url), &text)?)
 }
 
-/// The DSN for a person, who is told if it lacks the address.
+/// Returns the DSN to print, and notes if the host is missing.
 fn dsn(project: &Project, base_url: Option<&str>) -> String {
     if base_url.is_none() {
-        note("HOST in the DSN is where the stack's output BaseUrl points; --base-url fills it in.");
+        note(
+            "Replace HOST in the DSN with the host of the stack's output BaseUrl, or pass --base-url.",
+        );
     }
     project.dsn(base_url.unwrap_or(UNKNOWN_BASE_URL)).to_string()
 }
@@ -215,7 +215,7 @@ fn dsn(project: &Project, base_url: Option<&str>) -> String {
 async fn list(store: &Store, base_url: Option<&str>, output: &Output) -> Result<(), CliError> {
     let projects = store.list_projects().await?;
     if projects.is_empty() && !output.is_json() {
-        note("There are no projects yet; `waymark project create` makes one.");
+        note("There are no projects yet; `waymark project create` creates one.");
         return Ok(());
     }
     let rows = projects.iter().map(|project| {

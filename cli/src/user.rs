@@ -1,4 +1,4 @@
-//! `waymark user`: lists and erases users, and sets where they get mail.
+//! `waymark user`: lists and erases users, and sets their email addresses.
 
 use std::collections::BTreeMap;
 
@@ -18,9 +18,9 @@ use crate::output::{Output, minute, note, table};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum UserCommand {
-    /// List the users for whom API keys act, and where they get mail.
+    /// List the users of API keys, and their email addresses.
     List,
-    /// Delete a user with keys, preferences and address, for good (docs/erasure.md).
+    /// Permanently delete a user, including keys, preferences and address (docs/erasure.md).
     Erase {
         /// The user.
         #[arg(value_parser = UserId::parse)]
@@ -31,13 +31,13 @@ pub(crate) enum UserCommand {
         #[command(flatten)]
         consent: EraseOptions,
     },
-    /// Set where a user gets mail, without asking the user to confirm it.
+    /// Set a user's email address without asking the user to confirm it.
     SetAddress(SetAddress),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct SetAddress {
-    /// The address.
+    /// The email address.
     #[arg(value_name = "EMAIL", value_parser = parse_email)]
     email: EmailAddress,
     /// The user's organization.
@@ -52,7 +52,7 @@ fn parse_email(text: &str) -> Result<EmailAddress, String> {
     EmailAddress::parse(text).map_err(|fault| fault.message)
 }
 
-/// Runs a command on the tables.
+/// Runs the command.
 pub(crate) async fn run(
     command: UserCommand,
     store: &Store,
@@ -67,13 +67,13 @@ pub(crate) async fn run(
     }
 }
 
-/// A user as a program sees it.
+/// A user in the JSON output.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ListedUser {
     organization: Organization,
     user: UserId,
-    /// How many API keys act for the user, those that have ended included.
+    /// Number of the user's API keys, including expired and revoked ones.
     keys: usize,
     email: Option<EmailAddress>,
     pending_email: Option<EmailAddress>,
@@ -101,7 +101,7 @@ async fn list(store: &Store, output: &Output) -> Result<(), CliError> {
         });
     }
     if users.is_empty() && !output.is_json() {
-        note("There are no users yet; `waymark key create --user USER` makes one.");
+        note("There are no users yet; `waymark key create --user USER` creates one.");
         return Ok(());
     }
     let rows = users.iter().map(|user| {
@@ -118,7 +118,7 @@ async fn list(store: &Store, output: &Output) -> Result<(), CliError> {
             refused_at.map_or("no".to_owned(), |at| format!("since {}", minute(at))),
         ]
     });
-    let names = ["organization", "user", "keys", "address", "to be confirmed", "refused"];
+    let names = ["organization", "user", "keys", "address", "pending address", "rejected"];
     Ok(output.show(&users, &table(names, rows))?)
 }
 
@@ -130,7 +130,8 @@ async fn set_address(options: SetAddress, store: &Store, output: &Output) -> Res
         let mut address = NotificationStore::new(store).find_address(&name).await?;
         address.set_confirmed(email.clone());
         if NotificationStore::new(store).replace_address(&name, &address, false).await? {
-            let text = format!("{} of {} gets mail at {email}.", name.user, name.organization);
+            let text =
+                format!("User {} of {} now gets email at {email}.", name.user, name.organization);
             return Ok(output.show(&address.shown(), &text)?);
         }
     }

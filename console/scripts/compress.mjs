@@ -1,16 +1,17 @@
-// Leaves in functions/serve-console/built what the last build made, each file beside its compressed forms, and says how much
-// that is. Fails if it is more than a visitor should have to wait for.
+// Compresses the files of the last build in functions/serve-console/built and removes older ones.
+// Fails if the scripts and styles exceed the size budget.
 import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 
+/** Maximum bytes of scripts and styles in gzip. */
 const BUDGET = 120_000;
 const built = join(dirname(fileURLToPath(import.meta.url)), "../../functions/serve-console/built");
 const names = readdirSync(built).filter((name) => !name.startsWith("."));
 const page = readFileSync(join(built, "index.html"), "utf8");
 
-// The document names what it needs; all else is of earlier builds.
+// Files that the document does not name are from earlier builds.
 const isNeeded = (name) => name === "index.html" || page.includes(`/${name}`);
 for (const name of names.filter((name) => !isNeeded(name)))
   rmSync(join(built, name), { recursive: true });
@@ -24,5 +25,5 @@ for (const name of names.filter(isNeeded)) {
   writeFileSync(join(built, `${name}.br`), brotliCompressSync(content, { params }));
   if (/\.(js|css)$/.test(name)) total += gzip.length;
 }
-console.log(`The console: ${total} bytes of scripts and styles in gzip, of ${BUDGET} at most.`);
+console.log(`Console: ${total} of ${BUDGET} bytes of scripts and styles in gzip.`);
 if (total > BUDGET) process.exit(1);

@@ -1,8 +1,10 @@
-/** The address is the state: what is shown follows from it alone, so that a link shows the same. */
+/**
+ * The address is the state: a page follows from it alone, so everyone sees the same page at a link.
+ */
 
 import type { ComponentChildren } from "preact";
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
-import { newState, sameAddress, scrollBack, stepNow } from "./steps";
+import { currentStep, newState, restoreScroll, sameAddress } from "./steps";
 
 const ROOT = "/console";
 
@@ -18,50 +20,53 @@ function read(): Address {
 }
 
 const listeners = new Set<() => void>();
-const tell = () => {
+const notify = () => {
   for (const listener of listeners) listener();
 };
-const goneBack = () => {
-  const step = stepNow();
-  tell();
-  // A part of the page that is named is scrolled to by the browser.
-  if (!location.hash) scrollBack(step);
+const onPopState = () => {
+  const step = currentStep();
+  notify();
+  // With a fragment, the browser scrolls to the element that it names.
+  if (!location.hash) restoreScroll(step);
 };
 
 export type Params = Record<string, string | string[] | number | null | undefined>;
 
-/** The address of a page. Parameters without a value are left out. */
+/** Returns the address of a page. Parameters without a value are omitted. */
 export function hrefOf(page: string, params: Params = {}): string {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(params)) {
     if (value === null || value === undefined || value === "") continue;
-    for (const one of Array.isArray(value) ? value : [value]) query.append(name, String(one));
+    for (const item of Array.isArray(value) ? value : [value]) query.append(name, String(item));
   }
   const text = query.toString();
   return (page ? `${ROOT}/${page}` : ROOT) + (text ? `?${text}` : "");
 }
 
 export function go(href: string, how: "push" | "replace" = "push"): void {
-  const before = currentHref();
-  if (href === before) return;
+  const previous = currentHref();
+  if (href === previous) return;
   if (how === "push") {
     history.pushState(newState(), "", href);
-    stepNow().before = before;
-    if (before.split("?")[0] !== location.pathname) scrollTo(0, 0);
-    stepNow().scroll = scrollY;
+    currentStep().previousHref = previous;
+    if (previous.split("?")[0] !== location.pathname) scrollTo(0, 0);
+    currentStep().scroll = scrollY;
   } else history.replaceState(history.state, "", href);
-  tell();
+  notify();
 }
 
-/** Goes back, if that is where a link leads to; what was loaded and where one was is still there then. */
+/**
+ * Goes back in the history if `href` is the previous address: its data and scroll position are
+ * kept.
+ */
 export function goBack(href: string): boolean {
-  const { before } = stepNow();
-  if (before === null || !sameAddress(before, href)) return false;
+  const { previousHref } = currentStep();
+  if (previousHref === null || !sameAddress(previousHref, href)) return false;
   history.back();
   return true;
 }
 
-/** The parameters that stand in the address now, with some changed; `null` takes one out. */
+/** Returns the address with some parameters changed; `null` removes one. */
 export function changed(address: Address, params: Params): string {
   const names = [...new Set(address.query.keys())];
   const all = Object.fromEntries(names.map((name) => [name, address.query.getAll(name)]));
@@ -73,8 +78,8 @@ export function useAddress(): Address {
   useEffect(() => {
     const listener = () => set(read());
     listeners.add(listener);
-    // The same listener counts once.
-    addEventListener("popstate", goneBack);
+    // Adding the same listener again has no effect.
+    addEventListener("popstate", onPopState);
     return () => {
       listeners.delete(listener);
     };
@@ -82,32 +87,33 @@ export function useAddress(): Address {
   return address;
 }
 
-/** Where one is, as a link says it. */
+/** Returns the current path and query. */
 export function currentHref(): string {
   return location.pathname + location.search;
 }
 
-/** Whether what asks is on the page still, for what comes after an answer. */
-export function useShown(): { readonly current: boolean } {
-  const isShown = useRef(true);
+/** Returns a reference that is `true` while the component is mounted, for code after a response. */
+export function useIsMounted(): { readonly current: boolean } {
+  const isMounted = useRef(true);
   useEffect(() => {
-    isShown.current = true;
+    isMounted.current = true;
     return () => {
-      isShown.current = false;
+      isMounted.current = false;
     };
   }, []);
-  return isShown;
+  return isMounted;
 }
 
 /**
- * For what goes elsewhere once an answer is there. Called when it is asked for, it gives what tells later
- * whether one is still where one was: whoever went on is not pulled away.
+ * For code that navigates after a response. Call the returned function before the request: it
+ * returns a check that is `true` while the user is still on the page. A user who left the page is
+ * not pulled back.
  */
-export function useStay(): () => () => boolean {
-  const isShown = useShown();
+export function usePageGuard(): () => () => boolean {
+  const isMounted = useIsMounted();
   return useCallback(() => {
     const from = currentHref();
-    return () => isShown.current && currentHref() === from;
+    return () => isMounted.current && currentHref() === from;
   }, []);
 }
 
@@ -116,12 +122,12 @@ interface LinkProps {
   class?: string;
   title?: string;
   "aria-current"?: "page" | undefined;
-  /** Whether it leads back, if that is where one came from. */
+  /** `true` to go back in the history if `href` is the previous address. */
   back?: boolean;
   children?: ComponentChildren;
 }
 
-/** A link that stays in the page; with a key held down it opens a tab as any link does. */
+/** A link within the console. A click with a modifier key opens a tab, as with any link. */
 export function Link({ href, back, children, ...rest }: LinkProps) {
   return (
     <a

@@ -1,8 +1,8 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { changed, currentHref, go, hrefOf, Link, useAddress } from "./address";
-import { type ApiError, api, onUnderway, unwrapResponse } from "./api/client";
-import { forgetLoaded, useLoaded } from "./api/loaded";
-import { type CallerTold, HereContext, type Project, type Scope } from "./caller";
+import { type ApiError, api, onPendingChange, unwrapResponse } from "./api/client";
+import { clearLoaded, useLoaded } from "./api/loaded";
+import { type CallerInfo, CurrentProjectContext, type Project, type Scope } from "./caller";
 import { SHORTCUTS, useKeys, watchPrefixes } from "./keys";
 import { own } from "./own";
 import { ErrorPage } from "./pages/error";
@@ -18,20 +18,20 @@ import { SegmentsPage } from "./pages/segments";
 import { SettingsPage } from "./pages/settings";
 import { KeyForm, KeyOffer, SignIn } from "./pages/sign-in";
 import {
+  cacheCaller,
+  cachedCaller,
   currentKey,
   offeredKey,
   onKeyChange,
-  rememberCaller,
-  rememberedCaller,
   signOutReason,
 } from "./session";
-import { forgetSteps, stepNow } from "./steps";
+import { clearSteps, currentStep } from "./steps";
 import { keptParams, keptView } from "./time/range";
 import { LiveRegion } from "./ui/announcement";
 import { Boundary } from "./ui/boundary";
 import { Dialog } from "./ui/confirm";
 import { Icon, type IconName } from "./ui/icons";
-import { Empty, Refused, SkeletonRows } from "./ui/states";
+import { Empty, ErrorMessage, SkeletonRows } from "./ui/states";
 import { showToast, Toasts, undoLast } from "./ui/toast";
 
 interface NavigationItem {
@@ -39,7 +39,7 @@ interface NavigationItem {
   name: string;
   icon: IconName;
   key: string;
-  /** Pages that belong to it. */
+  /** Other pages for which the item is marked as current. */
   also: string[];
   scope: Scope | null;
 }
@@ -88,55 +88,53 @@ const PAGES: Record<string, () => preact.JSX.Element> = {
   settings: SettingsPage,
 };
 
-/** `ready` resolves once the key of a link, or of another tab, is there. */
+/** `ready` resolves when the key of a link or of another tab has been adopted, or there is none. */
 export function App({ ready }: { ready: Promise<void> }) {
   const [key, setKey] = useState(currentKey);
   const [offered, setOffered] = useState(offeredKey);
-  const [ended, setEnded] = useState(false);
-  const isAtWork = useRef(false);
+  const [expired, setExpired] = useState(false);
+  const isSignedIn = useRef(false);
   useLayoutEffect(
     () =>
       onKeyChange(() => {
         const next = currentKey();
         setOffered(offeredKey());
-        // A key that ends takes nothing away that one is at: another is asked for above it.
-        const isAsked = !next && signOutReason() !== null && isAtWork.current;
-        setEnded(isAsked);
-        if (isAsked) return;
-        forgetLoaded();
-        forgetSteps();
+        // If a key expires, the page stays, and a dialog above it asks for another key.
+        const isExpired = !next && signOutReason() !== null && isSignedIn.current;
+        setExpired(isExpired);
+        if (isExpired) return;
+        clearLoaded();
+        clearSteps();
         setKey(next);
       }),
     [],
   );
   const [isReady, setReady] = useState(false);
   useEffect(() => void ready.then(() => setReady(true)), []);
-  // The page need not wait to be told again; what no longer holds is put right once it is.
-  const remembered = useMemo(() => rememberedCaller<CallerTold>(), [key]);
+  // The page starts with the cached caller and corrects it after the response.
+  const cached = useMemo(() => cachedCaller<CallerInfo>(), [key]);
   const caller = useLoaded(key ? `caller ${key.slice(0, 19)}` : null, async (signal) => {
-    const told = await unwrapResponse(api.GET("/v0/me", { signal }));
-    rememberCaller(told);
-    return told;
+    const info = await unwrapResponse(api.GET("/v0/me", { signal }));
+    cacheCaller(info);
+    return info;
   });
-  const shown = caller.data ?? remembered;
-  isAtWork.current = Boolean(key && shown);
+  const current = caller.data ?? cached;
+  isSignedIn.current = Boolean(key && current);
   if (!key) return isReady ? <SignIn /> : <SkeletonRows />;
   return (
     <>
-      <Frame caller={shown} refusal={caller.error} retry={caller.reload} />
-      {offered && <KeyOffer key={offered} offered={offered} current={shown} />}
-      {ended && (
+      <Frame caller={current} error={caller.error} retry={caller.reload} />
+      {offered && <KeyOffer key={offered} offered={offered} current={current} />}
+      {expired && (
         <Dialog
-          title="Another key is needed"
+          title="Your key expired"
           onClose={() => {
-            setEnded(false);
-            showToast(
-              "Without a key nothing is loaded or saved. What you do next asks for one again.",
-            );
+            setExpired(false);
+            showToast("You’re signed out. Nothing loads or saves until you sign in again.");
           }}
         >
-          <KeyForm action="Go on">
-            <p>What you typed is still here.</p>
+          <KeyForm>
+            <p>Sign in again; your changes are kept.</p>
           </KeyForm>
         </Dialog>
       )}
@@ -145,32 +143,32 @@ export function App({ ready }: { ready: Promise<void> }) {
 }
 
 interface FrameProps {
-  caller: CallerTold | undefined;
-  refusal: ApiError | null;
+  caller: CallerInfo | undefined;
+  error: ApiError | null;
   retry: () => void;
 }
 
-/** The frame is painted at once, whoever calls. */
-function Frame({ caller, refusal, retry }: FrameProps) {
+/** The sidebar and the current page. Renders before the caller has loaded. */
+function Frame({ caller, error, retry }: FrameProps) {
   const address = useAddress();
   const [help, setHelp] = useState(false);
-  const asked = address.query.get("project");
-  const project = caller?.projects.find((it) => it.slug === asked || it.id === asked);
-  const shown = project ?? (asked ? undefined : caller?.projects[0]);
-  const here = useMemo(
-    () => (caller && shown ? { caller, project: shown } : null),
-    [caller, shown],
+  const requested = address.query.get("project");
+  const found = caller?.projects.find((it) => it.slug === requested || it.id === requested);
+  const project = found ?? (requested ? undefined : caller?.projects[0]);
+  const context = useMemo(
+    () => (caller && project ? { caller, project } : null),
+    [caller, project],
   );
   const place = NAVIGATION.find((it) => it.page === address.page || it.also.includes(address.page));
   const hrefTo = (page: string) => hrefOf(page, keptView(address, page));
 
-  // Of two people, another project may be the first: a link is to show both the same.
-  const unsaid = asked ? undefined : shown?.slug;
+  // Users can have different first projects, so the address names the project.
+  const implicit = requested ? undefined : project?.slug;
   useEffect(() => {
-    if (unsaid) go(changed(address, { project: unsaid }), "replace");
-  }, [unsaid, address]);
-  // What is shown of a page of one thing; not how it is looked at.
-  useHeadFocus(["id", "key", "new"].map((it) => address.query.get(it)).join(" "), address.page);
+    if (implicit) go(changed(address, { project: implicit }), "replace");
+  }, [implicit, address]);
+  // The parameters that identify a resource, without those of filters and ranges.
+  useHeadingFocus(["id", "key", "new"].map((it) => address.query.get(it)).join(" "), address.page);
   useEffect(watchPrefixes, []);
   useEffect(() => {
     document.title = `${place?.name ?? "Not found"} · Waymark`;
@@ -189,7 +187,7 @@ function Frame({ caller, refusal, retry }: FrameProps) {
         Skip to content
       </a>
       <aside class="side">
-        <ProjectSwitch projects={caller?.projects ?? []} shown={shown} />
+        <ProjectSwitch projects={caller?.projects ?? []} current={project} />
         <nav aria-label="Pages">
           {NAVIGATION.filter((it) => !it.scope || !caller || caller.scopes.includes(it.scope)).map(
             (it) => (
@@ -205,46 +203,51 @@ function Frame({ caller, refusal, retry }: FrameProps) {
             ),
           )}
         </nav>
-        <button type="button" class="bare help" onClick={() => setHelp(true)} title="Keys (?)">
+        <button
+          type="button"
+          class="bare help"
+          onClick={() => setHelp(true)}
+          title="Keyboard shortcuts (?)"
+        >
           <Icon name="keyboard" />
-          <span>Keys</span>
+          <span>Keyboard shortcuts</span>
         </button>
       </aside>
       <main id="content" tabIndex={-1}>
-        {refusal && !caller ? (
-          <Refused refusal={refusal} retry={retry} />
+        {error && !caller ? (
+          <ErrorMessage error={error} retry={retry} />
         ) : !caller ? (
           <SkeletonRows rows={10} />
         ) : !Page ? (
-          <Empty title="There is no such page">
+          <Empty title="Page not found">
             <p>
               <Link href={hrefTo("")}>Go to the overview</Link>
             </p>
           </Empty>
-        ) : here ? (
-          <HereContext.Provider value={here}>
+        ) : context ? (
+          <CurrentProjectContext.Provider value={context}>
             {place?.scope && !caller.scopes.includes(place.scope) ? (
-              <Empty title="This key may not read it">
+              <Empty title={`Your key can’t open ${place.name}`}>
                 <p>
                   This page needs a key with the scope <code>{place.scope}</code>.
                 </p>
               </Empty>
             ) : (
               <Boundary
-                what="This page"
-                remedy="Try again, or open another page. If it stays, report what the browser's console says."
+                subject="This page"
+                remedy="Try again, or open another page. If it keeps failing, report the errors in the browser console."
                 at={currentHref()}
               >
-                <Page key={`${here.project.id} ${address.page}`} />
+                <Page key={`${context.project.id} ${address.page}`} />
               </Boundary>
             )}
-          </HereContext.Provider>
+          </CurrentProjectContext.Provider>
         ) : (
-          <NoProject asked={asked} projects={caller.projects} />
+          <NoProject requested={requested} projects={caller.projects} />
         )}
       </main>
       {help && (
-        <Dialog title="Keys" onClose={() => setHelp(false)}>
+        <Dialog title="Keyboard shortcuts" onClose={() => setHelp(false)}>
           <dl class="keys">
             {SHORTCUTS.map((it) => (
               <div key={it.keys}>
@@ -253,7 +256,7 @@ function Frame({ caller, refusal, retry }: FrameProps) {
                     <kbd key={key}>{key}</kbd>
                   ))}
                 </dt>
-                <dd>{it.what}</dd>
+                <dd>{it.action}</dd>
               </div>
             ))}
           </dl>
@@ -270,59 +273,64 @@ function Frame({ caller, refusal, retry }: FrameProps) {
   );
 }
 
-/** How long the head of a page may take until it is there. */
-const HEAD_MS = 5_000;
+/** Maximum time to wait for the heading of a page. */
+const HEADING_TIMEOUT_MS = 5_000;
 
-/** Once another page is shown, the focus is at its head, or at the row that one comes back to. */
-function useHeadFocus(thing: string, page: string) {
-  const last = useRef(`${page} ${thing}`);
+/** Focuses the heading of a new page or, after going back, the row that was current. */
+function useHeadingFocus(resource: string, page: string) {
+  const last = useRef(`${page} ${resource}`);
   useEffect(() => {
-    const now = `${page} ${thing}`;
-    if (last.current === now) return;
-    last.current = now;
+    const current = `${page} ${resource}`;
+    if (last.current === current) return;
+    last.current = current;
     const main = document.getElementById("content");
     if (!main) return;
     main.focus({ preventScroll: true });
-    const look = () => {
-      // Who went elsewhere meanwhile stays there.
+    const tryFocus = () => {
+      // The user has moved the focus.
       if (document.activeElement !== main) return true;
-      const isBack = stepNow().row !== undefined;
-      const head = main.querySelector<HTMLElement>(isBack ? "[data-row].current a" : "h1");
-      if (!head) return false;
-      if (!isBack) head.setAttribute("tabindex", "-1");
-      head.focus({ preventScroll: true });
+      const isBack = currentStep().row !== undefined;
+      const target = main.querySelector<HTMLElement>(isBack ? "[data-row].current a" : "h1");
+      if (!target) return false;
+      if (!isBack) target.setAttribute("tabindex", "-1");
+      target.focus({ preventScroll: true });
       return true;
     };
-    if (look()) return;
+    if (tryFocus()) return;
     const observer = new MutationObserver(() => {
-      if (look()) observer.disconnect();
+      if (tryFocus()) observer.disconnect();
     });
     observer.observe(main, { childList: true, subtree: true });
-    const timer = setTimeout(() => observer.disconnect(), HEAD_MS);
+    const timer = setTimeout(() => observer.disconnect(), HEADING_TIMEOUT_MS);
     return () => {
       observer.disconnect();
       clearTimeout(timer);
     };
-  }, [page, thing]);
+  }, [page, resource]);
 }
 
-function ProjectSwitch({ projects, shown }: { projects: Project[]; shown: Project | undefined }) {
+interface ProjectSwitchProps {
+  projects: Project[];
+  current: Project | undefined;
+}
+
+function ProjectSwitch({ projects, current }: ProjectSwitchProps) {
   const address = useAddress();
   return (
     <label class="project-switch">
       <span class="hidden">Project</span>
       <select
-        value={shown?.slug ?? ""}
+        value={current?.slug ?? ""}
         onChange={(event) => {
           const project = event.currentTarget.value;
           const { range, from, to } = keptParams(address);
-          // What is open is of the other project.
+          // An open resource belongs to the previous project, so its list opens instead.
           const page =
             NAVIGATION.find((it) => it.also.includes(address.page))?.page ?? address.page;
           go(hrefOf(page, { project, range, from, to }));
         }}
       >
-        {!shown && <option value="">{projects.length ? "Choose a project" : "Waymark"}</option>}
+        {!current && <option value="">{projects.length ? "Choose a project" : "Waymark"}</option>}
         {projects.map((it) => (
           <option key={it.id} value={it.slug}>
             {it.name}
@@ -333,32 +341,29 @@ function ProjectSwitch({ projects, shown }: { projects: Project[]; shown: Projec
   );
 }
 
-function NoProject({ asked, projects }: { asked: string | null; projects: Project[] }) {
-  if (asked && projects.length) {
+function NoProject({ requested, projects }: { requested: string | null; projects: Project[] }) {
+  if (requested && projects.length) {
     return (
-      <Empty title="There is no such project">
-        <p>
-          This key sees no project called <code>{asked}</code>. Choose one of its {projects.length}{" "}
-          at the top left.
-        </p>
+      <Empty title="Project not found">
+        <p>Your key has no access to “{requested}”. Pick another project at top left.</p>
       </Empty>
     );
   }
   return (
-    <Empty title="There is no project yet">
-      <p>Make one where the stack runs, then reload this page:</p>
+    <Empty title="No projects yet">
+      <p>Create one where the stack runs, then reload this page:</p>
       <pre>waymark project create --name "My shop" --slug my-shop</pre>
     </Empty>
   );
 }
 
-/** A thin bar on top while something takes longer than people notice. */
+/** A thin bar at the top of the page while requests take longer than 400 ms. */
 function Progress() {
   const [slow, set] = useState(false);
   useEffect(() => {
     let timer: ReturnType<typeof setTimeout> | undefined;
-    const stop = onUnderway((underway) => {
-      if (underway === 0) {
+    const stop = onPendingChange((pendingCount) => {
+      if (pendingCount === 0) {
         clearTimeout(timer);
         timer = undefined;
         set(false);

@@ -1,34 +1,34 @@
-/** Who the key acts for, and what it may do: what it may not do is not offered. */
+/** The user of the key, and its scopes. Controls that the key cannot use are hidden. */
 
 import { createContext } from "preact";
 import { useContext } from "preact/hooks";
-import { counted, refusalOf, type Schemas } from "./api/client";
+import { apiErrorOf, fetchWithRetries, type Schemas } from "./api/client";
 
-export type CallerTold = Schemas["Caller"];
-export type Scope = CallerTold["scopes"][number];
+export type CallerInfo = Schemas["Caller"];
+export type Scope = CallerInfo["scopes"][number];
 export type Project = Schemas["Project"];
 
-export interface Here {
-  caller: CallerTold;
-  /** The project that the page is about. */
+export interface CurrentProject {
+  caller: CallerInfo;
+  /** The project that the page shows. */
   project: Project;
 }
 
-export const HereContext = createContext<Here | null>(null);
+export const CurrentProjectContext = createContext<CurrentProject | null>(null);
 
-export function useCurrentProject(): Here {
-  const here = useContext(HereContext);
-  if (!here) throw new Error("this is only shown to callers");
-  return here;
+export function useCurrentProject(): CurrentProject {
+  const current = useContext(CurrentProjectContext);
+  if (!current) throw new Error("no caller is loaded");
+  return current;
 }
 
-/** Returns who another key than that of the tab acts for. */
-export async function callerOf(key: string, signal: AbortSignal): Promise<CallerTold> {
+/** Returns the caller of a key other than the tab's own. */
+export async function callerOf(key: string, signal: AbortSignal): Promise<CallerInfo> {
   const headers = { "x-api-key": key };
-  const response = await counted(new Request("/v0/me", { headers, signal }));
+  const response = await fetchWithRetries(new Request("/v0/me", { headers, signal }));
   const body: unknown = await response.json().catch(() => null);
-  if (!response.ok) throw refusalOf(response.status, body);
-  return body as CallerTold;
+  if (!response.ok) throw apiErrorOf(response, body);
+  return body as CallerInfo;
 }
 
 export function useCan(): (scope: Scope) => boolean {

@@ -1,34 +1,34 @@
 import { expect, test } from "vitest";
-import { carried, rebased } from "./drafts";
+import { rebase, withNewBase } from "./drafts";
 
-test("what was typed stands over what others changed, member by member", () => {
+test("edits are rebased onto changes by others, field by field", () => {
   const base = { name: "Old", description: "", rules: [1] };
-  const typed = { ...base, name: "Mine", rules: [1] };
+  const edited = { ...base, name: "Mine", rules: [1] };
   const theirs = { name: "Theirs", description: "Why", rules: [2] };
-  expect(rebased(base, typed, theirs)).toEqual({ name: "Mine", description: "Why", rules: [2] });
+  expect(rebase(base, edited, theirs)).toEqual({ name: "Mine", description: "Why", rules: [2] });
 });
 
-test("of what was sent and then typed on, only what was typed since stays", () => {
+test("after a save, only edits made since then remain", () => {
   const sent = { name: "Sent", description: "" };
-  const now = { name: "Sent", description: "typed meanwhile" };
-  const became = { name: "Sent", description: "" };
-  expect(rebased(sent, now, became)).toEqual(now);
-  expect(rebased(sent, sent, { ...became, name: "Trimmed" })).toEqual({
+  const draft = { name: "Sent", description: "typed meanwhile" };
+  const saved = { name: "Sent", description: "" };
+  expect(rebase(sent, draft, saved)).toEqual(draft);
+  expect(rebase(sent, sent, { ...saved, name: "Trimmed" })).toEqual({
     name: "Trimmed",
     description: "",
   });
 });
 
-test("it is told where others changed the same, and only there", () => {
+test("only different changes of the same field are a conflict", () => {
   const base = { name: "Old", description: "" };
-  const was = { of: "1", base, draft: { ...base, name: "Mine" } };
-  const beside = carried(was, "2", { name: "Old", description: "Why" });
-  expect(beside.draft).toEqual({ name: "Mine", description: "Why" });
-  expect(beside.overtaken).toBeNull();
-  const same = carried(was, "2", { name: "Theirs", description: "" });
-  expect(same.draft.name).toBe("Mine");
-  expect(same.overtaken).toEqual({ base, typed: was.draft });
-  const later = carried(same, "3", { name: "Theirs", description: "More" });
-  expect(later.overtaken?.base).toBe(base);
-  expect(carried(was, "2", { name: "Mine", description: "" }).overtaken).toBeNull();
+  const state = { version: "1", base, draft: { ...base, name: "Mine" } };
+  const otherField = withNewBase(state, "2", { name: "Old", description: "Why" });
+  expect(otherField.draft).toEqual({ name: "Mine", description: "Why" });
+  expect(otherField.conflict).toBeNull();
+  const sameField = withNewBase(state, "2", { name: "Theirs", description: "" });
+  expect(sameField.draft.name).toBe("Mine");
+  expect(sameField.conflict).toEqual({ base, edited: state.draft });
+  const later = withNewBase(sameField, "3", { name: "Theirs", description: "More" });
+  expect(later.conflict?.base).toBe(base);
+  expect(withNewBase(state, "2", { name: "Mine", description: "" }).conflict).toBeNull();
 });

@@ -1,58 +1,65 @@
-/** What one types and has not saved: it outlives another page, a reload, and changes by others. */
+/** Unsaved edits. They survive navigation, a reload and changes by other users. */
 
 import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 
 const PREFIX = "waymark.draft ";
 
-/** The members that differ. */
-export function differing<T extends object>(was: T, is: T): Partial<T> {
+/** Returns the fields of `is` that differ from `was`. */
+export function changedFields<T extends object>(was: T, is: T): Partial<T> {
   const names = Object.keys(is) as (keyof T)[];
   const different = names.filter((name) => JSON.stringify(was[name]) !== JSON.stringify(is[name]));
   return Object.fromEntries(different.map((name) => [name, is[name]])) as Partial<T>;
 }
 
-/** What was typed over `base`, over what that became. */
-export function rebased<T extends object>(base: T, typed: T, onto: T): T {
-  return { ...onto, ...differing(base, typed) };
+/** Applies the edits that turned `base` into `edited` to `onto`. */
+export function rebase<T extends object>(base: T, edited: T, onto: T): T {
+  return { ...onto, ...changedFields(base, edited) };
 }
 
 interface State<T> {
-  /** Which version `base` is of. */
-  of: string;
+  /** The version of `base`. */
+  version: string;
   base: T;
   draft: T;
-  overtaken?: Overtaken<T> | null;
+  conflict?: DraftConflict<T> | null;
 }
 
-/** What was typed, and over what, when others changed the same members. */
-export interface Overtaken<T> {
+/** Edits of fields that another user changed too, and the state before both changes. */
+export interface DraftConflict<T> {
   base: T;
-  typed: T;
+  edited: T;
 }
 
-/** The draft over the version `of`, and whether saving it would undo what others did. */
-export function carried<T extends object>(was: State<T>, of: string, saved: T): State<T> {
-  if (was.of === of) return was;
-  const [theirs, own] = [differing(was.base, saved), differing(was.base, was.draft)];
+/**
+ * Rebases a draft onto `saved`, the version `version`, and detects fields that both sides changed.
+ */
+export function withNewBase<T extends object>(
+  state: State<T>,
+  version: string,
+  saved: T,
+): State<T> {
+  if (state.version === version) return state;
+  const theirs = changedFields(state.base, saved);
+  const ours = changedFields(state.base, state.draft);
   const names = Object.keys(theirs) as (keyof T)[];
-  const isBoth = names.some(
-    (name) => name in own && JSON.stringify(own[name]) !== JSON.stringify(theirs[name]),
+  const isConflict = names.some(
+    (name) => name in ours && JSON.stringify(ours[name]) !== JSON.stringify(theirs[name]),
   );
   return {
-    of,
+    version,
     base: saved,
-    draft: rebased(was.base, was.draft, saved),
-    // The first of several counts: its base shows all that others did since.
-    overtaken: was.overtaken ?? (isBoth ? { base: was.base, typed: was.draft } : null),
+    draft: rebase(state.base, state.draft, saved),
+    // Keeps the first conflict: compared with its base, all changes by others show.
+    conflict: state.conflict ?? (isConflict ? { base: state.base, edited: state.draft } : null),
   };
 }
 
-/** Drafts are kept for as long as the tab is open. */
-function keep<T>(name: string, state: State<T>): void {
+/** Stores a draft until the tab closes. */
+function store<T>(name: string, state: State<T>): void {
   try {
     sessionStorage.setItem(PREFIX + name, JSON.stringify(state));
   } catch {
-    // There is no room for more; what was typed is still in the page.
+    // The storage is full. The page still has the draft.
   }
 }
 
@@ -60,49 +67,57 @@ export function dropDraft(name: string): void {
   sessionStorage.removeItem(PREFIX + name);
 }
 
-/** Whoever signs out leaves nothing behind. */
+/** Removes all drafts, for a user who signs out. */
 export function dropAllDrafts(): void {
   for (const name of Object.keys(sessionStorage)) {
     if (name.startsWith(PREFIX)) sessionStorage.removeItem(name);
   }
 }
 
-function kept<T>(name: string): State<T> | null {
+function storedDraft<T>(name: string): State<T> | null {
   const text = sessionStorage.getItem(PREFIX + name);
   return text === null ? null : (JSON.parse(text) as State<T>);
 }
 
 export interface Edited<T> {
   draft: T;
-  /** What it was typed over. */
+  /** The saved state that the draft is based on. */
   base: T;
   isChanged: boolean;
-  /** Set where others changed the same since it was typed, until it is saved or discarded. */
-  overtaken: Overtaken<T> | null;
-  /** Whether it was typed before, and found again. */
-  wasKept: boolean;
+  /** Set if another user changed the same fields, until the draft is saved or discarded. */
+  conflict: DraftConflict<T> | null;
+  /** `true` if the draft comes from the tab's storage. */
+  isRestored: boolean;
   set: (change: Partial<T>) => void;
   discard: () => void;
-  /** Takes over what `sent` became; what was typed since it was sent stays. */
-  accept: (sent: T, of: string, became: T, fresh?: (draft: T) => T) => void;
-  /** Takes over what `sent` became as the draft of another name, for a page that is to come. */
-  handOver: (sent: T, to: string, of: string, became: T, fresh?: (draft: T) => T) => void;
+  /** Rebases the draft onto `saved`, the result of saving `sent`. Edits since then stay. */
+  accept: (sent: T, version: string, saved: T, withSavedIds?: (draft: T) => T) => void;
+  /** Like `accept`, but stores the draft under another name, for the page that opens next. */
+  handOver: (
+    sent: T,
+    to: string,
+    version: string,
+    saved: T,
+    withSavedIds?: (draft: T) => T,
+  ) => void;
 }
 
-/** A draft of what is `saved` as the version `of`. Another version is taken over, beside what was typed. */
-export function useDraft<T extends object>(name: string, of: string, saved: T): Edited<T> {
-  const [found] = useState(() => kept<T>(name));
-  const [state, setState] = useState<State<T>>(found ?? { of, base: saved, draft: saved });
-  const onto = (was: State<T>) => carried(was, of, saved);
-  const now = onto(state);
+/**
+ * Returns a draft of `saved`, the version `version`. A new version becomes the base; edits stay.
+ */
+export function useDraft<T extends object>(name: string, version: string, saved: T): Edited<T> {
+  const [found] = useState(() => storedDraft<T>(name));
+  const [state, setState] = useState<State<T>>(found ?? { version, base: saved, draft: saved });
+  const update = (was: State<T>) => withNewBase(was, version, saved);
+  const current = update(state);
   useLayoutEffect(() => {
-    if (state.of !== of) setState(onto);
-  }, [state, of]);
-  const isChanged = Object.keys(differing(saved, now.draft)).length > 0;
+    if (state.version !== version) setState(update);
+  }, [state, version]);
+  const isChanged = Object.keys(changedFields(saved, current.draft)).length > 0;
   useEffect(() => {
-    if (isChanged) keep(name, now);
+    if (isChanged) store(name, current);
     else dropDraft(name);
-  }, [name, isChanged, now.of, now.base, now.draft]);
+  }, [name, isChanged, current.version, current.base, current.draft]);
   useLayoutEffect(() => {
     if (!isChanged) return;
     const listener = (event: BeforeUnloadEvent) => event.preventDefault();
@@ -110,31 +125,31 @@ export function useDraft<T extends object>(name: string, of: string, saved: T): 
     return () => removeEventListener("beforeunload", listener);
   }, [isChanged]);
   return {
-    draft: now.draft,
-    base: now.base,
+    draft: current.draft,
+    base: current.base,
     isChanged,
-    overtaken: (isChanged && now.overtaken) || null,
-    wasKept: found !== null,
+    conflict: (isChanged && current.conflict) || null,
+    isRestored: found !== null,
     set: (change) =>
       setState((was) => {
-        const current = onto(was);
-        return { ...current, draft: { ...current.draft, ...change } };
+        const updated = update(was);
+        return { ...updated, draft: { ...updated.draft, ...change } };
       }),
-    discard: () => setState({ of, base: saved, draft: saved }),
-    accept: (sent, newOf, became, fresh = (it) => it) =>
+    discard: () => setState({ version, base: saved, draft: saved }),
+    accept: (sent, newVersion, newBase, withSavedIds = (it) => it) =>
       setState((was) => ({
-        of: newOf,
-        base: became,
-        draft: rebased(fresh(sent), fresh(was.draft), became),
+        version: newVersion,
+        base: newBase,
+        draft: rebase(withSavedIds(sent), withSavedIds(was.draft), newBase),
       })),
-    handOver: (sent, to, newOf, became, fresh = (it) => it) =>
+    handOver: (sent, to, newVersion, newBase, withSavedIds = (it) => it) =>
       setState((was) => {
         dropDraft(name);
-        const draft = rebased(fresh(sent), fresh(was.draft), became);
-        if (Object.keys(differing(became, draft)).length > 0) {
-          keep(to, { of: newOf, base: became, draft });
+        const draft = rebase(withSavedIds(sent), withSavedIds(was.draft), newBase);
+        if (Object.keys(changedFields(newBase, draft)).length > 0) {
+          store(to, { version: newVersion, base: newBase, draft });
         }
-        return { of, base: saved, draft: saved };
+        return { version, base: saved, draft: saved };
       }),
   };
 }

@@ -1,42 +1,42 @@
-/** Keys that do something wherever one is, as long as one does not type. */
+/** Keyboard shortcuts. They are off while the user types or a dialog is open. */
 
 import { useEffect, useRef } from "preact/hooks";
 import { own } from "./own";
 
 export interface Shortcut {
   keys: string;
-  what: string;
+  action: string;
 }
 
 export const SHORTCUTS: Shortcut[] = [
-  { keys: "/", what: "Filter in words, or search" },
-  { keys: "j k", what: "Next and previous row, or error" },
-  { keys: "Enter", what: "Open the row" },
-  { keys: "x", what: "Select the row" },
-  { keys: "e", what: "Resolve" },
-  { keys: "i", what: "Ignore" },
-  { keys: "o", what: "Reopen" },
-  { keys: "c", what: "New flag" },
-  { keys: "z", what: "Undo the last change" },
-  { keys: "← →", what: "Newer and older event of an error" },
-  { keys: "r", what: "Load again" },
-  { keys: "Esc", what: "Back from a zoom; close" },
-  { keys: "g o", what: "Go to Overview" },
-  { keys: "g e", what: "Go to Errors" },
-  { keys: "g f", what: "Go to Flags" },
-  { keys: "g i", what: "Go to Insights" },
-  { keys: "g m", what: "Go to Markers" },
-  { keys: "g s", what: "Go to Settings" },
-  { keys: "?", what: "Show these" },
+  { keys: "/", action: "Filter or search" },
+  { keys: "j k", action: "Next and previous row, or error" },
+  { keys: "Enter", action: "Open the row" },
+  { keys: "x", action: "Select the row" },
+  { keys: "e", action: "Resolve" },
+  { keys: "i", action: "Ignore" },
+  { keys: "o", action: "Reopen" },
+  { keys: "c", action: "New flag or segment" },
+  { keys: "z", action: "Undo the last change" },
+  { keys: "← →", action: "Newer and older event of an error" },
+  { keys: "r", action: "Refresh" },
+  { keys: "Esc", action: "Zoom out / close" },
+  { keys: "g o", action: "Go to Overview" },
+  { keys: "g e", action: "Go to Errors" },
+  { keys: "g f", action: "Go to Flags" },
+  { keys: "g i", action: "Go to Insights" },
+  { keys: "g m", action: "Go to Markers" },
+  { keys: "g s", action: "Go to Settings" },
+  { keys: "?", action: "Show shortcuts" },
 ];
 
-/** One that answers `false` leaves the key to the browser. */
+/** A handler that returns `false` leaves the key to the browser. */
 type Handlers = Record<string, (event: KeyboardEvent) => unknown>;
 
-/** How long after `g` the second key counts. */
+/** Maximum time between `g` and the second key of a shortcut. */
 const PREFIX_MS = 1_500;
-let noted = { key: "", at: 0 };
-/** What was pressed before the key that is handled now, if the two are one shortcut. */
+let lastPrefix = { key: "", at: 0 };
+/** The first key of the shortcut that is in progress. */
 let prefix = "";
 
 function isTyping(target: EventTarget | null): boolean {
@@ -45,7 +45,7 @@ function isTyping(target: EventTarget | null): boolean {
   return isField || target.isContentEditable || target.closest("dialog") !== null;
 }
 
-/** Calls the handler of a key: `e`, `Escape`, or `g e` for one after the other. */
+/** Handles shortcuts: `e`, `Escape`, or `g e` for a sequence. */
 export function useKeys(handlers: Handlers): void {
   const current = useRef(handlers);
   current.current = handlers;
@@ -63,12 +63,12 @@ export function useKeys(handlers: Handlers): void {
   }, []);
 }
 
-/** Notes `g`. Once for the whole page and before all handlers, so that each of them knows of it. */
+/** Tracks `g`, once for the whole page. It captures events, so it runs before all handlers. */
 export function watchPrefixes(): () => void {
   const listener = (event: KeyboardEvent) => {
     const counts = !isTyping(event.target) && !event.metaKey && !event.ctrlKey && !event.altKey;
-    prefix = counts && event.timeStamp - noted.at < PREFIX_MS ? noted.key : "";
-    noted =
+    prefix = counts && event.timeStamp - lastPrefix.at < PREFIX_MS ? lastPrefix.key : "";
+    lastPrefix =
       counts && event.key === "g" && !prefix
         ? { key: "g", at: event.timeStamp }
         : { key: "", at: 0 };

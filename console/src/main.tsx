@@ -2,7 +2,7 @@ import { render } from "preact";
 import { App } from "./app";
 import { currentKey, LINK_FAILED, takeKeyFromLink } from "./session";
 import { watchScroll } from "./steps";
-import { answerTabs } from "./tabs";
+import { shareKeyWithTabs } from "./tabs";
 import { showToast } from "./ui/toast";
 import "uplot/dist/uPlot.min.css";
 import "./styles/base.css";
@@ -18,9 +18,9 @@ async function openLink(): Promise<void> {
   if (!(await takeKeyFromLink()) && currentKey()) showToast(LINK_FAILED);
 }
 
-answerTabs();
+shareKeyWithTabs();
 const ready = openLink();
-// A link that is opened where the page already is changes only the fragment.
+// A link that opens in a tab with the console changes only the fragment.
 addEventListener("hashchange", () => void openLink());
 watchScroll();
 const root = document.getElementById("app");

@@ -1,4 +1,4 @@
-/** Returns the value under a name from outside; `constructor` and other inherited names have none. */
-export function own<T>(values: Record<string, T>, name: string): T | undefined {
-  return Object.hasOwn(values, name) ? values[name] : undefined;
+/** Returns an object's own value at a key. A key such as `toString` finds nothing inherited. */
+export function own<T>(all: Record<string, T>, key: string): T | undefined {
+  return Object.hasOwn(all, key) ? all[key] : undefined;
 }

@@ -1,15 +1,15 @@
-/** The API key of this tab: kept until the tab is closed, and nowhere else. */
+/** The tab's API key, stored in `sessionStorage` only, until the tab closes. */
 
 import { dropAllDrafts } from "./drafts";
-import { askTabs } from "./tabs";
+import { requestKeyFromTabs } from "./tabs";
 
 const NAME = "waymark.key";
-/** What the key was last said to be and to may: a page that is opened again need not wait for it. */
+/** The last response of `GET /v0/me`: a reloaded page does not wait for a new one. */
 const CALLER = "waymark.caller";
 
 type Listener = () => void;
 const listeners = new Set<Listener>();
-const tellListeners = () => {
+const notifyListeners = () => {
   for (const listener of listeners) listener();
 };
 
@@ -21,24 +21,26 @@ export function openWithKey(key: string): void {
   notice = null;
   sessionStorage.setItem(NAME, key);
   sessionStorage.removeItem(CALLER);
-  tellListeners();
+  notifyListeners();
 }
 
 let notice: string | null = null;
 
-/** Why the key is no longer there, if nobody asked for that. */
+/** Returns why the tab lost its key; `null` if the user signed out. */
 export function signOutReason(): string | null {
   return notice;
 }
 
-/** Forgets it because somebody wants that, or because of what `why` says: then drafts stay for the next. */
-export function signOut(why: string | null = null): void {
-  notice = why;
-  if (why === null) dropAllDrafts();
+/**
+ * Removes the key. With a `reason`, drafts stay for the next key; a user who signs out leaves none.
+ */
+export function signOut(reason: string | null = null): void {
+  notice = reason;
+  if (reason === null) dropAllDrafts();
   sessionStorage.removeItem(NAME);
   sessionStorage.removeItem(CALLER);
   if (offered) decideOffer(true);
-  else tellListeners();
+  else notifyListeners();
 }
 
 export function onKeyChange(listener: Listener): () => void {
@@ -47,25 +49,25 @@ export function onKeyChange(listener: Listener): () => void {
 }
 
 export const LINK_FAILED =
-  "This link could not be opened: it works once, within 60 seconds. Run `waymark console` for another.";
+  "This link could not be opened. Links work once, for 60 seconds. Run `waymark console` for a new one.";
 
 /**
- * Takes over the key of a link, `#code=…`, which browsers do not send to servers. First removes the
- * single-use code from the address, then exchanges it: the browser's history keeps no key and no code that still
- * works. Resolves once the tab has its key, or none: to false if the link failed.
+ * Uses the key of a link, `#code=…`; browsers do not send fragments to servers. Removes the
+ * single-use code from the address before exchanging it, so the history holds neither a key nor a
+ * working code. Resolves when the tab has a key or none can be had: to `false` if the link failed.
  */
 export async function takeKeyFromLink(): Promise<boolean> {
   const code = new URLSearchParams(location.hash.slice(1)).get("code");
   if (code) history.replaceState(history.state, "", location.pathname + location.search);
   const key = code && (await exchange(code));
-  await takeOver(key);
+  await adoptKey(key);
   if (!code || key) return true;
-  // Without a key, the form for one shows the notice.
+  // Without a key, the sign-in form shows the notice.
   if (!currentKey()) notice = LINK_FAILED;
   return false;
 }
 
-/** Exchanges a code for its key. Resolves to null if the API refuses it or is out of reach. */
+/** Exchanges a code for its key. Resolves to `null` if the API rejects it or cannot be reached. */
 async function exchange(code: string): Promise<string | null> {
   const headers = { "content-type": "application/json" };
   const body = JSON.stringify({ code });
@@ -76,40 +78,43 @@ async function exchange(code: string): Promise<string | null> {
 
 let offered: string | null = null;
 
-/** Returns the key of a link that was opened while another key is in use, until `decideOffer` is called. */
+/**
+ * Returns the key of a link that was opened while another key is in use, until `decideOffer` is
+ * called.
+ */
 export function offeredKey(): string | null {
   return offered;
 }
 
 /**
- * Uses the key of a link, unless this tab or another one has a key. Then the user decides: no link
+ * Uses the key of a link unless this tab or another one has a key. Then the user decides: no link
  * switches organizations silently.
  */
-async function takeOver(key: string | null): Promise<void> {
-  await askTabs();
-  const now = currentKey();
-  if (!key || key === now) return;
-  if (now === null) return openWithKey(key);
+async function adoptKey(key: string | null): Promise<void> {
+  await requestKeyFromTabs();
+  const current = currentKey();
+  if (!key || key === current) return;
+  if (current === null) return openWithKey(key);
   offered = key;
-  tellListeners();
+  notifyListeners();
 }
 
-export function decideOffer(isTaken: boolean): void {
+export function decideOffer(isAccepted: boolean): void {
   const key = offered;
   offered = null;
-  if (key && isTaken) {
+  if (key && isAccepted) {
     openWithKey(key);
-    // Nothing that was loaded for the other key stays.
+    // Discards all data that was loaded with the previous key.
     location.reload();
-  } else tellListeners();
+  } else notifyListeners();
 }
 
-/** Who calls, as far as that was told in this tab before. */
-export function rememberedCaller<T>(): T | undefined {
-  const told = sessionStorage.getItem(CALLER);
-  return told === null ? undefined : (JSON.parse(told) as T);
+/** Returns the caller as last loaded in this tab. */
+export function cachedCaller<T>(): T | undefined {
+  const text = sessionStorage.getItem(CALLER);
+  return text === null ? undefined : (JSON.parse(text) as T);
 }
 
-export function rememberCaller(caller: unknown): void {
+export function cacheCaller(caller: unknown): void {
   if (currentKey()) sessionStorage.setItem(CALLER, JSON.stringify(caller));
 }

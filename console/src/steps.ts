@@ -1,51 +1,50 @@
 /**
- * What is kept of each step of the browser's history, so that going back shows what was left: until when it
- * looked, what had been loaded, how far it was scrolled and which row it was at. Until the tab is loaded anew.
+ * State of each step of the browser's history: time range, loaded pages, scroll position and
+ * current row. Going back shows the page as it was. A reload discards the state.
  */
 
 export interface Step {
-  /** What counts as now in it. */
+  /** The end of relative time ranges, in milliseconds since the epoch. */
   now?: number;
   scroll: number;
-  /** The id of the row that keys are at. */
+  /** The id of the current row. */
   row?: string | undefined;
-  /** The pages of a list beyond the first, under the key of the list. */
+  /** The pages of a list after the first, with the key of the list. */
   more?: { key: string; pages: unknown[] };
-  /** How many pages of a list are read at once. */
+  /** Number of pages to load of a list. */
   pages?: number;
-  /** The address that led to it by a link. */
-  before: string | null;
+  /** The address from which a link led here. */
+  previousHref: string | null;
 }
 
-const MOST_KEPT = 100;
+const MAX_STEPS = 100;
 const steps = new Map<string, Step>();
 
-/** The state of a new entry of the history. */
+/** Returns the state of a new history entry. */
 export function newState(): { step: string } {
   return { step: crypto.randomUUID() };
 }
 
-/** The step that is shown. */
-export function stepNow(): Step {
+export function currentStep(): Step {
   let id = (history.state as { step?: string } | null)?.step;
   if (!id) {
     const state = newState();
     history.replaceState(state, "");
     id = state.step;
   }
-  const step = steps.get(id) ?? { scroll: 0, before: null };
+  const step = steps.get(id) ?? { scroll: 0, previousHref: null };
   steps.delete(id);
   steps.set(id, step);
   const oldest = steps.keys().next();
-  if (steps.size > MOST_KEPT && !oldest.done) steps.delete(oldest.value);
+  if (steps.size > MAX_STEPS && !oldest.done) steps.delete(oldest.value);
   return step;
 }
 
-export function forgetSteps(): void {
+export function clearSteps(): void {
   steps.clear();
 }
 
-/** Whether two addresses say the same, in whatever order. */
+/** Compares two addresses, ignoring the order of their parameters. */
 export function sameAddress(one: string, other: string): boolean {
   const sorted = (text: string) => {
     const [path, query] = text.split("?");
@@ -54,50 +53,53 @@ export function sameAddress(one: string, other: string): boolean {
   return sorted(one) === sorted(other);
 }
 
-/** Until when a page that is still too short is waited for. */
-const PATIENCE_MS = 4_000;
+/** Maximum time to wait for a page to become long enough to scroll. */
+const SCROLL_TIMEOUT_MS = 4_000;
 let stop = () => {};
 
-/** Scrolls to where a step was left, as soon as the page is long enough again. */
-export function scrollBack({ scroll }: Step): void {
+/** Scrolls to the position of a step as soon as the page is long enough. */
+export function restoreScroll({ scroll }: Step): void {
   stop();
-  const ends = performance.now() + PATIENCE_MS;
+  const deadline = performance.now() + SCROLL_TIMEOUT_MS;
   let frame = 0;
   const end = () => {
     cancelAnimationFrame(frame);
     for (const name of ["wheel", "touchmove", "keydown", "pointerdown"])
       removeEventListener(name, end);
     stop = () => {};
-    isGoingBack = false;
+    isRestoring = false;
   };
   stop = end;
-  isGoingBack = true;
-  // Who scrolls meanwhile wants to be elsewhere.
+  isRestoring = true;
+  // Input by the user has priority.
   for (const name of ["wheel", "touchmove", "keydown", "pointerdown"])
     addEventListener(name, end, { passive: true });
-  const look = () => {
-    const there = document.documentElement.scrollHeight - innerHeight;
-    if (there >= scroll || performance.now() > ends) {
+  const check = () => {
+    const maxScroll = document.documentElement.scrollHeight - innerHeight;
+    if (maxScroll >= scroll || performance.now() > deadline) {
       scrollTo(0, scroll);
       end();
-    } else frame = requestAnimationFrame(look);
+    } else frame = requestAnimationFrame(check);
   };
-  frame = requestAnimationFrame(look);
+  frame = requestAnimationFrame(check);
 }
 
-let isGoingBack = false;
+let isRestoring = false;
 
-/** Notes how far each step is scrolled, in place of the browser, which does not know when a page is there. */
+/**
+ * Records the scroll position of each step. The browser cannot: it restores before the page has
+ * loaded.
+ */
 export function watchScroll(): void {
   history.scrollRestoration = "manual";
-  // Of a page that is loaded anew only the browser knows.
+  // After a reload only the browser knows the position.
   addEventListener("pagehide", () => {
     history.scrollRestoration = "auto";
   });
   addEventListener(
     "scroll",
     () => {
-      if (!isGoingBack) stepNow().scroll = scrollY;
+      if (!isRestoring) currentStep().scroll = scrollY;
     },
     { passive: true },
   );

@@ -1,49 +1,42 @@
 import { beforeEach, expect, test, vi } from "vitest";
 
-/** What a tab keeps, and its modules. */
-function tab(key: string | null) {
-  const kept = new Map<string, string>(key ? [["waymark.key", key]] : []);
-  const storage = {
-    getItem: (name: string) => kept.get(name) ?? null,
-    setItem: (name: string, value: string) => void kept.set(name, value),
-    removeItem: (name: string) => void kept.delete(name),
-  };
-  return { kept, storage };
-}
-
-async function open(key: string | null) {
-  const { kept, storage } = tab(key);
+/** Opens a tab with modules and a session storage of its own. */
+async function openTab(key: string | null) {
+  const stored = new Map<string, string>(key ? [["waymark.key", key]] : []);
   vi.resetModules();
-  vi.stubGlobal("sessionStorage", storage);
+  vi.stubGlobal("sessionStorage", {
+    getItem: (name: string) => stored.get(name) ?? null,
+    setItem: (name: string, value: string) => void stored.set(name, value),
+    removeItem: (name: string) => void stored.delete(name),
+  });
   const tabs = await import("./tabs");
-  tabs.answerTabs();
-  return { kept, tabs };
+  tabs.shareKeyWithTabs();
+  return { stored, tabs };
 }
 
 beforeEach(() => vi.unstubAllGlobals());
 
-test("a new tab asks the others, and stays without a key where none has one", async () => {
-  const { kept, tabs } = await open(null);
-  expect(await tabs.askTabs()).toBe(false);
-  expect(kept.size).toBe(0);
+test("a new tab gets its key from another tab that has one", async () => {
+  const { stored, tabs } = await openTab(null);
+  expect(await tabs.requestKeyFromTabs()).toBe(false);
+  expect(stored.size).toBe(0);
 
-  // Another tab, with a storage of its own.
   const other = new BroadcastChannel("waymark.key");
   other.onmessage = ({ data }) => {
     if ("asks" in data) other.postMessage({ answers: data.asks, key: "wm_1" });
   };
-  expect(await tabs.askTabs()).toBe(true);
-  expect(kept.get("waymark.key")).toBe("wm_1");
+  expect(await tabs.requestKeyFromTabs()).toBe(true);
+  expect(stored.get("waymark.key")).toBe("wm_1");
   other.close();
 });
 
-test("a tab with a key answers who asks", async () => {
-  await open("wm_2");
+test("a tab with a key sends it on request", async () => {
+  await openTab("wm_2");
   const other = new BroadcastChannel("waymark.key");
-  const answer = new Promise((resolve) => {
+  const response = new Promise((resolve) => {
     other.onmessage = ({ data }) => resolve(data);
   });
   other.postMessage({ asks: "me" });
-  expect(await answer).toEqual({ answers: "me", key: "wm_2" });
+  expect(await response).toEqual({ answers: "me", key: "wm_2" });
   other.close();
 });

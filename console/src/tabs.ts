@@ -1,26 +1,27 @@
 /**
- * Hands the key to new tabs of the same origin: a link that is opened in one has none, and what has it keeps
- * it in memory and in its own session alone. Tabs that were signed out of do not ask.
+ * Shares the key with new tabs of the same origin. A link that opens in a new tab has no key: each
+ * tab keeps its key in memory and in its own session only. A tab that was signed out does not
+ * request one.
  */
 
 import { currentKey, openWithKey } from "./session";
 
 const CHANNEL = "waymark.key";
-/** How long a new tab waits for the others. */
-const PATIENCE_MS = 250;
+/** Time that a new tab waits for the others. */
+const TIMEOUT_MS = 250;
 
 type Message = { asks: string } | { answers: string; key: string };
 
 let channel: BroadcastChannel | null = null;
 
-/** Returns `true` if another tab is open. Each holds a lock: a single tab does not wait for answers. */
+/** Returns `true` if another tab is open. Each tab holds a lock, so a single tab does not wait. */
 async function hasOthers(): Promise<boolean> {
   const locks = await globalThis.navigator?.locks?.query();
   return !locks || (locks.held ?? []).filter((it) => it.name === CHANNEL).length > 1;
 }
 
-/** Answers the other tabs from now on. */
-export function answerTabs(): void {
+/** Starts to send the key to tabs that request it. */
+export function shareKeyWithTabs(): void {
   if (typeof BroadcastChannel === "undefined") return;
   channel ??= new BroadcastChannel(CHANNEL);
   void globalThis.navigator?.locks?.request(
@@ -34,24 +35,24 @@ export function answerTabs(): void {
   });
 }
 
-/** Asks the other tabs for the key. Answers `false` where none has one. */
-export async function askTabs(): Promise<boolean> {
-  const asked = channel;
-  if (currentKey() || !asked || !(await hasOthers())) return currentKey() !== null;
+/** Requests the key from the other tabs. Resolves to `false` if this tab has no key afterwards. */
+export async function requestKeyFromTabs(): Promise<boolean> {
+  const tabs = channel;
+  if (currentKey() || !tabs || !(await hasOthers())) return currentKey() !== null;
   const id = crypto.randomUUID();
   return new Promise((resolve) => {
     const end = (found: boolean) => {
-      asked.removeEventListener("message", listener);
+      tabs.removeEventListener("message", listener);
       resolve(found);
     };
     const listener = ({ data }: MessageEvent<Message>) => {
       if (!("answers" in data) || data.answers !== id) return;
-      // Whoever brought a key meanwhile means that one.
+      // A key that the user entered in the meantime has priority.
       if (!currentKey()) openWithKey(data.key);
       end(true);
     };
-    asked.addEventListener("message", listener);
-    asked.postMessage({ asks: id });
-    setTimeout(() => end(currentKey() !== null), PATIENCE_MS);
+    tabs.addEventListener("message", listener);
+    tabs.postMessage({ asks: id });
+    setTimeout(() => end(currentKey() !== null), TIMEOUT_MS);
   });
 }

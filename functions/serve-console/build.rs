@@ -1,5 +1,5 @@
-//! Has the files of the page read again when one of them was built anew: what a derive macro reads,
-//! cargo does not see.
+//! Rebuilds the binary when a file of the page changes: cargo does not see the files that a derive
+//! macro reads.
 
 #![allow(missing_docs, clippy::print_stdout)] // Cargo reads the standard output.
 

@@ -1,7 +1,7 @@
-"""Fills a project of the local stack with 30 days of a made-up shop: `make demo`.
+"""Fills a project of the local stack with 30 days of a fictional shop: `make demo`.
 
-All of it goes through the API, as an application and its team would send it. It can be run again: what
-is there already stays as it is.
+Sends all data through the API, like an application and its team. It can run again: existing data stays
+unchanged.
 """
 
 import json
@@ -20,7 +20,7 @@ from datetime import datetime, timedelta, timezone
 import shop
 
 DAY = 86_400
-# The local stack answers so many at once without queueing.
+# Concurrent requests that the local stack serves without queueing.
 AT_ONCE = 6
 NAMES = uuid.UUID("6f1c9d2e-4b7a-5c3d-8e9f-0a1b2c3d4e5f")
 
@@ -33,21 +33,21 @@ class Api:
         self.store = f"/api/{ingest_id}/store/?sentry_key={public_key}"
 
     def send(self, method, path, body=None, accept=()):
-        """Sends a request and answers its status and body. Statuses of `accept` are no failures."""
+        """Returns status and body of the response. Statuses in `accept` are not failures."""
         request = urllib.request.Request(self.base_url + path, method=method)
         request.add_header("x-api-key", self.key)
         request.add_header("content-type", "application/json")
         data = None if body is None else json.dumps(body).encode()
         for attempt in range(5):
             try:
-                with urllib.request.urlopen(request, data, timeout=60) as answer:
-                    text = answer.read()
-                    return answer.status, json.loads(text) if text else None
+                with urllib.request.urlopen(request, data, timeout=60) as response:
+                    text = response.read()
+                    return response.status, json.loads(text) if text else None
             except urllib.error.HTTPError as error:
                 if error.code in accept:
                     return error.code, None
                 if error.code not in (429, 503) or attempt == 4:
-                    sys.exit(f"error: {method} {path} was answered with {error.code}: {error.read().decode()}")
+                    sys.exit(f"error: {method} {path} returned {error.code}: {error.read().decode()}")
                 time.sleep(1 + attempt)
         return None, None
 
@@ -62,7 +62,7 @@ def release_at(days_ago):
 
 
 def moments(random_, kind):
-    """When a kind occurs, in days before now: more by day than by night, less at weekends."""
+    """Returns when a kind occurs, in days ago: more often by day, less often at weekends."""
     now = datetime.now(timezone.utc)
     first, last = min(kind.get("from", 29.8), 29.8), kind.get("to", 0.0)
     count = round(kind["daily"] * (first - last))
@@ -82,7 +82,7 @@ def moments(random_, kind):
 def event(random_, kind, number, days_ago):
     browser, version, system, device, *_ = chosen(random_, shop.BROWSERS)
     in_browser = kind["platform"] == "javascript"
-    # A few visitors meet a bug more than once.
+    # A few visitors encounter a bug more than once.
     user = int(random_.paretovariate(1.1)) * 7 % 900 + 1
     at = time.time() - days_ago * DAY
     sent = {
@@ -145,7 +145,7 @@ def fill_errors(api, project):
     for kind in shop.KINDS:
         times = sorted(moments(random_, kind), reverse=True)
         events += [event(random_, kind, number, days) for number, days in enumerate(times)]
-    # As they would have come; an error's first event gives it its title.
+    # In order of time, because an error's first event provides its title.
     events.sort(key=lambda it: it["timestamp"])
     done, lock = 0, threading.Lock()
 
@@ -174,9 +174,9 @@ def fill_markers(api, project):
     _, page = api.send("GET", f"{path}?limit=100")
     known = {it["name"] for it in page["items"]}
     releases = [(f"Release {name.removeprefix('shop@')}", days, "", {"version": name}) for name, days in shop.RELEASES if days < 30]
-    for name, about, happened in (
-        ("Releases", "Made by the pipeline", releases),
-        ("Campaigns", "What marketing does", shop.CAMPAIGNS),
+    for name, about, entries in (
+        ("Releases", "Created by the pipeline", releases),
+        ("Campaigns", "Marketing campaigns", shop.CAMPAIGNS),
         ("Incidents", "", shop.INCIDENTS),
     ):
         if name in known:
@@ -184,7 +184,7 @@ def fill_markers(api, project):
         _, collection = api.send("POST", path, {"name": name, "description": about})
         events = [
             {"name": title, "occurredAt": moment(days), "description": text, "attributes": attributes}
-            for title, days, text, attributes in happened
+            for title, days, text, attributes in entries
         ]
         api.send("POST", f"{path}/{collection['id']}/events", {"events": events})
 
@@ -197,13 +197,13 @@ def fill_flags(api, project):
     for segment in shop.SEGMENTS:
         api.send("POST", f"/v0/project/{project}/segments", segment, accept=(409,))
     path = f"/v0/project/{project}/feature-flags"
-    made = set()
+    created = set()
     for flag in shop.FLAGS:
         status, _ = api.send("POST", path, flag, accept=(409,))
         if status == 201:
-            made.add(flag["key"])
+            created.add(flag["key"])
     for key, patch in shop.FLAG_CHANGES:
-        if key in made:
+        if key in created:
             api.send("PATCH", f"{path}/{key}", patch)
 
 

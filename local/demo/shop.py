@@ -1,6 +1,6 @@
-"""The made-up shop: what goes wrong in it, what was released, which flags it has, what visitors meet."""
+"""Data of the fictional shop: errors, releases, flags and pain points."""
 
-# Releases, oldest first, each with the days since it went out.
+# Releases, oldest first, each with its age in days.
 RELEASES = [
     ("shop@2.3.4", 36.0),
     ("shop@2.4.0", 24.2),
@@ -11,12 +11,12 @@ RELEASES = [
 ]
 
 CAMPAIGNS = [
-    ("Autumn sale", 13.4, "20 % on all shoes, three days", {"channel": "newsletter", "recipients": "48200"}),
+    ("Autumn sale", 13.4, "20% off all shoes for three days", {"channel": "newsletter", "recipients": "48200"}),
     ("Price comparison feed", 20.5, "Listed at two more portals", {"channel": "partners"}),
 ]
 INCIDENTS = [
     ("Payment provider down", 11.3, "Card payments failed for 40 minutes", {"severity": "high"}),
-    ("Search index rebuilt", 3.2, "Slow answers for about an hour", {"severity": "low"}),
+    ("Search index rebuilt", 3.2, "Slow responses for about an hour", {"severity": "low"}),
 ]
 
 BROWSERS = [
@@ -32,7 +32,7 @@ ENVIRONMENTS = [("production", 88), ("staging", 12)]
 
 
 def frame(file, function, line, source=(), own=True):
-    """A frame; `source` is the lines around it, the one that it is at in the middle."""
+    """Returns a stack frame; the middle line of `source` is the current one."""
     it = {"filename": file, "function": function, "lineno": line, "in_app": own}
     if source:
         middle = len(source) // 2
@@ -52,7 +52,7 @@ DJANGO = [
     frame("site-packages/django/core/handlers/base.py", "_get_response", 197, own=False),
 ]
 
-# Each kind: type, text, transaction, platform, events a day, when (days ago, from and to), frames, and more.
+# Kinds of errors, with events per day and their first and last day (days ago).
 KINDS = [
     {
         "type": "TypeError",
@@ -195,7 +195,7 @@ KINDS = [
         "frames": [],
     },
 ]
-# Looked at and settled, by their types.
+# Types of errors that the team resolved or ignored.
 RESOLVED = ["RangeError"]
 IGNORED = ["ValidationError"]
 
@@ -210,7 +210,7 @@ FLAGS = [
         "name": "New checkout",
         "type": "boolean",
         "enabled": True,
-        "description": "One page in place of four steps.",
+        "description": "One page instead of four steps.",
         "rules": [
             {"name": "Staff first", "conditions": [{"operator": "in_segment", "values": ["staff"]}], "serve": {"variant": "on"}},
             {"name": "Germany, new app", "conditions": [{"attribute": "country", "operator": "in", "values": ["DE", "AT"]}, {"attribute": "appVersion", "operator": "semver_greater_than_or_equal", "values": ["2.5.0"]}], "serve": {"rollout": [{"variant": "on", "weight": 50}, {"variant": "off", "weight": 50}]}},
@@ -222,30 +222,30 @@ FLAGS = [
         "name": "Search ranking",
         "type": "string",
         "enabled": True,
-        "description": "Which model orders the results.",
+        "description": "Model that ranks the results.",
         "variants": [{"key": "classic", "name": "Classic", "value": "bm25"}, {"key": "vectors", "name": "Vectors", "value": "hybrid-v2"}, {"key": "popular", "name": "Popular first", "value": "popularity"}],
         "fallthrough": {"rollout": [{"variant": "classic", "weight": 80}, {"variant": "vectors", "weight": 15}, {"variant": "popular", "weight": 5}]},
     },
     {"key": "express-delivery", "name": "Express delivery", "type": "boolean", "enabled": True, "prerequisites": [{"flagKey": "new-checkout", "variant": "on"}]},
     {"key": "free-shipping-from", "name": "Free shipping from", "type": "number", "enabled": True, "variants": [{"key": "usual", "value": "49"}, {"key": "sale", "value": "29"}], "fallthrough": {"variant": "usual"}},
-    {"key": "banner", "name": "Banner on the start page", "type": "json", "enabled": False, "variants": [{"key": "autumn", "value": '{"title": "Autumn sale", "colour": "amber"}'}]},
+    {"key": "banner", "name": "Banner on the start page", "type": "json", "enabled": False, "variants": [{"key": "autumn", "value": '{"title": "Autumn sale", "color": "amber"}'}]},
     {"key": "gift-cards", "name": "Gift cards", "type": "boolean", "enabled": False},
     {"key": "dark-mode", "name": "Dark mode", "type": "boolean", "enabled": True, "targets": [{"kind": "identifier", "value": "user-17", "variant": "on"}], "fallthrough": {"rollout": [{"variant": "on", "weight": 1}, {"variant": "off", "weight": 1}]}},
 ]
 
-# What the team did to its flags since it made them.
+# Changes of the flags after their creation.
 FLAG_CHANGES = [
     ("new-checkout", {"fallthrough": {"rollout": [{"variant": "on", "weight": 20}, {"variant": "off", "weight": 80}]}}),
-    ("new-checkout", {"fallthrough": {"rollout": [{"variant": "on", "weight": 5}, {"variant": "off", "weight": 95}]}, "description": "One page in place of four steps. Fewer since the address form loses input."}),
+    ("new-checkout", {"fallthrough": {"rollout": [{"variant": "on", "weight": 5}, {"variant": "off", "weight": 95}]}, "description": "One page instead of four steps. Reduced because the address form loses input."}),
     ("gift-cards", {"enabled": True}),
     ("gift-cards", {"enabled": False, "description": "Waits for the tax office."}),
 ]
 
-# Title, description, pain points a day in the last 30 days and in the 30 before, and what visitors do.
+# Title, description, pain points per day in the last 30 and the preceding 30 days, and visitor actions.
 INSIGHTS = [
     ("Pay button does nothing", "Seen since 2.5.0, most often on phones.", 4.2, 0.4, ["Clicked five times", "Left the page", "Went back to the cart", "Reloaded the page"]),
-    ("Voucher code is refused without a reason", "", 1.6, 1.3, ["Typed the code again", "Pasted the code", "Opened the help", "Left the page"]),
-    ("Filters of the search are not found", "Visitors scroll past them.", 1.1, 2.4, ["Scrolled up and down", "Typed the size into the search"]),
+    ("Voucher code is rejected without a reason", "", 1.6, 1.3, ["Typed the code again", "Pasted the code", "Opened the help", "Left the page"]),
+    ("Search filters are overlooked", "Visitors scroll past them.", 1.1, 2.4, ["Scrolled up and down", "Typed the size into the search"]),
     ("Size table covers the buy button", "", 0.5, 0.0, ["Closed the table", "Turned the phone"]),
-    ("Address form loses what was typed", "After an error of the postal code.", 0.9, 1.0, ["Typed the address again", "Left the page"]),
+    ("Address form loses input", "After a postal code error.", 0.9, 1.0, ["Typed the address again", "Left the page"]),
 ]

@@ -1,4 +1,4 @@
-//! The demo project and its key: made once, then remembered.
+//! The demo project and its key, which are created once.
 
 use std::fs;
 use std::io::{self, Write};
@@ -17,7 +17,7 @@ use crate::environment::open_private;
 /// The slug of the demo project.
 pub const SLUG: &str = "demo";
 
-/// Why there is no demo data.
+/// The reason why there is no demo data.
 #[derive(Debug, thiserror::Error)]
 pub enum DemoError {
     /// The tables cannot be used.
@@ -26,15 +26,15 @@ pub enum DemoError {
     /// The key's file cannot be used.
     #[error("the demo key's file cannot be used: {0}")]
     File(#[from] io::Error),
-    /// No key can be made.
+    /// No key can be generated.
     #[error(transparent)]
     NoRandomness(#[from] NoRandomness),
-    /// A constant of this file is not what its type takes.
+    /// A constant in this file is invalid.
     #[error("the demo data is not valid: {0}")]
     Invalid(String),
 }
 
-/// The demo project, and a key for it.
+/// The demo project, and an API key for it.
 #[derive(Debug)]
 pub struct Demo {
     /// The project.
@@ -43,8 +43,8 @@ pub struct Demo {
     pub key: String,
 }
 
-/// Makes the demo project and an API key with all scopes, unless they are there. The key's text is
-/// kept in `file`, readable by its owner only, since the tables hold nothing but a hash of it.
+/// Creates the demo project and an API key with all scopes, if missing. The tables have only a hash
+/// of the key, so its text is kept in `file`, which only the owner can read.
 pub async fn ensure(store: &Store, file: &Path) -> Result<Demo, DemoError> {
     let id = ensure_project(store, SLUG, "Demo").await?;
     let project = store.read_project(id).await?;
@@ -65,7 +65,7 @@ async fn ensure_key(store: &Store, file: &Path) -> Result<String, DemoError> {
     Ok(key)
 }
 
-/// Makes a project of the default organization, unless there is one of its slug.
+/// Creates a project in the default organization, unless its slug exists.
 pub async fn ensure_project(store: &Store, slug: &str, name: &str) -> Result<ProjectId, DemoError> {
     let now = Clock::System.now();
     let slug = Slug::parse(slug).map_err(invalid)?;
@@ -79,8 +79,8 @@ pub async fn ensure_project(store: &Store, slug: &str, name: &str) -> Result<Pro
     found.map(|found| found.id).ok_or_else(|| DemoError::Invalid("the slug is taken".to_owned()))
 }
 
-/// Makes an API key of the default organization with all scopes, changed by `adjust` before it is
-/// stored, and answers its text.
+/// Creates an API key in the default organization with all scopes, and returns its text. `adjust`
+/// changes the record before it is stored.
 pub async fn create_key(
     store: &Store,
     adjust: impl FnOnce(ApiKeyRecord) -> ApiKeyRecord,

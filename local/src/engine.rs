@@ -1,4 +1,4 @@
-//! The embedded DynamoDB.
+//! The embedded DynamoDB engine.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -15,40 +15,40 @@ use tokio::task::JoinHandle;
 use crate::environment::open_private;
 use crate::template::Table;
 
-/// Why the engine could not start.
+/// The reason why the engine could not start.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
-    /// Its address is taken, or cannot be used.
+    /// The address is in use or invalid.
     #[error("cannot listen on {address}: {source}")]
     Address {
         /// The address.
         address: SocketAddr,
-        /// What went wrong.
+        /// The cause.
         source: std::io::Error,
     },
-    /// Its data cannot be used, or a table cannot be made.
+    /// The data cannot be used, or a table cannot be created.
     #[error("{0}")]
     Database(String),
-    /// A table was made by another version of the template.
+    /// A table was created from another version of the template.
     #[error(
-        "table {0} was made with other keys or indexes than template.yaml declares now; start \
-         afresh with `make reset`"
+        "table {0} was created with other keys or indexes than template.yaml has now; delete the \
+         data with `make reset`"
     )]
     OtherKeys(String),
 }
 
-/// A DynamoDB that runs until it is dropped.
+/// An embedded DynamoDB that runs until it is dropped.
 pub struct Engine {
     address: SocketAddr,
     stop: Option<oneshot::Sender<()>>,
     server: Option<JoinHandle<()>>,
-    /// A runtime of its own: what it does is done beside its user's work, and ends with it.
+    /// Own runtime: its work is independent of the caller's runtime, and ends with the engine.
     runtime: Option<Runtime>,
 }
 
 impl Engine {
-    /// Starts the engine at an address; port 0 takes any that is free. Its data is in a file, or,
-    /// where none is given, in memory. Tables that are not there yet are made.
+    /// Starts the engine at an address; port 0 selects a free port. The data is stored in `file`,
+    /// or in memory without one. Missing tables are created.
     pub fn start(
         address: SocketAddr,
         file: Option<&Path>,
@@ -56,7 +56,7 @@ impl Engine {
     ) -> Result<Self, EngineError> {
         let database = match file {
             Some(file) => {
-                // SQLite gives its other files the mode of this one.
+                // SQLite creates its other files with the mode of this one.
                 open_private(file).map_err(|error| EngineError::Database(error.to_string()))?;
                 Database::new(&file.to_string_lossy())
             }
@@ -78,18 +78,18 @@ impl Engine {
             let stopped = async {
                 let _ = stopped.await;
             };
-            // It ends when it is told to; nobody is left to hear of an error then.
+            // Errors after the shutdown signal have no receiver.
             let _ = dynoxide::server::serve_with_shutdown(listener, database, stopped).await;
         });
         Ok(Self { address, stop: Some(stop), server: Some(server), runtime: Some(runtime) })
     }
 
-    /// Where the engine listens.
+    /// Returns the address of the engine.
     pub fn endpoint(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Stops the engine after the requests that are under way; its data is safe afterwards.
+    /// Stops the engine after current requests. Its data is then safe.
     pub async fn stop(mut self) {
         drop(self.stop.take());
         if let Some(server) = self.server.take() {
@@ -97,7 +97,7 @@ impl Engine {
         }
     }
 
-    /// Ends all connections at once and refuses new ones, as a DynamoDB that is down would.
+    /// Closes all connections immediately and refuses new ones, like an unavailable DynamoDB.
     pub fn kill(&mut self) {
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
@@ -134,10 +134,10 @@ fn ensure(database: &Database, table: &Table) -> Result<(), EngineError> {
     Ok(())
 }
 
-/// The keys of a table and of its indexes, by the index's name. The table's own have none.
+/// Returns the keys of a table and its indexes, by index name. The table's own name is empty.
 fn keys(table: &Json) -> BTreeMap<&str, &Json> {
     let indexes = ["GlobalSecondaryIndexes", "LocalSecondaryIndexes"];
-    let indexes = indexes.iter().filter_map(|member| table[member].as_array()).flatten();
+    let indexes = indexes.iter().filter_map(|property| table[property].as_array()).flatten();
     let indexes =
         indexes.map(|index| (index["IndexName"].as_str().unwrap_or_default(), &index["KeySchema"]));
     indexes.chain([("", &table["KeySchema"])]).collect()

@@ -1,13 +1,13 @@
-//! The examples of `openapi.yaml`, as commands to paste.
+//! Converts the examples of `openapi.yaml` to curl commands.
 
 use std::path::Path;
 
 use yaml_serde::Value as Yaml;
 
-/// The slug that projects have in examples.
-const SLUG_OF_EXAMPLES: &str = "shop";
+/// Project slug in examples.
+const EXAMPLE_SLUG: &str = "shop";
 
-/// Why `openapi.yaml` could not be used.
+/// The reason why `openapi.yaml` cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ExampleError {
     /// The file could not be read.
@@ -15,7 +15,7 @@ pub enum ExampleError {
     Unreadable {
         /// The file.
         path: String,
-        /// What went wrong.
+        /// The cause.
         source: std::io::Error,
     },
     /// The file is not YAML.
@@ -24,12 +24,12 @@ pub enum ExampleError {
     /// An example is not JSON.
     #[error("openapi.yaml has an example that is not JSON: {0}")]
     NotJson(#[from] serde_json::Error),
-    /// An operation is not described, or has no example of its body.
+    /// The operation is missing, or its body has no example.
     #[error("openapi.yaml has no example of a request to {0}")]
     Missing(String),
 }
 
-/// Where commands go, and on whose behalf.
+/// The address, project and key of commands.
 #[derive(Debug, Clone, Copy)]
 pub struct Target<'a> {
     /// The address of the API.
@@ -40,7 +40,7 @@ pub struct Target<'a> {
     pub key: &'a str,
 }
 
-/// The description. As YAML, whose members stay in their order.
+/// The API description as YAML, which preserves the order of fields.
 #[derive(Debug)]
 pub struct Examples {
     document: Yaml,
@@ -56,8 +56,8 @@ impl Examples {
         Ok(Self { document: yaml_serde::from_str(&text)? })
     }
 
-    /// What calls an operation with the first example of its body, `parameters` in the path besides
-    /// the project.
+    /// Returns a curl command for an operation, with the first example of its body. `parameters`
+    /// are path parameters in addition to the project.
     pub fn curl(
         &self,
         id: &str,
@@ -71,11 +71,11 @@ impl Examples {
         let path = project.iter().chain(parameters).fold(path.to_owned(), |path, (name, value)| {
             path.replace(&format!("{{{name}}}"), value)
         });
-        // With a body, curl sends POST unless told otherwise.
+        // With a body, curl defaults to POST.
         let method =
             if method == "post" { String::new() } else { format!("-X {} ", method.to_uppercase()) };
-        let own = |text: &str| text.replace(&quoted(SLUG_OF_EXAMPLES), &quoted(target.slug));
-        let body = own(&serde_json::to_string(body)?).replace('\'', r"'\''");
+        let localized = |text: &str| text.replace(&quoted(EXAMPLE_SLUG), &quoted(target.slug));
+        let body = localized(&serde_json::to_string(body)?).replace('\'', r"'\''");
         let Target { base_url, key, .. } = target;
         Ok(format!(
             "{method}{base_url}{path} \\\n    -H 'x-api-key: {key}' -H 'content-type: application/json' \\\n    \
@@ -103,7 +103,7 @@ impl Examples {
         self.resolve(examples.values().next()?)?.get("value")
     }
 
-    /// What a `$ref` leads to, or the value itself.
+    /// Resolves a `$ref`, or returns the value itself.
     fn resolve<'y>(&'y self, value: &'y Yaml) -> Option<&'y Yaml> {
         let Some(reference) = value.get("$ref").and_then(Yaml::as_str) else { return Some(value) };
         let mut names = reference.strip_prefix("#/")?.split('/');
@@ -140,7 +140,7 @@ components:
     }
 
     #[test]
-    fn an_example_becomes_a_command_in_the_demo_project() {
+    fn examples_become_commands_for_the_demo_project() {
         assert_eq!(
             curl("update-thing").unwrap(),
             r#"-X PATCH http://host/v0/projects/demo/things/$THING \
@@ -150,7 +150,7 @@ components:
     }
 
     #[test]
-    fn an_operation_without_a_body_has_no_example() {
+    fn operations_without_a_body_have_no_example() {
         for id in ["get-thing", "delete-thing"] {
             let error = curl(id).unwrap_err().to_string();
             assert_eq!(error, format!("openapi.yaml has no example of a request to {id}"));

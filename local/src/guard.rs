@@ -1,7 +1,8 @@
-//! Refuses requests that web pages of other sites send to the local stack.
+//! Rejects requests that web pages of other sites send to the local stack.
 //!
-//! Every page in a browser can send requests to loopback. A page whose name an attacker resolves to 127.0.0.1
-//! (DNS rebinding) can also read the responses: its requests name the attacker's host.
+//! Every page in a browser can send requests to loopback. With DNS rebinding, an attacker resolves
+//! a page's host name to 127.0.0.1, and the page can also read the responses. Such requests name
+//! the attacker's host.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
@@ -19,18 +20,18 @@ use axum::serve::ListenerExt;
 use shared::app::{Clock, Ids};
 use tokio::task::JoinHandle;
 
-/// The cause of a refusal.
+/// Cause of a rejection.
 pub(crate) const REASON: &str =
     "the local stack serves only localhost and loopback addresses, and no pages of other origins";
 
-/// The most bytes of a body, as of DynamoDB.
+/// Maximum bytes of a body, as in DynamoDB.
 const MAX_BODY_BYTES: usize = 16 * 1024 * 1024;
 
-/// Returns `true` if the request names a host, and each host that it names is loopback.
+/// `true` if the request names a host, and every host that it names is loopback.
 pub(crate) fn names_loopback(request: &Parts) -> bool {
-    let of_headers = request.headers.get_all(HOST).iter();
-    let of_headers = of_headers.map(|it| Authority::try_from(it.as_bytes()).ok());
-    let mut hosts = of_headers.chain(request.uri.authority().cloned().map(Some)).peekable();
+    let header_hosts = request.headers.get_all(HOST).iter();
+    let header_hosts = header_hosts.map(|it| Authority::try_from(it.as_bytes()).ok());
+    let mut hosts = header_hosts.chain(request.uri.authority().cloned().map(Some)).peekable();
     hosts.peek().is_some() && hosts.all(|it| it.is_some_and(|it| is_loopback(it.host())))
 }
 
@@ -40,15 +41,15 @@ fn is_loopback(host: &str) -> bool {
     host.eq_ignore_ascii_case("localhost") || address.is_ok_and(|it: IpAddr| it.is_loopback())
 }
 
-/// Returns `true` if a page of another origin than the requested host sent the request.
+/// `true` if a page with another origin than the requested host sent the request.
 pub(crate) fn is_of_foreign_page(request: &Parts) -> bool {
     let host = request.headers.get(HOST).map(|host| [b"http://", host.as_bytes()].concat());
     let mut origins = request.headers.get_all(ORIGIN).iter();
     origins.any(|origin| Some(origin.as_bytes()) != host.as_deref())
 }
 
-/// Returns a loopback address that no page can guess, for servers that check no `Host`; its port is 0.
-/// Systems with 127.0.0.1 alone, such as macOS, leave only the port to guess.
+/// Returns a loopback address that pages cannot guess, with port 0, for servers that do not check
+/// `Host`. On systems with only 127.0.0.1, such as macOS, only the port is secret.
 pub fn hidden_address() -> SocketAddr {
     let random = Ids::Random.new_uuid(Clock::System.now()).into_bytes();
     let hidden = Ipv4Addr::new(127, random[13], random[14], random[15].clamp(1, 254));
@@ -56,26 +57,27 @@ pub fn hidden_address() -> SocketAddr {
     (if is_usable { hidden } else { Ipv4Addr::LOCALHOST }, 0).into()
 }
 
-/// A server that forwards requests to the embedded DynamoDB, which refuses none; it ends when it is dropped.
+/// A server that forwards accepted requests to the embedded DynamoDB, which has no such check. It
+/// ends when it is dropped.
 pub struct Guard {
     server: JoinHandle<()>,
 }
 
 impl Guard {
-    /// Starts to forward what comes to a listener.
+    /// Starts to forward the requests of a listener.
     ///
     /// # Errors
-    /// A listener that cannot be used.
+    /// The listener cannot be used.
     pub fn start(listener: TcpListener, endpoint: String) -> io::Result<Self> {
         listener.set_nonblocking(true)?;
-        // With Nagle's algorithm, a response in two parts would wait 40 ms for an acknowledgement.
+        // With Nagle's algorithm, a response in two parts would wait 40 ms for an acknowledgment.
         let listener = tokio::net::TcpListener::from_std(listener)?.tap_io(|stream| {
             let _ = stream.set_nodelay(true);
         });
         let upstream = Arc::new((reqwest::Client::new(), endpoint));
         let service = Router::new().fallback(forward).with_state(upstream);
         let server = tokio::spawn(async move {
-            // The server has no end of its own.
+            // The server does not end by itself.
             let _ = axum::serve(listener, service).await;
         });
         Ok(Self { server })
@@ -108,12 +110,12 @@ async fn forward(
     for name in [HOST, CONNECTION, TRANSFER_ENCODING] {
         parts.headers.remove(name);
     }
-    let answer = match reqwest::Request::try_from(Request::from_parts(parts, body)) {
+    let response = match reqwest::Request::try_from(Request::from_parts(parts, body)) {
         Ok(request) => http.execute(request).await,
         Err(error) => Err(error),
     };
-    match answer {
-        Ok(answer) => Response::from(answer).map(Body::new),
+    match response {
+        Ok(response) => Response::from(response).map(Body::new),
         Err(error) => (StatusCode::BAD_GATEWAY, error.to_string()).into_response(),
     }
 }

@@ -1,9 +1,10 @@
-//! Runs one instance of a function between `cargo lambda watch` and the function's process.
+//! Runs one instance of a function, between `cargo lambda watch` and the function's process.
 //!
-//! `cargo lambda watch` never replaces a process that ends: its invocation is never answered, and when all
-//! processes of a function have ended, nothing takes an event any more. So cargo starts each program through this
-//! runner, which fetches the events and passes them to the process. If the process ends, or exceeds the
-//! function's timeout, the runner reports an error as Lambda does, and starts a new process for the next event.
+//! `cargo lambda watch` never replaces a process that ended. The ended process's invocation gets no
+//! response, and once all processes of a function have ended, its events are not processed. So
+//! cargo starts each program through this runner, which fetches events and passes them to the
+//! process. If the process ends or exceeds the function's timeout, the runner reports an error like
+//! Lambda, and starts a new process for the next event.
 
 use std::collections::HashMap;
 use std::env::{self, VarError};
@@ -21,34 +22,39 @@ use crate::runtime_api::{
     Event, FUNCTION_VARIABLE, InvocationError, RUNTIME_API_VARIABLE, RuntimeApi,
 };
 
-/// The command of `waymark-local` that runs an instance.
+/// Command of `waymark-local` that runs an instance.
 pub const COMMAND: &str = "run-instance";
-/// The variable with the timeout of each function: a JSON object of seconds by function.
+/// Environment variable with the functions' timeouts: a JSON object of seconds by function.
 pub const TIMEOUTS_VARIABLE: &str = "WAYMARK_LOCAL_TIMEOUTS";
-/// The variable with the program of the function.
+/// Environment variable with the function's program.
 const PROGRAM_VARIABLE: &str = "WAYMARK_LOCAL_PROGRAM";
 
-/// Lambda's error type of an invocation whose process ended.
+/// Lambda's error type if the process ended.
 pub(crate) const EXITED: &str = "Runtime.ExitError";
-/// Lambda's error type of an invocation that exceeded its function's timeout.
+/// Lambda's error type if the function timed out.
 pub(crate) const TIMED_OUT: &str = "Sandbox.Timedout";
 
-/// Lambda's longest timeout, for a function without one.
+/// Lambda's maximum timeout, for functions without one.
 const LONGEST_TIMEOUT: Duration = Duration::from_mins(15);
 
-/// Returns the setting by which cargo starts programs through `runner`.
+/// Returns the cargo setting that starts programs through `runner`.
 pub(crate) fn runner_setting(runner: &Path) -> String {
-    // The JSON of an array of texts is also its TOML.
+    // A JSON array of strings is also valid TOML.
     format!("target.'cfg(all())'.runner={}", json!([runner.to_string_lossy(), COMMAND]))
 }
 
-/// Runs an instance of the function that the variables of Lambda's runtimes name, until `cargo lambda watch` ends.
+/// Runs an instance of the function that Lambda's environment variables name, until
+/// `cargo lambda watch` ends.
 ///
 /// # Errors
-/// A program that cannot be started, a missing variable, or a Runtime API that fails.
-pub async fn run(program: Option<&Path>, tell: fn(&str)) -> Result<(), Box<dyn std::error::Error>> {
+/// The program cannot start, a variable is missing, or the Runtime API fails.
+pub async fn run(
+    program: Option<&Path>,
+    report: fn(&str),
+) -> Result<(), Box<dyn std::error::Error>> {
     if let Some(program) = program {
-        // Without the program among its arguments, the runner outlives who kills processes by their name.
+        // With the program among its arguments, the runner would be killed by tools that kill by
+        // name.
         let mut runner = std::process::Command::new(env::current_exe()?);
         return Err(runner.arg(COMMAND).env(PROGRAM_VARIABLE, program).exec().into());
     }
@@ -77,19 +83,19 @@ pub async fn run(program: Option<&Path>, tell: fn(&str)) -> Result<(), Box<dyn s
             None => Process::start(&program).await?,
         };
         let running = process.insert(running);
-        let (kind, report) = match running.invoke(event).await {
+        let (kind, body) = match running.invoke(event).await {
             Ok(response) => ("response", response),
-            Err(Failure::Reported(report)) => ("error", report.into()),
+            Err(Failure::Reported(error)) => ("error", error.into()),
             Err(Failure::Ended(error_type, how)) => {
                 let message = format!("{function} {how}");
-                tell(&format!("{message}; its next event gets a new process"));
+                report(&format!("{message}; its next event gets a new process"));
                 process = None;
-                let report = json!({ "errorType": error_type, "errorMessage": message });
-                ("error", report.to_string().into())
+                let error = json!({ "errorType": error_type, "errorMessage": message });
+                ("error", error.to_string().into())
             }
         };
-        // The caller may be gone; `cargo lambda watch` then returns an error.
-        http.post(format!("{invocations}/{id}/{kind}")).body(report).send().await?;
+        // The caller can be gone. In that case, `cargo lambda watch` returns an error.
+        http.post(format!("{invocations}/{id}/{kind}")).body(body).send().await?;
     }
 }
 
@@ -101,9 +107,9 @@ struct Process {
 
 /// An invocation without a response.
 enum Failure {
-    /// The function's own report.
+    /// The function's own error report.
     Reported(String),
-    /// The error type and description of a process that ended, or must be ended.
+    /// Error type and description, if the process ended or must be ended.
     Ended(&'static str, String),
 }
 

@@ -1,6 +1,6 @@
-//! The local stack: an embedded DynamoDB with the tables of `template.yaml`, demo data, the functions
-//! under `cargo lambda watch`, and a gateway in front of them. `make run`, the tests and the benchmarks
-//! all start from here.
+//! The local stack: an embedded DynamoDB with the tables of `template.yaml`, demo data, the
+//! functions under `cargo lambda watch`, and a gateway. `make run`, the tests and the benchmarks
+//! use it.
 
 pub mod demo;
 pub mod engine;

@@ -1,4 +1,4 @@
-//! `make run`: starts the local stack and tells how to use it.
+//! `make run`: starts the local stack and prints how to use it.
 
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
@@ -21,18 +21,18 @@ use tokio::signal::unix::{SignalKind, signal};
 
 /// Starts the local stack: an embedded DynamoDB and every function behind one address.
 ///
-/// Each request is shown as a line. With LOG=json in the environment the lines that the functions log
-/// are shown instead.
+/// Prints a line per request. With LOG=json in the environment, prints the functions' log lines
+/// instead.
 #[derive(Debug, Parser)]
 #[command(name = "waymark-local", version)]
 struct Options {
-    /// The port of the API.
+    /// Port of the API.
     #[arg(long, default_value_t = 9000)]
     port: u16,
-    /// The port of the embedded DynamoDB.
+    /// Port of the embedded DynamoDB.
     #[arg(long, default_value_t = 8000)]
     dynamodb_port: u16,
-    /// The folder of the workspace.
+    /// Folder of the workspace.
     #[arg(long, default_value = ".")]
     workspace: PathBuf,
     #[command(subcommand)]
@@ -41,23 +41,23 @@ struct Options {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Runs an instance of a function; `cargo lambda watch` starts it.
+    /// Runs an instance of a function. `cargo lambda watch` starts it.
     #[command(name = instance::COMMAND, hide = true)]
     RunInstance {
-        /// The program of the function.
+        /// Program of the function.
         program: Option<PathBuf>,
     },
 }
 
-/// The function whose answer shows that functions run.
-const FIRST_FUNCTION: &str = "create-feature-flag";
-/// Building a function that was not built before takes a while.
-const FIRST_ANSWER_LIMIT: Duration = Duration::from_mins(10);
+/// Function whose response shows that functions run.
+const PROBE_FUNCTION: &str = "create-feature-flag";
+/// Timeout of the first response, which can include a build.
+const FIRST_RESPONSE_TIMEOUT: Duration = Duration::from_mins(10);
 
-/// How long a request may wait for a function that a change of the code has rebuilt.
-const PATIENCE: Duration = Duration::from_mins(5);
+/// Timeout of a request to a function that is rebuilt after a code change.
+const REBUILD_TIMEOUT: Duration = Duration::from_mins(5);
 
-/// What is shown while the stack runs: `json` for the functions' own lines.
+/// Environment variable with the terminal output: `json` for the functions' log lines.
 const LOG_VARIABLE: &str = "LOG";
 
 type AnyError = Box<dyn std::error::Error>;
@@ -66,20 +66,20 @@ type AnyError = Box<dyn std::error::Error>;
 async fn main() -> ExitCode {
     let options = Options::parse();
     let outcome = match &options.command {
-        Some(Command::RunInstance { program }) => instance::run(program.as_deref(), tell).await,
+        Some(Command::RunInstance { program }) => instance::run(program.as_deref(), report).await,
         None => run(&options).await,
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            tell(&format!("error: {error}"));
+            report(&format!("error: {error}"));
             ExitCode::FAILURE
         }
     }
 }
 
-#[allow(clippy::print_stderr)] // A command's messages are for its terminal.
-fn tell(message: &str) {
+#[allow(clippy::print_stderr)] // Commands print messages to the terminal.
+fn report(message: &str) {
     eprintln!("{message}");
 }
 
@@ -90,10 +90,10 @@ async fn run(options: &Options) -> Result<(), AnyError> {
     let listener = listen("PORT", options.port)?;
     let dynamodb = listen("DYNAMODB_PORT", options.dynamodb_port)?;
 
-    tell("Starting DynamoDB …");
+    report("Starting DynamoDB …");
     let template_file = options.workspace.join("template.yaml");
     let tables = template::read_tables(&template_file)?;
-    let schedules = template::read_hurried_schedules(&template_file)?;
+    let schedules = template::read_local_schedules(&template_file)?;
     let examples = Examples::read(&options.workspace.join("openapi.yaml"))?;
     let file = data.join("dynamodb.sqlite");
     let engine = Engine::start(hidden_address(), Some(&file), &tables)?;
@@ -101,15 +101,15 @@ async fn run(options: &Options) -> Result<(), AnyError> {
     let guard = Guard::start(dynamodb, engine.endpoint())?;
     let environment_file = data.join(environment::FILE);
     let base_url = format!("http://{}", listener.local_addr()?);
-    let mut variables_of_commands = variables;
-    variables_of_commands.push((environment::BASE_URL_VARIABLE, base_url.clone()));
-    variables_of_commands.extend(environment::outside(&base_url));
-    // Nobody makes metrics of lines that a person reads.
-    variables_of_commands.push((METRICS_VARIABLE, "off".to_owned()));
-    environment::write(&environment_file, &variables_of_commands)?;
+    let mut command_variables = variables;
+    command_variables.push((environment::BASE_URL_VARIABLE, base_url.clone()));
+    command_variables.extend(environment::outside(&base_url));
+    // No metrics: the lines go to a terminal.
+    command_variables.push((METRICS_VARIABLE, "off".to_owned()));
+    environment::write(&environment_file, &command_variables)?;
     let demo = demo::ensure(&store(&engine)?, &data.join("demo-key")).await?;
 
-    tell("Starting the functions …");
+    report("Starting the functions …");
     let shows_json = env::var(LOG_VARIABLE).is_ok_and(|log| log == "json");
     let mut watch = Watch::start(WatchOptions {
         workspace: &options.workspace,
@@ -120,7 +120,7 @@ async fn run(options: &Options) -> Result<(), AnyError> {
     })?;
     let stopped = stop_signal()?;
     tokio::select! {
-        answered = watch.until_answered(FIRST_FUNCTION, FIRST_ANSWER_LIMIT) => answered?,
+        ready = watch.wait_until_ready(PROBE_FUNCTION, FIRST_RESPONSE_TIMEOUT) => ready?,
         () = stopped => return stop(watch, guard, engine).await,
     }
     let _gateway = Gateway::start(
@@ -128,32 +128,32 @@ async fn run(options: &Options) -> Result<(), AnyError> {
         GatewayOptions {
             workspace: &options.workspace,
             functions: watch.url().to_owned(),
-            patience: PATIENCE,
+            patience: REBUILD_TIMEOUT,
             report: if shows_json {
                 Box::new(|_| ())
             } else {
-                Box::new(|it| tell(&it.to_string()))
+                Box::new(|it| report(&it.to_string()))
             },
         },
     )?;
-    tell(&welcome(&base_url, &demo, &data, started.elapsed(), &examples)?);
+    report(&welcome(&base_url, &demo, &data, started.elapsed(), &examples)?);
     let functions = watch.url().to_owned();
     tokio::select! {
         ended = watch.ended() => Err(ended.into()),
         () = stop_signal()? => stop(watch, guard, engine).await,
-        () = Watch::run_schedules(&functions, &schedules, tell) => Ok(()),
+        () = Watch::run_schedules(&functions, &schedules, report) => Ok(()),
     }
 }
 
 async fn stop(watch: Watch, guard: Guard, engine: Engine) -> Result<(), AnyError> {
-    tell("\nStopping …");
+    report("\nStopping …");
     watch.stop().await;
     drop(guard);
     engine.stop().await;
     Ok(())
 }
 
-/// Resolves on Ctrl-C, or when asked to end.
+/// Resolves on SIGINT (Ctrl-C) or SIGTERM.
 fn stop_signal() -> Result<impl Future<Output = ()>, AnyError> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
@@ -165,29 +165,30 @@ fn stop_signal() -> Result<impl Future<Output = ()>, AnyError> {
     })
 }
 
-/// Shows what a person should see of what functions, builds and `cargo lambda watch` write.
+/// Prints the lines of functions, builds and `cargo lambda watch` that concern a developer.
 fn show(line: &str) {
     match messages::read(line) {
-        Message::OfPeople(text) | Message::Trouble(text) => tell(&text),
-        Message::OfFunction | Message::Chatter => {}
+        Message::BuildOutput(text) | Message::Problem(text) => report(&text),
+        Message::FunctionLog | Message::Noise => {}
     }
 }
 
-/// Shows what functions log as it is, apart from what else a person should see.
-#[allow(clippy::print_stdout)] // Others may read these lines.
+/// Prints log lines of functions unchanged to standard output, and other relevant lines to standard
+/// error.
+#[allow(clippy::print_stdout)] // Programs can read these lines.
 fn show_json(line: &str) {
     match messages::read(line) {
-        Message::OfFunction | Message::Trouble(_) => println!("{line}"),
-        Message::OfPeople(text) => tell(&text),
-        Message::Chatter => {}
+        Message::FunctionLog | Message::Problem(_) => println!("{line}"),
+        Message::BuildOutput(text) => report(&text),
+        Message::Noise => {}
     }
 }
 
 fn listen(variable: &str, port: u16) -> Result<TcpListener, AnyError> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).map_err(|error| {
         format!(
-            "port {port} cannot be used ({error}). Stop what uses it, or choose another: \
-             make run {variable}={}",
+            "port {port} cannot be used ({error}). Stop the program that uses it, or choose \
+             another port: make run {variable}={}",
             port.wrapping_add(1).max(1024)
         )
     })?;
@@ -198,7 +199,8 @@ fn store(engine: &Engine) -> Result<Store, AnyError> {
     Ok(Store::new(client::for_endpoint(&engine.endpoint())?, environment::table_prefix()))
 }
 
-/// What to paste. Bodies are the examples of `openapi.yaml`, but where ids and times must be fresh.
+/// Returns commands to paste. Bodies are the examples of `openapi.yaml`, except where ids and times
+/// must be new.
 fn welcome(
     base_url: &str,
     demo: &Demo,
@@ -268,9 +270,9 @@ Console              target/debug/waymark --local console (or {base_url}/console
 OFREP base URL       {base_url}/v0/project/{slug}
 API reference        {base_url}/docs (make docs renders it)
 DSN for Sentry SDKs  {dsn}
-Mails and events     {base_url}/mail (set-email-address says where yours go)
+Emails and events    {base_url}/mail (set-email-address sets your address)
 Projects and keys    target/debug/waymark --local --help
-Data                 {data}/ (make reset starts afresh)
+Data                 {data}/ (make reset deletes it)
 "#
     ))
 }
@@ -280,7 +282,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn every_operation_of_the_welcome_has_its_example() {
+    async fn welcome_has_an_example_of_each_operation() {
         let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
         let tables = template::read_tables(&root.join("template.yaml")).unwrap();
         let address = (Ipv4Addr::LOCALHOST, 0).into();
@@ -294,7 +296,7 @@ mod tests {
         let text = welcome(url, &demo, folder.path(), Duration::ZERO, &examples).unwrap();
         assert!(text.contains(r#"-d '{"key":"new-checkout","name":"New checkout","#), "{text}");
         assert!(text.contains(r#"-d '{"projectId":"demo","query":"prod errors"#), "{text}");
-        // Whatever is in braces besides JSON was not filled in.
+        // A `/{` would be an unfilled path parameter.
         assert!(!text.contains("/{"), "{text}");
     }
 }

@@ -1,75 +1,75 @@
-//! What of the lines that functions, builds and `cargo lambda watch` write is for a person.
+//! Classifies the output lines of functions, builds and `cargo lambda watch`.
 
 use serde_json::Value as Json;
 
-/// A line.
+/// A classified line.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Message {
-    /// What a function logs of each request and run. The gateway shows requests.
-    OfFunction,
-    /// What a function logs of something that should not happen, for a person.
-    Trouble(String),
-    /// A message of the build, or of something that went wrong with it.
-    OfPeople(String),
-    /// How tools go about their work.
-    Chatter,
+    /// A function's log line about a request or run. The gateway reports requests itself.
+    FunctionLog,
+    /// A function's warning or error, formatted for the terminal.
+    Problem(String),
+    /// Output or an error of the build.
+    BuildOutput(String),
+    /// Progress messages of tools.
+    Noise,
 }
 
-/// What `cargo` says of what it need not do.
-const CHATTER_OF_CARGO: [&str; 4] = ["Blocking", "Finished", "Fresh", "Running"];
+/// First words of `cargo` lines that need no attention.
+const CARGO_NOISE: [&str; 4] = ["Blocking", "Finished", "Fresh", "Running"];
 
-/// What Lambda's runtime says of what `cargo lambda watch` does: of a variable that it sets for every
-/// function, and of a function that it stops to start it anew.
-const OF_THE_RUNTIME: [&str; 2] =
+/// Runtime messages that `cargo lambda watch` causes: about a variable that it sets for each
+/// function, and about a function that it restarts.
+const RUNTIME_NOISE: [&str; 2] =
     ["AWS_LAMBDA_MAX_CONCURRENCY", "Lambda Runtime API returned non-200 response"];
-/// What `cargo lambda watch` says of the same.
+/// End of the message of `cargo lambda watch` about a restart.
 const STOPPED: &str = "code=ForceStop";
 
-/// Reads a line.
+/// Classifies a line.
 pub fn read(line: &str) -> Message {
     if let Ok(logged @ Json::Object(_)) = serde_json::from_str(line) {
-        return of_function(&logged);
+        return read_log(&logged);
     }
-    let plain = without_colours(line);
+    let plain = without_colors(line);
     let first = plain.split_whitespace().next().unwrap_or_default();
-    let is_chatter = plain.trim().is_empty()
+    let is_noise = plain.trim().is_empty()
         || plain.ends_with(STOPPED)
-        || CHATTER_OF_CARGO.contains(&first)
+        || CARGO_NOISE.contains(&first)
         || ["INFO", "DEBUG", "TRACE"].contains(&level(&plain));
-    if is_chatter { Message::Chatter } else { Message::OfPeople(line.to_owned()) }
+    if is_noise { Message::Noise } else { Message::BuildOutput(line.to_owned()) }
 }
 
-fn of_function(logged: &Json) -> Message {
-    let text = |member: &str| logged[member].as_str();
+fn read_log(logged: &Json) -> Message {
+    let text = |field: &str| logged[field].as_str();
     let message = text("message").unwrap_or_default();
-    let is_expected = OF_THE_RUNTIME.iter().any(|beginning| message.starts_with(beginning));
+    let is_expected = RUNTIME_NOISE.iter().any(|beginning| message.starts_with(beginning));
     if is_expected || !matches!(text("level"), Some("WARN" | "ERROR")) {
-        return Message::OfFunction;
+        return Message::FunctionLog;
     }
-    let mut told = vec![text("level").unwrap_or_default().to_lowercase()];
-    told.extend(text("operation").map(str::to_owned));
-    told.extend(text("message").map(str::to_owned));
-    told.extend(text("location").map(|location| format!("at {location}")));
-    for member in ["code", "cause", "table", "key", "attribute"] {
-        let value = match &logged[member] {
+    let mut parts = vec![text("level").unwrap_or_default().to_lowercase()];
+    parts.extend(text("operation").map(str::to_owned));
+    parts.extend(text("message").map(str::to_owned));
+    parts.extend(text("location").map(|location| format!("at {location}")));
+    for field in ["code", "cause", "table", "key", "attribute"] {
+        let value = match &logged[field] {
             Json::Null => continue,
             Json::String(text) => text.clone(),
             other => other.to_string(),
         };
-        told.push(format!("{member}: {value}"));
+        parts.push(format!("{field}: {value}"));
     }
-    Message::Trouble(told.join("  "))
+    Message::Problem(parts.join("  "))
 }
 
-/// How severe a line of `cargo lambda watch` is.
+/// Returns the severity of a line of `cargo lambda watch`.
 fn level(line: &str) -> &str {
-    // A time may come before it.
+    // A timestamp can precede it.
     let mut words = line.split_whitespace().take(2);
     words.find(|word| ["ERROR", "WARN", "INFO", "DEBUG", "TRACE"].contains(word)).unwrap_or("")
 }
 
-/// A text without the sequences that colour it in a terminal.
-fn without_colours(line: &str) -> String {
+/// Removes color sequences from a line.
+fn without_colors(line: &str) -> String {
     let mut parts = line.split('\u{1b}');
     let mut plain = parts.next().unwrap_or_default().to_owned();
     for part in parts {
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn chatter_of_tools_is_told_apart_from_what_goes_wrong() {
+    fn tool_noise_is_distinguished_from_errors() {
         for line in [
             "",
             " INFO invoke server listening on 127.0.0.1:9000",
@@ -95,7 +95,7 @@ mod tests {
             "    Blocking waiting for file lock on build directory",
             "\u{1b}[31mERROR\u{1b}[0m command killed \u{1b}[3mcode\u{1b}[0m\u{1b}[2m=\u{1b}[0mForceStop",
         ] {
-            assert_eq!(read(line), Message::Chatter, "{line}");
+            assert_eq!(read(line), Message::Noise, "{line}");
         }
         for line in [
             "   Compiling shared v0.1.0 (/waymark/shared)",
@@ -104,18 +104,18 @@ mod tests {
             "\u{1b}[31mERROR\u{1b}[0m command exited \u{1b}[3mcode\u{1b}[0m=101",
             "thread 'main' panicked at src/main.rs:1:1:",
         ] {
-            assert_eq!(read(line), Message::OfPeople(line.to_owned()), "{line}");
+            assert_eq!(read(line), Message::BuildOutput(line.to_owned()), "{line}");
         }
     }
 
     #[test]
-    fn of_what_functions_log_trouble_is_told() {
+    fn warnings_and_errors_of_functions_are_problems() {
         let line = r#"{"level":"INFO","message":"request","operation":"create-feature-flag"}"#;
-        assert_eq!(read(line), Message::OfFunction);
+        assert_eq!(read(line), Message::FunctionLog);
         let line =
             r#"{"level":"WARN","message":"AWS_LAMBDA_MAX_CONCURRENCY is set to '1', but …"}"#;
-        assert_eq!(read(line), Message::OfFunction);
-        for (line, told) in [
+        assert_eq!(read(line), Message::FunctionLog);
+        for (line, problem) in [
             (
                 r#"{"level":"ERROR","message":"panic","location":"shared/src/lib.rs:1:1"}"#,
                 "error  panic  at shared/src/lib.rs:1:1",
@@ -129,7 +129,7 @@ mod tests {
                 r#"error  damaged item  table: errors  key: {"pk":"a"}"#,
             ),
         ] {
-            assert_eq!(read(line), Message::Trouble(told.to_owned()));
+            assert_eq!(read(line), Message::Problem(problem.to_owned()));
         }
     }
 }

@@ -1,8 +1,8 @@
-//! The Lambda Runtime API of one function process, on loopback: it hands out events one at a time,
-//! as Lambda does, and takes what becomes of them.
+//! The Lambda Runtime API of one function process, on loopback. Like Lambda, it hands out one event
+//! at a time and receives the outcome.
 //!
-//! `cargo lambda watch` keeps its processes to itself; whoever starts a function's binary beside
-//! this can look at the process, and end it.
+//! Unlike with `cargo lambda watch`, the caller starts the function's process, so it can inspect
+//! and end it.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,33 +20,33 @@ use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
-/// The variable with the address of a function's Runtime API.
+/// Environment variable with the address of a function's Runtime API.
 pub(crate) const RUNTIME_API_VARIABLE: &str = "AWS_LAMBDA_RUNTIME_API";
-/// The variable with a function's name.
+/// Environment variable with a function's name.
 pub(crate) const FUNCTION_VARIABLE: &str = "AWS_LAMBDA_FUNCTION_NAME";
 
-/// A function's answer to one event.
+/// A function's response to one event.
 #[derive(Debug)]
 pub struct InvocationResponse {
-    /// When the function took the event.
+    /// The time when the function fetched the event.
     pub taken: Instant,
-    /// When its answer had arrived.
+    /// The time when the response had arrived.
     pub arrived: Instant,
-    /// The answer, as it was sent.
+    /// The response, as sent.
     pub body: Bytes,
 }
 
-/// Why there is no answer.
+/// The reason why there is no response.
 #[derive(Debug, thiserror::Error)]
 pub enum InvocationError {
-    /// The function took the event and reported an error.
+    /// The function reported an error for the event.
     #[error("the function failed: {0}")]
     Failed(String),
     /// The function reported that it cannot start.
     #[error("the function could not start: {0}")]
     NotStarted(String),
-    /// The server is gone.
-    #[error("the Runtime API ended before there was an answer")]
+    /// The server ended.
+    #[error("the Runtime API ended before the function responded")]
     Ended,
 }
 
@@ -60,7 +60,7 @@ pub(crate) struct Event {
     /// The tracing header.
     pub(crate) trace: String,
     pub(crate) body: Bytes,
-    /// The time until the deadline that the event names.
+    /// The time until the event's deadline.
     pub(crate) time: Duration,
 }
 
@@ -80,7 +80,7 @@ struct Shared {
     running: Mutex<Option<RunningFunction>>,
 }
 
-/// A running server; it ends when it is dropped.
+/// A running server. It ends when it is dropped.
 pub struct RuntimeApi {
     address: SocketAddr,
     queue: mpsc::UnboundedSender<Invocation>,
@@ -88,11 +88,11 @@ pub struct RuntimeApi {
 }
 
 impl RuntimeApi {
-    /// Starts a server on a port that is free.
+    /// Starts a server on a free port.
     pub async fn start() -> std::io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let address = listener.local_addr()?;
-        // With Nagle's algorithm, an answer in two parts would wait 40 ms for an acknowledgement.
+        // With Nagle's algorithm, a response in two parts would wait 40 ms for an acknowledgment.
         let listener = listener.tap_io(|stream| {
             let _ = stream.set_nodelay(true);
         });
@@ -109,7 +109,7 @@ impl RuntimeApi {
             .layer(DefaultBodyLimit::disable())
             .with_state(shared);
         let server = tokio::spawn(async move {
-            // It never ends by itself.
+            // The server does not end by itself.
             let _ = axum::serve(listener, routes).await;
         });
         Ok(Self { address, queue, server })
@@ -120,7 +120,7 @@ impl RuntimeApi {
         self.address.to_string()
     }
 
-    /// The variables by which Lambda tells a function of itself, for the environment of its process.
+    /// Returns the environment variables that Lambda sets for a function.
     pub fn variables(&self, function: &str) -> Vec<(&'static str, String)> {
         vec![
             (RUNTIME_API_VARIABLE, self.address()),
@@ -135,8 +135,8 @@ impl RuntimeApi {
         ]
     }
 
-    /// Hands an event to the function, now or as soon as it asks for one, and waits for what becomes
-    /// of it. The function is told that it has `time`; nothing ends it after that.
+    /// Passes an event to the function, as soon as the function fetches it, and waits for the
+    /// outcome. The event's deadline is in `time`; it is not enforced.
     pub async fn invoke(&self, event: impl Into<Bytes>, time: Duration) -> Outcome {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -146,7 +146,7 @@ impl RuntimeApi {
         self.invoke_as(Event { id, trace, body: event.into(), time }).await
     }
 
-    /// Does as [`Self::invoke`] with an event that has an id and a trace.
+    /// Passes an event with an id and a trace to the function, like [`Self::invoke`].
     pub(crate) async fn invoke_as(&self, event: Event) -> Outcome {
         let (outcome, receiver) = oneshot::channel();
         let invocation = Invocation { event, outcome };
@@ -166,7 +166,7 @@ impl Shared {
         *self.running.lock().unwrap_or_else(PoisonError::into_inner) = Some(running);
     }
 
-    /// What is running, if it is this invocation.
+    /// Ends the running invocation, if it has this id.
     fn end(&self, id: &str) -> Option<RunningFunction> {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         running.take_if(|running| running.id == id)
@@ -200,7 +200,7 @@ async fn response(
     body: Bytes,
 ) -> StatusCode {
     let arrived = Instant::now();
-    // Whoever waited for it may have gone.
+    // The receiver can be gone.
     if let Some(RunningFunction { taken, outcome, .. }) = shared.end(&id) {
         let _ = outcome.send(Ok(InvocationResponse { taken, arrived, body }));
     }

@@ -1,4 +1,4 @@
-//! The tables, schedules and timeouts that `template.yaml` declares.
+//! Reads the tables, schedules and timeouts in `template.yaml`.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -7,12 +7,12 @@ use std::time::Duration;
 use serde_json::{Map, Value as Json, json};
 use yaml_serde::Value as Yaml;
 
-/// The name of the stack on a laptop. The template derives the names of its tables from it.
+/// Name of the local stack. The template derives table names from it.
 pub const STACK_NAME: &str = "waymark";
 
-/// The members of a table's declaration that the embedded engine knows; the others say how AWS
-/// protects and bills the table.
-const ENGINE_MEMBERS: [&str; 6] = [
+/// Properties of a table that the embedded engine supports. The others configure protection and
+/// billing in AWS.
+const ENGINE_PROPERTIES: [&str; 6] = [
     "TableName",
     "AttributeDefinitions",
     "KeySchema",
@@ -21,10 +21,10 @@ const ENGINE_MEMBERS: [&str; 6] = [
     "LocalSecondaryIndexes",
 ];
 
-/// The member of an index that says how AWS bounds it, which depends on parameters as that of a table does.
-const CEILING: &str = "OnDemandThroughput";
+/// Property of an index that limits its throughput in AWS. It depends on parameters.
+const THROUGHPUT_LIMIT: &str = "OnDemandThroughput";
 
-/// Why `template.yaml` could not be used.
+/// The reason why `template.yaml` cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum TemplateError {
     /// The file could not be read.
@@ -32,25 +32,25 @@ pub enum TemplateError {
     Unreadable {
         /// The file.
         path: String,
-        /// What went wrong.
+        /// The cause.
         source: std::io::Error,
     },
     /// The file is not YAML.
     #[error("template.yaml is not YAML: {0}")]
     NotYaml(#[from] yaml_serde::Error),
-    /// A table is declared in a way that the local stack cannot follow.
+    /// The local stack does not support a declaration.
     #[error("template.yaml: {0}")]
     Unsupported(String),
 }
 
-/// A table, as the engine's own API takes it.
+/// A table in the form of the engine's API.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Table {
-    /// Its name.
+    /// The table's name.
     pub name: String,
     /// The body of a `CreateTable` request.
     pub create: Json,
-    /// The attribute that holds its items' expiry, in seconds since the epoch.
+    /// The attribute with the items' expiry, in seconds since the epoch.
     pub time_to_live_attribute: Option<String>,
 }
 
@@ -64,29 +64,29 @@ pub(crate) fn read(path: &Path) -> Result<String, TemplateError> {
         .map_err(|source| TemplateError::Unreadable { path: path.display().to_string(), source })
 }
 
-/// A function that runs on a schedule.
+/// A scheduled function.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Schedule {
     /// The function.
     pub function: String,
-    /// How often it runs.
+    /// The interval.
     pub every: Duration,
-    /// The most time of one run.
+    /// The timeout of a run.
     pub timeout: Duration,
 }
 
-/// Timeout that Lambda gives a function without one.
+/// Lambda's default timeout.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// The function that sends mails, and how often it does so on a laptop.
+/// Function that sends emails, and its interval in the local stack.
 const SENDER: &str = "send-notifications";
-const PAUSE_OF_SENDER: Duration = Duration::from_secs(5);
+const SENDER_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Reads the schedules of a template, for a local stack: nobody who tries it out waits for a minute.
-pub fn read_hurried_schedules(path: &Path) -> Result<Vec<Schedule>, TemplateError> {
+/// Reads the schedules of a template for a local stack, in which emails are sent sooner.
+pub fn read_local_schedules(path: &Path) -> Result<Vec<Schedule>, TemplateError> {
     let mut schedules = read_schedules(path)?;
     if let Some(sender) = schedules.iter_mut().find(|schedule| schedule.function == SENDER) {
-        sender.every = PAUSE_OF_SENDER;
+        sender.every = SENDER_INTERVAL;
     }
     Ok(schedules)
 }
@@ -112,7 +112,7 @@ fn schedules(text: &str) -> Result<Vec<Schedule>, TemplateError> {
             let function = code.map(function_of_code);
             let (Some(every), Some(function)) = (every, function) else {
                 let name = name.as_str().unwrap_or("a function");
-                let reason = format!("{name}: its schedule is not of the form rate(N minutes)");
+                let reason = format!("{name}: its schedule is not like rate(N minutes)");
                 return Err(TemplateError::Unsupported(reason));
             };
             let timeout = timeout(&template, resource);
@@ -125,7 +125,7 @@ fn schedules(text: &str) -> Result<Vec<Schedule>, TemplateError> {
 /// Reads the timeouts of all functions, by function.
 ///
 /// # Errors
-/// A template that is not YAML.
+/// The template is not YAML.
 pub(crate) fn timeouts(text: &str) -> Result<HashMap<String, Duration>, TemplateError> {
     let template: Yaml = yaml_serde::from_str(text)?;
     let resources = template.get("Resources").and_then(Yaml::as_mapping);
@@ -136,21 +136,21 @@ pub(crate) fn timeouts(text: &str) -> Result<HashMap<String, Duration>, Template
     Ok(functions.collect())
 }
 
-/// Returns a function's own timeout, else that of all functions, else Lambda's default.
+/// Returns a function's timeout: its own, the default of the template, or that of Lambda.
 fn timeout(template: &Yaml, function: &Yaml) -> Duration {
     let own = function.get("Properties").and_then(|it| it.get("Timeout"));
-    let of_all = || template.get("Globals")?.get("Function")?.get("Timeout");
-    let seconds = own.or_else(of_all).and_then(Yaml::as_u64);
+    let global = || template.get("Globals")?.get("Function")?.get("Timeout");
+    let seconds = own.or_else(global).and_then(Yaml::as_u64);
     seconds.map_or(DEFAULT_TIMEOUT, Duration::from_secs)
 }
 
-/// The function that an archive of `make package` is of, by the archive's path.
+/// Returns the function of an archive of `make package`, by the archive's path.
 pub fn function_of_code(path: &str) -> &str {
     let name = path.rsplit('/').next().unwrap_or(path);
     name.strip_suffix(".zip").unwrap_or(name)
 }
 
-/// Reads `rate(1 minute)` and its like.
+/// Parses a rate such as `rate(1 minute)`.
 fn parse_rate(expression: &str) -> Option<Duration> {
     let rate = expression.strip_prefix("rate(")?.strip_suffix(')')?;
     let (count, unit) = rate.split_once(' ')?;
@@ -187,13 +187,13 @@ fn table(resource: &Yaml) -> Result<Table, String> {
     };
     let mut create = Map::new();
     let mut time_to_live = Json::Null;
-    for (member, value) in properties {
-        match member.as_str() {
-            Some(member) if ENGINE_MEMBERS.contains(&member) => {
-                create.insert(member.to_owned(), plain(value)?);
+    for (property, value) in properties {
+        match property.as_str() {
+            Some(property) if ENGINE_PROPERTIES.contains(&property) => {
+                create.insert(property.to_owned(), plain(value)?);
             }
             Some("TimeToLiveSpecification") => time_to_live = plain(value)?,
-            // How AWS protects and bills it may depend on parameters.
+            // Protection and billing are irrelevant here and can depend on parameters.
             _ => {}
         }
     }
@@ -204,8 +204,8 @@ fn table(resource: &Yaml) -> Result<Table, String> {
     Ok(Table { name, create: Json::Object(create), time_to_live_attribute })
 }
 
-/// The value of an expression on a laptop: `!Sub` with the stack's name and references to
-/// parameters, which nothing of a table's keys depends on.
+/// Returns the local value of an expression: `!Sub` with the stack's name, or a reference to a
+/// parameter. Table keys do not depend on parameters.
 fn plain(value: &Yaml) -> Result<Json, String> {
     Ok(match value {
         Yaml::Null => Json::Null,
@@ -216,11 +216,11 @@ fn plain(value: &Yaml) -> Result<Json, String> {
         }
         Yaml::String(text) => json!(text),
         Yaml::Sequence(items) => Json::Array(items.iter().map(plain).collect::<Result<_, _>>()?),
-        Yaml::Mapping(members) => {
+        Yaml::Mapping(properties) => {
             let mut object = Map::new();
-            for (name, value) in members {
+            for (name, value) in properties {
                 let name = name.as_str().ok_or("a name is not text")?;
-                if name == CEILING {
+                if name == THROUGHPUT_LIMIT {
                     continue;
                 }
                 object.insert(name.to_owned(), plain(value)?);
@@ -231,7 +231,7 @@ fn plain(value: &Yaml) -> Result<Json, String> {
             ("!Sub", Yaml::String(text)) => {
                 let text = text.replace("${AWS::StackName}", STACK_NAME);
                 if text.contains("${") {
-                    return Err(format!("`{text}` names something that a laptop does not have"));
+                    return Err(format!("`{text}` has a variable that the local stack lacks"));
                 }
                 json!(text)
             }
@@ -321,7 +321,7 @@ Resources:
     }
 
     #[test]
-    fn names_the_table_that_it_cannot_follow() {
+    fn unsupported_tables_are_named() {
         let text = "Resources: {Things: {Type: AWS::DynamoDB::Table, Properties: {TableName: !ImportValue x}}}";
         let error = tables(text).unwrap_err().to_string();
         assert_eq!(

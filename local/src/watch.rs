@@ -1,4 +1,4 @@
-//! `cargo lambda watch`: Lambda on a laptop.
+//! Runs `cargo lambda watch`, a local substitute for Lambda.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -19,58 +19,58 @@ use crate::guard::hidden_address;
 use crate::instance::{self, TIMEOUTS_VARIABLE};
 use crate::template::{self, Schedule, TemplateError};
 
-/// Processes per function. One would answer requests one after the other; more would not be faster
-/// on a laptop.
+/// Processes per function. A single one would process requests one after another; more than two are
+/// not faster locally.
 const CONCURRENCY: &str = "2";
 
-/// Why the functions do not answer.
+/// The reason why the functions do not respond.
 #[derive(Debug, thiserror::Error)]
 pub enum WatchError {
-    /// `cargo lambda` is not there.
+    /// `cargo lambda` is not installed.
     #[error(
         "`cargo lambda watch` cannot be started: {0}. Install it with `make tools`, or \
          `pip install cargo-lambda`"
     )]
     NotInstalled(io::Error),
-    /// It ended.
-    #[error("`cargo lambda watch` ended ({0}); its messages above say why")]
+    /// The process ended.
+    #[error("`cargo lambda watch` ended ({0}); see its messages above")]
     Ended(std::process::ExitStatus),
-    /// No function answered in time.
-    #[error("no function answered within {} seconds; the messages above may say why", .0.as_secs())]
+    /// No function responded in time.
+    #[error("no function responded within {} seconds; see the messages above", .0.as_secs())]
     Silent(Duration),
-    /// `template.yaml` has no timeouts that can be read.
+    /// The timeouts in `template.yaml` cannot be read.
     #[error(transparent)]
     Template(#[from] TemplateError),
-    /// The operating system would not say how the process is doing.
+    /// The operating system does not report the process status.
     #[error("`cargo lambda watch` cannot be watched: {0}")]
     Unknown(io::Error),
 }
 
-/// How the functions are run.
+/// Options for running the functions.
 #[derive(Debug)]
 pub struct WatchOptions<'a> {
     /// The root of the workspace.
     pub workspace: &'a Path,
-    /// A file of environment variables for the functions.
+    /// A file with environment variables of the functions.
     pub environment: &'a Path,
-    /// The program `waymark-local`, which runs each instance of a function.
+    /// The program `waymark-local`, which runs each function instance.
     pub runner: &'a Path,
-    /// Whether a change of the code rebuilds the functions.
+    /// `true` if code changes rebuild the functions.
     pub reload: bool,
-    /// Where its messages, those of the build and the functions' logs go.
+    /// Destination of messages, build output and function logs.
     pub output: Output,
 }
 
-/// What becomes of all lines that functions, builds and `cargo lambda watch` write.
+/// The destination of all output lines.
 #[derive(Debug)]
 pub enum Output {
-    /// They are kept in a file.
+    /// Writes lines to a file.
     File(File),
-    /// Each is handed over.
+    /// Passes each line to a function.
     Lines(fn(&str)),
 }
 
-/// A running `cargo lambda watch`; it and the functions end when it is dropped.
+/// A running `cargo lambda watch`. It and the functions end when it is dropped.
 pub struct Watch {
     child: Child,
     group: Option<Pid>,
@@ -78,12 +78,12 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Starts it. The binaries should have been built: what is missing is built on first use.
+    /// Starts the process. Missing binaries are built on first use.
     pub fn start(options: WatchOptions<'_>) -> Result<Self, WatchError> {
         let template = template::read(&options.workspace.join("template.yaml"))?;
         let timeouts = template::timeouts(&template)?;
         let timeouts = timeouts.iter().map(|(function, it)| (function.as_str(), it.as_secs()));
-        // Nobody else calls it, so any port will do; it may be taken again only by accident.
+        // The port is free now; another process could still take it before the start.
         let port = TcpListener::bind(hidden_address()).and_then(|it| it.local_addr());
         let address = port.map_err(WatchError::Unknown)?;
         let mut command = Command::new("cargo");
@@ -99,49 +99,49 @@ impl Watch {
             .args(["--config", &instance::runner_setting(options.runner)])
             .env(TIMEOUTS_VARIABLE, json!(timeouts.collect::<HashMap<_, _>>()).to_string())
             .stdin(Stdio::null())
-            // A group of its own, so that all that it starts can be ended with it.
+            // The process group lets all child processes be ended together.
             .process_group(0)
             .kill_on_drop(true);
         if !options.reload {
             command.args(["--ignore-changes", "--quiet"]);
         }
-        let hand_over = match options.output {
+        let on_line = match options.output {
             Output::File(file) => {
-                let twin = file.try_clone().map_err(WatchError::Unknown)?;
-                command.stdout(file).stderr(twin);
+                let stderr = file.try_clone().map_err(WatchError::Unknown)?;
+                command.stdout(file).stderr(stderr);
                 None
             }
-            Output::Lines(hand_over) => {
+            Output::Lines(on_line) => {
                 command.stdout(Stdio::piped()).stderr(Stdio::piped());
-                Some(hand_over)
+                Some(on_line)
             }
         };
         let mut child = command.spawn().map_err(WatchError::NotInstalled)?;
-        if let Some(hand_over) = hand_over {
-            child.stdout.take().map(|lines| tokio::spawn(read_lines(lines, hand_over)));
-            child.stderr.take().map(|lines| tokio::spawn(read_lines(lines, hand_over)));
+        if let Some(on_line) = on_line {
+            child.stdout.take().map(|lines| tokio::spawn(read_lines(lines, on_line)));
+            child.stderr.take().map(|lines| tokio::spawn(read_lines(lines, on_line)));
         }
         let group = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
         Ok(Self { child, group, url: format!("http://{address}") })
     }
 
-    /// Where functions are invoked, without a slash at its end.
+    /// Returns the address for invocations, without a trailing slash.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// The number of its process, which is the parent of all that it starts.
+    /// Returns the id of the process, the parent of all processes that it starts.
     pub fn process_id(&self) -> Option<i32> {
         self.group.map(Pid::as_raw_pid)
     }
 
-    /// Waits until a function answers.
-    pub async fn until_answered(
+    /// Waits until a function responds.
+    pub async fn wait_until_ready(
         &mut self,
         function: &str,
         limit: Duration,
     ) -> Result<(), WatchError> {
-        // A preflight request, which asks nothing else.
+        // A preflight request, which has no side effects.
         let event = json!({
             "version": "2.0", "routeKey": "$default", "rawPath": "/", "rawQueryString": "",
             "headers": {}, "isBase64Encoded": false,
@@ -155,8 +155,8 @@ impl Watch {
                 return Err(WatchError::Ended(status));
             }
             let request = client.post(&url).json(&event).timeout(limit);
-            if let Ok(answer) = request.send().await
-                && answer.status().is_success()
+            if let Ok(response) = request.send().await
+                && response.status().is_success()
             {
                 return Ok(());
             }
@@ -165,9 +165,9 @@ impl Watch {
         Err(WatchError::Silent(limit))
     }
 
-    /// Invokes scheduled functions as often as they are to run, for as long as it is polled. A run that exceeds
-    /// its function's timeout is reported to `tell`, and delays no later run.
-    pub async fn run_schedules(url: &str, schedules: &[Schedule], tell: fn(&str)) {
+    /// Invokes scheduled functions at their intervals while it is polled. A run that exceeds its
+    /// timeout is passed to `report` and does not stop the schedule.
+    pub async fn run_schedules(url: &str, schedules: &[Schedule], report: fn(&str)) {
         let client = reqwest::Client::new();
         let runs = schedules.iter().map(|Schedule { function, every, timeout }| {
             let url = invocation_url(url, function);
@@ -175,27 +175,27 @@ impl Watch {
             async move {
                 let mut timer = tokio::time::interval(*every);
                 timer.set_missed_tick_behavior(MissedTickBehavior::Delay);
-                // The first tick comes at once; a schedule's first run comes after its time.
+                // The first tick is immediate, but the first run follows after one interval.
                 timer.tick().await;
                 loop {
                     timer.tick().await;
-                    // The function logs other failures.
+                    // Functions log other failures themselves.
                     let run = client.post(&url).body("{}").timeout(*timeout).send().await;
                     if run.is_err_and(|error| error.is_timeout()) {
                         let seconds = timeout.as_secs();
-                        tell(&format!(
-                            "{function} did not answer within {seconds} s; its schedule continues"
+                        report(&format!(
+                            "{function} did not respond within {seconds} s; its schedule continues"
                         ));
                     }
                 }
             }
         });
         futures_util::future::join_all(runs).await;
-        // No schedule at all: nothing to do, for as long as it is polled.
+        // Without schedules, the future stays pending.
         std::future::pending::<()>().await;
     }
 
-    /// Waits until it ends by itself.
+    /// Waits until the process ends by itself.
     pub async fn ended(&mut self) -> WatchError {
         match self.child.wait().await {
             Ok(status) => WatchError::Ended(status),
@@ -203,39 +203,39 @@ impl Watch {
         }
     }
 
-    /// Ends it and the functions.
+    /// Ends the process and the functions.
     pub async fn stop(mut self) {
         self.signal(Signal::TERM);
-        let patience = Duration::from_secs(2);
-        if tokio::time::timeout(patience, self.child.wait()).await.is_err() {
+        let grace_period = Duration::from_secs(2);
+        if tokio::time::timeout(grace_period, self.child.wait()).await.is_err() {
             self.signal(Signal::KILL);
         }
     }
 
     fn signal(&self, signal: Signal) {
         if let Some(group) = self.group {
-            // It may have ended by itself.
+            // The group can have ended already.
             let _ = kill_process_group(group, signal);
         }
     }
 }
 
-/// Where a function is invoked, as Lambda names the place.
+/// Returns Lambda's URL for invocations of a function.
 pub(crate) fn invocation_url(url: &str, function: &str) -> String {
     format!("{url}/2015-03-31/functions/{function}/invocations")
 }
 
-async fn read_lines(output: impl AsyncRead + Unpin, hand_over: fn(&str)) {
+async fn read_lines(output: impl AsyncRead + Unpin, on_line: fn(&str)) {
     let mut output = BufReader::new(output);
     let mut line = Vec::new();
-    // Once it cannot be read, nobody writes any more.
+    // A read error means that the writer has ended.
     while output.read_until(b'\n', &mut line).await.is_ok_and(|length| length > 0) {
-        hand_over(String::from_utf8_lossy(&line).trim_end());
+        on_line(String::from_utf8_lossy(&line).trim_end());
         line.clear();
     }
 }
 
-/// `PATH` with the workspace's own tools first, which `make tools` installs.
+/// Returns `PATH` with the workspace's tools first, which `make tools` installs.
 fn path_with_tools(workspace: &Path) -> OsString {
     let tools = workspace.join(".venv").join("bin");
     let tools = tools.canonicalize().unwrap_or(tools);

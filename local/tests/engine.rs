@@ -1,4 +1,4 @@
-//! The embedded DynamoDB: what it keeps, and what it refuses.
+//! Tests of the embedded DynamoDB.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -26,7 +26,7 @@ fn store(engine: &Engine) -> Store {
 }
 
 #[tokio::test]
-async fn data_in_a_file_survives_a_restart_and_the_demo_is_made_once() {
+async fn file_data_and_demo_survive_a_restart() {
     let folder = tempfile::tempdir().unwrap();
     let (data, key_file) = (folder.path().join("data"), folder.path().join("key"));
     let engine = Engine::start(any_port(), Some(&data), &tables()).unwrap();
@@ -40,13 +40,13 @@ async fn data_in_a_file_survives_a_restart_and_the_demo_is_made_once() {
     assert_eq!(again, project);
     assert_eq!(store(&engine).list_api_keys().await.unwrap().len(), 1);
 
-    // Whoever loses the key's file gets a new key.
+    // A lost key file is replaced with a new key.
     std::fs::remove_file(&key_file).unwrap();
     assert_ne!(demo::ensure(&store(&engine), &key_file).await.unwrap().key, key);
 }
 
 #[tokio::test]
-async fn the_demo_key_can_be_read_by_its_owner_only() {
+async fn demo_key_is_readable_by_its_owner_only() {
     use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().unwrap();
     let key_file = folder.path().join("key");
@@ -56,19 +56,19 @@ async fn the_demo_key_can_be_read_by_its_owner_only() {
 }
 
 #[tokio::test]
-async fn tables_with_other_keys_are_not_used() {
+async fn tables_with_other_keys_are_rejected() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
     Engine::start(any_port(), Some(&data), &tables()).unwrap().stop().await;
     let mut changed = tables();
     changed[0].create["KeySchema"][0]["AttributeName"] = "other".into();
-    let refused = Engine::start(any_port(), Some(&data), &changed).err();
-    assert!(matches!(&refused, Some(EngineError::OtherKeys(name)) if *name == changed[0].name));
-    assert!(refused.unwrap().to_string().contains("make reset"));
+    let rejected = Engine::start(any_port(), Some(&data), &changed).err();
+    assert!(matches!(&rejected, Some(EngineError::OtherKeys(name)) if *name == changed[0].name));
+    assert!(rejected.unwrap().to_string().contains("make reset"));
 }
 
 #[tokio::test]
-async fn tables_without_an_index_that_is_declared_now_are_not_used() {
+async fn tables_without_a_declared_index_are_rejected() {
     for (name, indexes) in
         [("feature-flags", "LocalSecondaryIndexes"), ("errors", "GlobalSecondaryIndexes")]
     {
@@ -78,22 +78,22 @@ async fn tables_without_an_index_that_is_declared_now_are_not_used() {
         let mut before = table.clone();
         let create = before.create.as_object_mut().unwrap();
         assert!(create.remove(indexes).is_some());
-        // Only attributes of keys are defined.
+        // Only key attributes can be defined.
         let keys = create["KeySchema"].as_array().unwrap().clone();
         let is_of_a_key = |attribute: &Value| {
             keys.iter().any(|key| key["AttributeName"] == attribute["AttributeName"])
         };
         create["AttributeDefinitions"].as_array_mut().unwrap().retain(is_of_a_key);
         Engine::start(any_port(), Some(&data), &[before]).unwrap().stop().await;
-        let refused = Engine::start(any_port(), Some(&data), std::slice::from_ref(&table)).err();
-        assert!(matches!(&refused, Some(EngineError::OtherKeys(name)) if *name == table.name));
+        let rejected = Engine::start(any_port(), Some(&data), std::slice::from_ref(&table)).err();
+        assert!(matches!(&rejected, Some(EngineError::OtherKeys(name)) if *name == table.name));
     }
 }
 
 #[tokio::test]
-async fn an_address_that_is_taken_is_named() {
+async fn used_addresses_are_named() {
     let engine = Engine::start(any_port(), None, &[]).unwrap();
     let address: SocketAddr = engine.endpoint().trim_start_matches("http://").parse().unwrap();
-    let refused = Engine::start(address, None, &[]).err().unwrap();
-    assert!(refused.to_string().starts_with(&format!("cannot listen on {address}")));
+    let rejected = Engine::start(address, None, &[]).err().unwrap();
+    assert!(rejected.to_string().starts_with(&format!("cannot listen on {address}")));
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A function that does what its event says: it dies, waits forever, or echoes the event."""
+"""A function that is controlled by its event: it dies, waits forever, or echoes the event."""
 import os
 import signal
 import urllib.request

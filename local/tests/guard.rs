@@ -1,4 +1,4 @@
-//! Web pages of other sites can call the API of the local stack, and nothing else.
+//! Web pages of other sites can call only the API of the local stack.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -21,18 +21,18 @@ fn workspace() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
 }
 
-/// Sends a request with these headers.
+/// Sends a request with headers.
 async fn send(method: Method, url: &str, headers: &[(&str, &str)]) -> Response {
     let request = Client::new().request(method, url);
     let request = headers.iter().fold(request, |it, (name, value)| it.header(*name, *value));
     request.send().await.unwrap()
 }
 
-/// The status of an answer, and whether it lets pages of any origin read it.
-fn outcome(answer: &Response) -> (u16, bool) {
-    let headers = answer.headers();
+/// Returns the status of a response, and whether it lets pages read it.
+fn outcome(response: &Response) -> (u16, bool) {
+    let headers = response.headers();
     let lets_pages = headers.keys().any(|it| it.as_str().starts_with("access-control-"));
-    (answer.status().as_u16(), lets_pages)
+    (response.status().as_u16(), lets_pages)
 }
 
 fn listen() -> (TcpListener, String) {
@@ -42,7 +42,7 @@ fn listen() -> (TcpListener, String) {
 }
 
 #[tokio::test]
-async fn gateway_refuses_foreign_hosts_and_pages() {
+async fn gateway_rejects_foreign_hosts_and_pages() {
     let (listener, url) = listen();
     let options = GatewayOptions {
         workspace: workspace(),
@@ -55,25 +55,25 @@ async fn gateway_refuses_foreign_hosts_and_pages() {
     for path in ["/v0/me", "/mail", "/docs", "/console", "/.aws/ses/v2/email/outbound-emails"] {
         for method in [Method::GET, Method::POST, Method::OPTIONS] {
             let headers = [("host", "evil.example:9000"), ("origin", "http://evil.example:9000")];
-            let answer = send(method, &format!("{url}{path}"), &headers).await;
-            assert_eq!(outcome(&answer), (403, false), "{path}");
+            let response = send(method, &format!("{url}{path}"), &headers).await;
+            assert_eq!(outcome(&response), (403, false), "{path}");
         }
     }
     for path in ["/mail", "/mail/", "/mail/events", "/.aws/eventbridge", "/.aws/ses/v2/email/x"] {
         for method in [Method::GET, Method::POST, Method::OPTIONS] {
-            let answer = send(method, &format!("{url}{path}"), &preflight).await;
-            assert_eq!(outcome(&answer), (403, false), "{path}");
+            let response = send(method, &format!("{url}{path}"), &preflight).await;
+            assert_eq!(outcome(&response), (403, false), "{path}");
         }
     }
-    // Pages can call the API, and the stack's own page its mailbox.
-    let answer = send(Method::OPTIONS, &format!("{url}/v0/me"), &preflight).await;
-    assert_eq!(outcome(&answer), (204, true));
-    let answer = send(Method::GET, &format!("{url}/mail"), &[("origin", &url)]).await;
-    assert_eq!(outcome(&answer), (200, false));
+    // Pages can call the API. The stack's own page can use its mailbox.
+    let response = send(Method::OPTIONS, &format!("{url}/v0/me"), &preflight).await;
+    assert_eq!(outcome(&response), (204, true));
+    let response = send(Method::GET, &format!("{url}/mail"), &[("origin", &url)]).await;
+    assert_eq!(outcome(&response), (200, false));
 }
 
 #[tokio::test]
-async fn dynamodb_refuses_foreign_hosts_and_pages() {
+async fn dynamodb_rejects_foreign_hosts_and_pages() {
     let tables = read_tables(&workspace().join("template.yaml")).unwrap();
     let engine = Engine::start(hidden_address(), None, &tables).unwrap();
     let (listener, url) = listen();
@@ -82,8 +82,8 @@ async fn dynamodb_refuses_foreign_hosts_and_pages() {
     let rebound = [("host", "evil.example:8000")];
     for headers in [&preflight[..], &rebound[..]] {
         for method in [Method::GET, Method::POST, Method::OPTIONS] {
-            let answer = send(method, &url, headers).await;
-            assert_eq!(outcome(&answer), (403, false), "{headers:?}");
+            let response = send(method, &url, headers).await;
+            assert_eq!(outcome(&response), (403, false), "{headers:?}");
         }
     }
     // Programs can use it.
@@ -95,7 +95,7 @@ async fn dynamodb_refuses_foreign_hosts_and_pages() {
 async fn files_are_readable_by_their_owner_only() {
     let folder = tempfile::tempdir().unwrap();
     let (data, variables) = (folder.path().join("dynamodb.sqlite"), folder.path().join("env"));
-    // As an earlier run left it.
+    // The file of an earlier run.
     std::fs::write(&variables, "A=1\nB=2\nC=3\n").unwrap();
     environment::write(&variables, &[("A", "2".to_owned())]).unwrap();
     assert_eq!(std::fs::read_to_string(&variables).unwrap(), "A=2\n");

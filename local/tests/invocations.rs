@@ -1,4 +1,4 @@
-//! Functions that end or never answer: what becomes of their invocations, and of those after them.
+//! Invocations of functions that end or never respond, and the invocations after them.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -21,36 +21,36 @@ use tokio::net::TcpListener;
 use tokio::process::Command;
 use tokio::sync::mpsc;
 
-/// Takes invocations, and answers the first so many of them. Returns its address, and a message for each that it
-/// took.
-async fn invocations(answers: usize) -> (String, mpsc::UnboundedReceiver<()>) {
+/// Accepts invocations, and responds to the first `responses` of them. Returns its address, and a
+/// message for each accepted invocation.
+async fn invocations(responses: usize) -> (String, mpsc::UnboundedReceiver<()>) {
     type Invocations = (mpsc::UnboundedSender<()>, Arc<AtomicUsize>);
-    async fn take(State((taken, answers)): State<Invocations>) -> String {
-        taken.send(()).unwrap();
-        let left = |answers: usize| answers.checked_sub(1);
-        if answers.fetch_update(Ordering::Relaxed, Ordering::Relaxed, left).is_err() {
+    async fn accept(State((accepted, responses)): State<Invocations>) -> String {
+        accepted.send(()).unwrap();
+        let left = |responses: usize| responses.checked_sub(1);
+        if responses.fetch_update(Ordering::Relaxed, Ordering::Relaxed, left).is_err() {
             std::future::pending::<()>().await;
         }
         json!({"statusCode": 204}).to_string()
     }
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
-    let (sender, taken) = mpsc::unbounded_channel();
+    let (sender, accepted) = mpsc::unbounded_channel();
     let path = "/2015-03-31/functions/{function}/invocations";
-    let service = Router::new().route(path, post(take));
-    let service = service.with_state((sender, Arc::new(AtomicUsize::new(answers))));
+    let service = Router::new().route(path, post(accept));
+    let service = service.with_state((sender, Arc::new(AtomicUsize::new(responses))));
     tokio::spawn(async move { axum::serve(listener, service).await });
-    (url, taken)
+    (url, accepted)
 }
 
 #[tokio::test]
-async fn schedule_continues_after_a_run_without_answer() {
-    let (url, mut taken) = invocations(0).await;
+async fn schedule_continues_after_a_run_without_response() {
+    let (url, mut accepted) = invocations(0).await;
     let (every, timeout) = (Duration::from_millis(10), Duration::from_millis(50));
     let schedules = [Schedule { function: "sweep".to_owned(), every, timeout }];
     let runs = async {
         for _ in 0..3 {
-            taken.recv().await.unwrap();
+            accepted.recv().await.unwrap();
         }
     };
     tokio::select! {
@@ -61,7 +61,7 @@ async fn schedule_continues_after_a_run_without_answer() {
 
 #[tokio::test]
 async fn gateway_returns_503_after_the_function_timeout() {
-    let (functions, _taken) = invocations(1).await;
+    let (functions, _accepted) = invocations(1).await;
     let workspace = tempfile::tempdir().unwrap();
     let template = "
 Resources:
@@ -82,10 +82,10 @@ Resources:
 
     assert_eq!(reqwest::get(&url).await.unwrap().status(), 204);
     served.recv().await.unwrap();
-    let answer = reqwest::get(&url).await.unwrap();
-    assert_eq!(answer.status(), 503);
-    let told = served.recv().await.unwrap().wrong.unwrap();
-    assert!(told.contains("get-thing did not answer within 1 seconds"), "{told}");
+    let response = reqwest::get(&url).await.unwrap();
+    assert_eq!(response.status(), 503);
+    let problem = served.recv().await.unwrap().problem.unwrap();
+    assert!(problem.contains("get-thing did not respond within 1 seconds"), "{problem}");
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! What a warm function remembers between requests: a bounded number of values, each for a while.
+//! Caches of warm functions: bounded numbers of values, each with a maximum age.
 
 use std::hash::Hash;
 use std::num::NonZeroUsize;
@@ -11,48 +11,47 @@ use lru::LruCache;
 use crate::timestamp::Timestamp;
 use crate::usage::note_cache_lookup;
 
-/// How long what was read last serves while nothing newer can be read.
+/// Maximum age of a stale value, which is served while no newer one can be read.
 pub const MAX_STALE: Duration = Duration::from_mins(10);
-/// How long whoever could be served that waits for something newer.
+/// Longest wait for a newer value before a stale one is served.
 pub const STALL_TIMEOUT: Duration = Duration::from_millis(250);
-/// How long nobody waits after somebody did in vain.
-const PAUSE: Duration = Duration::from_secs(1);
+/// Duration of a [`Cooldown`].
+const COOLDOWN: Duration = Duration::from_secs(1);
 
-/// A time in which nobody waits for the tables, since somebody just did in vain.
+/// A period in which requests do not wait for the tables, because one just waited without success.
 #[derive(Debug, Default)]
 pub struct Cooldown(Mutex<Option<Timestamp>>);
 
 impl Cooldown {
-    /// Whether it goes on. Not where the clock was set back.
+    /// Returns `true` during the period, and `false` if the clock was set back.
     pub fn is_cooling_down(&self, now: Timestamp) -> bool {
         let until = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        until.is_some_and(|until| now < until && until <= now.plus(PAUSE))
+        until.is_some_and(|until| now < until && until <= now.plus(COOLDOWN))
     }
 
-    /// Begins it.
+    /// Starts the period.
     pub fn begin(&self, now: Timestamp) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(now.plus(PAUSE));
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(now.plus(COOLDOWN));
     }
 }
 
-/// How often something has come of a reading of many steps: one that is slow because it is large is told so from
-/// one that fails.
+/// A counter of a long read's progress. It distinguishes slow reads from stalled ones.
 #[derive(Debug, Clone, Default)]
 pub struct Progress(Arc<AtomicU64>);
 
 impl Progress {
-    /// Notes that something came.
+    /// Records progress.
     pub fn note(&self) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How often something has come.
+    /// Returns how many times progress was recorded.
     pub fn count(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
 }
 
-/// Values by key, of which the one that was of no use for the longest time makes way for a new one.
+/// A cache of values with a maximum age. It evicts the least recently used value.
 #[derive(Debug)]
 pub struct TimedCache<K: Eq + Hash, V> {
     max_age: Duration,
@@ -60,25 +59,27 @@ pub struct TimedCache<K: Eq + Hash, V> {
 }
 
 impl<K: Eq + Hash, V: Clone> TimedCache<K, V> {
-    /// A cache of at most `capacity` values, each of use for less than `max_age`.
+    /// Creates a cache of at most `capacity` values, each valid for less than `max_age`.
     pub fn new(capacity: NonZeroUsize, max_age: Duration) -> Self {
         Self { max_age, entries: Mutex::new(LruCache::new(capacity)) }
     }
 
-    /// The value of a key, unless it is too old, or of the future: the clock was set back.
+    /// Returns the value of a key. Ignores values that are too old, or from the future because the
+    /// clock was set back.
     pub fn get(&self, key: &K, now: Timestamp) -> Option<V> {
         let fresh = self.get_within(key, self.max_age, now);
         note_cache_lookup(fresh.is_some());
         fresh
     }
 
-    /// Whether a key has a value that is neither too old nor of the future. Not counted as a lookup: it would be
-    /// one beside that of what the key stands for.
+    /// Returns `true` if a key has a valid value. This is not counted as a cache lookup, since a
+    /// request would count twice.
     pub fn holds(&self, key: &K, now: Timestamp) -> bool {
         self.get_within(key, self.max_age, now).is_some()
     }
 
-    /// The value of a key even if it is older than it may be, while nothing newer can be read.
+    /// Returns the value of a key up to [`MAX_STALE`] old, for use while no newer value can be
+    /// read.
     pub(crate) fn get_stale(&self, key: &K, now: Timestamp) -> Option<V> {
         self.get_within(key, MAX_STALE, now)
     }
@@ -91,7 +92,7 @@ impl<K: Eq + Hash, V: Clone> TimedCache<K, V> {
         usable.map(|(value, _)| value.clone())
     }
 
-    /// Remembers the value that a key had at `now`.
+    /// Caches the value that a key had at `now`.
     pub fn insert(&self, key: K, value: V, now: Timestamp) {
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         entries.put(key, (value, now));
@@ -111,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn forgets_after_its_age_and_when_the_clock_is_set_back() {
+    fn values_expire_by_age_or_clock_reset() {
         let cache = cache(10);
         cache.insert(1, 'a', at(100));
         assert_eq!(cache.get(&1, at(100)), Some('a'));
@@ -125,18 +126,18 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_lasts_a_second() {
-        let pause = Cooldown::default();
-        assert!(!pause.is_cooling_down(at(100)));
-        pause.begin(at(100));
-        assert!(pause.is_cooling_down(at(100)));
-        assert!(pause.is_cooling_down(Timestamp::from_millis(100_999)));
-        assert!(!pause.is_cooling_down(at(101)));
-        assert!(!pause.is_cooling_down(at(99)), "the clock was set back");
+    fn cooldowns_last_one_second() {
+        let cooldown = Cooldown::default();
+        assert!(!cooldown.is_cooling_down(at(100)));
+        cooldown.begin(at(100));
+        assert!(cooldown.is_cooling_down(at(100)));
+        assert!(cooldown.is_cooling_down(Timestamp::from_millis(100_999)));
+        assert!(!cooldown.is_cooling_down(at(101)));
+        assert!(!cooldown.is_cooling_down(at(99)), "the clock was set back");
     }
 
     #[test]
-    fn remembers_what_was_of_use_last() {
+    fn recently_used_values_are_kept() {
         let cache = cache(2);
         cache.insert(1, 'a', at(1));
         cache.insert(2, 'b', at(2));

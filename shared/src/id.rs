@@ -1,11 +1,11 @@
-//! Identifiers that are UUIDs, each of a type of its own: none can stand where another belongs; and the
-//! randomness of what must be unique.
+//! Identifiers that are UUIDs, each with its own type to prevent mix-ups, and random bytes.
 
 use std::hash::{BuildHasher, RandomState};
 use std::time::Instant;
 
-/// Random bytes from the system. Without its randomness the hasher's, seeded once per process, keep
-/// identifiers apart; that they cannot be guessed is not relied on.
+/// Returns random bytes from the system. If the system has none, the hasher's randomness, which is
+/// seeded once per process, keeps identifiers unique. Callers do not rely on identifiers being
+/// unpredictable.
 pub fn random_bytes<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
     if getrandom::fill(&mut bytes).is_err() {
@@ -17,8 +17,8 @@ pub fn random_bytes<const N: usize>() -> [u8; N] {
     bytes
 }
 
-/// Declares an identifier that is a UUID, displayed and serialized in lower case. The function that
-/// follows its name, of [`crate::text`], tells which UUIDs it may be and in which form they are read.
+/// Declares an identifier that is a UUID, displayed and serialized in lower case. The function
+/// after its name, from [`crate::text`], defines which UUIDs are valid and how they are parsed.
 #[macro_export]
 macro_rules! uuid_type {
     ($(#[$doc:meta])* $name:ident, $parse:ident) => {
@@ -28,17 +28,17 @@ macro_rules! uuid_type {
         pub struct $name(uuid::Uuid);
 
         impl $name {
-            /// The identifier `uuid`.
+            /// Creates the identifier `uuid`.
             pub const fn new(uuid: uuid::Uuid) -> Self {
                 Self(uuid)
             }
 
-            /// Reads the usual form of a UUID (`8-4-4-4-12` hexadecimal digits), in either case.
+            /// Parses the usual form of a UUID (`8-4-4-4-12` hexadecimal digits), in either case.
             pub fn parse(text: &str) -> Option<Self> {
                 $crate::text::$parse(text).map(Self)
             }
 
-            /// Its 16 bytes.
+            /// Returns the 16 bytes.
             pub const fn as_bytes(&self) -> &[u8; 16] {
                 self.0.as_bytes()
             }

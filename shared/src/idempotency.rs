@@ -1,5 +1,4 @@
-//! Requests that may be sent twice and are carried out once (`docs/api-conventions.md`,
-//! "Idempotency").
+//! Requests that can be sent twice and are applied once (`docs/api-conventions.md`, "Idempotency").
 
 use std::fmt::Display;
 use std::time::Duration;
@@ -9,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 use crate::json::{FieldError, ViolationCode};
 
-/// How long an answer is stored.
+/// Time for which a response is stored.
 pub const RETENTION: Duration = Duration::from_hours(24);
 
 /// The value of the `Idempotency-Key` header: 1 to 255 printable ASCII characters.
@@ -17,7 +16,7 @@ pub const RETENTION: Duration = Duration::from_hours(24);
 pub struct IdempotencyKey(String);
 
 impl IdempotencyKey {
-    /// Reads the header's value.
+    /// Parses the header's value.
     pub fn parse(value: &[u8]) -> Result<Self, FieldError> {
         let printable = value.iter().all(|byte| (b' '..=b'~').contains(byte));
         match std::str::from_utf8(value) {
@@ -30,15 +29,15 @@ impl IdempotencyKey {
     }
 }
 
-/// What makes two requests the same: method, path and body bytes.
+/// A hash of a request's method, path and body bytes. Equal requests have equal fingerprints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RequestFingerprint([u8; 32]);
 
 impl RequestFingerprint {
-    /// The fingerprint of a request.
+    /// Returns the fingerprint of a request.
     pub fn of(method: &str, path: &str, body: &[u8]) -> Self {
         let mut hash = Sha256::new();
-        // Neither a method nor a path can hold a line feed, so no two requests share a text.
+        // Methods and paths contain no line feed, so different requests have different texts.
         hash.update(method);
         hash.update("\n");
         hash.update(path);
@@ -47,41 +46,41 @@ impl RequestFingerprint {
         Self(hash.finalize().into())
     }
 
-    /// The fingerprint as stored.
+    /// Returns the fingerprint as stored.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 }
 
-/// A request that carries an idempotency key: what is looked up, and what must agree.
+/// A request with an idempotency key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdempotentRequest {
-    /// API key, operation and idempotency key: the same idempotency key under another API key or
+    /// API key, operation and idempotency key. The same idempotency key with another API key or
     /// operation is another request.
     pub scope: String,
-    /// What must be the same for the stored answer to be given again.
+    /// The fingerprint, which must match before the stored response is returned.
     pub fingerprint: RequestFingerprint,
 }
 
 impl IdempotentRequest {
-    /// The request `fingerprint` under an idempotency key of an API key and an operation.
+    /// Creates a request with an idempotency key, which applies to an API key and an operation.
     pub fn new(
         api_key: &impl Display,
         operation: &str,
         key: &IdempotencyKey,
         fingerprint: RequestFingerprint,
     ) -> Self {
-        // Neither key ids nor operations contain `/`, so no two scopes share a text.
+        // Key ids and operations contain no `/`, so different scopes have different texts.
         Self { scope: format!("{api_key}/{operation}/{}", key.0), fingerprint }
     }
 }
 
-/// An answer as it is stored to be given again.
+/// A response that is stored to be returned again.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredAnswer {
     /// The HTTP status code.
     pub status: u16,
-    /// Headers that belong to this answer, such as `location`.
+    /// The headers of this response, such as `location`.
     pub headers: Vec<(String, String)>,
     /// The body.
     pub body: String,
@@ -92,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn takes_1_to_255_printable_ascii_characters() {
+    fn keys_have_1_to_255_printable_ascii_characters() {
         for value in ["a", " ", "~", "order 4711/é".split('é').next().unwrap(), &"x".repeat(255)]
         {
             assert!(IdempotencyKey::parse(value.as_bytes()).is_ok(), "{value:?}");
@@ -103,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fingerprint_depends_on_method_path_and_body() {
+    fn fingerprints_depend_on_method_path_and_body() {
         let base = RequestFingerprint::of("POST", "/a", b"{}");
         assert_eq!(base, RequestFingerprint::of("POST", "/a", b"{}"));
         for (method, path, body) in

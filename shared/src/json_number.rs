@@ -1,21 +1,21 @@
-//! Numbers exactly as JSON writes them.
+//! JSON numbers with their exact values.
 
 use std::cmp::Ordering;
 
-/// A JSON number (RFC 8259 §6), exact whatever its length and exponent: a binary float would turn
-/// `1e400` into infinity, and neighbours of 10^17 into each other. An exponent beyond 64 bits
-/// counts as the largest.
+/// A JSON number (RFC 8259 §6), exact for every length and exponent. A binary float would turn
+/// `1e400` into infinity, and neighbors of 10^17 into each other. An exponent beyond 64 bits counts
+/// as the largest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JsonNumber {
     negative: bool,
     /// The digits without zeros at either end; none for zero.
     digits: Vec<u8>,
-    /// Where the point stands, counted from the left end of the digits.
+    /// Position of the decimal point, counted from the left end of the digits.
     point: i64,
 }
 
 impl JsonNumber {
-    /// Reads a number that is known to have JSON's form; `None` for what has not.
+    /// Parses a number that is known to have JSON's form. Returns `None` for other forms.
     pub fn parse(written: &str) -> Option<Self> {
         let (mantissa, exponent) = written.split_once(['e', 'E']).unwrap_or((written, "0"));
         let exponent = parse_exponent(exponent)?;
@@ -29,7 +29,7 @@ impl JsonNumber {
         Some(Self::new(negative, &digits, length(whole.as_bytes()).saturating_add(exponent)))
     }
 
-    /// The number itself times 10^`power`.
+    /// Returns the number times 10^`power`.
     #[must_use]
     pub fn times_power_of_ten(mut self, power: u8) -> Self {
         if !self.digits.is_empty() {
@@ -38,19 +38,19 @@ impl JsonNumber {
         self
     }
 
-    /// The largest integer that is not greater. Beyond 18 digits, the integer of 64 bits that is
-    /// furthest from zero on its side.
+    /// Returns the largest integer that is not greater. Beyond 18 digits, returns the 64-bit
+    /// integer with the same sign that is furthest from zero.
     pub fn floor(&self) -> i64 {
         self.truncated().saturating_sub(i64::from(self.negative && self.has_fraction()))
     }
 
-    /// The smallest integer that is not less. Beyond 18 digits, the integer of 64 bits that is
-    /// furthest from zero on its side.
+    /// Returns the smallest integer that is not less. Beyond 18 digits, returns the 64-bit integer
+    /// with the same sign that is furthest from zero.
     pub fn ceil(&self) -> i64 {
         self.truncated().saturating_add(i64::from(!self.negative && self.has_fraction()))
     }
 
-    /// Its value, if it is an integer of at most 18 digits: `10`, `10.0` and `1e1` are the same.
+    /// Returns the value of an integer with at most 18 digits: `10`, `10.0` and `1e1` are equal.
     pub fn as_integer(&self) -> Option<i64> {
         (self.point <= MAX_EXACT_DIGITS && !self.has_fraction()).then(|| self.truncated())
     }
@@ -114,7 +114,7 @@ impl PartialOrd for JsonNumber {
     }
 }
 
-/// How many digits surely fit into 64 bits.
+/// Most digits that always fit into 64 bits.
 const MAX_EXACT_DIGITS: i64 = 18;
 
 fn length(digits: &[u8]) -> i64 {
@@ -126,7 +126,7 @@ fn parse_exponent(written: &str) -> Option<i64> {
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
     }
-    // Only one that is too long fails now.
+    // Only an exponent that is too long fails now.
     let magnitude = digits.parse().unwrap_or(i64::MAX);
     Some(if written.starts_with('-') { -magnitude } else { magnitude })
 }
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_numbers_are_equal_however_they_are_written() {
+    fn notation_does_not_affect_equality() {
         for same in ["1000", "1000.000", "1e3", "1E+3", "0.01e5", "1000000e-3", "10.00e2"] {
             assert_eq!(decimal(same), JsonNumber::from(1_000), "{same}");
             assert_eq!(decimal(same).as_integer(), Some(1_000), "{same}");
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn orders_numbers_that_no_float_can_hold() {
+    fn numbers_beyond_floats_are_ordered() {
         let ascending = [
             "-1e99999999999999999999",
             "-1e401",
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn takes_what_is_no_json_number_for_none() {
+    fn other_texts_are_not_numbers() {
         for written in ["", "-", "e5", "1e", "1e+", "1x", "--1", "1.2.3", "NaN", "1e1.5", ".", "+1"]
         {
             assert_eq!(JsonNumber::parse(written), None, "{written}");
@@ -217,7 +217,7 @@ mod tests {
         }
 
         #[test]
-        fn any_text_is_read_without_harm(written in "-?[0-9]{0,25}(\\.[0-9]{0,25})?([eE][+-]?[0-9]{0,25})?") {
+        fn parsing_never_panics(written in "-?[0-9]{0,25}(\\.[0-9]{0,25})?([eE][+-]?[0-9]{0,25})?") {
             if let Some(decimal) = JsonNumber::parse(&written) {
                 prop_assert!(decimal.floor() <= decimal.ceil());
             }

@@ -1,8 +1,8 @@
-//! What every Waymark function uses.
+//! Code that every Waymark function uses.
 //!
-//! [`app`] and [`auth`] serve requests of callers, [`projects`] models organizations, projects, users
-//! and keys. [`http`], [`dynamodb`] and [`json`] are independent of the product. Its areas are crates of
-//! their own in `crates/`, which use this one.
+//! [`app`] and [`auth`] serve and authenticate requests. [`projects`] models organizations,
+//! projects, users and keys. [`http`], [`dynamodb`] and [`json`] are independent of the product.
+//! The feature areas are separate crates in `crates/`, which use this one.
 
 pub mod app;
 pub mod auth;

@@ -1,25 +1,25 @@
-//! Lists, page by page.
+//! Pages of lists.
 
-/// Which page of a list is asked for.
+/// The requested page of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PageRequest {
-    /// The most items to answer.
+    /// Most items to return.
     pub limit: u32,
-    /// Where the page before ended.
+    /// The end of the previous page.
     pub after: Option<String>,
 }
 
-/// A page, and where it ends.
+/// A page and its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page<T> {
-    /// Its items.
+    /// The items.
     pub items: Vec<T>,
-    /// Where the next page goes on, if anything comes after this one.
+    /// The position at which the next page continues, if there is one.
     pub end: Option<String>,
 }
 
 impl<T> Page<T> {
-    /// The page with each item made into another.
+    /// Returns the page with each item converted.
     pub fn map<'p, U>(&'p self, make: impl FnMut(&'p T) -> U) -> Page<U> {
         Page { items: self.items.iter().map(make).collect(), end: self.end.clone() }
     }

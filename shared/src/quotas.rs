@@ -1,9 +1,11 @@
-//! How many requests or events are taken a minute of whoever sends them.
+//! Limits of requests or events per sender and minute.
 //!
-//! A function counts what it takes, and adds that to an item that all functions share: with every
-//! tenth, and once more than half of the limit is taken also with the first after two seconds. What the
-//! item then holds tells it what all together have taken. So most requests ask nobody, and more than
-//! the limit pass by at most [`ADDED_AT_ONCE`] for each sandbox.
+//! A function counts the requests that it accepts, and adds its count to an item that all functions
+//! share. It adds every ten requests. Above half of the limit, it also adds with the first request
+//! after two seconds. The item then contains the total of all functions.
+//!
+//! Most requests therefore need no call, and each execution environment accepts at most
+//! [`ADDED_AT_ONCE`] requests over the limit.
 
 use std::env;
 use std::mem;
@@ -17,36 +19,38 @@ use crate::cache::STALL_TIMEOUT;
 use crate::dynamodb::Store;
 use crate::timestamp::Timestamp;
 
-/// How many error events a minute are taken for a project that has no limit of its own; set by
-/// `template.yaml`. 0, or nothing: any number.
+/// Environment variable with the limit of error events per minute for projects without their own
+/// limit; set by `template.yaml`. 0 or unset: no limit.
 pub const EVENTS_VARIABLE: &str = "WAYMARK_EVENTS_PER_MINUTE";
-/// How many requests a minute are taken under an API key; set by `template.yaml`. 0, or nothing: any
-/// number.
+/// Environment variable with the limit of requests per minute and API key; set by `template.yaml`.
+/// 0 or unset: no limit.
 pub const REQUESTS_VARIABLE: &str = "WAYMARK_REQUESTS_PER_MINUTE";
 
-/// How many errors a project may have; set by `template.yaml`. Nothing: as many as the field says.
+/// Environment variable with the limit of errors per project; set by `template.yaml`. Unset: the
+/// default of error tracking.
 pub const ERRORS_VARIABLE: &str = "WAYMARK_ERRORS_PER_PROJECT";
-/// How many of them may be made in an hour; set by `template.yaml`. Nothing: as many as the field says.
+/// Environment variable with the limit of new errors per project and hour; set by `template.yaml`.
+/// Unset: the default of error tracking.
 pub const NEW_ERRORS_VARIABLE: &str = "WAYMARK_NEW_ERRORS_PER_HOUR";
 
 /// Ratio between the limits of envelopes without an event and of events.
 pub const ENVELOPES_PER_EVENT: NonZeroU32 = NonZeroU32::new(10).unwrap();
 
-/// The limits that a function is told.
+/// The limits in a function's configuration.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Limits {
-    /// Error events a minute of a project.
+    /// Error events per project and minute.
     pub events_per_minute: Option<NonZeroU32>,
-    /// Requests a minute under an API key.
+    /// Requests per API key and minute.
     pub requests_per_minute: Option<NonZeroU32>,
-    /// Errors of a project.
+    /// Errors per project.
     pub errors_per_project: Option<NonZeroU32>,
-    /// New errors of a project in an hour.
+    /// New errors per project and hour.
     pub new_errors_per_hour: Option<NonZeroU32>,
 }
 
 impl Limits {
-    /// What the environment says. What is no number counts as nothing.
+    /// Reads the limits from the environment. Texts that are not numbers count as unset.
     pub fn from_environment() -> Self {
         Self::read(|name| env::var(name).ok())
     }
@@ -62,42 +66,42 @@ impl Limits {
     }
 }
 
-/// More than the limit was sent.
+/// The sender exceeded the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OverQuota {
-    /// After how many seconds more is taken: 1 to 60.
+    /// Seconds until the sender can retry: 1 to 60.
     pub retry_after: u16,
-    /// Whether this function refuses the sender's first in this minute.
+    /// `true` if this is the function's first rejection of the sender in this minute.
     pub is_first: bool,
 }
 
-/// How many are added at once, at the most.
+/// Most requests that are added to the shared item at once.
 pub const ADDED_AT_ONCE: u32 = 10;
-/// After how long what is left is added, where it may matter.
+/// Time after which fewer requests are added, above half of the limit.
 const ADDED_AFTER: Duration = Duration::from_secs(2);
-/// The length of a window.
+/// Length of a window.
 const WINDOW_SECONDS: i64 = 60;
-/// How long an item is kept after its window: DynamoDB removes it some time later.
-const KEPT_SECONDS: i64 = 3_600;
-/// Of how many senders a function counts. One that makes way for another loses fewer than ten.
+/// Time that an item is kept after its window. DynamoDB removes it some time later.
+const RETENTION_SECONDS: i64 = 3_600;
+/// Number of senders that a function counts. An evicted sender loses fewer than ten requests.
 const CAPACITY: NonZeroUsize = NonZeroUsize::new(1_000).unwrap();
 
-/// What a function has counted.
+/// The counts of a function.
 #[derive(Debug)]
 pub(crate) struct Quotas {
     windows: Mutex<LruCache<String, Window>>,
 }
 
-/// What was taken of one sender in one minute.
+/// The count of one sender in one minute.
 #[derive(Debug, Clone, Copy)]
 struct Window {
     minute: i64,
-    /// By all, when this function last added.
+    /// The total of all functions, when this function last added.
     total: u64,
-    /// By this function since then.
+    /// The count of this function since then.
     pending: u32,
     added_at: Timestamp,
-    /// Whether something was refused.
+    /// `true` if a request was rejected.
     is_over: bool,
 }
 
@@ -108,8 +112,8 @@ impl Default for Quotas {
 }
 
 impl Quotas {
-    /// Counts one more of a sender, unless the limit is reached: `Ok` with how many are to be added to
-    /// what all have taken, if any.
+    /// Counts one request of a sender, unless the limit is reached. Returns the count to add to the
+    /// shared item, if any.
     fn take(&self, sender: &str, limit: u64, now: Timestamp) -> Result<Option<u32>, OverQuota> {
         let seconds = now.as_seconds();
         let minute = seconds.div_euclid(WINDOW_SECONDS);
@@ -127,8 +131,8 @@ impl Quotas {
             return Err(OverQuota { retry_after: u16::try_from(left).unwrap_or(1), is_first });
         }
         window.pending = window.pending.saturating_add(1);
-        let may_matter = taken >= limit / 2 && now >= window.added_at.plus(ADDED_AFTER);
-        if window.pending < ADDED_AT_ONCE && !may_matter {
+        let is_due = taken >= limit / 2 && now >= window.added_at.plus(ADDED_AFTER);
+        if window.pending < ADDED_AT_ONCE && !is_due {
             return Ok(None);
         }
         let added = mem::take(&mut window.pending);
@@ -136,7 +140,7 @@ impl Quotas {
         Ok(Some(added))
     }
 
-    /// Notes what all have taken in a minute.
+    /// Records the total of all functions in a minute.
     fn note_total(&self, sender: &str, minute: i64, total: u64) {
         let mut windows = self.windows.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(window) = windows.get_mut(sender).filter(|window| window.minute == minute) {
@@ -144,8 +148,8 @@ impl Quotas {
         }
     }
 
-    /// Counts one more of a sender, named by what it is and its id. Where the count cannot be told to
-    /// others, it is taken all the same: a quota is no reason to refuse what is within it.
+    /// Counts one request of a sender, which is named by its kind and id. If the shared item cannot
+    /// be updated, the request is still accepted: a quota must not reject requests within it.
     pub(crate) async fn count(
         &self,
         store: &Store,
@@ -155,7 +159,7 @@ impl Quotas {
     ) -> Result<(), OverQuota> {
         let Some(added) = self.take(sender, limit.get().into(), now)? else { return Ok(()) };
         let minute = now.as_seconds().div_euclid(WINDOW_SECONDS);
-        let expires_at = (minute + 1) * WINDOW_SECONDS + KEPT_SECONDS;
+        let expires_at = (minute + 1) * WINDOW_SECONDS + RETENTION_SECONDS;
         let window = format!("{sender}#{minute}");
         let added = store.add_to_window(&window, added, expires_at);
         match tokio::time::timeout(STALL_TIMEOUT, added).await {
@@ -203,12 +207,12 @@ mod tests {
     }
 
     #[test]
-    fn every_tenth_is_added_and_the_limit_is_kept_to() {
+    fn every_tenth_request_is_added_within_the_limit() {
         let quotas = Quotas::default();
         let added: Vec<_> =
             (0..25).filter_map(|_| quotas.take("a", 100, at(60)).unwrap()).collect();
         assert_eq!(added, [10, 10]);
-        // What others have taken counts as soon as it is known, but to this window alone.
+        // The total of other functions counts as soon as it is known, but only in its window.
         quotas.note_total("a", 0, 100);
         assert_eq!(quotas.take("a", 100, at(61)), Ok(None));
         quotas.note_total("a", 1, 94);
@@ -220,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn few_are_added_after_two_seconds_once_half_of_the_limit_is_taken() {
+    fn few_requests_are_added_above_half_the_limit() {
         let quotas = Quotas::default();
         let take = |second| quotas.take("a", 6, at(second)).unwrap();
         assert_eq!([0, 3, 6].map(take), [None, None, None]);

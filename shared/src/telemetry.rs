@@ -1,8 +1,8 @@
-//! Structured logs and metrics: one JSON line per request or run on standard output, where Lambda
-//! collects it. The line is in the embedded metric format of AWS's monitoring as well, which makes
-//! metrics of the namespace `Waymark` of it.
+//! Structured logs and metrics: one JSON line per request or job on standard output, which Lambda
+//! collects. The lines use CloudWatch's embedded metric format, which turns figures into metrics of
+//! the namespace `Waymark`.
 //!
-//! The line names the key id, never the key, and nothing of the body or the headers.
+//! A line contains the key id, but never the key, the body or the headers.
 
 use std::env;
 use std::panic::{self, PanicHookInfo};
@@ -22,29 +22,30 @@ use crate::projects::project::ProjectId;
 use crate::timestamp::Timestamp;
 use crate::usage::Usage;
 
-/// The name of the deployed stack, a dimension of all metrics; set by `template.yaml`.
+/// Environment variable with the name of the deployed stack, a dimension of all metrics; set by
+/// `template.yaml`.
 pub const STACK_VARIABLE: &str = "WAYMARK_STACK";
-/// Whether the lines of requests are metrics, too: `off`, or anything else. Alarms rest on those of
-/// jobs, which are always made.
+/// Environment variable: `off` keeps request figures in the log only. Metrics with alarms are
+/// always recorded.
 pub const METRICS_VARIABLE: &str = "WAYMARK_METRICS";
 
-/// Of a hundred requests that succeed, how many are logged; set by `template.yaml`. Nothing, or no number:
-/// all.
+/// Environment variable with the percentage of successful requests to log, set by `template.yaml`.
+/// All are logged if it is missing or not a number.
 pub const LOGGED_SUCCESSES_VARIABLE: &str = "WAYMARK_LOGGED_SUCCESSES";
 
-/// The name of the metric that counts an operation's server errors. There is none of its successes, so
-/// that an operation without errors costs no metric.
+/// Metric of an operation's server errors. Successes have no metric, so an operation without errors
+/// costs none.
 pub const SERVER_ERRORS: &str = "ServerErrors";
 
-/// The namespace of all metrics.
+/// Namespace of all metrics.
 const NAMESPACE: &str = "Waymark";
-/// The dimensions of metrics. Requests are told apart by the log alone: AWS bills each metric
-/// of each operation, and has latencies of functions and routes anyway.
+/// Dimensions of metrics. Request figures have no operation dimension: AWS bills each metric per
+/// operation, and already provides latencies of functions and routes.
 const STACK: &str = "stack";
 const OPERATION: &str = "operation";
 
-/// Starts logging at the level that Lambda's logging configuration names, `INFO` by default.
-/// Libraries log warnings only: their finer levels would show requests.
+/// Starts logging at the level of Lambda's logging configuration, `INFO` by default. Libraries log
+/// warnings at most: their finer levels would show requests.
 pub fn start() {
     let level = env::var("AWS_LAMBDA_LOG_LEVEL").ok().and_then(|level| level.parse().ok());
     let level = level.unwrap_or(LevelFilter::INFO);
@@ -55,38 +56,39 @@ pub fn start() {
         .with_current_span(false)
         .with_span_list(false)
         .with_target(false);
-    // A second start, as in tests that share a process, keeps the first one's logging.
+    // A second start keeps the first logging configuration, for example in tests that share a
+    // process.
     let _ = tracing_subscriber::registry().with(lines).with(filter).try_init();
     panic::set_hook(Box::new(log_panic));
 }
 
-/// What is logged at a level.
+/// Returns the filter for a log level.
 fn filter(level: LevelFilter) -> Targets {
     Targets::new()
         .with_default(level.min(LevelFilter::WARN))
         .with_target(env!("CARGO_CRATE_NAME"), level)
 }
 
-/// Logs where a panic happened. What it says may quote a request.
+/// Logs the location of a panic. Its message could quote a request.
 fn log_panic(panic: &PanicHookInfo<'_>) {
-    tracing::error!(location = place_of(panic), "panic");
+    tracing::error!(location = location_of(panic), "panic");
 }
 
-fn place_of(panic: &PanicHookInfo<'_>) -> String {
+fn location_of(panic: &PanicHookInfo<'_>) -> String {
     panic.location().map(ToString::to_string).unwrap_or_default()
 }
 
-/// What it took to answer a request, or to run a job.
+/// Resource usage of a request or job.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ResourceUsage {
     pub(crate) duration: Duration,
     pub(crate) usage: Usage,
-    /// Whether it was the first of its process.
+    /// `true` for the first request or job of its process.
     pub(crate) is_cold_start: bool,
 }
 
 impl ResourceUsage {
-    /// The figures of a line, with their units.
+    /// Returns the figures of a line, with their units.
     fn metrics(&self) -> [Metric; 8] {
         let Usage { calls, read_units, write_units, cache_hits, cache_misses, .. } = self.usage;
         [
@@ -102,16 +104,17 @@ impl ResourceUsage {
     }
 }
 
-/// Logs one request and its answer. Problems of the service are errors, those of the caller are not.
+/// Logs a request and its response. Problems of the service are errors; problems of the caller are
+/// not.
 pub(crate) fn log_request(
     incoming: &ApiRequest,
-    answer: &ApiResponse,
+    response: &ApiResponse,
     problem: Option<&Problem>,
     spent: &ResourceUsage,
     now: Timestamp,
 ) {
-    let status = answer.status().as_u16();
-    let members = [
+    let status = response.status().as_u16();
+    let fields = [
         ("message", json!("request")),
         ("requestId", json!(incoming.request_id())),
         ("traceId", json!(incoming.trace_id())),
@@ -131,23 +134,23 @@ pub(crate) fn log_request(
         let (spent, failed) = (spent.metrics(), [(SERVER_ERRORS, "Count", json!(1))]);
         let mut figures = vec![LogMetrics { metrics: &spent, dimensions: spent_as }];
         figures.extend(failed_as.map(|dimensions| LogMetrics { metrics: &failed, dimensions }));
-        log(level, now, &members, &figures);
+        log(level, now, &fields, &figures);
     }
     log_throttled_calls(incoming.operation(), spent, now);
 }
 
-/// How a request is logged, if it is.
+/// Level and metrics of a request's log line.
 #[derive(Debug, PartialEq, Eq)]
 struct RequestLine {
     level: Level,
-    /// The dimensions of the metrics that its figures are. Without any they are in the log alone.
+    /// Dimensions of the request figures. Without dimensions, the figures are only logged.
     spent_as: &'static [&'static str],
-    /// Those of the metric that counts it as a server error, which its alarm rests on.
+    /// Dimensions of the server error metric, which has an alarm.
     failed_as: Option<&'static [&'static str]>,
 }
 
 impl RequestLine {
-    /// Only successes may be left out, and only figures may be no metrics: a server error always counts.
+    /// Returns `None` only for successes outside the sample. A server error always counts.
     fn of(status: u16, is_in_sample: bool, are_metrics: bool) -> Option<Self> {
         let is_failure = status >= 500;
         if status < 400 && !is_in_sample {
@@ -161,20 +164,20 @@ impl RequestLine {
     }
 }
 
-/// How many of a hundred successes are logged.
+/// Returns the percentage of successes to log.
 fn logged_successes() -> u32 {
     let setting = env::var(LOGGED_SUCCESSES_VARIABLE).ok();
     setting.and_then(|setting| setting.parse().ok()).unwrap_or(100)
 }
 
-/// Whether a request is among those of a hundred that are logged. Its id decides, so that nothing is drawn
-/// for each.
+/// Returns `true` if the request is in the sample. The request id decides, so no random number is
+/// needed.
 fn is_in_sample(request_id: &str, percent: u32) -> bool {
     crc32fast::hash(request_id.as_bytes()) % 100 < percent
 }
 
-/// Logs one run of a scheduled job. Its figures are no metrics: they would be mixed with those of
-/// requests.
+/// Logs one invocation of a scheduled job. Its figures are only logged: as metrics, they would mix
+/// with those of requests.
 pub(crate) fn log_job(
     operation: &str,
     context: &lambda_runtime::Context,
@@ -182,7 +185,7 @@ pub(crate) fn log_job(
     spent: &ResourceUsage,
     now: Timestamp,
 ) {
-    let members = [
+    let fields = [
         ("message", json!("job")),
         ("requestId", json!(context.request_id)),
         ("traceId", json!(context.xray_trace_id.as_deref().and_then(root_of_trace))),
@@ -190,23 +193,23 @@ pub(crate) fn log_job(
         ("cause", json!(error.map(ToString::to_string))),
     ];
     let level = if error.is_some() { Level::ERROR } else { Level::INFO };
-    log(level, now, &members, &[LogMetrics { metrics: &spent.metrics(), dimensions: &[] }]);
+    log(level, now, &fields, &[LogMetrics { metrics: &spent.metrics(), dimensions: &[] }]);
     log_throttled_calls(operation, spent, now);
 }
 
-/// The metric that counts DynamoDB calls which were throttled after all retries.
+/// Metric of DynamoDB calls that were still throttled after all retries.
 const THROTTLED_CALLS: &str = "ThrottledCalls";
 
-/// Logs and counts the throttled DynamoDB calls of a request or a run, if there were any.
+/// Logs and counts the throttled DynamoDB calls of a request or job, if any.
 fn log_throttled_calls(operation: &str, spent: &ResourceUsage, now: Timestamp) {
     if spent.usage.throttled > 0 {
-        let members = [("message", json!("throttled by DynamoDB")), (OPERATION, json!(operation))];
+        let fields = [("message", json!("throttled by DynamoDB")), (OPERATION, json!(operation))];
         let metrics = &[(THROTTLED_CALLS, "Count", json!(spent.usage.throttled))];
-        log(COUNTED, now, &members, &[LogMetrics { metrics, dimensions: &[STACK] }]);
+        log(COUNTED, now, &fields, &[LogMetrics { metrics, dimensions: &[STACK] }]);
     }
 }
 
-/// Logs a metric by itself.
+/// Logs a single metric.
 pub fn log_metric(
     operation: &str,
     name: &'static str,
@@ -214,60 +217,57 @@ pub fn log_metric(
     value: f64,
     now: Timestamp,
 ) {
-    let members = [("message", json!("metric")), (OPERATION, json!(operation))];
+    let fields = [("message", json!("metric")), (OPERATION, json!(operation))];
     let metrics = &[(name, unit, json!(value))];
-    log(Level::INFO, now, &members, &[LogMetrics { metrics, dimensions: &[STACK, OPERATION] }]);
+    log(Level::INFO, now, &fields, &[LogMetrics { metrics, dimensions: &[STACK, OPERATION] }]);
 }
 
-/// The name of the metric that counts items that were left out since they cannot be read.
+/// Metric of unreadable items that were skipped.
 pub const DAMAGED_ITEMS: &str = "DamagedItems";
 
-/// The level of lines that alarms rest on: there is no `LogLevel` that leaves them out.
+/// Level of the lines with alarm metrics: every `LogLevel` includes it.
 const COUNTED: Level = Level::ERROR;
 
-/// Logs something that an alarm counts for the stack.
-fn log_counted(metric: &'static str, members: &[Member], now: Timestamp) {
+/// Logs an event and counts it in a metric of the stack, which has an alarm.
+fn log_counted(metric: &'static str, fields: &[Field], now: Timestamp) {
     let metrics = &[(metric, "Count", json!(1))];
-    log(COUNTED, now, members, &[LogMetrics { metrics, dimensions: &[STACK] }]);
+    log(COUNTED, now, fields, &[LogMetrics { metrics, dimensions: &[STACK] }]);
 }
 
-/// Logs an item that was left out, by its key, and counts it.
+/// Logs a skipped item by its key and counts it.
 pub fn log_damaged_item(item: &DamagedItem) {
-    log_counted(DAMAGED_ITEMS, &members_of(item), SystemTime::now().into());
+    log_counted(DAMAGED_ITEMS, &fields_of(item), SystemTime::now().into());
 }
 
-/// The name of the metric that counts senders which had a request refused for a quota: once a minute for
-/// each sandbox that refused some.
+/// Metric of senders over their quota. Counted once per sender, minute and execution environment.
 pub const SENDERS_OVER_QUOTA: &str = "SendersOverQuota";
-/// The name of the metric that counts how often a project was found to have no room for further errors:
-/// once a minute for each sandbox.
+/// Metric of projects that reached their error limit. Counted once per project, minute and
+/// execution environment.
 pub const ERRORS_AT_CAP: &str = "ErrorsAtCap";
 
-/// The name of the metric that counts how often a function served flags that it could not read anew in
-/// time: at most once a second for each thing that it remembers.
+/// Metric of reads that returned stale flags because current flags were not available in time.
 pub const STALE_FLAGS: &str = "StaleFlags";
 
-/// Logs that flags which were the project's at some time are served, and why, and counts it.
+/// Logs and counts that stale flags of a project were served, with their age and the reason.
 pub fn log_stale_flags(project: ProjectId, as_of: Timestamp, cause: &str, now: Timestamp) {
-    let members = [
+    let fields = [
         ("message", json!("stale flags")),
         ("projectId", json!(project)),
         ("asOf", json!(as_of)),
         ("cause", json!(cause)),
     ];
-    log_counted(STALE_FLAGS, &members, now);
+    log_counted(STALE_FLAGS, &fields, now);
 }
 
-/// The name of the metric that counts how often a function read flags with more patterns than it remembers
-/// compiled.
+/// Metric of flag reads with more patterns than the cache of compiled patterns holds.
 pub const PATTERNS_NOT_KEPT: &str = "PatternsNotKept";
 
-/// Logs that a bound was met by somebody, named by what it is and its id, and counts it.
+/// Logs and counts that a limit was reached. `by` is the kind and id of the sender or project.
 pub fn log_bound_met(metric: &'static str, by: &str, now: Timestamp) {
     log_counted(metric, &[("message", json!("bound met")), ("by", json!(by))], now);
 }
 
-fn members_of(item: &DamagedItem) -> [Member; 4] {
+fn fields_of(item: &DamagedItem) -> [Field; 4] {
     [
         ("message", json!("damaged item")),
         ("table", json!(item.table)),
@@ -276,40 +276,40 @@ fn members_of(item: &DamagedItem) -> [Member; 4] {
     ]
 }
 
-/// A member of a line.
-type Member = (&'static str, Value);
-/// A figure of a line: its name, its unit and its value.
+/// A field of a line.
+type Field = (&'static str, Value);
+/// A figure of a line: name, unit and value.
 type Metric = (&'static str, &'static str, Value);
 
-/// Figures of a line; with dimensions they are metrics, too.
+/// Figures of a line. With dimensions, they are also metrics.
 #[derive(Clone, Copy)]
 struct LogMetrics<'f> {
     metrics: &'f [Metric],
     dimensions: &'f [&'static str],
 }
 
-#[allow(clippy::print_stdout)] // The line has a form that no logging library writes.
-fn log(level: Level, now: Timestamp, members: &[Member], figures: &[LogMetrics<'_>]) {
+#[allow(clippy::print_stdout)] // No logging library writes this format.
+fn log(level: Level, now: Timestamp, fields: &[Field], figures: &[LogMetrics<'_>]) {
     let is_logged = match level {
         Level::ERROR => tracing::enabled!(Level::ERROR),
         _ => tracing::enabled!(Level::INFO),
     };
     if is_logged {
         let stack = env::var(STACK_VARIABLE).unwrap_or_default();
-        println!("{}", line(level, now, members, figures, &stack));
+        println!("{}", line(level, now, fields, figures, &stack));
     }
 }
 
-/// A line of the log.
+/// Returns a line of the log.
 fn line(
     level: Level,
     now: Timestamp,
-    members: &[Member],
+    fields: &[Field],
     figures: &[LogMetrics<'_>],
     stack: &str,
 ) -> String {
     let mut all = vec![("timestamp", json!(now)), ("level", json!(level.as_str()))];
-    all.extend(members.iter().filter(|(_, value)| !value.is_null()).cloned());
+    all.extend(fields.iter().filter(|(_, value)| !value.is_null()).cloned());
     let metrics = figures.iter().flat_map(|figures| figures.metrics);
     all.extend(metrics.map(|(name, _, value)| (*name, value.clone())));
     let directives: Vec<Value> = figures
@@ -329,7 +329,7 @@ fn line(
         all.push((STACK, json!(stack)));
         all.push(("_aws", json!({"Timestamp": now.as_millis(), "CloudWatchMetrics": directives})));
     }
-    // Members in the order in which people read them.
+    // Fields keep the order in which people read them.
     let mut line = Vec::new();
     let mut serializer = serde_json::Serializer::new(&mut line);
     match serializer.collect_map(all) {
@@ -357,11 +357,11 @@ mod tests {
     }
 
     #[test]
-    fn a_line_begins_with_what_people_look_for_and_leaves_out_what_there_is_not() {
-        let members = [("message", json!("request")), ("code", Value::Null)];
+    fn lines_start_with_key_fields_and_omit_nulls() {
+        let fields = [("message", json!("request")), ("code", Value::Null)];
         let metrics = &[("Latency", "Milliseconds", json!(1.5))];
         let figures = [LogMetrics { metrics, dimensions: &[] }];
-        let line = line(Level::INFO, now(), &members, &figures, "shop");
+        let line = line(Level::INFO, now(), &fields, &figures, "shop");
         assert_eq!(
             line,
             r#"{"timestamp":"2026-11-21T04:16:00.007Z","level":"INFO","message":"request","Latency":1.5}"#
@@ -369,11 +369,11 @@ mod tests {
     }
 
     #[test]
-    fn every_metric_is_described_and_a_number_and_every_dimension_a_text() {
-        let members = [("operation", json!("split-insight"))];
+    fn metrics_are_numbers_and_dimensions_are_texts() {
+        let fields = [("operation", json!("split-insight"))];
         let metrics = &spent().metrics();
         let figures = [LogMetrics { metrics, dimensions: &[STACK, OPERATION] }];
-        let line = line(Level::ERROR, now(), &members, &figures, "shop");
+        let line = line(Level::ERROR, now(), &fields, &figures, "shop");
         let line: Value = serde_json::from_str(&line).unwrap();
         let description = &line["_aws"]["CloudWatchMetrics"][0];
         assert_eq!(line["_aws"]["Timestamp"], 1_795_234_560_007_i64);
@@ -392,15 +392,15 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_item_is_counted_for_the_stack_and_named() {
+    fn damaged_items_are_counted_and_named() {
         let item =
             DamagedItem { table: "errors", key: "pk a, sk b".to_owned(), attribute: "title" };
         let metrics = &[(DAMAGED_ITEMS, "Count", json!(1))];
         let figures = [LogMetrics { metrics, dimensions: &[STACK] }];
-        let line = line(Level::ERROR, now(), &members_of(&item), &figures, "shop");
+        let line = line(Level::ERROR, now(), &fields_of(&item), &figures, "shop");
         let line: Value = serde_json::from_str(&line).unwrap();
-        let told = [&line["table"], &line["key"], &line["attribute"], &line["level"]];
-        assert_eq!(told, ["errors", "pk a, sk b", "title", "ERROR"]);
+        let logged = [&line["table"], &line["key"], &line["attribute"], &line["level"]];
+        assert_eq!(logged, ["errors", "pk a, sk b", "title", "ERROR"]);
         let described = &line["_aws"]["CloudWatchMetrics"][0];
         assert_eq!(described["Dimensions"], json!([["stack"]]));
         assert_eq!(described["Metrics"], json!([{"Name": "DamagedItems", "Unit": "Count"}]));
@@ -408,24 +408,24 @@ mod tests {
     }
 
     #[test]
-    fn an_error_is_counted_for_its_operation_beside_the_figures_of_the_stack() {
+    fn server_errors_are_counted_by_operation() {
         let (spent, failed) = (spent().metrics(), [(SERVER_ERRORS, "Count", json!(1))]);
         let figures = [
             LogMetrics { metrics: &spent, dimensions: &[] },
             LogMetrics { metrics: &failed, dimensions: &[STACK, OPERATION] },
         ];
-        let members = [(OPERATION, json!("get-error"))];
-        let line = line(Level::ERROR, now(), &members, &figures, "shop");
+        let fields = [(OPERATION, json!("get-error"))];
+        let line = line(Level::ERROR, now(), &fields, &figures, "shop");
         let line: Value = serde_json::from_str(&line).unwrap();
         let directives = line["_aws"]["CloudWatchMetrics"].as_array().unwrap();
-        assert_eq!(directives.len(), 1, "figures without dimensions are no metrics");
+        assert_eq!(directives.len(), 1, "figures without dimensions are not metrics");
         assert_eq!(directives[0]["Dimensions"], json!([["stack", "operation"]]));
         assert_eq!(directives[0]["Metrics"], json!([{"Name": "ServerErrors", "Unit": "Count"}]));
         assert_eq!((&line["ServerErrors"], &line["Latency"]), (&json!(1), &json!(1.5)));
     }
 
     #[test]
-    fn a_server_error_is_counted_whatever_is_left_out_of_the_log() {
+    fn server_errors_are_always_counted() {
         let line = |status, is_in_sample, are_metrics| {
             let line = RequestLine::of(status, is_in_sample, are_metrics)?;
             Some((line.level, line.spent_as, line.failed_as))
@@ -450,7 +450,7 @@ mod tests {
     }
 
     #[test]
-    fn what_alarms_count_is_logged_at_every_level() {
+    fn alarm_lines_are_logged_at_every_level() {
         for level in [LevelFilter::INFO, LevelFilter::WARN, LevelFilter::ERROR] {
             let filter = filter(level);
             assert!(filter.would_enable(env!("CARGO_CRATE_NAME"), &COUNTED), "{level}");
@@ -460,17 +460,17 @@ mod tests {
     }
 
     #[test]
-    fn a_sample_of_successes_is_about_as_large_as_it_is_to_be() {
+    fn samples_match_their_percentage() {
         let ids: Vec<String> = (0..10_000).map(|number| format!("request-{number}")).collect();
         let sampled = |percent| ids.iter().filter(|id| is_in_sample(id, percent)).count();
         assert_eq!((sampled(0), sampled(100)), (0, 10_000));
         assert!((900..1_100).contains(&sampled(10)), "{}", sampled(10));
     }
 
-    /// docs/operations.md, "What it costs", counts with these sizes.
+    /// docs/capacity.md, "Logs, metrics and traces", uses these sizes.
     #[test]
-    fn a_line_of_a_request_has_as_many_bytes_as_the_guide_says() {
-        let members = [
+    fn request_lines_have_the_documented_size() {
+        let fields = [
             ("message", json!("request")),
             ("requestId", json!("8f14e45f-ea2c-4c5b-9d51-5f1c2f0a1b2c")),
             ("traceId", json!("1-692138f0-0123456789abcdef01234567")),
@@ -482,19 +482,19 @@ mod tests {
         let spent = ResourceUsage { duration: Duration::from_micros(8_123), ..spent() }.metrics();
         let bytes = |dimensions: &'static [&'static str]| {
             let figures = [LogMetrics { metrics: &spent, dimensions }];
-            line(Level::INFO, now(), &members, &figures, "waymark").len()
+            line(Level::INFO, now(), &fields, &figures, "waymark").len()
         };
         let (with_metrics, without) = (bytes(&[STACK]), bytes(&[]));
         assert_eq!((with_metrics.div_ceil(10), without.div_ceil(10)), (87, 42));
     }
 
     #[test]
-    fn a_panic_is_told_by_its_place_alone() {
-        static TOLD: Mutex<String> = Mutex::new(String::new());
-        panic::set_hook(Box::new(|panic| *TOLD.lock().unwrap() = place_of(panic)));
+    fn panics_are_logged_by_location_only() {
+        static LOCATION: Mutex<String> = Mutex::new(String::new());
+        panic::set_hook(Box::new(|panic| *LOCATION.lock().unwrap() = location_of(panic)));
         let body = "é secret";
         assert!(panic::catch_unwind(|| body[..1].len()).is_err());
-        let told = TOLD.lock().unwrap();
-        assert!(told.contains("telemetry.rs:") && !told.contains("secret"), "{told}");
+        let logged = LOCATION.lock().unwrap();
+        assert!(logged.contains("telemetry.rs:") && !logged.contains("secret"), "{logged}");
     }
 }

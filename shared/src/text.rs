@@ -1,4 +1,4 @@
-//! Rules of text that several resources share.
+//! Text rules that several resources share.
 
 use serde::de::value::Error as NameError;
 use uuid::Uuid;
@@ -7,14 +7,14 @@ use crate::json::{FieldError, ViolationCode};
 
 use crate::timestamp::Timestamp;
 
-/// Reads a name for people: `least` to `most` characters after trimming, no control characters.
+/// Parses a name for people: `least` to `most` characters after trimming, no control characters.
 pub fn parse_label(text: &str, least: usize, most: usize) -> Result<String, FieldError> {
     let label = text.trim();
     check_label(label, least, most)?;
     Ok(label.to_owned())
 }
 
-/// Checks a name as it is: `least` to `most` characters, no control characters.
+/// Checks a name without trimming: `least` to `most` characters, no control characters.
 pub fn check_label(label: &str, least: usize, most: usize) -> Result<(), FieldError> {
     if label.chars().count() < least {
         let plural = if least == 1 { "" } else { "s" };
@@ -29,20 +29,20 @@ pub fn check_label(label: &str, least: usize, most: usize) -> Result<(), FieldEr
     Ok(())
 }
 
-/// The refusal of a name that an enum does not have. Its message lists those that it has; what serde
-/// calls a variant of the enum is a `noun` to clients.
+/// Returns the error for a name that an enum does not have. The message lists the valid names, and
+/// replaces serde's word `variant` with `noun`.
 pub fn unknown_name(noun: &str, error: &NameError) -> FieldError {
     let message = error.to_string().replacen("variant", noun, 1);
     FieldError::new(ViolationCode::InvalidValue, message)
 }
 
-/// Reads free text: at most `most` characters.
+/// Parses free text: at most `most` characters.
 pub fn parse_text(text: &str, most: usize) -> Result<String, FieldError> {
     check_length(text, most)?;
     Ok(text.to_owned())
 }
 
-/// A text as HTML shows it, between tags and in attributes.
+/// Escapes a text for HTML, between tags and in attributes.
 pub fn escape_html(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
@@ -58,21 +58,21 @@ pub fn escape_html(text: &str) -> String {
     escaped
 }
 
-/// Reads an RFC 3339 date-time.
+/// Parses an RFC 3339 date-time.
 pub fn parse_time(text: &str) -> Result<Timestamp, FieldError> {
     Timestamp::parse_rfc3339(text)
         .map_err(|error| FieldError::new(ViolationCode::InvalidFormat, error))
 }
 
-/// Reads the usual form of a UUID (`8-4-4-4-12` hexadecimal digits, either case).
+/// Parses the usual form of a UUID (`8-4-4-4-12` hexadecimal digits, either case).
 pub fn parse_uuid(text: &str) -> Option<Uuid> {
-    // The library also takes forms without hyphens, in braces and as a URN.
+    // The library also accepts forms without hyphens, in braces and as a URN.
     let hyphenated = text.len() == uuid::fmt::Hyphenated::LENGTH;
     Uuid::try_parse(text).ok().filter(|_| hyphenated)
 }
 
-/// Reads a UUID as RFC 9562 defines it: versions 1 to 8 of its own variant, the nil and the max UUID,
-/// in the usual form and either case (`docs/api-conventions.md`, "Identifiers").
+/// Parses a UUID of RFC 9562: versions 1 to 8 of its variant, the nil and the max UUID. The form is
+/// the usual one, in either case (`docs/api-conventions.md`, "Identifiers").
 pub fn parse_rfc9562_uuid(text: &str) -> Option<Uuid> {
     let uuid = parse_uuid(text)?;
     let versioned =
@@ -89,12 +89,12 @@ fn check_length(text: &str, most: usize) -> Result<(), FieldError> {
     Ok(())
 }
 
-/// A number of things, with the word for one or for several.
+/// Returns a count with its noun, in the singular or plural.
 pub fn counted(count: u64, (one, many): (&str, &str)) -> String {
     format!("{} {}", grouped(count), if count == 1 { one } else { many })
 }
 
-/// A number with commas between thousands.
+/// Returns a number with commas between thousands.
 pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn takes_the_uuids_of_rfc_9562_and_no_others() {
+    fn only_rfc_9562_uuids_are_parsed() {
         for version in 1..=8 {
             for variant in ["8", "9", "a", "B"] {
                 let text = format!("0B24DD5a-0000-{version}000-{variant}000-00000000000f");

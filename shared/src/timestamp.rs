@@ -1,4 +1,4 @@
-//! Points in time.
+//! Times.
 
 use std::fmt;
 use std::time::{Duration, SystemTime};
@@ -7,8 +7,8 @@ use serde::{Serialize, Serializer};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-/// A point in time with milliseconds, between the years 0 and 9999, which RFC 3339 can name. Displays
-/// as RFC 3339 in UTC: `2026-11-21T04:16:00.000Z`.
+/// A time in milliseconds, between the years 0 and 9999, the range of RFC 3339. Displays as RFC
+/// 3339 in UTC: `2026-11-21T04:16:00.000Z`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(OffsetDateTime);
 
@@ -19,59 +19,60 @@ impl From<SystemTime> for Timestamp {
     }
 }
 
-/// A text that is no point in time.
+/// A text that is not a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("must be an RFC 3339 date-time with a time zone, such as 2026-11-21T04:16:00Z")]
 pub struct NotATimestamp;
 
 impl Timestamp {
-    /// The earliest point: the start of the year 0.
+    /// The earliest time: the start of the year 0.
     pub const MIN_MILLIS: i64 = -62_167_219_200_000;
-    /// The latest point: the end of the year 9999.
+    /// The latest time: the end of the year 9999.
     pub const MAX_MILLIS: i64 = 253_402_300_799_999;
 
-    /// The point `millis` milliseconds after the Unix epoch; points outside of the years 0 to 9999
-    /// become the nearest one inside.
+    /// Returns the time `millis` milliseconds after the Unix epoch. Clamps it to the years 0 to
+    /// 9999.
     pub fn from_millis(millis: i64) -> Self {
         let nanos = i128::from(millis.clamp(Self::MIN_MILLIS, Self::MAX_MILLIS)) * 1_000_000;
         Self(OffsetDateTime::from_unix_timestamp_nanos(nanos).unwrap_or(OffsetDateTime::UNIX_EPOCH))
     }
 
-    /// Milliseconds since the Unix epoch.
+    /// Returns the milliseconds since the Unix epoch.
     pub fn as_millis(self) -> i64 {
         self.0.unix_timestamp() * 1_000 + i64::from(self.0.millisecond())
     }
 
-    /// Whole seconds since the Unix epoch, the unit of DynamoDB's time to live.
+    /// Returns the whole seconds since the Unix epoch, the unit of DynamoDB's time to live.
     pub fn as_seconds(self) -> i64 {
         self.0.unix_timestamp()
     }
 
-    /// The point `duration` later.
+    /// Returns the time that is `duration` later.
     #[must_use]
     pub fn plus(self, duration: Duration) -> Self {
         let millis = i64::try_from(duration.as_millis()).unwrap_or(i64::MAX);
         Self::from_millis(self.as_millis().saturating_add(millis))
     }
 
-    /// The point `duration` earlier.
+    /// Returns the time that is `duration` earlier.
     #[must_use]
     pub fn minus(self, duration: Duration) -> Self {
         let millis = i64::try_from(duration.as_millis()).unwrap_or(i64::MAX);
         Self::from_millis(self.as_millis().saturating_sub(millis))
     }
 
-    /// The time from this one to a later one; none if that is earlier.
+    /// Returns the duration from this time to a later one, or zero if that one is earlier.
     pub fn until(self, later: Self) -> Duration {
         let millis = later.as_millis().saturating_sub(self.as_millis());
         Duration::from_millis(u64::try_from(millis).unwrap_or_default())
     }
 
-    /// Reads an RFC 3339 date-time: any zone, `T` and `Z` in either case, a fraction of any length
-    /// (kept to the millisecond). Second 60 is refused, since nothing can be compared with it.
+    /// Parses an RFC 3339 date-time with any zone, `T` and `Z` in either case, and a fraction of
+    /// any length, of which milliseconds are kept. Second 60 is rejected, since it cannot be
+    /// compared.
     pub fn parse_rfc3339(text: &str) -> Result<Self, NotATimestamp> {
         let bytes = text.as_bytes();
-        // The library takes any separator, and a leap second for the one before it.
+        // The library accepts any separator, and converts a leap second to the second before it.
         let separated_by_t = matches!(bytes.get(10), Some(b'T' | b't'));
         let leap_second = bytes.get(17) == Some(&b'6');
         if !separated_by_t || leap_second {
@@ -82,7 +83,7 @@ impl Timestamp {
         i64::try_from(millis).map(Self::from_millis).map_err(|_| NotATimestamp)
     }
 
-    /// Reads an RFC 3339 date-time, or a full date, which means its first moment in UTC.
+    /// Parses an RFC 3339 date-time, or a full date, which means its first moment in UTC.
     pub fn parse_date_or_date_time(text: &str) -> Result<Self, NotATimestamp> {
         Self::parse_rfc3339(text)
             .or_else(|_| Self::parse_rfc3339(&format!("{text}T00:00:00Z")))
@@ -126,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_what_rfc_3339_allows() {
+    fn rfc_3339_times_are_parsed() {
         for text in ["2026-11-21T05:16:00.0079+01:00", "2026-11-21t04:16:00.007z"] {
             let parsed = Timestamp::parse_rfc3339(text).map(Timestamp::as_millis);
             assert_eq!(parsed, Ok(1_795_234_560_007), "{text}");
@@ -134,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_rfc_3339_does_not_allow() {
+    fn other_times_are_rejected() {
         for text in [
             "2026-11-21",
             "2026-11-21T04:16:00",
@@ -156,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn takes_a_date_for_its_first_moment() {
+    fn dates_mean_their_first_moment() {
         let parsed = Timestamp::parse_date_or_date_time("2027-01-01").map(|at| at.to_string());
         assert_eq!(parsed, Ok("2027-01-01T00:00:00.000Z".to_owned()));
         assert!(Timestamp::parse_date_or_date_time("tomorrow").is_err());

@@ -1,5 +1,4 @@
-//! What a request, or the run of a job, uses of DynamoDB and of what is remembered, counted while it
-//! goes on.
+//! DynamoDB and cache usage of a request or job, counted while it runs.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -15,28 +14,28 @@ use aws_sdk_dynamodb::operation::{
 };
 use aws_sdk_dynamodb::types::{ConsumedCapacity, ReturnConsumedCapacity};
 
-/// What was used.
+/// The usage of a request or job.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Usage {
-    /// Calls of DynamoDB; one that is tried again counts once.
+    /// DynamoDB calls. A retried call counts once.
     pub calls: u32,
-    /// How often calls were tried, the first times included.
+    /// Attempts at calls, including the first.
     pub attempts: u32,
     /// Calls that DynamoDB throttled, after all retries.
     pub throttled: u32,
     /// The read capacity units that successful calls consumed.
     pub read_units: f64,
-    /// The write capacity units that successful calls consumed. Transactions that DynamoDB refuses
-    /// consume some too, of which it does not tell.
+    /// The write capacity units that successful calls consumed. Transactions that DynamoDB rejects
+    /// also consume some, but DynamoDB does not report them.
     pub write_units: f64,
-    /// How often something was remembered that would have taken a read.
+    /// Cache lookups that saved a read.
     pub cache_hits: u32,
-    /// How often it was not.
+    /// Cache lookups without a value.
     pub cache_misses: u32,
 }
 
 impl Usage {
-    /// How often calls were tried again.
+    /// Returns the number of retries.
     pub(crate) fn retries(&self) -> u32 {
         self.attempts.saturating_sub(self.calls)
     }
@@ -56,8 +55,8 @@ tokio::task_local! {
     static USAGE: Arc<Mutex<Usage>>;
 }
 
-/// Does some work, and answers what it used. Nothing of what it spawns is counted. What counted work
-/// uses inside of other counted work is counted for both.
+/// Runs some work and returns its usage. Spawned tasks are not counted. Usage of nested counted
+/// work counts for both.
 pub async fn counted<W: Future>(work: W) -> (W::Output, Usage) {
     let counted = Arc::default();
     let output = USAGE.scope(Arc::clone(&counted), work).await;
@@ -66,10 +65,10 @@ pub async fn counted<W: Future>(work: W) -> (W::Output, Usage) {
     (output, used)
 }
 
-/// Counts whether something was remembered.
-pub fn note_cache_lookup(was_remembered: bool) {
+/// Counts a cache lookup.
+pub fn note_cache_lookup(is_hit: bool) {
     note(|usage| {
-        let count = if was_remembered { &mut usage.cache_hits } else { &mut usage.cache_misses };
+        let count = if is_hit { &mut usage.cache_hits } else { &mut usage.cache_misses };
         *count = count.saturating_add(1);
     });
 }
@@ -79,14 +78,14 @@ pub(crate) fn note_throttled() {
     note(|usage| usage.throttled = usage.throttled.saturating_add(1));
 }
 
-/// Notes something about the work that is going on, if its usage is counted.
+/// Changes the usage of the current work, if it is counted.
 fn note(change: impl FnOnce(&mut Usage)) {
     let _ = USAGE.try_with(|usage| {
         change(&mut usage.lock().unwrap_or_else(PoisonError::into_inner));
     });
 }
 
-/// Counts the calls of a client.
+/// An interceptor that counts the calls of a client.
 #[derive(Debug)]
 pub(crate) struct UsageMeter;
 
@@ -103,7 +102,7 @@ impl Intercept for UsageMeter {
     ) -> Result<(), BoxError> {
         note(|usage| {
             usage.calls = usage.calls.saturating_add(1);
-            ask_for_capacity(context);
+            request_capacity(context);
         });
         Ok(())
     }
@@ -133,10 +132,10 @@ impl Intercept for UsageMeter {
     }
 }
 
-/// Has DynamoDB tell what a call consumes.
-fn ask_for_capacity(context: &mut BeforeSerializationInterceptorContextMut<'_>) {
+/// Requests that DynamoDB reports the capacity that a call consumes.
+fn request_capacity(context: &mut BeforeSerializationInterceptorContextMut<'_>) {
     let input = context.input_mut();
-    macro_rules! ask {
+    macro_rules! enable {
         ($($input:ty),+ $(,)?) => {$(
             if let Some(input) = input.downcast_mut::<$input>() {
                 input.return_consumed_capacity = Some(ReturnConsumedCapacity::Total);
@@ -144,7 +143,7 @@ fn ask_for_capacity(context: &mut BeforeSerializationInterceptorContextMut<'_>) 
             }
         )+};
     }
-    ask!(
+    enable!(
         get_item::GetItemInput,
         query::QueryInput,
         transact_write_items::TransactWriteItemsInput,
@@ -156,7 +155,7 @@ fn ask_for_capacity(context: &mut BeforeSerializationInterceptorContextMut<'_>) 
     );
 }
 
-/// The read and the write capacity units that a call consumed.
+/// Returns the read and the write capacity units that a call consumed.
 fn consumed(context: &FinalizerInterceptorContextRef<'_>) -> (f64, f64) {
     let Some(Ok(output)) = context.output_or_error() else { return (0.0, 0.0) };
     macro_rules! reads {

@@ -1,9 +1,9 @@
-// Opens a page in a browser without a window, and prints as JSON what it shows and what went wrong:
+// Opens a page in a headless browser, and prints its content and errors as JSON:
 // node open.mjs URL CHROMIUM
 import puppeteer from "puppeteer-core";
 
 const [url, executablePath] = process.argv.slice(2);
-// Chromium's sandbox needs rights that containers do not give.
+// Chromium's sandbox needs permissions that containers lack.
 const args = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"];
 const browser = await puppeteer.launch({ executablePath, args });
 try {
@@ -19,7 +19,7 @@ try {
   await page.goto(url, { waitUntil: "networkidle0", timeout: 30_000 });
   await page.waitForSelector(".opblock", { timeout: 30_000 });
   const operations = await page.$$eval(".opblock-summary", (all) => all.map((it) => it.innerText));
-  // One is opened, which renders what the others would.
+  // Opens one operation, which is rendered like the others.
   await page.click(".opblock-summary-control");
   await page.waitForSelector(".opblock-body .responses-table", { timeout: 30_000 });
   const loaded = requests.filter((it) => !it.startsWith("data:"));

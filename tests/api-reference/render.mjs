@@ -1,4 +1,4 @@
-// Renders openapi.yaml into one page that needs nothing else: node render.mjs openapi.yaml page.html
+// Renders openapi.yaml into one self-contained page: node render.mjs openapi.yaml page.html
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import swaggerUi from "swagger-ui-dist";
@@ -6,15 +6,15 @@ import { parse } from "yaml";
 
 const [description, page] = process.argv.slice(2);
 const file = (name) => readFileSync(join(swaggerUi.getAbsoluteFSPath(), name), "utf8");
-// Within a script, only these end it or begin a comment; in JSON and JavaScript texts, an escaped
-// slash or `<` means the same.
+// Only these sequences end a script or begin a comment. In JSON and JavaScript strings, an escaped
+// slash or `<` has the same meaning.
 const inScript = (text) => text.replaceAll("</script", "<\\/script").replaceAll("<!--", "\\x3c!--");
 const inJson = (value) => JSON.stringify(value).replaceAll("<", "\\u003c");
 const spec = parse(readFileSync(description, "utf8"), { maxAliasCount: -1 });
 const title = `${spec.info.title} ${spec.info.version}`;
 
-// The policy keeps the page from loading anything. Requests are allowed: it can send those that it
-// describes.
+// The policy prevents the page from loading resources. Requests are allowed, because the page can send
+// those that it describes.
 const policy = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
   + "img-src data:; connect-src *";
 

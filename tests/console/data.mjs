@@ -1,4 +1,4 @@
-// What the stack is filled with before anybody looks: through the API, as an application would.
+// Test data, sent through the API as an application would.
 
 export class Api {
   constructor(base, key, store) {
@@ -19,7 +19,7 @@ export class Api {
   }
 }
 
-// Texts that become something else where they are not shown as the texts that they are.
+// Texts that cause damage if the page interprets them.
 export const HOSTILE = [
   "<script>window.pwned = 1</script>",
   '<img src=x onerror="window.pwned = 2">',
@@ -67,7 +67,7 @@ function event(number, at, type, value, more = {}) {
   };
 }
 
-/** The first event of an error gives it its title; the others may come as they like. */
+/** Sends events, two at a time. All events of an error have the same title, so their order does not matter. */
 async function sendAll(api, events) {
   const left = [...events];
   const sender = async () => {
@@ -76,17 +76,17 @@ async function sendAll(api, events) {
   await Promise.all([sender(), sender()]);
 }
 
-/** Fills another project, with a few errors of its own. */
+/** Fills the second project with a few errors. */
 export async function fillOther(api) {
   const now = Date.now();
   const events = Array.from({ length: 5 }, (_, number) => event(500 + number, now - number * DAY, "StockError", "none left"));
   await sendAll(api, events);
 }
 
-/** Two errors that nothing but their ids tells apart. */
+/** Two errors that differ only in their ids. */
 export const TWINS = "TwinError";
 
-/** Fills a project, and answers the ids of what later tests speak of. */
+/** Fills a project. Returns the resources that tests use. */
 export async function fill(api, project) {
   const now = Date.now();
   const events = [];
@@ -113,13 +113,13 @@ export async function fill(api, project) {
   await sendAll(api, events);
 
   const collection = await api.send("POST", `/v0/projects/${project}/event-marker-collections`, { name: HOSTILE[1], description: HOSTILE[0] });
-  const happened = HOSTILE.map((name, index) => ({
+  const markers = HOSTILE.map((name, index) => ({
     name: name.replace("\u0007", "").slice(0, 200),
     description: name,
     occurredAt: new Date(now - (index / 2 + 0.5) * DAY).toISOString(),
     attributes: { [name.slice(0, 90)]: name.slice(0, 1000) },
   }));
-  await api.send("POST", `/v0/projects/${project}/event-marker-collections/${collection.id}/events`, { events: happened });
+  await api.send("POST", `/v0/projects/${project}/event-marker-collections/${collection.id}/events`, { events: markers });
 
   const points = Array.from({ length: 10 }, (_, number) => ({
     id: uuid(number + 1),
@@ -144,7 +144,7 @@ export async function fill(api, project) {
     rules: [{ name: HOSTILE[5], conditions: [{ attribute: HOSTILE[2], operator: "equals", values: HOSTILE.slice(0, 6) }], serve: { variant: "one" } }],
   });
   const { items } = await api.send("GET", `/v0/projects/${project}/errors?limit=100`);
-  // Tests that run beside others open this one, which none of them deletes.
+  // No test deletes this error, so concurrent tests can open it.
   const error = items.find((it) => it.type === "TypeError");
   return { error, insight: insight.id, collection: collection.id };
 }

@@ -1,8 +1,10 @@
-// Does with the console what people do, by clicks and keys alone, and then asks the API whether it was
-// done: node run.mjs BASE_URL CHROMIUM PROJECT KEY READ_ONLY_KEY FOREIGN_KEY STORE_PATH OTHER_PROJECT OTHER_STORE_PATH
-// LINK_CODE, the code of a link to READ_ONLY_KEY.
-// With ONLY in the environment, a pattern, the tests whose names it matches alone. With MEASURE=1 only the tests
-// that measure, which need the machine for themselves; without it the others.
+// Tests the console by mouse and keyboard, and checks the results with the API.
+//
+// Usage: node run.mjs BASE_URL CHROMIUM PROJECT KEY READ_ONLY_KEY FOREIGN_KEY STORE_PATH OTHER_PROJECT
+// OTHER_STORE_PATH LINK_CODE. LINK_CODE is the code of a link with READ_ONLY_KEY.
+//
+// ONLY is a pattern that selects tests by name. MEASURE=1 runs the performance tests, which need an
+// idle machine; without it the others run.
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import puppeteer from "puppeteer-core";
@@ -19,7 +21,7 @@ const [base, executablePath, project, key, readOnlyKey, foreignKey, store, other
 const api = new Api(base, key, store);
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
-// Chromium's sandbox needs rights that containers do not give.
+// Chromium's sandbox needs privileges that containers lack.
 const args = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"];
 const [known, browser] = await Promise.all([
   fill(api, project),
@@ -28,15 +30,15 @@ const [known, browser] = await Promise.all([
 ]);
 const listErrors = async () => (await api.send("GET", `/v0/projects/${project}/errors?limit=100`)).items;
 const measured = {};
-const stage = { browser, base, project, other, key, readOnlyKey, foreignKey, linkCode, api, known, axe, measured, listErrors };
-const { alone: opening, ...ofFrame } = frame(stage);
-const { alone: walking, ...ofErrors } = errors(stage);
+const context = { browser, base, project, other, key, readOnlyKey, foreignKey, linkCode, api, known, axe, measured, listErrors };
+const { performance: frameTimes, ...frameTests } = frame(context);
+const { performance: errorTimes, ...errorTests } = errors(context);
 
 let failed = 0;
 const only = process.env.ONLY;
 
-/** Carries out tests one after the other. */
-async function inTurn(tests) {
+/** Runs tests one after the other. */
+async function runAll(tests) {
   for (const [name, test] of Object.entries(tests)) {
     if (only && !new RegExp(only).test(name)) continue;
     const started = performance.now();
@@ -52,10 +54,10 @@ async function inTurn(tests) {
 
 try {
   if (process.env.MEASURE) {
-    await inTurn({ ...opening, ...walking });
+    await runAll({ ...frameTimes, ...errorTimes });
   } else {
-    // Tests that only look at pages run beside tests that change them.
-    await Promise.all([inTurn({ ...ofFrame, ...hostile(stage) }), inTurn({ ...ofErrors, ...others(stage), ...flags(stage), ...edits(stage), ...kept(stage) })]);
+    // Read-only tests run concurrently with those that change data.
+    await Promise.all([runAll({ ...frameTests, ...hostile(context) }), runAll({ ...errorTests, ...others(context), ...flags(context), ...edits(context), ...kept(context) })]);
   }
   console.log(JSON.stringify(measured));
 } finally {

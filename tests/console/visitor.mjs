@@ -1,21 +1,21 @@
-// A visitor of the console: a tab of a browser, and what went wrong in it.
+// A visitor of the console: a browser tab, with its requests and errors.
 
 import assert from "node:assert/strict";
 
-/** A machine that is busy with other tests takes its time. */
-const PATIENCE_MS = 60_000;
-const LOADED = { waitUntil: "load", timeout: PATIENCE_MS };
-/** For how long nothing must be underway: an answer may lead to the next request. */
+/** Long enough for a machine that runs other tests. */
+const TIMEOUT_MS = 60_000;
+const LOADED = { waitUntil: "load", timeout: TIMEOUT_MS };
+/** Time without pending requests after which a page is idle: a response can cause another request. */
 const IDLE_MS = 100;
 
-/** Puts a key into the session of a tab, as a link does once its code is exchanged. */
-export async function keepKey(page, base, key) {
+/** Stores a key in the tab's session, as a link does after exchanging its code. */
+export async function storeKey(page, base, key) {
   await page.goto(`${base}/console/no.js`, LOADED);
   await page.evaluate((it) => sessionStorage.setItem("waymark.key", it), key);
 }
 
-/** Answers the exchange of a link's code with a key of the test's choice: the code itself. */
-export async function exchangeCodesForThemselves(page) {
+/** Mocks the exchange of link codes: the code is the key. */
+export async function mockCodeExchange(page) {
   await page.setRequestInterception(true);
   page.on("request", (request) => {
     if (!request.url().endsWith("/console-codes/exchange")) return request.continue();
@@ -35,24 +35,24 @@ export class Visitor {
       addEventListener("securitypolicyviolation", (event) => window.violations.push(`${event.violatedDirective} ${event.blockedURI}`));
     });
     page.on("console", (message) => {
-      // A refusal that is shown is no fault, nor is what a busy machine has no time for and is asked again.
-      if (message.type() === "error" && !/status of (4\d\d|503)/.test(message.text())) visitor.faults.push(message.text());
+      // Tests provoke 4xx, and 503 responses of a busy machine are retried.
+      if (message.type() === "error" && !/status of (4\d\d|503)/.test(message.text())) visitor.errors.push(message.text());
     });
-    page.on("pageerror", (error) => visitor.faults.push(String(error)));
-    // What stands behind `#` is told by the browser's own tools, but sent to nobody.
+    page.on("pageerror", (error) => visitor.errors.push(String(error)));
+    // Puppeteer includes the fragment, which browsers do not send.
     page.on("request", (request) => {
       visitor.requests.push(request.url().split("#")[0]);
-      visitor.underway.add(request);
+      visitor.pending.add(request);
     });
-    // Of what a page that was left has asked for, nothing is told any more.
-    page.on("framenavigated", () => visitor.underway.clear());
-    page.on("requestfinished", (request) => visitor.underway.delete(request));
-    page.on("requestfailed", (request) => visitor.underway.delete(request));
+    // Requests of a previous page get no further events.
+    page.on("framenavigated", () => visitor.pending.clear());
+    page.on("requestfinished", (request) => visitor.pending.delete(request));
+    page.on("requestfailed", (request) => visitor.pending.delete(request));
     page.on("response", (response) => visitor.responses.push(response));
-    await keepKey(page, base, key);
+    await storeKey(page, base, key);
     visitor.requests.length = 0;
     visitor.responses.length = 0;
-    visitor.faults.length = 0;
+    visitor.errors.length = 0;
     await page.goto(`${base}/console${path}`, LOADED);
     await visitor.settle();
     return visitor;
@@ -62,15 +62,15 @@ export class Visitor {
     this.context = context;
     this.page = page;
     this.base = base;
-    this.faults = [];
+    this.errors = [];
     this.requests = [];
     this.responses = [];
-    this.underway = new Set();
-    this.answers = null;
+    this.pending = new Set();
+    this.mocks = null;
   }
 
-  /** Prefers a theme, and waits until it is drawn. What appears slowly would have other colours meanwhile. */
-  async wear(theme) {
+  /** Sets the theme without animations, and waits until it is drawn. */
+  async setTheme(theme) {
     await this.page.emulateMediaFeatures([
       { name: "prefers-color-scheme", value: theme },
       { name: "prefers-reduced-motion", value: "reduce" },
@@ -83,47 +83,47 @@ export class Visitor {
     await this.settle();
   }
 
-  /** Answers requests whose paths end so in place of the API, which is asked again once `answer` is `null`. */
-  async answer(ending, answer) {
-    if (!this.answers) {
-      this.answers = new Map();
+  /** Mocks responses to requests whose paths end with `ending`; `respond` is `null` to end this. */
+  async mock(ending, respond) {
+    if (!this.mocks) {
+      this.mocks = new Map();
       await this.page.setRequestInterception(true);
       this.page.on("request", async (request) => {
         const path = new URL(request.url()).pathname;
-        const found = [...this.answers].find(([it]) => path.endsWith(it))?.[1];
-        const answered = await found?.(request);
-        if (!answered) return request.continue();
-        if (answered.abort) return request.abort();
-        return request.respond({ status: answered.status ?? 200, headers: { "retry-after": "0" }, contentType: "application/json", body: answered.text ?? JSON.stringify(answered.body) });
+        const found = [...this.mocks].find(([it]) => path.endsWith(it))?.[1];
+        const mocked = await found?.(request);
+        if (!mocked) return request.continue();
+        if (mocked.abort) return request.abort();
+        return request.respond({ status: mocked.status ?? 200, headers: { "retry-after": "0" }, contentType: "application/json", body: mocked.text ?? JSON.stringify(mocked.body) });
       });
     }
-    this.answers.set(ending, answer);
+    this.mocks.set(ending, respond);
   }
 
-  /** Waits until nothing is loading any more, nor about to be. */
+  /** Waits until the page is idle. */
   async settle() {
-    const ends = Date.now() + PATIENCE_MS;
+    const ends = Date.now() + TIMEOUT_MS;
     for (let idleSince = Date.now(); Date.now() - idleSince < IDLE_MS; ) {
-      if (Date.now() > ends) assert.fail(`still underway: ${[...this.underway].map((it) => it.url())}`);
+      if (Date.now() > ends) assert.fail(`still pending: ${[...this.pending].map((it) => it.url())}`);
       await new Promise((resume) => setTimeout(resume, 20));
-      // Where a skeleton stands and nothing is underway, the request for what it stands for is to come.
-      const isBusy = this.underway.size > 0 || (await this.page.$('[aria-busy="true"]')) !== null;
+      // A skeleton without a pending request means that the request is about to start.
+      const isBusy = this.pending.size > 0 || (await this.page.$('[aria-busy="true"]')) !== null;
       if (isBusy) idleSince = Date.now();
     }
   }
 
   async see(selector) {
-    return this.page.waitForSelector(selector, { visible: true, timeout: PATIENCE_MS });
+    return this.page.waitForSelector(selector, { visible: true, timeout: TIMEOUT_MS });
   }
 
-  /** Clicks the button, link or switch of a name. */
+  /** Clicks the button, link or switch with this accessible name. */
   async click(name) {
-    const handle = await this.page.waitForSelector(`::-p-aria(${name})`, { timeout: PATIENCE_MS }).catch(() => assert.fail(`nothing is called ${name}`));
+    const handle = await this.page.waitForSelector(`::-p-aria(${name})`, { timeout: TIMEOUT_MS }).catch(() => assert.fail(`no control is named ${name}`));
     await handle.click();
   }
 
   async type(label, text) {
-    const field = await this.page.waitForSelector(`::-p-aria(${label})`, { timeout: PATIENCE_MS }).catch(() => assert.fail(`no field is called ${label}`));
+    const field = await this.page.waitForSelector(`::-p-aria(${label})`, { timeout: TIMEOUT_MS }).catch(() => assert.fail(`no field is labeled ${label}`));
     await field.focus();
     await this.page.keyboard.down("Control");
     await this.page.keyboard.press("a");
@@ -144,22 +144,22 @@ export class Visitor {
     return this.page.$$eval(selector, (all) => all.map((it) => it.innerText));
   }
 
-  async until(what, condition) {
-    const ends = Date.now() + PATIENCE_MS;
+  async until(description, condition) {
+    const ends = Date.now() + TIMEOUT_MS;
     while (Date.now() < ends) {
       if (await condition()) return;
       await new Promise((resume) => setTimeout(resume, 50));
     }
-    assert.fail(`it never came true that ${what}`);
+    assert.fail(`timed out: ${description}`);
   }
 
-  /** Nothing ran that should not, nothing was blocked, and nobody else was asked for anything. */
+  /** Checks that no injected script ran, the policy blocked nothing, and all requests went to the console's origin. */
   async leave() {
-    assert.deepEqual(this.faults, []);
+    assert.deepEqual(this.errors, []);
     assert.deepEqual(await this.page.evaluate(() => window.violations), []);
-    assert.equal(await this.page.evaluate(() => window.pwned), undefined, "a text was run");
+    assert.equal(await this.page.evaluate(() => window.pwned), undefined, "a hostile text ran as a script");
     assert.deepEqual(this.requests.filter((it) => !it.startsWith(`${this.base}/`) && !it.startsWith("data:")), []);
-    assert.ok(this.requests.every((it) => !it.includes("wm_")), "a key stands in an address");
+    assert.ok(this.requests.every((it) => !it.includes("wm_")), "a URL contains a key");
     await this.context.close();
   }
 }

@@ -1,7 +1,6 @@
-"""Transforms template.yaml as CloudFormation would, and checks what it becomes.
+"""Transforms template.yaml like CloudFormation, and checks the result.
 
-Run by `make test`, with cfn-lint beside it: cfn-lint knows the rules of CloudFormation, this script
-those of the house.
+`make test` runs this script and cfn-lint. cfn-lint checks CloudFormation's rules, this script the project's.
 """
 
 import json
@@ -15,7 +14,7 @@ from cfnlint.decode import cfn_yaml
 from samtranslator.translator.managed_policy_translator import ManagedPolicyLoader
 from samtranslator.translator.transform import transform
 
-# The transform asks for a region and contacts none.
+# The transform requires a region, but connects to none.
 os.environ.setdefault("AWS_DEFAULT_REGION", "eu-central-1")
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -25,40 +24,41 @@ from tables_to_import import TABLE, VAULT
 TEMPLATE = ROOT / "template.yaml"
 GUIDE = ROOT / "docs/operations.md"
 
-# What SAM gives every function's role, and the boundary keeps to what is the stack's own.
+# Managed policies that SAM adds to each function's role. The boundary limits them to the stack's
+# resources.
 MANAGED_POLICIES = {"AWSLambdaBasicExecutionRole", "AWSXrayWriteOnlyAccess"}
 LOGS = "/waymark/${AWS::StackName}/"
 NO_VALUE = {"Ref": "AWS::NoValue"}
-# CloudWatch takes no longer search; the names of functions have at most 64 characters.
-LONGEST_SEARCH = 1024
-MOST_RESOURCES = 500
-# A deployment's number, and the operations that have traffic shifted to them by default.
+# Maximum characters of a search in CloudWatch, and maximum resources of a stack.
+MAX_SEARCH_CHARACTERS = 1024
+MAX_RESOURCES = 500
+# The number of a deployment, and the operations with gradual traffic shifting by default.
 RELEASE = "1795234560"
 SHIFTED = {"EvaluateFeatureFlag", "EvaluateFeatureFlags", "GetFlagdConfiguration", "IngestErrorEvents"}
 # Operations that a public flag key can call.
 EVALUATING = SHIFTED - {"IngestErrorEvents"}
-# Alarms that every operation may have: the section of the guide that is about all of a kind.
+# Alarms of single operations, with the guide's section for each kind of alarm.
 OF_OPERATIONS = {
-    "ServerErrorsAlarm": "Server errors of one operation",
-    "LatencyAlarm": "Latency of one operation",
+    "ServerErrorsAlarm": "server errors of OPERATION",
+    "LatencyAlarm": "slow OPERATION",
 }
-LONGEST_NAME = 64
-# Answers and counts of a day are worth no copy in another region.
+MAX_NAME_CHARACTERS = 64
+# Responses and daily counters are not copied to another region.
 NOT_COPIED = {"IdempotencyTable", "QuotasTable"}
-# What a selection of AWS Backup takes as soon as one has a wildcard.
-MOST_WITH_WILDCARDS = 30
-# Two secrets as the guide has them made, and halves that are none.
+# Maximum entries of an AWS Backup selection with wildcards.
+MAX_WITH_WILDCARDS = 30
+# Valid secrets as in the guide, and invalid ones.
 SECRET = "0123456789abcdef" * 4
 SECRETS = [SECRET, f"{SECRET},{SECRET[::-1]}", ""]
 NO_SECRETS = ["x" * 31, f"{SECRET},", f",{SECRET}", f"{SECRET},x", f"{SECRET},{SECRET},{SECRET}", f"{SECRET} "]
-# What the guide's estimate of KMS counts with: each pair asks once in five minutes of a month.
-REQUESTS_OF_A_PAIR = 30 * 24 * 12
-DOLLARS_OF_A_KMS_REQUEST = 0.03 / 10_000
-DOLLARS_OF_A_METRIC_OF_AN_ALARM = 0.10
+# Assumptions of the guide's KMS estimate: each pair sends one request in five minutes for a month.
+REQUESTS_PER_PAIR = 30 * 24 * 12
+DOLLARS_PER_KMS_REQUEST = 0.03 / 10_000
+DOLLARS_PER_ALARM_METRIC = 0.10
 
 
 class NoManagedPolicies(ManagedPolicyLoader):
-    """The template names no managed policy, so AWS need not be asked for their list."""
+    """Skips the download of AWS's managed policies, because the template names none."""
 
     def __init__(self):
         super().__init__(None)
@@ -67,27 +67,27 @@ class NoManagedPolicies(ManagedPolicyLoader):
         return {}
 
 
-def faults_of_code(template):
-    """What is deployed is what `make package` writes and `make reproduce` compares: a folder SAM would pack
-    anew, with the times of its files."""
+def check_code(template):
+    """Code must be an archive of `make package`, which `make reproduce` compares. SAM would archive a folder
+    with the times of its files."""
     for name, resource in template["Resources"].items():
         code = resource.get("Properties", {}).get("CodeUri")
         if code is not None and not re.fullmatch(r"target/package/[a-z-]+\.zip", code):
-            yield f"{name}: {code} is no archive of make package"
+            yield f"{name}: {code} is not an archive of make package"
 
 
 def transformed(parameters):
     template = cfn_yaml.load(str(TEMPLATE))
     for resource in template["Resources"].values():
-        # `sam deploy` uploads the code first and puts the address of the upload here.
+        # `sam deploy` uploads the code first and inserts its address.
         if "CodeUri" in resource.get("Properties", {}):
             resource["Properties"]["CodeUri"] = "s3://bucket/key"
     return transform(template, parameters, NoManagedPolicies())
 
 
-def resources_of_statements(tables, functions):
-    """What a statement may be about: a table or an index of one, of the stack's own or restored from them,
-    or the function of a schedule."""
+def allowed_resources(tables, functions):
+    """Yields the resources that statements can name: tables and indexes, also restored ones, and functions of
+    schedules."""
     for name in functions:
         yield {"Fn::GetAtt": [name, "Arn"]}
     for name, table in tables.items():
@@ -99,49 +99,49 @@ def resources_of_statements(tables, functions):
                 yield {"Fn::Sub": f"${{{name}.Arn}}{tables}/index/{index['IndexName']}"}
 
 
-def is_of_the_named_model(resource, statement):
-    """Whether a statement is about the model that a parameter names, or about what only the
-    inference profile of that name leads to."""
+def is_for_named_model(resource, statement):
+    """`True` if a statement covers only the model of a parameter, or the models of the inference profile
+    with that name."""
     conditions = statement.get("Condition", {}).get("StringEquals", {})
     through = conditions.get("bedrock:InferenceProfileArn", {})
     named = [part.get("Fn::Sub", "") for part in (resource, through) if isinstance(part, dict)]
     return any(":bedrock:" in arn and arn.endswith("/${BedrockModelId}") for arn in named)
 
 
-def is_of_the_sender(resource, statement):
-    """Whether a statement is about mails from the address that a parameter names alone."""
+def is_for_sender(resource, statement):
+    """`True` if a statement covers only email from the address of a parameter."""
     conditions = statement.get("Condition", {}).get("StringEquals", {})
     arn = resource.get("Fn::Sub", "") if isinstance(resource, dict) else ""
     is_identity = arn.endswith((":identity/*", ":configuration-set/*")) and ":ses:" in arn
     return is_identity and conditions.get("ses:FromAddress") == {"Ref": "MailFrom"}
 
 
-# The operators that AWS documents for a condition key with several values.
+# The operators that AWS documents for condition keys with several values.
 ONLY_OWN_EVENTS = {
     "ForAllValues:StringEquals": {"events:source": "waymark"},
     "Null": {"events:source": "false"},
 }
 
 
-def is_of_the_bus(resource, statement):
-    """Checks that a statement is about own events on the bus that a parameter names."""
+def is_for_event_bus(resource, statement):
+    """`True` if a statement covers only own events on the event bus of a parameter."""
     arn = resource.get("Fn::Sub", "") if isinstance(resource, dict) else ""
     if statement.get("Condition") != ONLY_OWN_EVENTS:
         return False
     return ":events:" in arn and arn.endswith(":event-bus/${EventBusName}")
 
 
-# What roles may do besides using tables: by the condition under which they may, what the statement must
-# be about, and the action.
+# Permissions of roles in addition to tables: the condition under which they apply, the check of the
+# statement, and the action.
 OUTSIDE = {
-    "HasBedrockModel": (is_of_the_named_model, "bedrock:InvokeModel"),
-    "HasMailFrom": (is_of_the_sender, "ses:SendEmail"),
-    "HasEventBus": (is_of_the_bus, "events:PutEvents"),
+    "HasBedrockModel": (is_for_named_model, "bedrock:InvokeModel"),
+    "HasMailFrom": (is_for_sender, "ses:SendEmail"),
+    "HasEventBus": (is_for_event_bus, "events:PutEvents"),
 }
 
 
 def policies_of(role):
-    """Each policy with the condition under which the role has it, or none."""
+    """Yields each policy with the condition under which the role has it, or `None`."""
     for policy in role.get("Policies", []):
         if "Fn::If" in policy:
             condition, policy, otherwise = policy["Fn::If"]
@@ -160,13 +160,13 @@ def properties_by_type(resources):
 
 
 def many(value):
-    """A list, or the only item in its place."""
+    """Returns a list, or a list with the single item."""
     return value if isinstance(value, list) else [value]
 
 
-def faults_of_ceilings(name, table):
-    """A table takes no more than the parameters say, and so does each of its global indexes, which have
-    ceilings of their own: a query of an index alone is not bounded by the table's."""
+def check_throughput_limits(name, table):
+    """A table and its global indexes must have the limits of the parameters. Index queries do not count
+    toward the table's limit."""
     kind = "Errors" if name == "ErrorsTable" else "Table"
     limits = {
         f"Max{which}RequestUnits": {
@@ -174,17 +174,17 @@ def faults_of_ceilings(name, table):
         }
         for which in ("Write", "Read")
     }
-    ceiling = {"Fn::If": [f"Has{kind}MaxUnits", limits, NO_VALUE]}
-    bounded = {name: table}
+    limit = {"Fn::If": [f"Has{kind}MaxUnits", limits, NO_VALUE]}
+    limited = {name: table}
     for index in table.get("GlobalSecondaryIndexes", []):
-        bounded[f"{name}, {index['IndexName']}"] = index
-    for what, it in bounded.items():
-        if it.get("OnDemandThroughput") != ceiling:
-            yield f"{what}: {kind}MaxWriteUnits and {kind}MaxReadUnits must be its ceiling"
+        limited[f"{name}, {index['IndexName']}"] = index
+    for what, it in limited.items():
+        if it.get("OnDemandThroughput") != limit:
+            yield f"{what}: {kind}MaxWriteUnits and {kind}MaxReadUnits must be its limits"
 
 
-def faults_of_copies(resources):
-    """All tables but those of a day are copied, and the guide's way back knows the same ones."""
+def check_backups(resources):
+    """All tables except those with daily data must be copied, and the guide's recovery steps must list them."""
     by_type = properties_by_type(resources)
     tables = {
         name: table
@@ -194,12 +194,12 @@ def faults_of_copies(resources):
     (selection,) = by_type["AWS::Backup::BackupSelection"].values()
     copied = selection["BackupSelection"]["Resources"]
     wanted = [{"Fn::GetAtt": [name, "Arn"]} for name in tables]
-    # Those that stand in for them, too.
+    # Also the tables restored from them.
     wanted += [{"Fn::Sub": f"${{{name}.Arn}}-restored-*"} for name in tables]
     if sorted(map(json.dumps, copied)) != sorted(map(json.dumps, wanted)):
-        yield f"BackupSelection: it must name {sorted(tables)}, and what is restored from each"
-    if len(copied) > MOST_WITH_WILDCARDS:
-        yield f"BackupSelection: AWS Backup takes {MOST_WITH_WILDCARDS} names with wildcards"
+        yield f"BackupSelection: it must name {sorted(tables)} and the tables restored from them"
+    if len(copied) > MAX_WITH_WILDCARDS:
+        yield f"BackupSelection: AWS Backup accepts at most {MAX_WITH_WILDCARDS} names with wildcards"
     guide = GUIDE.read_text(encoding="utf-8")
     expiring = {name: it for name, it in tables.items() if "TimeToLiveSpecification" in it}
     for variable, wanted in (("tables", tables), ("expiring", expiring)):
@@ -210,27 +210,27 @@ def faults_of_copies(resources):
 
 
 def table_name(table):
-    """The name of a table without the stack's."""
+    """Returns the name of a table without the stack's prefix."""
     return table["TableName"]["Fn::Sub"].removeprefix("${AWS::StackName}-")
 
 
-def faults_of_what_stays(template):
-    """What outlives the stack can be imported into the next one, and no failed creation leaves it there, where its
-    name would be in the way of the next."""
+def check_retained_resources(template):
+    """Resources that outlive the stack must be importable into the next one. A failed creation must not leave
+    them, because their names would conflict with the next attempt."""
     for name, resource in template["Resources"].items():
         policy = resource.get("DeletionPolicy", "Delete")
         if policy == "Retain":
-            yield f"{name}: what a failed creation leaves of it would be in the way: RetainExceptOnCreate"
+            yield f"{name}: a failed creation would leave it; use RetainExceptOnCreate"
         if policy != "Delete" and resource["Type"] not in (TABLE, VAULT):
-            yield f"{name}: packaging/tables_to_import.py imports no {resource['Type']}"
+            yield f"{name}: packaging/tables_to_import.py cannot import {resource['Type']}"
 
 
-def faults(resources):
+def check_resources(resources):
     by_type = properties_by_type(resources)
 
     for name, table in by_type["AWS::DynamoDB::Table"].items():
         if resources[name].get("DeletionPolicy") != "RetainExceptOnCreate":
-            yield f"{name}: it must outlive the stack, but no failed creation"
+            yield f"{name}: it must outlive the stack, but not a failed creation"
         required = {
             "BillingMode": "PAY_PER_REQUEST",
             "PointInTimeRecoverySpecification": {"PointInTimeRecoveryEnabled": True},
@@ -240,7 +240,7 @@ def faults(resources):
         for key, value in required.items():
             if table.get(key) != value:
                 yield f"{name}: {key} must be {value}"
-        yield from faults_of_ceilings(name, table)
+        yield from check_throughput_limits(name, table)
 
     functions = by_type["AWS::Lambda::Function"]
     roles = by_type["AWS::IAM::Role"]
@@ -251,9 +251,9 @@ def faults(resources):
         elif LOGS not in json.dumps(by_type["AWS::Logs::LogGroup"][log_group]):
             yield f"{name}: its log group must be below {LOGS}"
         if function["Role"]["Fn::GetAtt"][0] != f"{name}Role" or f"{name}Role" not in roles:
-            yield f"{name}: it must have a role of its own"
+            yield f"{name}: it must have its own role"
 
-    known = list(resources_of_statements(by_type["AWS::DynamoDB::Table"], functions))
+    known = list(allowed_resources(by_type["AWS::DynamoDB::Table"], functions))
     for name, role in roles.items():
         for policy, condition in policies_of(role):
             for statement in policy["PolicyDocument"]["Statement"]:
@@ -264,13 +264,13 @@ def faults(resources):
                     if condition is not None:
                         is_theirs, action = OUTSIDE[condition]
                         if not is_theirs(resource, statement) or statement["Action"] != action:
-                            yield f"{name}: {resource} is not what {condition} is about"
+                            yield f"{name}: {resource} does not fit {condition}"
                     elif resource not in known:
-                        yield f"{name}: {resource} is not of this template"
+                        yield f"{name}: {resource} is not in this template"
 
 
 def routes(resources):
-    """Each route of the API, with the function that answers it."""
+    """Yields each route of the API with its function."""
     for path, methods in resources["Api"]["Properties"]["Body"]["paths"].items():
         for method, route in methods.items():
             uri = json.dumps(route.get("x-amazon-apigateway-integration", {}).get("uri"))
@@ -278,12 +278,12 @@ def routes(resources):
             if function:
                 yield f"{method.upper()} {path}", function[1]
             elif "functions/" in uri:
-                raise ValueError(f"{method.upper()} {path} goes round the alias: {uri}")
+                raise ValueError(f"{method.upper()} {path} bypasses the alias: {uri}")
 
 
-def faults_of_bulkheads(resources):
-    """What may come in floods, or run for long, must leave room for all else: its functions run so many
-    at once, if the parameter says how many, and each of its routes has a rate of its own."""
+def check_bulkheads(resources):
+    """Functions with bursts or long invocations must leave capacity for others: parameters limit their
+    concurrency and the rate of each of their routes."""
     functions = properties_by_type(resources)["AWS::Lambda::Function"]
     bulkheads = {}
     for name, function in functions.items():
@@ -294,7 +294,7 @@ def faults_of_bulkheads(resources):
     for name in EVALUATING:
         reserved = {"Fn::If": ["HasEvaluationConcurrency", {"Ref": "EvaluationConcurrency"}, NO_VALUE]}
         if functions[name].get("ReservedConcurrentExecutions") != reserved:
-            yield f"{name}: EvaluationConcurrency must bound its concurrent executions"
+            yield f"{name}: EvaluationConcurrency must limit its concurrent executions"
 
     (stage,) = properties_by_type(resources)["AWS::ApiGatewayV2::Stage"].values()
     settings = dict(stage["RouteSettings"])
@@ -303,7 +303,7 @@ def faults_of_bulkheads(resources):
         setting = settings.pop(route, None)
         if function not in bulkheads:
             if setting is not None:
-                yield f"Api: {route} has a rate of its own, and no bulkhead"
+                yield f"Api: {route} has its own rate, but no bulkhead"
             continue
         with_routes.add(function)
         concurrency, rate = bulkheads[function]
@@ -312,67 +312,67 @@ def faults_of_bulkheads(resources):
             yield f"Api: the rate of {route} must be {rate}"
         reserved = {"Fn::If": [f"Has{concurrency}", {"Ref": concurrency}, NO_VALUE]}
         if functions[function].get("ReservedConcurrentExecutions") != reserved:
-            yield f"{function}: {concurrency} must say how many run at once"
+            yield f"{function}: {concurrency} must limit its concurrency"
     for route in settings:
-        yield f"Api: {route} has a rate, and is no route"
+        yield f"Api: {route} has a rate, but is not a route"
     if len(with_routes) < 5:
         yield f"Api: only {sorted(with_routes)} have bulkheads"
 
 
-def faults_of_releases(resources, is_everything_shifted):
-    """Requests reach what the alias names, each deployment publishes a version of each operation, and
-    alarms bring traffic back."""
+def check_releases(resources, is_everything_shifted):
+    """Requests must reach the alias, each deployment must publish a version of each operation, and alarms
+    must roll back traffic shifts."""
     by_type = properties_by_type(resources)
     versions = by_type["AWS::Lambda::Version"]
     groups = by_type["AWS::CodeDeploy::DeploymentGroup"]
     operations = {function for _, function in routes(resources)}
     for function in sorted(operations):
         if f"{function}Version{RELEASE}" not in versions:
-            yield f"{function}: a deployment publishes no version of it"
+            yield f"{function}: deployments publish no version of it"
         group = groups.get(f"{function}DeploymentGroup")
         if group is not None:
             condition, no_alarms, watched = group["AlarmConfiguration"]["Fn::If"]
             alarms = [alarm["Name"] for alarm in watched["Alarms"]]
             if alarms != [{"Ref": f"{function}ServerErrorsAlarm"}]:
-                yield f"{function}: its own alarm must bring its traffic back, not {alarms}"
+                yield f"{function}: only its own alarm must roll back traffic, not {alarms}"
             if condition != "ShiftsAtOnce" or no_alarms:
-                yield f"{function}: an alarm that is on would stop a roll-back"
+                yield f"{function}: an active alarm would block a rollback"
         elif is_everything_shifted or function in SHIFTED:
-            yield f"{function}: no traffic is shifted to it"
+            yield f"{function}: it has no traffic shifting"
     if not is_everything_shifted and len(groups) != len(SHIFTED):
-        yield f"traffic is shifted to {sorted(groups)} by default"
+        yield f"by default, traffic shifting applies to {sorted(groups)}"
     environment = [it["Environment"]["Variables"] for it in by_type["AWS::Lambda::Function"].values()]
     if any(variables.get("WAYMARK_RELEASE") != {"Ref": "Release"} for variables in environment):
-        yield "a function is the same after a deployment, and Lambda refuses to publish it"
-    if len(resources) > MOST_RESOURCES:
-        yield f"{len(resources)} resources; CloudFormation takes {MOST_RESOURCES}"
+        yield "a function can be unchanged after a deployment, which Lambda does not publish"
+    if len(resources) > MAX_RESOURCES:
+        yield f"{len(resources)} resources; the limit of CloudFormation is {MAX_RESOURCES}"
 
 
-def faults_of_names(resources):
-    """Two stacks in one account must not claim the same physical name."""
+def check_names(resources):
+    """Two stacks in one account must not use the same physical name."""
     for name, resource in resources.items():
         if resource["Type"] in ("AWS::ApiGatewayV2::Stage", "AWS::Lambda::Alias"):
-            continue  # Its name is one within its API, or its function.
+            continue  # Their names need to be unique only in an API or function.
         kind = resource["Type"].rsplit("::", 1)[1]
-        for member in ("Name", "FilterName", f"{kind}Name"):
-            given = resource["Properties"].get(member)
+        for field in ("Name", "FilterName", f"{kind}Name"):
+            given = resource["Properties"].get(field)
             if given is not None and "AWS::StackName" not in json.dumps(given):
-                yield f"{name}: its {member} must contain the stack's name"
+                yield f"{name}: its {field} must contain the stack's name"
 
 
-def faults_of_cors(resources):
-    """What a browser is told must still be there after the transform."""
+def check_cors(resources):
+    """The CORS configuration must survive the transform."""
     cors = resources["Api"]["Properties"]["Body"].get("x-amazon-apigateway-cors", {})
     condition, cors, otherwise = cors.get("Fn::If", [None, cors, NO_VALUE])
     if condition != "HasCors" or otherwise != NO_VALUE:
-        yield f"Api: there must be CORS exactly if HasCors, not {condition}, else {otherwise}"
-    for member in ("allowOrigins", "allowMethods", "allowHeaders", "exposeHeaders", "maxAge"):
-        if not cors.get(member):
-            yield f"Api: the transform leaves no {member}"
+        yield f"Api: CORS must depend only on HasCors, not {condition}, else {otherwise}"
+    for field in ("allowOrigins", "allowMethods", "allowHeaders", "exposeHeaders", "maxAge"):
+        if not cors.get(field):
+            yield f"Api: the transform drops {field}"
 
 
-def faults_of_boundary(resources):
-    """No role may do more than the boundary says, and the boundary no more than the roles need."""
+def check_boundary(resources):
+    """The boundary must allow exactly what the roles need."""
     by_type = properties_by_type(resources)
     boundary = by_type["AWS::IAM::ManagedPolicy"]["FunctionBoundary"]["PolicyDocument"]
     allowed = {}
@@ -381,13 +381,13 @@ def faults_of_boundary(resources):
         for action in many(statement["Action"]):
             allowed[action] = many(statement["Resource"])
         if "*" in many(statement["Resource"]) and statement["Sid"] != "SendTraces":
-            yield f"FunctionBoundary: {statement['Sid']} is about everything"
+            yield f"FunctionBoundary: {statement['Sid']} covers all resources"
         if statement["Sid"] == "WriteOwnLogs":
             if not statement["Resource"]["Fn::Sub"].endswith(f":log-group:{LOGS}*"):
-                yield "FunctionBoundary: it must allow the stack's own log groups alone"
+                yield "FunctionBoundary: it must allow only the stack's own log groups"
         outside = {action: condition for condition, (_, action) in OUTSIDE.items()}
         if outside.get(str(statement["Action"])) != condition:
-            yield f"FunctionBoundary: {statement['Sid']} is not under its condition"
+            yield f"FunctionBoundary: {statement['Sid']} lacks its condition"
 
     used = set()
     for function in by_type["AWS::Lambda::Function"]:
@@ -396,28 +396,28 @@ def faults_of_boundary(resources):
             yield f"{function}: its role must have the boundary"
         managed = {str(arn).rsplit("/", 1)[1] for arn in role.get("ManagedPolicyArns", [])}
         if not managed <= MANAGED_POLICIES:
-            yield f"{function}: its role has {sorted(managed - MANAGED_POLICIES)} of AWS"
+            yield f"{function}: its role has {sorted(managed - MANAGED_POLICIES)} from AWS"
         for policy, condition in policies_of(role):
             for statement in policy["PolicyDocument"]["Statement"]:
                 used.update(many(statement["Action"]))
                 if condition is not None:
-                    continue  # About no table, which `faults` looks at.
+                    continue  # Not for tables; `check_resources` checks it.
                 for resource in many(statement["Resource"]):
-                    # What is restored is allowed with its indexes.
+                    # Restored tables are allowed with their indexes.
                     wider = lambda found: found[1] or "/index/*"
                     index = re.sub("(-restored-[*])?/index/.*", wider, str(resource.get("Fn::Sub")))
                     for action in many(statement["Action"]):
                         if not {str(resource), str({"Fn::Sub": index})} & set(
                             map(str, allowed.get(action, []))
                         ):
-                            yield f"{function}: the boundary stops {action} on {resource}"
+                            yield f"{function}: the boundary does not allow {action} on {resource}"
     of_functions = {action for action in allowed if not action.startswith(("logs:", "xray:"))}
     for action in sorted(of_functions - used):
         yield f"FunctionBoundary: no function needs {action}"
 
 
-def faults_of_restored_tables(template):
-    """The parameter takes all tables of the stack, and no others."""
+def check_restored_tables(template):
+    """The parameter must accept all tables of the stack, and no others."""
     pattern = template["Parameters"]["RestoredTables"]["AllowedPattern"]
     of_stack = {
         table_name(table["Properties"])
@@ -430,31 +430,31 @@ def faults_of_restored_tables(template):
     for table in of_stack:
         one = f"{table}:restored-20261121T041600Z"
         if not re.fullmatch(pattern, one) or not re.fullmatch(pattern, f"{one},{one}"):
-            yield f"RestoredTables: its pattern refuses {one}"
+            yield f"RestoredTables: its pattern rejects {one}"
 
 
-def faults_of_origin_secret(template):
-    """The parameter takes a new secret beside the old one, and no half that is easily guessed."""
+def check_origin_secret(template):
+    """The parameter must accept a new secret next to the old one, and reject weak secrets."""
     parameter = template["Parameters"]["OriginSecret"]
-    takes = lambda value: (
+    is_accepted = lambda value: (
         len(value) <= parameter["MaxLength"] and re.fullmatch(parameter["AllowedPattern"], value)
     )
     for value in SECRETS:
-        if not takes(value):
-            yield f"OriginSecret: it refuses {value!r}"
+        if not is_accepted(value):
+            yield f"OriginSecret: it rejects {value!r}"
     for value in NO_SECRETS:
-        if takes(value):
-            yield f"OriginSecret: it takes {value!r}"
+        if is_accepted(value):
+            yield f"OriginSecret: it accepts {value!r}"
 
 
-def metrics_of_alarms(alarms):
-    """The metrics that alarms watch, each of which is billed."""
+def alarm_metrics(alarms):
+    """Yields the number of metrics of each alarm. Each metric is billed."""
     for alarm in alarms.values():
         yield sum("MetricStat" in it for it in alarm["Metrics"]) if "Metrics" in alarm else 1
 
 
 def pairs_of_roles_and_tables(by_type):
-    """Each role with each table that it may use."""
+    """Yields each role with each table that it can use."""
     for role, properties in by_type["AWS::IAM::Role"].items():
         policies = [policy for policy, _ in policies_of(properties)]
         statements = json.dumps([policy["PolicyDocument"] for policy in policies])
@@ -463,42 +463,42 @@ def pairs_of_roles_and_tables(by_type):
                 yield role, table
 
 
-def faults_of_costs(resources):
-    """What the stack costs without any request is what the guide says."""
+def check_costs(resources):
+    """The guide must state the costs of the stack without requests."""
     by_type = properties_by_type(resources)
     alarms = by_type["AWS::CloudWatch::Alarm"]
     of_operations = {name: it for name, it in alarms.items() if is_of_operation(name)}
-    metrics, own = (sum(metrics_of_alarms(some)) for some in (alarms, of_operations))
+    metrics, own = (sum(alarm_metrics(some)) for some in (alarms, of_operations))
     pairs = len(list(pairs_of_roles_and_tables(by_type)))
-    kms = pairs * REQUESTS_OF_A_PAIR * DOLLARS_OF_A_KMS_REQUEST
-    all_of_them, theirs = (count * DOLLARS_OF_A_METRIC_OF_AN_ALARM for count in (metrics, own))
+    kms = pairs * REQUESTS_PER_PAIR * DOLLARS_PER_KMS_REQUEST
+    all_of_them, theirs = (count * DOLLARS_PER_ALARM_METRIC for count in (metrics, own))
     guide = " ".join(GUIDE.read_text(encoding="utf-8").split())
     for wanted in (
-        f"alarms on {metrics} metrics ({all_of_them:.2f}, of which {theirs:.2f} are those of single operations)",
+        f"alarms on {metrics} metrics ({all_of_them:.2f}, of which {theirs:.2f} are for single operations)",
         f"KMS ({kms:.2f} at most, by estimate: each of the {pairs} pairs of a role and a table",
     ):
         if wanted not in guide:
-            yield f"docs/operations.md, What it costs: it must say: {wanted}"
-    yield from faults_of_sums()
+            yield f"docs/operations.md, Costs: it must contain: {wanted}"
+    yield from check_cost_sums()
 
 
-def faults_of_sums():
-    """What the guide adds up is the sum of what it names, but for what is rounded away."""
+def check_cost_sums():
+    """The guide's totals must equal the sums of their items, except for rounding."""
     guide = GUIDE.read_text(encoding="utf-8")
     (parts,) = re.findall(r"^\*Fixed\* is(.*?)^An operation with server errors", guide, re.MULTILINE | re.DOTALL)
     fixed = sum(float(dollars) for dollars in re.findall(r"\((\d+\.\d\d)", parts))
     (table,) = re.findall(r"^\| DynamoDB writes \|.*?^\| \*\*a month\*\*[^\n]*", guide, re.MULTILINE | re.DOTALL)
     rows = [line.replace("*", "").replace(",", "").strip("| ").split(" | ") for line in table.splitlines()]
     if {float(dollars) for dollars in rows[-2][1:]} != {round(fixed, 2)}:
-        yield f"docs/operations.md, What it costs: {rows[-2][0]} must be {fixed:.2f}"
+        yield f"docs/operations.md, Costs: {rows[-2][0]} must be {fixed:.2f}"
     for column, rounded in ((1, 0.005), (2, 0.5), (3, 2)):
         *summands, total = (float(row[column]) for row in rows)
         if abs(sum(summands) - total) > rounded:
-            yield f"docs/operations.md, What it costs: {total} is not the sum, {sum(summands):.2f}"
+            yield f"docs/operations.md, Costs: {total} is not the sum, {sum(summands):.2f}"
 
 
-def faults_of_schedules(resources):
-    """A run of a job comes once per schedule, and its metrics always."""
+def check_schedules(resources):
+    """A job must run once per schedule, and always log its metrics."""
     by_type = properties_by_type(resources)
     invocations = by_type.get("AWS::Lambda::EventInvokeConfig", {}).values()
     without_retries = [
@@ -510,11 +510,11 @@ def faults_of_schedules(resources):
             yield f"{name}: Lambda would retry {function}"
         logging = by_type["AWS::Lambda::Function"][function]["LoggingConfig"]
         if logging["ApplicationLogLevel"] != "INFO":
-            yield f"{function}: alarms need its metrics, which are lines of INFO"
+            yield f"{function}: alarms need its metrics, which are logged at INFO"
 
 
 def searches(widgets):
-    """Each search of the dashboard, with the widget that it is in."""
+    """Yields each search of the dashboard with the title of its widget."""
     for widget in widgets:
         for metric in widget["properties"].get("metrics", []):
             expression = metric[-1].get("expression", "") if isinstance(metric[-1], dict) else ""
@@ -522,40 +522,40 @@ def searches(widgets):
                 yield widget["properties"]["title"], expression
 
 
-def faults_of_dashboard(resources):
-    """Its charts are within it, and of this stack alone and all of it."""
+def check_dashboard(resources):
+    """Widgets must fit the dashboard, and searches must cover exactly the stack."""
     dashboard = resources["Dashboard"]["Properties"]["DashboardBody"]["Fn::Sub"]
-    # What CloudFormation puts in has no quotes and no backslashes.
+    # Values that CloudFormation inserts have no quotes and backslashes.
     widgets = json.loads(re.sub(r"\$\{!?([^}]*)\}", r"<\1>", dashboard))["widgets"]
     for one in widgets:
         if one["x"] + one["width"] > 24:
-            yield f"Dashboard: {one['properties']['title']} is beyond its edge"
+            yield f"Dashboard: {one['properties']['title']} exceeds the width"
 
     by_type = properties_by_type(resources)
     named = {}
     for title, expression in searches(widgets):
-        longest = re.sub("<[^>]*>", "x" * LONGEST_NAME, expression)
-        if len(longest) > LONGEST_SEARCH:
-            yield f"Dashboard: a search of {title} may get too long"
+        longest = re.sub("<[^>]*>", "x" * MAX_NAME_CHARACTERS, expression)
+        if len(longest) > MAX_SEARCH_CHARACTERS:
+            yield f"Dashboard: a search of {title} can become too long"
         if re.search('[^"]<|>[^"]', expression):
-            yield f"Dashboard: a search of {title} finds more than the names in it"
+            yield f"Dashboard: a search of {title} matches more than its names"
         if 'stack="<AWS::StackName>"' in expression:
-            continue  # It finds what the stack has, whatever that is.
+            continue  # It matches everything in the stack.
         kind = re.search(r"(FunctionName|TableName)=", expression)[1]
         named.setdefault((title, kind), set()).update(re.findall('"<([^>]*)>"', expression))
     kinds = {"FunctionName": "AWS::Lambda::Function", "TableName": "AWS::DynamoDB::Table"}
     for (title, kind), names in named.items():
         for missing in sorted(set(by_type[kinds[kind]]) - names):
-            yield f"Dashboard: {title} leaves out {missing}"
+            yield f"Dashboard: {title} lacks {missing}"
 
 
 def is_of_operation(alarm):
-    """The operation that an alarm is of, and the kind of alarm, if it is of one."""
+    """Returns a match with the operation and the kind of alarm, if the alarm is of one operation."""
     return re.fullmatch(f"(\\w+)({'|'.join(OF_OPERATIONS)})", alarm)
 
 
-def faults_of_alarms(resources):
-    """Every alarm tells somebody, is on the dashboard, and has its place in the guide."""
+def check_alarms(resources):
+    """Every alarm must have a notification, a place on the dashboard, and a section in the guide."""
     dashboard = resources["Dashboard"]["Properties"]["DashboardBody"]["Fn::Sub"]
     guide = GUIDE.read_text(encoding="utf-8")
     for name, resource in resources.items():
@@ -563,28 +563,29 @@ def faults_of_alarms(resources):
             continue
         of_operation = is_of_operation(name)
         if of_operation:
-            # The dashboard has a chart of what they watch.
+            # The dashboard has a chart of their metrics.
             section = OF_OPERATIONS[of_operation[2]]
             if of_operation[1] not in resources:
                 yield f"{name}: there is no function {of_operation[1]}"
         else:
-            section = name
+            section = resource["Properties"]["AlarmName"]["Fn::Sub"].partition(": ")[2]
             if f"${{{name}.Arn}}" not in dashboard:
-                yield f"{name}: it is not on the dashboard"
+                yield f"{name}: the dashboard lacks it"
             if resource["Properties"]["TreatMissingData"] == "breaching":
-                # What a job is behind with: to be seen before the alarm is on, and its alarm on a new stack.
+                # The metric shows that a job is late. A new stack's alarm is active at first, so
+                # the guide must mention it.
                 if f'"{resource["Properties"]["MetricName"]}"' not in dashboard:
-                    yield f"{name}: the dashboard has no chart of what it watches"
-                if name not in guide.partition("take missing metrics for a job")[0]:
-                    yield f"{name}: docs/operations.md, Deploy, must say that it is on at first"
+                    yield f"{name}: the dashboard has no chart of its metric"
+                if name not in guide.partition("treat missing metrics as a job")[0]:
+                    yield f"{name}: docs/operations.md, First deployment, must state that it is active at first"
         if "AlarmActions" not in resource["Properties"]:
-            yield f"{name}: it tells nobody"
+            yield f"{name}: it has no notification"
         if f"### {section}\n" not in guide:
             yield f"{name}: docs/operations.md has no section {section}"
 
 
-def faults_of_queries(resources):
-    """Metrics Insights documents `AND` as the only word between the conditions of a query."""
+def check_queries(resources):
+    """Metrics Insights documents `AND` as the only operator between conditions of a query."""
     for name, alarm in properties_by_type(resources)["AWS::CloudWatch::Alarm"].items():
         for metric in alarm.get("Metrics", []):
             expression = json.dumps(metric.get("Expression", ""))
@@ -593,32 +594,32 @@ def faults_of_queries(resources):
 
 
 def main():
-    # What the translator has to say of features that AWS turns on for itself.
+    # Disables the translator's warnings about features that AWS enables itself.
     logging.disable(logging.WARNING)
     everything_shifted = transformed({"Release": RELEASE, "ShiftAllTraffic": "true"})["Resources"]
     template = transformed({"Release": RELEASE})
     resources = template["Resources"]
     checks = (
-        faults,
-        faults_of_bulkheads,
-        faults_of_names,
-        faults_of_copies,
-        faults_of_costs,
-        faults_of_cors,
-        faults_of_boundary,
-        faults_of_schedules,
-        faults_of_dashboard,
-        faults_of_alarms,
-        faults_of_queries,
+        check_resources,
+        check_bulkheads,
+        check_names,
+        check_backups,
+        check_costs,
+        check_cors,
+        check_boundary,
+        check_schedules,
+        check_dashboard,
+        check_alarms,
+        check_queries,
     )
     found = [fault for check in checks for fault in check(resources)]
-    found += faults_of_restored_tables(template)
-    found += faults_of_origin_secret(template)
-    # As it is written: SAM adds versions, which go with their functions.
-    found += faults_of_code(cfn_yaml.load(str(TEMPLATE)))
-    found += faults_of_what_stays(cfn_yaml.load(str(TEMPLATE)))
-    found += faults_of_releases(resources, is_everything_shifted=False)
-    found += faults_of_releases(everything_shifted, is_everything_shifted=True)
+    found += check_restored_tables(template)
+    found += check_origin_secret(template)
+    # The unprocessed template: SAM adds versions, which are deleted with their functions.
+    found += check_code(cfn_yaml.load(str(TEMPLATE)))
+    found += check_retained_resources(cfn_yaml.load(str(TEMPLATE)))
+    found += check_releases(resources, is_everything_shifted=False)
+    found += check_releases(everything_shifted, is_everything_shifted=True)
     for fault in found:
         print(f"template.yaml: {fault}", file=sys.stderr)
     if found:

@@ -1,4 +1,4 @@
-"""What Schemathesis is told of media types that it does not know."""
+"""Registers media types that Schemathesis does not know."""
 
 import schemathesis
 

@@ -22,7 +22,7 @@ def sam_commands(target: str) -> list[list[str]]:
 
 class DeployCommands(unittest.TestCase):
     def test_each_sam_command_names_the_configuration(self) -> None:
-        """SAM CLI otherwise looks beside the template, in target/package, and finds no stack name."""
+        """By default, SAM CLI looks next to the template in target/package, and finds no stack name."""
         for target, subcommands in [("deploy", ["package", "deploy"]), ("roll-back", ["deploy"])]:
             commands = sam_commands(target)
             self.assertEqual([command[1] for command in commands], subcommands)

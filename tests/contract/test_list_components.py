@@ -1,4 +1,4 @@
-"""What the lists of components name. Run by `make test`."""
+"""Tests the component lists. Run by `make test`."""
 
 import json
 import sys
@@ -15,18 +15,18 @@ PAGE = ROOT / "console"
 
 
 class TestListComponents(unittest.TestCase):
-    def test_crates_are_those_that_are_linked_into_each_function(self):
+    def test_crates_of_a_function_are_its_linked_crates(self):
         functions = ["get-error", "interpret-error-filters"]
         linked = crates(tree(functions, TARGET))
         names = lambda function: {name for name, _, _ in linked[function]}
-        asked = "aws-sdk-bedrockruntime"
+        model_client = "aws-sdk-bedrockruntime"
         self.assertEqual(sorted(linked), functions)
-        self.assertIn(asked, names("interpret-error-filters"))
-        self.assertNotIn(asked, names("get-error"))
+        self.assertIn(model_client, names("interpret-error-filters"))
+        self.assertNotIn(model_client, names("get-error"))
         self.assertLessEqual({"get-error", "shared", "aws-sdk-dynamodb"}, names("get-error"))
         self.assertNotIn("serde_derive", names("get-error"), "a macro is not linked")
 
-    def test_the_page_is_made_of_what_its_manifest_asks_for_and_not_of_what_builds_it(self):
+    def test_page_components_are_dependencies_without_build_tools(self):
         lock = json.loads((PAGE / "package-lock.json").read_text(encoding="utf-8"))
         manifest = json.loads((PAGE / "package.json").read_text(encoding="utf-8"))
         listed = {it["name"]: it for it in packages_of_page(lock)}
@@ -37,12 +37,12 @@ class TestListComponents(unittest.TestCase):
         self.assertEqual(preact["licenses"], [{"expression": "MIT"}])
         self.assertEqual((preact["hashes"][0]["alg"], len(preact["hashes"][0]["content"])), ("SHA-512", 128))
 
-    def test_a_scoped_package_has_its_scope_in_its_address(self):
+    def test_scoped_packages_have_the_scope_in_the_address(self):
         package = {"version": "1.0.0", "integrity": "sha512-AA==", "license": "MIT"}
         (listed,) = packages_of_page({"packages": {"": {}, "node_modules/a/node_modules/@b/c": package}})
         self.assertEqual((listed["name"], listed["purl"]), ("@b/c", "pkg:npm/%40b/c@1.0.0"))
 
-    def test_a_list_names_the_archive_and_all_but_the_function_itself(self):
+    def test_list_has_the_archive_and_components_without_the_function(self):
         with tempfile.TemporaryDirectory() as folder:
             archive = Path(folder) / "get-error.zip"
             archive.write_bytes(b"packed")
@@ -57,7 +57,7 @@ class TestListComponents(unittest.TestCase):
         self.assertEqual(serde["licenses"], [{"expression": "MIT OR Apache-2.0"}])
         self.assertEqual(serde["hashes"], [{"alg": "SHA-256", "content": "ab"}])
 
-    def test_each_crate_of_a_registry_has_its_checksum(self):
+    def test_registry_crates_have_checksums(self):
         sums = checksums()
         for name, version, _ in crates(tree(["get-error"], TARGET))["get-error"]:
             if name not in ("get-error", "shared", "errors", "notifications"):

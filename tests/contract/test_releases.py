@@ -1,4 +1,4 @@
-"""What `make roll-back` brings back. Run by `make test`."""
+"""Tests the releases that `make roll-back` restores. Run by `make test`."""
 
 import io
 import os
@@ -20,7 +20,7 @@ STACK = "shop"
 
 
 class Account:
-    """CloudFormation and S3, as far as releases use them."""
+    """A fake of CloudFormation and S3 with the operations that releases use."""
 
     def __init__(self) -> None:
         self.release = None
@@ -55,7 +55,7 @@ class Account:
 
     def paginate(self, Bucket, Prefix):
         keys = [key for bucket, key in self.objects if bucket == Bucket and key.startswith(Prefix)]
-        # A page may be empty, and has no contents then.
+        # Empty pages have no contents.
         return [{}, *({"Contents": [{"Key": key}]} for key in keys)]
 
 
@@ -69,44 +69,44 @@ class TestReleases(unittest.TestCase):
         self.releases.begin(release, architecture, release.encode())
 
     def deploy(self, release, architecture="arm64"):
-        """What `make deploy` does."""
+        """Deploys like `make deploy`."""
         self.begin(release, architecture)
         self.account.release = release
         self.assertEqual(self.releases.settle(release), [])
 
     def roll_back(self, now, wanted=None):
-        """What `make roll-back` does."""
+        """Rolls back like `make roll-back`."""
         release, _, _ = self.releases.fetch(wanted)
         self.account.release = f"{now}-{release}"
         return release
 
-    def test_what_the_deployed_release_replaced_is_brought_back(self):
+    def test_roll_back_restores_the_replaced_release(self):
         self.deploy("1700000001")
         self.deploy("1700000002")
         self.assertEqual(self.roll_back("1700000003"), "1700000001")
         self.assertEqual(code_of("1700000003-1700000001"), "1700000001")
         self.deploy("1700000004")
-        # Not the second one, which was bad and is newer.
+        # The second release is newer, but was rolled back.
         self.assertEqual(self.roll_back("1700000005"), "1700000001")
-        with self.assertRaisesRegex(LookupError, "nothing is kept from before the release 1700000001"):
+        with self.assertRaisesRegex(LookupError, "no release before 1700000001 of shop is kept"):
             self.releases.fetch(None)
 
-    def test_once_more_goes_one_further_back(self):
+    def test_second_roll_back_goes_one_release_further(self):
         for release in ("1700000001", "1700000002", "1700000003"):
             self.deploy(release)
         self.assertEqual(self.roll_back("1700000004"), "1700000002")
         self.assertEqual(self.roll_back("1700000005"), "1700000001")
 
-    def test_what_was_kept_without_what_it_replaced_is_taken_by_its_number(self):
+    def test_releases_without_predecessor_are_restored_by_number(self):
         for release in ("1700000001", "1700000002", "1700000003"):
             self.account.put_object("b", f"shop/releases/{release}.yaml", release.encode(), {})
         self.account.release = "1700000008-1700000002"
         self.assertEqual(self.releases.fetch(None), ("1700000001", b"1700000001", {}))
         self.account.release = None
-        with self.assertRaisesRegex(LookupError, "nothing is kept from before"):
+        with self.assertRaisesRegex(LookupError, "no release before"):
             self.releases.fetch(None)
 
-    def test_what_was_not_deployed_is_not_kept(self):
+    def test_failed_deployments_are_not_kept(self):
         self.deploy("1700000001")
         for status in ("UPDATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE"):
             self.begin("1700000002")
@@ -115,24 +115,24 @@ class TestReleases(unittest.TestCase):
         self.account.status = "UPDATE_COMPLETE"
         self.assertEqual((self.releases.kept(), self.releases.begun()), (["1700000001"], []))
 
-    def test_a_stack_that_was_never_made_runs_nothing(self):
+    def test_stacks_that_were_never_created_run_nothing(self):
         self.begin("1700000001")
         self.account.release, self.account.status = "1700000001", "ROLLBACK_COMPLETE"
         self.assertEqual(self.releases.settle("1700000001"), ["1700000001"])
         self.assertEqual(self.releases.kept(), [])
 
-    def test_a_deployment_whose_end_nobody_saw_is_kept_if_it_is_deployed(self):
+    def test_unconfirmed_deployments_are_kept_if_deployed(self):
         self.deploy("1700000001")
         self.begin("1700000002")
         self.account.release, self.account.status = "1700000002", "UPDATE_IN_PROGRESS"
         self.assertEqual(self.releases.settle("1700000002"), [])
-        self.assertEqual(self.releases.kept(), ["1700000001"], "it may yet be rolled back")
-        self.assertEqual(self.releases.list()[0], "1700000002 begun, perhaps not deployed")
+        self.assertEqual(self.releases.kept(), ["1700000001"], "the deployment can still be rolled back")
+        self.assertEqual(self.releases.list()[0], "1700000002 begun, possibly not deployed")
         self.account.status = "UPDATE_COMPLETE_CLEANUP_IN_PROGRESS"
         self.assertEqual(self.roll_back("1700000003"), "1700000001")
         self.assertEqual(self.releases.fetch("1700000002")[1], b"1700000002")
 
-        # One that failed meanwhile is forgotten by the next that succeeds.
+        # The next successful deployment discards a failed one.
         self.begin("1700000004")
         self.account.status = "UPDATE_ROLLBACK_COMPLETE"
         self.begin("1700000005")
@@ -141,22 +141,22 @@ class TestReleases(unittest.TestCase):
         self.assertEqual(self.releases.begun(), [])
         self.assertEqual(
             self.releases.list(),
-            ["1700000005 deployed", "1700000002", "1700000001 before it: make roll-back"],
+            ["1700000005 deployed", "1700000002", "1700000001 previous: make roll-back"],
         )
 
-    def test_a_release_may_be_named(self):
+    def test_roll_back_accepts_a_release_number(self):
         for release in ("1700000001", "1700000002"):
             self.deploy(release)
         self.assertEqual(self.roll_back("1700000003", "1700000002"), "1700000002")
-        with self.assertRaisesRegex(LookupError, "no release 1700000009; there are 1700000002"):
+        with self.assertRaisesRegex(LookupError, "no release 1700000009; the kept ones are 1700000002"):
             self.releases.fetch("1700000009")
 
-    def test_a_release_goes_with_its_processor(self):
+    def test_releases_have_their_architecture(self):
         self.deploy("1700000001", "x86_64")
         self.deploy("1700000002", "arm64")
         self.assertEqual(self.releases.fetch(None)[2]["architecture"], "x86_64")
 
-    def test_it_is_said_from_which_release_to_which(self):
+    def test_roll_back_prints_both_releases(self):
         for release in ("1700000001", "1700000002"):
             self.deploy(release, "x86_64")
         with tempfile.TemporaryDirectory() as folder:
@@ -164,14 +164,14 @@ class TestReleases(unittest.TestCase):
             with (
                 mock.patch("releases.ROLLED_BACK", written),
                 redirect_stdout(io.StringIO()) as given,
-                redirect_stderr(io.StringIO()) as told,
+                redirect_stderr(io.StringIO()) as printed,
             ):
                 roll_back(self.releases, None)
             self.assertEqual(written.read_bytes(), b"1700000001")
         self.assertEqual(given.getvalue(), "1700000001 Architecture=x86_64\n")
-        self.assertEqual(told.getvalue(), "Rolling shop back from 1700000002 to 1700000001.\n")
+        self.assertEqual(printed.getvalue(), "Rolling shop back from 1700000002 to 1700000001.\n")
 
-    def test_without_region_or_credentials_it_says_what_to_do(self):
+    def test_missing_region_or_credentials_have_a_remedy(self):
         bare = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "AWS_EC2_METADATA_DISABLED": "true"}
         for variables, message in [
             ({}, "Set AWS_REGION"),
@@ -184,10 +184,10 @@ class TestReleases(unittest.TestCase):
 
 
 class TestRecipes(unittest.TestCase):
-    """The recipes, with stand-ins for SAM and for releases.py."""
+    """The recipes, with fakes of SAM and releases.py."""
 
     def run_goal(self, goal: str, *more: str) -> tuple[str, str]:
-        """What is printed, and what SAM is given."""
+        """Returns the output, and the arguments of SAM."""
         with tempfile.TemporaryDirectory() as folder:
             sam, python, given = (Path(folder) / name for name in ("sam", "python", "given"))
             sam.write_text(f'#!/bin/sh\necho "$@" >> {given}\n')
@@ -206,20 +206,20 @@ class TestRecipes(unittest.TestCase):
             self.assertEqual(run.returncode, 0, run.stderr)
             return run.stdout + run.stderr, given.read_text()
 
-    def test_no_value_of_a_parameter_is_printed(self):
+    def test_parameter_values_are_not_printed(self):
         for goal in ("deploy", "roll-back"):
-            told, given = self.run_goal(goal)
+            printed, given = self.run_goal(goal)
             for secret in ("letmein", "hush"):
-                self.assertNotIn(secret, told)
+                self.assertNotIn(secret, printed)
                 self.assertIn(f" OriginSecret={secret} ", given)
-            self.assertTrue(goal != "deploy" or "with OriginSecret LogLevel\n" in told, told)
+            self.assertTrue(goal != "deploy" or "with OriginSecret LogLevel\n" in printed, printed)
 
-    def test_alarms_are_heeded_unless_somebody_says_so_each_time(self):
+    def test_alarms_are_ignored_only_on_explicit_request(self):
         for more, expected in ((), "false"), (("REGARDLESS_OF_ALARMS=yes",), "true"):
             given = self.run_goal("deploy", *more)[1]
             self.assertIn(f" ShiftRegardlessOfAlarms={expected} ", given)
 
-    def test_a_roll_back_has_the_processor_of_the_release(self):
+    def test_roll_back_uses_the_architecture_of_the_release(self):
         self.assertRegex(
             self.run_goal("roll-back")[1], "Release=[0-9]{10}-1700000001 Architecture=x86_64 "
         )

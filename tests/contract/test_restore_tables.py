@@ -1,4 +1,4 @@
-"""What `make restore-tables` restores, against DynamoDB and CloudFormation as moto has them. Run by `make test`."""
+"""Tests `make restore-tables` with moto's DynamoDB and CloudFormation. Run by `make test`."""
 
 import json
 import os
@@ -15,7 +15,7 @@ import boto3
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "packaging"))
-from restore_tables import Refused, Restoration, parse_moment, update_of
+from restore_tables import RestoreError, Restoration, parse_moment, update_of
 
 SCRIPT = ROOT / "packaging" / "restore_tables.py"
 SERVER = ROOT / ".venv" / "moto" / "bin" / "moto_server"
@@ -81,7 +81,7 @@ class TestRestoreTables(unittest.TestCase):
         names = [f"{name}-{table}" for table in tables]
         for table in names:
             self.table(table)
-        # moto restores a table only to the second in which its recovery was turned on. All tables get the same one.
+        # moto restores a table only to the second of its recovery's activation, so all tables share one.
         while len({self.latest(table) for table in names}) > 1:
             for table in names:
                 self.turn_recovery(table, on=False)
@@ -119,7 +119,7 @@ class TestRestoreTables(unittest.TestCase):
         )
 
     def latest(self, table: str) -> str:
-        """The latest moment that a table can be restored to. For moto it is when that was turned on."""
+        """Returns the latest time for a restore. In moto, it is the time of the recovery's activation."""
         backups = self.dynamodb.describe_continuous_backups(TableName=table)
         recovery = backups["ContinuousBackupsDescription"]["PointInTimeRecoveryDescription"]
         return f"{recovery['LatestRestorableDateTime'].astimezone(timezone.utc):%Y-%m-%dT%H:%M:%SZ}"
@@ -131,7 +131,7 @@ class TestRestoreTables(unittest.TestCase):
     def suffix(self, moment: str) -> str:
         return "restored-" + moment.replace("-", "").replace(":", "")
 
-    def test_a_restored_table_has_the_items_and_the_settings_of_its_source(self):
+    def test_restored_tables_have_items_and_settings_of_their_source(self):
         self.stack("shop")
         moment = self.latest("shop-errors")
         run = self.restore("shop", moment, "errors")
@@ -141,10 +141,10 @@ class TestRestoreTables(unittest.TestCase):
             f"make roll-back TO={RELEASE} PARAMETERS=RestoredTables=errors:{self.suffix(moment)}\n",
             run.stdout,
         )
-        # As the shell reads what is printed, and then that which make starts.
-        way_back = shlex.split(run.stdout.splitlines()[-1])
-        self.assertEqual(way_back[:3], ["make", "roll-back", f"TO={RELEASE}"])
-        parameters = shlex.split(way_back[3].removeprefix("PARAMETERS="))
+        # The words that the shell reads, and then those of the shell that make starts.
+        roll_back = shlex.split(run.stdout.splitlines()[-1])
+        self.assertEqual(roll_back[:3], ["make", "roll-back", f"TO={RELEASE}"])
+        parameters = shlex.split(roll_back[3].removeprefix("PARAMETERS="))
         self.assertEqual(parameters, ['RestoredTables=""'], "SAM takes no empty value without quotes")
         items = self.dynamodb.scan(TableName=name)["Items"]
         self.assertEqual(items, [{"pk": {"S": "shop-errors"}}])
@@ -161,7 +161,7 @@ class TestRestoreTables(unittest.TestCase):
         again = self.restore("shop", moment, "errors")
         self.assertEqual((again.returncode, again.stdout), (0, run.stdout))
 
-    def test_what_was_done_to_keep_somebody_out_is_told(self):
+    def test_revocations_after_the_restored_time_are_listed(self):
         self.stack("leaked", tables=("projects", "api-keys"))
         moment = self.latest("leaked-projects")
         suffix = self.suffix(moment)
@@ -192,7 +192,7 @@ class TestRestoreTables(unittest.TestCase):
                 text(pk="K4", keyId="K4"),
             ],
         }
-        # moto restores what there is now, so what there was then is put into tables that are there already.
+        # moto restores current items, so the earlier items are put into existing tables.
         for name, items in then.items():
             self.table(f"leaked-{name}-{suffix}")
         for tables, end in ((now, ""), (then, f"-{suffix}")):
@@ -204,9 +204,9 @@ class TestRestoreTables(unittest.TestCase):
                     self.dynamodb.put_item(TableName=f"leaked-{name}{end}", Item=item)
         run = self.restore("leaked", moment, "projects", "api-keys")
         self.assertEqual(run.returncode, 0, run.stderr)
-        told = [line.strip() for line in run.stdout.splitlines()]
+        printed = [line.strip() for line in run.stdout.splitlines()]
         self.assertEqual(
-            [line for line in told if line.startswith("waymark ")],
+            [line for line in printed if line.startswith("waymark ")],
             [
                 "waymark --table-prefix leaked- key revoke K1",
                 "waymark --table-prefix leaked- key revoke K4",
@@ -214,9 +214,9 @@ class TestRestoreTables(unittest.TestCase):
                 "waymark --table-prefix leaked- project delete p-3",
             ],
         )
-        self.assertIn(f"export WAYMARK_RESTORED_TABLES=api-keys:{suffix},projects:{suffix}", told)
+        self.assertIn(f"export WAYMARK_RESTORED_TABLES=api-keys:{suffix},projects:{suffix}", printed)
 
-    def test_the_table_in_use_is_restored_and_what_else_stands_in_stays(self):
+    def test_table_in_use_is_restored_and_others_stay(self):
         self.stack("twice", restored="errors:restored-1,quotas:restored-7", tables=("errors",))
         self.table("twice-errors-restored-1")
         moment = self.latest("twice-errors-restored-1")
@@ -227,27 +227,27 @@ class TestRestoreTables(unittest.TestCase):
         self.assertIn(f"=errors:{self.suffix(moment)},quotas:restored-7\n", run.stdout)
         self.assertTrue(run.stdout.endswith("=RestoredTables=errors:restored-1,quotas:restored-7\n"))
 
-    def test_what_cannot_be_restored_is_refused_before_anything_is(self):
+    def test_invalid_restores_are_rejected_before_any_change(self):
         self.stack("refusing")
         before = self.names("refusing")
         moment = self.latest("refusing-errors")
         for moment, tables, message in [
             (moment, ["feature-flags"], "written together: name flag-changes too"),
             (moment, ["flag-changes", "errors"], "written together: name feature-flags too"),
-            (moment, ["errors", "quotas"], "there is no table refusing-quotas"),
-            ("yesterday", ["errors"], "yesterday is no moment such as"),
-            ("2026-01-01T00:00:00Z", ["errors"], "can be restored to moments from"),
-            ("2126-01-01T00:00:00Z", ["errors"], "can be restored to moments from"),
+            (moment, ["errors", "quotas"], "table refusing-quotas does not exist"),
+            ("yesterday", ["errors"], "yesterday is not a UTC time such as"),
+            ("2026-01-01T00:00:00Z", ["errors"], "can be restored to times from"),
+            ("2126-01-01T00:00:00Z", ["errors"], "can be restored to times from"),
         ]:
-            with self.assertRaisesRegex(Refused, message):
+            with self.assertRaisesRegex(RestoreError, message):
                 clients = (self.dynamodb, self.cloudformation)
                 Restoration("refusing", parse_moment(moment), tables, *clients).check()
         run = self.restore("refusing", moment, "errors")
         self.assertEqual((run.returncode, run.stdout), (1, ""))
-        self.assertRegex(run.stderr, "^error: refusing-errors can be restored to moments from")
+        self.assertRegex(run.stderr, "^error: refusing-errors can be restored to times from")
         self.assertEqual(self.names("refusing"), before)
 
-    def test_a_restored_table_has_the_ceilings_of_its_source(self):
+    def test_restored_tables_have_the_limits_of_their_source(self):
         index = {"IndexName": "byStatus", "OnDemandThroughput": {"MaxReadRequestUnits": 9}}
         ceiling = {"MaxWriteRequestUnits": 7, "MaxReadRequestUnits": -1}
         source = {
@@ -265,7 +265,7 @@ class TestRestoreTables(unittest.TestCase):
                 "GlobalSecondaryIndexUpdates": [{"Update": index}],
             },
         )
-        # Once it is so, or where there is nothing to set, nothing is asked for: DynamoDB refuses that.
+        # DynamoDB rejects updates without changes, so none is sent.
         self.assertEqual(update_of(source, source), {})
         self.assertEqual(update_of({}, {}), {})
 

@@ -1,4 +1,4 @@
-"""What a new stack imports, of template.yaml. Run by `make test`."""
+"""Tests the tables that a new stack imports. Run by `make test`."""
 
 import json
 import sys
@@ -17,7 +17,7 @@ class TestTablesToImport(unittest.TestCase):
     def setUpClass(cls):
         cls.template = cfn_yaml.load(str(ROOT / "template.yaml"))
 
-    def test_all_tables_are_imported_unless_some_are_named(self):
+    def test_all_tables_are_imported_by_default(self):
         files = to_import(self.template, "shop", [])
         tables = {it["LogicalResourceId"] for it in files["tables.json"]}
         declared = self.template["Resources"].items()
@@ -31,7 +31,7 @@ class TestTablesToImport(unittest.TestCase):
         self.assertEqual(sorted(names), ["shop-errors", "shop-flag-changes"])
         self.assertEqual(sorted(files["template.json"]["Resources"]), ["ErrorsTable", "FlagChangesTable"])
 
-    def test_whatever_outlives_the_stack_can_be_imported_into_the_next(self):
+    def test_retained_resources_can_be_imported(self):
         outlives = {
             name
             for name, it in self.template["Resources"].items()
@@ -43,17 +43,17 @@ class TestTablesToImport(unittest.TestCase):
         self.assertEqual(set(existing), outlives)
         self.assertEqual(existing["BackupVault"], {"BackupVaultName": "shop"})
 
-    def test_what_is_imported_stands_by_itself(self):
+    def test_import_template_has_no_references(self):
         imported = to_import(self.template, "shop", [], with_vault=True)["template.json"]
-        # There are no conditions in it, and no other resources.
+        # The import template has no conditions and no other resources.
         self.assertNotIn("Fn::If", json.dumps(imported))
         self.assertNotIn('"Condition"', json.dumps(imported))
         self.assertNotIn("Fn::GetAtt", json.dumps(imported))
         for name, table in imported["Resources"].items():
             self.assertEqual(table["DeletionPolicy"], "Retain", name)
 
-    def test_a_table_that_is_not_known_is_refused(self):
-        with self.assertRaisesRegex(LookupError, "there is no table error; there are projects"):
+    def test_unknown_tables_are_rejected(self):
+        with self.assertRaisesRegex(LookupError, "no table has the name error; the tables are projects"):
             to_import(self.template, "shop", ["error", "errors"])
 
 

@@ -1,4 +1,4 @@
-//! An app over an engine of its own, with a project and a key.
+//! An app with its own engine, a project and a key.
 
 use std::collections::{BTreeSet, HashMap};
 use std::net::Ipv4Addr;
@@ -31,31 +31,31 @@ use crate::call::Call;
 use crate::permissions;
 use crate::proxy::{self, Proxy};
 
-/// The slug of the project that every test app has.
+/// Slug of the project in every test app.
 pub const PROJECT: &str = "shop";
 
-/// The time at which every test begins: 2026-11-21T04:16:00.000Z.
+/// Start time of every test: 2026-11-21T04:16:00.000Z.
 pub const START: u64 = 1_795_234_560_000;
 
-/// The time that a patient app waits for its tables and for a request.
-pub const PATIENCE: Duration = Duration::from_mins(1);
+/// Timeout of requests to tables with [`StoreTimeouts::Long`].
+pub const TEST_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// How long an app waits for its tables.
+/// Timeouts of an app's requests to its tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StoreTimeouts {
-    /// As a function does.
+    /// The timeouts of functions.
     AsFunctionsDo,
-    /// For longer than a computer stands still that is busy with something else.
+    /// Longer than a busy computer can stall a process.
     Long,
 }
 
-/// An operation's surroundings, all of them real but time and identifiers.
+/// The environment of an operation. Only time and identifiers are fake.
 pub struct TestApp {
-    /// What the operation works with.
+    /// The app under test.
     pub app: App,
     /// The tables behind it.
     pub engine: Engine,
-    /// The same tables, for filling them, looking into them and tampering with them, however long that takes.
+    /// A client for the tables that fills, inspects and changes them without function timeouts.
     pub client: Client,
     /// The id of the project [`PROJECT`].
     pub project_id: ProjectId,
@@ -70,27 +70,29 @@ impl TestApp {
         Self::start_with(&crate::tables()).await
     }
 
-    /// The same of an engine that has these tables, those of the template among them.
+    /// Starts an engine in memory with the given tables, which include those of the template.
     pub async fn start_with(tables: &[Table]) -> Self {
         let address = (Ipv4Addr::LOCALHOST, 0).into();
-        let engine = Engine::start(address, None, tables).expect("it starts");
-        let client = client_of(&engine.endpoint(), StoreTimeouts::Long).expect("a client is made");
+        let engine = Engine::start(address, None, tables).expect("the engine starts");
+        let client =
+            client_of(&engine.endpoint(), StoreTimeouts::Long).expect("the client is created");
         let store = Store::new(client.clone(), table_prefix());
-        let project_id = demo::ensure_project(&store, PROJECT, "Shop").await.expect("it is made");
-        let key = demo::create_key(&store, |record| record).await.expect("it is made");
+        let project_id =
+            demo::ensure_project(&store, PROJECT, "Shop").await.expect("the project is created");
+        let key = demo::create_key(&store, |record| record).await.expect("the key is created");
         let (app, round_trips) = app_waiting(&engine.endpoint(), StoreTimeouts::Long);
         Self { app, engine, client, project_id, key, round_trips }
     }
 
-    /// A key that differs from the usual one.
+    /// Creates a key that differs from the default one.
     pub async fn key_with(&self, adjust: impl FnOnce(ApiKeyRecord) -> ApiKeyRecord) -> String {
-        demo::create_key(&self.app.store, adjust).await.expect("it is made")
+        demo::create_key(&self.app.store, adjust).await.expect("the key is created")
     }
 
-    /// Projects beside keys that must not see them: those of another organization, those that a key is
-    /// not for, and those that are not there.
+    /// Returns projects with keys that cannot access them: projects of another organization,
+    /// projects outside the key's list, and missing projects.
     pub async fn unseen_projects(&self, other: ProjectId) -> Vec<(&'static str, String)> {
-        let organization = Organization::parse("foreign").expect("it is a name");
+        let organization = Organization::parse("foreign").expect("the name is valid");
         let foreign = self.key_with(|key| ApiKeyRecord { organization, ..key }).await;
         let elsewhere =
             self.key_with(|key| ApiKeyRecord { projects: Some([other].into()), ..key }).await;
@@ -103,33 +105,34 @@ impl TestApp {
         ]
     }
 
-    /// All pages of a list, from the first to the last.
+    /// Returns all pages of a list, in order.
     pub async fn pages(&self, call: &Call, limit: usize) -> Vec<Vec<Value>> {
         pages(&self.app, call, limit).await
     }
 
-    /// Has the app reach its tables through a proxy from now on, and wait for them as a function does.
+    /// Sends the app's requests through a proxy, with the timeouts of functions.
     pub async fn put_behind(&mut self, proxy: impl Proxy) {
         self.put_behind_waiting(proxy, StoreTimeouts::AsFunctionsDo).await;
     }
 
-    /// The same of a proxy that waits for nothing: who stands still is the computer.
+    /// Sends the app's requests through a proxy, with the given timeouts. Long ones suit proxies
+    /// that never delay responses, because only a stalled computer causes delays.
     pub async fn put_behind_waiting(&mut self, proxy: impl Proxy, waits: StoreTimeouts) {
         let endpoint = proxy::serve(Arc::new(proxy)).await;
         (self.app, self.round_trips) = app_waiting(&endpoint, waits);
     }
 
-    /// Counts what another app sends, which takes the place of this one's.
+    /// Counts the requests of another app, which replaces the own count.
     pub fn count_round_trips_by(&mut self, round_trips: Arc<AtomicUsize>) {
         self.round_trips = round_trips;
     }
 
-    /// How many requests went to DynamoDB since this was last asked.
+    /// Returns the number of requests to DynamoDB since the last call.
     pub fn round_trips(&self) -> usize {
         self.round_trips.swap(0, Ordering::Relaxed)
     }
 
-    /// Lets time pass.
+    /// Advances the clock.
     pub fn pass(&self, duration: Duration) {
         pass(&self.app, duration);
     }
@@ -140,23 +143,23 @@ impl TestApp {
         millis.store(millis_of(at), Ordering::Relaxed);
     }
 
-    /// An app over the same tables that goes by another clock, and makes identifiers as functions do.
+    /// Returns an app for the same tables with another clock and random identifiers.
     pub fn app_at(&self, clock: Clock) -> App {
         let app = App::new(self.patient_store(), clock, Ids::Random);
-        app.with_time_budget(PATIENCE).with_cursor_key(Some(cursor_key()))
+        app.with_time_budget(TEST_TIMEOUT).with_cursor_key(Some(cursor_key()))
     }
 
-    /// The same tables, for what no test is about.
+    /// Returns a store of the same tables for setup and checks.
     pub fn patient_store(&self) -> Store {
         Store::new(self.client.clone(), table_prefix())
     }
 
-    /// All items of a table.
+    /// Returns all items of a table.
     pub async fn items(&self, table: &str) -> Vec<HashMap<String, AttributeValue>> {
         items(&self.client, table).await
     }
 
-    /// Sets an attribute of an item behind the operation's back.
+    /// Sets an attribute of an item directly in the table.
     pub async fn tamper<const N: usize>(
         &self,
         table: &str,
@@ -174,11 +177,11 @@ impl TestApp {
             .expression_attribute_values(":value", value)
             .send()
             .await
-            .expect("the item can be changed");
+            .expect("the item is updated");
     }
 }
 
-/// All pages of a list, from the first to the last, as an app answers them.
+/// Returns all pages of a list from an app, in order.
 pub async fn pages(app: &App, call: &Call, limit: usize) -> Vec<Vec<Value>> {
     let mut pages = Vec::new();
     let mut cursor = None;
@@ -189,7 +192,7 @@ pub async fn pages(app: &App, call: &Call, limit: usize) -> Vec<Vec<Value>> {
         }
         let reply = call.send_until_answered(app).await;
         assert_eq!(reply.status, 200, "{}", reply.body);
-        let items = reply.body["items"].as_array().expect("a list has items").clone();
+        let items = reply.body["items"].as_array().expect("the list has items").clone();
         assert!(items.len() <= limit);
         pages.push(items);
         match &reply.body["nextCursor"] {
@@ -202,37 +205,37 @@ pub async fn pages(app: &App, call: &Call, limit: usize) -> Vec<Vec<Value>> {
     }
 }
 
-/// A clock that stands.
+/// Returns a clock that does not advance.
 pub fn clock_at(at: Timestamp) -> Clock {
     Clock::Fixed(millis_of(at).into())
 }
 
 fn millis_of(at: Timestamp) -> u64 {
-    u64::try_from(at.as_millis()).expect("a test is after 1970")
+    u64::try_from(at.as_millis()).expect("the time is after 1970")
 }
 
-/// Lets time pass for an app.
+/// Advances an app's clock.
 pub fn pass(app: &App, duration: Duration) {
     let Clock::Fixed(millis) = &app.clock else { unreachable!("a test's clock is fixed") };
-    let passed = u64::try_from(duration.as_millis()).expect("a test is short");
+    let passed = u64::try_from(duration.as_millis()).expect("the duration fits");
     millis.fetch_add(passed, Ordering::Relaxed);
 }
 
-/// What the stores of this process left out.
+/// Unreadable items that the stores of this process skipped.
 static LEFT_OUT: Mutex<Vec<DamagedItem>> = Mutex::new(Vec::new());
 
 fn note_damage(item: &DamagedItem) {
-    LEFT_OUT.lock().expect("no test fails here").push(item.clone());
+    LEFT_OUT.lock().expect("the lock is not poisoned").push(item.clone());
 }
 
-/// What the stores of this process left out, whose keys contain a text: its table and the attribute.
+/// Returns table and attribute of each skipped item whose key contains a text.
 pub fn left_out(part_of_key: &str) -> BTreeSet<(&'static str, &'static str)> {
-    let items = LEFT_OUT.lock().expect("no test fails here");
+    let items = LEFT_OUT.lock().expect("the lock is not poisoned");
     let named = items.iter().filter(|item| item.key.contains(part_of_key));
     named.map(|item| (item.table, item.attribute)).collect()
 }
 
-/// All items of a table.
+/// Returns all items of a table.
 pub async fn items(client: &Client, table: &str) -> Vec<HashMap<String, AttributeValue>> {
     let scan = client.scan().table_name(format!("{}{table}", table_prefix()));
     let mut pages = scan.consistent_read(true).into_paginator().items().send();
@@ -243,20 +246,20 @@ pub async fn items(client: &Client, table: &str) -> Vec<HashMap<String, Attribut
     items
 }
 
-/// An app whose DynamoDB is at `endpoint`, and a count of the requests that it sends there.
+/// Returns an app with its DynamoDB at `endpoint`, and a counter of its requests.
 pub fn app_over(endpoint: &str) -> (App, Arc<AtomicUsize>) {
     app_waiting(endpoint, StoreTimeouts::AsFunctionsDo)
 }
 
 fn app_waiting(endpoint: &str, waits: StoreTimeouts) -> (App, Arc<AtomicUsize>) {
     let count = Arc::new(AtomicUsize::new(0));
-    let client = client_of(endpoint, waits).expect("a client is made");
+    let client = client_of(endpoint, waits).expect("the client is created");
     let counting = RoundTrips(Arc::clone(&count));
     let config = client.config().to_builder().interceptor(counting).build();
     let app = app_with(Client::from_conf(config));
     match waits {
         StoreTimeouts::AsFunctionsDo => (app, count),
-        StoreTimeouts::Long => (app.with_time_budget(PATIENCE), count),
+        StoreTimeouts::Long => (app.with_time_budget(TEST_TIMEOUT), count),
     }
 }
 
@@ -267,12 +270,12 @@ fn client_of(endpoint: &str, waits: StoreTimeouts) -> Result<Client, ClientError
     }
     let timeouts = TimeoutConfig::builder()
         .operation_attempt_timeout(Duration::from_secs(20))
-        .operation_timeout(PATIENCE);
+        .operation_timeout(TEST_TIMEOUT);
     let config = client.config().to_builder().timeout_config(timeouts.build());
     Ok(Client::from_conf(config.build()))
 }
 
-/// An app that uses a client.
+/// Returns an app with the given client.
 pub fn app_with(client: Client) -> App {
     let store = Store::new(client, table_prefix()).reporting_damage(note_damage);
     let clock = Clock::Fixed(AtomicU64::new(START));
@@ -281,15 +284,15 @@ pub fn app_with(client: Client) -> App {
 }
 
 fn cursor_key() -> CursorKey {
-    CursorKey::new("what the tests sign cursors with")
+    CursorKey::new("key of the tests for cursors")
 }
 
-/// The id of a key.
+/// Returns the id of a key.
 pub fn key_id(key: &str) -> KeyId {
-    ApiKey::parse(key).expect("it is a key").key_id().clone()
+    ApiKey::parse(key).expect("the key is valid").key_id().clone()
 }
 
-/// Counts what is sent, retries included, and notes which permissions it needs.
+/// Counts requests, including retries, and records the permissions that they need.
 #[derive(Debug)]
 struct RoundTrips(Arc<AtomicUsize>);
 

@@ -1,4 +1,4 @@
-//! Requests as events of API Gateway, and their answers.
+//! Requests as API Gateway events, and their responses.
 
 use std::time::Duration;
 
@@ -14,10 +14,10 @@ use crate::{contract, permissions};
 /// The request id of every call.
 pub const REQUEST_ID: &str = "8f14e45f-ea2c-4c5b-9d51-5f1c2f0a1b2c";
 
-/// How often what is answered 503 is sent.
-const MOST_TRIES: usize = 5;
+/// Attempts of a call that gets 503.
+const MAX_ATTEMPTS: usize = 5;
 
-/// Which API of API Gateway sends the event.
+/// The API type of API Gateway that sends the event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Gateway {
     /// An HTTP API: payload format 2.0, path parameters decoded.
@@ -26,13 +26,13 @@ pub enum Gateway {
     RestApi,
 }
 
-/// The time that this thread has run.
+/// Returns the processor time of this thread.
 fn processor_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec.try_into().unwrap(), time.tv_nsec.try_into().unwrap())
 }
 
-/// A request that is being put together.
+/// A request.
 #[derive(Clone)]
 pub struct Call {
     operation: &'static Operation,
@@ -46,21 +46,21 @@ pub struct Call {
     base64: bool,
 }
 
-/// What came back.
+/// A response.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reply {
     /// The status code.
     pub status: u16,
     /// The headers.
     pub headers: HeaderMap,
-    /// The body, `null` where there is none, and text where it is a page.
+    /// The body: `null` if it is empty, text if it is a page.
     pub body: Value,
-    /// The body as it was sent.
+    /// The body as sent.
     pub text: String,
 }
 
 impl Call {
-    /// A call of an operation, without parameters, headers or body.
+    /// Returns a call of an operation without parameters, headers and body.
     pub fn of(operation: &'static Operation) -> Self {
         Self {
             operation,
@@ -75,12 +75,12 @@ impl Call {
         }
     }
 
-    /// The operation that is called.
+    /// Returns the operation's id.
     pub fn id(&self) -> &'static str {
         self.operation.name
     }
 
-    /// The call with its path alone: without query, headers and body.
+    /// Removes query, headers and body.
     #[must_use]
     pub fn bare(mut self) -> Self {
         self.query.clear();
@@ -88,28 +88,28 @@ impl Call {
         self.bytes(Vec::new())
     }
 
-    /// Uses another method than the operation's.
+    /// Uses a different method from the operation's.
     #[must_use]
     pub fn method(mut self, method: Method) -> Self {
         self.method = method;
         self
     }
 
-    /// Uses another path than the operation's, of those that its function answers.
+    /// Uses another path of the operation's function.
     #[must_use]
     pub fn path(mut self, path: &str) -> Self {
         path.clone_into(&mut self.path);
         self
     }
 
-    /// Sends the event as another API does.
+    /// Sends the event like another API type.
     #[must_use]
     pub fn gateway(mut self, gateway: Gateway) -> Self {
         self.gateway = gateway;
         self
     }
 
-    /// Fills in a parameter of the path, anew if it is filled in.
+    /// Sets or replaces a path parameter.
     #[must_use]
     pub fn parameter(mut self, name: &str, value: impl std::fmt::Display) -> Self {
         self.parameters.retain(|(known, _)| known != name);
@@ -117,7 +117,7 @@ impl Call {
         self
     }
 
-    /// Adds a parameter to the query.
+    /// Adds a query parameter.
     #[must_use]
     pub fn query(mut self, name: &str, value: impl std::fmt::Display) -> Self {
         self.query.push((name.to_owned(), value.to_string()));
@@ -131,19 +131,19 @@ impl Call {
         self
     }
 
-    /// Sends a key.
+    /// Sends an API key.
     #[must_use]
     pub fn key(self, key: &str) -> Self {
         self.header("x-api-key", key)
     }
 
-    /// Sends JSON.
+    /// Sends a JSON body.
     #[must_use]
     pub fn json(self, body: &Value) -> Self {
         self.header("content-type", "application/json").bytes(body.to_string())
     }
 
-    /// Sends these bytes; as base64 if they are not text, as API Gateway does.
+    /// Sends bytes. Like API Gateway, bytes that are not text are encoded as base64.
     #[must_use]
     pub fn bytes(mut self, body: impl Into<Vec<u8>>) -> Self {
         self.body = body.into();
@@ -151,17 +151,17 @@ impl Call {
         self
     }
 
-    /// Sends the body as base64 even if it is text.
+    /// Encodes the body as base64 even if it is text.
     #[must_use]
     pub fn base64(mut self) -> Self {
         self.base64 = true;
         self
     }
 
-    /// Sends it until it is answered otherwise than 503, five times at most: a computer that stands still for two
-    /// seconds has calls to the engine given up.
+    /// Sends the call until the status is not 503, at most five times. Engine calls are canceled if
+    /// the computer stalls for two seconds.
     pub async fn send_until_answered(&self, app: &App) -> Reply {
-        for _ in 1..MOST_TRIES {
+        for _ in 1..MAX_ATTEMPTS {
             let reply = self.clone().send(app).await;
             if reply.status != 503 {
                 return reply;
@@ -170,8 +170,8 @@ impl Call {
         self.clone().send(app).await
     }
 
-    /// Sends the request, and holds `openapi.yaml` against the answer, and `template.yaml` against
-    /// what the function does for it.
+    /// Sends the request. Checks the response against `openapi.yaml`, and the function's requests
+    /// to DynamoDB against `template.yaml`.
     pub async fn send(self, app: &App) -> Reply {
         let reply = answer(app, self.operation, &self.event().to_string()).await;
         if self.method == self.operation.method {
@@ -180,18 +180,18 @@ impl Call {
         reply
     }
 
-    /// Has the function answer an event of this call, without the checks of [`Self::send`]: the answer, and how
-    /// long this thread ran for it, from reading the event on.
+    /// Lets the function respond to an event of this call, without the checks of [`Self::send`].
+    /// Returns the response and this thread's processor time, including the parsing of the event.
     pub async fn timed(&self, app: &App, event: &str) -> (Response<Body>, Duration) {
         let started = processor_time();
-        let request = lambda_http::request::from_str(event).expect("the event is understood");
+        let request = lambda_http::request::from_str(event).expect("the event is valid");
         let request = request.with_lambda_context(Context::default());
         let response = respond(app, self.operation, request).await;
-        let spent = processor_time().checked_sub(started).expect("time goes on");
+        let spent = processor_time().checked_sub(started).expect("time increases");
         (response, spent)
     }
 
-    /// The event that API Gateway would send.
+    /// Returns the event that API Gateway would send.
     pub fn event(&self) -> Value {
         let mut path = self.path.clone();
         for (name, value) in &self.parameters {
@@ -208,7 +208,7 @@ impl Call {
         };
         match self.gateway {
             Gateway::HttpApi => {
-                // An HTTP API joins the values of a repeated header.
+                // HTTP APIs join the values of repeated headers.
                 let mut headers = serde_json::Map::new();
                 for (name, value) in &self.headers {
                     let joined = match headers.get(name).and_then(Value::as_str) {
@@ -238,7 +238,7 @@ impl Call {
                 let mut multiple = serde_json::Map::new();
                 for (name, value) in &self.headers {
                     let values = multiple.entry(name.clone()).or_insert_with(|| json!([]));
-                    values.as_array_mut().expect("it is an array").push(json!(value));
+                    values.as_array_mut().expect("the value is an array").push(json!(value));
                 }
                 let (last, all) = self.query_maps();
                 json!({
@@ -267,9 +267,10 @@ impl Call {
     }
 }
 
-/// Invokes a function with an event. Panics if it makes a call that `template.yaml` does not allow.
+/// Invokes a function with an event. Panics if the function sends a request that `template.yaml`
+/// does not allow.
 pub async fn answer(app: &App, operation: &'static Operation, event: &str) -> Reply {
-    let request = lambda_http::request::from_str(event).expect("the event is understood");
+    let request = lambda_http::request::from_str(event).expect("the event is valid");
     let mut context = Context::default();
     REQUEST_ID.clone_into(&mut context.request_id);
     let work = respond(app, operation, request.with_lambda_context(context));
@@ -277,13 +278,13 @@ pub async fn answer(app: &App, operation: &'static Operation, event: &str) -> Re
     let text = match body {
         Body::Empty => String::new(),
         Body::Text(text) => text,
-        _ => panic!("an answer is text"),
+        _ => panic!("the body is not text"),
     };
     Reply::new(parts.status.as_u16(), parts.headers, text)
 }
 
 impl Call {
-    /// The query as it stands in a URL.
+    /// Returns the encoded query of the URL.
     fn raw_query(&self) -> String {
         let encode = |text| utf8_percent_encode(text, NON_ALPHANUMERIC);
         let pairs = self.query.iter().map(|(name, value)| (encode(name), encode(value)));
@@ -291,8 +292,8 @@ impl Call {
         pairs.join("&")
     }
 
-    /// The query as a REST API hands it over: decoded, the last value of each name and all of them;
-    /// `null` where there is none.
+    /// Returns the decoded query like a REST API: the last value of each name, and all values;
+    /// `null` without a query.
     fn query_maps(&self) -> (Value, Value) {
         if self.query.is_empty() {
             return (Value::Null, Value::Null);
@@ -310,7 +311,7 @@ impl Call {
 }
 
 impl Reply {
-    /// What came back, with its body as it was sent.
+    /// Returns a response with its body as sent.
     pub fn new(status: u16, headers: HeaderMap, text: String) -> Self {
         let content_type = headers.get("content-type").and_then(|it| it.to_str().ok());
         let body = if text.is_empty() {
@@ -318,22 +319,22 @@ impl Reply {
         } else if content_type.is_some_and(|it| it.starts_with("text/html")) {
             Value::String(text.clone())
         } else {
-            serde_json::from_str(&text).expect("an answer is JSON")
+            serde_json::from_str(&text).expect("the response is JSON")
         };
         Self { status, headers, body, text }
     }
 
-    /// The code of a problem.
+    /// Returns the code of a problem.
     pub fn code(&self) -> &str {
         self.body["code"].as_str().unwrap_or_default()
     }
 
-    /// Status and code of a problem.
+    /// Returns status and code of a problem.
     pub fn problem(&self) -> (u16, &str) {
         (self.status, self.code())
     }
 
-    /// Places and codes of the violations.
+    /// Returns pointers and codes of the violations.
     pub fn violations(&self) -> Vec<(&str, &str)> {
         let errors = self.body["errors"].as_array().map_or(&[][..], Vec::as_slice);
         let text = |error: &'_ Value, name: &str| error[name].as_str().map(str::to_owned);
@@ -347,7 +348,7 @@ impl Reply {
     }
 }
 
-/// RFC 4648 base64, which the AWS SDK brings along.
+/// Encodes RFC 4648 base64 with the AWS SDK's function.
 pub fn base64(bytes: &[u8]) -> String {
     aws_smithy_types::base64::encode(bytes)
 }

@@ -1,4 +1,4 @@
-//! `openapi.yaml`, held against the answers of the functions.
+//! Checks responses against `openapi.yaml`.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex};
@@ -11,12 +11,11 @@ use crate::call::Reply;
 /// The API description.
 pub static OPENAPI: LazyLock<Value> = LazyLock::new(|| {
     let path = crate::workspace().join("openapi.yaml");
-    let text = std::fs::read_to_string(path).expect("openapi.yaml is there");
+    let text = std::fs::read_to_string(path).expect("openapi.yaml is readable");
     yaml_serde::from_str(&text).expect("openapi.yaml is YAML")
 });
 
-/// Panics unless `openapi.yaml` documents this answer of the operation: its status, its body and
-/// its headers.
+/// Panics unless `openapi.yaml` documents this response: status, body and headers.
 pub fn check(operation_id: &str, reply: &Reply) {
     let described = described(operation_id);
     let responses = &described["responses"];
@@ -43,12 +42,12 @@ pub fn check(operation_id: &str, reply: &Reply) {
             match reply.headers.get(name.as_str()).map(|value| value.to_str().expect("ASCII")) {
                 None => assert_ne!(header["required"], true, "{name} is missing"),
                 Some(value) => {
-                    // In a header everything is text; its schema speaks of what it says.
-                    let said: Value = match serde_json::from_str(value) {
-                        Ok(said @ (Value::Number(_) | Value::Bool(_))) => said,
+                    // Headers are text. Their schemas describe the value that the text represents.
+                    let parsed: Value = match serde_json::from_str(value) {
+                        Ok(parsed @ (Value::Number(_) | Value::Bool(_))) => parsed,
                         _ => json!(value),
                     };
-                    assert_valid(&header["schema"], &said);
+                    assert_valid(&header["schema"], &parsed);
                 }
             }
         }
@@ -63,9 +62,9 @@ pub fn check(operation_id: &str, reply: &Reply) {
         assert_eq!(header("vary"), Some("authorization, x-api-key"), "{operation_id}");
     }
     for name in ["x-request-id", "access-control-allow-origin", "access-control-expose-headers"] {
-        assert!(reply.headers.contains_key(name), "every answer has {name}");
+        assert!(reply.headers.contains_key(name), "every response has {name}");
     }
-    // The bodies of other protocols are theirs.
+    // Bodies of other protocols have their own format.
     if content["application/json"]["schema"]["$ref"] == "#/components/schemas/Problem" {
         assert_eq!(reply.body["requestId"], reply.headers["x-request-id"].to_str().expect("ASCII"));
         assert_eq!(reply.body["type"], format!("/problems/{}", reply.code()));
@@ -73,9 +72,9 @@ pub fn check(operation_id: &str, reply: &Reply) {
     }
 }
 
-/// The description of an operation.
+/// Returns the description of an operation.
 pub fn described(operation_id: &str) -> &'static Value {
-    let paths = OPENAPI["paths"].as_object().expect("there are paths");
+    let paths = OPENAPI["paths"].as_object().expect("openapi.yaml has paths");
     paths
         .values()
         .filter_map(Value::as_object)
@@ -84,7 +83,7 @@ pub fn described(operation_id: &str) -> &'static Value {
         .unwrap_or_else(|| panic!("openapi.yaml has no operation {operation_id}"))
 }
 
-/// The first example of the JSON that an operation takes, if it takes any.
+/// Returns the first example of an operation's JSON body, if it has one.
 pub fn example_body(operation_id: &str) -> Option<&'static Value> {
     let content = &resolve(&described(operation_id)["requestBody"])["content"]["application/json"];
     let examples = content["examples"].as_object().into_iter().flatten();
@@ -102,12 +101,12 @@ pub fn assert_valid(schema: &Value, value: &Value) {
     assert!(errors.is_empty(), "openapi.yaml does not describe {value}:\n{}", errors.join("\n"));
 }
 
-/// The validator of a schema. Making one takes far longer than using it, and most schemas are of use
-/// again.
+/// Returns the validator of a schema. Validators are cached, because creating one takes much longer
+/// than using it.
 fn validator(schema: &Value) -> Arc<Validator> {
     static VALIDATORS: LazyLock<Mutex<HashMap<String, Arc<Validator>>>> =
         LazyLock::new(Mutex::default);
-    let made = || {
+    let create = || {
         // `$ref`s of the description start at its root.
         let mut document = schema.clone();
         if let Some(schema) = document.as_object_mut() {
@@ -115,14 +114,16 @@ fn validator(schema: &Value) -> Arc<Validator> {
         }
         Arc::new(jsonschema::draft202012::new(&document).expect("the schema is valid"))
     };
-    let mut validators = VALIDATORS.lock().expect("nobody panicked");
-    Arc::clone(validators.entry(schema.to_string()).or_insert_with(made))
+    let mut validators = VALIDATORS.lock().expect("not poisoned");
+    Arc::clone(validators.entry(schema.to_string()).or_insert_with(create))
 }
 
-/// What a `$ref` leads to, or the value itself.
+/// Resolves a `$ref`, or returns the value itself.
 pub fn resolve(value: &'static Value) -> &'static Value {
     match value["$ref"].as_str() {
-        Some(reference) => OPENAPI.pointer(reference.trim_start_matches('#')).expect("it leads on"),
+        Some(reference) => {
+            OPENAPI.pointer(reference.trim_start_matches('#')).expect("the reference resolves")
+        }
         None => value,
     }
 }

@@ -1,4 +1,4 @@
-//! Error events as SDKs send them.
+//! Error events in the form that SDKs send.
 
 use std::collections::BTreeMap;
 
@@ -8,23 +8,23 @@ use shared::dynamodb::Store;
 use shared::projects::project::{Project, ProjectId};
 use shared::timestamp::Timestamp;
 
-/// An event of an exception. Events of the same type and message are of the same error.
+/// An exception event. Events with the same type and message belong to the same error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SentEvent {
-    /// Its identifier, 32 hexadecimal digits.
+    /// The event's id: 32 hexadecimal digits.
     pub id: String,
-    /// When it says that it happened.
+    /// Time in the event.
     pub at: Timestamp,
     /// The exception's type.
     pub error_type: String,
     /// The exception's message.
     pub message: String,
-    /// What it can be filtered by, by the names of filters.
+    /// Attributes by filter name.
     pub attributes: BTreeMap<&'static str, String>,
 }
 
 impl SentEvent {
-    /// An event that tells nothing but what is given; of a number follows its identifier.
+    /// Returns an event with only the given fields. The id is derived from `number`.
     pub fn new(number: u64, at: Timestamp, error_type: &str, message: &str) -> Self {
         Self {
             id: format!("{:032x}", u128::from(number) + (1 << 100)),
@@ -35,14 +35,14 @@ impl SentEvent {
         }
     }
 
-    /// The event with an attribute.
+    /// Adds an attribute.
     #[must_use]
     pub fn with(mut self, attribute: &'static str, value: &str) -> Self {
         self.attributes.insert(attribute, value.to_owned());
         self
     }
 
-    /// The event in the members that SDKs use.
+    /// Returns the event in the format of SDKs.
     pub fn payload(&self) -> Value {
         let mut payload = json!({
             "event_id": self.id,
@@ -65,13 +65,13 @@ impl SentEvent {
         payload
     }
 
-    /// The event in an envelope.
+    /// Returns the event in an envelope.
     pub fn envelope(&self) -> String {
         envelope(&json!({ "event_id": self.id }), &[("event", self.payload().to_string())])
     }
 }
 
-/// An envelope of items, each a type and a payload.
+/// Returns an envelope of items, each with a type and a payload.
 pub fn envelope(header: &Value, items: &[(&str, String)]) -> String {
     let mut lines = vec![header.to_string()];
     for (kind, payload) in items {
@@ -81,7 +81,7 @@ pub fn envelope(header: &Value, items: &[(&str, String)]) -> String {
     lines.join("\n") + "\n"
 }
 
-/// A project with what its DSN is made of.
+/// Reads a project, including the parts of its DSN.
 pub async fn project(store: &Store, id: ProjectId) -> Project {
-    store.read_project(id).await.expect("it can be read").expect("it is there")
+    store.read_project(id).await.expect("the project is readable").expect("the project exists")
 }

@@ -1,4 +1,4 @@
-//! Something of every kind in a project, and all that the tables hold of it.
+//! Creates an item of every type in a project, and lists the tables.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::call::Call;
 use crate::errors::SentEvent;
 use crate::{insights, markers};
 
-/// The tables, without the prefix of their names.
+/// Table names without prefix.
 pub const TABLES: [&str; 11] = [
     "projects",
     "api-keys",
@@ -27,7 +27,7 @@ pub const TABLES: [&str; 11] = [
     "quotas",
 ];
 
-/// Fills a project with something of every kind.
+/// Creates an item of every type in a project. `numbers` is the first event number.
 pub async fn fill(test: &TestApp, project: &Project, numbers: u64) {
     let (app, store) = (&test.app, &test.app.store);
     let call = |operation: &'static Operation| {
@@ -54,13 +54,13 @@ pub async fn fill(test: &TestApp, project: &Project, numbers: u64) {
     let split = call(&split_insight::OPERATION).parameter("insightId", insight);
     let reply = split.json(&json!({"painPointIds": points})).send(app).await;
     assert_eq!(reply.status, 201, "{}", reply.body);
-    // A pain point that another insight has: the request gives up its batch.
-    let taken = create("again", &create_insight::OPERATION, &{
+    // The pain point belongs to another insight, so the request abandons its batch.
+    let rejected = create("again", &create_insight::OPERATION, &{
         let mut body = insights::upload(0..2);
         body["title"] = json!("Again");
         body
     });
-    assert_eq!(taken.send(app).await.status, 409);
+    assert_eq!(rejected.send(app).await.status, 409);
 
     markers::filled(store, project.id, 130).await;
 

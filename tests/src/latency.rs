@@ -1,8 +1,8 @@
-//! How long many requests took.
+//! Percentiles of latencies.
 
 use std::time::Duration;
 
-/// What so many of a hundred do not exceed, for each number of them; 50 is the median. There must be some.
+/// Returns the given percentiles; 50 is the median. `latencies` must not be empty.
 pub fn percentiles<const N: usize>(latencies: &mut [Duration], of: [usize; N]) -> [Duration; N] {
     latencies.sort_unstable();
     of.map(|percent| latencies[(latencies.len() * percent / 100).min(latencies.len() - 1)])
@@ -13,7 +13,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_but_so_many_take_longer() {
+    fn percentiles_are_found_in_sorted_order() {
         let mut latencies: Vec<Duration> = (0..200).rev().map(Duration::from_millis).collect();
         let found = percentiles(&mut latencies, [0, 50, 95, 99, 100]).map(|it| it.as_millis());
         assert_eq!(found, [0, 100, 190, 198, 199]);

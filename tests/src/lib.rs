@@ -1,7 +1,7 @@
-//! Test support: a real DynamoDB protocol engine of its own for each test, requests as API Gateway
-//! sends them, and `openapi.yaml` held against every answer.
+//! Test support: a DynamoDB engine for each test, requests like API Gateway's, and checks of every
+//! response against `openapi.yaml`.
 
-#![allow(clippy::missing_panics_doc)] // A test that cannot go on panics.
+#![allow(clippy::missing_panics_doc)] // Tests panic on failure.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 pub mod app;
@@ -27,17 +27,17 @@ use std::env;
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// The root of the workspace.
+/// Returns the root of the workspace.
 pub fn workspace() -> PathBuf {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
     PathBuf::from(root).canonicalize().expect("the workspace exists")
 }
 
-/// What Debian, Fedora and Google call Chromium.
+/// Names of Chromium on Debian, Fedora and in Google's packages.
 const BROWSERS: [&str; 4] =
     ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
 
-/// Chromium, if it is on the `PATH`.
+/// Returns the path of Chromium, if it is on the `PATH`.
 pub fn browser() -> Option<String> {
     let path = env::var_os("PATH")?;
     let folders: Vec<_> = env::split_paths(&path).collect();
@@ -45,20 +45,20 @@ pub fn browser() -> Option<String> {
     places.filter(|place| place.is_file()).find_map(|place| place.to_str().map(str::to_owned))
 }
 
-/// The tables of `template.yaml`.
+/// Returns the tables of `template.yaml`.
 pub fn tables() -> Vec<local::template::Table> {
     local::template::read_tables(&workspace().join("template.yaml")).expect("template.yaml is read")
 }
 
-/// The binary of a function, which is built beside the tests' own.
+/// Returns the binary of a function, which is built next to the test binaries.
 pub fn function_binary(function: &str) -> PathBuf {
-    let test = env::current_exe().expect("a test knows its binary");
-    let binary = test.ancestors().nth(2).expect("it is in a folder of a folder").join(function);
+    let test = env::current_exe().expect("the test has a binary");
+    let binary = test.ancestors().nth(2).expect("the binary is two folders deep").join(function);
     assert!(binary.exists(), "{function} is not built; cargo build --workspace --bins");
     binary
 }
 
-/// A seed that differs from run to run, unless the variable `SEED` gives one.
+/// Returns a seed: the environment variable `SEED`, or a different one for each run.
 pub fn seed() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("it is after 1970");
     let nanos = u64::from(now.subsec_nanos());

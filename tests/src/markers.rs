@@ -1,4 +1,4 @@
-//! Event marker collections, made through the store: many events in little time.
+//! Event marker collections with many events. They are stored directly, because that is fast.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,10 +10,10 @@ use shared::dynamodb::Store;
 use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
 
-/// The most events that one transaction takes.
-const AT_ONCE: usize = 98;
+/// Maximum events per transaction.
+const BATCH_SIZE: usize = 98;
 
-/// A new collection of a project, not stored yet.
+/// Returns a new collection that is not stored yet.
 pub fn collection(project_id: ProjectId) -> EventMarkerCollection {
     let now = Clock::System.now();
     EventMarkerCollection {
@@ -27,16 +27,18 @@ pub fn collection(project_id: ProjectId) -> EventMarkerCollection {
     }
 }
 
-/// Stores a new collection that holds so many events, one for each second from 1970 on.
+/// Stores a new collection with `events` events, one per second, starting in 1970.
 pub async fn filled(store: &Store, project_id: ProjectId, events: usize) -> CollectionId {
     let collection = collection(project_id);
-    let written =
-        MarkerStore::new(store).create_collection(&collection, None).await.expect("it is stored");
+    let written = MarkerStore::new(store)
+        .create_collection(&collection, None)
+        .await
+        .expect("the collection is stored");
     assert_eq!(written, CollectionCreation::Created);
     let mut at = Timestamp::from_millis(0);
     let mut left = events;
     while left > 0 {
-        let count = left.min(AT_ONCE);
+        let count = left.min(BATCH_SIZE);
         let events: Vec<EventMarker> = (0..count)
             .map(|_| {
                 at = at.plus(Duration::from_secs(1));
@@ -45,7 +47,7 @@ pub async fn filled(store: &Store, project_id: ProjectId, events: usize) -> Coll
             .collect();
         let added =
             MarkerStore::new(store).add_events(project_id, collection.id, &events, at, None).await;
-        assert_eq!(added.expect("they are stored"), EventAddition::Added);
+        assert_eq!(added.expect("the events are stored"), EventAddition::Added);
         left -= count;
     }
     collection.id

@@ -1,4 +1,4 @@
-//! Notifications: the local stack's stand-ins for SES and EventBridge, and runs of send-notifications.
+//! Notifications: the local stack's fake SES and EventBridge, and invocations of the jobs.
 
 use std::net::{Ipv4Addr, TcpListener};
 use std::time::Duration;
@@ -18,25 +18,25 @@ use shared::projects::project::Organization;
 
 use crate::permissions;
 
-/// Where links in mails lead.
+/// The URL with which links in emails start.
 pub const PUBLIC_URL: &str = "https://api.example.com";
 
-/// Whom mails are from.
+/// The sender address of emails.
 const SENDER: &str = "waymark@example.com";
 
-/// What was sent, and where to.
+/// Fake SES and EventBridge, with the messages that they received.
 pub struct SentMessages {
-    /// What runs send with.
+    /// Senders for these fakes.
     pub senders: Senders,
     url: String,
     _gateway: Gateway,
 }
 
 impl SentMessages {
-    /// Starts the stand-ins.
+    /// Starts the fakes.
     pub fn open() -> Self {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port is free");
-        let url = format!("http://{}", listener.local_addr().expect("it has an address"));
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
+        let url = format!("http://{}", listener.local_addr().expect("a local address"));
         let gateway = Gateway::start(
             listener,
             GatewayOptions {
@@ -47,46 +47,46 @@ impl SentMessages {
             },
         );
         let senders = senders(&format!("{url}{SES_PATH}"), &format!("{url}{EVENT_BRIDGE_PATH}"));
-        Self { senders, url, _gateway: gateway.expect("it starts") }
+        Self { senders, url, _gateway: gateway.expect("a running gateway") }
     }
 
-    /// All mails, the latest first.
+    /// Returns all emails, latest first.
     pub async fn mails(&self) -> Vec<Value> {
         self.list("/mail").await
     }
 
-    /// The mails to an address, the latest first.
+    /// Returns the emails to an address, latest first.
     pub async fn mails_to(&self, email: &str) -> Vec<Value> {
         self.mails().await.into_iter().filter(|mail| mail["to"] == email).collect()
     }
 
-    /// All events, the latest first.
+    /// Returns all events, latest first.
     pub async fn events(&self) -> Vec<Value> {
         self.list("/mail/events").await
     }
 
     async fn list(&self, path: &str) -> Vec<Value> {
         let request = reqwest::Client::new().get(format!("{}{path}", self.url));
-        let answer = request.header("accept", "application/json").send().await;
-        answer.expect("it answers").json().await.expect("it is a list")
+        let response = request.header("accept", "application/json").send().await;
+        response.expect("a response").json().await.expect("a JSON list")
     }
 
-    /// Lets send-notifications run once.
+    /// Invokes send-notifications once.
     pub async fn run(&self, app: &App) {
         run(app, &self.senders, Duration::ZERO).await;
     }
 
-    /// The variables by which a process of send-notifications finds the stand-ins.
+    /// Returns the environment variables of a send-notifications process that uses the fakes.
     pub fn variables(&self) -> [(&'static str, String); 5] {
         environment::outside(&self.url)
     }
 }
 
-/// What sends mails and events to two endpoints.
+/// Returns senders for an SES endpoint and an EventBridge endpoint.
 pub fn senders(ses: &str, event_bridge: &str) -> Senders {
-    // What others wrote knows regions of AWS alone.
+    // Moto accepts only AWS regions.
     let config = |endpoint| {
-        let config = endpoint_config(endpoint).expect("a client is made");
+        let config = endpoint_config(endpoint).expect("a client configuration");
         config.into_builder().region(Region::from_static("eu-central-1")).build()
     };
     Senders {
@@ -95,43 +95,43 @@ pub fn senders(ses: &str, event_bridge: &str) -> Senders {
     }
 }
 
-/// Lets send-notifications run once, with such a pause at least before it looks again.
-pub async fn run(app: &App, senders: &Senders, least_pause: Duration) {
+/// Invokes send-notifications once, with a minimum pause before its second pass.
+pub async fn run(app: &App, senders: &Senders, min_pause: Duration) {
     let deadline = Deadline::after(Duration::from_mins(1));
-    let run = Box::pin(send_notifications::run(app, senders, least_pause, deadline));
-    permissions::checked(send_notifications::JOB.name, run).await.expect("all could be sent");
+    let run = Box::pin(send_notifications::run(app, senders, min_pause, deadline));
+    permissions::checked(send_notifications::JOB.name, run).await.expect("a successful run");
 }
 
-/// Lets announce-trends run once.
+/// Invokes announce-trends once.
 pub async fn announce_trends(app: &App) {
     let deadline = Deadline::after(Duration::from_mins(1));
     let run = Box::pin(announce_trends::run(app, deadline));
-    permissions::checked(announce_trends::JOB.name, run).await.expect("all could be looked at");
+    permissions::checked(announce_trends::JOB.name, run).await.expect("a successful run");
 }
 
-/// A user of the default organization.
+/// Returns a user of the default organization.
 pub fn user(name: &str) -> UserName {
-    let organization = Organization::parse("default").expect("it is a name");
-    UserName { organization, user: UserId::parse(name).expect("it is a name") }
+    let organization = Organization::parse("default").expect("a valid organization");
+    UserName { organization, user: UserId::parse(name).expect("a valid user") }
 }
 
-/// Gives a user an address that is confirmed.
+/// Sets a user's confirmed address.
 pub async fn give_address(app: &App, name: &UserName, email: &str) {
     let mut address =
-        NotificationStore::new(&app.store).find_address(name).await.expect("it can be read");
-    address.set_confirmed(EmailAddress::parse(email).expect("it is an address"));
+        NotificationStore::new(&app.store).find_address(name).await.expect("a readable address");
+    address.set_confirmed(EmailAddress::parse(email).expect("a valid address"));
     assert!(
         NotificationStore::new(&app.store)
             .replace_address(name, &address, false)
             .await
-            .expect("it can be written")
+            .expect("a successful write")
     );
 }
 
-/// The token in the first link of a mail that leads to a path.
+/// Returns the token in an email's first link to a path.
 pub fn token_in(mail: &Value, path: &str) -> String {
-    let text = mail["text"].as_str().expect("a mail has text");
+    let text = mail["text"].as_str().expect("an email with text");
     let start = format!("{PUBLIC_URL}{path}?token=");
-    let rest = text.split_once(&start).expect("the mail has the link").1;
-    rest.split_whitespace().next().expect("the link has a token").to_owned()
+    let rest = text.split_once(&start).expect("an email with the link").1;
+    rest.split_whitespace().next().expect("a link with a token").to_owned()
 }

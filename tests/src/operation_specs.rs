@@ -1,4 +1,4 @@
-//! The operations of `openapi.yaml`, each with what answers it.
+//! The operations of `openapi.yaml` with the functions that handle them.
 
 use std::sync::LazyLock;
 
@@ -12,31 +12,31 @@ use crate::operations::OPERATIONS;
 
 /// An operation of `openapi.yaml`.
 pub struct OperationSpec {
-    /// Its operationId.
+    /// The operationId.
     pub id: &'static str,
-    /// What answers it.
+    /// The operation of the function that handles it.
     pub operation: &'static Operation,
-    /// Its method.
+    /// The method.
     pub method: Method,
-    /// Its path.
+    /// The path.
     pub path: &'static str,
-    /// Its parameters, those of its path included.
+    /// The parameters, including those of the path.
     pub parameters: Vec<&'static Value>,
-    /// The media types of its body, and what is said of each.
+    /// The media types of the body with their descriptions.
     pub contents: Vec<(&'static str, &'static Value)>,
 }
 
 impl OperationSpec {
-    /// A call of it.
+    /// Returns a call of the operation.
     pub fn call(&self) -> Call {
         Call::of(self.operation).method(self.method.clone()).path(self.path)
     }
 }
 
-/// Every operation of `openapi.yaml`.
+/// All operations of `openapi.yaml`.
 pub static OPERATION_SPECS: LazyLock<Vec<OperationSpec>> = LazyLock::new(|| {
-    let mut described = Vec::new();
-    for (path, item) in OPENAPI["paths"].as_object().expect("there are paths") {
+    let mut specs = Vec::new();
+    for (path, item) in OPENAPI["paths"].as_object().expect("openapi.yaml has paths") {
         for method in ["get", "post", "put", "patch", "delete"] {
             let operation = &item[method];
             let Some(id) = operation["operationId"].as_str() else { continue };
@@ -46,20 +46,23 @@ pub static OPERATION_SPECS: LazyLock<Vec<OperationSpec>> = LazyLock::new(|| {
             let own = operation["parameters"].as_array().into_iter().flatten();
             let contents = resolve(&operation["requestBody"])["content"].as_object();
             let contents = contents.into_iter().flatten();
-            described.push(OperationSpec {
+            specs.push(OperationSpec {
                 id,
-                operation: found.unwrap_or_else(|| panic!("nothing answers {id}")),
-                method: method.to_uppercase().parse().expect("it is a method"),
+                operation: found.unwrap_or_else(|| panic!("no function handles {id}")),
+                method: method.to_uppercase().parse().expect("the method is valid"),
                 path,
                 parameters: of_path.chain(own).map(resolve).collect(),
                 contents: contents.map(|(kind, content)| (kind.as_str(), content)).collect(),
             });
         }
     }
-    described
+    specs
 });
 
-/// The operation of an operationId.
+/// Returns the operation with an operationId.
 pub fn operation_of(id: &str) -> &'static OperationSpec {
-    OPERATION_SPECS.iter().find(|it| it.id == id).unwrap_or_else(|| panic!("there is no {id}"))
+    OPERATION_SPECS
+        .iter()
+        .find(|it| it.id == id)
+        .unwrap_or_else(|| panic!("openapi.yaml has no operation {id}"))
 }

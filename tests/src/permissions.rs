@@ -1,8 +1,8 @@
-//! What functions do with tables, held against what `template.yaml` allows their roles.
+//! Checks the table access of functions against the roles in `template.yaml`.
 //!
-//! A client of [`crate::app`] notes what is sent to DynamoDB while a function works. Every test that
-//! calls an operation so proves that its function may do what it does; the scenarios of
-//! `tests/tests/permissions` prove that it may do nothing more.
+//! A client of [`crate::app`] records the requests to DynamoDB while a function runs. So every test
+//! that calls an operation proves that its function has the required permissions. The scenarios of
+//! `tests/tests/permissions` prove that it has no others.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
@@ -25,20 +25,20 @@ use local::environment::table_prefix;
 use local::template::{STACK_NAME, function_of_code};
 use yaml_serde::Value as Yaml;
 
-/// An action on a table, or on one of its indexes; or [`WRITE`] on a kind of a table's partition keys.
+/// An action on a table or index, or [`WRITE`] on a kind of partition key.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Permission {
-    /// As policies name it, without the service: `GetItem`.
+    /// The action in policies, without the service: `GetItem`.
     pub action: String,
-    /// The table's name without its prefix, perhaps with `/index/` and the index's name. For [`WRITE`], the
-    /// table and the pattern of its partition keys: `errors/log#*`.
+    /// The table's name without prefix, optionally with `/index/` and the index's name. For
+    /// [`WRITE`], the table and the pattern of its partition keys: `errors/log#*`.
     pub resource: String,
 }
 
-/// Action of a permission: writes of items with one kind of partition key.
+/// Action of a permission to write items with one kind of partition key.
 const WRITE: &str = "Write";
 
-/// The partition keys that begin with the kind of the item.
+/// Partition key attributes that begin with the item's kind.
 const KEYS_WITH_KINDS: [&str; 3] = ["pk", "window", "scope"];
 
 impl fmt::Display for Permission {
@@ -47,65 +47,66 @@ impl fmt::Display for Permission {
     }
 }
 
-/// Permissions by the function that has or uses them.
+/// Permissions by function.
 pub type ByFunction = BTreeMap<String, BTreeSet<Permission>>;
 
 tokio::task_local! {
-    /// What the function that is at work has asked DynamoDB for.
-    static ASKED: Arc<Mutex<BTreeSet<Permission>>>;
-    /// What functions have used since somebody began to collect it.
+    /// Permissions that the running function needed.
+    static REQUESTED: Arc<Mutex<BTreeSet<Permission>>>;
+    /// Permissions that functions needed since collection began.
     static USED: Arc<Mutex<ByFunction>>;
 }
 
-/// What `template.yaml` allows each function.
+/// Permissions of each function in `template.yaml`.
 pub static ALLOWED: LazyLock<ByFunction> = LazyLock::new(|| {
     let path = crate::workspace().join("template.yaml");
-    let text = std::fs::read_to_string(path).expect("template.yaml is there");
+    let text = std::fs::read_to_string(path).expect("template.yaml is readable");
     allowed(&yaml_serde::from_str(&text).expect("template.yaml is YAML"))
 });
 
-/// Lets a function work. Panics if it does anything that `template.yaml` does not allow it.
+/// Runs a function. Panics if it needs a permission that `template.yaml` does not grant.
 pub async fn checked<W: Future>(function: &str, work: W) -> W::Output {
-    let asked = Arc::default();
-    let output = ASKED.scope(Arc::clone(&asked), work).await;
-    let asked = std::mem::take(&mut *lock(&asked));
+    let requested = Arc::default();
+    let output = REQUESTED.scope(Arc::clone(&requested), work).await;
+    let requested = std::mem::take(&mut *lock(&requested));
     let allowed = ALLOWED.get(function).unwrap_or_else(|| panic!("no function {function}"));
-    let refused: Vec<String> = asked.difference(allowed).map(Permission::to_string).collect();
-    assert!(refused.is_empty(), "template.yaml does not allow {function}: {}", refused.join(", "));
-    // Nobody may be collecting.
+    let missing: Vec<String> = requested.difference(allowed).map(Permission::to_string).collect();
+    assert!(missing.is_empty(), "template.yaml does not allow {function}: {}", missing.join(", "));
+    // The error means that permissions are not being collected.
     let _ = USED.try_with(|used| {
-        lock(used).entry(function.to_owned()).or_default().extend(asked);
+        lock(used).entry(function.to_owned()).or_default().extend(requested);
     });
     output
 }
 
-/// What functions use while something goes on.
+/// Returns the permissions that functions need during a scenario.
 pub async fn used_during(scenario: impl Future<Output = ()>) -> ByFunction {
     let used = Arc::default();
     USED.scope(Arc::clone(&used), scenario).await;
     std::mem::take(&mut *lock(&used))
 }
 
-/// Notes a request to DynamoDB, if it comes from a function at work.
+/// Records a request to DynamoDB, if a function sends it.
 pub(crate) fn note(request: &Input) {
-    let _ = ASKED.try_with(|asked| lock(asked).extend(needed(request)));
+    let _ = REQUESTED.try_with(|requested| lock(requested).extend(needed(request)));
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The permissions that a request needs (Service Authorization Reference, "Actions, resources, and
-/// condition keys for Amazon DynamoDB").
+/// Returns the permissions that a request needs (Service Authorization Reference, "Actions,
+/// resources, and condition keys for Amazon DynamoDB").
 fn needed(request: &Input) -> BTreeSet<Permission> {
     if let Some(get) = request.downcast_ref::<GetItemInput>() {
-        return [permission("GetItem", get.table_name().expect("it names a table"))].into();
+        return [permission("GetItem", get.table_name().expect("the request names a table"))]
+            .into();
     }
     macro_rules! writes_of_one_item {
         ($($action:literal $request:ty, $item:ident);+) => {
             $(if let Some(request) = request.downcast_ref::<$request>() {
-                let table = request.table_name().expect("it names a table");
-                let item = request.$item().expect("it names an item");
+                let table = request.table_name().expect("the request names a table");
+                let item = request.$item().expect("the request names an item");
                 return write($action, table, [item]).collect();
             })+
         };
@@ -114,12 +115,12 @@ fn needed(request: &Input) -> BTreeSet<Permission> {
         "PutItem" PutItemInput, item; "UpdateItem" UpdateItemInput, key; "DeleteItem" DeleteItemInput, key
     );
     if let Some(query) = request.downcast_ref::<QueryInput>() {
-        let table = query.table_name().expect("it names a table");
+        let table = query.table_name().expect("the request names a table");
         let index = query.index_name().map(|index| format!("/index/{index}")).unwrap_or_default();
         return [permission("Query", &format!("{table}{index}"))].into();
     }
     if let Some(scan) = request.downcast_ref::<ScanInput>() {
-        let table = scan.table_name().expect("it names a table");
+        let table = scan.table_name().expect("the request names a table");
         let index = scan.index_name().map(|index| format!("/index/{index}")).unwrap_or_default();
         return [permission("Scan", &format!("{table}{index}"))].into();
     }
@@ -134,10 +135,10 @@ fn needed(request: &Input) -> BTreeSet<Permission> {
     if let Some(transaction) = request.downcast_ref::<TransactWriteItemsInput>() {
         return transaction.transact_items().iter().flat_map(of_action).collect();
     }
-    panic!("nobody has told which permissions this needs: {request:?}");
+    panic!("unknown permissions of this request: {request:?}");
 }
 
-/// The permissions that a batch of writes to one table needs.
+/// Returns the permissions for a batch of writes to one table.
 fn of_batch(table: &str, writes: &[WriteRequest]) -> Vec<Permission> {
     let items = writes.iter().filter_map(|request| {
         let put = request.put_request().map(PutRequest::item);
@@ -146,7 +147,7 @@ fn of_batch(table: &str, writes: &[WriteRequest]) -> Vec<Permission> {
     write("BatchWriteItem", table, items).collect()
 }
 
-/// A transaction needs the permissions of its actions.
+/// Returns the permissions for an action of a transaction.
 fn of_action(action: &TransactWriteItem) -> Vec<Permission> {
     match action {
         TransactWriteItem { put: Some(put), .. } => {
@@ -161,11 +162,12 @@ fn of_action(action: &TransactWriteItem) -> Vec<Permission> {
         TransactWriteItem { condition_check: Some(it), .. } => {
             vec![permission("ConditionCheckItem", &it.table_name)]
         }
-        _ => panic!("an action of a transaction is one of four"),
+        _ => panic!("unknown transaction action"),
     }
 }
 
-/// The permissions for an action that writes items of a table: the action, and the kinds of the items.
+/// Returns the permissions for an action that writes items of a table: the action, and the items'
+/// kinds.
 fn write<'i>(
     action: &str,
     table: &str,
@@ -175,7 +177,7 @@ fn write<'i>(
         KEYS_WITH_KINDS.iter().find_map(|key| item.get(*key)?.as_s().ok().cloned())
     };
     let kind = |key: String| match key.split_once('#') {
-        // The scope of a stored response has no kind: it begins with the id of an API key and `/`.
+        // The scope of a stored response has no kind: it begins with an API key id and `/`.
         _ if key.split('#').next().is_some_and(|kind| kind.contains('/')) => None,
         Some((kind, _)) => Some(format!("{table}/{kind}#*")),
         None => Some(format!("{table}/{key}")),
@@ -192,15 +194,15 @@ fn permission(action: &str, resource: &str) -> Permission {
 }
 
 fn allowed(template: &Yaml) -> ByFunction {
-    let resources = template["Resources"].as_mapping().expect("a template has resources");
+    let resources = template["Resources"].as_mapping().expect("the template has resources");
     let functions = resources.values().filter(|it| is_a(it, "AWS::Serverless::Function"));
     functions
         .map(|function| {
             let properties = &function["Properties"];
-            let code = properties["CodeUri"].as_str().expect("a function has code");
+            let code = properties["CodeUri"].as_str().expect("the function has code");
             let name = function_of_code(code).to_owned();
-            // What a role has under a condition is about other services, not about tables;
-            // tests/contract/check_template.py sees to that.
+            // Conditional policies concern other services, not tables.
+            // tests/contract/check_template.py checks that.
             let policies = properties.get("Policies").into_iter().flat_map(list);
             let policies = policies.filter(|it| !is_conditional(it));
             (name, policies.flat_map(|it| of_policy(template, it)).collect())
@@ -216,7 +218,7 @@ fn is_conditional(policy: &Yaml) -> bool {
     matches!(policy, Yaml::Tagged(tagged) if tagged.tag == "!If")
 }
 
-/// A list, or the only item in its place.
+/// Returns the items of a list, or a single item.
 fn list(value: &Yaml) -> impl Iterator<Item = &Yaml> {
     value.as_sequence().map_or(std::slice::from_ref(value), Vec::as_slice).iter()
 }
@@ -234,7 +236,7 @@ fn of_policy(template: &Yaml, policy: &Yaml) -> BTreeSet<Permission> {
             };
             for action in list(&statement["Action"]) {
                 let action = action.as_str().and_then(|action| action.strip_prefix("dynamodb:"));
-                let action = action.expect("functions use nothing but DynamoDB").to_owned();
+                let action = action.expect("the policy is for DynamoDB").to_owned();
                 of.insert(Permission { action, resource: resource.clone() });
             }
             of.extend(keys.iter().map(|key| Permission {
@@ -243,29 +245,33 @@ fn of_policy(template: &Yaml, policy: &Yaml) -> BTreeSet<Permission> {
             }));
         }
     }
-    assert_eq!(permissions, on_restored, "tables that were restored stand in for the others");
+    assert_eq!(permissions, on_restored, "restored tables have the same permissions");
     permissions
 }
 
-/// The partition keys that a condition limits a statement to.
+/// Returns the partition keys to which a condition limits a statement.
 fn leading_keys(condition: &Yaml) -> Vec<&str> {
     const KEY: &str = "dynamodb:LeadingKeys";
     if condition.is_null() {
         return Vec::new();
     }
-    assert_eq!(condition["Null"][KEY].as_str(), Some("false"), "no key must not satisfy it");
+    assert_eq!(
+        condition["Null"][KEY].as_str(),
+        Some("false"),
+        "requests without a key must not satisfy the condition"
+    );
     let keys = list(&condition["ForAllValues:StringLike"][KEY]).map(Yaml::as_str);
-    keys.map(|key| key.expect("a pattern is text")).collect()
+    keys.map(|key| key.expect("the pattern is text")).collect()
 }
 
-/// What follows the names of tables that were restored.
+/// Suffix of restored tables.
 const RESTORED: &str = "-restored-*";
 
-/// The table or index that an expression names: `!GetAtt Table.Arn`, `!Sub "${Table.Arn}/index/I"`, or of
-/// those that were restored from it.
+/// Returns the table or index of an expression: `!GetAtt Table.Arn`, `!Sub "${Table.Arn}/index/I"`,
+/// or one for restored tables.
 fn table_or_index(template: &Yaml, resource: &Yaml) -> String {
-    let Yaml::Tagged(tagged) = resource else { panic!("{resource:?} is no table") };
-    let text = tagged.value.as_str().expect("an expression is text");
+    let Yaml::Tagged(tagged) = resource else { panic!("{resource:?} is not a table") };
+    let text = tagged.value.as_str().expect("the expression is text");
     let (table, index) = match tagged.tag.to_string().as_str() {
         "!GetAtt" => (text.strip_suffix(".Arn"), ""),
         "!Sub" => {
@@ -274,13 +280,13 @@ fn table_or_index(template: &Yaml, resource: &Yaml) -> String {
         }
         _ => (None, ""),
     };
-    let table = &template["Resources"][table.unwrap_or_else(|| panic!("{text} is no table"))];
+    let table = &template["Resources"][table.unwrap_or_else(|| panic!("{text} is not a table"))];
     let Yaml::Tagged(name) = &table["Properties"]["TableName"] else {
         panic!("{text} has no name")
     };
-    let name = name.value.as_str().expect("a name is text");
+    let name = name.value.as_str().expect("the name is text");
     let name = name.replace("${AWS::StackName}", STACK_NAME);
-    format!("{}{index}", name.strip_prefix(&table_prefix()).expect("tables have a prefix"))
+    format!("{}{index}", name.strip_prefix(&table_prefix()).expect("the table has the prefix"))
 }
 
 #[cfg(test)]
@@ -293,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_needs_its_action_on_each_of_its_tables() {
+    fn requests_need_their_action_on_each_table() {
         let query = QueryInput::builder().table_name("waymark-errors").index_name("byStatus");
         let query = Input::erase(query.build().unwrap());
         assert_eq!(needed_by(&query), ["Query on errors/index/byStatus"]);
@@ -309,13 +315,13 @@ mod tests {
     }
 
     #[test]
-    fn a_transaction_needs_the_permissions_of_its_actions() {
-        let (errors, answers) = ("waymark-errors", "waymark-idempotency");
+    fn transactions_need_the_permissions_of_their_actions() {
+        let (errors, responses) = ("waymark-errors", "waymark-idempotency");
         let item = || Some(HashMap::new());
         let put = Put::builder().table_name(errors).set_item(item()).build().unwrap();
         let check = ConditionCheck::builder().table_name(errors).condition_expression("x");
         let check = check.set_key(item()).build().unwrap();
-        let delete = Delete::builder().table_name(answers).set_key(item()).build().unwrap();
+        let delete = Delete::builder().table_name(responses).set_key(item()).build().unwrap();
         let transaction = TransactWriteItemsInput::builder()
             .transact_items(TransactWriteItem::builder().put(put).build())
             .transact_items(TransactWriteItem::builder().condition_check(check).build())
@@ -327,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn a_policy_allows_its_actions_on_its_resources() {
+    fn policies_allow_their_actions_on_their_resources() {
         let template = r#"
 Resources:
   Things:

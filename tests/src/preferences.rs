@@ -1,6 +1,6 @@
-//! What tests of notification email preferences share.
+//! Constants shared by tests of notification email preferences.
 
-/// Every type, in the order of the catalogue.
+/// All notification types, in catalog order.
 pub const TYPES: [&str; 11] = [
     "organization_invite",
     "project_invite",

@@ -1,5 +1,5 @@
-//! A DynamoDB that answers from a script: for what a well-behaved engine never does, such as
-//! throttling, transactions that meet, or silence.
+//! A DynamoDB that responds from a script, for behavior that the engine lacks: throttling,
+//! transaction conflicts, or no response.
 
 use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex};
@@ -13,27 +13,27 @@ use crate::app::{PROJECT, app_over};
 use crate::call::{Call, Reply};
 use crate::wire::{self, Request};
 
-/// One answer.
+/// A scripted response.
 #[derive(Debug, Clone)]
 pub enum ScriptedReply {
-    /// 200 with this body.
-    Answer(Value),
-    /// An error of this name, with these further members.
+    /// Status 200 with this body.
+    Response(Value),
+    /// An error with this name and these additional fields.
     Error(&'static str, Value),
-    /// Nothing, while the connection stays open.
+    /// No response, while the connection stays open.
     Silence,
 }
 
 /// A running script.
 pub struct ScriptedDynamoDb {
-    /// Where it listens.
+    /// The address.
     pub endpoint: String,
     requests: Arc<Mutex<Vec<(String, Value)>>>,
 }
 
 impl ScriptedDynamoDb {
-    /// Starts a script that decides on each request by its target, such as `TransactWriteItems`,
-    /// and how many of that target came before.
+    /// Starts a script. It returns the response for a target, such as `TransactWriteItems`, and the
+    /// number of earlier requests with that target.
     pub async fn start(script: fn(&str, usize) -> ScriptedReply) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a port is free");
         let endpoint = format!("http://{}", listener.local_addr().expect("it has an address"));
@@ -47,15 +47,15 @@ impl ScriptedDynamoDb {
         Self { endpoint, requests }
     }
 
-    /// The bodies of all requests of a target.
+    /// Returns the bodies of all requests with a target.
     pub fn requests(&self, target: &str) -> Vec<Value> {
-        let requests = self.requests.lock().expect("nobody panicked");
+        let requests = self.requests.lock().expect("not poisoned");
         requests.iter().filter(|(name, _)| name == target).map(|(_, body)| body.clone()).collect()
     }
 }
 
 impl ScriptedDynamoDb {
-    /// The transactions of one action that is a `Put`, an `Update` or a `Delete`: that action of each.
+    /// Returns the writes of single-action transactions. `action` is `Put`, `Update` or `Delete`.
     pub fn single_writes(&self, action: &str) -> Vec<Value> {
         let transactions = self.requests("TransactWriteItems");
         let alone = transactions.iter().filter(|it| it["TransactItems"][1].is_null());
@@ -71,17 +71,17 @@ async fn converse(
     while let Some(Request { target, body, .. }) = wire::read_request(&mut connection).await {
         let Ok(body) = serde_json::from_slice::<Value>(&body) else { return };
         let turn = {
-            let mut seen = seen.lock().expect("nobody panicked");
+            let mut seen = seen.lock().expect("not poisoned");
             let before = seen.iter().filter(|(name, _)| *name == target).count();
             let turn = script(&target, before);
             seen.push((target, body));
             turn
         };
         let (status, body) = match turn {
-            ScriptedReply::Answer(body) => (200, body),
-            ScriptedReply::Error(name, mut members) => {
-                members["__type"] = json!(format!("com.amazonaws.dynamodb.v20120810#{name}"));
-                (if name == "InternalServerError" { 500 } else { 400 }, members)
+            ScriptedReply::Response(body) => (200, body),
+            ScriptedReply::Error(name, mut fields) => {
+                fields["__type"] = json!(format!("com.amazonaws.dynamodb.v20120810#{name}"));
+                (if name == "InternalServerError" { 500 } else { 400 }, fields)
             }
             ScriptedReply::Silence => {
                 tokio::time::sleep(Duration::from_mins(1)).await;
@@ -95,7 +95,7 @@ async fn converse(
     }
 }
 
-/// A cancelled transaction, one reason per action.
+/// Returns a canceled transaction with one reason per action.
 pub fn cancelled(reasons: &[&str]) -> ScriptedReply {
     let reasons: Vec<Value> = reasons.iter().map(|code| json!({ "Code": code })).collect();
     ScriptedReply::Error(
@@ -104,12 +104,13 @@ pub fn cancelled(reasons: &[&str]) -> ScriptedReply {
     )
 }
 
-/// A key that [`access`] lets in.
+/// An API key that [`access`] accepts.
 pub const KEY: &str = "wm_AAAABBBBCCCC0001_0123456789abcdefghijABCDEFGHIJ0123456789xyz0zL89M";
 
-/// The answer to `BatchGetItem` that lets [`KEY`] in, with all scopes, and knows [`PROJECT`].
+/// Returns the response to `BatchGetItem` that accepts [`KEY`] with all scopes, and contains
+/// [`PROJECT`].
 pub fn access() -> ScriptedReply {
-    ScriptedReply::Answer(json!({"Responses": {
+    ScriptedReply::Response(json!({"Responses": {
         "waymark-api-keys": [{
             "keyId": {"S": "AAAABBBBCCCC0001"},
             // SHA-256 of the secret.
@@ -127,7 +128,8 @@ pub fn access() -> ScriptedReply {
     }, "UnprocessedKeys": {}}))
 }
 
-/// The reply to a call over a script, within the time in which every request is answered.
+/// Returns the response to a call with a script. It must arrive within the time budget of every
+/// request.
 pub async fn reply_under(
     script: fn(&str, usize) -> ScriptedReply,
     call: Call,

@@ -1,5 +1,5 @@
-//! The whole local stack over HTTP: the gateway, `cargo lambda watch`, the function binaries and an
-//! engine in memory, all of it for one test.
+//! The complete local stack over HTTP for one test: gateway, `cargo lambda watch`, function
+//! binaries and an engine in memory.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -25,21 +25,21 @@ use crate::app::PROJECT;
 use crate::call::Reply;
 use crate::contract;
 
-/// A running stack; all of it ends with the test.
+/// A running stack. It ends with the test.
 pub struct Stack {
-    /// The address of the API, without a slash at its end.
+    /// The address of the API, without a trailing slash.
     pub base_url: String,
     /// The tables behind it.
     pub engine: Engine,
     /// The same tables, through the store.
     pub store: Store,
-    /// The same tables, for looking into them.
+    /// A client for inspecting the same tables.
     pub client: Client,
     /// The id of the project [`PROJECT`].
     pub project_id: ProjectId,
     /// A key with all scopes for all projects.
     pub key: String,
-    /// For requests, as of a page: whatever is answered, pages must be able to read it.
+    /// Client that sends requests like a page, so that all responses must be readable by pages.
     pub http: reqwest::Client,
     served: Arc<Mutex<Vec<Served>>>,
     _gateway: Gateway,
@@ -48,23 +48,24 @@ pub struct Stack {
 }
 
 impl Stack {
-    /// Starts the stack and waits until its functions answer.
+    /// Starts the stack and waits until its functions respond.
     pub async fn start() -> Self {
-        let folder = tempfile::tempdir().expect("a folder can be made");
+        let folder = tempfile::tempdir().expect("the folder is created");
         let address = (Ipv4Addr::LOCALHOST, 0).into();
-        let engine = Engine::start(address, None, &crate::tables()).expect("it starts");
-        let client = client::for_endpoint(&engine.endpoint()).expect("a client is made");
+        let engine = Engine::start(address, None, &crate::tables()).expect("the engine starts");
+        let client = client::for_endpoint(&engine.endpoint()).expect("the client is created");
         let store = Store::new(client.clone(), environment::table_prefix());
-        let project_id = demo::ensure_project(&store, PROJECT, "Shop").await.expect("it is made");
-        let key = demo::create_key(&store, |record| record).await.expect("it is made");
+        let project_id =
+            demo::ensure_project(&store, PROJECT, "Shop").await.expect("the project is created");
+        let key = demo::create_key(&store, |record| record).await.expect("the key is created");
 
         let environment_file = folder.path().join(environment::FILE);
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port is free");
         let base_url = format!("http://{}", listener.local_addr().expect("it has an address"));
         let mut variables = environment::variables(&engine.endpoint());
         variables.extend(environment::outside(&base_url));
-        environment::write(&environment_file, &variables).expect("it is written");
-        let log = fs::File::create(folder.path().join("log")).expect("a log can be made");
+        environment::write(&environment_file, &variables).expect("the file is written");
+        let log = fs::File::create(folder.path().join("log")).expect("the log is created");
         let mut watch = Watch::start(WatchOptions {
             workspace: &crate::workspace(),
             environment: &environment_file,
@@ -74,7 +75,7 @@ impl Stack {
         })
         .expect("cargo lambda watch starts");
         let limit = Duration::from_mins(2);
-        if let Err(error) = watch.until_answered("create-feature-flag", limit).await {
+        if let Err(error) = watch.wait_until_ready("create-feature-flag", limit).await {
             let log = fs::read_to_string(folder.path().join("log")).unwrap_or_default();
             panic!("{error}\n{log}");
         }
@@ -104,25 +105,25 @@ impl Stack {
         }
     }
 
-    /// A key that differs from the usual one.
+    /// Creates a key that differs from the default one.
     pub async fn key_with(&self, adjust: impl FnOnce(ApiKeyRecord) -> ApiKeyRecord) -> String {
-        demo::create_key(&self.store, adjust).await.expect("it is made")
+        demo::create_key(&self.store, adjust).await.expect("the key is created")
     }
 
-    /// Runs a function of a schedule once.
+    /// Runs a job once.
     pub async fn run_job(&self, function: &str) -> Response {
         let url = format!("{}/2015-03-31/functions/{function}/invocations", self.watch.url());
-        self.http.post(url).body("{}").send().await.expect("it is answered")
+        self.http.post(url).body("{}").send().await.expect("the job responds")
     }
 
-    /// Runs the functions of schedules as often as the local stack does, for as long as it is polled.
+    /// Runs the jobs on the local stack's schedules while it is polled.
     pub async fn run_schedules(&self) {
         let template = crate::workspace().join("template.yaml");
-        let schedules = template::read_hurried_schedules(&template).expect("the template is there");
+        let schedules = template::read_local_schedules(&template).expect("the template is valid");
         Watch::run_schedules(self.watch.url(), &schedules, |_| ()).await;
     }
 
-    /// The memory of each function, in bytes: of all its processes, by their program.
+    /// Returns the memory of each function in bytes: the sum of its processes.
     pub fn memory(&self) -> BTreeMap<String, u64> {
         let mut memory = BTreeMap::new();
         for (_, process) in self.processes() {
@@ -131,15 +132,15 @@ impl Stack {
         memory
     }
 
-    /// The ids of a function's processes.
+    /// Returns the ids of a function's processes.
     pub fn processes_of(&self, function: &str) -> Vec<i32> {
         let of_function = self.processes().filter(|(_, process)| process.program == function);
         of_function.map(|(id, _)| id).collect()
     }
 
-    /// All processes below `cargo lambda watch`, by id.
+    /// Returns all descendants of `cargo lambda watch`, by id.
     fn processes(&self) -> impl Iterator<Item = (i32, Process)> {
-        let root = self.watch.process_id().expect("it runs");
+        let root = self.watch.process_id().expect("the process runs");
         let all = fs::read_dir("/proc").expect("this is Linux").flatten();
         let all: HashMap<i32, Process> =
             all.filter_map(|entry| read_process(&entry.path())).collect();
@@ -151,30 +152,30 @@ impl Stack {
         all.into_iter().filter(is_below)
     }
 
-    /// The requests that were answered so far.
+    /// Returns the requests that were completed so far.
     pub fn served(&self) -> Vec<Served> {
         self.served.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// All that the functions and `cargo lambda watch` have logged so far.
+    /// Returns the log of the functions and of `cargo lambda watch`.
     pub fn log(&self) -> String {
         fs::read_to_string(self.folder.path().join("log")).expect("the log can be read")
     }
 }
 
-/// A process of this machine.
+/// A process in `/proc`.
 struct Process {
     parent: i32,
     program: String,
-    /// How much memory it has.
+    /// Resident memory in bytes.
     bytes: u64,
 }
 
-/// A process by its number, unless it has just ended.
+/// Reads a process by its folder. Returns `None` if it has ended.
 fn read_process(folder: &Path) -> Option<(i32, Process)> {
     let number = folder.file_name()?.to_str()?.parse().ok()?;
     let stat = fs::read_to_string(folder.join("stat")).ok()?;
-    // After the program's name, in parentheses, come the state and the parent.
+    // State and parent follow the program's name, which is in parentheses.
     let (_, rest) = stat.rsplit_once(") ")?;
     let parent = rest.split(' ').nth(1)?.parse().ok()?;
     let program = fs::read_link(folder.join("exe")).ok()?.file_name()?.to_str()?.to_owned();
@@ -187,14 +188,14 @@ fn read_process(folder: &Path) -> Option<(i32, Process)> {
 fn client_of_a_page() -> reqwest::Client {
     let origin = (ORIGIN, HeaderValue::from_static("https://page.example"));
     let client = reqwest::Client::builder().default_headers(HeaderMap::from_iter([origin]));
-    client.build().expect("it is made")
+    client.build().expect("the client is created")
 }
 
-/// Sends a request to an operation, and holds `openapi.yaml` against the answer.
+/// Sends a request to an operation, and checks the response against `openapi.yaml`.
 pub async fn send(operation_id: &str, request: RequestBuilder) -> Reply {
-    let response = request.send().await.expect("it is answered");
+    let response = request.send().await.expect("the API responds");
     let (status, headers) = (response.status().as_u16(), response.headers().clone());
-    let text = response.text().await.expect("the answer has an end");
+    let text = response.text().await.expect("the body is complete");
     let reply = Reply::new(status, headers, text);
     contract::check(operation_id, &reply);
     reply

@@ -1,5 +1,4 @@
-//! Requests to DynamoDB, and to other services of AWS, as they are on the wire, for stand-ins and for what stands
-//! in between.
+//! The wire format of requests to DynamoDB and other AWS services, for fakes and proxies.
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -7,15 +6,15 @@ use tokio::net::TcpStream;
 /// A request.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// What is asked for, such as `TransactWriteItems`; empty where the path says it.
+    /// The operation, such as `TransactWriteItems`. Empty if the path names it.
     pub target: String,
-    /// The headers, by their names in lower case.
+    /// The headers, with lower-case names.
     pub headers: Vec<(String, String)>,
     /// The body.
     pub body: Vec<u8>,
 }
 
-/// The next request of a connection, if there is one.
+/// Reads the next request of a connection, if there is one.
 pub async fn read_request(connection: &mut TcpStream) -> Option<Request> {
     let mut received = Vec::new();
     loop {
@@ -48,14 +47,14 @@ pub async fn read_request(connection: &mut TcpStream) -> Option<Request> {
     }
 }
 
-/// Answers a request; `None` if nobody waits any more.
+/// Writes a response. Returns `None` if the client has disconnected.
 pub async fn write_answer(connection: &mut TcpStream, status: u16, body: &[u8]) -> Option<()> {
-    let mut answer = format!(
+    let mut response = format!(
         "HTTP/1.1 {status} X\r\ncontent-type: application/x-amz-json-1.0\r\n\
          content-length: {}\r\n\r\n",
         body.len()
     )
     .into_bytes();
-    answer.extend(body);
-    connection.write_all(&answer).await.ok()
+    response.extend(body);
+    connection.write_all(&response).await.ok()
 }

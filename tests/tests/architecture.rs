@@ -1,5 +1,5 @@
-//! The directions of dependencies that crate boundaries do not enforce: between crates, and of modules on
-//! DynamoDB and HTTP.
+//! Checks dependency directions that crate boundaries do not enforce: between crates, and from
+//! modules to DynamoDB and HTTP.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -9,16 +9,16 @@ use std::path::{Path, PathBuf};
 
 use tests::workspace;
 
-/// The crates in `crates/` with tables of their own.
+/// The crates in `crates/` with their own tables.
 const AREAS: [&str; 5] = ["errors", "flags", "insights", "markers", "notifications"];
 
 /// A source file of a crate.
 struct Source {
     /// The module, such as `store::items`.
     module: Vec<String>,
-    /// The paths that it uses of its own crate, from the crate's root.
+    /// The used paths of the own crate, from the crate's root.
     uses: BTreeSet<Vec<String>>,
-    /// Its code without comments and unit tests.
+    /// The code without comments and unit tests.
     code: String,
 }
 
@@ -41,7 +41,7 @@ impl Source {
     }
 }
 
-/// The sources of the crate in a folder, without files of unit tests.
+/// Returns the sources of the crate in a folder, without files of unit tests.
 fn sources(folder: &str) -> Vec<Source> {
     fn collect(root: &Path, folder: &Path, sources: &mut Vec<Source>) {
         for entry in fs::read_dir(folder).unwrap() {
@@ -61,11 +61,11 @@ fn sources(folder: &str) -> Vec<Source> {
     sources
 }
 
-/// Returns the paths of its own crate that code uses, in `use` lines and in expressions.
+/// Returns the paths of the own crate that code uses, in `use` lines and expressions.
 fn uses(module: &[String], code: &str) -> BTreeSet<Vec<String>> {
     let mut written = Vec::new();
     for (start, _) in code.match_indices("use ") {
-        // Messages may have the word, too.
+        // Messages can contain the word, too.
         let before = code[..start].rsplit('\n').next().unwrap_or_default().trim();
         let is_use = before.is_empty() || before.starts_with("pub");
         if let Some(tree) = code[start + 4..].split(';').next().filter(|_| is_use) {
@@ -75,7 +75,7 @@ fn uses(module: &[String], code: &str) -> BTreeSet<Vec<String>> {
     for (start, _) in code.match_indices("crate::") {
         let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == ':';
         let end = code[start..].find(|c| !is_part(c)).unwrap_or(code.len() - start);
-        // A path before a brace is the beginning of a `use` tree.
+        // A path before a brace begins a `use` tree.
         if !code[start + end..].starts_with('{') {
             written.push(code[start..start + end].to_owned());
         }
@@ -83,7 +83,7 @@ fn uses(module: &[String], code: &str) -> BTreeSet<Vec<String>> {
     written.iter().filter_map(|path| from_root(module, path)).collect()
 }
 
-/// The paths of a `use` tree: `a::{b, c::d}` is `a::b` and `a::c::d`.
+/// Expands a `use` tree: `a::{b, c::d}` becomes `a::b` and `a::c::d`.
 fn expand(before: &str, tree: &str, paths: &mut Vec<String>) {
     let Some((head, rest)) = tree.split_once('{') else {
         paths.push(format!("{before}{}", tree.trim()));
@@ -108,7 +108,7 @@ fn expand(before: &str, tree: &str, paths: &mut Vec<String>) {
     }
 }
 
-/// A path as it is written in a module, from the crate's root. `None` for paths of other crates.
+/// Resolves a path in a module to the crate's root. Returns `None` for paths of other crates.
 fn from_root(module: &[String], path: &str) -> Option<Vec<String>> {
     let parts: Vec<&str> = path.split("::").collect();
     let above = parts.iter().take_while(|part| **part == "super").count();
@@ -122,9 +122,10 @@ fn from_root(module: &[String], path: &str) -> Option<Vec<String>> {
     (!path.is_empty()).then_some(path)
 }
 
-/// The names that a crate's root re-exports, each with the module that declares it.
+/// Returns the names that a crate's root re-exports, with the modules that declare them.
 fn exported(sources: &[Source]) -> BTreeMap<String, String> {
-    let root = sources.iter().find(|source| source.module.is_empty()).expect("there is a lib.rs");
+    let root =
+        sources.iter().find(|source| source.module.is_empty()).expect("the crate has a lib.rs");
     let mut paths = Vec::new();
     for tree in root.code.split("pub use ").skip(1).filter_map(|rest| rest.split(';').next()) {
         expand("", tree, &mut paths);
@@ -149,7 +150,7 @@ fn exported(sources: &[Source]) -> BTreeMap<String, String> {
     exported
 }
 
-/// The dependencies that the manifest in a folder declares.
+/// Returns the dependencies in the manifest of a folder.
 fn dependencies(folder: &Path) -> BTreeSet<String> {
     let text = fs::read_to_string(folder.join("Cargo.toml")).unwrap();
     let manifest: toml::Table = text.parse().unwrap();
@@ -186,30 +187,30 @@ fn functions_use_no_tables_and_no_other_functions() {
 }
 
 #[test]
-fn only_stores_know_dynamodb_and_only_http_modules_know_http() {
-    let mut wrong = Vec::new();
+fn only_stores_use_dynamodb_and_http_modules_http() {
+    let mut violations = Vec::new();
     for area in AREAS {
         for source in sources(&format!("crates/{area}")) {
             let name = format!("{area}::{}", source.module.join("::"));
             let uses = |text: &str| source.code.contains(text);
             if (uses("aws_sdk_dynamodb") || uses("dynamodb::item")) && !source.is_in("store") {
-                wrong.push(format!("{name} uses DynamoDB"));
+                violations.push(format!("{name} uses DynamoDB"));
             }
             if (uses("shared::http") || uses("lambda_http")) && !source.is_in("http") {
-                wrong.push(format!("{name} uses HTTP"));
+                violations.push(format!("{name} uses HTTP"));
             }
             if uses("shared::app") {
-                wrong.push(format!("{name} uses App"));
+                violations.push(format!("{name} uses App"));
             }
         }
     }
     for source in sources("shared") {
         let knows = source.is_in("dynamodb") || source.is_in("store") || source.is_in("usage");
         if source.code.contains("aws_sdk_dynamodb") && !knows {
-            wrong.push(format!("shared::{} uses DynamoDB", source.module.join("::")));
+            violations.push(format!("shared::{} uses DynamoDB", source.module.join("::")));
         }
     }
-    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert!(violations.is_empty(), "{violations:#?}");
 }
 
 #[test]
@@ -234,7 +235,7 @@ fn modules_have_no_import_cycles() {
             }
         }
         assert!(!edges.is_empty(), "{folder}");
-        // Remove modules that use no other until only cycles are left.
+        // Removes modules without imports until only cycles are left.
         let mut left = modules;
         while let Some(last) = left
             .iter()
@@ -249,7 +250,7 @@ fn modules_have_no_import_cycles() {
 }
 
 #[test]
-fn use_trees_are_read_whole() {
+fn use_trees_are_expanded() {
     let module = ["store".to_owned(), "items".to_owned()];
     let code = "use std::fmt;\nuse crate::json::{Fault,\n    path::{JsonPath, Root}};\nuse super::\
                 super::FlagKey;\nfn f() { crate::text::parse(1) }";
@@ -261,10 +262,10 @@ fn use_trees_are_read_whole() {
 }
 
 #[test]
-fn only_files_that_functions_are_built_from_restart_them() {
+fn only_source_files_restart_functions() {
     let rules = fs::read_to_string(workspace().join(".cargolambdaignore")).unwrap();
     let mut rules = rules.lines().filter(|line| !line.starts_with('#'));
-    assert_eq!(rules.next(), Some("/*"), "all else is ignored");
+    assert_eq!(rules.next(), Some("/*"), "other files are ignored");
     let kept: BTreeSet<&str> = rules.map(|rule| rule.strip_prefix("!/").unwrap()).collect();
     let built_from = [
         ".cargo",

@@ -1,4 +1,4 @@
-//! What stands in several places because tools demand it, held together.
+//! Checks that facts that tools require in several places agree.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -19,12 +19,12 @@ fn yaml(name: &str) -> yaml_serde::Value {
 }
 
 #[test]
-fn every_operation_is_declared_as_it_is_described() {
+fn operations_are_declared_as_described() {
     let mut described = BTreeSet::new();
     for (path, item) in OPENAPI["paths"].as_object().unwrap() {
         for (method, operation) in item.as_object().unwrap() {
             let Some(id) = operation["operationId"].as_str() else { continue };
-            // What `x-function` hands to another operation's function is declared there.
+            // Operations with `x-function` are declared by another operation's function.
             if operation["x-function"].is_null() {
                 let scope = operation["x-required-scope"].as_str().map(str::to_owned);
                 described.insert((id, method.to_uppercase(), path.as_str(), scope));
@@ -39,14 +39,14 @@ fn every_operation_is_declared_as_it_is_described() {
 }
 
 #[test]
-fn every_job_is_declared_by_a_function_with_a_schedule() {
+fn jobs_are_functions_with_schedules() {
     let schedules = local::template::read_schedules(&workspace().join("template.yaml")).unwrap();
     let functions: BTreeSet<&str> = schedules.iter().map(|it| it.function.as_str()).collect();
     assert_eq!(JOBS.iter().map(|job| job.name).collect::<BTreeSet<_>>(), functions);
 }
 
 #[test]
-fn every_problem_code_is_documented_with_its_status_and_title() {
+fn problem_codes_are_documented() {
     let problem = &OPENAPI["components"]["schemas"]["Problem"];
     let documented = names(&problem["properties"]["code"]["enum"]);
     let codes: BTreeSet<String> =
@@ -62,8 +62,8 @@ fn every_problem_code_is_documented_with_its_status_and_title() {
 }
 
 #[test]
-fn every_violation_code_is_documented() {
-    // `serde` names the variants that it knows in its error.
+fn violation_codes_are_documented() {
+    // The error of `serde` names the known variants.
     let known = serde_json::from_str::<shared::json::ViolationCode>("\"?\"").unwrap_err();
     let known: BTreeSet<String> =
         known.to_string().split('`').skip(3).step_by(2).map(str::to_owned).collect();
@@ -72,25 +72,25 @@ fn every_violation_code_is_documented() {
 }
 
 #[test]
-fn the_template_allows_and_exposes_the_headers_that_the_functions_do() {
+fn template_and_functions_have_equal_cors_headers() {
     let template = yaml("template.yaml");
     // `!If [HasCors, …, none]`.
     let cors = &template["Resources"]["Api"]["Properties"]["CorsConfiguration"][1];
-    let listed = |member: &str| -> BTreeSet<String> {
-        let items = cors[member].as_sequence().unwrap();
+    let listed = |property: &str| -> BTreeSet<String> {
+        let items = cors[property].as_sequence().unwrap();
         items.iter().map(|item| item.as_str().unwrap().to_owned()).collect()
     };
     let split = |text: &str| -> BTreeSet<String> { text.split(", ").map(str::to_owned).collect() };
     let mut exposed = split(EXPOSED_HEADERS);
     exposed.insert(RATE_LIMITS.to_string());
     assert_eq!(listed("ExposeHeaders"), exposed);
-    // API Gateway gives one answer for all paths, so it is that of all protocols together.
+    // API Gateway has one preflight response for all paths, so it combines all protocols.
     let header = |name: &str| -> BTreeSet<String> {
         let protocols = [&Protocol::WAYMARK, &SENTRY, &OFREP];
         let values = protocols.map(|protocol| {
             let headers = preflight(protocol).unwrap().to_stored().headers;
             let found = headers.into_iter().find(|(header, _)| header == name);
-            split(&found.expect("a preflight has it").1)
+            split(&found.expect("the preflight has the header").1)
         });
         values.into_iter().flatten().collect()
     };
@@ -99,6 +99,6 @@ fn the_template_allows_and_exposes_the_headers_that_the_functions_do() {
 }
 
 fn names(list: &Value) -> BTreeSet<String> {
-    let items = list.as_array().expect("it is a list");
-    items.iter().map(|item| item.as_str().expect("it is text").to_owned()).collect()
+    let items = list.as_array().expect("the value is a list");
+    items.iter().map(|item| item.as_str().expect("the item is text").to_owned()).collect()
 }

@@ -1,6 +1,6 @@
-//! The documents name what is there, and what cites them leads somewhere.
+//! Checks the names, links and citations of documents.
 //!
-//! A document is cited by its path from the root, a part of it by its heading in quotes after that:
+//! A document is cited by its path from the root. Its parts are cited by their heading in quotes:
 //! `docs/api-conventions.md`, "Order of checks".
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
@@ -16,12 +16,12 @@ fn document(name: &str) -> String {
     fs::read_to_string(workspace().join(name)).unwrap()
 }
 
-/// What a text has between single backticks.
+/// Returns the names between single backticks.
 fn names_in(text: &str) -> impl Iterator<Item = &str> {
     text.split('`').skip(1).step_by(2)
 }
 
-/// The names of all tests below a folder.
+/// Collects the names of all tests below a folder.
 fn tests_below(folder: &Path, names: &mut BTreeSet<String>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -36,13 +36,13 @@ fn tests_below(folder: &Path, names: &mut BTreeSet<String>) {
                 if !line.starts_with("#[test") && !line.starts_with("#[tokio::test") {
                     continue;
                 }
-                // Further attributes may stand between.
+                // Skips further attributes.
                 while lines.next_if(|line| line.starts_with("#[")).is_some() {}
                 let declaration = lines.peek().and_then(|line| line.split_once("fn "));
                 names
                     .extend(declaration.and_then(|(_, it)| Some(it.split_once('(')?.0.to_owned())));
             }
-            // Properties are declared within `proptest!`, without `async`.
+            // Properties in `proptest!` have no `async`.
             let properties = source.split("#[test]").skip(1).filter_map(|it| it.split_once("fn "));
             names.extend(properties.filter_map(|(_, it)| Some(it.split_once('(')?.0.to_owned())));
         }
@@ -50,7 +50,7 @@ fn tests_below(folder: &Path, names: &mut BTreeSet<String>) {
 }
 
 #[test]
-fn every_test_that_the_threat_model_names_exists() {
+fn tests_in_the_threat_model_exist() {
     let mut tests = BTreeSet::new();
     for folder in ["shared", "crates", "functions", "tests", "cli", "local"] {
         tests_below(&workspace().join(folder), &mut tests);
@@ -63,11 +63,11 @@ fn every_test_that_the_threat_model_names_exists() {
     let named: Vec<&str> = names_in(&text).filter(is_test).collect();
     assert!(named.len() > 40, "{}", named.len());
     let missing: Vec<&&str> = named.iter().filter(|name| !tests.contains(**name)).collect();
-    assert!(missing.is_empty(), "docs/security.md names tests that are not there: {missing:#?}");
+    assert!(missing.is_empty(), "docs/security.md names missing tests: {missing:#?}");
 }
 
 #[test]
-fn every_direct_dependency_is_justified() {
+fn direct_dependencies_are_justified() {
     let manifest: toml::Table = document("Cargo.toml").parse().unwrap();
     let declared = manifest["workspace"]["dependencies"].as_table().unwrap();
     let foreign = declared.iter().filter(|(_, it)| it.get("path").is_none());
@@ -79,7 +79,7 @@ fn every_direct_dependency_is_justified() {
 }
 
 #[test]
-fn the_readme_links_every_document() {
+fn readme_links_every_document() {
     let readme = document("README.md");
     let files = project_files();
     let documents = files.iter().filter(|name| name.starts_with("docs/"));
@@ -89,9 +89,9 @@ fn the_readme_links_every_document() {
 }
 
 #[test]
-fn every_citation_of_a_document_leads_somewhere() {
+fn citations_are_valid() {
     let (mut found, mut faults) = (0, Vec::new());
-    // Here stand some that do not.
+    // This file has invalid examples.
     let is_other = |name: &str| name != "tests/tests/documents.rs";
     for (name, text) in texts().into_iter().filter(|(name, _)| is_other(name)) {
         let text = without_line_breaks(&text);
@@ -105,10 +105,10 @@ fn every_citation_of_a_document_leads_somewhere() {
 }
 
 #[test]
-fn every_link_of_a_document_leads_somewhere() {
+fn links_are_valid() {
     let (mut found, mut faults) = (0, Vec::new());
     for (name, text) in texts().into_iter().filter(|(name, _)| is_markdown(name)) {
-        // Code, between backticks, may look like a link.
+        // Code between backticks can look like a link.
         let prose: String = text.split('`').step_by(2).collect();
         let targets = prose.split("](").skip(1).filter_map(|rest| Some(rest.split_once(')')?.0));
         for target in targets.filter(|target| !target.contains("://")) {
@@ -128,7 +128,7 @@ fn every_link_of_a_document_leads_somewhere() {
 }
 
 #[test]
-fn every_rule_that_the_interpreter_cites_exists() {
+fn rules_cited_by_the_interpreter_exist() {
     let headings = headings(&workspace().join("docs/semantics/error-filters.md"));
     let (mut found, mut faults) = (0, Vec::new());
     let sources = "crates/interpreter/src/";
@@ -145,9 +145,9 @@ fn every_rule_that_the_interpreter_cites_exists() {
     assert!(faults.is_empty(), "{faults:#?}");
 }
 
-/// What the project rests on is in the project, so that a clone alone can be built and tested.
+/// The project can be built and tested from a clone alone.
 #[test]
-fn nothing_beside_the_project_is_named() {
+fn no_paths_outside_the_project_are_named() {
     let outside = [concat!("../", "shared/"), concat!("SEMAN", "TICS")];
     let mut faults = Vec::new();
     for (name, text) in texts() {
@@ -158,7 +158,7 @@ fn nothing_beside_the_project_is_named() {
 }
 
 #[test]
-fn finds_citations_that_lead_nowhere() {
+fn invalid_citations_are_found() {
     let fault = |text: &str| {
         let text = without_line_breaks(text);
         let faults: Vec<_> = citations(&text).map(|citation| citation.fault("README.md")).collect();
@@ -184,7 +184,7 @@ fn finds_citations_that_lead_nowhere() {
     assert_eq!(citations("see https://example.com/readme.md").count(), 0);
 }
 
-/// The project's files by their paths from the root, whether they are committed yet or not.
+/// Returns the paths of the project's files from the root, committed or not.
 fn project_files() -> Vec<String> {
     let arguments = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
     let listed = Command::new("git").args(arguments).current_dir(workspace()).output().unwrap();
@@ -194,7 +194,7 @@ fn project_files() -> Vec<String> {
     names.filter(|name| workspace().join(name).is_file()).collect()
 }
 
-/// The files that are the project's own text, each with its path.
+/// Returns the paths and texts of the project's own files.
 fn texts() -> Vec<(String, String)> {
     let is_own = |name: &String| {
         let foreign = ["tests/conformance/", "crates/errors/src/user_agent/data/"];
@@ -212,13 +212,13 @@ fn is_markdown(name: &str) -> bool {
     Path::new(name).extension().is_some_and(|extension| extension == "md")
 }
 
-/// A text on one line, without the marks of comments.
+/// Joins a text into one line, without comment markers.
 fn without_line_breaks(text: &str) -> String {
     let marks = |line: &str| line.trim().trim_start_matches(['/', '!', '#']).trim().to_owned();
     text.lines().map(marks).collect::<Vec<_>>().join(" ")
 }
 
-/// A document that is cited, and which part of it.
+/// A cited document, and its cited part.
 struct Citation<'t> {
     path: &'t str,
     anchor: Option<&'t str>,
@@ -226,7 +226,7 @@ struct Citation<'t> {
     has_section_sign: bool,
 }
 
-/// All citations of a text without line breaks.
+/// Returns all citations in a text without line breaks.
 fn citations(text: &str) -> impl Iterator<Item = Citation<'_>> {
     let is_of_path = |c: char| c.is_ascii_alphanumeric() || "._-/:".contains(c);
     text.match_indices(".md").filter_map(move |(at, mark)| {
@@ -235,7 +235,7 @@ fn citations(text: &str) -> impl Iterator<Item = Citation<'_>> {
         let path = &text[at - stem.len()..at + mark.len()];
         let ends = !after.starts_with(|c: char| c.is_ascii_alphanumeric());
         let unquoted = after.strip_prefix('`').unwrap_or(after);
-        // What a link is called is no citation; where it leads is looked at as a link.
+        // A link's text is not a citation. Links are checked separately.
         let names_a_link = unquoted.starts_with("](");
         if stem.is_empty() || !ends || names_a_link || path.contains("://") {
             return None;
@@ -252,14 +252,17 @@ fn citations(text: &str) -> impl Iterator<Item = Citation<'_>> {
 }
 
 impl Citation<'_> {
-    /// Why it leads nowhere, if it does. In a document, a path may start at its own folder.
+    /// Returns the reason if the citation is invalid. In documents, paths can be relative to their
+    /// folder.
     fn fault(&self, citing: &str) -> Option<String> {
         let path = self.path;
         let folder = Path::new(citing).parent().filter(|_| is_markdown(citing));
         let mut places = [Some(Path::new("")), folder].into_iter().flatten();
         let place = places.find(|place| workspace().join(place).join(path).is_file());
         let Some(file) = place.map(|place| workspace().join(place).join(path)) else {
-            return Some(format!("there is no {path}; cite a document by its path from the root"));
+            return Some(format!(
+                "{path} does not exist; cite a document by its path from the root"
+            ));
         };
         if self.has_section_sign {
             return Some(format!("{path} has no numbers; cite a part by its heading in quotes"));
@@ -274,19 +277,19 @@ impl Citation<'_> {
     }
 }
 
-/// The headings of a document; none of what is no document.
+/// Returns the headings of a Markdown document; other files have none.
 fn headings(file: &Path) -> Vec<String> {
     if !is_markdown(&file.to_string_lossy()) {
         return Vec::new();
     }
     let text = fs::read_to_string(file).unwrap();
-    // Code between fences has comments that look like headings.
+    // Code blocks have comments that look like headings.
     let prose = text.split("```").step_by(2);
     let headings = prose.flat_map(str::lines).filter(|line| line.starts_with('#'));
     headings.map(|line| line.trim_start_matches('#').trim().to_owned()).collect()
 }
 
-/// The anchor that a heading gets where documents are shown.
+/// Returns the anchor of a heading on GitHub.
 fn anchor_of(heading: &str) -> String {
     let kept = heading.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
     kept.flat_map(char::to_lowercase).map(|c| if c == ' ' { '-' } else { c }).collect()

@@ -1,5 +1,5 @@
-//! `openapi.yaml` shows what it promises: every body of every operation has an example, and every
-//! example is what the description says. Beside functions are example events, which they answer.
+//! Checks the examples of `openapi.yaml`: every body has one, and every example fits its schema.
+//! The example events next to the functions are tested, too.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -14,7 +14,7 @@ use tests::call::{Call, answer};
 use tests::contract::{self, OPENAPI, assert_valid, resolve};
 use tests::operations::OPERATIONS;
 
-/// A body that is described: where, its media type, its schema and examples.
+/// A documented body: its place, media type, schema and examples.
 struct Body {
     place: String,
     media_type: &'static str,
@@ -31,7 +31,7 @@ fn bodies_of(place: &str, described: &'static Value) -> Vec<Body> {
     bodies.collect()
 }
 
-/// The bodies of all requests and answers.
+/// Returns the bodies of all requests and responses.
 fn bodies() -> Vec<Body> {
     let mut bodies = Vec::new();
     let paths = OPENAPI["paths"].as_object().unwrap().values();
@@ -52,9 +52,8 @@ fn examples(body: &Body) -> Vec<&'static Value> {
 }
 
 #[test]
-fn every_body_has_an_example() {
-    // A type that stands for any other says nothing of the body, which another entry describes; and nobody
-    // writes requests by what pages and their files are like.
+fn bodies_have_examples() {
+    // A placeholder type describes no body of its own, and pages and their files need no examples.
     let is_of_a_page = |it: &Body| {
         ["text/html", "text/css", "text/javascript", "image/svg+xml"].contains(&it.media_type)
     };
@@ -63,23 +62,23 @@ fn every_body_has_an_example() {
     assert!(described.len() > 100, "{}", described.len());
     let without = described.iter().filter(|body| examples(body).is_empty());
     let without: Vec<&str> = without.map(|body| body.place.as_str()).collect();
-    assert!(without.is_empty(), "without an example: {without:#?}");
+    assert!(without.is_empty(), "bodies without an example: {without:#?}");
 }
 
 #[test]
-fn every_example_is_as_its_schema_says() {
+fn examples_fit_their_schemas() {
     for body in bodies() {
         for example in examples(&body) {
             let checked = std::panic::catch_unwind(|| {
                 assert_valid(&body.content["schema"], example);
             });
-            assert!(checked.is_ok(), "an example of {} is wrong", body.place);
+            assert!(checked.is_ok(), "an example of {} does not fit its schema", body.place);
         }
     }
 }
 
 #[test]
-fn every_error_has_an_example() {
+fn errors_have_examples() {
     let shown: BTreeSet<&str> =
         bodies().iter().flat_map(examples).filter_map(|example| example["code"].as_str()).collect();
     let missing: Vec<&str> = ProblemCode::ALL
@@ -87,7 +86,7 @@ fn every_error_has_an_example() {
         .map(|code| code.as_str())
         .filter(|it| !shown.contains(it))
         .collect();
-    // Sentry's bodies have no codes; that they have examples is checked above.
+    // Sentry's bodies have no codes; another test checks that they have examples.
     let without_code = ["invalid_dsn_key", "malformed_envelope"];
     let missing: Vec<&str> = missing.into_iter().filter(|it| !without_code.contains(it)).collect();
     assert!(missing.is_empty(), "errors without an example: {missing:?}");

@@ -1,5 +1,5 @@
-//! The drills of `docs/operations.md`: restored tables take over by their names while requests go on, and
-//! a stack goes on over tables that were copied one after the other.
+//! The drills of `docs/operations.md`: restored tables replace others during requests, and a stack
+//! continues with tables that were copied one after another.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -21,12 +21,12 @@ use tests::call::{Call, Reply};
 use tests::errors::SentEvent;
 
 const RESTORED: &str = "restored-20261121T041600Z";
-/// What is restored, as groups of tables that are written together.
+/// Restored tables, grouped by tables that are written together.
 const FLAGS: [&str; 2] = ["feature-flags", "flag-changes"];
 const OTHERS: [&str; 4] = ["replay-insights", "event-markers", "errors", "email-preferences"];
 
-/// The operations in use, in the order in which they switch.
-const SWITCHING: [&Operation; 9] = [
+/// Operations in use, in the order of their switch to restored tables.
+const OPERATIONS: [&Operation; 9] = [
     &query_error_timeseries::OPERATION,
     &create_feature_flag::OPERATION,
     &list_flag_changes::OPERATION,
@@ -38,11 +38,11 @@ const SWITCHING: [&Operation; 9] = [
     &evaluate_feature_flags::OPERATION,
 ];
 
-/// A stack whose tables may have others that stand in for them.
+/// A stack with its own and restored tables.
 struct Drill {
-    /// Uses the stack's own tables.
+    /// App with the stack's own tables.
     test: TestApp,
-    /// Uses those that stand in.
+    /// App with the restored tables.
     after: App,
     project: Project,
 }
@@ -50,7 +50,7 @@ struct Drill {
 impl Drill {
     async fn start(restored: &[&str]) -> Self {
         let mut tables = tests::tables();
-        let stand_ins: Vec<_> = tables
+        let copies: Vec<_> = tables
             .iter()
             .filter_map(|table| {
                 let name = table.name.strip_prefix(&table_prefix())?;
@@ -60,19 +60,19 @@ impl Drill {
                 Some(table)
             })
             .collect();
-        assert_eq!(stand_ins.len(), restored.len());
-        tables.extend(stand_ins);
+        assert_eq!(copies.len(), restored.len());
+        tables.extend(copies);
         let test = TestApp::start_with(&tables).await;
         let list: Vec<String> = restored.iter().map(|it| format!("{it}:{RESTORED}")).collect();
         let names = TableNames::new(table_prefix()).with_restored(&list.join(",")).unwrap();
         let clock = Clock::Fixed(AtomicU64::new(START));
         let after = App::new(Store::new(test.client.clone(), names), clock, Ids::Random)
-            .with_cursor_key(Some(CursorKey::new("what this drill signs cursors with")));
+            .with_cursor_key(Some(CursorKey::new("key of the drill for cursors")));
         let project = tests::errors::project(&test.app.store, test.project_id).await;
         Self { test, after, project }
     }
 
-    /// What AWS makes of a moment: a table's items, under another name.
+    /// Copies a table's items to a restored table, like a restore in AWS.
     async fn copy(&self, table: &str) {
         let name = format!("{}{table}-{RESTORED}", table_prefix());
         for item in self.test.items(table).await {
@@ -127,22 +127,22 @@ impl Drill {
         reply.body.as_array().unwrap().iter().map(|it| it["errors"].as_u64().unwrap()).sum()
     }
 
-    /// The keys of all flags.
+    /// Returns the keys of all flags.
     async fn flags(&self, app: &App) -> BTreeSet<String> {
         self.all(app, &self.call(&list_feature_flags::OPERATION), "key").await.into_iter().collect()
     }
 
-    /// A member of each item of a list.
-    async fn all(&self, app: &App, list: &Call, member: &str) -> Vec<String> {
+    /// Returns a field of each item of a list.
+    async fn all(&self, app: &App, list: &Call, field: &str) -> Vec<String> {
         let found = pages(app, list, 100).await.concat();
-        let shown = |item: &Value| match &item[member] {
+        let shown = |item: &Value| match &item[field] {
             Value::String(text) => text.clone(),
             other => other.to_string(),
         };
         found.iter().map(shown).collect()
     }
 
-    /// The history of each flag has each version once, down to the first.
+    /// Checks that each flag's history has each version once, down to the first.
     async fn assert_histories_are_whole(&self, app: &App) {
         for key in self.flags(app).await {
             let get = self.call(&get_feature_flag::OPERATION).parameter("key", &key);
@@ -160,7 +160,7 @@ fn succeeded(reply: Reply) -> Reply {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn restored_tables_take_over_while_requests_go_on() {
+async fn restored_tables_take_over_during_requests() {
     let tables: Vec<&str> = FLAGS.into_iter().chain(OTHERS).collect();
     let drill = Drill::start(&tables).await;
     for number in 0..6 {
@@ -169,23 +169,23 @@ async fn restored_tables_take_over_while_requests_go_on() {
         succeeded(drill.creation_of_insight(number).send(&drill.test.app).await);
         succeeded(drill.delivery(number).send(&drill.test.app).await);
     }
-    // The moment.
+    // The restored time.
     for table in &tables {
         drill.copy(table).await;
     }
-    // What a faulty release did since.
+    // Changes by a faulty release after the restored time.
     let delete = drill.call(&delete_feature_flag::OPERATION).parameter("key", "kept-0");
-    let switch_off = drill.change_of_flag("kept-1", "broken");
+    let breaking_change = drill.change_of_flag("kept-1", "broken");
     let archive = drill.call(&update_feature_flag::OPERATION).parameter("key", "kept-0");
     succeeded(archive.json(&json!({"archived": true})).send(&drill.test.app).await);
     succeeded(delete.send(&drill.test.app).await);
-    succeeded(switch_off.send(&drill.test.app).await);
+    succeeded(breaking_change.send(&drill.test.app).await);
 
-    // One function after the other uses what was restored, and all are asked all the time.
+    // The functions switch to the restored tables one by one, under constant requests.
     let (switched, rounds) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let is_over = AtomicBool::new(false);
     let send = async |call: Call| {
-        let place = SWITCHING.iter().position(|it| it.name == call.id()).unwrap();
+        let place = OPERATIONS.iter().position(|it| it.name == call.id()).unwrap();
         let is_after = place < switched.load(Ordering::SeqCst);
         (call.send(if is_after { &drill.after } else { &drill.test.app }).await, is_after)
     };
@@ -202,7 +202,7 @@ async fn restored_tables_take_over_while_requests_go_on() {
             if is_after {
                 written.0.insert(key.clone());
             }
-            // A flag may be in tables that the other function does not use yet, or no longer.
+            // A flag can be in tables that the other function uses only later, or no longer.
             for key in [key.as_str(), "kept-2"] {
                 let (changed, _) = send(drill.change_of_flag(key, &format!("{number}"))).await;
                 assert!([200, 404, 409].contains(&changed.status), "{}", changed.body);
@@ -227,7 +227,7 @@ async fn restored_tables_take_over_while_requests_go_on() {
         written
     };
     let switch = async {
-        for place in 1..=SWITCHING.len() {
+        for place in 1..=OPERATIONS.len() {
             let until = rounds.load(Ordering::SeqCst) + 3;
             while rounds.load(Ordering::SeqCst) < until {
                 tokio::time::sleep(Duration::from_millis(5)).await;
@@ -246,7 +246,7 @@ async fn restored_tables_take_over_while_requests_go_on() {
     let new: BTreeSet<String> = written.iter().flat_map(|(flags, _)| flags.clone()).collect();
     assert!(!new.is_empty());
     let expected: BTreeSet<String> = kept.union(&new).cloned().collect();
-    assert_eq!(drill.flags(&drill.after).await, expected, "as of the moment, and what came since");
+    assert_eq!(drill.flags(&drill.after).await, expected, "the restored flags and later ones");
     let get = drill.call(&get_feature_flag::OPERATION).parameter("key", "kept-1");
     assert_eq!(succeeded(get.send(&drill.after).await).body["name"], "x");
     drill.assert_histories_are_whole(&drill.after).await;
@@ -254,12 +254,12 @@ async fn restored_tables_take_over_while_requests_go_on() {
     assert!(delivered > 0);
     assert_eq!(drill.events(&drill.after).await, 6 + delivered);
 
-    // Its jobs go on, too.
+    // Jobs continue, too.
     tests::app::pass(&drill.after, Duration::from_hours(1));
     (pack_error_log::JOB.run)(&drill.after, Deadline::after(Duration::from_mins(1))).await.unwrap();
     assert_eq!(drill.events(&drill.after).await, 6 + delivered);
 
-    // The way back: what was in use before is as it was, and lacks what was written elsewhere.
+    // Rolling back: the previous tables are unchanged, and lack later writes.
     let left = drill.flags(&drill.test.app).await;
     assert!(
         !left.contains("kept-0") && left.contains("kept-1") && left.is_disjoint(&new),
@@ -269,12 +269,12 @@ async fn restored_tables_take_over_while_requests_go_on() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stack_goes_on_over_tables_that_were_copied_one_after_the_other() {
+async fn stack_continues_with_tables_copied_at_different_times() {
     let tables: Vec<&str> = OTHERS.into_iter().rev().chain(FLAGS).collect();
     let drill = Drill::start(&tables).await;
     let (pause, is_over) = (RwLock::new(()), AtomicBool::new(false));
     let rounds = AtomicUsize::new(0);
-    // A copy of one table is of one moment, so nobody writes meanwhile, but between two of them.
+    // Each table's copy is consistent, so writes pause during a copy and happen between copies.
     let worker = async {
         for number in 0.. {
             if is_over.load(Ordering::SeqCst) {

@@ -1,15 +1,15 @@
-//! The alarms that operations have of their own.
+//! Alarms of each operation.
 
 use crate::function::Function;
 use crate::template::line;
 
-/// The alarm of an operation's server errors.
+/// Returns the resource name of an operation's server error alarm.
 pub(crate) fn server_errors_alarm(function: &Function) -> String {
     format!("{}ServerErrorsAlarm", function.resource())
 }
 
-/// The alarms of all operations. Those of server errors also bring traffic back that is shifted to a new
-/// version.
+/// Returns the alarms of all operations. Server error alarms also roll back a traffic shift to a
+/// new version.
 pub(crate) fn of_operations(functions: &[Function]) -> String {
     let mut alarms = Vec::new();
     for function in functions.iter().filter(|function| !function.is_job()) {
@@ -19,8 +19,8 @@ pub(crate) fn of_operations(functions: &[Function]) -> String {
     alarms.join("\n")
 }
 
-/// Counts answers with 5xx, which the function logs. A sandbox that crashed logs nothing: of what has
-/// traffic shifted to it, these are counted too.
+/// Returns the alarm for 5xx responses, which the function logs. Crashed execution environments log
+/// nothing, so alarms of canary functions also count Lambda errors.
 fn server_errors(function: &Function) -> String {
     let name = &function.name;
     let mut text = String::new();
@@ -28,13 +28,13 @@ fn server_errors(function: &Function) -> String {
     line(&mut text, 2, "Type: AWS::CloudWatch::Alarm\nProperties:");
     let title = format!("server errors of {name}");
     if function.metadata.canary {
-        head(&mut text, &title, &format!("{name} answered with 5xx, or crashed, often."));
+        head(&mut text, &title, &format!("{name} often returned 5xx or crashed."));
         line(
             &mut text,
             4,
             &format!(
                 "Metrics:\n\
-                 - Id: failures\n  Label: Answers with 5xx, and crashes\n  \
+                 - Id: failures\n  Label: 5xx responses and crashes\n  \
                  Expression: FILL(answers, 0) + FILL(crashes, 0)\n\
                  - Id: answers\n  ReturnData: false\n  MetricStat:\n    Metric:\n      \
                  Namespace: Waymark\n      MetricName: ServerErrors\n      Dimensions:\n        \
@@ -47,7 +47,7 @@ fn server_errors(function: &Function) -> String {
             ),
         );
     } else {
-        head(&mut text, &title, &format!("{name} answered with 5xx often."));
+        head(&mut text, &title, &format!("{name} often returned 5xx."));
         line(
             &mut text,
             4,
@@ -62,15 +62,13 @@ fn server_errors(function: &Function) -> String {
     text
 }
 
-/// Of how long a function takes, since Lambda counts that anyway.
+/// Returns the alarm for the p99 duration, a metric that Lambda provides.
 fn latency(function: &Function, millis: u32) -> String {
     let name = &function.name;
     let mut text = String::new();
     line(&mut text, 0, &format!("{}LatencyAlarm:", function.resource()));
     line(&mut text, 2, "Type: AWS::CloudWatch::Alarm\nProperties:");
-    let description = format!(
-        "One in a hundred runs of {name} took longer than {millis} ms, for a quarter of an hour."
-    );
+    let description = format!("The p99 duration of {name} exceeded {millis} ms for 15 minutes.");
     head(&mut text, &format!("slow {name}"), &description);
     line(
         &mut text,
@@ -79,7 +77,7 @@ fn latency(function: &Function, millis: u32) -> String {
             "Namespace: AWS/Lambda\nMetricName: Duration\n\
              Dimensions: [{{Name: FunctionName, Value: !Ref {}}}]\n\
              ExtendedStatistic: p99\n\
-             # Of so few requests one is more than a hundredth.\n\
+             # With few requests, a single slow one exceeds 1%.\n\
              EvaluateLowSampleCountPercentile: ignore\nPeriod: 300",
             function.resource()
         ),
@@ -116,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn an_operation_has_an_alarm_of_its_server_errors_alone() {
+    fn operations_have_a_server_error_alarm() {
         let text = alarms("");
         assert!(text.starts_with("ListThingsServerErrorsAlarm:\n"), "{text}");
         assert!(text.contains("{Name: operation, Value: list-things}"), "{text}");
@@ -124,21 +122,21 @@ mod tests {
     }
 
     #[test]
-    fn that_of_what_has_traffic_shifted_to_it_counts_crashes() {
+    fn canary_alarms_count_crashes() {
         let text = alarms("canary = true");
         assert!(text.contains("FILL(answers, 0) + FILL(crashes, 0)"), "{text}");
         assert!(text.contains("{Name: FunctionName, Value: !Ref ListThings}"), "{text}");
     }
 
     #[test]
-    fn where_somebody_waits_there_is_one_of_latency() {
+    fn slow_after_adds_a_latency_alarm() {
         let text = alarms("slow-after = 1500");
         assert!(text.contains("\nListThingsLatencyAlarm:\n"), "{text}");
         assert!(text.contains("    Threshold: 1500\n"), "{text}");
     }
 
     #[test]
-    fn a_job_has_none() {
+    fn jobs_have_no_alarms() {
         let job = function_of("sweep", "schedule = \"rate(1 minute)\"", LIST).unwrap();
         assert_eq!(of_operations(&[job]), "");
     }

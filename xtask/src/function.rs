@@ -1,4 +1,4 @@
-//! The functions: what `openapi.yaml` says of their operations and their own folder of the rest.
+//! Functions: their operations in `openapi.yaml`, and the settings in their folders.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -10,55 +10,54 @@ use crate::names::pascal_case;
 use crate::openapi::{Access, Operation};
 use crate::schedule::Schedule;
 
-/// The file in a function's folder with policies that are not about tables: items of the template's
-/// list `Policies`, taken as they are.
+/// File in a function's folder with policies other than table access. Its items are copied into the
+/// template's list `Policies`.
 const POLICIES: &str = "policies.yaml";
 
-/// A function.
+/// A Lambda function.
 #[derive(Debug)]
 pub(crate) struct Function {
     pub(crate) name: String,
     /// One sentence.
     pub(crate) description: String,
-    /// Its own operation, then those that `x-function` hands to it; none if it runs on a schedule.
+    /// The function's own operation, followed by those that name it in `x-function`. Empty for jobs.
     pub(crate) operations: Vec<Operation>,
     pub(crate) schedule: Option<Schedule>,
     pub(crate) metadata: Metadata,
-    /// The content of [`POLICIES`].
+    /// Content of [`POLICIES`].
     pub(crate) policies: Option<String>,
 }
 
-/// What is particular to a function: `[package.metadata.waymark]` of its `Cargo.toml`. All of it may be
-/// left out.
+/// Settings of a function: `[package.metadata.waymark]` in its `Cargo.toml`. All are optional.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct Metadata {
-    /// How often it runs, if no request brings it to: `rate(5 minutes)`.
+    /// Rate of a job: `rate(5 minutes)`.
     pub(crate) schedule: Option<String>,
-    /// The parameter of the template that is its memory, if not `MemorySize`.
+    /// Template parameter with the memory size, if not `MemorySize`.
     pub(crate) memory: Option<String>,
-    /// The parameter of the template that is how many of it may run at once, 0 for any number, if that is
-    /// bounded.
+    /// Template parameter with the maximum concurrency, if it is limited. The value 0 means no
+    /// limit.
     pub(crate) concurrency: Option<String>,
-    /// Whether requests go over to a new version of it bit by bit, and back if it fails. Of all others
-    /// the template's parameter `ShiftAllTraffic` says so.
+    /// `true` if traffic always shifts gradually to a new version, and back if it fails. For other
+    /// functions, the template parameter `ShiftAllTraffic` decides.
     #[serde(default)]
     pub(crate) canary: bool,
-    /// From how many milliseconds on somebody who waits for it finds it slow, which an alarm tells of.
+    /// Duration in milliseconds that triggers the latency alarm. For functions that users wait for.
     pub(crate) slow_after: Option<u32>,
-    /// How long it may run, in seconds, if not as long as all others.
+    /// Timeout in seconds, if it differs from the default.
     pub(crate) timeout: Option<u32>,
-    /// The least severe lines of Lambda's own about it, if not `WARN`.
+    /// Minimum level of Lambda's own log lines, if not `WARN`.
     pub(crate) system_log_level: Option<String>,
-    /// Variables of its environment, each with the parameter of the template that is its value.
+    /// Environment variables and the template parameters with their values.
     #[serde(default)]
     pub(crate) environment: BTreeMap<String, String>,
-    /// The actions that it needs, by table or index: `errors`, `errors/index/byStatus`. What
-    /// authentication needs is not among them.
+    /// Required actions by table or index: `errors`, `errors/index/byStatus`. Actions for
+    /// authentication are implied.
     #[serde(default)]
     pub(crate) tables: BTreeMap<String, Vec<String>>,
-    /// The partition keys that it writes, by table, as patterns of IAM: `log#*`. A table that is not listed
-    /// has no kinds of partition keys.
+    /// Written partition keys by table, as IAM patterns: `log#*`. Writes to unlisted tables are not
+    /// limited.
     #[serde(default)]
     pub(crate) writes: BTreeMap<String, Vec<String>>,
 }
@@ -83,7 +82,7 @@ struct PackageMetadata {
 }
 
 impl Function {
-    /// The function in the template.
+    /// Returns the function's resource name in the template.
     pub(crate) fn resource(&self) -> String {
         pascal_case(&self.name)
     }
@@ -92,7 +91,7 @@ impl Function {
         self.schedule.is_some()
     }
 
-    /// What its callers must have.
+    /// Returns the credentials that callers need. `None` for jobs.
     pub(crate) fn access(&self) -> Option<&Access> {
         self.operations.first().map(|operation| &operation.access)
     }
@@ -101,13 +100,13 @@ impl Function {
         self.operations.iter().any(|operation| operation.takes_cursor)
     }
 
-    /// Whether a path of it names a project.
+    /// `true` if a path has the parameter `{idOrSlug}`.
     pub(crate) fn names_project(&self) -> bool {
         self.operations.iter().any(|operation| operation.path.contains("{idOrSlug}"))
     }
 }
 
-/// Reads all functions: those with operations in the order of `openapi.yaml`, then the others.
+/// Reads all functions: those with operations in the order of `openapi.yaml`, followed by jobs.
 pub(crate) fn functions(root: &Path, operations: &[Operation]) -> Result<Vec<Function>, String> {
     let mut functions = Vec::new();
     for name in folders(&root.join("functions"))? {
@@ -118,8 +117,8 @@ pub(crate) fn functions(root: &Path, operations: &[Operation]) -> Result<Vec<Fun
     let names: BTreeSet<&str> = functions.iter().map(|function| function.name.as_str()).collect();
     if let Some(operation) = operations.iter().find(|it| !names.contains(it.function.as_str())) {
         return Err(format!(
-            "openapi.yaml: {} {} is answered by {}, but there is no folder functions/{}; add it, or \
-             correct `operationId` or `x-function`",
+            "openapi.yaml: {} {} belongs to the function {}, but there is no folder functions/{}; add it, \
+             or correct `operationId` or `x-function`",
             operation.method, operation.path, operation.function, operation.function
         ));
     }
@@ -130,7 +129,7 @@ pub(crate) fn functions(root: &Path, operations: &[Operation]) -> Result<Vec<Fun
     Ok(functions)
 }
 
-/// The folders with a manifest, sorted.
+/// Returns the names of folders with a manifest, sorted.
 fn folders(functions: &Path) -> Result<BTreeSet<String>, String> {
     let failed = |error: std::io::Error| format!("{}: {error}", functions.display());
     let mut names = BTreeSet::new();
@@ -162,10 +161,12 @@ fn function(
         toml::from_str(manifest).map_err(|error| format!("Cargo.toml: {error}"))?;
     let Package { name: package, description, metadata } = manifest.package;
     if package != name {
-        return Err(format!("its package is called `{package}`; call it `{name}`, as its folder"));
+        return Err(format!(
+            "its package is called `{package}`; rename it to `{name}`, like its folder"
+        ));
     }
-    let description =
-        description.ok_or("Cargo.toml has no `description`; say in one sentence what it does")?;
+    let description = description
+        .ok_or("Cargo.toml has no `description`; describe the function in one sentence")?;
     let metadata = metadata.waymark;
     let schedule = metadata.schedule.as_deref().map(Schedule::parse).transpose()?;
 
@@ -174,20 +175,20 @@ fn function(
     match (own.first(), aliases.first(), &schedule) {
         (None, None, None) => {
             return Err(format!(
-                "openapi.yaml has no operation `{name}`; describe it there, or give the function a \
+                "openapi.yaml has no operation `{name}`; add it there, or give the function a \
                  `schedule` in [package.metadata.waymark]"
             ));
         }
         (None, Some(alias), _) => {
             return Err(format!(
                 "openapi.yaml has `{}` with the x-function `{name}`, but no operation `{name}`; one path \
-                 must be the function's own",
+                 must belong to the function itself",
                 alias.id
             ));
         }
         (Some(_), _, Some(_)) => {
             return Err(
-                "it has a `schedule`, and an operation in openapi.yaml; remove one".to_owned()
+                "it has both a `schedule` and an operation in openapi.yaml; remove one".to_owned()
             );
         }
         _ => {}
@@ -195,7 +196,7 @@ fn function(
     let operations: Vec<Operation> = own.into_iter().chain(aliases).cloned().collect();
     if let Some(other) = operations.iter().find(|it| it.access != operations[0].access) {
         return Err(format!(
-            "openapi.yaml: `{}` must ask for what `{name}` asks for: `x-required-scope` or `security` \
+            "openapi.yaml: `{}` must have the same access as `{name}`: `x-required-scope` or `security` \
              differ",
             other.id
         ));
@@ -208,7 +209,7 @@ pub(crate) mod tests {
     use super::*;
     use crate::openapi;
 
-    /// A function, and the operations that are described in YAML.
+    /// Returns a function and its operations, which are described in YAML.
     pub(crate) fn function_of(name: &str, metadata: &str, paths: &str) -> Result<Function, String> {
         let operations = openapi::operations(&format!("paths:\n{paths}")).unwrap();
         let manifest = format!(
@@ -222,7 +223,7 @@ pub(crate) mod tests {
         "  /things: {get: {operationId: list-things, x-required-scope: 'things:read'}}\n";
 
     #[test]
-    fn knows_its_operations_and_what_is_particular_to_it() {
+    fn reads_operations_and_metadata() {
         let metadata = "timeout = 29\n[package.metadata.waymark.tables]\nthings = [\"Query\"]\n";
         let function = function_of("list-things", metadata, LIST).unwrap();
         assert_eq!(function.resource(), "ListThings");
@@ -233,27 +234,27 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_function_without_operation_or_schedule_is_told_what_to_do() {
+    fn functions_need_an_operation_or_a_schedule() {
         let error = function_of("sweep", "", LIST).unwrap_err();
-        assert!(error.contains("no operation `sweep`; describe it there, or give"), "{error}");
+        assert!(error.contains("no operation `sweep`; add it there, or give"), "{error}");
         assert!(function_of("sweep", "schedule = \"rate(1 minute)\"", LIST).unwrap().is_job());
         let both = function_of("list-things", "schedule = \"rate(1 minute)\"", LIST).unwrap_err();
         assert!(both.contains("remove one"), "{both}");
     }
 
     #[test]
-    fn a_key_that_is_not_known_is_named() {
+    fn unknown_metadata_keys_are_rejected() {
         let error = function_of("list-things", "timout = 29", LIST).unwrap_err();
         assert!(error.contains("unknown field `timout`"), "{error}");
     }
 
     #[test]
-    fn paths_of_one_function_need_an_own_one_and_the_same_access() {
+    fn aliases_need_an_own_operation_and_equal_access() {
         let other =
             "  /t: {get: {operationId: other, x-function: list-things, x-required-scope: a}}\n";
         let error = function_of("list-things", "", other).unwrap_err();
-        assert!(error.contains("one path must be the function's own"), "{error}");
+        assert!(error.contains("one path must belong to the function itself"), "{error}");
         let error = function_of("list-things", "", &format!("{LIST}{other}")).unwrap_err();
-        assert!(error.contains("`other` must ask for what `list-things` asks for"), "{error}");
+        assert!(error.contains("`other` must have the same access as `list-things`"), "{error}");
     }
 }

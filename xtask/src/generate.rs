@@ -1,12 +1,15 @@
-//! `cargo xtask generate`: all targets, written or compared.
+//! `cargo xtask generate`: writes or checks all generated files.
 
 use std::fs;
 use std::path::Path;
 
-use crate::{function, openapi, readme, template, test_lists, user_agents};
+use crate::{function, openapi, operations_table, template, test_lists, user_agents};
 
-/// Writes each file whose content is not what is generated, and names those that it wrote. Where it
-/// only checks, it fails if there are any.
+/// Writes each stale file and returns the names of the written files.
+///
+/// # Errors
+///
+/// With `check`, nothing is written, and stale files are an error.
 pub(crate) fn run(root: &Path, check: bool) -> Result<Vec<String>, String> {
     let stale: Vec<(&str, String)> = targets(root)?
         .into_iter()
@@ -24,7 +27,7 @@ pub(crate) fn run(root: &Path, check: bool) -> Result<Vec<String>, String> {
     Ok(names)
 }
 
-/// The files that have something generated, with what they should contain.
+/// Returns the files with generated content, and their expected content.
 fn targets(root: &Path) -> Result<Vec<(&'static str, String)>, String> {
     let read = |file: &str| {
         fs::read_to_string(root.join(file)).map_err(|error| format!("{file}: {error}"))
@@ -38,15 +41,17 @@ fn targets(root: &Path) -> Result<Vec<(&'static str, String)>, String> {
 
     let template =
         in_file("template.yaml", template::generated(&read("template.yaml")?, &functions))?;
-    let readme = in_file("README.md", readme::generated(&read("README.md")?, &functions))?;
-    let of_tests =
+    let conventions = "docs/api-conventions.md";
+    let operations_table =
+        in_file(conventions, operations_table::generated(&read(conventions)?, &functions))?;
+    let tests_manifest =
         in_file("tests/Cargo.toml", test_lists::manifest(&read("tests/Cargo.toml")?, &functions))?;
     let published = "crates/errors/src/user_agent/data/regexes.yaml";
     let user_agents = in_file(published, user_agents::generated(&read(published)?))?;
     Ok(vec![
         ("template.yaml", template),
-        ("README.md", readme),
-        ("tests/Cargo.toml", of_tests),
+        (conventions, operations_table),
+        ("tests/Cargo.toml", tests_manifest),
         ("tests/src/operations.rs", test_lists::declarations(&functions)),
         ("crates/errors/src/user_agent/data/rules.txt", user_agents),
     ])

@@ -1,11 +1,11 @@
-//! The name of a function in the forms that files want.
+//! Converts function names between naming styles.
 
-/// `create-feature-flag` as a resource of the template: `CreateFeatureFlag`.
+/// Converts `create-feature-flag` to the template's resource name `CreateFeatureFlag`.
 pub(crate) fn pascal_case(kebab_case: &str) -> String {
     kebab_case.split('-').map(capitalized).collect()
 }
 
-/// `purge-event-markers` as the id of a metric: `purgeEventMarkers`.
+/// Converts `purge-event-markers` to the metric id `purgeEventMarkers`.
 pub(crate) fn camel_case(kebab_case: &str) -> String {
     match kebab_case.split_once('-') {
         Some((first, rest)) => first.to_owned() + &pascal_case(rest),
@@ -13,12 +13,12 @@ pub(crate) fn camel_case(kebab_case: &str) -> String {
     }
 }
 
-/// `create-feature-flag` as a crate in Rust: `create_feature_flag`.
+/// Converts `create-feature-flag` to the Rust crate name `create_feature_flag`.
 pub(crate) fn snake_case(kebab_case: &str) -> String {
     kebab_case.replace('-', "_")
 }
 
-/// A word with a capital at its beginning and none after it.
+/// Capitalizes the first letter and lowercases the others.
 pub(crate) fn capitalized(word: &str) -> String {
     let mut letters = word.chars();
     let first = letters.next().map(|letter| letter.to_ascii_uppercase());
@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_has_the_form_that_each_file_wants() {
+    fn names_are_converted_to_each_style() {
         assert_eq!(pascal_case("create-feature-flag"), "CreateFeatureFlag");
         assert_eq!(camel_case("purge-event-markers"), "purgeEventMarkers");
         assert_eq!(camel_case("purge"), "purge");

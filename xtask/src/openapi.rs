@@ -1,4 +1,4 @@
-//! The operations that `openapi.yaml` describes.
+//! Reads the operations in `openapi.yaml`.
 
 use std::collections::BTreeSet;
 
@@ -10,39 +10,39 @@ const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Operation {
     pub(crate) id: String,
-    /// In capitals.
+    /// In upper case.
     pub(crate) method: String,
     pub(crate) path: String,
-    /// The function that answers: the one of the operation's name, or where a function has several
-    /// paths, the one that `x-function` names.
+    /// The function that handles the operation: `x-function`, or the function named like the
+    /// operation.
     pub(crate) function: String,
     pub(crate) access: Access,
-    /// Whether it takes a cursor, whose seal needs a key.
+    /// `true` if the operation takes a cursor. Sealing cursors requires a key.
     pub(crate) takes_cursor: bool,
 }
 
-/// What a caller must have.
+/// Credentials that an operation requires.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Access {
     /// An API key with this scope.
     Key(String),
-    /// An API key, whatever its scopes are.
+    /// An API key with any scopes.
     AnyKey,
     /// A project's DSN.
     Dsn,
-    /// Nothing.
+    /// No credentials.
     Public,
 }
 
-/// Reads all operations, in their order.
+/// Reads all operations, in document order.
 pub(crate) fn operations(text: &str) -> Result<Vec<Operation>, String> {
     let document: Yaml = yaml_serde::from_str(text).map_err(|error| error.to_string())?;
     let paths = document.get("paths").and_then(Yaml::as_mapping).ok_or("it has no `paths`")?;
     let mut operations = Vec::new();
     for (path, item) in paths {
         let path = path.as_str().ok_or("a path is not text")?;
-        let members = item.as_mapping().ok_or_else(|| format!("{path} has no operations"))?;
-        for (method, described) in members {
+        let fields = item.as_mapping().ok_or_else(|| format!("{path} has no operations"))?;
+        for (method, described) in fields {
             let method = method.as_str().unwrap_or_default();
             if METHODS.contains(&method) {
                 let read = operation(&document, path, item, method, described);
@@ -52,7 +52,9 @@ pub(crate) fn operations(text: &str) -> Result<Vec<Operation>, String> {
     }
     let mut ids = BTreeSet::new();
     match operations.iter().find(|operation| !ids.insert(&operation.id)) {
-        Some(twice) => Err(format!("the operationId `{}` is there twice; change one", twice.id)),
+        Some(duplicate) => {
+            Err(format!("the operationId `{}` occurs twice; change one", duplicate.id))
+        }
         None => Ok(operations),
     }
 }
@@ -64,8 +66,8 @@ fn operation(
     method: &str,
     described: &Yaml,
 ) -> Result<Operation, String> {
-    let text = |member: &str| described.get(member).and_then(Yaml::as_str).map(str::to_owned);
-    // `null` says that no scope is needed; nothing at all, that it was forgotten.
+    let text = |field: &str| described.get(field).and_then(Yaml::as_str).map(str::to_owned);
+    // `null` means that no scope is required; a missing value is an error.
     let scope = match described.get("x-required-scope") {
         None => None,
         Some(Yaml::Null) => Some(Access::AnyKey),
@@ -77,7 +79,7 @@ fn operation(
         for parameter in parameters.as_sequence().into_iter().flatten() {
             let parameter = resolve(document, parameter)?;
             let is =
-                |member: &str, value| parameter.get(member).and_then(Yaml::as_str) == Some(value);
+                |field: &str, value| parameter.get(field).and_then(Yaml::as_str) == Some(value);
             takes_cursor |= is("name", "cursor") && is("in", "query");
         }
     }
@@ -91,7 +93,7 @@ fn operation(
     })
 }
 
-/// Whether the body of an operation has a cursor.
+/// `true` if the request body has a cursor.
 fn has_cursor(document: &Yaml, described: &Yaml) -> Result<bool, String> {
     let content = described.get("requestBody").and_then(|body| body.get("content"));
     let json = content.and_then(|content| content.get("application/json"));
@@ -100,35 +102,35 @@ fn has_cursor(document: &Yaml, described: &Yaml) -> Result<bool, String> {
     Ok(properties.is_some_and(|properties| properties.get("cursor").is_some()))
 }
 
-/// What `security` and `x-required-scope` say together.
+/// Combines `security` and `x-required-scope`.
 fn access(described: &Yaml, scope: Option<Access>) -> Result<Access, String> {
     let Some(security) = described.get("security").and_then(Yaml::as_sequence) else {
-        let missing = "it has no `x-required-scope`; name the scope that a key must have, `null` if any \
-                       key will do, or give the operation a `security` of its own";
+        let missing = "it has no `x-required-scope`; set it to the required scope, or to `null` if any \
+                       key is accepted, or give the operation its own `security`";
         return scope.ok_or_else(|| missing.to_owned());
     };
     let schemes = security.iter().filter_map(Yaml::as_mapping).flat_map(|it| it.keys());
     let schemes: Vec<&str> = schemes.filter_map(Yaml::as_str).collect();
     match scope {
         Some(_) => {
-            Err("it has both a `security` of its own and `x-required-scope`; remove one".to_owned())
+            Err("it has both its own `security` and `x-required-scope`; remove one".to_owned())
         }
         None if schemes.is_empty() => Ok(Access::Public),
         None if schemes.iter().all(|scheme| scheme.starts_with("dsn")) => Ok(Access::Dsn),
         None => Err(format!(
-            "its `security` ({}) is neither empty nor of DSNs; an operation that takes API keys leaves it \
-             out and has `x-required-scope`",
+            "its `security` ({}) is neither empty nor a DSN scheme; operations that accept API keys have \
+             `x-required-scope` instead",
             schemes.join(", ")
         )),
     }
 }
 
-/// What a `$ref` leads to, or the value itself.
+/// Resolves a `$ref`, or returns the value itself.
 fn resolve<'y>(document: &'y Yaml, value: &'y Yaml) -> Result<&'y Yaml, String> {
     let Some(reference) = value.get("$ref").and_then(Yaml::as_str) else { return Ok(value) };
     let names = reference.strip_prefix("#/").unwrap_or(reference).split('/');
     let found = names.into_iter().try_fold(document, |value, name| value.get(name));
-    found.ok_or_else(|| format!("the reference {reference} leads nowhere"))
+    found.ok_or_else(|| format!("the reference {reference} cannot be resolved"))
 }
 
 #[cfg(test)]
@@ -154,16 +156,16 @@ components: {parameters: {Cursor: {name: cursor, in: query}}}
 ";
 
     #[test]
-    fn reads_who_answers_whom_and_with_a_cursor_or_without() {
+    fn reads_functions_access_and_cursors() {
         let read = operations(THINGS).unwrap();
-        let told = |it: &Operation| {
+        let summary = |it: &Operation| {
             (it.id.clone(), format!("{} {}", it.method, it.path), it.function.clone())
         };
         let own = |(id, route): (&str, &str), function: &str| {
             (id.to_owned(), route.to_owned(), function.to_owned())
         };
         assert_eq!(
-            read.iter().map(told).collect::<Vec<_>>(),
+            read.iter().map(summary).collect::<Vec<_>>(),
             [
                 own(("list-things", "GET /things"), "list-things"),
                 own(("get-thing", "GET /things/{id}"), "get-thing"),
@@ -183,12 +185,12 @@ components: {parameters: {Cursor: {name: cursor, in: query}}}
     }
 
     #[test]
-    fn a_cursor_may_stand_in_the_body() {
+    fn finds_cursors_in_the_body() {
         let body = "operationId: report, requestBody: {content: {application/json: {schema: \
                     {$ref: '#/components/schemas/Query'}}}}, ";
-        let takes_cursor = |members: &str| {
+        let takes_cursor = |fields: &str| {
             let schema =
-                format!("components: {{schemas: {{Query: {{properties: {{{members}}}}}}}, ");
+                format!("components: {{schemas: {{Query: {{properties: {{{fields}}}}}}}, ");
             let text = THINGS.replace("operationId: report, ", body);
             let read = operations(&text.replace("components: {", &schema)).unwrap();
             read.iter().find(|it| it.id == "report").unwrap().takes_cursor
@@ -198,7 +200,7 @@ components: {parameters: {Cursor: {name: cursor, in: query}}}
     }
 
     #[test]
-    fn says_what_is_missing_and_where() {
+    fn errors_name_the_operation_and_the_problem() {
         let error = |from: &str, to: &str| operations(&THINGS.replace(from, to)).unwrap_err();
         assert!(
             error(", x-required-scope: things:read, p", ", p")
@@ -208,8 +210,10 @@ components: {parameters: {Cursor: {name: cursor, in: query}}}
             error("operationId: get-health", "x: y")
                 .contains("get /health: it has no `operationId`")
         );
-        assert!(error("get-health", "get-thing").contains("`get-thing` is there twice"));
+        assert!(error("get-health", "get-thing").contains("`get-thing` occurs twice"));
         assert!(error("dsnKeyInQuery: []}, {}", "apiKey: []}").contains("(apiKey) is neither"));
-        assert!(error("parameters/Cursor'", "parameters/Gone'").contains("Gone leads nowhere"));
+        assert!(
+            error("parameters/Cursor'", "parameters/Gone'").contains("Gone cannot be resolved")
+        );
     }
 }

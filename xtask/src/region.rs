@@ -1,25 +1,25 @@
-//! Regions of files that are generated, between two markers:
+//! Generated regions of files, between two markers:
 //!
 //! ```text
 //! # --- generated: NAME (by make generate, from …; do not edit) ---
 //! # --- end of generated: NAME ---
 //! ```
 //!
-//! The markers are written by hand, once; what stands between them is replaced. The beginning may say
-//! what it likes between the name and its end. A region is indented like its first marker.
+//! The markers are written by hand; the text between them is generated. Text after the name is
+//! ignored. A region has the indentation of its first marker.
 
 use std::ops::Range;
 
 const BEGINNING: &str = "--- generated: ";
 const END: &str = "--- end of generated: ";
 
-/// The lines of a region, without its markers.
+/// Returns the line range of a region, without its markers.
 fn lines_of(lines: &[&str], name: &str) -> Result<Range<usize>, String> {
     let beginning = only(lines, &format!("{BEGINNING}{name} "), name)?;
     let end = only(lines, &format!("{END}{name} "), name)?;
     if end < beginning {
         return Err(format!(
-            "the end of the region `{name}` (line {}) stands before its beginning (line {}); swap them",
+            "the end of the region `{name}` (line {}) is before its beginning (line {}); swap them",
             end + 1,
             beginning + 1
         ));
@@ -34,7 +34,7 @@ fn lines_of(lines: &[&str], name: &str) -> Result<Range<usize>, String> {
     Ok(beginning + 1..end)
 }
 
-/// The numbers of the lines that have a marker.
+/// Returns the line numbers of a marker.
 fn marked<'l>(lines: &'l [&str], marker: &'l str) -> impl Iterator<Item = usize> + 'l {
     let is_marker = move |line: &str| {
         let line = line.trim_start();
@@ -49,17 +49,17 @@ fn only(lines: &[&str], marker: &str, name: &str) -> Result<usize, String> {
     match marked(lines, marker).collect::<Vec<_>>()[..] {
         [line] => Ok(line),
         [] => Err(format!(
-            "the marker `{marker_text}` is missing; put it back where the region `{name}` belongs"
+            "the marker `{marker_text}` is missing; restore it where the region `{name}` belongs"
         )),
         [first, second, ..] => Err(format!(
-            "the marker `{marker_text}` stands twice (lines {} and {}); delete one of them",
+            "the marker `{marker_text}` occurs twice (lines {} and {}); delete one of them",
             first + 1,
             second + 1
         )),
     }
 }
 
-/// The text with another content of a region.
+/// Returns the text with new content in a region.
 pub(crate) fn replace(text: &str, name: &str, content: &str) -> Result<String, String> {
     let lines: Vec<&str> = text.lines().collect();
     let region = lines_of(&lines, name)?;
@@ -74,7 +74,7 @@ pub(crate) fn replace(text: &str, name: &str, content: &str) -> Result<String, S
     Ok(before.chain(indented).chain(after).map(|line| line + "\n").collect())
 }
 
-/// What is written by hand: the text without the content of its regions.
+/// Returns the handwritten part: the text with empty regions.
 pub(crate) fn by_hand(text: &str, names: &[&str]) -> Result<String, String> {
     names.iter().try_fold(text.to_owned(), |text, name| replace(&text, name, ""))
 }
@@ -102,17 +102,17 @@ between
     }
 
     #[test]
-    fn what_is_written_by_hand_has_empty_regions() {
+    fn by_hand_empties_the_regions() {
         assert_eq!(by_hand(TEXT, &["list", "lists"]).unwrap(), TEXT.replace("  old\n", ""));
     }
 
     #[test]
-    fn a_missing_marker_is_named_with_what_to_do() {
+    fn missing_markers_are_reported_with_a_remedy() {
         let without_end = TEXT.replace("  # --- end of generated: list ---\n", "");
         let error = replace(&without_end, "list", "").unwrap_err();
         assert_eq!(
             error,
-            "the marker `--- end of generated: list` is missing; put it back where the region `list` \
+            "the marker `--- end of generated: list` is missing; restore it where the region `list` \
              belongs"
         );
         assert!(
@@ -121,13 +121,13 @@ between
     }
 
     #[test]
-    fn a_doubled_marker_is_named_with_its_lines() {
+    fn duplicate_markers_are_reported_with_line_numbers() {
         let error = replace(&TEXT.repeat(2), "list", "").unwrap_err();
-        assert!(error.contains("`--- generated: list` stands twice (lines 2 and 9)"), "{error}");
+        assert!(error.contains("`--- generated: list` occurs twice (lines 2 and 9)"), "{error}");
     }
 
     #[test]
-    fn markers_in_the_wrong_order_or_within_each_other_are_refused() {
+    fn misplaced_markers_are_rejected() {
         let swapped = "# --- end of generated: a ---\n# --- generated: a (…) ---\n";
         assert!(replace(swapped, "a", "").unwrap_err().contains("swap them"));
         let nested = "# --- generated: a (…) ---\n# --- generated: b (…) ---\n\

@@ -1,29 +1,29 @@
-//! What a text must contain for a pattern to match it: with that known, most patterns need not be
-//! tried, nor even compiled.
+//! Derives texts that every match of a pattern contains. With them, most patterns need not be tried
+//! or even compiled.
 
 use regex_syntax::hir::{Class, Hir, HirKind, Look};
 
-/// What stands before the first letter of a text that is searched, so that `^` is a letter, too.
+/// Character before a searched text, so that `^` is a character too.
 pub(crate) const START: char = '\u{2}';
-/// What stands after its last letter.
+/// Character after a searched text, so that `$` is a character too.
 pub(crate) const END: char = '\u{3}';
 
-/// What most User-Agents have tells little.
+/// Parts of most User-Agents, which narrow the search little.
 pub(crate) const COMMON: &str = "mozilla/5.0 (linux; android 10; mobile; macintosh; intel mac os x 10; \
     iphone; cpu iphone os like; windows nt 10.0; win64; x64; build/; k) applewebkit/537.36 (khtml, \
     like gecko) version/ chrome/ mobile safari/537.36 firefox/ http:// https:// .com compatible; bot";
 
-/// The most texts that a part of a pattern is spelled out as.
-const MOST_SPELLINGS: usize = 24;
-/// The most letters of a class that are spelled out.
-const MOST_LETTERS: usize = 4;
-/// The most repetitions that are spelled out.
-const MOST_REPETITIONS: u32 = 2;
+/// Maximum number of texts that a part of a pattern is expanded to.
+const MAX_EXPANSIONS: usize = 24;
+/// Maximum number of letters of an expanded class.
+const MAX_LETTERS: usize = 4;
+/// Maximum number of expanded repetitions.
+const MAX_REPETITIONS: u32 = 2;
 
-/// Texts of which any text that matches contains one, in lower case.
+/// Lower-case texts. Each match contains at least one of them.
 pub(crate) type Alternatives = Vec<String>;
 
-/// For each of several parts of a pattern, the texts of which one must be contained.
+/// Returns the alternatives of several parts of a pattern. A match contains one text of each.
 pub(crate) fn required_texts(pattern: &str, any_case: bool) -> Result<Vec<Alternatives>, String> {
     let mut parser = regex_syntax::ParserBuilder::new();
     let parser = parser.unicode(false).utf8(false).case_insensitive(any_case);
@@ -32,7 +32,7 @@ pub(crate) fn required_texts(pattern: &str, any_case: bool) -> Result<Vec<Altern
     for alternatives in &mut required {
         alternatives.sort_unstable();
         alternatives.dedup();
-        // Whatever contains the longer contains the shorter.
+        // A text that contains a shorter alternative is redundant.
         let all = alternatives.clone();
         alternatives
             .retain(|text| !all.iter().any(|other| other != text && text.contains(other.as_str())));
@@ -42,11 +42,11 @@ pub(crate) fn required_texts(pattern: &str, any_case: bool) -> Result<Vec<Altern
     Ok(required)
 }
 
-/// What a part of a pattern matches.
+/// The texts that a part of a pattern matches.
 enum Texts {
-    /// One of these, in lower case, and nothing else.
+    /// Exactly these lower-case texts.
     Exactly(Alternatives),
-    /// Texts that contain one of each.
+    /// Texts that contain one alternative of each list.
     Containing(Vec<Alternatives>),
 }
 
@@ -77,11 +77,11 @@ fn texts(hir: &Hir) -> Texts {
         HirKind::Class(class) => letters(class).map_or_else(Texts::anything, Texts::Exactly),
         HirKind::Capture(capture) => texts(&capture.sub),
         HirKind::Repetition(repetition) => match (repetition.max, texts(&repetition.sub)) {
-            (Some(max @ ..=MOST_REPETITIONS), Texts::Exactly(once)) => {
+            (Some(max @ ..=MAX_REPETITIONS), Texts::Exactly(once)) => {
                 let times = repetition.min..=max;
-                let spelled = times.map(|times| vec![once.as_slice(); times as usize]);
-                let spelled: Option<Vec<_>> = spelled.map(|parts| spell(&parts)).collect();
-                spelled.map(|all| all.concat()).map_or_else(Texts::anything, Texts::Exactly)
+                let expanded = times.map(|times| vec![once.as_slice(); times as usize]);
+                let expanded: Option<Vec<_>> = expanded.map(|parts| expand(&parts)).collect();
+                expanded.map(|all| all.concat()).map_or_else(Texts::anything, Texts::Exactly)
             }
             (_, once) if repetition.min > 0 => Texts::Containing(once.required()),
             _ => Texts::anything(),
@@ -91,12 +91,12 @@ fn texts(hir: &Hir) -> Texts {
     }
 }
 
-/// Bytes beyond ASCII stand for nothing that is looked for.
+/// Lowercases ASCII letters. Searches do not depend on other bytes.
 fn lower_case(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).to_ascii_lowercase()
 }
 
-/// The letters of a class, if there are few.
+/// Returns the letters of a class, if there are at most [`MAX_LETTERS`].
 fn letters(class: &Class) -> Option<Alternatives> {
     let ranges: Vec<(u32, u32)> = match class {
         Class::Bytes(class) => {
@@ -115,18 +115,18 @@ fn letters(class: &Class) -> Option<Alternatives> {
         if !letters.contains(&letter) {
             letters.push(letter);
         }
-        if letters.len() > MOST_LETTERS {
+        if letters.len() > MAX_LETTERS {
             return None;
         }
     }
     Some(letters)
 }
 
-/// All texts that have a text of each part, unless there are too many.
-fn spell(parts: &[&[String]]) -> Option<Alternatives> {
+/// Returns all concatenations of one text per part, if there are at most [`MAX_EXPANSIONS`].
+fn expand(parts: &[&[String]]) -> Option<Alternatives> {
     let start = vec![String::new()];
     parts.iter().try_fold(start, |starts, part| {
-        if starts.len() * part.len() > MOST_SPELLINGS {
+        if starts.len() * part.len() > MAX_EXPANSIONS {
             return None;
         }
         let with = |start: &String| part.iter().map(|end| format!("{start}{end}")).collect();
@@ -141,7 +141,7 @@ fn sequence(parts: &[Hir]) -> Texts {
     for part in parts {
         let part = texts(part);
         if let Texts::Exactly(texts) = &part
-            && let Some(longer) = spell(&[&run, texts])
+            && let Some(longer) = expand(&[&run, texts])
         {
             run = longer;
             continue;
@@ -171,18 +171,18 @@ fn one_of(parts: Vec<Texts>) -> Texts {
         } else {
             is_exact = false;
         }
-        // One of several things that this part requires is enough.
-        any.push(part.required().into_iter().max_by_key(worth));
+        // One required list of each part is enough.
+        any.push(part.required().into_iter().max_by_key(selectivity));
     }
-    if is_exact && exact.len() <= MOST_SPELLINGS {
+    if is_exact && exact.len() <= MAX_EXPANSIONS {
         return Texts::Exactly(exact);
     }
     let any: Option<Vec<Alternatives>> = any.into_iter().collect();
     any.map_or_else(Texts::anything, |any| Texts::Containing(vec![any.concat()]))
 }
 
-/// How much it tells that a text contains one of these.
-fn worth(texts: &Alternatives) -> (bool, Option<usize>) {
+/// Ranks alternatives: rare texts first, then longer ones.
+fn selectivity(texts: &Alternatives) -> (bool, Option<usize>) {
     let is_rare = !texts.iter().any(|text| COMMON.contains(text.as_str()));
     (is_rare, texts.iter().map(String::len).min())
 }
@@ -192,7 +192,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tells_what_a_match_contains() {
+    fn finds_the_required_texts_of_patterns() {
         for (pattern, expected) in [
             ("Chrome/(\\d+)", &[&["chrome/"][..]][..]),
             ("(Foo|Bar)Baz [0-9]+ end", &[&[" end"], &["barbaz ", "foobaz "]]),

@@ -1,13 +1,13 @@
-//! The routes of API Gateway that bring a function the paths of its operations.
+//! API Gateway routes of a function's operations.
 
 use crate::names::{capitalized, pascal_case};
 use crate::openapi::Operation;
 
-/// The end of a route that takes every path that begins like it. Permissions follow only if the
+/// Suffix of a route that matches every longer path. SAM derives the permission only if the
 /// variable is called `proxy`.
 const GREEDY: &str = "{proxy+}";
 
-/// An event of a function.
+/// A route event of a function.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Route {
     /// The event's name.
@@ -21,19 +21,18 @@ impl Route {
         self.path.ends_with(GREEDY)
     }
 
-    fn takes(&self, operation: &Operation) -> bool {
+    fn matches(&self, operation: &Operation) -> bool {
         let beginning = self.path.strip_suffix(GREEDY);
         self.method == operation.method
             && beginning.is_some_and(|it| operation.path.starts_with(it))
     }
 }
 
-/// The routes of a function: one for its own operation, and one for each other path that no greedy one
-/// takes already.
+/// Returns one route per path, except for paths that an earlier greedy route matches.
 pub(crate) fn routes(function: &str, operations: &[Operation]) -> Vec<Route> {
     let mut routes: Vec<Route> = Vec::new();
     for operation in operations {
-        if routes.iter().any(|route| route.takes(operation)) {
+        if routes.iter().any(|route| route.matches(operation)) {
             continue;
         }
         let alias = operation.id.strip_prefix(function).unwrap_or(&operation.id);
@@ -47,8 +46,8 @@ pub(crate) fn routes(function: &str, operations: &[Operation]) -> Vec<Route> {
     routes
 }
 
-/// HTTP APIs have no routes that end with a slash, and do not route such paths as if the slash were not
-/// there. Only a greedy variable takes them, in the place of the last part.
+/// Returns the route for a path. HTTP APIs support no routes with a trailing slash, so a greedy
+/// variable replaces the last segment.
 fn route_path(path: &str) -> String {
     let parent = path.strip_suffix('/').and_then(|path| path.rsplit_once('/'));
     parent.map_or_else(|| path.to_owned(), |(parent, _)| format!("{parent}/{GREEDY}"))
@@ -80,13 +79,13 @@ mod tests {
     }
 
     #[test]
-    fn a_path_is_its_own_route() {
+    fn paths_become_routes() {
         let operations = [operation("report", "PATCH", "/things/{id}")];
         assert_eq!(of_report(&operations), [route("Patch", "PATCH /things/{id}")]);
     }
 
     #[test]
-    fn a_path_with_a_slash_at_its_end_needs_a_greedy_route_beside_that_without() {
+    fn paths_with_trailing_slash_need_a_greedy_route() {
         let operations = [
             operation("report", "POST", "/v1/flags"),
             operation("report-with-slash", "POST", "/v1/flags/"),
@@ -98,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_greedy_route_takes_the_other_paths_of_its_method() {
+    fn greedy_routes_match_other_paths_of_their_method() {
         let operations = [
             operation("report", "POST", "/api/{id}/envelope/"),
             operation("report-without-slash", "POST", "/api/{id}/envelope"),

@@ -1,15 +1,15 @@
-//! Schedules of functions that run by themselves.
+//! Schedules of jobs.
 
 use crate::names::capitalized;
 
-/// Numbers that names have in words, from one; others they have in digits.
+/// Numbers that event names spell out, starting with one.
 const WORDS: [&str; 10] =
     ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];
 
-/// How often a function runs.
+/// The rate of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Schedule {
-    /// As the template takes it: `rate(5 minutes)`.
+    /// The expression in the template: `rate(5 minutes)`.
     pub(crate) expression: String,
     count: u32,
     unit: Unit,
@@ -22,7 +22,7 @@ enum Unit {
 }
 
 impl Schedule {
-    /// Reads `rate(1 minute)` and its like.
+    /// Parses a rate such as `rate(1 minute)`.
     pub(crate) fn parse(expression: &str) -> Result<Self, String> {
         let parts = expression.strip_prefix("rate(").and_then(|it| it.strip_suffix(')'));
         let parts = parts.and_then(|it| it.split_once(' '));
@@ -42,7 +42,7 @@ impl Schedule {
         Ok(Self { expression: expression.to_owned(), count, unit })
     }
 
-    /// The time from one run to the next, in seconds.
+    /// Returns the interval in seconds.
     pub(crate) fn seconds(&self) -> u32 {
         self.count.saturating_mul(match self.unit {
             Unit::Minute => 60,
@@ -50,7 +50,7 @@ impl Schedule {
         })
     }
 
-    /// The event's name: `EveryMinute`, `EveryFiveMinutes`.
+    /// Returns the event's name: `EveryMinute`, `EveryFiveMinutes`.
     pub(crate) fn name(&self) -> String {
         let unit = match self.unit {
             Unit::Minute => "Minute",
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rate_has_a_name_and_a_length() {
+    fn rates_have_names_and_intervals() {
         let read = |rate: &str| {
             let schedule = Schedule::parse(rate).unwrap();
             (schedule.name(), schedule.seconds())
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn other_schedules_are_refused() {
+    fn other_schedules_are_rejected() {
         for wrong in ["cron(0 0 * * ? *)", "rate(0 minutes)", "rate(5 minute)", "rate(1 day)", ""] {
             let error = Schedule::parse(wrong).unwrap_err();
             assert!(error.contains("is not like rate(1 minute)"), "{error}");

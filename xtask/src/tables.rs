@@ -1,28 +1,28 @@
-//! The tables that `template.yaml` declares.
+//! Reads the tables in `template.yaml`.
 
 use yaml_serde::Value as Yaml;
 
 use crate::names::{capitalized, pascal_case};
 
-/// A table.
+/// A DynamoDB table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Table {
-    /// Its name without the stack's: `feature-flags`.
+    /// Name without the stack's prefix: `feature-flags`.
     pub(crate) name: String,
-    /// Its name in the template: `FeatureFlagsTable`.
+    /// Resource name in the template: `FeatureFlagsTable`.
     pub(crate) resource: String,
-    /// The names of its indexes.
+    /// Names of its indexes.
     pub(crate) indexes: Vec<String>,
 }
 
-/// A table, or one of its indexes, as a policy names it.
+/// A table or index in an IAM policy.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Target {
-    /// Its expression, and that of tables that were restored from it: `!GetAtt ErrorsTable.Arn`.
+    /// ARN expressions of the table and of tables restored from it: `!GetAtt ErrorsTable.Arn`.
     pub(crate) arns: [String; 2],
-    /// The table, or the index, as functions name it: `errors/index/byStatus`.
+    /// Name of the table or index in `Cargo.toml`: `errors/index/byStatus`.
     pub(crate) table: String,
-    /// The name in the ids of its statements: `ErrorsByStatus`.
+    /// Name in statement ids: `ErrorsByStatus`.
     pub(crate) name: String,
 }
 
@@ -31,13 +31,13 @@ impl Table {
         format!("!GetAtt {}.Arn", self.resource)
     }
 
-    /// Tables that were restored from it (`TableNames` of `shared`), and their indexes.
+    /// Returns the ARN pattern of restored tables (`TableNames` in `shared`) and their indexes.
     pub(crate) fn restored_arn(&self) -> String {
         format!("!Sub \"${{{}.Arn}}-restored-*\"", self.resource)
     }
 }
 
-/// Reads all tables, in their order.
+/// Reads all tables, in template order.
 pub(crate) fn tables(template: &str) -> Result<Vec<Table>, String> {
     let template: Yaml = yaml_serde::from_str(template).map_err(|error| error.to_string())?;
     let resources = template.get("Resources").and_then(Yaml::as_mapping);
@@ -68,7 +68,7 @@ fn read(resource: &str, properties: &Yaml) -> Option<Table> {
     })
 }
 
-/// Finds `errors` or `errors/index/byStatus`, and its place among all tables and indexes.
+/// Finds `errors` or `errors/index/byStatus`. Returns the table's position and the target.
 pub(crate) fn find(tables: &[Table], wanted: &str) -> Result<(usize, Target), String> {
     let (name, index) = match wanted.split_once("/index/") {
         Some((name, index)) => (name, Some(index)),
@@ -76,7 +76,7 @@ pub(crate) fn find(tables: &[Table], wanted: &str) -> Result<(usize, Target), St
     };
     let found = tables.iter().position(|table| table.name == name).ok_or_else(|| {
         let names: Vec<&str> = tables.iter().map(|table| table.name.as_str()).collect();
-        format!("template.yaml declares no table `{name}`; it has {}", names.join(", "))
+        format!("template.yaml has no table `{name}`; its tables are {}", names.join(", "))
     })?;
     let table = &tables[found];
     let pascal = pascal_case(name);
@@ -86,7 +86,9 @@ pub(crate) fn find(tables: &[Table], wanted: &str) -> Result<(usize, Target), St
     };
     if !table.indexes.iter().any(|it| it == index) {
         let indexes = table.indexes.join(", ");
-        return Err(format!("the table `{name}` has no index `{index}`, but these: {indexes}"));
+        return Err(format!(
+            "the table `{name}` has no index `{index}`; its indexes are {indexes}"
+        ));
     }
     let (first, rest) = index.split_at_checked(1).unwrap_or((index, ""));
     let arns = ["", "-restored-*"]
@@ -118,7 +120,7 @@ Resources:
 "#;
 
     #[test]
-    fn a_table_and_an_index_are_found_by_their_names() {
+    fn finds_tables_and_indexes_by_name() {
         let tables = tables(TEMPLATE).unwrap();
         let target = |arns: [&str; 2], table: &str, name: &str| Target {
             arns: arns.map(str::to_owned),
@@ -136,19 +138,19 @@ Resources:
     }
 
     #[test]
-    fn what_is_not_declared_is_told_with_what_is() {
+    fn errors_list_the_declared_names() {
         let tables = tables(TEMPLATE).unwrap();
         let error = find(&tables, "thing").unwrap_err();
         assert_eq!(
             error,
-            "template.yaml declares no table `thing`; it has api-keys, projects, all-things, quotas"
+            "template.yaml has no table `thing`; its tables are api-keys, projects, all-things, quotas"
         );
         let error = find(&tables, "all-things/index/byWeight").unwrap_err();
-        assert!(error.ends_with("no index `byWeight`, but these: byAge, bySize"), "{error}");
+        assert!(error.ends_with("no index `byWeight`; its indexes are byAge, bySize"), "{error}");
     }
 
     #[test]
-    fn a_table_whose_name_has_another_form_is_named() {
+    fn table_names_without_stack_prefix_are_rejected() {
         let error = super::tables(&TEMPLATE.replace("${AWS::StackName}-projects", "projects"));
         assert!(error.unwrap_err().starts_with("ProjectsTable: its name is not"));
     }

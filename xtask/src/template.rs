@@ -1,4 +1,4 @@
-//! What of `template.yaml` is generated: the functions, and what names all of them or all tables.
+//! Generates parts of `template.yaml`: the functions, and lists of all functions or tables.
 
 use std::fmt::Write;
 
@@ -10,21 +10,21 @@ use crate::region;
 use crate::routes::routes;
 use crate::tables::{self, Table};
 
-/// The regions.
+/// Names of the generated regions.
 const FUNCTIONS: &str = "functions";
 const BOUNDARY: &str = "tables of the boundary";
 const FAILED_RUNS: &str = "metrics of scheduled functions";
 const ALARMS: &str = "alarms of operations";
 const REGIONS: [&str; 4] = [FUNCTIONS, BOUNDARY, ALARMS, FAILED_RUNS];
 
-/// Lambda takes an age of an event between these only, in seconds.
+/// Event ages in seconds that Lambda accepts.
 const EVENT_AGE: std::ops::RangeInclusive<u32> = 60..=21_600;
 
-/// So many names a search: AWS takes 1,024 characters, a name has at most 64, and
-/// `tests/contract/check_template.py` adds them up.
+/// Names per search. AWS limits a search to 1,024 characters, and a name to 64;
+/// `tests/contract/check_template.py` checks the sum.
 const NAMES_OF_A_SEARCH: usize = 8;
 
-/// The template with all that is generated.
+/// Returns the template with all generated parts.
 pub(crate) fn generated(text: &str, functions: &[Function]) -> Result<String, String> {
     let tables = tables::tables(&region::by_hand(text, &REGIONS)?)?;
     let resources = functions.iter().map(|function| {
@@ -42,7 +42,7 @@ pub(crate) fn generated(text: &str, functions: &[Function]) -> Result<String, St
     searches(&text, "TableName", &names)
 }
 
-/// A function and its log group.
+/// Returns a function and its log group.
 fn resource(function: &Function, tables: &[Table]) -> Result<String, String> {
     let name = &function.name;
     let resource = function.resource();
@@ -82,8 +82,8 @@ fn resource(function: &Function, tables: &[Table]) -> Result<String, String> {
     ))
 }
 
-/// How a new version of a function takes over: by its alias, and where that is asked for bit by bit. A
-/// job has none: its next run is that of the new version.
+/// Writes the deployment settings. Traffic of canary functions always shifts gradually; that of
+/// others with `ShiftAllTraffic`. Jobs have none, because their next run uses the new version.
 fn released(text: &mut String, function: &Function) {
     line(text, 0, "AutoPublishAlias: live\nAutoPublishCodeSha256: !Ref Release");
     line(text, 0, "DeploymentPreference:");
@@ -105,7 +105,7 @@ fn logging(text: &mut String, function: &Function) {
     line(text, 0, "LoggingConfig:");
     line(text, 2, "LogFormat: JSON");
     if function.is_job() {
-        line(text, 2, "# Whatever LogLevel says: alarms watch the metrics in its lines.");
+        line(text, 2, "# Independent of LogLevel: alarms watch the metrics in these lines.");
         line(text, 2, "ApplicationLogLevel: INFO");
     } else {
         line(text, 2, "ApplicationLogLevel: !Ref LogLevel");
@@ -125,7 +125,7 @@ fn environment(text: &mut String, function: &Function) {
         line(
             text,
             4,
-            "# Known to nobody who may only call the API, and the same for as long as the stack lives.\n\
+            "# Secret from API clients, and stable for the life of the stack.\n\
              WAYMARK_CURSOR_KEY: !Select [2, !Split [\"/\", !Ref \"AWS::StackId\"]]",
         );
     }
@@ -138,7 +138,7 @@ fn events(text: &mut String, function: &Function) {
     line(text, 0, "Events:");
     for route in routes(&function.name, &function.operations) {
         if route.is_greedy() {
-            line(text, 2, "# Only a greedy variable takes paths that end with a slash.");
+            line(text, 2, "# Only a greedy variable matches paths with a trailing slash.");
         }
         line(text, 2, &format!("{}:\n  Type: HttpApi\n  Properties:", route.event));
         line(text, 6, &format!("ApiId: !Ref Api\nMethod: {}\nPath: {}", route.method, route.path));
@@ -150,9 +150,9 @@ fn events(text: &mut String, function: &Function) {
             6,
             &format!(
                 "ScheduleExpression: {}\n\
-                 # Without it, the name would be the same in every stack.\n\
+                 # A fixed name would conflict with other stacks.\n\
                  OmitName: true\n\
-                 # Of the delivery to Lambda.\n\
+                 # Retries of the delivery to Lambda.\n\
                  RetryPolicy: {{MaximumRetryAttempts: 0}}",
                 schedule.expression
             ),
@@ -162,8 +162,7 @@ fn events(text: &mut String, function: &Function) {
             text,
             0,
             &format!(
-                "# A run that fails, or finds no room in time, is not run again: the next one comes soon \
-                 enough.\n\
+                "# No retry after a failure or throttling: the next run comes soon enough.\n\
                  EventInvokeConfig: {{MaximumRetryAttempts: 0, MaximumEventAgeInSeconds: {age}}}"
             ),
         );
@@ -186,7 +185,7 @@ fn policies(text: &mut String, function: &Function, tables: &[Table]) -> Result<
     Ok(())
 }
 
-/// What a function may do with tables.
+/// Returns the policy statements for tables.
 fn statements(function: &Function, tables: &[Table]) -> Result<String, String> {
     let mut text = String::new();
     if let Some(Access::Key(_) | Access::AnyKey) = function.access() {
@@ -207,7 +206,7 @@ fn statements(function: &Function, tables: &[Table]) -> Result<String, String> {
         }
         used.push((place, target, actions));
     }
-    // Stable: a table comes before its indexes, as in the map.
+    // The stable sort keeps tables before their indexes, as in the map.
     used.sort_by_key(|(place, ..)| *place);
     for (_, target, actions) in used {
         let keys = function.metadata.writes.get(&target.table);
@@ -226,7 +225,7 @@ fn statements(function: &Function, tables: &[Table]) -> Result<String, String> {
     Ok(text)
 }
 
-/// The actions that write items.
+/// Actions that write items.
 const WRITES: [&str; 4] = ["PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem"];
 
 /// Limits a statement to items with these partition keys. A request without keys would satisfy `ForAllValues`.
@@ -250,7 +249,7 @@ fn statement(text: &mut String, sid: &str, actions: &[&str], resources: &[String
     }
 }
 
-/// All tables, those that were restored from them, and the indexes of those that have some.
+/// Lists all tables, tables restored from them, and their indexes.
 fn boundary(tables: &[Table]) -> String {
     let mut text = String::new();
     for table in tables {
@@ -262,7 +261,7 @@ fn boundary(tables: &[Table]) -> String {
     text
 }
 
-/// The failed runs of all jobs together.
+/// Sums the failed runs of all jobs.
 fn failed_runs(functions: &[Function]) -> String {
     let jobs: Vec<&Function> = functions.iter().filter(|function| function.is_job()).collect();
     let sum: Vec<String> =
@@ -287,9 +286,9 @@ fn failed_runs(functions: &[Function]) -> String {
     text
 }
 
-/// The text with these names in every search for some of the dimension. Neighbouring lines that differ
-/// in the names alone are one search, which is cut into as many lines as it takes: the dashboard is
-/// JSON, which has no comments that could mark a region.
+/// Returns the text with the names in every search for the dimension. Adjacent lines that differ
+/// only in names are one search, which is split into as many lines as needed. The dashboard is JSON
+/// without comments, so it has no region markers.
 fn searches(text: &str, dimension: &str, names: &[String]) -> Result<String, String> {
     let mut written = String::new();
     let mut lines = text.lines().peekable();
@@ -313,18 +312,16 @@ fn searches(text: &str, dimension: &str, names: &[String]) -> Result<String, Str
     if found {
         return Ok(written);
     }
-    Err(format!(
-        "the dashboard has no line with a SEARCH for a {dimension}; put one back into each chart"
-    ))
+    Err(format!("the dashboard has no line with a SEARCH for a {dimension}; add one to each chart"))
 }
 
-/// A line of the dashboard that searches for metrics.
+/// A dashboard line that searches for metrics.
 struct Search<'l> {
-    /// Up to the names.
+    /// Text before the names.
     before: &'l str,
-    /// From behind the names to the end of the search.
+    /// Text from the names to the end of the search.
     after: &'l str,
-    /// What ends the line: a comma, or the brackets that the chart ends with.
+    /// End of the line: a comma, or the closing brackets of the chart.
     end: &'l str,
 }
 
@@ -350,7 +347,7 @@ impl<'l> Search<'l> {
     }
 }
 
-/// Appends lines.
+/// Appends indented lines.
 pub(crate) fn line(text: &mut String, indent: usize, lines: &str) {
     text.push_str(&indented(lines, indent));
 }
@@ -358,7 +355,7 @@ pub(crate) fn line(text: &mut String, indent: usize, lines: &str) {
 fn indented(text: &str, indent: usize) -> String {
     let mut indented = String::new();
     for line in text.lines() {
-        // Writing to text cannot fail.
+        // Writing to a string cannot fail.
         let _ = match line {
             "" => writeln!(indented),
             line => writeln!(indented, "{:indent$}{line}", ""),
@@ -379,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_read_with_the_project_if_the_path_names_one() {
+    fn project_paths_can_read_the_projects_table() {
         let without = list_things("", LIST).unwrap();
         let keys = "Resource:\n    - !GetAtt ApiKeysTable.Arn\n    \
                     - !Sub \"${ApiKeysTable.Arn}-restored-*\"\n";
@@ -394,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn actions_are_allowed_on_their_table_or_index_alone() {
+    fn actions_are_limited_to_their_table_or_index() {
         let metadata = "[package.metadata.waymark.tables]\n\
             \"all-things/index/byAge\" = [\"Query\"]\nall-things = [\"GetItem\", \"Query\"]\n";
         let text = list_things(metadata, LIST).unwrap();
@@ -427,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_has_its_schedule_and_always_logs() {
+    fn jobs_have_a_schedule_and_log_info() {
         let job =
             function_of("sweep", "schedule = \"rate(1 minute)\"\ntimeout = 60", LIST).unwrap();
         let text = resource(&job, &tables::tables(TEMPLATE).unwrap()).unwrap();
@@ -445,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_version_takes_over_bit_by_bit_where_that_is_asked_for() {
+    fn canary_functions_always_shift_traffic() {
         let text = |metadata: &str| {
             let function = function_of("list-things", metadata, LIST).unwrap();
             resource(&function, &tables::tables(TEMPLATE).unwrap()).unwrap()
@@ -466,7 +463,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_gets_the_key_of_cursors() {
+    fn operations_with_cursors_get_the_key() {
         let cursor = LIST.replace("get: {", "get: {parameters: [{name: cursor, in: query}], ");
         let key = |paths: &str| {
             let function = function_of("list-things", "", paths).unwrap();
@@ -486,7 +483,7 @@ mod tests {
 "#;
 
     #[test]
-    fn a_search_names_all_in_rows_of_eight_and_keeps_its_end() {
+    fn searches_are_split_into_rows_of_eight() {
         let names: Vec<String> = (1..=9).map(|number| format!("N{number}")).collect();
         let text = searches(CHART, "FunctionName", &names).unwrap();
         let lines: Vec<&str> = text.lines().collect();
@@ -500,14 +497,14 @@ mod tests {
     }
 
     #[test]
-    fn searches_of_two_charts_stay_apart() {
+    fn searches_of_two_charts_are_not_merged() {
         let charts = CHART.replace("Sum', 300)\"}],", "Sum', 300)\"}]]}},");
         let text = searches(&charts, "FunctionName", &["N".to_owned()]).unwrap();
         assert_eq!(text.matches("${N}").count(), 2, "{text}");
     }
 
     #[test]
-    fn a_dashboard_without_searches_is_refused() {
+    fn dashboards_without_searches_are_rejected() {
         let error = searches("nothing\n", "TableName", &[]).unwrap_err();
         assert!(error.contains("no line with a SEARCH for a TableName"), "{error}");
     }

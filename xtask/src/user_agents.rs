@@ -1,5 +1,5 @@
-//! The table by which functions read User-Agent headers, from the rules of ua-parser
-//! (`crates/errors/src/user_agent/data/README.md`).
+//! Converts ua-parser's rules (`crates/errors/src/user_agent/data/README.md`) to the table with
+//! which functions parse User-Agent headers.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt::Write;
@@ -8,11 +8,11 @@ use serde::Deserialize;
 
 use crate::required_texts::{Alternatives, COMMON, required_texts};
 
-/// Shorter texts do not narrow down what is tried.
+/// Length of an indexed text. Shorter texts select too many rules.
 const INDEXED_LENGTH: usize = 3;
-/// How many parts of a pattern are looked for before it is tried.
-const MOST_CONDITIONS: usize = 4;
-/// How many rare texts are better than a common one.
+/// Maximum number of parts that a text must contain before its pattern is tried.
+const MAX_CONDITIONS: usize = 4;
+/// Cost of a common text, in rare texts.
 const WEIGHT_OF_COMMON: usize = 1_000;
 
 #[derive(Deserialize)]
@@ -25,7 +25,7 @@ struct Published {
     device: Vec<Parser>,
 }
 
-/// A rule, with the replacements of all three kinds.
+/// A rule with the replacements of all three kinds.
 #[derive(Deserialize)]
 struct Parser {
     regex: String,
@@ -48,8 +48,8 @@ struct Rule {
     required: Vec<Alternatives>,
 }
 
-/// The table: a line for each rule, in their order, with its kind, whether case counts, what a text
-/// must contain, the pattern, and its replacements.
+/// Returns the table, with a line per rule in the original order: kind, case sensitivity, required
+/// texts, pattern and replacements.
 pub(crate) fn generated(published: &str) -> Result<String, String> {
     let published: Published =
         yaml_serde::from_str(published).map_err(|error| error.to_string())?;
@@ -66,7 +66,7 @@ pub(crate) fn generated(published: &str) -> Result<String, String> {
     for rule in &rules {
         let Parser { regex, regex_flag, .. } = &rule.parser;
         if regex.contains(['\t', '\n']) {
-            return Err(format!("{regex}: has a tab"));
+            return Err(format!("{regex}: has a tab or line break"));
         }
         let case = if regex_flag.is_some() { 'i' } else { '-' };
         let required = conditions(&rule.required, &frequency);
@@ -90,7 +90,7 @@ pub(crate) fn generated(published: &str) -> Result<String, String> {
 
 type Frequency<'r> = HashMap<&'r [u8], usize>;
 
-/// How often three letters stand in what rules require.
+/// Counts each sequence of three letters in the required texts.
 fn frequency(rules: &[Rule]) -> Frequency<'_> {
     let mut frequency = Frequency::new();
     for text in rules.iter().flat_map(|rule| rule.required.iter().flatten()) {
@@ -104,9 +104,9 @@ fn frequency(rules: &[Rule]) -> Frequency<'_> {
     frequency
 }
 
-/// What a text must contain: parts between U+001E, alternatives between U+001F. The first part has
-/// three letters of each alternative of the rarest, by which rules are found. It is empty if all
-/// have alternatives that are shorter.
+/// Returns the required parts, separated by U+001E, with alternatives separated by U+001F. The
+/// first part is the index: the three rarest letters of each alternative of the rarest part. It is
+/// empty if every part has a shorter alternative.
 fn conditions(required: &[Alternatives], frequency: &Frequency<'_>) -> String {
     let of = |letters: &str| frequency.get(letters.as_bytes()).copied().unwrap_or_default();
     let rarest = |text: &str| {
@@ -124,7 +124,7 @@ fn conditions(required: &[Alternatives], frequency: &Frequency<'_>) -> String {
     let indexed = parts.first().map(|part| part.iter().map(|text| rarest(text)).collect());
     let indexed: BTreeSet<String> = indexed.flatten().unwrap_or_default();
     let indexed = indexed.into_iter().collect::<Vec<_>>().join("\u{1f}");
-    let others = parts.iter().take(MOST_CONDITIONS).map(|part| part.join("\u{1f}"));
+    let others = parts.iter().take(MAX_CONDITIONS).map(|part| part.join("\u{1f}"));
     std::iter::once(indexed).chain(others).collect::<Vec<_>>().join("\u{1e}")
 }
 

@@ -1,7 +1,7 @@
-//! A function that does nothing but make the DynamoDB call of a warm create-feature-flag, with the
-//! same actions: what is taken off that function's CPU time to get our own share of it.
+//! A function that only makes the DynamoDB call of a warm create-feature-flag, with equal actions.
+//! The benchmark subtracts its CPU time from that of create-feature-flag, to get our own share.
 //!
-//! With `BENCH_FIRST_CALL` set it measures its own first call instead.
+//! With `BENCH_FIRST_CALL` set, it measures its own first call instead.
 
 use std::collections::HashMap;
 use std::time::Instant;
@@ -26,15 +26,15 @@ async fn main() -> Result<(), Error> {
     }
     let actions = fs::read(env::var("BENCH_ACTIONS")?)?;
     let call = &Call::read(client::for_function()?, &actions)?;
-    lambda_http::run(service_fn(async |request: Request| call.make(&request).await)).await
+    lambda_http::run(service_fn(async |request: Request| call.send(&request).await)).await
 }
 
-/// Makes a client and its first call, and answers how long both took, and the call alone.
+/// Creates a client and makes its first call. Returns the duration of both, and of the call alone.
 async fn first_call() -> Result<String, Error> {
     let started = Instant::now();
     let tables = TableNames::from_environment()?;
     let client = client::for_function()?;
-    let made = Instant::now();
+    let call_started = Instant::now();
     let key = Item::from([("keyId".to_owned(), AttributeValue::S("0000000000000000".to_owned()))]);
     let keys = KeysAndAttributes::builder().keys(key).consistent_read(true).build()?;
     client
@@ -42,7 +42,7 @@ async fn first_call() -> Result<String, Error> {
         .request_items(format!("{}api-keys", tables.prefix()), keys)
         .send()
         .await?;
-    let (both, call) = (started.elapsed(), made.elapsed());
+    let (both, call) = (started.elapsed(), call_started.elapsed());
     let figures = json!({
         "clientAndCallMs": both.as_secs_f64() * 1_000.0,
         "callMs": call.as_secs_f64() * 1_000.0,
@@ -50,18 +50,18 @@ async fn first_call() -> Result<String, Error> {
     Ok(figures.to_string())
 }
 
-/// The call of a warm create-feature-flag: the actions of its transaction, as it sent them.
+/// The call of a warm create-feature-flag, with the recorded actions of its transaction.
 struct Call {
     client: Client,
     actions: Vec<Action>,
-    /// What differs from flag to flag, as it was sent: its id, key and project.
+    /// The names of the recorded flag.
     sent: Names,
 }
 
-/// A flag's id, key and project.
+/// A flag's id, key and project, which differ from flag to flag.
 type Names = [String; 3];
 
-/// An action, with what is written in it in place of names.
+/// A recorded action, and its attributes that can contain names.
 #[derive(Clone)]
 enum Action {
     Put(Put, Item),
@@ -82,11 +82,11 @@ impl Call {
         Ok(Self { client, actions, sent: [id, key, project] })
     }
 
-    /// Sends the actions about a flag of its own.
-    async fn make(&self, request: &Request) -> Result<Response<String>, Error> {
+    /// Sends the actions for a flag with a new id and key, in the request's project.
+    async fn send(&self, request: &Request) -> Result<Response<String>, Error> {
         let parameters = request.path_parameters();
         let project = parameters.first("idOrSlug").ok_or("the event names no project")?;
-        // Request ids differ at their ends only.
+        // Request ids differ only after the last hyphen.
         let request_id = &request.lambda_context().request_id;
         let number = request_id.rsplit('-').next().unwrap_or_default();
         let names = [format!("{number:0>36}"), format!("checkout-{number}"), project.to_owned()];
@@ -113,7 +113,7 @@ impl Call {
         Ok(Response::builder().status(201).body("created".to_owned())?)
     }
 
-    /// Short texts that have the names of the flag that was sent, with those of another.
+    /// Returns the string attributes, with the names of the recorded flag replaced by `names`.
     fn named(&self, texts: Item, names: &Names) -> Item {
         let replaced = |mut text: String| {
             for (sent, name) in self.sent.iter().zip(names) {
@@ -129,7 +129,7 @@ impl Call {
     }
 }
 
-/// The longest text in which names are looked for: those of keys are shorter.
+/// The longest string in which names are replaced, in bytes. Keys are shorter.
 const MAX_NAMING_BYTES: usize = 300;
 
 fn read_action(action: &Json) -> Result<Action, Error> {
@@ -182,14 +182,14 @@ fn read_action(action: &Json) -> Result<Action, Error> {
     Ok(Action::Update(built, naming(key)))
 }
 
-/// What of an item may have names.
+/// Returns the attributes of an item that are short enough to contain names.
 fn naming(item: Item) -> Item {
     let is_short =
         |value: &AttributeValue| value.as_s().is_ok_and(|text| text.len() <= MAX_NAMING_BYTES);
     item.into_iter().filter(|(_, value)| is_short(value)).collect()
 }
 
-/// Reads an item in DynamoDB's JSON, as far as flags need it.
+/// Reads an item in DynamoDB's JSON format, with the types that flags use.
 fn read_item(json: &Json) -> Result<Item, Error> {
     let attributes = json.as_object().ok_or("an item is no object")?;
     attributes.iter().map(|(name, value)| Ok((name.clone(), read_value(value)?))).collect()
@@ -203,7 +203,7 @@ fn read_value(value: &Json) -> Result<AttributeValue, Error> {
         ("N", Json::String(digits)) => AttributeValue::N(digits.clone()),
         ("BOOL", Json::Bool(value)) => AttributeValue::Bool(*value),
         ("NULL", Json::Bool(value)) => AttributeValue::Null(*value),
-        // In base64: four characters are three bytes, of which the length alone matters.
+        // Base64: four characters are three bytes. Only the length matters.
         ("B", Json::String(text)) => AttributeValue::B(Blob::new(vec![0; text.len() / 4 * 3])),
         ("SS", value) => AttributeValue::Ss(serde_json::from_value(value.clone())?),
         ("M", value) => AttributeValue::M(read_item(value)?),

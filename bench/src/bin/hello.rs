@@ -1,4 +1,4 @@
-//! The least that a function can be: the floor that create-feature-flag is compared with.
+//! A minimal function, the baseline for create-feature-flag.
 
 use lambda_http::{Error, Request, service_fn};
 

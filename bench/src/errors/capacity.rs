@@ -1,5 +1,5 @@
-//! What events cost in write units, by days that pass in minutes: each five minutes events come, and the
-//! packer runs if anything is due.
+//! The write units of events, measured over simulated days. In each step of five minutes, events
+//! arrive, and the packer runs if the project is due.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -33,50 +33,53 @@ use crate::report::{grouped, progress};
 const STEP: Duration = Duration::from_mins(5);
 const DAY: Duration = Duration::from_hours(24);
 const STEPS_OF_A_DAY: u64 = 288;
-/// How long after the last event all is merged that ever is.
+/// The time after the last event until compaction of its runs is complete.
 const MERGING: Duration = Duration::from_hours(24 * 4);
-/// How many events are delivered to learn what that costs. The others are put into the log as rows.
+/// The number of events that ingestion receives, to measure a delivery. The others are put into the
+/// log as rows.
 const DELIVERED: u64 = 100;
-/// The most puts of one request, and requests at once.
+/// The maximum number of puts of one request.
 const PUTS: usize = 25;
+/// The maximum number of concurrent requests.
 const PUTS_AT_ONCE: usize = 4;
-/// When the days begin.
+/// The start of the simulated days, in milliseconds since the Unix epoch.
 const START: u64 = 1_795_219_200_000;
-/// How long one run of the packer may take: as Lambda lets it.
+/// The time limit of one packer invocation, as in Lambda.
 const JOB_TIME: Duration = Duration::from_mins(1);
 
-/// Loads of a project: events of a day, and how long they come.
+/// Loads of a project: events per day, and their duration.
 const LOADS: [(u64, Duration); 4] = [
     (24, Duration::from_hours(24 * 8)),
     (300, Duration::from_hours(24 * 6)),
     (1_000, Duration::from_hours(24 * 5)),
     (100_000, DAY),
 ];
-/// A load that takes minutes to store: an hour of it stands for the days.
+/// A load that takes minutes to store. It lasts an hour instead of days.
 const LARGEST_LOAD: (u64, Duration) = (15_000_000, Duration::from_hours(1));
-/// A flood of events whose attributes all differ: events of a day, and how long they come.
+/// A flood of events whose attributes all differ: events per day, and their duration.
 const FLOOD: (u64, Duration) = (1_200_000, Duration::from_mins(30));
 
-/// What events cost.
+/// The write units of events.
 pub(crate) struct Capacity {
     pub(crate) loads: Vec<Cost>,
-    /// The write units for each kB of runs, where no two events share an attribute.
+    /// The write units per kB of runs if no two events share an attribute.
     pub(crate) of_flood: f64,
 }
 
-/// What an event costs in write units where so many come in a day.
+/// The write units of an event at one load.
 pub(crate) struct Cost {
     pub(crate) events_of_a_day: u64,
-    /// How long they came.
+    /// The duration of the load.
     pub(crate) lasting: Duration,
-    /// Its delivery.
+    /// The write units of the delivery.
     pub(crate) delivery: f64,
-    /// What comes after that: the queue, packing, merging, and deleting what was merged.
+    /// The write units after the delivery: queue, packing, compaction, and deletion of replaced
+    /// runs.
     pub(crate) packing: f64,
 }
 
 impl Bench<'_> {
-    /// Measures what events cost; of the largest load only where that is asked for.
+    /// Measures the write units of events, at the largest load only if `with_largest`.
     pub(super) async fn capacity(&self, with_largest: bool) -> Result<Capacity> {
         let largest = with_largest.then_some(LARGEST_LOAD);
         let mut loads = Vec::new();
@@ -105,7 +108,7 @@ fn units(units: f64, of: u64) -> f64 {
     units / of as f64
 }
 
-/// Gives a row values that no other has, hardly to be compressed.
+/// Gives a row unique values that hardly compress.
 fn make_unique(row: &mut EventRow, number: u64) {
     for (attribute, turn) in Attribute::ALL.into_iter().zip(0..) {
         let noise = (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(turn);
@@ -114,14 +117,15 @@ fn make_unique(row: &mut EventRow, number: u64) {
     }
 }
 
-/// A project to which events come while days pass.
+/// A project that receives events over simulated days.
 struct Days {
     app: App,
     client: Client,
     project: Project,
     generator: ProjectGenerator,
-    /// How many events came, and how many of them were delivered.
+    /// The number of events so far.
     events: u64,
+    /// The number of events that ingestion received.
     delivered: u64,
     delivery_units: f64,
     packing_units: f64,
@@ -136,7 +140,7 @@ impl Days {
         let client = client::for_endpoint(&engine.endpoint())?;
         let store = Store::new(client.clone(), environment::table_prefix());
         let id = demo::ensure_project(&store, "days", "Days").await?;
-        let project = store.read_project(id).await?.ok_or("a project is gone")?;
+        let project = store.read_project(id).await?.ok_or("a project is missing")?;
         Ok(Self {
             app: App::new(store, Clock::Fixed(AtomicU64::new(START)), Ids::Random),
             client,
@@ -150,7 +154,7 @@ impl Days {
         })
     }
 
-    /// Lets days pass with events, and then some without, until all is merged.
+    /// Simulates days with events, then days without events until compaction is complete.
     async fn pass(
         &mut self,
         events_of_a_day: u64,
@@ -166,16 +170,18 @@ impl Days {
     }
 
     async fn step(&mut self, events: u64, change: &impl Fn(&mut EventRow, u64)) -> Result<()> {
-        let Clock::Fixed(millis) = &self.app.clock else { return Err("time does not pass".into()) };
+        let Clock::Fixed(millis) = &self.app.clock else {
+            return Err("the clock is not fixed".into());
+        };
         millis.fetch_add(u64::try_from(STEP.as_millis())?, Ordering::Relaxed);
         let now = self.app.clock.now();
         if events > 0 {
             let mut numbers = self.events..self.events + events;
             let early = numbers.find_map(|number| early_check(u32::try_from(number).ok()?, now));
-            let wanting =
+            let enqueue =
                 ErrorStore::new(&self.app.store).enqueue_for_packing(self.project.id, early, now);
-            let (wanted, usage) = counted(wanting).await;
-            wanted?;
+            let (enqueued, usage) = counted(enqueue).await;
+            enqueued?;
             self.packing_units += usage.write_units;
             let mut rows = self.generator.day(Day::of(now), usize::try_from(events)?);
             for (row, number) in rows.iter_mut().zip(self.events..) {
@@ -189,7 +195,7 @@ impl Days {
             self.put_rows(&rows, now).await?;
             self.events += events;
         }
-        // The packer runs each minute, and finds nothing to do mostly.
+        // In production the packer runs each minute, and usually finds no work.
         if self.is_due(now).await? {
             let (packed, usage) =
                 counted((pack_error_log::JOB.run)(&self.app, Deadline::after(JOB_TIME))).await;
@@ -205,14 +211,14 @@ impl Days {
         let operation = &ingest_error_events::OPERATION;
         let (response, usage) = counted(respond(&self.app, operation, request)).await;
         if response.status() != 200 {
-            return Err(format!("an event was answered {}", response.status()).into());
+            return Err(format!("an event was rejected with {}", response.status()).into());
         }
         self.delivered += 1;
         self.delivery_units += usage.write_units;
         Ok(())
     }
 
-    /// Whether the project is due in the queue.
+    /// `true` if the project is due in the queue.
     async fn is_due(&self, now: Timestamp) -> Result<bool> {
         let project = self.project.id.to_string();
         let last = project.get(project.len() - 1..).unwrap_or_default();
@@ -224,7 +230,8 @@ impl Days {
         Ok(due.parse::<i64>()? <= now.as_millis())
     }
 
-    /// Puts rows into the log that were received now: many more than could be delivered.
+    /// Puts rows received at `now` directly into the log. Delivering so many events would take too
+    /// long.
     async fn put_rows(&self, rows: &[EventRow], now: Timestamp) -> Result<()> {
         let received = now.as_millis() - Timestamp::MIN_MILLIS;
         let number = |value: i64| AttributeValue::N(value.to_string());
@@ -248,7 +255,7 @@ impl Days {
     async fn put_batch(&self, requests: &[WriteRequest]) -> Result<()> {
         let write = self.client.batch_write_item().request_items(table(), requests.to_vec());
         let left = write.send().await?.unprocessed_items.unwrap_or_default();
-        if left.is_empty() { Ok(()) } else { Err("rows were not put".into()) }
+        if left.is_empty() { Ok(()) } else { Err("DynamoDB left rows unprocessed".into()) }
     }
 }
 

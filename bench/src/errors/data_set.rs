@@ -1,4 +1,4 @@
-//! Events of ten projects in thirty days, the same ones for the same end.
+//! Events of ten projects over thirty days. Equal end times give equal events.
 
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
@@ -18,12 +18,12 @@ pub(crate) const PROJECTS: u8 = 10;
 pub(crate) const DAYS: u32 = 30;
 const EVENTS_OF_A_DAY: usize = 5_000;
 
-/// The events of some projects that lie in a range of time.
+/// The events of all projects in a time range.
 #[derive(Clone, Copy)]
 pub(super) struct DataSet {
     /// The start, a whole minute.
     pub(super) from: Timestamp,
-    /// The end, a whole minute, which is left out.
+    /// The end, a whole minute, exclusive.
     pub(super) to: Timestamp,
 }
 
@@ -34,14 +34,14 @@ pub(super) struct ProjectDay {
 }
 
 impl DataSet {
-    /// The events before `now`.
+    /// Returns the data set that ends with the minute of `now`.
     pub(super) fn before(now: Timestamp) -> Self {
         let to = start_of_minute(minute_of(now));
         Self { from: to.minus(Duration::from_hours(24) * DAYS), to }
     }
 
-    /// The events of a project, day by day. They are made up anew each time, which takes less memory
-    /// than to keep them.
+    /// Generates the events of a project, day by day. Each call generates them again, which takes
+    /// less memory than keeping them.
     pub(super) fn project(
         self,
         project: u8,
@@ -55,7 +55,7 @@ impl DataSet {
         }))
     }
 
-    /// Values that occur, of each attribute.
+    /// Returns the values of each attribute that occur on the middle day.
     pub(super) fn values(self) -> Result<HashMap<Attribute, Vec<String>>, weighted::Error> {
         let rows = self.middle_day()?;
         Ok(Attribute::ALL.map(|attribute| (attribute, values_of(&rows, attribute))).into())
@@ -66,7 +66,8 @@ impl DataSet {
         Ok(self.project(0)?.nth(middle).map(|day| day.rows).unwrap_or_default())
     }
 
-    /// What the filtered question asks for: the most common browser, and a release of the middle.
+    /// Returns the filters of the filtered question: the middle day's most common browser and
+    /// release.
     pub(super) fn filters(self) -> Result<[(Attribute, String); 2], weighted::Error> {
         let rows = self.middle_day()?;
         let common = |attribute| (attribute, most_common(&rows, attribute));
@@ -88,7 +89,7 @@ fn most_common(rows: &[EventRow], attribute: Attribute) -> String {
     longest.and_then(|equal| equal.first()).map(|value| (*value).to_owned()).unwrap_or_default()
 }
 
-/// The status of an error: a tenth is ignored, a quarter resolved.
+/// Returns the status of an error: a tenth of the errors is ignored, a quarter resolved.
 pub(super) fn status_of(fingerprint: Fingerprint) -> ErrorStatus {
     match fingerprint.0[0] {
         0..26 => ErrorStatus::Ignored,
@@ -102,12 +103,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn events_of_a_project_are_the_same_each_time_and_lie_in_the_range() {
+    fn generated_events_are_reproducible_and_in_range() {
         let data_set = DataSet::before(Timestamp::from_millis(1_795_000_012_345));
         let events = || data_set.project(3).unwrap().flat_map(|day| day.rows).collect::<Vec<_>>();
         let (once, again) = (events(), events());
         assert!(once == again);
-        // As many events of the first day are left out as of the last one.
+        // The cut-off parts of the first and the last day add up to one day.
         assert!((149_000..=151_000).contains(&once.len()), "{}", once.len());
         assert!(once.iter().all(|row| row.occurred_at >= data_set.from));
         assert!(once.iter().all(|row| row.occurred_at < data_set.to));

@@ -1,4 +1,4 @@
-//! What sentry-python sends of an exception in a Django application: an event of some 4 kB.
+//! Events of about 4 kB, as sentry-python sends them for an exception in a Django application.
 
 use std::io::Write;
 
@@ -12,7 +12,7 @@ use shared::timestamp::Timestamp;
 
 use crate::{Result, events};
 
-/// Types, messages and functions of what goes wrong. Each is an error of its own.
+/// Types, messages and functions of exceptions. Each becomes its own error.
 const FAILURES: [(&str, &str, &str); 5] = [
     ("KeyError", "'billing_address'", "billing_country"),
     ("ValueError", "could not convert string to float: '12,50'", "parse_amount"),
@@ -21,17 +21,17 @@ const FAILURES: [(&str, &str, &str); 5] = [
     ("DoesNotExist", "Voucher matching query does not exist.", "redeem"),
 ];
 
-/// An event on its way.
+/// A request that delivers one event.
 pub(crate) struct Delivery {
-    /// The request, as a function gets it.
+    /// The request, as the function receives it.
     pub(crate) request: Bytes,
-    /// The bytes of the event.
+    /// The size of the event, in bytes.
     pub(crate) event_bytes: usize,
-    /// The bytes of the body, compressed.
+    /// The size of the compressed body, in bytes.
     pub(crate) body_bytes: usize,
 }
 
-/// An event that nobody has sent before; another number, perhaps another error.
+/// Returns a delivery of an event with a new id. `number` selects the error.
 pub(crate) fn delivery(project: &Project, number: usize, at: Timestamp) -> Result<Delivery> {
     let id = Ids::Random.new_uuid(at).simple().to_string();
     let event = event(&id, number, at).to_string();
@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_event_has_some_4_kilobytes() {
+    fn events_have_about_4_kilobytes() {
         let at = Timestamp::from_millis(1_795_000_000_000);
         for number in 0..FAILURES.len() {
             let bytes = event("5a1c0f3e9b7d4c2ea1b2c3d4e5f60718", number, at).to_string().len();

@@ -1,4 +1,4 @@
-//! Ingestion of events, one at a time by one process.
+//! Sequential ingestion of events by one process.
 
 use std::time::Instant;
 
@@ -9,41 +9,41 @@ use shared::projects::project::Project;
 use super::Traffic;
 use super::delivery::{Delivery, delivery};
 use crate::Result;
-use crate::counter::{Counter, time_under_way};
+use crate::counter::{Counter, time_in_progress};
 use crate::measure::Bench;
 use crate::program::Program;
 use crate::report::progress;
 use crate::statistics::{Sorted, millis};
 
-/// How many events are timed.
+/// The number of timed events.
 const EVENTS: usize = 2_000;
-/// How many events are not measured.
+/// The number of unmeasured events before them.
 const WARM_UPS: usize = 200;
-/// How many events have their calls counted.
+/// The number of events whose calls are counted.
 const COUNTED: usize = 100;
 
-/// Ingestion of events.
+/// The figures of event ingestion.
 pub(crate) struct Ingestion {
-    /// The bytes of an event.
+    /// The size of the largest event, in bytes.
     pub(crate) event_bytes: usize,
-    /// The bytes of its request's body.
+    /// The size of its compressed request body, in bytes.
     pub(crate) body_bytes: usize,
-    /// How long an event took, in milliseconds.
+    /// The latency of an event, in milliseconds.
     pub(crate) latency: Sorted,
-    /// How many events a process took in a second, one after the other.
+    /// The number of events that one process ingests per second, sequentially.
     pub(crate) events_per_second: f64,
     /// The processor time of an event, in milliseconds.
     pub(crate) cpu: f64,
-    /// The most that an event asked of DynamoDB.
+    /// The maximum DynamoDB traffic of a warm event.
     pub(crate) traffic: Traffic,
-    /// The time that DynamoDB took for the calls of an event, in milliseconds.
+    /// The DynamoDB time of an event, in milliseconds.
     pub(crate) dynamodb: Sorted,
-    /// The most memory of ingest-error-events.
+    /// The peak memory of ingest-error-events, in bytes.
     pub(crate) memory: u64,
 }
 
 impl Bench<'_> {
-    /// Has events ingested.
+    /// Measures event ingestion.
     pub(super) async fn ingestion(&self) -> Result<Ingestion> {
         progress(&format!("ingestion: counting the calls of {COUNTED} events"));
         let project = self.stack.project_with_dsn("ingested").await?;
@@ -54,10 +54,10 @@ impl Bench<'_> {
         for (number, delivery) in deliveries(&project, COUNTED)?.into_iter().enumerate() {
             process.expect(200, delivery.request).await?;
             let calls = counter.take();
-            // At first the process knows neither the project nor its errors.
+            // At first the process has cached neither the project nor its errors.
             if number * 2 >= COUNTED {
-                traffic = traffic.most(Traffic::of(&calls));
-                dynamodb.push(time_under_way(&calls));
+                traffic = traffic.max(Traffic::of(&calls));
+                dynamodb.push(time_in_progress(&calls));
             }
         }
         process.stop().await?;

@@ -1,4 +1,4 @@
-//! Questions about one project of 10 million events, of which a third came in one day.
+//! Queries of one project with 10 million events, a third of them from one day.
 
 use std::time::Duration;
 
@@ -29,25 +29,27 @@ use crate::statistics::Sorted;
 
 /// The days of the events, the last of them yesterday.
 const DAYS: u32 = 90;
-/// The day among them, counted back from now, that was flooded.
+/// The flooded day, in days before now.
 const FLOODED: u32 = 20;
-/// The events of that day, and of each other one.
+/// The number of events of the flooded day.
 const EVENTS_OF_A_FLOOD: usize = 3_000_000;
+/// The number of events of each other day.
 const EVENTS_OF_A_DAY: usize = 78_700;
-/// How many errors are alive.
+/// The number of errors that occur.
 const ERRORS: u16 = 10_000;
-/// How many rows a step of packing takes of such events.
+/// The number of such events in a pack step.
 const PACKED_AT_ONCE: usize = 16_000;
-/// After how many steps a packer that is always at work has merged once.
+/// The number of pack steps between two compactions, for a packer without idle time.
 const STEPS_OF_A_MERGING: usize = 16;
-/// How many errors are stored at once.
+/// The number of errors that are stored concurrently.
 const ERRORS_AT_ONCE: usize = 8;
-/// How many requests of each kind are measured, after how many that are not.
+/// The number of measured requests of each kind.
 const REQUESTS: usize = 40;
+/// The number of unmeasured requests before them.
 const WARM_UPS: usize = 3;
 const DAY: Duration = Duration::from_hours(24);
 
-/// Questions about a large project.
+/// Queries of a large project.
 pub(crate) struct Large {
     pub(crate) events: u64,
     pub(crate) run_bytes: u64,
@@ -55,7 +57,7 @@ pub(crate) struct Large {
 }
 
 impl Bench<'_> {
-    /// Loads a large project, and asks about it.
+    /// Loads a large project and measures its queries.
     pub(super) async fn large(&self) -> Result<Large> {
         progress(&format!("large project: storing {DAYS} days, one of them flooded"));
         let now = Clock::System.now();
@@ -88,13 +90,13 @@ impl Bench<'_> {
         let mut questions = Vec::with_capacity(kinds.len());
         for (program, name, requests) in kinds {
             progress(&format!("large project: {REQUESTS} times {name}"));
-            questions.push(self.ask_large(program, name, &requests).await?);
+            questions.push(self.measure_large(program, name, &requests).await?);
         }
         Ok(Large { events, run_bytes, questions })
     }
 
-    /// Makes requests of a process of their own, in turns.
-    async fn ask_large(
+    /// Sends the requests alternately to a new process, and measures them.
+    async fn measure_large(
         &self,
         program: Program,
         name: &'static str,
@@ -116,8 +118,8 @@ impl Bench<'_> {
     }
 }
 
-/// Stores the events and errors as they would be after packing and merging until `now`. Answers how many
-/// events there are, and the errors.
+/// Stores the events and errors as packing and compaction would leave them at `now`. Returns the
+/// number of events, and the errors.
 async fn load(store: &Store, project: ProjectId, now: Timestamp) -> Result<(u64, Vec<ErrorId>)> {
     let limits = CompactionLimits::default();
     let mut generator = ProjectGenerator::with_errors(0, ERRORS)?;
@@ -136,7 +138,7 @@ async fn load(store: &Store, project: ProjectId, now: Timestamp) -> Result<(u64,
                 ErrorStore::new(store).merge_step(project, &limits, day.next().start()).await?;
             }
         }
-        // Long enough after it that it is merged as a whole, if that is over by now.
+        // A day is compacted as a whole two days after its end, or not yet if that is after `now`.
         let merged_at = day.next().start().plus(DAY * 2).min(now);
         while ErrorStore::new(store).merge_step(project, &limits, merged_at).await? {}
         if back.is_multiple_of(10) {
@@ -144,10 +146,10 @@ async fn load(store: &Store, project: ProjectId, now: Timestamp) -> Result<(u64,
         }
     }
     let fingerprints: Vec<Fingerprint> = generator.fingerprints().collect();
-    let made = fingerprints.into_iter().map(|fingerprint| async move {
+    let created = fingerprints.into_iter().map(|fingerprint| async move {
         let new = ErrorId::new(Ids::Random.new_uuid(now));
         create_error(store, project, fingerprint, new, now).await
     });
-    let errors = stream::iter(made).buffer_unordered(ERRORS_AT_ONCE).try_collect().await?;
+    let errors = stream::iter(created).buffer_unordered(ERRORS_AT_ONCE).try_collect().await?;
     Ok((events, errors))
 }

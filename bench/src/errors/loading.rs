@@ -1,4 +1,4 @@
-//! Bringing events into the tables: as rows, or packed right away.
+//! Stores events in the tables, as rows or packed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -23,14 +23,14 @@ use super::data_set::{ProjectDay, status_of};
 use crate::Result;
 use crate::stack::Stack;
 
-/// How many events were stored.
+/// The number of stored events.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Loaded {
     /// Events in runs.
     pub(crate) packed: u64,
-    /// Events that are rows.
+    /// Events in rows.
     pub(crate) rows: u64,
-    /// The bytes of the runs.
+    /// The size of the runs, in bytes.
     pub(crate) run_bytes: u64,
 }
 
@@ -48,9 +48,9 @@ impl Loaded {
     }
 }
 
-/// Stores the events of a project's days and their errors, as they would be after packing and merging
-/// until `now`, had each event been taken in the moment when it occurred: those that are too few to be
-/// packed as rows, all others in runs.
+/// Stores the events and errors of a project's days as packing and compaction would leave them at
+/// `now`. Each event is received when it occurs. The last events, too few to be packed, are rows.
+/// All others are in runs.
 pub(super) async fn load_packed(
     stack: &Stack,
     project: ProjectId,
@@ -59,38 +59,38 @@ pub(super) async fn load_packed(
 ) -> Result<Loaded> {
     let store = stack.store();
     let (mut loaded, mut fingerprints) = (Loaded::default(), BTreeSet::new());
-    let mut waiting: Vec<EventRow> = Vec::new();
+    let mut unpacked: Vec<EventRow> = Vec::new();
     for ProjectDay { mut rows, .. } in days {
         fingerprints.extend(rows.iter().map(|row| row.fingerprint));
         rows.sort_by_key(|row| row.occurred_at);
         for row in rows {
             let time = row.occurred_at;
-            waiting.push(row);
-            let oldest = waiting.first().map(|row| row.occurred_at);
-            let backlog = Backlog { rows: waiting.len(), bytes: 0, oldest, has_deletions: false };
+            unpacked.push(row);
+            let oldest = unpacked.first().map(|row| row.occurred_at);
+            let backlog = Backlog { rows: unpacked.len(), bytes: 0, oldest, has_deletions: false };
             if backlog.is_worth_packing(time) {
-                let packed = std::mem::take(&mut waiting);
+                let packed = std::mem::take(&mut unpacked);
                 loaded.packed += u64::try_from(packed.len())?;
                 import(store, project, packed).await?;
             }
         }
     }
-    // Runs that were replaced are deleted by the first visit that is an hour later.
-    for visit in [now.minus(Duration::from_hours(1)), now] {
+    // The first check an hour after a compaction deletes the replaced runs.
+    for check in [now.minus(Duration::from_hours(1)), now] {
         while ErrorStore::new(store)
-            .merge_step(project, &CompactionLimits::default(), visit)
+            .merge_step(project, &CompactionLimits::default(), check)
             .await?
         {}
     }
     loaded.run_bytes = bytes_of_runs(stack.client(), project).await?;
     let shards = ErrorStore::new(store).enqueue_for_packing(project, None, now).await?;
-    count(store, project, shards, &waiting).await?;
-    loaded.rows = u64::try_from(waiting.len())?;
+    count(store, project, shards, &unpacked).await?;
+    loaded.rows = u64::try_from(unpacked.len())?;
     create_errors(store, project, &fingerprints, now).await?;
     Ok(loaded)
 }
 
-/// Adds runs of what a step of packing takes, one for each day.
+/// Adds runs with the rows of one pack step, one run per day.
 async fn import(store: &Store, project: ProjectId, rows: Vec<EventRow>) -> Result<()> {
     let mut days: BTreeMap<Day, Vec<EventRow>> = BTreeMap::new();
     for row in rows {
@@ -102,7 +102,7 @@ async fn import(store: &Store, project: ProjectId, rows: Vec<EventRow>) -> Resul
     Ok(())
 }
 
-/// The bytes of a project's runs, as its manifests tell them.
+/// Returns the size of a project's runs in bytes, from its manifests.
 pub(super) async fn bytes_of_runs(client: &Client, project: ProjectId) -> Result<u64> {
     let query = client.query().table_name(format!("{}errors", environment::table_prefix()));
     let query = query.key_condition_expression("pk = :pk").consistent_read(true);
@@ -120,7 +120,7 @@ pub(super) async fn bytes_of_runs(client: &Client, project: ProjectId) -> Result
     Ok(bytes)
 }
 
-/// Stores the events of a day as rows, and their errors, as ingestion does.
+/// Stores the events of a day as rows, and their errors, like ingestion.
 pub(super) async fn load_rows(
     store: &Store,
     project: ProjectId,
@@ -132,10 +132,10 @@ pub(super) async fn load_rows(
     create_errors(store, project, &fingerprints, day.start()).await
 }
 
-/// Stores rows as if each event was taken in the moment when it occurred.
+/// Stores events as rows, each received when it occurred.
 async fn count(store: &Store, project: ProjectId, shards: u8, rows: &[EventRow]) -> Result<()> {
     let id = ErrorId::new(Ids::Random.new_uuid(Timestamp::from_millis(0)));
-    // Its error is made on its own.
+    // The callers create the errors.
     let error = ErrorOfEvent::Known(KnownError { id, event_shards: 1 });
     for row in rows {
         let id = Ids::Random.new_uuid(row.occurred_at).into_bytes();
@@ -160,7 +160,7 @@ async fn create_errors(
     Ok(())
 }
 
-/// Makes the error of a fingerprint known, with its status, and answers its id.
+/// Creates the error of a fingerprint with its status, and returns its id.
 pub(super) async fn create_error(
     store: &Store,
     project: ProjectId,
@@ -172,22 +172,22 @@ pub(super) async fn create_error(
     let known = ErrorStore::new(store)
         .see_error(project, None, &description(fingerprint), &seen, new)
         .await?;
-    let id = known.ok_or("an error is gone")?.id;
+    let id = known.ok_or("an error is missing")?.id;
     let status = status_of(fingerprint);
     if status == ErrorStatus::Open {
         return Ok(id);
     }
     let error =
-        ErrorStore::new(store).find_error(project, id, at).await?.ok_or("an error is gone")?;
+        ErrorStore::new(store).find_error(project, id, at).await?.ok_or("an error is missing")?;
     let mut changed = error.clone();
     changed.set_status(status, at);
     if !ErrorStore::new(store).replace_error(project, &error, &changed, None).await? {
-        return Err("somebody else changed an error".into());
+        return Err("another request changed an error".into());
     }
     Ok(id)
 }
 
-/// A description of the usual length.
+/// Returns a description of typical length.
 fn description(fingerprint: Fingerprint) -> ErrorDescription {
     let message = format!("Cannot read properties of undefined (reading 'item-{fingerprint}')");
     ErrorDescription {

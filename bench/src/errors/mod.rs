@@ -1,4 +1,4 @@
-//! Error tracking: ingestion, packing, and queries of a large data set beside `PostgreSQL`.
+//! Error tracking: ingestion, packing, and queries of a large data set compared with `PostgreSQL`.
 
 mod capacity;
 mod data_set;
@@ -24,37 +24,37 @@ pub(crate) use data_set::{DAYS, PROJECTS};
 pub(crate) use delivery::delivery;
 pub(crate) use ingestion::Ingestion;
 pub(crate) use large::Large;
-pub(crate) use timeseries::{Answers, Timeseries};
+pub(crate) use timeseries::{QueryFigures, Timeseries};
 
-/// Error tracking.
+/// The figures of error tracking.
 pub(crate) struct Errors {
     pub(crate) ingestion: Ingestion,
     /// The packing of whole days of rows.
     pub(crate) packing: JobWork,
     pub(crate) timeseries: Timeseries,
-    /// What events cost.
+    /// The write units of events.
     pub(crate) capacity: Capacity,
-    /// Questions about a large project; `None` where they were not asked for.
+    /// Queries of a large project; `None` without `--all`.
     pub(crate) large: Option<Large>,
 }
 
-/// A question that was asked often.
+/// A question that was sent repeatedly.
 pub(crate) struct MeasuredQuestion {
     pub(crate) program: Program,
     pub(crate) name: &'static str,
-    /// How long it took, in milliseconds.
+    /// The latency, in milliseconds.
     pub(crate) latency: Sorted,
-    /// The most memory of its process.
+    /// The peak memory of its process, in bytes.
     pub(crate) memory: u64,
 }
 
-/// What a request asks of DynamoDB.
+/// The DynamoDB calls and capacity of a request.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Traffic {
     pub(crate) calls: usize,
-    /// The read capacity units, by the embedded engine's account.
+    /// The read capacity units that the embedded engine reports.
     pub(crate) read_units: f64,
-    /// The write capacity units, by the embedded engine's account.
+    /// The write capacity units that the embedded engine reports.
     pub(crate) write_units: f64,
 }
 
@@ -68,8 +68,8 @@ impl Traffic {
         }
     }
 
-    /// Of each figure the greater.
-    fn most(self, other: Self) -> Self {
+    /// Returns the maximum of each figure.
+    fn max(self, other: Self) -> Self {
         Self {
             calls: self.calls.max(other.calls),
             read_units: self.read_units.max(other.read_units),
@@ -79,8 +79,8 @@ impl Traffic {
 }
 
 impl Bench<'_> {
-    /// Measures error tracking, perhaps all of it: with `PostgreSQL` beside it, and with a project and a
-    /// load that take minutes to store.
+    /// Measures error tracking. With `all`, also compares it with `PostgreSQL`, and measures a
+    /// project and a load that take minutes to store.
     pub(crate) async fn errors(&self, all: bool) -> Result<Errors> {
         Ok(Errors {
             ingestion: self.ingestion().await?,

@@ -1,4 +1,4 @@
-//! Packing days of rows into runs.
+//! Packing of whole days of rows into runs.
 
 use std::time::Duration;
 
@@ -15,15 +15,15 @@ use crate::measure::Bench;
 use crate::program::Program;
 use crate::report::progress;
 
-/// How many days are packed, each of another project.
+/// The number of packed days, each of another project.
 const PROJECT_DAYS: u8 = 3;
 
 impl Bench<'_> {
-    /// Has days of rows packed.
+    /// Measures the packing of whole days of rows.
     pub(super) async fn packing(&self) -> Result<JobWork> {
         progress(&format!("packing: storing {PROJECT_DAYS} days of rows"));
         let store = self.job_stack.store();
-        // A day whose rows have waited long enough.
+        // Rows of this day are old enough to be packed.
         let end = Day::of(Clock::System.now().minus(Duration::from_hours(24))).start();
         let mut events = 0;
         for number in 0..PROJECT_DAYS {

@@ -1,8 +1,9 @@
-//! `PostgreSQL` 15, as Debian packages it, with the data set in a table with a covering index.
+//! `PostgreSQL` 15 from Debian's packages, with the data set in a table with a covering index.
 //!
-//! It gets the best of everything that does not depend on the question: all data in its buffers, no
-//! sort or hash table on the disk, no other work, short numbers in place of fingerprints, and an index
-//! that has all that is asked for, so that the table itself is not read.
+//! `PostgreSQL` gets the best conditions that do not depend on the question. All data fits in its
+//! buffers, sorts and hash tables stay in memory, and nothing else runs. Short numbers replace
+//! fingerprints. The index has every column that the timeseries read, so they do not read the table
+//! itself.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -29,10 +30,10 @@ use super::question::BucketCount;
 use crate::Result;
 
 const BINARIES: &str = "/usr/lib/postgresql/15/bin";
-/// The user and group `nobody` of Debian: `PostgreSQL` refuses to run as root.
+/// Debian's user and group `nobody`, since `PostgreSQL` does not run as root.
 const NOBODY: u32 = 65_534;
 const USER: &str = "postgres";
-/// How long it may take to start.
+/// The time limit of the server start.
 const START_TIME: Duration = Duration::from_secs(20);
 
 const SETTINGS: [&str; 9] = [
@@ -43,7 +44,7 @@ const SETTINGS: [&str; 9] = [
     "maintenance_work_mem=512MB",
     "random_page_cost=1.1",
     "max_wal_size=4GB",
-    // Nothing else should happen while it is measured.
+    // Background work would distort the measurement.
     "autovacuum=off",
     "fsync=off",
 ];
@@ -75,7 +76,7 @@ const INDEXES: &str = "
     ALTER TABLE errors ADD PRIMARY KEY (id);
     CREATE INDEX ON error_events (project_id, occurred_at) INCLUDE (error_id, browser, release);";
 
-/// A server that runs until it is dropped; whoever stops it before lets it tidy up.
+/// A running server. Drop kills it; `stop` shuts it down cleanly.
 pub(super) struct Postgres {
     client: Client,
     connection: JoinHandle<()>,
@@ -84,7 +85,7 @@ pub(super) struct Postgres {
 }
 
 impl Postgres {
-    /// Starts a server; `None` where it is not installed.
+    /// Starts a server. Returns `None` if `PostgreSQL` is not installed.
     pub(super) async fn start() -> Result<Option<Self>> {
         if !Path::new(BINARIES).join("postgres").exists() {
             return Ok(None);
@@ -114,7 +115,7 @@ impl Postgres {
         Ok(Some(Self { client, connection, server, folder }))
     }
 
-    /// Stores the events and makes the index.
+    /// Stores the events and creates the indexes.
     pub(super) async fn load(&self, data_set: DataSet) -> Result<()> {
         self.client.batch_execute(TABLES).await?;
         let mut errors = HashMap::new();
@@ -139,24 +140,24 @@ impl Postgres {
         Ok(self.client.batch_execute("VACUUM (ANALYZE, FREEZE)").await?)
     }
 
-    /// Plans a statement once for all the times that it is asked.
+    /// Prepares a statement that is executed repeatedly.
     pub(super) async fn prepare(&self, statement: &str) -> Result<Statement> {
         Ok(self.client.prepare(statement).await?)
     }
 
-    /// The rows of a statement, and how long they took.
-    pub(super) async fn ask(&self, statement: &Statement) -> Result<(Vec<Row>, Duration)> {
+    /// Returns the rows of a statement, and its duration.
+    pub(super) async fn timed_rows(&self, statement: &Statement) -> Result<(Vec<Row>, Duration)> {
         let started = Instant::now();
         let rows = self.client.query(statement, &[]).await?;
         Ok((rows, started.elapsed()))
     }
 
-    /// The rows of a statement that is asked once.
+    /// Returns the rows of a statement that is executed once.
     pub(super) async fn rows(&self, statement: &str) -> Result<Vec<Row>> {
         Ok(self.client.query(statement, &[]).await?)
     }
 
-    /// Stops the server in good order, so that it leaves no shared memory behind.
+    /// Shuts the server down cleanly, so that it leaves no shared memory behind.
     pub(super) async fn stop(mut self) -> Result<()> {
         drop(self.client);
         self.connection.await?;
@@ -166,7 +167,7 @@ impl Postgres {
     }
 }
 
-/// The buckets that rows of a timeseries tell.
+/// Reads the buckets of a timeseries from its rows.
 pub(super) fn read_buckets(rows: &[Row]) -> Result<Vec<BucketCount>> {
     let mut buckets = Vec::with_capacity(rows.len());
     for row in rows {
@@ -180,7 +181,7 @@ pub(super) fn read_buckets(rows: &[Row]) -> Result<Vec<BucketCount>> {
 /// A folder for the server's data and its socket.
 struct Folder {
     folder: TempDir,
-    /// The user and group as which programs run, if not as this one.
+    /// The user and group id of the programs; `None`: those of this process.
     account: Option<u32>,
 }
 
@@ -198,7 +199,7 @@ impl Folder {
         self.folder.path()
     }
 
-    /// A program of `PostgreSQL`'s that works on this folder's data.
+    /// Returns a command that runs a program of `PostgreSQL` on this folder's data.
     fn command(&self, name: &str) -> Command {
         let program: PathBuf = [BINARIES, name].iter().collect();
         let mut command = Command::new(program);
@@ -211,14 +212,14 @@ impl Folder {
     }
 }
 
-/// Connects as soon as the server takes connections; `None` if that does not come.
+/// Connects when the server accepts connections. Returns `None` after [`START_TIME`].
 async fn connect(socket_folder: &Path) -> Option<(Client, JoinHandle<()>)> {
     let mut config = tokio_postgres::Config::new();
     config.host_path(socket_folder).user(USER).dbname("postgres");
     let deadline = Instant::now() + START_TIME;
     while Instant::now() < deadline {
         if let Ok((client, connection)) = config.connect(NoTls).await {
-            // What goes wrong with the connection shows as a statement that fails.
+            // A connection error appears as a failed statement.
             let connection = tokio::spawn(async move { drop(connection.await) });
             return Some((client, connection));
         }
@@ -227,7 +228,7 @@ async fn connect(socket_folder: &Path) -> Option<(Client, JoinHandle<()>)> {
     None
 }
 
-/// Events in the text format of COPY. Errors get numbers in the order in which they occur.
+/// Formats events as COPY text. Errors are numbered in order of their first event.
 fn event_lines(
     project: u8,
     rows: &[EventRow],

@@ -1,4 +1,4 @@
-//! What is asked of the data set, of functions and of `PostgreSQL`.
+//! Questions about the data set, as requests to functions and as `PostgreSQL` statements.
 
 use serde_json::{Value as Json, json};
 
@@ -12,16 +12,16 @@ use crate::Result;
 
 const DAY_SECONDS: i64 = 24 * 60 * 60;
 
-/// Some events of the data set.
+/// A selection of the data set's events.
 #[derive(Debug, Clone)]
 pub(super) struct Question {
     /// The start, a whole minute.
     pub(super) from: Timestamp,
-    /// The end, a whole minute, which is left out.
+    /// The end, a whole minute, exclusive.
     pub(super) to: Timestamp,
     /// The numbers of the projects.
     pub(super) projects: Vec<u8>,
-    /// Which events, at most one filter for each attribute.
+    /// At most one filter per attribute.
     pub(super) filters: Vec<Filter>,
     /// Only errors with this status.
     pub(super) status: Option<ErrorStatus>,
@@ -32,7 +32,7 @@ pub(super) struct Question {
 pub(super) struct Filter {
     pub(super) attribute: Attribute,
     pub(super) operator: Operator,
-    /// The value; `""` where the operator takes none.
+    /// The value; `""` if the operator takes none.
     pub(super) value: String,
 }
 
@@ -66,7 +66,7 @@ impl Operator {
     }
 }
 
-/// What there was in a bucket of time.
+/// The counts of a time bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct BucketCount {
     /// The start, in milliseconds since the Unix epoch.
@@ -76,25 +76,25 @@ pub(super) struct BucketCount {
 }
 
 impl Question {
-    /// Counts everything.
+    /// Returns the question that selects all events.
     pub(super) fn unfiltered(DataSet { from, to }: DataSet) -> Self {
         let projects = (0..PROJECTS).collect();
         Self { from, to, projects, filters: Vec::new(), status: None }
     }
 
-    /// Counts events of a browser and a release, whose errors are open.
+    /// Returns the question that selects events of one browser and one release with open errors.
     pub(super) fn filtered(data_set: DataSet) -> Result<Self> {
         let is = |(attribute, value)| Filter { attribute, operator: Operator::Is, value };
         let filters = data_set.filters()?.map(is).into();
         Ok(Self { filters, status: Some(ErrorStatus::Open), ..Self::unfiltered(data_set) })
     }
 
-    /// Whether some events are not asked for.
+    /// `true` if the question has filters or a status.
     pub(super) fn is_filtered(&self) -> bool {
         !self.filters.is_empty() || self.status.is_some()
     }
 
-    /// The body of a request that asks this of one project, which the path names.
+    /// Returns the request body for one project, which the path names.
     pub(super) fn body(&self) -> Json {
         let filter = |Filter { attribute, operator, value }: &Filter| json!({"categoryId": attribute.name(), "operator": operator.name(), "value": value});
         json!({
@@ -105,7 +105,8 @@ impl Question {
         })
     }
 
-    /// The body of a request that asks this of its projects; `projects` are all of the data set.
+    /// Returns the request body for the question's projects. `projects` has all projects of the
+    /// data set.
     pub(super) fn body_of_projects(&self, projects: &[ProjectId]) -> Json {
         let id = |number: &u8| projects.get(usize::from(*number));
         let mut body = self.body();
@@ -113,8 +114,8 @@ impl Question {
         body
     }
 
-    /// A statement that counts events and errors in buckets. `count(DISTINCT)` would sort all events;
-    /// grouping by errors first takes half the time.
+    /// Returns a statement that counts events and errors per bucket. It groups by error first,
+    /// which takes half the time of `count(DISTINCT)`, which sorts all events.
     pub(super) fn timeseries(&self) -> String {
         let (source, seconds) = (self.source(), self.bucket_seconds());
         format!(
@@ -129,8 +130,8 @@ impl Question {
         )
     }
 
-    /// A statement that counts events and errors of each value of a category, and those of all values
-    /// but the first.
+    /// Returns a statement that counts events and errors of the `limit` most frequent values of a
+    /// category, and of all other values together.
     pub(super) fn breakdown(&self, by: Attribute, limit: u8) -> String {
         let (source, by) = (self.source(), by.name());
         format!(
@@ -148,7 +149,7 @@ impl Question {
         )
     }
 
-    /// A statement that counts events and users of each error.
+    /// Returns a statement that counts events and users of each error.
     pub(super) fn errors(&self) -> String {
         let source = self.source();
         format!(
@@ -158,7 +159,8 @@ impl Question {
         )
     }
 
-    /// The length of buckets that a timeseries has (`docs/semantics/error-tracking.md`, "Timeseries").
+    /// Returns the bucket length of a timeseries (`docs/semantics/error-tracking.md`,
+    /// "Timeseries").
     fn bucket_seconds(&self) -> i64 {
         match (self.to.as_millis() - self.from.as_millis()) / 60_000 {
             ..=120 => 60,
@@ -169,7 +171,7 @@ impl Question {
         }
     }
 
-    /// The events that are asked for, of a statement.
+    /// Returns the table and conditions of a statement that select the events.
     fn source(&self) -> String {
         let projects: Vec<String> = self.projects.iter().map(u8::to_string).collect();
         let mut conditions = vec![
@@ -202,9 +204,9 @@ impl Filter {
     }
 }
 
-/// The buckets of an answer that have events.
-pub(super) fn read_timeseries(answer: &str) -> Result<Vec<BucketCount>> {
-    let buckets: Vec<Json> = serde_json::from_str(answer)?;
+/// Returns the buckets of a response that have events.
+pub(super) fn read_timeseries(body: &str) -> Result<Vec<BucketCount>> {
+    let buckets: Vec<Json> = serde_json::from_str(body)?;
     let mut counts = Vec::with_capacity(buckets.len());
     for bucket in buckets {
         let start = bucket["bucketStart"].as_str().ok_or("a bucket has no start")?;
@@ -218,7 +220,7 @@ pub(super) fn read_timeseries(answer: &str) -> Result<Vec<BucketCount>> {
     Ok(counts)
 }
 
-/// A number of an answer.
+/// Returns the number in a field of a response.
 pub(super) fn number_of(of: &Json, name: &str) -> Result<u64> {
-    of[name].as_u64().ok_or_else(|| format!("an answer has no {name}: {of}").into())
+    of[name].as_u64().ok_or_else(|| format!("a response has no {name}: {of}").into())
 }

@@ -1,5 +1,5 @@
-//! A thousand random questions about the data set, of functions and of `PostgreSQL`, which must answer the
-//! same.
+//! A thousand random questions about the data set, sent to functions and to `PostgreSQL`. Both must
+//! return equal results.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -27,12 +27,12 @@ use crate::program::Program;
 use crate::report::progress;
 use crate::statistics::Sorted;
 
-/// How many questions there are, asked of three functions in turn.
+/// The number of questions, which go to three functions in turn.
 const QUESTIONS: usize = 1_000;
-/// Which questions, always the same.
+/// The seed of the questions.
 const SEED: u64 = 15;
 const MINUTES_OF_A_DAY: u32 = 24 * 60;
-/// The most errors of one page.
+/// The maximum number of errors on a page.
 const PAGE: usize = 100;
 const FUNCTIONS: [(Program, [&str; 2]); 3] = [
     (Program::QueryErrorTimeseries, ["random timeseries", "random timeseries, filtered"]),
@@ -40,7 +40,7 @@ const FUNCTIONS: [(Program, [&str; 2]); 3] = [
     (Program::QueryErrors, ["random lists", "random lists, filtered"]),
 ];
 
-/// What is asked about the events of a question.
+/// A query of the events that a question selects.
 enum QuerySpec {
     Timeseries,
     Breakdown { by: Attribute, limit: u8 },
@@ -65,14 +65,14 @@ struct Listed {
 }
 
 impl Bench<'_> {
-    /// Asks all questions, and fails at the first that is answered otherwise than by `PostgreSQL`.
+    /// Sends all questions, and fails at the first result that differs from `PostgreSQL`'s.
     pub(super) async fn random_questions(
         &self,
         data_set: DataSet,
         projects: &[ProjectId],
         postgres: &Postgres,
     ) -> Result<Vec<MeasuredQuestion>> {
-        progress(&format!("random questions: {QUESTIONS}, each beside PostgreSQL"));
+        progress(&format!("random questions: {QUESTIONS}, each compared with PostgreSQL"));
         let mut random = RandomQuestions::new(data_set)?;
         let variables = environment::variables(&self.stack.endpoint());
         let mut processes = Vec::with_capacity(FUNCTIONS.len());
@@ -82,16 +82,16 @@ impl Bench<'_> {
         let mut latencies: [[Vec<Duration>; 2]; 3] = Default::default();
         for number in 0..QUESTIONS {
             let function = number % FUNCTIONS.len();
-            let (question, asked) = random.next(function);
+            let (question, query) = random.next(function);
             let (Some(process), Some(latency)) =
                 (processes.get_mut(function), latencies.get_mut(function))
             else {
                 break;
             };
-            let taken = self.compare(&question, &asked, projects, process, postgres).await?;
-            latency[usize::from(question.is_filtered())].push(taken);
+            let time = self.compare(&question, &query, projects, process, postgres).await?;
+            latency[usize::from(question.is_filtered())].push(time);
             if (number + 1).is_multiple_of(200) {
-                progress(&format!("  {} answers are equal", number + 1));
+                progress(&format!("  {} results are equal", number + 1));
             }
         }
         let mut measured = Vec::new();
@@ -108,18 +108,18 @@ impl Bench<'_> {
         Ok(measured)
     }
 
-    /// Asks one question of a function and of `PostgreSQL`, and answers how long the function took.
+    /// Sends one question to a function and to `PostgreSQL`. Returns the latency of the function.
     async fn compare(
         &self,
         question: &Question,
-        asked: &QuerySpec,
+        query: &QuerySpec,
         projects: &[ProjectId],
         process: &mut Process,
         postgres: &Postgres,
     ) -> Result<Duration> {
-        let reply = process.expect(200, self.request(question, asked, projects)?).await?;
+        let reply = process.expect(200, self.request(question, query, projects)?).await?;
         let body = &reply.body;
-        let is_equal = match asked {
+        let is_equal = match query {
             QuerySpec::Timeseries => {
                 let rows = postgres.rows(&question.timeseries()).await?;
                 read_timeseries(body)? == read_buckets(&rows)?
@@ -136,17 +136,17 @@ impl Bench<'_> {
         if is_equal {
             return Ok(reply.latency);
         }
-        Err(format!("the answers to {question:?} differ: {body}").into())
+        Err(format!("PostgreSQL's result of {question:?} differs from {body}").into())
     }
 
     fn request(
         &self,
         question: &Question,
-        asked: &QuerySpec,
+        query: &QuerySpec,
         projects: &[ProjectId],
     ) -> Result<Bytes> {
         let mut body = question.body_of_projects(projects);
-        Ok(match asked {
+        Ok(match query {
             QuerySpec::Timeseries => self.stack.query_timeseries(&body),
             QuerySpec::Breakdown { by, limit } => {
                 body["by"] = json!(by.name());
@@ -165,11 +165,11 @@ impl Bench<'_> {
     }
 }
 
-/// Makes up questions.
+/// A generator of questions.
 struct RandomQuestions {
     random: ChaCha8Rng,
     data_set: DataSet,
-    /// Values that occur, of each attribute.
+    /// The values of each attribute that occur.
     values: HashMap<Attribute, Vec<String>>,
 }
 
@@ -179,7 +179,7 @@ impl RandomQuestions {
     }
 
     fn next(&mut self, function: usize) -> (Question, QuerySpec) {
-        let asked = match FUNCTIONS.get(function) {
+        let query = match FUNCTIONS.get(function) {
             Some((Program::BreakdownErrors, _)) => QuerySpec::Breakdown {
                 by: self.attribute(),
                 limit: self.random.random_range(1..=30),
@@ -189,14 +189,14 @@ impl RandomQuestions {
             }
             _ => QuerySpec::Timeseries,
         };
-        let most = if matches!(asked, QuerySpec::Errors { .. }) { 1 } else { PROJECTS };
+        let most = if matches!(query, QuerySpec::Errors { .. }) { 1 } else { PROJECTS };
         let count = self.random.random_range(1..=most);
         let mut projects: Vec<u8> = (0..PROJECTS).collect();
         while projects.len() > usize::from(count) {
             projects.swap_remove(self.random.random_range(0..projects.len()));
         }
         let all = DAYS * MINUTES_OF_A_DAY;
-        // Of short ranges as many as of long ones.
+        // Short and long ranges are equally frequent.
         let longest = *[120, 720, 2_880, 20_160, all].choose(&mut self.random).unwrap_or(&all);
         let minutes = self.random.random_range(1..=longest);
         let start = self.random.random_range(0..=all - minutes);
@@ -212,7 +212,7 @@ impl RandomQuestions {
         let status = statuses.choose(&mut self.random).filter(|_| has_status).copied();
         let question =
             Question { from, to: from.plus(minute * minutes), projects, filters, status };
-        (question, asked)
+        (question, query)
     }
 
     fn attribute(&mut self) -> Attribute {
@@ -229,15 +229,15 @@ impl RandomQuestions {
         if matches!(operator, Operator::Contains | Operator::NotContains) && value.len() > 2 {
             value = value.get(1..3).unwrap_or_default().to_uppercase();
         }
-        // An attribute that never occurs has nothing to compare with.
+        // An attribute that never occurs has no value to compare with.
         let operator =
             if operator.takes_value() && value.is_empty() { Operator::IsSet } else { operator };
         Filter { attribute, operator, value }
     }
 }
 
-fn read_shares(answer: &str) -> Result<Vec<Share>> {
-    let rows: Vec<Json> = serde_json::from_str(answer)?;
+fn read_shares(body: &str) -> Result<Vec<Share>> {
+    let rows: Vec<Json> = serde_json::from_str(body)?;
     let share = |row: &Json| {
         Ok(Share {
             value: row["value"].as_str().map(str::to_owned),
@@ -263,14 +263,14 @@ fn shares_of(rows: &[Row]) -> Result<Vec<Share>> {
     Ok(shares)
 }
 
-fn read_listed(answer: &str) -> Result<Vec<Listed>> {
-    let page: Json = serde_json::from_str(answer)?;
+fn read_listed(body: &str) -> Result<Vec<Listed>> {
+    let page: Json = serde_json::from_str(body)?;
     let items = page["items"].as_array().ok_or("a page has no items")?;
     let listed = |item: &Json| {
         let title = item["title"].as_str().unwrap_or_default();
         let fingerprint = title.split_once("item-").and_then(|(_, rest)| rest.split('\'').next());
         Ok(Listed {
-            fingerprint: fingerprint.ok_or("an error has another title")?.to_owned(),
+            fingerprint: fingerprint.ok_or("an error title has no fingerprint")?.to_owned(),
             events: number_of(item, "count")?,
             users: number_of(item, "users")?,
         })
@@ -288,13 +288,14 @@ fn listed_of(rows: &[Row]) -> Result<Vec<Listed>> {
     Ok(listed)
 }
 
-/// Whether a page has the first of all errors. Those with as many stand in any order.
+/// `true` if `page` has the errors with the highest counts. Errors with equal counts can have any
+/// order.
 fn is_first_page(page: &[Listed], all: &[Listed], by_users: bool) -> bool {
-    let place = |error: &Listed| if by_users { error.users } else { error.events };
-    let mut places: Vec<u64> = all.iter().map(place).collect();
-    places.sort_unstable_by(|one, other| other.cmp(one));
-    places.truncate(PAGE);
-    places == page.iter().map(place).collect::<Vec<_>>()
+    let count = |error: &Listed| if by_users { error.users } else { error.events };
+    let mut counts: Vec<u64> = all.iter().map(count).collect();
+    counts.sort_unstable_by(|one, other| other.cmp(one));
+    counts.truncate(PAGE);
+    counts == page.iter().map(count).collect::<Vec<_>>()
         && page.iter().all(|error| all.contains(error))
 }
 
@@ -303,7 +304,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_is_the_first_if_it_has_the_largest_and_counts_them_right() {
+    fn first_page_has_highest_and_exact_counts() {
         let error =
             |name: &str, events, users| Listed { fingerprint: name.to_owned(), events, users };
         let all = [error("a", 3, 1), error("b", 5, 2), error("c", 3, 3)];

@@ -1,4 +1,4 @@
-//! Queries of a data set of 1.5 million events, beside `PostgreSQL`.
+//! Queries of a data set with 1.5 million events, compared with `PostgreSQL`.
 
 use std::time::Duration;
 
@@ -16,66 +16,68 @@ use super::postgres::{Postgres, read_buckets};
 use super::question::{Question, read_timeseries};
 use super::{MeasuredQuestion, Traffic};
 use crate::Result;
-use crate::counter::{Counter, time_under_way};
+use crate::counter::{Counter, time_in_progress};
 use crate::measure::Bench;
 use crate::process::Process;
 use crate::program::Program;
 use crate::report::progress;
 use crate::statistics::Sorted;
 
-/// How many turns each question has, and how many of them are not measured.
+/// The number of turns of each question.
 const TURNS: usize = 22;
+/// The number of first turns that are not measured.
 const WARM_UP_TURNS: usize = 2;
-/// How often the function is asked in a turn, and `PostgreSQL` once.
+/// The number of queries of the function in a turn. `PostgreSQL` gets one.
 const QUERIES_OF_A_TURN: usize = 5;
-/// How many queries have their calls counted.
+/// The number of queries whose calls are counted.
 const COUNTED: usize = 5;
-/// How many projects are stored at a time: while one is packed, the engine stores another.
+/// The number of projects that are stored concurrently. The engine stores one while another is
+/// packed.
 const PROJECTS_AT_ONCE: usize = 2;
 
-/// Queries of a large data set.
+/// The figures of timeseries queries of a large data set.
 pub(crate) struct Timeseries {
     pub(crate) loaded: Loaded,
-    pub(crate) unfiltered: Answers,
-    pub(crate) filtered: Answers,
-    /// Whether `PostgreSQL` was to be asked too.
+    pub(crate) unfiltered: QueryFigures,
+    pub(crate) filtered: QueryFigures,
+    /// `true` if a comparison with `PostgreSQL` was requested.
     pub(crate) beside_postgres: bool,
-    /// The most memory of query-error-timeseries.
+    /// The peak memory of query-error-timeseries, in bytes.
     pub(crate) memory: u64,
-    /// Questions that `PostgreSQL` answered the same; none where it was not asked.
+    /// Random questions with results equal to `PostgreSQL`'s; empty without `PostgreSQL`.
     pub(crate) random: Vec<MeasuredQuestion>,
 }
 
-/// Answers to one question.
-pub(crate) struct Answers {
-    /// How long the function took, in milliseconds.
+/// The figures of one question.
+pub(crate) struct QueryFigures {
+    /// The latency of the function, in milliseconds.
     pub(crate) latency: Sorted,
-    /// The function's processor time of an answer, in milliseconds.
+    /// The processor time of the function, in milliseconds.
     pub(crate) cpu: Sorted,
-    /// How long calls of DynamoDB were under way for an answer, in milliseconds.
+    /// The time during which DynamoDB calls were in progress, in milliseconds.
     pub(crate) dynamodb: Sorted,
-    /// The most that an answer asked of DynamoDB.
+    /// The maximum DynamoDB traffic of a query.
     pub(crate) traffic: Traffic,
-    /// How long `PostgreSQL` took, in milliseconds, where it is installed.
+    /// The latency of `PostgreSQL`, in milliseconds; `None` if it was not compared.
     pub(crate) postgres: Option<Sorted>,
 }
 
-impl Answers {
-    /// How much longer the function takes than `PostgreSQL`.
+impl QueryFigures {
+    /// Returns the function's median latency as a multiple of `PostgreSQL`'s.
     pub(crate) fn ratio(&self) -> Option<f64> {
         self.postgres.as_ref().map(|postgres| self.latency.median() / postgres.median())
     }
 }
 
 impl Timeseries {
-    /// The bytes of an event in a run.
+    /// Returns the average size of an event in a run, in bytes.
     #[allow(clippy::cast_precision_loss)] // No figure here comes near 2^53.
     pub(crate) fn run_bytes_per_event(&self) -> f64 {
         self.loaded.run_bytes as f64 / self.loaded.packed as f64
     }
 }
 
-/// A question, and what becomes of it.
+/// A question and its measurements.
 struct QuerySpec {
     request: Bytes,
     statement: Option<Statement>,
@@ -87,7 +89,7 @@ struct QuerySpec {
 }
 
 impl Bench<'_> {
-    /// Asks both questions in turns, of the function and perhaps of `PostgreSQL`.
+    /// Sends both questions alternately to the function, and to `PostgreSQL` if `beside_postgres`.
     pub(super) async fn timeseries(&self, beside_postgres: bool) -> Result<Timeseries> {
         progress(&format!("timeseries: storing {DAYS} days of {PROJECTS} projects"));
         let now = Clock::System.now();
@@ -95,20 +97,20 @@ impl Bench<'_> {
         let (projects, loaded) = self.load(data_set, now).await?;
         let postgres = if beside_postgres { start_postgres(data_set).await? } else { None };
 
-        progress("timeseries: comparing the answers");
+        progress("timeseries: comparing the results");
         let questions = [Question::unfiltered(data_set), Question::filtered(data_set)?];
-        let mut asked = Vec::with_capacity(questions.len());
+        let mut specs = Vec::with_capacity(questions.len());
         for question in &questions {
-            asked.push(self.check(question, &projects, postgres.as_ref(), loaded).await?);
+            specs.push(self.check(question, &projects, postgres.as_ref(), loaded).await?);
         }
 
         let count = TURNS * QUERIES_OF_A_TURN;
-        progress(&format!("timeseries: {count} queries of either kind"));
+        progress(&format!("timeseries: {count} queries of each kind"));
         let variables = environment::variables(&self.stack.endpoint());
         let mut process = self.start(Program::QueryErrorTimeseries, &variables).await?;
         for turn in 0..TURNS {
-            for asked in &mut asked {
-                asked.take_turn(turn, &mut process, postgres.as_ref()).await?;
+            for spec in &mut specs {
+                spec.take_turn(turn, &mut process, postgres.as_ref()).await?;
             }
         }
         let memory = process.peak_memory()?;
@@ -118,8 +120,8 @@ impl Bench<'_> {
             random = self.random_questions(data_set, &projects, &postgres).await?;
             postgres.stop().await?;
         }
-        let mut answers = asked.into_iter().map(QuerySpec::into_answers);
-        let mut next = || answers.next().ok_or("a question was not asked");
+        let mut figures = specs.into_iter().map(QuerySpec::into_figures);
+        let mut next = || figures.next().ok_or("a question has no figures");
         let (unfiltered, filtered) = (next()?, next()?);
         Ok(Timeseries { loaded, unfiltered, filtered, beside_postgres, memory, random })
     }
@@ -147,7 +149,12 @@ impl Bench<'_> {
         Ok((project, loaded))
     }
 
-    /// Counts what a question asks of DynamoDB, and fails unless the answer is right.
+    /// Counts the DynamoDB traffic of a question.
+    ///
+    /// # Errors
+    ///
+    /// If the result is wrong: an unfiltered count differs from the loaded events, or the result
+    /// from `PostgreSQL`'s.
     async fn check(
         &self,
         question: &Question,
@@ -159,10 +166,10 @@ impl Bench<'_> {
         let counter = Counter::start(self.stack.endpoint()).await?;
         let variables = environment::variables(counter.endpoint());
         let mut process = self.start(Program::QueryErrorTimeseries, &variables).await?;
-        // The first is not warm.
-        let answer = process.expect(200, request.clone()).await?;
-        let answer = read_timeseries(&answer.body)?;
-        let events = answer.iter().map(|bucket| bucket.events).sum::<u64>();
+        // The first request is not warm, so it is not counted.
+        let reply = process.expect(200, request.clone()).await?;
+        let buckets = read_timeseries(&reply.body)?;
+        let events = buckets.iter().map(|bucket| bucket.events).sum::<u64>();
         if events != loaded.events() && !question.is_filtered() {
             return Err(format!("{events} of {} events were counted", loaded.events()).into());
         }
@@ -171,9 +178,9 @@ impl Bench<'_> {
             None => None,
         };
         if let (Some(postgres), Some(statement)) = (postgres, &statement) {
-            let other = read_buckets(&postgres.ask(statement).await?.0)?;
-            if answer != other {
-                return Err(format!("the answers differ: {answer:?} and {other:?}").into());
+            let other = read_buckets(&postgres.timed_rows(statement).await?.0)?;
+            if buckets != other {
+                return Err(format!("the results differ: {buckets:?} and {other:?}").into());
             }
         }
         let (latency, postgres) = (Vec::new(), Vec::new());
@@ -184,8 +191,8 @@ impl Bench<'_> {
             process.expect(200, request.clone()).await?;
             cpu.push(process.cpu().await?.saturating_sub(before));
             let calls = counter.take();
-            dynamodb.push(time_under_way(&calls));
-            traffic = traffic.most(Traffic::of(&calls));
+            dynamodb.push(time_in_progress(&calls));
+            traffic = traffic.max(Traffic::of(&calls));
         }
         process.stop().await?;
         Ok(QuerySpec { request, statement, latency, postgres, cpu, dynamodb, traffic })
@@ -193,7 +200,8 @@ impl Bench<'_> {
 }
 
 impl QuerySpec {
-    /// Asks both. Neither always comes second.
+    /// Queries the function and `PostgreSQL`. The order alternates, so that neither has an
+    /// advantage.
     async fn take_turn(
         &mut self,
         turn: usize,
@@ -209,7 +217,7 @@ impl QuerySpec {
                     of_function.push(reply.latency);
                 }
             } else if let (Some(postgres), Some(statement)) = (postgres, &self.statement) {
-                of_postgres.push(postgres.ask(statement).await?.1);
+                of_postgres.push(postgres.timed_rows(statement).await?.1);
             }
         }
         if turn >= WARM_UP_TURNS {
@@ -219,9 +227,9 @@ impl QuerySpec {
         Ok(())
     }
 
-    fn into_answers(self) -> Answers {
+    fn into_figures(self) -> QueryFigures {
         let postgres = self.statement.map(|_| Sorted::millis(self.postgres));
-        Answers {
+        QueryFigures {
             latency: Sorted::millis(self.latency),
             cpu: Sorted::millis(self.cpu),
             dynamodb: Sorted::millis(self.dynamodb),

@@ -1,4 +1,4 @@
-//! What is said of create-feature-flag, beside two functions that do less.
+//! The report of create-feature-flag, compared with two functions that do less.
 
 use super::units::{mb, ms, range};
 use super::{Figures, NOT_MEASURED};
@@ -20,13 +20,13 @@ impl Figures {
             [&warm.hello, &warm.sdk, &warm.create].map(|requests| ms(figure(requests)))
         };
         let processors = std::thread::available_parallelism().map_or(0, usize::from);
-        println!("{} with {processors} processors, DynamoDB embedded", std::env::consts::ARCH);
+        println!("{}, {processors} processors, embedded DynamoDB", std::env::consts::ARCH);
         println!();
         let programs = [Program::Hello, Program::HelloDynamodb, Program::CreateFeatureFlag];
         line("", programs.map(Program::name));
-        line("cold start to first answer, median", starts(&|s| s.answer.median()));
-        line("  fastest", starts(&|s| s.answer.min()));
-        line("  90th percentile", starts(&|s| s.answer.percentile(90)));
+        line("cold start to first response, median", starts(&|s| s.response.median()));
+        line("  fastest", starts(&|s| s.response.min()));
+        line("  90th percentile", starts(&|s| s.response.percentile(90)));
         line("  CPU time, median", starts(&|s| s.cpu.median()));
         line("warm request, p50", requests(&|r| r.latency.median()));
         line("  p99", requests(&|r| r.latency.percentile(99)));
@@ -43,15 +43,15 @@ impl Figures {
             let cpu = requests.median_cpu();
             line(name, format!("p50 {}   p99 {}   CPU {}", ms(p50), ms(p99), ms(cpu)));
         };
-        println!("\ncreate-feature-flag besides");
+        println!("\ncreate-feature-flag in detail");
         request("warm, ten errors in the body: 400", &warm.invalid);
         request("warm, a flag of almost 200 kB", &warm.largest);
-        line("  own CPU time of that", ms(warm.largest.cpu_beyond(&warm.largest_sdk)));
-        line("  peak memory after that", mb(warm.memory_after_largest));
+        line("  own CPU time", ms(warm.largest.cpu_beyond(&warm.largest_sdk)));
+        line("  peak memory afterwards", mb(warm.memory_after_largest));
         let over_tls = |figure: &dyn Fn(&Tls) -> String| {
             tls.as_ref().map_or_else(|| NOT_MEASURED.to_owned(), figure)
         };
-        line("cold start over TLS, median", over_tls(&|tls| ms(tls.create.answer.median())));
+        line("cold start over TLS, median", over_tls(&|tls| ms(tls.create.response.median())));
         line("first call over TLS, client included", over_tls(&|tls| range(&tls.client_and_call)));
         line("  the call alone", over_tls(&|tls| range(&tls.call)));
         line("calls of a cold start", round_trips.cold.join(", "));

@@ -1,11 +1,11 @@
-//! What is said of error tracking.
+//! The report of error tracking.
 
 use std::fmt::Display;
 
 use super::units::{grouped, kilobytes, mb, ms, range, times};
 use super::{Figures, NOT_MEASURED};
 use crate::errors::{
-    Answers, Capacity, Cost, DAYS, Errors, Ingestion, Large, MeasuredQuestion, PROJECTS,
+    Capacity, Cost, DAYS, Errors, Ingestion, Large, MeasuredQuestion, PROJECTS, QueryFigures,
     Timeseries, Traffic,
 };
 use crate::interpretation::Interpretations;
@@ -27,9 +27,9 @@ impl Figures {
     pub(super) fn print_interpretations(&self) {
         let Interpretations { typical, largest, .. } = &self.interpretations;
         println!("\ninterpret-error-filters, warm");
-        line("a query as people type it", percentiles(&typical.latency));
+        line("a typical query", percentiles(&typical.latency));
         line("  CPU time", ms(typical.median_cpu()));
-        line("the largest request allowed", percentiles(&largest.latency));
+        line("the largest allowed request", percentiles(&largest.latency));
         line("  CPU time", ms(largest.median_cpu()));
     }
 }
@@ -39,20 +39,21 @@ fn line(name: &str, figures: impl Display) {
 }
 
 fn print_ingestion(ingestion: &Ingestion) {
-    println!("\ningest-error-events, one event after the other");
+    println!("\ningest-error-events, sequential events");
     let (event, body) = (kilobytes(ingestion.event_bytes), kilobytes(ingestion.body_bytes));
-    line(&format!("an event of {event:.1} kB, as {body:.1} kB"), range(&ingestion.latency));
+    line(&format!("{event:.1} kB, compressed {body:.1} kB"), range(&ingestion.latency));
     line("  events of one process", format!("{:.0}/s", ingestion.events_per_second));
-    line("  time of the embedded DynamoDB", ms(ingestion.dynamodb.median()));
-    line("  what it asks of DynamoDB, most", traffic(ingestion.traffic));
+    line("  embedded DynamoDB's time", ms(ingestion.dynamodb.median()));
+    line("  DynamoDB traffic, most", traffic(ingestion.traffic));
 }
 
 fn print_packing(packing: &JobWork) {
-    println!("\npack-error-log, by the embedded engine, not by AWS's DynamoDB");
+    println!("\npack-error-log, with the embedded engine instead of DynamoDB");
     let (rate, seconds) = (packing.events_per_second(), packing.time.as_secs_f64());
-    let all = format!("{rate:.0} events/s   {seconds:.1} s   runs {}", packing.runs);
+    let invocations = packing.invocations;
+    let all = format!("{rate:.0} events/s   {seconds:.1} s   invocations {invocations}");
     line(&format!("{} events in rows", grouped(packing.events)), all);
-    line("  CPU time of 1,000 events", ms(packing.cpu_of_1000()));
+    line("  CPU time per 1,000 events", ms(packing.cpu_of_1000()));
 }
 
 fn print_timeseries(timeseries: &Timeseries) {
@@ -68,19 +69,19 @@ fn print_timeseries(timeseries: &Timeseries) {
     let (events, rows) = (loaded.events(), loaded.rows);
     println!("\nquery-error-timeseries, warm");
     println!("  {DAYS} days of {PROJECTS} projects: {events} events, {rows} of them in rows");
-    let print = |name: &str, answers: &Answers| {
-        line(name, percentiles(&answers.latency));
-        line("  CPU time", ms(answers.cpu.median()));
-        line("  time of the embedded DynamoDB", ms(answers.dynamodb.median()));
-        line("  what it asks of DynamoDB, most", traffic(answers.traffic));
-        let postgres = match &answers.postgres {
+    let print = |name: &str, query: &QueryFigures| {
+        line(name, percentiles(&query.latency));
+        line("  CPU time", ms(query.cpu.median()));
+        line("  embedded DynamoDB's time", ms(query.dynamodb.median()));
+        line("  DynamoDB traffic, most", traffic(query.traffic));
+        let postgres = match &query.postgres {
             Some(postgres) => percentiles(postgres),
             None if timeseries.beside_postgres => "not installed: skipped".to_owned(),
             None => NOT_MEASURED.to_owned(),
         };
         line("  PostgreSQL 15", postgres);
-        let ratio = answers.ratio().map(times);
-        line("  as a multiple of that", ratio.unwrap_or_else(|| "–".to_owned()));
+        let ratio = query.ratio().map(times);
+        line("  as a multiple of PostgreSQL's", ratio.unwrap_or_else(|| "–".to_owned()));
     };
     print("unfiltered", &timeseries.unfiltered);
     print("browser, release and status", &timeseries.filtered);
@@ -88,23 +89,23 @@ fn print_timeseries(timeseries: &Timeseries) {
 }
 
 fn print_capacity(capacity: &Capacity) {
-    println!("\nwhat an event costs, in write units by the embedded engine's account");
+    println!("\nwrite units of an event, reported by the embedded engine");
     for cost in &capacity.loads {
         let Cost { events_of_a_day, lasting, delivery, packing } = cost;
         let events = grouped(usize::try_from(*events_of_a_day).unwrap_or(usize::MAX));
         let all = delivery + packing;
         let figures = format!(
-            "{all:.2}   after its delivery {packing:.4}   (of {} h)",
+            "{all:.2}   after delivery {packing:.4}   (over {} h)",
             lasting.as_secs() / 3_600
         );
         line(&format!("{events} events a day"), figures);
     }
-    let figures = format!("{:.2} for each kB of runs", capacity.of_flood);
+    let figures = format!("{:.2} per kB of runs", capacity.of_flood);
     line("attributes that all differ", figures);
 }
 
 fn print_large(large: Option<&Large>) {
-    println!("\none project of 10 million events in 90 days, of 10,000 errors, a day flooded");
+    println!("\na project with 10 million events of 10,000 errors in 90 days, one day flooded");
     let Some(large) = large else {
         line("list-errors, get-error, update-error", NOT_MEASURED);
         return;

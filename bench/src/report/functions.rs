@@ -1,36 +1,36 @@
-//! What is said of every function but create-feature-flag: the same figures, side by side.
+//! The common figures of the functions, side by side.
 
 use super::Figures;
 use super::units::{mb, ms, times};
 use crate::program::Program;
 use crate::statistics::Sorted;
 
-/// The least width of a column.
+/// The minimum width of a column, in characters.
 const COLUMN_WIDTH: usize = 14;
-/// The most memory of a function that does nothing out of the ordinary, in MB.
+/// The memory target of an ordinary function, in MB.
 const USUAL_MEMORY: f64 = 20.0;
-/// The most memory of evaluate-feature-flags with 1,000 flags, in MB.
+/// The memory target of evaluate-feature-flags with 1,000 flags, in MB.
 const MEMORY_OF_A_BULK_EVALUATION: f64 = 24.0;
-/// The most memory of query-error-timeseries, in MB.
+/// The memory target of query-error-timeseries, in MB.
 const MEMORY_OF_A_LARGE_QUERY: f64 = 128.0;
 
-/// What was measured of every function.
+/// The figures that all functions have.
 pub(super) struct Common<'f> {
     pub(super) program: Program,
-    /// How long a usual request takes.
+    /// The latency of a typical request, in milliseconds.
     pub(super) latency: Option<&'f Sorted>,
-    /// The processor time of a usual request, in milliseconds.
+    /// The processor time of a typical request, in milliseconds.
     pub(super) cpu: Option<f64>,
-    /// The most round trips of a warm request; `None` for a job, which makes as many as it needs, and
-    /// where none is made.
+    /// The maximum number of round trips of a warm request; `None` if not counted, as for a job.
     pub(super) round_trips: Option<usize>,
+    /// The peak memory, in bytes.
     pub(super) memory: u64,
-    /// How much memory it may take, in MB; `None` where nothing is promised.
+    /// The memory target, in MB; `None` without a target.
     pub(super) memory_bound: Option<f64>,
 }
 
 impl Figures {
-    /// How much more processor time create-feature-flag takes than its calls of DynamoDB alone.
+    /// Returns create-feature-flag's processor time beyond its DynamoDB call, in milliseconds.
     pub(super) fn own_cpu(&self) -> f64 {
         self.warm.create.cpu_beyond(&self.warm.sdk)
     }
@@ -47,7 +47,7 @@ impl Figures {
         }
     }
 
-    /// Functions that evaluate flags.
+    /// Returns the figures of the functions that evaluate flags.
     pub(super) fn of_evaluations(&self) -> [Common<'_>; 2] {
         let evaluations = &self.evaluations;
         [
@@ -70,7 +70,7 @@ impl Figures {
         ]
     }
 
-    /// Functions for event markers, email preferences and insights.
+    /// Returns the figures of the functions for event markers, email preferences and insights.
     pub(super) fn of_other_resources(&self) -> [Common<'_>; 4] {
         let Self { round_trips, warm, event_markers, insights, .. } = self;
         [
@@ -109,7 +109,7 @@ impl Figures {
         ]
     }
 
-    /// Functions for errors. Of a query, the usual request is the unfiltered one.
+    /// Returns the figures of the functions for errors. The typical timeseries query is unfiltered.
     pub(super) fn of_errors(&self) -> [Common<'_>; 4] {
         let Self { errors, interpretations, .. } = self;
         let (ingestion, timeseries) = (&errors.ingestion, &errors.timeseries);
@@ -149,13 +149,13 @@ impl Figures {
         ]
     }
 
-    /// The median cold start, as a multiple of hello's.
+    /// Returns the median cold start as a multiple of hello's.
     pub(super) fn cold_ratio(&self, program: Program) -> f64 {
-        let median = |program| self.cold.of(program).answer.median();
+        let median = |program| self.cold.of(program).response.median();
         median(program) / median(Program::Hello)
     }
 
-    /// The bytes of a binary.
+    /// Returns the size of a binary, in bytes.
     pub(super) fn size(&self, program: Program) -> u64 {
         self.sizes[&program]
     }
@@ -175,10 +175,10 @@ impl Figures {
         let starts = |it: &Common<'_>| self.cold.of(it.program);
         println!();
         line("", &|it| Some(it.program.name()));
-        line("cold start to first answer or run", &|it| Some(ms(starts(it).answer.median())));
+        line("cold start to first response", &|it| Some(ms(starts(it).response.median())));
         line("  as a multiple of hello's", &|it| Some(times(self.cold_ratio(it.program))));
-        line("  fastest", &|it| Some(ms(starts(it).answer.min())));
-        line("  90th percentile", &|it| Some(ms(starts(it).answer.percentile(90))));
+        line("  fastest", &|it| Some(ms(starts(it).response.min())));
+        line("  90th percentile", &|it| Some(ms(starts(it).response.percentile(90))));
         line("  CPU time, median", &|it| Some(ms(starts(it).cpu.median())));
         line("warm request, p50", &latency(50));
         line("  p99", &latency(99));

@@ -6,7 +6,7 @@ use super::Figures;
 use super::functions::Common;
 use crate::cold::Starts;
 use crate::errors::{
-    Answers, Capacity, Cost, Ingestion, Large, MeasuredQuestion, Timeseries, Traffic,
+    Capacity, Cost, Ingestion, Large, MeasuredQuestion, QueryFigures, Timeseries, Traffic,
 };
 use crate::event_markers::EventMarkers;
 use crate::insights::Splits;
@@ -16,7 +16,7 @@ use crate::program::Program;
 use crate::statistics::{Sorted, millis};
 
 impl Figures {
-    /// All figures as JSON.
+    /// Returns all figures as JSON.
     pub(crate) fn json(&self) -> Json {
         let Self { round_trips, cold, warm, tls, event_markers, errors, .. } = self;
         let EventMarkers { empty, large, purge, .. } = event_markers;
@@ -43,7 +43,7 @@ impl Figures {
         evaluate["rulesAloneMicros"] = distribution_json(&evaluations.rules_alone);
         evaluate["remembered"] = requests_json(&evaluations.single);
         evaluate_all["remembered"] = requests_json(&evaluations.bulk);
-        evaluate_all["afresh"] = distribution_json(&evaluations.afresh);
+        evaluate_all["afresh"] = distribution_json(&evaluations.uncached);
         interpret["typical"] = requests_json(&self.interpretations.typical);
         interpret["largest"] = requests_json(&self.interpretations.largest);
         let targets = self.targets();
@@ -55,7 +55,7 @@ impl Figures {
                     "figure": target.figure,
                     "bound": target.bound,
                     "unit": target.unit,
-                    "met": target.kept(),
+                    "met": target.is_met(),
                 })
             })
         });
@@ -133,7 +133,7 @@ fn splits_json(splits: &Splits) -> Json {
 }
 
 fn starts_json(starts: &Starts) -> Json {
-    json!({"answer": distribution_json(&starts.answer), "cpu": distribution_json(&starts.cpu)})
+    json!({"answer": distribution_json(&starts.response), "cpu": distribution_json(&starts.cpu)})
 }
 
 fn requests_json(requests: &Requests) -> Json {
@@ -152,7 +152,7 @@ fn distribution_json(figures: &Sorted) -> Json {
 fn job_json(work: &JobWork) -> Json {
     json!({
         "events": work.events,
-        "runs": work.runs,
+        "runs": work.invocations,
         "time": millis(work.time),
         "eventsPerSecond": work.events_per_second(),
         "cpuOf1000Events": work.cpu_of_1000(),
@@ -212,20 +212,20 @@ fn timeseries_json(timeseries: &Timeseries) -> Json {
         "rows": loaded.rows,
         "runs": loaded.run_bytes,
         "runBytesPerEvent": timeseries.run_bytes_per_event(),
-        "unfiltered": answers_json(unfiltered),
-        "filtered": answers_json(filtered),
+        "unfiltered": query_json(unfiltered),
+        "filtered": query_json(filtered),
         "random": questions_json(random),
     })
 }
 
-fn answers_json(answers: &Answers) -> Json {
+fn query_json(query: &QueryFigures) -> Json {
     json!({
-        "latency": distribution_json(&answers.latency),
-        "cpu": distribution_json(&answers.cpu),
-        "dynamodb": distribution_json(&answers.dynamodb),
-        "traffic": traffic_json(answers.traffic),
-        "postgresql": answers.postgres.as_ref().map(distribution_json),
-        "multipleOfPostgresql": answers.ratio(),
+        "latency": distribution_json(&query.latency),
+        "cpu": distribution_json(&query.cpu),
+        "dynamodb": distribution_json(&query.dynamodb),
+        "traffic": traffic_json(query.traffic),
+        "postgresql": query.postgres.as_ref().map(distribution_json),
+        "multipleOfPostgresql": query.ratio(),
     })
 }
 

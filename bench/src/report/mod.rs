@@ -1,6 +1,6 @@
-//! What the benchmark says.
+//! The report of the benchmark, as text and as JSON.
 
-// A benchmark is a program whose purpose is to print.
+// Printing is the purpose of a benchmark.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod create_feature_flag;
@@ -27,40 +27,40 @@ use crate::program::Program;
 
 pub(crate) use units::grouped;
 
-/// What is printed in place of a figure that only `make bench-all` takes.
+/// The placeholder of a figure that only `make bench-all` measures.
 const NOT_MEASURED: &str = "–   (make bench-all)";
 
 static STARTED: LazyLock<Instant> = LazyLock::new(Instant::now);
 
-/// Tells that something goes on, and how long the benchmark has run.
+/// Prints a progress message with the elapsed time.
 pub(crate) fn progress(text: &str) {
     let seconds = STARTED.elapsed().as_secs();
     eprintln!("bench: {:>2}:{:02} {text}", seconds / 60, seconds % 60);
 }
 
-/// Prints the functions that are measured, for `make bench` to build.
+/// Prints the names of the measured functions, for `make bench` to build.
 pub(crate) fn list_functions() {
     Program::functions().for_each(|function| println!("{}", function.name()));
 }
 
-/// Everything that was measured.
+/// All figures.
 pub(crate) struct Figures {
     pub(crate) round_trips: RoundTrips,
     pub(crate) cold: Cold,
     pub(crate) warm: Warm,
-    /// `None` where it was not asked for.
+    /// `None` without `--all`.
     pub(crate) tls: Option<Tls>,
     pub(crate) event_markers: EventMarkers,
     pub(crate) insights: Insights,
     pub(crate) errors: Errors,
     pub(crate) evaluations: Evaluations,
     pub(crate) interpretations: Interpretations,
-    /// The bytes of each binary.
+    /// The size of each binary, in bytes.
     pub(crate) sizes: BTreeMap<Program, u64>,
 }
 
 impl Figures {
-    /// Prints all figures and targets, and answers whether all targets are met.
+    /// Prints all figures and targets. Returns `true` if all targets are met.
     pub(crate) fn print(&self) -> bool {
         self.print_comparison();
         self.print_more();

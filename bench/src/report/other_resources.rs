@@ -1,4 +1,4 @@
-//! What is said of functions for event markers, email preferences and insights.
+//! The report of the functions for event markers and insights.
 
 use super::Figures;
 use super::units::{grouped, kilobytes, ms, range, times};
@@ -11,14 +11,15 @@ impl Figures {
         let line = |name: &str, figures: String| println!("  {name:<36} {figures}");
         println!("\ndelete-event-marker-collection, warm");
         line("an empty collection, p50", range(empty));
-        line(&format!("a collection of {} events", grouped(EVENTS)), range(large));
+        line(&format!("a collection with {} events", grouped(EVENTS)), range(large));
         let ratio = self.event_markers.ratio();
         line("  as a multiple of the empty one's", times(ratio));
-        println!("\npurge-event-markers, by the embedded engine, not by AWS's DynamoDB");
+        println!("\npurge-event-markers, with the embedded engine instead of DynamoDB");
         let (rate, seconds) = (purge.events_per_second(), purge.time.as_secs_f64());
-        let all = format!("{rate:.0} events/s   {seconds:.1} s   runs {}", purge.runs);
+        let invocations = purge.invocations;
+        let all = format!("{rate:.0} events/s   {seconds:.1} s   invocations {invocations}");
         line(&format!("{} events", grouped(purge.events)), all);
-        line("  CPU time of 1,000 events", ms(purge.cpu_of_1000()));
+        line("  CPU time per 1,000 events", ms(purge.cpu_of_1000()));
     }
 
     pub(super) fn print_splits(&self) {
@@ -29,7 +30,7 @@ impl Figures {
             let (cpu, dynamodb, sent) = (&cost.cpu, &cost.dynamodb, &cost.sent);
             line(&format!("{moved} of {} pain points", grouped(members)), range(latency));
             line("  CPU time", ms(cpu.median()));
-            line("  time of the embedded DynamoDB", ms(dynamodb.median()));
+            line("  embedded DynamoDB's time", ms(dynamodb.median()));
             let (item, transaction) = (kilobytes(sent.item), kilobytes(sent.transaction));
             line("  round trips, most", sent.calls.to_string());
             line("  largest item", format!("{item:.1} kB"));

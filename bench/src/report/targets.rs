@@ -1,19 +1,19 @@
-//! Promises about figures, and whether they are kept.
+//! The targets of the benchmark.
 
 use super::Figures;
 use super::functions::Common;
 use super::units::{kilobytes, megabytes, whole};
-use crate::errors::{Answers, Capacity, Cost, MeasuredQuestion};
+use crate::errors::{Capacity, Cost, MeasuredQuestion, QueryFigures};
 use crate::evaluation::Evaluations;
 use crate::measure::Tls;
 use crate::program::Program;
 
-/// A promise about a figure.
+/// An upper bound of a figure.
 pub(super) struct Target {
     pub(super) name: &'static str,
     pub(super) figure: f64,
     pub(super) bound: f64,
-    /// Whether the bound itself still keeps the promise.
+    /// `true` if a figure equal to the bound meets the target.
     inclusive: bool,
     pub(super) unit: &'static str,
 }
@@ -27,13 +27,13 @@ impl Target {
         Self { name, figure, bound, inclusive: true, unit }
     }
 
-    pub(super) fn kept(&self) -> bool {
+    pub(super) fn is_met(&self) -> bool {
         self.figure < self.bound || (self.inclusive && self.figure <= self.bound)
     }
 
     fn print(&self) {
         let Self { name, figure, bound, inclusive, unit } = self;
-        let verdict = if self.kept() { "ok" } else { "MISSED" };
+        let verdict = if self.is_met() { "ok" } else { "MISSED" };
         let relation = if *inclusive { "at most" } else { "under" };
         let figure = format!("{figure:.2} {unit:<2}");
         let bound = format!("{relation} {bound} {unit}");
@@ -42,7 +42,7 @@ impl Target {
 }
 
 impl Figures {
-    /// All promises, by function.
+    /// Returns all targets, by function.
     pub(super) fn targets(&self) -> Vec<(Program, Vec<Target>)> {
         let create = self.create_feature_flag();
         let [evaluate, evaluate_all] = self.of_evaluations();
@@ -108,7 +108,7 @@ impl Figures {
         let megabytes = kilobytes(sent.transaction) / 1e3;
         vec![
             Target::at_most(4.0, "×", "a large split, as a multiple of a small one", ratio),
-            Target::under(400.0, "kB", "largest item that is sent", kilobytes(sent.item)),
+            Target::under(400.0, "kB", "largest item", kilobytes(sent.item)),
             Target::at_most(100.0, "", "most actions of a transaction", whole(sent.actions)),
             Target::under(4.0, "MB", "largest transaction", megabytes),
         ]
@@ -120,15 +120,15 @@ impl Figures {
         let units = ingestion.traffic.write_units;
         vec![
             Target::under(10.0, "ms", "an event of 4 kB, warm, p50", latency),
-            Target::at_most(2.5, "ms", "  one after the other: 400 a second", 1_000.0 / rate),
-            Target::at_most(9.0, "", "  write units, of a known error", units),
+            Target::at_most(2.5, "ms", "  sequential: 400 per second", 1_000.0 / rate),
+            Target::at_most(9.0, "", "  write units, known error", units),
         ]
     }
 
     fn query_targets(&self) -> Vec<Target> {
         let (unfiltered, filtered) =
             (&self.errors.timeseries.unfiltered, &self.errors.timeseries.filtered);
-        let p50 = |answers: &Answers| answers.latency.median();
+        let p50 = |query: &QueryFigures| query.latency.median();
         let mut targets = vec![
             Target::under(24.0, "ms", "30 days of 10 projects, p50", p50(unfiltered)),
             Target::under(72.0, "ms", "  filtered, p50", p50(filtered)),
@@ -136,29 +136,29 @@ impl Figures {
         let beside = |bound, name| move |ratio| Target::under(bound, "×", name, ratio);
         let compared = "30 days, as a multiple of PostgreSQL's time";
         targets.extend(unfiltered.ratio().map(beside(0.07, compared)));
-        targets.extend(filtered.ratio().map(beside(0.58, "  filtered, as a multiple of that")));
+        targets.extend(filtered.ratio().map(beside(0.58, "  filtered, as a multiple of its time")));
         targets
     }
 
     fn packing_targets(&self) -> Vec<Target> {
         let bytes = self.errors.timeseries.run_bytes_per_event();
-        let mut targets = vec![Target::at_most(14.0, "B", "run bytes of an event", bytes)];
+        let mut targets = vec![Target::at_most(14.0, "B", "run bytes per event", bytes)];
         let Capacity { loads, of_flood } = &self.errors.capacity;
         for Cost { events_of_a_day, packing, .. } in loads {
             let (bound, name) = match events_of_a_day {
-                ..100 => (1.0, "write units of an event, of 24 a day"),
-                100..1_000 => (0.15, "  of 300 a day"),
-                1_000..100_000 => (0.12, "  of 1,000 a day"),
-                100_000..1_000_000 => (0.05, "  of 100,000 a day"),
-                _ => (0.05, "  of 15 million a day"),
+                ..100 => (1.0, "write units per event, at 24 a day"),
+                100..1_000 => (0.15, "  at 300 a day"),
+                1_000..100_000 => (0.12, "  at 1,000 a day"),
+                100_000..1_000_000 => (0.05, "  at 100,000 a day"),
+                _ => (0.05, "  at 15 million a day"),
             };
             targets.push(Target::at_most(bound, "", name, *packing));
         }
-        targets.push(Target::at_most(3.0, "", "  of a kB that no others share", *of_flood));
+        targets.push(Target::at_most(3.0, "", "  per kB of unique attributes", *of_flood));
         targets
     }
 
-    /// Of random questions, where they were asked.
+    /// Returns the targets of random questions; empty if they were not measured.
     fn random_targets(&self) -> Vec<(Program, Vec<Target>)> {
         let targets = |question: &MeasuredQuestion| {
             let bound = if question.name.ends_with("filtered") { 800.0 } else { 300.0 };
@@ -173,7 +173,7 @@ impl Figures {
         self.errors.timeseries.random.iter().map(targets).collect()
     }
 
-    /// Of questions about a large project, where they were asked.
+    /// Returns the targets of the large project's queries; empty if they were not measured.
     fn large_targets(&self) -> Vec<(Program, Vec<Target>)> {
         let questions = self.errors.large.iter().flat_map(|large| &large.questions);
         let targets = |question: &MeasuredQuestion| {
@@ -193,24 +193,24 @@ impl Figures {
         let calls = whole(*calls);
         vec![
             Target::under(5.0, "µs", "the rules alone", rules_alone.median()),
-            Target::at_most(0.0, "", "DynamoDB round trips while remembered", calls),
+            Target::at_most(0.0, "", "DynamoDB round trips while cached", calls),
         ]
     }
 
     fn bulk_targets(&self) -> Vec<Target> {
         let bulk = self.evaluations.bulk.latency.median();
-        vec![Target::under(5.0, "ms", "1,000 flags in one answer, p50", bulk)]
+        vec![Target::under(5.0, "ms", "1,000 flags in one response, p50", bulk)]
     }
 
     fn interpretation_targets(&self) -> Vec<Target> {
         let (typical, largest) = (&self.interpretations.typical, &self.interpretations.largest);
         vec![
-            Target::under(1.0, "ms", "CPU time of a usual query", typical.median_cpu()),
+            Target::under(1.0, "ms", "CPU time of a typical query", typical.median_cpu()),
             Target::under(10.0, "ms", "  of the largest request", largest.median_cpu()),
         ]
     }
 
-    /// Prints all targets, and answers whether they are met.
+    /// Prints all targets. Returns `true` if all are met.
     pub(super) fn print_targets(&self) -> bool {
         println!("\nTargets");
         let functions = self.targets();
@@ -218,11 +218,11 @@ impl Figures {
             println!("  {}", function.name());
             targets.iter().for_each(Target::print);
         }
-        functions.iter().flat_map(|(_, targets)| targets).all(Target::kept)
+        functions.iter().flat_map(|(_, targets)| targets).all(Target::is_met)
     }
 }
 
-/// A warm request makes one round trip at most.
+/// Returns the target of at most one round trip per warm request.
 fn one_round_trip(common: &Common<'_>) -> Target {
     let most = common.round_trips.map_or(f64::INFINITY, whole);
     Target::at_most(1.0, "", "DynamoDB round trips of a warm request", most)

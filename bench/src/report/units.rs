@@ -1,4 +1,4 @@
-//! Figures as people write them.
+//! Formats of figures.
 
 use crate::statistics::Sorted;
 
@@ -15,7 +15,7 @@ pub(super) fn range(figures: &Sorted) -> String {
     format!("{}   fastest {}   90th percentile {}", ms(median), ms(min), ms(p90))
 }
 
-/// A number as people write it.
+/// Formats a number with thousands separators.
 pub(crate) fn grouped(number: usize) -> String {
     if number < 1_000 {
         return number.to_string();
@@ -27,7 +27,7 @@ pub(super) fn whole(number: usize) -> f64 {
     u32::try_from(number).map_or(f64::INFINITY, f64::from)
 }
 
-/// Bytes in units of 1,000.
+/// Converts bytes to kB (1,000 bytes).
 pub(super) fn kilobytes(bytes: usize) -> f64 {
     whole(bytes) / 1e3
 }
@@ -36,7 +36,7 @@ pub(super) fn mb(bytes: u64) -> String {
     format!("{:.2} MB", megabytes(bytes))
 }
 
-/// Bytes in units of 1,000,000.
+/// Converts bytes to MB (1,000,000 bytes).
 #[allow(clippy::cast_precision_loss)] // No figure here comes near 2^53.
 pub(super) fn megabytes(bytes: u64) -> f64 {
     bytes as f64 / 1e6

@@ -1,4 +1,4 @@
-//! Makes the changes of an import, each as the API would.
+//! Applies the changes of an import like the API would.
 
 use flags::history::ChangeKind;
 use flags::store::{FlagCreation, FlagReplacement, FlagStore};
@@ -12,19 +12,19 @@ use super::comparison::compare;
 use super::plan::{Conflict, Conflicts, PlannedAction};
 use crate::output::note;
 
-/// What became of one change.
+/// Outcome of one change.
 enum Outcome {
     Done,
-    /// Not yet: another change may have to be made first.
+    /// Not yet possible: another change might have to come first.
     Blocked(String),
-    /// Not at all, since somebody else wrote.
+    /// Not possible, because a concurrent write changed the flag.
     Overtaken(String),
 }
 
-/// Makes all changes that can be made, and answers how many; the others with their reasons.
+/// Applies all possible changes. Returns their number, and the other changes with reasons.
 ///
-/// A change that must wait for another is tried again as long as any is made. Whatever ends the
-/// command, what was made stays, and the next import finds it.
+/// Retries blocked changes as long as any change succeeds. If the command is interrupted, applied
+/// changes stay, and the next import continues from there.
 pub(super) async fn apply(
     changes: Vec<PlannedAction>,
     store: &Store,
@@ -36,13 +36,14 @@ pub(super) async fn apply(
     loop {
         let mut blocked = Vec::new();
         let round = waiting.len();
-        for fate in waiting {
-            let key = fate.outcome().key.clone();
-            let outcome = match make(&fate, store).await {
+        for change in waiting {
+            let key = change.outcome().key.clone();
+            let outcome = match apply_change(&change, store).await {
                 Ok(outcome) => outcome,
                 Err(error) => {
                     note(&format!(
-                        "{done} of {total} changes are made; the same command makes the others."
+                        "{done} of {total} changes were applied; run the command again for the \
+                         rest."
                     ));
                     return Err(error);
                 }
@@ -52,34 +53,34 @@ pub(super) async fn apply(
                     done += 1;
                     note(&format!("{done} of {total}: {key}"));
                 }
-                Outcome::Blocked(reason) => blocked.push((fate, reason)),
+                Outcome::Blocked(reason) => blocked.push((change, reason)),
                 Outcome::Overtaken(reason) => {
                     conflicts.push(Conflict { name: key.to_string(), reason });
                 }
             }
         }
         if blocked.is_empty() || blocked.len() == round {
-            let reason = |(fate, reason): (PlannedAction, String)| Conflict {
-                name: fate.outcome().key.to_string(),
+            let reason = |(change, reason): (PlannedAction, String)| Conflict {
+                name: change.outcome().key.to_string(),
                 reason,
             };
             conflicts.extend(blocked.into_iter().map(reason));
             return Ok((done, Conflicts(conflicts)));
         }
-        waiting = blocked.into_iter().map(|(fate, _)| fate).collect();
+        waiting = blocked.into_iter().map(|(change, _)| change).collect();
     }
 }
 
-async fn make(fate: &PlannedAction, store: &Store) -> Result<Outcome, StoreError> {
-    match fate {
+async fn apply_change(change: &PlannedAction, store: &Store) -> Result<Outcome, StoreError> {
+    match change {
         PlannedAction::Created(flag) => create(flag, store).await,
         PlannedAction::Changed(change) => replace(&change.stored, &change.flag, store).await,
         PlannedAction::Unchanged(_) | PlannedAction::LeftAlone(_) => Ok(Outcome::Done),
     }
 }
 
-/// Creates a flag. An archived one is created switched off and depending on nothing, since what it
-/// depended on may be gone, and is archived with its prerequisites then.
+/// Creates a flag. An archived flag is first created disabled and without prerequisites, because
+/// those might no longer exist. It is then archived with its prerequisites.
 async fn create(flag: &FeatureFlag, store: &Store) -> Result<Outcome, StoreError> {
     let mut first = flag.clone();
     if flag.archived_at.is_some() {
@@ -94,7 +95,7 @@ async fn create(flag: &FeatureFlag, store: &Store) -> Result<Outcome, StoreError
         FlagCreation::Replay(_) => return Ok(Outcome::Done),
         FlagCreation::LimitReached(limit) => return Ok(Outcome::Blocked(full(limit))),
         FlagCreation::ReferencesRefused(violations) => {
-            return Ok(Outcome::Blocked(refused(&violations)));
+            return Ok(Outcome::Blocked(rejected(&violations)));
         }
         FlagCreation::KeyTaken => {
             let found = FlagStore::new(store).find_flag(flag.project_id, &flag.key).await?;
@@ -121,22 +122,22 @@ async fn replace(
             FlagReplacement::Done => return Ok(Outcome::Done),
             FlagReplacement::LimitReached(limit) => return Ok(Outcome::Blocked(full(limit))),
             FlagReplacement::ReferencesRefused(violations) => {
-                return Ok(Outcome::Blocked(refused(&violations)));
+                return Ok(Outcome::Blocked(rejected(&violations)));
             }
             FlagReplacement::InUse(dependents) => return Ok(Outcome::Blocked(in_use(&dependents))),
             FlagReplacement::Outdated => {}
         }
-        // The flag, or only what it rests on.
+        // The conflict concerns the flag, or only its prerequisites or segments.
         let found = FlagStore::new(store).find_flag(flag.project_id, &flag.key).await?;
         if found.as_ref() != Some(stored) {
             return Ok(overtaken(found.as_ref(), flag));
         }
     }
-    let reason = "what it rests on kept changing; run the command again";
+    let reason = "its prerequisites or segments kept changing; run the command again";
     Ok(Outcome::Overtaken(reason.to_owned()))
 }
 
-/// What somebody else's write means, perhaps another run of the same import.
+/// Returns the outcome after a concurrent write, which can be another run of the same import.
 fn overtaken(found: Option<&FeatureFlag>, wanted: &FeatureFlag) -> Outcome {
     let is_wanted = |found: &FeatureFlag| {
         found.flag_type == wanted.flag_type && compare(found, wanted).is_empty()
@@ -144,11 +145,11 @@ fn overtaken(found: Option<&FeatureFlag>, wanted: &FeatureFlag) -> Outcome {
     if found.is_some_and(is_wanted) {
         return Outcome::Done;
     }
-    let reason = "was changed by somebody else just now; run the command again to compare";
+    let reason = "was changed by another request in the meantime; run the command again to compare";
     Outcome::Overtaken(reason.to_owned())
 }
 
-/// Why nothing more can be made of a project that has reached a limit, and what to do about it.
+/// Describes a reached project limit and its remedy.
 pub(super) fn full(limit: ProjectLimit) -> String {
     let remedy = match limit {
         ProjectLimit::LiveFlags => "archive some",
@@ -158,17 +159,17 @@ pub(super) fn full(limit: ProjectLimit) -> String {
     format!("the project {limit}; {remedy}, and run the command again")
 }
 
-fn refused(violations: &Violations) -> String {
+fn rejected(violations: &Violations) -> String {
     let listed = violations.listed().iter();
     let listed: Vec<String> = listed.map(|it| format!("{} {}", it.pointer, it.message)).collect();
-    format!("{}; correct the flag, and run the command again", listed.join("; "))
+    format!("{}; fix the flag, and run the command again", listed.join("; "))
 }
 
 fn in_use(dependents: &[FlagKey]) -> String {
     let dependents: Vec<&str> = dependents.iter().map(FlagKey::as_str).collect();
     format!(
-        "would lose what is needed by {}; take away those prerequisites in an import of their own, \
-         and run the command again",
+        "the change would break prerequisites of {}; remove those in a separate import, and run \
+         the command again",
         dependents.join(", ")
     )
 }

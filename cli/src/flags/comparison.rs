@@ -1,4 +1,4 @@
-//! How two states of a flag or segment differ, field by field.
+//! Compares two versions of a flag or segment, field by field.
 
 use std::fmt;
 
@@ -9,8 +9,7 @@ use flags::{FeatureFlag, Segment};
 
 use super::document::FlagSpec;
 
-/// The fields of a flag that can change, in their order, and for lists by which of its members an
-/// item is known.
+/// Fields of a flag that can change, in output order. Lists have the field that identifies an item.
 const FIELDS: [(&str, Option<&str>); 10] = [
     ("name", None),
     ("description", None),
@@ -24,45 +23,45 @@ const FIELDS: [(&str, Option<&str>); 10] = [
     ("prerequisites", Some("flagKey")),
 ];
 
-/// The fields of a segment that can change.
+/// Fields of a segment that can change.
 const SEGMENT_FIELDS: [(&str, Option<&str>); 2] = [("name", None), ("conditions", None)];
 
-/// A field that has two values.
+/// A field with different values.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct FieldChange {
     field: &'static str,
     before: Value,
     after: Value,
     #[serde(skip)]
-    known_by: Option<&'static str>,
+    id_field: Option<&'static str>,
 }
 
-/// The fields that differ.
+/// Returns the fields that differ.
 pub(super) fn compare(before: &FeatureFlag, after: &FeatureFlag) -> Vec<FieldChange> {
-    differences(&FIELDS, &FlagSpec::of(before), &FlagSpec::of(after))
+    field_changes(&FIELDS, &FlagSpec::of(before), &FlagSpec::of(after))
 }
 
-/// The fields of a segment that differ.
+/// Returns the fields of a segment that differ.
 pub(super) fn compare_segments(before: &Segment, after: &Segment) -> Vec<FieldChange> {
-    differences(&SEGMENT_FIELDS, before, after)
+    field_changes(&SEGMENT_FIELDS, before, after)
 }
 
-fn differences<T: Serialize>(
+fn field_changes<T: Serialize>(
     fields: &[(&'static str, Option<&'static str>)],
     before: &T,
     after: &T,
 ) -> Vec<FieldChange> {
-    let (mut before, mut after) = (members(before), members(after));
-    let mut member = |field, known_by| {
+    let (mut before, mut after) = (fields_of(before), fields_of(after));
+    let mut change = |field, id_field| {
         let (before, after) = (before.remove(field)?, after.remove(field)?);
-        (before != after).then_some(FieldChange { field, before, after, known_by })
+        (before != after).then_some(FieldChange { field, before, after, id_field })
     };
-    fields.iter().filter_map(|(field, known_by)| member(*field, *known_by)).collect()
+    fields.iter().filter_map(|(field, id_field)| change(*field, *id_field)).collect()
 }
 
-fn members(of: &impl Serialize) -> Map<String, Value> {
-    // Nothing of a flag or segment can fail to be written.
-    match serde_json::to_value(of) {
+fn fields_of(value: &impl Serialize) -> Map<String, Value> {
+    // Flags and segments can always be serialized.
+    match serde_json::to_value(value) {
         Ok(Value::Object(members)) => members,
         _ => Map::new(),
     }
@@ -70,31 +69,31 @@ fn members(of: &impl Serialize) -> Map<String, Value> {
 
 impl fmt::Display for FieldChange {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { field, before, after, known_by } = self;
-        match (before, after, known_by) {
-            (Value::Array(before), Value::Array(after), Some(known_by)) => {
+        let Self { field, before, after, id_field } = self;
+        match (before, after, id_field) {
+            (Value::Array(before), Value::Array(after), Some(id_field)) => {
                 write!(formatter, "{field}:")?;
-                write_items(formatter, before, after, known_by)
+                write_items(formatter, before, after, id_field)
             }
             _ => write!(formatter, "{field}: {before} → {after}"),
         }
     }
 }
 
-/// The items that are gone, those that have come, and the order of those that stay, if it changes.
+/// Writes removed items, added items, and the order of the remaining ones if it changes.
 fn write_items(
     formatter: &mut fmt::Formatter<'_>,
     before: &[Value],
     after: &[Value],
-    known_by: &str,
+    id_field: &str,
 ) -> fmt::Result {
-    for gone in before.iter().filter(|item| !after.contains(item)) {
-        write!(formatter, "\n  - {gone}")?;
+    for removed in before.iter().filter(|item| !after.contains(item)) {
+        write!(formatter, "\n  - {removed}")?;
     }
-    for come in after.iter().filter(|item| !before.contains(item)) {
-        write!(formatter, "\n  + {come}")?;
+    for added in after.iter().filter(|item| !before.contains(item)) {
+        write!(formatter, "\n  + {added}")?;
     }
-    let names = |items: &[Value]| items.iter().map(|item| item[known_by].clone()).collect();
+    let names = |items: &[Value]| items.iter().map(|item| item[id_field].clone()).collect();
     let (before, after): (Vec<Value>, Vec<Value>) = (names(before), names(after));
     let staying = |items: &[Value], others: &[Value]| -> Vec<Value> {
         items.iter().filter(|item| others.contains(item)).cloned().collect()
@@ -116,9 +115,9 @@ mod tests {
 
     use super::*;
 
-    fn flag(members: &Value) -> FeatureFlag {
+    fn flag(fields: &Value) -> FeatureFlag {
         let mut body = json!({"key": "f", "name": "F", "type": "boolean"});
-        for (name, value) in members.as_object().unwrap() {
+        for (name, value) in fields.as_object().unwrap() {
             body[name] = value.clone();
         }
         let text = body.to_string();
@@ -132,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn only_fields_that_differ_are_told() {
+    fn only_differing_fields_are_shown() {
         let before = json!({"name": "Old \"name\"", "offVariant": "off"});
         let after = json!({"name": "New", "enabled": true, "offVariant": null});
         let expected = [
@@ -145,15 +144,15 @@ mod tests {
         let mut archived = flag(&json!({}));
         archived.archived_at = Some(Timestamp::from_millis(5));
         archived.version = 7;
-        let told = compare(&flag(&json!({})), &archived);
+        let changes = compare(&flag(&json!({})), &archived);
         assert_eq!(
-            told.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            changes.iter().map(ToString::to_string).collect::<Vec<_>>(),
             ["archived: false → true"]
         );
     }
 
     #[test]
-    fn of_lists_the_items_that_differ_are_told() {
+    fn differing_list_items_are_shown() {
         let rule = |id: &str, serve: &str| json!({"id": id, "serve": {"variant": serve}});
         let before = json!({"rules": [rule("a", "on"), rule("b", "on"), rule("c", "on")]});
         let after = json!({"rules": [rule("c", "on"), rule("b", "off"), rule("d", "on")]});

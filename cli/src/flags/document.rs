@@ -1,5 +1,5 @@
-//! Flags and segments as a file holds them: all that a person decides about them, nothing that the server
-//! adds.
+//! The file format of exported flags and segments: all configured fields, without fields that the
+//! server adds.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -21,13 +21,13 @@ use shared::json::{
 use shared::projects::project::{ProjectId, Slug};
 use shared::timestamp::Timestamp;
 
-/// What a document says that it is.
+/// Value of `format` in a document.
 const FORMAT: &str = "waymark-flags";
-/// The version of the form of documents that is written, and the latest that is read.
+/// Format version that is written, and the latest that is read.
 const VERSION: u32 = 2;
-/// The version before there were segments, which is read as well.
+/// Format version without segments, which can still be read.
 const WITHOUT_SEGMENTS: u32 = 1;
-/// The most flags of a document. A project may have any number of archived ones.
+/// Maximum flags in a document. Projects can have any number of archived flags.
 const MAX_FLAGS: usize = 100_000;
 
 #[derive(Serialize)]
@@ -39,7 +39,7 @@ struct Document<'f> {
     flags: Vec<FlagSpec<'f>>,
 }
 
-/// A segment without what the server adds to it.
+/// A segment without fields that the server adds.
 #[derive(Serialize)]
 struct DescribedSegment<'f> {
     key: &'f SegmentKey,
@@ -47,7 +47,7 @@ struct DescribedSegment<'f> {
     conditions: &'f [Condition],
 }
 
-/// A flag without what the server adds to it.
+/// A flag without fields that the server adds.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct FlagSpec<'f> {
@@ -91,7 +91,7 @@ impl<'f> FlagSpec<'f> {
     }
 }
 
-/// The document of a project's flags and segments: the same bytes for the same ones.
+/// Returns the document of a project's flags and segments. Equal input yields equal bytes.
 pub(super) fn write(
     project: &Slug,
     segments: &[Segment],
@@ -105,57 +105,57 @@ pub(super) fn write(
     Ok(serde_json::to_string_pretty(&document)? + "\n")
 }
 
-/// A document that was read.
+/// A parsed document.
 #[derive(Debug)]
 pub(super) struct ReadDocument {
-    /// The slug of the project that the flags were taken from.
+    /// The slug of the exported project.
     pub(super) project: String,
-    /// The segments, each key once, as they would be created.
+    /// The segments as they would be created, with unique keys.
     pub(super) segments: Vec<Segment>,
-    /// The flags, each key once.
+    /// The flags, with unique keys.
     pub(super) flags: Vec<DescribedFlag>,
 }
 
-/// A flag as a document describes it.
+/// A flag of a document.
 #[derive(Debug, Clone)]
 pub(super) struct DescribedFlag {
     /// The flag as it would be created.
     pub(super) flag: FeatureFlag,
-    /// Whether it is archived.
+    /// `true` if the flag is archived.
     pub(super) archived: bool,
-    /// Ids of those rules for which the document has none.
+    /// Generated ids of rules that have no id in the document.
     pub(super) new_rule_ids: HashSet<RuleId>,
 }
 
-/// Why a document cannot be used.
+/// The reason why a document cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DocumentError {
     #[error("this is not JSON: {0}")]
     Malformed(#[from] shared::json::Malformed),
     #[error(
-        "this is not a document of `waymark flags export`: its `format` is not \"{FORMAT}\" (flagd's \
-         form can be exported, not imported)"
+        "this file is not a `waymark flags export` document: its `format` is not \"{FORMAT}\" (the \
+         flagd format can be exported, not imported)"
     )]
     OtherFormat,
     #[error(
-        "this document has version {0}, which this command does not know; use the version of \
-         `waymark` that wrote it"
+        "the document has version {0}, which this command does not support; use the `waymark` \
+         version that wrote it"
     )]
     OtherVersion(String),
     #[error("{0}")]
-    Invalid(Faults),
+    Invalid(FieldErrors),
 }
 
-/// What is wrong with a document, by its places.
+/// The errors in a document, with their JSON pointers.
 #[derive(Debug, Default)]
-pub(crate) struct Faults {
+pub(crate) struct FieldErrors {
     lines: Vec<String>,
     not_listed: usize,
 }
 
-impl fmt::Display for Faults {
+impl fmt::Display for FieldErrors {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "nothing was written, since the document has faults:")?;
+        write!(formatter, "nothing was written, because the document is invalid:")?;
         for line in &self.lines {
             write!(formatter, "\n  {line}")?;
         }
@@ -166,21 +166,21 @@ impl fmt::Display for Faults {
     }
 }
 
-impl Faults {
-    /// Adds violations of the value at a path, which a key may name.
+impl FieldErrors {
+    /// Adds violations of the value at a path, with the key of the flag or segment if known.
     fn add(&mut self, path: &JsonPath<'_>, key: Option<(&str, &str)>, violations: &Violations) {
         for violation in violations.listed() {
             let name = key.map(|(what, key)| format!(" ({what} {key})")).unwrap_or_default();
             let line = format!("{path}{}{name}: {}", violation.pointer, violation.message);
-            // A key with a line break must not look like a second fault.
+            // A key with a line break must not look like a second error.
             self.lines.push(line.replace('\n', "\\n"));
         }
         self.not_listed += violations.count() - violations.listed().len();
     }
 }
 
-/// Reads a document. Each flag must fulfil what the body of create-feature-flag must; what depends on
-/// other flags is not looked at.
+/// Reads a document. Each flag must be a valid body of create-feature-flag. References to other
+/// flags are not checked.
 pub(super) fn read(
     text: &str,
     project: ProjectId,
@@ -198,35 +198,35 @@ pub(super) fn read(
     {
         return Err(DocumentError::OtherVersion((*version).to_owned()));
     }
-    let mut faults = Faults::default();
+    let mut errors = FieldErrors::default();
     let mut violations = Violations::default();
-    let document = read_members(&json, &mut violations);
-    faults.add(&JsonPath::Root, None, &violations);
-    let Some(Members { project: project_slug, segments, flags }) = document else {
-        return Err(DocumentError::Invalid(faults));
+    let document = read_fields(&json, &mut violations);
+    errors.add(&JsonPath::Root, None, &violations);
+    let Some(DocumentFields { project: project_slug, segments, flags }) = document else {
+        return Err(DocumentError::Invalid(errors));
     };
-    let mut list = List { of: "segment", name: "segments", faults: &mut faults };
+    let mut list = List { of: "segment", name: "segments", errors: &mut errors };
     let read = |item: &Json<'_>| SegmentDraft::read(item)?.into_segment(project, now, new_id());
     let segments = list.read(&segments, read, |segment| segment.key.as_str().to_owned());
-    let mut list = List { of: "flag", name: "flags", faults: &mut faults };
+    let mut list = List { of: "flag", name: "flags", errors: &mut errors };
     let read = |item: &Json<'_>| read_flag(item, project, now, &mut new_id);
     let flags = list.read(&flags, read, |flag| flag.flag.key.as_str().to_owned());
-    if faults.lines.is_empty() {
+    if errors.lines.is_empty() {
         Ok(ReadDocument { project: project_slug, segments, flags })
     } else {
-        Err(DocumentError::Invalid(faults))
+        Err(DocumentError::Invalid(errors))
     }
 }
 
-/// A list of a document, and what is wrong with its items.
+/// A list of a document, with the errors in its items.
 struct List<'l> {
     of: &'static str,
     name: &'static str,
-    faults: &'l mut Faults,
+    errors: &'l mut FieldErrors,
 }
 
 impl List<'_> {
-    /// The items that can be read, of which each key may stand once.
+    /// Returns the valid items. Each key must be unique.
     fn read<T>(
         &mut self,
         items: &[&Json<'_>],
@@ -243,13 +243,13 @@ impl List<'_> {
                 Ok(item) => {
                     let mut twice = Violations::default();
                     let message =
-                        format!("the document has a {} of this key already; keep one", self.of);
+                        format!("the document has another {} with this key; keep one", self.of);
                     twice.note(&JsonPath::Root.member("key"), ViolationCode::Duplicate, message);
-                    self.faults.add(&path, Some((self.of, &key_of(&item))), &twice);
+                    self.errors.add(&path, Some((self.of, &key_of(&item))), &twice);
                 }
                 Err(violations) => {
                     let key = item.member_text("key").map(|key| (self.of, key));
-                    self.faults.add(&path, key, &violations);
+                    self.errors.add(&path, key, &violations);
                 }
             }
         }
@@ -257,30 +257,30 @@ impl List<'_> {
     }
 }
 
-/// The members of a document.
-struct Members<'j, 'a> {
+/// The fields of a document.
+struct DocumentFields<'j, 'a> {
     project: String,
     segments: Vec<&'j Json<'a>>,
     flags: Vec<&'j Json<'a>>,
 }
 
-/// The project's name, the segments and the flags of a document.
-fn read_members<'j, 'a>(
+/// Reads the project's slug, the segments and the flags.
+fn read_fields<'j, 'a>(
     json: &'j Json<'a>,
     violations: &mut Violations,
-) -> Option<Members<'j, 'a>> {
+) -> Option<DocumentFields<'j, 'a>> {
     Fields::read(json, &JsonPath::Root, violations, |fields, violations| {
-        // What it has to be is checked before.
+        // The caller has checked the value.
         fields.get("format");
         fields.required("version", violations, number(|_| Ok(())));
-        let as_it_is = |slug: &str| Ok::<_, FieldError>(slug.to_owned());
-        let project = fields.required("project", violations, text(as_it_is));
+        let unchecked = |slug: &str| Ok::<_, FieldError>(slug.to_owned());
+        let project = fields.required("project", violations, text(unchecked));
         let most = usize::try_from(MAX_SEGMENTS).unwrap_or(usize::MAX);
         let segments = array(most, |json, _: &JsonPath<'_>, _: &mut Violations| Some(json));
         let segments = fields.optional("segments", violations, segments).or_default();
         let flags = array(MAX_FLAGS, |json, _: &JsonPath<'_>, _: &mut Violations| Some(json));
         let flags = fields.required("flags", violations, flags);
-        Some(Members { project: project?, segments: segments?, flags: flags? })
+        Some(DocumentFields { project: project?, segments: segments?, flags: flags? })
     })
 }
 
@@ -303,7 +303,7 @@ fn read_flag(
     Ok(DescribedFlag { flag, archived, new_rule_ids })
 }
 
-/// Whether a flag is archived, and the rest of it, which is the body of create-feature-flag.
+/// Returns `archived`, and the remaining flag as a create-feature-flag body.
 fn split_archived<'a>(json: &Json<'a>) -> Result<(bool, Json<'a>), Violations> {
     const ARCHIVED: &str = "archived";
     let Json::Object(members) = json else { return Ok((false, json.clone())) };
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_is_read_as_it_was() {
+    fn written_documents_are_read_unchanged() {
         let rule = json!({
             "id": "staff", "conditions": [{"attribute": "a", "operator": "exists"}],
             "serve": {"rollout": [{"variant": "on", "weight": 0.5}, {"variant": "off", "weight": 1}]},
@@ -385,8 +385,8 @@ mod tests {
     }
 
     #[test]
-    fn all_faults_are_told_with_their_places() {
-        let faulty = message(&document(&json!([
+    fn all_errors_are_reported_with_pointers() {
+        let errors = message(&document(&json!([
             {"key": "a", "name": "A", "type": "boolean", "archived": 1},
             {"key": "b", "name": "", "type": "boolean", "offVariant": "no", "version": 3},
             7,
@@ -401,14 +401,14 @@ mod tests {
             "/flags/2: ",
             "/flags/4/key (flag c): ",
         ] {
-            assert!(faulty.contains(&format!("\n  {start}")), "{start}: {faulty}");
+            assert!(errors.contains(&format!("\n  {start}")), "{start}: {errors}");
         }
-        assert_eq!(faulty.lines().count(), 7, "{faulty}");
+        assert_eq!(errors.lines().count(), 7, "{errors}");
         let mut segments = document(&json!([]));
         segments["segments"] = json!([{"key": "a"}, {"key": "b", "name": "B", "conditions": []}]);
-        let faulty = message(&segments);
+        let errors = message(&segments);
         for start in ["/segments/0/name (segment a): ", "/segments/1/conditions (segment b): "] {
-            assert!(faulty.contains(&format!("\n  {start}")), "{start}: {faulty}");
+            assert!(errors.contains(&format!("\n  {start}")), "{start}: {errors}");
         }
         let mut other = document(&json!([]));
         other["more"] = json!(1);
@@ -417,8 +417,8 @@ mod tests {
     }
 
     #[test]
-    fn other_documents_are_recognised() {
-        assert!(message(&json!({"flags": {}})).contains("flagd's form"));
+    fn unsupported_documents_are_rejected() {
+        assert!(message(&json!({"flags": {}})).contains("the flagd format"));
         let mut newer = document(&json!([]));
         newer["version"] = json!(3);
         assert!(message(&newer).contains("has version 3"), "{}", message(&newer));

@@ -21,7 +21,7 @@ pub(super) async fn run(options: ExportOptions, store: &Store) -> Result<(), Cli
             let flags = all_flags(project.id, ListedFlags::Live, store).await?;
             let segments = all_segments(project.id, store).await?;
             let export = flagd::export(project.id, &flags, &segments, Layout::Indented);
-            tell_differences(&export.differences, &flags);
+            report_differences(&export.differences, &flags);
             export.document + "\n"
         }
     };
@@ -31,8 +31,8 @@ pub(super) async fn run(options: ExportOptions, store: &Store) -> Result<(), Cli
     }
 }
 
-/// Tells what flagd will serve otherwise, or not at all.
-fn tell_differences(differences: &[flagd::ExportGap], flags: &[FeatureFlag]) {
+/// Reports flags and fields that flagd evaluates differently or that are left out.
+fn report_differences(differences: &[flagd::ExportGap], flags: &[FeatureFlag]) {
     for flagd::ExportGap { flag_key, pointer, left_out, reason } in differences {
         let what = if *left_out { "left out" } else { "differs" };
         note(&format!("{flag_key}: {what}, {pointer}: {reason}"));

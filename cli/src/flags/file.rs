@@ -1,4 +1,4 @@
-//! Files that are read and written whole.
+//! Files that are read or written whole.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -11,7 +11,7 @@ use tempfile::NamedTempFile;
 
 use crate::error::CliError;
 
-/// Where something is read from.
+/// A file to read, or standard input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Source {
     StandardInput,
@@ -29,7 +29,7 @@ impl FromStr for Source {
 impl fmt::Display for Source {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::StandardInput => formatter.write_str("the standard input"),
+            Self::StandardInput => formatter.write_str("standard input"),
             Self::File(path) => path.display().fmt(formatter),
         }
     }
@@ -48,7 +48,7 @@ impl Source {
     }
 }
 
-/// A file that is written in one piece: whoever reads it finds what was there before, or all of it.
+/// A file that is written atomically: readers see the old or the new content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Destination(PathBuf);
 
@@ -84,7 +84,7 @@ fn write_whole(path: &Path, text: &str) -> io::Result<()> {
 fn begin(folder: &Path) -> io::Result<NamedTempFile> {
     use std::os::unix::fs::PermissionsExt;
 
-    // Those of any new file; what is temporary would be its owner's alone.
+    // The permissions of any new file; temporary files default to owner-only.
     let permissions = fs::Permissions::from_mode(0o666);
     tempfile::Builder::new().permissions(permissions).tempfile_in(folder)
 }
@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_replaced_and_nothing_is_left_beside_it() {
+    fn replacing_a_file_leaves_no_other_file() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("flags.json");
         for text in ["first", "second, which is longer"] {
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_cannot_be_written_is_named() {
+    fn write_errors_name_the_file() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("missing/flags.json");
         let failure = Destination(path.clone()).write("x").unwrap_err().to_string();

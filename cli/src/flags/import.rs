@@ -8,16 +8,16 @@ use shared::dynamodb::Store;
 
 use super::apply::apply;
 use super::plan::{Conflicts, Plan, PlanEntry, PlannedAction, plan};
-use super::segments::{SegmentPlan, ShownSegmentFate};
+use super::segments::{SegmentPlan, SegmentPlanEntry};
 use super::{ImportOptions, all_flags, all_segments, document, find_project};
 use crate::error::CliError;
 use crate::output::{Output, note, write};
 
-/// An import as a program sees it.
+/// The JSON output of an import.
 #[derive(Serialize)]
 struct Shown<'p> {
     applied: bool,
-    segments: Vec<ShownSegmentFate<'p>>,
+    segments: Vec<SegmentPlanEntry<'p>>,
     flags: Vec<PlanEntry<'p>>,
 }
 
@@ -26,7 +26,7 @@ pub(super) async fn run(
     store: &Store,
     output: &Output,
 ) -> Result<(), CliError> {
-    // The file first: nothing is asked of the tables for one that cannot be used.
+    // The file is read first: an unusable file causes no request to the tables.
     let text = options.file.read()?;
     let project = find_project(&options.project, store).await?;
     let now = Clock::System.now();
@@ -36,12 +36,12 @@ pub(super) async fn run(
         })?;
     if document.project != project.slug.as_str() {
         let (from, to) = (&document.project, &project.slug);
-        note(&format!("The flags are those of the project {from}; they are imported into {to}."));
+        note(&format!("The flags were exported from project {from}; importing into {to}."));
     }
     let stored = all_flags(project.id, ListedFlags::All, store).await?;
     let segments = SegmentPlan::new(all_segments(project.id, store).await?, document.segments, now);
     let plan = plan(stored, document.flags, &segments, options.archive_missing, now)
-        .map_err(CliError::ImportRefused)?;
+        .map_err(CliError::ImportRejected)?;
 
     let changes = segments.changes() + plan.count(PlannedAction::is_change);
     let shown = Shown {
@@ -54,7 +54,7 @@ pub(super) async fn run(
         let summary = summary(&segments, &plan, is_last.then_some(changes));
         let text = format!("{segments}{plan}\n{summary}");
         match write(text.trim_start()) {
-            // Whoever reads has seen enough, and wants it applied all the same.
+            // The reader closed the pipe, which does not cancel the import.
             Err(error) if options.apply && error.kind() == std::io::ErrorKind::BrokenPipe => {}
             written => written?,
         }
@@ -71,24 +71,24 @@ pub(super) async fn run(
         let conflicts = Conflicts(conflicts);
         return Err(CliError::ImportIncomplete { done, total: changes, conflicts });
     }
-    let text = format!("All {done} changes are made.");
+    let text = format!("All {done} changes were applied.");
     Ok(output.show(&shown, &text)?)
 }
 
-/// What a plan does, in numbers; if it is the last that is said, what to do now.
+/// Returns the counts of a plan and, with `changes_left`, the next step.
 fn summary(segments: &SegmentPlan, plan: &Plan, changes_left: Option<usize>) -> String {
     let counts = [
-        (plan.count(|fate| matches!(fate, PlannedAction::Created(_))), "created"),
-        (plan.count(|fate| matches!(fate, PlannedAction::Changed(_))), "changed"),
-        (plan.count(|fate| matches!(fate, PlannedAction::Unchanged(_))), "unchanged"),
-        (plan.count(|fate| matches!(fate, PlannedAction::LeftAlone(_))), "left alone"),
+        (plan.count(|action| matches!(action, PlannedAction::Created(_))), "created"),
+        (plan.count(|action| matches!(action, PlannedAction::Changed(_))), "changed"),
+        (plan.count(|action| matches!(action, PlannedAction::Unchanged(_))), "unchanged"),
+        (plan.count(|action| matches!(action, PlannedAction::LeftAlone(_))), "left alone"),
     ];
     let counts: Vec<String> =
         counts.into_iter().map(|(count, what)| format!("{count} {what}")).collect();
     let next = match changes_left {
         None => "",
-        Some(0) => " There is nothing to do.",
-        Some(_) => " Nothing is written yet; the same command with --apply makes the changes.",
+        Some(0) => " No changes are needed.",
+        Some(_) => " Nothing was written; run the command with --apply to apply the changes.",
     };
     let of_segments = if segments.is_empty() {
         String::new()

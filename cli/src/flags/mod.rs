@@ -1,4 +1,4 @@
-//! `waymark flags`: takes the flags of a project out into a file, and brings them in from one.
+//! `waymark flags`: exports a project's flags to a file, and imports them.
 
 mod apply;
 mod comparison;
@@ -26,19 +26,19 @@ use crate::project::parse_id_or_slug;
 pub(crate) use document::DocumentError;
 pub(crate) use plan::Conflicts;
 
-/// How many flags are read at a time.
+/// Flags or segments per read.
 const PAGE: u32 = 100;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum FlagsCommand {
-    /// Write the flags of a project as JSON.
+    /// Write a project's flags and segments as JSON.
     #[command(after_long_help = differences_of_flagd())]
     Export(ExportOptions),
-    /// Compare a file with the flags of a project, and with --apply make them alike.
+    /// Compare a file with a project's flags, and with --apply write the differences.
     ///
-    /// A flag or segment that the file has and the project has not is created; one that differs is
-    /// changed, as far as an update through the API could; nothing is deleted. Without --apply nothing is
-    /// written. An import that was interrupted goes on when it is run again.
+    /// Creates flags and segments that the project lacks, and changes those that differ, if an
+    /// update through the API could. Deletes nothing. Without --apply, nothing is written. An
+    /// interrupted import resumes when it is run again.
     Import(ImportOptions),
 }
 
@@ -47,46 +47,46 @@ pub(crate) struct ExportOptions {
     /// The project.
     #[arg(long, value_name = "SLUG_OR_ID", value_parser = parse_id_or_slug)]
     project: IdOrSlug,
-    /// The form of the flags.
+    /// Output format.
     #[arg(long, value_enum, default_value_t = Format::Waymark)]
     format: Format,
-    /// The file to write, in one piece [default: the standard output].
+    /// File to write, in one piece [default: standard output].
     #[arg(long, value_name = "FILE")]
     output: Option<Destination>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
-    /// Everything about every flag, archived ones too, and every segment: what `waymark flags import`
-    /// reads.
+    /// All flags, including archived ones, and all segments. `waymark flags import` reads this
+    /// format.
     Waymark,
-    /// A flag definition document of flagd, without archived flags, segments as `$evaluators`. What flagd cannot express is
-    /// left out, and reported on the standard error.
+    /// A flagd flag definition document, without archived flags and with segments as `$evaluators`.
+    /// Features that flagd does not support are left out and reported on standard error.
     Flagd,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ImportOptions {
-    /// What `waymark flags export` has written; `-` is the standard input.
+    /// File written by `waymark flags export`; `-` is standard input.
     #[arg(value_name = "FILE")]
     file: Source,
-    /// The project to bring the flags into; it may be another than they come from.
+    /// Project to import into. It can differ from the exported project.
     #[arg(long, value_name = "SLUG_OR_ID", value_parser = parse_id_or_slug)]
     project: IdOrSlug,
-    /// Make the changes that are shown.
+    /// Apply the changes that are shown.
     #[arg(long)]
     apply: bool,
-    /// Archive the flags of the project that the file does not have.
+    /// Archive flags of the project that are not in the file.
     #[arg(long)]
     archive_missing: bool,
 }
 
 fn differences_of_flagd() -> String {
     let differences = GENERAL_DIFFERENCES.map(|difference| format!("- {difference}\n"));
-    format!("How flagd differs, whatever the flag:\n{}", differences.concat())
+    format!("Differences of flagd that affect all flags:\n{}", differences.concat())
 }
 
-/// Runs a command on the tables.
+/// Runs the command.
 pub(crate) async fn run(
     command: FlagsCommand,
     store: &Store,

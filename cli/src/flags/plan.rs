@@ -1,6 +1,5 @@
-//! What an import does, decided before anything is written.
-//!
-//! The store checks each write again: in between, others may have written.
+//! Plans an import before anything is written. The store checks each write again, because of
+//! concurrent writes.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
@@ -17,23 +16,23 @@ use super::comparison::{FieldChange, compare};
 use super::document::DescribedFlag;
 use super::segments::SegmentPlan;
 
-/// What becomes of the flags of a project, by key.
+/// Planned actions for the flags of a project, by key.
 #[derive(Debug)]
 pub(super) struct Plan {
     pub(super) flags: BTreeMap<FlagKey, PlannedAction>,
 }
 
-/// What becomes of one flag.
+/// Planned action for one flag.
 #[derive(Debug)]
 pub(super) enum PlannedAction {
     Created(FeatureFlag),
     Changed(Box<Change>),
     Unchanged(FeatureFlag),
-    /// The project has it and the document has not.
+    /// In the project but not in the document.
     LeftAlone(FeatureFlag),
 }
 
-/// A flag as it is and as it will be.
+/// The stored flag and its new version.
 #[derive(Debug)]
 pub(super) struct Change {
     pub(super) stored: FeatureFlag,
@@ -41,13 +40,13 @@ pub(super) struct Change {
     pub(super) fields: Vec<FieldChange>,
 }
 
-/// What keeps flags from becoming what a document says, with what to do about it.
+/// Conflicts between a document and the project, with remedies.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Conflicts(pub(super) Vec<Conflict>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Conflict {
-    /// The flag by its key, or the segment.
+    /// The flag's key, or the segment.
     pub(super) name: String,
     pub(super) reason: String,
 }
@@ -64,7 +63,7 @@ impl fmt::Display for Conflicts {
 }
 
 impl PlannedAction {
-    /// The flag as it is after the import.
+    /// Returns the flag after the import.
     pub(super) fn outcome(&self) -> &FeatureFlag {
         match self {
             Self::Created(flag) | Self::Unchanged(flag) | Self::LeftAlone(flag) => flag,
@@ -72,13 +71,13 @@ impl PlannedAction {
         }
     }
 
-    /// Whether anything has to be written for it.
+    /// `true` if the flag has to be written.
     pub(super) fn is_change(&self) -> bool {
         matches!(self, Self::Created(_) | Self::Changed(_))
     }
 }
 
-/// What a document does to a project with these flags, and then with these segments.
+/// Compares a document with the project's flags. Segments are applied first.
 pub(super) fn plan(
     stored: Vec<FeatureFlag>,
     described: Vec<DescribedFlag>,
@@ -92,20 +91,20 @@ pub(super) fn plan(
     let mut flags = BTreeMap::new();
     for described in described {
         let key = described.flag.key.clone();
-        let fate = match stored.remove(&key) {
+        let planned = match stored.remove(&key) {
             None => PlannedAction::Created(created(described, now)),
             Some(stored) => changed(&stored, described, now).unwrap_or_else(|reason| {
                 conflicts.push(Conflict { name: key.to_string(), reason });
                 PlannedAction::Unchanged(stored)
             }),
         };
-        flags.insert(key, fate);
+        flags.insert(key, planned);
     }
     for (key, missing) in stored {
         let is_archived = archive_missing && missing.archived_at.is_none();
-        let fate =
+        let planned =
             if is_archived { archived(missing, now) } else { PlannedAction::LeftAlone(missing) };
-        flags.insert(key, fate);
+        flags.insert(key, planned);
     }
     let plan = Plan { flags };
     conflicts.extend(segments.conflict());
@@ -118,7 +117,7 @@ fn created(described: DescribedFlag, now: Timestamp) -> FeatureFlag {
     FeatureFlag { archived_at, ..described.flag }
 }
 
-/// What becomes of a flag that is there, or why it cannot become what is described.
+/// Returns the action for an existing flag, or the reason why the document's version is impossible.
 fn changed(
     stored: &FeatureFlag,
     described: DescribedFlag,
@@ -128,8 +127,8 @@ fn changed(
     if flag.flag_type != stored.flag_type {
         let (is, wanted) = (stored.flag_type.as_str(), flag.flag_type.as_str());
         return Err(format!(
-            "is of type {is} and cannot become {wanted}; give the flag of the document another \
-             key, or archive and delete that of the project first"
+            "has type {is}, which cannot become {wanted}; use another key in the document, or \
+             archive and delete the project's flag first"
         ));
     }
     let flag = FeatureFlag {
@@ -146,8 +145,8 @@ fn changed(
         return Ok(PlannedAction::Unchanged(flag));
     }
     if archived && stored.archived_at.is_some() {
-        let reason = "is archived, and differs from the document, in which it is archived too; \
-                      archived flags cannot be changed: import it with `\"archived\": false` first";
+        let reason = "is archived in the project and in the document, but they differ; archived \
+                      flags cannot be changed: import it with `\"archived\": false` first";
         return Err(reason.to_owned());
     }
     Ok(change(stored.clone(), flag, now))
@@ -166,44 +165,47 @@ fn change(stored: FeatureFlag, flag: FeatureFlag, now: Timestamp) -> PlannedActi
 }
 
 impl Plan {
-    /// What keeps the flags from being as planned: how they depend on each other, the segments that they
-    /// use, and their number.
+    /// Returns conflicts of prerequisites, missing segments and the flag limit.
     fn conflicts(&self, segments: &SegmentPlan) -> Vec<Conflict> {
         let live: HashMap<&FlagKey, &FeatureFlag> = self
             .flags
             .iter()
-            .map(|(key, fate)| (key, fate.outcome()))
+            .map(|(key, planned)| (key, planned.outcome()))
             .filter(|(_, flag)| flag.archived_at.is_none())
             .collect();
         let prerequisites =
             |(key, flag): (&&FlagKey, &&FeatureFlag)| ((*key).clone(), flag.prerequisites.clone());
         let dependencies = Dependencies::new(live.iter().map(prerequisites));
         let mut conflicts = Vec::new();
-        for (key, fate) in self.flags.iter().filter(|(_, fate)| fate.is_change()) {
-            let used = fate.outcome().segments();
+        for (key, planned) in self.flags.iter().filter(|(_, planned)| planned.is_change()) {
+            let used = planned.outcome().segments();
             for missing in used.iter().filter(|segment| !segments.has(segment)) {
                 let reason = format!(
-                    "uses the segment {missing}, which would not be there; add it, or change the rule"
+                    "uses the segment {missing}, which would not exist; add the segment, or change \
+                     the rule"
                 );
                 conflicts.push(Conflict { name: key.to_string(), reason });
             }
         }
-        for (key, fate) in &self.flags {
+        for (key, planned) in &self.flags {
             let Some(flag) = live.get(key) else { continue };
             for prerequisite in &flag.prerequisites {
-                // A chain that was sound can only become unsound by a flag that changes.
-                let unsound = fate.is_change().then_some(&dependencies);
-                if let Some(reason) = misfit(key, prerequisite, &live, unsound) {
+                // Only a changed flag can invalidate a valid chain.
+                let changed_dependencies = planned.is_change().then_some(&dependencies);
+                if let Some(reason) =
+                    prerequisite_conflict(key, prerequisite, &live, changed_dependencies)
+                {
                     conflicts.push(Conflict { name: key.to_string(), reason });
                 }
             }
         }
         let limit = usize::try_from(MAX_LIVE_FLAGS).unwrap_or(usize::MAX);
-        let created = self.flags.iter().find(|(_, fate)| matches!(fate, PlannedAction::Created(_)));
+        let created =
+            self.flags.iter().find(|(_, planned)| matches!(planned, PlannedAction::Created(_)));
         if let (true, Some((key, _))) = (live.len() > limit, created) {
             let reason = format!(
-                "the project would have {} flags that are not archived; at most {limit} are \
-                 allowed, archive some first",
+                "the project would have {} flags that are not archived; the limit is {limit}, so \
+                 archive some first",
                 live.len()
             );
             conflicts.push(Conflict { name: key.to_string(), reason });
@@ -211,59 +213,61 @@ impl Plan {
         conflicts
     }
 
-    /// How many flags become what `is_counted` tells.
+    /// Returns the number of flags for which `is_counted` is `true`.
     pub(super) fn count(&self, is_counted: impl Fn(&PlannedAction) -> bool) -> usize {
-        self.flags.values().filter(|fate| is_counted(fate)).count()
+        self.flags.values().filter(|planned| is_counted(planned)).count()
     }
 
-    /// What has to be written, in an order in which as much as possible can be: what others depend
-    /// on before them, and last what is archived, what depends on others before them.
+    /// Returns the changes in an order that lets most of them succeed. Live flags come first,
+    /// prerequisites before dependents. Archived flags follow, dependents before prerequisites.
     pub(super) fn changes(self) -> Vec<PlannedAction> {
         let order = self.order();
         let (mut archived, mut live): (Vec<_>, Vec<_>) = self
             .flags
             .into_values()
             .filter(PlannedAction::is_change)
-            .partition(|fate| fate.outcome().archived_at.is_some());
-        let place =
-            |fate: &PlannedAction| order.get(&fate.outcome().key).copied().unwrap_or_default();
-        live.sort_by_key(place);
-        archived.sort_by_key(|fate| std::cmp::Reverse(place(fate)));
+            .partition(|planned| planned.outcome().archived_at.is_some());
+        let position = |planned: &PlannedAction| {
+            order.get(&planned.outcome().key).copied().unwrap_or_default()
+        };
+        live.sort_by_key(position);
+        archived.sort_by_key(|planned| std::cmp::Reverse(position(planned)));
         live.into_iter().chain(archived).collect()
     }
 
-    /// The places of the flags in an order that has each after all that it depends on.
+    /// Returns each flag's position in an order with prerequisites before dependents.
     fn order(&self) -> HashMap<FlagKey, usize> {
-        let mut places = HashMap::with_capacity(self.flags.len());
-        // Each flag with how many of its prerequisites were looked at. No chain is long, or closed,
-        // but those of archived flags, which count for nothing.
-        let mut way: Vec<(&FlagKey, usize)> = Vec::new();
-        let mut begun: HashSet<&FlagKey> = HashSet::new();
+        let mut positions = HashMap::with_capacity(self.flags.len());
+        // Each flag with the number of its visited prerequisites. Only chains of archived flags can
+        // be long or circular, and their order does not matter.
+        let mut stack: Vec<(&FlagKey, usize)> = Vec::new();
+        let mut visited: HashSet<&FlagKey> = HashSet::new();
         for start in self.flags.keys() {
-            if begun.insert(start) {
-                way.push((start, 0));
+            if visited.insert(start) {
+                stack.push((start, 0));
             }
-            while let Some((key, looked_at)) = way.last_mut() {
+            while let Some((key, next_index)) = stack.last_mut() {
                 let key = *key;
-                let fate = self.flags.get(key);
-                let next = fate.and_then(|it| it.outcome().prerequisites.get(*looked_at));
-                *looked_at += 1;
+                let planned = self.flags.get(key);
+                let next = planned.and_then(|it| it.outcome().prerequisites.get(*next_index));
+                *next_index += 1;
                 match next.map(|prerequisite| &prerequisite.flag_key) {
-                    Some(next) if begun.insert(next) => way.push((next, 0)),
+                    Some(next) if visited.insert(next) => stack.push((next, 0)),
                     Some(_) => {}
                     None => {
-                        places.insert(key.clone(), places.len());
-                        way.pop();
+                        positions.insert(key.clone(), positions.len());
+                        stack.pop();
                     }
                 }
             }
         }
-        places
+        positions
     }
 }
 
-/// Why a prerequisite of a flag does not fit the others, of which some chains may be unsound.
-fn misfit(
+/// Returns the reason why a prerequisite does not fit the other flags. Chains are checked only if
+/// `dependencies` is given.
+fn prerequisite_conflict(
     key: &FlagKey,
     prerequisite: &Prerequisite,
     live: &HashMap<&FlagKey, &FeatureFlag>,
@@ -272,13 +276,13 @@ fn misfit(
     let Prerequisite { flag_key, variant } = prerequisite;
     let Some(found) = live.get(flag_key) else {
         return Some(format!(
-            "depends on {flag_key}, which would be archived or not there; keep or add that flag, \
-             or take away the prerequisite"
+            "depends on {flag_key}, which would be archived or missing; keep or add that flag, \
+             or remove the prerequisite"
         ));
     };
     if found.variants.iter().all(|it| it.key != *variant) {
         return Some(format!(
-            "depends on the variant {variant} of {flag_key}, which would not be there; keep that \
+            "depends on the variant {variant} of {flag_key}, which would not exist; keep that \
              variant, or change the prerequisite"
         ));
     }
@@ -286,15 +290,16 @@ fn misfit(
         |keys: &[FlagKey]| keys.iter().map(FlagKey::as_str).collect::<Vec<_>>().join(" → ");
     match dependencies?.check(key, flag_key)? {
         InvalidPrerequisite::Cycle(path) => {
-            Some(format!("would depend on itself: {}; take away a prerequisite", arrows(&path)))
+            Some(format!("would depend on itself: {}; remove a prerequisite", arrows(&path)))
         }
-        InvalidPrerequisite::TooLong(chain) => {
-            Some(format!("would be in a chain too long: {}; shorten it", arrows(&chain)))
-        }
+        InvalidPrerequisite::TooLong(chain) => Some(format!(
+            "would be in a prerequisite chain that is too long: {}; shorten it",
+            arrows(&chain)
+        )),
     }
 }
 
-/// The plan as a program sees it.
+/// A flag's planned action in the JSON output.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct PlanEntry<'p> {
@@ -304,8 +309,8 @@ pub(super) struct PlanEntry<'p> {
 }
 
 impl<'p> PlanEntry<'p> {
-    pub(super) fn of((key, fate): (&'p FlagKey, &'p PlannedAction)) -> Self {
-        let (action, changes) = match fate {
+    pub(super) fn of((key, planned): (&'p FlagKey, &'p PlannedAction)) -> Self {
+        let (action, changes) = match planned {
             PlannedAction::Created(_) => ("create", &[][..]),
             PlannedAction::Changed(change) => ("change", change.fields.as_slice()),
             PlannedAction::Unchanged(_) => ("none", &[][..]),
@@ -315,14 +320,14 @@ impl<'p> PlanEntry<'p> {
     }
 }
 
-/// The plan as a person sees it: each flag on a line, and what changes of it below.
+/// The text output: each flag on a line, followed by its changes.
 impl fmt::Display for Plan {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut separator = "";
-        for (key, fate) in &self.flags {
+        for (key, planned) in &self.flags {
             write!(formatter, "{separator}")?;
             separator = "\n";
-            match fate {
+            match planned {
                 PlannedAction::Created(flag) => {
                     write!(formatter, "+ {key}: created, {}", brief(flag))?;
                 }
@@ -343,7 +348,7 @@ impl fmt::Display for Plan {
     }
 }
 
-/// A flag in a few words.
+/// Summarizes a flag in a few words.
 fn brief(flag: &FeatureFlag) -> String {
     let state = match (flag.archived_at, flag.enabled) {
         (Some(_), _) => "archived",

@@ -1,4 +1,4 @@
-//! What an import does to the segments of a project, which come before the flags that use them.
+//! Plans and applies segment changes of an import. They precede changes of the flags that use them.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,11 +17,11 @@ use super::comparison::{FieldChange, compare_segments};
 use super::plan::Conflict;
 use crate::output::note;
 
-/// What becomes of the segments of a project, by key.
+/// Planned actions for the segments of a project, by key.
 #[derive(Debug, Default)]
 pub(super) struct SegmentPlan(BTreeMap<SegmentKey, PlannedSegmentAction>);
 
-/// What becomes of one segment.
+/// Planned action for one segment.
 #[derive(Debug)]
 enum PlannedSegmentAction {
     Created(Segment),
@@ -31,43 +31,45 @@ enum PlannedSegmentAction {
         fields: Vec<FieldChange>,
     },
     Unchanged,
-    /// The project has it and the document has not.
+    /// In the project but not in the document.
     LeftAlone,
 }
 
 impl SegmentPlan {
-    /// What a document does to a project with these segments.
+    /// Compares the stored segments with those of a document.
     pub(super) fn new(stored: Vec<Segment>, described: Vec<Segment>, now: Timestamp) -> Self {
         let mut stored: BTreeMap<SegmentKey, Segment> =
             stored.into_iter().map(|segment| (segment.key.clone(), segment)).collect();
-        let mut fates = BTreeMap::new();
+        let mut actions = BTreeMap::new();
         for segment in described {
             let key = segment.key.clone();
-            let fate = match stored.remove(&key) {
+            let action = match stored.remove(&key) {
                 None => PlannedSegmentAction::Created(segment),
                 Some(stored) => PlannedSegmentAction::of(stored, segment, now),
             };
-            fates.insert(key, fate);
+            actions.insert(key, action);
         }
-        fates.extend(stored.into_keys().map(|key| (key, PlannedSegmentAction::LeftAlone)));
-        Self(fates)
+        actions.extend(stored.into_keys().map(|key| (key, PlannedSegmentAction::LeftAlone)));
+        Self(actions)
     }
 
-    /// Whether the project will have this segment.
+    /// `true` if the project has this segment after the import.
     pub(super) fn has(&self, key: &SegmentKey) -> bool {
         self.0.contains_key(key)
     }
 
-    /// Whether there is nothing to tell.
+    /// `true` if neither the project nor the document has segments.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// What keeps the segments from being as planned: their number.
+    /// Returns a conflict if the project would exceed the segment limit.
     pub(super) fn conflict(&self) -> Option<Conflict> {
         let limit = usize::try_from(MAX_SEGMENTS).unwrap_or(usize::MAX);
-        let mut created =
-            self.0.iter().filter(|(_, fate)| matches!(fate, PlannedSegmentAction::Created(_)));
+        let mut created = self
+            .0
+            .iter()
+            .filter(|(_, planned)| matches!(planned, PlannedSegmentAction::Created(_)));
         let (key, _) = created.next().filter(|_| self.0.len() > limit)?;
         let reason = format!(
             "the project would have {} segments; at most {limit} are allowed, delete some first",
@@ -76,14 +78,15 @@ impl SegmentPlan {
         Some(Conflict { name: named(key), reason })
     }
 
-    /// How many segments have to be written.
+    /// Returns the number of segments to write.
     pub(super) fn changes(&self) -> usize {
-        self.0.values().filter(|fate| fate.is_change()).count()
+        self.0.values().filter(|planned| planned.is_change()).count()
     }
 
-    /// How many become what, in words.
+    /// Returns the counts of actions as text.
     pub(super) fn counts(&self) -> String {
-        let count = |action: &str| self.0.values().filter(|fate| fate.action() == action).count();
+        let count =
+            |action: &str| self.0.values().filter(|planned| planned.action() == action).count();
         let counts = [
             ("create", "created"),
             ("change", "changed"),
@@ -93,17 +96,17 @@ impl SegmentPlan {
         counts.map(|(action, what)| format!("{} {what}", count(action))).join(", ")
     }
 
-    /// The plan as a program sees it.
-    pub(super) fn shown(&self) -> Vec<ShownSegmentFate<'_>> {
-        let shown = |(key, fate)| ShownSegmentFate::of(key, fate);
+    /// Returns the plan as JSON output.
+    pub(super) fn shown(&self) -> Vec<SegmentPlanEntry<'_>> {
+        let shown = |(key, planned)| SegmentPlanEntry::of(key, planned);
         self.0.iter().map(shown).collect()
     }
 
-    /// Makes all changes that can be made, and answers how many; the others with their reasons.
+    /// Applies all possible changes. Returns their number, and the other changes with reasons.
     pub(super) async fn apply(self, store: &Store) -> Result<(usize, Vec<Conflict>), StoreError> {
         let (mut done, mut conflicts) = (0, Vec::new());
-        for (key, fate) in self.0.into_iter().filter(|(_, fate)| fate.is_change()) {
-            match make(&fate, store).await? {
+        for (key, planned) in self.0.into_iter().filter(|(_, planned)| planned.is_change()) {
+            match apply_change(&planned, store).await? {
                 None => {
                     done += 1;
                     note(&named(&key));
@@ -145,13 +148,17 @@ impl PlannedSegmentAction {
     }
 }
 
-/// Makes one change, or tells why it cannot be made.
-async fn make(fate: &PlannedSegmentAction, store: &Store) -> Result<Option<String>, StoreError> {
+/// Applies one change. Returns the reason if it is impossible.
+async fn apply_change(
+    planned: &PlannedSegmentAction,
+    store: &Store,
+) -> Result<Option<String>, StoreError> {
     let overtaken = || {
-        let reason = "was changed by somebody else just now; run the command again to compare";
+        let reason =
+            "was changed by another request in the meantime; run the command again to compare";
         Some(reason.to_owned())
     };
-    match fate {
+    match planned {
         PlannedSegmentAction::Unchanged | PlannedSegmentAction::LeftAlone => Ok(None),
         PlannedSegmentAction::Created(segment) => match FlagStore::new(store)
             .create_segment(segment.clone(), None, |_| Ok::<_, StoreError>(StoredAnswer::default()))
@@ -160,7 +167,7 @@ async fn make(fate: &PlannedSegmentAction, store: &Store) -> Result<Option<Strin
             SegmentCreation::Created(_) | SegmentCreation::Replay(_) => Ok(None),
             SegmentCreation::LimitReached(limit) => Ok(Some(full(limit))),
             SegmentCreation::KeyTaken => {
-                // Perhaps by another run of the same import.
+                // Possibly created by another run of the same import.
                 let found =
                     FlagStore::new(store).find_segment(segment.project_id, &segment.key).await?;
                 let is_wanted = found.is_some_and(|it| compare_segments(&it, segment).is_empty());
@@ -192,30 +199,30 @@ fn named(key: &SegmentKey) -> String {
     format!("segment {key}")
 }
 
-/// The plan as a program sees it.
+/// A segment's planned action in the JSON output.
 #[derive(Serialize)]
-pub(super) struct ShownSegmentFate<'p> {
+pub(super) struct SegmentPlanEntry<'p> {
     key: &'p SegmentKey,
     action: &'static str,
     changes: &'p [FieldChange],
 }
 
-impl<'p> ShownSegmentFate<'p> {
-    fn of(key: &'p SegmentKey, fate: &'p PlannedSegmentAction) -> Self {
-        let changes = match fate {
+impl<'p> SegmentPlanEntry<'p> {
+    fn of(key: &'p SegmentKey, planned: &'p PlannedSegmentAction) -> Self {
+        let changes = match planned {
             PlannedSegmentAction::Changed { fields, .. } => fields.as_slice(),
             _ => &[],
         };
-        Self { key, action: fate.action(), changes }
+        Self { key, action: planned.action(), changes }
     }
 }
 
-/// The plan as a person sees it: each segment on a line, and what changes of it below.
+/// The text output: each segment on a line, followed by its changes.
 impl fmt::Display for SegmentPlan {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (key, fate) in &self.0 {
+        for (key, planned) in &self.0 {
             let name = named(key);
-            match fate {
+            match planned {
                 PlannedSegmentAction::Created(segment) => {
                     writeln!(
                         formatter,
@@ -259,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn each_segment_has_its_fate_and_none_is_deleted() {
+    fn plan_creates_and_changes_but_never_deletes() {
         let stored = ["a", "b", "d"].map(|key| segment(key, &["pro"]));
         let described = [segment("a", &["pro"]), segment("b", &["free"]), segment("c", &["pro"])];
         let plan = SegmentPlan::new(stored.into(), described.into(), Timestamp::from_millis(9));
@@ -275,13 +282,13 @@ mod tests {
         assert_eq!((plan.changes(), plan.conflict()), (2, None));
         assert_eq!(plan.counts(), "1 created, 1 changed, 1 unchanged, 1 left alone");
         let Some(PlannedSegmentAction::Changed { segment, .. }) = plan.0.values().nth(1) else {
-            panic!("it is changed");
+            panic!("segment b is not changed");
         };
         assert_eq!((segment.version, segment.updated_at), (2, Timestamp::from_millis(9)));
     }
 
     #[test]
-    fn more_segments_than_a_project_may_have_are_a_conflict() {
+    fn segments_over_the_limit_are_a_conflict() {
         let stored: Vec<Segment> =
             (0..100).map(|number| segment(&format!("s{number}"), &["pro"])).collect();
         let plan = |described: Segment| {

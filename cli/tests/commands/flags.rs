@@ -1,4 +1,4 @@
-//! Export and import of flags.
+//! Tests of the export and import of flags.
 
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -22,7 +22,7 @@ use shared::timestamp::Timestamp;
 
 use crate::{Run, Stack, command, run};
 
-/// A stack with an empty project `shop`.
+/// A stack with the empty project `shop`.
 struct Shop {
     stack: Stack,
     id: ProjectId,
@@ -35,7 +35,7 @@ impl Shop {
         Self { stack, id }
     }
 
-    /// Stores a flag as create-feature-flag would.
+    /// Stores a flag like create-feature-flag.
     async fn create(&self, body: &Json) -> FeatureFlag {
         let text = body.to_string();
         let draft = FlagDraft::read(&Document::parse(&text, 32).unwrap()).unwrap();
@@ -64,7 +64,7 @@ impl Shop {
         archived
     }
 
-    /// Flags of all kinds.
+    /// Creates flags of each type, and archived and deleted ones.
     async fn fill(&self) {
         let gone = self.create(&flag("gone", &json!({}))).await;
         let needs_gone = json!({"prerequisites": [{"flagKey": "gone", "variant": "on"}]});
@@ -108,7 +108,7 @@ impl Shop {
         path
     }
 
-    /// Runs an import of a document.
+    /// Imports a document.
     async fn import(&self, document: &str, options: &[&str]) -> Run {
         let path = self.write("flags.json", document);
         let arguments = ["flags", "import", path.to_str().unwrap(), "--project", "shop"];
@@ -116,9 +116,9 @@ impl Shop {
     }
 }
 
-fn flag(key: &str, members: &Json) -> Json {
+fn flag(key: &str, fields: &Json) -> Json {
     let mut flag = json!({"key": key, "name": key, "type": "boolean"});
-    for (name, value) in members.as_object().unwrap() {
+    for (name, value) in fields.as_object().unwrap() {
         flag[name] = value.clone();
     }
     flag
@@ -173,7 +173,7 @@ fn rich_flags() -> Vec<Json> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_exported_can_be_imported_and_is_the_same_then() {
+async fn exports_are_imported_unchanged() {
     let shop = Shop::open().await;
     shop.fill().await;
     let exported = shop.export().await;
@@ -192,9 +192,9 @@ async fn what_is_exported_can_be_imported_and_is_the_same_then() {
     let empty = Shop::open().await;
     let imported = empty.import(&exported, &["--apply"]).await;
     assert_eq!(imported.code, Some(0), "{}", imported.stderr);
-    assert!(imported.stdout.ends_with("All 9 changes are made.\n"), "{}", imported.stdout);
+    assert!(imported.stdout.ends_with("All 9 changes were applied.\n"), "{}", imported.stdout);
     assert_eq!(empty.export().await, exported);
-    // What others depend on was made first.
+    // Prerequisites are created before their dependents.
     let progress: Vec<&str> =
         imported.stderr.lines().map(|line| line.split_once(": ").unwrap().1).collect();
     assert_eq!(progress[..3], ["base", "dependent", "chain"]);
@@ -204,13 +204,13 @@ async fn what_is_exported_can_be_imported_and_is_the_same_then() {
     assert_eq!((again.code, again.stderr.as_str()), (Some(0), ""));
     assert!(again.stdout.contains("\n= base: unchanged\n") || again.stdout.starts_with("= base: "));
     let summary =
-        "\nFlags: 0 created, 0 changed, 9 unchanged, 0 left alone. There is nothing to do.\n";
+        "\nFlags: 0 created, 0 changed, 9 unchanged, 0 left alone. No changes are needed.\n";
     assert!(again.stdout.ends_with(summary), "{}", again.stdout);
     assert!(empty.flags().await.iter().all(|flag| flag.version <= 2));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_dry_run_shows_what_would_change_and_writes_nothing() {
+async fn dry_runs_show_changes_and_write_nothing() {
     let shop = Shop::open().await;
     shop.create(&flag("changed", &json!({"description": "old"}))).await;
     shop.create(&flag("extra", &json!({}))).await;
@@ -235,8 +235,8 @@ async fn a_dry_run_shows_what_would_change_and_writes_nothing() {
 ? extra: not in the file, left alone
 + new: created, boolean, enabled, variants: 2
 
-Flags: 1 created, 1 changed, 0 unchanged, 1 left alone. Nothing is written yet; the same command \
-with --apply makes the changes.
+Flags: 1 created, 1 changed, 0 unchanged, 1 left alone. Nothing was written; run the command with \
+--apply to apply the changes.
 ";
     assert_eq!(dry.stdout, expected);
     assert_eq!(shop.flags().await, before);
@@ -253,7 +253,7 @@ with --apply makes the changes.
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_import_changes_what_differs_and_nothing_else() {
+async fn imports_change_only_flags_that_differ() {
     let shop = Shop::open().await;
     for key in ["changed", "same", "extra"] {
         shop.create(&flag(key, &json!({}))).await;
@@ -281,22 +281,22 @@ async fn an_import_changes_what_differs_and_nothing_else() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_file_with_faults_is_refused_whole() {
+async fn invalid_files_are_rejected_whole() {
     let shop = Shop::open().await;
     let flags = [
         flag("good", &json!({})),
         flag("bad", &json!({"offVariant": "no", "ruls": []})),
         flag("a b", &json!({})),
     ];
-    let faulty = shop.import(&document(&flags), &["--apply"]).await;
-    assert_eq!((faulty.code, faulty.stdout.as_str()), (Some(1), ""));
+    let invalid = shop.import(&document(&flags), &["--apply"]).await;
+    assert_eq!((invalid.code, invalid.stdout.as_str()), (Some(1), ""));
     for part in [
-        "flags.json: nothing was written, since the document has faults:\n",
-        "\n  /flags/1/offVariant (flag bad): the flag has no variant of this key\n",
+        "flags.json: nothing was written, because the document is invalid:\n",
+        "\n  /flags/1/offVariant (flag bad): the flag has no variant with this key\n",
         "\n  /flags/1/ruls (flag bad): ",
         "\n  /flags/2/key (flag a b): a flag key starts with",
     ] {
-        assert!(faulty.stderr.contains(part), "{part}: {}", faulty.stderr);
+        assert!(invalid.stderr.contains(part), "{part}: {}", invalid.stderr);
     }
     let flags = [flag("good", &json!({})), flag("lost", &on("x"))];
     let lost = shop.import(&document(&flags), &["--apply"]).await;
@@ -304,15 +304,15 @@ async fn a_file_with_faults_is_refused_whole() {
     assert!(lost.stderr.contains("\n  lost: depends on x, which"), "{}", lost.stderr);
     assert_eq!(shop.flags().await, []);
 
-    for (text, part) in [("{\"flags\": {}}", "flagd's form"), ("[", "this is not JSON")] {
-        let refused = shop.import(text, &[]).await;
-        assert_eq!(refused.code, Some(1));
-        assert!(refused.stderr.contains(part), "{}", refused.stderr);
+    for (text, part) in [("{\"flags\": {}}", "the flagd format"), ("[", "this is not JSON")] {
+        let rejected = shop.import(text, &[]).await;
+        assert_eq!(rejected.code, Some(1));
+        assert!(rejected.stderr.contains(part), "{}", rejected.stderr);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_import_that_was_killed_is_finished_by_the_next() {
+async fn killed_imports_resume_on_the_next_run() {
     let shop = Shop::open().await;
     let flags: Vec<Json> = (0..80)
         .map(|index| {
@@ -337,8 +337,8 @@ async fn an_import_that_was_killed_is_finished_by_the_next() {
             break;
         }
     }
-    let made = shop.flags().await.len();
-    assert!((60..80).contains(&made), "{made}");
+    let created = shop.flags().await.len();
+    assert!((60..80).contains(&created), "{created}");
 
     let mut finished = command(shop.stack.folder.path());
     let finished = run(finished.args(arguments).arg(&path)).await;
@@ -352,7 +352,7 @@ async fn an_import_that_was_killed_is_finished_by_the_next() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_concurrent_imports_make_each_change_once() {
+async fn concurrent_imports_apply_each_change_once() {
     let shop = Shop::open().await;
     let arguments = ["flags", "import", "flags.json", "--project", "shop", "--apply"];
     for (enabled, version) in [(false, 1), (true, 2)] {
@@ -367,7 +367,7 @@ async fn two_concurrent_imports_make_each_change_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_import_does_not_overwrite_what_somebody_else_imports() {
+async fn imports_do_not_overwrite_concurrent_imports() {
     let shop = Shop::open().await;
     let arguments = |file| ["flags", "import", file, "--project", "shop", "--apply"];
     for (file, description) in [("one.json", "one"), ("other.json", "other")] {
@@ -377,24 +377,25 @@ async fn an_import_does_not_overwrite_what_somebody_else_imports() {
     }
     let (one, other) = (arguments("one.json"), arguments("other.json"));
     let (one, other) = tokio::join!(shop.stack.run(&one), shop.stack.run(&other));
-    // Who read before the other wrote must not write; who read later has shown the difference.
-    let told = |text: &str| one.stderr.contains(text) || other.stderr.contains(text);
+    // An import that read before the other wrote must not write. One that read later shows the
+    // difference.
+    let reported = |text: &str| one.stderr.contains(text) || other.stderr.contains(text);
     let shown = |text: &str| one.stdout.contains(text) || other.stdout.contains(text);
     let flags = shop.flags().await;
     assert_eq!(flags.len(), 20);
     for FeatureFlag { key, version, .. } in &flags {
-        let overtaken = format!("\n  {key}: was changed by somebody else just now; ");
-        assert_eq!(*version == 1, told(&overtaken), "{key}");
+        let overtaken = format!("\n  {key}: was changed by another request in the meantime; ");
+        assert_eq!(*version == 1, reported(&overtaken), "{key}");
         assert_eq!(*version == 2, shown(&format!("~ {key}: changed\n")), "{key}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_cannot_be_changed_is_told_and_the_rest_is_made() {
+async fn impossible_changes_are_reported_and_others_applied() {
     let shop = Shop::open().await;
     shop.create(&flag("base", &json!({}))).await;
     shop.create(&flag("dependent", &on("base"))).await;
-    // Neither can be first: the one loses the variant that the other still needs.
+    // No change can be first: `base` loses the variant that `dependent` still needs.
     let variants = json!([{"key": "new", "value": "true"}]);
     let needs_new = json!({"prerequisites": [{"flagKey": "base", "variant": "new"}]});
     let flags = [
@@ -405,14 +406,14 @@ async fn what_cannot_be_changed_is_told_and_the_rest_is_made() {
     let imported = shop.import(&document(&flags), &["--apply"]).await;
     assert_eq!(imported.code, Some(1));
     for part in [
-        "error: 1 of 3 changes are made; these could not be:\n",
-        "\n  base: would lose what is needed by dependent; ",
-        "\n  dependent: /prerequisites/0/variant the flag has no variant of this key; ",
+        "error: 1 of 3 changes were applied; these failed:\n",
+        "\n  base: the change would break prerequisites of dependent; ",
+        "\n  dependent: /prerequisites/0/variant the flag has no variant with this key; ",
     ] {
         assert!(imported.stderr.contains(part), "{part}: {}", imported.stderr);
     }
     assert!(shop.flag("other").await.is_some());
-    // As told: first without the prerequisite.
+    // The remedy: remove the prerequisite first.
     let free = [flag("dependent", &json!({}))];
     assert_eq!(shop.import(&document(&free), &["--apply"]).await.code, Some(0));
     let imported = shop.import(&document(&flags), &["--apply"]).await;
@@ -420,11 +421,11 @@ async fn what_cannot_be_changed_is_told_and_the_rest_is_made() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn changes_wait_for_each_other_as_long_as_it_takes() {
+async fn blocked_changes_are_retried_after_others() {
     let shop = Shop::open().await;
     shop.create(&flag("a", &json!({}))).await;
     shop.create(&flag("b", &on("a"))).await;
-    // The dependency turns round, and what was needed is archived.
+    // The dependency is reversed, and a prerequisite is archived.
     shop.create(&flag("c", &json!({}))).await;
     shop.create(&flag("d", &on("c"))).await;
     let flags = [
@@ -440,7 +441,7 @@ async fn changes_wait_for_each_other_as_long_as_it_takes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_chain_that_is_too_long_only_on_the_way_is_no_hindrance() {
+async fn chains_can_be_too_long_between_changes() {
     let shop = Shop::open().await;
     let name = |prefix: &str, index: u32| format!("{prefix}{index}");
     shop.create(&flag("m", &json!({}))).await;
@@ -448,7 +449,7 @@ async fn a_chain_that_is_too_long_only_on_the_way_is_no_hindrance() {
     for index in 2..=6 {
         shop.create(&flag(&name("u", index), &on(&name("u", index - 1)))).await;
     }
-    // Seven flags lead to m, and from m five more; but those that lead to it let go of it.
+    // Seven flags lead to `m`, and five follow it, but the document detaches those that lead to it.
     let mut flags = vec![flag("m", &on("n1")), flag("n5", &json!({})), flag("u1", &json!({}))];
     flags.extend((1..5).map(|index| flag(&name("n", index), &on(&name("n", index + 1)))));
     let imported = shop.import(&document(&flags), &["--apply"]).await;
@@ -458,7 +459,7 @@ async fn a_chain_that_is_too_long_only_on_the_way_is_no_hindrance() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_flags_of_one_project_can_be_imported_into_another() {
+async fn flags_can_be_imported_into_another_project() {
     let shop = Shop::open().await;
     shop.fill().await;
     let exported = shop.export().await;
@@ -475,7 +476,7 @@ async fn the_flags_of_one_project_can_be_imported_into_another() {
     let output = child.wait_with_output().await.unwrap();
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(0), "{stderr}");
-    let remark = "The flags are those of the project shop; they are imported into blog.\n";
+    let remark = "The flags were exported from project shop; importing into blog.\n";
     assert!(stderr.starts_with(remark), "{stderr}");
     let blog = shop.stack.run(&["flags", "export", "--project", "blog"]).await;
     let renamed = exported.replacen("\"project\": \"shop\"", "\"project\": \"blog\"", 1);
@@ -483,21 +484,21 @@ async fn the_flags_of_one_project_can_be_imported_into_another() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_export_to_flagd_tells_what_it_leaves_out() {
+async fn flagd_exports_report_omitted_flags() {
     let shop = Shop::open().await;
     shop.fill().await;
     let arguments = ["flags", "export", "--project", "shop", "--format", "flagd"];
     let exported = shop.stack.run(&arguments).await;
     assert_eq!(exported.code, Some(0));
     let help = shop.stack.run(&["flags", "export", "--help"]).await;
-    assert!(help.stdout.contains("flagd takes a version with a leading v."), "{}", help.stdout);
+    assert!(help.stdout.contains("flagd accepts versions with a leading v."), "{}", help.stdout);
     let document: Json = serde_json::from_str(&exported.stdout).unwrap();
     let keys: Vec<_> = document["flags"].as_object().unwrap().keys().collect();
-    // Disabled ones are exported as such, whatever they depend on.
+    // Disabled flags are exported as disabled, with any prerequisites.
     assert_eq!(keys, ["base", "chain", "dependent", "size", "text", "theme"]);
     for part in [
         "rules: left out, /rules/1/conditions/0: flagd has no regular expressions\n",
-        "draft: left out, /variants: a flag of flagd has at least one variant\n",
+        "draft: left out, /variants: flagd requires at least one variant\n",
         "chain: differs, /enabled: ",
         "\n2 of 8 flags are left out.\n",
     ] {
@@ -518,7 +519,7 @@ async fn an_export_to_flagd_tells_what_it_leaves_out() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn projects_and_files_that_are_not_there_are_named() {
+async fn missing_projects_and_files_are_named() {
     let shop = Shop::open().await;
     let unknown = shop.stack.run(&["flags", "export", "--project", "nothing"]).await;
     assert_eq!((unknown.code, unknown.stdout.as_str()), (Some(1), ""));
@@ -537,14 +538,14 @@ async fn projects_and_files_that_are_not_there_are_named() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn segments_come_with_the_flags_that_use_them() {
+async fn segments_are_imported_with_flags_that_use_them() {
     let shop = Shop::open().await;
     let segment = json!({
         "key": "staff", "name": "Staff",
         "conditions": [{"attribute": "email", "operator": "ends_with", "values": ["@example.com"]}],
     });
-    let asking = json!([{"operator": "in_segment", "values": ["staff"]}]);
-    let rules = json!([{"id": "r", "conditions": asking, "serve": {"variant": "on"}}]);
+    let in_segment = json!([{"operator": "in_segment", "values": ["staff"]}]);
+    let rules = json!([{"id": "r", "conditions": in_segment, "serve": {"variant": "on"}}]);
     let document = |segments: &Json, flags: &Json| {
         let (format, version) = ("waymark-flags", 2);
         json!({"format": format, "version": version, "project": "shop", "segments": segments, "flags": flags})
@@ -561,11 +562,11 @@ async fn segments_come_with_the_flags_that_use_them() {
     assert!(planned.stdout.contains("\nSegments: 1 created, 0 changed"), "{}", planned.stdout);
     let applied = shop.import(&both, &["--apply"]).await;
     assert_eq!(applied.code, Some(0), "{}", applied.stderr);
-    assert!(applied.stdout.ends_with("All 2 changes are made.\n"), "{}", applied.stdout);
+    assert!(applied.stdout.ends_with("All 2 changes were applied.\n"), "{}", applied.stdout);
     let again = shop.import(&shop.export().await, &["--apply"]).await;
     assert!(again.stdout.contains("= segment staff: unchanged"), "{}", again.stdout);
 
-    // Where it stands in the file otherwise, it is changed; where it does not stand there, it stays.
+    // A segment that differs in the file is changed; one that is not in the file stays.
     let mut renamed = segment.clone();
     renamed["name"] = json!("Team");
     let changed = shop.import(&document(&json!([renamed]), &flags), &["--apply", "--json"]).await;

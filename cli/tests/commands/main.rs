@@ -1,6 +1,6 @@
-//! The real command against a real engine.
+//! Runs the `waymark` command against a real DynamoDB engine.
 
-#![allow(clippy::unwrap_used)] // What is not as it should be fails the test.
+#![allow(clippy::unwrap_used)] // Failures fail the test.
 
 mod flags;
 
@@ -20,7 +20,7 @@ use shared::timestamp::Timestamp;
 use tempfile::TempDir;
 use tokio::process::Command;
 
-/// A local stack without its functions, in a folder of its own.
+/// A local stack without functions, in its own folder.
 struct Stack {
     engine: Engine,
     folder: TempDir,
@@ -46,7 +46,7 @@ impl Stack {
         run_local(self.folder.path(), arguments).await
     }
 
-    /// Runs a command that must succeed, and answers what it writes as JSON.
+    /// Runs a command that must succeed, and returns its JSON output.
     async fn json(&self, arguments: &[&str]) -> Json {
         let run = self.run(&[arguments, &["--json"]].concat()).await;
         assert_eq!(run.code, Some(0), "{}", run.stderr);
@@ -60,10 +60,10 @@ impl Stack {
     }
 }
 
-/// Where the API of the stack would be.
+/// Address of the stack's API, which is not running.
 const HOST: &str = "127.0.0.1:9000";
 
-/// A folder in which a local stack seems to have been started.
+/// Returns a folder that looks like one of a running local stack.
 fn folder_of_stack(endpoint: &str) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join(".local");
@@ -84,7 +84,7 @@ async fn run_local(folder: &Path, arguments: &[&str]) -> Run {
     run(command(folder).arg("--local").args(arguments)).await
 }
 
-/// The command, with nothing of whoever runs the tests in its environment.
+/// Returns the command without the environment of the test runner.
 fn command(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_waymark"));
     command.current_dir(folder).env_clear().env("HOME", folder).kill_on_drop(true);
@@ -98,25 +98,25 @@ async fn run(command: &mut Command) -> Run {
     Run { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
 }
 
-fn members(value: &Json) -> Vec<&str> {
+fn field_names(value: &Json) -> Vec<&str> {
     value.as_object().unwrap().keys().map(String::as_str).collect()
 }
 
-const KEY_MEMBERS: [&str; 8] =
+const KEY_FIELDS: [&str; 8] =
     ["createdAt", "expiresAt", "keyId", "organization", "projects", "revokedAt", "scopes", "user"];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn makes_and_lists_projects() {
+async fn creates_and_lists_projects() {
     let stack = Stack::start();
     let none = stack.run(&["project", "list"]).await;
     assert_eq!((none.code, none.stdout.as_str()), (Some(0), ""));
-    assert!(none.stderr.contains("`waymark project create` makes one"), "{}", none.stderr);
+    assert!(none.stderr.contains("`waymark project create` creates one"), "{}", none.stderr);
     assert_eq!(stack.json(&["project", "list"]).await, json!([]));
 
     let arguments = ["project", "create", "--name", " My shop ", "--slug", "my-shop"];
     let shop = stack.json(&arguments).await;
     let all = ["createdAt", "dsn", "id", "ingestId", "name", "organization", "publicKey", "slug"];
-    assert_eq!(members(&shop), all);
+    assert_eq!(field_names(&shop), all);
     let (public_key, ingest_id) = (shop["publicKey"].as_str().unwrap(), &shop["ingestId"]);
     assert_eq!(shop["dsn"], format!("http://{public_key}@{HOST}/{ingest_id}"));
     assert_eq!(shop["name"], "My shop");
@@ -144,7 +144,7 @@ async fn makes_and_lists_projects() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn texts_of_files_and_tables_cannot_control_the_terminal() {
+async fn stored_texts_cannot_control_the_terminal() {
     let stack = Stack::start();
     let name = "Shop \u{202e}gnp.exe";
     let project = ["project", "create", "--slug", "shop", "--name", name];
@@ -160,14 +160,14 @@ async fn texts_of_files_and_tables_cannot_control_the_terminal() {
         json!({"format": "waymark-flags", "version": 1, "\u{1b}]0;a\u{7}\u{9b}2J\n  /b": 1});
     std::fs::write(&file, hostile.to_string()).unwrap();
     let file = file.to_str().unwrap();
-    let refused = stack.run(&["flags", "import", "--project", "shop", file]).await;
-    assert_eq!(refused.code, Some(1), "{:?}", refused.stdout);
+    let rejected = stack.run(&["flags", "import", "--project", "shop", file]).await;
+    assert_eq!(rejected.code, Some(1), "{:?}", rejected.stdout);
     let shown = r"/\u001b]0;a\u0007\u009b2J\n  ~1b: ";
-    assert!(refused.stderr.contains(shown), "{:?}", refused.stderr);
+    assert!(rejected.stderr.contains(shown), "{:?}", rejected.stderr);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn unencrypted_base_urls_bring_a_warning() {
+async fn unencrypted_base_urls_cause_a_warning() {
     let stack = Stack::start();
     for (url, warns) in [("http://api.example", true), ("https://api.example", false)] {
         let run = stack.run(&["--base-url", url, "project", "list", "--json"]).await;
@@ -178,7 +178,7 @@ async fn unencrypted_base_urls_bring_a_warning() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn gives_a_project_a_new_dsn_key() {
+async fn replaces_a_dsn_key() {
     let stack = Stack::start();
     let before = stack.json(&["project", "create", "--name", "Shop", "--slug", "my-shop"]).await;
     let after = stack.json(&["project", "rotate-dsn-key", "my-shop"]).await;
@@ -187,16 +187,16 @@ async fn gives_a_project_a_new_dsn_key() {
     assert_eq!(after["dsn"], format!("http://{public_key}@{HOST}/{}", before["ingestId"]));
     assert_eq!(stack.json(&["project", "list"]).await, json!([after]));
     let id = before["id"].as_str().unwrap();
-    let told = stack.run(&["project", "rotate-dsn-key", id]).await;
-    assert!(told.stdout.contains(&format!("@{HOST}/")), "{}", told.stdout);
-    assert!(told.stderr.contains("within 60 seconds"), "{}", told.stderr);
+    let rotated = stack.run(&["project", "rotate-dsn-key", id]).await;
+    assert!(rotated.stdout.contains(&format!("@{HOST}/")), "{}", rotated.stdout);
+    assert!(rotated.stderr.contains("within 60 seconds"), "{}", rotated.stderr);
     let unknown = stack.run(&["project", "rotate-dsn-key", "other"]).await;
     assert_eq!(unknown.code, Some(1));
     assert!(unknown.stderr.contains("there is no project `other`"), "{}", unknown.stderr);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn refuses_a_slug_that_is_taken_in_any_organization() {
+async fn slugs_are_unique_across_organizations() {
     let stack = Stack::start();
     stack.create_project("my-shop", "default").await;
     for organization in ["default", "acme"] {
@@ -208,7 +208,7 @@ async fn refuses_a_slug_that_is_taken_in_any_organization() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_project_gets_a_limit_of_its_own() {
+async fn sets_a_project_limit() {
     let stack = Stack::start();
     let id = stack.create_project("my-shop", "default").await;
     let store = stack.store();
@@ -232,7 +232,7 @@ async fn a_project_gets_a_limit_of_its_own() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_damaged_is_left_out_of_lists_and_named() {
+async fn unreadable_items_are_skipped_and_reported() {
     let stack = Stack::start();
     let [bad, good] = [
         stack.create_project("bad", "default").await,
@@ -254,21 +254,21 @@ async fn what_is_damaged_is_left_out_of_lists_and_named() {
         let update = update.expression_attribute_names("#a", attribute);
         update.expression_attribute_values(":bad", text("bad")).send().await.unwrap();
     }
-    let told = |table: &str, key: &str, attribute: &str| {
-        format!("Left out: an item of table {table} is damaged: attribute {attribute} of {key}.\n")
+    let note = |table: &str, key: &str, attribute: &str| {
+        format!("Skipped: an item of table {table} is damaged: attribute {attribute} of {key}.\n")
     };
     let listed = stack.run(&["project", "list", "--json"]).await;
     let projects: Json = serde_json::from_str(&listed.stdout).unwrap();
     assert_eq!((&projects[0]["id"], projects.as_array().unwrap().len()), (&json!(good), 1));
-    assert_eq!(listed.stderr, told("projects", &format!("idOrSlug {bad}"), "publicKey"));
+    assert_eq!(listed.stderr, note("projects", &format!("idOrSlug {bad}"), "publicKey"));
     let listed = stack.run(&["key", "list", "--json"]).await;
     let keys: Json = serde_json::from_str(&listed.stdout).unwrap();
     assert_eq!((&keys[0]["keyId"], keys.as_array().unwrap().len()), (&good_key["keyId"], 1));
-    assert_eq!(listed.stderr, told("api-keys", &format!("keyId {bad_key}"), "createdAt"));
+    assert_eq!(listed.stderr, note("api-keys", &format!("keyId {bad_key}"), "createdAt"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn bad_values_are_errors_of_usage() {
+async fn invalid_values_are_usage_errors() {
     let stack = Stack::start();
     let cases: [(&[&str], &str); 8] = [
         (&["project", "create", "--name", "X", "--slug", "My_Shop"], "a slug has 1 to 63"),
@@ -290,14 +290,14 @@ async fn bad_values_are_errors_of_usage() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_is_shown_once_and_admits_its_secret() {
+async fn new_keys_are_shown_once_and_work() {
     let stack = Stack::start();
     let created = stack.run(&["key", "create", "--scopes", "all"]).await;
     assert_eq!(created.code, Some(0), "{}", created.stderr);
-    // Nothing else: `KEY=$(waymark key create)` must work.
+    // Standard output has only the key: `KEY=$(waymark key create)` must work.
     let key = ApiKey::parse(created.stdout.strip_suffix('\n').unwrap()).unwrap();
     let secret = key.reveal();
-    assert!(created.stderr.contains("shown only this once"), "{}", created.stderr);
+    assert!(created.stderr.contains("shown only once"), "{}", created.stderr);
     assert!(!created.stderr.contains(&secret));
 
     let records = stack.store().list_api_keys().await.unwrap();
@@ -320,7 +320,7 @@ async fn a_key_is_shown_once_and_admits_its_secret() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_is_limited_as_asked() {
+async fn new_keys_have_the_requested_limits() {
     let stack = Stack::start();
     let shop = stack.create_project("my-shop", "acme").await;
     let blog = stack.create_project("blog", "acme").await;
@@ -345,9 +345,9 @@ async fn a_key_is_limited_as_asked() {
             "2999-01-01",
         ])
         .await;
-    let mut expected = KEY_MEMBERS.to_vec();
+    let mut expected = KEY_FIELDS.to_vec();
     expected.insert(0, "apiKey");
-    assert_eq!(members(&created), expected);
+    assert_eq!(field_names(&created), expected);
     let key = ApiKey::parse(created["apiKey"].as_str().unwrap()).unwrap();
     assert_eq!(created["keyId"], key.key_id().as_str());
     assert_eq!(created["scopes"], json!(["flags:read", "flags:evaluate"]));
@@ -370,30 +370,34 @@ async fn a_key_is_limited_as_asked() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_key_may_do_everything_unless_somebody_says_so() {
+async fn keys_require_explicit_scopes() {
     let stack = Stack::start();
-    let refused = stack.run(&["key", "create"]).await;
-    assert_eq!(refused.code, Some(1));
-    let told = refused.stderr;
-    assert!(told.starts_with("error: say what the key may do: --scopes"), "{told}");
-    assert!(told.contains("- flags:evaluate\n"), "{told}");
+    let rejected = stack.run(&["key", "create"]).await;
+    assert_eq!(rejected.code, Some(1));
+    let message = rejected.stderr;
+    assert!(message.starts_with("error: the key needs scopes: pass --scopes"), "{message}");
+    assert!(message.contains("- flags:evaluate\n"), "{message}");
     assert_eq!(stack.json(&["key", "list"]).await, json!([]));
 
-    // A key without an end is made, with a remark.
-    let made = stack.run(&["key", "create", "--scopes", "flags:evaluate"]).await;
-    let told = made.stderr;
-    assert!(made.code == Some(0) && told.contains("would end it in a year"), "{told}");
+    // A key without expiry is created, with a note.
+    let created = stack.run(&["key", "create", "--scopes", "flags:evaluate"]).await;
+    let message = created.stderr;
+    assert!(created.code == Some(0) && message.contains("would limit it to a year"), "{message}");
     let listed = stack.json(&["key", "list"]).await;
     assert_eq!(listed[0]["scopes"], json!(["flags:evaluate"]));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_project_is_deleted_by_who_means_it() {
+async fn project_deletion_requires_confirmation() {
     let stack = Stack::start();
     let id = stack.create_project("my-shop", "default").await;
-    let asked = stack.run(&["project", "delete", "my-shop"]).await;
-    assert_eq!(asked.code, Some(1));
-    assert!(asked.stderr.contains("say --yes; nothing was deleted"), "{}", asked.stderr);
+    let unconfirmed = stack.run(&["project", "delete", "my-shop"]).await;
+    assert_eq!(unconfirmed.code, Some(1));
+    assert!(
+        unconfirmed.stderr.contains("add --yes to confirm; nothing was deleted"),
+        "{}",
+        unconfirmed.stderr
+    );
     assert_eq!(stack.json(&["project", "list"]).await[0]["slug"], "my-shop");
 
     let deleted = stack.json(&["project", "delete", "my-shop", "--yes"]).await;
@@ -401,7 +405,7 @@ async fn a_project_is_deleted_by_who_means_it() {
     assert_eq!(stack.json(&["project", "list"]).await, json!([]));
     let again = stack.run(&["project", "delete", "my-shop", "--yes"]).await;
     assert!(again.stderr.contains("there is no project `my-shop`"), "{}", again.stderr);
-    // Its slug is another's at once.
+    // The slug is available immediately.
     assert_ne!(stack.create_project("my-shop", "default").await, id);
 
     let listed = stack.json(&["erasure", "list"]).await;
@@ -410,15 +414,15 @@ async fn a_project_is_deleted_by_who_means_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_user_that_is_erased_has_no_key_any_more() {
+async fn erasing_a_user_revokes_the_keys() {
     let stack = Stack::start();
     for user in ["mira", "other"] {
         stack.json(&["key", "create", "--scopes", "all", "--user", user]).await;
     }
     let erased = stack.run(&["user", "erase", "mira", "--yes"]).await;
-    assert!(erased.stderr.contains("keys are refused within 60 seconds"), "{}", erased.stderr);
+    assert!(erased.stderr.contains("keys are rejected within 60 seconds"), "{}", erased.stderr);
     let again = stack.run(&["user", "erase", "mira", "--yes"]).await;
-    assert!(again.stderr.contains("`mira` is being erased already"), "{}", again.stderr);
+    assert!(again.stderr.contains("`mira` is already being erased"), "{}", again.stderr);
     let keys = stack.json(&["key", "list"]).await;
     for key in keys.as_array().unwrap() {
         assert_eq!(key["revokedAt"].is_null(), key["user"] == "other", "{key}");
@@ -426,36 +430,36 @@ async fn a_user_that_is_erased_has_no_key_any_more() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_is_erased_who_is_not_there() {
+async fn unknown_users_are_not_erased() {
     let stack = Stack::start();
     for (user, organization) in [("mira", "acme"), ("Mara", "default"), ("somebody", "default")] {
         let key = ["key", "create", "--scopes", "all", "--user", user, "--org", organization];
         stack.json(&key).await;
     }
-    let refused = stack.run(&["user", "erase", "mira", "--yes"]).await;
-    assert_eq!((refused.code, refused.stdout.as_str()), (Some(1), ""));
-    let expected = "error: nothing is stored of a user `mira` of default: no key, no preferences, no \
-                    address; there is `mira` of acme, `Mara` of default; `waymark user list`";
-    assert!(refused.stderr.starts_with(expected), "{}", refused.stderr);
+    let rejected = stack.run(&["user", "erase", "mira", "--yes"]).await;
+    assert_eq!((rejected.code, rejected.stdout.as_str()), (Some(1), ""));
+    let expected = "error: there is no user `mira` in default: no keys, preferences or address are \
+                    stored; similar users: `mira` of acme, `Mara` of default; `waymark user list`";
+    assert!(rejected.stderr.starts_with(expected), "{}", rejected.stderr);
     assert_eq!(stack.json(&["erasure", "list"]).await, json!([]));
     let far = stack.run(&["user", "erase", "nobody-like-that", "--yes"]).await;
-    assert!(far.stderr.contains("no address; `waymark user list`"), "{}", far.stderr);
+    assert!(far.stderr.contains("are stored; `waymark user list`"), "{}", far.stderr);
 
-    // After a restore there is nobody to be found, and something to be erased all the same.
+    // After a restore, an unknown user can have data to erase.
     let again = stack.run(&["user", "erase", "mira", "--yes", "--even-if-unknown"]).await;
     assert_eq!(again.code, Some(0), "{}", again.stderr);
     assert!(!again.stderr.contains("keys"), "{}", again.stderr);
     let again = stack.run(&["user", "erase", "mira", "--yes"]).await;
-    assert!(again.stderr.contains("the user `mira` is being erased already"), "{}", again.stderr);
+    assert!(again.stderr.contains("the user `mira` is already being erased"), "{}", again.stderr);
 
-    // Who has an address alone is there.
+    // A user with only an address is known.
     let set = ["user", "set-address", "ada@example.com", "--user", "ada"];
     stack.json(&set).await;
     stack.json(&["user", "erase", "ada", "--yes"]).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_left_of_a_deleted_project_is_erased_by_its_id() {
+async fn deleted_projects_can_be_erased_by_id() {
     let stack = Stack::start();
     let id = stack.create_project("my-shop", "acme").await;
     let deleted = stack.run(&["project", "delete", "my-shop", "--yes"]).await;
@@ -464,13 +468,13 @@ async fn what_is_left_of_a_deleted_project_is_erased_by_its_id() {
         stack.run(&[&["project", "delete", name, "--yes"], more].concat()).await
     };
     let again = ["--even-if-unknown", "--org", "acme"];
-    let under_way = delete(&id, &again).await;
-    assert!(under_way.stderr.contains("is being erased already"), "{}", under_way.stderr);
+    let in_progress = delete(&id, &again).await;
+    assert!(in_progress.stderr.contains("is already being erased"), "{}", in_progress.stderr);
     let by_slug = delete("my-shop", &again).await;
-    assert!(by_slug.stderr.contains("name it by its id"), "{}", by_slug.stderr);
+    assert!(by_slug.stderr.contains("pass the id"), "{}", by_slug.stderr);
     let other = "019aa000-0000-7000-8000-00000000000a";
-    let refused = delete(other, &[]).await;
-    assert!(refused.stderr.contains("there is no project"), "{}", refused.stderr);
+    let rejected = delete(other, &[]).await;
+    assert!(rejected.stderr.contains("there is no project"), "{}", rejected.stderr);
     assert_eq!(delete(other, &["--org", "acme"]).await.code, Some(2));
     assert_eq!(delete(other, &again).await.code, Some(0));
     let listed = stack.json(&["erasure", "list"]).await;
@@ -479,7 +483,7 @@ async fn what_is_left_of_a_deleted_project_is_erased_by_its_id() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_user_gets_mail_at_the_address_that_is_set() {
+async fn sets_the_address_of_a_user() {
     let stack = Stack::start();
     for (user, org) in [("mira", "default"), ("mira", "acme"), ("ada", "acme")] {
         let arguments = ["key", "create", "--scopes", "all", "--user", user, "--org", org];
@@ -496,43 +500,43 @@ async fn a_user_gets_mail_at_the_address_that_is_set() {
     let listed = stack.json(&["user", "list"]).await;
     let emails: Vec<&Json> = listed.as_array().unwrap().iter().map(|user| &user["email"]).collect();
     let [null, mira] = [Json::Null, json!("mira@example.com")];
-    assert_eq!(emails, [&null, &mira, &null], "those of acme come first");
-    // Set again, it is another; and whoever reads it sees the same.
+    assert_eq!(emails, [&null, &mira, &null], "users of acme come first");
+    // A new address replaces the old one.
     let set = ["user", "set-address", "m@example.com", "--user", "mira", "--org", "acme"];
-    let told = stack.run(&set).await;
+    let set = stack.run(&set).await;
     assert_eq!(
-        (told.code, told.stdout.as_str()),
-        (Some(0), "mira of acme gets mail at m@example.com.\n")
+        (set.code, set.stdout.as_str()),
+        (Some(0), "User mira of acme now gets email at m@example.com.\n")
     );
     let listed = stack.run(&["user", "list"]).await;
     assert!(listed.stdout.contains("m@example.com"), "{}", listed.stdout);
     assert!(!listed.stdout.contains("mira@example.com"), "{}", listed.stdout);
 
-    let refused = stack.run(&["user", "set-address", "mira"]).await;
-    assert_eq!(refused.code, Some(2));
-    assert!(refused.stderr.contains("must be an e-mail address"), "{}", refused.stderr);
+    let rejected = stack.run(&["user", "set-address", "mira"]).await;
+    assert_eq!(rejected.code, Some(2));
+    assert!(rejected.stderr.contains("must be an email address"), "{}", rejected.stderr);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_sees_only_projects_that_its_organization_has() {
+async fn keys_cannot_include_projects_of_other_organizations() {
     let stack = Stack::start();
     stack.create_project("my-shop", "default").await;
     stack.create_project("theirs", "acme").await;
-    let strange = "019aa000-0000-7000-8000-00000000000a";
+    let unknown = "019aa000-0000-7000-8000-00000000000a";
     let arguments =
         ["key", "create", "--scopes", "all", "--project", "my-shop", "--project", "theirs"];
-    let run = stack.run(&[&arguments[..], &["--project", strange]].concat()).await;
+    let run = stack.run(&[&arguments[..], &["--project", unknown]].concat()).await;
     assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""));
     let expected = format!(
-        "error: the organization `default` has no project `theirs`, `{strange}`; `waymark project \
-         list` shows which there are\n"
+        "error: the organization `default` has no project `theirs`, `{unknown}`; `waymark project \
+         list` shows all projects\n"
     );
     assert_eq!(run.stderr, expected);
     assert_eq!(stack.json(&["key", "list"]).await, json!([]));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_expiry_lies_in_the_future() {
+async fn expiry_must_be_in_the_future() {
     let stack = Stack::start();
     for expiry in ["2020-01-01", "2020-01-01T00:00:00+01:00"] {
         let run = stack.run(&["key", "create", "--scopes", "all", "--expires", expiry]).await;
@@ -546,13 +550,13 @@ async fn an_expiry_lies_in_the_future() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn revokes_a_key_once_and_for_all() {
+async fn revocation_is_permanent() {
     let stack = Stack::start();
     let created = stack.json(&["key", "create", "--scopes", "all"]).await;
     let key_id = created["keyId"].as_str().unwrap();
 
     let first = stack.json(&["key", "revoke", key_id]).await;
-    assert_eq!(members(&first), KEY_MEMBERS);
+    assert_eq!(field_names(&first), KEY_FIELDS);
     let since = first["revokedAt"].as_str().unwrap();
     assert!(Timestamp::parse_rfc3339(since).is_ok());
     let again = stack.run(&["key", "revoke", key_id]).await;
@@ -564,19 +568,18 @@ async fn revokes_a_key_once_and_for_all() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn revokes_nothing_but_a_key_id() {
+async fn revoke_accepts_only_key_ids() {
     let stack = Stack::start();
     let unknown = stack.run(&["key", "revoke", "AAAABBBBCCCC0001"]).await;
     assert_eq!((unknown.code, unknown.stdout.as_str()), (Some(1), ""));
-    let expected = "error: there is no key AAAABBBBCCCC0001; `waymark key list` shows which there \
-                    are\n";
+    let expected = "error: there is no key AAAABBBBCCCC0001; `waymark key list` shows all keys\n";
     assert_eq!(unknown.stderr, expected);
 
     let created = stack.json(&["key", "create", "--scopes", "all"]).await;
     let api_key = created["apiKey"].as_str().unwrap();
     let whole = stack.run(&["key", "revoke", api_key]).await;
     assert_eq!((whole.code, whole.stdout.as_str()), (Some(1), ""));
-    assert!(whole.stderr.contains("give only its key id"), "{}", whole.stderr);
+    assert!(whole.stderr.contains("pass only its key id"), "{}", whole.stderr);
     assert!(!whole.stderr.contains(&api_key[20..]), "{}", whole.stderr);
     let mistyped = stack.run(&["key", "revoke", &api_key[..api_key.len() - 1]]).await;
     assert_eq!((mistyped.code, mistyped.stdout.as_str()), (Some(1), ""));
@@ -585,7 +588,7 @@ async fn revokes_nothing_but_a_key_id() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn lists_keys_that_have_expired() {
+async fn lists_expired_keys() {
     let stack = Stack::start();
     let past = Timestamp::from_millis(1_000);
     let expire = |record| ApiKeyRecord { expires_at: Some(past), ..record };
@@ -595,7 +598,7 @@ async fn lists_keys_that_have_expired() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_local_stack_is_found_from_folders_below() {
+async fn local_stack_is_found_from_subfolders() {
     let stack = Stack::start();
     stack.create_project("my-shop", "default").await;
     let below = stack.folder.path().join("a/b");
@@ -605,7 +608,7 @@ async fn the_local_stack_is_found_from_folders_below() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_local_stack_hides_other_configuration() {
+async fn local_stack_overrides_other_configuration() {
     let stack = Stack::start();
     let mut command = command(stack.folder.path());
     command.env("AWS_ENDPOINT_URL_DYNAMODB", "http://127.0.0.1:1");
@@ -619,7 +622,7 @@ async fn the_local_stack_hides_other_configuration() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_a_local_stack_says_how_to_start_one() {
+async fn missing_local_stack_error_names_the_remedy() {
     let folder = tempfile::tempdir().unwrap();
     let run = run_local(folder.path(), &["project", "list"]).await;
     assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""));
@@ -627,7 +630,7 @@ async fn without_a_local_stack_says_how_to_start_one() {
     assert!(run.stderr.starts_with(expected), "{}", run.stderr);
 }
 
-/// The command as someone runs it who has an AWS account.
+/// Returns the command with the environment of an AWS user.
 fn command_for_aws(folder: &Path, endpoint: &str) -> Command {
     let mut command = command(folder);
     command
@@ -639,7 +642,7 @@ fn command_for_aws(folder: &Path, endpoint: &str) -> Command {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_usual_variables_say_where_the_tables_are() {
+async fn aws_variables_select_the_tables() {
     let stack = Stack::start();
     stack.create_project("my-shop", "default").await;
     let elsewhere = tempfile::tempdir().unwrap();
@@ -649,7 +652,7 @@ async fn the_usual_variables_say_where_the_tables_are() {
         command.args(["project", "list"]);
         command
     };
-    // The prefix of the option wins over that of the variable, which wins over the default.
+    // The option's prefix takes precedence over the variable's, and that over the default.
     for (variable, option, found) in [
         (None, None, true),
         (Some(""), None, true),
@@ -672,40 +675,40 @@ async fn the_usual_variables_say_where_the_tables_are() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn beside_restored_tables_somebody_has_to_say_which_are_in_use() {
+async fn restored_tables_require_an_explicit_choice() {
     let template = Path::new(env!("CARGO_MANIFEST_DIR")).join("../template.yaml");
     let tables = template::read_tables(&template).unwrap();
-    let mut stand_ins = ["-errors", "-api-keys"]
+    let mut restored = ["-errors", "-api-keys"]
         .map(|name| tables.iter().find(|table| table.name.ends_with(name)).unwrap().clone());
-    for stand_in in &mut stand_ins {
-        stand_in.name = format!("{}-restored-20261121T041600Z", stand_in.name);
-        stand_in.create["TableName"] = json!(stand_in.name);
+    for table in &mut restored {
+        table.name = format!("{}-restored-20261121T041600Z", table.name);
+        table.create["TableName"] = json!(table.name);
     }
     let folder = tempfile::tempdir().unwrap();
     let anywhere = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-    // Restored errors are no matter of the command's.
-    for (count, refuses) in [(1, false), (2, true)] {
-        let more = stand_ins.iter().take(count).cloned();
+    // The command does not use the table errors.
+    for (count, is_rejected) in [(1, false), (2, true)] {
+        let more = restored.iter().take(count).cloned();
         let all: Vec<_> = tables.iter().cloned().chain(more).collect();
         let engine = Engine::start(anywhere, None, &all).unwrap();
         let endpoint = engine.endpoint();
         let listed = run(command_for_aws(folder.path(), &endpoint).args(["key", "list"])).await;
-        assert_eq!(listed.code == Some(1), refuses, "{}", listed.stderr);
-        let told = "there is a table waymark-api-keys-restored-20261121T041600Z, so";
-        assert_eq!(listed.stderr.contains(told), refuses, "{}", listed.stderr);
-        for said in ["", "api-keys:restored-20261121T041600Z"] {
+        assert_eq!(listed.code == Some(1), is_rejected, "{}", listed.stderr);
+        let message = "there is a restored table waymark-api-keys-restored-20261121T041600Z, so";
+        assert_eq!(listed.stderr.contains(message), is_rejected, "{}", listed.stderr);
+        for value in ["", "api-keys:restored-20261121T041600Z"] {
             let mut command = command_for_aws(folder.path(), &endpoint);
-            command.env("WAYMARK_RESTORED_TABLES", said);
+            command.env("WAYMARK_RESTORED_TABLES", value);
             let listed = run(command.args(["key", "list"])).await;
-            let is_there = said.is_empty() || refuses;
-            assert_eq!(listed.code == Some(0), is_there, "{said}: {}", listed.stderr);
+            let succeeds = value.is_empty() || is_rejected;
+            assert_eq!(listed.code == Some(0), succeeds, "{value}: {}", listed.stderr);
         }
         engine.stop().await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_a_region_says_so() {
+async fn missing_region_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let run = run(command(folder.path()).args(["project", "list"])).await;
     assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""));
@@ -713,7 +716,7 @@ async fn without_a_region_says_so() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_credentials_says_so() {
+async fn missing_credentials_are_reported() {
     let folder = tempfile::tempdir().unwrap();
     let mut command = command(folder.path());
     command.env("AWS_REGION", "eu-central-1").env("AWS_ENDPOINT_URL", "http://127.0.0.1:1");
@@ -723,15 +726,15 @@ async fn without_credentials_says_so() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_dynamodb_that_is_down_is_told_quickly() {
+async fn unreachable_dynamodb_is_reported_within_five_seconds() {
     let stack = Stack::start();
     let down = stack.engine.endpoint();
     stack.engine.stop().await;
-    // One that takes connections and never answers.
+    // A server that accepts connections and never responds.
     let silent = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
-    let mute = format!("http://{}", silent.local_addr().unwrap());
+    let unresponsive = format!("http://{}", silent.local_addr().unwrap());
 
-    for endpoint in [&down, &mute] {
+    for endpoint in [&down, &unresponsive] {
         let started = Instant::now();
         let folder = folder_of_stack(endpoint);
         let local = run_local(folder.path(), &["project", "list"]).await;
@@ -753,7 +756,7 @@ async fn a_dynamodb_that_is_down_is_told_quickly() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_reader_that_leaves_is_no_error_unless_a_secret_is_lost() {
+async fn closed_pipes_fail_only_if_secrets_are_lost() {
     let stack = Stack::start();
     stack.create_project("my-shop", "default").await;
     let listed = run_into_closed_pipe(&stack, &["project", "list"]).await;

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { Attempts } from "./attempt";
 
-test("the same content has one key until it succeeded", () => {
+test("content keeps its key until it succeeds", () => {
   const attempts = new Attempts();
   const key = (...content: unknown[]) => attempts.keyFor(...content)["Idempotency-Key"];
   const first = key("releases", { name: "1.0" });

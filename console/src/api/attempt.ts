@@ -1,4 +1,6 @@
-/** The attempts at one form: what is sent again, after nobody knows what, is carried out once. */
+/**
+ * Idempotency keys of a form: a request that is sent again after a lost response is applied once.
+ */
 
 import { useState } from "preact/hooks";
 
@@ -9,14 +11,16 @@ export interface KeyHeader {
 export class Attempts {
   #last: { content: string; key: string } | null = null;
 
-  /** The key for this content: the same until it succeeded or something else is sent. */
+  /**
+   * Returns the key for this content: the last one until a request succeeds or the content changes.
+   */
   keyFor(...content: unknown[]): KeyHeader {
     const text = JSON.stringify(content);
     if (this.#last?.content !== text) this.#last = { content: text, key: crypto.randomUUID() };
     return { "Idempotency-Key": this.#last.key };
   }
 
-  /** What is sent next is meant anew, even if it is the same. */
+  /** Ends the attempt: the next request gets a new key, even with the same content. */
   succeeded(): void {
     this.#last = null;
   }

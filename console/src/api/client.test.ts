@@ -1,38 +1,45 @@
 import { afterEach, expect, test, vi } from "vitest";
 
 vi.stubGlobal("sessionStorage", { getItem: () => null, removeItem: () => {} });
-const { unwrapResponse, counted, waitOf } = await import("./client");
+const { apiErrorOf, unwrapResponse, fetchWithRetries, retryDelay } = await import("./client");
 
 afterEach(() => {
   vi.useRealTimers();
   vi.unstubAllGlobals();
 });
 
-const refused = (status: number, retryAfter?: string) =>
+const rejected = (status: number, retryAfter?: string) =>
   new Response(null, { status, headers: retryAfter ? { "retry-after": retryAfter } : {} });
 
-test("one waits as long as is asked for, or not at all", () => {
-  expect(waitOf(refused(429))).toBe(1);
-  expect(waitOf(refused(429, "0"))).toBe(0);
-  expect(waitOf(refused(429, "5"))).toBe(5);
-  expect(waitOf(refused(429, "60"))).toBeNull();
-  expect(waitOf(refused(503, new Date(Date.now() + 60_000).toUTCString()))).toBeNull();
-  expect(waitOf(refused(503, "soon"))).toBe(1);
+test("the retry delay follows the API, up to a limit", () => {
+  expect(retryDelay(rejected(429))).toBe(1);
+  expect(retryDelay(rejected(429, "0"))).toBe(0);
+  expect(retryDelay(rejected(429, "5"))).toBe(5);
+  expect(retryDelay(rejected(429, "60"))).toBeNull();
+  expect(retryDelay(rejected(503, new Date(Date.now() + 60_000).toUTCString()))).toBeNull();
+  expect(retryDelay(rejected(503, "soon"))).toBe(1);
 });
 
-test("what is not to be asked for in a minute is not asked for again before", async () => {
-  const fetch = vi.fn(async () => refused(429, "60"));
+test("a request is not retried if the API asks for a long delay", async () => {
+  const fetch = vi.fn(async () => rejected(429, "60"));
   vi.stubGlobal("fetch", fetch);
-  const response = await counted(new Request("http://127.0.0.1/v0/me"));
+  const response = await fetchWithRetries(new Request("http://127.0.0.1/v0/me"));
   expect(response.status).toBe(429);
   expect(fetch).toHaveBeenCalledOnce();
 });
 
-test("a request that hangs ends, and says so", async () => {
-  const ended = new AbortController();
+test("a rate limit error says when to try again", () => {
+  const body = { code: "throttled", detail: "from the API" };
+  expect(apiErrorOf(rejected(429, "30"), body).message).toBe(
+    "Rate limit reached. Try again in 30 s.",
+  );
+});
+
+test("a request without a response times out", async () => {
+  const timeout = new AbortController();
   vi.spyOn(AbortSignal, "timeout").mockImplementation((after) => {
     expect(after).toBe(30_000);
-    return ended.signal;
+    return timeout.signal;
   });
   vi.stubGlobal(
     "fetch",
@@ -41,7 +48,8 @@ test("a request that hangs ends, and says so", async () => {
         signal?.addEventListener("abort", () => reject(signal.reason)),
       ),
   );
-  const asked = counted(new Request("http://127.0.0.1/v0/me")).then((response) => ({ response }));
-  ended.abort(new DOMException("", "TimeoutError"));
-  await expect(unwrapResponse(asked)).rejects.toMatchObject({ code: "timed_out" });
+  const request = new Request("http://127.0.0.1/v0/me");
+  const outcome = fetchWithRetries(request).then((response) => ({ response }));
+  timeout.abort(new DOMException("", "TimeoutError"));
+  await expect(unwrapResponse(outcome)).rejects.toMatchObject({ code: "timed_out" });
 });

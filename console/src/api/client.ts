@@ -1,14 +1,15 @@
-/** The API, typed by its description. */
+/** The API client, with types from `openapi.yaml`. */
 
 import createClient from "openapi-fetch";
 import { currentKey, signOut } from "../session";
+import { fieldMessage } from "./pointer";
 import type { components, paths } from "./schema";
 
 export type Schemas = components["schemas"];
 export type Problem = Schemas["Problem"];
 export type Violation = Schemas["Violation"];
 
-/** Why a request was not carried out, in the words of the API. */
+/** An error response of the API, or the lack of a response. */
 export class ApiError extends Error {
   readonly status: number;
   readonly code: string;
@@ -29,63 +30,67 @@ export class ApiError extends Error {
     this.requestId = requestId;
   }
 
-  /** What is wrong at a place of the body, if anything is. */
+  /** Returns the messages for one field of the body, or `null`. */
   at(pointer: string): string | null {
     const found = this.violations.filter((it) => it.pointer === pointer);
-    return found.length ? found.map((it) => it.message).join(" ") : null;
+    return found.length ? found.map(fieldMessage).join(" ") : null;
   }
 }
 
-let underway = 0;
-const watchers = new Set<(underway: number) => void>();
+let pendingCount = 0;
+const watchers = new Set<(pendingCount: number) => void>();
 
-export function onUnderway(watcher: (underway: number) => void): () => void {
+/** Calls `watcher` with the number of pending requests whenever it changes. */
+export function onPendingChange(watcher: (pendingCount: number) => void): () => void {
   watchers.add(watcher);
   return () => watchers.delete(watcher);
 }
 
-function count(change: number): void {
-  underway += change;
-  for (const watcher of watchers) watcher(underway);
+function addPending(change: number): void {
+  pendingCount += change;
+  for (const watcher of watchers) watcher(pendingCount);
 }
 
-/** What only reads may be sent again where there was no room for it. */
-const MOST_TRIES = 3;
+/** Maximum tries of a request that only reads. */
+const MAX_TRIES = 3;
 const READS = /\/(query|interpret)$/;
-/** Longer than this nobody waits without being told; it is for people to try again then. */
-const LONGEST_WAIT_SECONDS = 5;
-/** After so long without an answer there will be none. */
-const TIME_OUT_MS = 30_000;
+/** Longest delay before a retry. After a longer one, the user decides whether to retry. */
+const MAX_RETRY_DELAY_SECONDS = 5;
+const TIMEOUT_MS = 30_000;
 
-/** How long to wait before a request is sent again, in seconds; `null` where that is too long. */
-export function waitOf(response: Response): number | null {
-  const told = response.headers.get("retry-after");
-  if (told === null) return 1;
+function retryAfter(response: Response): number | null {
+  const value = response.headers.get("retry-after");
+  if (value === null) return null;
   // Not a number: a date.
-  const seconds = /^\d+$/.test(told) ? Number(told) : (Date.parse(told) - Date.now()) / 1000;
-  if (Number.isNaN(seconds)) return 1;
-  return seconds > LONGEST_WAIT_SECONDS ? null : Math.max(0, seconds);
+  const seconds = /^\d+$/.test(value) ? Number(value) : (Date.parse(value) - Date.now()) / 1000;
+  return Number.isNaN(seconds) ? null : Math.max(0, seconds);
 }
 
-export async function counted(request: Request): Promise<Response> {
-  count(1);
+/** Returns the delay before a retry, in seconds; `null` if it is too long to wait. */
+export function retryDelay(response: Response): number | null {
+  const seconds = retryAfter(response) ?? 1;
+  return seconds > MAX_RETRY_DELAY_SECONDS ? null : seconds;
+}
+
+export async function fetchWithRetries(request: Request): Promise<Response> {
+  addPending(1);
   try {
     const isRead = request.method === "GET" || READS.test(new URL(request.url).pathname);
     for (let tries = 1; ; tries++) {
-      const signal = AbortSignal.any([request.signal, AbortSignal.timeout(TIME_OUT_MS)]);
+      const signal = AbortSignal.any([request.signal, AbortSignal.timeout(TIMEOUT_MS)]);
       const response = await fetch(isRead ? request.clone() : request, { signal });
-      if (!isRead || tries === MOST_TRIES || ![429, 503].includes(response.status)) return response;
-      const seconds = waitOf(response);
+      if (!isRead || tries === MAX_TRIES || ![429, 503].includes(response.status)) return response;
+      const seconds = retryDelay(response);
       if (seconds === null) return response;
       await new Promise((resume) => setTimeout(resume, seconds * 1000 * tries));
       request.signal.throwIfAborted();
     }
   } finally {
-    count(-1);
+    addPending(-1);
   }
 }
 
-export const api = createClient<paths>({ fetch: counted });
+export const api = createClient<paths>({ fetch: fetchWithRetries });
 api.use({
   onRequest({ request }) {
     const key = currentKey();
@@ -100,27 +105,32 @@ interface Outcome<T> {
   response: Response;
 }
 
-export function refusalOf(status: number, body: unknown): ApiError {
+export function apiErrorOf(response: Response, body: unknown): ApiError {
   const it = (typeof body === "object" && body !== null ? body : {}) as Partial<Problem> & {
     errorCode?: string;
     errorDetails?: string;
     message?: string;
   };
+  const { status } = response;
   const code = it.code ?? it.errorCode ?? `status_${status}`;
-  const text = it.detail ?? it.errorDetails ?? it.message ?? `The API answered ${status}.`;
-  // A key that is taken is said without a place; it has one all the same.
-  const isTaken = code === "flag_exists" || code === "segment_exists";
-  const taken: Violation[] = [{ pointer: "/key", code: "duplicate", message: text }];
-  const violations = it.errors ?? (isTaken ? taken : []);
+  const seconds = Math.max(1, Math.ceil(retryAfter(response) ?? 60));
+  const text =
+    code === "throttled"
+      ? `Rate limit reached. Try again in ${seconds} s.`
+      : (it.detail ?? it.errorDetails ?? it.message ?? `The API returned ${status}.`);
+  // The API names no field for a key that exists already.
+  const isDuplicate = code === "flag_exists" || code === "segment_exists";
+  const duplicate: Violation[] = [{ pointer: "/key", code: "duplicate", message: text }];
+  const violations = it.errors ?? (isDuplicate ? duplicate : []);
   return new ApiError(status, code, text, violations, it.requestId ?? null);
 }
 
-/** The body of an answer. Throws a `ApiError` for all that is no success. */
+/** Returns the body of a successful response. Throws an `ApiError` for any other. */
 export async function unwrapResponse<T>(outcome: Promise<Outcome<T>>): Promise<T> {
-  return (await answeredWithHeaders(outcome)).data;
+  return (await unwrapWithHeaders(outcome)).data;
 }
 
-export async function answeredWithHeaders<T>(
+export async function unwrapWithHeaders<T>(
   outcome: Promise<Outcome<T>>,
 ): Promise<{ data: T; headers: Headers }> {
   let settled: Outcome<T>;
@@ -129,7 +139,7 @@ export async function answeredWithHeaders<T>(
   } catch (error) {
     if (error instanceof DOMException && error.name === "AbortError") throw error;
     if (error instanceof DOMException && error.name === "TimeoutError") {
-      throw new ApiError(0, "timed_out", `There was no answer in ${TIME_OUT_MS / 1000} seconds.`);
+      throw new ApiError(0, "timed_out", `No response within ${TIMEOUT_MS / 1000} seconds.`);
     }
     throw new ApiError(
       0,
@@ -139,16 +149,15 @@ export async function answeredWithHeaders<T>(
   }
   const { data, error, response } = settled;
   if (response.ok) return { data: data as T, headers: response.headers };
-  const refusal = refusalOf(response.status, error);
-  // A key that has ended is of no use to anybody.
-  if (refusal.status === 401) signOut(refusal.message);
-  throw refusal;
+  const apiError = apiErrorOf(response, error);
+  if (apiError.status === 401) signOut(apiError.message);
+  throw apiError;
 }
 
-/** Carries out tasks, so many at once. */
-export async function inTurn<T, R>(
+/** Runs a task for each item, at most `concurrency` at a time. */
+export async function mapConcurrently<T, R>(
   items: readonly T[],
-  atOnce: number,
+  concurrency: number,
   task: (item: T) => Promise<R>,
 ): Promise<R[]> {
   const results: R[] = [];
@@ -159,6 +168,6 @@ export async function inTurn<T, R>(
       results[index] = await task(items[index] as T);
     }
   };
-  await Promise.all(Array.from({ length: Math.min(atOnce, items.length) }, worker));
+  await Promise.all(Array.from({ length: Math.min(concurrency, items.length) }, worker));
   return results;
 }

@@ -1,41 +1,42 @@
-/** What was loaded for a key, and is shown again at once when one comes back. */
+/** Loaded data by key, cached so that a page shows immediately when the user returns to it. */
 
 import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { currentKey, onKeyChange } from "../session";
 import { ApiError } from "./client";
 
 export interface Loaded<T> {
-  /** What was loaded last: for this key, or while that is on its way, for the one before. */
+  /** The data of this key or, while that loads, of the previous key. */
   data: T | undefined;
   error: ApiError | null;
   loading: boolean;
   reload: () => void;
-  /** Shows something before the API does, as after a change that was answered. */
+  /** Changes the data without loading it, such as after an update whose response has it. */
   set: (change: (data: T) => T) => void;
 }
 
-const MOST_KEPT = 200;
-const kept = new Map<string, unknown>();
+const MAX_CACHED = 200;
+const cache = new Map<string, unknown>();
 
-function keep(key: string, data: unknown): void {
-  kept.delete(key);
-  kept.set(key, data);
-  const oldest = kept.keys().next();
-  if (kept.size > MOST_KEPT && !oldest.done) kept.delete(oldest.value);
+function store(key: string, data: unknown): void {
+  cache.delete(key);
+  cache.set(key, data);
+  const oldest = cache.keys().next();
+  if (cache.size > MAX_CACHED && !oldest.done) cache.delete(oldest.value);
 }
 
-export function forgetLoaded(): void {
-  kept.clear();
+export function clearLoaded(): void {
+  cache.clear();
 }
 
-function asRefusal(error: unknown): ApiError {
+function asApiError(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
-  return new ApiError(0, "fault", error instanceof Error ? error.message : String(error));
+  return new ApiError(0, "unexpected", error instanceof Error ? error.message : String(error));
 }
 
 /**
- * Loads what `key` stands for; `null` loads nothing. What a page is about is asked for first: browsers send
- * six requests at once, and without it the parts of a page would ask before the page does.
+ * Loads the data of `key`; `null` loads nothing. Requests with `"first"` start before those with
+ * `"then"`. Browsers send six requests at a time, and the main content of a page must not wait for
+ * its other parts.
  */
 export function useLoaded<T>(
   key: string | null,
@@ -46,7 +47,7 @@ export function useLoaded<T>(
     key: null,
     error: null,
   });
-  const [turn, setTurn] = useState(0);
+  const [reloads, setReloads] = useState(0);
   const loader = useRef(load);
   loader.current = load;
 
@@ -56,42 +57,41 @@ export function useLoaded<T>(
     loader
       .current(stop.signal)
       .then((data) => {
-        keep(key, data);
+        store(key, data);
         if (!stop.signal.aborted) setState({ key, data, error: null });
       })
       .catch((error: unknown) => {
-        if (!stop.signal.aborted) setState((was) => ({ ...was, key, error: asRefusal(error) }));
+        if (!stop.signal.aborted) setState((was) => ({ ...was, key, error: asApiError(error) }));
       });
     return () => stop.abort();
   };
-  // A new turn loads the same again.
-  useLayoutEffect(() => (when === "first" ? start() : undefined), [key, turn]);
-  useEffect(() => (when === "then" ? start() : undefined), [key, turn]);
+  useLayoutEffect(() => (when === "first" ? start() : undefined), [key, reloads]);
+  useEffect(() => (when === "then" ? start() : undefined), [key, reloads]);
 
-  const reload = useCallback(() => setTurn((it) => it + 1), []);
-  // What a key was refused, the next one may get.
-  const isWithoutKey = useRef(false);
-  isWithoutKey.current = state.error?.status === 401;
-  useEffect(() => onKeyChange(() => void (isWithoutKey.current && currentKey() && reload())), []);
+  const reload = useCallback(() => setReloads((it) => it + 1), []);
+  // Data that was rejected with 401 is loaded again with the next API key.
+  const isUnauthorized = useRef(false);
+  isUnauthorized.current = state.error?.status === 401;
+  useEffect(() => onKeyChange(() => void (isUnauthorized.current && currentKey() && reload())), []);
   const set = useCallback(
     (change: (data: T) => T) =>
       setState((was) => {
-        // What is there is still of another key, or what was remembered of this one.
+        // The state still has data of another key, so only the cache can change.
         if (was.key !== key) {
-          const remembered = key === null ? undefined : (kept.get(key) as T | undefined);
-          if (key !== null && remembered !== undefined) keep(key, change(remembered));
+          const cached = key === null ? undefined : (cache.get(key) as T | undefined);
+          if (key !== null && cached !== undefined) store(key, change(cached));
           return { ...was };
         }
         const data = was.data === undefined ? undefined : change(was.data);
-        if (key !== null && data !== undefined) keep(key, data);
+        if (key !== null && data !== undefined) store(key, data);
         return data === undefined ? was : { ...was, data };
       }),
     [key],
   );
   const isCurrent = state.key === key;
-  const remembered = key === null ? undefined : (kept.get(key) as T | undefined);
+  const cached = key === null ? undefined : (cache.get(key) as T | undefined);
   return {
-    data: isCurrent ? state.data : (remembered ?? state.data),
+    data: isCurrent ? state.data : (cached ?? state.data),
     error: isCurrent ? state.error : null,
     loading: key !== null && !isCurrent,
     reload,

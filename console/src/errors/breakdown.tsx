@@ -1,12 +1,12 @@
-/** What the errors have in common: the values of one category, to be filtered by. */
+/** Events by the values of one category. A click on a value filters by it. */
 
 import { changed, go, useAddress } from "../address";
 import { api, type Schemas, unwrapResponse } from "../api/client";
 import { useLoaded } from "../api/loaded";
 import type { Project } from "../caller";
-import { number } from "../time/format";
+import { pluralize } from "../time/format";
 import type { Range } from "../time/range";
-import { Refused, SkeletonRows } from "../ui/states";
+import { ErrorMessage, SkeletonRows } from "../ui/states";
 import {
   type Category,
   type Filter,
@@ -19,7 +19,7 @@ import {
 import { keyOf } from "./projects";
 
 type By = Schemas["ErrorBreakdownQuery"]["by"];
-const USUAL: By = "release";
+const DEFAULT: By = "release";
 
 interface BreakdownProps {
   projects: readonly Project[];
@@ -30,7 +30,7 @@ interface BreakdownProps {
 
 export function Breakdown({ projects, view, range, categories }: BreakdownProps) {
   const address = useAddress();
-  const by = (address.query.get("by") as By | null) ?? USUAL;
+  const by = (address.query.get("by") as By | null) ?? DEFAULT;
   const key = `breakdown ${by} ${keyOf(projects)} ${viewKey(view, range)}`;
   const loaded = useLoaded(key, (signal) =>
     unwrapResponse(
@@ -47,7 +47,7 @@ export function Breakdown({ projects, view, range, categories }: BreakdownProps)
   );
   const rows = loaded.data ?? [];
   const total = rows.reduce((sum, it) => sum + it.errors, 0);
-  const most = Math.max(1, ...rows.map((it) => it.errors));
+  const peak = Math.max(1, ...rows.map((it) => it.errors));
   const filterBy = (value: string | null) => {
     const filter: Filter = {
       categoryId: by,
@@ -59,9 +59,9 @@ export function Breakdown({ projects, view, range, categories }: BreakdownProps)
   return (
     <section class={loaded.loading && loaded.data ? "breakdown stale" : "breakdown"}>
       <header class="aside-head">
-        <h2>By</h2>
+        <h2>Group by</h2>
         <select
-          aria-label="Divide the errors by"
+          aria-label="Group by"
           value={by}
           onChange={(event) => go(changed(address, { by: event.currentTarget.value }), "replace")}
         >
@@ -72,24 +72,24 @@ export function Breakdown({ projects, view, range, categories }: BreakdownProps)
           ))}
         </select>
       </header>
-      {loaded.error && <Refused small refusal={loaded.error} retry={loaded.reload} />}
+      {loaded.error && <ErrorMessage small error={loaded.error} retry={loaded.reload} />}
       {!loaded.data && !loaded.error && <SkeletonRows rows={5} />}
-      {loaded.data && rows.length === 0 && <p class="quiet nothing">No errors to divide.</p>}
+      {loaded.data && rows.length === 0 && <p class="quiet nothing">Nothing to break down.</p>}
       <ul class="bars">
         {rows.map((it) => {
           const share = total ? Math.round((it.errors / total) * 100) : 0;
-          const told = `${number(it.errors)} errors, ${number(it.uniqueErrors)} distinct`;
+          const counts = `${pluralize(it.errors, "event")}, ${pluralize(it.uniqueErrors, "error")}`;
           const line = (
             <>
               <span>
                 <bdi>{it.other ? "All others" : (it.value ?? "not set")}</bdi>
               </span>
-              <span class="quiet">{share} %</span>
+              <span class="quiet">{share}%</span>
             </>
           );
           return (
-            <li key={it.other ? "other" : `=${it.value}`} title={told}>
-              <i style={{ width: `${(it.errors / most) * 100}%` }} />
+            <li key={it.other ? "other" : `=${it.value}`} title={counts}>
+              <i style={{ width: `${(it.errors / peak) * 100}%` }} />
               {it.other ? (
                 <span class="bar">{line}</span>
               ) : (

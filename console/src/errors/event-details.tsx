@@ -1,10 +1,11 @@
-/** An event: its trace, breadcrumbs, tags, context and raw JSON. */
+/** The details of an event: stack trace, breadcrumbs, tags, context and raw JSON. */
 
 import type { ComponentChildren } from "preact";
 import { useMemo, useState } from "preact/hooks";
-import { timeOfDay } from "../time/format";
+import { formatTimeOfDay } from "../time/format";
 import { Boundary } from "../ui/boundary";
 import { Code, useShowMore } from "../ui/states";
+import { Time } from "../ui/time";
 import {
   contextsOf,
   countCrumbs,
@@ -22,9 +23,9 @@ interface PartProps {
 
 export function EventDetails({ event }: PartProps) {
   const remedy =
-    "All other parts are complete. Get this one from the API: list the error's events.";
-  const part = (what: string, content: ComponentChildren) => (
-    <Boundary what={what} remedy={remedy}>
+    "The other parts are complete. To get this one, list the error’s events with the API.";
+  const part = (subject: string, content: ComponentChildren) => (
+    <Boundary subject={subject} remedy={remedy}>
       {content}
     </Boundary>
   );
@@ -58,8 +59,8 @@ function Thrown({ event }: PartProps) {
 
 function Crumbs({ event }: PartProps) {
   const count = countCrumbs(event);
-  const [most, more] = useShowMore(count);
-  const crumbs = useMemo(() => crumbsOf(event, most), [event, most]);
+  const [limit, more] = useShowMore(count);
+  const crumbs = useMemo(() => crumbsOf(event, limit), [event, limit]);
   if (count === 0) return null;
   return (
     <section class="block">
@@ -70,9 +71,11 @@ function Crumbs({ event }: PartProps) {
       <ol class="crumbs">
         {crumbs.map((it, index) => (
           <li key={count - crumbs.length + index}>
-            <span class="quiet number">{it.at === null ? "" : timeOfDay(it.at)}</span>
+            <span class="quiet number">
+              {it.at !== null && <Time at={it.at}>{formatTimeOfDay(it.at)}</Time>}
+            </span>
             <span class="quiet">{it.category}</span>
-            <span class={it.isWrong ? "wrong" : ""}>{it.message}</span>
+            <span class={it.isError ? "is-error" : ""}>{it.message}</span>
           </li>
         ))}
       </ol>
@@ -87,7 +90,7 @@ interface TableProps extends PartProps {
 
 function Table({ name, event, read }: TableProps) {
   const pairs = useMemo(() => read(event), [event, read]);
-  const [most, more] = useShowMore(pairs.length);
+  const [limit, more] = useShowMore(pairs.length);
   if (pairs.length === 0) return null;
   return (
     <section class="block">
@@ -96,7 +99,7 @@ function Table({ name, event, read }: TableProps) {
       </header>
       <table class="pairs">
         <tbody>
-          {pairs.slice(0, most).map(([key, value], index) => (
+          {pairs.slice(0, limit).map(([key, value], index) => (
             <tr key={index}>
               <th scope="row">{key}</th>
               <td>
@@ -111,7 +114,7 @@ function Table({ name, event, read }: TableProps) {
   );
 }
 
-/** The whole event, converted to text once it is opened. */
+/** The whole event, formatted when the section opens. */
 function Raw({ event }: PartProps) {
   const [open, setOpen] = useState(false);
   return (

@@ -10,7 +10,7 @@ import {
   traceAsText,
 } from "./event";
 
-test("events of any form can be shown", () => {
+test("events of any form are readable", () => {
   const odd = [
     null,
     7,
@@ -28,7 +28,7 @@ test("events of any form can be shown", () => {
   }
 });
 
-test("what is too long or too deep is cut, and a breadcrumb has no impossible time", () => {
+test("long or deep values are truncated, and invalid breadcrumb times omitted", () => {
   let deep: unknown = 1;
   for (let depth = 0; depth < 50_000; depth++) deep = [deep];
   const [[, long] = [], ...pairs] = tagsOf({ tags: { long: "x".repeat(1e6), deep, other: 1 } });
@@ -39,7 +39,7 @@ test("what is too long or too deep is cut, and a breadcrumb has no impossible ti
   expect(crumbsOf({ breadcrumbs: [{ timestamp: 1e15 }] }).map((it) => it.at)).toEqual([null]);
 });
 
-test("what was thrown last comes first, and so does the frame that threw it", () => {
+test("the thrown exception and its innermost frame come first", () => {
   const frames = [
     { function: "main", in_app: true },
     { function: "inner", in_app: true },
@@ -52,7 +52,7 @@ test("what was thrown last comes first, and so does the frame that threw it", ()
   expect(thrown?.frames.map((it) => it.function)).toEqual(["inner", "main"]);
 });
 
-test("frames of libraries in a row are folded into one", () => {
+test("consecutive library frames are grouped", () => {
   const frame = (file: string, own: boolean) => ({ filename: file, in_app: own });
   const frames = [
     frame("node_modules/a/x.js", false),
@@ -68,7 +68,7 @@ test("frames of libraries in a row are folded into one", () => {
   expect(sourceOf(groups[1]?.frames ?? [])).toBe("node_modules");
 });
 
-test("the lines around a frame are numbered from its own", () => {
+test("source lines are numbered from the line of the frame", () => {
   const frame = { lineno: 41, pre_context: ["a", "b"], context_line: "c", post_context: ["d"] };
   const [exception] = exceptionsOf({ exception: [{ stacktrace: { frames: [frame] } }] });
   expect(exception?.frames[0]?.source.map((it) => [it.line, it.isAt])).toEqual([
@@ -79,7 +79,7 @@ test("the lines around a frame are numbered from its own", () => {
   ]);
 });
 
-test("tags may be pairs or members, and what stands beside them is a tag too", () => {
+test("tags are pairs or an object, and standard fields are tags too", () => {
   expect(
     tagsOf({
       tags: [

@@ -1,10 +1,10 @@
-/** An event as SDKs send it. Nothing in it is certain: applications put into it what they like. */
+/** Reads an event as SDKs send it. Applications control it, so any field can have any type. */
 
 import { clampTime } from "../time/format";
 
 type Json = unknown;
 
-function members(value: Json): Record<string, Json> {
+function fields(value: Json): Record<string, Json> {
   return typeof value === "object" && value !== null && !Array.isArray(value)
     ? (value as Record<string, Json>)
     : {};
@@ -14,21 +14,21 @@ function items(value: Json): Json[] {
   return Array.isArray(value) ? value : [];
 }
 
-/** A list, or the list in its member `values`, which is how SDKs of some ages write it. */
+/** Returns a list, or the list in the field `values`: SDKs use both forms. */
 function valuesOf(value: Json): Json[] {
-  return Array.isArray(value) ? value : items(members(value).values);
+  return Array.isArray(value) ? value : items(fields(value).values);
 }
 
-/** Longer texts are cut; the raw JSON has them whole. */
-const MOST_CHARACTERS = 10_000;
-const cut = (text: string) =>
-  text.length > MOST_CHARACTERS ? `${text.slice(0, MOST_CHARACTERS)}…` : text;
+/** Longer texts are truncated. The raw JSON has them in full. */
+const MAX_CHARACTERS = 10_000;
+const truncate = (text: string) =>
+  text.length > MAX_CHARACTERS ? `${text.slice(0, MAX_CHARACTERS)}…` : text;
 
 export function textOf(value: Json): string {
   if (value === null || value === undefined) return "";
-  if (typeof value !== "object") return cut(String(value));
+  if (typeof value !== "object") return truncate(String(value));
   try {
-    return cut(JSON.stringify(value));
+    return truncate(JSON.stringify(value));
   } catch {
     return "(nested too deeply)";
   }
@@ -48,19 +48,19 @@ export interface Exception {
   type: string;
   value: string;
   isHandled: boolean;
-  /** What was called last comes first. */
+  /** Innermost call first. */
   frames: Frame[];
 }
 
-/** Lines of source to show before and after a frame's own. */
-const MOST_LINES = 20;
+/** Maximum lines of source before and after a frame's line. */
+const MAX_LINES = 20;
 
 function frameOf(value: Json): Frame {
-  const it = members(value);
+  const it = fields(value);
   const line = typeof it.lineno === "number" ? it.lineno : null;
   const at = textOf(it.context_line);
-  const pre = items(it.pre_context).slice(-MOST_LINES);
-  const post = items(it.post_context).slice(0, MOST_LINES);
+  const pre = items(it.pre_context).slice(-MAX_LINES);
+  const post = items(it.post_context).slice(0, MAX_LINES);
   const source = it.context_line
     ? [...pre, at, ...post].map((text, index) => ({
         line: (line ?? 0) - pre.length + index,
@@ -79,22 +79,24 @@ function frameOf(value: Json): Frame {
   };
 }
 
-/** The exceptions of an event: what was thrown first, then its causes. */
+/** Returns the exceptions of an event: the thrown one, then its causes. */
 export function exceptionsOf(event: Json): Exception[] {
-  return valuesOf(members(event).exception)
+  return valuesOf(fields(event).exception)
     .map((value) => {
-      const it = members(value);
+      const it = fields(value);
       return {
         type: textOf(it.type),
         value: textOf(it.value),
-        isHandled: members(it.mechanism).handled !== false,
-        frames: items(members(it.stacktrace).frames).map(frameOf).reverse(),
+        isHandled: fields(it.mechanism).handled !== false,
+        frames: items(fields(it.stacktrace).frames).map(frameOf).reverse(),
       };
     })
     .reverse();
 }
 
-/** Frames in a row that belong together: the application's each by itself, others folded. */
+/**
+ * Consecutive frames to show together: a single frame of the application, or frames of libraries.
+ */
 export interface FrameGroup {
   own: boolean;
   frames: Frame[];
@@ -110,7 +112,10 @@ export function groupsOf(frames: Frame[]): FrameGroup[] {
   return groups;
 }
 
-/** Where folded frames are from: the folder that packages of a language are in, else their first part. */
+/**
+ * Returns the source of library frames: the package folder of a language, or else the first path
+ * segment.
+ */
 export function sourceOf(frames: Frame[]): string {
   const first = frames[0];
   const place = first?.file || first?.module || "";
@@ -122,44 +127,47 @@ export interface Crumb {
   at: number | null;
   category: string;
   message: string;
-  isWrong: boolean;
+  isError: boolean;
 }
 
-/** Returns the last `most` breadcrumbs of an event, the oldest of them first. */
-export function crumbsOf(event: Json, most = Number.MAX_SAFE_INTEGER): Crumb[] {
-  const all = valuesOf(members(event).breadcrumbs);
-  return all.slice(-most).map((value) => {
-    const it = members(value);
-    const data = it.data === undefined || it.data === null ? "" : wordsOf(it.data);
+/** Returns the last `limit` breadcrumbs of an event, oldest first. */
+export function crumbsOf(event: Json, limit = Number.MAX_SAFE_INTEGER): Crumb[] {
+  const all = valuesOf(fields(event).breadcrumbs);
+  return all.slice(-limit).map((value) => {
+    const it = fields(value);
+    const data = it.data === undefined || it.data === null ? "" : describeData(it.data);
     const at =
       typeof it.timestamp === "number" ? it.timestamp * 1000 : Date.parse(textOf(it.timestamp));
     return {
       at: clampTime(at) === at ? at : null,
       category: textOf(it.category) || textOf(it.type),
       message: [textOf(it.message), data].filter(Boolean).join(" "),
-      isWrong: ["error", "fatal"].includes(textOf(it.level)),
+      isError: ["error", "fatal"].includes(textOf(it.level)),
     };
   });
 }
 
 export function countCrumbs(event: Json): number {
-  return valuesOf(members(event).breadcrumbs).length;
+  return valuesOf(fields(event).breadcrumbs).length;
 }
 
-function wordsOf(data: Json): string {
-  const words = Object.entries(members(data)).map(([name, value]) => `${name}: ${textOf(value)}`);
-  return cut(words.join(", "));
+function describeData(data: Json): string {
+  const words = Object.entries(fields(data)).map(([name, value]) => `${name}: ${textOf(value)}`);
+  return truncate(words.join(", "));
 }
 
 export type Pairs = [name: string, value: string][];
 
-/** Tags, as an object or as a list of pairs. */
+/**
+ * Returns the tags of an event, an object or a list of pairs, after standard fields such as
+ * `release`.
+ */
 export function tagsOf(event: Json): Pairs {
-  const it = members(event);
+  const it = fields(event);
   const tags = it.tags;
   const pairs: Pairs = Array.isArray(tags)
     ? tags.map((pair) => [textOf(items(pair)[0]), textOf(items(pair)[1])])
-    : Object.entries(members(tags)).map(([name, value]) => [name, textOf(value)]);
+    : Object.entries(fields(tags)).map(([name, value]) => [name, textOf(value)]);
   const own: Pairs = [
     "environment",
     "release",
@@ -171,35 +179,37 @@ export function tagsOf(event: Json): Pairs {
   return [...own, ...pairs.filter(([name]) => !own.some(([known]) => known === name))];
 }
 
-/** Returns user, request and contexts as pairs, such as `user.id`. */
+/** Returns user, request, contexts and extra data as pairs, such as `user.id`. */
 export function contextsOf(event: Json): Pairs {
-  const { user, request, contexts, extra } = members(event);
-  const groups = [...Object.entries({ user, request }), ...Object.entries(members(contexts))];
+  const { user, request, contexts, extra } = fields(event);
+  const groups = [...Object.entries({ user, request }), ...Object.entries(fields(contexts))];
   return [...groups, ["extra", extra] as const].flatMap(([name, value]) =>
-    Object.entries(members(value))
+    Object.entries(fields(value))
       .filter(([key, inner]) => key !== "type" && inner !== null && inner !== "")
       .map(([key, inner]): [string, string] => [`${name}.${key}`, textOf(inner)]),
   );
 }
 
-/** The message of an event that is no exception. */
+/** Returns the message of an event without exceptions. */
 export function messageOf(event: Json): string {
-  const it = members(event);
-  const entry = members(it.logentry);
+  const it = fields(event);
+  const entry = fields(it.logentry);
   return textOf(entry.formatted) || textOf(entry.message) || textOf(it.message);
 }
 
-/** A trace as one pastes it into a chat. */
+/** Formats a stack trace for the clipboard. */
 export function traceAsText(exceptions: Exception[]): string {
   return exceptions
     .map((it) => {
-      const lines = it.frames.map((frame) => `    at ${frame.function || "?"} (${placeOf(frame)})`);
+      const lines = it.frames.map(
+        (frame) => `    at ${frame.function || "?"} (${locationOf(frame)})`,
+      );
       return [`${it.type}: ${it.value}`, ...lines].join("\n");
     })
     .join("\nCaused by: ");
 }
 
-export function placeOf(frame: Frame): string {
+export function locationOf(frame: Frame): string {
   const place = frame.file || frame.module || "unknown";
   return [place, frame.line, frame.column].filter((part) => part !== null).join(":");
 }

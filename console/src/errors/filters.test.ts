@@ -7,13 +7,13 @@ const is = (categoryId: Filter["categoryId"], value: string): Filter => ({
   value,
 });
 
-test("a filter comes back from the address as it was, whatever its value holds", () => {
+test("filters with any value round-trip through the address", () => {
   for (const value of ["Chrome", "shop@2.4.1", "", "a.b&c=d#e?f", "<script>"]) {
     expect(readFilter(writeFilter(is("release", value)))).toEqual(is("release", value));
   }
 });
 
-test("what is no filter is left out", () => {
+test("invalid filters are ignored", () => {
   for (const text of ["", "browser", "browser.equals.x", "browser.toString.x", ".is.x"]) {
     expect(readFilter(text)).toBeNull();
   }
@@ -26,7 +26,7 @@ test("what is no filter is left out", () => {
   expect(readView(new URLSearchParams("status=any"), "open").status).toBeNull();
 });
 
-test("a filter of the same category and operator takes the place of the one before", () => {
+test("a filter replaces one with the same category and operator", () => {
   const both = [is("os", "iOS"), is("browser", "Chrome")];
   expect(withFilter(both, is("browser", "Firefox"))).toEqual([
     is("os", "iOS"),

@@ -1,4 +1,4 @@
-/** What errors are looked at: filters, words and a status, all of it in the address. */
+/** The view of error pages: filters, search and status, stored in the address. */
 
 import type { Params } from "../address";
 import type { Schemas } from "../api/client";
@@ -10,8 +10,8 @@ export type Status = Schemas["ErrorStatus"];
 type Operator = Filter["operator"];
 type CategoryId = Filter["categoryId"];
 
-/** The most that the API takes. */
-export const MOST_FILTERS = 20;
+/** The API's limit. */
+export const MAX_FILTERS = 20;
 export const STATUSES: Status[] = ["open", "resolved", "ignored"];
 
 export const OPERATORS: Record<Operator, string> = {
@@ -29,13 +29,13 @@ export function takesValue(operator: Operator): boolean {
 
 export interface View {
   filters: Filter[];
-  /** What titles and messages must have in them. */
+  /** Text that titles or messages contain. */
   search: string;
-  /** `null` for errors of any status. */
+  /** `null` for any status. */
   status: Status | null;
 }
 
-/** A filter as text: `browser.is.Chrome`. No category and no operator has a dot. */
+/** Formats a filter: `browser.is.Chrome`. Categories and operators have no dots. */
 export function writeFilter(filter: Filter): string {
   return `${filter.categoryId}.${filter.operator}.${filter.value}`;
 }
@@ -50,13 +50,13 @@ export function readFilter(text: string): Filter | null {
   };
 }
 
-export function readView(query: URLSearchParams, usual: Status | null): View {
+export function readView(query: URLSearchParams, defaultStatus: Status | null): View {
   const filters = query.getAll("f").map(readFilter);
   const status = query.get("status");
   return {
-    filters: filters.filter((it) => it !== null).slice(0, MOST_FILTERS),
+    filters: filters.filter((it) => it !== null).slice(0, MAX_FILTERS),
     search: query.get("q") ?? "",
-    status: status === "any" ? null : (STATUSES.find((it) => it === status) ?? usual),
+    status: status === "any" ? null : (STATUSES.find((it) => it === status) ?? defaultStatus),
   };
 }
 
@@ -68,7 +68,7 @@ export function sameFilter(one: Filter, other: Filter): boolean {
   return writeFilter(one) === writeFilter(other);
 }
 
-/** The filters with one more, which takes the place of what it would contradict. */
+/** Adds a filter. It replaces filters with the same category and operator. */
 export function withFilter(filters: Filter[], added: Filter): Filter[] {
   if (filters.some((it) => sameFilter(it, added))) return filters;
   const others = filters.filter(
@@ -77,7 +77,7 @@ export function withFilter(filters: Filter[], added: Filter): Filter[] {
   return [...others, added];
 }
 
-/** The members that all queries of errors share. */
+/** Returns the fields that all error queries share. */
 export function queryOf(view: View, range: Pick<Range, "from" | "to">) {
   return {
     from: range.from,
@@ -88,7 +88,7 @@ export function queryOf(view: View, range: Pick<Range, "from" | "to">) {
   };
 }
 
-/** What is loaded for a view, as a key. */
+/** Returns the cache key of a view. */
 export function viewKey(view: View, range: Pick<Range, "from" | "to">): string {
   return JSON.stringify(queryOf(view, range));
 }

@@ -1,6 +1,6 @@
-/** What pages about errors ask the API for. */
+/** API requests of the error pages. */
 
-import { answeredWithHeaders, api, type Schemas, unwrapResponse } from "../api/client";
+import { api, type Schemas, unwrapResponse, unwrapWithHeaders } from "../api/client";
 import type { Project } from "../caller";
 import type { Series } from "../plot/plot";
 import type { Range } from "../time/range";
@@ -9,14 +9,14 @@ import { type Category, queryOf, type View } from "./filters";
 export type ErrorRow = Schemas["ErrorMatch"];
 type Span = Pick<Range, "from" | "to">;
 
-/** Errors over time, those of all the projects together. */
+/** Loads events over time, summed over the projects. */
 export async function loadSeries(
   projects: readonly Project[],
   view: View,
   span: Span,
   signal?: AbortSignal,
 ): Promise<Series> {
-  const { data, headers } = await answeredWithHeaders(
+  const { data, headers } = await unwrapWithHeaders(
     api.POST("/v0/errors/timeseries/query", {
       body: { projectIds: projects.map((it) => it.slug), ...queryOf(view, span) },
       ...(signal && { signal }),
@@ -44,7 +44,7 @@ export function loadCategories(project: Project, signal?: AbortSignal): Promise<
 export interface ErrorPage {
   items: ErrorRow[];
   nextCursor: string | null;
-  /** When it was asked for. */
+  /** Time of the request, in milliseconds. */
   at: number;
 }
 
@@ -52,14 +52,14 @@ export async function loadErrors(
   project: Project,
   view: View,
   span: Span,
-  more: Pick<Schemas["ErrorsQuery"], "sort" | "limit" | "cursor" | "series">,
+  options: Pick<Schemas["ErrorsQuery"], "sort" | "limit" | "cursor" | "series">,
   signal?: AbortSignal,
 ): Promise<ErrorPage> {
   const at = Date.now();
   const page = await unwrapResponse(
     api.POST("/v0/projects/{idOrSlug}/errors/query", {
       params: { path: { idOrSlug: project.slug } },
-      body: { ...queryOf(view, span), ...more },
+      body: { ...queryOf(view, span), ...options },
       ...(signal && { signal }),
     }),
   );
@@ -75,7 +75,7 @@ export function setStatus(project: Project, errorId: string, status: Schemas["Er
   );
 }
 
-/** The view of one error's events. */
+/** Returns the view of a single error. */
 export function viewOfError(errorId: string): View {
   const filter = { categoryId: "errorId", operator: "is", value: errorId } as const;
   return { filters: [filter], search: "", status: null };

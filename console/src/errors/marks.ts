@@ -1,9 +1,9 @@
-/** What happened in a span, for lines on plots: event markers, and changes of flags. */
+/** Loads the marks of a time range: event markers and flag changes. */
 
-import { ApiError, api, inTurn, unwrapResponse } from "../api/client";
+import { ApiError, api, mapConcurrently, unwrapResponse } from "../api/client";
 import type { Project, Scope } from "../caller";
 import { type Flag, type FlagList, listFlags } from "../flags/flag";
-import { changeInWords, loadChanges } from "../flags/history";
+import { describeChange, loadChanges } from "../flags/history";
 import type { Mark } from "../plot/marks";
 import { onKeyChange } from "../session";
 import type { Range } from "../time/range";
@@ -12,26 +12,27 @@ import { newestOf } from "./newest";
 type Span = Pick<Range, "from" | "to">;
 
 /*
- * How many requests a plot may bring, which several projects share: one for the collections of each and one
- * for each of the newest collections, and a few more where one has more than a page; those that the flags
- * take, which for more than a few are remembered for a minute, and one for each flag that was changed last.
+ * Limits on the requests of a plot, which its projects share. Markers take one request for the
+ * collections of each project, and up to `MAX_PAGES` for each of the newest collections. A longer
+ * collection takes more, to find its newest markers. Flags take one for each page, and one for each
+ * of the last changed flags.
  */
-const MOST_COLLECTIONS = 20;
-const MOST_PAGES = 3;
-const MOST_HISTORIES = 20;
-const AT_ONCE = 4;
-/** A list of flags of more pages than these is not read anew for each plot. */
-const FEW_PAGES = 3;
-const REMEMBERED_MS = 60_000;
+const MAX_COLLECTIONS = 20;
+const MAX_PAGES = 3;
+const MAX_HISTORIES = 20;
+const CONCURRENCY = 4;
+/** Flag lists with more pages than this are cached. */
+const UNCACHED_PAGES = 3;
+const FLAG_CACHE_MS = 60_000;
 
 export interface Marks {
   marks: Mark[];
-  /** Whether nothing that happened is missing. */
+  /** `false` if marks are missing. */
   isAll: boolean;
 }
-const NOTHING: Marks = { marks: [], isAll: true };
+const NONE: Marks = { marks: [], isAll: true };
 
-function together(all: Marks[]): Marks {
+function combine(all: Marks[]): Marks {
   return { marks: all.flatMap((it) => it.marks), isAll: all.every((it) => it.isAll) };
 }
 
@@ -41,38 +42,38 @@ export async function loadMarks(
   can: (scope: Scope) => boolean,
   signal: AbortSignal,
 ): Promise<Marks> {
-  const share = (most: number) => Math.max(1, Math.floor(most / projects.length));
+  const share = (limit: number) => Math.max(1, Math.floor(limit / projects.length));
   const all = await Promise.all(
     projects.map(async (project) => {
-      const happened = await Promise.all([
-        can("markers:read") ? loadMarkers(project, span, share(MOST_COLLECTIONS), signal) : NOTHING,
-        can("flags:read") ? loadFlagMarks(project, span, share(MOST_HISTORIES), signal) : NOTHING,
+      const sources = await Promise.all([
+        can("markers:read") ? loadMarkers(project, span, share(MAX_COLLECTIONS), signal) : NONE,
+        can("flags:read") ? loadFlagMarks(project, span, share(MAX_HISTORIES), signal) : NONE,
       ]);
-      const { marks, isAll } = together(happened);
+      const { marks, isAll } = combine(sources);
       if (projects.length === 1) return { marks, isAll };
       return { marks: marks.map((it) => ({ ...it, name: `${project.name}: ${it.name}` })), isAll };
     }),
   );
-  const { marks, isAll } = together(all);
+  const { marks, isAll } = combine(all);
   return { marks: marks.sort((one, other) => one.at - other.at), isAll };
 }
 
 async function loadMarkers(
   project: Project,
   span: Span,
-  most: number,
+  limit: number,
   signal: AbortSignal,
 ): Promise<Marks> {
   const path = { idOrSlug: project.slug };
   const collections = await unwrapResponse(
     api.GET("/v0/projects/{idOrSlug}/event-marker-collections", {
-      params: { path, query: { limit: most } },
+      params: { path, query: { limit } },
       signal,
     }),
   );
   const [from, to] = [Math.floor(span.from), Math.ceil(span.to)];
   const filled = collections.items.filter((it) => it.eventCount > 0);
-  const found = await inTurn(filled, AT_ONCE, (it) =>
+  const found = await mapConcurrently(filled, CONCURRENCY, (it) =>
     newestOf(
       (start, cursor) =>
         unwrapResponse(
@@ -86,7 +87,7 @@ async function loadMarkers(
         ),
       from,
       to,
-      MOST_PAGES,
+      MAX_PAGES,
     ),
   );
   return {
@@ -103,35 +104,35 @@ async function loadMarkers(
   };
 }
 
-const rememberedFlags = new Map<string, { at: number; list: FlagList }>();
-onKeyChange(() => rememberedFlags.clear());
+const flagCache = new Map<string, { at: number; list: FlagList }>();
+onKeyChange(() => flagCache.clear());
 
 async function allFlags(project: Project, signal: AbortSignal): Promise<FlagList> {
-  const remembered = rememberedFlags.get(project.id);
-  if (remembered && Date.now() - remembered.at < REMEMBERED_MS) return remembered.list;
+  const cached = flagCache.get(project.id);
+  if (cached && Date.now() - cached.at < FLAG_CACHE_MS) return cached.list;
   const list = await listFlags(project, true, signal);
-  if (list.pages > FEW_PAGES) rememberedFlags.set(project.id, { at: Date.now(), list });
+  if (list.pages > UNCACHED_PAGES) flagCache.set(project.id, { at: Date.now(), list });
   return list;
 }
 
 async function loadFlagMarks(
   project: Project,
   span: Span,
-  most: number,
+  limit: number,
   signal: AbortSignal,
 ): Promise<Marks> {
   const { flags, isAll } = await allFlags(project, signal);
   const changed = flags
     .filter((it) => Date.parse(it.updatedAt) >= span.from)
     .sort((one, other) => Date.parse(other.updatedAt) - Date.parse(one.updatedAt));
-  const histories = await inTurn(changed.slice(0, most), AT_ONCE, (it) =>
+  const histories = await mapConcurrently(changed.slice(0, limit), CONCURRENCY, (it) =>
     historyOf(project, it, span, signal),
   );
-  // Of those beyond, the last change at least.
-  const beyond = changed.slice(most);
-  const found = together([
+  // The histories of further flags are not loaded; only their last change is known.
+  const others = changed.slice(limit);
+  const found = combine([
     ...histories,
-    { marks: beyond.map(lastChangeOf), isAll: beyond.every((it) => it.version === 1) },
+    { marks: others.map(lastChangeOf), isAll: others.every((it) => it.version === 1) },
   ]);
   return {
     marks: found.marks.filter((it) => it.at >= span.from && it.at < span.to),
@@ -152,12 +153,12 @@ async function historyOf(
       kind: "flag" as const,
       at: Date.parse(it.at),
       name: flag.key,
-      description: `${changeInWords(it)}, by ${it.user ?? "an import"}`,
+      description: `${describeChange(it)}, by ${it.user ?? "an import"}`,
     }));
-    // The newest come first.
+    // Newest first.
     return { marks, isAll: page.nextCursor === null || (marks.at(-1)?.at ?? 0) < span.from };
   } catch (error) {
-    // It was deleted after the list was read.
+    // The flag was deleted after the list was loaded.
     if (error instanceof ApiError && error.status === 404)
       return { marks: [lastChangeOf(flag)], isAll: true };
     throw error;

@@ -3,11 +3,11 @@ import { newestOf, type Timed } from "./newest";
 
 const PAGE = 100;
 
-/** A list as the API tells it: the oldest first, a page at a time. */
+/** A list as the API returns it: pages, oldest first. */
 function listOf(times: number[]) {
-  const asked: number[] = [];
+  const requests: number[] = [];
   const load = async (from: number, cursor: string | null) => {
-    asked.push(from);
+    requests.push(from);
     const start = cursor === null ? times.findIndex((it) => it >= from) : Number(cursor);
     const items = start < 0 ? [] : times.slice(start, start + PAGE);
     const end = start + items.length;
@@ -16,36 +16,36 @@ function listOf(times: number[]) {
       nextCursor: start >= 0 && end < times.length ? String(end) : null,
     };
   };
-  return { load, asked };
+  return { load, requests };
 }
 const timesOf = (items: Timed[]) => items.map((it) => Date.parse(it.occurredAt));
 const every = (count: number, step: number) =>
   Array.from({ length: count }, (_, index) => index * step);
 
-test("what a few pages hold is there as a whole", async () => {
+test("a list of a few pages is loaded in full", async () => {
   const times = every(350, 1000);
-  const { load, asked } = listOf(times);
+  const { load, requests } = listOf(times);
   const found = await newestOf(load, 0, 400_000, 5);
   expect(found.isAll).toBe(true);
   expect(timesOf(found.items)).toEqual(times);
-  expect(asked).toHaveLength(4);
+  expect(requests).toHaveLength(4);
 });
 
-test("of more, the newest are there without a gap, for a bounded number of requests", async () => {
+test("the newest items of a longer list have no gap and take few requests", async () => {
   for (const times of [
     every(20_000, 1000),
     [...every(5_000, 60_000), ...every(900, 1).map((it) => 4e8 + it)],
   ]) {
-    const { load, asked } = listOf(times);
+    const { load, requests } = listOf(times);
     const found = await newestOf(load, 0, (times.at(-1) as number) + 1, 2);
     expect(found.isAll).toBe(false);
     expect(found.items.length).toBeGreaterThan(0);
     expect(timesOf(found.items)).toEqual(times.filter((it) => it >= found.from));
-    expect(asked.length).toBeLessThanOrEqual(25);
+    expect(requests.length).toBeLessThanOrEqual(25);
   }
 });
 
-test("many of one moment, and those after the end that was thought of, do not lead astray", async () => {
+test("many items at one moment or after the assumed end are handled", async () => {
   const { load } = listOf([...every(150, 1), ...Array(300).fill(5_000)]);
   const found = await newestOf(load, 0, 5_001, 1);
   expect(timesOf(found.items).every((it) => it === 5_000)).toBe(true);

@@ -1,4 +1,4 @@
-/** The newest of a list that the API tells from the oldest on. */
+/** Finds the newest items of a list that the API returns oldest first. */
 
 export interface Timed {
   occurredAt: string;
@@ -10,35 +10,35 @@ export interface TimedPage<T> {
 }
 
 export interface Newest<T> {
-  /** The oldest first. */
+  /** Oldest first. */
   items: T[];
-  /** All from here on are among them. */
+  /** `items` has every item since this time. */
   from: number;
-  /** Whether nothing of the span is missing. */
+  /** `true` if `items` has every item of the span. */
   isAll: boolean;
 }
 
-/** How often the beginning is moved towards the end until what is left fits. */
-const MOST_MOVES = 20;
-/** So many are enough of them. */
-const ENOUGH = 40;
+/** Maximum bisection steps. */
+const MAX_STEPS = 20;
+/** Bisection ends with at least this many items. */
+const MIN_ITEMS = 40;
 
 /**
- * All of a span, where at most so many pages hold them; else the newest, to which the beginning is moved
- * by halves. `latest` is the end of the span, or where it has none, a time that few are after.
+ * Loads all items of a span that `maxPages` pages can hold, or else finds the newest ones by
+ * bisection. `latest` is the end of the span or, if it is open, a time with few items after it.
  */
 export async function newestOf<T extends Timed>(
   load: (from: number, cursor: string | null) => Promise<TimedPage<T>>,
   from: number,
   latest: number,
-  mostPages: number,
+  maxPages: number,
 ): Promise<Newest<T>> {
   const timeOf = (it: T | undefined) => (it ? Date.parse(it.occurredAt) : from);
-  /** From the oldest on, as far as the pages go. */
+  /** Loads up to `maxPages` pages from a time. */
   const read = async (start: number) => {
     const items: T[] = [];
     let cursor: string | null = null;
-    for (let pages = 0; pages < mostPages; pages++) {
+    for (let pages = 0; pages < maxPages; pages++) {
       const page: TimedPage<T> = await load(start, cursor);
       items.push(...page.items);
       cursor = page.nextCursor;
@@ -50,7 +50,7 @@ export async function newestOf<T extends Timed>(
   if (first.isAll) return { ...first, from };
   let [low, high] = [timeOf(first.items.at(-1)), latest];
   let newest: Newest<T> | null = null;
-  for (let moves = 0; moves < MOST_MOVES && high - low > 1; moves++) {
+  for (let step = 0; step < MAX_STEPS && high - low > 1; step++) {
     const middle = Math.floor((low + high) / 2);
     const page = await load(middle, null);
     if (page.nextCursor) {
@@ -58,10 +58,10 @@ export async function newestOf<T extends Timed>(
       continue;
     }
     newest = { items: page.items, from: middle, isAll: false };
-    if (page.items.length >= ENOUGH) break;
+    if (page.items.length >= MIN_ITEMS) break;
     high = middle;
   }
-  // Where so many are of one moment that no beginning leaves a few, what that moment begins with.
+  // Too many items at one moment: returns the first pages of that moment.
   if (newest?.items.length) return newest;
   const last = await read(low);
   return { items: last.items, from: low, isAll: false };

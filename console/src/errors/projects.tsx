@@ -1,30 +1,30 @@
-/** The projects that a page is about: the one of the frame, and others beside it. */
+/** The projects of the overview: the current one and others that the user adds. */
 
 import { useMemo } from "preact/hooks";
 import { changed, go, useAddress } from "../address";
 import { type Project, useCurrentProject } from "../caller";
 import { useMenu } from "../ui/menu";
 
-/** More in one plot tell nobody anything; each brings a few requests of its own. */
-const MOST_PROJECTS = 10;
+/** Maximum projects in one plot: more are unreadable, and each needs requests of its own. */
+const MAX_PROJECTS = 10;
 
-/** What is loaded for projects, as a key. */
+/** Returns the cache key of a list of projects. */
 export function keyOf(projects: readonly Project[]): string {
   return projects.map((it) => it.id).join(" ");
 }
 
-/** Those of the address, the frame's own first. */
+/** Returns the projects in the address, the current one first. */
 export function useProjects(): Project[] {
   const { caller, project } = useCurrentProject();
-  const asked = useAddress().query.get("with") ?? "";
+  const others = useAddress().query.get("with") ?? "";
   return useMemo(() => {
-    const slugs = new Set(asked.split(","));
-    const others = caller.projects.filter((it) => it.id !== project.id && slugs.has(it.slug));
-    return [project, ...others].slice(0, MOST_PROJECTS);
-  }, [caller, project, asked]);
+    const slugs = new Set(others.split(","));
+    const added = caller.projects.filter((it) => it.id !== project.id && slugs.has(it.slug));
+    return [project, ...added].slice(0, MAX_PROJECTS);
+  }, [caller, project, others]);
 }
 
-/** Chooses projects to be looked at together. Absent where there is but one. */
+/** A menu of projects to show together. Hidden if the caller has only one. */
 export function ProjectsMenu({ projects }: { projects: Project[] }) {
   const address = useAddress();
   const { caller, project } = useCurrentProject();
@@ -46,7 +46,7 @@ export function ProjectsMenu({ projects }: { projects: Project[] }) {
             <input
               type="checkbox"
               checked={isChosen(it)}
-              disabled={it.id === project.id || (!isChosen(it) && projects.length >= MOST_PROJECTS)}
+              disabled={it.id === project.id || (!isChosen(it) && projects.length >= MAX_PROJECTS)}
               onChange={(event) =>
                 put(
                   event.currentTarget.checked
@@ -58,8 +58,8 @@ export function ProjectsMenu({ projects }: { projects: Project[] }) {
             <bdi>{it.name}</bdi>
           </label>
         ))}
-        {projects.length >= MOST_PROJECTS && (
-          <p class="quiet small">At most {MOST_PROJECTS} at once.</p>
+        {projects.length >= MAX_PROJECTS && (
+          <p class="quiet small">Up to {MAX_PROJECTS} projects.</p>
         )}
       </fieldset>
     </details>

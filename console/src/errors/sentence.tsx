@@ -1,17 +1,18 @@
-/** The sentence box: what one types becomes filters, and filters are chips. */
+/** Natural-language filters: a sentence becomes filters, which are shown as chips. */
 
 import { useRef, useState } from "preact/hooks";
-import { changed, go, useAddress, useStay } from "../address";
+import { changed, go, useAddress, usePageGuard } from "../address";
 import { api, type Schemas, unwrapResponse } from "../api/client";
 import { useCurrentProject } from "../caller";
 import { useKeys } from "../keys";
+import { own } from "../own";
 import { Icon } from "../ui/icons";
 import { showErrorToast, showToast } from "../ui/toast";
 import {
   type Category,
   type Filter,
   filterParams,
-  MOST_FILTERS,
+  MAX_FILTERS,
   OPERATORS,
   takesValue,
   type View,
@@ -21,7 +22,7 @@ import { loadCategories } from "./load";
 
 type Interpretation = Schemas["InterpretedQuery"];
 
-interface Understood {
+interface Result {
   query: string;
   interpretation: Interpretation;
 }
@@ -35,24 +36,24 @@ export function Sentence({ view, categories }: SentenceProps) {
   const address = useAddress();
   const { project } = useCurrentProject();
   const [text, setText] = useState("");
-  const [told, setTold] = useState<Understood | null>(null);
-  const stay = useStay();
-  const [asking, setAsking] = useState(false);
+  const [result, setResult] = useState<Result | null>(null);
+  const guardPage = usePageGuard();
+  const [loading, setLoading] = useState(false);
   const input = useRef<HTMLInputElement>(null);
   useKeys({ "/": () => input.current?.focus() });
 
-  const put = (filters: Filter[]) => go(changed(address, filterParams(filters)));
+  const setFilters = (filters: Filter[]) => go(changed(address, filterParams(filters)));
   const search = (words: string) => go(changed(address, { q: words, cursor: null }));
 
-  const ask = async () => {
+  const interpret = async () => {
     const query = text.trim();
-    if (!query || asking) return;
-    setAsking(true);
-    const isHere = stay();
+    if (!query || loading) return;
+    setLoading(true);
+    const isHere = guardPage();
     try {
-      // Whoever is faster than the page need not press Enter again.
+      // The user can press Enter before the categories have loaded.
       const known = categories ?? (await loadCategories(project));
-      const read = await unwrapResponse(
+      const response = await unwrapResponse(
         api.POST("/v0/errors/filters/interpret", {
           params: { query: { explain: true } },
           body: {
@@ -63,22 +64,22 @@ export function Sentence({ view, categories }: SentenceProps) {
           },
         }),
       );
-      const filters = read.filters.filter(isOurs).slice(0, MOST_FILTERS);
-      const interpretation = read.interpretation ?? { understood: [], ignored: [] };
-      setTold({ query, interpretation });
+      const filters = response.filters.filter(isSupported).slice(0, MAX_FILTERS);
+      const interpretation = response.interpretation ?? { understood: [], ignored: [] };
+      setResult({ query, interpretation });
       if (interpretation.understood.length) {
-        // What was typed on since then is another sentence.
-        setText((now) => (now.trim() === query ? "" : now));
-        if (isHere()) put(filters);
+        // Keeps text that was typed since the request.
+        setText((current) => (current.trim() === query ? "" : current));
+        if (isHere()) setFilters(filters);
         else {
           const href = changed(address, filterParams(filters));
-          showToast(`“${query}” was understood.`, undefined, { href, text: "Show it" });
+          showToast(`Filters for “${query}” are ready.`, undefined, { href, text: "Apply" });
         }
       }
     } catch (error) {
       showErrorToast(error);
     } finally {
-      setAsking(false);
+      setLoading(false);
     }
   };
 
@@ -88,7 +89,7 @@ export function Sentence({ view, categories }: SentenceProps) {
         class="sentence-box"
         onSubmit={(event) => {
           event.preventDefault();
-          void ask();
+          void interpret();
         }}
       >
         <Icon name="search" />
@@ -96,7 +97,7 @@ export function Sentence({ view, categories }: SentenceProps) {
           ref={input}
           value={text}
           maxLength={500}
-          aria-label="Filter errors in words"
+          aria-label="Filter errors"
           placeholder={exampleOf(categories)}
           onInput={(event) => setText(event.currentTarget.value)}
           onKeyDown={(event) => {
@@ -107,55 +108,59 @@ export function Sentence({ view, categories }: SentenceProps) {
           {text ? "↵" : "/"}
         </span>
       </form>
-      {told && (
-        <Told told={told} onSearch={() => search(told.query)} onClose={() => setTold(null)} />
+      {result && (
+        <IgnoredWords
+          result={result}
+          onSearch={() => search(result.query)}
+          onClose={() => setResult(null)}
+        />
       )}
-      <Chips view={view} categories={categories ?? []} onFilters={put} onSearch={search} />
+      <Chips view={view} categories={categories ?? []} onFilters={setFilters} onSearch={search} />
     </div>
   );
 }
 
-/** Filters that queries of errors take; the interpreter knows operators for numbers besides. */
-function isOurs(filter: Schemas["InterpretedErrorFilter"]): filter is Filter {
+/** `true` for operators of error queries; the interpreter also returns operators for numbers. */
+function isSupported(filter: Schemas["InterpretedErrorFilter"]): filter is Filter {
   return Object.hasOwn(OPERATORS, filter.operator);
 }
 
-/** A sentence of the project's own values. */
+/** Returns an example with values of the project. */
 function exampleOf(categories: Category[] | undefined): string {
   const first = (id: string) => categories?.find((it) => it.id === id)?.values[0];
   const [environment, browser] = [first("environment"), first("browser")];
   const words = ["unhandled errors"];
   if (environment) words.push(`in ${environment}`);
   if (browser) words.push(`but not ${browser}`);
-  return categories ? `Filter in words: ${words.join(" ")}` : "Filter in words";
+  return categories ? `Filter: ${words.join(" ")}` : "Filter";
 }
 
-interface ToldProps {
-  told: Understood;
+interface IgnoredWordsProps {
+  result: Result;
   onSearch: () => void;
   onClose: () => void;
 }
 
-/** The sentence as it was read: what was not understood is underlined. */
-function Told({ told, onSearch, onClose }: ToldProps) {
-  const { understood, ignored } = told.interpretation;
+/** The sentence, with ignored words underlined. */
+function IgnoredWords({ result, onSearch, onClose }: IgnoredWordsProps) {
+  const { understood, ignored } = result.interpretation;
   if (understood.length && !ignored.length) return null;
-  const letters = [...told.query];
-  const parts: { text: string; lost: boolean }[] = [];
+  const characters = [...result.query];
+  const parts: { text: string; isIgnored: boolean }[] = [];
   let at = 0;
   for (const { from, to } of [...ignored].sort((one, other) => one.from - other.from)) {
-    parts.push({ text: letters.slice(at, from).join(""), lost: false });
-    parts.push({ text: letters.slice(from, to).join(""), lost: true });
+    parts.push({ text: characters.slice(at, from).join(""), isIgnored: false });
+    parts.push({ text: characters.slice(from, to).join(""), isIgnored: true });
     at = to;
   }
-  parts.push({ text: letters.slice(at).join(""), lost: false });
+  parts.push({ text: characters.slice(at).join(""), isIgnored: false });
   return (
-    <p class="told" role="status">
+    <p class="interpretation" role="status">
       <span>
         “
         {parts.map((part, index) =>
-          part.lost ? (
-            <span class="lost" title="Not understood: nothing here is called so" key={index}>
+          part.isIgnored ? (
+            <span class="ignored-word" title="No matching value in this project" key={index}>
               {part.text}
             </span>
           ) : (
@@ -165,12 +170,10 @@ function Told({ told, onSearch, onClose }: ToldProps) {
         ”
       </span>
       <span class="quiet">
-        {understood.length
-          ? "The underlined words were not understood."
-          : "Nothing of this was understood."}
+        {understood.length ? "Ignored the underlined words." : "Couldn’t turn that into a filter."}
       </span>
       <button type="button" class="link" onClick={onSearch}>
-        Search titles for it
+        Search titles for “{result.query}”
       </button>
       <button type="button" class="bare" aria-label="Close" onClick={onClose}>
         <Icon name="close" />
@@ -204,22 +207,22 @@ function Chips({ view, categories, onFilters, onSearch }: ChipsProps) {
       ))}
       {search && (
         <span class="chip">
-          <span class="chip-part">title</span>
-          <span class="chip-part quiet">has</span>
+          <span class="chip-part">Title</span>
+          <span class="chip-part quiet">contains</span>
           <span class="chip-part">{search}</span>
           <button
             type="button"
             class="bare"
-            aria-label="Remove the search"
+            aria-label="Remove search"
             onClick={() => onSearch("")}
           >
             <Icon name="close" />
           </button>
         </span>
       )}
-      {filters.length < MOST_FILTERS && (
+      {filters.length < MAX_FILTERS && (
         <label class="add-chip">
-          <span class="hidden">Add a filter</span>
+          <span class="hidden">Add filter</span>
           <select
             value=""
             onChange={(event) => {
@@ -268,7 +271,9 @@ interface ChipProps {
   onRemove: () => void;
 }
 
-/** One filter, each part of it to be changed where it stands; Delete removes it. */
+const HANDLED: Record<string, string> = { true: "Handled", false: "Unhandled" };
+
+/** A filter whose parts can be edited. The Delete key removes it. */
 function Chip({ filter, categories, onChange, onRemove }: ChipProps) {
   const category = categories.find((it) => it.id === filter.categoryId);
   const label = category?.label ?? filter.categoryId;
@@ -278,8 +283,10 @@ function Chip({ filter, categories, onChange, onRemove }: ChipProps) {
   const operators = Object.entries(OPERATORS).filter(
     ([id]) => filter.categoryId !== "user" || !/contains/.test(id),
   );
+  // “Unhandled” says the same as “Handled is false” in one word.
+  const isHandled = filter.categoryId === "handled" && filter.operator === "is";
   return (
-    // biome-ignore lint/a11y/noStaticElementInteractions: the key works in each of its parts.
+    // biome-ignore lint/a11y/noStaticElementInteractions: the key works in all parts of the chip.
     <span
       class="chip"
       onKeyDown={(event) => {
@@ -290,41 +297,45 @@ function Chip({ filter, categories, onChange, onRemove }: ChipProps) {
         }
       }}
     >
-      <select
-        class="chip-part"
-        aria-label="Category"
-        value={filter.categoryId}
-        onChange={(event) => {
-          const next = categories.find((it) => it.id === event.currentTarget.value);
-          if (!next) return;
-          const value = next.isBoolean ? "true" : (next.values[0] ?? "");
-          const categoryId = next.id as Filter["categoryId"];
-          onChange({ categoryId, operator: value ? "is" : "is_set", value });
-        }}
-      >
-        {!category && <option value={filter.categoryId}>{label}</option>}
-        {categories.map((it) => (
-          <option key={it.id} value={it.id}>
-            {it.label}
-          </option>
-        ))}
-      </select>
-      <select
-        class="chip-part quiet"
-        aria-label={`Operator of ${label}`}
-        value={filter.operator}
-        onChange={(event) => {
-          const operator = event.currentTarget.value as Filter["operator"];
-          const value = takesValue(operator) ? filter.value || (values[0] ?? "") : "";
-          onChange({ ...filter, operator, value });
-        }}
-      >
-        {operators.map(([id, words]) => (
-          <option key={id} value={id}>
-            {words}
-          </option>
-        ))}
-      </select>
+      {!isHandled && (
+        <select
+          class="chip-part"
+          aria-label="Category"
+          value={filter.categoryId}
+          onChange={(event) => {
+            const next = categories.find((it) => it.id === event.currentTarget.value);
+            if (!next) return;
+            const value = next.isBoolean ? "true" : (next.values[0] ?? "");
+            const categoryId = next.id as Filter["categoryId"];
+            onChange({ categoryId, operator: value ? "is" : "is_set", value });
+          }}
+        >
+          {!category && <option value={filter.categoryId}>{label}</option>}
+          {categories.map((it) => (
+            <option key={it.id} value={it.id}>
+              {it.label}
+            </option>
+          ))}
+        </select>
+      )}
+      {!isHandled && (
+        <select
+          class="chip-part quiet"
+          aria-label={`Operator of ${label}`}
+          value={filter.operator}
+          onChange={(event) => {
+            const operator = event.currentTarget.value as Filter["operator"];
+            const value = takesValue(operator) ? filter.value || (values[0] ?? "") : "";
+            onChange({ ...filter, operator, value });
+          }}
+        >
+          {operators.map(([id, words]) => (
+            <option key={id} value={id}>
+              {words}
+            </option>
+          ))}
+        </select>
+      )}
       {takesValue(filter.operator) &&
         (isOpen ? (
           <input
@@ -343,17 +354,12 @@ function Chip({ filter, categories, onChange, onRemove }: ChipProps) {
           >
             {known.map((value) => (
               <option key={value} value={value}>
-                {value}
+                {(isHandled && own(HANDLED, value)) || value}
               </option>
             ))}
           </select>
         ))}
-      <button
-        type="button"
-        class="bare"
-        aria-label={`Remove the filter ${label}`}
-        onClick={onRemove}
-      >
+      <button type="button" class="bare" aria-label={`Remove filter ${label}`} onClick={onRemove}>
         <Icon name="close" />
       </button>
     </span>

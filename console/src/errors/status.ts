@@ -1,10 +1,10 @@
-/** Changes the status of errors at once, with the way back. */
+/** Changes the status of errors, with undo. */
 
 import { useEffect, useState } from "preact/hooks";
-import { ApiError, inTurn } from "../api/client";
+import { ApiError, mapConcurrently } from "../api/client";
 import type { Project } from "../caller";
-import { counted } from "../time/format";
-import { showErrorToast, showToast, wordsOf } from "../ui/toast";
+import { pluralize } from "../time/format";
+import { errorText, showErrorToast, showToast } from "../ui/toast";
 import type { Status } from "./filters";
 import { setStatus } from "./load";
 
@@ -15,7 +15,7 @@ export interface HasStatus {
   status: Status;
 }
 
-/** What was changed here since a list was loaded, which need not be loaded anew for it. */
+/** Changes made in this tab. They apply to lists loaded before, without loading these again. */
 const changes = new Map<string, { status: Status; at: number }>();
 
 export function statusNow({ errorId, status }: HasStatus, loadedAt: number): Status {
@@ -25,7 +25,7 @@ export function statusNow({ errorId, status }: HasStatus, loadedAt: number): Sta
 
 const watchers = new Set<() => void>();
 
-/** Draws again whenever a status was changed here; answers how often that was. */
+/** Renders again after each status change in this tab. Returns the number of changes. */
 export function useChanges(): number {
   const [count, set] = useState(0);
   useEffect(() => {
@@ -42,13 +42,13 @@ interface Named extends HasStatus {
   title: string;
 }
 
-/** Changes each to what it is to become. Answers those that it went wrong for, and why. */
-async function put<T extends HasStatus>(
+/** Sets the status of each error. Returns the failures. */
+async function setStatuses<T extends HasStatus>(
   project: Project,
   errors: readonly T[],
   statusOf: (error: T) => Status,
 ): Promise<{ error: T; reason: unknown }[]> {
-  const outcomes = await inTurn(errors, 4, async (error) => {
+  const outcomes = await mapConcurrently(errors, 4, async (error) => {
     const at = Date.now();
     const status = statusOf(error);
     try {
@@ -63,50 +63,62 @@ async function put<T extends HasStatus>(
   return outcomes.filter((it) => it !== null);
 }
 
-/** At most so many are named, and counted beyond. */
-const MOST_NAMED = 3;
+/** Maximum errors named in a message; others are counted. */
+const MAX_NAMED = 3;
 
 export function namesOf(errors: readonly { title: string }[]): string {
   const named = errors
-    .slice(0, MOST_NAMED)
+    .slice(0, MAX_NAMED)
     .map(({ title }) => `“${title.length > 60 ? `${title.slice(0, 60)}…` : title}”`);
   const more = errors.length - named.length;
   return more > 0 ? `${named.join(", ")} and ${more} more` : named.join(", ");
 }
 
 const reasonOf = (reason: unknown) =>
-  reason instanceof ApiError ? wordsOf(reason) : String(reason);
+  reason instanceof ApiError ? errorText(reason) : String(reason);
+
+/** Changes the status of one error, on its page. `onChange` is called again after undo. */
+export async function changeOneStatus(
+  project: Project,
+  error: Named,
+  status: Status,
+  onChange: () => void,
+): Promise<void> {
+  await changeStatus(project, [error], status, onChange, `${DONE[status]}.`);
+}
 
 /**
- * Changes the status of all that it can. `done` is told of those that it went wrong for, and is called again
- * where it is undone.
+ * Changes the status of errors. A failure does not affect the others. `onChange` gets the errors
+ * that failed, and is called again after undo.
  */
 export async function changeStatus<T extends Named>(
   project: Project,
   errors: readonly T[],
   status: Status,
-  done: (failed: readonly T[]) => void,
+  onChange: (failed: readonly T[]) => void,
+  message?: string,
 ): Promise<void> {
-  const wanted = errors.filter((it) => it.status !== status);
-  if (!wanted.length) return;
-  const failed = await put(project, wanted, () => status);
-  const without = new Set(failed.map((it) => it.error));
-  let left = wanted.filter((it) => !without.has(it));
-  done([...without]);
+  const targets = errors.filter((it) => it.status !== status);
+  if (!targets.length) return;
+  const failures = await setStatuses(project, targets, () => status);
+  const failed = new Set(failures.map((it) => it.error));
+  let toUndo = targets.filter((it) => !failed.has(it));
+  onChange([...failed]);
   const undo = async () => {
-    const stuck = await put(project, left, (it) => it.status);
-    left = stuck.map((it) => it.error);
-    done([]);
-    const [first] = stuck;
+    const undoFailures = await setStatuses(project, toUndo, (it) => it.status);
+    toUndo = undoFailures.map((it) => it.error);
+    onChange([]);
+    const [first] = undoFailures;
     if (!first) return;
-    const why = `${namesOf(left)} could not be changed back: ${reasonOf(first.reason)}`;
-    throw new ApiError(0, "not_undone", why);
+    const text = `Couldn’t undo ${namesOf(toUndo)}: ${reasonOf(first.reason)}`;
+    throw new ApiError(0, "not_undone", text);
   };
-  const [first] = failed;
-  if (!first) showToast(`${DONE[status]} ${counted(left.length, "error")}.`, undo);
-  else if (!left.length) showErrorToast(first.reason);
+  const [first] = failures;
+  if (!first) {
+    showToast(message ?? `${DONE[status]} ${pluralize(toUndo.length, "error")}.`, undo);
+  } else if (!toUndo.length) showErrorToast(first.reason);
   else {
-    const all = `${DONE[status]} ${left.length} of ${counted(wanted.length, "error")}`;
-    showToast(`${all}, but not ${namesOf([...without])}: ${reasonOf(first.reason)}`, undo);
+    const count = `${DONE[status]} ${toUndo.length} of ${pluralize(targets.length, "error")}`;
+    showToast(`${count}, but not ${namesOf([...failed])}: ${reasonOf(first.reason)}`, undo);
   }
 }

@@ -1,22 +1,23 @@
-/** A stack trace: the application's frames open, all others folded. */
+/** A stack trace: library frames are collapsed. */
 
 import { useMemo } from "preact/hooks";
+import { pluralize } from "../time/format";
 import { CopyButton, useShowMore } from "../ui/states";
-import { type Exception, type Frame, groupsOf, placeOf, sourceOf, traceAsText } from "./event";
+import { type Exception, type Frame, groupsOf, locationOf, sourceOf, traceAsText } from "./event";
 
-/** Few errors have more causes than these. */
-const MOST_CAUSES = 10;
+/** Exceptions shown before “Show more”. */
+const MAX_CAUSES = 10;
 
 export function Trace({ exceptions }: { exceptions: Exception[] }) {
   const text = useMemo(() => traceAsText(exceptions), [exceptions]);
-  const [most, more] = useShowMore(exceptions.length, MOST_CAUSES);
+  const [limit, more] = useShowMore(exceptions.length, MAX_CAUSES);
   return (
     <section class="block">
       <header>
         <h2>Stack trace</h2>
-        <CopyButton text={text} label="Copy the stack trace" />
+        <CopyButton text={text} label="Copy stack trace" />
       </header>
-      {exceptions.slice(0, most).map((it, index) => (
+      {exceptions.slice(0, limit).map((it, index) => (
         <div class="exception" key={index}>
           <header>
             <div>
@@ -30,7 +31,7 @@ export function Trace({ exceptions }: { exceptions: Exception[] }) {
           {it.frames.length ? (
             <FirstFrames frames={it.frames} />
           ) : (
-            <p class="quiet">It came without a trace.</p>
+            <p class="quiet">No stack trace.</p>
           )}
         </div>
       ))}
@@ -40,10 +41,10 @@ export function Trace({ exceptions }: { exceptions: Exception[] }) {
 }
 
 function FirstFrames({ frames }: { frames: Frame[] }) {
-  const [most, more] = useShowMore(frames.length);
+  const [limit, more] = useShowMore(frames.length);
   return (
     <>
-      <Frames frames={frames.slice(0, most)} />
+      <Frames frames={frames.slice(0, limit)} />
       {more}
     </>
   );
@@ -62,9 +63,8 @@ function Frames({ frames }: { frames: Frame[] }) {
         return (
           <li class="library" key={index}>
             <details>
-              <summary>
-                {group.frames.length} {group.frames.length === 1 ? "frame" : "frames"} of{" "}
-                {sourceOf(group.frames)}
+              <summary title={sourceOf(group.frames)}>
+                {pluralize(group.frames.length, "library frame")}
               </summary>
               {group.frames.map((frame, at) => (
                 <div class="frame-line" key={at}>
@@ -82,7 +82,7 @@ function Frames({ frames }: { frames: Frame[] }) {
 function FrameName({ frame }: { frame: Frame }) {
   return (
     <code>
-      <b>{frame.function || "?"}</b> <span class="quiet">in {placeOf(frame)}</span>
+      <b>{frame.function || "?"}</b> <span class="quiet">in {locationOf(frame)}</span>
     </code>
   );
 }
@@ -103,7 +103,7 @@ function OwnFrame({ frame, open }: { frame: Frame; open: boolean }) {
         <summary>
           <FrameName frame={frame} />
         </summary>
-        {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keys. */}
+        {/* biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard must reach scrollable content. */}
         <ol class="source" tabIndex={0}>
           {frame.source.map((it, index) => (
             <li key={index} class={it.isAt ? "at" : ""}>

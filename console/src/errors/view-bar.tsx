@@ -1,11 +1,11 @@
-/** The bar that says what a page is about: the sentence and the time. */
+/** The bar at the top of error pages: filters and the time range. */
 
 import { useCallback, useMemo, useRef, useState } from "preact/hooks";
 import { useAddress } from "../address";
 import { useLoaded } from "../api/loaded";
 import { type Project, useCan, useCurrentProject } from "../caller";
 import type { Mark } from "../plot/marks";
-import { stepNow } from "../steps";
+import { currentStep } from "../steps";
 import { type Range, readRange } from "../time/range";
 import { RangeControl } from "../time/range-control";
 import { type Category, readView, type Status, type View } from "./filters";
@@ -14,30 +14,32 @@ import { loadMarks } from "./marks";
 import { keyOf } from "./projects";
 import { Sentence } from "./sentence";
 
-/** The range of the address, with a now that stays until it is loaded again, also for who comes back. */
+/**
+ * Returns the range in the address. Relative ranges end at the last reload, also after going back.
+ */
 export function useRange(): { range: Range; reload: () => void } {
   const { query } = useAddress();
   const [, draw] = useState(0);
   const last = useRef<number | undefined>(undefined);
-  const step = stepNow();
+  const step = currentStep();
   step.now ??= last.current ?? Date.now();
   last.current = step.now;
   const { now } = step;
-  const asked = `${query.get("range")} ${query.get("from")} ${query.get("to")}`;
-  // Of the query only these three count.
-  const range = useMemo(() => readRange(query, now), [asked, now]);
+  const text = `${query.get("range")} ${query.get("from")} ${query.get("to")}`;
+  // Other parameters do not change the range.
+  const range = useMemo(() => readRange(query, now), [text, now]);
   const reload = useCallback(() => {
-    stepNow().now = Date.now();
+    currentStep().now = Date.now();
     draw((it) => it + 1);
   }, []);
   return { range, reload };
 }
 
-export function useView(usual: Status | null): View {
+export function useView(defaultStatus: Status | null): View {
   const { query } = useAddress();
   const text = query.toString();
-  // The same text is the same view.
-  return useMemo(() => readView(query, usual), [text, usual]);
+  // Each navigation creates a new `query`.
+  return useMemo(() => readView(query, defaultStatus), [text, defaultStatus]);
 }
 
 export function useCategories(): Category[] | undefined {
@@ -47,7 +49,7 @@ export function useCategories(): Category[] | undefined {
 
 const NONE: Mark[] = [];
 
-/** What happened in the projects; where that cannot be told, why. */
+/** Loads the marks of the projects. */
 export function useMarks(projects: readonly Project[], range: Range) {
   const can = useCan();
   const key = `marks ${keyOf(projects)} ${range.from} ${range.to}`;
@@ -56,7 +58,7 @@ export function useMarks(projects: readonly Project[], range: Range) {
   return {
     marks: data?.marks ?? NONE,
     isAll: data?.isAll ?? true,
-    isThere: data !== undefined,
+    isLoaded: data !== undefined,
     error,
     reload,
   };

@@ -1,4 +1,4 @@
-/** Attributes that contexts usually have, offered while one types. */
+/** Suggestions of common context attributes. */
 export function AttributeNames() {
   return (
     <datalist id="attributes">

@@ -1,56 +1,60 @@
-/** The conditions of a rule or of a segment, all of which must hold. */
+/** Editor of the conditions of a rule or segment. All conditions must match. */
 
 import { useState } from "preact/hooks";
 import type { ApiError } from "../api/client";
 import type { Segment } from "../segments/segment";
 import { Icon } from "../ui/icons";
-import { errorProps, FieldFault } from "../ui/states";
-import { asksAttribute, type Condition, OPERATORS, type Operator } from "./flag";
+import { errorProps, FieldError } from "../ui/states";
+import { type Condition, OPERATORS, type Operator, usesAttribute } from "./flag";
 
 export const NEW_CONDITION: Condition = { attribute: "", operator: "equals", values: [] };
 
 interface ConditionsProps {
   conditions: Condition[];
-  /** Segments that may be asked for; `null` where none may be, as in segments themselves. */
+  /**
+   * Segments that conditions can use; `null` in the conditions of a segment, which can use none.
+   */
   segments: Segment[] | null;
   pointer: string;
-  refusal: ApiError | null;
+  error: ApiError | null;
   disabled: boolean;
   onChange: (conditions: Condition[]) => void;
 }
 
 export function Conditions(props: ConditionsProps) {
-  const { conditions, segments, pointer, refusal, disabled, onChange } = props;
+  const { conditions, segments, pointer, error, disabled, onChange } = props;
   const set = (index: number, change: Partial<Condition>) =>
     onChange(conditions.map((it, at) => (at === index ? { ...it, ...change } : it)));
   const offered = (Object.keys(OPERATORS) as Operator[]).filter(
-    (it) => segments !== null || asksAttribute(it),
+    (it) => segments !== null || usesAttribute(it),
   );
   return (
     <div class="lines">
       {conditions.length === 0 && (
-        <p class="quiet small">Without conditions it matches everyone.</p>
+        <p class="quiet small">
+          {segments ? "No conditions. The rule matches everyone." : "No conditions."}
+        </p>
       )}
       {conditions.map((it, index) => {
         const { values, example } = OPERATORS[it.operator];
         const at = `${pointer}/${index}`;
-        const ofSegments = !asksAttribute(it.operator);
-        const faultOfValues = errorProps(
-          refusal,
+        const isSegmentCondition = !usesAttribute(it.operator);
+        const invalidValues = errorProps(
+          error,
           `${at}/values`,
-          ...it.values.map((_, place) => `${at}/values/${place}`),
+          ...it.values.map((_, position) => `${at}/values/${position}`),
         );
         return (
           <div key={index}>
-            <div class={ofSegments ? "condition of-segments" : "condition"}>
-              {!ofSegments && (
+            <div class={isSegmentCondition ? "condition of-segments" : "condition"}>
+              {!isSegmentCondition && (
                 <input
                   aria-label={`Attribute of condition ${index + 1}`}
                   list="attributes"
                   placeholder="attribute"
                   value={it.attribute ?? ""}
                   disabled={disabled}
-                  {...errorProps(refusal, `${at}/attribute`)}
+                  {...errorProps(error, `${at}/attribute`)}
                   onInput={(event) => set(index, { attribute: event.currentTarget.value })}
                 />
               )}
@@ -58,24 +62,24 @@ export function Conditions(props: ConditionsProps) {
                 aria-label={`Operator of condition ${index + 1}`}
                 value={it.operator}
                 disabled={disabled}
-                {...errorProps(refusal, `${at}/operator`)}
+                {...errorProps(error, `${at}/operator`)}
                 onChange={(event) =>
                   set(index, withOperator(it, event.currentTarget.value as Operator))
                 }
               >
                 {offered.map((id) => (
                   <option key={id} value={id}>
-                    {OPERATORS[id].words}
+                    {OPERATORS[id].label}
                   </option>
                 ))}
               </select>
-              {ofSegments ? (
-                <SegmentsOf
+              {isSegmentCondition ? (
+                <SegmentPicker
                   label={`condition ${index + 1}`}
                   keys={it.values}
                   segments={segments ?? []}
                   disabled={disabled}
-                  fault={faultOfValues}
+                  invalid={invalidValues}
                   onChange={(keys) => set(index, { values: keys })}
                 />
               ) : values === "none" ? (
@@ -83,12 +87,13 @@ export function Conditions(props: ConditionsProps) {
               ) : (
                 <ValuesField
                   label={`Values of condition ${index + 1}`}
-                  placeholder={values === "many" ? `${example}  (one a line)` : example}
-                  takes={values}
+                  placeholder={values === "many" ? "One value per line" : example}
+                  title={`Example: ${example}`}
+                  count={values}
                   values={it.values}
                   disabled={disabled}
-                  fault={faultOfValues}
-                  onChange={(taken) => set(index, { values: taken })}
+                  invalid={invalidValues}
+                  onChange={(changed) => set(index, { values: changed })}
                 />
               )}
               {!disabled && (
@@ -96,21 +101,25 @@ export function Conditions(props: ConditionsProps) {
                   type="button"
                   class="bare"
                   aria-label={`Remove condition ${index + 1}`}
-                  onClick={() => onChange(conditions.filter((_, place) => place !== index))}
+                  onClick={() => onChange(conditions.filter((_, position) => position !== index))}
                 >
                   <Icon name="close" />
                 </button>
               )}
             </div>
-            <FieldFault refusal={refusal} at={at} />
-            <FieldFault refusal={refusal} at={`${at}/attribute`} />
-            <FieldFault refusal={refusal} at={`${at}/operator`} />
-            <FieldFault refusal={refusal} at={`${at}/values`} />
-            {it.values.map((value, place) => (
-              <FieldFault
-                key={`${place} ${value}`}
-                refusal={refusal}
-                at={`${at}/values/${place}`}
+            <FieldError error={error} at={at} />
+            <FieldError error={error} at={`${at}/attribute`} />
+            <FieldError error={error} at={`${at}/operator`} />
+            <FieldError
+              error={error}
+              at={`${at}/values`}
+              message={isSegmentCondition && !it.values.length ? "Choose a segment." : undefined}
+            />
+            {it.values.map((value, position) => (
+              <FieldError
+                key={`${position} ${value}`}
+                error={error}
+                at={`${at}/values/${position}`}
               />
             ))}
           </div>
@@ -123,7 +132,7 @@ export function Conditions(props: ConditionsProps) {
             class="link small"
             onClick={() => onChange([...conditions, NEW_CONDITION])}
           >
-            Add a condition
+            Add condition
           </button>
         </div>
       )}
@@ -131,65 +140,70 @@ export function Conditions(props: ConditionsProps) {
   );
 }
 
-type Fault = ReturnType<typeof errorProps>;
+type InvalidProps = ReturnType<typeof errorProps>;
 
 interface ValuesFieldProps {
   label: string;
   placeholder: string;
-  takes: "one" | "many";
+  title: string;
+  count: "one" | "many";
   values: string[];
   disabled: boolean;
-  fault: Fault;
+  invalid: InvalidProps;
   onChange: (values: string[]) => void;
 }
 
-/** Values as text. What was typed stays as it was, spaces and empty lines too, while it means the same. */
+/**
+ * A field for values. Keeps the typed text, with spaces and empty lines, while its values are the
+ * same.
+ */
 function ValuesField(props: ValuesFieldProps) {
-  const { label, placeholder, takes, values, disabled, fault, onChange } = props;
+  const { label, placeholder, title, count, values, disabled, invalid, onChange } = props;
   const [text, setText] = useState("");
-  const isSame = JSON.stringify(readValues(text, takes)) === JSON.stringify(values);
+  const isSame = JSON.stringify(readValues(text, count)) === JSON.stringify(values);
   return (
     <textarea
       rows={1}
       class="values"
       aria-label={label}
       placeholder={placeholder}
+      title={title}
       value={isSame ? text : values.join("\n")}
       disabled={disabled}
-      {...fault}
+      {...invalid}
       onInput={(event) => {
         setText(event.currentTarget.value);
-        onChange(readValues(event.currentTarget.value, takes));
+        onChange(readValues(event.currentTarget.value, count));
       }}
     />
   );
 }
 
-/** The condition with another operator, and with what of its values that one can take. */
+/** Changes the operator of a condition and keeps the values that the new operator accepts. */
 export function withOperator(was: Condition, operator: Operator): Condition {
-  const takes = OPERATORS[operator].values;
-  // A key of a segment is no value of an attribute, nor the other way round.
-  const isOther = asksAttribute(operator) !== asksAttribute(was.operator);
-  const kept = takes === "none" || isOther ? [] : was.values;
+  const count = OPERATORS[operator].values;
+  // Segment keys are not attribute values.
+  const isOther = usesAttribute(operator) !== usesAttribute(was.operator);
+  const kept = count === "none" || isOther ? [] : was.values;
   return {
-    attribute: asksAttribute(operator) ? (was.attribute ?? "") : null,
+    attribute: usesAttribute(operator) ? (was.attribute ?? "") : null,
     operator,
-    values: takes === "one" ? kept.slice(0, 1) : kept,
+    values: count === "one" ? kept.slice(0, 1) : kept,
   };
 }
 
-interface SegmentsOfProps {
-  /** Which condition they are of. */
+interface SegmentPickerProps {
+  /** Name of the condition. */
   label: string;
   keys: string[];
   segments: Segment[];
   disabled: boolean;
-  fault: Fault;
+  invalid: InvalidProps;
   onChange: (keys: string[]) => void;
 }
 
-/** The segments of a condition: any of them will do. */
-function SegmentsOf({ label, keys, segments, disabled, fault, onChange }: SegmentsOfProps) {
+/** Selects the segments of a condition, of which one must match. */
+function SegmentPicker({ label, keys, segments, disabled, invalid, onChange }: SegmentPickerProps) {
   const left = segments.filter((it) => !keys.includes(it.key));
   return (
     <div class="chosen">
@@ -214,7 +228,7 @@ function SegmentsOf({ label, keys, segments, disabled, fault, onChange }: Segmen
         <select
           aria-label={`Segment of ${label}`}
           value=""
-          {...fault}
+          {...invalid}
           onChange={(event) => {
             const key = event.currentTarget.value;
             event.currentTarget.value = "";
@@ -230,25 +244,31 @@ function SegmentsOf({ label, keys, segments, disabled, fault, onChange }: Segmen
         </select>
       )}
       {segments.length === 0 && keys.length === 0 && (
-        <span class="quiet small">There are no segments yet.</span>
+        <span class="quiet small">No segments yet.</span>
       )}
     </div>
   );
 }
 
-/** Values as they are typed, one a line: a pattern may have commas. */
+/** Parses values, one per line: patterns can contain commas. */
 export function readValues(text: string, values: "one" | "many"): string[] {
   const parts = values === "one" ? [text] : text.split("\n");
   return parts.map((it) => it.trim()).filter(Boolean);
 }
 
-export function conditionInWords({ attribute, operator, values }: Condition): string {
+export function describeCondition({ attribute, operator, values }: Condition): string {
   const listed = values.slice(0, 3).join(" or ");
   const more = values.length > 3 ? ` or ${values.length - 3} more` : "";
-  return [attribute, OPERATORS[operator].words, listed + more].filter(Boolean).join(" ");
+  return [attribute, OPERATORS[operator].label, listed + more].filter(Boolean).join(" ");
 }
 
-/** All of the conditions in a line. */
-export function conditionsInWords(conditions: Condition[]): string {
-  return conditions.map(conditionInWords).join(" and ") || "everyone";
+/** `true` if a condition has the attribute and the values that its operator needs. */
+export function isComplete({ attribute, operator, values }: Condition): boolean {
+  const hasAttribute = Boolean(attribute) || !usesAttribute(operator);
+  return hasAttribute && (values.length > 0 || OPERATORS[operator].values === "none");
+}
+
+/** Describes all conditions in one line. */
+export function describeConditions(conditions: Condition[]): string {
+  return conditions.map(describeCondition).join(" and ") || "everyone";
 }

@@ -1,30 +1,30 @@
-/** What stands where somebody else was faster: what they did, beside what one typed. */
+/** The message that another user changed the edited flag or segment. */
 
-import { differing } from "../drafts";
+import { changedFields } from "../drafts";
 import type { Draft } from "./flag";
 import { type Difference, differences, type MemberChange, nounOf } from "./history";
 import { Differences } from "./history-list";
 
-export interface Met {
-  /** Whether it came out when one saved. */
-  isRefused: boolean;
-  /** The version that the other change made. */
+export interface EditConflict {
+  /** `true` if a save was rejected, `false` if the draft was found to be outdated. */
+  isSaveRejected: boolean;
+  /** The version after the other change. */
   version: number;
   theirs: Difference[];
-  /** What both changed, in words. */
+  /** Names of the fields that both changed. */
   both: string[];
 }
 
-/** What others made of a flag that was known as `base`, and what of it was changed here too. */
-export function meet(
+/** Compares the changes by others, from `base` to `theirs`, with the draft. */
+export function findConflict(
   base: Draft,
-  typed: Draft,
+  edited: Draft,
   theirs: Draft,
   version: number,
-): Omit<Met, "isRefused"> {
-  const [changed, own] = [differing(base, theirs), differing(base, typed)];
-  const members = Object.keys(changed) as (keyof Draft)[];
-  const changes = members.map(
+): Omit<EditConflict, "isSaveRejected"> {
+  const [changed, ours] = [changedFields(base, theirs), changedFields(base, edited)];
+  const fields = Object.keys(changed) as (keyof Draft)[];
+  const changes = fields.map(
     (member): MemberChange => ({
       member,
       from: base[member],
@@ -34,35 +34,44 @@ export function meet(
   return {
     version,
     theirs: differences(changes),
-    both: members.filter((it) => it in own && !same(own[it], changed[it])).map(nounOf),
+    both: fields.filter((it) => it in ours && !same(ours[it], changed[it])).map(nounOf),
   };
 }
 
-/** Whether two values are written alike. */
+/** Compares two values by their JSON. */
 export function same(one: unknown, other: unknown): boolean {
   return JSON.stringify(one) === JSON.stringify(other);
 }
 
-export function Conflict({ what, met, isLeft }: { what: string; met: Met; isLeft: boolean }) {
+interface ConflictProps {
+  /** Name of the resource type. */
+  noun: string;
+  conflict: EditConflict;
+  /** `true` if the draft still has unsaved changes. */
+  isChanged: boolean;
+}
+
+export function Conflict({ noun, conflict, isChanged }: ConflictProps) {
+  const { isSaveRejected, version, theirs, both } = conflict;
   return (
-    <div class="refused" role="alert" tabIndex={-1}>
+    <div class="error-box" role="alert" tabIndex={-1}>
       <p>
         <b>
-          {met.isRefused
-            ? `Somebody changed this ${what} in the meantime, so nothing was saved.`
-            : `This ${what} was changed since you began to type.`}
+          {isSaveRejected
+            ? `Not saved: another user changed this ${noun}.`
+            : `Another user changed this ${noun} while you were editing.`}
         </b>
       </p>
       <p>
-        It is version {met.version} now. What was changed is taken over
-        {isLeft ? ", and what you typed is still here:" : "; what you typed is among them:"}
+        It is now version {version}. The form includes their changes
+        {isChanged ? " and your unsaved ones:" : ", and yours are among them:"}
       </p>
-      <Differences told={met.theirs} />
-      {isLeft && (
+      <Differences items={theirs} />
+      {isChanged && (
         <p>
-          {met.both.length
-            ? `You changed ${met.both.join(" and ")} too: “Save over it” puts yours in its place.`
-            : "You changed other things: “Save over it” keeps both."}
+          {both.length
+            ? `You both changed ${both.join(" and ")}. “Overwrite” saves your version.`
+            : "You changed other fields. “Overwrite” keeps both changes."}
         </p>
       )}
     </div>

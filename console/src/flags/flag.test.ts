@@ -1,27 +1,27 @@
 import { expect, test } from "vitest";
-import { conditionsInWords, readValues, withOperator } from "./conditions-editor";
+import { describeConditions, isComplete, readValues, withOperator } from "./conditions-editor";
 import {
-  doesInWords,
+  describeFlag,
+  describeServe,
+  describeUnevenShares,
   ifMatchOf,
   missingWeights,
   NEW_FLAG,
   patchOf,
-  serveInWords,
-  sharesInWords,
 } from "./flag";
-import { readWeight, toHundred } from "./serve-editor";
+import { fillToHundred, readWeight, scaleToHundred } from "./serve-editor";
 import { readValue } from "./tester";
 
-test("only what was changed is sent", () => {
+test("a patch has only the changed fields", () => {
   expect(patchOf(NEW_FLAG, structuredClone(NEW_FLAG))).toEqual({});
   expect(patchOf(NEW_FLAG, { ...NEW_FLAG, name: "New", targets: [] })).toEqual({ name: "New" });
 });
 
-test("a change is meant for the flag that is known, whether or not its key was another's", () => {
+test("a change names the known version, with and without the id", () => {
   expect(ifMatchOf({ version: 3, id: "019aa3c5" })).toBe('"3", "3-019aa3c5"');
 });
 
-test("shares that are made 100 keep their proportions and add up, to three decimals", () => {
+test("scaled weights keep their proportions and add up to 100", () => {
   for (const weights of [
     [75, 50],
     [1, 1, 1],
@@ -29,57 +29,67 @@ test("shares that are made 100 keep their proportions and add up, to three decim
     [0.001, 1_000_000],
     [7, 11, 13, 17],
   ]) {
-    const made = toHundred(weights.map((weight) => ({ variant: "on", weight })));
-    expect(made.reduce((sum, it) => sum + it.weight, 0)).toBeCloseTo(100, 9);
-    expect(made.every((it) => /^\d+(\.\d{1,3})?$/.test(String(it.weight)))).toBe(true);
+    const scaled = scaleToHundred(weights.map((weight) => ({ variant: "on", weight })));
+    expect(scaled.reduce((sum, it) => sum + it.weight, 0)).toBeCloseTo(100, 9);
+    expect(scaled.every((it) => /^\d+(\.\d{1,3})?$/.test(String(it.weight)))).toBe(true);
   }
   expect(
-    toHundred([
+    scaleToHundred([
       { variant: "on", weight: 75 },
       { variant: "off", weight: 50 },
     ]).map((it) => it.weight),
   ).toEqual([60, 40]);
 });
 
-test("a weight is what was typed, and nothing is none", () => {
+test("one weight fills up to 100, if the others leave space for it", () => {
+  const weigh = (...weights: number[]) =>
+    weights.map((weight, index) => ({ variant: `v${index}`, weight }));
+  expect(fillToHundred(weigh(10, 50))).toMatchObject({ variant: "v1", rollout: weigh(10, 90) });
+  expect(fillToHundred(weigh(Number.NaN, 99.5))).toMatchObject({
+    variant: "v0",
+    rollout: weigh(0.5, 99.5),
+  });
+  expect(fillToHundred(weigh(150, 50))).toBeNull();
+});
+
+test("weights have up to three decimals, and an empty weight is not 0", () => {
   expect(["0.5", "99.5", "0.", "0,125", ".5", " 7 "].map(readWeight)).toEqual([
     0.5, 99.5, 0, 0.125, 0.5, 7,
   ]);
   for (const text of ["", ".", "-1", "1e3", "0.0001", "x"]) expect(readWeight(text)).toBeNaN();
 });
 
-test("shares that do not add up to 100 are said as what they are", () => {
+test("rollouts that do not add up to 100% show the real shares", () => {
   const weigh = (...weights: number[]) => ({
     variant: null,
     rollout: weights.map((weight, index) => ({ variant: `v${index}`, weight })),
   });
-  expect(sharesInWords({ rules: [], fallthrough: weigh(0.5, 99.5) })).toEqual([]);
-  expect(sharesInWords({ rules: [], fallthrough: weigh(50, 150) })).toEqual([
-    "The shares do not add up to 100. Everyone else gets v0 for 25 %, v1 for 75 %.",
+  expect(describeUnevenShares({ rules: [], fallthrough: weigh(0.5, 99.5) })).toEqual([]);
+  expect(describeUnevenShares({ rules: [], fallthrough: weigh(50, 150) })).toEqual([
+    "A rollout does not add up to 100%: everyone else gets v0 25%, v1 75%.",
   ]);
-  expect(serveInWords(weigh(0.125, 99.875))).toBe("v0 for 0.125 %, v1 for 99.875 %");
+  expect(describeServe(weigh(0.125, 99.875))).toBe("v0 0.125%, v1 99.875%");
   const unfinished = { rules: [], fallthrough: weigh(50, Number.NaN) };
-  expect(sharesInWords(unfinished)).toEqual([
-    "The shares do not add up to 100. Everyone else gets v0 for 100 %.",
+  expect(describeUnevenShares(unfinished)).toEqual([
+    "A rollout does not add up to 100%: everyone else gets v0 100%.",
   ]);
   expect(missingWeights(unfinished)).toEqual(["/fallthrough/rollout/1/weight"]);
 });
 
-test("what a flag does is said in words", () => {
+test("descriptions of flags count rules and users", () => {
   const rollout = [
     { variant: "on", weight: 1 },
     { variant: "off", weight: 19 },
     { variant: "x", weight: 0 },
   ];
-  expect(serveInWords({ variant: null, rollout })).toBe("on for 5 %, off for 95 %");
-  expect(serveInWords({ variant: null, rollout: [] })).toContain("own default");
+  expect(describeServe({ variant: null, rollout })).toBe("on 5%, off 95%");
+  expect(describeServe({ variant: null, rollout: [] })).toBe("the default in code");
+  expect(describeFlag(NEW_FLAG)).toBe("everyone gets “on”");
   const target = { kind: "identifier" as const, value: "u", variant: "on" };
-  expect(doesInWords({ ...NEW_FLAG, targets: [target] })).toBe(
-    "its own answer for 1 individual; on for everyone else",
-  );
+  expect(describeFlag({ ...NEW_FLAG, targets: [target] })).toBe("1 user; everyone else: on");
 });
 
-test("values are lines, and what looks like a value of JSON is one", () => {
+test("values are one per line, and texts that look like JSON are parsed", () => {
   expect(readValues("a, b\n\n c ", "many")).toEqual(["a, b", "c"]);
   expect(readValues("", "one")).toEqual([]);
   expect(["true", "42", "-1.5", "2.4.1", "0x1", "[1]", "{", "DE"].map(readValue)).toEqual([
@@ -94,7 +104,7 @@ test("values are lines, and what looks like a value of JSON is one", () => {
   ]);
 });
 
-test("another operator keeps the values that it can take, but no segments as values", () => {
+test("a new operator keeps the values it accepts, but not segments", () => {
   const was = { attribute: "country", operator: "in" as const, values: ["DE", "AT"] };
   expect(withOperator(was, "equals").values).toEqual(["DE", "AT"]);
   expect(withOperator(was, "before").values).toEqual(["DE"]);
@@ -108,16 +118,19 @@ test("another operator keeps the values that it can take, but no segments as val
   });
 });
 
-test("conditions are said in a line", () => {
+test("descriptions of conditions are one line", () => {
   const values = ["DE", "AT", "CH", "LI", "LU"];
   expect(
-    conditionsInWords([
+    describeConditions([
       { attribute: "country", operator: "in", values },
       { attribute: null, operator: "in_segment", values: ["staff"] },
       { attribute: "plan", operator: "exists", values: [] },
     ]),
-  ).toBe(
-    "country is one of DE or AT or CH or 2 more and is in the segment staff and plan is there",
-  );
-  expect(conditionsInWords([])).toBe("everyone");
+  ).toBe("country is one of DE or AT or CH or 2 more and is in segment staff and plan is set");
+  expect(describeConditions([])).toBe("everyone");
+  const unfinished = { attribute: "", operator: "equals" as const, values: ["DE"] };
+  expect([unfinished, { ...unfinished, attribute: "country" }].map(isComplete)).toEqual([
+    false,
+    true,
+  ]);
 });

@@ -1,32 +1,33 @@
-/** A flag as it is edited, and what it does in words. */
+/** Flags: API requests, drafts and descriptions. */
 
 import type { KeyHeader } from "../api/attempt";
 import { ApiError, api, type Schemas, unwrapResponse } from "../api/client";
 import type { Project } from "../caller";
-import { differing } from "../drafts";
+import { changedFields } from "../drafts";
+import { pluralize } from "../time/format";
 
-type Told = Schemas["FeatureFlag"];
+type ApiFlag = Schemas["FeatureFlag"];
 export type FlagType = Schemas["FlagType"];
-export type Serve = Told["fallthrough"];
+export type Serve = ApiFlag["fallthrough"];
 export type Operator = Schemas["Operator"] | "in_segment" | "not_in_segment";
 
-/** A condition while it is edited: any operator may stand beside any attribute. */
+/** A condition in an editor, with any combination of attribute and operator. */
 export interface Condition {
-  /** `null` beside the operators of segments, which ask about no attribute. */
+  /** `null` with a segment operator, which uses no attribute. */
   attribute: string | null;
   operator: Operator;
   values: string[];
 }
 
 export interface Rule {
-  /** Of one that is not saved yet, what `newRuleId` made. */
+  /** From `newRuleId` until the rule is saved. */
   id: string;
   name: string;
   conditions: Condition[];
   serve: Serve;
 }
 
-export type Flag = Omit<Told, "rules"> & { rules: Rule[] };
+export type Flag = Omit<ApiFlag, "rules"> & { rules: Rule[] };
 
 export interface Draft {
   key: string;
@@ -44,39 +45,39 @@ export interface Draft {
 
 export const TYPES: FlagType[] = ["boolean", "string", "number", "json"];
 
-/** Every operator, in words, and how its values are written. */
+/** Each operator's name, number of values and example. */
 export const OPERATORS: Record<
   Operator,
-  { words: string; values: "none" | "one" | "many"; example: string }
+  { label: string; values: "none" | "one" | "many"; example: string }
 > = {
-  equals: { words: "equals", values: "many", example: "DE" },
-  not_equals: { words: "does not equal", values: "many", example: "DE" },
-  in: { words: "is one of", values: "many", example: "DE" },
-  not_in: { words: "is none of", values: "many", example: "DE" },
-  contains: { words: "contains", values: "many", example: "beta" },
-  not_contains: { words: "does not contain", values: "many", example: "beta" },
-  starts_with: { words: "starts with", values: "many", example: "/admin" },
-  not_starts_with: { words: "does not start with", values: "many", example: "/admin" },
-  ends_with: { words: "ends with", values: "many", example: "@example.com" },
-  not_ends_with: { words: "does not end with", values: "many", example: "@example.com" },
-  matches: { words: "matches the pattern", values: "many", example: "^user-[0-9]+$" },
-  not_matches: { words: "does not match the pattern", values: "many", example: "^user-[0-9]+$" },
-  exists: { words: "is there", values: "none", example: "" },
-  not_exists: { words: "is missing", values: "none", example: "" },
-  greater_than: { words: ">", values: "one", example: "100" },
-  greater_than_or_equal: { words: "≥", values: "one", example: "100" },
-  less_than: { words: "<", values: "one", example: "100" },
-  less_than_or_equal: { words: "≤", values: "one", example: "100" },
-  before: { words: "is before", values: "one", example: "2027-01-01T00:00:00Z" },
-  after: { words: "is after", values: "one", example: "2027-01-01T00:00:00Z" },
-  semver_equals: { words: "is version", values: "one", example: "2.4.1" },
-  semver_greater_than: { words: "is a version after", values: "one", example: "2.4.1" },
-  semver_greater_than_or_equal: { words: "is version or after", values: "one", example: "2.4.1" },
-  semver_less_than: { words: "is a version before", values: "one", example: "2.4.1" },
-  semver_less_than_or_equal: { words: "is version or before", values: "one", example: "2.4.1" },
-  in_segment: { words: "is in the segment", values: "many", example: "staff" },
-  not_in_segment: { words: "is not in the segment", values: "many", example: "staff" },
-  in_cidr: { words: "is an address in", values: "many", example: "10.0.0.0/8" },
+  equals: { label: "equals", values: "many", example: "DE" },
+  not_equals: { label: "does not equal", values: "many", example: "DE" },
+  in: { label: "is one of", values: "many", example: "DE" },
+  not_in: { label: "is none of", values: "many", example: "DE" },
+  contains: { label: "contains", values: "many", example: "beta" },
+  not_contains: { label: "does not contain", values: "many", example: "beta" },
+  starts_with: { label: "starts with", values: "many", example: "/admin" },
+  not_starts_with: { label: "does not start with", values: "many", example: "/admin" },
+  ends_with: { label: "ends with", values: "many", example: "@example.com" },
+  not_ends_with: { label: "does not end with", values: "many", example: "@example.com" },
+  matches: { label: "matches the pattern", values: "many", example: "^user-[0-9]+$" },
+  not_matches: { label: "does not match the pattern", values: "many", example: "^user-[0-9]+$" },
+  exists: { label: "is set", values: "none", example: "" },
+  not_exists: { label: "is not set", values: "none", example: "" },
+  greater_than: { label: ">", values: "one", example: "100" },
+  greater_than_or_equal: { label: "≥", values: "one", example: "100" },
+  less_than: { label: "<", values: "one", example: "100" },
+  less_than_or_equal: { label: "≤", values: "one", example: "100" },
+  before: { label: "is before", values: "one", example: "2027-01-01T00:00:00Z" },
+  after: { label: "is after", values: "one", example: "2027-01-01T00:00:00Z" },
+  semver_equals: { label: "version =", values: "one", example: "2.4.1" },
+  semver_greater_than: { label: "version >", values: "one", example: "2.4.1" },
+  semver_greater_than_or_equal: { label: "version ≥", values: "one", example: "2.4.1" },
+  semver_less_than: { label: "version <", values: "one", example: "2.4.1" },
+  semver_less_than_or_equal: { label: "version ≤", values: "one", example: "2.4.1" },
+  in_segment: { label: "is in segment", values: "many", example: "staff" },
+  not_in_segment: { label: "is not in segment", values: "many", example: "staff" },
+  in_cidr: { label: "IP is in range", values: "many", example: "10.0.0.0/8" },
 };
 
 export const NEW_FLAG: Draft = {
@@ -116,85 +117,94 @@ export function draftOf(flag: Flag): Draft {
 
 export type FlagPatch = Partial<Omit<Draft, "key" | "type">> & { archived?: boolean };
 
-/** The members that differ, as a merge patch. */
+/** Returns the changed fields as a merge patch. */
 export function patchOf(was: Draft, is: Draft): FlagPatch {
-  return differing(was, is);
+  return changedFields(was, is);
 }
 
-/** What rules that are not saved are told apart by. */
+/** Prefix of the ids of unsaved rules. */
 const NEW_ID = "new ";
 
 export function newRuleId(): string {
   return NEW_ID + crypto.randomUUID();
 }
 
-/** What rules were told apart by before they were saved. */
+/** The temporary id of each rule that was saved in this tab. */
 const firstIds = new Map<string, string>();
 
-/** What a rule is told apart by for as long as it is shown, saved meanwhile or not. */
+/** Returns the key of a rule's element. It stays the same after the rule is saved. */
 export function keyOf({ id }: Rule): string {
   return firstIds.get(id) ?? id;
 }
 
-/** Rules with the ids that those of them got which were sent without one. */
+/**
+ * Replaces the temporary ids of rules with the ids that they got when `sent` was saved as `saved`.
+ */
 export function withIds(rules: Rule[], sent: Rule[], saved: Rule[]): Rule[] {
   const ids = new Map(sent.map((it, index) => [it.id, saved[index]?.id ?? it.id]));
-  for (const [before, id] of ids) if (before !== id) firstIds.set(id, before);
+  for (const [temporary, id] of ids) if (temporary !== id) firstIds.set(id, temporary);
   return rules.map((it) => ({ ...it, id: ids.get(it.id) ?? it.id }));
 }
 
-/** The version of a flag or segment, told apart from those of others that had its key. */
+/**
+ * Returns the version of a flag or segment. It includes the id, since a deleted key can be reused.
+ */
 export function versionOf(known: Pick<Flag, "version" | "id"> | null): string {
   return known ? `${known.id} ${known.version}` : "new";
 }
 
-/** Rules as they are sent: a new one has no id yet, and segments ask about no attribute. */
-function sent(rules: Rule[]): unknown[] {
+/**
+ * Converts rules for a request: without temporary ids, and without attributes of segment
+ * conditions.
+ */
+function toRequest(rules: Rule[]): unknown[] {
   return rules.map(({ id, conditions, ...rest }) => ({
     ...rest,
     ...(id && !id.startsWith(NEW_ID) && { id }),
     conditions: conditions.map(({ attribute, ...condition }) =>
-      asksAttribute(condition.operator) ? { ...condition, attribute } : condition,
+      usesAttribute(condition.operator) ? { ...condition, attribute } : condition,
     ),
   }));
 }
 
-export function asksAttribute(operator: Operator): boolean {
+export function usesAttribute(operator: Operator): boolean {
   return operator !== "in_segment" && operator !== "not_in_segment";
 }
 
-/** A flag as the API tells it; the types made of its description leave members out that are `null`. */
-export function told(flag: Promise<unknown>): Promise<Flag> {
+/** Casts a response: the generated types omit fields that are `null`. */
+export function asFlag(flag: Promise<unknown>): Promise<Flag> {
   return flag as Promise<Flag>;
 }
 
 export function createFlag(project: Project, draft: Draft, header: KeyHeader): Promise<Flag> {
-  return told(
+  return asFlag(
     unwrapResponse(
       api.POST("/v0/project/{idOrSlug}/feature-flags", {
         params: { path: { idOrSlug: project.slug }, header },
-        // What the description says of conditions is more than the types made of it can say.
-        body: { ...draft, rules: sent(draft.rules) } as never,
+        // The generated types cannot express all rules for conditions.
+        body: { ...draft, rules: toRequest(draft.rules) } as never,
       }),
     ),
   );
 }
 
-/** What a change that is meant for a flag or segment as it is known asks for. The tag of one that has the
- *  key of a deleted one names its id too; only one of these can be its own. */
+/**
+ * Returns the `If-Match` header for a change of a known version. It lists two tags, of which one
+ * can match: the tag includes the id if the key belonged to a deleted flag or segment.
+ */
 export function ifMatchOf({ version, id }: Pick<Flag, "version" | "id">): string {
   return `"${version}", "${version}-${id}"`;
 }
 
-/** Changes a flag, if it still is what is known of it. */
+/** Changes a flag if it is still at the known version. */
 export function patchFlag(
   project: Project,
   key: string,
   patch: FlagPatch,
   known: Flag,
 ): Promise<Flag> {
-  const rules = patch.rules && { rules: sent(patch.rules) };
-  return told(
+  const rules = patch.rules && { rules: toRequest(patch.rules) };
+  return asFlag(
     unwrapResponse(
       api.PATCH("/v0/project/{idOrSlug}/feature-flags/{key}", {
         params: {
@@ -209,7 +219,7 @@ export function patchFlag(
 
 export function loadFlag(project: Project, key: string, signal?: AbortSignal): Promise<Flag> {
   const params = { path: { idOrSlug: project.slug, key } };
-  return told(
+  return asFlag(
     unwrapResponse(
       api.GET("/v0/project/{idOrSlug}/feature-flags/{key}", {
         params,
@@ -219,13 +229,13 @@ export function loadFlag(project: Project, key: string, signal?: AbortSignal): P
   );
 }
 
-/** Whether somebody else changed it since it was read. */
+/** `true` if another change came first. */
 export function isMismatch(error: unknown): boolean {
   return error instanceof ApiError && error.code === "version_mismatch";
 }
 
-/** Changes a flag if it still is what was shown; if not, tells what it became meanwhile. */
-export async function patchAsKnown(
+/** Changes a flag if it is still at the known version. If not, returns its current version. */
+export async function patchIfUnchanged(
   project: Project,
   known: Flag,
   patch: FlagPatch,
@@ -238,14 +248,14 @@ export async function patchAsKnown(
   }
 }
 
-/** At most 2,000 flags are not archived: so many pages of 100. */
-const ALL_PAGES = 20;
+/** Pages of 100: the limit is 2,000 flags, not counting archived ones. */
+const MAX_PAGES = 20;
 
 export interface FlagList {
   flags: Flag[];
-  /** How many requests it took. */
+  /** Number of requests. */
   pages: number;
-  /** Whether nothing is missing, as may be of more archived ones. */
+  /** `false` if flags are missing, which is possible with many archived ones. */
   isAll: boolean;
 }
 
@@ -277,51 +287,59 @@ export async function listFlags(
     flags.push(...(page.items as Flag[]));
     cursor = page.nextCursor;
     pages++;
-  } while (cursor && pages < ALL_PAGES);
+  } while (cursor && pages < MAX_PAGES);
   return { flags, pages, isAll: cursor === null };
 }
 
-export const plural = (count: number, one: string) => `${count} ${one}${count === 1 ? "" : "s"}`;
-
-/** What weights add up to. One that is not typed yet is `NaN`, and weighs nothing. */
+/** Returns the sum of the weights. An empty weight, `NaN`, counts as 0. */
 export function sumOf({ rollout }: Pick<Serve, "rollout">): number {
   return rollout.reduce((total, it) => total + (it.weight || 0), 0);
 }
 
-export function serveInWords(serve: Serve): string {
+export const CODE_DEFAULT = "the default in code";
+
+export function describeServe(serve: Serve): string {
   if (serve.variant) return serve.variant;
   const sum = sumOf(serve);
-  if (!sum) return "the application’s own default";
+  if (!sum) return CODE_DEFAULT;
   return serve.rollout
     .filter((it) => it.weight > 0)
-    .map((it) => `${it.variant} for ${shareInWords((it.weight / sum) * 100)}`)
+    .map((it) => `${it.variant} ${formatShare((it.weight / sum) * 100)}`)
     .join(", ");
 }
 
-/** Small shares are the ones whose decimals count. */
-function shareInWords(share: number): string {
+/** Quotes the name of a single variant, for use in a sentence. */
+export function quoteVariant(variant: string | null | undefined): string {
+  return variant ? `“${variant}”` : CODE_DEFAULT;
+}
+
+/** Formats a share, with three decimals if it is below 1% or above 99%. */
+function formatShare(share: number): string {
   const parts = share < 1 || share > 99 ? 1000 : 10;
   const rounded = Math.round(share * parts) / parts;
-  if (rounded === 0) return "less than 0.001 %";
-  return rounded === 100 && share < 100 ? "more than 99.999 %" : `${rounded} %`;
+  if (rounded === 0) return "<0.001%";
+  return rounded === 100 && share < 100 ? ">99.999%" : `${rounded}%`;
 }
 
-/** What shares that do not add up to 100 mean, a sentence for each place that has such. */
-export function sharesInWords({ rules, fallthrough }: Pick<Draft, "rules" | "fallthrough">) {
+/** Describes the effect of rollouts that do not add up to 100%, one sentence for each. */
+export function describeUnevenShares({ rules, fallthrough }: Pick<Draft, "rules" | "fallthrough">) {
   return [
-    ...rules.map((it, index) => ({ who: `Rule ${index + 1} serves`, serve: it.serve })),
-    { who: "Everyone else gets", serve: fallthrough },
+    ...rules.map((it, index) => ({ who: `rule ${index + 1} serves`, serve: it.serve })),
+    { who: "everyone else gets", serve: fallthrough },
   ]
     .filter(({ serve }) => serve.rollout.length && Math.abs(sumOf(serve) - 100) >= 1e-9)
-    .map(({ who, serve }) => `The shares do not add up to 100. ${who} ${serveInWords(serve)}.`);
+    .map(({ who, serve }) => `A rollout does not add up to 100%: ${who} ${describeServe(serve)}.`);
 }
 
-/** Whether it was typed: what is not is `NaN`, and `null` once it was kept as JSON. */
+/**
+ * `true` if a weight has been entered. An empty one is `NaN`, or `null` after a round trip through
+ * JSON.
+ */
 export function isWeight({ weight }: { weight: number }): boolean {
   return Number.isFinite(weight);
 }
 
-/** Where weights stand that are none: pointers into the body. */
+/** Returns the pointers of empty weights. */
 export function missingWeights({ rules, fallthrough }: Pick<Draft, "rules" | "fallthrough">) {
   return [
     ...rules.map((it, index) => ({ at: `/rules/${index}/serve`, serve: it.serve })),
@@ -331,15 +349,17 @@ export function missingWeights({ rules, fallthrough }: Pick<Draft, "rules" | "fa
   );
 }
 
-/** What a flag does once it is on. */
-export function doesInWords(
+/** Describes what a flag serves when it is on: `1 rule; everyone else: on 10%, off 90%`. */
+export function describeFlag(
   flag: Pick<Draft, "fallthrough" | "rules" | "targets" | "prerequisites">,
 ): string {
-  const before: string[] = [];
-  if (flag.targets.length) before.push(plural(flag.targets.length, "individual"));
-  if (flag.rules.length) before.push(plural(flag.rules.length, "rule"));
-  const rest = `${serveInWords(flag.fallthrough)}${before.length ? " for everyone else" : ""}`;
-  const text = before.length ? `its own answer for ${before.join(" and ")}; ${rest}` : rest;
-  const needed = flag.prerequisites.map((it) => `${it.flagKey} is ${it.variant}`).join(" and ");
-  return needed ? `${text}; only where ${needed}` : text;
+  const parts: string[] = [];
+  if (flag.targets.length) parts.push(pluralize(flag.targets.length, "user"));
+  if (flag.rules.length) parts.push(pluralize(flag.rules.length, "rule"));
+  const { fallthrough } = flag;
+  const text = parts.length
+    ? `${parts.join(", ")}; everyone else: ${describeServe(fallthrough)}`
+    : `everyone gets ${fallthrough.variant ? quoteVariant(fallthrough.variant) : describeServe(fallthrough)}`;
+  const required = flag.prerequisites.map((it) => `${it.flagKey} = ${it.variant}`).join(" and ");
+  return required ? `${text}; requires ${required}` : text;
 }

@@ -1,16 +1,16 @@
-/** Who changed a flag, when, and what; and the way back to an older version. */
+/** The history of a flag, with a button to restore each version. */
 
 import { useEffect, useState } from "preact/hooks";
 import { useLoaded } from "../api/loaded";
 import { useCan, useCurrentProject } from "../caller";
 import { Confirm } from "../ui/confirm";
-import { Refused, SkeletonRows } from "../ui/states";
+import { ErrorMessage, SkeletonRows } from "../ui/states";
 import { RelativeTime } from "../ui/time";
 import { showErrorToast, showToast } from "../ui/toast";
 import type { Flag } from "./flag";
 import {
-  changeInWords,
   type Difference,
+  describeChange,
   detailsOf,
   differences,
   type FlagChange,
@@ -32,11 +32,11 @@ export function History({ flag, onChange }: HistoryProps) {
   const mayRestore = useCan()("flags:write") && !flag.archivedAt;
   const [more, setMore] = useState<FlagChangePage[]>([]);
   const [loading, setLoading] = useState(false);
-  const [asked, ask] = useState<number | null>(null);
+  const [restoring, setRestoring] = useState<number | null>(null);
   const loaded = useLoaded(`changes ${flag.id} ${flag.version}`, (signal) =>
     loadChanges(project, flag.key, { limit: PAGE_SIZE }, signal),
   );
-  // A new version is a new first page, after which the others no longer follow.
+  // A new version shifts the pages, so the loaded ones no longer fit.
   useEffect(() => setMore([]), [flag.version]);
   const pages = loaded.data ? [loaded.data, ...more] : [];
   const changes = pages.flatMap((it) => it.items);
@@ -56,11 +56,11 @@ export function History({ flag, onChange }: HistoryProps) {
     }
   };
   const restore = async (version: number) => {
-    ask(null);
+    setRestoring(null);
     try {
       const changed = await restoreVersion(project, flag, version);
       onChange(changed);
-      showToast(`It is as version ${version} left it, as version ${changed.version}.`);
+      showToast(`Restored version ${version} (now version ${changed.version}).`);
     } catch (error) {
       showErrorToast(error);
     }
@@ -70,14 +70,16 @@ export function History({ flag, onChange }: HistoryProps) {
       <header>
         <h2>History</h2>
       </header>
-      {loaded.error && <Refused refusal={loaded.error} retry={loaded.reload} />}
+      {loaded.error && <ErrorMessage error={loaded.error} retry={loaded.reload} />}
       {!loaded.data && !loaded.error && <SkeletonRows rows={3} />}
       <ol class={loaded.loading ? "stale" : ""}>
         {changes.map((it) => (
           <Entry
             key={it.version}
             change={it}
-            onRestore={mayRestore && it.version < flag.version ? () => ask(it.version) : null}
+            onRestore={
+              mayRestore && it.version < flag.version ? () => setRestoring(it.version) : null
+            }
           />
         ))}
       </ol>
@@ -86,17 +88,15 @@ export function History({ flag, onChange }: HistoryProps) {
           {loading ? "Loading…" : "Show more"}
         </button>
       )}
-      {loaded.data && changes.length === 0 && (
-        <p class="quiet">Nothing was changed in the last 400 days.</p>
-      )}
-      {asked !== null && (
+      {loaded.data && changes.length === 0 && <p class="quiet">No changes in the last 400 days.</p>}
+      {restoring !== null && (
         <Confirm
-          title={`Restore version ${asked}?`}
+          title={`Restore version ${restoring}?`}
           action="Restore"
-          onClose={() => ask(null)}
-          onConfirm={() => void restore(asked)}
+          onClose={() => setRestoring(null)}
+          onConfirm={() => void restore(restoring)}
         >
-          <WillChange version={asked} changes={changes} />
+          <RestorePreview version={restoring} changes={changes} />
         </Confirm>
       )}
     </section>
@@ -108,7 +108,7 @@ function Entry({ change, onRestore }: { change: FlagChange; onRestore: (() => vo
     <li>
       <header>
         <span>
-          <b>{changeInWords(change)}</b>{" "}
+          <b>{describeChange(change)}</b>{" "}
           <span class="quiet small">
             version {change.version} by <bdi>{change.user ?? "an import"}</bdi>,{" "}
             <RelativeTime at={change.at} />
@@ -125,17 +125,17 @@ function Entry({ change, onRestore }: { change: FlagChange; onRestore: (() => vo
           </button>
         )}
       </header>
-      <Differences told={detailsOf(change)} />
+      <Differences items={detailsOf(change)} />
     </li>
   );
 }
 
-export function Differences({ told }: { told: Difference[] }) {
+export function Differences({ items }: { items: Difference[] }) {
   return (
     <dl class="differences">
-      {told.map((it) => (
-        <div key={it.what}>
-          <dt>{it.what}</dt>
+      {items.map((it) => (
+        <div key={it.field}>
+          <dt>{it.field}</dt>
           <dd>
             {it.removed.map((line, index) => (
               <del key={index}>
@@ -154,14 +154,14 @@ export function Differences({ told }: { told: Difference[] }) {
   );
 }
 
-function WillChange({ version, changes }: { version: number; changes: FlagChange[] }) {
-  const told = differences(restored(changes, version));
-  if (told.length === 0) return <p>The flag already is as that version left it.</p>;
+function RestorePreview({ version, changes }: { version: number; changes: FlagChange[] }) {
+  const items = differences(restored(changes, version));
+  if (items.length === 0) return <p>The flag already matches version {version}.</p>;
   return (
     <>
-      <p>This changes, at once and everywhere within five seconds:</p>
-      <Differences told={told} />
-      <p class="quiet small">It becomes a new version, so this can be taken back the same way.</p>
+      <p>Takes effect everywhere within 5 seconds:</p>
+      <Differences items={items} />
+      <p class="quiet small">This creates a new version, so you can undo it.</p>
     </>
   );
 }

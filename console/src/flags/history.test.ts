@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { changeInWords, detailsOf, differences, type FlagChange, restored } from "./history";
+import { describeChange, detailsOf, differences, type FlagChange, restored } from "./history";
 
 const rule = (name: string, variant: string) => ({
   id: name,
@@ -17,22 +17,22 @@ const change = (version: number, changes: FlagChange["changes"]): FlagChange => 
   changes,
 });
 
-test("of a list only what is gone, new or moved is told", () => {
+test("differences of lists have removed, added and moved lines", () => {
   const [first, second, third] = [rule("one", "on"), rule("two", "on"), rule("three", "off")];
-  const told = (from: unknown, to: unknown) => differences([{ member: "rules", from, to }])[0];
-  expect(told([first, second], [first, second, third])).toEqual({
-    what: "Rules",
+  const compare = (from: unknown, to: unknown) => differences([{ member: "rules", from, to }])[0];
+  expect(compare([first, second], [first, second, third])).toEqual({
+    field: "Rules",
     removed: [],
     added: ["three: country is one of DE gets off"],
   });
-  expect(told([first, second, third], [third, first, second])).toMatchObject({
+  expect(compare([first, second, third], [third, first, second])).toMatchObject({
     removed: ["three: country is one of DE gets off"],
     added: ["three: country is one of DE gets off"],
   });
-  expect(told([first], [first])).toBeUndefined();
+  expect(compare([first], [first])).toBeUndefined();
 });
 
-test("what was nothing before is told, and what every version has is not", () => {
+test("differences include values that were unset, but not key and type", () => {
   expect(
     differences([
       { member: "enabled", from: undefined, to: false },
@@ -41,12 +41,12 @@ test("what was nothing before is told, and what every version has is not", () =>
       { member: "offVariant", from: "off", to: null },
     ]),
   ).toEqual([
-    { what: "State", removed: [], added: ["off"] },
-    { what: "While it is off", removed: ["off"], added: ["the application’s own default"] },
+    { field: "State", removed: [], added: ["off"] },
+    { field: "When off, serve", removed: ["off"], added: ["the default in code"] },
   ]);
 });
 
-test("restoring takes back all that came after a version, and nothing that came back by itself", () => {
+test("restoring reverts later changes, except those that were reverted already", () => {
   const changes = [
     change(4, [{ member: "enabled", from: true, to: false }]),
     change(3, [
@@ -60,19 +60,19 @@ test("restoring takes back all that came after a version, and nothing that came 
   expect(restored(changes, 4)).toEqual([]);
 });
 
-test("a change has a name of a few words", () => {
-  expect(changeInWords(change(2, [{ member: "enabled", from: false, to: true }]))).toBe(
-    "Switched on",
+test("descriptions of changes name the fields", () => {
+  expect(describeChange(change(2, [{ member: "enabled", from: false, to: true }]))).toBe(
+    "Turned on",
   );
   const names = (["name", "rules"] as const).map((member) => ({ member, from: "", to: "x" }));
-  expect(changeInWords(change(2, names))).toBe("Changed its name and rules");
-  expect(changeInWords({ ...change(2, names), kind: "restored" })).toBe("Restored");
+  expect(describeChange(change(2, names))).toBe("Changed name and rules");
+  expect(describeChange({ ...change(2, names), kind: "restored" })).toBe("Restored");
 });
 
-test("beside its name a switch has no details, and a flag that was made has only new ones", () => {
+test("switches have no details, and new flags only added lines", () => {
   expect(detailsOf(change(2, [{ member: "enabled", from: false, to: true }]))).toEqual([]);
-  const made = { member: "offVariant" as const, from: null, to: "off" };
-  expect(detailsOf({ ...change(1, [made]), kind: "created" })).toEqual([
-    { what: "While it is off", removed: [], added: ["off"] },
+  const added = { member: "offVariant" as const, from: null, to: "off" };
+  expect(detailsOf({ ...change(1, [added]), kind: "created" })).toEqual([
+    { field: "When off, serve", removed: [], added: ["off"] },
   ]);
 });

@@ -1,34 +1,35 @@
-/** The history of a flag: what was changed, readable, and what restoring an older version would change. */
+/** The history of a flag: descriptions of its changes, and the effect of restoring a version. */
 
 import { api, type Schemas, unwrapResponse } from "../api/client";
 import type { Project } from "../caller";
-import { conditionsInWords } from "./conditions-editor";
+import { pluralize } from "../time/format";
+import { describeConditions } from "./conditions-editor";
 import {
+  asFlag,
+  CODE_DEFAULT,
   type Draft,
+  describeServe,
   type Flag,
   ifMatchOf,
-  plural,
   type Rule,
   type Serve,
-  serveInWords,
-  told,
 } from "./flag";
 
 export type FlagChange = Schemas["FlagChange"];
 export type FlagChangePage = Schemas["FlagChangePage"];
 
-/** `from` may also be `undefined`: nothing at all, which is not the same as `null`. */
+/** A changed field. `from` can also be `undefined`: no value at all, unlike `null`. */
 export type MemberChange = Schemas["MemberChange"];
 type Member = MemberChange["member"];
 
-/** A page of the changes of a flag, the newest first. */
+/** Loads a page of a flag's changes, newest first. */
 export function loadChanges(
   project: Project,
   key: string,
-  more: { limit: number; cursor?: string | null },
+  page: { limit: number; cursor?: string | null },
   signal?: AbortSignal,
 ): Promise<FlagChangePage> {
-  const query = { limit: more.limit, ...(more.cursor && { cursor: more.cursor }) };
+  const query = { limit: page.limit, ...(page.cursor && { cursor: page.cursor }) };
   const params = { path: { idOrSlug: project.slug, key }, query };
   return unwrapResponse(
     api.GET("/v0/project/{idOrSlug}/feature-flags/{key}/changes", {
@@ -38,9 +39,9 @@ export function loadChanges(
   );
 }
 
-/** Makes the flag as a version left it, if it still has the version that is known here. */
+/** Restores a version of a flag if the flag is still at the known version. */
 export function restoreVersion(project: Project, flag: Flag, version: number): Promise<Flag> {
-  return told(
+  return asFlag(
     unwrapResponse(
       api.PATCH("/v0/project/{idOrSlug}/feature-flags/{key}", {
         params: {
@@ -53,19 +54,19 @@ export function restoreVersion(project: Project, flag: Flag, version: number): P
   );
 }
 
-/** What members are called in the editor, and in the middle of a sentence. */
+/** Field names as headings, and within a sentence. */
 const NAMES: Record<Member, { title: string; noun: string }> = {
-  key: { title: "Key", noun: "its key" },
-  type: { title: "Type", noun: "its type" },
-  name: { title: "Name", noun: "its name" },
-  description: { title: "What it is for", noun: "its description" },
-  enabled: { title: "State", noun: "its state" },
-  archivedAt: { title: "Archived", noun: "its archive" },
+  key: { title: "Key", noun: "key" },
+  type: { title: "Type", noun: "type" },
+  name: { title: "Name", noun: "name" },
+  description: { title: "Description", noun: "description" },
+  enabled: { title: "State", noun: "state" },
+  archivedAt: { title: "Archived", noun: "archived state" },
   variants: { title: "Variants", noun: "variants" },
-  offVariant: { title: "While it is off", noun: "what it serves while off" },
-  fallthrough: { title: "Everyone else", noun: "what everyone else gets" },
+  offVariant: { title: "When off, serve", noun: "off variant" },
+  fallthrough: { title: "Everyone else", noun: "default rollout" },
   rules: { title: "Rules", noun: "rules" },
-  targets: { title: "Individuals", noun: "individuals" },
+  targets: { title: "Individual users", noun: "individual users" },
   prerequisites: { title: "Prerequisites", noun: "prerequisites" },
 };
 
@@ -73,42 +74,41 @@ export function nounOf(member: Member): string {
   return NAMES[member].noun;
 }
 
-/** What stands above the history anyway. */
-const SELF_EVIDENT: Member[] = ["key", "type"];
+/** Fields that are shown above the history. */
+const OMITTED: Member[] = ["key", "type"];
 
 export interface Difference {
-  /** What changed, in words. */
-  what: string;
-  /** Lines that were there and are no more, and the other way round. */
+  field: string;
+  /** Lines that only the old or only the new value has. */
   removed: string[];
   added: string[];
 }
 
-/** What is told of a change beside its name. */
+/** Returns the details of a change, other than its description. */
 export function detailsOf(change: FlagChange): Difference[] {
-  // A flag that was made had nothing before; of a switch the name of the change says it all.
+  // A created flag has no old values, and the description of a switch says everything.
   if (change.kind === "created") {
     return differences(change.changes.map((it) => ({ ...it, from: undefined })));
   }
   return isSwitch(change) ? [] : differences(change.changes);
 }
 
-/** What changes did, for people: a line for each thing that is gone or new. */
+/** Describes changes as removed and added lines. */
 export function differences(changes: readonly MemberChange[]): Difference[] {
   return changes
-    .filter((it) => !SELF_EVIDENT.includes(it.member))
+    .filter((it) => !OMITTED.includes(it.member))
     .map(({ member, from, to }) => ({
-      what: NAMES[member].title,
+      field: NAMES[member].title,
       ...compared(linesOf(member, from), linesOf(member, to)),
     }))
     .filter((it) => it.removed.length > 0 || it.added.length > 0);
 }
 
-/** A member's value as lines, one for each thing in it. */
+/** Formats the value of a field as lines, one for each item. */
 function linesOf(member: Member, value: unknown): string[] {
   if (value === undefined) return [];
   if (value === null) {
-    return member === "offVariant" ? ["the application’s own default"] : [];
+    return member === "offVariant" ? [CODE_DEFAULT] : [];
   }
   switch (member) {
     case "enabled":
@@ -120,36 +120,36 @@ function linesOf(member: Member, value: unknown): string[] {
     case "targets":
       return (value as Draft["targets"]).map((it) => `${it.value} gets ${it.variant}`);
     case "prerequisites":
-      return (value as Draft["prerequisites"]).map((it) => `${it.flagKey} is ${it.variant}`);
+      return (value as Draft["prerequisites"]).map((it) => `${it.flagKey} = ${it.variant}`);
     case "fallthrough":
-      return [serveInWords(value as Serve)];
+      return [describeServe(value as Serve)];
     case "rules":
-      return (value as Rule[]).map(ruleInWords);
+      return (value as Rule[]).map(describeRule);
   }
   const text = typeof value === "string" ? value : JSON.stringify(value);
   return text ? text.split("\n") : [];
 }
 
-function ruleInWords({ name, conditions, serve }: Rule): string {
-  const served = `${conditionsInWords(conditions)} gets ${serveInWords(serve)}`;
+function describeRule({ name, conditions, serve }: Rule): string {
+  const served = `${describeConditions(conditions)} gets ${describeServe(serve)}`;
   return name ? `${name}: ${served}` : served;
 }
 
-/** Lines that only one side has, in their order; a line that moved is gone and new. */
+/** Returns the lines that only one side has. A line that moved is removed and added. */
 export function compared(from: string[], to: string[]): { removed: string[]; added: string[] } {
   const common = longestCommon(from, to);
   return { removed: without(from, common), added: without(to, common) };
 }
 
-/** The longest list that both have in this order. */
+/** Returns the longest common subsequence. */
 function longestCommon(one: string[], other: string[]): string[] {
   let row: string[][] = Array.from({ length: other.length + 1 }, () => []);
   for (const line of one) {
     const next: string[][] = [[]];
     other.forEach((it, index) => {
-      const before = row[index] ?? [];
+      const diagonal = row[index] ?? [];
       const [above, left] = [row[index + 1] ?? [], next[index] ?? []];
-      next.push(it === line ? [...before, it] : above.length >= left.length ? above : left);
+      next.push(it === line ? [...diagonal, it] : above.length >= left.length ? above : left);
     });
     row = next;
   }
@@ -166,8 +166,8 @@ function without(lines: string[], common: string[]): string[] {
 }
 
 /**
- * What a flag's members would become if it were made as `version` left it: `changes` are all of its changes
- * from the newest down to that version, as the API tells them. There are no gaps between them.
+ * Returns the effect of restoring `version`. `changes` has all changes since that version, as the
+ * API returns them, without gaps.
  */
 export function restored(changes: readonly FlagChange[], version: number): MemberChange[] {
   const members = new Map<Member, MemberChange>();
@@ -186,20 +186,20 @@ const KINDS: Record<FlagChange["kind"], string> = {
   created: "Created",
   updated: "Changed",
   archived: "Archived",
-  unarchived: "Brought back",
+  unarchived: "Unarchived",
   restored: "Restored",
 };
 
 function isSwitch({ kind, changes }: Pick<FlagChange, "kind" | "changes">): boolean {
-  const told = changes.filter((it) => !SELF_EVIDENT.includes(it.member));
-  return kind === "updated" && told.length === 1 && told[0]?.member === "enabled";
+  const shown = changes.filter((it) => !OMITTED.includes(it.member));
+  return kind === "updated" && shown.length === 1 && shown[0]?.member === "enabled";
 }
 
-/** A change in a few words: `Switched on`, `Changed rules and its name`. */
-export function changeInWords({ kind, changes }: Pick<FlagChange, "kind" | "changes">): string {
-  const told = changes.filter((it) => !SELF_EVIDENT.includes(it.member));
+/** Describes a change in a few words: `Turned on`, `Changed rules and name`. */
+export function describeChange({ kind, changes }: Pick<FlagChange, "kind" | "changes">): string {
+  const shown = changes.filter((it) => !OMITTED.includes(it.member));
   if (kind !== "updated") return KINDS[kind];
-  if (isSwitch({ kind, changes })) return told[0]?.to ? "Switched on" : "Switched off";
-  const names = told.map((it) => NAMES[it.member].noun);
-  return names.length > 3 ? plural(names.length, "change") : `Changed ${names.join(" and ")}`;
+  if (isSwitch({ kind, changes })) return shown[0]?.to ? "Turned on" : "Turned off";
+  const names = shown.map((it) => NAMES[it.member].noun);
+  return names.length > 3 ? pluralize(names.length, "change") : `Changed ${names.join(" and ")}`;
 }

@@ -1,14 +1,14 @@
-/** The lists of a flag besides its rules: variants, individuals, prerequisites. */
+/** Editors for the lists of a flag: variants, individual users and prerequisites. */
 
 import type { ApiError } from "../api/client";
 import { Icon } from "../ui/icons";
-import { errorProps, FieldFault } from "../ui/states";
+import { errorProps, FieldError } from "../ui/states";
 import type { Draft, Flag } from "./flag";
 import { VariantSelect } from "./serve-editor";
 
 interface PartProps {
   draft: Draft;
-  refusal: ApiError | null;
+  error: ApiError | null;
   disabled: boolean;
   onChange: (change: Partial<Draft>) => void;
 }
@@ -20,18 +20,18 @@ interface LinesProps<T> {
   items: T[];
   fresh: () => T;
   disabled: boolean;
-  refusal: ApiError | null;
+  error: ApiError | null;
   pointer: string;
-  members: string[];
-  /** What stands above the fields of all lines; each field has a name of its own besides. */
-  heads?: string[];
+  fields: string[];
+  /** Column headings. Each field also has its own label. */
+  headings?: string[];
   onChange: (items: T[]) => void;
   line: (item: T, set: (change: Partial<T>) => void, index: number) => preact.ComponentChildren;
 }
 
-/** A list that lines are added to and removed from, with what the API says below each. */
+/** A list with buttons to add and remove lines, and errors below each line. */
 function Lines<T>(props: LinesProps<T>) {
-  const { title, add, empty, items, fresh, disabled, refusal, pointer, members, heads } = props;
+  const { title, add, empty, items, fresh, disabled, error, pointer, fields, headings } = props;
   const { onChange, line } = props;
   return (
     <section class="part">
@@ -44,11 +44,11 @@ function Lines<T>(props: LinesProps<T>) {
         )}
       </header>
       {items.length === 0 && <p class="quiet">{empty}</p>}
-      <FieldFault refusal={refusal} at={pointer} />
-      <div class={heads ? "lines in-columns" : "lines"}>
-        {heads && items.length > 0 && (
-          <div class="form-row heads" aria-hidden="true">
-            {heads.map((it) => (
+      <FieldError error={error} at={pointer} />
+      <div class={headings ? "lines in-columns" : "lines"}>
+        {headings && items.length > 0 && (
+          <div class="form-row headings" aria-hidden="true">
+            {headings.map((it) => (
               <small key={it}>{it}</small>
             ))}
           </div>
@@ -66,15 +66,15 @@ function Lines<T>(props: LinesProps<T>) {
                 <button
                   type="button"
                   class="bare"
-                  aria-label={`Remove ${title.toLowerCase()} ${index + 1}`}
+                  aria-label={`${add.replace("Add", "Remove")} ${index + 1}`}
                   onClick={() => onChange(items.filter((_, at) => at !== index))}
                 >
                   <Icon name="close" />
                 </button>
               )}
             </div>
-            {["", ...members.map((it) => `/${it}`)].map((member) => (
-              <FieldFault key={member} refusal={refusal} at={`${pointer}/${index}${member}`} />
+            {["", ...fields.map((it) => `/${it}`)].map((field) => (
+              <FieldError key={field} error={error} at={`${pointer}/${index}${field}`} />
             ))}
           </div>
         ))}
@@ -83,25 +83,25 @@ function Lines<T>(props: LinesProps<T>) {
   );
 }
 
-export function VariantsEditor({ draft, refusal, disabled, onChange }: PartProps) {
+export function VariantsEditor({ draft, error, disabled, onChange }: PartProps) {
   return (
     <Lines
       title="Variants"
-      add="Add a variant"
-      empty="Without variants the application’s own default is served."
+      add="Add variant"
+      empty="No variants. Everyone gets the default in code."
       items={draft.variants}
       fresh={() => ({ key: "", name: "", value: draft.type === "boolean" ? "true" : "" })}
       disabled={disabled}
-      refusal={refusal}
+      error={error}
       pointer="/variants"
-      members={["key", "name", "value"]}
-      heads={["Key", "Name", "Value"]}
+      fields={["key", "name", "value"]}
+      headings={["Key", "Name", "Value"]}
       onChange={(variants) => onChange({ variants })}
       line={(it, set, index) => (
         <>
           <input
             aria-label={`Key of variant ${index + 1}`}
-            {...errorProps(refusal, `/variants/${index}/key`)}
+            {...errorProps(error, `/variants/${index}/key`)}
             placeholder="key"
             value={it.key}
             disabled={disabled}
@@ -109,7 +109,7 @@ export function VariantsEditor({ draft, refusal, disabled, onChange }: PartProps
           />
           <input
             aria-label={`Name of variant ${index + 1}`}
-            {...errorProps(refusal, `/variants/${index}/name`)}
+            {...errorProps(error, `/variants/${index}/name`)}
             placeholder="name"
             value={it.name}
             disabled={disabled}
@@ -118,7 +118,7 @@ export function VariantsEditor({ draft, refusal, disabled, onChange }: PartProps
           {draft.type === "boolean" ? (
             <select
               aria-label={`Value of variant ${index + 1}`}
-              {...errorProps(refusal, `/variants/${index}/value`)}
+              {...errorProps(error, `/variants/${index}/value`)}
               value={it.value}
               disabled={disabled}
               onChange={(event) => set({ value: event.currentTarget.value })}
@@ -131,7 +131,7 @@ export function VariantsEditor({ draft, refusal, disabled, onChange }: PartProps
               rows={1}
               class="values"
               aria-label={`Value of variant ${index + 1}`}
-              {...errorProps(refusal, `/variants/${index}/value`)}
+              {...errorProps(error, `/variants/${index}/value`)}
               placeholder="value"
               value={it.value}
               disabled={disabled}
@@ -144,12 +144,12 @@ export function VariantsEditor({ draft, refusal, disabled, onChange }: PartProps
   );
 }
 
-export function TargetsEditor({ draft, refusal, disabled, onChange }: PartProps) {
+export function TargetsEditor({ draft, error, disabled, onChange }: PartProps) {
   return (
     <Lines
-      title="Individuals"
-      add="Add an individual"
-      empty="Nobody has an answer of their own."
+      title="Individual users"
+      add="Add user"
+      empty="None targeted."
       items={draft.targets}
       fresh={() => ({
         kind: "identifier" as const,
@@ -157,24 +157,24 @@ export function TargetsEditor({ draft, refusal, disabled, onChange }: PartProps)
         variant: draft.variants[0]?.key ?? "",
       })}
       disabled={disabled}
-      refusal={refusal}
+      error={error}
       pointer="/targets"
-      members={["value", "variant"]}
+      fields={["value", "variant"]}
       onChange={(targets) => onChange({ targets })}
       line={(it, set, index) => (
         <>
           <input
             class="grow"
             aria-label={`Targeting key ${index + 1}`}
-            {...errorProps(refusal, `/targets/${index}/value`)}
+            {...errorProps(error, `/targets/${index}/value`)}
             placeholder="targeting key"
             value={it.value}
             disabled={disabled}
             onInput={(event) => set({ value: event.currentTarget.value })}
           />
           <VariantSelect
-            label={`Variant of individual ${index + 1}`}
-            fault={errorProps(refusal, `/targets/${index}/variant`)}
+            label={`Variant of user ${index + 1}`}
+            invalid={errorProps(error, `/targets/${index}/variant`)}
             value={it.variant}
             variants={draft.variants}
             disabled={disabled}
@@ -188,7 +188,7 @@ export function TargetsEditor({ draft, refusal, disabled, onChange }: PartProps)
 
 export function PrerequisitesEditor({
   draft,
-  refusal,
+  error,
   disabled,
   onChange,
   flags,
@@ -197,21 +197,21 @@ export function PrerequisitesEditor({
   return (
     <Lines
       title="Prerequisites"
-      add="Add a prerequisite"
-      empty="It needs no other flag."
+      add="Add prerequisite"
+      empty="No prerequisites."
       items={draft.prerequisites}
       fresh={() => ({ flagKey: others[0]?.key ?? "", variant: others[0]?.variants[0]?.key ?? "" })}
       disabled={disabled}
-      refusal={refusal}
+      error={error}
       pointer="/prerequisites"
-      members={["flagKey", "variant"]}
+      fields={["flagKey", "variant"]}
       onChange={(prerequisites) => onChange({ prerequisites })}
       line={(it, set, index) => (
         <>
           <select
             class="grow"
             aria-label={`Flag of prerequisite ${index + 1}`}
-            {...errorProps(refusal, `/prerequisites/${index}/flagKey`)}
+            {...errorProps(error, `/prerequisites/${index}/flagKey`)}
             value={it.flagKey}
             disabled={disabled}
             onChange={(event) => {
@@ -232,7 +232,7 @@ export function PrerequisitesEditor({
           <span class="quiet">is</span>
           <VariantSelect
             label={`Variant of prerequisite ${index + 1}`}
-            fault={errorProps(refusal, `/prerequisites/${index}/variant`)}
+            invalid={errorProps(error, `/prerequisites/${index}/variant`)}
             value={it.variant}
             variants={flags.find((flag) => flag.key === it.flagKey)?.variants ?? []}
             disabled={disabled}

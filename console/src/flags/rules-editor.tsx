@@ -1,24 +1,24 @@
-/** Rules, tried in order: the first whose conditions all hold serves. */
+/** Rules, evaluated in order: the first rule whose conditions all match determines the variant. */
 
 import { useLayoutEffect, useRef } from "preact/hooks";
 import type { ApiError } from "../api/client";
 import type { Segment } from "../segments/segment";
 import { Icon } from "../ui/icons";
-import { errorProps, FieldFault } from "../ui/states";
+import { errorProps, FieldError } from "../ui/states";
 import { Conditions, NEW_CONDITION } from "./conditions-editor";
 import { type Draft, keyOf, newRuleId, type Rule } from "./flag";
 import { ServeEditor } from "./serve-editor";
 
 interface RulesEditorProps {
   draft: Draft;
-  /** Those of the project, that rules can ask for. */
+  /** Segments of the project, for segment conditions. */
   segments: Segment[];
-  refusal: ApiError | null;
+  error: ApiError | null;
   disabled: boolean;
   onChange: (rules: Rule[]) => void;
 }
 
-export function RulesEditor({ draft, segments, refusal, disabled, onChange }: RulesEditorProps) {
+export function RulesEditor({ draft, segments, error, disabled, onChange }: RulesEditorProps) {
   const { rules, variants } = draft;
   const section = useRef<HTMLElement>(null);
   const toFocus = useRef<{ key: string; by: number } | null>(null);
@@ -31,14 +31,14 @@ export function RulesEditor({ draft, segments, refusal, disabled, onChange }: Ru
     if (moved) toFocus.current = { key: keyOf(moved), by };
     onChange(next);
   };
-  // Whoever moves a rule moves it on by the same key, wherever it is by then.
+  // The focus follows a moved rule, so that the next key press moves it again.
   useLayoutEffect(() => {
     if (!toFocus.current) return;
     const { key, by } = toFocus.current;
     toFocus.current = null;
     const rule = section.current?.querySelector(`[data-rule="${key}"]`);
-    const button = (way: number) =>
-      rule?.querySelector<HTMLElement>(`[data-move="${way}"]:not(:disabled)`);
+    const button = (direction: number) =>
+      rule?.querySelector<HTMLElement>(`[data-move="${direction}"]:not(:disabled)`);
     (button(by) ?? button(-by))?.focus();
   }, [rules]);
   const add = () => {
@@ -51,12 +51,12 @@ export function RulesEditor({ draft, segments, refusal, disabled, onChange }: Ru
         <h2>Rules</h2>
         {!disabled && (
           <button type="button" onClick={add}>
-            Add a rule
+            Add rule
           </button>
         )}
       </header>
-      {rules.length === 0 && <p class="quiet">No rules: everybody gets what stands below.</p>}
-      <FieldFault refusal={refusal} at="/rules" />
+      {rules.length === 0 && <p class="quiet">No rules. Everyone gets the default below.</p>}
+      <FieldError error={error} at="/rules" />
       <div class="lines">
         {rules.map((rule, index) => (
           <fieldset class="rule" key={keyOf(rule)} data-rule={keyOf(rule)}>
@@ -68,10 +68,10 @@ export function RulesEditor({ draft, segments, refusal, disabled, onChange }: Ru
               <span class="quiet number">{index + 1}</span>
               <input
                 aria-label={`Name of rule ${index + 1}`}
-                placeholder="What this rule is for"
+                placeholder="Rule name"
                 value={rule.name}
                 disabled={disabled}
-                {...errorProps(refusal, `/rules/${index}/name`)}
+                {...errorProps(error, `/rules/${index}/name`)}
                 onInput={(event) => set(index, { name: event.currentTarget.value })}
               />
               {!disabled && (
@@ -107,14 +107,14 @@ export function RulesEditor({ draft, segments, refusal, disabled, onChange }: Ru
                 </>
               )}
             </header>
-            <FieldFault refusal={refusal} at={`/rules/${index}`} />
-            <FieldFault refusal={refusal} at={`/rules/${index}/name`} />
-            <FieldFault refusal={refusal} at={`/rules/${index}/conditions`} />
+            <FieldError error={error} at={`/rules/${index}`} />
+            <FieldError error={error} at={`/rules/${index}/name`} />
+            <FieldError error={error} at={`/rules/${index}/conditions`} />
             <Conditions
               conditions={rule.conditions}
               segments={segments}
               pointer={`/rules/${index}/conditions`}
-              refusal={refusal}
+              error={error}
               disabled={disabled}
               onChange={(conditions) => set(index, { conditions })}
             />
@@ -122,7 +122,7 @@ export function RulesEditor({ draft, segments, refusal, disabled, onChange }: Ru
               serve={rule.serve}
               variants={variants}
               pointer={`/rules/${index}/serve`}
-              refusal={refusal}
+              error={error}
               label={`Rule ${index + 1} serves`}
               disabled={disabled}
               onChange={(serve) => set(index, { serve })}

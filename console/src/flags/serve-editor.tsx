@@ -1,9 +1,9 @@
-/** What is served: one variant, variants by share, or nothing. */
+/** Editor of a served value: a variant, a percentage rollout, or the default in code. */
 
 import { useState } from "preact/hooks";
 import type { ApiError } from "../api/client";
 import { Icon } from "../ui/icons";
-import { errorProps, FieldFault } from "../ui/states";
+import { errorProps, FieldError } from "../ui/states";
 import { type Draft, isWeight, type Serve, sumOf } from "./flag";
 
 type Mode = "variant" | "rollout" | "default";
@@ -11,16 +11,16 @@ type Mode = "variant" | "rollout" | "default";
 interface ServeEditorProps {
   serve: Serve;
   variants: Draft["variants"];
-  /** Where it stands in the body, for what the API refuses. */
+  /** JSON pointer of the value, for its errors. */
   pointer: string;
-  refusal: ApiError | null;
+  error: ApiError | null;
   label: string;
   disabled: boolean;
   onChange: (serve: Serve) => void;
 }
 
 export function ServeEditor(props: ServeEditorProps) {
-  const { serve, variants, pointer, refusal, label, disabled, onChange } = props;
+  const { serve, variants, pointer, error, label, disabled, onChange } = props;
   const mode: Mode = serve.rollout.length ? "rollout" : serve.variant ? "variant" : "default";
   const first = variants[0]?.key ?? "";
   const choose = (next: Mode) => {
@@ -35,6 +35,7 @@ export function ServeEditor(props: ServeEditorProps) {
     });
   const sum = sumOf(serve);
   const isHundred = Math.abs(sum - 100) < 1e-9;
+  const filled = fillToHundred(serve.rollout);
   return (
     <div class="lines">
       <div class="form-row">
@@ -42,12 +43,12 @@ export function ServeEditor(props: ServeEditorProps) {
           aria-label={label}
           value={mode}
           disabled={disabled}
-          {...errorProps(refusal, pointer, `${pointer}/rollout`)}
+          {...errorProps(error, pointer, `${pointer}/rollout`)}
           onChange={(event) => choose(event.currentTarget.value as Mode)}
         >
           <option value="variant">Serve a variant</option>
-          <option value="rollout">Serve variants by share</option>
-          <option value="default">Serve nothing: the application’s own default</option>
+          <option value="rollout">Percentage rollout</option>
+          <option value="default">Use the default in code</option>
         </select>
         {mode === "variant" && (
           <VariantSelect
@@ -55,13 +56,13 @@ export function ServeEditor(props: ServeEditorProps) {
             value={serve.variant ?? ""}
             variants={variants}
             disabled={disabled}
-            fault={errorProps(refusal, `${pointer}/variant`)}
+            invalid={errorProps(error, `${pointer}/variant`)}
             onChange={(variant) => onChange({ variant, rollout: [] })}
           />
         )}
       </div>
-      <FieldFault refusal={refusal} at={pointer} />
-      <FieldFault refusal={refusal} at={`${pointer}/variant`} />
+      <FieldError error={error} at={pointer} />
+      <FieldError error={error} at={`${pointer}/variant`} />
       {mode === "rollout" && (
         <>
           {serve.rollout.map((it, index) => (
@@ -72,14 +73,14 @@ export function ServeEditor(props: ServeEditorProps) {
                   value={it.variant}
                   variants={variants}
                   disabled={disabled}
-                  fault={errorProps(refusal, `${pointer}/rollout/${index}/variant`)}
+                  invalid={errorProps(error, `${pointer}/rollout/${index}/variant`)}
                   onChange={(variant) => setEntry(index, { variant })}
                 />
                 <WeightField
                   label={`${label}: weight of ${it.variant}`}
                   weight={it.weight}
-                  faultId={`weight${pointer}/${index}`}
-                  fault={errorProps(refusal, `${pointer}/rollout/${index}/weight`)}
+                  emptyErrorId={`weight${pointer}/${index}`}
+                  invalid={errorProps(error, `${pointer}/rollout/${index}/weight`)}
                   disabled={disabled}
                   onChange={(weight) => setEntry(index, { weight })}
                 />
@@ -103,30 +104,31 @@ export function ServeEditor(props: ServeEditorProps) {
                 )}
               </div>
               {!isWeight(it) && (
-                <p class="fault" id={`weight${pointer}/${index}`}>
+                <p class="field-error" id={`weight${pointer}/${index}`}>
                   {NO_WEIGHT}
                 </p>
               )}
-              <FieldFault refusal={refusal} at={`${pointer}/rollout/${index}/variant`} />
+              <FieldError error={error} at={`${pointer}/rollout/${index}/variant`} />
               {isWeight(it) && (
-                <FieldFault refusal={refusal} at={`${pointer}/rollout/${index}/weight`} />
+                <FieldError error={error} at={`${pointer}/rollout/${index}/weight`} />
               )}
             </div>
           ))}
-          <FieldFault refusal={refusal} at={`${pointer}/rollout`} />
+          <FieldError error={error} at={`${pointer}/rollout`} />
           <div class="form-row small">
-            <span class={isHundred ? "quiet" : "fault"}>
-              {isHundred
-                ? "The shares add up to 100."
-                : `The shares add up to ${round(sum)}, not 100.`}
-            </span>
+            <span class={isHundred ? "quiet" : "field-error"}>Adds up to {round(sum)}%.</span>
             {!disabled && sum > 0 && !isHundred && (
               <button
                 type="button"
                 class="link small"
-                onClick={() => onChange({ variant: null, rollout: toHundred(serve.rollout) })}
+                onClick={() =>
+                  onChange({
+                    variant: null,
+                    rollout: filled?.rollout ?? scaleToHundred(serve.rollout),
+                  })
+                }
               >
-                Make it 100
+                {filled ? `Set ${filled.variant} to ${filled.weight}%` : "Scale to 100%"}
               </button>
             )}
             {!disabled && (
@@ -140,7 +142,7 @@ export function ServeEditor(props: ServeEditorProps) {
                   })
                 }
               >
-                Add a share
+                Add variant
               </button>
             )}
           </div>
@@ -150,11 +152,12 @@ export function ServeEditor(props: ServeEditorProps) {
   );
 }
 
-/** What is wrong with a weight that is no number. */
-export const NO_WEIGHT = "Write a number of at most three decimals, such as 12.5.";
+export const NO_WEIGHT = "Enter a number with up to three decimals, such as 12.5.";
 
-/** A weight as it is typed: `NaN` where that is none yet. What has too many decimals is none either, since
- *  the API would refuse it. */
+/**
+ * Parses a weight. Returns `NaN` for an empty or invalid one, such as one with more than three
+ * decimals.
+ */
 export function readWeight(text: string): number {
   const number = text.trim().replace(",", ".");
   return /^(\d+\.?\d{0,3}|\.\d{1,3})$/.test(number) ? Number(number) : Number.NaN;
@@ -163,15 +166,15 @@ export function readWeight(text: string): number {
 interface WeightFieldProps {
   label: string;
   weight: number;
-  faultId: string;
-  fault: ReturnType<typeof errorProps>;
+  emptyErrorId: string;
+  invalid: ReturnType<typeof errorProps>;
   disabled: boolean;
   onChange: (weight: number) => void;
 }
 
-/** A weight as text. What was typed stays as it was while it means the same: `0.` is on its way to `0.5`. */
+/** A weight field. Keeps the typed text while its value is the same: `0.` becomes `0.5`. */
 function WeightField(props: WeightFieldProps) {
-  const { label, weight, faultId, fault, disabled, onChange } = props;
+  const { label, weight, emptyErrorId, invalid, disabled, onChange } = props;
   const [text, setText] = useState("");
   const isSame = Object.is(readWeight(text), weight);
   const isNumber = Number.isFinite(weight);
@@ -183,7 +186,7 @@ function WeightField(props: WeightFieldProps) {
       aria-label={label}
       value={isSame ? text : isNumber ? weight : ""}
       disabled={disabled}
-      {...(isNumber ? fault : { "aria-invalid": true, "aria-describedby": faultId })}
+      {...(isNumber ? invalid : { "aria-invalid": true, "aria-describedby": emptyErrorId })}
       onInput={(event) => {
         setText(event.currentTarget.value);
         onChange(readWeight(event.currentTarget.value));
@@ -194,7 +197,7 @@ function WeightField(props: WeightFieldProps) {
 
 const round = (value: number) => Math.round(value * 1000) / 1000;
 
-/** Shares of 100 for all of these, the rest of the division for the first. */
+/** Divides 100 evenly. The first variant gets the remainder. */
 function evenly(keys: string[]): Serve["rollout"] {
   const each = Math.floor(100 / Math.max(1, keys.length));
   return keys.map((variant, index) => ({
@@ -203,8 +206,28 @@ function evenly(keys: string[]): Serve["rollout"] {
   }));
 }
 
-/** The same shares with a sum of 100, to three decimals, what is left over with the largest. */
-export function toHundred(rollout: Serve["rollout"]): Serve["rollout"] {
+/**
+ * Sets one weight so that the sum is 100: the first empty weight, or else the last one. Returns
+ * `null` if the other weights exceed 100.
+ */
+export function fillToHundred(rollout: Serve["rollout"]) {
+  const empty = rollout.findIndex((it) => !isWeight(it));
+  const target = empty < 0 ? rollout.length - 1 : empty;
+  const others = sumOf({ rollout: rollout.filter((_, index) => index !== target) });
+  const variant = rollout[target]?.variant;
+  if (variant === undefined || others > 100) return null;
+  const weight = round(100 - others);
+  return {
+    variant,
+    weight,
+    rollout: rollout.map((it, index) => (index === target ? { ...it, weight } : it)),
+  };
+}
+
+/**
+ * Scales weights to a sum of 100, with three decimals. The largest weight gets the rounding error.
+ */
+export function scaleToHundred(rollout: Serve["rollout"]): Serve["rollout"] {
   const sum = sumOf({ rollout });
   const scaled = rollout.map((it) => ({ ...it, weight: round(((it.weight || 0) / sum) * 100) }));
   const largest = scaled.reduce(
@@ -226,7 +249,7 @@ interface VariantSelectProps {
   variants: Draft["variants"];
   disabled: boolean;
   none?: string;
-  fault?: ReturnType<typeof errorProps>;
+  invalid?: ReturnType<typeof errorProps>;
   onChange: (key: string) => void;
 }
 
@@ -236,7 +259,7 @@ export function VariantSelect({
   variants,
   disabled,
   none,
-  fault,
+  invalid,
   onChange,
 }: VariantSelectProps) {
   return (
@@ -244,12 +267,12 @@ export function VariantSelect({
       aria-label={label}
       value={value}
       disabled={disabled}
-      {...fault}
+      {...invalid}
       onChange={(event) => onChange(event.currentTarget.value)}
     >
       {none !== undefined && <option value="">{none}</option>}
       {!variants.some((it) => it.key === value) && value && (
-        <option value={value}>{value} (no such variant)</option>
+        <option value={value}>{value} (unknown variant)</option>
       )}
       {variants.map((it, index) => (
         <option key={index} value={it.key}>

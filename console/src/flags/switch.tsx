@@ -1,49 +1,49 @@
-/** Switches a flag: off at once and with a way back; on in production only after it was said what that does. */
+/** Turns a flag on or off, with undo. Turning it on in production needs a confirmation. */
 
 import { useState } from "preact/hooks";
-import { useShown } from "../address";
+import { useIsMounted } from "../address";
 import { useCan, useCurrentProject } from "../caller";
 import { Confirm } from "../ui/confirm";
 import { showErrorToast, showToast } from "../ui/toast";
-import { doesInWords, type Flag, patchAsKnown } from "./flag";
-import { undoOf } from "./undo";
+import { describeFlag, type Flag, patchIfUnchanged, quoteVariant } from "./flag";
+import { createUndo } from "./undo";
 
 interface SwitchProps {
   flag: Flag;
   onChange: (flag: Flag) => void;
 }
 
-interface Asked {
-  /** What the question is about, which the answer is sent for. */
+interface Confirmation {
+  /** The version that the user sees and confirms. */
   flag: Flag;
   enabled: boolean;
-  /** Whether somebody else changed it since it was switched. */
-  isAgain: boolean;
+  /** `true` if another change came first. */
+  isConflict: boolean;
 }
 
 export function FlagSwitch({ flag, onChange }: SwitchProps) {
   const { project } = useCurrentProject();
   const mayWrite = useCan()("flags:write");
-  const [asked, ask] = useState<Asked | null>(null);
+  const [confirming, setConfirming] = useState<Confirmation | null>(null);
   const [busy, setBusy] = useState(false);
-  const isShown = useShown();
+  const isMounted = useIsMounted();
   if (!mayWrite || flag.archivedAt) {
     const state = flag.archivedAt ? "archived" : flag.enabled ? "on" : "off";
     return <span class={`status ${state}`}>{state}</span>;
   }
-  const put = async (known: Flag, enabled: boolean) => {
-    ask(null);
+  const save = async (known: Flag, enabled: boolean) => {
+    setConfirming(null);
     setBusy(true);
     try {
-      const { flag: now, isDone } = await patchAsKnown(project, known, { enabled });
-      onChange(now);
-      const state = now.enabled ? "on" : "off";
+      const { flag: latest, isDone } = await patchIfUnchanged(project, known, { enabled });
+      onChange(latest);
+      const state = latest.enabled ? "on" : "off";
       if (isDone) {
-        const undo = undoOf(project, now, { enabled: !enabled }, onChange);
+        const undo = createUndo(project, latest, { enabled: !enabled }, onChange);
         showToast(`${flag.key} is ${state}.`, undo);
-      } else if (now.enabled === enabled || now.archivedAt || !isShown.current) {
-        showToast(`Somebody changed ${flag.key} in the meantime. It is ${state}.`);
-      } else ask({ flag: now, enabled, isAgain: true });
+      } else if (latest.enabled === enabled || latest.archivedAt || !isMounted.current) {
+        showToast(`Another user changed ${flag.key}. It is ${state}.`);
+      } else setConfirming({ flag: latest, enabled, isConflict: true });
     } catch (error) {
       showErrorToast(error);
     } finally {
@@ -52,14 +52,14 @@ export function FlagSwitch({ flag, onChange }: SwitchProps) {
   };
   const isProduction = /prod/i.test(`${project.slug} ${project.name}`);
   const turn = (event: MouseEvent) => {
-    // The second click of a double click means the same, also where the first was answered by then.
+    // Ignores the second click of a double click, also after the first has been applied.
     if (busy || event.detail > 1) return;
     const enabled = !flag.enabled;
-    if (enabled && isProduction) ask({ flag, enabled, isAgain: false });
-    else void put(flag, enabled);
+    if (enabled && isProduction) setConfirming({ flag, enabled, isConflict: false });
+    else void save(flag, enabled);
   };
-  const action = asked?.enabled ? "Switch on" : "Switch off";
-  const name = `${flag.enabled ? "Switch off" : "Switch on"} ${flag.key}`;
+  const action = confirming?.enabled ? "Turn on" : "Turn off";
+  const name = `${flag.enabled ? "Turn off" : "Turn on"} ${flag.key}`;
   return (
     <>
       <button
@@ -69,29 +69,29 @@ export function FlagSwitch({ flag, onChange }: SwitchProps) {
         aria-checked={flag.enabled}
         aria-label={flag.key}
         aria-busy={busy}
-        title={flag.enabled ? name : `${name}: ${doesInWords(flag)}`}
+        title={flag.enabled ? name : `${name}: ${describeFlag(flag)}`}
         onClick={turn}
       />
-      {asked && (
+      {confirming && (
         <Confirm
-          key={asked.flag.version}
+          key={confirming.flag.version}
           title={`${action} ${flag.key} in ${project.name}?`}
           action={action}
-          onClose={() => ask(null)}
-          onConfirm={() => void put(asked.flag, asked.enabled)}
+          onClose={() => setConfirming(null)}
+          onConfirm={() => void save(confirming.flag, confirming.enabled)}
         >
-          {asked.isAgain && (
+          {confirming.isConflict && (
             <p>
-              Somebody changed the flag in the meantime, so nothing was switched. It is version{" "}
-              {asked.flag.version} now.
+              Not changed: another user changed the flag. It is now version{" "}
+              {confirming.flag.version}.
             </p>
           )}
           <p>
-            It will serve{" "}
-            {asked.enabled
-              ? doesInWords(asked.flag)
-              : (asked.flag.offVariant ?? "the application’s own default")}
-            . Everywhere within five seconds.
+            When {confirming.enabled ? "on" : "off"}:{" "}
+            {confirming.enabled
+              ? describeFlag(confirming.flag)
+              : `everyone gets ${quoteVariant(confirming.flag.offVariant)}`}
+            . Takes effect everywhere within 5 seconds.
           </p>
         </Confirm>
       )}

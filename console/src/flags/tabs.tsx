@@ -1,4 +1,4 @@
-/** Flags and the segments that they ask for are one place with two lists. */
+/** Tabs of the two lists: flags and segments. */
 
 import { hrefOf, Link, useAddress } from "../address";
 import { keptParams } from "../time/range";

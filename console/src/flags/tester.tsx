@@ -1,11 +1,11 @@
-/** Who gets what: a context in, a variant and its reason out, by the protocol that applications speak. */
+/** Tests targeting: evaluates the flag for a context with OFREP, as applications do. */
 
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { ApiError, api, type Schemas, unwrapResponse } from "../api/client";
 import { useCurrentProject } from "../caller";
 import { Icon } from "../ui/icons";
-import { Refused } from "../ui/states";
-import type { Flag } from "./flag";
+import { ErrorMessage } from "../ui/states";
+import { type Flag, quoteVariant } from "./flag";
 
 type Evaluation = Schemas["FlagEvaluation"];
 
@@ -14,7 +14,7 @@ interface Attribute {
   value: string;
 }
 
-/** Text as the value that it looks like: `true` and `42` are not texts to applications either. */
+/** Parses text that looks like JSON: applications send `true` and `42` as values, not as text. */
 export function readValue(text: string): unknown {
   if (!/^(true|false|-?\d+(\.\d+)?|[[{].*)$/s.test(text.trim())) return text;
   try {
@@ -25,66 +25,69 @@ export function readValue(text: string): unknown {
 }
 
 interface TesterProps {
-  /** As it is saved: that is what is asked. */
+  /** The saved flag, which the API evaluates. */
   flag: Flag;
-  /** Whether something of it was changed and is not saved. */
+  /** `true` if there are unsaved changes. */
   isEdited: boolean;
 }
 
 export function Tester({ flag, isEdited }: TesterProps) {
   const { project } = useCurrentProject();
-  const [who, setWho] = useState("user-1");
+  const [targetingKey, setTargetingKey] = useState("user-1");
   const [attributes, setAttributes] = useState<Attribute[]>(() => attributesOf(flag));
   const [outcome, setOutcome] = useState<Evaluation | ApiError | null>(null);
   const set = (index: number, change: Partial<Attribute>) =>
     setAttributes(attributes.map((it, at) => (at === index ? { ...it, ...change } : it)));
-  // An answer of another version is none of this one.
+  // Results of another version do not apply.
   const version = useRef(flag.version);
   useLayoutEffect(() => {
     version.current = flag.version;
     setOutcome(null);
   }, [flag.version]);
-  const ask = async () => {
-    const asked = flag.version;
-    const show = (told: Evaluation | ApiError) => version.current === asked && setOutcome(told);
-    const told = attributes
+  const evaluate = async () => {
+    const requested = flag.version;
+    const show = (result: Evaluation | ApiError) =>
+      version.current === requested && setOutcome(result);
+    const entries = attributes
       .filter((it) => it.name && it.value)
       .map((it) => [it.name, readValue(it.value)]);
     try {
       const evaluation = await unwrapResponse(
         api.POST("/v0/project/{idOrSlug}/ofrep/v1/evaluate/flags/{key}", {
           params: { path: { idOrSlug: project.slug, key: flag.key } },
-          // A change that was just made is to be seen.
+          // Includes a change that was just saved.
           headers: { "cache-control": "no-cache" },
-          body: { context: { targetingKey: who, ...Object.fromEntries(told) } },
+          body: { context: { targetingKey, ...Object.fromEntries(entries) } },
         }),
       );
       show(evaluation);
     } catch (error) {
-      show(error instanceof ApiError ? error : new ApiError(0, "fault", String(error)));
+      show(error instanceof ApiError ? error : new ApiError(0, "unexpected", String(error)));
     }
   };
   return (
-    <section class="block" aria-label="Who gets what">
+    <section class="block" aria-label="Test targeting">
       <header>
-        <h2>Who gets what</h2>
+        <h2>Test targeting</h2>
       </header>
       {isEdited && (
         <p class="quiet small">
-          It answers for the flag as it is saved, version {flag.version}, without what you changed
-          since.
+          Tests saved version {flag.version}; unsaved changes aren’t included.
         </p>
       )}
       <form
         class="form"
         onSubmit={(event) => {
           event.preventDefault();
-          void ask();
+          void evaluate();
         }}
       >
         <label class="field">
           Targeting key
-          <input value={who} onInput={(event) => setWho(event.currentTarget.value)} />
+          <input
+            value={targetingKey}
+            onInput={(event) => setTargetingKey(event.currentTarget.value)}
+          />
         </label>
         {attributes.map((it, index) => (
           <div class="form-row" key={index}>
@@ -114,26 +117,26 @@ export function Tester({ flag, isEdited }: TesterProps) {
           </div>
         ))}
         <div class="form-row">
-          <button type="submit">Ask</button>
+          <button type="submit">Evaluate</button>
           <button
             type="button"
             class="link small"
             onClick={() => setAttributes([...attributes, { name: "", value: "" }])}
           >
-            Add an attribute
+            Add attribute
           </button>
         </div>
       </form>
       {outcome instanceof ApiError ? (
-        <Refused refusal={outcome} />
+        <ErrorMessage error={outcome} />
       ) : (
         outcome && (
           <div class="outcome" role="status">
             <p>
-              <b>{outcome.variant || "The application’s own default"}</b>{" "}
+              <b>{outcome.variant || "The default in code"}</b>{" "}
               {outcome.value !== undefined && <code>{JSON.stringify(outcome.value)}</code>}
             </p>
-            <p class="quiet small">{reasonInWords(outcome, flag)}</p>
+            <p class="quiet small">{describeReason(outcome, flag)}</p>
           </div>
         )
       )}
@@ -141,25 +144,25 @@ export function Tester({ flag, isEdited }: TesterProps) {
   );
 }
 
-/** The attributes that the rules ask about. */
+/** Returns the first six attributes in the rules. */
 function attributesOf(flag: Flag): Attribute[] {
   const names = flag.rules.flatMap((rule) => rule.conditions.map((it) => it.attribute));
-  const asked = [...new Set(names)].filter((it) => it && it !== "$now" && it !== "targetingKey");
-  return asked.slice(0, 6).map((name) => ({ name: name ?? "", value: "" }));
+  const used = [...new Set(names)].filter((it) => it && it !== "$now" && it !== "targetingKey");
+  return used.slice(0, 6).map((name) => ({ name: name ?? "", value: "" }));
 }
 
-export function reasonInWords(outcome: Evaluation, flag: Flag): string {
+export function describeReason(outcome: Evaluation, flag: Flag): string {
   const { reason, metadata } = outcome;
-  if (metadata.prerequisite)
-    return `${reason}: the flag ${metadata.prerequisite} is not as this one needs it.`;
-  if (reason === "DISABLED") return `${reason}: the flag is off.`;
-  if (metadata.targeted) return `${reason}: this individual has an answer of their own.`;
+  const variant = quoteVariant(outcome.variant);
+  if (metadata.prerequisite) return `Prerequisite ${metadata.prerequisite} isn’t met.`;
+  if (reason === "DISABLED") return `Flag is off: everyone gets ${variant}.`;
+  if (metadata.targeted) return "Targeted as an individual user.";
+  const rollout = metadata.bucketed ? ` Rollout picked ${variant}.` : "";
   const index = flag.rules.findIndex((it) => it.id === metadata.ruleId);
-  const bucketed = metadata.bucketed ? ", by share" : "";
-  if (index >= 0)
-    return `${reason}: rule ${index + 1}${flag.rules[index]?.name ? ` (${flag.rules[index]?.name})` : ""} matched${bucketed}.`;
-  if (reason === "SPLIT") return `${reason}: no rule matched; a variant by share.`;
-  return reason === "STATIC"
-    ? `${reason}: the flag serves everybody the same.`
-    : `${reason}: no rule matched.`;
+  if (index >= 0) {
+    const name = flag.rules[index]?.name;
+    return `Matched rule ${index + 1}${name ? ` (${name})` : ""}.${rollout}`;
+  }
+  if (reason === "STATIC") return `No targeting: everyone gets ${variant}.`;
+  return `No rule matched.${reason === "SPLIT" ? ` Rollout picked ${variant}.` : rollout}`;
 }

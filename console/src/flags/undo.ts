@@ -1,25 +1,28 @@
-/** The way back from a change of a flag, as long as nobody changed it since. */
+/** Undo of a flag change, if no other change followed. */
 
 import type { Project } from "../caller";
 import { showToast, type Undo } from "../ui/toast";
-import { doesInWords, type Flag, type FlagPatch, patchAsKnown } from "./flag";
+import { describeFlag, type Flag, type FlagPatch, patchIfUnchanged } from "./flag";
 
-/** Undoes what made `known`. Where somebody changed the flag since, it says so and offers it once more. */
-export function undoOf(
+/**
+ * Undoes the change that led to `known`. If another change followed, reports it and offers undo
+ * again.
+ */
+export function createUndo(
   project: Project,
   known: Flag,
   patch: FlagPatch,
   onChange: (flag: Flag) => void,
 ): Undo {
   return async () => {
-    const { flag, isDone } = await patchAsKnown(project, known, patch);
+    const { flag, isDone } = await patchIfUnchanged(project, known, patch);
     onChange(flag);
-    if (!isDone) showToast(changedSince(flag), undoOf(project, flag, patch, onChange));
+    if (!isDone) showToast(changedSince(flag), createUndo(project, flag, patch, onChange));
     return isDone;
   };
 }
 
 function changedSince(flag: Flag): string {
   const state = flag.archivedAt ? "archived" : flag.enabled ? "on" : "off";
-  return `Somebody changed ${flag.key} since, so it was not undone. It is ${state} as version ${flag.version}; once on, it serves ${doesInWords(flag)}. Undo it still?`;
+  return `Not undone: another user changed ${flag.key} to version ${flag.version}. It is ${state}. When on: ${describeFlag(flag)}. Undo anyway?`;
 }

@@ -1,11 +1,11 @@
-/** What pages about insights ask the API for. */
+/** API requests of the insight pages. */
 
 import { useState } from "preact/hooks";
 import type { KeyHeader } from "../api/attempt";
 import { api, type Schemas, unwrapResponse } from "../api/client";
 import { useLoaded } from "../api/loaded";
 import type { Project } from "../caller";
-import { stepNow } from "../steps";
+import { currentStep } from "../steps";
 import { showErrorToast } from "../ui/toast";
 
 export type Insight = Schemas["Insight"];
@@ -20,22 +20,31 @@ export const STATUS_NAMES: Record<InsightStatus, string> = {
   merged: "Merged",
 };
 
-/** Pages of 100 that are loaded of a list at once. */
-export const MOST_PAGES = 5;
+/** Pages of 100 items that are loaded at a time. */
+export const MAX_PAGES = 5;
 
-/** A list, or the first part of it. */
+/** A part of a list. */
 export interface Part<T> {
   items: T[];
-  /** Where it goes on. */
+  /** Cursor of the next part. */
   next: string | null;
+}
+
+export function loadInsight(project: Project, id: string, signal: AbortSignal): Promise<Insight> {
+  return unwrapResponse(
+    api.GET("/v0/projects/{idOrSlug}/replay-insights/{insightId}", {
+      params: { path: { idOrSlug: project.slug, insightId: id } },
+      signal,
+    }),
+  );
 }
 
 export async function loadInsights(
   project: Project,
   status: InsightStatus | null,
-  more: { pages?: number; after?: string | null; signal?: AbortSignal } = {},
+  options: { pages?: number; after?: string | null; signal?: AbortSignal } = {},
 ): Promise<Part<Insight>> {
-  const { pages = MOST_PAGES, after = null, signal } = more;
+  const { pages = MAX_PAGES, after = null, signal } = options;
   const load = (cursor: string | null) =>
     unwrapResponse(
       api.GET("/v0/projects/{idOrSlug}/replay-insights", {
@@ -64,17 +73,17 @@ export async function loadPainPoints(
         ...(signal && { signal }),
       }),
     );
-  return (await firstPages(load, MOST_PAGES, null)).items;
+  return (await firstPages(load, MAX_PAGES, null)).items;
 }
 
 async function firstPages<T>(
   load: (cursor: string | null) => Promise<{ items: T[]; nextCursor: string | null }>,
-  most: number,
+  limit: number,
   after: string | null,
 ): Promise<Part<T>> {
   const items: T[] = [];
   let next = after;
-  for (let pages = 0; pages < most; pages++) {
+  for (let pages = 0; pages < limit; pages++) {
     const page = await load(next);
     items.push(...page.items);
     next = page.nextCursor;
@@ -83,10 +92,10 @@ async function firstPages<T>(
   return { items, next };
 }
 
-/** Loads a list of insights as far as it was loaded before, and more of it. */
+/** Loads a list of insights, as many pages as before going back, and more on request. */
 export function useInsights(project: Project, status: InsightStatus | null) {
   const loaded = useLoaded(`insights ${project.id} ${status}`, (signal) =>
-    loadInsights(project, status, { pages: stepNow().pages ?? MOST_PAGES, signal }),
+    loadInsights(project, status, { pages: currentStep().pages ?? MAX_PAGES, signal }),
   );
   const [busy, setBusy] = useState(false);
   const next = loaded.loading ? null : (loaded.data?.next ?? null);
@@ -95,8 +104,8 @@ export function useInsights(project: Project, status: InsightStatus | null) {
     setBusy(true);
     try {
       const part = await loadInsights(project, status, { after: next });
-      const step = stepNow();
-      step.pages = (step.pages ?? MOST_PAGES) + MOST_PAGES;
+      const step = currentStep();
+      step.pages = (step.pages ?? MAX_PAGES) + MAX_PAGES;
       loaded.set((was) => ({ items: [...was.items, ...part.items], next: part.next }));
     } catch (error) {
       showErrorToast(error);

@@ -1,28 +1,28 @@
 import { useEffect, useState } from "preact/hooks";
-import { changed, go, hrefOf, useAddress, useStay } from "../address";
+import { changed, go, hrefOf, useAddress, usePageGuard } from "../address";
 import { ApiError, api, type Schemas, unwrapResponse } from "../api/client";
 import { useLoaded } from "../api/loaded";
 import { useCan, useCurrentProject } from "../caller";
 import { EventDetails } from "../errors/event-details";
 import { type Status, viewKey } from "../errors/filters";
 import { loadErrors, loadSeries, viewOfError } from "../errors/load";
-import { neighbour } from "../errors/neighbours";
-import { changeStatus } from "../errors/status";
+import { neighbor } from "../errors/neighbors";
+import { changeOneStatus } from "../errors/status";
 import { useMarks, useRange } from "../errors/view-bar";
 import { useKeys } from "../keys";
 import { Plot } from "../plot/plot";
-import { counted, number } from "../time/format";
+import { number, pluralize } from "../time/format";
 import { keptView, rangeParams } from "../time/range";
 import { RangeControl } from "../time/range-control";
 import { Confirm } from "../ui/confirm";
+import { DetailPage } from "../ui/detail-page";
 import { Icon } from "../ui/icons";
-import { One } from "../ui/one";
-import { Refused, SkeletonRows } from "../ui/states";
+import { ErrorMessage, SkeletonRows } from "../ui/states";
 import { RelativeTime } from "../ui/time";
 import { showErrorToast, showToast } from "../ui/toast";
 import { loadError, STATUS_NAMES } from "./errors";
 
-type ErrorTold = Schemas["Error"];
+type ErrorInfo = Schemas["Error"];
 type Event = Schemas["ErrorEvent"];
 
 export function ErrorPage() {
@@ -34,60 +34,67 @@ export function ErrorPage() {
   );
   const back = hrefOf("errors", keptView(address, "errors"));
   return (
-    <One
+    <DetailPage
       list="Errors"
       back={back}
       loaded={loaded}
-      isIt={(it) => it.errorId === id}
-      what="error"
-      why="It was deleted, or it is another project’s."
+      isCurrent={(it) => it.errorId === id}
+      noun="Error"
+      notFoundHint="It was deleted or belongs to another project."
       rows={10}
     >
-      {(error) => <Told key={id} error={error} back={back} reload={loaded.reload} />}
-    </One>
+      {(error) => <ErrorDetails key={id} error={error} back={back} reload={loaded.reload} />}
+    </DetailPage>
   );
 }
 
-function Told({ error, back, reload }: { error: ErrorTold; back: string; reload: () => void }) {
+interface ErrorDetailsProps {
+  error: ErrorInfo;
+  back: string;
+  reload: () => void;
+}
+
+function ErrorDetails({ error, back, reload }: ErrorDetailsProps) {
   const address = useAddress();
   const { project } = useCurrentProject();
-  const mayWrite = useCan()("errors:write");
-  const { range, reload: loadAgain } = useRange();
+  const canWrite = useCan()("errors:write");
+  const { range, reload: refresh } = useRange();
   const { marks, isAll } = useMarks([project], range);
-  const [asking, ask] = useState(false);
-  const own = viewOfError(error.errorId);
-  const key = `${project.id} ${error.errorId} ${viewKey(own, range)}`;
+  const [confirming, setConfirming] = useState(false);
+  const view = viewOfError(error.errorId);
+  const key = `${project.id} ${error.errorId} ${viewKey(view, range)}`;
+  const period = range.preset ?? "selected range";
   const series = useLoaded(`series of ${key}`, (signal) =>
-    loadSeries([project], own, range, signal),
+    loadSeries([project], view, range, signal),
   );
   const match = useLoaded(`match of ${key}`, async (signal) => {
-    const page = await loadErrors(project, own, range, { limit: 1 }, signal);
+    const page = await loadErrors(project, view, range, { limit: 1 }, signal);
     return page.items[0] ?? null;
   });
   const inRange = match.data?.count ?? 0;
 
-  const change = (status: Status) => void changeStatus(project, [error], status, () => reload());
+  const change = (status: Status) => void changeOneStatus(project, error, status, reload);
   useKeys(
-    mayWrite
+    canWrite
       ? { e: () => change("resolved"), i: () => change("ignored"), o: () => change("open") }
       : {},
   );
   const step = (by: number) => {
-    const id = neighbour(error.errorId, by);
+    const id = neighbor(error.errorId, by);
     if (id) go(hrefOf("error", { ...keptView(address, "error"), id }));
   };
   useKeys({ j: () => step(1), k: () => step(-1) });
-  const stay = useStay();
+  const guardPage = usePageGuard();
   const remove = async () => {
-    const isHere = stay();
-    ask(false);
+    const isHere = guardPage();
+    setConfirming(false);
     try {
       const params = { path: { idOrSlug: project.slug, errorId: error.errorId } };
       await unwrapResponse(api.DELETE("/v0/projects/{idOrSlug}/errors/{errorId}", { params }));
-      showToast("The error and its events are gone.");
+      showToast("Deleted the error and its events.");
       if (isHere()) go(back);
-    } catch (refusal) {
-      showErrorToast(refusal);
+    } catch (failure) {
+      showErrorToast(failure);
     }
   };
   const type = error.type && error.title.startsWith(error.type) ? error.type : "";
@@ -109,7 +116,7 @@ function Told({ error, back, reload }: { error: ErrorTold; back: string; reload:
         </div>
         <div class="actions">
           <span class={`status ${error.status}`}>{STATUS_NAMES[error.status]}</span>
-          {mayWrite && (
+          {canWrite && (
             <>
               {error.status !== "resolved" && (
                 <button
@@ -131,7 +138,7 @@ function Told({ error, back, reload }: { error: ErrorTold; back: string; reload:
                   Reopen
                 </button>
               )}
-              <button type="button" class="danger" onClick={() => ask(true)}>
+              <button type="button" class="danger" onClick={() => setConfirming(true)}>
                 Delete
               </button>
             </>
@@ -140,15 +147,15 @@ function Told({ error, back, reload }: { error: ErrorTold; back: string; reload:
       </div>
       <dl class="facts">
         <div>
-          <dt>Events in this time</dt>
+          <dt>Events ({period})</dt>
           <dd>{match.data === undefined ? "…" : number(inRange)}</dd>
         </div>
         <div>
-          <dt>Users in this time</dt>
+          <dt>Users ({period})</dt>
           <dd>{match.data === undefined ? "…" : number(match.data?.users ?? 0)}</dd>
         </div>
         <div>
-          <dt>Events in 90 days</dt>
+          <dt>Events (last 90 days)</dt>
           <dd>{number(error.count)}</dd>
         </div>
         <div>
@@ -164,8 +171,8 @@ function Told({ error, back, reload }: { error: ErrorTold; back: string; reload:
           </dd>
         </div>
       </dl>
-      <RangeControl address={address} range={range} onReload={loadAgain} />
-      {series.error && <Refused refusal={series.error} retry={series.reload} />}
+      <RangeControl address={address} range={range} onReload={refresh} />
+      {series.error && <ErrorMessage error={series.error} retry={series.reload} />}
       {series.data ? (
         <Plot
           series={series.data}
@@ -180,16 +187,16 @@ function Told({ error, back, reload }: { error: ErrorTold; back: string; reload:
         !series.error && <div class="skeleton plot-skeleton" style={{ height: "144px" }} />
       )}
       <Events error={error} />
-      {asking && (
+      {confirming && (
         <Confirm
           title="Delete this error?"
           action="Delete"
-          onClose={() => ask(false)}
+          onClose={() => setConfirming(false)}
           onConfirm={() => void remove()}
         >
           <p>
-            The error and {counted(error.count, "event")} of the last 90 days are deleted for good,
-            and counts go down accordingly. If it occurs again, it is a new error.
+            This permanently deletes the error and {pluralize(error.count, "event")} of the last 90
+            days, and lowers the counts. If it occurs again, it is a new error.
           </p>
         </Confirm>
       )}
@@ -197,7 +204,7 @@ function Told({ error, back, reload }: { error: ErrorTold; back: string; reload:
   );
 }
 
-/** Whether the arrows scroll what has the focus, such as a long line of source. */
+/** `true` if the arrow keys scroll the focused element, such as a long line of source. */
 function scrollsSideways(target: EventTarget | null): boolean {
   for (let it = target instanceof Element ? target : null; it; it = it.parentElement) {
     const isWider = it.scrollWidth > it.clientWidth && it !== document.documentElement;
@@ -206,21 +213,20 @@ function scrollsSideways(target: EventTarget | null): boolean {
   return false;
 }
 
-/** How many events are asked for at once; of those that are paged through for one, more. */
 const PAGE_SIZE = 20;
-const PAGE_SIZE_SOUGHT = 100;
-/** How many pages are looked through for the event of a link before one is asked. */
-const MOST_PAGES = 10;
+/** Page size while searching for the event in the address. */
+const SEARCH_PAGE_SIZE = 100;
+/** Pages to search before the user decides whether to continue. */
+const MAX_PAGES = 10;
 
-/** The events, one at a time; which one stands in the address. */
-function Events({ error }: { error: ErrorTold }) {
+/** The events of an error, one at a time. The address has the id of the current one. */
+function Events({ error }: { error: ErrorInfo }) {
   const address = useAddress();
   const { project } = useCurrentProject();
   const [more, setMore] = useState<{ items: Event[]; next: string | null } | null>(null);
-  /** How many pages may be looked through for the event of the address. */
-  const [pages, setPages] = useState(MOST_PAGES);
-  const [looked, setLooked] = useState(0);
-  const [refusal, setRefusal] = useState<ApiError | null>(null);
+  const [maxPages, setMaxPages] = useState(MAX_PAGES);
+  const [searchedPages, setSearchedPages] = useState(0);
+  const [searchError, setSearchError] = useState<ApiError | null>(null);
   const load = (cursor?: string | null, limit = PAGE_SIZE, signal?: AbortSignal) =>
     unwrapResponse(
       api.GET("/v0/projects/{idOrSlug}/errors/{errorId}/events", {
@@ -236,47 +242,47 @@ function Events({ error }: { error: ErrorTold }) {
   );
   const events = [...(first.data?.items ?? []), ...(more?.items ?? [])];
   const next = more ? more.next : (first.data?.nextCursor ?? null);
-  const asked = address.query.get("event");
-  const found = events.findIndex((it) => it.eventId === asked);
-  const isMissing = asked !== null && found < 0;
-  const isSought = isMissing && next !== null && looked < pages && !refusal;
+  const requested = address.query.get("event");
+  const found = events.findIndex((it) => it.eventId === requested);
+  const isMissing = requested !== null && found < 0;
+  const isSearching = isMissing && next !== null && searchedPages < maxPages && !searchError;
   const index = Math.max(0, found);
   const event = events[index];
   const add = (page: { items: Event[]; nextCursor: string | null }) =>
     setMore((was) => ({ items: [...(was?.items ?? []), ...page.items], next: page.nextCursor }));
-  // The event of a link may be of the older ones.
+  // A link can lead to an older event.
   useEffect(() => {
-    if (!isSought) return;
+    if (!isSearching) return;
     const stop = new AbortController();
-    load(next, PAGE_SIZE_SOUGHT, stop.signal).then(
+    load(next, SEARCH_PAGE_SIZE, stop.signal).then(
       (page) => {
         if (stop.signal.aborted) return;
         add(page);
-        setLooked((it) => it + 1);
+        setSearchedPages((it) => it + 1);
       },
-      (fault) => {
-        if (!stop.signal.aborted && fault instanceof ApiError) setRefusal(fault);
+      (failure) => {
+        if (!stop.signal.aborted && failure instanceof ApiError) setSearchError(failure);
       },
     );
     return () => stop.abort();
-  }, [isSought, next]);
+  }, [isSearching, next]);
   const show = (it: Event | undefined) =>
     it &&
     go(
       changed(address, { event: it.eventId === events[0]?.eventId ? null : it.eventId }),
       "replace",
     );
-  const stay = useStay();
+  const guardPage = usePageGuard();
   const older = async () => {
-    const isHere = stay();
+    const isHere = guardPage();
     if (index + 1 < events.length) return show(events[index + 1]);
     if (!next) return;
     try {
       const page = await load(next);
       add(page);
       if (isHere()) show(page.items[0]);
-    } catch (refusal) {
-      showErrorToast(refusal);
+    } catch (failure) {
+      showErrorToast(failure);
     }
   };
   const newer = () => show(events[index - 1]);
@@ -285,10 +291,10 @@ function Events({ error }: { error: ErrorTold }) {
     ArrowRight: (event) => (scrollsSideways(event.target) ? false : void older()),
     ArrowLeft: (event) => (scrollsSideways(event.target) ? false : void newer()),
   });
-  if (first.error) return <Refused refusal={first.error} retry={first.reload} />;
+  if (first.error) return <ErrorMessage error={first.error} retry={first.reload} />;
   if (!first.data) return <SkeletonRows rows={6} />;
-  if (isSought) return <SkeletonRows rows={6} />;
-  if (!event) return <p class="quiet nothing">Its events are older than 90 days, and gone.</p>;
+  if (isSearching) return <SkeletonRows rows={6} />;
+  if (!event) return <p class="quiet nothing">No events left: they expire after 90 days.</p>;
   return (
     <>
       <div class="stepper">
@@ -297,7 +303,9 @@ function Events({ error }: { error: ErrorTold }) {
           {isMissing && (
             <span class="quiet">
               {" "}
-              (the event of the link is {next ? `not among the newest ${events.length}` : "gone"})
+              {next
+                ? `(the linked event is not among the newest ${events.length})`
+                : "(the linked event no longer exists)"}
             </span>
           )}{" "}
           {isMissing && next && (
@@ -305,11 +313,11 @@ function Events({ error }: { error: ErrorTold }) {
               type="button"
               class="link"
               onClick={() => {
-                setRefusal(null);
-                setPages(looked + MOST_PAGES);
+                setSearchError(null);
+                setMaxPages(searchedPages + MAX_PAGES);
               }}
             >
-              Look further
+              Search older events
             </button>
           )}
         </span>
@@ -325,7 +333,7 @@ function Events({ error }: { error: ErrorTold }) {
           </button>
         </div>
       </div>
-      {refusal && isMissing && <Refused small refusal={refusal} />}
+      {searchError && isMissing && <ErrorMessage small error={searchError} />}
       <EventDetails key={event.eventId} event={event.event} />
     </>
   );

@@ -11,19 +11,19 @@ import {
   loadErrors,
   loadSeries,
 } from "../errors/load";
-import { rememberListed } from "../errors/neighbours";
+import { setListed } from "../errors/neighbors";
 import { changeStatus, statusNow, useChanges } from "../errors/status";
 import { useCategories, useMarks, useRange, useView, ViewBar } from "../errors/view-bar";
 import { useKeys } from "../keys";
 import { Plot } from "../plot/plot";
 import { Spark } from "../plot/spark";
-import { stepNow } from "../steps";
-import { counted, number } from "../time/format";
+import { currentStep } from "../steps";
+import { number, pluralize } from "../time/format";
 import { keptView, rangeParams } from "../time/range";
 import { useAnnouncement } from "../ui/announcement";
 import { SelectCell } from "../ui/row-parts";
-import { meant, rowAt, useRows } from "../ui/rows";
-import { Empty, Refused, SkeletonRows } from "../ui/states";
+import { rowProps, targetRows, useRows } from "../ui/rows";
+import { Empty, ErrorMessage, SkeletonRows } from "../ui/states";
 import { RelativeTime } from "../ui/time";
 import { showErrorToast } from "../ui/toast";
 import { useRowWindow, WindowedRows } from "../ui/window";
@@ -44,13 +44,13 @@ export const STATUS_NAMES: Record<Status, string> = {
 export function ErrorsPage() {
   const address = useAddress();
   const { project } = useCurrentProject();
-  const mayWrite = useCan()("errors:write");
+  const canWrite = useCan()("errors:write");
   const { range, reload } = useRange();
   const view = useView("open");
   const categories = useCategories();
   const { marks, isAll } = useMarks([project], range);
-  const asked = address.query.get("sort") as Sort | null;
-  const sort = asked && SORTS.includes(asked) ? asked : "lastSeen";
+  const requested = address.query.get("sort") as Sort | null;
+  const sort = requested && SORTS.includes(requested) ? requested : "lastSeen";
   const base = `${project.id} ${viewKey(view, range)}`;
   const series = useLoaded(
     `series ${base}`,
@@ -67,7 +67,7 @@ export function ErrorsPage() {
     loadErrors(project, view, range, { sort, limit: 100, cursor, series: true }),
   );
   const changes = useChanges();
-  // What was changed here goes, or stays with its new status, without a list that is loaded anew.
+  // Applies status changes made in this tab without loading the list again.
   const items = useMemo(
     () =>
       more.items
@@ -76,7 +76,7 @@ export function ErrorsPage() {
     [more.items, view.status, changes],
   );
   const ids = useMemo(() => items.map((it) => it.errorId), [items]);
-  useEffect(() => rememberListed(ids), [ids]);
+  useEffect(() => setListed(ids), [ids]);
   const hrefOfError = (id: string) => hrefOf("error", { ...keptView(address, "error"), id });
   const near = useRowWindow(items.length, 48);
   const rows = useRows(ids, (id) => go(hrefOfError(id)), near.reveal);
@@ -86,23 +86,23 @@ export function ErrorsPage() {
     series.reload();
     if (failed.length) rows.selectAll(failed.map((it) => it.errorId));
   };
-  // Where all that were listed are gone, others come; what goes wrong is asked for again by hand.
-  const isUsedUp = items.length === 0 && more.cursor !== null;
+  // Loads the next page if no error of the loaded pages is left. After a failure, the user retries.
+  const isExhausted = items.length === 0 && more.cursor !== null;
   useEffect(() => {
-    if (isUsedUp) more.load();
-  }, [isUsedUp, more.cursor]);
+    if (isExhausted) more.load();
+  }, [isExhausted, more.cursor]);
   const change = (status: Status) => {
-    const chosen = new Set(meant(rows, ids));
+    const chosen = new Set(targetRows(rows, ids));
     const errors = items.filter((it) => chosen.has(it.errorId));
     rows.clear();
     void changeStatus(project, errors, status, refresh);
   };
-  const many = more.cursor
-    ? `${number(items.length)} errors or more`
-    : counted(items.length, "error");
-  useAnnouncement(JSON.stringify(view), list.data && !list.loading ? many : null);
+  const count = more.cursor
+    ? `${number(items.length)} or more errors`
+    : pluralize(items.length, "error");
+  useAnnouncement(JSON.stringify(view), list.data && !list.loading ? count : null);
   useKeys(
-    mayWrite
+    canWrite
       ? { e: () => change("resolved"), i: () => change("ignored"), o: () => change("open") }
       : {},
   );
@@ -128,7 +128,7 @@ export function ErrorsPage() {
           <div class="bulk">
             {rows.selected.size > 0 ? (
               <>
-                <b>{counted(rows.selected.size, "error")} selected</b>
+                <b>{pluralize(rows.selected.size, "error")} selected</b>
                 <button type="button" onClick={() => change("resolved")}>
                   Resolve
                 </button>
@@ -139,7 +139,7 @@ export function ErrorsPage() {
                   Reopen
                 </button>
                 <button type="button" class="link" onClick={rows.clear}>
-                  Select none
+                  Clear selection
                 </button>
               </>
             ) : (
@@ -160,19 +160,19 @@ export function ErrorsPage() {
               </fieldset>
             )}
           </div>
-          {list.error && <Refused refusal={list.error} retry={list.reload} />}
+          {list.error && <ErrorMessage error={list.error} retry={list.reload} />}
           {!list.data && !list.error && <SkeletonRows rows={8} />}
           {list.data &&
             items.length === 0 &&
-            !isUsedUp &&
+            !isExhausted &&
             (isFresh ? (
               <Onboarding />
             ) : (
-              <Empty title={`No ${view.status ?? ""} errors in this time`}>
+              <Empty title={`No ${view.status ? `${view.status} ` : ""}errors in this period`}>
                 <p class="quiet">
                   {isFiltered
-                    ? "Remove a filter, or choose a longer time or another status."
-                    : "Choose a longer time or another status."}
+                    ? "Remove a filter, or choose a longer period or another status."
+                    : "Choose a longer period or another status."}
                 </p>
               </Empty>
             ))}
@@ -180,18 +180,18 @@ export function ErrorsPage() {
             <div class={list.loading ? "table-scroll stale" : "table-scroll"}>
               <table class="table errors-table" aria-rowcount={items.length + 1}>
                 <colgroup>
-                  {mayWrite && <col class="pick" />}
+                  {canWrite && <col class="pick" />}
                   <col />
                   <col class="wide" style={{ width: "112px" }} />
                   <SortColumns />
                 </colgroup>
                 <thead>
                   <tr>
-                    {mayWrite && (
+                    {canWrite && (
                       <th>
                         <input
                           type="checkbox"
-                          aria-label="Select all that are listed"
+                          aria-label="Select all"
                           checked={rows.selected.size > 0 && rows.selected.size === ids.length}
                           onChange={(event) =>
                             event.currentTarget.checked ? rows.selectAll(ids) : rows.clear()
@@ -200,17 +200,17 @@ export function ErrorsPage() {
                       </th>
                     )}
                     <th>Error</th>
-                    <th class="wide">Over time</th>
+                    <th class="wide">Trend</th>
                     <SortHead sort={sort} own="count" name="Events" />
                     <SortHead sort={sort} own="users" name="Users" only="wide" />
-                    <SortHead sort={sort} own="firstSeen" name="First" only="roomy" />
-                    <SortHead sort={sort} own="lastSeen" name="Last" />
+                    <SortHead sort={sort} own="firstSeen" name="First seen" only="roomy" />
+                    <SortHead sort={sort} own="lastSeen" name="Last seen" />
                   </tr>
                 </thead>
                 <WindowedRows items={items} rows={near}>
                   {(it, index) => (
-                    <tr key={it.errorId} {...rowAt(rows, index)}>
-                      {mayWrite && (
+                    <tr key={it.errorId} {...rowProps(rows, index)}>
+                      {canWrite && (
                         <SelectCell
                           title={it.title}
                           selected={rows.selected.has(it.errorId)}
@@ -225,7 +225,7 @@ export function ErrorsPage() {
                           {view.status === null && (
                             <span class={`status ${it.status}`}>{STATUS_NAMES[it.status]} · </span>
                           )}
-                          <bdi>{it.culprit || "nowhere in particular"}</bdi>
+                          <bdi>{it.culprit || "Unknown location"}</bdi>
                         </small>
                       </td>
                       <td class="wide">
@@ -277,7 +277,7 @@ function SortHead({
   sort: Sort;
   own: Sort;
   name: string;
-  /** How much room there must be for it. */
+  /** CSS class that hides the column in narrow windows. */
   only?: "" | "wide" | "roomy";
 }) {
   const address = useAddress();
@@ -297,7 +297,7 @@ function SortHead({
 
 type ListedError = ErrorRow & { at: number };
 
-/** The pages after the first, for as long as the list is the same, and for who comes back to it. */
+/** Loads further pages of a list. They stay until the list changes, also after going back. */
 function useMore(
   key: string,
   first: ErrorListPage | undefined,
@@ -305,16 +305,16 @@ function useMore(
 ) {
   const [, draw] = useState(0);
   const [loading, setLoading] = useState(false);
-  const step = stepNow();
+  const step = currentStep();
   const pages = step.more?.key === key ? (step.more.pages as ErrorListPage[]) : NO_PAGES;
   const cursor = (pages.at(-1) ?? first)?.nextCursor ?? null;
-  // A new key begins anew.
+  // Another list is not loading yet.
   useEffect(() => setLoading(false), [key]);
   const items = useMemo(() => {
     const all = new Map<string, ListedError>();
     for (const page of [first, ...pages]) {
       for (const it of page?.items ?? []) {
-        // What moved between two pages while they were loaded is listed once.
+        // An error that moved between two pages is listed once.
         if (page && !all.has(it.errorId)) all.set(it.errorId, { ...it, at: page.at });
       }
     }
@@ -338,7 +338,6 @@ function useMore(
   };
 }
 
-/** An error as get-error tells it. */
 export function loadError(slug: string, errorId: string, signal: AbortSignal) {
   const params = { path: { idOrSlug: slug, errorId } };
   return unwrapResponse(api.GET("/v0/projects/{idOrSlug}/errors/{errorId}", { params, signal }));

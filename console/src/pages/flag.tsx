@@ -1,16 +1,17 @@
 import { useMemo, useState } from "preact/hooks";
-import { go, hrefOf, useAddress, useStay } from "../address";
+import { go, hrefOf, useAddress, usePageGuard } from "../address";
 import { useAttempts } from "../api/attempt";
 import { ApiError, api, unwrapResponse } from "../api/client";
 import { useLoaded } from "../api/loaded";
 import { useCan, useCurrentProject } from "../caller";
 import { dropDraft, useDraft } from "../drafts";
 import { AttributeNames } from "../flags/attributes";
-import { Conflict, type Met, meet } from "../flags/conflict";
+import { Conflict, type EditConflict, findConflict } from "../flags/conflict";
 import {
   createFlag,
   type Draft,
-  doesInWords,
+  describeFlag,
+  describeUnevenShares,
   draftOf,
   type Flag,
   type FlagType,
@@ -19,10 +20,9 @@ import {
   loadFlags,
   missingWeights,
   NEW_FLAG,
-  patchAsKnown,
   patchFlag,
+  patchIfUnchanged,
   patchOf,
-  sharesInWords,
   TYPES,
   versionOf,
   withIds,
@@ -33,12 +33,12 @@ import { RulesEditor } from "../flags/rules-editor";
 import { NO_WEIGHT, ServeEditor, VariantSelect } from "../flags/serve-editor";
 import { FlagSwitch } from "../flags/switch";
 import { Tester } from "../flags/tester";
-import { undoOf } from "../flags/undo";
+import { createUndo } from "../flags/undo";
 import { loadSegments, type Segment } from "../segments/segment";
 import { keptParams } from "../time/range";
 import { Confirm } from "../ui/confirm";
-import { Back, One } from "../ui/one";
-import { errorProps, FieldFault, Refused, shownHere, useFirstFault } from "../ui/states";
+import { Back, DetailPage } from "../ui/detail-page";
+import { ErrorMessage, errorProps, FieldError, formError, useFocusFirstError } from "../ui/states";
 import { RelativeTime } from "../ui/time";
 import { showErrorToast, showToast } from "../ui/toast";
 
@@ -60,15 +60,15 @@ export function FlagPage() {
     );
   }
   return (
-    <One
+    <DetailPage
       list="Flags"
       back={back}
       loaded={loaded}
-      isIt={(it) => it.key === key}
-      what="flag"
-      why={
+      isCurrent={(it) => it.key === key}
+      noun="Flag"
+      notFoundHint={
         <>
-          The project has no flag <code>{key}</code>, or not any more.
+          This project has no flag with the key <code>{key}</code>.
         </>
       }
       rows={9}
@@ -85,12 +85,12 @@ export function FlagPage() {
           }
         />
       )}
-    </One>
+    </DetailPage>
   );
 }
 
 interface EditorProps {
-  /** `null` for one that is to be made. */
+  /** `null` for a new flag. */
   flag: Flag | null;
   back: string;
   onChange: (flag: Flag) => void;
@@ -107,18 +107,22 @@ function Editor({ flag, back, onChange }: EditorProps) {
   const nameOf = (key: string) => `flag ${project.id} ${key}`;
   const edited = useDraft<Draft>(nameOf(flag?.key ?? ""), versionOf(flag), saved);
   const { draft, isChanged, set } = edited;
-  const [refused, setMet] = useState<Met | null>(null);
-  const { overtaken } = edited;
-  const met = useMemo(() => {
-    if (refused || !overtaken || !flag) return refused;
-    return { ...meet(overtaken.base, overtaken.typed, saved, flag.version), isRefused: false };
-  }, [refused, overtaken, saved, flag]);
-  const [refusal, setRefusal] = useState<ApiError | null>(null);
-  const form = useFirstFault(refusal ?? refused);
+  const [saveConflict, setSaveConflict] = useState<EditConflict | null>(null);
+  const draftConflict = edited.conflict;
+  const conflict = useMemo(() => {
+    if (saveConflict || !draftConflict || !flag) return saveConflict;
+    const found = findConflict(draftConflict.base, draftConflict.edited, saved, flag.version);
+    return { ...found, isSaveRejected: false };
+  }, [saveConflict, draftConflict, saved, flag]);
+  const [saveError, setSaveError] = useState<ApiError | null>(null);
+  const form = useFocusFirstError(saveError ?? saveConflict);
   const attempts = useAttempts();
-  const stay = useStay();
+  const guardPage = usePageGuard();
   const [busy, setBusy] = useState(false);
-  const [asked, ask] = useState<"delete" | { flag: Flag; archived: boolean } | null>(null);
+  /** The action to confirm. `flag` is its version after a change by another user. */
+  const [confirming, setConfirming] = useState<"delete" | { flag: Flag; archived: boolean } | null>(
+    null,
+  );
   const flags =
     useLoaded(`flags ${project.id} false`, (signal) => loadFlags(project, false, signal)).data ??
     [];
@@ -126,7 +130,7 @@ function Editor({ flag, back, onChange }: EditorProps) {
     useLoaded(`segments ${project.id}`, (signal) => loadSegments(project, signal)).data ??
     NO_SEGMENTS;
   const disabled = !can("flags:write") || Boolean(flag?.archivedAt);
-  const unevenShares = sharesInWords(draft);
+  const unevenShares = describeUnevenShares(draft);
 
   const save = async () => {
     const missing = missingWeights(draft);
@@ -136,68 +140,73 @@ function Editor({ flag, back, onChange }: EditorProps) {
         code: "invalid_type" as const,
         message: NO_WEIGHT,
       }));
-      setRefusal(new ApiError(0, "weight", "A share has no number yet.", violations));
+      setSaveError(new ApiError(0, "weight", "Enter all percentages.", violations));
       return;
     }
     const sent = draft;
-    const accepted = (now: Flag) =>
+    const savedAs = (result: Flag) =>
       [
-        versionOf(now),
-        draftOf(now),
-        (it: Draft) => ({ ...it, rules: withIds(it.rules, sent.rules, now.rules) }),
+        versionOf(result),
+        draftOf(result),
+        (it: Draft) => ({ ...it, rules: withIds(it.rules, sent.rules, result.rules) }),
       ] as const;
-    const isHere = stay();
+    const isHere = guardPage();
     setBusy(true);
-    setRefusal(null);
-    setMet(null);
+    setSaveError(null);
+    setSaveConflict(null);
     try {
       if (!flag) {
-        const made = await createFlag(project, sent, attempts.keyFor(sent));
+        const created = await createFlag(project, sent, attempts.keyFor(sent));
         attempts.succeeded();
-        edited.handOver(sent, nameOf(made.key), ...accepted(made));
-        const href = hrefOf("flag", { ...keptParams(address), key: made.key });
-        const isStill = isHere();
+        edited.handOver(sent, nameOf(created.key), ...savedAs(created));
+        const href = hrefOf("flag", { ...keptParams(address), key: created.key });
+        const isStillHere = isHere();
         showToast(
-          `${made.key} was made. It is off.`,
+          `Created ${created.key}. It’s off.`,
           undefined,
-          isStill ? undefined : { href, text: "Open it" },
+          isStillHere ? undefined : { href, text: "Open" },
         );
-        if (isStill) go(href, "replace");
+        if (isStillHere) go(href, "replace");
         return;
       }
       const changed = await patchFlag(project, flag.key, patchOf(saved, sent), flag);
-      edited.accept(sent, ...accepted(changed));
+      edited.accept(sent, ...savedAs(changed));
       onChange(changed);
       showToast(`Saved as version ${changed.version}.`);
     } catch (error) {
       if (!isHere()) showErrorToast(error);
-      else if (flag && isMismatch(error)) await takeOver(flag, sent);
-      else refuse(error);
+      else if (flag && isMismatch(error)) await mergeChanges(flag, sent);
+      else showError(error);
     } finally {
       setBusy(false);
     }
   };
-  const refuse = (error: unknown) =>
-    error instanceof ApiError ? setRefusal(shownHere(error)) : showErrorToast(error);
-  /** What somebody else saved comes in beside what was typed, and is told. */
-  const takeOver = async (known: Flag, sent: Draft) => {
+  const showError = (error: unknown) =>
+    error instanceof ApiError ? setSaveError(formError(error)) : showErrorToast(error);
+  /** Merges the changes of another user into the form, and shows them. */
+  const mergeChanges = async (known: Flag, sent: Draft) => {
     try {
-      const now = await loadFlag(project, known.key);
-      setMet({ ...meet(edited.base, sent, draftOf(now), now.version), isRefused: true });
-      onChange(now);
+      const latest = await loadFlag(project, known.key);
+      const found = findConflict(edited.base, sent, draftOf(latest), latest.version);
+      setSaveConflict({ ...found, isSaveRejected: true });
+      onChange(latest);
     } catch (error) {
-      refuse(error);
+      showError(error);
     }
   };
   const archive = async (known: Flag, archived: boolean) => {
-    ask(null);
+    setConfirming(null);
     setBusy(true);
     try {
-      const { flag: now, isDone } = await patchAsKnown(project, known, { archived });
-      onChange(now);
-      if (!isDone && Boolean(now.archivedAt) !== archived) return ask({ flag: now, archived });
-      const undo = archived ? undoOf(project, now, { archived: false }, onChange) : undefined;
-      showToast(archived ? `${now.key} is archived.` : `${now.key} is back.`, undo);
+      const { flag: latest, isDone } = await patchIfUnchanged(project, known, { archived });
+      onChange(latest);
+      if (!isDone && Boolean(latest.archivedAt) !== archived) {
+        return setConfirming({ flag: latest, archived });
+      }
+      const undo = archived
+        ? createUndo(project, latest, { archived: false }, onChange)
+        : undefined;
+      showToast(`${archived ? "Archived" : "Unarchived"} ${latest.key}.`, undo);
     } catch (error) {
       showErrorToast(error);
     } finally {
@@ -206,13 +215,13 @@ function Editor({ flag, back, onChange }: EditorProps) {
   };
   const remove = async () => {
     if (!flag) return;
-    const isHere = stay();
-    ask(null);
+    const isHere = guardPage();
+    setConfirming(null);
     try {
       const params = { path: { idOrSlug: project.slug, key: flag.key } };
       await unwrapResponse(api.DELETE("/v0/project/{idOrSlug}/feature-flags/{key}", { params }));
       dropDraft(nameOf(flag.key));
-      showToast(`${flag.key} is gone.`);
+      showToast(`Deleted ${flag.key}.`);
       if (isHere()) go(back);
     } catch (error) {
       showErrorToast(error);
@@ -250,9 +259,9 @@ function Editor({ flag, back, onChange }: EditorProps) {
               (flag.archivedAt ? (
                 <>
                   <button type="button" disabled={busy} onClick={() => void archive(flag, false)}>
-                    Bring back
+                    Unarchive
                   </button>
-                  <button type="button" class="danger" onClick={() => ask("delete")}>
+                  <button type="button" class="danger" onClick={() => setConfirming("delete")}>
                     Delete
                   </button>
                 </>
@@ -283,7 +292,7 @@ function Editor({ flag, back, onChange }: EditorProps) {
                       placeholder="new-checkout"
                       spellcheck={false}
                       autocomplete="off"
-                      {...errorProps(refusal, "/key")}
+                      {...errorProps(saveError, "/key")}
                       onInput={(event) => set({ key: event.currentTarget.value })}
                     />
                   </label>
@@ -294,7 +303,7 @@ function Editor({ flag, back, onChange }: EditorProps) {
                     value={draft.name}
                     placeholder="New checkout"
                     disabled={disabled}
-                    {...errorProps(refusal, "/name")}
+                    {...errorProps(saveError, "/name")}
                     onInput={(event) => set({ name: event.currentTarget.value })}
                   />
                 </label>
@@ -312,26 +321,26 @@ function Editor({ flag, back, onChange }: EditorProps) {
                   </label>
                 )}
               </div>
-              <FieldFault refusal={refusal} at="/key" />
-              <FieldFault refusal={refusal} at="/name" />
+              <FieldError error={saveError} at="/key" />
+              <FieldError error={saveError} at="/name" />
               <label class="field">
-                What it is for
+                Description
                 <textarea
                   rows={2}
                   value={draft.description}
                   disabled={disabled}
-                  {...errorProps(refusal, "/description")}
+                  {...errorProps(saveError, "/description")}
                   onInput={(event) => set({ description: event.currentTarget.value })}
                 />
               </label>
-              <FieldFault refusal={refusal} at="/description" />
+              <FieldError error={saveError} at="/description" />
             </div>
-            <VariantsEditor draft={draft} refusal={refusal} disabled={disabled} onChange={set} />
-            <TargetsEditor draft={draft} refusal={refusal} disabled={disabled} onChange={set} />
+            <VariantsEditor draft={draft} error={saveError} disabled={disabled} onChange={set} />
+            <TargetsEditor draft={draft} error={saveError} disabled={disabled} onChange={set} />
             <RulesEditor
               draft={draft}
               segments={segments}
-              refusal={refusal}
+              error={saveError}
               disabled={disabled}
               onChange={(rules) => set({ rules })}
             />
@@ -343,7 +352,7 @@ function Editor({ flag, back, onChange }: EditorProps) {
                 serve={draft.fallthrough}
                 variants={draft.variants}
                 pointer="/fallthrough"
-                refusal={refusal}
+                error={saveError}
                 label="Everyone else gets"
                 disabled={disabled}
                 onChange={(fallthrough) => set({ fallthrough })}
@@ -351,54 +360,54 @@ function Editor({ flag, back, onChange }: EditorProps) {
             </section>
             <section class="part">
               <header>
-                <h2>While it is off</h2>
+                <h2>When off, serve</h2>
               </header>
               <VariantSelect
-                label="Variant while it is off"
+                label="When off, serve"
                 value={draft.offVariant ?? ""}
                 variants={draft.variants}
-                none="The application’s own default"
+                none="The default in code"
                 disabled={disabled}
-                fault={errorProps(refusal, "/offVariant")}
+                invalid={errorProps(saveError, "/offVariant")}
                 onChange={(key) => set({ offVariant: key || null })}
               />
-              <FieldFault refusal={refusal} at="/offVariant" />
+              <FieldError error={saveError} at="/offVariant" />
             </section>
             <PrerequisitesEditor
               draft={draft}
-              refusal={refusal}
+              error={saveError}
               disabled={disabled}
               onChange={set}
               flags={flags}
             />
-            {met && <Conflict what="flag" met={met} isLeft={isChanged} />}
-            {refusal && <Refused refusal={refusal} />}
+            {conflict && <Conflict noun="flag" conflict={conflict} isChanged={isChanged} />}
+            {saveError && <ErrorMessage error={saveError} />}
             {!disabled && (isChanged || !flag) && (
               <div class="save-bar">
                 <button type="submit" class="primary" disabled={busy}>
-                  {!flag ? "Make the flag" : met ? "Save over it" : "Save"}
+                  {!flag ? "Create flag" : conflict ? "Overwrite" : "Save"}
                 </button>
                 {isChanged && (
                   <button
                     type="button"
                     onClick={() => {
                       edited.discard();
-                      setRefusal(null);
-                      setMet(null);
+                      setSaveError(null);
+                      setSaveConflict(null);
                     }}
                   >
                     Discard
                   </button>
                 )}
-                {edited.wasKept && isChanged && (
-                  <span class="small">You typed this before and did not save it.</span>
+                {edited.isRestored && isChanged && (
+                  <span class="small">Unsaved draft restored.</span>
                 )}
                 {unevenShares.map((it) => (
-                  <span class="fault" key={it}>
+                  <span class="field-error" key={it}>
                     {it}
                   </span>
                 ))}
-                <span class="quiet small">Once on, it serves {doesInWords(draft)}.</span>
+                <span class="quiet small">When on: {describeFlag(draft)}.</span>
               </div>
             )}
           </form>
@@ -409,34 +418,36 @@ function Editor({ flag, back, onChange }: EditorProps) {
             <Tester key={flag.id} flag={flag} isEdited={isChanged} />
           )}
           {flag && !can("flags:evaluate") && (
-            <p class="quiet small">To try it out here, a key needs the scope flags:evaluate.</p>
+            <p class="quiet small">
+              Testing requires the scope <code>flags:evaluate</code>.
+            </p>
           )}
         </aside>
       </div>
-      {asked === "delete" && flag && (
+      {confirming === "delete" && flag && (
         <Confirm
           title={`Delete ${flag.key}?`}
           action="Delete"
-          onClose={() => ask(null)}
+          onClose={() => setConfirming(null)}
           onConfirm={() => void remove()}
         >
           <p>
-            The flag is deleted for good. Applications that still ask for it get their own default.
+            This permanently deletes the flag. Applications that still evaluate it get the default
+            in code.
           </p>
         </Confirm>
       )}
-      {asked && asked !== "delete" && (
+      {confirming && confirming !== "delete" && (
         <Confirm
-          title={asked.archived ? `Archive ${asked.flag.key}?` : `Bring ${asked.flag.key} back?`}
-          action={asked.archived ? "Archive" : "Bring back"}
-          onClose={() => ask(null)}
-          onConfirm={() => void archive(asked.flag, asked.archived)}
+          title={`${confirming.archived ? "Archive" : "Unarchive"} ${confirming.flag.key}?`}
+          action={confirming.archived ? "Archive" : "Unarchive"}
+          onClose={() => setConfirming(null)}
+          onConfirm={() => void archive(confirming.flag, confirming.archived)}
         >
           <p>
-            Somebody changed the flag in the meantime, so nothing was done. It is version{" "}
-            {asked.flag.version} now and{" "}
-            {asked.flag.archivedAt ? "archived" : asked.flag.enabled ? "on" : "off"}; once on, it
-            serves {doesInWords(asked.flag)}.
+            Not changed: another user changed the flag. It is now version {confirming.flag.version}{" "}
+            and {confirming.flag.archivedAt ? "archived" : confirming.flag.enabled ? "on" : "off"}.
+            When on: {describeFlag(confirming.flag)}.
           </p>
         </Confirm>
       )}

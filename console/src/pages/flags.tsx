@@ -2,15 +2,15 @@ import { useMemo, useRef, useState } from "preact/hooks";
 import { changed, go, hrefOf, Link, useAddress } from "../address";
 import { useLoaded } from "../api/loaded";
 import { useCan, useCurrentProject } from "../caller";
-import { doesInWords, type Flag, loadFlags } from "../flags/flag";
+import { describeFlag, type Flag, loadFlags, quoteVariant } from "../flags/flag";
 import { FlagSwitch } from "../flags/switch";
 import { FlagTabs } from "../flags/tabs";
 import { useKeys } from "../keys";
-import { counted } from "../time/format";
+import { pluralize } from "../time/format";
 import { keptParams } from "../time/range";
 import { useAnnouncement } from "../ui/announcement";
-import { rowAt, useRows } from "../ui/rows";
-import { Code, Empty, Refused, SkeletonRows } from "../ui/states";
+import { rowProps, useRows } from "../ui/rows";
+import { Code, Empty, ErrorMessage, SkeletonRows } from "../ui/states";
 import { RelativeTime } from "../ui/time";
 import { useRowWindow, WindowedRows } from "../ui/window";
 
@@ -22,7 +22,7 @@ const NONE: ReadonlyMap<string, Flag> = new Map();
 export function FlagsPage() {
   const address = useAddress();
   const { project } = useCurrentProject();
-  const mayWrite = useCan()("flags:write");
+  const canWrite = useCan()("flags:write");
   const search = useRef<HTMLInputElement>(null);
   const words = address.query.get("q") ?? "";
   const show = SHOWS.find((it) => it === address.query.get("show")) ?? "all";
@@ -30,17 +30,17 @@ export function FlagsPage() {
   const loaded = useLoaded(`flags ${project.id} ${isArchive}`, (signal) =>
     loadFlags(project, isArchive, signal),
   );
-  // What is switched stays where it is until something else is asked for: in its place would be another.
+  // A switched flag stays listed until the filter changes: rows must not move under the pointer.
   const filter = `${project.id} ${show} ${words}`;
   const current = useRef(filter);
   current.current = filter;
   const [switched, setSwitched] = useState({ filter, flags: NONE });
   const flags = useMemo(
     () =>
-      listed(
+      visibleFlags(
         loaded.data ?? [],
         switched.filter === filter ? switched.flags : NONE,
-        (it) => isShown(it, show) && hasWords(it, words),
+        (it) => isShown(it, show) && matchesWords(it, words),
       ),
     [loaded.data, switched, filter, show, words],
   );
@@ -49,10 +49,10 @@ export function FlagsPage() {
   const near = useRowWindow(flags.length, 48);
   const rows = useRows(keys, (key) => go(hrefOfFlag(key)), near.reveal);
   const create = hrefOf("flag", { ...keptParams(address), new: 1 });
-  useKeys({ "/": () => search.current?.focus(), ...(mayWrite && { c: () => go(create) }) });
+  useKeys({ "/": () => search.current?.focus(), ...(canWrite && { c: () => go(create) }) });
   useAnnouncement(
     `${show} ${words}`,
-    loaded.data && !loaded.loading ? counted(flags.length, "flag") : null,
+    loaded.data && !loaded.loading ? pluralize(flags.length, "flag") : null,
   );
   const replace = (flag: Flag) => {
     loaded.set((all) => all.map((it) => (it.id === flag.id ? flag : it)));
@@ -66,7 +66,7 @@ export function FlagsPage() {
     <>
       <div class="page-head">
         <FlagTabs page="flags" />
-        {mayWrite && (
+        {canWrite && (
           <button type="button" class="primary" onClick={() => go(create)} title="New flag (c)">
             New flag
           </button>
@@ -99,7 +99,7 @@ export function FlagsPage() {
           }
         />
       </div>
-      {loaded.error && <Refused refusal={loaded.error} retry={loaded.reload} />}
+      {loaded.error && <ErrorMessage error={loaded.error} retry={loaded.reload} />}
       {!loaded.data && !loaded.error && <SkeletonRows rows={7} />}
       {loaded.data && flags.length === 0 && <NoFlags any={loaded.data.length > 0} show={show} />}
       {flags.length > 0 && (
@@ -125,7 +125,7 @@ export function FlagsPage() {
             </thead>
             <WindowedRows items={flags} rows={near}>
               {(it, index) => (
-                <tr key={it.id} {...rowAt(rows, index)}>
+                <tr key={it.id} {...rowProps(rows, index)}>
                   <td>
                     <FlagSwitch flag={it} onChange={replace} />
                   </td>
@@ -137,10 +137,8 @@ export function FlagsPage() {
                       <code>{it.key}</code>
                     </small>
                   </td>
-                  <td class="quiet wide" title={doesInWords(it)}>
-                    {it.enabled
-                      ? doesInWords(it)
-                      : (it.offVariant ?? "the application’s own default")}
+                  <td class="quiet wide" title={`When on: ${describeFlag(it)}`}>
+                    {it.enabled ? describeFlag(it) : `everyone gets ${quoteVariant(it.offVariant)}`}
                   </td>
                   <td class="quiet wide">{it.type}</td>
                   <td class="number quiet">
@@ -156,14 +154,16 @@ export function FlagsPage() {
   );
 }
 
-/** Those that are asked for and those that were switched here, each as it is known last. */
-export function listed(
+/**
+ * Returns the flags that match and those that were switched here, each at its latest known version.
+ */
+function visibleFlags(
   flags: readonly Flag[],
   switched: ReadonlyMap<string, Flag>,
-  isAskedFor: (flag: Flag) => boolean,
+  matches: (flag: Flag) => boolean,
 ): Flag[] {
   return flags
-    .filter((it) => switched.has(it.id) || isAskedFor(it))
+    .filter((it) => switched.has(it.id) || matches(it))
     .map((it) => {
       const known = switched.get(it.id);
       return known && known.version > it.version ? known : it;
@@ -175,7 +175,7 @@ function isShown(flag: Flag, show: Show): boolean {
   return show === "all" || flag.enabled === (show === "on");
 }
 
-function hasWords(flag: Flag, words: string): boolean {
+function matchesWords(flag: Flag, words: string): boolean {
   const text = `${flag.key} ${flag.name} ${flag.description}`.toLowerCase();
   return words
     .toLowerCase()
@@ -187,16 +187,16 @@ function NoFlags({ any, show }: { any: boolean; show: Show }) {
   const { project } = useCurrentProject();
   if (any || show !== "all") {
     return (
-      <Empty title="No such flags">
-        <p class="quiet">Nothing has these words and this state.</p>
+      <Empty title="No flags match">
+        <p class="quiet">Change the search or the state.</p>
       </Empty>
     );
   }
   return (
     <Empty title="No flags yet">
       <p>
-        A flag is a switch in your code that you turn here: for everyone, for some, or by share.
-        Make one, or:
+        Turn features on for everyone, for some users, or for a percentage. Create a flag, or use
+        the API:
       </p>
       <Code
         text={`curl ${location.origin}/v0/project/${project.slug}/feature-flags \\\n  -H "x-api-key: $KEY" -H 'content-type: application/json' \\\n  -d '{"key": "new-checkout", "name": "New checkout", "type": "boolean"}'`}

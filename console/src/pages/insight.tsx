@@ -1,11 +1,11 @@
 import { useEffect, useState } from "preact/hooks";
-import { currentHref, go, hrefOf, Link, useAddress, useStay } from "../address";
+import { currentHref, go, hrefOf, Link, useAddress, usePageGuard } from "../address";
 import { useAttempts } from "../api/attempt";
-import { api, unwrapResponse } from "../api/client";
 import { useLoaded } from "../api/loaded";
 import { useCan, useCurrentProject } from "../caller";
 import {
   type Insight,
+  loadInsight,
   loadPainPoints,
   merge,
   type PainPoint,
@@ -17,22 +17,21 @@ import {
 } from "../insights/insight";
 import { Trend } from "../insights/trend";
 import { useKeys } from "../keys";
-import { counted, number } from "../time/format";
+import { number, pluralize } from "../time/format";
 import { keptParams } from "../time/range";
 import { Confirm, Dialog } from "../ui/confirm";
-import { One } from "../ui/one";
+import { DetailPage } from "../ui/detail-page";
 import { SelectCell } from "../ui/row-parts";
-import { rowAt, useRows } from "../ui/rows";
-import { Refused, SkeletonRows } from "../ui/states";
+import { rowProps, useRows } from "../ui/rows";
+import { ErrorMessage, SkeletonRows } from "../ui/states";
 import { RelativeTime } from "../ui/time";
 import { showErrorToast, showToast } from "../ui/toast";
 import { useRowWindow, WindowedRows } from "../ui/window";
 
-/** The most that one split takes. */
-const MOST_SPLIT = 500;
-/** How many are offered to be merged into. */
-const MOST_CHOICES = 20;
-/** The API loads 500 pain points here; more are listed by the command line. */
+/** Maximum pain points of one split, and of those loaded here. */
+const MAX_SPLIT = 500;
+/** Maximum merge targets listed. */
+const MAX_CHOICES = 20;
 const NONE: PainPoint[] = [];
 
 export function InsightPage() {
@@ -40,31 +39,26 @@ export function InsightPage() {
   const { project } = useCurrentProject();
   const id = (address.query.get("id") ?? "").toLowerCase();
   const loaded = useLoaded(`insight ${project.id} ${id}`, (signal) =>
-    unwrapResponse(
-      api.GET("/v0/projects/{idOrSlug}/replay-insights/{insightId}", {
-        params: { path: { idOrSlug: project.slug, insightId: id } },
-        signal,
-      }),
-    ),
+    loadInsight(project, id, signal),
   );
   return (
-    <One
+    <DetailPage
       list="Insights"
       back={hrefOf("insights", keptParams(address))}
       loaded={loaded}
-      isIt={(it) => it.id === id}
-      what="insight"
+      isCurrent={(it) => it.id === id}
+      noun="Insight"
       rows={9}
     >
-      {(insight) => <Told key={id} insight={insight} reload={loaded.reload} />}
-    </One>
+      {(insight) => <InsightDetails key={id} insight={insight} reload={loaded.reload} />}
+    </DetailPage>
   );
 }
 
-function Told({ insight, reload }: { insight: Insight; reload: () => void }) {
+function InsightDetails({ insight, reload }: { insight: Insight; reload: () => void }) {
   const address = useAddress();
   const { project } = useCurrentProject();
-  const mayWrite = useCan()("insights:write") && insight.status !== "merged";
+  const canWrite = useCan()("insights:write") && insight.status !== "merged";
   const points = useLoaded(`points ${project.id} ${insight.id}`, (signal) =>
     loadPainPoints(project, insight.id, signal),
   );
@@ -80,18 +74,18 @@ function Told({ insight, reload }: { insight: Insight; reload: () => void }) {
     points.reload();
   };
 
-  // Whoever opens it has looked at it.
+  // Opening an insight marks it as read.
   useEffect(() => {
-    if (mayWrite && !insight.viewed)
+    if (canWrite && !insight.viewed)
       patchInsight(project, insight.id, { viewed: true }).then(reload, () => {});
-  }, [mayWrite, insight.viewed, insight.id, project, reload]);
+  }, [canWrite, insight.viewed, insight.id, project, reload]);
 
   const change = async (status: SettableStatus) => {
     const was = insight.status as SettableStatus;
     if (was === status) return;
     try {
       await patchInsight(project, insight.id, { status });
-      showToast(`The insight is ${status}.`, async () => {
+      showToast(`${STATUS_NAMES[status]}.`, async () => {
         await patchInsight(project, insight.id, { status: was });
         reload();
       });
@@ -100,11 +94,11 @@ function Told({ insight, reload }: { insight: Insight; reload: () => void }) {
       showErrorToast(error);
     }
   };
-  useKeys(mayWrite ? { e: () => void change("resolved"), i: () => void change("ignored") } : {});
+  useKeys(canWrite ? { e: () => void change("resolved"), i: () => void change("ignored") } : {});
 
-  const stay = useStay();
+  const guardPage = usePageGuard();
   const attempts = useAttempts();
-  const undoing = useAttempts();
+  const undoAttempts = useAttempts();
   const [busy, setBusy] = useState(false);
   const chosen = [...rows.selected];
   const splitOff = async (title: string) => {
@@ -112,15 +106,15 @@ function Told({ insight, reload }: { insight: Insight; reload: () => void }) {
     setBusy(true);
     try {
       const key = attempts.keyFor("split", insight.id, chosen, title);
-      const made = await split(project, insight.id, chosen, title, key);
+      const created = await split(project, insight.id, chosen, title, key);
       attempts.succeeded();
       rows.clear();
       refresh();
       showToast(
-        `Split ${counted(chosen.length, "pain point")} off into “${made.title}”.`,
+        `Split ${pluralize(chosen.length, "pain point")} off into “${created.title}”.`,
         async () => {
-          await merge(project, made.id, insight.id, undoing.keyFor(made.id, insight.id));
-          undoing.succeeded();
+          await merge(project, created.id, insight.id, undoAttempts.keyFor(created.id, insight.id));
+          undoAttempts.succeeded();
           refresh();
         },
       );
@@ -133,33 +127,34 @@ function Told({ insight, reload }: { insight: Insight; reload: () => void }) {
   const mergeInto = async (other: Insight) => {
     setDialog(null);
     const href = hrefOfOther(other.id);
-    const isHere = stay();
+    const isHere = guardPage();
     const moved = items.map((it) => it.id);
     setBusy(true);
     try {
       await merge(project, insight.id, other.id, attempts.keyFor("merge", insight.id, other.id));
       attempts.succeeded();
-      // Merging is for good; what it did is undone by splitting the same pain points off again.
+      // The API cannot undo a merge. Splitting off the same pain points restores them in a new
+      // insight.
       const canUndo =
-        moved.length > 0 && moved.length <= MOST_SPLIT && moved.length === insight.occurrences;
+        moved.length > 0 && moved.length <= MAX_SPLIT && moved.length === insight.occurrences;
       const undo = async () => {
         const from = currentHref();
-        const again = await split(
+        const restored = await split(
           project,
           other.id,
           moved,
           insight.title,
-          undoing.keyFor(other.id, moved, insight.title),
+          undoAttempts.keyFor(other.id, moved, insight.title),
         );
-        await patchInsight(project, again.id, asItWas(insight));
-        undoing.succeeded();
-        // Whoever looks at what it was merged into sees what came out of it again.
-        if (from === href && currentHref() === from) go(hrefOfOther(again.id));
+        await patchInsight(project, restored.id, stateBeforeMerge(insight));
+        undoAttempts.succeeded();
+        // Shows the restored insight if the user is still on the merge target.
+        if (from === href && currentHref() === from) go(hrefOfOther(restored.id));
       };
-      const isStill = isHere();
-      const link = isStill ? undefined : { href, text: "Open it" };
+      const isStillHere = isHere();
+      const link = isStillHere ? undefined : { href, text: "Open" };
       showToast(`Merged into “${other.title}”.`, canUndo ? undo : undefined, link);
-      if (isStill) go(href);
+      if (isStillHere) go(href);
     } catch (error) {
       showErrorToast(error);
     } finally {
@@ -167,8 +162,8 @@ function Told({ insight, reload }: { insight: Insight; reload: () => void }) {
     }
   };
 
-  const putBack = async () => {
-    const isHere = stay();
+  const markUnread = async () => {
+    const isHere = guardPage();
     try {
       await patchInsight(project, insight.id, { viewed: false });
       if (isHere()) go(hrefOf("insights", keptParams(address)));
@@ -190,7 +185,7 @@ function Told({ insight, reload }: { insight: Insight; reload: () => void }) {
         </div>
         <div class="actions">
           <span class={`status ${insight.status}`}>{STATUS_NAMES[insight.status]}</span>
-          {mayWrite && (
+          {canWrite && (
             <>
               {insight.status !== "resolved" && (
                 <button
@@ -215,18 +210,15 @@ function Told({ insight, reload }: { insight: Insight; reload: () => void }) {
               <button type="button" disabled={busy} onClick={() => setDialog("merge")}>
                 Merge into…
               </button>
-              <button type="button" onClick={() => void putBack()}>
-                Not viewed
+              <button type="button" onClick={() => void markUnread()}>
+                Mark as unread
               </button>
             </>
           )}
         </div>
       </div>
       {insight.mergedInto && (
-        <p>
-          It was merged into <Link href={hrefOfOther(insight.mergedInto)}>another insight</Link>,
-          and can only be read.
-        </p>
+        <MergedInto id={insight.mergedInto} href={hrefOfOther(insight.mergedInto)} />
       )}
       {insight.status !== "merged" && (
         <dl class="facts">
@@ -268,24 +260,24 @@ function Told({ insight, reload }: { insight: Insight; reload: () => void }) {
       <div class="bulk">
         {rows.selected.size > 0 ? (
           <>
-            <b>{counted(rows.selected.size, "pain point")} selected</b>
+            <b>{pluralize(rows.selected.size, "pain point")} selected</b>
             <button type="button" disabled={busy} onClick={() => setDialog("split")}>
               Split off…
             </button>
             <button type="button" class="link" onClick={rows.clear}>
-              Select none
+              Clear selection
             </button>
           </>
         ) : (
           <h2>Pain points</h2>
         )}
       </div>
-      {points.error && <Refused refusal={points.error} retry={points.reload} />}
+      {points.error && <ErrorMessage error={points.error} retry={points.reload} />}
       {!points.data && !points.error && <SkeletonRows rows={6} />}
       {items.length > 0 && (
         <table class="table" aria-rowcount={items.length + 1}>
           <colgroup>
-            {mayWrite && <col class="pick" />}
+            {canWrite && <col class="pick" />}
             <col />
             <col class="wide" style={{ width: "160px" }} />
             <col class="wide" style={{ width: "120px" }} />
@@ -293,7 +285,7 @@ function Told({ insight, reload }: { insight: Insight; reload: () => void }) {
           </colgroup>
           <thead>
             <tr>
-              {mayWrite && (
+              {canWrite && (
                 <th>
                   <input
                     type="checkbox"
@@ -305,16 +297,16 @@ function Told({ insight, reload }: { insight: Insight; reload: () => void }) {
                   />
                 </th>
               )}
-              <th>What happened</th>
+              <th>Pain point</th>
               <th class="wide">Session</th>
               <th class="wide">User</th>
-              <th class="number">When</th>
+              <th class="number">Time</th>
             </tr>
           </thead>
           <WindowedRows items={items} rows={near}>
             {(it, index) => (
-              <tr key={it.id} {...rowAt(rows, index)}>
-                {mayWrite && (
+              <tr key={it.id} {...rowProps(rows, index)}>
+                {canWrite && (
                   <SelectCell
                     title={it.title}
                     selected={rows.selected.has(it.id)}
@@ -331,7 +323,7 @@ function Told({ insight, reload }: { insight: Insight; reload: () => void }) {
                   <bdi>{it.sessionId}</bdi>
                 </td>
                 <td class="wide quiet">
-                  <bdi>{it.userId ?? "nobody known"}</bdi>
+                  <bdi>{it.userId ?? "Anonymous"}</bdi>
                 </td>
                 <td class="number quiet">
                   <RelativeTime at={it.occurredAt} />
@@ -341,8 +333,8 @@ function Told({ insight, reload }: { insight: Insight; reload: () => void }) {
           </WindowedRows>
         </table>
       )}
-      {items.length >= MOST_SPLIT && (
-        <p class="quiet nothing">These are the newest {number(items.length)}.</p>
+      {items.length >= MAX_SPLIT && (
+        <p class="quiet nothing">Showing the {number(items.length)} newest.</p>
       )}
       {dialog === "split" && (
         <SplitDialog
@@ -363,8 +355,26 @@ function Told({ insight, reload }: { insight: Insight; reload: () => void }) {
   );
 }
 
-/** What an insight that is split off anew lacks of what it was before. */
-export function asItWas({ description, status, viewed }: Insight) {
+interface MergedIntoProps {
+  id: string;
+  href: string;
+}
+
+function MergedInto({ id, href }: MergedIntoProps) {
+  const { project } = useCurrentProject();
+  const { data } = useLoaded(`insight ${project.id} ${id}`, (signal) =>
+    loadInsight(project, id, signal),
+  );
+  return (
+    <p>
+      Merged into <Link href={href}>{data ? `“${data.title}”` : "another insight"}</Link>.
+      Read-only.
+    </p>
+  );
+}
+
+/** Returns the fields that a split does not restore after a merge. */
+export function stateBeforeMerge({ description, status, viewed }: Insight) {
   return {
     viewed,
     ...(description && { description }),
@@ -382,7 +392,7 @@ interface SplitDialogProps {
 function SplitDialog({ count, all, onClose, onSplit }: SplitDialogProps) {
   const [title, set] = useState("");
   return (
-    <Dialog title={`Split off ${counted(count, "pain point")}`} onClose={onClose}>
+    <Dialog title={`Split off ${pluralize(count, "pain point")}`} onClose={onClose}>
       <form
         class="form"
         onSubmit={(event) => {
@@ -390,14 +400,14 @@ function SplitDialog({ count, all, onClose, onSplit }: SplitDialogProps) {
           onSplit(title.trim());
         }}
       >
-        {all && <p>These are all that it has: leave at least one, or change its title instead.</p>}
-        {count > MOST_SPLIT && <p>At most {MOST_SPLIT} can be split off at once.</p>}
+        {all && <p>You selected all pain points. Leave at least one.</p>}
+        {count > MAX_SPLIT && <p>You can split off up to {MAX_SPLIT} at a time.</p>}
         <label class="field">
           Title of the new insight
           <input
             value={title}
             maxLength={200}
-            placeholder="That of the latest of them"
+            placeholder="Defaults to the latest pain point’s title"
             onInput={(event) => set(event.currentTarget.value)}
           />
         </label>
@@ -405,7 +415,7 @@ function SplitDialog({ count, all, onClose, onSplit }: SplitDialogProps) {
           <button type="button" onClick={onClose}>
             Cancel
           </button>
-          <button type="submit" class="primary" disabled={all || count > MOST_SPLIT}>
+          <button type="submit" class="primary" disabled={all || count > MAX_SPLIT}>
             Split off
           </button>
         </div>
@@ -422,14 +432,14 @@ interface MergeDialogProps {
 
 function MergeDialog({ insight, onClose, onMerge }: MergeDialogProps) {
   const { project } = useCurrentProject();
-  const [words, set] = useState("");
+  const [search, setSearch] = useState("");
   const [into, setInto] = useState<Insight | null>(null);
   const loaded = useInsights(project, null);
   const others = (loaded.data?.items ?? []).filter(
     (it) =>
       it.id !== insight.id &&
       it.status !== "merged" &&
-      it.title.toLowerCase().includes(words.toLowerCase()),
+      it.title.toLowerCase().includes(search.toLowerCase()),
   );
   if (into) {
     return (
@@ -440,12 +450,12 @@ function MergeDialog({ insight, onClose, onMerge }: MergeDialogProps) {
         onConfirm={() => onMerge(into)}
       >
         <p>
-          {counted(insight.occurrences, "pain point")} of “<bdi>{insight.title}</bdi>” move there,
-          and it can only be read from then on.
+          {pluralize(insight.occurrences, "pain point")} of “<bdi>{insight.title}</bdi>” move there,
+          and this insight becomes read-only.
         </p>
-        {insight.occurrences > MOST_SPLIT && (
+        {insight.occurrences > MAX_SPLIT && (
           <p>
-            <b>This cannot be undone:</b> at most {MOST_SPLIT} can be split off again at once.
+            <b>This cannot be undone:</b> an undo can move only {MAX_SPLIT} pain points back.
           </p>
         )}
       </Confirm>
@@ -454,16 +464,16 @@ function MergeDialog({ insight, onClose, onMerge }: MergeDialogProps) {
   return (
     <Dialog title="Merge into" onClose={onClose}>
       <p class="quiet">
-        All pain points move into the insight that you choose; this one can only be read then.
+        All pain points move to the insight you choose, and this insight becomes read-only.
       </p>
       <label class="field">
-        Find
-        <input value={words} onInput={(event) => set(event.currentTarget.value)} />
+        Search
+        <input value={search} onInput={(event) => setSearch(event.currentTarget.value)} />
       </label>
-      {loaded.error && <Refused refusal={loaded.error} retry={loaded.reload} />}
+      {loaded.error && <ErrorMessage error={loaded.error} retry={loaded.reload} />}
       {!loaded.data && !loaded.error && <SkeletonRows rows={3} />}
       <ul class="rows choices">
-        {others.slice(0, MOST_CHOICES).map((it) => (
+        {others.slice(0, MAX_CHOICES).map((it) => (
           <li key={it.id}>
             <button type="button" class="link row" onClick={() => setInto(it)}>
               <bdi>{it.title}</bdi>
@@ -471,15 +481,13 @@ function MergeDialog({ insight, onClose, onMerge }: MergeDialogProps) {
           </li>
         ))}
       </ul>
-      {others.length > MOST_CHOICES && (
-        <p class="quiet small">and {number(others.length - MOST_CHOICES)} more: find it by words</p>
+      {others.length > MAX_CHOICES && (
+        <p class="quiet small">{number(others.length - MAX_CHOICES)} more; type to filter</p>
       )}
-      {loaded.data && others.length === 0 && (
-        <p class="quiet nothing">There is no other insight of this title.</p>
-      )}
+      {loaded.data && others.length === 0 && <p class="quiet nothing">No other insights match.</p>}
       {loaded.next && (
         <p class="quiet small">
-          Only the {number(loaded.data?.items.length ?? 0)} that were seen last are looked through.{" "}
+          Searching the {number(loaded.data?.items.length ?? 0)} most recent.{" "}
           <button
             type="button"
             class="link"

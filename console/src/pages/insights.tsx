@@ -11,11 +11,11 @@ import {
 } from "../insights/insight";
 import { Trend } from "../insights/trend";
 import { useKeys } from "../keys";
-import { counted, number } from "../time/format";
+import { number, pluralize } from "../time/format";
 import { keptParams } from "../time/range";
 import { useAnnouncement } from "../ui/announcement";
-import { rowAt, useRows } from "../ui/rows";
-import { Code, Empty, Refused, SkeletonRows } from "../ui/states";
+import { rowProps, useRows } from "../ui/rows";
+import { Code, Empty, ErrorMessage, SkeletonRows } from "../ui/states";
 import { RelativeTime } from "../ui/time";
 import { showErrorToast, showToast } from "../ui/toast";
 import { useRowWindow, WindowedRows } from "../ui/window";
@@ -32,12 +32,12 @@ const ORDERS: Record<Sort, (one: Insight, other: Insight) => number> = {
 export function InsightsPage() {
   const address = useAddress();
   const { project } = useCurrentProject();
-  const mayWrite = useCan()("insights:write");
+  const canWrite = useCan()("insights:write");
   const status = SHOWN.find((it) => it === address.query.get("status")) ?? "open";
   const sort =
     (Object.keys(ORDERS) as Sort[]).find((it) => it === address.query.get("sort")) ?? "lastSeen";
   const loaded = useInsights(project, status);
-  // Those of which the status was changed here go from where they stand.
+  // Insights whose status was changed here leave the list without loading it again.
   const items = useMemo(
     () => (loaded.data?.items ?? []).filter((it) => it.status === status).sort(ORDERS[sort]),
     [loaded.data, sort, status],
@@ -50,7 +50,7 @@ export function InsightsPage() {
     const insight = items[rows.current];
     if (!insight || insight.status === "merged" || insight.status === to) return;
     const was = insight.status as SettableStatus;
-    const put = async (status: SettableStatus) => {
+    const save = async (status: SettableStatus) => {
       const changed = await patchInsight(project, insight.id, { status });
       loaded.set(({ items, next }) => ({
         items: items.map((it) => (it.id === changed.id ? { ...it, status: changed.status } : it)),
@@ -58,20 +58,23 @@ export function InsightsPage() {
       }));
     };
     try {
-      await put(to);
-      showToast(`“${insight.title}” is ${to}.`, () => put(was));
+      await save(to);
+      showToast(`${STATUS_NAMES[to]} “${insight.title}”.`, () => save(was));
     } catch (error) {
       showErrorToast(error);
     }
   };
-  useAnnouncement(status, loaded.data && !loaded.loading ? counted(items.length, "insight") : null);
-  useKeys(mayWrite ? { e: () => void change("resolved"), i: () => void change("ignored") } : {});
+  useAnnouncement(
+    status,
+    loaded.data && !loaded.loading ? pluralize(items.length, "insight") : null,
+  );
+  useKeys(canWrite ? { e: () => void change("resolved"), i: () => void change("ignored") } : {});
 
   return (
     <>
       <div class="page-head">
         <h1>Insights</h1>
-        <span class="quiet small">The last 30 days, against the 30 before</span>
+        <span class="quiet small">Last 30 days vs previous 30</span>
       </div>
       <div class="page-head">
         <fieldset class="segments">
@@ -88,7 +91,7 @@ export function InsightsPage() {
           ))}
         </fieldset>
       </div>
-      {loaded.error && <Refused refusal={loaded.error} retry={loaded.reload} />}
+      {loaded.error && <ErrorMessage error={loaded.error} retry={loaded.reload} />}
       {!loaded.data && !loaded.error && <SkeletonRows rows={6} />}
       {loaded.data && items.length === 0 && <NoInsights status={status} />}
       {items.length > 0 && (
@@ -114,11 +117,11 @@ export function InsightsPage() {
             </thead>
             <WindowedRows items={items} rows={near}>
               {(it, index) => (
-                <tr key={it.id} {...rowAt(rows, index)}>
+                <tr key={it.id} {...rowProps(rows, index)}>
                   <td>
                     <Link class={it.viewed ? "title" : "title unread"} href={hrefOfInsight(it.id)}>
                       <bdi>{it.title}</bdi>
-                      {!it.viewed && <span class="hidden"> (not viewed yet)</span>}
+                      {!it.viewed && <span class="hidden"> (unread)</span>}
                     </Link>
                     <small>
                       <bdi>{it.description || it.excerpt || " "}</bdi>
@@ -139,8 +142,8 @@ export function InsightsPage() {
       )}
       {loaded.next && (
         <p class="quiet nothing">
-          These are the {number(loaded.data?.items.length ?? 0)} that were seen last
-          {sort !== "lastSeen" && ", and only they are in this order"}.
+          {sort === "lastSeen" ? "Showing" : "Sorted within"} the{" "}
+          {number(loaded.data?.items.length ?? 0)} most recent.
         </p>
       )}
       {loaded.next && (
@@ -178,8 +181,8 @@ function NoInsights({ status }: { status: InsightStatus }) {
   return (
     <Empty title="No open insights">
       <p>
-        An insight groups moments of trouble in session replays, and counts whom they affect. Send
-        some:
+        An insight groups problems in session replays and counts the affected users. Send some with
+        the API:
       </p>
       <Code
         text={`curl ${location.origin}/v0/projects/${project.slug}/replay-insights \\\n  -H "x-api-key: $KEY" -H 'content-type: application/json' \\\n  -d '{"title": "Pay button does nothing", "painPoints": [{"id": "'$(uuidgen)'",\n    "sessionId": "s-1", "occurredAt": "${new Date().toISOString()}", "title": "Clicked five times"}]}'`}

@@ -1,29 +1,36 @@
 import { useEffect, useState } from "preact/hooks";
-import { changed, go, Link, useAddress, useStay } from "../address";
+import { changed, go, Link, useAddress, usePageGuard } from "../address";
 import { useAttempts } from "../api/attempt";
 import { ApiError, api, type Schemas, unwrapResponse } from "../api/client";
 import { useLoaded } from "../api/loaded";
 import { useCan, useCurrentProject } from "../caller";
 import { type Newest, newestOf } from "../errors/newest";
-import { counted, number } from "../time/format";
+import { number, pluralize } from "../time/format";
 import { Confirm } from "../ui/confirm";
 import { RowTitle } from "../ui/row-parts";
-import { Empty, errorProps, FieldFault, Refused, SkeletonRows, useFirstFault } from "../ui/states";
+import {
+  Empty,
+  ErrorMessage,
+  errorProps,
+  FieldError,
+  SkeletonRows,
+  useFocusFirstError,
+} from "../ui/states";
 import { RelativeTime } from "../ui/time";
 import { showErrorToast, showToast } from "../ui/toast";
 
 type Collection = Schemas["EventMarkerCollection"];
 type Marker = Schemas["EventMarker"];
 
-/** Before this nothing happens: the year 0. */
+/** The earliest time that the API accepts. */
 const FIRST_TIME = Date.parse("0000-01-01T00:00:00Z");
-/** Pages of 100 that are read of a collection at once; of a larger one, the newest. */
-const MOST_PAGES = 5;
+/** Pages of 100 markers that are loaded at a time, newest first. */
+const MAX_PAGES = 5;
 
 export function MarkersPage() {
   const address = useAddress();
   const { project } = useCurrentProject();
-  const mayWrite = useCan()("markers:write");
+  const canWrite = useCan()("markers:write");
   const loaded = useLoaded(`collections ${project.id}`, (signal) =>
     unwrapResponse(
       api.GET("/v0/projects/{idOrSlug}/event-marker-collections", {
@@ -38,26 +45,25 @@ export function MarkersPage() {
     <>
       <div class="page-head">
         <h1>Markers</h1>
-        <span class="quiet small">Releases, incidents, campaigns: dashed lines in every plot</span>
+        <span class="quiet small">
+          Releases, incidents and campaigns, shown as dashed lines on every chart
+        </span>
       </div>
-      {loaded.error && <Refused refusal={loaded.error} retry={loaded.reload} />}
+      {loaded.error && <ErrorMessage error={loaded.error} retry={loaded.reload} />}
       {!loaded.data && !loaded.error && <SkeletonRows rows={5} />}
       {loaded.data && (
         <div class="editor">
           <div>
             {chosen ? (
-              <Events
+              <Markers
                 key={chosen.id}
                 collection={chosen}
-                mayWrite={mayWrite}
+                canWrite={canWrite}
                 onChange={loaded.reload}
               />
             ) : (
               <Empty title="No markers yet">
-                <p>
-                  Make a collection, such as “Releases”, and add what happened to it, best from your
-                  pipeline.
-                </p>
+                <p>Create a collection such as “Releases”, then add markers, ideally from CI.</p>
               </Empty>
             )}
           </div>
@@ -80,11 +86,9 @@ export function MarkersPage() {
                   </li>
                 ))}
               </ul>
-              {loaded.data.nextCursor && (
-                <p class="quiet small nothing">These are the newest 100.</p>
-              )}
+              {loaded.data.nextCursor && <p class="quiet small nothing">Showing the 100 newest.</p>}
             </section>
-            {mayWrite && <NewCollection onMade={loaded.reload} />}
+            {canWrite && <NewCollection onCreated={loaded.reload} />}
           </aside>
         </div>
       )}
@@ -92,38 +96,38 @@ export function MarkersPage() {
   );
 }
 
-function NewCollection({ onMade }: { onMade: () => void }) {
+function NewCollection({ onCreated }: { onCreated: () => void }) {
   const address = useAddress();
   const { project } = useCurrentProject();
   const [name, setName] = useState("");
   const [description, setDescription] = useState("");
-  const [refusal, setRefusal] = useState<ApiError | null>(null);
+  const [saveError, setSaveError] = useState<ApiError | null>(null);
   const [busy, setBusy] = useState(false);
-  const form = useFirstFault(refusal);
+  const form = useFocusFirstError(saveError);
   const attempts = useAttempts();
-  const stay = useStay();
-  const make = async () => {
-    const isHere = stay();
-    setRefusal(null);
+  const guardPage = usePageGuard();
+  const create = async () => {
+    const isHere = guardPage();
+    setSaveError(null);
     setBusy(true);
     const body = { name, description };
     try {
-      const made = await unwrapResponse(
+      const created = await unwrapResponse(
         api.POST("/v0/projects/{idOrSlug}/event-marker-collections", {
           params: { path: { idOrSlug: project.slug }, header: attempts.keyFor(body) },
           body,
         }),
       );
       attempts.succeeded();
-      // What was typed since it was sent is the next one.
-      setName((now) => (now === body.name ? "" : now));
-      setDescription((now) => (now === body.description ? "" : now));
-      onMade();
-      const href = changed(address, { collection: made.id });
+      // Keeps text that was typed since the request.
+      setName((current) => (current === body.name ? "" : current));
+      setDescription((current) => (current === body.description ? "" : current));
+      onCreated();
+      const href = changed(address, { collection: created.id });
       if (isHere()) go(href);
-      else showToast(`“${made.name}” was made.`, undefined, { href, text: "Open it" });
+      else showToast(`Created “${created.name}”.`, undefined, { href, text: "Open" });
     } catch (error) {
-      if (error instanceof ApiError) setRefusal(error);
+      if (error instanceof ApiError) setSaveError(error);
     } finally {
       setBusy(false);
     }
@@ -134,7 +138,7 @@ function NewCollection({ onMade }: { onMade: () => void }) {
       class="form block"
       onSubmit={(event) => {
         event.preventDefault();
-        void make();
+        void create();
       }}
     >
       <label class="field">
@@ -142,44 +146,44 @@ function NewCollection({ onMade }: { onMade: () => void }) {
         <input
           value={name}
           placeholder="Releases"
-          {...errorProps(refusal, "/name")}
+          {...errorProps(saveError, "/name")}
           onInput={(event) => setName(event.currentTarget.value)}
         />
       </label>
-      <FieldFault refusal={refusal} at="/name" />
+      <FieldError error={saveError} at="/name" />
       <label class="field">
-        What it is for
+        Description
         <input
           value={description}
-          {...errorProps(refusal, "/description")}
+          {...errorProps(saveError, "/description")}
           onInput={(event) => setDescription(event.currentTarget.value)}
         />
       </label>
-      <FieldFault refusal={refusal} at="/description" />
-      {refusal && refusal.violations.length === 0 && <Refused refusal={refusal} />}
+      <FieldError error={saveError} at="/description" />
+      {saveError && saveError.violations.length === 0 && <ErrorMessage error={saveError} />}
       <div>
         <button type="submit" disabled={busy}>
-          Make it
+          Create
         </button>
       </div>
     </form>
   );
 }
 
-interface EventsProps {
+interface MarkersProps {
   collection: Collection;
-  mayWrite: boolean;
+  canWrite: boolean;
   onChange: () => void;
 }
 
-function Events({ collection, mayWrite, onChange }: EventsProps) {
+function Markers({ collection, canWrite, onChange }: MarkersProps) {
   const address = useAddress();
   const { project } = useCurrentProject();
-  const [asking, ask] = useState(false);
+  const [deleting, setDeleting] = useState(false);
   const [older, setOlder] = useState<Newest<Marker>[]>([]);
   const [busy, setBusy] = useState(false);
   const path = { idOrSlug: project.slug, collectionId: collection.id };
-  /** The newest before a time. */
+  /** Loads the newest markers before a time. */
   const load = (before: number | null) =>
     newestOf(
       (from, cursor) =>
@@ -198,12 +202,12 @@ function Events({ collection, mayWrite, onChange }: EventsProps) {
         ),
       FIRST_TIME,
       before ?? Date.now(),
-      MOST_PAGES,
+      MAX_PAGES,
     );
   const loaded = useLoaded(`markers ${project.id} ${collection.id} ${collection.eventCount}`, () =>
     load(null),
   );
-  // What was added makes the first part another one, which the older parts no longer meet.
+  // A new marker shifts the first part, so the loaded older parts no longer fit.
   useEffect(() => setOlder([]), [collection.eventCount]);
   const parts = loaded.data ? [loaded.data, ...older] : [];
   const items = parts.flatMap((it) => it.items.toReversed());
@@ -219,17 +223,17 @@ function Events({ collection, mayWrite, onChange }: EventsProps) {
     }
     setBusy(false);
   };
-  const stay = useStay();
+  const guardPage = usePageGuard();
   const remove = async () => {
-    const isHere = stay();
-    ask(false);
+    const isHere = guardPage();
+    setDeleting(false);
     try {
       await unwrapResponse(
         api.DELETE("/v0/projects/{idOrSlug}/event-marker-collections/{collectionId}", {
           params: { path },
         }),
       );
-      showToast(`“${collection.name}” and its events are gone.`);
+      showToast(`Deleted “${collection.name}” and its markers.`);
       if (isHere()) go(changed(address, { collection: null }), "replace");
       onChange();
     } catch (error) {
@@ -242,19 +246,19 @@ function Events({ collection, mayWrite, onChange }: EventsProps) {
         <header>
           <h2>
             <bdi>{collection.name}</bdi>{" "}
-            <span class="quiet">{counted(collection.eventCount, "event")}</span>
+            <span class="quiet">{pluralize(collection.eventCount, "marker")}</span>
           </h2>
-          {mayWrite && (
-            <button type="button" class="danger" onClick={() => ask(true)}>
-              Delete the collection
+          {canWrite && (
+            <button type="button" class="danger" onClick={() => setDeleting(true)}>
+              Delete collection
             </button>
           )}
         </header>
       </div>
-      {mayWrite && <NewEvent path={path} onAdded={onChange} />}
-      {loaded.error && <Refused refusal={loaded.error} retry={loaded.reload} />}
+      {canWrite && <NewMarker path={path} onAdded={onChange} />}
+      {loaded.error && <ErrorMessage error={loaded.error} retry={loaded.reload} />}
       {!loaded.data && !loaded.error && <SkeletonRows rows={5} />}
-      {loaded.data && items.length === 0 && <p class="quiet nothing">Nothing happened yet.</p>}
+      {loaded.data && items.length === 0 && <p class="quiet nothing">No markers yet.</p>}
       <ul class="rows">
         {items.map((it) => (
           <li key={it.id} class="row">
@@ -279,19 +283,19 @@ function Events({ collection, mayWrite, onChange }: EventsProps) {
       </ul>
       {last && !last.isAll && (
         <button type="button" class="more" disabled={busy} onClick={() => void showMore()}>
-          {busy ? "Loading…" : `Show more: these are the newest ${number(items.length)}`}
+          {busy ? "Loading…" : `Show more (${number(items.length)} shown)`}
         </button>
       )}
-      {asking && (
+      {deleting && (
         <Confirm
           title={`Delete “${collection.name}”?`}
           action="Delete"
-          onClose={() => ask(false)}
+          onClose={() => setDeleting(false)}
           onConfirm={() => void remove()}
         >
           <p>
-            The collection and its {counted(collection.eventCount, "event")} are deleted for good,
-            and leave every plot.
+            This permanently deletes the collection and its{" "}
+            {pluralize(collection.eventCount, "marker")}, also on all charts.
           </p>
         </Confirm>
       )}
@@ -304,7 +308,7 @@ function nowAsField(): string {
   return new Date(now.getTime() - now.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
 }
 
-function NewEvent({
+function NewMarker({
   path,
   onAdded,
 }: {
@@ -314,12 +318,12 @@ function NewEvent({
   const [name, setName] = useState("");
   const [at, setAt] = useState(nowAsField);
   const [description, setDescription] = useState("");
-  const [refusal, setRefusal] = useState<ApiError | null>(null);
+  const [saveError, setSaveError] = useState<ApiError | null>(null);
   const [busy, setBusy] = useState(false);
-  const form = useFirstFault(refusal);
+  const form = useFocusFirstError(saveError);
   const attempts = useAttempts();
   const add = async () => {
-    setRefusal(null);
+    setSaveError(null);
     setBusy(true);
     try {
       const occurredAt = new Date(at).toISOString();
@@ -331,12 +335,12 @@ function NewEvent({
         }),
       );
       attempts.succeeded();
-      setName((now) => (now === name ? "" : now));
-      setDescription((now) => (now === description ? "" : now));
+      setName((current) => (current === name ? "" : current));
+      setDescription((current) => (current === description ? "" : current));
       onAdded();
     } catch (error) {
-      setRefusal(
-        error instanceof ApiError ? error : new ApiError(0, "fault", "Choose when it happened."),
+      setSaveError(
+        error instanceof ApiError ? error : new ApiError(0, "unexpected", "Enter a time."),
       );
     } finally {
       setBusy(false);
@@ -353,29 +357,29 @@ function NewEvent({
     >
       <div class="form-row">
         <label class="field grow">
-          What happened
+          Title
           <input
             value={name}
             placeholder="Release 2.5.3"
-            {...errorProps(refusal, "/events/0/name")}
+            {...errorProps(saveError, "/events/0/name")}
             onInput={(event) => setName(event.currentTarget.value)}
           />
         </label>
         <label class="field grow">
-          More about it
+          Description
           <input
             value={description}
-            {...errorProps(refusal, "/events/0/description")}
+            {...errorProps(saveError, "/events/0/description")}
             onInput={(event) => setDescription(event.currentTarget.value)}
           />
         </label>
         <label class="field">
-          When
+          Time
           <input
             type="datetime-local"
             required
             value={at}
-            {...errorProps(refusal, "/events/0/occurredAt")}
+            {...errorProps(saveError, "/events/0/occurredAt")}
             onInput={(event) => setAt(event.currentTarget.value)}
           />
         </label>
@@ -383,10 +387,10 @@ function NewEvent({
           Add
         </button>
       </div>
-      <FieldFault refusal={refusal} at="/events/0/name" />
-      <FieldFault refusal={refusal} at="/events/0/description" />
-      <FieldFault refusal={refusal} at="/events/0/occurredAt" />
-      {refusal && refusal.violations.length === 0 && <Refused refusal={refusal} />}
+      <FieldError error={saveError} at="/events/0/name" />
+      <FieldError error={saveError} at="/events/0/description" />
+      <FieldError error={saveError} at="/events/0/occurredAt" />
+      {saveError && saveError.violations.length === 0 && <ErrorMessage error={saveError} />}
     </form>
   );
 }

@@ -1,4 +1,4 @@
-/** What stands where there are no errors yet: the one step to get them. */
+/** The page of a project without errors: how to report the first one. */
 
 import { useCurrentProject } from "../caller";
 import { Snippets } from "../settings/snippets";
@@ -7,11 +7,8 @@ export function Onboarding() {
   const { project } = useCurrentProject();
   return (
     <div class="onboarding">
-      <h2>No errors of {project.name} yet</h2>
-      <p>
-        Here the errors of your application stand over time, with releases and changes of flags
-        beside them. Any official Sentry SDK reports them, once it knows the project’s DSN:
-      </p>
+      <h2>No errors in {project.name} yet</h2>
+      <p>Point any Sentry SDK at this DSN; errors show up here.</p>
       <Snippets />
     </div>
   );

@@ -1,5 +1,5 @@
 import { changed, go, hrefOf, Link, useAddress } from "../address";
-import { inTurn } from "../api/client";
+import { mapConcurrently } from "../api/client";
 import { useLoaded } from "../api/loaded";
 import type { Project } from "../caller";
 import { Breakdown } from "../errors/breakdown";
@@ -9,14 +9,23 @@ import { keyOf, ProjectsMenu, useProjects } from "../errors/projects";
 import { useCategories, useMarks, useRange, useView, ViewBar } from "../errors/view-bar";
 import { Plot } from "../plot/plot";
 import { Spark } from "../plot/spark";
-import { counted, number, percent } from "../time/format";
-import { before, keptParams, keptView, type Range, rangeParams } from "../time/range";
+import { number, percent, pluralize } from "../time/format";
+import {
+  keptParams,
+  keptView,
+  previousName,
+  previousRange,
+  type Range,
+  rangeParams,
+} from "../time/range";
 import { RowTitle } from "../ui/row-parts";
-import { Refused, SkeletonRows } from "../ui/states";
+import { ErrorMessage, SkeletonRows } from "../ui/states";
 import { RelativeTime } from "../ui/time";
 import { Onboarding } from "./onboarding";
 
-const LISTED = 6;
+const MAX_LISTED = 6;
+/** Changes shown in “What changed”. */
+const MAX_CHANGES = 14;
 
 export function OverviewPage() {
   const address = useAddress();
@@ -24,7 +33,7 @@ export function OverviewPage() {
   const view = useView(null);
   const projects = useProjects();
   const categories = useCategories();
-  const happened = useMarks(projects, range);
+  const marks = useMarks(projects, range);
   const key = `${keyOf(projects)} ${viewKey(view, range)}`;
   const series = useLoaded(
     `series ${key}`,
@@ -32,7 +41,7 @@ export function OverviewPage() {
     "first",
   );
   const earlier = useLoaded(`earlier ${key}`, (signal) =>
-    loadSeries(projects, view, before(range), signal),
+    loadSeries(projects, view, previousRange(range), signal),
   );
 
   const isNew = categories?.every((it) => it.values.length === 0);
@@ -49,14 +58,18 @@ export function OverviewPage() {
     <>
       <h1 class="hidden">Overview</h1>
       <ViewBar view={view} range={range} categories={categories} onReload={reload} />
-      {series.error && <Refused refusal={series.error} retry={series.reload} />}
+      {series.error && <ErrorMessage error={series.error} retry={series.reload} />}
       <section class="figure-line">
         {series.data ? (
           <>
             <span class="figure">{number(totalOf(series.data))}</span>
-            <span>errors</span>
+            <span>{totalOf(series.data) === 1 ? "event" : "events"}</span>
             {earlier.data && !earlier.loading && (
-              <Change now={totalOf(series.data)} was={totalOf(earlier.data)} />
+              <Change
+                current={totalOf(series.data)}
+                previous={totalOf(earlier.data)}
+                range={range}
+              />
             )}
           </>
         ) : (
@@ -67,8 +80,8 @@ export function OverviewPage() {
       {series.data ? (
         <Plot
           series={series.data}
-          marks={happened.marks}
-          isAll={happened.isAll}
+          marks={marks.marks}
+          isAll={marks.isAll}
           height={240}
           stale={series.loading}
           onZoom={(from, to) => go(changed(address, rangeParams({ from, to })))}
@@ -87,7 +100,7 @@ export function OverviewPage() {
             range={range}
           />
           <TopErrors
-            title="New in this time"
+            title="New in this period"
             sort="firstSeen"
             projects={projects}
             view={view}
@@ -98,20 +111,21 @@ export function OverviewPage() {
           <div class="block">
             <Breakdown projects={projects} view={view} range={range} categories={categories} />
           </div>
-          <RecentChanges {...happened} />
+          <RecentChanges {...marks} />
         </div>
       </div>
     </>
   );
 }
 
-function Change({ now, was }: { now: number; was: number }) {
-  if (was === 0) return now === 0 ? null : <span class="quiet">none in the time before</span>;
-  const value = ((now - was) / was) * 100;
+function Change({ current, previous, range }: { current: number; previous: number; range: Range }) {
+  const name = previousName(range);
+  if (previous === 0) return current === 0 ? null : <span class="quiet">none in the {name}</span>;
+  const value = ((current - previous) / previous) * 100;
   const kind = value > 10 ? "worse" : value < -10 ? "better" : "quiet";
   return (
-    <span class={kind} title={`${counted(was, "error")} in the time before`}>
-      {percent(value)} <span class="quiet">against the time before</span>
+    <span class={kind} title={`${pluralize(previous, "event")} in the ${name}`}>
+      {percent(value)} <span class="quiet">vs {name}</span>
     </span>
   );
 }
@@ -122,7 +136,7 @@ interface ProjectsProps {
   range: Range;
 }
 
-/** How much each project has of it; one of them alone is a click away. */
+/** Events of each project. A click shows the project alone. */
 function ByProject({ projects, view, range }: ProjectsProps) {
   return (
     <section class="block by-project">
@@ -174,16 +188,16 @@ const ORDERS: Record<TopErrorsProps["sort"], (one: ErrorRow, other: ErrorRow) =>
   firstSeen: (one, other) => Date.parse(other.firstSeen) - Date.parse(one.firstSeen),
 };
 
-/** The first of each project, of which the first are the first of all. */
+/** Loads the top errors of each project and merges them. */
 async function loadTopErrors(
   { projects, view, range, sort }: TopErrorsProps,
   signal: AbortSignal,
 ): Promise<ErrorOfProject[]> {
-  const pages = await inTurn(projects, 4, async (project) => {
-    const page = await loadErrors(project, view, range, { sort, limit: LISTED }, signal);
+  const pages = await mapConcurrently(projects, 4, async (project) => {
+    const page = await loadErrors(project, view, range, { sort, limit: MAX_LISTED }, signal);
     return page.items.map((it) => ({ ...it, project }));
   });
-  return pages.flat().sort(ORDERS[sort]).slice(0, LISTED);
+  return pages.flat().sort(ORDERS[sort]).slice(0, MAX_LISTED);
 }
 
 function TopErrors(props: TopErrorsProps) {
@@ -203,11 +217,11 @@ function TopErrors(props: TopErrorsProps) {
           All errors
         </Link>
       </header>
-      {loaded.error && <Refused small refusal={loaded.error} retry={loaded.reload} />}
+      {loaded.error && <ErrorMessage small error={loaded.error} retry={loaded.reload} />}
       {!items && !loaded.error && <SkeletonRows rows={4} />}
       {items?.length === 0 && (
         <p class="quiet nothing">
-          {sort === "count" ? "No errors in this time." : "No error occurred for the first time."}
+          {sort === "count" ? "No errors in this period." : "No new errors."}
         </p>
       )}
       <ul class="rows">
@@ -217,7 +231,7 @@ function TopErrors(props: TopErrorsProps) {
               class="row"
               href={hrefOf("error", {
                 ...kept,
-                // Left out, it is the first of the caller's.
+                // The error can belong to another project.
                 ...(projects.length > 1 && { project: it.project.slug, with: null }),
                 id: it.errorId,
               })}
@@ -229,7 +243,7 @@ function TopErrors(props: TopErrorsProps) {
                   <bdi>{it.culprit}</bdi>
                 </small>
               </span>
-              <span class="number" title={counted(it.users, "user")}>
+              <span class="number" title={pluralize(it.users, "user")}>
                 {number(it.count)}
               </span>
               <span class="when">
@@ -243,7 +257,7 @@ function TopErrors(props: TopErrorsProps) {
   );
 }
 
-function RecentChanges({ marks, isAll, isThere, error, reload }: ReturnType<typeof useMarks>) {
+function RecentChanges({ marks, isAll, isLoaded, error, reload }: ReturnType<typeof useMarks>) {
   const address = useAddress();
   const newest = [...marks].reverse();
   return (
@@ -254,16 +268,15 @@ function RecentChanges({ marks, isAll, isThere, error, reload }: ReturnType<type
           Markers
         </Link>
       </header>
-      {error && <Refused small refusal={error} retry={reload} />}
-      {!isThere && !error && <SkeletonRows rows={4} />}
-      {isThere && marks.length === 0 && (
+      {error && <ErrorMessage small error={error} retry={reload} />}
+      {!isLoaded && !error && <SkeletonRows rows={4} />}
+      {isLoaded && marks.length === 0 && (
         <p class="quiet nothing">
-          Neither markers nor changes of flags in this time. Mark releases, and they stand in the
-          plot.
+          No markers or flag changes in this period. Add release markers to see them on the chart.
         </p>
       )}
       <ul class="rows">
-        {newest.slice(0, 14).map((it) => (
+        {newest.slice(0, MAX_CHANGES).map((it) => (
           <li key={it.id} class="row flat">
             <span class={`dot ${it.kind}`} aria-hidden="true" />
             <RowTitle name={it.name} description={it.description} />
@@ -273,12 +286,12 @@ function RecentChanges({ marks, isAll, isThere, error, reload }: ReturnType<type
           </li>
         ))}
       </ul>
-      {newest.length > 14 && (
-        <p class="quiet small nothing">and {newest.length - 14} before these</p>
+      {newest.length > MAX_CHANGES && (
+        <p class="quiet small nothing">{number(newest.length - MAX_CHANGES)} older</p>
       )}
       {!isAll && (
         <p class="quiet small nothing">
-          More happened than is read at once: the newest are there, and more of a shorter time.
+          Showing the newest changes. Narrow the range to see older ones.
         </p>
       )}
     </section>

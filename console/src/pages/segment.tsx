@@ -1,28 +1,33 @@
 import { useMemo, useState } from "preact/hooks";
-import { go, hrefOf, Link, useAddress, useStay } from "../address";
+import { go, hrefOf, Link, useAddress, usePageGuard } from "../address";
 import { useAttempts } from "../api/attempt";
 import { ApiError } from "../api/client";
 import { useLoaded } from "../api/loaded";
 import { useCan, useCurrentProject } from "../caller";
 import { dropDraft, useDraft } from "../drafts";
 import { AttributeNames } from "../flags/attributes";
-import { Conditions, conditionsInWords, NEW_CONDITION } from "../flags/conditions-editor";
-import { Conflict, type Met } from "../flags/conflict";
+import {
+  Conditions,
+  describeConditions,
+  isComplete,
+  NEW_CONDITION,
+} from "../flags/conditions-editor";
+import { Conflict, type EditConflict } from "../flags/conflict";
 import { type Flag, isMismatch, loadFlags, versionOf } from "../flags/flag";
 import {
   createSegment,
   deleteSegment,
+  findSegmentConflict,
+  flagsUsing,
   loadSegment,
-  meetSegment,
   patchSegment,
   type Segment,
   type SegmentDraft,
-  usersOf,
 } from "../segments/segment";
 import { keptParams } from "../time/range";
-import { Confirm } from "../ui/confirm";
-import { Back, One } from "../ui/one";
-import { errorProps, FieldFault, Refused, shownHere, useFirstFault } from "../ui/states";
+import { Confirm, Dialog } from "../ui/confirm";
+import { Back, DetailPage } from "../ui/detail-page";
+import { ErrorMessage, errorProps, FieldError, formError, useFocusFirstError } from "../ui/states";
 import { RelativeTime } from "../ui/time";
 import { showErrorToast, showToast } from "../ui/toast";
 
@@ -50,15 +55,15 @@ export function SegmentPage() {
     );
   }
   return (
-    <One
+    <DetailPage
       list="Segments"
       back={back}
       loaded={loaded}
-      isIt={(it) => it.key === key}
-      what="segment"
-      why={
+      isCurrent={(it) => it.key === key}
+      noun="Segment"
+      notFoundHint={
         <>
-          The project has no segment <code>{key}</code>, or not any more.
+          This project has no segment with the key <code>{key}</code>.
         </>
       }
       rows={5}
@@ -75,12 +80,12 @@ export function SegmentPage() {
           }
         />
       )}
-    </One>
+    </DetailPage>
   );
 }
 
 interface EditorProps {
-  /** `null` for one that is to be made. */
+  /** `null` for a new segment. */
   segment: Segment | null;
   back: string;
   onChange: (segment: Segment) => void;
@@ -89,38 +94,43 @@ interface EditorProps {
 function Editor({ segment, back, onChange }: EditorProps) {
   const address = useAddress();
   const { project } = useCurrentProject();
-  const mayWrite = useCan()("flags:write");
+  const canWrite = useCan()("flags:write");
   const saved = useMemo(() => (segment ? draftOf(segment) : NEW_SEGMENT), [segment]);
   const nameOf = (key: string) => `segment ${project.id} ${key}`;
   const edited = useDraft(nameOf(segment?.key ?? ""), versionOf(segment), saved);
   const { draft, isChanged, set } = edited;
-  const [refused, setMet] = useState<Met | null>(null);
-  const { overtaken } = edited;
-  const met = useMemo(() => {
-    if (refused || !overtaken || !segment) return refused;
-    const { base, typed } = overtaken;
-    return { ...meetSegment(base, typed, saved, segment.version), isRefused: false };
-  }, [refused, overtaken, saved, segment]);
-  const [refusal, setRefusal] = useState<ApiError | null>(null);
-  const form = useFirstFault(refusal ?? refused);
+  const [saveConflict, setSaveConflict] = useState<EditConflict | null>(null);
+  const draftConflict = edited.conflict;
+  const conflict = useMemo(() => {
+    if (saveConflict || !draftConflict || !segment) return saveConflict;
+    const found = findSegmentConflict(
+      draftConflict.base,
+      draftConflict.edited,
+      saved,
+      segment.version,
+    );
+    return { ...found, isSaveRejected: false };
+  }, [saveConflict, draftConflict, saved, segment]);
+  const [saveError, setSaveError] = useState<ApiError | null>(null);
+  const form = useFocusFirstError(saveError ?? saveConflict);
   const attempts = useAttempts();
-  const stay = useStay();
+  const guardPage = usePageGuard();
   const [busy, setBusy] = useState(false);
-  const [asking, ask] = useState(false);
+  const [deleting, setDeleting] = useState(false);
   const flags = useLoaded(segment && `flags ${project.id} true`, (signal) =>
     loadFlags(project, true, signal),
   );
-  const using = segment && flags.data ? usersOf(segment.key, flags.data) : null;
+  const usedBy = segment && flags.data ? flagsUsing(segment.key, flags.data) : null;
 
   const attempt = async (task: () => Promise<void>) => {
-    const isHere = stay();
+    const isHere = guardPage();
     setBusy(true);
-    setRefusal(null);
-    setMet(null);
+    setSaveError(null);
+    setSaveConflict(null);
     try {
       await task();
     } catch (error) {
-      if (error instanceof ApiError && isHere()) setRefusal(shownHere(error));
+      if (error instanceof ApiError && isHere()) setSaveError(formError(error));
       else showErrorToast(error);
     } finally {
       setBusy(false);
@@ -129,19 +139,19 @@ function Editor({ segment, back, onChange }: EditorProps) {
   const save = () =>
     attempt(async () => {
       const sent = draft;
-      const isHere = stay();
+      const isHere = guardPage();
       if (!segment) {
-        const made = await createSegment(project, sent, attempts.keyFor(sent));
+        const created = await createSegment(project, sent, attempts.keyFor(sent));
         attempts.succeeded();
-        edited.handOver(sent, nameOf(made.key), versionOf(made), draftOf(made));
-        const href = hrefOf("segment", { ...keptParams(address), key: made.key });
-        const isStill = isHere();
+        edited.handOver(sent, nameOf(created.key), versionOf(created), draftOf(created));
+        const href = hrefOf("segment", { ...keptParams(address), key: created.key });
+        const isStillHere = isHere();
         showToast(
-          `${made.key} was made. Rules of flags can ask for it now.`,
+          `Created ${created.key}. You can now use it in flag rules.`,
           undefined,
-          isStill ? undefined : { href, text: "Open it" },
+          isStillHere ? undefined : { href, text: "Open" },
         );
-        if (isStill) go(href, "replace");
+        if (isStillHere) go(href, "replace");
         return;
       }
       const { name, conditions } = sent;
@@ -150,24 +160,25 @@ function Editor({ segment, back, onChange }: EditorProps) {
         changed = await patchSegment(project, segment, { name, conditions });
       } catch (error) {
         if (!isMismatch(error)) throw error;
-        // What somebody else saved comes in beside what was typed, and is told.
-        const now = await loadSegment(project, segment.key);
-        setMet({ ...meetSegment(edited.base, sent, draftOf(now), now.version), isRefused: true });
-        onChange(now);
+        // Merges the changes of another user into the form, and shows them.
+        const latest = await loadSegment(project, segment.key);
+        const found = findSegmentConflict(edited.base, sent, draftOf(latest), latest.version);
+        setSaveConflict({ ...found, isSaveRejected: true });
+        onChange(latest);
         return;
       }
       edited.accept(sent, versionOf(changed), draftOf(changed));
       onChange(changed);
-      showToast(`Saved as version ${changed.version}. It counts everywhere within five seconds.`);
+      showToast(`Saved as version ${changed.version}. Takes effect everywhere within 5 seconds.`);
     });
   const remove = () =>
     attempt(async () => {
       if (!segment) return;
-      const isHere = stay();
-      ask(false);
+      const isHere = guardPage();
+      setDeleting(false);
       await deleteSegment(project, segment.key);
       dropDraft(nameOf(segment.key));
-      showToast(`${segment.key} is gone.`);
+      showToast(`Deleted ${segment.key}.`);
       if (isHere()) go(back);
     });
 
@@ -185,9 +196,16 @@ function Editor({ segment, back, onChange }: EditorProps) {
             </p>
           )}
         </div>
-        {segment && mayWrite && (
+        {segment && canWrite && (
           <div class="actions">
-            <button type="button" class="danger" onClick={() => ask(true)}>
+            <button
+              type="button"
+              class="danger"
+              onClick={() => {
+                flags.reload();
+                setDeleting(true);
+              }}
+            >
               Delete
             </button>
           </div>
@@ -211,7 +229,7 @@ function Editor({ segment, back, onChange }: EditorProps) {
                     placeholder="beta-testers"
                     spellcheck={false}
                     autocomplete="off"
-                    {...errorProps(refusal, "/key")}
+                    {...errorProps(saveError, "/key")}
                     onInput={(event) => set({ key: event.currentTarget.value })}
                   />
                 </label>
@@ -221,76 +239,82 @@ function Editor({ segment, back, onChange }: EditorProps) {
                 <input
                   value={draft.name}
                   placeholder="Beta testers"
-                  disabled={!mayWrite}
-                  {...errorProps(refusal, "/name")}
+                  disabled={!canWrite}
+                  {...errorProps(saveError, "/name")}
                   onInput={(event) => set({ name: event.currentTarget.value })}
                 />
               </label>
             </div>
-            <FieldFault refusal={refusal} at="/key" />
-            <FieldFault refusal={refusal} at="/name" />
+            <FieldError error={saveError} at="/key" />
+            <FieldError error={saveError} at="/name" />
           </div>
           <section class="part">
             <header>
-              <h2>Who is in it: all of this holds</h2>
+              <h2>Users who match all of these</h2>
             </header>
-            <FieldFault refusal={refusal} at="/conditions" />
+            <FieldError error={saveError} at="/conditions" />
             <Conditions
               conditions={draft.conditions}
               segments={null}
               pointer="/conditions"
-              refusal={refusal}
-              disabled={!mayWrite}
+              error={saveError}
+              disabled={!canWrite}
               onChange={(conditions) => set({ conditions })}
             />
           </section>
-          {met && <Conflict what="segment" met={met} isLeft={isChanged} />}
-          {refusal && <Refused refusal={refusal} />}
-          {mayWrite && (isChanged || !segment) && (
+          {conflict && <Conflict noun="segment" conflict={conflict} isChanged={isChanged} />}
+          {saveError && <ErrorMessage error={saveError} />}
+          {canWrite && (isChanged || !segment) && (
             <div class="save-bar">
               <button type="submit" class="primary" disabled={busy}>
-                {!segment ? "Make the segment" : met ? "Save over it" : "Save"}
+                {!segment ? "Create segment" : conflict ? "Overwrite" : "Save"}
               </button>
               {isChanged && (
                 <button
                   type="button"
                   onClick={() => {
                     edited.discard();
-                    setRefusal(null);
-                    setMet(null);
+                    setSaveError(null);
+                    setSaveConflict(null);
                   }}
                 >
                   Discard
                 </button>
               )}
-              {edited.wasKept && isChanged && (
-                <span class="small">You typed this before and did not save it.</span>
+              {edited.isRestored && isChanged && <span class="small">Unsaved draft restored.</span>}
+              {draft.conditions.length > 0 && draft.conditions.every(isComplete) && (
+                <span class="quiet small">
+                  Users whose <bdi>{describeConditions(draft.conditions)}</bdi>
+                </span>
               )}
-              <span class="quiet small">
-                In it: <bdi>{conditionsInWords(draft.conditions)}</bdi>.
-              </span>
             </div>
           )}
         </form>
         {segment && (
           <aside>
-            {using && <Users flags={using} />}
-            {flags.error && <Refused small refusal={flags.error} retry={flags.reload} />}
+            {usedBy && <UsedBy flags={usedBy} />}
+            {flags.error && <ErrorMessage small error={flags.error} retry={flags.reload} />}
           </aside>
         )}
       </div>
-      {asking && segment && (
+      {deleting && segment && usedBy && usedBy.length > 0 && (
+        <Dialog title={`Can’t delete ${segment.key}`} onClose={() => setDeleting(false)}>
+          <p>Used by {usedBy.map((it) => it.key).join(", ")}.</p>
+          <div class="actions">
+            <button type="button" onClick={() => setDeleting(false)}>
+              Close
+            </button>
+          </div>
+        </Dialog>
+      )}
+      {deleting && segment && !usedBy?.length && (
         <Confirm
           title={`Delete ${segment.key}?`}
           action="Delete"
-          onClose={() => ask(false)}
+          onClose={() => setDeleting(false)}
           onConfirm={() => void remove()}
         >
-          <p>
-            {using?.length
-              ? `Flags use it, so this will be refused: ${using.map((it) => it.key).join(", ")}.`
-              : "The segment is deleted for good. No flag uses it."}
-          </p>
+          <p>This permanently deletes the segment.{usedBy && " No flag uses it."}</p>
         </Confirm>
       )}
       <AttributeNames />
@@ -298,8 +322,8 @@ function Editor({ segment, back, onChange }: EditorProps) {
   );
 }
 
-/** Which flags a change of the segment changes. */
-function Users({ flags }: { flags: Flag[] }) {
+/** The flags that use the segment. */
+function UsedBy({ flags }: { flags: Flag[] }) {
   const address = useAddress();
   return (
     <section class="block">
@@ -308,7 +332,7 @@ function Users({ flags }: { flags: Flag[] }) {
       </header>
       {flags.length === 0 && (
         <p class="quiet nothing">
-          No flag. In a flag’s rule, choose “is in the segment” as the condition.
+          No flags. To use it, add a condition “is in segment” to a flag rule.
         </p>
       )}
       <ul class="rows">

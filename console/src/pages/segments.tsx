@@ -2,43 +2,43 @@ import { useMemo } from "preact/hooks";
 import { go, hrefOf, Link, useAddress } from "../address";
 import { useLoaded } from "../api/loaded";
 import { useCan, useCurrentProject } from "../caller";
-import { conditionsInWords } from "../flags/conditions-editor";
+import { describeConditions } from "../flags/conditions-editor";
 import { FlagTabs } from "../flags/tabs";
 import { useKeys } from "../keys";
 import { loadSegments } from "../segments/segment";
 import { keptParams } from "../time/range";
 import { useRows } from "../ui/rows";
-import { Code, Empty, Refused, SkeletonRows } from "../ui/states";
+import { Code, Empty, ErrorMessage, SkeletonRows } from "../ui/states";
 import { RelativeTime } from "../ui/time";
 
 export function SegmentsPage() {
   const address = useAddress();
   const { project } = useCurrentProject();
-  const mayWrite = useCan()("flags:write");
+  const canWrite = useCan()("flags:write");
   const loaded = useLoaded(`segments ${project.id}`, (signal) => loadSegments(project, signal));
   const segments = loaded.data ?? [];
   const keys = useMemo(() => segments.map((it) => it.key), [loaded.data]);
   const hrefOfSegment = (key: string) => hrefOf("segment", { ...keptParams(address), key });
   const rows = useRows(keys, (key) => go(hrefOfSegment(key)));
   const create = hrefOf("segment", { ...keptParams(address), new: 1 });
-  useKeys(mayWrite ? { c: () => go(create) } : {});
+  useKeys(canWrite ? { c: () => go(create) } : {});
   return (
     <>
       <div class="page-head">
         <FlagTabs page="segments" />
-        {mayWrite && (
+        {canWrite && (
           <button type="button" class="primary" onClick={() => go(create)} title="New segment (c)">
             New segment
           </button>
         )}
       </div>
-      {loaded.error && <Refused refusal={loaded.error} retry={loaded.reload} />}
+      {loaded.error && <ErrorMessage error={loaded.error} retry={loaded.reload} />}
       {!loaded.data && !loaded.error && <SkeletonRows rows={5} />}
       {loaded.data && segments.length === 0 && (
         <Empty title="No segments yet">
           <p>
-            A segment is a group of people with a name, such as “Staff” or “Beta testers”. Rules of
-            flags ask for it, and a change of it counts in all of them. Make one, or:
+            A segment is a named group of users, such as “Staff” or “Beta testers”. Use it in flag
+            rules; edits apply to all of them. Create a segment, or use the API:
           </p>
           <Code
             text={`curl ${location.origin}/v0/project/${project.slug}/segments \\\n  -H "x-api-key: $KEY" -H 'content-type: application/json' \\\n  -d '{"key": "staff", "name": "Staff", "conditions": [\n    {"attribute": "email", "operator": "ends_with", "values": ["@example.com"]}]}'`}
@@ -56,7 +56,7 @@ export function SegmentsPage() {
             <thead>
               <tr>
                 <th>Segment</th>
-                <th class="wide">Who is in it</th>
+                <th class="wide">Conditions</th>
                 <th class="number">Changed</th>
               </tr>
             </thead>
@@ -71,8 +71,8 @@ export function SegmentsPage() {
                       <code>{it.key}</code>
                     </small>
                   </td>
-                  <td class="quiet wide" title={conditionsInWords(it.conditions)}>
-                    <bdi>{conditionsInWords(it.conditions)}</bdi>
+                  <td class="quiet wide" title={describeConditions(it.conditions)}>
+                    <bdi>{describeConditions(it.conditions)}</bdi>
                   </td>
                   <td class="number quiet">
                     <RelativeTime at={it.updatedAt} />

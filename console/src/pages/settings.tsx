@@ -3,7 +3,6 @@ import { signOut } from "../session";
 import { EmailAddress } from "../settings/email-address";
 import { Preferences } from "../settings/preferences";
 import { Snippets } from "../settings/snippets";
-import { inFull } from "../time/format";
 import { Code } from "../ui/states";
 import { RelativeTime } from "../ui/time";
 
@@ -33,25 +32,25 @@ export function SettingsPage() {
         <div>
           <section class="block">
             <header>
-              <h2>E-mail address</h2>
+              <h2>Email address</h2>
             </header>
             {can("notifications:read") || can("notifications:write") ? (
               <EmailAddress />
             ) : (
               <p class="quiet nothing">
-                To see it, a key needs the scope <code>notifications:read</code>.
+                Requires the scope <code>notifications:read</code>.
               </p>
             )}
           </section>
           <section class="block">
             <header>
-              <h2>What you get mail about</h2>
+              <h2>Email notifications</h2>
             </header>
             {can("notifications:read") ? (
-              <Preferences mayWrite={can("notifications:write")} />
+              <Preferences canWrite={can("notifications:write")} />
             ) : (
               <p class="quiet nothing">
-                To see them, a key needs the scope <code>notifications:read</code>.
+                Requires the scope <code>notifications:read</code>.
               </p>
             )}
           </section>
@@ -59,74 +58,67 @@ export function SettingsPage() {
         <div>
           <section class="block">
             <header>
-              <h2>Report errors of {project.name}</h2>
+              <h2>Report errors</h2>
             </header>
             <Snippets />
           </section>
           <section class="block">
             <header>
-              <h2>Ask for flags</h2>
+              <h2>Evaluate flags</h2>
             </header>
             <p class="quiet nothing">
-              Any OpenFeature SDK does, with its OFREP provider and this base address:
+              Use any OpenFeature SDK with the OFREP provider, this base URL and an{" "}
+              <code>x-api-key</code> header:
             </p>
             <Code text={`${location.origin}/v0/project/${project.slug}`} />
           </section>
-          <WhoAmI />
+          <KeyInfo />
         </div>
       </div>
     </>
   );
 }
 
-function WhoAmI() {
+function KeyInfo() {
   const { caller } = useCurrentProject();
   return (
     <section class="block">
       <header>
-        <h2>This key</h2>
+        <h2>Your key</h2>
         <button type="button" class="link" onClick={() => signOut()}>
-          Forget it
+          Sign out
         </button>
       </header>
       <table class="pairs">
         <tbody>
           <tr>
-            <th scope="row">Acts for</th>
+            <th scope="row">User</th>
             <td>
-              {caller.user ?? "A user"} of {caller.organization}
+              {caller.user ?? "Unknown user"} of {caller.organization}
             </td>
           </tr>
           <tr>
-            <th scope="row">Key id</th>
+            <th scope="row">Key ID</th>
             <td>
               <code>{caller.keyId}</code>
             </td>
           </tr>
           <tr>
-            <th scope="row">Ends</th>
-            <td>
-              {caller.expiresAt ? (
-                <span title={inFull(Date.parse(caller.expiresAt))}>
-                  <RelativeTime at={caller.expiresAt} />
-                </span>
-              ) : (
-                "never"
-              )}
-            </td>
+            <th scope="row">Expires</th>
+            <td>{caller.expiresAt ? <RelativeTime at={caller.expiresAt} /> : "Never"}</td>
           </tr>
           <tr>
             <th scope="row">Projects</th>
             <td>{caller.projects.map((it) => it.slug).join(", ")}</td>
           </tr>
           <tr>
-            <th scope="row">May</th>
+            <th scope="row">Scopes</th>
             <td>
               <ul class="scopes">
                 {SCOPES.map((it) => (
                   <li key={it} class={caller.scopes.includes(it) ? "" : "quiet"}>
                     {caller.scopes.includes(it) ? "✓" : "–"} <code>{it}</code>
-                    {!caller.scopes.includes(it) && <span class="hidden"> not</span>}
+                    {!caller.scopes.includes(it) && <span class="hidden"> (missing)</span>}
                   </li>
                 ))}
               </ul>

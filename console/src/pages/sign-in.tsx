@@ -1,18 +1,18 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { useLoaded } from "../api/loaded";
-import { type CallerTold, callerOf } from "../caller";
+import { type CallerInfo, callerOf } from "../caller";
 import { decideOffer, openWithKey, signOutReason } from "../session";
 import { Confirm } from "../ui/confirm";
 import { showToast } from "../ui/toast";
 
 const FORM = /^wm_[0-9A-Za-z]{16}_[0-9A-Za-z]{49}$/;
 
-/** Asks for a key, which stays in this tab alone. */
+/** The sign-in page. The key stays in this tab. */
 export function SignIn() {
   return (
     <main class="sign-in" id="content">
-      <KeyForm action="Open">
+      <KeyForm>
         <h1>Waymark</h1>
       </KeyForm>
     </main>
@@ -22,10 +22,13 @@ export function SignIn() {
 interface KeyOfferProps {
   offered: string;
   /** The caller of the key in use. */
-  current: CallerTold | undefined;
+  current: CallerInfo | undefined;
 }
 
-/** Asks whether the key of a link replaces that in use. A key of the same user replaces it at once. */
+/**
+ * Asks whether the key of a link replaces the current one. A key of the same user replaces it
+ * immediately.
+ */
 export function KeyOffer({ offered, current }: KeyOfferProps) {
   const { data, error } = useLoaded(`offer ${offered}`, (signal) => callerOf(offered, signal));
   const isSame = data && data.user === current?.user && data.organization === current.organization;
@@ -33,7 +36,7 @@ export function KeyOffer({ offered, current }: KeyOfferProps) {
     if (isSame) decideOffer(true);
     if (!error) return;
     decideOffer(false);
-    showToast(`The API key of the link was rejected: ${error.message} You keep your key.`);
+    showToast(`The API rejected the link’s key: ${error.message} You keep your key.`);
   }, [isSame, error]);
   if (!data || !current || isSame) return null;
   return (
@@ -45,8 +48,8 @@ export function KeyOffer({ offered, current }: KeyOfferProps) {
       onConfirm={() => decideOffer(true)}
     >
       <p>
-        A link brought the API key of another user. If you switch, this tab shows and saves data of
-        their organization. If you do not trust the link, keep your key.
+        A link contains another user’s API key. If you switch, this tab reads and changes their
+        organization’s data. If you don’t trust the link, keep your key.
       </p>
       <table class="pairs">
         <tbody>
@@ -64,10 +67,10 @@ export function KeyOffer({ offered, current }: KeyOfferProps) {
   );
 }
 
-/** The field for a key, below what is said first. */
-export function KeyForm({ action, children }: { action: string; children: ComponentChildren }) {
+/** The field for a key, below `children`. */
+export function KeyForm({ children }: { children: ComponentChildren }) {
   const [text, set] = useState("");
-  const [wrong, setWrong] = useState(false);
+  const [isInvalid, setInvalid] = useState(false);
   const isKey = FORM.test(text.trim());
   return (
     <form
@@ -75,11 +78,11 @@ export function KeyForm({ action, children }: { action: string; children: Compon
       onSubmit={(event) => {
         event.preventDefault();
         if (isKey) openWithKey(text.trim());
-        else setWrong(true);
+        else setInvalid(true);
       }}
     >
       {children}
-      {signOutReason() && <p class="fault">{signOutReason()}</p>}
+      {signOutReason() && <p class="field-error">{signOutReason()}</p>}
       <label for="key">API key</label>
       <input
         id="key"
@@ -88,20 +91,20 @@ export function KeyForm({ action, children }: { action: string; children: Compon
         placeholder="wm_…"
         value={text}
         aria-describedby="key-help"
-        aria-invalid={wrong && !isKey}
+        aria-invalid={isInvalid && !isKey}
         onInput={(event) => set(event.currentTarget.value)}
       />
-      {wrong && !isKey && (
-        <p class="fault" role="alert">
-          This is no API key: a key begins with wm_ and has 69 characters.
+      {isInvalid && !isKey && (
+        <p class="field-error" role="alert">
+          That isn’t an API key. Keys start with wm_ and are 69 characters long.
         </p>
       )}
       <p class="quiet" id="key-help">
-        It is kept for as long as this tab is open. <code>waymark console</code> makes one for eight
-        hours and opens this page with it.
+        Stored until you close this tab. No key? Run <code>waymark console</code> for an 8-hour key,
+        or ask your admin.
       </p>
       <button type="submit" class="primary">
-        {action}
+        Sign in
       </button>
     </form>
   );

@@ -1,4 +1,4 @@
-/** What happened at a moment, as a line on a plot. */
+/** Vertical lines on a plot: event markers and flag changes. */
 
 export interface Mark {
   id: string;
@@ -9,46 +9,46 @@ export interface Mark {
 }
 
 export interface MarkGroup {
-  /** Where the line stands. */
+  /** Position of the line, in pixels. */
   x: number;
-  /** How much room its label has until the next line, or the end. */
-  room: number;
-  /** At least one, the oldest first. */
+  /** Width available to the label, up to the next line or the end. */
+  width: number;
+  /** At least one mark, oldest first. */
   marks: Mark[];
 }
 
-/** How close two lines may come before they are one. */
-const CLOSEST = 14;
+/** Lines closer than this are grouped into one, in pixels. */
+const MIN_GAP = 14;
 
 const CARD_WIDTH = 260;
 const CARD_GAP = 4;
 
-/** Puts marks that would cover each other into one line, and gives each the room up to the next. */
+/** Groups marks whose lines would overlap. */
 export function layOut(marks: Mark[], x: (at: number) => number, width: number): MarkGroup[] {
   const groups: MarkGroup[] = [];
   for (const mark of [...marks].sort((one, other) => one.at - other.at)) {
     const at = x(mark.at);
     const last = groups.at(-1);
-    if (last && at - last.x < CLOSEST) last.marks.push(mark);
-    else groups.push({ x: at, room: 0, marks: [mark] });
+    if (last && at - last.x < MIN_GAP) last.marks.push(mark);
+    else groups.push({ x: at, width: 0, marks: [mark] });
   }
   groups.forEach((group, index) => {
-    group.room = (groups[index + 1]?.x ?? width) - group.x;
+    group.width = (groups[index + 1]?.x ?? width) - group.x;
   });
   return groups;
 }
 
 /**
- * Where the card of a line at `x` begins, as far from the line as it must be to stay between the edges, and
- * how wide it is. It stands right of the line, or left of one near the end.
+ * Places the card of a line at `x`: on the right, or on the left if `isLeft`, moved to stay between
+ * the edges. `left` is relative to the line.
  */
 export function placeCard(
   x: number,
   edges: { left: number; right: number },
-  isBefore: boolean,
+  isLeft: boolean,
 ): { left: number; width: number } {
   const width = Math.min(CARD_WIDTH, edges.right - edges.left);
-  const wanted = isBefore ? x - width - CARD_GAP : x + CARD_GAP;
+  const wanted = isLeft ? x - width - CARD_GAP : x + CARD_GAP;
   const left = Math.max(edges.left, Math.min(wanted, edges.right - width));
   return { left: left - x, width };
 }

@@ -1,22 +1,22 @@
-/** Errors over time: events as a filled area, distinct errors as a line, happenings as dashed lines. */
+/** Events over time: events as a filled area, errors as a line, marks as dashed vertical lines. */
 
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 import type { Schemas } from "../api/client";
-import { dayOf, hourOf, isOfThisYear, minuteOf, number, short } from "../time/format";
+import { formatDay, formatHour, formatMinute, isThisYear, pluralize, short } from "../time/format";
 import { layOut, type Mark, placeCard } from "./marks";
 
 export type Bucket = Schemas["ErrorTimeseriesBucket"];
 
 export interface Series {
   buckets: Bucket[];
-  /** How long a bucket is. */
+  /** Length of a bucket, in milliseconds. */
   bucketMs: number;
   from: number;
   to: number;
 }
 
-/** Where the plot is without its axes, and how wide it is with them. */
+/** The plot area without axes, and the width with them, in pixels. */
 interface Box {
   left: number;
   width: number;
@@ -28,22 +28,22 @@ interface Box {
 interface PlotProps {
   series: Series;
   marks?: Mark[];
-  /** Whether these are all that happened. */
+  /** `false` if marks are missing. */
   isAll?: boolean;
   height: number;
-  /** Whether it is of one error alone, of which there are no distinct ones. */
+  /** `true` for the events of one error: the line of errors is hidden. */
   single?: boolean;
-  /** Whether it shows what was asked for before, while that is on its way. */
+  /** `true` while the data of another view is shown and the current one loads. */
   stale?: boolean;
   onZoom?: (from: number, to: number) => void;
 }
 
-/** Colours are those of the theme, which the canvas cannot read for itself. */
-function colour(name: string): string {
+/** Returns a color of the theme: a canvas cannot use CSS variables. */
+function color(name: string): string {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }
 
-/** Times in seconds, and each bucket's value up to its end. */
+/** Returns bucket starts in seconds, with the end of the last bucket, and the values. */
 function dataOf(series: Series): uPlot.AlignedData {
   const starts = series.buckets.map((it) => Date.parse(it.bucketStart) / 1000);
   const last = starts.at(-1);
@@ -55,28 +55,31 @@ function dataOf(series: Series): uPlot.AlignedData {
   return [[...starts, ...end], values((it) => it.errors), values((it) => it.uniqueErrors)];
 }
 
-/** Less is a tap. */
-const LEAST_DRAG = 6;
+/** Shorter drags are taps, in pixels. */
+const MIN_DRAG = 6;
 
-/** Selects by a finger what uPlot selects by a mouse; up and down the page is scrolled. */
-function dragByTouch(made: uPlot): () => void {
+/**
+ * Adds selection by touch, which uPlot lacks. Vertical drags still scroll the page. Returns a
+ * cleanup.
+ */
+function enableTouch(chart: uPlot): () => void {
   let start: number | null = null;
   const at = (event: PointerEvent) =>
     Math.max(
       0,
-      Math.min(event.clientX - made.over.getBoundingClientRect().left, made.over.clientWidth),
+      Math.min(event.clientX - chart.over.getBoundingClientRect().left, chart.over.clientWidth),
     );
   const select = (left: number, width: number, isDone: boolean) =>
-    made.setSelect({ left, width, top: 0, height: made.over.clientHeight }, isDone);
+    chart.setSelect({ left, width, top: 0, height: chart.over.clientHeight }, isDone);
   const listener = (event: PointerEvent) => {
     if (event.pointerType === "mouse") return;
     const x = at(event);
     if (event.type === "pointerdown") {
       start = event.isPrimary ? x : null;
-      made.over.setPointerCapture(event.pointerId);
+      chart.over.setPointerCapture(event.pointerId);
     } else if (start !== null) {
       const [left, width] = [Math.min(start, x), Math.abs(x - start)];
-      const isDrag = width >= LEAST_DRAG;
+      const isDrag = width >= MIN_DRAG;
       if (event.type === "pointermove") select(left, isDrag ? width : 0, false);
       else {
         start = null;
@@ -84,12 +87,12 @@ function dragByTouch(made: uPlot): () => void {
         else select(0, 0, false);
       }
     }
-    made.setCursor({ left: x, top: 0 });
+    chart.setCursor({ left: x, top: 0 });
   };
   const names = ["pointerdown", "pointermove", "pointerup", "pointercancel"] as const;
-  for (const name of names) made.over.addEventListener(name, listener);
+  for (const name of names) chart.over.addEventListener(name, listener);
   return () => {
-    for (const name of names) made.over.removeEventListener(name, listener);
+    for (const name of names) chart.over.removeEventListener(name, listener);
   };
 }
 
@@ -117,28 +120,28 @@ export function Plot({
     return () => dark.removeEventListener("change", listener);
   }, []);
 
-  // Colours are read anew for another theme.
+  // A theme change redraws the chart with other colors.
   useLayoutEffect(() => {
     const parent = place.current;
     if (!parent) return;
     const stepped = uPlot.paths.stepped?.({ align: 1 });
     const axis = {
-      stroke: colour("--quiet"),
-      grid: { stroke: colour("--line"), width: 1 },
+      stroke: color("--quiet"),
+      grid: { stroke: color("--line"), width: 1 },
       ticks: { show: false },
     };
     const font = "11px system-ui, sans-serif";
     const values = (_: uPlot, splits: number[]) =>
       splits.map((it) => (Number.isInteger(it) ? short(it) : ""));
     const times = (_: uPlot, splits: number[], _axis: number, _space: number, step: number) =>
-      splits.map((it) => (step >= 86_400 ? dayOf(it * 1000) : hourOf(it * 1000)));
-    // Days of another year are told with it, which needs room.
-    const isLong = !isOfThisYear(series.from);
-    const made = new uPlot(
+      splits.map((it) => (step >= 86_400 ? formatDay(it * 1000) : formatHour(it * 1000)));
+    // Labels with a year need more space.
+    const isLong = !isThisYear(series.from);
+    const chart = new uPlot(
       {
         width: parent.clientWidth || 600,
         height,
-        // What stands at the right end, a time or a marker, needs room where no axis leaves it some.
+        // Without a right axis, the last label and marker need space.
         padding: [8, single ? 24 : 0, 0, 0],
         legend: { show: false },
         cursor: {
@@ -176,18 +179,18 @@ export function Plot({
         series: [
           {},
           {
-            label: "errors",
-            stroke: colour("--red"),
-            fill: colour("--red-fill"),
+            label: "events",
+            stroke: color("--red"),
+            fill: color("--red-fill"),
             width: 1.5,
             points: { show: false },
             ...(stepped && { paths: stepped }),
           },
           {
-            label: "distinct",
+            label: "errors",
             show: !single,
             scale: "distinct",
-            stroke: colour("--distinct"),
+            stroke: color("--distinct"),
             width: 1,
             points: { show: false },
             ...(stepped && { paths: stepped }),
@@ -232,16 +235,16 @@ export function Plot({
       dataOf(series),
       parent,
     );
-    plot.current = made;
-    const letGo = dragByTouch(made);
+    plot.current = chart;
+    const disableTouch = enableTouch(chart);
     const observer = new ResizeObserver(() => {
-      if (parent.clientWidth) made.setSize({ width: parent.clientWidth, height });
+      if (parent.clientWidth) chart.setSize({ width: parent.clientWidth, height });
     });
     observer.observe(parent);
     return () => {
       observer.disconnect();
-      letGo();
-      made.destroy();
+      disableTouch();
+      chart.destroy();
       plot.current = null;
     };
   }, [series, height, single, theme]);
@@ -252,18 +255,18 @@ export function Plot({
   return (
     <figure class={stale ? "plot stale" : "plot"}>
       <figcaption>
-        <span class="key errors">Errors</span>
-        {!single && <span class="key distinct">Distinct errors</span>}
+        <span class="key events">Events</span>
+        {!single && <span class="key distinct">Errors</span>}
         {(marks.length > 0 || !isAll) && (
-          <span class="key happening">
-            Markers and flags{!isAll && <b> (not all: choose a shorter time)</b>}
+          <span class="key marks-key">
+            Markers and flags{!isAll && <b> (showing the latest only)</b>}
           </span>
         )}
         <span class="pointed">
           {bucket ? (
             <>
-              {minuteOf(Date.parse(bucket.bucketStart))} <b>{number(bucket.errors)}</b> errors,{" "}
-              <b>{number(bucket.uniqueErrors)}</b> distinct
+              {formatMinute(Date.parse(bucket.bucketStart))} {pluralize(bucket.errors, "event")}
+              {!single && `, ${pluralize(bucket.uniqueErrors, "error")}`}
             </>
           ) : onZoom ? (
             <span class="quiet">Drag to zoom</span>
@@ -276,7 +279,7 @@ export function Plot({
           class="canvas"
           style={{ height: `${height}px` }}
           role="img"
-          aria-label={`${number(total)} errors from ${minuteOf(series.from)} to ${minuteOf(series.to)}`}
+          aria-label={`${pluralize(total, "event")} from ${formatMinute(series.from)} to ${formatMinute(series.to)}`}
           data-values={JSON.stringify(series.buckets.map((it) => [it.errors, it.uniqueErrors]))}
         />
         {box && <Marks marks={marks} series={series} box={box} />}
@@ -320,8 +323,11 @@ function Marks({ marks, series, box }: MarksProps) {
               class={`mark-head ${first.kind}`}
               aria-label={group.marks.map((it) => it.name).join(", ")}
             >
-              {group.room >= (many ? 36 : 60) && (
-                <span class="mark-name" style={{ maxWidth: `${Math.min(140, group.room - 14)}px` }}>
+              {group.width >= (many ? 36 : 60) && (
+                <span
+                  class="mark-name"
+                  style={{ maxWidth: `${Math.min(140, group.width - 14)}px` }}
+                >
                   {many ? `× ${group.marks.length}` : first.name}
                 </span>
               )}
@@ -332,11 +338,11 @@ function Marks({ marks, series, box }: MarksProps) {
             >
               {group.marks.slice(0, 8).map((it) => (
                 <li key={it.id}>
-                  <b>{it.name}</b> <span class="quiet">{minuteOf(it.at)}</span>
+                  <b>{it.name}</b> <span class="quiet">{formatMinute(it.at)}</span>
                   {it.description && <p>{it.description}</p>}
                 </li>
               ))}
-              {group.marks.length > 8 && <li class="quiet">and {group.marks.length - 8} more</li>}
+              {group.marks.length > 8 && <li class="quiet">{group.marks.length - 8} more</li>}
             </ul>
           </div>
         );

@@ -1,11 +1,11 @@
-/** A segment: conditions with a name, which rules of flags ask for. */
+/** Segments: named conditions that flag rules use. */
 
 import type { KeyHeader } from "../api/attempt";
 import { api, unwrapResponse } from "../api/client";
 import type { Project } from "../caller";
-import { differing } from "../drafts";
-import { conditionInWords } from "../flags/conditions-editor";
-import { type Met, same } from "../flags/conflict";
+import { changedFields } from "../drafts";
+import { describeCondition } from "../flags/conditions-editor";
+import { type EditConflict, same } from "../flags/conflict";
 import { type Condition, type Flag, ifMatchOf } from "../flags/flag";
 import { compared } from "../flags/history";
 
@@ -24,16 +24,16 @@ export interface SegmentDraft {
   conditions: Condition[];
 }
 
-/** As many as a project may have, which is one page of them. */
-const MOST_SEGMENTS = 100;
+/** The API's limit for a project, and one page. */
+const MAX_SEGMENTS = 100;
 
-/** As with flags, the types made of the description do not tell conditions apart. */
-function told(segment: Promise<unknown>): Promise<Segment> {
+/** Casts a response: the generated types do not distinguish the kinds of conditions. */
+function asSegment(segment: Promise<unknown>): Promise<Segment> {
   return segment as Promise<Segment>;
 }
 
 export async function loadSegments(project: Project, signal?: AbortSignal): Promise<Segment[]> {
-  const params = { path: { idOrSlug: project.slug }, query: { limit: MOST_SEGMENTS } };
+  const params = { path: { idOrSlug: project.slug }, query: { limit: MAX_SEGMENTS } };
   const page = await unwrapResponse(
     api.GET("/v0/project/{idOrSlug}/segments", { params, ...(signal && { signal }) }),
   );
@@ -42,7 +42,7 @@ export async function loadSegments(project: Project, signal?: AbortSignal): Prom
 
 export function loadSegment(project: Project, key: string, signal?: AbortSignal): Promise<Segment> {
   const params = { path: { idOrSlug: project.slug, key } };
-  return told(
+  return asSegment(
     unwrapResponse(
       api.GET("/v0/project/{idOrSlug}/segments/{key}", { params, ...(signal && { signal }) }),
     ),
@@ -55,14 +55,14 @@ export function createSegment(
   header: KeyHeader,
 ): Promise<Segment> {
   const params = { path: { idOrSlug: project.slug }, header };
-  return told(
+  return asSegment(
     unwrapResponse(
       api.POST("/v0/project/{idOrSlug}/segments", { params, body: { ...draft } as never }),
     ),
   );
 }
 
-/** Changes a segment, if it still is as it is known. */
+/** Changes a segment if it is still at the known version. */
 export function patchSegment(
   project: Project,
   known: Segment,
@@ -72,7 +72,7 @@ export function patchSegment(
     path: { idOrSlug: project.slug, key: known.key },
     header: { "If-Match": ifMatchOf(known) },
   };
-  return told(
+  return asSegment(
     unwrapResponse(
       api.PATCH("/v0/project/{idOrSlug}/segments/{key}", { params, body: patch as never }),
     ),
@@ -84,32 +84,29 @@ export function deleteSegment(project: Project, key: string): Promise<unknown> {
   return unwrapResponse(api.DELETE("/v0/project/{idOrSlug}/segments/{key}", { params }));
 }
 
-/** What others made of a segment that was known as `base`, and what of it was changed here too. */
-export function meetSegment(
+/** Compares the changes by others, from `base` to `theirs`, with the draft. */
+export function findSegmentConflict(
   base: SegmentDraft,
-  typed: SegmentDraft,
+  edited: SegmentDraft,
   theirs: SegmentDraft,
   version: number,
-): Omit<Met, "isRefused"> {
-  const [changed, own] = [differing(base, theirs), differing(base, typed)];
+): Omit<EditConflict, "isSaveRejected"> {
+  const [changed, ours] = [changedFields(base, theirs), changedFields(base, edited)];
   const isBoth = (it: "name" | "conditions") =>
-    it in changed && it in own && !same(own[it], changed[it]);
-  const lines = (it: SegmentDraft) => it.conditions.map(conditionInWords);
+    it in changed && it in ours && !same(ours[it], changed[it]);
+  const lines = (it: SegmentDraft) => it.conditions.map(describeCondition);
   return {
     version,
     theirs: [
-      { what: "Name", ...compared([base.name], [theirs.name]) },
-      { what: "Conditions", ...compared(lines(base), lines(theirs)) },
+      { field: "Name", ...compared([base.name], [theirs.name]) },
+      { field: "Conditions", ...compared(lines(base), lines(theirs)) },
     ].filter((it) => it.removed.length + it.added.length > 0),
-    both: [
-      ...(isBoth("name") ? ["its name"] : []),
-      ...(isBoth("conditions") ? ["conditions"] : []),
-    ],
+    both: [...(isBoth("name") ? ["name"] : []), ...(isBoth("conditions") ? ["conditions"] : [])],
   };
 }
 
-/** The flags that ask for a segment. */
-export function usersOf(key: string, flags: Flag[]): Flag[] {
+/** Returns the flags whose rules use a segment. */
+export function flagsUsing(key: string, flags: Flag[]): Flag[] {
   return flags.filter((flag) =>
     flag.rules.some((rule) =>
       rule.conditions.some(

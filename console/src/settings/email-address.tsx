@@ -1,84 +1,86 @@
-/** Where one's mail goes: an address that counts once it is confirmed. */
+/** The user's email address, which takes effect when it is confirmed. */
 
 import { useState } from "preact/hooks";
 import { ApiError, api, type Schemas, unwrapResponse } from "../api/client";
 import { useLoaded } from "../api/loaded";
 import { useCan, useCurrentProject } from "../caller";
-import { FieldFault, Refused, SkeletonRows } from "../ui/states";
+import { ErrorMessage, FieldError, SkeletonRows } from "../ui/states";
 import { showErrorToast, showToast } from "../ui/toast";
 
-type Told = Schemas["EmailAddress"];
+type Address = Schemas["EmailAddress"];
 
 export function EmailAddress() {
   const { caller } = useCurrentProject();
   const can = useCan();
-  const mayRead = can("notifications:read");
-  const loaded = useLoaded(mayRead ? `address ${caller.keyId}` : null, (signal) =>
+  const canRead = can("notifications:read");
+  const loaded = useLoaded(canRead ? `address ${caller.keyId}` : null, (signal) =>
     unwrapResponse(api.GET("/v0/notifications/email-address", { signal })),
   );
-  if (mayRead && loaded.error)
-    return <Refused small refusal={loaded.error} retry={loaded.reload} />;
-  if (mayRead && !loaded.data) return <SkeletonRows rows={1} />;
+  if (canRead && loaded.error)
+    return <ErrorMessage small error={loaded.error} retry={loaded.reload} />;
+  if (canRead && !loaded.data) return <SkeletonRows rows={1} />;
   return (
     <div class="address form">
-      {loaded.data && <Addresses told={loaded.data} reload={loaded.reload} />}
+      {loaded.data && <Addresses address={loaded.data} reload={loaded.reload} />}
       {can("notifications:write") ? (
-        <SetAddress
-          told={loaded.data}
-          onSet={(told) => {
-            loaded.set(() => told);
+        <AddressForm
+          address={loaded.data}
+          onSaved={(address) => {
+            loaded.set(() => address);
             showToast(
-              told.pendingEmail ? `A mail is on its way to ${told.pendingEmail}.` : "It is set.",
+              address.pendingEmail
+                ? `Sending a confirmation link to ${address.pendingEmail}.`
+                : "Saved.",
             );
           }}
         />
       ) : (
         <p class="quiet small">
-          To set it, a key needs the scope <code>notifications:write</code>.
+          Changing it requires the scope <code>notifications:write</code>.
         </p>
       )}
     </div>
   );
 }
 
-interface SetAddressProps {
-  /** `undefined` for a key that may set an address and not see it. */
-  told: Told | undefined;
-  onSet: (told: Told) => void;
+interface AddressFormProps {
+  /** `undefined` for a key that can set the address but not read it. */
+  address: Address | undefined;
+  onSaved: (address: Address) => void;
 }
 
-function SetAddress({ told, onSet }: SetAddressProps) {
+function AddressForm({ address, onSaved }: AddressFormProps) {
   const [email, setEmail] = useState("");
-  const [refusal, setRefusal] = useState<ApiError | null>(null);
+  const [saveError, setSaveError] = useState<ApiError | null>(null);
   const [busy, setBusy] = useState(false);
-  const put = async (address: string) => {
+  const save = async (newEmail: string) => {
     setBusy(true);
-    setRefusal(null);
+    setSaveError(null);
     try {
-      onSet(
+      onSaved(
         await unwrapResponse(
-          api.PUT("/v0/notifications/email-address", { body: { email: address } }),
+          api.PUT("/v0/notifications/email-address", { body: { email: newEmail } }),
         ),
       );
       setEmail("");
     } catch (error) {
-      if (error instanceof ApiError) setRefusal(error);
+      if (error instanceof ApiError) setSaveError(error);
       else showErrorToast(error);
     } finally {
       setBusy(false);
     }
   };
-  const pending = told?.pendingEmail;
+  const pending = address?.pendingEmail;
   return (
     <form
       noValidate
       onSubmit={(event) => {
         event.preventDefault();
-        void put(email.trim());
+        void save(email.trim());
       }}
     >
       <label class="field" for="email">
-        {told?.email || pending ? "Send it elsewhere" : "Your address"}
+        {address?.email || pending ? "Change address" : "Your address"}
       </label>
       <div class="form-row">
         <input
@@ -88,40 +90,40 @@ function SetAddress({ told, onSet }: SetAddressProps) {
           autocomplete="email"
           placeholder="you@example.com"
           value={email}
-          aria-invalid={Boolean(refusal?.at("/email"))}
+          aria-invalid={Boolean(saveError?.at("/email"))}
           aria-describedby="email-help"
           onInput={(event) => setEmail(event.currentTarget.value)}
         />
         <button type="submit" disabled={busy}>
-          Set the address
+          Save
         </button>
         {pending && (
-          <button type="button" disabled={busy} onClick={() => void put(pending)}>
-            Send the mail again
+          <button type="button" disabled={busy} onClick={() => void save(pending)}>
+            Resend
           </button>
         )}
       </div>
-      <FieldFault refusal={refusal} at="/email" />
+      <FieldError error={saveError} at="/email" />
       <p class="quiet small" id="email-help">
-        A mail with a link goes there within a minute. The address counts once the link was opened,
-        within 24 hours; until then mail goes to the address before it, if there is one.
+        You get a confirmation link within a minute. Open it within 24 hours to confirm.
+        {address?.email && " Until then, email goes to your previous address."}
       </p>
-      {refusal && refusal.violations.length === 0 && <Refused refusal={refusal} />}
+      {saveError && saveError.violations.length === 0 && <ErrorMessage error={saveError} />}
     </form>
   );
 }
 
-function Addresses({ told, reload }: { told: Told; reload: () => void }) {
-  const { email, pendingEmail } = told;
+function Addresses({ address, reload }: { address: Address; reload: () => void }) {
+  const { email, pendingEmail } = address;
   if (!email && !pendingEmail) {
-    return <p class="quiet">No address is set, so no mail is sent.</p>;
+    return <p class="quiet">No address yet. You won’t get email.</p>;
   }
   return (
     <table class="pairs" role="status">
       <tbody>
         {email && (
           <tr>
-            <th scope="row">Mail goes to</th>
+            <th scope="row">Current address</th>
             <td>
               <bdi>{email}</bdi> <span class="status resolved">confirmed</span>
             </td>
@@ -129,11 +131,11 @@ function Addresses({ told, reload }: { told: Told; reload: () => void }) {
         )}
         {pendingEmail && (
           <tr>
-            <th scope="row">Waits for you</th>
+            <th scope="row">Awaiting confirmation</th>
             <td>
-              <bdi>{pendingEmail}</bdi> <span class="status pending">not confirmed yet</span>{" "}
+              <bdi>{pendingEmail}</bdi> <span class="status pending">not confirmed</span>{" "}
               <button type="button" class="link small" onClick={reload}>
-                Look again
+                Check again
               </button>
             </td>
           </tr>

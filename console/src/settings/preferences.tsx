@@ -1,63 +1,62 @@
-/** Which mails one gets: a switch for each type, and what the type means. */
+/** Email notifications: a switch for each type. */
 
 import { api, type Schemas, unwrapResponse } from "../api/client";
 import { useLoaded } from "../api/loaded";
 import { own } from "../own";
-import { Refused, SkeletonRows } from "../ui/states";
+import { ErrorMessage, SkeletonRows } from "../ui/states";
 import { showErrorToast, showToast } from "../ui/toast";
 
 type Preference = Schemas["EmailPreference"];
 
-interface Meaning {
+interface EmailType {
   name: string;
-  /** When such a mail comes. `null` for types that nothing sends yet. */
-  when: string | null;
+  description: string;
 }
 
-const TYPES: Record<string, Meaning> = {
+const TYPES: Record<string, EmailType> = {
   error_new: {
     name: "New error",
-    when: "An error occurred for the first time in one of your projects.",
+    description: "An error occurred for the first time in one of your projects.",
   },
   error_regression: {
-    name: "Error is back",
-    when: "An error that was resolved occurred again, and is open once more.",
+    name: "Error reopened",
+    description: "A resolved error occurred again and was reopened.",
   },
   error_spike: {
     name: "Error spike",
-    when: "An error occurs far more often than it did before.",
+    description: "An error occurs far more often than before.",
   },
-  insight_new: { name: "New insight", when: "A replay insight was found." },
+  insight_new: { name: "New insight", description: "A replay insight was created." },
   insight_trending: {
-    name: "Insight on the rise",
-    when: "An insight affects more sessions than in the time before.",
+    name: "Trending insight",
+    description: "An insight affects more sessions than in the previous period.",
   },
   flag_changed: {
     name: "Flag changed",
-    when: "Somebody else switched, changed or archived a flag.",
+    description: "Another user turned a flag on or off, changed it or archived it.",
   },
   weekly_digest: {
     name: "Weekly digest",
-    when: "Once a week: what happened in your projects.",
+    description: "A weekly summary of your projects.",
   },
   api_key_created: {
-    name: "API key made",
-    when: "A key was made that acts for you. If it was not you, revoke it.",
+    name: "API key created",
+    description: "A key that acts for you was created. If you didn’t create it, revoke it.",
   },
-  organization_invite: { name: "Invitation to an organization", when: null },
-  project_invite: { name: "Invitation to a project", when: null },
-  billing: { name: "Invoices and payments", when: null },
 };
 
-function meaningOf(type: string): Meaning {
-  return own(TYPES, type) ?? { name: type, when: "" };
+/** Types that are never sent yet. */
+const UNSENT = ["organization_invite", "project_invite", "billing"];
+
+function typeOf(type: string): EmailType {
+  return own(TYPES, type) ?? { name: type, description: "" };
 }
 
-export function Preferences({ mayWrite }: { mayWrite: boolean }) {
+export function Preferences({ canWrite }: { canWrite: boolean }) {
   const loaded = useLoaded("preferences", (signal) =>
     unwrapResponse(api.GET("/v0/notifications/email-preferences", { signal })),
   );
-  const put = async (type: Preference["type"], emailEnabled: boolean) => {
+  const save = async (type: Preference["type"], emailEnabled: boolean) => {
     const preferences = [{ type, emailEnabled }];
     const all = await unwrapResponse(
       api.PUT("/v0/notifications/email-preferences", { body: { preferences } }),
@@ -66,56 +65,46 @@ export function Preferences({ mayWrite }: { mayWrite: boolean }) {
   };
   const toggle = async ({ type, emailEnabled }: Preference) => {
     try {
-      await put(type, !emailEnabled);
-      const name = meaningOf(type).name;
-      showToast(
-        emailEnabled ? `No mail about “${name}” any more.` : `Mail about “${name}” again.`,
-        () => put(type, emailEnabled),
+      await save(type, !emailEnabled);
+      showToast(`${typeOf(type).name} ${emailEnabled ? "off" : "on"}.`, () =>
+        save(type, emailEnabled),
       );
     } catch (error) {
       showErrorToast(error);
     }
   };
-  if (loaded.error) return <Refused refusal={loaded.error} retry={loaded.reload} />;
-  if (!loaded.data) return <SkeletonRows rows={11} />;
-  const isSent = (it: Preference) => meaningOf(it.type).when !== null;
+  if (loaded.error) return <ErrorMessage error={loaded.error} retry={loaded.reload} />;
   const order = Object.keys(TYPES);
-  const sent = loaded.data
-    .filter(isSent)
+  if (!loaded.data) return <SkeletonRows rows={order.length} />;
+  const preferences = loaded.data
+    .filter((it) => !UNSENT.includes(it.type))
     .sort((one, other) => order.indexOf(one.type) - order.indexOf(other.type));
-  const list = (preferences: Preference[]) => (
+  return (
     <ul class="toggles">
       {preferences.map((it) => (
         <Toggle
           key={it.type}
           preference={it}
-          onToggle={mayWrite ? () => void toggle(it) : undefined}
+          onToggle={canWrite ? () => void toggle(it) : undefined}
         />
       ))}
     </ul>
-  );
-  return (
-    <>
-      {list(sent)}
-      <h3 class="later">Not sent yet; your choice is kept for when they are</h3>
-      {list(loaded.data.filter((it) => !isSent(it)))}
-    </>
   );
 }
 
 interface ToggleProps {
   preference: Preference;
-  /** Missing for those who may only read. */
+  /** `undefined` for a key that can only read. */
   onToggle: (() => void) | undefined;
 }
 
 function Toggle({ preference: { type, emailEnabled }, onToggle }: ToggleProps) {
-  const { name, when } = meaningOf(type);
+  const { name, description } = typeOf(type);
   return (
     <li>
       <span>
         <span id={`type-${type}`}>{name}</span>
-        {when && <small>{when}</small>}
+        {description && <small>{description}</small>}
       </span>
       {onToggle ? (
         <button

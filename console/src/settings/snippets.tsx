@@ -1,8 +1,8 @@
-/** How an application reports errors: the DSN of its project, and the lines that take it. */
+/** Setup of an SDK: the DSN of the project, and code that uses it. */
 
 import { useState } from "preact/hooks";
 import { useCurrentProject } from "../caller";
-import { Code, Refused } from "../ui/states";
+import { Code, ErrorMessage } from "../ui/states";
 import { useDsn } from "./dsn";
 
 const initOf = (dsn: string) =>
@@ -38,18 +38,15 @@ export function Snippets() {
   const [chosen, choose] = useState(0);
   const { data: dsn, error, reload } = useDsn();
   const snippet = SNIPPETS[chosen];
-  if (error) return <Refused small refusal={error} retry={reload} />;
-  if (dsn === null) return <p class="quiet nothing">The project is not there any more.</p>;
+  if (error) return <ErrorMessage small error={error} retry={reload} />;
+  if (dsn === null) return <p class="quiet nothing">This project has been deleted.</p>;
   if (!dsn) return <div class="skeleton snippets-skeleton" aria-busy="true" />;
   return (
     <div class="snippets">
       <div class="field">
-        <h3>DSN of {project.name}</h3>
-        <Code text={dsn} what="Copy the DSN" />
-        <p class="quiet small">
-          It stands in every application that reports errors, so it is no secret: it allows that and
-          nothing else.
-        </p>
+        <h3>{project.name} DSN</h3>
+        <Code text={dsn} copyLabel="Copy DSN" />
+        <p class="quiet small">Safe to ship in client code: it can only send errors.</p>
       </div>
       <fieldset class="segments">
         <legend class="hidden">Language</legend>
@@ -64,7 +61,7 @@ export function Snippets() {
           </button>
         ))}
       </fieldset>
-      {snippet && <Code text={snippet.code(dsn)} what={`Copy the lines for ${snippet.name}`} />}
+      {snippet && <Code text={snippet.code(dsn)} copyLabel={`Copy ${snippet.name} code`} />}
     </div>
   );
 }

@@ -1,10 +1,9 @@
-/** Numbers and times in the words of the reader's locale. */
+/** Numbers and dates in the viewer's locale. */
 
 const whole = new Intl.NumberFormat();
 const compact = new Intl.NumberFormat(undefined, { notation: "compact", maximumFractionDigits: 1 });
-const relative = new Intl.RelativeTimeFormat(undefined, { numeric: "auto", style: "short" });
 const full = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "long" });
-const inUtc = new Intl.DateTimeFormat(undefined, {
+const utc = new Intl.DateTimeFormat(undefined, {
   dateStyle: "medium",
   timeStyle: "medium",
   timeZone: "UTC",
@@ -15,74 +14,82 @@ const minute = new Intl.DateTimeFormat(undefined, {
   hour: "numeric",
   minute: "2-digit",
 });
-const minuteOfYear = new Intl.DateTimeFormat(undefined, {
+const minuteWithYear = new Intl.DateTimeFormat(undefined, {
   year: "numeric",
   month: "short",
   day: "numeric",
   hour: "numeric",
   minute: "2-digit",
 });
-const dayOfYear = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });
+const dayWithYear = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });
 const day = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric" });
 const hour = new Intl.DateTimeFormat(undefined, { hour: "numeric", minute: "2-digit" });
 const clock = new Intl.DateTimeFormat(undefined, { timeStyle: "medium" });
 
-/** The years 1 to 9999, which date fields and the API take as well. */
+/** The years 1 to 9999, which date fields and the API also accept. */
 const EARLIEST = Date.parse("0001-01-01T00:00:00Z");
 const LATEST = Date.parse("9999-12-31T23:59:59.999Z");
 
-/** Clamps a time in milliseconds to the years 1 to 9999: `Date` and `Intl` throw beyond their limits. */
+/**
+ * Clamps a time in milliseconds to the years 1 to 9999: `Date` and `Intl` throw beyond their
+ * limits.
+ */
 export const clampTime = (at: number) => Math.min(LATEST, Math.max(EARLIEST, at)) || 0;
-const say = (words: Intl.DateTimeFormat, at: number) => words.format(clampTime(at));
+const format = (style: Intl.DateTimeFormat, at: number) => style.format(clampTime(at));
 
 export const number = (value: number) => whole.format(value);
 export const short = (value: number) =>
   Math.abs(value) < 10_000 ? whole.format(value) : compact.format(value);
 const yearOf = (at: number) => new Date(clampTime(at)).getFullYear();
-export const isOfThisYear = (at: number) => yearOf(at) === yearOf(Date.now());
-/** A day; of another year than this with it. */
-export const dayOf = (at: number) => say(isOfThisYear(at) ? day : dayOfYear, at);
-export const minuteOf = (at: number) => say(isOfThisYear(at) ? minute : minuteOfYear, at);
-/** From when until when, both with their years where one is not this year. */
-export function rangeInWords({ from, to }: { from: number; to: number }): string {
-  const words = isOfThisYear(from) && isOfThisYear(to) ? minute : minuteOfYear;
-  return `${say(words, from)} – ${say(words, to)}`;
+export const isThisYear = (at: number) => yearOf(at) === yearOf(Date.now());
+/** Formats a day, with the year if it is not the current one. */
+export const formatDay = (at: number) => format(isThisYear(at) ? day : dayWithYear, at);
+export const formatMinute = (at: number) => format(isThisYear(at) ? minute : minuteWithYear, at);
+/** Formats a range, with both years if one is not the current one. */
+export function formatRange({ from, to }: { from: number; to: number }): string {
+  const style = isThisYear(from) && isThisYear(to) ? minute : minuteWithYear;
+  return `${format(style, from)} – ${format(style, to)}`;
 }
-/** A time of day; at midnight the day, so that an axis tells days apart. */
-export function hourOf(at: number): string {
+/** Formats a time of day, or the day at midnight, for the labels of an axis. */
+export function formatHour(at: number): string {
   const date = new Date(clampTime(at));
-  return date.getHours() === 0 && date.getMinutes() === 0 ? dayOf(at) : say(hour, at);
+  return date.getHours() === 0 && date.getMinutes() === 0 ? formatDay(at) : format(hour, at);
 }
-export const timeOfDay = (at: number) => say(clock, at);
+export const formatTimeOfDay = (at: number) => format(clock, at);
 
-/** A count and its noun: `1 error`, `12 errors`. */
-export function counted(count: number, one: string, many = `${one}s`): string {
+/** Formats a count with its noun: `1 error`, `12 errors`. */
+export function pluralize(count: number, one: string, many = `${one}s`): string {
   return `${number(count)} ${count === 1 ? one : many}`;
 }
 
-const UNITS: [Intl.RelativeTimeFormatUnit, number][] = [
-  ["year", 31_536_000],
-  ["month", 2_592_000],
-  ["week", 604_800],
-  ["day", 86_400],
-  ["hour", 3_600],
-  ["minute", 60],
+const UNITS: [unit: string, seconds: number][] = [
+  ["w", 604_800],
+  ["d", 86_400],
+  ["h", 3_600],
+  ["m", 60],
 ];
+/** Times further away than 4 weeks show as dates. */
+const MAX_RELATIVE_SECONDS = 5 * 604_800;
 
-export function ago(at: number, now: number): string {
-  const seconds = (at - now) / 1000;
+/** Formats a time relative to `now`: `2h ago`, `in 3d`, `4w ago`, or a date such as `Oct 26`. */
+export function formatRelative(at: number, now: number): string {
+  const seconds = Math.abs(at - now) / 1000;
+  if (seconds >= MAX_RELATIVE_SECONDS) return formatDay(at);
   for (const [unit, size] of UNITS) {
-    if (Math.abs(seconds) >= size) return relative.format(Math.trunc(seconds / size), unit);
+    if (seconds < size) continue;
+    const count = `${Math.trunc(seconds / size)}${unit}`;
+    return at < now ? `${count} ago` : `in ${count}`;
   }
   return "just now";
 }
 
-/** A time in full, in the reader's zone and in UTC. */
-export function inFull(at: number): string {
-  return `${say(full, at)}\n${say(inUtc, at)} UTC`;
+/** Formats a time in full: in the viewer's time zone, with its name, and in UTC. */
+export function formatFull(at: number): string {
+  return `${format(full, at)}\n${format(utc, at)} UTC`;
 }
 
+/** Formats a relative change in percent, with its sign. */
 export function percent(value: number): string {
   const sign = value > 0 ? "+" : value < 0 ? "−" : "±";
-  return `${sign}${whole.format(Math.abs(Math.round(value)))} %`;
+  return `${sign}${whole.format(Math.abs(Math.round(value)))}%`;
 }

@@ -1,21 +1,21 @@
-/** One control for the time: presets, a range of one's own, and the way back from a zoom. */
+/** Time range control: presets, a custom range, zooming out and refreshing. */
 
 import { useState } from "preact/hooks";
 import { type Address, changed, go } from "../address";
 import { useKeys } from "../keys";
 import { Icon } from "../ui/icons";
 import { useMenu } from "../ui/menu";
-import { inFull, rangeInWords } from "./format";
-import { PRESETS, type Range, rangeParams, zoomed } from "./range";
+import { formatFull, formatRange } from "./format";
+import { PRESETS, type Range, rangeParams, zoomStack } from "./range";
 
-/** A time as fields for dates take it: local, to the minute. */
+/** Returns the value of a `datetime-local` field: local time in minutes. */
 function fieldOf(at: number): string {
   const local = new Date(at - new Date(at).getTimezoneOffset() * 60_000);
   return local.toISOString().slice(0, 16);
 }
 
-/** What was shown before this zoom, in this tab. */
-let shown: Range[] = [];
+/** The ranges that this tab zoomed through. */
+let ranges: Range[] = [];
 
 interface RangeControlProps {
   address: Address;
@@ -26,14 +26,14 @@ interface RangeControlProps {
 export function RangeControl({ address, range, onReload }: RangeControlProps) {
   const { box, close, onKeyDown } = useMenu();
   const isZoomed = range.preset === null;
-  const [fault, setFault] = useState(false);
-  shown = zoomed(shown, range);
-  const outer = shown.at(-2);
-  const leaveZoom = () => go(changed(address, rangeParams(outer ? (outer.preset ?? outer) : "7d")));
-  const leads = `Back to ${outer && !outer.preset ? rangeInWords(outer) : `the last ${outer?.preset ?? "7d"}`}`;
+  const [isInvalid, setInvalid] = useState(false);
+  ranges = zoomStack(ranges, range);
+  const outer = ranges.at(-2);
+  const zoomOut = () => go(changed(address, rangeParams(outer ? (outer.preset ?? outer) : "7d")));
+  const target = outer && !outer.preset ? formatRange(outer) : `last ${outer?.preset ?? "7d"}`;
   useKeys({
     Escape: () => {
-      if (isZoomed) leaveZoom();
+      if (isZoomed) zoomOut();
     },
     r: onReload,
   });
@@ -55,8 +55,8 @@ export function RangeControl({ address, range, onReload }: RangeControlProps) {
         ))}
       </fieldset>
       <details class={isZoomed ? "menu zoomed" : "menu"} ref={box} onKeyDown={onKeyDown}>
-        <summary title={`${inFull(range.from)}\n–\n${inFull(range.to)}`}>
-          {isZoomed ? rangeInWords(range) : "Custom"}
+        <summary title={`${formatFull(range.from)}\n–\n${formatFull(range.to)}`}>
+          {isZoomed ? formatRange(range) : "Custom"}
         </summary>
         <form
           class="popover"
@@ -67,9 +67,9 @@ export function RangeControl({ address, range, onReload }: RangeControlProps) {
               Date.parse(String(it)),
             );
             if (from === undefined || to === undefined) return;
-            const isWrong = !(from < to);
-            setFault(isWrong);
-            if (isWrong) return event.currentTarget.to.focus();
+            const isReversed = !(from < to);
+            setInvalid(isReversed);
+            if (isReversed) return event.currentTarget.to.focus();
             close();
             go(changed(address, rangeParams({ from, to })));
           }}
@@ -85,17 +85,17 @@ export function RangeControl({ address, range, onReload }: RangeControlProps) {
               name="to"
               required
               defaultValue={fieldOf(range.to)}
-              aria-invalid={fault}
-              aria-describedby={fault ? "range-fault" : undefined}
+              aria-invalid={isInvalid}
+              aria-describedby={isInvalid ? "range-error" : undefined}
             />
           </label>
-          {fault && (
-            <p class="fault" id="range-fault" role="alert">
-              Choose a time after the one above.
+          {isInvalid && (
+            <p class="field-error" id="range-error" role="alert">
+              The end must be after the start.
             </p>
           )}
           <button type="submit" class="primary">
-            Show
+            Apply
           </button>
         </form>
       </details>
@@ -103,9 +103,9 @@ export function RangeControl({ address, range, onReload }: RangeControlProps) {
         <button
           type="button"
           class="bare"
-          title={`${leads} (Esc)`}
-          aria-label="Leave the zoom"
-          onClick={leaveZoom}
+          title={`Zoom out to ${target} (Esc)`}
+          aria-label="Zoom out"
+          onClick={zoomOut}
         >
           <Icon name="close" />
         </button>
@@ -113,8 +113,8 @@ export function RangeControl({ address, range, onReload }: RangeControlProps) {
       <button
         type="button"
         class="bare"
-        title="Load again (r)"
-        aria-label="Load again"
+        title="Refresh (r)"
+        aria-label="Refresh"
         onClick={onReload}
       >
         <Icon name="reload" />

@@ -1,11 +1,19 @@
 import { expect, test } from "vitest";
-import { before, keptView, type Range, rangeParams, readRange, zoomed } from "./range";
+import {
+  keptView,
+  previousName,
+  previousRange,
+  type Range,
+  rangeParams,
+  readRange,
+  zoomStack,
+} from "./range";
 
 const NOW = Date.UTC(2026, 10, 22, 12);
 const HOUR = 3_600_000;
 const read = (text: string) => readRange(new URLSearchParams(text), NOW);
 
-test("a preset ends now, and what cannot be read is the usual one", () => {
+test("presets end now, and invalid ranges are the default", () => {
   expect(read("range=24h")).toEqual({ preset: "24h", from: NOW - 24 * HOUR, to: NOW });
   for (const text of [
     "",
@@ -19,7 +27,7 @@ test("a preset ends now, and what cannot be read is the usual one", () => {
   }
 });
 
-test("a range of one's own comes back from the address as it was, to whole minutes", () => {
+test("custom ranges round-trip through the address in whole minutes", () => {
   const params = rangeParams({ from: NOW + 1, to: NOW + HOUR + 1 });
   expect(params).toEqual({ range: null, from: NOW, to: NOW + HOUR + 60_000 });
   expect(read(`from=${params.from}&to=${params.to}`)).toEqual({
@@ -31,21 +39,23 @@ test("a range of one's own comes back from the address as it was, to whole minut
   expect(read(`from=${least.from}&to=${least.to}`).preset).toBeNull();
 });
 
-test("a range ends where dates end", () => {
+test("ranges are clamped to the years 1 to 9999", () => {
   const { from, to } = read("from=1&to=1e300");
   expect([from, new Date(to).getUTCFullYear()]).toEqual([1, 9999]);
 });
 
-test("the usual range is not written", () => {
+test("the default range has no parameter", () => {
   expect(rangeParams("7d").range).toBeNull();
   expect(rangeParams("30d").range).toBe("30d");
 });
 
-test("the range before has the same length and touches it", () => {
-  expect(before(read("range=1h"))).toEqual({ from: NOW - 2 * HOUR, to: NOW - HOUR });
+test("the previous range has the same length and ends where the range begins", () => {
+  expect(previousRange(read("range=1h"))).toEqual({ from: NOW - 2 * HOUR, to: NOW - HOUR });
+  expect(previousName(read(""))).toBe("previous 7 days");
+  expect(previousName(read("from=0&to=60000"))).toBe("previous period");
 });
 
-test("filters, words, status and order stay among the pages about errors, and nowhere else", () => {
+test("only error pages share filters, search, status and order", () => {
   const text =
     "project=shop&range=30d&f=browser.is.Chrome&f=os.is.iOS&q=cart&status=any&sort=users&id=7";
   const query = new URLSearchParams(text);
@@ -57,13 +67,13 @@ test("filters, words, status and order stay among the pages about errors, and no
   expect(keptView({ page: "insights", query }, "errors")).toEqual(kept);
 });
 
-test("leaving a zoom leads to what was shown before it", () => {
+test("zooming out returns to the previous range", () => {
   const [day, zoom, closer] = [
     read("range=24h"),
     read(`from=${NOW - 9 * HOUR}&to=${NOW - 3 * HOUR}`),
     read(`from=${NOW - 8 * HOUR}&to=${NOW - 7 * HOUR}`),
   ];
-  const through = (...ranges: Range[]) => ranges.reduce(zoomed, [] as Range[]);
+  const through = (...ranges: Range[]) => ranges.reduce(zoomStack, [] as Range[]);
   expect(through(day, zoom, closer)).toEqual([day, zoom, closer]);
   expect(through(day, zoom, closer, zoom)).toEqual([day, zoom]);
   expect(through(day, zoom, day)).toEqual([day]);

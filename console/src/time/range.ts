@@ -1,4 +1,4 @@
-/** The time that a page is about. */
+/** The time range of a page. */
 
 import type { Address, Params } from "../address";
 import { clampTime } from "./format";
@@ -14,14 +14,21 @@ const LENGTHS: Record<Preset, number> = {
   "30d": 720 * HOUR,
   "90d": 2_160 * HOUR,
 };
+const PREVIOUS: Record<Preset, string> = {
+  "1h": "previous hour",
+  "24h": "previous 24 hours",
+  "7d": "previous 7 days",
+  "30d": "previous 30 days",
+  "90d": "previous 90 days",
+};
 const DEFAULT: Preset = "7d";
-/** The shortest that the API tells apart. */
+/** The API's resolution. */
 const MINUTE = 60_000;
 
 export interface Range {
-  /** `null` for one that was chosen by hand. */
+  /** `null` for a custom range. */
   preset: Preset | null;
-  /** Milliseconds since the epoch, half-open. */
+  /** Milliseconds since the epoch; `to` is exclusive. */
   from: number;
   to: number;
 }
@@ -31,12 +38,12 @@ export function readRange(query: URLSearchParams, now: number): Range {
   if (query.has("from") && Number.isFinite(from) && to - from >= MINUTE) {
     return { preset: null, from: clampTime(from), to: clampTime(to) };
   }
-  const asked = query.get("range") as Preset | null;
-  const preset = asked && PRESETS.includes(asked) ? asked : DEFAULT;
+  const requested = query.get("range") as Preset | null;
+  const preset = requested && PRESETS.includes(requested) ? requested : DEFAULT;
   return { preset, from: now - LENGTHS[preset], to: now };
 }
 
-/** What of an address says the range; the usual one is not written. */
+/** Returns the parameters of a range; the default range has none. */
 export function rangeParams(range: Preset | { from: number; to: number }) {
   if (typeof range === "string") {
     return { range: range === DEFAULT ? null : range, from: null, to: null };
@@ -45,7 +52,7 @@ export function rangeParams(range: Preset | { from: number; to: number }) {
   return { range: null, from: from * MINUTE, to: Math.max(to, from + 1) * MINUTE };
 }
 
-/** The parameters that links to other pages keep. */
+/** Returns the parameters that links to other pages keep. */
 export function keptParams(address: Address): Record<string, string | null> {
   const { query } = address;
   return {
@@ -57,13 +64,13 @@ export function keptParams(address: Address): Record<string, string | null> {
   };
 }
 
-/** The pages that look at errors by the same filters, words, status and order. */
-const PAGES_OF_ERRORS = ["", "errors", "error"];
+/** Pages that share filters, search, status and order. */
+const ERROR_PAGES = ["", "errors", "error"];
 
-/** What links between pages about errors keep besides: going there and back again loses nothing. */
+/** Returns `keptParams` and, between error pages, the parameters that these share. */
 export function keptView(address: Address, page: string): Params {
   const kept = keptParams(address);
-  if (!PAGES_OF_ERRORS.includes(address.page) || !PAGES_OF_ERRORS.includes(page)) return kept;
+  if (!ERROR_PAGES.includes(address.page) || !ERROR_PAGES.includes(page)) return kept;
   const { query } = address;
   return {
     ...kept,
@@ -75,23 +82,28 @@ export function keptView(address: Address, page: string): Params {
   };
 }
 
-/** The range of the same length before it. */
-export function before(range: Range): { from: number; to: number } {
+/** Returns the range of the same length that ends where this one begins. */
+export function previousRange(range: Range): { from: number; to: number } {
   return { from: range.from - (range.to - range.from), to: range.from };
 }
 
+/** Returns the name of the previous range, such as `previous 7 days`. */
+export function previousName(range: Range): string {
+  return range.preset ? PREVIOUS[range.preset] : "previous period";
+}
+
 /**
- * The ranges that zooms lead back through, the widest first and the one that is shown last: one within the
- * one before is a zoom into it, any other one begins anew.
+ * Returns the ranges to zoom out through, the widest first, `shown` last. A range within the last
+ * one is a zoom into it; any other custom range starts over from the first.
  */
-export function zoomed(ranges: readonly Range[], shown: Range): Range[] {
-  const isIn = (it: Range) => it.from <= shown.from && shown.to <= it.to;
+export function zoomStack(ranges: readonly Range[], shown: Range): Range[] {
+  const contains = (it: Range) => it.from <= shown.from && shown.to <= it.to;
   const isSame = (it: Range) =>
     it.preset === shown.preset &&
-    (it.preset || (isIn(it) && it.from === shown.from && it.to === shown.to));
+    (it.preset || (contains(it) && it.from === shown.from && it.to === shown.to));
   if (shown.preset) return [shown];
   const known = ranges.findIndex(isSame);
   if (known >= 0) return ranges.slice(0, known + 1);
-  const outer = ranges.filter((it, index) => index === 0 || isIn(it));
+  const outer = ranges.filter((it, index) => index === 0 || contains(it));
   return [...outer, shown];
 }

@@ -1,29 +1,29 @@
-/** What is said to who does not see it: how many rows a filter left. */
+/** Announcements for screen readers, such as the number of rows that match a filter. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
 
-let say: (text: string) => void = () => {};
-/** Who types is told once he pauses. */
+let announce: (text: string) => void = () => {};
+/** Pause in typing before an announcement. */
 const PAUSE_MS = 500;
 
-/** Says a text whenever that of a list changes because it was filtered; `null` while it is loading. */
+/** Announces `text` when `filter` changes. `text` is `null` while the list loads. */
 export function useAnnouncement(filter: string, text: string | null): void {
   const last = useRef(filter);
   useEffect(() => {
     if (text === null || last.current === filter) return;
     const timer = setTimeout(() => {
       last.current = filter;
-      say(text);
+      announce(text);
     }, PAUSE_MS);
     return () => clearTimeout(timer);
   }, [filter, text]);
 }
 
-/** The one place for it, which is there before anything is said. */
+/** The live region of the page. It must exist before the first announcement. */
 export function LiveRegion() {
   const [text, set] = useState("");
   useEffect(() => {
-    say = set;
+    announce = set;
   }, []);
   return (
     <p class="hidden" role="status" aria-live="polite">

@@ -1,12 +1,12 @@
-/** Shows a message in place of a page, or a part of one, that throws while it renders. */
+/** Shows a message in place of a page or section that throws while rendering. */
 
 import { Component, type ComponentChildren } from "preact";
 
 interface BoundaryProps {
   /** The subject of the message. */
-  what: string;
+  subject: string;
   remedy: string;
-  /** The address of the page: another one resets the boundary. */
+  /** The address of the page. A change resets the boundary. */
   at?: string;
   children: ComponentChildren;
 }
@@ -29,12 +29,12 @@ export class Boundary extends Component<BoundaryProps, BoundaryState> {
   }
 
   override render() {
-    const { what, remedy, children } = this.props;
+    const { subject, remedy, children } = this.props;
     if (!this.state.failed) return children;
     return (
-      <div class="refused" role="alert">
+      <div class="error-box" role="alert">
         <p>
-          <b>{what} could not be displayed.</b>
+          <b>{subject} could not be displayed.</b>
         </p>
         <p class="quiet">{remedy}</p>
         <button type="button" onClick={() => this.setState({ failed: false })}>

@@ -1,4 +1,4 @@
-/** A question before what cannot be undone. */
+/** Dialogs, and confirmations of actions that cannot be undone. */
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef } from "preact/hooks";
@@ -13,13 +13,13 @@ export function Dialog({ title, onClose, children }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const titleId = useId();
   useEffect(() => {
-    const before = document.activeElement;
+    const previous = document.activeElement;
     dialog.current?.showModal();
     return () => {
-      // What had the focus gets it back, once nothing modal is in the way.
+      // Restores the focus, unless another dialog or element took it.
       setTimeout(() => {
         const isFree = document.activeElement === document.body;
-        if (isFree && before instanceof HTMLElement && before.isConnected) before.focus();
+        if (isFree && previous instanceof HTMLElement && previous.isConnected) previous.focus();
       });
     };
   }, []);
@@ -58,7 +58,7 @@ export function Confirm({
         <button
           type="button"
           class="danger"
-          // The second click of a double click was meant for what asked.
+          // Ignores the second click of a double click on the button that opened the dialog.
           onClick={(event) => event.detail > 1 || onConfirm()}
         >
           {action}

@@ -1,4 +1,4 @@
-/** Drawings of one line, 16 units wide, in the colour of the text around them. */
+/** Line icons, 16 units wide, in the color of the surrounding text. */
 
 const PATHS = {
   overview: "M2 12.5 6 8l3 2.5L14 4M2 14.5h12",

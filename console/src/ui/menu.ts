@@ -1,4 +1,4 @@
-/** What opens from a summary, and closes by Escape or by a click elsewhere. */
+/** A `<details>` menu that closes on Escape and on a click outside. */
 
 import { useCallback, useEffect, useRef } from "preact/hooks";
 

@@ -1,4 +1,4 @@
-/** The cell that selects a row. */
+/** A table cell with the row's checkbox. */
 export function SelectCell(props: { title: string; selected: boolean; onToggle: () => void }) {
   return (
     <td>
@@ -12,7 +12,7 @@ export function SelectCell(props: { title: string; selected: boolean; onToggle: 
   );
 }
 
-/** What a row is about: a name, and more about it in small. */
+/** A row's name and description. */
 export function RowTitle(props: { name: string; description: string | null | undefined }) {
   return (
     <span class="row-title">

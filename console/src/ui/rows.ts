@@ -1,8 +1,8 @@
-/** Rows that are walked through by keys: the current one, and those that are selected. */
+/** Keyboard navigation of rows: the current row and the selection. */
 
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import { useKeys } from "../keys";
-import { stepNow } from "../steps";
+import { currentStep } from "../steps";
 
 export interface Rows {
   current: number;
@@ -13,39 +13,43 @@ export interface Rows {
   setCurrent: (index: number) => void;
 }
 
-/** What makes a table's row one that keys walk to, of a list of which only a part is in the document. */
-export function rowAt(rows: Rows, index: number) {
+/**
+ * Returns the properties of a table row for keyboard navigation, in a list that is partly rendered.
+ */
+export function rowProps(rows: Rows, index: number) {
   return {
     "data-row": index,
-    // The head is the first.
+    // Row 1 is the header.
     "aria-rowindex": index + 2,
     class: index === rows.current ? "current" : "",
   };
 }
 
-/** What is meant when a key is pressed: the selected rows, else the current one. */
-export function meant(rows: Rows, ids: readonly string[]): string[] {
+/**
+ * Returns the ids of the rows that a shortcut applies to: the selection, or else the current row.
+ */
+export function targetRows(rows: Rows, ids: readonly string[]): string[] {
   if (rows.selected.size) return ids.filter((id) => rows.selected.has(id));
   const id = ids[rows.current];
   return id === undefined ? [] : [id];
 }
 
-/** `reveal` is for lists of which only a part is in the document. */
+/** Handles the keys of a list. `reveal` scrolls to a row that is not rendered. */
 export function useRows(
   ids: readonly string[],
   open: (id: string) => void,
   reveal?: (index: number) => void,
 ): Rows {
-  const [current, putCurrent] = useState(() => ids.indexOf(stepNow().row ?? ""));
+  const [current, setIndex] = useState(() => ids.indexOf(currentStep().row ?? ""));
   const listed = useRef(ids);
   listed.current = ids;
-  // Who comes back is where he left.
+  // Going back in the history restores the current row.
   const setCurrent = useCallback((index: number) => {
-    stepNow().row = listed.current[index];
-    putCurrent(index);
+    currentStep().row = listed.current[index];
+    setIndex(index);
   }, []);
   useEffect(() => {
-    if (current < 0 && ids.length) putCurrent(ids.indexOf(stepNow().row ?? ""));
+    if (current < 0 && ids.length) setIndex(ids.indexOf(currentStep().row ?? ""));
   }, [ids.length > 0]);
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   const move = (step: number) => {
@@ -53,10 +57,10 @@ export function useRows(
     setCurrent(next);
     if (focusRow(next) || !reveal) return;
     reveal(next);
-    // It is drawn once the window has moved.
+    // The row is rendered after the scroll.
     setTimeout(() => requestAnimationFrame(() => focusRow(next)));
   };
-  // What has the focus is what keys mean, however it came to it.
+  // A row that gets the focus by other means becomes the current one.
   useEffect(() => {
     const listener = ({ target }: FocusEvent) => {
       const row = target instanceof Element ? target.closest<HTMLElement>("[data-row]") : null;
@@ -76,7 +80,7 @@ export function useRows(
     k: () => move(-1),
     Enter: (event) => {
       const id = ids[current];
-      // A link or a button that has the focus does what it says.
+      // A focused link or button keeps its own action.
       if (event.target instanceof HTMLElement && event.target.closest("a, button, summary")) {
         event.target.click();
       } else if (id !== undefined) open(id);
@@ -86,14 +90,14 @@ export function useRows(
       if (id !== undefined) toggle(id);
     },
   });
-  // What is gone can neither be current nor selected.
+  // Rows that are gone are neither current nor selected.
   useEffect(() => {
-    putCurrent((was) => Math.min(was, ids.length - 1));
+    setIndex((was) => Math.min(was, ids.length - 1));
     setSelected((was) => {
       if (was.size === 0) return was;
-      const there = new Set(ids);
-      const left = [...was].filter((id) => there.has(id));
-      return left.length === was.size ? was : new Set(left);
+      const known = new Set(ids);
+      const remaining = [...was].filter((id) => known.has(id));
+      return remaining.length === was.size ? was : new Set(remaining);
     });
   }, [ids]);
   return {
@@ -106,7 +110,7 @@ export function useRows(
   };
 }
 
-/** Whether the row is there. */
+/** Focuses a row. Returns `false` if it is not rendered. */
 function focusRow(index: number): boolean {
   const row = document.querySelector<HTMLElement>(`[data-row="${index}"]`);
   row?.scrollIntoView({ block: "nearest" });

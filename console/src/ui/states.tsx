@@ -1,14 +1,15 @@
-/** What stands where something is missing: not there yet, not there at all, refused. */
+/** Placeholders: loading, empty and error states. */
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { ApiError } from "../api/client";
+import { describePointer, fieldMessage } from "../api/pointer";
 import { own } from "../own";
-import { number } from "../time/format";
+import { number, pluralize } from "../time/format";
 import { Icon } from "./icons";
 import { showToast } from "./toast";
 
-/** Rows of the size of those to come. */
+/** Placeholder rows of the height of loaded rows. */
 export function SkeletonRows({ rows = 6 }: { rows?: number }) {
   return (
     <div class="skeletons" aria-busy="true" role="status">
@@ -23,6 +24,8 @@ export function SkeletonRows({ rows = 6 }: { rows?: number }) {
   );
 }
 
+const capitalize = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
+
 export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
   return (
     <div class="empty">
@@ -33,32 +36,35 @@ export function Empty({ title, children }: { title: string; children?: Component
 }
 
 const REMEDIES: Record<string, string> = {
-  unreachable: "Try again in a moment; nothing that you typed is lost.",
-  timed_out:
-    "Try again. What was to be changed may have been carried out: look whether it was, before.",
-  insufficient_scope: "Use a key with these rights: waymark key create makes one.",
-  throttled:
-    "The key asked for more than a minute takes. Wait for the next minute, then try again.",
-  status_429: "There is no room for more requests at the moment. Wait a little, then try again.",
-  unavailable: "It is usually back within seconds.",
-  segment_in_use: "Open them under “Used by”, and take the segment out of their rules.",
-  internal: "Try again; if it stays, report the request's id.",
+  unreachable: "Try again in a moment. Your changes are kept.",
+  timed_out: "Try again. If you changed something, first check whether it was saved.",
+  insufficient_scope: "Create a key with this access: waymark key create.",
+  status_429: "Too many requests right now. Wait a moment, then try again.",
+  unavailable: "The service usually recovers within seconds. Try again.",
+  segment_in_use: "Remove the segment from the rules of the flags under “Used by”.",
 };
 
-interface RefusedProps {
-  refusal: ApiError;
+function remedyOf({ code, requestId }: ApiError): string | undefined {
+  if (code !== "internal") return own(REMEDIES, code);
+  return requestId
+    ? `Try again. If it keeps failing, report request ID ${requestId}.`
+    : "Try again. If it keeps failing, report it.";
+}
+
+interface ErrorMessageProps {
+  error: ApiError;
   retry?: () => void;
-  /** For one part of a page among others: what the page as a whole says at length. */
+  /** `true` for a section of a page: one line, with the remedy on hover. */
   small?: boolean;
 }
 
-export function Refused({ refusal, retry, small = false }: RefusedProps) {
-  const remedy = own(REMEDIES, refusal.code);
-  const violations = refusal.violations.filter((it) => it.message !== refusal.message);
+export function ErrorMessage({ error, retry, small = false }: ErrorMessageProps) {
+  const remedy = remedyOf(error);
+  const violations = error.violations.filter((it) => it.message !== error.message);
   if (small) {
     return (
-      <p class="refused brief" role="alert" title={remedy}>
-        {refusal.message}{" "}
+      <p class="error-box brief" role="alert" title={remedy}>
+        {error.message}{" "}
         {retry && (
           <button type="button" class="link" onClick={retry}>
             Retry
@@ -68,17 +74,23 @@ export function Refused({ refusal, retry, small = false }: RefusedProps) {
     );
   }
   return (
-    <div class="refused" role="alert" tabIndex={-1}>
+    <div class="error-box" role="alert" tabIndex={-1}>
       <p>
-        <b>{refusal.message}</b>
+        <b>
+          {violations.length
+            ? `Fix ${pluralize(violations.length, "problem")} and try again.`
+            : error.message}
+        </b>
       </p>
       {violations.map((it) => (
         <p key={it.pointer + it.code}>
-          <code>{it.pointer || "body"}</code> {it.message}
+          {capitalize(describePointer(it.pointer))}: {fieldMessage(it)}
         </p>
       ))}
       {remedy && <p class="quiet">{remedy}</p>}
-      {refusal.requestId && <p class="quiet small">Request {refusal.requestId}</p>}
+      {error.requestId && error.code !== "internal" && (
+        <p class="quiet small">Request {error.requestId}</p>
+      )}
       {retry && (
         <button type="button" onClick={retry}>
           Try again
@@ -88,44 +100,52 @@ export function Refused({ refusal, retry, small = false }: RefusedProps) {
   );
 }
 
-/** A refusal that a form shows: another key is asked for above it. */
-export function shownHere(refusal: ApiError): ApiError | null {
-  return refusal.status === 401 ? null : refusal;
+/** Returns the error to show in a form: none for 401, which opens the sign-in dialog. */
+export function formError(error: ApiError): ApiError | null {
+  return error.status === 401 ? null : error;
 }
 
-/** What the API says of one field, below it. */
-export function FieldFault({ refusal, at }: { refusal: ApiError | null; at: string }) {
-  const text = refusal?.at(at);
+interface FieldErrorProps {
+  error: ApiError | null;
+  /** JSON pointer of the field. */
+  at: string;
+  /** Replaces the API's message. */
+  message?: string | undefined;
+}
+
+/** The error of a field, below it. */
+export function FieldError({ error, at, message }: FieldErrorProps) {
+  const text = error?.at(at);
   return text ? (
-    <p class="fault" id={faultId(at)} data-fault tabIndex={-1} role="alert">
-      {text}
+    <p class="field-error" id={fieldErrorId(at)} data-field-error tabIndex={-1} role="alert">
+      {message ?? text}
     </p>
   ) : null;
 }
 
-function faultId(at: string): string {
-  return `fault${at.replace(/\s/g, "_")}`;
+function fieldErrorId(at: string): string {
+  return `error${at.replace(/\s/g, "_")}`;
 }
 
-/** What makes a field one that something is wrong with, and says where that stands. */
-export function errorProps(refusal: ApiError | null, ...pointers: string[]) {
-  const wrong = pointers.filter((at) => refusal?.at(at));
-  return wrong.length
-    ? { "aria-invalid": true, "aria-describedby": wrong.map(faultId).join(" ") }
+/** Returns the attributes that mark a field as invalid and link it to its errors. */
+export function errorProps(error: ApiError | null, ...pointers: string[]) {
+  const invalid = pointers.filter((at) => error?.at(at));
+  return invalid.length
+    ? { "aria-invalid": true, "aria-describedby": invalid.map(fieldErrorId).join(" ") }
     : {};
 }
 
-/** Leads to the first thing that is wrong in a form, each time that it was refused. */
-export function useFirstFault(refused: unknown) {
+/** Focuses the first error of a form whenever `failure` changes to a new one. */
+export function useFocusFirstError(failure: unknown) {
   const form = useRef<HTMLFormElement>(null);
   useEffect(() => {
-    if (!refused) return;
+    if (!failure) return;
     const first = form.current?.querySelector<HTMLElement>(
-      '[aria-invalid="true"], [data-fault], .refused',
+      '[aria-invalid="true"], [data-field-error], .error-box',
     );
     first?.focus({ preventScroll: true });
     first?.scrollIntoView({ block: "center" });
-  }, [refused]);
+  }, [failure]);
   return form;
 }
 
@@ -137,7 +157,7 @@ export function CopyButton({ text, label = "Copy" }: { text: string; label?: str
         set(true);
         setTimeout(() => set(false), 1_500);
       },
-      () => showToast("The browser does not let the page copy; select the text instead."),
+      () => showToast("The browser blocked copying. Select the text and copy it instead."),
     );
   return (
     <button type="button" class="bare copy" onClick={copy} title={label} aria-label={label}>
@@ -146,34 +166,34 @@ export function CopyButton({ text, label = "Copy" }: { text: string; label?: str
   );
 }
 
-/** The most characters that a browser lays out at once without a pause. */
-const MOST_SHOWN = 200_000;
+/** Maximum characters that a browser lays out without a noticeable pause. */
+const MAX_SHOWN = 200_000;
 
-export function Code({ text, what }: { text: string; what?: string }) {
+export function Code({ text, copyLabel }: { text: string; copyLabel?: string }) {
   return (
     <>
       <div class={text.includes("\n") ? "code" : "code line"}>
-        {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keys. */}
-        <pre tabIndex={0}>{text.slice(0, MOST_SHOWN)}</pre>
-        <CopyButton text={text} {...(what && { label: what })} />
+        {/* biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard must reach scrollable content. */}
+        <pre tabIndex={0}>{text.slice(0, MAX_SHOWN)}</pre>
+        <CopyButton text={text} {...(copyLabel && { label: copyLabel })} />
       </div>
-      {text.length > MOST_SHOWN && (
+      {text.length > MAX_SHOWN && (
         <p class="quiet small">
-          Only the first {number(MOST_SHOWN)} characters are shown. Copy the text to see all of it.
+          Showing the first {number(MAX_SHOWN)} characters. Copy the text to get all of it.
         </p>
       )}
     </>
   );
 }
 
-/** Returns how many items of a long list to show, and a button that shows `step` more. */
-export function useShowMore(count: number, step = 100): [most: number, more: ComponentChildren] {
-  const [most, set] = useState(step);
-  const left = count - most;
+/** Returns the number of items to show of a long list, and a button that shows `step` more. */
+export function useShowMore(count: number, step = 100): [limit: number, more: ComponentChildren] {
+  const [limit, set] = useState(step);
+  const left = count - limit;
   return [
-    most,
+    limit,
     left > 0 && (
-      <button type="button" class="more" onClick={() => set(most + step)}>
+      <button type="button" class="more" onClick={() => set(limit + step)}>
         Show more ({number(left)} left)
       </button>
     ),

@@ -1,27 +1,34 @@
+import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { ago, clampTime, inFull } from "../time/format";
+import { clampTime, formatFull, formatRelative } from "../time/format";
 
-let shared = Date.now();
+let sharedNow = Date.now();
 const watchers = new Set<() => void>();
 setInterval(() => {
-  shared = Date.now();
+  sharedNow = Date.now();
   for (const watcher of watchers) watcher();
 }, 60_000);
 
-/** How long ago something was; the whole time, local and UTC, on hover. */
+/** A time, with the absolute local time, its zone, and UTC on hover. */
+export function Time({ at, children }: { at: number; children: ComponentChildren }) {
+  const millis = clampTime(at);
+  return (
+    <time dateTime={new Date(millis).toISOString()} title={formatFull(millis)}>
+      {children}
+    </time>
+  );
+}
+
+/** A time relative to now, updated each minute. */
 export function RelativeTime({ at }: { at: string | number }) {
-  const [now, set] = useState(shared);
+  const [now, set] = useState(sharedNow);
   useEffect(() => {
-    const watcher = () => set(shared);
+    const watcher = () => set(sharedNow);
     watchers.add(watcher);
     return () => {
       watchers.delete(watcher);
     };
   }, []);
   const millis = clampTime(typeof at === "number" ? at : Date.parse(at));
-  return (
-    <time dateTime={new Date(millis).toISOString()} title={inFull(millis)}>
-      {ago(millis, Math.max(now, Date.now() - 60_000))}
-    </time>
-  );
+  return <Time at={millis}>{formatRelative(millis, Math.max(now, Date.now() - 60_000))}</Time>;
 }

@@ -2,13 +2,13 @@ import { beforeEach, expect, test, vi } from "vitest";
 
 beforeEach(() => vi.useFakeTimers());
 
-test("each of several changes can be undone, the last first", async () => {
+test("several changes are undone in reverse order", async () => {
   const { showToast, undoLast } = await import("./toast");
   const undone: string[] = [];
   for (const name of ["one", "two", "three"]) {
     showToast(`${name} is on.`, async () => undone.push(name));
   }
-  // What only says something takes no way back away.
+  // A message without undo does not remove the others.
   showToast("Saved.");
   expect(undoLast()).toBe(true);
   expect(undoLast()).toBe(true);

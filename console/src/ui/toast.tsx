@@ -1,25 +1,25 @@
-/** What was just done, and for ten seconds the way back. */
+/** Messages about completed actions, with an undo button, for ten seconds. */
 
 import { useEffect, useState } from "preact/hooks";
 import { go } from "../address";
 import { ApiError } from "../api/client";
+import { describePointer } from "../api/pointer";
 
 interface Toast {
   id: number;
   text: string;
-  wrong: boolean;
+  isError: boolean;
   undo?: Undo | undefined;
-  /** What it is about, for whoever is elsewhere by now. */
+  /** The subject of the message, for a user who has left its page. */
   link?: { href: string; text: string } | undefined;
 }
 
-/** The way back. With `false` it was not gone, and why was told already. */
+/** Undoes an action. Resolves to `false` if it did not, and has shown why. */
 export type Undo = () => Promise<unknown>;
 
 const SHOWN_MS = 10_000;
-/** How many are shown at once, and can be undone. */
-const MOST_SHOWN = 4;
-/** The newest first. */
+const MAX_SHOWN = 4;
+/** Newest first. */
 let toasts: Toast[] = [];
 let nextId = 1;
 const watchers = new Set<(toasts: Toast[]) => void>();
@@ -31,8 +31,8 @@ function put(next: Toast[]): void {
 
 function show(toast: Omit<Toast, "id">): void {
   const id = nextId++;
-  // What only said something makes room; what leads somewhere stays for its time.
-  put([{ ...toast, id }, ...toasts.filter((it) => it.undo || it.link)].slice(0, MOST_SHOWN));
+  // Messages without a button make room for a new one; the others stay for their time.
+  put([{ ...toast, id }, ...toasts.filter((it) => it.undo || it.link)].slice(0, MAX_SHOWN));
   setTimeout(() => dismiss(id), SHOWN_MS);
 }
 
@@ -41,18 +41,18 @@ function dismiss(id: number): void {
 }
 
 export function showToast(text: string, undo?: Undo, link?: Toast["link"]): void {
-  show({ text, undo, link, wrong: false });
+  show({ text, undo, link, isError: false });
 }
 
 export function showErrorToast(error: unknown): void {
-  const text = error instanceof ApiError ? wordsOf(error) : String(error);
-  show({ text, wrong: true });
+  const text = error instanceof ApiError ? errorText(error) : String(error);
+  show({ text, isError: true });
 }
 
-/** A refusal in words: the violations, where there are any. */
-export function wordsOf(refusal: ApiError): string {
-  const details = refusal.violations.map((it) => `${it.pointer || "body"}: ${it.message}`);
-  return details.length ? details.join(" ") : refusal.message;
+/** Returns the violations of an error, or its message if there are none. */
+export function errorText(error: ApiError): string {
+  const details = error.violations.map((it) => `${describePointer(it.pointer)}: ${it.message}`);
+  return details.length ? details.join(" ") : error.message;
 }
 
 function undo(toast: Toast): void {
@@ -60,15 +60,15 @@ function undo(toast: Toast): void {
   toast.undo?.().then(
     (done) => done !== false && showToast("Undone."),
     (error: unknown) => {
-      // Nobody knows whether it was done; the same way back can be tried again.
-      const mayHelp = error instanceof ApiError && (error.status === 0 || error.status >= 429);
-      if (mayHelp) show({ text: wordsOf(error), undo: toast.undo, wrong: true });
+      // Without a response, or if the API was busy, the user can try again.
+      const canRetry = error instanceof ApiError && (error.status === 0 || error.status >= 429);
+      if (canRetry) show({ text: errorText(error), undo: toast.undo, isError: true });
       else showErrorToast(error);
     },
   );
 }
 
-/** Undoes the last thing, if it can be. */
+/** Undoes the newest action that can be undone. Returns `false` if there is none. */
 export function undoLast(): boolean {
   const last = toasts.find((it) => it.undo);
   if (last) undo(last);
@@ -86,7 +86,7 @@ export function Toasts() {
   return (
     <div class="toasts" role="status" aria-live="polite">
       {shown.map((toast) => (
-        <div key={toast.id} class={toast.wrong ? "toast wrong" : "toast"}>
+        <div key={toast.id} class={toast.isError ? "toast is-error" : "toast"}>
           <span id={`toast-${toast.id}`}>{toast.text}</span>
           {toast.link && (
             <a

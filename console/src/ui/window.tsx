@@ -1,38 +1,39 @@
-/** Long lists: only the rows that are near the window are in the document. */
+/** Windowed lists: only rows near the viewport are rendered. */
 
 import type { ComponentChildren, RefObject } from "preact";
 import { useCallback, useLayoutEffect, useRef, useState } from "preact/hooks";
 
-/** Lists up to this length are there as a whole, so that the browser finds words in them. */
-const SHORT = 100;
-/** Rows beyond the edges of the window. What is shown changes in steps of half of that. */
-const SPARE = 24;
-const STEP = SPARE / 2;
+/** Lists up to this length are rendered whole, so that the browser's search works. */
+const MAX_WHOLE = 100;
+/** Rows rendered above and below the viewport. */
+const OVERSCAN = 24;
+/** The window moves in steps of this many rows. */
+const STEP = OVERSCAN / 2;
 
 export interface RowWindow {
-  place: RefObject<HTMLTableSectionElement | null>;
-  /** Which rows are there: from the first to before the last. */
+  body: RefObject<HTMLTableSectionElement | null>;
+  /** The rendered rows; `last` is exclusive. */
   first: number;
   last: number;
-  /** The room of those that are not, in pixels. */
+  /** Height of the rows that are not rendered, in pixels. */
   before: number;
   after: number;
-  /** Brings a row into the window, which may be one that is not there yet. */
+  /** Scrolls to a row, rendered or not. */
   reveal: (index: number) => void;
 }
 
-/** What of `count` rows of one height is to be there. */
-export function useRowWindow(count: number, usualHeight: number): RowWindow {
-  const place = useRef<HTMLTableSectionElement>(null);
-  const height = useRef(usualHeight);
-  const [shown, setShown] = useState({ first: 0, last: SHORT });
+/** Returns which of `count` rows of equal height to render. */
+export function useRowWindow(count: number, defaultHeight: number): RowWindow {
+  const body = useRef<HTMLTableSectionElement>(null);
+  const height = useRef(defaultHeight);
+  const [shown, setShown] = useState({ first: 0, last: MAX_WHOLE });
   const measure = useCallback(() => {
-    if (!place.current || count <= SHORT) return;
+    if (!body.current || count <= MAX_WHOLE) return;
     height.current =
-      place.current.querySelector<HTMLElement>("[data-row]")?.offsetHeight || height.current;
-    const { top } = place.current.getBoundingClientRect();
-    const first = Math.floor((-top / height.current - SPARE) / STEP) * STEP;
-    const last = Math.ceil(((innerHeight - top) / height.current + SPARE) / STEP) * STEP;
+      body.current.querySelector<HTMLElement>("[data-row]")?.offsetHeight || height.current;
+    const { top } = body.current.getBoundingClientRect();
+    const first = Math.floor((-top / height.current - OVERSCAN) / STEP) * STEP;
+    const last = Math.ceil(((innerHeight - top) / height.current + OVERSCAN) / STEP) * STEP;
     setShown((was) => (was.first === first && was.last === last ? was : { first, last }));
   }, [count]);
   useLayoutEffect(() => {
@@ -45,15 +46,15 @@ export function useRowWindow(count: number, usualHeight: number): RowWindow {
     };
   }, [measure]);
   const reveal = useCallback((index: number) => {
-    if (!place.current) return;
-    const top = scrollY + place.current.getBoundingClientRect().top + index * height.current;
+    if (!body.current) return;
+    const top = scrollY + body.current.getBoundingClientRect().top + index * height.current;
     scrollTo(0, top - innerHeight / 2);
   }, []);
-  const isWhole = count <= SHORT;
+  const isWhole = count <= MAX_WHOLE;
   const first = isWhole ? 0 : Math.max(0, Math.min(shown.first, count));
   const last = isWhole ? count : Math.max(first, Math.min(shown.last, count));
   return {
-    place,
+    body,
     first,
     last,
     before: first * height.current,
@@ -68,11 +69,11 @@ interface WindowedRowsProps<T> {
   children: (item: T, index: number) => ComponentChildren;
 }
 
-/** The body of a table, with room in place of the rows that are not there. */
+/** A table body with spacers in place of the rows that are not rendered. */
 export function WindowedRows<T>({ items, rows, children }: WindowedRowsProps<T>) {
-  const { place, first, last, before, after } = rows;
+  const { body, first, last, before, after } = rows;
   return (
-    <tbody ref={place}>
+    <tbody ref={body}>
       {before > 0 && <tr style={{ height: `${before}px` }} />}
       {items.slice(first, last).map((it, index) => children(it, first + index))}
       {after > 0 && <tr style={{ height: `${after}px` }} />}

@@ -1,25 +1,25 @@
-//! What errors can be filtered by (`docs/semantics/error-tracking.md`, "Categories").
+//! Filterable attributes of errors (`docs/semantics/error-tracking.md`, "Categories").
 
 use std::num::NonZeroU64;
 
 use sha2::{Digest, Sha256};
 
-/// What can be filtered by: an attribute, or the user.
+/// A filterable category: an attribute or the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Category {
-    /// An attribute, which is text.
+    /// A text attribute.
     Attribute(Attribute),
-    /// The user, of whom only a hash is kept: two events can be told to be of the same one.
+    /// The user. Only a hash is kept, which shows whether two events have the same user.
     User,
 }
 
 impl Category {
-    /// Every category, in the order in which they are listed.
+    /// Returns all categories, in list order.
     pub fn all() -> impl Iterator<Item = Self> {
         Attribute::ALL.into_iter().map(Self::Attribute).chain([Self::User])
     }
 
-    /// Its name in filters.
+    /// Returns the name in filters.
     pub fn name(self) -> &'static str {
         match self {
             Self::Attribute(attribute) => attribute.name(),
@@ -27,7 +27,7 @@ impl Category {
         }
     }
 
-    /// The category of that name.
+    /// Returns the category with this name.
     pub fn parse(name: &str) -> Option<Self> {
         Self::all().find(|category| category.name() == name)
     }
@@ -36,13 +36,13 @@ impl Category {
 /// An attribute of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Attribute {
-    /// Where it happened: `production`.
+    /// The environment: `production`.
     Environment,
     /// The version of the application.
     Release,
     /// `fatal`, `error`, `warning`, `info` or `debug`.
     Level,
-    /// Whether the application caught it: `true` or `false`.
+    /// `true` if the application caught the exception, else `false`.
     Handled,
     /// The browser's name, without its version.
     Browser,
@@ -52,17 +52,17 @@ pub enum Attribute {
     Device,
     /// The user's country, ISO 3166-1 alpha-2.
     Country,
-    /// What the SDK runs on: `python`, `node`, `javascript`.
+    /// The platform of the SDK: `python`, `node`, `javascript`.
     Platform,
     /// The route, page or task.
     Transaction,
-    /// Whether the User-Agent is that of a robot: `true` or `false`.
+    /// `true` if the User-Agent is that of a robot, else `false`.
     Bot,
-    /// The path of the request's URL, without what differs from one request to the next.
+    /// The path of the request's URL, without parts that differ between requests.
     Url,
     /// The exception's class.
     Type,
-    /// Where it comes from: the transaction, else the place of the throw.
+    /// The source: the transaction, else the place of the throw.
     Culprit,
 }
 
@@ -85,7 +85,7 @@ impl Attribute {
         Self::Culprit,
     ];
 
-    /// Its name in filters and searches.
+    /// Returns the name in filters and searches.
     pub fn name(self) -> &'static str {
         match self {
             Self::Environment => "environment",
@@ -105,42 +105,41 @@ impl Attribute {
         }
     }
 
-    /// The attribute of that name.
+    /// Returns the attribute with this name.
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|attribute| attribute.name() == name)
     }
 }
 
-/// The first 8 bytes of the SHA-256 of what identifies a user. The identity itself is not kept where
-/// events are counted.
+/// The first 8 bytes of the SHA-256 of a user's identity. The data for counting does not contain
+/// the identity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UserHash(NonZeroU64);
 
 impl UserHash {
-    /// The hash of an identity; nothing of an empty one.
+    /// Returns the hash of an identity, or `None` if the identity is empty.
     pub fn of(identity: &str) -> Option<Self> {
         if identity.is_empty() {
             return None;
         }
         let digest = Sha256::digest(identity);
         let (first, _) = digest.split_first_chunk()?;
-        // Zero stands for no user. That this one in 2^64 is another's hash as well is as rare as any
-        // two hashes that meet.
+        // Zero means no user. The hash that replaces zero collides as rarely as any two hashes.
         Some(Self::from_bytes(*first).unwrap_or(Self(NonZeroU64::MIN)))
     }
 
-    /// A hash from its bytes; nothing of zeros.
+    /// Returns a hash from its bytes, or `None` if all are zero.
     pub fn from_bytes(bytes: [u8; 8]) -> Option<Self> {
         NonZeroU64::new(u64::from_be_bytes(bytes)).map(Self)
     }
 
-    /// Its bytes, which are not all zero.
+    /// Returns the bytes, which are not all zero.
     pub fn to_bytes(self) -> [u8; 8] {
         self.0.get().to_be_bytes()
     }
 }
 
-/// What is known of one event to filter it by. What an event does not tell is absent, never `""`.
+/// The filterable attributes of one event. An attribute that the event lacks is absent, never `""`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Attributes {
     values: [Option<String>; Attribute::ALL.len()],
@@ -148,17 +147,17 @@ pub struct Attributes {
 }
 
 impl Attributes {
-    /// The value of an attribute.
+    /// Returns the value of an attribute.
     pub fn get(&self, attribute: Attribute) -> Option<&str> {
         self.values[attribute as usize].as_deref()
     }
 
-    /// Sets an attribute; an empty value means that it is absent.
+    /// Sets an attribute. An empty value means absent.
     pub fn set(&mut self, attribute: Attribute, value: Option<String>) {
         self.values[attribute as usize] = value.filter(|value| !value.is_empty());
     }
 
-    /// The user.
+    /// Returns the user.
     pub fn user(&self) -> Option<UserHash> {
         self.user
     }
@@ -174,8 +173,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_user_is_told_by_a_hash_that_others_can_compute() {
-        // The start of what `sha256sum` prints.
+    fn user_hashes_are_truncated_sha256() {
+        // The first 8 bytes that `sha256sum` prints.
         let hash = UserHash::of("alice@example.com").map(UserHash::to_bytes);
         assert_eq!(hash, Some([0xff, 0x8d, 0x98, 0x19, 0xfc, 0x0e, 0x12, 0xbf]));
         assert_ne!(UserHash::of("42"), UserHash::of("43"));
@@ -184,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn every_category_has_a_name_of_its_own() {
+    fn category_names_are_unique() {
         for category in Category::all() {
             assert_eq!(Category::parse(category.name()), Some(category));
         }

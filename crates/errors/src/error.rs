@@ -1,4 +1,4 @@
-//! Errors: what events are grouped into (`docs/semantics/error-tracking.md`, "Statuses").
+//! Errors, which group events (`docs/semantics/error-tracking.md`, "Statuses").
 
 use std::time::Duration;
 
@@ -20,22 +20,22 @@ uuid_type! {
     ErrorId, parse_uuid
 }
 
-/// Whether somebody has dealt with an error.
+/// The handling status of an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ErrorStatus {
-    /// Nobody has.
+    /// Not handled yet.
     Open,
-    /// It is not expected to happen again.
+    /// Not expected to occur again.
     Resolved,
-    /// It may happen.
+    /// Accepted, even if it occurs again.
     Ignored,
 }
 
 impl ErrorStatus {
-    /// Every status.
+    /// All statuses.
     pub const ALL: [Self; 3] = [Self::Open, Self::Resolved, Self::Ignored];
 
-    /// Reads a status's name on the wire.
+    /// Parses a status's wire name.
     pub fn parse(text: &str) -> Result<Self, FieldError> {
         Self::ALL.into_iter().find(|status| status.as_str() == text).ok_or_else(|| {
             let known = Self::ALL.map(Self::as_str).join(", ");
@@ -43,7 +43,7 @@ impl ErrorStatus {
         })
     }
 
-    /// The status's name on the wire.
+    /// Returns the status's wire name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Open => "open",
@@ -53,32 +53,32 @@ impl ErrorStatus {
     }
 }
 
-/// The most bytes that the texts of a description have together: lists and searches read them of all
-/// errors. The events have them whole.
+/// Maximum bytes of a description's texts together. Lists and searches read the descriptions of all
+/// errors. Events contain the whole texts.
 const DESCRIPTION_BYTES: usize = 1_024;
-/// The most bytes of its title, its type and its culprit each. The message has what these leave.
+/// Maximum bytes of the title, the type and the culprit each. The message gets the rest.
 const LABEL_BYTES: usize = 250;
 
-/// What an error is about, told by its first event. Its texts have at most 1,024 bytes together.
+/// The description of an error, from its first event. The texts have at most 1,024 bytes together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ErrorDescription {
-    /// What its events have in common.
+    /// The fingerprint that its events share.
     pub fingerprint: Fingerprint,
-    /// What it is called in lists.
+    /// The name in lists.
     pub title: String,
     /// The class of the exception, or `""`.
     pub error_type: String,
     /// The message.
     pub message: String,
-    /// Where it comes from.
+    /// The source of the error.
     pub culprit: String,
 }
 
 impl ErrorDescription {
-    /// The fingerprint of the error that counts the events of kinds for which there is no room.
+    /// The fingerprint of the overflow error, which counts the events beyond the error limits.
     pub const OVERFLOW: Fingerprint = Fingerprint(*b"waymark-overflow");
 
-    /// The description with its texts cut to what is kept.
+    /// Returns the description with its texts cut to the stored length.
     #[must_use]
     pub fn cut(mut self) -> Self {
         let labels = [&mut self.title, &mut self.error_type, &mut self.culprit];
@@ -91,28 +91,30 @@ impl ErrorDescription {
         self
     }
 
-    /// The error that counts the events of further kinds when a project has as many errors as it may.
+    /// Returns the overflow error, which counts events of new errors if a project is at its limit.
     pub fn of_overflow(limits: &ErrorLimits) -> Self {
         let ErrorLimits { errors, new_errors_per_hour } = limits;
         Self {
             fingerprint: Self::OVERFLOW,
-            title: format!("More kinds of errors than {errors}, or {new_errors_per_hour} an hour"),
+            title: format!(
+                "Overflow: more than {errors} errors, or {new_errors_per_hour} new errors an hour"
+            ),
             error_type: String::new(),
             message: format!(
-                "A project has at most {errors} errors, and {new_errors_per_hour} new ones an \
-                 hour. Events of further kinds count here."
+                "A project has at most {errors} errors, and at most {new_errors_per_hour} new \
+                 errors an hour. Events of further errors are counted here."
             ),
             culprit: String::new(),
         }
     }
 }
 
-/// How many errors a project may have: whoever has its DSN can report events of any kinds.
+/// The error limits of a project. A DSN holder can report events of any error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ErrorLimits {
-    /// At once.
+    /// Maximum errors at the same time.
     pub errors: u32,
-    /// New ones within an hour of the clock.
+    /// Maximum new errors per clock hour.
     pub new_errors_per_hour: u32,
 }
 
@@ -122,57 +124,57 @@ impl Default for ErrorLimits {
     }
 }
 
-/// What leads from an event to its error.
+/// The data to find an error's events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KnownError {
     /// The error's identifier.
     pub id: ErrorId,
-    /// Over how many partitions the keys of its events are spread.
+    /// Number of partitions over which the keys of its events are spread.
     pub event_shards: u8,
 }
 
-/// An error that is about to be made with the first of its events.
+/// An error that is about to be created with its first event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewError {
-    /// What it is called by and how its events are kept.
+    /// The identifier, and the sharding of its events.
     pub known: KnownError,
-    /// What it is about.
+    /// The description.
     pub description: ErrorDescription,
-    /// When an earlier error of the same kind was deleted.
+    /// Time at which an earlier error with this fingerprint was deleted.
     pub events_since: Option<Timestamp>,
 }
 
-/// How much longer than its events' counts an error is kept, so that its expiry moves once a week. Longer than
+/// Time that an error outlives the counts of its events, so that its expiry moves once a week. Longer than
 /// a row waits for packing.
 const EXPIRY_STEP: Duration = Duration::from_hours(7 * 24);
 
 /// An error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ErrorRecord {
-    /// Its identifier.
+    /// The identifier.
     pub id: ErrorId,
-    /// What it is about.
+    /// The description.
     pub description: ErrorDescription,
-    /// Whether somebody has dealt with it.
+    /// The handling status.
     pub status: ErrorStatus,
-    /// When it was resolved, while it is: a later event opens it again.
+    /// Time of resolution, while it is resolved. A later event opens it again.
     pub resolved_at: Option<Timestamp>,
-    /// Grows by one with each change of the status.
+    /// Incremented by each change of the status.
     pub version: u64,
-    /// When the first of its events occurred.
+    /// Time of its earliest event.
     pub first_seen: Timestamp,
     /// When the last of its packed events occurred. Unpacked events can be later.
     pub last_seen: Timestamp,
-    /// Events that were received before belong to an earlier error of the same kind, which was deleted.
+    /// Events received before this time belong to a deleted error with this fingerprint.
     pub events_since: Option<Timestamp>,
-    /// Over how many partitions the keys of its events are spread.
+    /// Number of partitions over which the keys of its events are spread.
     pub event_shards: u8,
-    /// From when on it is no longer kept, unless further events come.
+    /// Expiry time, unless further events come.
     pub expires_at: Timestamp,
 }
 
 impl ErrorRecord {
-    /// A new error, whose first event occurred at `at` and was received `now`.
+    /// Creates an error whose first event occurred at `at` and was received at `now`.
     pub fn new(new: &NewError, at: Timestamp, now: Timestamp) -> Self {
         Self {
             id: new.known.id,
@@ -188,7 +190,7 @@ impl ErrorRecord {
         }
     }
 
-    /// What leads to it.
+    /// Returns the data to find its events.
     pub fn known(&self) -> KnownError {
         KnownError { id: self.id, event_shards: self.event_shards }
     }
@@ -215,7 +217,7 @@ impl ErrorRecord {
         received_at.plus(COUNT_RETENTION) > self.expires_at
     }
 
-    /// The error after an event that occurred at `at` and was received at `received_at`.
+    /// Returns the error after an event that occurred at `at` and was received at `received_at`.
     #[must_use]
     pub fn seen_at(mut self, at: Timestamp, received_at: Timestamp) -> Self {
         self.first_seen = self.first_seen.min(at);
@@ -242,7 +244,7 @@ impl ErrorRecord {
         }
     }
 
-    /// What is told of it to others: that at `now`, something happened to it.
+    /// Returns a domain event about the error at `now`.
     pub fn domain_event(
         &self,
         kind: DomainEventKind,
@@ -272,33 +274,33 @@ impl ErrorRecord {
     }
 }
 
-/// An error as it is answered.
+/// An error in a response.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ShownError<'e> {
-    /// Its identifier.
+    /// The identifier.
     pub error_id: ErrorId,
-    /// What it is called in lists.
+    /// The name in lists.
     pub title: &'e str,
     /// The class of the exception, or `""`.
     #[serde(rename = "type")]
     pub error_type: &'e str,
     /// The message.
     pub message: &'e str,
-    /// Where it comes from.
+    /// The source of the error.
     pub culprit: &'e str,
-    /// Whether somebody has dealt with it.
+    /// The handling status.
     pub status: &'static str,
-    /// When the first of its events occurred.
+    /// Time of its earliest event.
     pub first_seen: Timestamp,
-    /// When the last of its events occurred.
+    /// Time of its latest event.
     pub last_seen: Timestamp,
-    /// How many events of the last 90 days it has.
+    /// Number of events in the last 90 days.
     pub count: u64,
 }
 
-/// Reads the body of update-error: the new status, or none if it stays as it is. `null` resets it
-/// to what it is on creation.
+/// Parses the body of update-error. Returns the new status, or `None` if it stays. `null` resets it
+/// to its initial value.
 pub fn read_status_patch(body: &Json<'_>) -> Result<Option<ErrorStatus>, Violations> {
     let mut violations = Violations::default();
     let status = Fields::read(body, &JsonPath::Root, &mut violations, |fields, violations| {
@@ -309,15 +311,15 @@ pub fn read_status_patch(body: &Json<'_>) -> Result<Option<ErrorStatus>, Violati
     violations.into_result(status)
 }
 
-/// An event as it was stored, and as it is answered.
+/// A stored event, as responses contain it.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StoredEvent {
-    /// The identifier that the SDK gave it.
+    /// The identifier from the SDK.
     pub event_id: EventId,
-    /// When it occurred.
+    /// Time of occurrence.
     pub occurred_at: Timestamp,
-    /// What was sent, trimmed: a JSON object.
+    /// The sent event, trimmed: a JSON object.
     pub event: Box<RawValue>,
 }
 
@@ -340,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn a_description_has_at_most_a_kilobyte_and_whole_characters() {
+    fn descriptions_are_cut_to_whole_characters() {
         let cut = description(&"é".repeat(2_000)).cut();
         let lengths = [&cut.title, &cut.error_type, &cut.culprit, &cut.message].map(String::len);
         assert_eq!(lengths, [250, 250, 250, 274]);

@@ -1,29 +1,29 @@
-//! The identity of an event, given by the SDK.
+//! Event ids, which the SDK assigns.
 
 use std::fmt;
 
 use serde::{Serialize, Serializer};
 use uuid::Uuid;
 
-/// The identity of an event: displays as 32 lower-case hexadecimal digits, never all zero.
+/// An event id: displays as 32 lower-case hexadecimal digits, never all zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EventId(Uuid);
 
-/// Why a text is no event id.
+/// The reason why a text is not an event id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NotAnEventId {
-    /// It has another form.
+    /// Wrong form.
     #[error("event_id must be 32 hexadecimal digits")]
     Form,
-    /// It is all zero, which old SDKs send for "none".
-    #[error("event_id must not be all zero")]
+    /// All zero, which old SDKs send for "none".
+    #[error("event_id must not be all zeros")]
     Nil,
 }
 
 impl EventId {
-    /// Reads 32 hexadecimal digits, or the usual form of a UUID, in either case.
+    /// Parses 32 hexadecimal digits, or the usual form of a UUID, in either case.
     pub fn parse(text: &str) -> Result<Self, NotAnEventId> {
-        // The library also takes braces and URNs.
+        // The library also accepts braces and URNs.
         if !matches!(text.len(), 32 | 36) {
             return Err(NotAnEventId::Form);
         }
@@ -31,13 +31,13 @@ impl EventId {
         if id.is_nil() { Err(NotAnEventId::Nil) } else { Ok(Self(id)) }
     }
 
-    /// The id made of these bytes, for an event that came without one; `None` if all are zero.
+    /// Returns the id with these bytes, for an event without one, or `None` if all bytes are zero.
     pub fn from_random_bytes(bytes: [u8; 16]) -> Option<Self> {
         let id = Uuid::from_bytes(bytes);
         (!id.is_nil()).then_some(Self(id))
     }
 
-    /// The id's 16 bytes.
+    /// Returns the id's 16 bytes.
     pub fn as_bytes(&self) -> &[u8; 16] {
         self.0.as_bytes()
     }
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn takes_both_forms_in_either_case() {
+    fn accepts_both_forms_in_either_case() {
         for text in [
             "ac012cadf588491bb76da90129e33c41",
             "AC012CADF588491BB76DA90129E33C41",
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_other_forms_and_the_nil_id() {
+    fn rejects_other_forms_and_the_nil_id() {
         for text in ["", "1", "{ac012cad-f588-491b-b76d-a90129e33c41}", "g".repeat(32).as_str()] {
             assert_eq!(EventId::parse(text), Err(NotAnEventId::Form), "{text}");
         }

@@ -1,5 +1,5 @@
-//! Error tracking: what SDKs send, how it is grouped into errors, packed, counted and stored.
-//! [`ingestion`] is the way in, [`query`] the way out.
+//! Error tracking: receives events from SDKs, groups them into errors, packs, counts and stores
+//! them. Events enter through [`ingestion`], and [`query`] reads them.
 
 pub mod attribute;
 mod error;

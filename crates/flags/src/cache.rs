@@ -1,4 +1,4 @@
-//! What a warm function remembers of the flags that it evaluates.
+//! A cache of the flags that a warm function evaluates.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -16,15 +16,16 @@ use super::store::StoredFlags;
 use super::{FlagKey, MAX_PROJECT_BYTES};
 use crate::store::FlagStore;
 
-/// How much is remembered, in bytes of memory; patterns have bounds of their own. All flags of one project fit.
-const BOUNDS: CacheLimits = CacheLimits {
+/// Cache limits in bytes of memory, without patterns, which have separate limits. All flags of one
+/// project fit.
+const LIMITS: CacheLimits = CacheLimits {
     entries: NonZeroUsize::MIN.saturating_add(999),
     bytes: 32_000_000,
-    bytes_of_project: MAX_PROJECT_BYTES,
+    bytes_per_project: MAX_PROJECT_BYTES,
 };
 
-/// The flags of projects that were evaluated lately: all flags of a project, or one of them with all that
-/// it depends on.
+/// Recently evaluated flags: all flags of a project, or one flag with its prerequisites and
+/// segments.
 pub struct FlagCache {
     flags: RevisionCache<Option<FlagKey>, Flags>,
     patterns: PatternCache,
@@ -32,12 +33,12 @@ pub struct FlagCache {
 
 impl Default for FlagCache {
     fn default() -> Self {
-        Self { flags: RevisionCache::new(BOUNDS), patterns: PatternCache::default() }
+        Self { flags: RevisionCache::new(LIMITS), patterns: PatternCache::default() }
     }
 }
 
 impl FlagCache {
-    /// Returns all flags of a project that are not archived.
+    /// Returns all unarchived flags of a project.
     pub async fn flags(
         &self,
         db: &Store,
@@ -46,24 +47,25 @@ impl FlagCache {
         now: Timestamp,
     ) -> Result<Arc<Flags>, StoreError> {
         let patterns = self.patterns.of(project);
-        let for_reading = Arc::clone(&patterns);
+        let for_read = Arc::clone(&patterns);
         let read = move |store: Store, known: Option<Arc<Flags>>, progress: Progress| {
-            let patterns = Arc::clone(&for_reading);
+            let patterns = Arc::clone(&for_read);
             async move {
                 let known = known.as_deref();
                 let read = FlagStore::new(&store)
                     .flags_to_evaluate(project, known, &patterns, &progress)
                     .await?;
-                Ok(made(read, false))
+                Ok(loaded(read, false))
             }
         };
         let flags = self.flags.get(db, (project, None), freshness, now, read).await;
-        report_lack_of_room(project, &patterns, now);
+        report_uncached_patterns(project, &patterns, now);
         flags
     }
 
-    /// A flag with all that it depends on; nothing if there is no such flag, or it is archived. That
-    /// there is none is looked at each time: a flag can be evaluated from the moment it is made.
+    /// Returns a flag with everything that it depends on; no flag if none has this key or it is
+    /// archived. An absent flag is looked up each time, so that a new flag can be evaluated
+    /// immediately.
     pub async fn flag(
         &self,
         db: &Store,
@@ -73,31 +75,34 @@ impl FlagCache {
         now: Timestamp,
     ) -> Result<Arc<Flags>, StoreError> {
         let patterns = self.patterns.of(project);
-        let for_reading = (flag.clone(), Arc::clone(&patterns));
+        let for_read = (flag.clone(), Arc::clone(&patterns));
         let read = move |store: Store, known: Option<Arc<Flags>>, progress: Progress| {
-            let (key, patterns) = for_reading.clone();
+            let (key, patterns) = for_read.clone();
             async move {
                 let known = known.as_deref();
                 let read = FlagStore::new(&store)
                     .flag_to_evaluate(project, &key, known, &patterns, &progress)
                     .await?;
                 let is_absent = read.flags.get(key.as_str()).is_none();
-                Ok(made(read, is_absent))
+                Ok(loaded(read, is_absent))
             }
         };
         let flags = self.flags.get(db, (project, Some(flag.clone())), freshness, now, read).await;
-        report_lack_of_room(project, &patterns, now);
+        report_uncached_patterns(project, &patterns, now);
         flags
     }
 }
 
-/// Logs once for each read that some of its patterns must be compiled for each evaluation.
-fn report_lack_of_room(project: ProjectId, patterns: &ProjectPatterns, now: Timestamp) {
-    if patterns.take_lack_of_room() {
+/// Logs once per read if some patterns were not cached and each evaluation must compile them.
+fn report_uncached_patterns(project: ProjectId, patterns: &ProjectPatterns, now: Timestamp) {
+    if patterns.take_uncached() {
         log_bound_met(PATTERNS_NOT_KEPT, &project.to_string(), now);
     }
 }
 
-fn made(StoredFlags { flags, bytes, state }: StoredFlags, is_absent: bool) -> LoadedValue<Flags> {
-    LoadedValue { value: flags, state, bytes, is_absent }
+fn loaded(
+    StoredFlags { flags, bytes, revision }: StoredFlags,
+    is_absent: bool,
+) -> LoadedValue<Flags> {
+    LoadedValue { value: flags, revision, bytes, is_absent }
 }

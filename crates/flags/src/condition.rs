@@ -1,4 +1,4 @@
-//! Conditions of rules and segments: which operators there are, and which values each of them takes
+//! Conditions of rules and segments: the operators, and the values that each accepts
 //! (`docs/semantics/feature-flags.md`).
 
 mod pattern;
@@ -19,34 +19,35 @@ use super::SegmentKey;
 pub(crate) use pattern::CompiledPattern;
 pub(super) use reading::{count_patterns, items, operator_of, read_condition};
 
-/// The most values of one condition.
+/// Maximum number of values per condition.
 pub const MAX_VALUES: usize = 250;
-/// The most segments that a flag uses, and so a condition names: a change from as many to as many others
-/// still fits one transaction, which has at most 100 actions.
+/// Maximum number of segments per flag, and so per condition. Replacing all of them must fit into
+/// one transaction of at most 100 actions.
 pub const MAX_SEGMENTS_OF_FLAG: usize = 30;
-/// The most bytes of one value.
+/// Maximum size of a value in bytes.
 const MAX_VALUE_BYTES: usize = 1_000;
-/// The name of the evaluation's own point in time.
+/// The attribute name for the time of the evaluation.
 pub const NOW: &str = "$now";
 
-/// A test of one attribute of the evaluation context, or of which segments the context is in.
+/// A test of one attribute of the evaluation context, or of the segments that include it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "StoredCondition")]
 pub struct Condition {
-    /// The name of the attribute; `$now` is the time of the evaluation. None where the operator is
-    /// about segments, which ask for attributes of their own.
+    /// The attribute's name; `$now` is the time of the evaluation. `None` for operators about
+    /// segments.
     pub attribute: Option<String>,
-    /// How the attribute is compared.
+    /// The comparison.
     pub operator: Operator,
-    /// What it is compared with, valid for the operator; keys of segments where it is about those.
+    /// The values to compare with, valid for the operator. Operators about segments have segment
+    /// keys.
     pub values: Vec<String>,
 }
 
-/// A condition as it was stored. Its values are left to their compilation, which reads them anyway.
+/// A stored condition. Its compilation checks the values.
 #[derive(Deserialize)]
 #[serde(rename = "Condition", deny_unknown_fields)]
 struct StoredCondition {
-    // With a function of its own, a member that is missing is not taken for null.
+    // Without this attribute, serde would read a missing field as null.
     #[serde(deserialize_with = "Option::deserialize")]
     attribute: Option<String>,
     operator: Operator,
@@ -75,10 +76,10 @@ impl TryFrom<StoredCondition> for Condition {
     }
 }
 
-/// How an attribute is compared with the values of a condition.
+/// The comparison of an attribute with the values of a condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[allow(missing_docs)] // Their meanings stand in openapi.yaml, once.
+#[allow(missing_docs)] // openapi.yaml describes them.
 pub enum Operator {
     Equals,
     NotEquals,
@@ -110,7 +111,7 @@ pub enum Operator {
     NotInSegment,
 }
 
-/// What an operator's values must be.
+/// The required form of an operator's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ValueForm {
     None,
@@ -125,7 +126,7 @@ enum ValueForm {
 }
 
 impl Operator {
-    /// Reads an operator's name. The message of a refusal lists all names.
+    /// Parses an operator's name. The error message lists all names.
     pub fn parse(name: &str) -> Result<Self, FieldError> {
         Self::deserialize(name.into_deserializer())
             .map_err(|error| unknown_name("operator", &error))
@@ -157,17 +158,17 @@ impl Operator {
         }
     }
 
-    /// Whether this operator asks for segments rather than for an attribute.
+    /// `true` if this operator is about segments, not about an attribute.
     pub fn is_about_segments(self) -> bool {
         self.value_form() == ValueForm::SegmentKey
     }
 
-    /// Whether this operator's values are regular expressions.
+    /// `true` if this operator's values are regular expressions.
     pub(super) fn takes_patterns(self) -> bool {
         self.value_form() == ValueForm::Pattern
     }
 
-    /// Notes a number of values that this operator does not take.
+    /// Notes a violation if this operator does not accept this number of values.
     pub(super) fn check_count(
         self,
         count: usize,
@@ -181,19 +182,19 @@ impl Operator {
             _ => (1, MAX_VALUES),
         };
         if count < least {
-            let message = "this operator needs a value";
+            let message = "the operator requires a value";
             violations.note(path, ViolationCode::TooFewItems, message);
         } else if count > most {
             let message = match most {
-                0 => "this operator takes no values".to_owned(),
-                1 => "this operator takes one value".to_owned(),
-                most => format!("this operator takes at most {most} values"),
+                0 => "the operator takes no values".to_owned(),
+                1 => "the operator takes one value".to_owned(),
+                most => format!("the operator takes at most {most} values"),
             };
             violations.note(path, ViolationCode::TooManyItems, message);
         }
     }
 
-    /// Notes an attribute that cannot be used with this operator.
+    /// Notes a violation if this operator cannot be used with this attribute.
     pub(super) fn check_attribute(
         self,
         attribute: &str,
@@ -201,7 +202,7 @@ impl Operator {
         violations: &mut Violations,
     ) {
         if attribute == NOW && self.value_form() != ValueForm::OneDate {
-            let message = "`$now` can only be compared with `before` and `after`";
+            let message = "`$now` works only with `before` and `after`";
             violations.note(path, ViolationCode::InvalidValue, message);
         }
     }
@@ -224,7 +225,7 @@ impl ValueForm {
                 "must be a semantic version without a leading v, such as \"2.1.0\" or \"2\"",
             ),
             Self::AddressRange if parse_address_range(value).is_none() => {
-                invalid("must be an IPv4 or IPv6 range, such as \"10.0.0.0/8\", or address")
+                invalid("must be an IPv4 or IPv6 address or range, such as \"10.0.0.0/8\"")
             }
             Self::Pattern => CompiledPattern::new(value).map(drop),
             Self::SegmentKey => SegmentKey::parse(value).map(drop),
@@ -233,30 +234,30 @@ impl ValueForm {
     }
 }
 
-/// Reads one value of a condition, valid for its operator where that is known.
+/// Parses a condition's value. Checks its form if the operator is known.
 pub(super) fn parse_value(operator: Option<Operator>, text: &str) -> Result<String, FieldError> {
     if text.len() > MAX_VALUE_BYTES {
-        let message = format_args!("a value has at most {MAX_VALUE_BYTES} bytes");
+        let message = format_args!("must have at most {MAX_VALUE_BYTES} bytes");
         return Err(FieldError::new(ViolationCode::TooLong, message));
     }
     operator.map_or(Ok(()), |operator| operator.value_form().check(text))?;
     Ok(text.to_owned())
 }
 
-/// Reads the name of an attribute: 1 to 128 characters, none of them a control character.
+/// Parses an attribute's name: 1 to 128 characters without control characters.
 pub(super) fn parse_attribute(text: &str) -> Result<String, FieldError> {
-    // Not trimmed: it must be found in a context as it is.
+    // Not trimmed, since evaluations look up the exact name.
     check_label(text, 1, 128)?;
     Ok(text.to_owned())
 }
 
-/// Whether `text` is exactly one JSON number with a finite value.
+/// `true` if `text` is exactly one JSON number with a finite value.
 pub(crate) fn is_number(text: &str) -> bool {
     let is_literal = matches!(Json::parse(text, 1), Ok(Json::Number(written)) if written == text);
     is_literal && text.parse().is_ok_and(f64::is_finite)
 }
 
-/// Reads a semantic version, whose minor and patch number may be missing.
+/// Parses a semantic version. Minor and patch number are optional.
 pub(crate) fn parse_version(text: &str) -> Option<semver::Version> {
     let end_of_core = text.find(['-', '+']).unwrap_or(text.len());
     let (core, suffix) = text.split_at(end_of_core);
@@ -268,7 +269,7 @@ pub(crate) fn parse_version(text: &str) -> Option<semver::Version> {
     semver::Version::parse(&format!("{core}{padding}{suffix}")).ok()
 }
 
-/// Reads a range of addresses; a single address is the range of itself.
+/// Parses an address range. A single address is a range of one.
 pub(crate) fn parse_address_range(text: &str) -> Option<IpNet> {
     text.parse().ok().or_else(|| text.parse::<IpAddr>().ok().map(IpNet::from))
 }
@@ -295,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_snake_case_and_unknown_ones_are_told_the_list() {
+    fn operator_names_are_snake_case() {
         for name in ["equals", "not_in", "greater_than_or_equal", "semver_less_than", "in_cidr"] {
             assert!(Operator::parse(name).is_ok(), "{name}");
         }
@@ -307,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn each_operator_takes_its_number_of_values() {
+    fn operators_require_their_number_of_values() {
         let too_few = [("/values".to_owned(), ViolationCode::TooFewItems)];
         let too_many = [("/values".to_owned(), ViolationCode::TooManyItems)];
         for operator in ["exists", "not_exists"] {
@@ -372,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_may_be_short_but_have_no_v() {
+    fn versions_can_be_short_but_have_no_v() {
         for value in
             ["2", "2.1", "2.1.0", "2-rc", "2.1-rc.1+b5", "1.0.0+build", "18446744073709551615"]
         {
@@ -417,7 +418,7 @@ mod tests {
         assert_eq!(violations("matches", &[&"a".repeat(513)]), at_first(ViolationCode::TooLong));
         assert!(accepts("matches", &"a".repeat(512)));
         let fault = CompiledPattern::new("a(").unwrap_err();
-        assert_eq!(fault.message, "not a regular expression: unclosed group");
+        assert_eq!(fault.message, "must be a regular expression: unclosed group");
     }
 
     #[test]
@@ -432,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stored_condition_is_about_an_attribute_or_about_segments() {
+    fn stored_conditions_have_either_attribute_or_segments() {
         let stored = |attribute: &str, operator: &str| {
             let text = format!(
                 r#"{{"attribute": {attribute}, "operator": "{operator}", "values": ["a"]}}"#

@@ -1,4 +1,4 @@
-//! The part of a flag that nothing but its evaluation looks into, as one JSON text.
+//! The part of a flag that only evaluations read, as one JSON text.
 
 use std::borrow::Cow;
 
@@ -6,18 +6,18 @@ use serde::{Deserialize, Serialize};
 
 use super::{FeatureFlag, Rule, Serve, Target, Variant, VariantKey};
 
-/// What a flag serves to whom. Its JSON text is how a flag is stored: half the bytes, and a fraction
-/// of the time to read, of the same as nested attributes of a database.
+/// The rules by which a flag serves its variants. Flags store it as JSON text: half the size of
+/// nested DynamoDB attributes, and much faster to read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Definition<'f> {
     /// The flag's possible values.
     pub variants: Cow<'f, [Variant]>,
-    /// What is served while the flag is not enabled.
-    // With a function of its own, a member that is missing is not taken for null.
+    /// The variant served while the flag is disabled.
+    // Without this attribute, serde would read a missing field as null.
     #[serde(deserialize_with = "Option::deserialize")]
     pub off_variant: Option<Cow<'f, VariantKey>>,
-    /// What is served when no target and no rule matches.
+    /// The serve if no target and no rule matches.
     pub fallthrough: Cow<'f, Serve>,
     /// The flag's rules.
     pub rules: Cow<'f, [Rule]>,
@@ -31,7 +31,7 @@ pub struct Definition<'f> {
 pub struct UnreadableDefinition(#[source] serde_json::Error);
 
 impl<'f> Definition<'f> {
-    /// The definition of a flag.
+    /// Returns a flag's definition.
     pub fn of(flag: &'f FeatureFlag) -> Self {
         Self {
             variants: Cow::Borrowed(&flag.variants),
@@ -42,9 +42,8 @@ impl<'f> Definition<'f> {
         }
     }
 
-    /// Reads the JSON text of a definition. Keys, operators and weights are checked, since their
-    /// types can hold nothing else; the values of conditions, and whether the variants that are
-    /// named exist, when the flag is compiled for its evaluation.
+    /// Parses the JSON text of a definition. The types check keys, operators and weights. The
+    /// values of conditions, and references to variants, are checked when the flag is compiled.
     pub fn parse(stored: &str) -> Result<Self, UnreadableDefinition> {
         serde_json::from_str(stored).map_err(UnreadableDefinition)
     }

@@ -1,33 +1,32 @@
-//! Which flags of a project depend on which: what a new prerequisite must not do to them.
+//! The graph of prerequisites among a project's flags, and the checks of a new edge.
 
 use std::collections::{HashMap, HashSet};
 
 use super::{FlagKey, MAX_PREREQUISITE_DEPTH, Prerequisite, VariantKey};
 
-/// The prerequisites of all flags of a project that are not archived. An archived flag depends on
-/// nothing.
+/// The prerequisites of all unarchived flags of a project. An archived flag depends on nothing.
 #[derive(Debug, Default)]
 pub struct Dependencies {
     prerequisites: HashMap<FlagKey, Vec<Prerequisite>>,
 }
 
-/// Why a flag may not have a prerequisite, with the flags that show it.
+/// The reason why a prerequisite is not allowed, with the flags that prove it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum InvalidPrerequisite {
-    /// From the flag over the prerequisite back to the flag.
+    /// The path from the flag through the prerequisite back to the flag.
     Cycle(Vec<FlagKey>),
-    /// More flags than a chain may have, in order.
+    /// A chain with too many flags, in order.
     TooLong(Vec<FlagKey>),
 }
 
 impl Dependencies {
-    /// The dependencies of flags with these prerequisites.
+    /// Returns the graph of flags with these prerequisites.
     pub fn new(flags: impl IntoIterator<Item = (FlagKey, Vec<Prerequisite>)>) -> Self {
         Self { prerequisites: flags.into_iter().collect() }
     }
 
-    /// The flags that have a flag as a prerequisite, in one of the variants that `is_lost` tells,
-    /// sorted by key.
+    /// Returns the flags that require `key` in a variant for which `is_lost` is true, sorted by
+    /// key.
     pub fn dependents_of(
         &self,
         key: &FlagKey,
@@ -42,8 +41,8 @@ impl Dependencies {
         dependents
     }
 
-    /// What is wrong with the chains that arise if a flag gets another one as a prerequisite. What
-    /// the flag depends on besides does not matter.
+    /// Checks the chains that would arise if `flag` got this prerequisite. The flag's other
+    /// prerequisites do not matter.
     pub fn check(&self, flag: &FlagKey, prerequisite: &FlagKey) -> Option<InvalidPrerequisite> {
         if let Some(path) = self.path(prerequisite, flag) {
             let path = std::iter::once(flag).chain(path).cloned();
@@ -71,18 +70,18 @@ impl Dependencies {
         prerequisites.iter().map(|prerequisite| &prerequisite.flag_key)
     }
 
-    /// The flags on the way from one to another, both included.
+    /// Returns the flags on a path between two flags, both included.
     fn path<'s>(&'s self, from: &'s FlagKey, to: &FlagKey) -> Option<Vec<&'s FlagKey>> {
-        let mut ways = vec![vec![from]];
+        let mut paths = vec![vec![from]];
         let mut seen = HashSet::from([from]);
-        while let Some(way) = ways.pop() {
-            let end = *way.last()?;
+        while let Some(path) = paths.pop() {
+            let end = *path.last()?;
             if end == to {
-                return Some(way);
+                return Some(path);
             }
             for next in self.next(end) {
                 if seen.insert(next) {
-                    ways.push([way.as_slice(), &[next]].concat());
+                    paths.push([path.as_slice(), &[next]].concat());
                 }
             }
         }
@@ -90,8 +89,8 @@ impl Dependencies {
     }
 }
 
-/// The longest chain from `start`, itself included, over the flags that `next` tells; cut off where
-/// it is too long in any case, so that a stored cycle, which no write lets arise, would end too.
+/// Returns the longest chain from `start` (included) along `next`. Stops at a length that is too
+/// long anyway, so that it also ends for a stored cycle, which no write creates.
 fn longest_chain<'k, I: Iterator<Item = &'k FlagKey>>(
     start: &'k FlagKey,
     next: impl Fn(&'k FlagKey) -> I,
@@ -101,7 +100,7 @@ fn longest_chain<'k, I: Iterator<Item = &'k FlagKey>>(
     let mut best_depth_of: HashMap<&FlagKey, usize> = HashMap::new();
     while let Some((mut chain, flag)) = chains.pop() {
         chain.push(flag);
-        // A flag that was reached by a chain at least as long need not be followed again.
+        // A chain of at least this length already led to this flag.
         let best = best_depth_of.entry(flag).or_default();
         if *best >= chain.len() {
             continue;
@@ -160,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn ends_on_a_stored_cycle_and_on_a_dense_graph() {
+    fn search_ends_for_cycles_and_dense_graphs() {
         assert_eq!(chain("a", &[("a", &["b"]), ("b", &["a"])]).split(' ').count(), 10);
         let keys: Vec<String> = (0..40).map(|index| format!("f{index}")).collect();
         let all: Vec<&str> = keys.iter().map(String::as_str).collect();
@@ -170,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cycle_is_shown_from_the_flag_back_to_it() {
+    fn cycles_start_and_end_at_the_flag() {
         let chain = dependencies(&[("a", &["b", "x"]), ("b", &["c"]), ("d", &["a"])]);
         assert_eq!(check(&chain, "c", "a"), "cycle c a b c");
         assert_eq!(check(&chain, "a", "d"), "cycle a d a");
@@ -181,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chain_is_counted_above_and_below() {
+    fn chain_length_counts_dependents_and_prerequisites() {
         // f9 depends on f8, and so on: nine flags.
         let keys: Vec<String> = (1..=9).map(|index| format!("f{index}")).collect();
         let next: Vec<[&str; 1]> = keys.iter().map(|key| [key.as_str()]).collect();
@@ -197,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn dependents_are_those_that_need_what_is_lost() {
+    fn dependents_require_a_lost_variant() {
         let flags = dependencies(&[("b", &["base"]), ("a", &["other", "base"]), ("c", &["a"])]);
         let dependents =
             |variant: &str| flags.dependents_of(&flag_key("base"), |key| key.as_str() == variant);

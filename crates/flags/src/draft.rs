@@ -1,7 +1,7 @@
-//! The body of create-feature-flag, read into a flag that lacks only what the server adds.
+//! Parses the body of create-feature-flag into a flag without the fields that the server sets.
 //!
-//! Everything that one body alone can tell is checked here, all of it at once; what depends on
-//! other flags is checked by the transaction that stores the flag.
+//! All checks that need only the body run here, and report all violations. The transaction that
+//! stores the flag checks other flags and segments.
 
 use std::collections::HashSet;
 
@@ -33,21 +33,22 @@ const MAX_VARIANT_VALUE_BYTES: usize = 20_000;
 const MAX_VARIANT_JSON_DEPTH: usize = 20;
 const MAX_RULES: usize = 100;
 const MAX_CONDITIONS: usize = 30;
-/// The most regular expressions of a flag. Compiling one takes up to 0.3 ms, on writing the flag and
-/// again wherever it is evaluated.
+/// Maximum number of regular expressions per flag. Compiling one takes up to 0.3 ms, on the write
+/// and for evaluations.
 const MAX_PATTERNS: usize = 250;
-/// Shares of one variant may be split, so a rollout can have more entries than there are variants.
+/// Maximum number of entries per rollout. There can be more entries than variants, since a variant
+/// can have several shares.
 const MAX_ROLLOUT_ENTRIES: usize = 1_000;
 const MAX_TARGETS: usize = 1_000;
 const MAX_TARGET_VALUE_BYTES: usize = 1_000;
 const MAX_PREREQUISITES: usize = 20;
-/// Key, name and value of the variants of a boolean flag that is created without any.
+/// Key, name and value of the default variants of a boolean flag.
 const DEFAULT_BOOLEAN_VARIANTS: [(&str, &str, &str); 2] =
     [("on", "On", "true"), ("off", "Off", "false")];
 /// The largest integer that every client's number type holds exactly: 2^53 − 1.
 const MAX_SAFE_INTEGER: u64 = 9_007_199_254_740_991;
 
-/// A feature flag as a client describes it, with defaults for all that it left out.
+/// A feature flag as a client describes it, with defaults for omitted fields.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FlagDraft {
     key: FlagKey,
@@ -63,7 +64,7 @@ pub struct FlagDraft {
     prerequisites: Vec<Prerequisite>,
 }
 
-/// A rule whose id may have to be generated.
+/// A rule, perhaps without an ID.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct RuleDraft {
     pub(super) id: Option<RuleId>,
@@ -73,14 +74,14 @@ pub(super) struct RuleDraft {
 }
 
 impl FlagDraft {
-    /// Reads the body of create-feature-flag.
+    /// Parses the body of create-feature-flag.
     pub fn read(body: &Json<'_>) -> Result<Self, Violations> {
         let mut violations = Violations::default();
         let draft = read_draft(body, &mut violations);
         violations.into_result(draft)
     }
 
-    /// The flag, as it is created at `now`. Refuses one that is too large to be stored.
+    /// Returns the new flag, created at `now`. Rejects a flag that is too large.
     pub fn into_flag(
         self,
         project_id: ProjectId,
@@ -124,13 +125,13 @@ impl RuleDraft {
     }
 }
 
-/// The bytes of a flag in its JSON form. A body of at most 256 KiB cannot become more than a small
-/// multiple of it.
+/// Returns the size of a flag's JSON form in bytes. A body of at most 256 KiB can grow only to a
+/// small multiple.
 pub(super) fn flag_bytes(flag: &FeatureFlag) -> usize {
     serde_json::to_vec(flag).map_or(usize::MAX, |json| json.len())
 }
 
-/// Notes a flag that is too large to be stored.
+/// Notes a violation if a flag is too large.
 pub(super) fn note_size(bytes: usize, violations: &mut Violations) {
     if bytes > MAX_FLAG_BYTES {
         let message = format_args!(
@@ -209,12 +210,12 @@ fn parse_target_kind(name: &str) -> Result<TargetKind, FieldError> {
 
 // ------------------------------------------------------------------------------------- variants
 
-/// The keys that a flag's serves and targets may name.
+/// The variant keys that a flag's serves and targets can name.
 pub(super) struct VariantKeys<'v>(HashSet<&'v str>);
 
 impl<'v> VariantKeys<'v> {
-    /// The keys as sent, or by default: variants with other faults count too. `None` where a key
-    /// itself is at fault: that fault would only be told again wherever the key is named.
+    /// Returns the keys in the body, or those of the default variants. Includes variants with other
+    /// violations. `None` if a key is invalid, since each use of it would repeat the violation.
     pub(super) fn of(variants: Option<&'v Json<'_>>, flag_type: Option<FlagType>) -> Option<Self> {
         match variants {
             None | Some(Json::Null) if flag_type? == FlagType::Boolean => {
@@ -230,13 +231,14 @@ impl<'v> VariantKeys<'v> {
         }
     }
 
-    /// The keys of a flag's variants.
+    /// Returns the keys of a flag's variants.
     pub(super) fn of_flag(flag: &'v FeatureFlag) -> Self {
         Self(flag.variants.iter().map(|variant| variant.key.as_str()).collect())
     }
 }
 
-/// Reads a variant key and checks that the flag has it; where `known` is in doubt, only its form.
+/// Parses a variant key and checks that the flag has it. If `known` is `None`, checks only its
+/// form.
 pub(super) fn read_variant_key(
     json: &Json<'_>,
     path: &JsonPath<'_>,
@@ -246,7 +248,7 @@ pub(super) fn read_variant_key(
     text(|key| match known {
         Some(VariantKeys(keys)) if !keys.contains(key) => Err(FieldError::new(
             ViolationCode::UnknownVariant,
-            "the flag has no variant of this key",
+            "the flag has no variant with this key",
         )),
         _ => VariantKey::parse(key),
     })(json, path, violations)
@@ -290,40 +292,39 @@ fn read_variant(
     })
 }
 
-/// Reads a variant's value, which is text for every type of flag.
+/// Parses a variant's value, which is text for all flag types.
 fn parse_value_of(flag_type: Option<FlagType>, value: &str) -> Result<String, FieldError> {
     if value.len() > MAX_VARIANT_VALUE_BYTES {
-        let message = format_args!("a value has at most {MAX_VARIANT_VALUE_BYTES} bytes");
+        let message = format_args!("must have at most {MAX_VARIANT_VALUE_BYTES} bytes");
         return Err(FieldError::new(ViolationCode::TooLong, message));
     }
     let expected = match flag_type {
         Some(FlagType::Boolean) if !matches!(value, "true" | "false") => {
-            let message = "a boolean flag's value is exactly \"true\" or \"false\"";
+            let message = "must be \"true\" or \"false\" in a boolean flag";
             return Err(FieldError::new(ViolationCode::InvalidValue, message));
         }
         Some(FlagType::Number) if !is_number(value) => {
-            "a number flag's value is one finite JSON number, such as \"12\" or \"-0.5\"".to_owned()
+            "must be a finite JSON number in a number flag, such as \"12\" or \"-0.5\"".to_owned()
         }
         Some(FlagType::Number) if !is_exact(value) => {
-            let message = format_args!(
-                "an integer lies within ±{MAX_SAFE_INTEGER}, or clients would round it"
-            );
+            let message =
+                format_args!("must be within ±{MAX_SAFE_INTEGER}; clients round larger integers");
             return Err(FieldError::new(ViolationCode::OutOfRange, message));
         }
         Some(FlagType::Json) => match Json::parse(value, MAX_VARIANT_JSON_DEPTH) {
-            Err(error) => format!("a json flag's value is JSON: {error}"),
+            Err(error) => format!("must be JSON in a json flag: {error}"),
             Ok(json) if json.has_duplicate_names() => {
-                "an object in the value names a member twice; keep one".to_owned()
+                "an object in the value has a field twice; remove one".to_owned()
             }
             Ok(Json::Object(_) | Json::Array(_)) => return Ok(value.to_owned()),
-            Ok(_) => "a json flag's value is an object or an array".to_owned(),
+            Ok(_) => "must be a JSON object or array in a json flag".to_owned(),
         },
         _ => return Ok(value.to_owned()),
     };
     Err(FieldError::new(ViolationCode::InvalidFormat, expected))
 }
 
-/// Whether a JSON number is written with a fraction or exponent, or is an integer within ±(2^53−1).
+/// `true` if a JSON number has a fraction or exponent, or is an integer within ±(2^53−1).
 fn is_exact(written: &str) -> bool {
     written.contains(['.', 'e', 'E'])
         || written.trim_start_matches('-').parse().is_ok_and(|n: u64| n <= MAX_SAFE_INTEGER)
@@ -350,7 +351,7 @@ pub(super) fn default_fallthrough(flag_type: FlagType, variants: &[Variant]) -> 
     default_variant(flag_type, variants, "true").map_or(Serve::CodeDefault, Serve::Variant)
 }
 
-/// The first variant, for a boolean flag the first of the `preferred` value.
+/// Returns the first variant. For a boolean flag, prefers the first with the `preferred` value.
 fn default_variant(
     flag_type: FlagType,
     variants: &[Variant],
@@ -388,11 +389,11 @@ pub(super) fn read_serve(
             (Some(variant), Some(rollout)) => {
                 read_variant_key(variant, &path.member("variant"), keys, violations);
                 read_rollout(rollout, &path.member("rollout"), keys, violations);
-                "give either a variant or a rollout, not both"
+                "send either `variant` or `rollout`, not both"
             }
             (None, None) => {
-                "give a variant or a rollout; {\"variant\": null, \"rollout\": []} serves the caller's \
-             own default"
+                "send `variant` or `rollout`; {\"variant\": null, \"rollout\": []} serves the \
+                 caller's default"
             }
         };
         violations.note(path, ViolationCode::InvalidValue, message);
@@ -435,11 +436,11 @@ pub(super) fn read_rules(
     let conditions = || items(Some(json)).iter().flat_map(|rule| items(rule.member("conditions")));
     let too_many_patterns = count_patterns(conditions()) > MAX_PATTERNS;
     if too_many_patterns {
-        let message = format_args!("a flag has at most {MAX_PATTERNS} regular expressions");
+        let message = format_args!("a flag can have at most {MAX_PATTERNS} regular expressions");
         violations.note(path, ViolationCode::TooManyItems, message);
     }
     if count_segments(conditions()) > MAX_SEGMENTS_OF_FLAG {
-        let message = format_args!("a flag uses at most {MAX_SEGMENTS_OF_FLAG} segments");
+        let message = format_args!("a flag can use at most {MAX_SEGMENTS_OF_FLAG} segments");
         violations.note(path, ViolationCode::TooManyItems, message);
     }
     let read_condition = |json: &Json<'_>, path: &JsonPath<'_>, violations: &mut Violations| {
@@ -471,7 +472,7 @@ pub(super) fn read_rules(
     rules
 }
 
-/// How many segments the conditions of a flag name.
+/// Returns the number of segments that a flag's conditions name.
 fn count_segments<'j, 'a: 'j>(conditions: impl Iterator<Item = &'j Json<'a>>) -> usize {
     let names_segments =
         |condition: &&Json<'_>| operator_of(condition).is_some_and(Operator::is_about_segments);

@@ -1,6 +1,6 @@
 //! Feature flags (`docs/semantics/feature-flags.md`): the resource and its parts.
 //!
-//! The types can only hold what passed validation; [`super::draft`] reads a request into them.
+//! The types can hold only validated values; [`super::draft`] parses requests.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -17,15 +17,15 @@ use shared::timestamp::Timestamp;
 
 use super::condition::Condition;
 
-/// The most flags of a project that are not archived.
+/// Maximum number of unarchived flags per project.
 pub const MAX_LIVE_FLAGS: u32 = 2_000;
-/// The most bytes of a flag in its JSON form; a DynamoDB item holds twice as much.
+/// Maximum size of a flag in its JSON form, in bytes; a DynamoDB item can hold twice as much.
 pub const MAX_FLAG_BYTES: usize = 200_000;
-/// The most flags in a chain of prerequisites, the dependent flag included.
+/// Maximum number of flags in a chain of prerequisites, including the dependent flag.
 pub const MAX_PREREQUISITE_DEPTH: usize = 10;
 
-/// Whether `text` starts with a letter or digit and goes on with letters, digits, `.`, `_`, `-`,
-/// at most `max` in all. Such names need no escaping in a URL and cannot climb a path.
+/// `true` if `text` starts with a letter or digit, has only letters, digits, `.`, `_` and `-`, and
+/// is at most `max` characters long. Such keys need no escaping in URLs and cannot traverse paths.
 fn is_key(text: &str, max: usize) -> bool {
     let inner = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
     text.len() <= max
@@ -41,7 +41,7 @@ macro_rules! key_type {
         pub struct $name(String);
 
         impl $name {
-            /// Reads the key.
+            /// Parses the key.
             pub fn parse(text: &str) -> Result<Self, FieldError> {
                 if is_key(text, $max) {
                     return Ok(Self(text.to_owned()));
@@ -52,7 +52,7 @@ macro_rules! key_type {
                 )))
             }
 
-            /// The key's text.
+            /// Returns the key's text.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -74,7 +74,7 @@ macro_rules! key_type {
 }
 
 key_type!(
-    /// The key by which code names a flag: unique in its project, case-sensitive, never changed.
+    /// The key that names a flag in code: unique in its project, case-sensitive, immutable.
     FlagKey, "a flag key", 128
 );
 key_type!(
@@ -82,11 +82,11 @@ key_type!(
     VariantKey, "a variant key", 128
 );
 key_type!(
-    /// The key by which flags name a segment: unique in its project, case-sensitive, never changed.
+    /// The key that names a segment in flags: unique in its project, case-sensitive, immutable.
     SegmentKey, "a segment key", 128
 );
 key_type!(
-    /// The identifier of a rule, unique in its flag.
+    /// The ID of a rule, unique in its flag.
     RuleId, "a rule id", 64
 );
 
@@ -96,7 +96,7 @@ impl RuleId {
     }
 }
 
-/// What a flag's variants hold. It never changes after creation.
+/// The type of a flag's variants, immutable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FlagType {
@@ -111,12 +111,12 @@ pub enum FlagType {
 }
 
 impl FlagType {
-    /// Reads a type's name. The message of a refusal lists all names.
+    /// Parses a type's name. The error message lists all names.
     pub fn parse(name: &str) -> Result<Self, FieldError> {
         Self::deserialize(name.into_deserializer()).map_err(|error| unknown_name("type", &error))
     }
 
-    /// The type's name.
+    /// Returns the type's name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Boolean => "boolean",
@@ -127,33 +127,33 @@ impl FlagType {
     }
 }
 
-/// One of the values that a flag can have.
+/// A possible value of a flag.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Variant {
-    /// Its key.
+    /// The variant's key.
     pub key: VariantKey,
-    /// Its name for people.
+    /// A display name.
     pub name: String,
-    /// Its value as text, valid for the flag's type.
+    /// The value as text, valid for the flag's type.
     pub value: String,
 }
 
-/// A share of a rollout, in thousandths: 0 to 1,000,000 with at most three decimals. Shares are
-/// relative to the sum of their rollout.
+/// A weight in a rollout, in thousandths: 0 to 1,000,000 with at most three decimals. A share is
+/// the weight's fraction of the rollout's sum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Weight(u32);
 
 impl Weight {
     const MAX: u32 = 1_000_000;
 
-    /// Reads a weight from a JSON number as written. Decimals are counted in that text, so that
-    /// neither `0.1` nor `1e-3` depends on what a binary float makes of it.
+    /// Parses a weight from the text of a JSON number. Decimals are counted in the text, since a
+    /// binary float would round `0.1` and `1e-3`.
     pub fn parse(written: &str) -> Result<Self, FieldError> {
         let fault = || {
             FieldError::new(
                 ViolationCode::OutOfRange,
-                "a weight is a number from 0 to 1000000 with at most 3 decimals",
+                "must be a number from 0 to 1000000 with at most 3 decimals",
             )
         };
         let (mantissa, exponent) = written.split_once(['e', 'E']).unwrap_or((written, "0"));
@@ -180,7 +180,7 @@ impl Weight {
         Ok(Self(thousandths))
     }
 
-    /// The weight in thousandths.
+    /// Returns the weight in thousandths.
     pub fn thousandths(self) -> u32 {
         self.0
     }
@@ -191,7 +191,7 @@ impl Serialize for Weight {
         if self.0.is_multiple_of(1_000) {
             serializer.serialize_u32(self.0 / 1_000)
         } else {
-            // Three decimals of at most seven digits survive the shortest form of an f64.
+            // An f64 preserves seven digits with three decimals.
             serializer.serialize_f64(f64::from(self.0) / 1_000.0)
         }
     }
@@ -216,29 +216,29 @@ impl<'de> Deserialize<'de> for Weight {
     }
 }
 
-/// A variant's share of a rollout.
+/// A variant and its weight in a rollout.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RolloutEntry {
-    /// The variant that is served.
+    /// The variant.
     pub variant: VariantKey,
-    /// Its share.
+    /// The variant's weight.
     pub weight: Weight,
 }
 
-/// What is served.
+/// The variant or rollout that a flag, rule or fallthrough serves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Serve {
-    /// Always this variant.
+    /// One variant for all contexts.
     Variant(VariantKey),
-    /// A variant by the evaluation's targeting key; never empty, the weights' sum is positive.
+    /// A variant chosen by the targeting key. Never empty; the sum of the weights is positive.
     Rollout(Vec<RolloutEntry>),
-    /// No value: the caller's own default.
+    /// No value: the caller uses its default.
     CodeDefault,
 }
 
 impl Serve {
-    /// The keys of all variants that may be served.
+    /// Returns the keys of all variants that can be served.
     pub fn variants(&self) -> impl Iterator<Item = &VariantKey> {
         let (variant, rollout) = match self {
             Self::Variant(key) => (Some(key), [].as_slice()),
@@ -267,13 +267,13 @@ impl<'de> Deserialize<'de> for Serve {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(rename = "Serve", deny_unknown_fields)]
-        struct BothMembers {
-            // With a function of its own, a member that is missing is not taken for null.
+        struct SerializedServe {
+            // Without this attribute, serde would read a missing field as null.
             #[serde(deserialize_with = "Option::deserialize")]
             variant: Option<VariantKey>,
             rollout: Vec<RolloutEntry>,
         }
-        let BothMembers { variant, rollout } = BothMembers::deserialize(deserializer)?;
+        let SerializedServe { variant, rollout } = SerializedServe::deserialize(deserializer)?;
         match variant {
             Some(_) if !rollout.is_empty() => {
                 Err(D::Error::custom("a serve has a variant and a rollout"))
@@ -288,21 +288,21 @@ impl<'de> Deserialize<'de> for Serve {
     }
 }
 
-/// Serves something to everyone for whom all conditions hold.
+/// A rule that serves a variant if all its conditions hold.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
-    /// Its identifier.
+    /// The rule's ID.
     pub id: RuleId,
-    /// Its name for people, perhaps empty.
+    /// A display name, possibly empty.
     pub name: String,
-    /// What must hold. None at all hold for everyone.
+    /// The conditions. An empty list holds for all contexts.
     pub conditions: Vec<Condition>,
-    /// What is served.
+    /// The variant or rollout that the rule serves.
     pub serve: Serve,
 }
 
-/// What a target's value is compared with.
+/// The attribute that a target compares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TargetKind {
@@ -310,76 +310,76 @@ pub enum TargetKind {
     Identifier,
 }
 
-/// Serves a variant to one individual.
+/// A target: the variant for one individual.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Target {
-    /// What the value is compared with.
+    /// The attribute to compare.
     pub kind: TargetKind,
-    /// The individual.
+    /// The individual's value.
     pub value: String,
-    /// The variant that is served.
+    /// The variant to serve.
     pub variant: VariantKey,
 }
 
-/// Another flag that must evaluate to a variant before this one is served.
+/// A flag that must evaluate to a certain variant before the dependent flag is evaluated.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Prerequisite {
-    /// The other flag, of the same project.
+    /// The required flag, in the same project.
     pub flag_key: FlagKey,
-    /// The variant that it must yield.
+    /// The required variant.
     pub variant: VariantKey,
 }
 
-/// A feature flag, with the members of `openapi.yaml` in their order.
+/// A feature flag, with the fields of `openapi.yaml` in the same order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FeatureFlag {
-    /// Its identifier.
+    /// The flag's ID.
     pub id: Uuid,
-    /// The project that owns it.
+    /// The project that owns the flag.
     pub project_id: ProjectId,
-    /// Its key.
+    /// The flag's key.
     pub key: FlagKey,
-    /// Its name for people.
+    /// A display name.
     pub name: String,
-    /// What it is for.
+    /// The flag's purpose.
     pub description: String,
-    /// What its variants hold.
+    /// The type of the variants.
     #[serde(rename = "type")]
     pub flag_type: FlagType,
-    /// Whether anything but the off variant is served.
+    /// `false` if only the off variant is served.
     pub enabled: bool,
-    /// When it was archived.
+    /// Time of the archiving, if archived.
     pub archived_at: Option<Timestamp>,
-    /// Counts its changes, from 1.
+    /// Number of the current version, starting at 1.
     pub version: u64,
-    /// Its possible values.
+    /// The possible values.
     pub variants: Vec<Variant>,
-    /// What is served while it is not enabled; `None` for the caller's own default.
+    /// The variant served while the flag is disabled; `None` for the caller's default.
     pub off_variant: Option<VariantKey>,
-    /// What is served when no target and no rule matches.
+    /// The serve if no target and no rule matches.
     pub fallthrough: Serve,
-    /// Tried in order; the first that holds serves.
+    /// The rules in order; the first match decides.
     pub rules: Vec<Rule>,
-    /// Individuals, tried before the rules.
+    /// Individuals, checked before the rules.
     pub targets: Vec<Target>,
-    /// Other flags that come first.
+    /// Flags that must be met first.
     pub prerequisites: Vec<Prerequisite>,
-    /// When it was made.
+    /// Time of the creation.
     pub created_at: Timestamp,
-    /// When it was last changed.
+    /// Time of the last change.
     pub updated_at: Timestamp,
-    /// Whether its key was another flag's, which was deleted.
+    /// `true` if a deleted flag had this key before.
     #[serde(skip)]
     pub is_successor: bool,
 }
 
 impl FeatureFlag {
-    /// The flag, changed from what is stored at `now`: of the next version if it is another, else of the
-    /// same.
-    pub(super) fn numbered_after(mut self, stored: &Self, now: Timestamp) -> Self {
+    /// Returns the flag with the next version and `now` as its update time if it differs from
+    /// `stored`, else unchanged.
+    pub(super) fn with_version_after(mut self, stored: &Self, now: Timestamp) -> Self {
         if self != *stored {
             self.version = stored.version.saturating_add(1);
             self.updated_at = now;
@@ -387,12 +387,12 @@ impl FeatureFlag {
         self
     }
 
-    /// The segments that its rules ask for.
+    /// Returns the segments that the rules use.
     pub fn segments(&self) -> BTreeSet<SegmentKey> {
         let conditions = self.rules.iter().flat_map(|rule| &rule.conditions);
         let named =
             conditions.filter(|it| it.operator.is_about_segments()).flat_map(|it| &it.values);
-        // What is no key was never written, and fails the flag when it is compiled.
+        // Writes reject invalid keys. If one is stored, compiling the flag fails.
         named.filter_map(|key| SegmentKey::parse(key).ok()).collect()
     }
 }
@@ -402,7 +402,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_need_no_escaping_and_cannot_climb() {
+    fn keys_need_no_escaping_and_cannot_traverse_paths() {
         for text in ["a", "7", "new-checkout", "A.b_c-d", &"k".repeat(128)] {
             assert!(FlagKey::parse(text).is_ok(), "{text:?}");
         }
@@ -430,7 +430,7 @@ mod tests {
     }
 
     #[test]
-    fn weights_count_decimals_as_written() {
+    fn weights_count_written_decimals() {
         for (written, thousandths, shown) in [
             ("0", 0, "0"),
             ("-0", 0, "0"),
@@ -454,7 +454,7 @@ mod tests {
     }
 
     #[test]
-    fn weights_outside_their_bounds_are_refused() {
+    fn weights_out_of_range_are_rejected() {
         for written in [
             "-1",
             "-0.001",
@@ -479,7 +479,7 @@ mod tests {
     }
 
     #[test]
-    fn a_serve_always_shows_both_members() {
+    fn serves_always_serialize_both_fields() {
         let on = VariantKey::parse("on").unwrap();
         let entry = RolloutEntry { variant: on.clone(), weight: Weight::parse("12.5").unwrap() };
         for (serve, shown) in [
@@ -500,13 +500,13 @@ mod tests {
 
         proptest! {
             #[test]
-            fn every_weight_survives_its_own_json(thousandths in 0..=1_000_000_000_u32) {
+            fn weights_survive_serialization(thousandths in 0..=1_000_000_000_u32) {
                 let shown = serde_json::to_string(&Weight(thousandths)).unwrap();
                 prop_assert_eq!(Weight::parse(&shown).unwrap(), Weight(thousandths));
             }
 
             #[test]
-            fn no_number_breaks_the_parser(written in r"-?(0|[1-9][0-9]{0,30})(\.[0-9]{1,30})?([eE][+-]?[0-9]{1,22})?") {
+            fn weight_parser_never_panics(written in r"-?(0|[1-9][0-9]{0,30})(\.[0-9]{1,30})?([eE][+-]?[0-9]{1,22})?") {
                 let _ = Weight::parse(&written);
             }
         }

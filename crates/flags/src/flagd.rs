@@ -1,9 +1,10 @@
-//! Export of a project's flags and segments to flagd (<https://flagd.dev/reference/flag-definitions>).
+//! Exports a project's flags and segments to flagd
+//! (<https://flagd.dev/reference/flag-definitions>).
 //!
-//! What flagd serves from the export is what an evaluation here serves, bucketing included, but for what its cores
-//! hash otherwise. A flag
-//! that its targeting language cannot express is left out and listed: better no flag than another
-//! one of the same key. What differs for all flags alike is in [`GENERAL_DIFFERENCES`].
+//! flagd serves the same variants from the export as an evaluation here, including buckets, unless
+//! its core hashes differently. A flag that flagd's targeting language cannot express is omitted
+//! and listed. A different flag with its key would be worse. [`GENERAL_DIFFERENCES`] lists the
+//! differences that affect all flags.
 
 mod evaluators;
 mod json_logic;
@@ -25,55 +26,55 @@ use crate::{
     FeatureFlag, FlagKey, FlagType, RolloutEntry, Rule, Segment, Serve, Target, VariantKey,
 };
 
-/// The largest sum of weights that flagd takes.
+/// The largest sum of weights that flagd accepts.
 const MAX_TOTAL_WEIGHT: u64 = 2_147_483_647;
 
-/// How flagd differs from an evaluation here whatever the flag.
+/// Differences between flagd and evaluations here that affect all flags.
 pub const GENERAL_DIFFERENCES: [&str; 8] = [
-    "flagd does not look into arrays: a condition holds for none of their elements. Its not_equals \
+    "flagd does not check the elements of arrays: no condition holds for them. Its not_equals \
      and not_in hold for every array and object.",
-    "flagd finds an attribute whose name has a dot only by its path, in which numbers index arrays.",
-    "Where a number is compared with a text or an object that is none, flagd fails and serves the \
-     caller's default; it rounds integers beyond 2^53.",
-    "flagd takes a version with a leading v.",
+    "flagd finds an attribute with a dot in its name only by path. Numbers in a path index arrays.",
+    "If a number is compared with a non-numeric text or object, flagd fails and serves the \
+     caller's default. It rounds integers beyond 2^53.",
+    "flagd accepts versions with a leading v.",
     "flagd's clock has whole seconds.",
-    "Shares of flagd's core for JavaScript have other individuals where a targeting key has characters \
-     beyond ASCII: it hashes UTF-16 code units, and not UTF-8. They are as large.",
-    "Shares of flagd's core for Python have other individuals whatever their targeting keys: it hashes \
-     CBOR, and not text. They are as large.",
-    "Where a rollout needs a targeting key that is missing, flagd serves the caller's default \
-     without an error; its reasons and metadata are its own.",
+    "flagd's core for JavaScript hashes UTF-16 code units, not UTF-8. If targeting keys have \
+     non-ASCII characters, shares have the same size but different individuals.",
+    "flagd's core for Python hashes CBOR, not text. Shares have the same size but different \
+     individuals.",
+    "If a rollout needs a targeting key that is missing, flagd serves the caller's default \
+     without an error. Its reasons and metadata differ.",
 ];
 
-/// How a document is written.
+/// The layout of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Layout {
-    /// For programs: without white space.
+    /// For programs, without white space.
     Compact,
-    /// For people, over many lines.
+    /// For people, indented.
     Indented,
 }
 
-/// The flags of a project for flagd.
+/// A project's flags for flagd.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FlagdExport {
     /// A flag definition document of flagd.
     pub document: String,
-    /// What in it is not as it is here, in the order of the flags.
+    /// The differences from evaluations here, in the order of the flags.
     pub differences: Vec<ExportGap>,
 }
 
-/// What of one flag could not be exported as it is.
+/// A part of a flag that could not be exported unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ExportGap {
     /// The flag.
     pub flag_key: FlagKey,
-    /// Where in the flag: a JSON Pointer (RFC 6901).
+    /// The place in the flag: a JSON Pointer (RFC 6901).
     pub pointer: String,
-    /// Whether the flag is not in the export for this reason.
+    /// `true` if the flag was omitted for this reason.
     pub left_out: bool,
-    /// What flagd cannot express, for a person.
+    /// The unsupported feature, in words.
     pub reason: String,
 }
 
@@ -92,14 +93,14 @@ struct Document<'f> {
 struct FlagdFlag<'f> {
     state: &'static str,
     variants: BTreeMap<&'f str, Box<RawValue>>,
-    /// Null is the caller's own default.
+    /// Null is the caller's default.
     default_variant: Option<&'f str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     targeting: Option<Value>,
     metadata: Value,
 }
 
-/// What flagd cannot express, and where.
+/// A part of a flag that flagd cannot express.
 struct UnsupportedFeature {
     pointer: String,
     reason: String,
@@ -107,7 +108,7 @@ struct UnsupportedFeature {
 
 type Expressed<T> = Result<T, Vec<UnsupportedFeature>>;
 
-/// Exports the flags of a project, with the segments that they ask for.
+/// Exports the flags of a project with the segments that they use.
 pub fn export(
     project_id: ProjectId,
     flags: &[FeatureFlag],
@@ -131,18 +132,21 @@ pub fn export(
                     referenced.extend(evaluators.referenced_by(flag));
                 } else {
                     let place = JsonPath::Root.member("enabled");
-                    let disabled = obstacle(
+                    let disabled = unsupported_feature(
                         &place,
-                        "of a disabled flag flagd serves the caller's \
-                        default, with the reason DISABLED; here it serves its off variant",
+                        "flagd serves the caller's default for a disabled flag, with the \
+                         reason DISABLED; here the off variant is served",
                     );
                     differences.push(difference(false, disabled));
                 }
                 exported.insert(flag.key.as_str(), flagd_flag);
             }
-            Err(obstacles) => {
-                differences
-                    .extend(obstacles.into_iter().map(|obstacle| difference(true, obstacle)));
+            Err(unsupported) => {
+                differences.extend(
+                    unsupported
+                        .into_iter()
+                        .map(|unsupported_feature| difference(true, unsupported_feature)),
+                );
             }
         }
     }
@@ -156,48 +160,51 @@ pub fn export(
         Layout::Compact => serde_json::to_string(&document),
         Layout::Indented => serde_json::to_string_pretty(&document),
     };
-    // Nothing in the document can fail to be written.
+    // The document can always be serialized.
     FlagdExport { document: written.unwrap_or_default(), differences }
 }
 
 fn flagd_flag<'f>(flag: &'f FeatureFlag, evaluators: &Evaluators<'_>) -> Expressed<FlagdFlag<'f>> {
-    let mut obstacles = Vec::new();
+    let mut unsupported = Vec::new();
     if flag.archived_at.is_some() {
         let place = JsonPath::Root.member("archivedAt");
-        return Err(vec![obstacle(&place, "an archived flag does not exist for evaluations")]);
+        return Err(vec![unsupported_feature(
+            &place,
+            "an archived flag does not exist for evaluations",
+        )]);
     }
-    let variants = note(variants(flag), &mut obstacles);
+    let variants = note(variants(flag), &mut unsupported);
     let targeting = if flag.enabled {
         if !flag.prerequisites.is_empty() {
             let place = JsonPath::Root.member("prerequisites");
-            obstacles.push(obstacle(&place, "flagd has no prerequisites"));
+            unsupported.push(unsupported_feature(&place, "flagd has no prerequisites"));
         }
-        note(targeting(flag, evaluators), &mut obstacles)
+        note(targeting(flag, evaluators), &mut unsupported)
     } else {
-        // What it would serve if flagd served anything of it.
+        // flagd serves no variant of a disabled flag.
         let default_variant = flag.off_variant.as_ref().map(VariantKey::as_str);
         Some(Targeting { default_variant, rules: None })
     };
     match (variants, targeting) {
-        (Some(variants), Some(targeting)) if obstacles.is_empty() => Ok(FlagdFlag {
+        (Some(variants), Some(targeting)) if unsupported.is_empty() => Ok(FlagdFlag {
             state: if flag.enabled { "ENABLED" } else { "DISABLED" },
             variants,
             default_variant: targeting.default_variant,
             targeting: targeting.rules,
             metadata: json!({"version": flag.version.to_string()}),
         }),
-        _ => Err(obstacles),
+        _ => Err(unsupported),
     }
 }
 
 fn variants(flag: &FeatureFlag) -> Expressed<BTreeMap<&str, Box<RawValue>>> {
     let place = JsonPath::Root.member("variants");
     if flag.variants.is_empty() {
-        return Err(vec![obstacle(&place, "a flag of flagd has at least one variant")]);
+        return Err(vec![unsupported_feature(&place, "flagd requires at least one variant")]);
     }
     let is_array = |value: &str| value.trim_start().starts_with('[');
     let typed = TypedVariant::all_of(flag.flag_type, &flag.variants)
-        .map_err(|damage| vec![obstacle(&place, damage)])?;
+        .map_err(|damage| vec![unsupported_feature(&place, damage)])?;
     let arrays: Vec<UnsupportedFeature> = flag
         .variants
         .iter()
@@ -205,7 +212,10 @@ fn variants(flag: &FeatureFlag) -> Expressed<BTreeMap<&str, Box<RawValue>>> {
         .filter(|(_, variant)| flag.flag_type == FlagType::Json && is_array(&variant.value))
         .map(|(index, _)| {
             let item = place.item(index);
-            obstacle(&item.member("value"), "the JSON of a flagd variant is an object, no array")
+            unsupported_feature(
+                &item.member("value"),
+                "a JSON variant of flagd must be an object, not an array",
+            )
         })
         .collect();
     if !arrays.is_empty() {
@@ -213,44 +223,44 @@ fn variants(flag: &FeatureFlag) -> Expressed<BTreeMap<&str, Box<RawValue>>> {
     }
     if let Some(index) = typed.iter().position(|typed| holds_reference(typed.value())) {
         let item = place.item(index);
-        let reason = "flagd takes a member `$ref` for a reference";
-        return Err(vec![obstacle(&item.member("value"), reason)]);
+        let reason = "flagd interprets the field `$ref` as a reference";
+        return Err(vec![unsupported_feature(&item.member("value"), reason)]);
     }
     let keys = flag.variants.iter().map(|variant| variant.key.as_str());
     Ok(keys.zip(typed.iter().map(|typed| typed.value().to_owned())).collect())
 }
 
-/// Whether flagd would find something like a reference in a value, and put an evaluator there.
+/// `true` if flagd would find a reference in a value and replace it.
 fn holds_reference(value: &RawValue) -> bool {
-    // As it is written anew, whatever escapes it has.
+    // Serialized again, so that escapes do not matter.
     let value: Option<Value> = serde_json::from_str(value.get()).ok();
     value.is_some_and(|value| value.to_string().contains("\"$ref\":"))
 }
 
-/// What decides on the variant of a flag: flagd serves the default variant where the rules give null.
+/// The targeting of a flag. If the rules return null, flagd serves the default variant.
 struct Targeting<'f> {
     default_variant: Option<&'f str>,
     rules: Option<Value>,
 }
 
 fn targeting<'f>(flag: &'f FeatureFlag, evaluators: &Evaluators<'_>) -> Expressed<Targeting<'f>> {
-    let mut obstacles = Vec::new();
+    let mut unsupported = Vec::new();
     let mut branches = target_branches(&flag.targets);
     let rules = JsonPath::Root.member("rules");
     for (index, rule) in flag.rules.iter().enumerate() {
         if let Some(branch) =
-            note(rule_branch(rule, evaluators, &rules.item(index)), &mut obstacles)
+            note(rule_branch(rule, evaluators, &rules.item(index)), &mut unsupported)
         {
             branches.extend(branch);
         }
     }
     let fallthrough_place = JsonPath::Root.member("fallthrough");
-    let fallthrough = note(serve(&flag.fallthrough, &fallthrough_place), &mut obstacles);
-    let Some(fallthrough) = fallthrough.filter(|_| obstacles.is_empty()) else {
-        return Err(obstacles);
+    let fallthrough = note(serve(&flag.fallthrough, &fallthrough_place), &mut unsupported);
+    let Some(fallthrough) = fallthrough.filter(|_| unsupported.is_empty()) else {
+        return Err(unsupported);
     };
-    // Null, which stands for the caller's default and comes of a rollout without a targeting key,
-    // must not become the fallthrough.
+    // Null means the caller's default, or a rollout without a targeting key. It must not select the
+    // fallthrough.
     let may_be_null = |rule: &Rule| only_variant(&rule.serve).is_none();
     let default_variant = match only_variant(&flag.fallthrough) {
         Some(key) if !flag.rules.iter().any(may_be_null) => Some(key.as_str()),
@@ -267,7 +277,7 @@ fn targeting<'f>(flag: &'f FeatureFlag, evaluators: &Evaluators<'_>) -> Expresse
     Ok(Targeting { default_variant, rules })
 }
 
-/// For each variant with targets: who they are, and the variant.
+/// Returns the individuals and the variant, for each variant with targets.
 fn target_branches(targets: &[Target]) -> Vec<Value> {
     let mut individuals: BTreeMap<&VariantKey, Vec<&str>> = BTreeMap::new();
     for target in targets {
@@ -283,23 +293,25 @@ fn rule_branch(
     evaluators: &Evaluators<'_>,
     place: &JsonPath<'_>,
 ) -> Expressed<[Value; 2]> {
-    let mut obstacles = Vec::new();
+    let mut unsupported = Vec::new();
     let conditions_place = place.member("conditions");
     let mut conditions = Vec::with_capacity(rule.conditions.len());
     for (index, condition_of_rule) in rule.conditions.iter().enumerate() {
         match evaluators.condition(condition_of_rule) {
             Ok(expressed) => conditions.push(expressed),
-            Err(reason) => obstacles.push(obstacle(&conditions_place.item(index), reason)),
+            Err(reason) => {
+                unsupported.push(unsupported_feature(&conditions_place.item(index), reason));
+            }
         }
     }
-    let serve = note(serve(&rule.serve, &place.member("serve")), &mut obstacles);
+    let serve = note(serve(&rule.serve, &place.member("serve")), &mut unsupported);
     match serve {
-        Some(serve) if obstacles.is_empty() => Ok([all(conditions), serve]),
-        _ => Err(obstacles),
+        Some(serve) if unsupported.is_empty() => Ok([all(conditions), serve]),
+        _ => Err(unsupported),
     }
 }
 
-/// The variant that a serve gives to everyone.
+/// Returns the variant that a serve gives to all individuals, if there is one.
 fn only_variant(serve: &Serve) -> Option<&VariantKey> {
     match serve {
         Serve::CodeDefault => None,
@@ -319,14 +331,14 @@ fn serve(serve: &Serve, place: &JsonPath<'_>) -> Expressed<Value> {
     }
 }
 
-/// A rollout by flag key and targeting key, flagd's default. Dividing all weights by the same number
-/// moves nobody, and brings nearly all sums within flagd's bounds.
+/// Returns a rollout by flag key and targeting key, flagd's default. Dividing all weights by a
+/// common divisor keeps all shares, and brings nearly all sums within flagd's limit.
 fn fractional(entries: &[RolloutEntry], place: &JsonPath<'_>) -> Expressed<Value> {
     let weights = || entries.iter().map(|entry| u64::from(entry.weight.thousandths()));
     let divisor = weights().fold(0, greatest_common_divisor).max(1);
     if weights().sum::<u64>() / divisor > MAX_TOTAL_WEIGHT {
-        let reason = "the weights, as integers, have a sum beyond flagd's bound of 2147483647";
-        return Err(vec![obstacle(place, reason)]);
+        let reason = "the sum of the weights as integers exceeds flagd's limit of 2147483647";
+        return Err(vec![unsupported_feature(place, reason)]);
     }
     let positive = entries.iter().zip(weights()).filter(|(_, weight)| *weight > 0);
     let shares: Vec<(&VariantKey, u64)> =
@@ -341,13 +353,13 @@ fn greatest_common_divisor(one: u64, other: u64) -> u64 {
     if other == 0 { one } else { greatest_common_divisor(other, one % other) }
 }
 
-fn obstacle(place: &JsonPath<'_>, reason: impl fmt::Display) -> UnsupportedFeature {
+fn unsupported_feature(place: &JsonPath<'_>, reason: impl fmt::Display) -> UnsupportedFeature {
     UnsupportedFeature { pointer: place.to_string(), reason: reason.to_string() }
 }
 
-/// What could be expressed; what could not is noted.
-fn note<T>(expressed: Expressed<T>, obstacles: &mut Vec<UnsupportedFeature>) -> Option<T> {
-    expressed.map_err(|more| obstacles.extend(more)).ok()
+/// Returns the expressed part, or notes what flagd cannot express.
+fn note<T>(expressed: Expressed<T>, unsupported: &mut Vec<UnsupportedFeature>) -> Option<T> {
+    expressed.map_err(|more| unsupported.extend(more)).ok()
 }
 
 #[cfg(test)]

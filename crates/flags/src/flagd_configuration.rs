@@ -1,4 +1,4 @@
-//! The flags of a project as flagd fetches them, again and again: what a warm function remembers of them.
+//! A cache of flagd configurations, since flagd polls them.
 
 mod http;
 
@@ -15,33 +15,33 @@ use super::flagd::{Layout, export};
 use super::revision_cache::{CacheLimits, Freshness, LoadedValue, RevisionCache};
 use crate::store::FlagStore;
 
-/// How much is remembered. A project has one configuration.
-const BOUNDS: CacheLimits = CacheLimits {
+/// Cache limits. Each project has one configuration.
+const LIMITS: CacheLimits = CacheLimits {
     entries: NonZeroUsize::MIN.saturating_add(99),
     bytes: 24_000_000,
-    bytes_of_project: 24_000_000,
+    bytes_per_project: 24_000_000,
 };
 
-/// The flags of a project for flagd.
+/// A project's flags in flagd's format.
 #[derive(Debug)]
 pub struct FlagdConfiguration {
-    /// A flag definition document.
+    /// The flag definition document.
     document: String,
     etag: EntityTag,
 }
 
-/// The configurations that were asked for lately.
+/// Recently requested configurations.
 pub struct ConfigurationCache(RevisionCache<(), FlagdConfiguration>);
 
 impl Default for ConfigurationCache {
     fn default() -> Self {
-        Self(RevisionCache::new(BOUNDS))
+        Self(RevisionCache::new(LIMITS))
     }
 }
 
 impl ConfigurationCache {
-    /// Returns the flags of a project for flagd, as of at most five seconds ago. While none of them changes,
-    /// that takes a read of one unit every five seconds.
+    /// Returns a project's flags for flagd, at most five seconds old. While no flag changes, this
+    /// costs one read unit per five seconds.
     pub async fn get(
         &self,
         db: &Store,
@@ -53,7 +53,7 @@ impl ConfigurationCache {
             let document = export(project, &read.flags, &read.segments, Layout::Compact).document;
             let bytes = document.len();
             let value = FlagdConfiguration { etag: EntityTag::of(&document), document };
-            Ok(LoadedValue { value, state: read.state, bytes, is_absent: false })
+            Ok(LoadedValue { value, revision: read.revision, bytes, is_absent: false })
         };
         self.0.get(db, (project, ()), Freshness::Cached, now, read).await
     }

@@ -1,4 +1,4 @@
-//! What became of a flag, change by change (`docs/semantics/feature-flags.md`, "History").
+//! Flag history: one record per change (`docs/semantics/feature-flags.md`, "History").
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,12 +13,12 @@ use shared::timestamp::Timestamp;
 
 use super::{FeatureFlag, Prerequisite, Rule, Serve, Target, Variant, VariantKey};
 
-/// How long a change is remembered.
+/// Retention of change records.
 pub const RETENTION: Duration = Duration::from_hours(400 * 24);
 
-/// The members of a flag that changes are told of, in their order. What is left out never changes, or with
-/// every change.
-const MEMBERS: [&str; 12] = [
+/// The fields of a flag that changes list, in order. Other fields never change, or change with each
+/// version.
+const FIELDS: [&str; 12] = [
     "key",
     "name",
     "description",
@@ -33,30 +33,30 @@ const MEMBERS: [&str; 12] = [
     "prerequisites",
 ];
 
-/// What a change did to a flag.
+/// The kind of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ChangeKind {
-    /// It was made.
+    /// The flag was created.
     Created,
-    /// It was changed.
+    /// The flag was changed.
     Updated,
-    /// It was archived, perhaps with other changes.
+    /// The flag was archived, perhaps with other changes.
     Archived,
-    /// It was brought back, perhaps with other changes.
+    /// The flag was unarchived, perhaps with other changes.
     Unarchived,
-    /// It became again what it was in an earlier version.
+    /// An earlier version was restored.
     Restored,
 }
 
 impl ChangeKind {
-    /// The kind of this name.
+    /// Returns the kind with this name.
     pub(super) fn parse(name: &str) -> Option<Self> {
         let name: StrDeserializer<'_, value::Error> = name.into_deserializer();
         Self::deserialize(name).ok()
     }
 
-    /// Its name.
+    /// Returns the kind's name.
     pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::Created => "created",
@@ -67,7 +67,7 @@ impl ChangeKind {
         }
     }
 
-    /// What a change does that restores nothing.
+    /// Returns the kind of a change that is not a restoration.
     pub fn of(stored: &FeatureFlag, flag: &FeatureFlag) -> Self {
         match (stored.archived_at, flag.archived_at) {
             (None, Some(_)) => Self::Archived,
@@ -77,39 +77,39 @@ impl ChangeKind {
     }
 }
 
-/// A change of a flag, with the members of `openapi.yaml` in their order.
+/// A flag change, with the fields of `openapi.yaml` in the same order.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FlagChange {
-    /// The version that it made.
+    /// The version that the change created.
     pub version: u64,
-    /// When it was made.
+    /// Time of the change.
     pub at: Timestamp,
-    /// Who made it; `None` for the command.
+    /// The user who made the change; `None` for the command.
     pub user: Option<UserId>,
-    /// The API key with which it was made; `None` for the command.
+    /// The API key that made the change; `None` for the command.
     pub key_id: Option<KeyId>,
-    /// What it did.
+    /// The kind of the change.
     pub kind: ChangeKind,
-    /// What was different afterwards, in the order of a flag's members.
+    /// The changed fields, in the order of a flag's fields.
     pub changes: Vec<MemberChange>,
 }
 
-/// A member of a flag that is another after a change.
+/// A changed field of a flag.
 #[derive(Debug, Serialize)]
 pub struct MemberChange {
-    /// Its name.
+    /// The field's name.
     pub member: &'static str,
-    /// Its value before; null for a new flag.
+    /// The previous value; null for a new flag.
     pub from: Option<Box<RawValue>>,
-    /// Its value afterwards.
+    /// The new value.
     pub to: Option<Box<RawValue>>,
 }
 
 type Members = BTreeMap<String, Box<RawValue>>;
 
-/// What is kept of a change: the flag as it was afterwards, whole, and what was different before. So each
-/// entry tells its change by itself, whichever others have expired.
+/// The stored record of a change: the whole flag after it, and the previous values of the changed
+/// fields. Each record is complete even if others have expired.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct ChangeRecord {
     flag: Members,
@@ -118,7 +118,7 @@ pub(super) struct ChangeRecord {
 }
 
 impl ChangeRecord {
-    /// The record of a change that made `flag` of what was stored; of nothing if the flag is new.
+    /// Returns the record of a change from `stored` (`None` for a new flag) to `flag`.
     pub(super) fn of(stored: Option<&FeatureFlag>, flag: &FeatureFlag) -> serde_json::Result<Self> {
         let flag = members(flag)?;
         let mut before = stored.map(members).transpose()?;
@@ -128,7 +128,7 @@ impl ChangeRecord {
         Ok(Self { flag, before })
     }
 
-    /// What was different afterwards. Of a new flag, all that it has.
+    /// Returns the changed fields. For a new flag, returns all fields with a value.
     pub(super) fn changes(&self) -> Vec<MemberChange> {
         let value = |members: &Members, name| {
             members.get(name).filter(|value| value.get() != "null").cloned()
@@ -143,10 +143,10 @@ impl ChangeRecord {
             };
             Some(MemberChange { member, from, to })
         };
-        MEMBERS.into_iter().filter_map(change).collect()
+        FIELDS.into_iter().filter_map(change).collect()
     }
 
-    /// The flag as it was, as far as it can be again.
+    /// Returns the restorable part of the flag after the change.
     pub(super) fn state(&self) -> serde_json::Result<FlagState> {
         serde_json::from_str(&serde_json::to_string(&self.flag)?)
     }
@@ -154,11 +154,12 @@ impl ChangeRecord {
 
 fn members(flag: &FeatureFlag) -> serde_json::Result<Members> {
     let mut members: Members = serde_json::from_str(&serde_json::to_string(flag)?)?;
-    members.retain(|name, _| MEMBERS.contains(&name.as_str()));
+    members.retain(|name, _| FIELDS.contains(&name.as_str()));
     Ok(members)
 }
 
-/// What of a flag can be restored: all that a change can be of, but whether it is archived.
+/// The part of a flag that can be restored: all fields that can change, except whether it is
+/// archived.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FlagState {
@@ -166,7 +167,7 @@ pub struct FlagState {
     description: String,
     enabled: bool,
     variants: Vec<Variant>,
-    // With a function of its own, a member that is missing is not taken for null.
+    // Without this attribute, serde would read a missing field as null.
     #[serde(deserialize_with = "Option::deserialize")]
     off_variant: Option<VariantKey>,
     fallthrough: Serve,
@@ -176,8 +177,8 @@ pub struct FlagState {
 }
 
 impl FlagState {
-    /// The flag as it is when it becomes this again at `now`. Its version is one more than before if
-    /// anything is different, else the same.
+    /// Returns the flag restored to this state at `now`. If anything differs, the version is
+    /// incremented.
     pub fn restored(self, flag: &FeatureFlag, now: Timestamp) -> FeatureFlag {
         let restored = FeatureFlag {
             name: self.name,
@@ -191,7 +192,7 @@ impl FlagState {
             prerequisites: self.prerequisites,
             ..flag.clone()
         };
-        restored.numbered_after(flag, now)
+        restored.with_version_after(flag, now)
     }
 }
 

@@ -4,32 +4,32 @@ use shared::http::{ApiRequest, Problem, ProblemCode, VersionTag, named_of};
 
 use super::{FeatureFlag, FlagKey, ProjectLimit, Segment, SegmentKey};
 
-/// The path parameter that names a feature flag.
+/// Name of the path parameter with a flag's key.
 pub(super) const FLAG_KEY: &str = "key";
-/// The path parameter that names a segment.
+/// Name of the path parameter with a segment's key.
 const SEGMENT_KEY: &str = "key";
 
 impl FeatureFlag {
-    /// The tag of its version.
+    /// Returns the entity tag of the current version.
     pub fn tag(&self) -> VersionTag {
         VersionTag::new(self.version, self.id, self.is_successor)
     }
 }
 
 impl Segment {
-    /// The tag of its version.
+    /// Returns the entity tag of the current version.
     pub fn tag(&self) -> VersionTag {
         VersionTag::new(self.version, self.id, self.is_successor)
     }
 }
 
-/// The feature flag in the path. A malformed key names no flag, so it is a 404 as well.
+/// Returns the flag key in the path. A malformed key names no flag, so the response is 404.
 pub fn flag_key(incoming: &ApiRequest) -> Result<FlagKey, Problem> {
     let key = incoming.path_parameter(FLAG_KEY);
     key.and_then(|key| FlagKey::parse(&key).ok()).ok_or_else(flag_not_found)
 }
 
-/// The segment in the path. A malformed key names no segment, so it is a 404 as well.
+/// Returns the segment key in the path. A malformed key names no segment, so the response is 404.
 pub fn segment_key(incoming: &ApiRequest) -> Result<SegmentKey, Problem> {
     let key = incoming.path_parameter(SEGMENT_KEY);
     key.and_then(|key| SegmentKey::parse(&key).ok()).ok_or_else(segment_not_found)
@@ -37,34 +37,35 @@ pub fn segment_key(incoming: &ApiRequest) -> Result<SegmentKey, Problem> {
 
 /// 404: the project has no such feature flag.
 pub fn flag_not_found() -> Problem {
-    Problem::new(ProblemCode::FlagNotFound, "The project has no feature flag of this key.")
+    Problem::new(ProblemCode::FlagNotFound, "The project has no flag with this key. Check the key.")
 }
 
-/// 404: below the path under which flags are evaluated, something else was asked for.
+/// 404: unknown path below the path for flag evaluations.
 pub fn unknown_evaluation() -> Problem {
-    let detail = "Evaluate all flags at flags, one at flags/ and its key.";
+    let detail = "The path does not exist. Evaluate all flags at `evaluate/flags`, or one flag at \
+                  `evaluate/flags/{key}`.";
     Problem::new(ProblemCode::FlagNotFound, detail)
 }
 
 /// 409: an archived flag cannot be changed.
 pub fn flag_archived() -> Problem {
-    let detail = "The flag is archived, and can only be brought back or deleted. To change it, \
-                  send \"archived\": false, alone or with the changes.";
+    let detail = "The flag is archived and can only be unarchived or deleted. Send `\"archived\": \
+                  false`, alone or with other changes.";
     Problem::new(ProblemCode::FlagArchived, detail)
 }
 
 /// 409: only an archived flag can be deleted.
 pub fn flag_not_archived() -> Problem {
-    let detail = "The flag is not archived. Archive it first, then delete it.";
+    let detail = "The flag is not archived. Archive it before you delete it.";
     Problem::new(ProblemCode::FlagNotArchived, detail)
 }
 
-/// 409: a flag cannot be archived, or lose variants, while others depend on that.
+/// 409: other flags depend on the flag to be archived, or on a removed variant.
 pub fn flag_in_use(dependents: &[FlagKey]) -> Problem {
     let named = named_of(dependents);
     let detail = format!(
-        "Other flags have this one, or a variant that is removed, as a prerequisite: {named}. \
-         Change them first."
+        "Other flags require this flag, or a variant that you remove: {named}. Change their \
+         prerequisites first."
     );
     Problem::new(ProblemCode::FlagInUse, detail)
 }
@@ -72,13 +73,13 @@ pub fn flag_in_use(dependents: &[FlagKey]) -> Problem {
 /// 409: the project would exceed a limit.
 pub fn project_limit_reached(limit: ProjectLimit) -> Problem {
     let (code, remedy) = match limit {
-        ProjectLimit::LiveFlags => (ProblemCode::FlagLimitReached, "Archive one first."),
+        ProjectLimit::LiveFlags => (ProblemCode::FlagLimitReached, "Archive a flag first."),
         ProjectLimit::Segments => {
-            (ProblemCode::SegmentLimitReached, "Delete one that no flag uses first.")
+            (ProblemCode::SegmentLimitReached, "Delete an unused segment first.")
         }
         ProjectLimit::Bytes => (
             ProblemCode::FlagBytesLimitReached,
-            "Delete archived flags first, or name a segment where flags list the same values.",
+            "Delete archived flags, or replace repeated values with a segment.",
         ),
     };
     Problem::new(code, format!("The project {limit}. {remedy}"))
@@ -86,15 +87,19 @@ pub fn project_limit_reached(limit: ProjectLimit) -> Problem {
 
 /// 404: the project has no such segment.
 pub fn segment_not_found() -> Problem {
-    Problem::new(ProblemCode::SegmentNotFound, "The project has no segment of this key.")
+    Problem::new(
+        ProblemCode::SegmentNotFound,
+        "The project has no segment with this key. Check the key.",
+    )
 }
 
-/// 409: a segment cannot be deleted while flags use it, of which some are known.
+/// 409: a segment cannot be deleted while flags use it. `among` names some of them.
 pub fn segment_in_use(count: u64, among: &[FlagKey]) -> Problem {
     let flags = if count == 1 { "1 flag uses" } else { &format!("{count} flags use") };
     let named: Vec<&str> = among.iter().map(FlagKey::as_str).collect();
     let named = if named.is_empty() { "" } else { &format!(": {}", named.join(", ")) };
-    let detail =
-        format!("{flags} the segment, archived ones included{named}. Change or delete them first.");
+    let detail = format!(
+        "{flags} this segment, archived flags included{named}. Change or delete them first."
+    );
     Problem::new(ProblemCode::SegmentInUse, detail)
 }

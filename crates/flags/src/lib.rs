@@ -1,5 +1,4 @@
-//! Feature flags: what they are, how a request becomes one, what a context is served, and where they
-//! are stored.
+//! Feature flags: model, request parsing, evaluation and storage.
 
 mod announcement;
 mod cache;

@@ -1,5 +1,5 @@
-//! The `OpenFeature` Remote Evaluation Protocol (OFREP 0.3.0), as its official providers need it:
-//! requests read into contexts, evaluations written as answers.
+//! The `OpenFeature` Remote Evaluation Protocol (OFREP 0.3.0), as its official providers need it.
+//! Parses requests into contexts, and serializes evaluations as responses.
 
 mod http;
 #[cfg(test)]
@@ -22,25 +22,25 @@ use crate::VariantKey;
 
 pub use http::{OFREP, evaluated_key, evaluation_context, freshness, if_none_match};
 
-/// The most bytes of a request's body.
+/// Maximum size of a request body in bytes.
 pub const MAX_BODY_BYTES: usize = 64_000;
-/// The most bytes of an answer: what a Lambda function may return, less room for its envelope. A
-/// function returns the body as text within JSON.
-pub(super) const MAX_ANSWER_BYTES: usize = 6_000_000;
+/// Maximum size of a response in bytes: the limit of a Lambda response, less a reserve for its
+/// envelope. A function returns the body as text within JSON.
+pub(super) const MAX_RESPONSE_BYTES: usize = 6_000_000;
 
-/// An answer to an OFREP request. Its body, if it has one, is JSON.
+/// A response to an OFREP request. The body, if any, is JSON.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OfrepAnswer {
+pub struct OfrepResponse {
     /// The status code.
     pub status: u16,
-    /// The body; none for 304.
+    /// The body; `None` for 304.
     pub body: Option<String>,
-    /// The entity tag, of bulk evaluations. It covers the body, not the flags' versions: providers keep
-    /// a tag when the context changes, and must not be told that nothing did.
+    /// The entity tag of a bulk evaluation. It covers the body, not the flags' versions: providers
+    /// keep a tag when the context changes, and then need a new body.
     pub etag: Option<EntityTag>,
 }
 
-/// Why a request cannot be evaluated, or an evaluation failed, in OFREP's terms.
+/// The reason why a request cannot be evaluated or an evaluation failed, in OFREP's terms.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EvaluationFailure {
     code: ErrorCode,
@@ -81,7 +81,7 @@ struct BulkBody<'f> {
     metadata: FlagSetMetadata,
 }
 
-/// All flags of a project, which are evaluated one by one as they are written.
+/// All flags of a project, evaluated one by one during serialization.
 struct Evaluated<'f> {
     flags: &'f Flags,
     context: &'f Context<'f>,
@@ -94,8 +94,8 @@ struct FlagSetMetadata {
     flag_set_id: ProjectId,
 }
 
-/// Reads a request's body. No body, no context and a null context are an empty context; members
-/// beside the context are none of our business.
+/// Parses a request body. A missing body, a missing context and a null context mean an empty
+/// context. Ignores other fields.
 pub fn read_context(body: &[u8]) -> Result<Context<'_>, EvaluationFailure> {
     if body.len() > MAX_BODY_BYTES {
         let details =
@@ -105,7 +105,7 @@ pub fn read_context(body: &[u8]) -> Result<Context<'_>, EvaluationFailure> {
     let malformed = |reason: &dyn fmt::Display| {
         EvaluationFailure::new(
             ErrorCode::ParseError,
-            format_args!("the body is not JSON: {reason}"),
+            format_args!("the body cannot be parsed as JSON: {reason}"),
         )
     };
     let text = std::str::from_utf8(body).map_err(|error| malformed(&error))?;
@@ -114,7 +114,7 @@ pub fn read_context(body: &[u8]) -> Result<Context<'_>, EvaluationFailure> {
     }
     let json = Json::parse(text, MAX_BODY_DEPTH).map_err(|error| malformed(&error))?;
     let Json::Object(members) = json else {
-        let details = "the body must be an object with a context";
+        let details = "the body must be a JSON object with a context";
         return Err(EvaluationFailure::new(ErrorCode::ParseError, details));
     };
     let mut contexts = members.into_iter().filter(|(name, _)| name == "context");
@@ -124,7 +124,7 @@ pub fn read_context(body: &[u8]) -> Result<Context<'_>, EvaluationFailure> {
         (_, Some(_)) => {
             return Err(EvaluationFailure::new(
                 ErrorCode::InvalidContext,
-                "the body has two contexts",
+                "the body has the field context twice; remove one",
             ));
         }
     };
@@ -137,42 +137,42 @@ pub fn evaluate_one(
     key: &str,
     context: &Context<'_>,
     now: Timestamp,
-) -> OfrepAnswer {
+) -> OfrepResponse {
     match flags.evaluate(key, context, now) {
-        Ok(evaluation) => OfrepAnswer::new(200, &success_body(key, &evaluation)),
+        Ok(evaluation) => OfrepResponse::new(200, &success_body(key, &evaluation)),
         Err(error) => EvaluationFailure::new(error.code(), error).for_flag(key),
     }
 }
 
-/// Evaluates all flags of a project; one that cannot be evaluated is an item that says why. An
-/// answer that `if_none_match` (the values of that header) names is not sent again.
+/// Evaluates all flags of a project. A flag that cannot be evaluated is an item with its error.
+/// Returns 304 if `if_none_match` (the values of that header) names the response.
 pub fn evaluate_all<'v>(
     flags: &Flags,
     context: &Context<'_>,
     now: Timestamp,
     if_none_match: impl IntoIterator<Item = &'v [u8]>,
-) -> OfrepAnswer {
+) -> OfrepResponse {
     let body = BulkBody {
         flags: Evaluated { flags, context, now },
         metadata: FlagSetMetadata { flag_set_id: flags.project_id() },
     };
-    let Ok(body) = serde_json::to_string(&body) else { return OfrepAnswer::unwritable() };
+    let Ok(body) = serde_json::to_string(&body) else { return OfrepResponse::unwritable() };
     let bytes = bytes_within_json(&body);
-    if bytes > MAX_ANSWER_BYTES {
+    if bytes > MAX_RESPONSE_BYTES {
         let details = format!(
-            "the project's flags make an answer of {bytes} bytes as Lambda sends it, of which \
-             {MAX_ANSWER_BYTES} are allowed; evaluate them one by one"
+            "the response has {bytes} bytes, but the limit is {MAX_RESPONSE_BYTES}; evaluate the \
+             flags one by one"
         );
         return EvaluationFailure::new(ErrorCode::General, details).for_all_flags();
     }
     let etag = EntityTag::of(&body);
     if etag.is_named_by(if_none_match) {
-        return OfrepAnswer { status: 304, body: None, etag: Some(etag) };
+        return OfrepResponse { status: 304, body: None, etag: Some(etag) };
     }
-    OfrepAnswer { status: 200, body: Some(body), etag: Some(etag) }
+    OfrepResponse { status: 200, body: Some(body), etag: Some(etag) }
 }
 
-impl OfrepAnswer {
+impl OfrepResponse {
     fn new(status: u16, body: &impl Serialize) -> Self {
         match serde_json::to_string(body) {
             Ok(body) => Self { status, body: Some(body), etag: None },
@@ -180,35 +180,35 @@ impl OfrepAnswer {
         }
     }
 
-    /// What is answered if an answer cannot be written, which nothing in one lets happen.
+    /// Returns the response if serialization fails, which no response can cause.
     fn unwritable() -> Self {
-        let body = r#"{"errorCode":"GENERAL","errorDetails":"the answer cannot be written"}"#;
+        let body = r#"{"errorCode":"GENERAL","errorDetails":"the response cannot be written"}"#;
         Self { status: 500, body: Some(body.to_owned()), etag: None }
     }
 }
 
 impl EvaluationFailure {
-    /// A failure with details for the caller.
+    /// Returns a failure with details for the client.
     pub fn new(code: ErrorCode, details: impl fmt::Display) -> Self {
         Self { code, details: details.to_string() }
     }
 
-    /// The failure's code.
+    /// Returns the failure's code.
     pub fn code(&self) -> ErrorCode {
         self.code
     }
 
-    /// The answer to the evaluation of one flag; `key` as it was asked for.
-    pub fn for_flag(&self, key: &str) -> OfrepAnswer {
-        self.answer(Some(key))
+    /// Returns the response to the evaluation of one flag. `key` is the requested text.
+    pub fn for_flag(&self, key: &str) -> OfrepResponse {
+        self.response(Some(key))
     }
 
-    /// The answer to the evaluation of all flags.
-    pub fn for_all_flags(&self) -> OfrepAnswer {
-        self.answer(None)
+    /// Returns the response to the evaluation of all flags.
+    pub fn for_all_flags(&self) -> OfrepResponse {
+        self.response(None)
     }
 
-    fn answer(&self, key: Option<&str>) -> OfrepAnswer {
+    fn response(&self, key: Option<&str>) -> OfrepResponse {
         let status = match self.code {
             ErrorCode::FlagNotFound => 404,
             ErrorCode::General => 500,
@@ -217,7 +217,7 @@ impl EvaluationFailure {
             }
         };
         let body = FailureBody { key, error_code: self.code, error_details: &self.details };
-        OfrepAnswer::new(status, &body)
+        OfrepResponse::new(status, &body)
     }
 }
 
@@ -240,7 +240,7 @@ fn success_body<'f>(key: &'f str, evaluation: &Evaluation<'f>) -> SuccessBody<'f
         key,
         value: evaluation.value(),
         reason: evaluation.reason(),
-        // Python's provider fails without one.
+        // Python's provider fails without a variant.
         variant: evaluation.variant().map_or("", VariantKey::as_str),
         metadata: *evaluation.metadata(),
     }

@@ -1,7 +1,7 @@
-//! A JSON Merge Patch (RFC 7396) of a flag, applied to it.
+//! Applies a JSON Merge Patch (RFC 7396) to a flag.
 //!
-//! What the body alone can tell is checked before the flag is looked for; what depends on the flag,
-//! such as the type of values, when the patch is applied to it.
+//! The body is checked before the flag is read. Checks that depend on the flag, such as the type of
+//! values, run when the patch is applied.
 
 use std::collections::HashSet;
 
@@ -18,13 +18,13 @@ use super::draft::{
 use super::rule_ids::with_known_ids;
 use super::{FeatureFlag, MAX_FLAG_BYTES, Prerequisite, Serve, Target, Variant, VariantKey};
 
-/// A patch whose form is valid.
+/// A patch with a valid form.
 #[derive(Debug, Clone, Copy)]
 pub struct FlagPatch<'j, 'a> {
     body: &'j Json<'a>,
 }
 
-/// What a patch sets; `None` leaves as it is.
+/// The changes of a patch. `None` keeps the current value.
 struct Changes {
     name: Option<String>,
     description: Option<String>,
@@ -38,32 +38,32 @@ struct Changes {
     prerequisites: Option<Vec<Prerequisite>>,
 }
 
-/// What a patch does to the off variant.
+/// The change of the off variant.
 enum OffVariant {
     Unchanged,
-    /// `None` for the caller's own default.
+    /// `None` for the caller's default.
     To(Option<VariantKey>),
 }
 
-/// What a patch does to the fallthrough.
+/// The change of the fallthrough.
 enum Fallthrough {
     Unchanged,
-    /// It becomes what a new flag of the variants would have.
+    /// Resets the fallthrough to the default for the variants.
     Reset,
     To(Serve),
 }
 
 impl<'j, 'a> FlagPatch<'j, 'a> {
-    /// Checks all that the body alone can tell.
+    /// Validates the body without knowing the flag.
     pub fn check(body: &'j Json<'a>) -> Result<Self, Violations> {
         let mut violations = Violations::default();
         let changes = read_changes(body, None, &mut violations);
         violations.into_result(changes.map(|_| Self { body }))
     }
 
-    /// The flag as the patch makes it at `now`. Its version is one more than before if anything is
-    /// different, else the same. Refuses what does not fit the flag, such as a value of another
-    /// type, or a variant that is removed and still named.
+    /// Returns the flag with the patch applied at `now`. If anything differs, the version is
+    /// incremented. Rejects a patch that does not fit the flag, for example if it removes a variant
+    /// in use.
     pub fn apply(
         &self,
         flag: &FeatureFlag,
@@ -77,7 +77,7 @@ impl<'j, 'a> FlagPatch<'j, 'a> {
         note_lost_variants(flag, &changes, &mut violations);
         let patched = changes.applied_to(flag, now, &mut new_id);
         note_growth(flag, &patched, &mut violations);
-        violations.into_result(Some(patched.numbered_after(flag, now)))
+        violations.into_result(Some(patched.with_version_after(flag, now)))
     }
 }
 
@@ -132,7 +132,7 @@ impl Changes {
     }
 }
 
-/// Reads a patch for a flag; without one, for any flag.
+/// Parses a patch for the given flag, or for any flag if there is none.
 fn read_changes(
     body: &Json<'_>,
     flag: Option<&FeatureFlag>,
@@ -200,8 +200,8 @@ fn read_changes(
     })
 }
 
-/// Whether a merge patch of a serve sets nothing, and removes nothing that is there. Both members
-/// at once are the caller's own default, not a patch.
+/// `true` if a merge patch of a serve sets nothing and removes no current value. Both fields
+/// together mean the caller's default and are not a patch.
 fn leaves_serve(patch: &Json<'_>, serve: Option<&Serve>) -> bool {
     let Json::Object(members) = patch else { return false };
     match members.as_slice() {
@@ -219,14 +219,14 @@ fn leaves_serve(patch: &Json<'_>, serve: Option<&Serve>) -> bool {
     }
 }
 
-/// Notes variants that the patch removes although members that it leaves alone name them.
+/// Notes variants that the patch removes although unchanged fields use them.
 fn note_lost_variants(flag: &FeatureFlag, changes: &Changes, violations: &mut Violations) {
     let Some(variants) = &changes.variants else { return };
     let path = JsonPath::Root.member("variants");
-    let mut note = |key: &VariantKey, named_by: &str| {
+    let mut note = |key: &VariantKey, used_by: &str| {
         if variants.iter().all(|variant| variant.key != *key) {
             let message =
-                format_args!("the variant {key} is missing, which the flag's {named_by} names");
+                format_args!("the flag's {used_by} uses the variant {key}, which is missing");
             violations.note(&path, ViolationCode::UnknownVariant, message);
         }
     };
@@ -238,8 +238,8 @@ fn note_lost_variants(flag: &FeatureFlag, changes: &Changes, violations: &mut Vi
     }
     if changes.rules.is_none() {
         for rule in &flag.rules {
-            let named_by = format!("rule {}", rule.id);
-            rule.serve.variants().for_each(|key| note(key, &named_by));
+            let used_by = format!("rule {}", rule.id);
+            rule.serve.variants().for_each(|key| note(key, &used_by));
         }
     }
     if changes.targets.is_none() {
@@ -249,14 +249,14 @@ fn note_lost_variants(flag: &FeatureFlag, changes: &Changes, violations: &mut Vi
     }
 }
 
-/// Notes a flag that the patch makes too large. One that was stored can always be switched off and
-/// archived, whatever the few bytes that this takes.
+/// Notes a flag that the patch makes too large. A stored flag can always be enabled, disabled and
+/// archived, although this adds a few bytes.
 fn note_growth(flag: &FeatureFlag, patched: &FeatureFlag, violations: &mut Violations) {
     let FeatureFlag { enabled, archived_at, .. } = *flag;
     let (before, after) = (flag_bytes(flag), flag_bytes(patched));
     if after > MAX_FLAG_BYTES && after > before {
-        let switched = FeatureFlag { enabled, archived_at, ..patched.clone() };
-        if flag_bytes(&switched) > before {
+        let toggled = FeatureFlag { enabled, archived_at, ..patched.clone() };
+        if flag_bytes(&toggled) > before {
             note_size(after, violations);
         }
     }

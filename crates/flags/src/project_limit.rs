@@ -1,4 +1,4 @@
-//! What the flags and segments of a project may come to.
+//! Limits for a project's flags and segments.
 
 use std::fmt;
 
@@ -9,45 +9,43 @@ use super::evaluation::{CompiledFlag, LoadedSegment};
 use super::segment::MAX_SEGMENTS;
 use super::{FeatureFlag, MAX_LIVE_FLAGS, Segment};
 
-/// The most bytes that a project's flags, archived ones included, and its segments count together. A function that
-/// has just started reads all of them, by pages of 1 MB one after the other, and remembers them.
+/// Maximum size of a project's flags (archived ones included) and segments together, in bytes. A
+/// function that has just started reads and caches all of them, in sequential pages of 1 MB.
 pub const MAX_PROJECT_BYTES: usize = 16_000_000;
 
-/// A bound of what a project may have.
+/// A limit for a project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProjectLimit {
-    /// [`MAX_LIVE_FLAGS`].
+    /// [`MAX_LIVE_FLAGS`]
     LiveFlags,
-    /// [`MAX_SEGMENTS`].
+    /// [`MAX_SEGMENTS`]
     Segments,
-    /// [`MAX_PROJECT_BYTES`].
+    /// [`MAX_PROJECT_BYTES`]
     Bytes,
 }
 
-/// What is to be said of a project that has reached it.
+/// Completes the sentence "The project …" for a project at this limit.
 impl fmt::Display for ProjectLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::LiveFlags => {
-                write!(
-                    f,
-                    "has {MAX_LIVE_FLAGS} flags that are not archived, as many as it may have"
-                )
+                write!(f, "has {MAX_LIVE_FLAGS} flags that are not archived, which is the limit")
             }
-            Self::Segments => write!(f, "has {MAX_SEGMENTS} segments, as many as it may have"),
+            Self::Segments => write!(f, "has {MAX_SEGMENTS} segments, which is the limit"),
             Self::Bytes => write!(
                 f,
-                "would have flags and segments of more than {MAX_PROJECT_BYTES} bytes together, archived \
-                 flags included"
+                "would exceed the limit of {MAX_PROJECT_BYTES} bytes for all flags and segments, \
+                 archived flags included"
             ),
         }
     }
 }
 
 impl FeatureFlag {
-    /// How many bytes of [`MAX_PROJECT_BYTES`] it counts: those of its name, its description and, as JSON, what it
-    /// serves to whom, or what it takes in memory, whichever is more. Neither switching nor archiving it changes
-    /// that. Projects have sums of this number stored: it stays as it is.
+    /// Returns the flag's share of [`MAX_PROJECT_BYTES`]: its stored size or its size in memory,
+    /// whichever is larger. The stored size counts name, description, prerequisites and the JSON of
+    /// its definition. Turning the flag on or off, or archiving it, does not change the result.
+    /// Sums of it are stored per project, so the formula must not change.
     pub fn project_bytes(&self) -> i64 {
         let texts = self.name.len() + self.description.len();
         let stored = texts + json_bytes(&Definition::of(self)) + json_bytes(&self.prerequisites);
@@ -56,8 +54,8 @@ impl FeatureFlag {
 }
 
 impl Segment {
-    /// How many bytes of [`MAX_PROJECT_BYTES`] it counts: those of its name and, as JSON, its conditions, or what it
-    /// takes in memory, whichever is more.
+    /// Returns the segment's share of [`MAX_PROJECT_BYTES`]: the size of its name and the JSON of
+    /// its conditions, or its size in memory, whichever is larger.
     pub fn project_bytes(&self) -> i64 {
         let stored = self.name.len() + json_bytes(&self.conditions);
         signed(stored.max(LoadedSegment::bytes_of(self)))
@@ -68,7 +66,7 @@ fn json_bytes(value: &impl Serialize) -> usize {
     serde_json::to_vec(value).map_or(usize::MAX / 4, |json| json.len())
 }
 
-/// A number of bytes, of which others may be taken.
+/// Returns a number of bytes as a signed integer, from which sizes can be subtracted.
 pub(super) fn signed(bytes: usize) -> i64 {
     i64::try_from(bytes).unwrap_or(i64::MAX)
 }
@@ -81,7 +79,7 @@ mod tests {
     use crate::evaluation::test_flags::flag;
 
     #[test]
-    fn many_short_values_count_as_what_they_take_and_a_long_text_as_what_it_is() {
+    fn larger_of_stored_and_memory_size_counts() {
         let of = |values: Vec<String>| {
             let conditions = json!([{"attribute": "a", "operator": "in", "values": values}]);
             let rules = json!([{"conditions": conditions, "serve": {"variant": "on"}}]);
@@ -96,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn switching_and_archiving_change_nothing() {
+    fn enabling_and_archiving_keep_the_size() {
         let flag = flag("f", &json!({}));
         let other = FeatureFlag {
             enabled: !flag.enabled,

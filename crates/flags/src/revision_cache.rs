@@ -1,8 +1,8 @@
-//! What a warm function remembers of what it made of projects' flags, each as of a state of them
+//! Caches values derived from a project's flags, each with the revision it was read at
 //! (docs/data-model.md, "feature-flags").
 //!
-//! Every write of a flag or segment grows the number of its project's state. So whether something still
-//! is as it was made is one small read; and while even that fails, the last good one serves.
+//! Each flag or segment write increments the revision, so one small read validates an entry. If
+//! that read fails, the last good value is served.
 
 use std::hash::Hash;
 use std::num::NonZeroUsize;
@@ -22,120 +22,123 @@ use shared::usage::note_cache_lookup;
 
 use crate::store::{FlagSetRevision, FlagStore};
 
-/// How long flags are served without a look at whether they still are the project's: the longest that a
-/// flag may go on being served after it was switched off.
+/// Time for which flags are served without checking their revision: the maximum delay until a
+/// disabled flag is no longer served.
 const MAX_AGE: Duration = Duration::from_secs(5);
-/// How long nothing may come before whoever could be served flags older than [`LONG_STALE`], or asks for them as
-/// they are, is served older ones.
+/// Stall timeout before a request falls back to flags older than [`LONG_STALE`], or to older flags
+/// than the current ones that it requires.
 const LONG_STALL_TIMEOUT: Duration = Duration::from_secs(1);
 const LONG_STALE: Duration = Duration::from_mins(1);
-/// How long whoever could be served older flags waits in all, while something comes: as long as a request has,
-/// but for what comes before and after.
+/// Maximum total wait for a read that makes progress, if older flags can be served. Leaves time for
+/// the rest of the request.
 const MAX_WAIT: Duration = Duration::from_secs(2);
-/// After how long a reading is given up of which nothing more has come. It goes on only while somebody waits
-/// for it, and each of its calls has a limit of its own.
-const MAX_SILENCE: Duration = Duration::from_secs(30);
-/// How often those who ask for flags as they are now have them read, of a project.
+/// Stall time after which a pending read is discarded. A pending read advances only while a request
+/// waits for it, and each of its calls has a timeout.
+const MAX_STALL: Duration = Duration::from_secs(30);
+/// Minimum interval between reads for requests that require current flags, per project.
 const CURRENT_PERIOD: Duration = Duration::from_secs(1);
-/// How long a transaction may be halfway: what is read that much later in the same state is all of it.
+/// Maximum time until a transaction is completely visible. Flags that are read this long after the
+/// first sight of their revision are complete.
 const COMMIT_GRACE: Duration = Duration::from_secs(1);
-/// Of how many projects the state is known.
+/// Maximum number of projects with a known revision.
 const MAX_PROJECTS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(999);
 
-/// How new the flags of an evaluation must be.
+/// The required freshness of flags.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Freshness {
-    /// As of at most five seconds ago.
+    /// At most five seconds old.
     Cached,
-    /// As of now: the caller asks for it. As of at most a second ago, if others do as well.
+    /// Current, since the caller requires it. At most one second old if other requests require it
+    /// too.
     Current,
 }
 
-/// What was made of a project's flags.
+/// A value derived from a project's flags.
 #[derive(Debug)]
 pub(crate) struct LoadedValue<V> {
     pub(crate) value: V,
-    /// The state that was read with the flags.
-    pub(crate) state: FlagSetRevision,
-    /// About how many bytes it has.
+    /// The revision that was read with the flags.
+    pub(crate) revision: FlagSetRevision,
+    /// Approximate size in bytes.
     pub(crate) bytes: usize,
-    /// Whether what was asked for is not there: then the state is looked at each time.
+    /// `true` if the requested item does not exist. Each request then checks the revision.
     pub(crate) is_absent: bool,
 }
 
-/// What was made of projects' flags lately: for each project one or several, told apart by `K`.
+/// A cache of values derived from projects' flags. `K` distinguishes the values of one project.
 pub(crate) struct RevisionCache<K: Eq + Hash, V> {
-    slots: Mutex<Slots<K, V>>,
-    states: Arc<States>,
-    bounds: CacheLimits,
+    entries: Mutex<Entries<K, V>>,
+    revisions: Arc<Revisions>,
+    limits: CacheLimits,
 }
 
-/// The places of what is remembered, by project and what of it.
-type Slots<K, V> = LruCache<(ProjectId, K), Arc<CacheEntry<V>>>;
+/// Entries by project and key.
+type Entries<K, V> = LruCache<(ProjectId, K), Arc<CacheEntry<V>>>;
 
-/// How much is remembered.
+/// Capacity of a cache.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CacheLimits {
-    /// How many of all projects.
+    /// Maximum number of entries.
     pub(crate) entries: NonZeroUsize,
-    /// How many bytes of all projects.
+    /// Maximum total size in bytes.
     pub(crate) bytes: usize,
-    /// How many bytes of one project.
-    pub(crate) bytes_of_project: usize,
+    /// Maximum size of one project's entries in bytes.
+    pub(crate) bytes_per_project: usize,
 }
 
-/// The place of one thing that is remembered.
+/// A cached value and the read that will replace it.
 struct CacheEntry<V> {
     last: Mutex<Option<CachedRead<V>>>,
     progress: Progress,
-    /// The reading that is under way. Whoever holds the lock drives it, so that others who want the same
-    /// wait for it; whoever waited too long leaves it to the next.
-    under_way: tokio::sync::Mutex<Option<PendingRead<V>>>,
+    /// The pending read. The lock holder drives it while others wait. A request that times out
+    /// leaves it to the next one.
+    pending: tokio::sync::Mutex<Option<PendingRead<V>>>,
 }
 
 struct PendingRead<V> {
     began: Timestamp,
-    /// How much had come of readings when it began.
-    count_before: u64,
-    /// How much had come when it was last looked at, and since when that is so.
+    /// Progress count at the start of the read.
+    initial_count: u64,
+    /// Last observed progress count, and the time when it was first observed.
     count: u64,
-    silent_since: Timestamp,
+    unchanged_since: Timestamp,
     reading: Pin<Box<dyn Future<Output = Result<CachedRead<V>, StoreError>> + Send>>,
 }
 
 struct CachedRead<V> {
     value: Arc<V>,
     bytes: usize,
-    state: FlagSetRevision,
-    /// Whether no write can have been halfway when the flags were read: then they are all of the state.
+    revision: FlagSetRevision,
+    /// `true` if no transaction can have been partly visible during the read, so that the value is
+    /// complete.
     is_settled: bool,
     is_absent: bool,
-    /// As of when it is known to be the project's.
+    /// Last time at which the value was known to be current.
     as_of: Timestamp,
 }
 
-/// What is known of projects, whatever of their flags is asked for.
+/// Revisions and cooldowns of projects, shared by all entries.
 #[derive(Debug)]
-struct States {
-    /// The states that their flags are known to be in.
-    known: Mutex<LruCache<ProjectId, KnownState>>,
-    /// While nothing newer could be read of any of their flags.
-    pauses: Mutex<LruCache<ProjectId, Arc<Cooldown>>>,
+struct Revisions {
+    /// The last known revisions.
+    known: Mutex<LruCache<ProjectId, KnownRevision>>,
+    /// Cooldowns after failed or stalled reads.
+    cooldowns: Mutex<LruCache<ProjectId, Arc<Cooldown>>>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct KnownState {
-    state: FlagSetRevision,
-    /// When it was first seen here.
+struct KnownRevision {
+    revision: FlagSetRevision,
+    /// Time of the first sight of this revision.
     since: Timestamp,
-    /// When it was last read.
+    /// Time of the last read.
     at: Timestamp,
-    /// When it was last read for somebody who asked for flags as they are.
+    /// Time of the last read for a request that required current flags.
     current_at: Option<Timestamp>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // A panic while a lock was held cannot have left anything half-changed.
+    // A panic while a lock was held cannot have left a partial change.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -150,7 +153,7 @@ impl<V> Default for CacheEntry<V> {
         Self {
             last: Mutex::default(),
             progress: Progress::default(),
-            under_way: tokio::sync::Mutex::default(),
+            pending: tokio::sync::Mutex::default(),
         }
     }
 }
@@ -160,18 +163,22 @@ where
     K: Clone + Eq + Hash + Send + 'static,
     V: Send + Sync + 'static,
 {
-    pub(crate) fn new(bounds: CacheLimits) -> Self {
-        let states = Arc::new(States::default());
-        Self { slots: Mutex::new(LruCache::new(bounds.entries)), states, bounds }
+    pub(crate) fn new(limits: CacheLimits) -> Self {
+        let revisions = Arc::new(Revisions::default());
+        Self { entries: Mutex::new(LruCache::new(limits.entries)), revisions, limits }
     }
 
-    /// What is made of a project's flags, as new as it must be, by `read` if it is not remembered;
-    /// `read` gets what was remembered last.
+    /// Returns a value at least as fresh as `freshness`. On a miss, calls `read` with the last
+    /// value.
     ///
-    /// While it cannot be read, or nothing comes of it, what was last read serves, for up to ten minutes. While
-    /// something comes it is waited for, as long as a request may take. What is not read by then goes on with the
-    /// next request, and what was last read serves; but whoever asks for flags as they are is told that they
-    /// cannot be had. Without something that could serve it takes what it takes, and fails as reading does.
+    /// While DynamoDB fails or stalls, serves the last good value for up to [`MAX_STALE`]. A read
+    /// that makes progress is awaited for up to [`MAX_WAIT`]. Then the last good value is served,
+    /// and the next request resumes the read. Without a good value, waits until the read ends.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Unavailable`] if current flags cannot be read within [`MAX_WAIT`]. The error
+    /// of the read if there is no good value.
     pub(crate) async fn get<R, F>(
         &self,
         db: &Store,
@@ -184,141 +191,146 @@ where
         R: Fn(Store, Option<Arc<V>>, Progress) -> F + Clone + Send + 'static,
         F: Future<Output = Result<LoadedValue<V>, StoreError>> + Send + 'static,
     {
-        let slot = self.slot(project, &selection);
-        let last = slot.last();
-        let asked = self.states.asked(project, freshness, now).beside(last.as_ref());
-        let fresh = last.as_ref().filter(|last| asked.is_met_by(last));
+        let entry = self.entry(project, &selection);
+        let last = entry.last();
+        let requirement =
+            self.revisions.requirement(project, freshness, now).checking_absence(last.as_ref());
+        let fresh = last.as_ref().filter(|last| requirement.is_met_by(last));
         note_cache_lookup(fresh.is_some());
         if let Some(fresh) = fresh {
             return Ok(Arc::clone(&fresh.value));
         }
-        let newer = slot.newer(db, &self.states, asked, read);
-        let good = last.filter(|it| it.serves_at(now));
-        let Some(good) = good else {
-            let read = newer.await?;
-            self.forget_beyond_bounds(project, &selection);
+        let refresh = entry.refresh(db, &self.revisions, requirement, read);
+        let fallback = last.filter(|it| it.is_usable_at(now));
+        let Some(fallback) = fallback else {
+            let read = refresh.await?;
+            self.evict_over_limits(project, &selection);
             return Ok(read);
         };
-        let pause = self.states.pause(project);
-        if pause.is_cooling_down(now) {
-            return Ok(good.value);
+        let cooldown = self.revisions.cooldown(project);
+        if cooldown.is_cooling_down(now) {
+            return Ok(fallback.value);
         }
         let is_current = freshness == Freshness::Current;
-        let is_patient = is_current || now >= good.as_of.plus(LONG_STALE);
-        let patience = if is_patient { LONG_STALL_TIMEOUT } else { STALL_TIMEOUT };
-        let cause = match wait_while_it_comes(newer, &slot.progress, patience).await {
+        let waits_long = is_current || now >= fallback.as_of.plus(LONG_STALE);
+        let stall_timeout = if waits_long { LONG_STALL_TIMEOUT } else { STALL_TIMEOUT };
+        let cause = match wait_while_progressing(refresh, &entry.progress, stall_timeout).await {
             WaitOutcome::Read(Ok(read)) => {
-                self.forget_beyond_bounds(project, &selection);
+                self.evict_over_limits(project, &selection);
                 return Ok(read);
             }
             WaitOutcome::Read(Err(error)) => {
-                pause.begin(now);
+                cooldown.begin(now);
                 error.to_string()
             }
-            WaitOutcome::InSilence => {
-                pause.begin(now);
-                "the tables did not answer in time".to_owned()
+            WaitOutcome::Stalled => {
+                cooldown.begin(now);
+                "DynamoDB did not respond in time".to_owned()
             }
             WaitOutcome::TooLong if is_current => {
-                let cause = Cause::of_step("reading flags as they are", TOO_LARGE);
+                let cause = Cause::of_step("reading current flags", TOO_LARGE);
                 return Err(StoreError::Unavailable(cause));
             }
             WaitOutcome::TooLong => TOO_LARGE.to_owned(),
         };
-        // A reading that others left has perhaps come to its end, though not to be new enough.
-        let good = slot.last().filter(|it| it.serves_at(now)).unwrap_or(good);
-        log_stale_flags(project, good.as_of, &cause, now);
-        Ok(good.value)
+        // Another request's read can have ended, though its value is not fresh enough.
+        let fallback = entry.last().filter(|it| it.is_usable_at(now)).unwrap_or(fallback);
+        log_stale_flags(project, fallback.as_of, &cause, now);
+        Ok(fallback.value)
     }
 
-    fn slot(&self, project: ProjectId, selection: &K) -> Arc<CacheEntry<V>> {
-        let mut slots = lock(&self.slots);
-        Arc::clone(slots.get_or_insert((project, selection.clone()), Arc::default))
+    fn entry(&self, project: ProjectId, selection: &K) -> Arc<CacheEntry<V>> {
+        let mut entries = lock(&self.entries);
+        Arc::clone(entries.get_or_insert((project, selection.clone()), Arc::default))
     }
 
-    /// Forgets what was of no use for the longest time, of the project and of all, but never what was just
-    /// made.
-    fn forget_beyond_bounds(&self, project: ProjectId, selection: &K) {
-        let mut slots = lock(&self.slots);
-        let (mut of_project, mut of_all) = (0_usize, 0_usize);
-        let mut beyond = Vec::new();
-        for ((of, what), slot) in slots.iter() {
-            let bytes = slot.bytes();
-            let is_own = *of == project;
-            of_all = of_all.saturating_add(bytes);
-            of_project = of_project.saturating_add(if is_own { bytes } else { 0 });
-            let is_beyond =
-                of_all > self.bounds.bytes || is_own && of_project > self.bounds.bytes_of_project;
-            if is_beyond && !(is_own && what == selection) {
-                beyond.push((*of, what.clone()));
-                of_all = of_all.saturating_sub(bytes);
-                of_project = of_project.saturating_sub(if is_own { bytes } else { 0 });
+    /// Evicts the least recently used entries beyond the limits of the project and of the cache.
+    /// Never evicts the entry that was just loaded.
+    fn evict_over_limits(&self, project: ProjectId, selection: &K) {
+        let mut entries = lock(&self.entries);
+        let (mut project_bytes, mut total_bytes) = (0_usize, 0_usize);
+        let mut evicted = Vec::new();
+        for ((owner, key), entry) in entries.iter() {
+            let bytes = entry.bytes();
+            let is_own = *owner == project;
+            total_bytes = total_bytes.saturating_add(bytes);
+            project_bytes = project_bytes.saturating_add(if is_own { bytes } else { 0 });
+            let is_over = total_bytes > self.limits.bytes
+                || is_own && project_bytes > self.limits.bytes_per_project;
+            if is_over && !(is_own && key == selection) {
+                evicted.push((*owner, key.clone()));
+                total_bytes = total_bytes.saturating_sub(bytes);
+                project_bytes = project_bytes.saturating_sub(if is_own { bytes } else { 0 });
             }
         }
-        for key in beyond {
-            slots.pop(&key);
+        for key in evicted {
+            entries.pop(&key);
         }
     }
 }
 
-/// Why flags are older than asked for though nothing fails.
-const TOO_LARGE: &str = "they take longer to read than a request may";
+/// Reason for serving old flags although no read failed.
+const TOO_LARGE: &str = "reading them takes longer than a request can wait";
 
-/// What became of waiting for a reading.
+/// Outcome of waiting for a read.
 enum WaitOutcome<V> {
     Read(Result<Arc<V>, StoreError>),
-    /// Nothing came of it.
-    InSilence,
-    /// Something came all the time, but not the end.
+    /// The read made no progress.
+    Stalled,
+    /// The read made progress, but did not end.
     TooLong,
 }
 
-/// Waits for a reading until nothing more comes of it for that long, or [`MAX_WAIT`] is over.
-async fn wait_while_it_comes<V>(
+/// Waits for a read until it makes no progress for `stall_timeout`, or until [`MAX_WAIT`] is over.
+async fn wait_while_progressing<V>(
     reading: impl Future<Output = Result<Arc<V>, StoreError>>,
     progress: &Progress,
-    patience: Duration,
+    stall_timeout: Duration,
 ) -> WaitOutcome<V> {
     let mut reading = pin!(reading);
     let began = Instant::now();
     loop {
         let before = progress.count();
-        match timeout(patience, reading.as_mut()).await {
+        match timeout(stall_timeout, reading.as_mut()).await {
             Ok(read) => return WaitOutcome::Read(read),
-            Err(_) if progress.count() == before => return WaitOutcome::InSilence,
-            // There is no time for as much once more.
-            Err(_) if began.elapsed() + patience / 2 > MAX_WAIT => return WaitOutcome::TooLong,
+            Err(_) if progress.count() == before => return WaitOutcome::Stalled,
+            // Less than half a timeout remains.
+            Err(_) if began.elapsed() + stall_timeout / 2 > MAX_WAIT => {
+                return WaitOutcome::TooLong;
+            }
             Err(_) => {}
         }
     }
 }
 
-/// What is asked for.
+/// The freshness that a request requires.
 #[derive(Debug, Clone, Copy)]
 struct FreshnessRequirement {
     project: ProjectId,
-    /// As of when it must be, at the earliest.
-    wanted: Timestamp,
-    /// Whether it must be read whatever is known: another may have written in the same millisecond.
+    /// The value must be known to be current at this time or later.
+    not_before: Timestamp,
+    /// `true` if the revision must be read even if one is known from `not_before`. Another write
+    /// can follow in the same millisecond.
     must_be_read: bool,
     now: Timestamp,
 }
 
 impl FreshnessRequirement {
     fn is_met_by<V>(self, reading: &CachedRead<V>) -> bool {
-        !self.must_be_read && self.is_covered(reading.as_of)
+        !self.must_be_read && self.accepts(reading.as_of)
     }
 
-    /// The same, where what is asked for is not there as far as is remembered: it may have been made since.
-    fn beside<V>(self, last: Option<&CachedRead<V>>) -> Self {
+    /// Also requires a read if the last value is that the item does not exist. The item can have
+    /// been created since.
+    fn checking_absence<V>(self, last: Option<&CachedRead<V>>) -> Self {
         let is_absent = last.is_some_and(|last| last.is_absent);
         Self { must_be_read: self.must_be_read || is_absent, ..self }
     }
 
-    /// Whether it is enough to know what was at that time. What was read in the future was read before the
-    /// clock was set back.
-    fn is_covered(self, at: Timestamp) -> bool {
-        self.wanted <= at && at <= self.now
+    /// `true` if information from this time is fresh enough. A time in the future was recorded
+    /// before the clock was set back.
+    fn accepts(self, at: Timestamp) -> bool {
+        self.not_before <= at && at <= self.now
     }
 }
 
@@ -331,44 +343,50 @@ impl<V: Send + Sync + 'static> CacheEntry<V> {
         lock(&self.last).as_ref().map_or(0, |last| last.bytes)
     }
 
-    /// What is as new as is asked for, by one reading for all who ask at the same time.
-    async fn newer<R, F>(
+    /// Returns a value that meets the requirement. Concurrent requests share one read.
+    async fn refresh<R, F>(
         &self,
         store: &Store,
-        states: &Arc<States>,
-        mut asked: FreshnessRequirement,
+        revisions: &Arc<Revisions>,
+        mut requirement: FreshnessRequirement,
         read: R,
     ) -> Result<Arc<V>, StoreError>
     where
         R: Fn(Store, Option<Arc<V>>, Progress) -> F + Clone + Send + 'static,
         F: Future<Output = Result<LoadedValue<V>, StoreError>> + Send + 'static,
     {
-        let mut under_way = self.under_way.lock().await;
-        let now = asked.now;
+        let mut pending = self.pending.lock().await;
+        let now = requirement.now;
         loop {
             let last = self.last();
-            if let Some(last) = last.as_ref().filter(|last| asked.is_met_by(last)) {
+            if let Some(last) = last.as_ref().filter(|last| requirement.is_met_by(last)) {
                 return Ok(Arc::clone(&last.value));
             }
-            if let Some(reading) = under_way.as_mut() {
-                reading.look(self.progress.count(), now);
+            if let Some(reading) = pending.as_mut() {
+                reading.record_progress(self.progress.count(), now);
             }
-            if under_way.as_ref().is_some_and(|it| it.is_of_no_use(asked)) {
-                *under_way = None;
+            if pending.as_ref().is_some_and(|it| it.must_restart(requirement)) {
+                *pending = None;
             }
-            let is_own = under_way.is_none();
-            let reading = under_way.get_or_insert_with(|| {
-                let (store, states, read) = (store.clone(), Arc::clone(states), read.clone());
+            let is_own = pending.is_none();
+            let reading = pending.get_or_insert_with(|| {
+                let (store, revisions, read) = (store.clone(), Arc::clone(revisions), read.clone());
                 let progress = self.progress.clone();
                 let count = progress.count();
-                let reading = Box::pin(newer(store, states, asked, last, read, progress));
-                PendingRead { began: now, count_before: count, count, silent_since: now, reading }
+                let reading = Box::pin(load(store, revisions, requirement, last, read, progress));
+                PendingRead {
+                    began: now,
+                    initial_count: count,
+                    count,
+                    unchanged_since: now,
+                    reading,
+                }
             });
             let began = reading.began;
             let outcome = reading.reading.as_mut().await;
-            *under_way = None;
-            // What somebody else began is not as of now: the state is looked at once more.
-            asked.must_be_read &= !is_own;
+            *pending = None;
+            // A read that another request began is not current, so check the revision again.
+            requirement.must_be_read &= !is_own;
             match outcome {
                 Ok(reading) => *lock(&self.last) = Some(reading),
                 Err(_) if began < now => {}
@@ -379,35 +397,37 @@ impl<V: Send + Sync + 'static> CacheEntry<V> {
 }
 
 impl<V> PendingRead<V> {
-    /// Notes how much has come by now.
-    fn look(&mut self, count: u64, now: Timestamp) {
+    /// Records the current progress count.
+    fn record_progress(&mut self, count: u64, now: Timestamp) {
         if count != self.count {
-            (self.count, self.silent_since) = (count, now);
+            (self.count, self.unchanged_since) = (count, now);
         }
     }
 
-    /// Whether it is better begun anew. Of which something came it goes on: it would have to come again.
-    fn is_of_no_use(&self, asked: FreshnessRequirement) -> bool {
-        let has_begun = self.count != self.count_before;
-        let now = asked.now;
+    /// `true` if the read must start again. A read with progress continues, since its progress
+    /// would be lost.
+    fn must_restart(&self, requirement: FreshnessRequirement) -> bool {
+        let has_begun = self.count != self.initial_count;
+        let now = requirement.now;
         self.began > now
-            || now >= self.silent_since.plus(MAX_SILENCE)
-            || asked.must_be_read && !has_begun
+            || now >= self.unchanged_since.plus(MAX_STALL)
+            || requirement.must_be_read && !has_begun
     }
 }
 
 impl<V> CachedRead<V> {
-    /// Whether it serves while nothing newer can be read.
-    fn serves_at(&self, now: Timestamp) -> bool {
+    /// `true` if the value can be served while newer ones cannot be read.
+    fn is_usable_at(&self, now: Timestamp) -> bool {
         !self.is_absent && self.as_of <= now && now < self.as_of.plus(MAX_STALE)
     }
 }
 
-/// Reads the state, unless it is known, and makes anew what is not of that state.
-async fn newer<V, R, F>(
+/// Checks the revision, reading it unless it is known, and reads a new value if the last one has
+/// another revision.
+async fn load<V, R, F>(
     store: Store,
-    states: Arc<States>,
-    asked: FreshnessRequirement,
+    revisions: Arc<Revisions>,
+    requirement: FreshnessRequirement,
     last: Option<CachedRead<V>>,
     read: R,
     progress: Progress,
@@ -416,83 +436,93 @@ where
     R: Fn(Store, Option<Arc<V>>, Progress) -> F,
     F: Future<Output = Result<LoadedValue<V>, StoreError>>,
 {
-    let FreshnessRequirement { project, now, .. } = asked;
-    // What is not settled is read once more in any case.
+    let FreshnessRequirement { project, now, .. } = requirement;
+    // An unsettled value is always read again.
     if let Some(last) = last.as_ref().filter(|last| last.is_settled) {
-        let is_enough = |it: &KnownState| !asked.must_be_read && asked.is_covered(it.at);
-        let known = match states.known(project).filter(is_enough) {
+        let is_enough =
+            |it: &KnownRevision| !requirement.must_be_read && requirement.accepts(it.at);
+        let known = match revisions.known(project).filter(is_enough) {
             Some(known) => known,
-            None => states.note(project, FlagStore::new(&store).flags_state(project).await?, now),
+            None => revisions.record(
+                project,
+                FlagStore::new(&store).flag_set_revision(project).await?,
+                now,
+            ),
         };
-        if known.state == last.state {
+        if known.revision == last.revision {
             return Ok(CachedRead { as_of: known.at, ..last.clone() });
         }
         progress.note();
     }
-    let made = read(store, last.map(|last| last.value), progress).await?;
-    let known = states.note(project, made.state, now);
+    let loaded = read(store, last.map(|last| last.value), progress).await?;
+    let known = revisions.record(project, loaded.revision, now);
     Ok(CachedRead {
-        value: Arc::new(made.value),
-        bytes: made.bytes,
-        state: made.state,
+        value: Arc::new(loaded.value),
+        bytes: loaded.bytes,
+        revision: loaded.revision,
         is_settled: now >= known.since.plus(COMMIT_GRACE),
-        is_absent: made.is_absent,
+        is_absent: loaded.is_absent,
         as_of: now,
     })
 }
 
-impl Default for States {
+impl Default for Revisions {
     fn default() -> Self {
         Self {
             known: Mutex::new(LruCache::new(MAX_PROJECTS)),
-            pauses: Mutex::new(LruCache::new(MAX_PROJECTS)),
+            cooldowns: Mutex::new(LruCache::new(MAX_PROJECTS)),
         }
     }
 }
 
-impl States {
-    fn known(&self, project: ProjectId) -> Option<KnownState> {
+impl Revisions {
+    fn known(&self, project: ProjectId) -> Option<KnownRevision> {
         lock(&self.known).get(&project).copied()
     }
 
-    fn pause(&self, project: ProjectId) -> Arc<Cooldown> {
-        Arc::clone(lock(&self.pauses).get_or_insert(project, Arc::default))
+    fn cooldown(&self, project: ProjectId) -> Arc<Cooldown> {
+        Arc::clone(lock(&self.cooldowns).get_or_insert(project, Arc::default))
     }
 
-    /// What is asked for by somebody who asks at `now`.
-    fn asked(
+    /// Returns the requirement of a request at `now`.
+    fn requirement(
         &self,
         project: ProjectId,
         freshness: Freshness,
         now: Timestamp,
     ) -> FreshnessRequirement {
         if freshness == Freshness::Cached {
-            let wanted = now.minus(MAX_AGE).plus(Duration::from_millis(1));
-            return FreshnessRequirement { project, wanted, must_be_read: false, now };
+            let not_before = now.minus(MAX_AGE).plus(Duration::from_millis(1));
+            return FreshnessRequirement { project, not_before, must_be_read: false, now };
         }
-        let mut states = lock(&self.known);
-        let Some(known) = states.get_mut(&project) else {
-            return FreshnessRequirement { project, wanted: now, must_be_read: true, now };
+        let mut revisions = lock(&self.known);
+        let Some(known) = revisions.get_mut(&project) else {
+            return FreshnessRequirement { project, not_before: now, must_be_read: true, now };
         };
-        let of_others = known.current_at.filter(|at| *at <= now && now < at.plus(CURRENT_PERIOD));
-        if let Some(wanted) = of_others {
-            return FreshnessRequirement { project, wanted, must_be_read: false, now };
+        let recent = known.current_at.filter(|at| *at <= now && now < at.plus(CURRENT_PERIOD));
+        if let Some(not_before) = recent {
+            return FreshnessRequirement { project, not_before, must_be_read: false, now };
         }
         known.current_at = Some(now);
-        FreshnessRequirement { project, wanted: now, must_be_read: true, now }
+        FreshnessRequirement { project, not_before: now, must_be_read: true, now }
     }
 
-    /// Notes the state that was read at `now`.
-    fn note(&self, project: ProjectId, state: FlagSetRevision, now: Timestamp) -> KnownState {
-        let mut states = lock(&self.known);
-        let before = states.get(&project).copied();
-        let known = KnownState {
-            state,
-            since: before.filter(|it| it.state == state).map_or(now, |it| it.since),
+    /// Records a revision that was read at `now`.
+    fn record(
+        &self,
+        project: ProjectId,
+        revision: FlagSetRevision,
+        now: Timestamp,
+    ) -> KnownRevision {
+        let mut revisions = lock(&self.known);
+        let before = revisions.get(&project).copied();
+        let known = KnownRevision {
+            revision,
+            since: before.filter(|it| it.revision == revision).map_or(now, |it| it.since),
             at: now,
             current_at: before.and_then(|it| it.current_at),
         };
-        states.put(project, known);
+        revisions.put(project, known);
         known
     }
 }

@@ -1,12 +1,12 @@
-//! Which rules of a flag are the ones that it had before.
+//! Reuse of the IDs of stored rules.
 
 use std::collections::HashSet;
 
 use super::{Rule, RuleId};
 
-/// Rules that were sent without an id, and have a `new` one, keep that of a stored rule that is the
-/// same otherwise: whoever says the same twice changes nothing.
-#[allow(clippy::implicit_hasher)] // Nobody has reason for another hasher.
+/// Gives each rule that was sent without an ID, and so has a `new` one, the ID of a stored rule
+/// that is otherwise equal. A repeated request therefore changes nothing.
+#[allow(clippy::implicit_hasher)] // No caller needs another hasher.
 pub fn with_known_ids(rules: Vec<Rule>, new: &HashSet<RuleId>, stored: &[Rule]) -> Vec<Rule> {
     let mut taken: HashSet<RuleId> =
         rules.iter().map(|rule| rule.id.clone()).filter(|id| !new.contains(id)).collect();

@@ -1,5 +1,5 @@
-//! Segments (`docs/semantics/feature-flags.md`, "Segments"): conditions with a name, which the rules of
-//! several flags ask for.
+//! Segments (`docs/semantics/feature-flags.md`, "Segments"): named sets of conditions that the
+//! rules of several flags can use.
 
 use serde::Serialize;
 use uuid::Uuid;
@@ -12,36 +12,37 @@ use super::SegmentKey;
 use super::condition::{Condition, count_patterns, items, read_condition};
 use super::draft::parse_name;
 
-/// The most segments of a project.
+/// Maximum number of segments per project.
 pub const MAX_SEGMENTS: u32 = 100;
-/// The most bytes of a segment in its JSON form: those of a project are read with its flags.
+/// Maximum size of a segment in its JSON form, in bytes. A project's segments are read with its
+/// flags.
 pub const MAX_SEGMENT_BYTES: usize = 50_000;
 const MAX_CONDITIONS: usize = 50;
-/// The most regular expressions of a segment. Whoever evaluates a flag compiles those of all segments
-/// that the flag uses.
+/// Maximum number of regular expressions per segment. Evaluating a flag can compile those of
+/// all its segments.
 const MAX_PATTERNS: usize = 25;
 
-/// A segment, with the members of `openapi.yaml` in their order.
+/// A segment, with the fields of `openapi.yaml` in the same order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Segment {
-    /// Its identifier.
+    /// The segment's ID.
     pub id: Uuid,
-    /// The project that owns it.
+    /// The project that owns the segment.
     pub project_id: ProjectId,
-    /// Its key.
+    /// The segment's key.
     pub key: SegmentKey,
-    /// Its name for people.
+    /// A display name.
     pub name: String,
-    /// What must hold of whoever is in it, all of it; none of them about segments.
+    /// Conditions that must all hold for a context in the segment. None is about segments.
     pub conditions: Vec<Condition>,
-    /// Counts its changes, from 1.
+    /// Number of the current version, starting at 1.
     pub version: u64,
-    /// When it was made.
+    /// Time of the creation.
     pub created_at: Timestamp,
-    /// When it was last changed.
+    /// Time of the last change.
     pub updated_at: Timestamp,
-    /// Whether its key was another segment's, which was deleted.
+    /// `true` if a deleted segment had this key before.
     #[serde(skip)]
     pub is_successor: bool,
 }
@@ -54,7 +55,7 @@ pub struct SegmentDraft {
     conditions: Vec<Condition>,
 }
 
-/// The body of update-segment, a JSON Merge Patch (RFC 7396); `None` leaves as it is.
+/// The body of update-segment, a JSON Merge Patch (RFC 7396). `None` keeps the current value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SegmentPatch {
     name: Option<String>,
@@ -74,7 +75,7 @@ impl SegmentDraft {
         violations.into_result(draft)
     }
 
-    /// The segment, as it is created at `now`. Refuses one that is too large.
+    /// Returns the new segment, created at `now`. Rejects a segment that is too large.
     pub fn into_segment(
         self,
         project_id: ProjectId,
@@ -98,7 +99,7 @@ impl SegmentDraft {
 }
 
 impl SegmentPatch {
-    /// Reads the body of update-segment. Neither member has a value that `null` could reset it to.
+    /// Reads the body of update-segment. Both fields reject `null`, since neither has a default.
     pub fn read(body: &Json<'_>) -> Result<Self, Violations> {
         let mut violations = Violations::default();
         let patch = Fields::read(body, &JsonPath::Root, &mut violations, |fields, violations| {
@@ -115,8 +116,8 @@ impl SegmentPatch {
         violations.into_result(patch)
     }
 
-    /// The segment as the patch makes it at `now`. Its version is one more than before if anything is
-    /// different, else the same. Refuses one that is too large.
+    /// Returns the segment with the patch applied at `now`. If anything differs, the version is
+    /// incremented. Rejects a segment that is too large.
     pub fn apply(&self, segment: &Segment, now: Timestamp) -> Result<Segment, Violations> {
         let mut patched = segment.clone();
         patched.name.clone_from(self.name.as_ref().unwrap_or(&segment.name));
@@ -137,19 +138,19 @@ fn read_conditions(
     let conditions = items(Some(json));
     let too_many_patterns = count_patterns(conditions.iter()) > MAX_PATTERNS;
     if too_many_patterns {
-        let message = format_args!("a segment has at most {MAX_PATTERNS} regular expressions");
+        let message = format_args!("a segment can have at most {MAX_PATTERNS} regular expressions");
         violations.note(path, ViolationCode::TooManyItems, message);
     }
     if let Json::Array(conditions) = json
         && conditions.is_empty()
     {
-        let message = "a segment needs a condition";
+        let message = "at least one condition is required";
         violations.note(path, ViolationCode::TooFewItems, message);
     }
     let read = |json: &Json<'_>, path: &JsonPath<'_>, violations: &mut Violations| {
         let condition = read_condition(json, path, too_many_patterns, violations)?;
         if condition.operator.is_about_segments() {
-            let message = "the conditions of a segment are about attributes, not about segments";
+            let message = "a segment's conditions cannot refer to segments";
             violations.note(&path.member("operator"), ViolationCode::InvalidValue, message);
             return None;
         }

@@ -1,25 +1,25 @@
-//! The body of update-feature-flag: a patch, or the version that the flag is to be again.
+//! The body of update-feature-flag: a patch, or the version to restore.
 
 use shared::json::{FieldError, Fields, Json, JsonPath, ViolationCode, Violations, number};
 
 use super::patch::FlagPatch;
 
-/// The member that names a version to restore. It stands alone.
+/// The field that names a version to restore. It excludes all other fields.
 const RESTORE_VERSION: &str = "restoreVersion";
 /// The largest integer that every client's number type holds exactly: 2^53 − 1.
 const MAX_VERSION: u64 = 9_007_199_254_740_991;
 
-/// What becomes of a flag.
+/// An update of a flag.
 #[derive(Debug, Clone, Copy)]
 pub enum FlagUpdate<'j, 'a> {
-    /// It is changed so.
+    /// A change of some fields.
     Patch(FlagPatch<'j, 'a>),
-    /// It becomes again what it was in this version.
+    /// A return to an earlier version.
     Restore(u64),
 }
 
 impl<'j, 'a> FlagUpdate<'j, 'a> {
-    /// Checks all that the body alone can tell.
+    /// Validates the body without knowing the flag.
     pub fn check(body: &'j Json<'a>) -> Result<Self, Violations> {
         if body.member(RESTORE_VERSION).is_none() {
             return FlagPatch::check(body).map(Self::Patch);
@@ -40,22 +40,22 @@ fn parse_version(written: &str) -> Result<u64, FieldError> {
     })
 }
 
-/// The violations of a body whose version is none that is remembered.
+/// Returns the violation for an unknown or expired version.
 pub fn unknown_version() -> Violations {
     let mut violations = Violations::default();
     let place = JsonPath::Root.member(RESTORE_VERSION);
-    let message = "the flag has no version of this number, or its change was over 400 days ago";
+    let message = "the flag has no such version, or the change is over 400 days old";
     violations.note(&place, ViolationCode::UnknownVersion, message);
     violations
 }
 
-/// The violations of a version that cannot be restored, since it names what is there no more: at the only
-/// place that the body has, with where in the flag.
-pub fn unrestorable(refused: &Violations) -> Violations {
+/// Returns the violations for a version that cannot be restored because it refers to missing items.
+/// The body has only one field, so each message names the place in the flag.
+pub fn unrestorable(rejected: &Violations) -> Violations {
     let mut violations = Violations::default();
     let place = JsonPath::Root.member(RESTORE_VERSION);
-    for fault in refused.listed() {
-        let message = format_args!("{} of that version: {}", fault.pointer, fault.message);
+    for fault in rejected.listed() {
+        let message = format_args!("{} in that version: {}", fault.pointer, fault.message);
         violations.note(&place, fault.code, message);
     }
     violations
@@ -71,14 +71,14 @@ mod tests {
         match FlagUpdate::check(&body) {
             Ok(FlagUpdate::Patch(_)) => Ok(None),
             Ok(FlagUpdate::Restore(version)) => Ok(Some(version)),
-            Err(refused) => {
-                Err(refused.listed().iter().map(|it| (it.pointer.clone(), it.code)).collect())
+            Err(rejected) => {
+                Err(rejected.listed().iter().map(|it| (it.pointer.clone(), it.code)).collect())
             }
         }
     }
 
     #[test]
-    fn a_version_is_a_whole_number_from_1_and_stands_alone() {
+    fn versions_are_positive_integers_without_other_fields() {
         assert_eq!(checked("{}"), Ok(None));
         assert_eq!(checked(r#"{"enabled":true}"#), Ok(None));
         for (body, version) in [("1", 1), ("9007199254740991", MAX_VERSION)] {

@@ -1,4 +1,4 @@
-//! The bodies of the operations on insights, read into types.
+//! Parses the bodies of operations on insights.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,10 +13,10 @@ use shared::text::{parse_label, parse_text, parse_time};
 use super::replay_insight::read_id;
 use super::{InsightId, InsightStatus, PainPoint, PainPointId};
 
-/// The most bytes of a body with pain points: 1 MiB.
+/// Maximum size of a body with pain points: 1 MiB, in bytes.
 pub const MAX_PAIN_POINTS_BYTES: usize = 1024 * 1024;
-/// The most pain points of one request.
-const MAX_PAIN_POINTS_AT_ONCE: usize = 500;
+/// Maximum number of pain points per request.
+const MAX_PAIN_POINTS_PER_REQUEST: usize = 500;
 const MAX_TITLE_CHARACTERS: usize = 200;
 const MAX_DESCRIPTION_CHARACTERS: usize = 2_000;
 const MAX_EXCERPT_CHARACTERS: usize = 2_000;
@@ -25,16 +25,16 @@ const MAX_SUBJECT_CHARACTERS: usize = 200;
 /// A new insight as a client describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InsightDraft {
-    /// Its title.
+    /// The title.
     pub title: String,
-    /// Its description.
+    /// The description.
     pub description: String,
-    /// Its pain points, each once.
+    /// The pain points, without duplicates.
     pub pain_points: Vec<PainPoint>,
 }
 
 impl InsightDraft {
-    /// Reads the body of create-insight.
+    /// Parses the body of create-insight.
     pub fn read(body: &Json<'_>) -> Result<Self, Violations> {
         let mut violations = Violations::default();
         let draft = Fields::read(body, &JsonPath::Root, &mut violations, |fields, violations| {
@@ -51,7 +51,7 @@ impl InsightDraft {
     }
 }
 
-/// Reads the body of add-pain-points: the pain points, each once.
+/// Parses the body of add-pain-points. Returns the pain points without duplicates.
 pub fn read_upload(body: &Json<'_>) -> Result<Vec<PainPoint>, Violations> {
     let mut violations = Violations::default();
     let pain_points = Fields::read(body, &JsonPath::Root, &mut violations, |fields, violations| {
@@ -60,19 +60,19 @@ pub fn read_upload(body: &Json<'_>) -> Result<Vec<PainPoint>, Violations> {
     violations.into_result(pain_points)
 }
 
-/// What a split moves, and how the new insight is called.
+/// The pain points to split off, and the texts of the new insight.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SplitRequest {
     /// The pain points to move, in the order of the request.
     pub pain_point_ids: Vec<PainPointId>,
-    /// The new insight's title; that of the latest moved pain point if there is none.
+    /// The new insight's title; `None` for the title of the latest moved pain point.
     pub title: Option<String>,
     /// The new insight's description.
     pub description: String,
 }
 
 impl SplitRequest {
-    /// Reads the body of split-insight.
+    /// Parses the body of split-insight.
     pub fn read(body: &Json<'_>) -> Result<Self, Violations> {
         let mut violations = Violations::default();
         let request = Fields::read(body, &JsonPath::Root, &mut violations, |fields, violations| {
@@ -88,14 +88,14 @@ impl SplitRequest {
         violations.into_result(request)
     }
 
-    /// What makes two splits of `source` the same: the set of pain points, title and description.
-    /// 128 bits of a SHA-256.
+    /// Returns a fingerprint of a split of `source`: 128 bits of a SHA-256. Splits with equal sets
+    /// of pain points, titles and descriptions have equal fingerprints.
     pub fn fingerprint(&self, source: InsightId) -> u128 {
         let ids: BTreeSet<_> = self.pain_point_ids.iter().collect();
         let mut hash = Sha256::new();
         hash.update(source.as_bytes());
-        // No text can hold the NUL that ends the title, and ids have one length, so no two splits
-        // share a text. A title can be anything but empty.
+        // Texts cannot contain NUL, and all IDs have the same length. So different splits hash
+        // different texts. A title is never empty, so an empty one means none.
         hash.update(self.title.as_deref().unwrap_or_default());
         hash.update("\0");
         hash.update(&self.description);
@@ -108,7 +108,7 @@ impl SplitRequest {
     }
 }
 
-/// Reads the body of merge-insights: the insight that receives the pain points.
+/// Parses the body of merge-insights: the insight that receives the pain points.
 pub fn read_merge(body: &Json<'_>) -> Result<InsightId, Violations> {
     let mut violations = Violations::default();
     let into = Fields::read(body, &JsonPath::Root, &mut violations, |fields, violations| {
@@ -117,7 +117,7 @@ pub fn read_merge(body: &Json<'_>) -> Result<InsightId, Violations> {
     violations.into_result(into)
 }
 
-/// What a client changes about an insight (JSON Merge Patch, RFC 7396); `None` leaves as it is.
+/// A client's changes to an insight (JSON Merge Patch, RFC 7396). `None` keeps the current value.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct InsightPatch {
     /// The new title.
@@ -126,12 +126,12 @@ pub struct InsightPatch {
     pub description: Option<String>,
     /// The new status, never merged.
     pub status: Option<InsightStatus>,
-    /// Whether somebody has looked at it.
+    /// The new viewed state.
     pub viewed: Option<bool>,
 }
 
 impl InsightPatch {
-    /// Reads the body of update-insight. `null` resets a field to what it is on creation.
+    /// Parses the body of update-insight. `null` resets a field to its initial value.
     pub fn read(body: &Json<'_>) -> Result<Self, Violations> {
         let mut violations = Violations::default();
         let patch = Fields::read(body, &JsonPath::Root, &mut violations, |fields, violations| {
@@ -167,7 +167,7 @@ fn parse_status(status: &str) -> Result<InsightStatus, FieldError> {
         "resolved" => Ok(InsightStatus::Resolved),
         "ignored" => Ok(InsightStatus::Ignored),
         "merged" => {
-            let message = "only merge-insights makes an insight merged";
+            let message = "only merge-insights sets this status";
             Err(FieldError::new(ViolationCode::InvalidValue, message))
         }
         _ => {
@@ -179,7 +179,7 @@ fn parse_status(status: &str) -> Result<InsightStatus, FieldError> {
 
 fn note_if_empty(json: &Json<'_>, path: &JsonPath<'_>, violations: &mut Violations) {
     if matches!(json, Json::Array(items) if items.is_empty()) {
-        let message = "at least one pain point is needed";
+        let message = "at least one pain point is required";
         violations.note(path, ViolationCode::TooFewItems, message);
     }
 }
@@ -193,28 +193,28 @@ fn read_pain_point_ids(
     let read_id = |item: &Json<'_>, path: &JsonPath<'_>, violations: &mut Violations| {
         text(read_id(PainPointId::parse))(item, path, violations)
     };
-    let ids = array(MAX_PAIN_POINTS_AT_ONCE, read_id)(json, path, violations);
+    let ids = array(MAX_PAIN_POINTS_PER_REQUEST, read_id)(json, path, violations);
     let id_of = |item: &Json<'_>| match item {
-        // What is no UUID is a fault of its own.
+        // An invalid UUID is a separate violation.
         Json::String(text) => PainPointId::parse(text).map(|id| id.to_string()),
         _ => None,
     };
-    note_duplicates(json, path, MAX_PAIN_POINTS_AT_ONCE, None, id_of, violations);
+    note_duplicates(json, path, MAX_PAIN_POINTS_PER_REQUEST, None, id_of, violations);
     ids
 }
 
-/// Reads pain points. One that stands there twice, in all its members, counts once.
+/// Parses pain points. Identical pain points count once.
 fn read_pain_points(
     json: &Json<'_>,
     path: &JsonPath<'_>,
     violations: &mut Violations,
 ) -> Option<Vec<PainPoint>> {
     note_if_empty(json, path, violations);
-    // One with a fault does not hide those of others.
+    // An invalid pain point must not hide the violations of others.
     let read_one = |item: &Json<'_>, path: &JsonPath<'_>, violations: &mut Violations| {
         Some(read_pain_point(item, path, violations))
     };
-    let read = array(MAX_PAIN_POINTS_AT_ONCE, read_one)(json, path, violations)?;
+    let read = array(MAX_PAIN_POINTS_PER_REQUEST, read_one)(json, path, violations)?;
     let all_are_valid = read.iter().all(Option::is_some);
     let mut first_of = BTreeMap::new();
     let mut distinct: Vec<PainPoint> = Vec::with_capacity(read.len());
@@ -225,7 +225,7 @@ fn read_pain_points(
             None => distinct.push(pain_point),
             Some(same) if *same == pain_point => {}
             Some(_) => {
-                let message = "another pain point of the request has this id";
+                let message = "another pain point in the request has this ID but other content";
                 let path = path.item(index);
                 violations.note(&path.member("id"), ViolationCode::Duplicate, message);
             }
@@ -261,7 +261,7 @@ fn read_pain_point(
     })
 }
 
-/// Reads what a client calls a session or a user. It is compared byte for byte, so nothing of it is
+/// Parses a client's name for a session or user. Names are compared byte by byte, so they are not
 /// trimmed.
 fn parse_subject(subject: &str) -> Result<String, FieldError> {
     if subject.is_empty() {
@@ -291,7 +291,7 @@ mod tests {
         violations.listed().iter().map(|v| (v.pointer.clone(), v.code)).collect()
     }
 
-    /// A pain point with these members in place of the usual ones.
+    /// Returns a pain point with these fields instead of the usual ones.
     fn pain_point(id: &str, others: &str) -> String {
         let members = [
             ("sessionId", "\"s\""),
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_a_pain_point_with_all_of_its_members() {
+    fn parses_pain_points_with_all_fields() {
         let full = r#"{"id": "0B24DD5A-0000-4000-8000-00000000000A", "sessionId": " s ",
             "userId": "ann", "occurredAt": "2026-11-21T05:16:00.0079+01:00",
             "title": " Rage click ", "excerpt": " Five clicks\n"}"#;
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn names_all_that_is_wrong_with_a_pain_point() {
+    fn all_violations_of_a_pain_point_are_listed() {
         use ViolationCode as V;
         let long = |count| "\u{e9}".repeat(count);
         for (others, expected) in [
@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn takes_1_to_500_pain_points() {
+    fn accepts_1_to_500_pain_points() {
         let numbered = |count: u128| -> Vec<String> {
             let id = |n| Uuid::from_u128(0x4000_8000_0000_0000_0000 + n).to_string();
             (0..count).map(|n| pain_point(&id(n), "")).collect()
@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pain_point_that_stands_there_twice_counts_once_and_two_of_one_id_are_refused() {
+    fn duplicates_count_once_and_conflicting_ids_are_rejected() {
         let upper = A.to_uppercase();
         let same = [pain_point(A, ""), pain_point(B, ""), pain_point(&upper, "\"userId\": null")];
         let read: Vec<_> = upload(&same).unwrap().iter().map(|p| p.id.to_string()).collect();
@@ -417,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_a_new_insight() {
+    fn parses_new_insights() {
         let body = format!(
             r#"{{"title": " Checkout ", "description": " d ", "painPoints": [{}]}}"#,
             pain_point(A, "")
@@ -441,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_a_split() {
+    fn parses_splits() {
         let read = split(&format!(r#"{{"painPointIds": ["{B}", "{}"]}}"#, A.to_uppercase()));
         let expected = SplitRequest {
             pain_point_ids: [B, A].map(|id| PainPointId::parse(id).unwrap()).into(),
@@ -486,7 +486,7 @@ mod tests {
     }
 
     #[test]
-    fn two_splits_are_the_same_if_they_move_the_same_pain_points_under_the_same_texts() {
+    fn equal_splits_have_equal_fingerprints() {
         let source = InsightId::parse(A).unwrap();
         let other = InsightId::parse(B).unwrap();
         let fingerprint = |ids: [&str; 2], texts: &str, source| {
@@ -517,7 +517,7 @@ mod tests {
     }
 
     #[test]
-    fn a_merge_names_one_other_insight() {
+    fn merges_name_one_other_insight() {
         let read = read_merge(&json(&format!(r#"{{"into": "{}"}}"#, A.to_uppercase())));
         assert_eq!(read.map(|into| into.to_string()), Ok(A.to_owned()));
         for (body, pointer, code) in [
@@ -532,7 +532,7 @@ mod tests {
     }
 
     #[test]
-    fn null_resets_what_a_patch_names_to_what_it_is_on_creation() {
+    fn null_resets_fields_to_initial_values() {
         let patch = |body: &str| InsightPatch::read(&json(body));
         assert_eq!(patch("{}"), Ok(InsightPatch::default()));
         let full = r#"{"title": " t ", "description": "d", "status": "ignored", "viewed": true}"#;
@@ -563,7 +563,7 @@ mod tests {
         }
     }
 
-    /// Bodies that are nearly right.
+    /// Almost valid bodies.
     fn any_body() -> impl Strategy<Value = String> {
         let value = prop_oneof![
             Just("null".to_owned()),
@@ -589,16 +589,16 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_body_is_read_or_refused_with_reasons(body in any_body()) {
+        fn bodies_are_parsed_or_rejected_with_violations(body in any_body()) {
             let body = json(&body);
-            let refusals = [
+            let rejections = [
                 InsightDraft::read(&body).err(),
                 read_upload(&body).err(),
                 SplitRequest::read(&body).err(),
                 read_merge(&body).err(),
                 InsightPatch::read(&body).err(),
             ];
-            prop_assert!(refusals.iter().flatten().all(|violations| !violations.is_empty()));
+            prop_assert!(rejections.iter().flatten().all(|violations| !violations.is_empty()));
         }
     }
 }

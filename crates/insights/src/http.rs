@@ -1,13 +1,13 @@
-//! What replay insights add to requests and problems.
+//! Path parameters and problems of replay insights.
 
 use shared::http::{ApiRequest, Problem, ProblemCode, named_of};
 use shared::json::Violations;
 
 use super::replay_insight::read_id;
-use super::{InsightId, MAX_PAIN_POINTS, PainPointId, Refusal};
+use super::{InsightId, MAX_PAIN_POINTS, PainPointId, Rejection};
 
-/// The insight in the path, whose id has a form of its own (`docs/api-conventions.md`, "Identifiers"). Another form is
-/// noted.
+/// Returns the insight ID in the path (`docs/api-conventions.md`, "Identifiers"). Notes a violation
+/// if it is not valid.
 pub fn insight_id(incoming: &ApiRequest, violations: &mut Violations) -> Option<InsightId> {
     const NAME: &str = "insightId";
     let id = incoming.path_parameter(NAME).unwrap_or_default();
@@ -16,35 +16,38 @@ pub fn insight_id(incoming: &ApiRequest, violations: &mut Violations) -> Option<
 
 /// 404: the project has no such insight.
 pub fn insight_not_found() -> Problem {
-    let detail = "The project has no replay insight of this id.";
+    let detail = "The project has no replay insight with this ID. Check the ID.";
     Problem::new(ProblemCode::InsightNotFound, detail)
 }
 
-/// 409: the pain points belong to an insight already, and to only one they may.
+/// 409: the pain points already belong to another insight.
 pub fn pain_point_exists(ids: &[PainPointId]) -> Problem {
     let named = named_of(ids);
-    let detail =
-        format!("Another insight of the project has these pain points: {named}. Leave them out.");
+    let detail = format!(
+        "These pain points belong to another insight: {named}. Remove them from the request."
+    );
     Problem::new(ProblemCode::PainPointExists, detail)
 }
 
-impl From<Refusal> for Problem {
-    fn from(refusal: Refusal) -> Self {
-        match refusal {
-            Refusal::NotMembers(violations) => violations.into(),
-            Refusal::Merged => {
-                let detail =
-                    "The insight is merged into another one, and can no longer be changed.";
+impl From<Rejection> for Problem {
+    fn from(rejection: Rejection) -> Self {
+        match rejection {
+            Rejection::NotMembers(violations) => violations.into(),
+            Rejection::Merged => {
+                let detail = "The insight was merged and can no longer be changed. Use the insight \
+                              in its `mergedInto`.";
                 Self::new(ProblemCode::InsightMerged, detail)
             }
-            Refusal::Full => {
+            Rejection::Full => {
                 let detail = format!(
-                    "The insight would have more than {MAX_PAIN_POINTS} pain points. Split it first."
+                    "The insight would exceed the limit of {MAX_PAIN_POINTS} pain points. Split it \
+                     first."
                 );
                 Self::new(ProblemCode::InsightFull, detail)
             }
-            Refusal::WouldEmpty => {
-                let detail = "The split would leave no pain point behind. Move fewer of them.";
+            Rejection::WouldEmpty => {
+                let detail = "The split would move all pain points. Leave at least one in the \
+                              insight.";
                 Self::new(ProblemCode::SplitWouldEmptyInsight, detail)
             }
         }
@@ -57,7 +60,7 @@ mod tests {
     use lambda_http::{Body, RequestExt, http};
 
     #[test]
-    fn an_insight_has_an_id_of_a_form_of_its_own() {
+    fn insight_ids_are_hyphenated_uuids() {
         use std::collections::HashMap;
         let read = |id: &str| {
             let request = http::Request::new(Body::Empty);

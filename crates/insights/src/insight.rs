@@ -1,7 +1,7 @@
-//! What can be done with replay insights (`docs/semantics/replay-insights.md`), without any I/O.
+//! Operations on replay insights (`docs/semantics/replay-insights.md`), without I/O.
 //!
-//! Each pain point of a project is in exactly one insight. Whatever is done here changes insights in
-//! memory; the store then writes all that changed in one transaction, or nothing.
+//! Each pain point of a project is in exactly one insight. Operations change insights in memory.
+//! The store then writes all changes in one transaction.
 
 #[cfg(test)]
 mod tests;
@@ -24,46 +24,46 @@ use crate::{
     InsightId, InsightStatus, MAX_PAIN_POINTS, PainPoint, PainPointId, Percent, ReplayInsight,
 };
 
-/// From how many sessions on an insight can trend.
+/// Minimum number of sessions of a trending insight.
 const TRENDING_SESSIONS: u32 = 10;
-/// Above which trend it does.
+/// A trending insight has a higher trend than this.
 const TRENDING_ABOVE: Percent = Percent { tenths: 1_000 };
-/// What the occasions of trends are counted in.
+/// Unit of the instance number of trend events.
 const DAY: Duration = Duration::from_hours(24);
 
 /// A replay insight with its members.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Insight {
-    /// Its identifier.
+    /// The insight's ID.
     pub id: InsightId,
-    /// The project that owns it.
+    /// The project that owns the insight.
     pub project_id: ProjectId,
-    /// Grows by one with each change, of its members too; 1 on creation.
+    /// The version, incremented by each change of the insight or its members; 1 on creation.
     pub version: u64,
-    /// The version that is stored; 0 before creation.
+    /// The stored version; 0 before creation.
     pub stored_version: u64,
-    /// What it is about, in a line.
+    /// The title, one line.
     pub title: String,
-    /// What it is about.
+    /// The description.
     pub description: String,
-    /// Where work on it stands.
+    /// The work status.
     pub status: InsightStatus,
-    /// Whether somebody has looked at it.
+    /// `true` if a user has viewed the insight.
     pub viewed: bool,
-    /// The latest of its pain points; none if it is merged.
+    /// The latest pain point; `None` if the insight is merged.
     pub latest: Option<Latest>,
-    /// Its pain points.
+    /// The pain points.
     pub members: Membership,
 }
 
-/// The latest pain point of an insight, as far as the insight shows it.
+/// The data that an insight shows of its latest pain point.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Latest {
-    /// The pain point.
+    /// The pain point's ID.
     pub id: PainPointId,
-    /// When it occurred.
+    /// Time of the occurrence.
     pub occurred_at: Timestamp,
-    /// What the replay shows.
+    /// An excerpt of the replay.
     pub excerpt: String,
 }
 
@@ -83,21 +83,21 @@ impl From<&PainPoint> for Latest {
     }
 }
 
-/// Why an insight's pain points cannot be changed as asked.
+/// The reason why an insight's pain points cannot be changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Refusal {
+pub enum Rejection {
     /// The insight is merged into another one.
     Merged,
-    /// The insight would have more pain points than it may have.
+    /// The insight would exceed its maximum number of pain points.
     Full,
-    /// Some of the pain points to split off are not of the insight.
+    /// Some of the pain points to split off are not in the insight.
     NotMembers(Violations),
-    /// The split would leave nothing behind.
+    /// The split would leave no pain points.
     WouldEmpty,
 }
 
 impl Insight {
-    /// An insight that is about to be created, without pain points yet.
+    /// Returns a new insight, not yet stored and without pain points.
     pub fn new(id: InsightId, project_id: ProjectId, title: String, description: String) -> Self {
         Self {
             id,
@@ -113,32 +113,37 @@ impl Insight {
         }
     }
 
-    /// What is told of it to others when it is made.
+    /// Returns the event for the insight's creation.
     pub fn created(&self, now: Timestamp) -> DomainEvent {
-        let scene = Visibility::Project(self.project_id);
-        let domain_event =
-            DomainEvent::new(DomainEventKind::InsightCreated, scene, self.id, &self.title, now);
+        let visibility = Visibility::Project(self.project_id);
+        let domain_event = DomainEvent::new(
+            DomainEventKind::InsightCreated,
+            visibility,
+            self.id,
+            &self.title,
+            now,
+        );
         let sessions = self.at(now).affected_sessions;
         domain_event.detailed(&self.description).with_event_count(u64::from(sessions))
     }
 
-    /// What is told of it to others while it affects many more sessions than before; nothing while it does
-    /// not, or nobody works on it any more (`docs/semantics/replay-insights.md`, "Statistics").
+    /// Returns an event if the insight is open and affects many more sessions than in the previous
+    /// period (`docs/semantics/replay-insights.md`, "Statistics").
     pub fn trending(&self, now: Timestamp) -> Option<DomainEvent> {
         let statistics = Statistics::of(self.members.iter(), now);
         let is_trending = self.status == InsightStatus::Open
             && statistics.affected_sessions >= TRENDING_SESSIONS
             && statistics.trend() > TRENDING_ABOVE;
         let day = Timestamp::from_millis(0).until(now).as_secs() / DAY.as_secs();
-        let (kind, scene) =
+        let (kind, visibility) =
             (DomainEventKind::InsightTrending, Visibility::Project(self.project_id));
-        let domain_event = DomainEvent::new(kind, scene, self.id, &self.title, now);
+        let domain_event = DomainEvent::new(kind, visibility, self.id, &self.title, now);
         let domain_event = domain_event.detailed(&format!("{} in 30 days", statistics.trend()));
         let sessions = u64::from(statistics.affected_sessions);
         is_trending.then(|| domain_event.at_occasion(day).with_event_count(sessions))
     }
 
-    /// What is answered of it at `now`.
+    /// Returns the insight as in a response at `now`.
     pub fn at(&self, now: Timestamp) -> ReplayInsight<'_> {
         let statistics = Statistics::of(self.members.iter(), now);
         ReplayInsight {
@@ -159,7 +164,7 @@ impl Insight {
         }
     }
 
-    /// Which of `pain_points` are not among its members yet.
+    /// Returns those of `pain_points` that are not members yet.
     pub fn missing<'p>(
         &self,
         pain_points: impl IntoIterator<Item = &'p PainPoint>,
@@ -168,13 +173,13 @@ impl Insight {
         pain_points.into_iter().filter(|pain_point| !members.contains(&pain_point.id)).collect()
     }
 
-    /// Adds pain points that are not among its members yet; `new_id` names new chunks.
+    /// Adds pain points that are not members yet. `new_id` names new chunks.
     pub fn add(
         &mut self,
         pain_points: &[&PainPoint],
         new_id: impl FnMut() -> Uuid,
-    ) -> Result<(), Refusal> {
-        self.check_room(pain_points.len())?;
+    ) -> Result<(), Rejection> {
+        self.check_capacity(pain_points.len())?;
         if pain_points.is_empty() {
             return Ok(());
         }
@@ -185,59 +190,59 @@ impl Insight {
         Ok(())
     }
 
-    fn refuse_if_merged(&self) -> Result<(), Refusal> {
+    fn check_not_merged(&self) -> Result<(), Rejection> {
         match self.status {
-            InsightStatus::Merged { .. } => Err(Refusal::Merged),
+            InsightStatus::Merged { .. } => Err(Rejection::Merged),
             _ => Ok(()),
         }
     }
 
-    /// Whether it may have `more` members.
-    pub fn check_room(&self, more: usize) -> Result<(), Refusal> {
-        self.refuse_if_merged()?;
+    /// Checks that the insight can have `more` members.
+    pub fn check_capacity(&self, more: usize) -> Result<(), Rejection> {
+        self.check_not_merged()?;
         if self.members.len().saturating_add(more) > MAX_PAIN_POINTS {
-            return Err(Refusal::Full);
+            return Err(Rejection::Full);
         }
         Ok(())
     }
 
-    /// Splits an insight off, with the id `made` and these pain points, untitled yet. All of them must
-    /// be members of this insight, and not all of its members may be among them.
+    /// Splits off an untitled insight with the ID `split_id` and these pain points. All must be
+    /// members of this insight, and one other member must remain.
     pub fn split_off(
         &mut self,
         ids: &[PainPointId],
-        made: InsightId,
+        split_id: InsightId,
         new_id: impl FnMut() -> Uuid,
-    ) -> Result<Self, Refusal> {
-        self.refuse_if_merged()?;
+    ) -> Result<Self, Rejection> {
+        self.check_not_merged()?;
         let members: HashSet<_> = self.members.iter().map(|member| member.id).collect();
-        let mut strangers = Violations::default();
+        let mut unknown = Violations::default();
         for (index, id) in ids.iter().enumerate().filter(|(_, id)| !members.contains(id)) {
             let path = JsonPath::Root.member("painPointIds");
             let message = format_args!("the insight has no pain point {id}");
-            strangers.note(&path.item(index), ViolationCode::UnknownPainPoint, message);
+            unknown.note(&path.item(index), ViolationCode::UnknownPainPoint, message);
         }
-        if !strangers.is_empty() {
-            return Err(Refusal::NotMembers(strangers));
+        if !unknown.is_empty() {
+            return Err(Rejection::NotMembers(unknown));
         }
         let moved: HashSet<_> = ids.iter().copied().collect();
         if moved.len() == members.len() {
-            return Err(Refusal::WouldEmpty);
+            return Err(Rejection::WouldEmpty);
         }
-        let mut made = Self::new(made, self.project_id, String::new(), String::new());
-        made.members.add(self.members.remove(&moved), new_id);
-        made.version += 1;
+        let mut split = Self::new(split_id, self.project_id, String::new(), String::new());
+        split.members.add(self.members.remove(&moved), new_id);
+        split.version += 1;
         self.version += 1;
-        Ok(made)
+        Ok(split)
     }
 
-    /// The latest of its members, if [`Self::latest`] is another one: after a split.
+    /// Returns the latest member if it differs from [`Self::latest`], as after a split.
     pub fn unknown_latest(&self) -> Option<PainPointId> {
         let known = self.latest.as_ref().map(|latest| latest.id);
         self.members.latest().map(|latest| latest.id).filter(|latest| known != Some(*latest))
     }
 
-    /// Brings [`Self::latest`] up to date, from the details of [`Self::unknown_latest`].
+    /// Updates [`Self::latest`] from the details of [`Self::unknown_latest`].
     pub fn refresh_latest(&mut self, details: &HashMap<PainPointId, PainPoint>) {
         let latest = self.unknown_latest().and_then(|id| details.get(&id));
         if let Some(latest) = latest {
@@ -245,10 +250,10 @@ impl Insight {
         }
     }
 
-    /// Moves all pain points of `other` here; `other` stays behind as merged.
-    pub fn merge(&mut self, other: &mut Self) -> Result<(), Refusal> {
-        other.refuse_if_merged()?;
-        self.check_room(other.members.len())?;
+    /// Moves all pain points of `other` to this insight and marks `other` as merged.
+    pub fn merge(&mut self, other: &mut Self) -> Result<(), Rejection> {
+        other.check_not_merged()?;
+        self.check_capacity(other.members.len())?;
         self.members.absorb(std::mem::take(&mut other.members));
         let latest = self.latest.take().into_iter().chain(other.latest.take());
         self.latest = latest.max_by_key(Latest::order);
@@ -259,8 +264,8 @@ impl Insight {
     }
 
     /// Applies a client's changes.
-    pub fn apply(&mut self, patch: InsightPatch) -> Result<(), Refusal> {
-        self.refuse_if_merged()?;
+    pub fn apply(&mut self, patch: InsightPatch) -> Result<(), Rejection> {
+        self.check_not_merged()?;
         let before = (self.title.clone(), self.description.clone(), self.status, self.viewed);
         let InsightPatch { title, description, status, viewed } = patch;
         let after = (
@@ -274,7 +279,7 @@ impl Insight {
         Ok(())
     }
 
-    /// A page of its members, the latest first.
+    /// Returns a page of members, latest first.
     pub fn page_of_members(&self, page_request: &PageRequest) -> Page<PainPointId> {
         let after = page_request.after.as_deref().and_then(read_position);
         let mut members: Vec<_> = self.members.iter().map(Member::order).collect();
@@ -289,7 +294,7 @@ impl Insight {
     }
 }
 
-/// Reads where a page of members ended.
+/// Parses the position at which a page of members ended.
 fn read_position(position: &str) -> Option<(Timestamp, PainPointId)> {
     let (millis, id) = position.split_once('#')?;
     Some((Timestamp::from_millis(millis.parse().ok()?), PainPointId::parse(id)?))

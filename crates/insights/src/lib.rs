@@ -1,5 +1,4 @@
-//! Replay insights and their pain points: what can be done with them, their numbers, and where they
-//! are stored.
+//! Replay insights and their pain points: operations, statistics and storage.
 
 pub mod draft;
 pub mod http;

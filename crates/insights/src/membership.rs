@@ -1,13 +1,12 @@
-//! Which pain points an insight has, packed in chunks.
+//! The pain points of an insight, packed in chunks.
 //!
-//! DynamoDB changes at most 100 items in one transaction, and an insight may have 18,000 members, of
-//! which a split may move any 500. So members are packed: 400 to a chunk, each chunk an item.
+//! DynamoDB changes at most 100 items in one transaction. An insight can have 18,000 members, and a
+//! split can move any 500 of them. So members are packed in chunks of 400, one item each.
 //!
-//! A chunk is seldom written. Who leaves it is crossed out where the insight refers to the chunk, so
-//! that a split of scattered members writes little more than the insight itself. Only when less than
-//! half of a chunk is left is what remains of it packed anew. All chunks of an insight but one are at
-//! least half alive, whatever happened to it, so there are never more than 91; a transaction can
-//! write them all.
+//! Chunks are rarely written. The insight's reference to a chunk marks the members that have left.
+//! So a split of scattered members writes little more than the insight itself. Only a chunk that is
+//! less than half full is packed again. All chunks of an insight except one are always at least
+//! half full, so there are at most 91. One transaction can write them all.
 
 use std::collections::HashSet;
 
@@ -18,21 +17,21 @@ use shared::timestamp::Timestamp;
 
 use crate::{PainPoint, PainPointId};
 
-/// The most members of a chunk, which then has 22,800 bytes.
+/// Maximum number of members per chunk, which then has 22,800 bytes.
 pub const CHUNK_MEMBERS: usize = 400;
-/// The bytes of a packed member: id, time, session, whether there is a user, user.
+/// Size of a packed member in bytes: ID, time, session, whether there is a user, user.
 const MEMBER_BYTES: usize = 16 + 8 + 16 + 1 + 16;
-/// The bytes that cross members of a chunk out, one bit for each.
-const CROSSED_OUT_BYTES: usize = CHUNK_MEMBERS / 8;
-/// The bytes of a packed reference to a chunk: id, revision, who is crossed out.
-const REFERENCE_BYTES: usize = 16 + 4 + CROSSED_OUT_BYTES;
+/// Size of a chunk's marks for removed members in bytes, one bit each.
+const REMOVED_BYTES: usize = CHUNK_MEMBERS / 8;
+/// Size of a packed chunk reference in bytes: ID, revision, removed members.
+const REFERENCE_BYTES: usize = 16 + 4 + REMOVED_BYTES;
 
-/// A session or a user: the first 128 bits of the SHA-256 of what the client calls it.
+/// A session or user: the first 128 bits of the SHA-256 of the client's name for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Subject([u8; 16]);
 
 impl Subject {
-    /// The subject of that name.
+    /// Returns the subject with this name.
     pub fn of(name: &str) -> Self {
         let mut subject = [0; 16];
         subject.copy_from_slice(&Sha256::digest(name)[..16]);
@@ -40,21 +39,21 @@ impl Subject {
     }
 }
 
-/// A pain point, as far as it is counted.
+/// The data of a pain point that statistics need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Member {
-    /// The pain point.
+    /// The pain point's ID.
     pub id: PainPointId,
-    /// Its session.
+    /// The session.
     pub session: Subject,
-    /// Its user, where the session knew one.
+    /// The user, if the session has one.
     pub user: Option<Subject>,
-    /// When it happened.
+    /// Time of the occurrence.
     pub occurred_at: Timestamp,
 }
 
 impl Member {
-    /// What puts members in order: of two that occurred at the same time, the greater id is later.
+    /// Returns the sort key: the time, then the ID.
     pub fn order(&self) -> (Timestamp, PainPointId) {
         (self.occurred_at, self.id)
     }
@@ -93,39 +92,39 @@ impl From<&PainPoint> for Member {
     }
 }
 
-/// Packed members, or references, that are not of the form in which this code packs them.
+/// Packed members or references with an invalid format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("packed members are damaged")]
 pub struct Damaged;
 
-/// Which chunk, in which state, and which of its members have left.
+/// A reference to a revision of a chunk, with marks for removed members.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChunkReference {
-    /// The chunk.
+    /// The chunk's ID.
     pub id: Uuid,
-    /// Grows with each writing of the chunk.
+    /// The revision, incremented by each write of the chunk.
     pub revision: u32,
-    crossed_out: [u8; CROSSED_OUT_BYTES],
+    removed_bits: [u8; REMOVED_BYTES],
 }
 
 impl ChunkReference {
-    /// A reference to a chunk of which nobody has left.
+    /// Returns a reference to a chunk without removed members.
     pub fn new(id: Uuid, revision: u32) -> Self {
-        Self { id, revision, crossed_out: [0; CROSSED_OUT_BYTES] }
+        Self { id, revision, removed_bits: [0; REMOVED_BYTES] }
     }
 
-    /// Packs references, as they stand in an insight's own item.
+    /// Packs references for an insight's own item.
     pub fn pack_all(references: impl Iterator<Item = Self>) -> Vec<u8> {
         let mut packed = Vec::new();
         for reference in references {
             packed.extend_from_slice(reference.id.as_bytes());
             packed.extend_from_slice(&reference.revision.to_be_bytes());
-            packed.extend_from_slice(&reference.crossed_out);
+            packed.extend_from_slice(&reference.removed_bits);
         }
         packed
     }
 
-    /// Reads what [`Self::pack_all`] packed.
+    /// Unpacks the output of [`Self::pack_all`].
     pub fn unpack_all(packed: &[u8]) -> Result<Vec<Self>, Damaged> {
         let (references, rest) = packed.as_chunks::<REFERENCE_BYTES>();
         if !rest.is_empty() {
@@ -137,40 +136,40 @@ impl ChunkReference {
             Some(Self {
                 id: Uuid::from_bytes(*id),
                 revision: u32::from_be_bytes(*revision),
-                crossed_out: *rest.first_chunk()?,
+                removed_bits: *rest.first_chunk()?,
             })
         };
         references.iter().map(|reference| unpack(reference).ok_or(Damaged)).collect()
     }
 
-    fn is_crossed_out(&self, position: usize) -> bool {
-        self.crossed_out.get(position / 8).is_some_and(|byte| byte >> (position % 8) & 1 == 1)
+    fn is_removed(&self, position: usize) -> bool {
+        self.removed_bits.get(position / 8).is_some_and(|byte| byte >> (position % 8) & 1 == 1)
     }
 
-    fn cross_out(&mut self, position: usize) {
-        if let Some(byte) = self.crossed_out.get_mut(position / 8) {
+    fn mark_removed(&mut self, position: usize) {
+        if let Some(byte) = self.removed_bits.get_mut(position / 8) {
             *byte |= 1 << (position % 8);
         }
     }
 }
 
-/// Up to 400 members of one insight, some of which may have left.
+/// A chunk with up to 400 members of one insight, some of them possibly removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chunk {
-    /// Its identity and state.
+    /// The chunk's reference.
     pub reference: ChunkReference,
     stored: Vec<Member>,
 }
 
 impl Chunk {
-    /// Packs the members, as they stand in the chunk's item, those that have left included.
+    /// Packs the members for the chunk's item, including removed ones.
     pub fn pack(&self) -> Vec<u8> {
         let mut packed = Vec::with_capacity(self.stored.len() * MEMBER_BYTES);
         self.stored.iter().for_each(|member| member.pack(&mut packed));
         packed
     }
 
-    /// Reads what [`Self::pack`] packed.
+    /// Unpacks the output of [`Self::pack`].
     pub fn unpack(reference: ChunkReference, packed: &[u8]) -> Result<Self, Damaged> {
         let (members, rest) = packed.as_chunks::<MEMBER_BYTES>();
         if !rest.is_empty() || members.len() > CHUNK_MEMBERS {
@@ -180,36 +179,37 @@ impl Chunk {
         Ok(Self { reference, stored: members.collect::<Result<_, _>>()? })
     }
 
-    /// The members that have not left.
+    /// Returns the members that are not removed.
     fn members(&self) -> impl Iterator<Item = &Member> {
         let stored = self.stored.iter().enumerate();
-        let alive = stored.filter(|(position, _)| !self.reference.is_crossed_out(*position));
-        alive.map(|(_, member)| member)
+        let present = stored.filter(|(position, _)| !self.reference.is_removed(*position));
+        present.map(|(_, member)| member)
     }
 
     fn len(&self) -> usize {
         self.members().count()
     }
 
-    fn is_half_alive(&self) -> bool {
+    fn is_half_full(&self) -> bool {
         self.len() * 2 >= CHUNK_MEMBERS
     }
 
-    /// Crosses members out, and returns them.
+    /// Marks members as removed, and returns them.
     fn remove(&mut self, ids: &HashSet<PainPointId>) -> Vec<Member> {
-        let alive = |position: &usize| !self.reference.is_crossed_out(*position);
+        let present = |position: &usize| !self.reference.is_removed(*position);
         let leaving = |position: &usize| {
             self.stored.get(*position).is_some_and(|member| ids.contains(&member.id))
         };
-        let positions: Vec<usize> = (0..self.stored.len()).filter(alive).filter(leaving).collect();
+        let positions: Vec<usize> =
+            (0..self.stored.len()).filter(present).filter(leaving).collect();
         for position in &positions {
-            self.reference.cross_out(*position);
+            self.reference.mark_removed(*position);
         }
         positions.iter().filter_map(|position| self.stored.get(*position)).copied().collect()
     }
 }
 
-/// The members of an insight, and what has changed about their chunks since they were read.
+/// The members of an insight, and the changes to their chunks since they were read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Membership {
     chunks: Vec<Chunk>,
@@ -218,60 +218,60 @@ pub struct Membership {
 }
 
 impl Membership {
-    /// The members in `chunks`, as they were read.
+    /// Returns the members in `chunks` as read.
     pub fn read(chunks: Vec<Chunk>) -> Self {
         Self { chunks, ..Self::default() }
     }
 
-    /// All members, in no order.
+    /// Returns all members, unordered.
     pub fn iter(&self) -> impl Iterator<Item = &Member> {
         self.chunks.iter().flat_map(Chunk::members)
     }
 
-    /// How many there are.
+    /// Returns the number of members.
     pub fn len(&self) -> usize {
         self.iter().count()
     }
 
-    /// Whether there are none.
+    /// `true` if there are no members.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The latest member.
+    /// Returns the latest member.
     pub fn latest(&self) -> Option<&Member> {
         self.iter().max_by_key(|member| member.order())
     }
 
-    /// References to all chunks.
+    /// Returns references to all chunks.
     pub fn references(&self) -> impl Iterator<Item = ChunkReference> {
         self.chunks.iter().map(|chunk| chunk.reference)
     }
 
-    /// The chunks that must be written.
+    /// Returns the chunks to write.
     pub fn changed(&self) -> impl Iterator<Item = &Chunk> {
         self.chunks.iter().filter(|chunk| self.changed.contains(&chunk.reference.id))
     }
 
-    /// The chunks that must be deleted.
+    /// Returns the chunks to delete.
     pub fn removed(&self) -> impl Iterator<Item = Uuid> {
         self.removed.iter().copied()
     }
 
-    /// Adds members that are not among these yet; `new_id` names new chunks.
+    /// Adds members that are not included yet. `new_id` names new chunks.
     pub fn add(&mut self, members: impl IntoIterator<Item = Member>, new_id: impl FnMut() -> Uuid) {
         self.pack(members.into_iter().collect(), new_id);
     }
 
-    /// Removes the members of these ids, and returns them.
+    /// Removes the members with these IDs, and returns them.
     pub fn remove(&mut self, ids: &HashSet<PainPointId>) -> Vec<Member> {
         let removed = self.chunks.iter_mut().flat_map(|chunk| chunk.remove(ids)).collect();
         self.repack();
         removed
     }
 
-    /// Takes all members of another insight. Chunks that are at least half alive change hands as
-    /// they are.
+    /// Adds all members of another insight. Moves chunks that are at least half full without
+    /// changing them.
     pub fn absorb(&mut self, other: Self) {
         self.chunks.extend(other.chunks);
         self.changed.extend(other.changed);
@@ -279,17 +279,17 @@ impl Membership {
         self.repack();
     }
 
-    /// Packs anew what there is, which never needs another chunk.
+    /// Packs the members again, which never needs a new chunk.
     fn repack(&mut self) {
         self.pack(Vec::new(), Uuid::nil);
     }
 
-    /// Packs `members`, and what is left of chunks that are less than half alive, as densely as they
-    /// go: afterwards at most one chunk is less than half alive. All others are left alone, but that
+    /// Packs `members` and the members of less than half full chunks as densely as possible.
+    /// Afterwards at most one chunk is less than half full. Other chunks are unchanged, except that
     /// new members first fill the last chunk.
     fn pack(&mut self, mut members: Vec<Member>, mut new_id: impl FnMut() -> Uuid) {
         let (mut settled, mut loose): (Vec<_>, Vec<_>) =
-            self.chunks.drain(..).partition(Chunk::is_half_alive);
+            self.chunks.drain(..).partition(Chunk::is_half_full);
         if members.is_empty() && loose.len() == 1 && loose.iter().all(|chunk| chunk.len() > 0) {
             settled.append(&mut loose);
         } else if !members.is_empty() && loose.is_empty() {
@@ -308,13 +308,13 @@ impl Membership {
             let reference = reusable.next();
             let (id, revision) =
                 reference.map_or_else(|| (new_id(), 0), |reused| (reused.id, reused.revision));
-            // However often a chunk changes before it is written, that is one change.
+            // Several changes of a chunk before a write increment its revision once.
             let revision = revision.wrapping_add(u32::from(self.changed.insert(id)));
             let reference = ChunkReference::new(id, revision);
             self.chunks.push(Chunk { reference, stored: packed.to_vec() });
         }
         for reference in reusable {
-            // What was never stored needs no deletion.
+            // Chunks that were never stored need no deletion.
             let was_stored = !self.changed.remove(&reference.id) || reference.revision > 1;
             if was_stored {
                 self.removed.push(reference.id);
@@ -330,7 +330,7 @@ mod tests {
     use proptest::collection::vec;
     use proptest::prelude::*;
 
-    /// The most actions of a transaction.
+    /// Maximum number of actions per transaction.
     const MAX_ACTIONS: usize = 100;
 
     fn members(ids: std::ops::Range<usize>) -> Vec<Member> {
@@ -343,7 +343,7 @@ mod tests {
         ids.map(member).collect()
     }
 
-    /// Members as they are read: nothing about them has changed yet.
+    /// Returns members as read, without changes.
     fn stored(ids: std::ops::Range<usize>) -> Membership {
         let mut membership = Membership::default();
         let mut chunk_id = (ids.start as u128) << 64;
@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn subjects_are_told_apart_by_every_byte_of_their_names() {
+    fn subjects_differ_in_every_byte_of_their_names() {
         assert_eq!(Subject::of("a"), Subject::of("a"));
         for other in ["A", " a", "a ", "b", ""] {
             assert_ne!(Subject::of("a"), Subject::of(other), "{other:?}");
@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn adding_fills_the_last_chunk_and_rewrites_no_full_one() {
+    fn additions_fill_only_the_last_chunk() {
         let mut membership = stored(0..900);
         let before: Vec<_> = membership.references().collect();
         membership.add(members(900..901), Uuid::nil);
@@ -393,17 +393,18 @@ mod tests {
     }
 
     #[test]
-    fn removing_crosses_out_and_writes_nothing_while_half_of_a_chunk_is_left() {
+    fn removals_write_no_chunk_that_is_half_full() {
         let mut membership = stored(0..1_200);
         let removed = membership.remove(&ids([3, 1_199].into_iter()));
         assert_eq!(removed, [members(3..4), members(1_199..1_200)].concat());
         assert_eq!((writes(&membership), membership.len()), ((0, 0), 1_198));
         membership.remove(&ids(4..200));
         assert_eq!((writes(&membership), membership.len()), ((0, 0), 1_002));
-        // Of the first chunk 203 are left, then 199; alone they may stay.
+        // The first chunk has 203 and then 199 members left. A single chunk can stay less than half
+        // full.
         membership.remove(&ids(200..204));
         assert_eq!((writes(&membership), membership.len()), ((0, 0), 998));
-        // What is left of two chunks makes one.
+        // The members of two chunks fit into one.
         membership.remove(&ids(400..601));
         assert_eq!((writes(&membership), membership.len()), ((1, 1), 797));
         let left = members(0..3).into_iter().chain(members(204..400)).chain(members(601..1_199));
@@ -411,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chunk_that_everybody_has_left_is_deleted() {
+    fn empty_chunks_are_deleted() {
         let mut membership = stored(0..401);
         membership.remove(&ids(400..401));
         assert_eq!(writes(&membership), (0, 1));
@@ -421,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn who_was_crossed_out_stays_out_when_members_are_read_back() {
+    fn removed_members_stay_removed_when_read_back() {
         let mut membership = stored(0..500);
         membership.remove(&ids((0..500).step_by(7)));
         let packed = ChunkReference::pack_all(membership.references());
@@ -434,21 +435,21 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_cannot_be_removed() {
+    fn unknown_members_cannot_be_removed() {
         let mut membership = stored(0..300);
         let before = membership.clone();
         assert_eq!(membership.remove(&ids(300..305)), []);
         assert_eq!(membership, before);
         membership.remove(&ids(0..1));
-        assert_eq!(membership.remove(&ids(0..1)), [], "it has left already");
+        assert_eq!(membership.remove(&ids(0..1)), [], "the member is already removed");
     }
 
     #[test]
-    fn chunks_that_are_half_alive_change_hands_as_they_are() {
+    fn half_full_chunks_are_moved_unchanged() {
         let mut membership = stored(0..900);
         membership.absorb(stored(1_000..1_810));
         assert_eq!(membership.len(), 1_710);
-        // Of 100 and 10 members that were in two chunks.
+        // Two chunks had 100 and 10 members.
         assert_eq!(writes(&membership), (1, 1));
         let mut full = stored(0..800);
         full.absorb(stored(1_000..1_600));
@@ -456,11 +457,11 @@ mod tests {
     }
 
     #[test]
-    fn every_change_of_the_largest_insight_fits_into_a_transaction() {
-        // Beside chunks: two heads, what is written together with them, what is announced, an idempotency
+    fn largest_insight_changes_fit_into_one_transaction() {
+        // In addition to chunks: two heads, the request record, an announcement, and an idempotency
         // record.
         const OTHERS: usize = 5;
-        // The most chunks that an insight can have: of each exactly half is left, but for one.
+        // The maximum number of chunks of an insight: all except one are exactly half full.
         let mut source = stored(0..2 * MAX_PAIN_POINTS);
         source.remove(&ids((0..2 * MAX_PAIN_POINTS).step_by(2)));
         source.remove(&ids([1].into_iter()));
@@ -470,20 +471,20 @@ mod tests {
             let mut source = Membership::read(chunks.clone());
             let all: Vec<usize> = (0..2 * MAX_PAIN_POINTS).skip(3).step_by(2).collect();
             let moved = source.remove(&ids(all.into_iter().step_by(step).take(500)));
-            let mut made = Membership::default();
+            let mut split = Membership::default();
             let mut chunk_id = u128::MAX;
-            made.add(moved, || {
+            split.add(moved, || {
                 chunk_id -= 1;
                 Uuid::from_u128(chunk_id)
             });
             let (changed, removed) = writes(&source);
-            let all = changed + removed + writes(&made).0 + OTHERS;
+            let all = changed + removed + writes(&split).0 + OTHERS;
             assert!(all <= MAX_ACTIONS, "{all} actions, every {step}th");
         }
     }
 
     #[test]
-    fn damaged_members_and_references_are_refused() {
+    fn invalid_members_and_references_are_rejected() {
         let reference = ChunkReference::new(Uuid::nil(), 1);
         for bytes in [1, 56, 58, 57 * 401] {
             assert_eq!(Chunk::unpack(reference, &vec![0; bytes]), Err(Damaged), "{bytes}");
@@ -509,7 +510,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn unpacks_what_was_packed(
+        fn packed_members_are_unpacked_unchanged(
             members in vec(any_member(), 0..=CHUNK_MEMBERS),
             references in vec((any::<u128>(), any::<u32>(), vec(0..CHUNK_MEMBERS, 0..9)), 0..95),
         ) {
@@ -521,7 +522,7 @@ mod tests {
                 .map(|(id, revision, left)| {
                     let mut reference = ChunkReference::new(Uuid::from_u128(id), revision);
                     for position in left {
-                        reference.cross_out(position);
+                        reference.mark_removed(position);
                     }
                     reference
                 })
@@ -531,7 +532,7 @@ mod tests {
         }
 
         #[test]
-        fn whatever_bytes_are_unpacked_nothing_panics(
+        fn unpacking_never_panics(
             bytes in vec(any::<u8>(), 0..500),
             whole in 0..5_usize,
         ) {

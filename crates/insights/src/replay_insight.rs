@@ -1,5 +1,5 @@
 //! Replay insights and their pain points (`docs/semantics/replay-insights.md`): the resources.
-//! [`crate::insight`] has their operations, [`draft`](crate::draft) reads requests.
+//! [`crate::insight`] has their operations; [`draft`](crate::draft) parses requests.
 
 use std::fmt;
 
@@ -9,19 +9,19 @@ use shared::json::{FieldError, ViolationCode};
 use shared::timestamp::Timestamp;
 use shared::uuid_type;
 
-/// The most pain points of an insight: as many as can always be moved in one transaction.
+/// Maximum number of pain points per insight: as many as one transaction can always move.
 pub const MAX_PAIN_POINTS: usize = 18_000;
 
 uuid_type! {
-    /// The identifier of an insight, displayed in lower case.
+    /// The ID of an insight, displayed in lower case.
     InsightId, parse_rfc9562_uuid
 }
 uuid_type! {
-    /// The identifier of a pain point, given by the client, displayed in lower case.
+    /// The ID of a pain point, chosen by the client, displayed in lower case.
     PainPointId, parse_rfc9562_uuid
 }
 
-/// Reads an identifier that a request names, in the form that `parse` reads.
+/// Returns a parser for an ID in a request, with `parse` as its format.
 pub(super) fn read_id<I>(
     parse: impl FnOnce(&str) -> Option<I>,
 ) -> impl FnOnce(&str) -> Result<I, FieldError> {
@@ -34,34 +34,34 @@ pub(super) fn read_id<I>(
     }
 }
 
-/// One moment of trouble in one session replay.
+/// A moment of trouble in a session replay.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PainPoint {
-    /// Its identifier, unique in the project.
+    /// The ID, unique in the project.
     pub id: PainPointId,
-    /// The session in whose replay it is.
+    /// The session of the replay.
     pub session_id: String,
-    /// The user, where the session knew one.
+    /// The user, if the session has one.
     pub user_id: Option<String>,
-    /// When it happened.
+    /// Time of the occurrence.
     pub occurred_at: Timestamp,
-    /// What happened, in a line.
+    /// The title, one line.
     pub title: String,
-    /// What the replay shows.
+    /// An excerpt of the replay.
     pub excerpt: String,
 }
 
-/// Where work on an insight stands.
+/// The work status of an insight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InsightStatus {
-    /// It waits for somebody.
+    /// The problem needs work.
     Open,
-    /// It is mended.
+    /// The problem is fixed.
     Resolved,
-    /// Nobody wants to hear of it.
+    /// The problem needs no work.
     Ignored,
-    /// Its pain points are in another insight now; nothing about it changes any more.
+    /// The pain points moved to another insight, and this one no longer changes.
     Merged {
         /// The other insight.
         into: InsightId,
@@ -72,7 +72,7 @@ impl InsightStatus {
     /// The names of all statuses.
     pub const NAMES: [&str; 4] = ["open", "resolved", "ignored", "merged"];
 
-    /// Its name.
+    /// Returns the status's name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Open => "open",
@@ -82,7 +82,7 @@ impl InsightStatus {
         }
     }
 
-    /// The insight that holds the pain points now.
+    /// Returns the insight that has the pain points now.
     pub fn merged_into(self) -> Option<InsightId> {
         match self {
             Self::Merged { into } => Some(into),
@@ -91,15 +91,15 @@ impl InsightStatus {
     }
 }
 
-/// Which insights a list shows, by the name of their status.
+/// The status of the insights in a list, by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StatusFilter(&'static str);
 
 impl StatusFilter {
-    /// What waits for somebody.
+    /// Open insights.
     pub const OPEN: Self = Self(InsightStatus::NAMES[0]);
 
-    /// Reads the name of a status.
+    /// Parses the name of a status.
     pub fn parse(text: &str) -> Result<Self, FieldError> {
         let name = InsightStatus::NAMES.into_iter().find(|name| *name == text);
         name.map(Self).ok_or_else(|| {
@@ -108,43 +108,43 @@ impl StatusFilter {
         })
     }
 
-    /// The status's name.
+    /// Returns the status's name.
     pub fn as_str(self) -> &'static str {
         self.0
     }
 }
 
-/// A replay insight as it is answered, with its numbers as of one moment.
+/// A replay insight in a response, with its statistics at one time.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReplayInsight<'i> {
-    /// Whether somebody has looked at it.
+    /// `true` if a user has viewed the insight.
     pub viewed: bool,
-    /// Its identifier.
+    /// The insight's ID.
     pub id: InsightId,
-    /// What it is about, in a line.
+    /// The title, one line.
     pub title: &'i str,
-    /// What it is about.
+    /// The description.
     pub description: &'i str,
-    /// Where work on it stands.
+    /// The work status.
     pub status: &'static str,
-    /// The insight that it was merged into.
+    /// The insight into which this one was merged.
     pub merged_into: Option<InsightId>,
-    /// How many sessions had one of its pain points in the current period.
+    /// Number of sessions with a pain point in the current period.
     pub affected_sessions: u32,
-    /// How many known users had one of its pain points in the current period.
+    /// Number of known users with a pain point in the current period.
     pub identified_users: u32,
-    /// How many of its pain points lie in the current period.
+    /// Number of pain points in the current period.
     pub occurrences: u32,
-    /// How many sessions had one of its pain points in the period before.
+    /// Number of sessions with a pain point in the previous period.
     pub previous_affected_sessions: u32,
-    /// How many more, or fewer, sessions are affected than before.
+    /// Change in affected sessions from the previous period.
     pub trend_percent: Percent,
-    /// When the first of its pain points occurred.
+    /// Time of the first pain point.
     pub first_seen: Option<Timestamp>,
-    /// When the last of its pain points occurred.
+    /// Time of the last pain point.
     pub last_seen: Option<Timestamp>,
-    /// What the replay of the last of its pain points shows.
+    /// An excerpt of the latest pain point's replay.
     pub excerpt: &'i str,
 }
 
@@ -155,7 +155,7 @@ pub struct Percent {
     pub tenths: i64,
 }
 
-/// A change as people read it: `+150 %`, `-33.3 %`.
+/// Displays a change with its sign: `+150 %`, `-33.3 %`.
 impl fmt::Display for Percent {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sign = if self.tenths < 0 { '-' } else { '+' };
@@ -184,13 +184,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_change_is_read_with_its_sign() {
+    fn changes_are_displayed_with_their_sign() {
         let shown = [1_500, -333, 0, -5].map(|tenths| Percent { tenths }.to_string());
         assert_eq!(shown, ["+150 %", "-33.3 %", "+0 %", "-0.5 %"]);
     }
 
     #[test]
-    fn a_percentage_is_written_with_as_many_decimals_as_it_has() {
+    fn percentages_have_no_trailing_zeros() {
         let written = |tenths| serde_json::to_string(&Percent { tenths }).unwrap();
         assert_eq!(
             [0, 1_000, -1_000, 333, -667, 18_000_000].map(written),

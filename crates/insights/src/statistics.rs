@@ -1,4 +1,4 @@
-//! An insight's numbers: a pure function of its members and of now
+//! An insight's statistics: a pure function of its members and the time
 //! (`docs/semantics/replay-insights.md`, "Statistics").
 
 use std::collections::HashSet;
@@ -9,10 +9,10 @@ use shared::timestamp::Timestamp;
 use super::membership::Member;
 use crate::Percent;
 
-/// The current period is the last 30 days, and as long the one before.
+/// Length of the current period, and of the previous period.
 const PERIOD: Duration = Duration::from_hours(30 * 24);
 
-/// An insight's numbers as of one moment.
+/// An insight's statistics at one time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Statistics {
     /// Distinct sessions in the current period.
@@ -21,17 +21,18 @@ pub struct Statistics {
     pub identified_users: u32,
     /// Pain points in the current period.
     pub occurrences: u32,
-    /// Distinct sessions in the period before.
+    /// Distinct sessions in the previous period.
     pub previous_affected_sessions: u32,
-    /// When the first pain point occurred.
+    /// Time of the first pain point.
     pub first_seen: Option<Timestamp>,
-    /// When the last pain point occurred.
+    /// Time of the last pain point.
     pub last_seen: Option<Timestamp>,
 }
 
 impl Statistics {
-    /// The numbers of `members` at `now`. The current period begins 30 days ago, to the millisecond,
-    /// and has no end, since the clocks of clients differ; the one before begins 60 days ago.
+    /// Returns the statistics of `members` at `now`. The current period begins 30 days ago, to the
+    /// millisecond, and has no end, since clients' clocks differ. The previous period begins 60
+    /// days ago.
     pub fn of<'m>(members: impl Iterator<Item = &'m Member>, now: Timestamp) -> Self {
         let current_begin = now.minus(PERIOD);
         let previous_begin = current_begin.minus(PERIOD);
@@ -61,8 +62,8 @@ impl Statistics {
         }
     }
 
-    /// How many more, or fewer, sessions are affected than in the period before: one decimal, halves
-    /// away from zero; 100 % if there were none before and are some now.
+    /// Returns the change in affected sessions from the previous period: one decimal, halves
+    /// rounded away from zero. If only the current period has sessions, the change is 100%.
     pub fn trend(&self) -> Percent {
         let (now, before) =
             (i64::from(self.affected_sessions), i64::from(self.previous_affected_sessions));
@@ -71,7 +72,8 @@ impl Statistics {
             (_, 0) => 1_000,
             _ => {
                 let change = (now - before) * 1_000;
-                // Half of the divisor, with the sign of the change, makes truncation round.
+                // Adding half of the divisor, with the sign of the change, turns truncation into
+                // rounding.
                 (change * 2 + before * change.signum()) / (before * 2)
             }
         };
@@ -109,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn periods_begin_30_and_60_days_ago_to_the_millisecond() {
+    fn periods_begin_exactly_30_and_60_days_ago() {
         let counted = |age| {
             let statistics = at_now(&[member("s", None, age)]);
             (statistics.affected_sessions, statistics.previous_affected_sessions)
@@ -141,14 +143,14 @@ mod tests {
     }
 
     #[test]
-    fn nothing_has_happened_to_nobody() {
+    fn empty_insights_have_empty_statistics() {
         let statistics = at_now(&[]);
         assert_eq!(statistics.trend(), Percent { tenths: 0 });
         assert_eq!((statistics.first_seen, statistics.occurrences), (None, 0));
     }
 
     #[test]
-    fn a_trend_has_one_decimal_and_halves_go_away_from_zero() {
+    fn trends_round_halves_away_from_zero() {
         let trend = |now, before| {
             let statistics = Statistics {
                 affected_sessions: now,
@@ -159,16 +161,16 @@ mod tests {
         };
         assert_eq!([trend(0, 0), trend(7, 0), trend(0, 7)], [0, 1_000, -1_000]);
         assert_eq!([trend(4, 3), trend(1, 3), trend(2, 3)], [333, -667, -333]);
-        // 1/16 = 6.25 %, and as far down.
+        // 1/16 = 6.25%, in both directions.
         assert_eq!([trend(17, 16), trend(15, 16)], [63, -63]);
-        // 1/2000 = 0.05 %, and less than half a tenth.
+        // 1/2000 = 0.05%; 1/2500 is less than half a tenth.
         assert_eq!([trend(2_001, 2_000), trend(1_999, 2_000), trend(2_501, 2_500)], [1, -1, 0]);
         assert_eq!(trend(18_000, 1), 17_999_000);
     }
 
     proptest! {
         #[test]
-        fn equals_a_recount_from_scratch(
+        fn statistics_equal_a_recount(
             drawn in prop::collection::vec((0..6_u8, prop::option::of(0..4_u8), 0..70 * DAY), 0..60)
         ) {
             let members: Vec<Member> = drawn.iter().map(|(session, user, age)| {

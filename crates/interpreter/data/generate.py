@@ -1,11 +1,11 @@
-"""Writes the tables of data/en/ that are made from published data: countries, languages, currencies, airports.
+"""Writes the tables of data/en/ from published data: countries, languages, currencies, airports.
 
     python3 -m venv .venv/tables
     .venv/tables/bin/pip install --requirement crates/interpreter/data/requirements.txt
     .venv/tables/bin/python crates/interpreter/data/generate.py
 
-With --check it writes nothing, and fails where a table differs. What people say besides (demonyms, nicknames,
-former names) is in no data set; it stands in the files named -said.txt, which are written by hand.
+With --check it writes nothing, and fails if a table differs. No data set has demonyms, nicknames and former
+names: the files named -said.txt contain them, written by hand.
 """
 
 import csv
@@ -21,14 +21,15 @@ TABLES = Path(__file__).parent / "en"
 ENGLISH = Locale("en")
 CLDR = f"Source: Unicode CLDR {{}}, in Babel {version('babel')}; Unicode License v3."
 AIRPORTS = f"Source: airportsdata {version('airportsdata')} (MIT License)."
-# Of the languages of a country, those that many of its people speak have their name for it here.
+# A name in an official language of a country counts if at least this percentage of the people
+# speaks the language.
 SPOKEN_BY_PERCENT = 20
-# What the name of an airport need not be called.
+# Words of an airport's name that can be omitted.
 KINDS_OF_AIRPORT = ["International", "Intercontinental", "Intl.", "Intl", "Airport", "Airfield"]
 
 
 def own(language, kind, code):
-    """What the speakers of a language call something, in Latin letters."""
+    """Returns the name of something in a language, if it has Latin letters only."""
     try:
         name = getattr(Locale.parse(language), kind).get(code, "")
     except (UnknownLocaleError, ValueError):
@@ -38,12 +39,12 @@ def own(language, kind, code):
 
 
 def plain(name):
-    """A name as the interpreter's files write it: commas part entries there."""
+    """Returns a name without commas, which separate the entries of the data files."""
     return name.replace("’", "'").replace(", ", " ")
 
 
 def entry(names, aliases):
-    """A line: interchangeable names, then what leads to them, each once."""
+    """Returns a line: the interchangeable names, then their aliases, each once."""
     names = list(dict.fromkeys(filter(None, map(plain, names))))
     said = {name.casefold() for name in names}
     aliases = dict.fromkeys(alias for alias in map(str.lower, map(plain, aliases)) if alias)
@@ -54,7 +55,8 @@ def entry(names, aliases):
 def countries():
     codes = {}
     for three, two in sorted(get_global("territory_aliases").items()):
-        # Of former codes (BUR, ZAR, YUG) none has both letters of the country's code now (MMR, COD, SRB).
+        # Current codes (MMR, COD, SRB) contain both letters of the country's code; former ones
+        # (BUR, ZAR, YUG) do not.
         if len(three) == 3 and three.isalpha() and (set(two[0]) <= set(three) or two[0] not in codes):
             codes[two[0]] = three
     spoken = get_global("territory_languages")

@@ -1,9 +1,9 @@
-//! Stage 8: the current filters, edited by what the query says (rule 1).
+//! Stage 8: applies the findings to the current filters (rule 1).
 
 use crate::condition::{Condition, Findings};
 use crate::model::{Category, Filter, Kind, Request};
 
-/// The new filter list, before validation.
+/// Returns the new filter list, before validation.
 pub(crate) fn assemble(request: &Request, mut findings: Findings) -> Vec<Filter> {
     correct(&mut findings);
     settle(&mut findings.conditions);
@@ -36,14 +36,13 @@ fn flipped(filter: &Filter, category: Option<&Category>) -> Filter {
     Filter { operator: filter.operator.negated(), ..filter.clone() }
 }
 
-/// Whether a current filter outlives the query's removals.
+/// `true` if the query does not remove a current filter.
 fn stays(findings: &Findings, filter: &Filter, category: usize) -> bool {
     let chosen = if findings.reset { &findings.kept } else { &findings.removals };
     chosen.iter().any(|it| it.has(category, filter)) == findings.reset
 }
 
-/// Rule `correction`: of the category that is said anew after a slip, what stands before it is
-/// dropped.
+/// Rule `correction`: drops the conditions before a correction, in the category that follows it.
 fn correct(findings: &mut Findings) {
     for &slip in &findings.corrections {
         let after = findings.conditions.iter().filter(|condition| condition.at > slip);
@@ -53,8 +52,8 @@ fn correct(findings: &mut Findings) {
     }
 }
 
-/// A condition and its own denial cannot both be meant: of a boolean, both values mean any; of
-/// others the last one counts.
+/// Drops a condition that a later one contradicts. `is true` and `is false` of a boolean both stay:
+/// together they match any value.
 fn settle(conditions: &mut Vec<Condition>) {
     let all = conditions.clone();
     conditions.retain(|condition| {

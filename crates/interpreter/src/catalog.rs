@@ -1,5 +1,6 @@
-//! The request's own vocabulary: the values and labels of its categories, indexed once by the
-//! folded texts of their parts, so that no word of the query is ever compared with all of them.
+//! The index of a request's values and labels, by the folded texts of their parts.
+//!
+//! A lookup replaces comparing each word of the query with every name.
 
 mod postings;
 
@@ -16,37 +17,37 @@ pub(crate) use postings::{MatchKind, Posting};
 
 use postings::Postings;
 
-/// What a form names.
+/// The value or category that a form names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Owner {
     /// The value `index` of a category.
     Value { category: usize, index: usize },
-    /// A category. `positive` is false where the form says the opposite of a boolean label.
+    /// A category. `positive` is `false` if the form is the opposite of a boolean label.
     Label { category: usize, positive: bool },
 }
 
-/// One way in which a value or a category is called.
+/// One name of a value or a category.
 #[derive(Debug)]
 pub(crate) struct Form {
     pub(crate) owner: Owner,
-    /// Its words and numbers.
+    /// The words and numbers of the name.
     pub(crate) atoms: Vec<Piece>,
-    /// The atoms that a full mention has to cover.
+    /// A bit mask of the atoms that a full mention must cover.
     pub(crate) required: u64,
 }
 
-/// Some neighbouring atoms of a form.
+/// A run of neighboring atoms of a form.
 struct Part<'p> {
     posting: Posting,
     atoms: &'p [Piece],
-    /// The keys of the atoms, of their stems, and of all atoms but the last.
+    /// Keys of the atoms, of their stems, and of all atoms except the last.
     key: Key,
     stem_key: Key,
     lead_key: Key,
-    /// The atoms with their numbers as they are said.
+    /// The atoms, with numbers in plain digits: `3` for `III`.
     said: &'p [&'p str],
     whole: bool,
-    /// It may be called by words of the same meaning.
+    /// `true` if synonyms can name the part.
     synonyms: bool,
 }
 
@@ -55,23 +56,26 @@ impl Part<'_> {
         Posting { likeness, ..self.posting }
     }
 
-    /// Longer parts are found by their pairs.
+    /// `true` if the part is a whole form or has at most two atoms. Longer parts are found by their
+    /// pairs.
     fn is_short(&self) -> bool {
         self.whole || self.atoms.len() <= 2
     }
 }
 
-/// Longer names are indexed by their single words and as a whole.
+/// Maximum atoms of a name that is indexed by several neighboring atoms. Longer names are indexed
+/// by their single atoms and as a whole.
 const MOST_ATOMS_IN_PARTS: usize = 8;
-/// Of longer names the rest is not indexed: nobody says it, and a request may hold thousands.
+/// Maximum atoms of a name that are indexed. Users say no more, and a request can have thousands of
+/// names.
 const MOST_ATOMS: usize = 12;
 const MOST_CHARACTERS: usize = 160;
 const LONGEST_PART: usize = 4;
-/// How many postings a value has, about.
+/// Estimated postings per value.
 const POSTINGS_OF_A_VALUE: usize = 16;
 
-/// The key under which a name with a version in it is stored without the version's dots, which are
-/// not always said (`seven two one` for 7.2.1). Digits that are written keep their dots.
+/// Returns the key of a name whose version is stored without its dots, which speakers can omit
+/// (`seven two one` for 7.2.1). Written digits keep their dots.
 pub(crate) fn without_dots(key: Key) -> Key {
     key.then("\u{1}")
 }
@@ -86,7 +90,7 @@ pub(crate) struct Catalog<'a> {
     lexicon: &'static Lexicon,
 }
 
-/// Values, each once, in request order.
+/// Returns the values in request order, without duplicates.
 pub(crate) fn in_order(values: impl IntoIterator<Item = (usize, usize)>) -> Vec<(usize, usize)> {
     let values: BTreeSet<_> = values.into_iter().collect();
     values.into_iter().collect()
@@ -122,7 +126,7 @@ impl<'a> Catalog<'a> {
         self.category(index).map_or(Kind::Text, |category| category.kind)
     }
 
-    /// Whether any text may be a value of the category.
+    /// `true` if any text can be a value of the category.
     pub(crate) fn is_open(&self, index: usize) -> bool {
         self.category(index).is_some_and(Category::is_open)
     }
@@ -132,15 +136,15 @@ impl<'a> Catalog<'a> {
         value.map_or("", String::as_str)
     }
 
-    /// How many different values these are; one value in two categories counts once.
+    /// Returns the number of different values. A value in two categories counts once.
     pub(crate) fn distinct(&self, values: &[(usize, usize)]) -> usize {
         let spellings = values.iter().map(|&(category, index)| self.value(category, index));
         let names = spellings.collect::<HashSet<_>>().into_iter().map(fold::fold);
         names.collect::<HashSet<_>>().len()
     }
 
-    /// The category that holds how long ago what is searched was: `Age (days)`, `Days since
-    /// release`; not the age of something else, `Account age`.
+    /// Returns the category with the age of the searched item: `Age (days)`, `Days since release`.
+    /// The age of something else does not count: `Account age`.
     pub(crate) fn age_category(&self) -> Option<usize> {
         let is_age = |facts: &Category| {
             let plain = fold::atoms(facts.plain_label());
@@ -152,24 +156,24 @@ impl<'a> Catalog<'a> {
         categories.iter().position(|facts| facts.kind == Kind::Numeric && is_age(facts))
     }
 
-    /// The current filters of a category.
+    /// Returns the current filters of a category.
     pub(crate) fn current(&self, category: usize) -> impl Iterator<Item = &'a Filter> {
         let id = self.category(category).map(|facts| facts.id.as_str());
         let filters = self.request.current_filters.iter();
         filters.filter(move |filter| id == Some(filter.category_id.as_str()))
     }
 
-    /// Whether a current filter is of the category.
+    /// `true` if the category has a current filter.
     pub(crate) fn has_filter(&self, category: usize) -> bool {
         self.current(category).next().is_some()
     }
 
-    /// Whether a current filter has the value.
+    /// `true` if a current filter of the category has the value.
     pub(crate) fn holds(&self, category: usize, value: &str) -> bool {
         self.current(category).any(|filter| filter.value == value)
     }
 
-    /// Whether a current filter asks for the value.
+    /// `true` if a current filter requires the value.
     pub(crate) fn wants(&self, category: usize, value: &str) -> bool {
         self.current(category).any(|filter| filter.value == value && !filter.operator.is_negative())
     }
@@ -178,12 +182,12 @@ impl<'a> Catalog<'a> {
         self.forms.get(index as usize)
     }
 
-    /// The parts stored under a key, whole forms first.
+    /// Returns the parts stored under a key, whole forms first.
     pub(crate) fn lookup(&self, key: Key) -> impl Iterator<Item = Posting> {
         self.postings.of(key)
     }
 
-    /// Whether anything is stored under a key.
+    /// `true` if a part is stored under a key.
     pub(crate) fn has(&self, key: Key) -> bool {
         self.lookup(key).next().is_some()
     }
@@ -210,7 +214,8 @@ impl<'a> Catalog<'a> {
         }
     }
 
-    /// `unhandled` for Handled, `logged out` for Logged in, `updates enabled` for Updates disabled.
+    /// Indexes the opposites of a boolean label: `unhandled` for Handled, `logged out` for Logged
+    /// in, `updates enabled` for Updates disabled.
     fn add_opposites(&mut self, category: usize, atoms: &[Piece]) {
         let owner = Owner::Label { category, positive: false };
         for (index, atom) in atoms.iter().enumerate() {
@@ -237,7 +242,7 @@ impl<'a> Catalog<'a> {
             return;
         }
         let is_label = matches!(owner, Owner::Label { .. });
-        // Nobody uses another word for an id, or for a syllable of a word.
+        // An id, or a syllable of a word, has no synonyms.
         let synonyms = match owner {
             Owner::Label { category, .. } => {
                 self.category(category).is_none_or(|facts| facts.id != text || facts.label == text)
@@ -302,18 +307,18 @@ impl<'a> Catalog<'a> {
                 }
             }
         }
-        // The opposite of a label is made up here: nobody shortens it.
+        // Users do not abbreviate the opposites that are built here.
         if !matches!(owner, Owner::Label { positive: false, .. }) {
             self.add_initials(form, &atoms);
         }
         self.forms.push(Form { owner, atoms, required });
     }
 
-    /// The initials of a name of several words: `ip` of Intellectual property.
+    /// Indexes the initials of a name with several words: `ip` for Intellectual property.
     fn add_initials(&mut self, form: u32, atoms: &[Piece]) {
         let lexicon = self.lexicon;
         let Ok(len) = u8::try_from(atoms.len()) else { return };
-        // Two humps of a camelCase name are too short to be called by their initials.
+        // Initials of two camelCase humps are too short.
         let humps = atoms.iter().any(|atom| atom.joint);
         if !(if humps { 3..=5 } else { 2..=5 }).contains(&len)
             || atoms.iter().any(|atom| atom.kind != PieceKind::Word || atom.folded.len() < 2)
@@ -345,7 +350,7 @@ impl<'a> Catalog<'a> {
         if stem_key != key {
             add(stem_key, MatchKind::Stem);
         }
-        // A code of two letters has a plural too: `CDs`.
+        // A code of two letters also has a plural: `CDs`.
         if let [code] = atoms
             && code.folded.len() == 2
             && text.get(code.span.clone()).is_some_and(|raw| raw.chars().all(char::is_uppercase))
@@ -356,8 +361,8 @@ impl<'a> Catalog<'a> {
             }
         }
         let singular = atoms.last().and_then(|last| fold::singular(&last.folded));
-        let depluralised = singular.map(|base| part.lead_key.then(&base));
-        if let ([single], Some(base_key)) = (atoms, depluralised)
+        let singular_key = singular.map(|base| part.lead_key.then(&base));
+        if let ([single], Some(base_key)) = (atoms, singular_key)
             && single.kind == PieceKind::Word
         {
             add(base_key, MatchKind::Stem);
@@ -376,7 +381,7 @@ impl<'a> Catalog<'a> {
             add(Key::of(said.iter().copied()), MatchKind::Stem);
         }
         if part.synonyms && (whole || is_concept_part(atoms, text)) {
-            for key in [Some(key), depluralised].into_iter().flatten() {
+            for key in [Some(key), singular_key].into_iter().flatten() {
                 for &(concept, role) in lexicon.concepts_of(key) {
                     let code = || text.chars().all(|it| !it.is_lowercase());
                     if role == Role::Name || role == Role::Code && code() {
@@ -387,7 +392,7 @@ impl<'a> Catalog<'a> {
         }
     }
 
-    /// Indexes the versions of a part without their dots and by their first numbers.
+    /// Indexes the versions in a part without their dots and by their first numbers.
     fn add_version(&mut self, part: &Part<'_>) {
         let mut add = |key, likeness| self.postings.push(key, part.posting(likeness));
         if part.is_short() && part.atoms.iter().any(|atom| atom.folded.contains('.')) {
@@ -405,8 +410,8 @@ impl<'a> Catalog<'a> {
         }
     }
 
-    /// The words that a misspelt word may be meant for, made on first use: those of the request,
-    /// their synonyms, and long steering words.
+    /// Returns the words that a misspelled word can mean: those of the request, their synonyms, and
+    /// long cue words. Built on first use.
     pub(crate) fn spellings(&self) -> &[String] {
         self.spellings.get_or_init(|| {
             let mut words: Vec<String> = Vec::new();
@@ -438,7 +443,7 @@ impl<'a> Catalog<'a> {
         })
     }
 
-    /// What says that a label's word is not there: `unassigned`.
+    /// Returns words for the absence of a label's word: `unassigned`.
     fn absences(&self, atom: &Piece) -> impl Iterator<Item = String> {
         let lexicon = self.lexicon;
         let concepts = lexicon.concepts_of(Key::of([atom.folded.as_str()])).iter();
@@ -448,7 +453,7 @@ impl<'a> Catalog<'a> {
         participles.flat_map(|word| lexicon.absent(word))
     }
 
-    /// The long names of the concept by which a posting is stored.
+    /// Returns the long names of the concept under which a posting is stored.
     fn names(&self, key: Key, posting: Posting) -> impl Iterator<Item = String> {
         let atoms = self.form(posting.form).map_or(&[][..], |form| &form.atoms);
         let start = usize::from(posting.start);
@@ -461,8 +466,8 @@ impl<'a> Catalog<'a> {
     }
 }
 
-/// The ids with which several values of a category begin, though not all of it: `lab` beside
-/// lab-a, lab-b and field. They name those values; the category has its label.
+/// Returns the ids with which several, but not all, values of a category begin: `lab` for lab-a,
+/// lab-b and field. Such an id names those values; the label names the category.
 fn families(request: &Request) -> HashSet<String> {
     let ids: HashSet<String> = request.categories.iter().map(|it| fold::fold(&it.id)).collect();
     let mut families = HashSet::new();
@@ -483,13 +488,14 @@ fn families(request: &Request) -> HashSet<String> {
     families
 }
 
-/// Whether some atoms of a name are worth an entry: a single letter that is glued to others is not.
+/// `true` if a part of a name is worth an entry. A single letter that is joined to others is not.
 fn is_part(part: &[Piece]) -> bool {
     let [single] = part else { return true };
     single.kind == PieceKind::Number || single.folded.chars().nth(1).is_some() || !single.joint
 }
 
-/// A number of a name as it is said: the `III` of Phase III as 3, the `01` of Site 01 as 1.
+/// Returns a number in a name as plain digits: 3 for the `III` of Phase III, 1 for the `01` of Site
+/// 01.
 fn in_digits<'p>(atom: &'p Piece, text: &str, lexicon: &Lexicon) -> &'p str {
     let folded = atom.folded.as_str();
     let shorter = folded.trim_start_matches('0');
@@ -504,8 +510,8 @@ fn in_digits<'p>(atom: &'p Piece, text: &str, lexicon: &Lexicon) -> &'p str {
     }
 }
 
-/// Whether a part of a name may stand for its synonyms. Two letters inside a longer name are a
-/// code only in a name made of codes (`pt-BR`, `twilio-us`) or in capitals.
+/// `true` if synonyms can name a part of a name. Two letters inside a longer name are a code only
+/// in capitals or in a name without spaces (`pt-BR`, `twilio-us`).
 fn is_concept_part(part: &[Piece], text: &str) -> bool {
     let [single] = part else { return true };
     let letters = single.folded.chars().count();

@@ -1,4 +1,4 @@
-//! What the stages find: conditions and edits, each with its place in the query.
+//! The findings of the stages: conditions and edits, each with its place in the query.
 
 use crate::model::{Filter, Operator, Request};
 use crate::polarity::Polarity;
@@ -10,7 +10,7 @@ pub(crate) struct Condition {
     pub(crate) category: usize,
     pub(crate) operator: Operator,
     pub(crate) value: String,
-    /// It joins the category's current filters and does not replace them.
+    /// `true` if it is added to the category's current filters instead of replacing them.
     pub(crate) adds: bool,
     /// The element that states it.
     pub(crate) at: usize,
@@ -23,22 +23,22 @@ impl Condition {
     }
 }
 
-/// Some of the current filters.
+/// A selection of current filters.
 pub(crate) struct Selection {
     pub(crate) category: usize,
-    /// Only this value's filter.
+    /// The value of the selected filters. `None`: any value.
     pub(crate) value: Option<String>,
-    /// Only filters that deny.
+    /// `true` if only negative filters are selected.
     pub(crate) negative_only: bool,
 }
 
 impl Selection {
-    /// All filters of a category.
+    /// Selects all filters of a category.
     pub(crate) fn of(category: usize) -> Self {
         Self { category, value: None, negative_only: false }
     }
 
-    /// The filters of one value.
+    /// Selects the filters with one value.
     pub(crate) fn of_value(category: usize, value: &str) -> Self {
         Self { value: Some(value.to_owned()), ..Self::of(category) }
     }
@@ -50,21 +50,21 @@ impl Selection {
     }
 }
 
-/// What the query says, before it meets the current filters.
+/// The meaning of the query, before it is applied to the current filters.
 #[derive(Default)]
 pub(crate) struct Findings {
     pub(crate) conditions: Vec<Condition>,
     pub(crate) removals: Vec<Selection>,
-    /// The current filters are dropped.
+    /// `true` if the query drops the current filters.
     pub(crate) reset: bool,
-    /// What a reset leaves standing.
+    /// The filters that survive a reset.
     pub(crate) kept: Vec<Selection>,
-    /// Elements at which the speaker corrects herself.
+    /// Elements at which the speaker corrects an earlier condition.
     pub(crate) corrections: Vec<usize>,
-    /// The current filters are turned into their opposites.
+    /// `true` if the query inverts the current filters.
     pub(crate) flips: bool,
-    /// Which rules fired on what.
+    /// The rules that matched, with their elements.
     pub(crate) trace: Vec<RuleMatch>,
-    /// How each element is meant.
+    /// The polarity of each element.
     pub(crate) senses: Vec<Polarity>,
 }

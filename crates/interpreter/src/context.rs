@@ -1,6 +1,8 @@
-//! Stage 5: what each mention stands for, from the elements around it: the category of a value
-//! that several categories have (rule 11), parts and ordinary words that count only beside their
-//! label, and labels that are only there for their values.
+//! Stage 5: assigns a role to each mention from the elements around it.
+//!
+//! The stage chooses the category of a value that several categories have (rule 11). It decides
+//! which parts and ordinary words count, since their label is nearby. It finds labels that only
+//! qualify a value.
 
 mod beside;
 mod doubt;
@@ -23,27 +25,27 @@ use crate::model::{Kind, Operator};
 use crate::token::{Token, TokenKind, Tokens};
 use crate::word::Word;
 
-/// What a number is compared by.
+/// Cues that compare with a number.
 pub(crate) const COMPARES: [Class; 5] =
     [Class::Gt, Class::Gte, Class::Lt, Class::Lte, Class::Between];
 
-/// What joins a list.
+/// Cues that join a list.
 pub(crate) const JOINS: [Class; 4] = [Class::And, Class::Or, Class::Comma, Class::Nor];
 
-/// What an element stands for.
+/// The role of an element.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Role {
-    /// These values of a category.
+    /// Some values of one category.
     Values { category: usize, indexes: Vec<usize> },
-    /// One of the categories whose labels it names.
+    /// A label, which names one or more categories.
     Label,
-    /// A label that only says which category a value beside it belongs to.
+    /// A label that only shows the category of a nearby value.
     Context(usize),
-    /// Neither: a steering phrase, a number, a text, or a word.
+    /// Any other element: a cue phrase, a number, a text or a word.
     Other,
 }
 
-/// All that a stage needs to look around.
+/// The elements of a query, their roles, and the data to interpret them.
 pub(crate) struct ParseContext<'a> {
     pub(crate) query: &'a str,
     pub(crate) tokens: &'a Tokens,
@@ -61,9 +63,9 @@ impl<'a> ParseContext<'a> {
     ) -> Self {
         let roles = vec![Role::Other; elements.len()];
         let (query, lexicon) = (catalog.request.query.as_str(), tokens.lexicon);
-        let mut scene = Self { query, tokens, catalog, lexicon, elements, roles };
-        scene.assign_roles();
-        scene
+        let mut context = Self { query, tokens, catalog, lexicon, elements, roles };
+        context.assign_roles();
+        context
     }
 
     pub(crate) fn element(&self, at: usize) -> Option<&Element> {
@@ -88,12 +90,12 @@ impl<'a> ParseContext<'a> {
         matches!(self.role(at), Role::Label)
     }
 
-    /// The labels that an element stands for; none where it stands for something else.
+    /// Returns the labels of an element, if its role is a label.
     pub(crate) fn as_labels(&self, at: usize) -> &[LabelLink] {
         if self.is_label(at) { self.labels(at) } else { &[] }
     }
 
-    /// Whether an element names nothing.
+    /// `true` if an element names no value and no label.
     pub(crate) fn is_other(&self, at: usize) -> bool {
         matches!(self.role(at), Role::Other)
     }
@@ -122,39 +124,39 @@ impl<'a> ParseContext<'a> {
         self.element(at).and_then(|element| self.tokens.get(element.tokens.start))
     }
 
-    /// The folded first word of an element.
+    /// Returns the folded first word of an element.
     pub(crate) fn word(&self, at: usize) -> &'a str {
         self.first_token(at).map_or("", |token| token.folded.as_str())
     }
 
-    /// The folded word that stands so many tokens before an element.
+    /// Returns the folded word that is `back` tokens before an element.
     fn word_before(&self, at: usize, back: usize) -> &'a str {
         let start = self.element(at).and_then(|element| element.tokens.start.checked_sub(back));
         start.and_then(|at| self.tokens.get(at)).map_or("", |token| token.folded.as_str())
     }
 
-    /// Whether the first word of an element is of a class.
+    /// `true` if the first word of an element has the class.
     pub(crate) fn says(&self, at: usize, class: Word) -> bool {
         self.lexicon.is(self.word(at), class)
     }
 
-    /// The labels that an element names, whatever role it has.
+    /// Returns the labels that an element names, whatever its role.
     pub(crate) fn labels(&self, at: usize) -> &[LabelLink] {
         let mention = self.element(at).and_then(|element| element.mention.as_ref());
         mention.map_or(&[], |mention| &mention.labels)
     }
 
-    /// Whether an element names a category, whatever role it has.
+    /// `true` if an element names the category, whatever its role.
     pub(crate) fn is_label_of(&self, at: usize, category: usize) -> bool {
         self.labels(at).iter().any(|label| label.category == category)
     }
 
-    /// Whether an element names a numeric category, whatever role it has.
+    /// `true` if an element names a numeric category, whatever its role.
     pub(crate) fn labels_number(&self, at: usize) -> bool {
         self.labels(at).iter().any(|label| self.catalog.kind(label.category) == Kind::Numeric)
     }
 
-    /// Whether the element carries nothing and may be stepped over.
+    /// `true` if the element has no meaning and can be skipped.
     pub(crate) fn is_idle(&self, at: usize) -> bool {
         self.is_other(at)
             && self.element(at).is_some_and(|element| {
@@ -162,7 +164,7 @@ impl<'a> ParseContext<'a> {
             })
     }
 
-    /// The next element after `at` that carries something.
+    /// Returns the next element after `at` that has a meaning.
     pub(crate) fn next(&self, at: usize) -> usize {
         let mut next = at + 1;
         while self.is_idle(next) {
@@ -171,17 +173,17 @@ impl<'a> ParseContext<'a> {
         next
     }
 
-    /// The last element before `at` that carries something.
+    /// Returns the last element before `at` that has a meaning.
     pub(crate) fn previous(&self, at: usize) -> Option<usize> {
         (0..at).rev().find(|&before| !self.is_idle(before))
     }
 
-    /// Whether the last element before `at` that carries something is of a class.
+    /// `true` if the last element before `at` that has a meaning has one of the classes.
     pub(crate) fn follows_any(&self, at: usize, classes: &[Class]) -> bool {
         self.previous(at).is_some_and(|before| self.is_any(before, classes))
     }
 
-    /// Whether a clause ends at this element, or the query does.
+    /// `true` if a clause or the query ends at this element.
     pub(crate) fn is_boundary(&self, at: usize) -> bool {
         at >= self.elements.len() || self.is_any(at, &[Class::Comma, Class::But, Class::Stop])
     }
@@ -190,13 +192,13 @@ impl<'a> ParseContext<'a> {
         self.element(at).filter(|element| !element.used)?.mention.as_ref()
     }
 
-    /// The values that could be meant, before any doubt.
+    /// Returns the possible values, including doubtful ones.
     fn candidates(&self, at: usize) -> &[(usize, usize)] {
         self.mention(at).map_or(&[], |mention| mention.values.as_slice())
     }
 
     fn assign_roles(&mut self) {
-        // Labels first, as far as no value competes.
+        // Labels first, unless a value competes.
         for at in 0..self.elements.len() {
             let Some(mention) = self.mention(at) else { continue };
             if self.is_rather_a_phrase(at, mention) && self.continued_name(at, mention).is_none() {
@@ -218,7 +220,7 @@ impl<'a> ParseContext<'a> {
         self.settle_by_named_labels();
     }
 
-    /// A steering phrase that is also a part of a name steers: "contains" of Contains ads.
+    /// `true` if a cue phrase that is also part of a name is the cue: "contains" for Contains ads.
     fn is_rather_a_phrase(&self, at: usize, mention: &Mention) -> bool {
         let Some(element) = self.element(at).filter(|element| !element.cue.is_idle()) else {
             return false;
@@ -235,7 +237,7 @@ impl<'a> ParseContext<'a> {
     fn role_of_value(&mut self, at: usize) -> Role {
         let Some(mention) = self.mention(at).cloned() else { return Role::Other };
         let as_label = if mention.labels.is_empty() { Role::Other } else { Role::Label };
-        // "response 5xx" of a numeric category is no list of values.
+        // "response 5xx" of a numeric category is not a list of values.
         let classed = mention.extent == ValueCoverage::Family
             && self.before_copula(at).is_some_and(|before| {
                 self.labels(before).iter().any(|label| {
@@ -273,7 +275,8 @@ impl<'a> ParseContext<'a> {
                 && mention.value_tier == MatchConfidence::Exact;
             beside || !self.is_function_word(at) || !self.is_doubtful(at, &mention)
         });
-        // "assigned to dev": the label beside it wants a part, though another category has it whole.
+        // "assigned to dev": the nearby label decides, even if another category has the whole
+        // value.
         if near.is_none()
             && let Some((label, category)) = self.label_near(at, &mention.parts)
             && let [index] = of_category(&mention.parts, category)[..]
@@ -294,7 +297,7 @@ impl<'a> ParseContext<'a> {
                 return values(category);
             }
         }
-        // "severity 1 and 2": the list before it tells the category.
+        // "severity 1 and 2": the preceding list determines the category.
         if mention.needs_label
             && let Some(category) = self.listed_category(at)
             && self.distinct(category, &mention) == 1
@@ -311,14 +314,14 @@ impl<'a> ParseContext<'a> {
         if doubtful { as_label } else { values(first) }
     }
 
-    /// Whether the first word of several values stands as a condition, and so means all of them:
-    /// "not in ap", "on thinkpads"; not "a courier from Lyon".
+    /// `true` if the first word of several values means all of them: "not in ap", "on thinkpads",
+    /// but not "a courier from Lyon".
     fn is_family(&self, at: usize, mention: &Mention) -> bool {
         const LEADS: [Class; 6] =
             [Class::Not, Class::Except, Class::No, Class::Neither, Class::Nor, Class::Only];
         let first = mention.values.first().map(|value| value.0);
         let one = mention.values.iter().all(|value| Some(value.0) == first);
-        // What all values of a category begin with tells none of them.
+        // A word with which all values of a category begin distinguishes none of them.
         let all = first.and_then(|category| self.catalog.category(category));
         if all.is_some_and(|facts| facts.values.len() <= mention.values.len()) {
             return false;
@@ -338,7 +341,7 @@ impl<'a> ParseContext<'a> {
             && (placed || led || alone || excepted || self.lists_with_value(at, mention))
     }
 
-    /// Whether another mention tells which of these values is meant: "ios release 5.2.1".
+    /// `true` if another mention selects among these values: "ios release 5.2.1".
     fn is_narrowed(&self, at: usize, values: &[(usize, usize)]) -> bool {
         (0..self.elements.len()).any(|other| {
             let named = self.candidates(other);
@@ -351,7 +354,7 @@ impl<'a> ParseContext<'a> {
         })
     }
 
-    /// An ordinary word that says where something came from: "from the app".
+    /// `true` if an ordinary word names a source: "from the app".
     fn is_source(&self, at: usize, mention: &Mention) -> bool {
         mention.extent == ValueCoverage::Part
             && mention.value_tier <= MatchConfidence::Stem
@@ -359,7 +362,7 @@ impl<'a> ParseContext<'a> {
             && self.lexicon.is(self.word_before(at, 2), Word::Source)
     }
 
-    /// How many different values of a category a mention names.
+    /// Returns the number of different values of a category that a mention names.
     fn distinct(&self, category: usize, mention: &Mention) -> usize {
         let indexes = mention.in_category(category).into_iter();
         let names: HashSet<_> = indexes.map(|index| self.catalog.value(category, index)).collect();
@@ -368,9 +371,9 @@ impl<'a> ParseContext<'a> {
 
     fn is_function_word(&self, at: usize) -> bool {
         let word = self.word(at);
-        // A code (NOR, the ISO code of Norway) that is spelt like a short steering word.
+        // A code (NOR, the ISO code of Norway) that is spelled like a short cue word.
         let code = word.len() <= 3
-            && self.lexicon.is_steering_word(word)
+            && self.lexicon.is_cue_word(word)
             && self
                 .mention(at)
                 .is_some_and(|mention| mention.value_tier >= MatchConfidence::Concept);
@@ -378,7 +381,8 @@ impl<'a> ParseContext<'a> {
             && (code || self.lexicon.is(word, Word::Function))
     }
 
-    /// `both`, `all` and the like before a name that several values continue; also `5xx`, `2.4.x`.
+    /// `true` if a word such as `both` or `all` precedes a name that several values share. Also
+    /// `true` for `5xx` and `2.4.x`.
     fn wants_all(&self, at: usize) -> bool {
         let skipped = |before: &usize| {
             at - before <= 3
@@ -395,7 +399,7 @@ impl<'a> ParseContext<'a> {
         sign.is_some_and(|it| it.glued && it.folded.chars().all(|sign| matches!(sign, 'x' | '*')))
     }
 
-    /// A number that a comparison or a numeric label claims is no value.
+    /// `true` if a comparison or a numeric label claims the number, so it is not a value.
     fn is_quantity(&self, at: usize, mention: &Mention) -> bool {
         let Some(element) = self.element(at).filter(|element| element.number.is_some()) else {
             return false;
@@ -426,7 +430,7 @@ impl<'a> ParseContext<'a> {
             || self.is_edit_of_number(at, mention)
     }
 
-    /// What stands before an element, a copula and a denial between them aside.
+    /// Returns the element before `at`, skipping copulas and negators.
     pub(crate) fn before_copula(&self, at: usize) -> Option<usize> {
         const BETWEEN: [Class; 5] = [Class::Is, Class::Eq, Class::Ne, Class::Not, Class::Except];
         let mut before = self.previous(at)?;
@@ -436,7 +440,7 @@ impl<'a> ParseContext<'a> {
         Some(before)
     }
 
-    /// "100-200", "between 100 and 200": whether a number ends the range that another begins.
+    /// `true` if a number ends a range: "100-200", "between 100 and 200".
     fn ends_range(&self, at: usize) -> bool {
         let Some(low) = at.checked_sub(2) else { return false };
         let between = low.checked_sub(1).is_some_and(|it| self.is(it, Class::Between));
@@ -444,8 +448,8 @@ impl<'a> ParseContext<'a> {
         self.is_number(low) && self.is_other(low) && (to || between && self.is(low + 1, Class::And))
     }
 
-    /// "make it 500": the one current filter of a number is changed, unless a filter of the value
-    /// is there too.
+    /// `true` if the number changes the only filtered numeric category: "make it 500". `false` if a
+    /// category of the mentioned values has a filter too.
     fn is_edit_of_number(&self, at: usize, mention: &Mention) -> bool {
         let filtered = |category: usize| self.catalog.has_filter(category);
         let before = self.previous(at);
@@ -456,7 +460,8 @@ impl<'a> ParseContext<'a> {
             && !mention.values.iter().any(|value| filtered(value.0))
     }
 
-    /// A span that names a label and a value alike is the label where what follows needs one.
+    /// `true` if a span that names both a label and a value is the label, since the next elements
+    /// need one.
     fn reads_as_label(&self, at: usize, mention: &Mention) -> bool {
         let next = self.after_unit(at);
         let follows_is =
@@ -485,18 +490,18 @@ impl<'a> ParseContext<'a> {
             || denied
             || value_follows
                 && mention.labels.iter().any(|label| label.full)
-                // `team mobile` where `team` could be a value too.
+                // `team mobile`: `team` is the label, even if it can be a value too.
                 && !self.previous(at).is_some_and(|before| self.is_label(before))
     }
 
-    /// The next element that carries something after a label and its unit: "battery (%)".
+    /// Returns the next element with a meaning after a label and its unit: "battery (%)".
     fn after_unit(&self, at: usize) -> usize {
         let next = self.next(at);
         let unit = self.is_word(next) && self.lexicon.unit(self.word(next)).is_some();
         if unit { self.next(next) } else { next }
     }
 
-    /// Where some elements stand in the query, in bytes; a quoted text with its quotes.
+    /// Returns the byte range of some elements in the query, including quotes.
     pub(crate) fn bytes(&self, elements: std::ops::Range<usize>) -> std::ops::Range<usize> {
         let first = self.first_token(elements.start);
         let last = elements.end.checked_sub(1).and_then(|last| self.element(last));
@@ -513,12 +518,12 @@ impl<'a> ParseContext<'a> {
         start..end.max(first.span.start)
     }
 
-    /// The text of the query under some elements.
+    /// Returns the query's text under some elements.
     pub(crate) fn query_text(&self, elements: std::ops::Range<usize>) -> &'a str {
         self.query.get(self.bytes(elements)).unwrap_or_default()
     }
 
-    /// The text of the query under some tokens.
+    /// Returns the query's text under some tokens.
     pub(crate) fn text(&self, tokens: std::ops::Range<usize>) -> &'a str {
         let tokens = self.tokens.get(tokens).unwrap_or_default();
         let (Some(first), Some(last)) = (tokens.first(), tokens.last()) else { return "" };
@@ -531,24 +536,24 @@ impl<'a> ParseContext<'a> {
         names.flat_map(|name| fold::atoms(name))
     }
 
-    /// Whether a word of a class stands in a category's label.
+    /// `true` if a category's label or id contains a word of the class.
     pub(crate) fn label_is(&self, category: usize, class: Word) -> bool {
         self.label_atoms(category).any(|atom| self.lexicon.is(&atom.folded, class))
     }
 
-    /// Whether a folded word stands in a category's label.
+    /// `true` if a category's label or id contains one of the folded words.
     pub(crate) fn label_has(&self, category: usize, words: &[&str]) -> bool {
         self.label_atoms(category).any(|atom| words.contains(&atom.folded.as_str()))
     }
 }
 
-/// Of values of several categories, those of one.
+/// Returns the indexes of the values of one category.
 fn of_category(values: &[(usize, usize)], category: usize) -> Vec<usize> {
     values.iter().filter(|value| value.0 == category).map(|value| value.1).collect()
 }
 
 impl Mention {
-    /// The values of one category that are meant.
+    /// Returns the intended values of one category.
     fn in_category(&self, category: usize) -> Vec<usize> {
         let mut indexes = of_category(&self.values, category);
         if matches!(self.extent, ValueCoverage::Whole | ValueCoverage::Part) {

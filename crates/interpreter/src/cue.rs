@@ -1,6 +1,6 @@
-//! The classes of steering phrases, as `data/en/phrases.txt` names them.
+//! The classes of cue phrases, as named in `data/en/phrases.txt`.
 
-/// An enum whose members have the names that a file in `data/en/` uses.
+/// Defines an enum whose variants have names in a file of `data/en/`.
 macro_rules! classes {
     ($(#[$doc:meta])* $enum:ident: $($name:ident = $text:literal, $means:literal;)*) => {
         $(#[$doc])*
@@ -8,7 +8,7 @@ macro_rules! classes {
         pub(crate) enum $enum { $(#[doc = $means] $name,)* }
 
         impl $enum {
-            /// The class of this name in the data file.
+            /// Returns the class with this name in the data file.
             pub(crate) fn parse(name: &str) -> Option<Self> {
                 match name { $($text => Some(Self::$name),)* _ => None }
             }
@@ -19,26 +19,26 @@ macro_rules! classes {
 pub(crate) use classes;
 
 classes! {
-    /// What a steering phrase does.
+    /// The effect of a cue phrase.
     Class:
-    Not = "not", "Denies what follows.";
-    Except = "except", "Takes what follows out.";
-    AnythingBut = "anything_but", "After a negator: nothing but what follows.";
-    Twice = "twice", "Within another denial: what follows is wanted.";
-    Contrast = "contrast", "Denies, or takes out of an exclusion before it.";
-    No = "no", "Denies what follows, or that it is there.";
-    Inability = "inability", "Says that something does not work; denies no filter.";
-    Unexclude = "unexclude", "Removes a denial.";
-    SplitRemove = "split_remove", "With a later out or off: removes.";
-    SplitReadmit = "split_readmit", "With a later back: removes a denial.";
-    SplitExcept = "split_except", "With a later out: denies.";
-    Rest = "rest", "All filters that have not been named.";
-    Neither = "neither", "Denies a list.";
-    Likewise = "likewise", "What follows is meant as what stands before.";
-    Nor = "nor", "Goes on denying.";
-    AfterNot = "after_not", "Denies what stands before.";
-    AfterAbsent = "after_absent", "Said after a label: has no value.";
-    AfterPresent = "after_present", "Said after a label: has a value.";
+    Not = "not", "Negates the next mentions.";
+    Except = "except", "Excludes the next mentions.";
+    AnythingBut = "anything_but", "After a negator: allows only the next mentions.";
+    Twice = "twice", "Within another negation: the next mentions are wanted.";
+    Contrast = "contrast", "Negates, or limits a preceding exclusion.";
+    No = "no", "Negates the next mentions, or says that they are absent.";
+    Inability = "inability", "Says that something does not work. Negates no filter.";
+    Unexclude = "unexclude", "Removes a negative filter.";
+    SplitRemove = "split_remove", "With a later `out` or `off`: removes filters.";
+    SplitReadmit = "split_readmit", "With a later `back`: removes a negative filter.";
+    SplitExcept = "split_except", "With a later `out`: excludes.";
+    Rest = "rest", "All filters that the query does not name.";
+    Neither = "neither", "Negates a list.";
+    Likewise = "likewise", "Gives the next mention the polarity of the previous one.";
+    Nor = "nor", "Continues a negation.";
+    AfterNot = "after_not", "Negates the previous mention.";
+    AfterAbsent = "after_absent", "After a label: has no value.";
+    AfterPresent = "after_present", "After a label: has a value.";
     And = "and", "Joins a list.";
     Or = "or", "Joins a list.";
     Comma = "comma", "Joins a list or ends a clause.";
@@ -50,54 +50,54 @@ classes! {
     Lte = "lte", "Less than or equal.";
     Eq = "eq", "Equal.";
     Ne = "ne", "Not equal.";
-    AfterGte = "after_gte", "Said after a number: or more.";
-    AfterLte = "after_lte", "Said after a number: or less.";
+    AfterGte = "after_gte", "After a number: or more.";
+    AfterLte = "after_lte", "After a number: or less.";
     Between = "between", "Opens a range.";
-    To = "to", "Stands between the ends of a range.";
-    OfNumber = "of_number", "May stand between a number and its label.";
-    BeforeNumber = "before_number", "May stand between a label and its number.";
-    WithinLast = "within_last", "Before a span of time: at most so long ago.";
-    Ago = "ago", "After a span of time: so long ago.";
+    To = "to", "Separates the ends of a range.";
+    OfNumber = "of_number", "Can separate a number from its label.";
+    BeforeNumber = "before_number", "Can separate a label from its number.";
+    WithinLast = "within_last", "Before a time span: at most that long ago.";
+    Ago = "ago", "After a time span: that long ago.";
     Is = "is", "Joins a label and its value.";
-    ComparisonEnd = "exactly_from", "Ends a comparison that a label interrupts: more events than.";
-    Contains = "contains", "Joins a label and a text in it.";
-    Mentions = "mentions", "Precedes a text of the message.";
-    InLabel = "in_label", "Stands between a text and its label.";
-    NotContains = "not_contains", "Joins a label and a text that is not in it.";
-    Add = "add", "Adds what follows.";
-    AfterAdd = "after_add", "Adds what stands before.";
+    ComparisonEnd = "exactly_from", "Ends a comparison that a label interrupts: `more events than`.";
+    Contains = "contains", "Joins a label and a text that it contains.";
+    Mentions = "mentions", "Precedes a text of the error message.";
+    InLabel = "in_label", "Joins a text and the label after it.";
+    NotContains = "not_contains", "Joins a label and a text that it does not contain.";
+    Add = "add", "Adds the next condition.";
+    AfterAdd = "after_add", "Adds the previous condition.";
     Remove = "remove", "Removes filters.";
     Reset = "reset", "Removes all filters.";
-    ResetVerb = "reset_verb", "Removes all filters when it stands alone.";
-    FilterNoun = "filter_noun", "The word filter or one like it.";
-    FilterWord = "filter_word", "The word filter itself.";
-    ExclusionNoun = "exclusion_noun", "The word exclusion or one like it.";
-    Any = "any", "Any value of the label that follows.";
-    Regardless = "regardless", "Any value of the label that follows, and nothing else.";
-    AfterAny = "after_any", "Any value of the label that stands before.";
-    Both = "both", "All values that share the name that follows.";
+    ResetVerb = "reset_verb", "Removes all filters when it is used alone.";
+    FilterNoun = "filter_noun", "The word `filter` or a similar one.";
+    FilterWord = "filter_word", "The word `filter` itself.";
+    ExclusionNoun = "exclusion_noun", "The word `exclusion` or a similar one.";
+    Any = "any", "Any value of the next label.";
+    Regardless = "regardless", "Any value of the next label, without another meaning.";
+    AfterAny = "after_any", "Any value of the previous label.";
+    Both = "both", "All values that share the next name.";
     Keep = "keep", "Keeps filters.";
     Only = "only", "Nothing else.";
-    AfterKeep = "after_keep", "Keeps the filters of the label that stands before.";
+    AfterKeep = "after_keep", "Keeps the filters of the previous label.";
     Switch = "switch", "Replaces.";
-    Replace = "replace", "Replaces the first by the second.";
-    With = "with", "Stands between the replaced and its replacement.";
-    InsteadOf = "instead_of", "What follows is replaced.";
+    Replace = "replace", "Replaces one value with another.";
+    With = "with", "Separates a replaced value from its replacement.";
+    InsteadOf = "instead_of", "The next values are replaced.";
     Instead = "instead", "Replaces.";
     Raise = "raise", "Changes a bound and keeps its direction.";
-    Correction = "correction", "What stands before was a slip.";
-    Interjection = "interjection", "Carries nothing, though it looks like a denial.";
-    OrNot = "or_not", "Said after a boolean: either value.";
-    Still = "still", "Carries nothing.";
-    Flip = "flip", "Turns a filter into its opposite.";
+    Correction = "correction", "The previous words were a mistake.";
+    Interjection = "interjection", "Has no meaning, though it looks like a negation.";
+    OrNot = "or_not", "After a boolean: either value.";
+    Still = "still", "Has no meaning.";
+    Flip = "flip", "Inverts a filter.";
     WithPresence = "with_presence", "Has a value.";
     MissingLabel = "missing_label", "Has no value.";
-    Off = "off", "Said after a flag: it is not there.";
+    Off = "off", "After a flag: the flag is absent.";
     Yes = "yes", "The value true.";
     False = "false", "The value false.";
-    Polite = "polite", "Carries nothing.";
-    Generic = "generic", "The thing searched.";
-    Carrier = "carrier", "May stand between a negator and what it denies.";
+    Polite = "polite", "Has no meaning.";
+    Generic = "generic", "The searched items.";
+    Carrier = "carrier", "Can separate a negator from its target.";
 }
 
 impl Class {
@@ -105,7 +105,7 @@ impl Class {
         1 << self as u8
     }
 
-    /// Whether a misspelt word may be taken for a phrase of this class.
+    /// `true` if a misspelled word can match a phrase of this class.
     pub(crate) fn bears_typos(self) -> bool {
         !matches!(self, Self::Polite | Self::Carrier | Self::Is | Self::AfterAny | Self::Generic)
     }
@@ -128,7 +128,7 @@ impl CueSet {
         classes.iter().any(|class| self.has(*class))
     }
 
-    /// Whether the phrase only carries nothing or carries a negation on.
+    /// `true` if the phrase has no effect, or only continues a negation.
     pub(crate) fn is_idle(self) -> bool {
         self.0
             & !(Class::Polite.bit()

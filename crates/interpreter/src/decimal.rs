@@ -1,4 +1,4 @@
-//! Plain decimal numbers, exact: `1.1k` is `1100`, never `1100.0000000000002`.
+//! Exact decimal numbers: `1.1k` is `1100`, never `1100.0000000000002`.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ pub(crate) struct Decimal {
     scale: u32,
 }
 
-/// More digits than any count or measure has; beyond it, arithmetic could overflow.
+/// Maximum digits of a number. No count or measure has more, and more could overflow.
 const MOST_DIGITS: usize = 24;
 
 impl Decimal {
@@ -19,7 +19,7 @@ impl Decimal {
         Self { mantissa: i128::from(integer), scale: 0 }
     }
 
-    /// Reads `-?digits(.digits)?`.
+    /// Parses `-?digits(.digits)?`.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let digits = text.strip_prefix('-').unwrap_or(text);
         let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
@@ -34,8 +34,8 @@ impl Decimal {
         Some(Self { mantissa, scale }.trimmed())
     }
 
-    /// This number times `numerator` / `denominator`; none when the result has no short decimal
-    /// form.
+    /// Returns this number times `numerator` / `denominator`, or `None` if the result has no short
+    /// decimal form.
     pub(crate) fn times(self, numerator: i128, denominator: i128) -> Option<Self> {
         let mut mantissa = self.mantissa.checked_mul(numerator)?;
         let mut scale = self.scale;
@@ -61,7 +61,7 @@ impl Decimal {
         Self { mantissa: -self.mantissa, scale: self.scale }
     }
 
-    /// Whether it is surely the lesser; not where the comparison would overflow.
+    /// `true` if this number is less than `other`. `false` if the comparison would overflow.
     pub(crate) fn is_less_than(self, other: Self) -> bool {
         other.plus(self.negated()).is_some_and(|difference| difference.mantissa > 0)
     }
@@ -106,14 +106,14 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_is_no_plain_number() {
+    fn rejects_texts_that_are_not_plain_numbers() {
         for text in ["", "-", "1.", ".5", "1e3", "1.2.3", "9999999999999999999999999"] {
             assert_eq!(Decimal::parse(text), None, "{text}");
         }
     }
 
     #[test]
-    fn refuses_a_result_without_a_short_form() {
+    fn rejects_results_without_a_short_form() {
         assert_eq!(Decimal::from_integer(1).times(1, 3), None);
     }
 }

@@ -1,11 +1,11 @@
-//! Stage 4: the query as a row of elements: mentions, steering phrases, numbers, quoted texts and
-//! mere words. Where readings overlap, the row with the highest total score wins.
+//! Stage 4: reads the query as a sequence of elements: mentions, cue phrases, numbers, quoted texts
+//! and plain words. If readings overlap, the sequence with the highest total score wins.
 
 use std::collections::HashSet;
 use std::ops::Range;
 
 use crate::cue::{Class, CueSet};
-use crate::lexicon::steering_key;
+use crate::lexicon::cue_key;
 use crate::link::{Link, Mention, Words};
 use crate::number::Number;
 use crate::token::{TokenKind, Tokens};
@@ -22,7 +22,7 @@ pub(crate) struct Element {
     pub(crate) quoted: bool,
     /// A time expression, which is ignored (rule 13).
     pub(crate) time: bool,
-    /// It has been given its meaning, and is passed over from then on.
+    /// `true` if a rule has read the element. Later rules skip it.
     pub(crate) used: bool,
 }
 
@@ -31,7 +31,7 @@ impl Element {
         Self { tokens, ..Self::default() }
     }
 
-    /// Takes in what else the same tokens are read as.
+    /// Merges another reading of the same tokens.
     fn merge(&mut self, other: Self) {
         self.mention = self.mention.take().or(other.mention);
         self.number = self.number.take().or(other.number);
@@ -50,12 +50,12 @@ impl Element {
         self.cue.has_any(classes)
     }
 
-    /// Whether it is a word that means nothing to the interpreter.
+    /// `true` if it is a word without a meaning for the interpreter.
     pub(crate) fn is_word(&self) -> bool {
         !self.time && self.is_mere_cue() && self.cue == CueSet::default()
     }
 
-    /// Whether it carries nothing: a polite word, an article, a time expression.
+    /// `true` if it has no meaning: a polite word, a time expression.
     pub(crate) fn is_idle(&self) -> bool {
         self.time || self.is_mere_cue() && self.cue != CueSet::default() && self.cue.is_idle()
     }
@@ -68,7 +68,8 @@ impl Element {
 /// Comparators that follow their number: "and over", "or less".
 const SUFFIXES: [Class; 2] = [Class::AfterGte, Class::AfterLte];
 
-/// The best row of elements. Where a category holds ages, a span of time is one.
+/// Returns the best sequence of elements. If a category contains ages, a time span is a number and
+/// not a time expression.
 pub(crate) fn elements(
     words: &Words<'_>,
     links: Vec<Link>,
@@ -109,10 +110,10 @@ pub(crate) fn elements(
             let quoted = Element { quoted: true, ..Element::bare(start..start + 1) };
             offer(weights::QUOTED, quoted);
         }
-        // "chrome and over 10 users": what stands before a number compares it.
-        let joins = tokens.lexicon.phrase(steering_key([words.word(start)]));
+        // "chrome and over 10 users": "over" compares the next number.
+        let joins = tokens.lexicon.phrase(cue_key([words.word(start)]));
         let joins = joins.is_some_and(|cue| cue.has_any(&[Class::And, Class::Or]));
-        let mut key = steering_key([]);
+        let mut key = cue_key([]);
         let longest = tokens.iter().enumerate().skip(start).take(tokens.lexicon.longest_phrase);
         for (last, token) in longest {
             if matches!(token.kind, TokenKind::Quoted | TokenKind::Separator) {
@@ -121,7 +122,7 @@ pub(crate) fn elements(
             key = key.then(words.word(last)).then(" ");
             let span = start..last + 1;
             if let Some(cue) = tokens.lexicon.phrase(key)
-                && stands_as_phrase(tokens, &span)
+                && is_cue_phrase(tokens, &span)
                 && !(joins && cue.has_any(&SUFFIXES) && begins_number.contains(&span.end))
             {
                 let idle = cue.is_idle() && span.len() == 1;
@@ -134,16 +135,16 @@ pub(crate) fn elements(
     best_row(readings, tokens)
 }
 
-/// A symbol that is a sign of something else is no phrase: the dot of an abbreviation, the slash
-/// that begins a path, the hyphen of a negative number.
-fn stands_as_phrase(tokens: &Tokens, span: &Range<usize>) -> bool {
+/// `true` if a span is a cue phrase. A symbol can belong to something else: the dot of an
+/// abbreviation, the slash of a path, the hyphen of a negative number.
+fn is_cue_phrase(tokens: &Tokens, span: &Range<usize>) -> bool {
     let (start, end) = (span.start, span.end);
     let Some(token) = tokens.get(start) else { return false };
     let next = tokens.get(end);
     if span.len() > 1 {
-        // "not A" is no "not a", and the `no` of "is no-reply" belongs to what follows.
+        // "not A" is not "not a", and the `no` of "is no-reply" belongs to the next word.
         let letter = tokens.get(end - 1).is_some_and(|last| last.capital && last.folded.len() == 1);
-        // Nor does the `a` of "not a@b.com".
+        // The `a` of "not a@b.com" belongs to the address.
         let sign = next.is_some_and(|next| {
             next.kind == TokenKind::Separator && (next.is("-") || next.is("@") && next.glued)
         });

@@ -1,4 +1,4 @@
-//! Which words of the query led to which filters, and which led to nothing.
+//! The words of the query that led to filters, and the words that led to nothing.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use crate::model::{Filter, Understood};
 use crate::rules::RuleMatch;
 use crate::word::Word;
 
-/// Cues that lead to nothing where they govern nothing.
+/// Cues that count as ignored if they govern nothing.
 const GOVERNS: [Class; 8] = [
     Class::Not,
     Class::No,
@@ -21,9 +21,9 @@ const GOVERNS: [Class; 8] = [
     Class::Unexclude,
 ];
 
-/// What was understood and what was not, from the rules that fired and the cues that governed.
+/// Returns the understood and the ignored parts, from the rules that matched and their cues.
 pub(crate) fn explain(
-    scene: &ParseContext<'_>,
+    context: &ParseContext<'_>,
     findings: &Findings,
 ) -> (Vec<Understood>, Vec<Range<usize>>) {
     let mut parts: Vec<(Range<usize>, Vec<Filter>)> = Vec::new();
@@ -48,35 +48,36 @@ pub(crate) fn explain(
         findings.trace.iter().filter(|it| owns(it)).flat_map(|it| it.filters.clone()).collect()
     };
     let covered = |at: usize| findings.trace.iter().any(|fired| fired.elements.contains(&at));
-    for at in (0..scene.elements.len()).filter(|&at| !covered(at)) {
+    for at in (0..context.elements.len()).filter(|&at| !covered(at)) {
         if let Some(owner) = sense(at).and_then(|sense| sense.part_of) {
             rest_on(
                 at..at + 1,
                 of(&|it| it.elements.contains(&owner) || it.besides == Some(owner)),
             );
-        } else if let Role::Context(category) = *scene.role(at) {
-            let id = scene.catalog.category(category).map(|facts| facts.id.as_str());
+        } else if let Role::Context(category) = *context.role(at) {
+            let id = context.catalog.category(category).map(|facts| facts.id.as_str());
             let own = |filter: &Filter| id == Some(filter.category_id.as_str());
             rest_on(at..at + 1, of(&|fired| fired.filters.iter().any(own)));
         }
     }
     let read = |at: usize| parts.iter().any(|part| part.0.contains(&at));
-    let unread = (0..scene.elements.len()).filter(|&at| !read(at) && carries_meaning(scene, at));
-    let ignored = unread.map(|at| scene.bytes(at..at + 1)).collect();
+    let unread =
+        (0..context.elements.len()).filter(|&at| !read(at) && carries_meaning(context, at));
+    let ignored = unread.map(|at| context.bytes(at..at + 1)).collect();
     parts.sort_by_key(|part| (part.0.start, part.0.end));
-    let understand = |(elements, filters)| Understood { span: scene.bytes(elements), filters };
+    let understand = |(elements, filters)| Understood { span: context.bytes(elements), filters };
     let understood = parts.into_iter().map(understand);
     (understood.collect(), ignored)
 }
 
-/// Whether an element is more than a function word.
-fn carries_meaning(scene: &ParseContext<'_>, at: usize) -> bool {
-    let Some(element) = scene.element(at) else { return false };
-    let word = scene.word(at);
-    match scene.role(at) {
+/// `true` if an element is more than a function word.
+fn carries_meaning(context: &ParseContext<'_>, at: usize) -> bool {
+    let Some(element) = context.element(at) else { return false };
+    let word = context.word(at);
+    match context.role(at) {
         Role::Values { .. } => true,
         Role::Label => {
-            !element.is(Class::Generic) || scene.labels(at).iter().any(|label| label.full)
+            !element.is(Class::Generic) || context.labels(at).iter().any(|label| label.full)
         }
         Role::Context(_) => false,
         Role::Other if let Some(number) = &element.number => !number.weak,
@@ -84,9 +85,9 @@ fn carries_meaning(scene: &ParseContext<'_>, at: usize) -> bool {
         Role::Other if element.is_word() => {
             word.len() > 1
                 && word.chars().any(char::is_alphanumeric)
-                && !scene.says(at, Word::Function)
-                && !scene.says(at, Word::Article)
+                && !context.says(at, Word::Function)
+                && !context.says(at, Word::Article)
         }
-        Role::Other => element.is_any(&GOVERNS) && !scene.is_idle(at),
+        Role::Other => element.is_any(&GOVERNS) && !context.is_idle(at),
     }
 }

@@ -1,5 +1,7 @@
-//! Folding: what makes two spellings the same word. Compatibility decomposition, no marks, lower
-//! case; words are cut at punctuation, between letters and digits, and, in names, at `camelCase`.
+//! Folding maps the spellings of a word to one text.
+//!
+//! Folding decomposes compatibility characters, drops marks and changes letters to lower case. It
+//! splits words at punctuation and between letters and digits, and names also at `camelCase`.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -12,14 +14,14 @@ use std::sync::OnceLock;
 use rust_stemmers::{Algorithm, Stemmer};
 use unicode_normalization::char::{decompose_compatible, is_combining_mark};
 
-/// What a piece of a text is.
+/// The kind of a piece of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PieceKind {
     /// Letters.
     Word,
     /// Digits, with the dots between them: `12`, `2.5`, `2.4.1`.
     Number,
-    /// One other character that is no space.
+    /// One other character, except white space.
     Symbol,
 }
 
@@ -29,24 +31,24 @@ pub(crate) struct Piece {
     pub(crate) kind: PieceKind,
     /// The folded text.
     pub(crate) folded: String,
-    /// Where it stands in the text, in bytes.
+    /// The byte range in the text.
     pub(crate) span: Range<usize>,
-    /// Whether nothing at all stands between it and the piece before: `p|1`, `OOM|Killed`.
+    /// `true` if nothing separates it from the previous piece: `p|1`, `OOM|Killed`.
     pub(crate) joint: bool,
 }
 
-/// Whether names are cut at a change of case.
+/// The treatment of a change of case in a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CamelCase {
     Split,
     Keep,
 }
 
-/// Folds a whole text, keeping its punctuation.
+/// Folds a text and keeps its punctuation.
 pub(crate) fn fold(text: &str) -> String {
     let mut folded = String::with_capacity(text.len());
     for character in text.chars() {
-        // The decomposition of ≠ would be the equals sign.
+        // The decomposition of ≠ is the equals sign.
         if character.is_ascii() || character == '≠' {
             folded.push(character.to_ascii_lowercase());
             continue;
@@ -75,10 +77,10 @@ fn is_apostrophe(character: char) -> bool {
     matches!(character, '\'' | '’' | '‘' | 'ʼ' | '`')
 }
 
-/// How many pieces most names have at most.
+/// Maximum pieces of most names.
 const USUAL_PIECES: usize = 8;
 
-/// Cuts the beginning of a text into at most so many pieces.
+/// Splits the start of a text into at most `most` pieces.
 pub(crate) fn pieces(text: &str, camel: CamelCase, most: usize) -> Vec<Piece> {
     let mut found: Vec<Piece> = Vec::with_capacity(USUAL_PIECES);
     let mut at = 0;
@@ -109,8 +111,8 @@ pub(crate) fn pieces(text: &str, camel: CamelCase, most: usize) -> Vec<Piece> {
     found
 }
 
-/// Digits, dots between digits, and commas that group thousands; or dots between thousands and a
-/// decimal comma: `1.000,50`.
+/// Returns the length of a number with its dots and commas. Commas group thousands (`1,000.50`), or
+/// dots do and the comma is decimal (`1.000,50`).
 fn number_length(text: &[u8]) -> usize {
     let digits = |from: usize| {
         let rest = text.get(from..).unwrap_or_default();
@@ -167,7 +169,7 @@ fn word_length(text: &str, camel: CamelCase) -> usize {
     }
 }
 
-/// Whether nothing of a piece is dropped or decomposed.
+/// `true` if folding neither drops nor decomposes a part of the piece.
 fn is_plain(raw: &str) -> bool {
     raw.bytes().all(|byte| byte.is_ascii() && !matches!(byte, b'\'' | b'`' | b','))
 }
@@ -187,12 +189,12 @@ fn fold_piece(raw: &str, kind: PieceKind) -> String {
     }
 }
 
-/// The words and numbers of a name.
+/// Returns the words and numbers of a name.
 pub(crate) fn atoms(name: &str) -> Vec<Piece> {
     first_atoms(name, usize::MAX)
 }
 
-/// The first words and numbers of a name, out of at most so many pieces.
+/// Returns the words and numbers among the first `most` pieces of a name.
 pub(crate) fn first_atoms(name: &str, most: usize) -> Vec<Piece> {
     let mut atoms = pieces(name, CamelCase::Split, most);
     atoms.retain(|piece| piece.kind != PieceKind::Symbol);
@@ -203,8 +205,8 @@ fn has_stem(word: &str) -> bool {
     (3..=40).contains(&word.len()) && word.bytes().all(|byte| byte.is_ascii_lowercase())
 }
 
-/// The stem of a folded word, by the Snowball English stemmer. Short words and numbers are their
-/// own stems.
+/// Returns the stem of a folded word, from the Snowball English stemmer. Short words and numbers
+/// are their own stems.
 pub(crate) fn stem(word: &str) -> Cow<'_, str> {
     thread_local!(static STEMMER: OnceCell<Stemmer> = const { OnceCell::new() });
     if !has_stem(word) {
@@ -217,12 +219,12 @@ pub(crate) fn stem(word: &str) -> Cow<'_, str> {
         .into()
 }
 
-/// The stems of words that come again and again, each found once.
+/// A cache of stems.
 #[derive(Default)]
 pub(crate) struct Stems(HashMap<Box<str>, Option<Rc<str>>>);
 
 impl Stems {
-    /// What [`stem`] gives; none where it is the word itself.
+    /// Returns the result of [`stem`], or `None` if it is the word itself.
     pub(crate) fn of(&mut self, word: &str) -> Option<Rc<str>> {
         if !has_stem(word) {
             return None;
@@ -237,7 +239,7 @@ impl Stems {
     }
 }
 
-/// Endings of plurals, and of their singulars.
+/// Returns the endings of plurals and of their singulars.
 fn plurals() -> &'static [(&'static str, &'static str)] {
     static PLURALS: OnceLock<Vec<(&str, &str)>> = OnceLock::new();
     PLURALS.get_or_init(|| {
@@ -247,7 +249,7 @@ fn plurals() -> &'static [(&'static str, &'static str)] {
     })
 }
 
-/// The word without its plural ending; none when it has none.
+/// Returns the word without its plural ending, or `None` if it has none.
 pub(crate) fn singular(word: &str) -> Option<Cow<'_, str>> {
     if word.len() < 3 {
         return None;
@@ -266,12 +268,12 @@ pub(crate) fn singular(word: &str) -> Option<Cow<'_, str>> {
     (base.len() > 2).then_some(Cow::Borrowed(base))
 }
 
-/// A folded text as a number that two equal texts share. A collision can only make one request
-/// misread its own words: every answer is checked against the request afterwards.
+/// The hash of a folded text. A collision can only make a request misread its own words: all
+/// results are validated against the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Key(u64);
 
-/// Hashes keys, which are hashes already, by themselves.
+/// A hasher for keys, which are hashes already.
 #[derive(Default)]
 pub(crate) struct KeyHasher(u64);
 
@@ -294,25 +296,25 @@ impl Hasher for KeyHasher {
 impl Key {
     const START: Self = Self(0xcbf2_9ce4_8422_2325);
 
-    /// The key of the parts, written without spaces.
+    /// Returns the key of the parts, joined without spaces.
     pub(crate) fn of<'a>(parts: impl IntoIterator<Item = &'a str>) -> Self {
         parts.into_iter().fold(Self::START, Self::then)
     }
 
-    /// The key of this text and the next part (FNV-1a).
+    /// Returns the key of this text followed by the next part (FNV-1a).
     pub(crate) fn then(self, part: &str) -> Self {
         Self(part.bytes().fold(self.0, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
         }))
     }
 
-    /// Which of so many equal shares of all keys it falls into.
+    /// Returns which of `shares` equal ranges of keys contains this key.
     pub(crate) fn share_of(self, shares: usize) -> usize {
         let share = (u128::from(self.0) * shares as u128) >> 64;
         usize::try_from(share).unwrap_or_default()
     }
 
-    /// The key of a concept of the lexicon, apart from all texts.
+    /// Returns the key of a lexicon concept, different from the keys of texts.
     pub(crate) fn of_concept(concept: u16) -> Self {
         Self(Self::START.then("\u{0}").0 ^ (u64::from(concept) << 40) ^ u64::from(concept))
     }
@@ -348,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_commas_between_groups_of_three_digits_as_part_of_the_number() {
+    fn numbers_include_commas_between_thousands() {
         assert_eq!(folded("1,500", CamelCase::Keep), ["1500"]);
         assert_eq!(folded("1.000,50", CamelCase::Keep), ["1000.50"]);
         assert_eq!(folded("1,2", CamelCase::Keep), ["1", ",", "2"]);

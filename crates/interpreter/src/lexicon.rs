@@ -1,5 +1,5 @@
-//! World knowledge, read from `data/en/` once per process: which words mean the same, which are
-//! ordinary, what units measure, and the phrases that steer.
+//! World knowledge, read from `data/en/` once per process: synonyms, ordinary words, units and cue
+//! phrases.
 
 use std::array;
 use std::collections::{HashMap, HashSet};
@@ -11,19 +11,19 @@ use crate::fold::{self, Key, KeyHasher};
 use crate::number::NumberWord;
 use crate::word::{Word, WordSet};
 
-/// A group of words that mean the same.
+/// A group of synonyms.
 pub(crate) type Concept = u16;
 
-/// How a word belongs to its concept.
+/// The relation of a word to its concept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// It is a name: a request's value may be called so.
+    /// A name, which a value of a request can have.
     Name,
-    /// It only leads there: `iphone` to iOS, `german` to Germany.
+    /// A word that only leads to the concept: `iphone` to iOS, `german` to Germany.
     Alias,
-    /// It is a name where it stands in capitals: `LHR` of an airport.
+    /// A name only in capitals: `LHR` for an airport.
     Code,
-    /// It makes the thing: `apple` of Safari. It leads there only beside the category's label.
+    /// The maker of a product: `apple` for Safari. It counts only next to the category's label.
     Maker,
 }
 
@@ -43,45 +43,45 @@ pub(crate) struct Comparative {
 }
 
 classes! {
-    /// What an affix does, as `data/en/affixes.txt` names it.
+    /// The effect of an affix, as named in `data/en/affixes.txt`.
     Affix:
-    Absence = "absence", "Says that something is not there.";
-    Gerund = "gerund", "Ends a verb that goes on.";
+    Absence = "absence", "Says that something is absent.";
+    Gerund = "gerund", "Ends a gerund.";
     Opposite = "opposite", "Turns a word into its opposite.";
-    Participle = "participle", "Ends what says what is true.";
+    Participle = "participle", "Ends the predicate of a boolean label.";
     Past = "past", "Ends a regular participle.";
 }
 
 type ByKey<T> = HashMap<Key, T, BuildHasherDefault<KeyHasher>>;
 type ByWord<T> = HashMap<&'static str, T>;
 
-/// All that the interpreter knows before it sees a request.
+/// All knowledge that does not depend on a request.
 #[derive(Default)]
 pub(crate) struct Lexicon {
     words: ByKey<Vec<(Concept, Role)>>,
     concepts: Vec<Vec<&'static str>>,
     phrases: ByKey<CueSet>,
-    /// The most words that a steering phrase has.
+    /// The number of words in the longest cue phrase.
     pub(crate) longest_phrase: usize,
-    /// Steering words that are long enough to be recognised when misspelt.
+    /// Cue words that are long enough to be recognized when misspelled.
     pub(crate) phrase_words: Vec<&'static str>,
-    /// Words with a slash in them, the longest first.
+    /// Words with a slash, the longest first.
     pub(crate) slashed: Vec<&'static str>,
-    steering_words: HashSet<&'static str>,
+    cue_words: HashSet<&'static str>,
     classes: ByWord<WordSet>,
     units: ByWord<Unit>,
     dimensions: ByWord<Vec<&'static str>>,
     comparatives: ByWord<Comparative>,
     antonyms: ByWord<Vec<&'static str>>,
     number_words: ByWord<NumberWord>,
-    /// Factors after digits; one that is true has to be joined to them.
+    /// Factors after digits. `true`: the factor must be joined to the digits.
     scales: ByWord<(i128, bool)>,
     numerals: ByWord<&'static str>,
     affixes: Vec<(Affix, &'static str)>,
     absences: ByWord<Vec<&'static str>>,
 }
 
-/// Groups of words, and how the names and the others belong to their group.
+/// Files of synonym groups, with the roles of the names and of the other words.
 const CONCEPT_FILES: [(&str, Role, Role); 6] = [
     (include_str!("../data/en/technology.txt"), Role::Name, Role::Alias),
     (include_str!("../data/en/everyday.txt"), Role::Name, Role::Alias),
@@ -91,7 +91,7 @@ const CONCEPT_FILES: [(&str, Role, Role); 6] = [
     (include_str!("../data/en/makers.txt"), Role::Name, Role::Maker),
 ];
 
-/// Groups made of published data, and what people say besides: the groups grow by it.
+/// Pairs of files with groups: from published data, and written by hand to extend them.
 const PUBLISHED_FILES: [[&str; 2]; 3] = [
     [include_str!("../data/en/countries.txt"), include_str!("../data/en/countries-said.txt")],
     [include_str!("../data/en/languages.txt"), include_str!("../data/en/languages-said.txt")],
@@ -102,7 +102,7 @@ fn lines(file: &'static str) -> impl Iterator<Item = &'static str> {
     file.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("# "))
 }
 
-/// So many fields a line.
+/// Returns the rows of a file, each with `N` fields.
 fn rows<const N: usize>(file: &'static str) -> impl Iterator<Item = [&'static str; N]> {
     lines(file).map(|line| {
         let mut fields = line.split('\t');
@@ -110,7 +110,7 @@ fn rows<const N: usize>(file: &'static str) -> impl Iterator<Item = [&'static st
     })
 }
 
-/// A word without an affix; none where it has not got it.
+/// Returns a word without an affix, or `None` if the word does not have it.
 fn without<'w>(word: &'w str, affix: &str) -> Option<&'w str> {
     match affix.strip_prefix('-') {
         Some(suffix) => word.strip_suffix(suffix),
@@ -118,7 +118,7 @@ fn without<'w>(word: &'w str, affix: &str) -> Option<&'w str> {
     }
 }
 
-/// The key of a phrase, by the same cutting as values and queries have.
+/// Returns the key of a phrase, which is split like values and queries.
 pub(crate) fn phrase_key(phrase: &str) -> Key {
     let pieces = fold::atoms(phrase);
     if pieces.is_empty() {
@@ -127,18 +127,18 @@ pub(crate) fn phrase_key(phrase: &str) -> Key {
     Key::of(pieces.iter().map(|piece| piece.folded.as_str()))
 }
 
-/// The key of a steering phrase: its words with spaces, so that `at least` is not `atleast`.
-pub(crate) fn steering_key<'a>(words: impl IntoIterator<Item = &'a str>) -> Key {
+/// Returns the key of a cue phrase. The key includes spaces, so `at least` is not `atleast`.
+pub(crate) fn cue_key<'a>(words: impl IntoIterator<Item = &'a str>) -> Key {
     words.into_iter().fold(Key::of([]), |key, word| key.then(word).then(" "))
 }
 
-/// Splits at commas; `","` is the comma itself.
+/// Splits a list at commas; `","` is the comma itself.
 fn items(list: &'static str) -> impl Iterator<Item = &'static str> {
     list.split(", ").map(str::trim).map(|item| if item == "\",\"" { "," } else { item })
 }
 
 impl Lexicon {
-    /// The one lexicon of the process.
+    /// Returns the only lexicon of the process.
     pub(crate) fn get() -> &'static Self {
         static LEXICON: OnceLock<Lexicon> = OnceLock::new();
         LEXICON.get_or_init(Self::read)
@@ -161,15 +161,15 @@ impl Lexicon {
         lexicon.read_phrases();
         lexicon.read_units();
         lexicon.read_numbers();
-        let words = lexicon.units.keys().chain(&lexicon.steering_words);
+        let words = lexicon.units.keys().chain(&lexicon.cue_words);
         let is_slashed = |it: &&str| it.contains('/') && it.contains(char::is_alphabetic);
         lexicon.slashed = words.copied().filter(is_slashed).collect();
         lexicon.slashed.sort_unstable_by_key(|it| (usize::MAX - it.len(), *it));
         lexicon
     }
 
-    /// Reads `names > others` in these roles, as more of the group that has the first name if one does
-    /// from `first` on.
+    /// Reads `names > others` in these roles. The words extend the group with the same first name,
+    /// if a group from index `first` on has it.
     fn read_group(&mut self, line: &'static str, names: Role, others: Role, first: Option<usize>) {
         let (list, aliases) = line.split_once(" > ").unwrap_or((line, ""));
         let name = items(list).next().map_or(Key::of([]), phrase_key);
@@ -212,12 +212,12 @@ impl Lexicon {
 
     fn read_phrases(&mut self) {
         self.phrases.reserve(2048);
-        self.steering_words.reserve(1024);
+        self.cue_words.reserve(1024);
         for [phrase, classes] in rows(include_str!("../data/en/phrases.txt")) {
             let words: Vec<&str> = phrase.split(' ').collect();
             self.longest_phrase = self.longest_phrase.max(words.len());
-            self.steering_words.extend(words.iter().copied());
-            let cue = self.phrases.entry(steering_key(words.iter().copied())).or_default();
+            self.cue_words.extend(words.iter().copied());
+            let cue = self.phrases.entry(cue_key(words.iter().copied())).or_default();
             let mut bears_typos = false;
             for class in classes.split(' ').filter_map(Class::parse) {
                 cue.insert(class);
@@ -275,42 +275,42 @@ impl Lexicon {
         self.number_words.get(word).copied()
     }
 
-    /// The factor that a word after digits, joined to them or not, multiplies them by.
+    /// Returns the factor of a word after digits. `joint`: the word is joined to the digits.
     pub(crate) fn scale(&self, word: &str, joint: bool) -> Option<i128> {
         self.scales.get(word).filter(|scale| joint || !scale.1).map(|scale| scale.0)
     }
 
-    /// What a Roman numeral up to twelve is in digits.
+    /// Returns the digits of a Roman numeral up to twelve.
     pub(crate) fn roman(&self, numeral: &str) -> Option<&'static str> {
         self.numerals.get(numeral).copied()
     }
 
-    /// The concepts that a text, given by its key, belongs to.
+    /// Returns the concepts of a text, given by its key.
     pub(crate) fn concepts_of(&self, key: Key) -> &[(Concept, Role)] {
         self.words.get(&key).map_or(&[], Vec::as_slice)
     }
 
-    /// All words of a concept.
+    /// Returns all words of a concept.
     pub(crate) fn members(&self, concept: Concept) -> &[&'static str] {
         self.concepts.get(usize::from(concept)).map_or(&[], Vec::as_slice)
     }
 
-    /// What a steering phrase steers; none when it is none.
+    /// Returns the classes of a cue phrase, or `None` if the text is none.
     pub(crate) fn phrase(&self, key: Key) -> Option<CueSet> {
         self.phrases.get(&key).copied()
     }
 
-    /// Whether the word stands in any steering phrase.
-    pub(crate) fn is_steering_word(&self, word: &str) -> bool {
-        self.steering_words.contains(word)
+    /// `true` if a cue phrase contains the word.
+    pub(crate) fn is_cue_word(&self, word: &str) -> bool {
+        self.cue_words.contains(word)
     }
 
-    /// Whether a word is of a class.
+    /// `true` if a word has the class.
     pub(crate) fn is(&self, word: &str, class: Word) -> bool {
         self.classes.get(word).is_some_and(|classes| classes.has(class))
     }
 
-    /// Whether the word is mostly an ordinary verb or function word.
+    /// `true` if the word is mostly an ordinary verb or function word.
     pub(crate) fn is_verb(&self, word: &str) -> bool {
         self.is(word, Word::Verb) || self.is(word, Word::Function)
     }
@@ -319,7 +319,7 @@ impl Lexicon {
         self.units.get(word).copied()
     }
 
-    /// What a word of a label says about what is measured.
+    /// Returns the dimensions that a label's word indicates.
     pub(crate) fn dimensions(&self, word: &str) -> &[&'static str] {
         self.dimensions.get(word).map_or(&[], Vec::as_slice)
     }
@@ -328,7 +328,7 @@ impl Lexicon {
         self.comparatives.get(word)
     }
 
-    /// The label words of which a word says that there is no value.
+    /// Returns the label words for which a word states that there is no value.
     pub(crate) fn absences(&self, word: &str) -> &[&'static str] {
         self.absences.get(word).map_or(&[], Vec::as_slice)
     }
@@ -337,19 +337,19 @@ impl Lexicon {
         self.affixes.iter().filter(move |affix| affix.0 == use_of).map(|affix| affix.1)
     }
 
-    /// What is left of a word that says that something is not there: `assigned` of `unassigned`.
+    /// Returns a word without its affix of absence: `assigned` for `unassigned`.
     pub(crate) fn absence_base<'w>(&self, word: &'w str) -> Option<&'w str> {
         let mut bases = self.affixes(Affix::Absence).filter_map(|affix| without(word, affix));
         bases.find(|base| base.len() > 2)
     }
 
-    /// The words that say that what a word says is not there.
+    /// Returns a word with each prefix of absence.
     pub(crate) fn absent(&self, word: &str) -> impl Iterator<Item = String> {
         let prefixes = self.affixes(Affix::Absence).filter_map(|affix| affix.strip_suffix('-'));
         prefixes.map(move |prefix| format!("{prefix}{word}"))
     }
 
-    /// What the opposite of a word may be called: `unhandled`, and `loaded` of `unloaded`.
+    /// Returns possible opposites of a word: `unhandled` for `handled`, `loaded` for `unloaded`.
     pub(crate) fn opposites(&self, word: &str) -> Vec<String> {
         let prefixes = || self.affixes(Affix::Opposite).map(|affix| affix.trim_end_matches('-'));
         let base = prefixes()
@@ -361,7 +361,7 @@ impl Lexicon {
         }
     }
 
-    /// Whether the word has an affix, or is one.
+    /// `true` if the word has such an affix, or is one.
     pub(crate) fn has_affix(&self, word: &str, use_of: Affix) -> bool {
         self.affixes(use_of).any(|affix| match affix.strip_prefix('-') {
             Some(suffix) => word.ends_with(suffix),
@@ -379,7 +379,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn knows_each_class_of_words_and_phrases() {
+    fn data_files_use_only_defined_classes() {
         for [phrase, classes] in rows(include_str!("../data/en/phrases.txt")) {
             assert!(!phrase.contains('\''), "{phrase}");
             assert!(classes.split(' ').all(|class| Class::parse(class).is_some()), "{phrase}");

@@ -1,17 +1,19 @@
-//! Interprets a query in natural language as error filters: deterministic, in process, without a
-//! model. The rules that modules cite by number are those of `docs/semantics/error-filters.md`.
-//! A pipeline, one module per stage, in this order:
+//! Interprets a query in natural language as error filters. Interpretation is deterministic, runs
+//! in process and uses no model.
 //!
-//! 1. `token`: cut the query into tokens with their places
-//! 2. `number`, `time`: written and spoken numbers; time expressions
-//! 3. `catalog`, `spelling`, `link`: spans that name values and labels of the request
-//! 4. `element`: steering phrases; the best row of readings that do not overlap
-//! 5. `context`: what each mention stands for beside its neighbours
-//! 6. `polarity`: which cue governs which mention
-//! 7. `rules`: readings of texts, numbers (`quantity`) and the rest, in rounds
-//! 8. `assemble`, `validate`: edit the current filters; let only valid ones pass
+//! Modules cite the rules of `docs/semantics/error-filters.md` by number. The pipeline has one
+//! module per stage:
 //!
-//! World knowledge stands in `data/en/`, read by `lexicon`.
+//! 1. `token`: split the query into tokens with their positions
+//! 2. `number`, `time`: find written and spoken numbers, and time expressions
+//! 3. `catalog`, `spelling`, `link`: find spans that name values and labels of the request
+//! 4. `element`: find cue phrases; choose the best sequence of readings without overlap
+//! 5. `context`: assign a role to each mention from its neighbors
+//! 6. `polarity`: find the cue that governs each mention
+//! 7. `rules`: read texts, numbers (`quantity`) and the rest, in rounds
+//! 8. `assemble`, `validate`: edit the current filters and drop invalid ones
+//!
+//! `lexicon` reads world knowledge from `data/en/`.
 
 mod assemble;
 mod catalog;
@@ -49,19 +51,19 @@ use word::Word;
 
 /// Interprets the query of a request as an edit of its current filters.
 pub fn interpret(request: &Request) -> Interpretation {
-    let mut tokens = token::tokenise(&request.query);
+    let mut tokens = token::tokenize(&request.query);
     let catalog = Catalog::new(request, tokens.lexicon);
     let numbers = tokens.numbers();
-    let spelt = tokens.spelt(&numbers);
-    let words = Words::new(&tokens, &catalog, &spelt);
+    let spelled = tokens.spelled(&numbers);
+    let words = Words::new(&tokens, &catalog, &spelled);
     let ages = catalog.age_category().is_some();
     let elements = element::elements(&words, words.links(), numbers, ages);
     tokens.correct(words.corrected);
-    let mut scene = ParseContext::new(&tokens, &catalog, elements);
-    let findings = rules::read(&mut scene);
-    let unexplained = unexplained(&scene);
-    let (understood, ignored) = explanation::explain(&scene, &findings);
-    let text = |fired: &rules::RuleMatch| scene.query_text(fired.elements.clone()).to_owned();
+    let mut context = ParseContext::new(&tokens, &catalog, elements);
+    let findings = rules::read(&mut context);
+    let unexplained = unexplained(&context);
+    let (understood, ignored) = explanation::explain(&context, &findings);
+    let text = |fired: &rules::RuleMatch| context.query_text(fired.elements.clone()).to_owned();
     let trace = findings.trace.iter().map(|fired| (fired.rule, text(fired))).collect();
     let filters = assemble::assemble(request, findings);
     Interpretation {
@@ -73,16 +75,16 @@ pub fn interpret(request: &Request) -> Interpretation {
     }
 }
 
-/// The content words that no stage gave a meaning.
-fn unexplained(scene: &ParseContext<'_>) -> Vec<String> {
-    let unread = scene.elements.iter().enumerate().filter(|(at, element)| {
-        let word = scene.word(*at);
+/// Returns the content words that no stage understood.
+fn unexplained(context: &ParseContext<'_>) -> Vec<String> {
+    let unread = context.elements.iter().enumerate().filter(|(at, element)| {
+        let word = context.word(*at);
         !element.used
-            && scene.is_other(*at)
+            && context.is_other(*at)
             && element.is_word()
             && word.len() > 2
-            && ![Word::Article, Word::Common].iter().any(|&class| scene.says(*at, class))
-            && !scene.lexicon.is_verb(word)
+            && ![Word::Article, Word::Common].iter().any(|&class| context.says(*at, class))
+            && !context.lexicon.is_verb(word)
     });
-    unread.map(|(_, element)| scene.text(element.tokens.clone()).to_owned()).collect()
+    unread.map(|(_, element)| context.text(element.tokens.clone()).to_owned()).collect()
 }

@@ -1,6 +1,7 @@
-//! Stage 3: which spans of the query name which values and labels. A span matches a form by
-//! exact, stemmed or synonymous parts; parts may come in another order (`simplified chinese`
-//! names `Chinese (Simplified)`).
+//! Stage 3: finds spans of the query that name values and labels.
+//!
+//! A span matches a form by exact, stemmed or synonymous parts. The parts can have another order:
+//! `simplified chinese` names `Chinese (Simplified)`.
 
 mod assess;
 mod digits;
@@ -18,7 +19,7 @@ use crate::token::{TokenKind, Tokens};
 use crate::weights::{self, score};
 use crate::word::Word;
 
-/// How sure a match is, best first.
+/// The confidence in a match, best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum MatchConfidence {
     Exact,
@@ -34,53 +35,53 @@ pub(crate) enum MatchConfidence {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LabelLink {
     pub(crate) category: usize,
-    /// False where the span says the opposite of a boolean label.
+    /// `false` if the span is the opposite of a boolean label.
     pub(crate) positive: bool,
-    /// The whole label, not a part of it.
+    /// `true` if the span is the whole label.
     pub(crate) full: bool,
-    /// For a boolean label: the part says what is true (`flaky` of Marked flaky).
+    /// `true` if the span is the predicate of a boolean label: `flaky` of Marked flaky.
     pub(crate) telling: bool,
     pub(crate) tier: MatchConfidence,
 }
 
-/// How much of its values a span names.
+/// The part of a value that a span names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ValueCoverage {
-    /// All of a value.
+    /// A whole value.
     Whole,
-    /// All of several values that are meant together: `5xx`.
+    /// Several whole values that are meant together: `5xx`.
     Family,
-    /// A part that no other value has.
+    /// A part of only one value.
     Part,
     /// A part that several values share.
     SharedPart,
 }
 
-/// What a span of the query names.
+/// The values and labels that a span of the query names.
 #[derive(Debug, Clone)]
 pub(crate) struct Mention {
-    /// Categories and their values, in request order.
+    /// Categories and indexes of values, in request order.
     pub(crate) values: Vec<(usize, usize)>,
-    /// Values that the span names less well than those: by a part, or by another word.
+    /// Values that the span names less well: by a part, or by another word.
     pub(crate) parts: Vec<(usize, usize)>,
     pub(crate) extent: ValueCoverage,
-    /// All those values begin with it.
+    /// `true` if all the values begin with the span.
     pub(crate) begins: bool,
-    /// Names a value only beside its label: a bare number, an ordinary word.
+    /// `true` if the span names a value only next to its label: a bare number, an ordinary word.
     pub(crate) needs_label: bool,
     pub(crate) value_tier: MatchConfidence,
     pub(crate) labels: Vec<LabelLink>,
 }
 
 impl Mention {
-    /// What names these values, and nothing else.
+    /// Creates a mention of values only.
     fn of(values: Vec<(usize, usize)>, extent: ValueCoverage, value_tier: MatchConfidence) -> Self {
         let (parts, labels) = (Vec::new(), Vec::new());
         Self { values, parts, extent, begins: false, needs_label: false, value_tier, labels }
     }
 }
 
-/// A span and what it names.
+/// A span and its mention.
 #[derive(Debug)]
 pub(crate) struct Link {
     pub(crate) tokens: Range<usize>,
@@ -88,29 +89,29 @@ pub(crate) struct Link {
     pub(crate) score: f32,
 }
 
-/// The query's words as they are looked up: corrected and stemmed.
+/// The query's words for lookups: corrected and stemmed.
 pub(crate) struct Words<'t> {
     pub(crate) tokens: &'t Tokens,
     catalog: &'t Catalog<'t>,
-    /// What is looked up in place of a misspelt token.
+    /// The corrected word of each misspelled token.
     pub(crate) corrected: Vec<Option<String>>,
     stems: Vec<String>,
-    /// What is spelt with words: the `ten` of Windows ten.
-    spelt: &'t [SpelledNumber],
+    /// Spelled-out numbers: the `ten` of Windows ten.
+    spelled: &'t [SpelledNumber],
 }
 
 impl<'t> Words<'t> {
     pub(crate) fn new(
         tokens: &'t Tokens,
         catalog: &'t Catalog<'t>,
-        spelt: &'t [SpelledNumber],
+        spelled: &'t [SpelledNumber],
     ) -> Self {
         let corrected = catalog.corrections(tokens);
         let words = tokens.iter().zip(&corrected);
         let stem = |word: &str| fold::stem(word).into_owned();
         let stems = words.map(|(token, meant)| stem(meant.as_ref().unwrap_or(&token.folded)));
         let stems = stems.collect();
-        Self { tokens, catalog, corrected, stems, spelt }
+        Self { tokens, catalog, corrected, stems, spelled }
     }
 
     pub(crate) fn word(&self, at: usize) -> &str {
@@ -118,19 +119,19 @@ impl<'t> Words<'t> {
         corrected.unwrap_or(self.tokens.folded(at))
     }
 
-    /// What the token spells, if others go on with it.
-    fn spelt_at(&self, at: usize) -> Option<&'t SpelledNumber> {
-        self.spelt.iter().rev().find(|spelt| spelt.tokens.contains(&at))
+    /// Returns the spelled-out number that contains the token.
+    fn spelled_at(&self, at: usize) -> Option<&'t SpelledNumber> {
+        self.spelled.iter().rev().find(|spelled| spelled.tokens.contains(&at))
     }
 
-    /// The digits that begin to be spelt here.
-    fn spelt_from(&self, at: usize) -> Option<&'t SpelledNumber> {
-        self.spelt_at(at).filter(|spelt| spelt.tokens.start == at)
+    /// Returns the spelled-out number that begins at the token.
+    fn spelled_from(&self, at: usize) -> Option<&'t SpelledNumber> {
+        self.spelled_at(at).filter(|spelled| spelled.tokens.start == at)
     }
 
-    /// Whether the token goes on spelling what one before it began.
-    fn goes_on_spelling(&self, at: usize) -> bool {
-        self.spelt_at(at).is_some_and(|spelt| spelt.tokens.start != at)
+    /// `true` if the token continues a spelled-out number.
+    fn continues_spelling(&self, at: usize) -> bool {
+        self.spelled_at(at).is_some_and(|spelled| spelled.tokens.start != at)
     }
 }
 
@@ -141,18 +142,19 @@ struct Match {
     tier: MatchConfidence,
 }
 
-/// The plural of a number: `500s`.
+/// The plural ending of a number: `500s`.
 const PLURAL_SIGN: &str = "s";
 const LONGEST_SPAN: usize = 8;
-/// A part that more forms than this share can only help to name one of them in full.
+/// Maximum forms of a part that can name each of them. A more common part only helps to name one of
+/// them in full.
 const COMMONEST: usize = 20;
-/// Bounds the search for names whose parts stand in another order.
+/// Maximum states in the search for names whose parts have another order.
 const MOST_STATES: usize = 2_000;
 
 type Spans = Vec<(usize, Vec<Match>)>;
 
 impl Words<'_> {
-    /// All spans that name something.
+    /// Returns all spans that name something.
     pub(crate) fn links(&self) -> Vec<Link> {
         let mut links = Vec::new();
         let spans: Vec<Spans> =
@@ -162,13 +164,13 @@ impl Words<'_> {
             let by_end = self.combined(own, &spans, &mut budget);
             links.extend(by_end.iter().filter_map(|(end, it)| self.assess(start..*end, it)));
         }
-        links.extend(self.spelt_values());
+        links.extend(self.spelled_values());
         links.extend(self.digit_families());
         links.extend((0..self.tokens.len()).filter_map(|start| self.initialism(start)));
         links
     }
 
-    /// `500s`, `P1s`: the letter is the plural's.
+    /// `true` if the token is the plural ending of a number: `500s`, `P1s`.
     fn is_plural_s(&self, at: usize) -> bool {
         let number = at.checked_sub(1).and_then(|before| self.tokens.kind(before));
         self.tokens.is(at, PLURAL_SIGN)
@@ -199,9 +201,9 @@ impl Words<'_> {
             let lead = raw;
             if !self.is_plural_s(at) {
                 raw = raw.then(self.word(at));
-                counted = match self.spelt_from(at) {
-                    Some(spelt) => counted.then(&spelt.digits),
-                    None if self.goes_on_spelling(at) => counted,
+                counted = match self.spelled_from(at) {
+                    Some(spelled) => counted.then(&spelled.digits),
+                    None if self.continues_spelling(at) => counted,
                     None => counted.then(self.word(at)),
                 };
                 stemmed = stemmed.then(self.stems.get(at).map_or("", String::as_str));
@@ -214,8 +216,8 @@ impl Words<'_> {
             }
             let singular = fold::singular(self.word(at)).map(|base| lead.then(&base));
             let mut matches = self.lookup(raw, stemmed, singular, typo);
-            let spelt_out = !self.goes_on_spelling(end) && !self.goes_on_spelling(start);
-            if matches.is_empty() && counted != raw && spelt_out {
+            let spelled_out = !self.continues_spelling(end) && !self.continues_spelling(start);
+            if matches.is_empty() && counted != raw && spelled_out {
                 for raw in [counted, catalog::without_dots(counted)] {
                     matches.extend(self.lookup(raw, raw, None, typo));
                 }
@@ -241,7 +243,7 @@ impl Words<'_> {
                 None => matches.push(Match { form, cover, tier }),
             }
         };
-        // Whole forms stand first.
+        // Whole forms come first.
         let whole_only = catalog.lookup(raw).nth(COMMONEST).is_some();
         let found = catalog.lookup(raw).take(COMMONEST);
         for posting in found.take_while(|posting| !whole_only || posting.whole) {
@@ -273,7 +275,7 @@ impl Words<'_> {
         matches
     }
 
-    /// Whether a token may stand between the parts of a name.
+    /// `true` if a token can appear between the parts of a name.
     fn is_connective(&self, at: usize) -> bool {
         let sign = matches!(self.tokens.folded(at), "&" | "-" | "/" | "'");
         match self.tokens.kind(at) {
@@ -283,8 +285,8 @@ impl Words<'_> {
         }
     }
 
-    /// These spans with those that name a form by several parts in another order or with words
-    /// between.
+    /// Returns these spans, and those that name a form by several parts: in another order, or with
+    /// connectives between them.
     fn combined(&self, own: &Spans, spans: &[Spans], budget: &mut usize) -> Spans {
         let mut by_end = own.clone();
         let mut queue: Vec<(usize, Match, u8)> = Vec::new();

@@ -1,52 +1,52 @@
-//! What is asked and what is answered, as types.
+//! Requests and interpretations.
 
 use std::fmt;
 use std::ops::Range;
 
-/// The most characters of an id, a label, an operator or a value. A value that a query gave can be
-/// as long as the query.
+/// Maximum characters of an id, a label, an operator or a value. A value from the query can be as
+/// long as the query.
 pub const MAX_VALUE_CHARACTERS: usize = 500;
 
-/// One request: a query that edits the current filters over the request's own categories.
+/// A query that edits the current filters, and the request's own categories.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Request {
-    /// What the user typed or said.
+    /// The query, as typed or dictated.
     pub query: String,
-    /// The categories that a filter may name. Their ids are unique.
+    /// The categories that a filter can name. Their ids are unique.
     pub categories: Vec<Category>,
-    /// The filters that hold before the query.
+    /// The filters before the query.
     pub current_filters: Vec<Filter>,
 }
 
-/// One attribute of an error that can be filtered by.
+/// A filterable attribute of errors.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Category {
-    /// The name that a filter gives back as `category_id`.
+    /// The id, which filters contain as `category_id`.
     pub id: String,
-    /// What users call it.
+    /// The name that users know.
     pub label: String,
-    /// The closed list of its values; empty when any value is possible.
+    /// The closed list of values. Empty: any value.
     pub values: Vec<String>,
-    /// What its values are.
+    /// The type of the values.
     pub kind: Kind,
 }
 
 impl Category {
-    /// Whether any text may be a value.
+    /// `true` if any text can be a value.
     pub(crate) fn is_open(&self) -> bool {
         matches!(self.kind, Kind::Text | Kind::Array) && self.values.is_empty()
     }
 
-    /// The label without what stands in brackets.
+    /// Returns the label up to its first bracket.
     pub(crate) fn plain_label(&self) -> &str {
         self.label.split(['(', '[']).next().unwrap_or_default()
     }
 }
 
-/// What the values of a category are.
+/// The type of a category's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// One text: from the closed list, or any when the list is empty.
+    /// One text: from the closed list, or any text if the list is empty.
     Text,
     /// One decimal number.
     Numeric,
@@ -57,8 +57,8 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The kind that the three flags of a category mean. Where several are set, the narrowest
-    /// set of values wins: boolean, then numeric, then array.
+    /// Returns the kind for the three flags of a category. If several are set, the narrowest type
+    /// wins: boolean, then numeric, then array.
     pub fn from_flags(is_numeric: bool, is_boolean: bool, is_array: bool) -> Self {
         match (is_boolean, is_numeric, is_array) {
             (true, _, _) => Self::Boolean,
@@ -74,22 +74,22 @@ impl Kind {
 pub struct Filter {
     /// The id of the category.
     pub category_id: String,
-    /// How the value is compared.
+    /// The comparison of values.
     pub operator: Operator,
-    /// What is compared with; empty for [`Operator::IsSet`] and [`Operator::IsNotSet`].
+    /// The value to compare with. Empty for [`Operator::IsSet`] and [`Operator::IsNotSet`].
     pub value: String,
 }
 
-/// How a category is compared with a value (rule 3).
+/// A comparison of a category with a value (rule 3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Operator {
     /// Equal.
     Is,
     /// Not equal.
     IsNot,
-    /// Has the text, or the element, in it.
+    /// Contains the text or the element.
     Contains,
-    /// Has it not.
+    /// Does not contain the text or the element.
     NotContains,
     /// Greater than.
     Gt,
@@ -99,9 +99,9 @@ pub enum Operator {
     Lt,
     /// Less than or equal.
     Lte,
-    /// Has a value at all.
+    /// Has any value.
     IsSet,
-    /// Has none.
+    /// Has no value.
     IsNotSet,
 }
 
@@ -120,12 +120,12 @@ impl Operator {
         Self::IsNotSet,
     ];
 
-    /// The operator of this name; none when there is no such.
+    /// Returns the operator with this name.
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|operator| operator.as_str() == name)
     }
 
-    /// Its name in requests and answers.
+    /// Returns the name in requests and responses.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Is => "is",
@@ -141,7 +141,7 @@ impl Operator {
         }
     }
 
-    /// The operator that holds exactly where this one does not.
+    /// Returns the operator that holds exactly if this one does not.
     #[must_use]
     pub fn negated(self) -> Self {
         match self {
@@ -158,12 +158,12 @@ impl Operator {
         }
     }
 
-    /// Whether it gives a number a bound.
+    /// `true` if it sets a bound for a number.
     pub(crate) fn is_bound(self) -> bool {
         matches!(self, Self::Gt | Self::Gte | Self::Lt | Self::Lte)
     }
 
-    /// Whether it denies: its conditions on one category are all to hold (rule 2).
+    /// `true` if it negates. All negative conditions on a category must hold (rule 2).
     pub fn is_negative(self) -> bool {
         matches!(self, Self::IsNot | Self::NotContains | Self::IsNotSet)
     }
@@ -175,27 +175,27 @@ impl fmt::Display for Operator {
     }
 }
 
-/// What a query means.
+/// The meaning of a query.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Interpretation {
-    /// The complete filter list that holds after the query.
+    /// The complete filter list after the query.
     pub filters: Vec<Filter>,
-    /// The content words of the query that explain nothing in `filters`, as typed. Where there
-    /// are any, a second opinion may be worth its price.
+    /// Content words of the query that explain no filter, as typed. If there are any, the model
+    /// fallback can be worth its cost.
     pub unexplained: Vec<String>,
-    /// What the query says, by its words.
+    /// The understood parts of the query.
     pub understood: Vec<Understood>,
-    /// The places, in bytes of the query, of words that carry meaning but led to nothing.
+    /// Byte ranges of words in the query that have a meaning but led to nothing.
     pub ignored: Vec<Range<usize>>,
-    /// The rules that fired, in order, and the words on which each did.
+    /// The rules that matched, in order, each with its words.
     pub trace: Vec<(&'static str, String)>,
 }
 
-/// Some words of a query and what rests on them.
+/// Some words of a query, and their filters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Understood {
-    /// Their place, in bytes of the query.
+    /// The byte range in the query.
     pub span: Range<usize>,
-    /// The conditions that rest on them; none where they only edit.
+    /// The conditions from these words. Empty if the words only edit.
     pub filters: Vec<Filter>,
 }

@@ -1,5 +1,5 @@
-//! Stage 2: numbers in the query: digits with signs, suffixes and units (`$1.5k`, `500ms`), and
-//! spoken ones (`two thousand`, `twelve oh six`, `a dozen`).
+//! Stage 2: numbers in the query, written (`$1.5k`, `500ms`) or spoken (`two thousand`,
+//! `twelve oh six`, `a dozen`).
 
 mod words;
 
@@ -15,19 +15,19 @@ pub(crate) use words::NumberWord;
 
 use words::{digits, list_break, value};
 
-/// A number of the query.
+/// A number in the query.
 #[derive(Debug, Clone)]
 pub(crate) struct Number {
     pub(crate) tokens: Range<usize>,
     pub(crate) value: Decimal,
-    /// The digits as said one after the other, for values that are spelt with them.
+    /// The digits in spoken order, for values that are spelled with them.
     pub(crate) digits: String,
     pub(crate) unit: Option<Unit>,
-    /// The factor said after the digits: of `4 thousand`, 1000.
+    /// The factor after the digits: 1000 for `4 thousand`.
     pub(crate) scale: i128,
-    /// Written with digits, not with words.
+    /// `true` if written with digits, not with words.
     pub(crate) written: bool,
-    /// `one` or `a`: a number only where a number is expected.
+    /// `true` for `one` and `a`, which are numbers only if a number is expected.
     pub(crate) weak: bool,
 }
 
@@ -41,7 +41,7 @@ impl Number {
         self.weak && self.unit.is_none()
     }
 
-    /// Whether it looks like a year.
+    /// `true` if it looks like a year.
     pub(crate) fn is_year(&self) -> bool {
         let century = ["19", "20"].iter().any(|century| self.digits.starts_with(century));
         self.written && self.unit.is_none() && self.digits.len() == 4 && century
@@ -53,15 +53,15 @@ impl Number {
 pub(crate) struct SpelledNumber {
     pub(crate) tokens: Range<usize>,
     pub(crate) digits: String,
-    /// A number, and a weak one.
+    /// `true` if it is a number only if one is expected.
     pub(crate) weak: bool,
 }
 
 const CURRENCIES: [&str; 5] = ["$", "€", "£", "¥", "₹"];
 
 impl Tokens {
-    /// All that is spelt with words, in order: numbers, and versions, which are none.
-    pub(crate) fn spelt(&self, numbers: &[Number]) -> Vec<SpelledNumber> {
+    /// Returns all spelled-out numbers and versions, in order.
+    pub(crate) fn spelled(&self, numbers: &[Number]) -> Vec<SpelledNumber> {
         let said = numbers.iter().filter(|number| !number.written && number.unit.is_none());
         let said = said.map(|number| SpelledNumber {
             tokens: number.tokens.clone(),
@@ -80,11 +80,11 @@ impl Tokens {
             at = version.as_ref().map_or(at + 1, |version| version.tokens.end);
             found.extend(version);
         }
-        found.sort_by_key(|spelt| spelt.tokens.start);
+        found.sort_by_key(|spelled| spelled.tokens.start);
         found
     }
 
-    /// A version that is spelt with words from here on.
+    /// Returns the spelled-out version that begins at `at`.
     fn version(&self, at: usize) -> Option<SpelledNumber> {
         let (words, end) = self.number_words(at)?;
         let points = words.iter().filter(|word| **word == NumberWord::Point).count();
@@ -92,7 +92,7 @@ impl Tokens {
         Some(SpelledNumber { tokens: at..end, digits, weak: false })
     }
 
-    /// All numbers of the query, in order, without overlap.
+    /// Returns all numbers of the query, in order, without overlap.
     pub(crate) fn numbers(&self) -> Vec<Number> {
         let mut found = Vec::new();
         let mut at = 0;
@@ -129,11 +129,11 @@ impl Tokens {
         let mut number = Number { digits: spelled, unit, written: true, ..number };
         self.scale(&mut number);
         self.measure(&mut number);
-        // A number that runs on into letters (5xx, 3D) is part of a name.
+        // A number that continues in letters (5xx, 3D) is part of a name.
         (!self.is_joint(number.tokens.end)).then_some(number)
     }
 
-    /// Whether a hyphen joins nothing to what stands before it.
+    /// `true` if a hyphen is not joined to the previous token.
     fn is_free_hyphen(&self, at: usize) -> bool {
         let before = at.checked_sub(1).and_then(|before| self.get(before));
         before.is_none_or(|before| {
@@ -143,13 +143,13 @@ impl Tokens {
         })
     }
 
-    /// Whether three digits go on with a number after a space: `10 000`.
+    /// `true` if three digits continue a number after a space: `10 000`.
     fn is_group(&self, at: usize) -> bool {
         let number = self.kind(at) == Some(TokenKind::Number) && !self.is_glued(at);
         number && matches!(self.folded(at), "000" | "500")
     }
 
-    /// `k`, `million` and the like after a number.
+    /// Applies the factors after a number: `k`, `million`.
     fn scale(&self, number: &mut Number) {
         while let Some(token) = self.get(number.tokens.end) {
             let Some(factor) = self.lexicon.scale(&token.folded, token.joint) else { return };
@@ -161,7 +161,7 @@ impl Tokens {
         }
     }
 
-    /// The unit after a number.
+    /// Reads the unit after a number.
     fn measure(&self, number: &mut Number) {
         let at = number.tokens.end;
         let Some(token) = self.get(at) else { return };
@@ -185,7 +185,7 @@ impl Tokens {
         }
     }
 
-    /// The number words that stand together from here on, and where they end.
+    /// Returns the consecutive number words from `at`, and the end of them.
     fn number_words(&self, at: usize) -> Option<(Vec<NumberWord>, usize)> {
         let mut words: Vec<NumberWord> = Vec::new();
         let mut end = at;
@@ -219,7 +219,7 @@ impl Tokens {
                 break;
             }
         }
-        // Links at the end belong to what follows.
+        // Link words at the end belong to the next words.
         let content = words.iter().rposition(|word| !word.is_link()).map_or(0, |last| last + 1);
         words.truncate(content);
         let idle = |at: usize| {
@@ -275,7 +275,7 @@ impl Tokens {
         words.nth(count.saturating_sub(1)).map_or(self.len(), |last| last + 1)
     }
 
-    /// `an hour`, `half a minute`.
+    /// Returns the number of `an hour` or `half a minute`.
     fn article_unit(&self, at: usize) -> Option<Number> {
         let is =
             |at: usize, word: NumberWord| self.lexicon.number_word(self.folded(at)) == Some(word);
@@ -291,10 +291,10 @@ impl Tokens {
 
 #[cfg(test)]
 mod tests {
-    use crate::token::tokenise;
+    use crate::token::tokenize;
 
     fn read(query: &str) -> Vec<(String, String)> {
-        let numbers = tokenise(query).numbers().into_iter();
+        let numbers = tokenize(query).numbers().into_iter();
         numbers.map(|number| (number.value.to_string(), number.digits)).collect()
     }
 
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_digits_said_one_after_the_other() {
+    fn reads_digits_in_spoken_order() {
         for (query, digits) in [
             ("twelve oh six", "1206"),
             ("one thirty seven", "137"),
@@ -356,15 +356,15 @@ mod tests {
     }
 
     #[test]
-    fn reads_a_version_as_digits_but_not_as_a_number() {
-        let tokens = tokenise("seven point two point one");
+    fn versions_are_digits_but_not_numbers() {
+        let tokens = tokenize("seven point two point one");
         let numbers = tokens.numbers();
-        assert!(tokens.spelt(&numbers).iter().any(|spelt| spelt.digits == "7.2.1"));
+        assert!(tokens.spelled(&numbers).iter().any(|spelled| spelled.digits == "7.2.1"));
         assert!(numbers.iter().all(|number| number.tokens.len() < 5));
     }
 
     #[test]
-    fn takes_no_number_out_of_a_name() {
+    fn names_contain_no_numbers() {
         assert!(read("5xx p1 h264").is_empty());
     }
 }

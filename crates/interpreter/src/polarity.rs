@@ -1,6 +1,8 @@
-//! Stage 6: polarity. From left to right, which cue governs each mention, before any rule makes a
-//! condition of it: what is denied, removed, kept, put in place of something, or added. A cue
-//! reaches over commas, `and`, `or` and `nor` to the next clause or contrary cue.
+//! Stage 6: finds the cue that governs each mention, from left to right, before rules state
+//! conditions.
+//!
+//! A mention can be negated, removed, kept, replaced or added. A cue reaches over commas, `and`,
+//! `or` and `nor` to the next clause or contrary cue.
 
 mod clause;
 mod reach;
@@ -16,33 +18,33 @@ use crate::model::Kind;
 use crate::rules::RuleMatch;
 use crate::word::Word;
 
-/// What a cue does to the mentions that it governs.
+/// The effect of a cue on the mentions that it governs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CueEffect {
-    /// `not`: denies the list of one category.
+    /// `not`: negates a list of one category.
     Deny,
-    /// `no`, `without`: as `not`; of a label it says that there is no value.
+    /// `no`, `without`: negates like `not`. For a label it means that there is no value.
     Lack,
-    /// `except`, `ignore`: denies also values of other categories that `and` or `or` joins.
+    /// `except`, `ignore`: also negates values of other categories that `and` or `or` joins.
     Exclude,
-    /// Two denials of one clause: wanted.
+    /// Two negations in one clause: the mention is wanted.
     Twice,
-    /// Two cues of which nobody can tell what they mean together.
+    /// Two cues whose joint meaning is ambiguous.
     Unclear,
-    /// `drop`: removes a filter, and excludes where there is none.
+    /// `drop`: removes a filter, or excludes the value if there is no filter.
     Remove,
     /// `keep`.
     Keep,
-    /// What a reset leaves standing.
+    /// Exempts a filter from a reset.
     Spare,
-    /// `instead of`: the values that another takes the place of.
+    /// `instead of`: these values are replaced.
     Displace,
-    /// `stop hiding`: what had been denied comes back.
+    /// `stop hiding`: removes a negative filter.
     Readmit,
 }
 
 impl CueEffect {
-    /// Whether it denies, or would do so without the other denial.
+    /// `true` if it negates, or would without the other negation.
     pub(crate) fn denies(self) -> bool {
         matches!(self, Self::Deny | Self::Lack | Self::Exclude | Self::Twice | Self::Unclear)
     }
@@ -57,27 +59,27 @@ pub(crate) struct Governor {
 }
 
 impl Governor {
-    /// Nobody can tell what it means there.
+    /// Returns the governor with an ambiguous effect.
     fn unclear(self) -> Self {
         Self { force: CueEffect::Unclear, ..self }
     }
 }
 
-/// How one element of the query is meant.
+/// The polarity of one element of the query.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Polarity {
-    /// None where it is simply wanted.
+    /// The governing cue. `None`: the mention is wanted.
     pub(crate) governor: Option<Governor>,
-    /// It joins the current filters of its category.
+    /// `true` if the condition is added to the current filters of its category.
     pub(crate) adds: bool,
-    /// It goes on a list.
+    /// `true` if the element continues a list.
     pub(crate) listed: bool,
-    /// It belongs to the cue or mention at this earlier element.
+    /// The earlier cue or mention that this element belongs to.
     pub(crate) part_of: Option<usize>,
 }
 
 impl Polarity {
-    /// Whether nothing is read there by itself.
+    /// `true` if no rule reads the element.
     pub(crate) fn is_passed_over(&self) -> bool {
         self.part_of.is_some() || self.governor.is_some_and(|it| it.force == CueEffect::Unclear)
     }
@@ -88,11 +90,11 @@ impl Polarity {
     }
 }
 
-/// A governor in force, and what it has governed.
+/// An active governor, and the categories that it has governed.
 struct ActiveScope {
     governor: Governor,
     categories: Vec<usize>,
-    /// What it denied first is a current filter.
+    /// `true` if the first negated value is a current filter.
     turns: bool,
 }
 
@@ -101,13 +103,13 @@ impl ActiveScope {
         self.governor.force.denies()
     }
 
-    /// Whether it denies, and has denied nothing yet.
+    /// `true` if it negates, and has not negated anything yet.
     fn is_to_deny(&self) -> bool {
         self.denies() && self.categories.is_empty()
     }
 }
 
-/// The words between two mentions: conjunctions, and whether a preposition stands there.
+/// The words between two mentions: conjunctions, and whether a preposition is among them.
 #[derive(Debug, Clone, Copy, Default)]
 struct Conjunction {
     by: CueSet,
@@ -124,20 +126,20 @@ impl Conjunction {
     }
 }
 
-/// The sense of each element. What states a text or a number has been read before.
-pub(crate) fn senses(scene: &ParseContext<'_>, stated: &Findings) -> Vec<Polarity> {
+/// Returns the polarity of each element. `stated`: the texts and numbers that were read before.
+pub(crate) fn senses(context: &ParseContext<'_>, stated: &Findings) -> Vec<Polarity> {
     let mut walk = PolarityPass {
-        scene,
-        senses: vec![Polarity::default(); scene.elements.len()],
+        context,
+        senses: vec![Polarity::default(); context.elements.len()],
         stated,
         mentions: Vec::new(),
-        reign: None,
+        scope: None,
         adding: None,
         joint: Conjunction::default(),
         last: None,
     };
     let mut at = 0;
-    while at < scene.elements.len() {
+    while at < context.elements.len() {
         at = walk.step(at).max(at + 1);
     }
     (0..at).for_each(|at| walk.leave_out_before(at));
@@ -145,13 +147,13 @@ pub(crate) fn senses(scene: &ParseContext<'_>, stated: &Findings) -> Vec<Polarit
 }
 
 struct PolarityPass<'s, 'a> {
-    scene: &'s ParseContext<'a>,
+    context: &'s ParseContext<'a>,
     senses: Vec<Polarity>,
     stated: &'s Findings,
-    /// Elements that state something, with their categories, as far as was walked.
+    /// The stating elements so far, with their categories.
     mentions: Vec<(usize, usize)>,
-    reign: Option<ActiveScope>,
-    /// `also`: the categories that the next condition and its list have had.
+    scope: Option<ActiveScope>,
+    /// The categories that an active `also` has reached. `None` if none is active.
     adding: Option<Vec<usize>>,
     joint: Conjunction,
     last: Option<usize>,
@@ -159,18 +161,18 @@ struct PolarityPass<'s, 'a> {
 
 impl PolarityPass<'_, '_> {
     fn step(&mut self, at: usize) -> usize {
-        let scene = self.scene;
+        let context = self.context;
         if self.senses.get(at).is_some_and(|sense| sense.part_of.is_some()) {
             return at + 1;
         }
-        if scene.element(at).is_some_and(|element| element.used) {
+        if context.element(at).is_some_and(|element| element.used) {
             self.states_text_or_number(at);
             return at + 1;
         }
-        match scene.role(at) {
+        match context.role(at) {
             Role::Values { category, indexes } => {
                 let index = indexes.first().copied().unwrap_or_default();
-                self.value(at, *category, scene.catalog.value(*category, index));
+                self.value(at, *category, context.catalog.value(*category, index));
                 at + 1
             }
             Role::Label => self.label(at),
@@ -185,7 +187,7 @@ impl PolarityPass<'_, '_> {
         }
     }
 
-    /// The elements after `at`, up to `end`, belong to it.
+    /// Marks the elements after `at`, up to `end`, as parts of `at`.
     fn take(&mut self, at: usize, end: usize) {
         for sense in self.senses.get_mut(at + 1..end).into_iter().flatten() {
             sense.part_of = Some(at);
@@ -193,12 +195,12 @@ impl PolarityPass<'_, '_> {
     }
 
     fn force(&self) -> Option<CueEffect> {
-        self.reign.as_ref().map(|reign| reign.governor.force)
+        self.scope.as_ref().map(|scope| scope.governor.force)
     }
 
     fn govern(&mut self, at: usize, force: CueEffect) {
         let governor = Governor { at, force };
-        self.reign = Some(ActiveScope { governor, categories: Vec::new(), turns: false });
+        self.scope = Some(ActiveScope { governor, categories: Vec::new(), turns: false });
     }
 
     fn finish(&mut self, at: usize, category: usize) {
@@ -208,30 +210,30 @@ impl PolarityPass<'_, '_> {
     }
 
     fn value(&mut self, at: usize, category: usize, value: &str) {
-        let scene = self.scene;
-        let (noun, _) = scene.nouns_after(at);
+        let context = self.context;
+        let (noun, _) = context.nouns_after(at);
         let listed = self.joint.is_list();
-        if let Some(reign) = self.reign.as_ref().filter(|reign| noun && reign.is_to_deny()) {
+        if let Some(scope) = self.scope.as_ref().filter(|scope| noun && scope.is_to_deny()) {
             // "without the chrome filter"
-            self.govern(reign.governor.at, CueEffect::Remove);
+            self.govern(scope.governor.at, CueEffect::Remove);
         }
         let edit = self.edit_of(category, Some(value));
-        let mut governor = edit.and_then(|edit| self.carried_out(edit, category, value, noun));
+        let mut governor = edit.and_then(|edit| self.apply_edit(edit, category, value, noun));
         if governor.is_none() {
             if self.is_action(at) {
-                self.reign = None;
+                self.scope = None;
             }
             self.turn_instead(at, category);
             let unclear = self.unclear_of(category);
             governor = self.denial_of(category);
             governor = unclear.or(governor);
-            if let Some(reign) =
-                self.reign.as_mut().filter(|it| it.governor.force == CueEffect::Deny)
+            if let Some(scope) =
+                self.scope.as_mut().filter(|it| it.governor.force == CueEffect::Deny)
             {
-                reign.turns |= self.scene.catalog.wants(category, value);
+                scope.turns |= self.context.catalog.wants(category, value);
             }
             if let Some(mut after) = self.denied_after(at) {
-                if scene.is(after.at, Class::Remove) && scene.catalog.holds(category, value) {
+                if context.is(after.at, Class::Remove) && context.catalog.holds(category, value) {
                     after.force = CueEffect::Remove;
                 }
                 if governor.is_some_and(|it| it.force.denies()) && !self.joint.is(Class::Comma) {
@@ -248,27 +250,27 @@ impl PolarityPass<'_, '_> {
         self.finish(at, category);
     }
 
-    /// The governor of a value that an edit governs; none where it is a condition after all.
-    fn carried_out(
+    /// Returns the governor of a value under an edit, or `None` if the value is a condition.
+    fn apply_edit(
         &mut self,
         edit: Governor,
         category: usize,
         value: &str,
         noun: bool,
     ) -> Option<Governor> {
-        let catalog = self.scene.catalog;
+        let catalog = self.context.catalog;
         let holds = catalog.holds(category, value);
         match edit.force {
             CueEffect::Remove if !noun && !holds && !catalog.has_filter(category) => {
-                // Nothing to remove: the wish is not to see it.
-                if let Some(reign) = &mut self.reign {
-                    reign.categories.push(category);
+                // No filter can be removed, so the value is excluded.
+                if let Some(scope) = &mut self.scope {
+                    scope.categories.push(category);
                 }
                 Some(Governor { force: CueEffect::Exclude, ..edit })
             }
             CueEffect::Keep if !holds || self.only_follows(category) => {
-                // "keep t1 only" keeps nothing else.
-                self.reign = None;
+                // "keep t1 only" keeps no other filter.
+                self.scope = None;
                 None
             }
             _ => Some(edit),
@@ -276,50 +278,52 @@ impl PolarityPass<'_, '_> {
     }
 
     fn label(&mut self, at: usize) -> usize {
-        let scene = self.scene;
-        let labels = scene.as_labels(at);
+        let context = self.context;
+        let labels = context.as_labels(at);
         let partial = labels.iter().all(|label| !label.full);
         let edit = self.force().is_some_and(|force| !force.denies());
-        let Some(preferred) = scene.preferred(at) else { return at + 1 };
-        if scene.is(at, Class::Generic) && partial && !edit {
+        let Some(preferred) = context.preferred(at) else { return at + 1 };
+        if context.is(at, Class::Generic) && partial && !edit {
             return at + 1;
         }
-        if let Some((category, end)) = scene.label_of_no_matter(at) {
+        if let Some((category, end)) = context.label_of_no_matter(at) {
             self.take(at, end);
             self.finish(at, category);
             return end;
         }
-        if scene.is(at + 1, Class::AfterKeep) {
+        if context.is(at + 1, Class::AfterKeep) {
             self.take(at, at + 2);
             return at + 2;
         }
-        let (noun, _) = scene.nouns_after(at);
+        let (noun, _) = context.nouns_after(at);
         let listed = self.joint.is_list();
-        let denial = self.reign.as_ref().filter(|it| it.is_to_deny() || it.denies() && listed);
-        let denial = denial.map(|reign| (reign.governor, reign.is_to_deny()));
+        let denial = self.scope.as_ref().filter(|it| it.is_to_deny() || it.denies() && listed);
+        let denial = denial.map(|scope| (scope.governor, scope.is_to_deny()));
         let edit = self.edit_of(preferred, None).or_else(|| {
             denial.filter(|_| noun).map(|(cue, _)| Governor { force: CueEffect::Remove, ..cue })
         });
         let kept = edit.is_some_and(|edit| edit.force == CueEffect::Keep);
         let (category, governor, end) = if edit.is_some()
-            && !(kept && scene.boolean_label(at).is_some() && !scene.catalog.has_filter(preferred))
+            && !(kept
+                && context.boolean_label(at).is_some()
+                && !context.catalog.has_filter(preferred))
         {
             self.set(at, |sense| (sense.governor, sense.listed) = (edit, listed));
-            self.reign = self.reign.take().filter(|reign| !(noun && reign.denies()));
+            self.scope = self.scope.take().filter(|scope| !(noun && scope.denies()));
             self.finish(at, preferred);
             return at + 1;
-        } else if let Some(said) = scene.boolean_said(at) {
+        } else if let Some(said) = context.boolean_said(at) {
             let governor = self.denial_of(said.category);
             let after = if said.end == at + 1 { self.denied_after(at) } else { None };
             (said.category, after.or(governor), said.end)
         } else if let Some((cue, first)) = denial
             && let Some(category) = self.lacking(at, cue, first)
         {
-            if let Some(reign) = &mut self.reign {
-                reign.categories.push(category);
+            if let Some(scope) = &mut self.scope {
+                scope.categories.push(category);
             }
             (category, Some(cue), at + 1)
-        } else if let Some((category, _, end)) = scene.presence_said(at) {
+        } else if let Some((category, _, end)) = context.presence_said(at) {
             (category, None, end)
         } else {
             return at + 1;

@@ -1,4 +1,4 @@
-//! Numbers and what stands around them (rule 6): comparators, ranges, units.
+//! Numbers and the words around them (rule 6): comparators, ranges, units.
 
 mod owner;
 mod unit;
@@ -22,34 +22,34 @@ const COMPARATORS: [(Class, Operator); 7] = [
     (Class::WithinLast, Operator::Lte),
 ];
 
-/// A number with all that was found around it.
+/// A number and the words around it.
 pub(crate) struct Quantity {
     pub(crate) at: usize,
     /// The other end of a range.
     pub(crate) second: Option<usize>,
     pub(crate) operator: Option<Operator>,
-    /// The elements from the comparator to the last word that belongs to the number.
+    /// The elements from the comparator to the last word of the number.
     pub(crate) start: usize,
     pub(crate) end: usize,
-    /// What the comparative speaks of.
+    /// Dimensions of the comparative.
     dimensions: Vec<&'static str>,
-    /// What its unit measures.
+    /// Dimension of the unit.
     unit: Option<&'static str>,
-    /// The negator within those elements, which governs the number as it does values.
+    /// The negator within those elements, which governs the number as it governs values.
     pub(crate) negator: Option<usize>,
-    /// It says how long ago something was.
+    /// `true` if it is the time since an event.
     pub(crate) ago: bool,
 }
 
 impl Quantity {
-    /// Whether more is said than the number.
+    /// `true` if a comparator or a range comes with the number.
     pub(crate) fn is_compared(&self) -> bool {
         self.operator.is_some() || self.second.is_some()
     }
 }
 
 impl ParseContext<'_> {
-    /// A number that nothing has read.
+    /// Returns a number that no rule has read.
     pub(crate) fn free_number(&self, at: usize) -> Option<&Number> {
         self.element(at).filter(|_| self.is_free(at))?.number.as_ref()
     }
@@ -58,7 +58,7 @@ impl ParseContext<'_> {
         self.element(at)?.number.as_ref()?.unit
     }
 
-    /// The other end of the range that a number begins.
+    /// Returns the end of the range that a number begins.
     fn range_end(&self, at: usize) -> Option<usize> {
         let link = at + 1;
         self.free_number(link + 1)?;
@@ -69,7 +69,7 @@ impl ParseContext<'_> {
         (self.word(link) == "-" || to || and).then_some(link + 1)
     }
 
-    /// Whether the number goes on a list of numbers: "137, 143".
+    /// `true` if the number continues a list of numbers: "137, 143".
     pub(crate) fn joins_number(&self, start: usize) -> bool {
         let before = start.checked_sub(2);
         before.is_some_and(|before| {
@@ -78,7 +78,7 @@ impl ParseContext<'_> {
         })
     }
 
-    /// A number with the comparators before and after it.
+    /// Returns a number with the comparators before and after it.
     pub(crate) fn quantity(&self, first: usize) -> Option<Quantity> {
         self.free_number(first)?;
         let second = self.range_end(first);
@@ -172,7 +172,7 @@ impl ParseContext<'_> {
         }
     }
 
-    /// A numeric label between a comparator and its number.
+    /// `true` for a numeric label between a comparator and its number.
     fn bounds_label(&self, label: usize) -> bool {
         self.is_label(label)
             && self.labels_number(label)
@@ -180,7 +180,7 @@ impl ParseContext<'_> {
     }
 
     fn suffix(&self, at: usize) -> Option<Operator> {
-        // "10 users at least 5 events" compares what follows.
+        // "10 users at least 5 events": the comparator belongs to the next number.
         let numbered = self.free_number(self.next(at)).is_some()
             && !self.is_any(at, &[Class::And, Class::Or])
             && self.is_any(at, &[Class::Gte, Class::Lte]);
@@ -188,7 +188,7 @@ impl ParseContext<'_> {
         suffixes.into_iter().find(|it| !numbered && self.is(at, it.0)).map(|it| it.1)
     }
 
-    /// What the comparative in a phrase speaks of: "no older than".
+    /// Returns the dimensions of the comparative in a phrase: "no older than".
     fn dimensions_said(&self, at: usize) -> Vec<&'static str> {
         let tokens = self.element(at).and_then(|it| self.tokens.get(it.tokens.clone()));
         let mut said = tokens.unwrap_or_default().iter();
@@ -196,7 +196,7 @@ impl ParseContext<'_> {
         comparative.map(|it| it.dimensions.clone()).unwrap_or_default()
     }
 
-    /// "slower than", "more events than": the comparative before `than`.
+    /// Returns the comparative before `than`: "slower than", "more events than".
     fn compares(&self, than: usize) -> Option<(usize, Operator, Vec<&'static str>)> {
         (1..=3).filter_map(|steps| than.checked_sub(steps)).find_map(|at| {
             let comparative = self.lexicon.comparative(self.word(at));

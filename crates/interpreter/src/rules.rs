@@ -1,8 +1,8 @@
-//! Stage 7: the rules that make readings of the query, in rounds. At each element the reading of the
-//! first rule that has one is taken; what it spans is read by no rule after it.
+//! Stage 7: the rules that read the query, in rounds. At each element the first rule with a reading
+//! wins. Later rules skip the elements of that reading.
 //!
-//! A rule is a pure function from a view of the elements to a reading. Adding one: CONTRIBUTING.md,
-//! "Adding a rule".
+//! A rule is a pure function from a view of the elements to a reading. How to add one:
+//! CONTRIBUTING.md, "Adding a rule".
 
 mod absence;
 mod absence_word;
@@ -36,11 +36,11 @@ use crate::model::{Filter, Kind, Operator};
 use crate::polarity::{self, CueEffect, Polarity};
 use crate::word::Word;
 
-/// One way to read some elements of a query.
+/// A way to read some elements of a query.
 pub(crate) struct Rule {
-    /// What traces and tests call it.
+    /// The name in traces and tests.
     pub(crate) name: &'static str,
-    /// The reading that begins at an element; none where the rule does not apply.
+    /// Returns the reading that begins at an element, or `None` if the rule does not apply.
     pub(crate) read: fn(&View<'_>, usize) -> Option<Reading>,
     /// Queries that this rule reads, over the categories of the tests.
     pub(crate) examples: &'static [Example],
@@ -49,17 +49,17 @@ pub(crate) struct Rule {
 /// A query, the current filters, and the filters after it.
 pub type Example = (&'static str, &'static str, &'static str);
 
-/// The name of each rule, and queries that it reads: `tests/tests/errors/` asks them.
+/// Returns the name and the examples of each rule. `tests/tests/errors/` runs them.
 pub fn examples() -> impl Iterator<Item = (&'static str, &'static [Example])> {
     ROUNDS.into_iter().flatten().map(|rule| (rule.name, rule.examples))
 }
 
-/// What a rule sees.
+/// The input of a rule.
 pub(crate) struct View<'a> {
-    pub(crate) scene: &'a ParseContext<'a>,
-    /// How each element is meant; nothing before the last round.
+    pub(crate) context: &'a ParseContext<'a>,
+    /// The polarity of each element. Empty before the last round.
     pub(crate) senses: &'a [Polarity],
-    /// What was read before.
+    /// The findings so far.
     pub(crate) findings: &'a Findings,
 }
 
@@ -69,11 +69,11 @@ impl View<'_> {
     }
 }
 
-/// What some elements mean.
+/// The meaning of some elements.
 pub(crate) struct Reading {
     /// The elements.
     pub(crate) span: Range<usize>,
-    /// A label apart from them that they rest on.
+    /// A label outside the span that the reading depends on.
     pub(crate) besides: Option<usize>,
     pub(crate) effects: Vec<Effect>,
 }
@@ -84,22 +84,22 @@ impl Reading {
     }
 }
 
-/// What a reading does.
+/// An effect of a reading.
 pub(crate) enum Effect {
     State(Condition),
     Remove(Selection),
-    /// A reset leaves these filters.
+    /// A reset keeps these filters.
     Keep(Selection),
     Reset,
-    /// The rest of the filters goes.
+    /// Removes all filters that the query does not name.
     DropRest,
     Flip,
-    /// What stands before was a slip.
+    /// The previous words were a mistake.
     Correct,
 }
 
 impl Effect {
-    /// The element `at` states a condition.
+    /// Creates a condition that the element `at` states.
     pub(crate) fn state(
         at: usize,
         category: usize,
@@ -109,27 +109,30 @@ impl Effect {
         Self::State(Condition { category, operator, value: value.into(), adds: false, at })
     }
 
-    /// Texts state conditions, each at its first element.
+    /// Creates a condition for each text, stated by the text's first element.
     pub(crate) fn state_texts(category: usize, operator: Operator, texts: Vec<Text>) -> Vec<Self> {
         let state = |(at, text): Text| Self::state(at.start, category, operator, text);
         texts.into_iter().map(state).collect()
     }
 }
 
-/// A rule that fired.
+/// A rule that matched.
 #[derive(Debug)]
 pub(crate) struct RuleMatch {
     pub(crate) rule: &'static str,
-    /// The elements on which it did, and a label apart from them.
+    /// The elements that it matched.
     pub(crate) elements: Range<usize>,
+    /// A label outside these elements that it depends on.
     pub(crate) besides: Option<usize>,
     /// The conditions that it stated.
     pub(crate) filters: Vec<Filter>,
 }
 
-/// The rules of each round, which goes over the query from left to right before the next. Of the
-/// rules that could read an element, the first does: they stand from the most special to the
-/// plainest. Polarity is found before the last round, and turns the texts and numbers that were read.
+/// The rules of each round. Each round reads the whole query from left to right. The first rule
+/// that can read an element wins, so special rules come before plain ones.
+///
+/// Polarity is determined before the last round. It then negates or removes the texts and numbers
+/// that were read.
 pub(crate) static ROUNDS: [&[&Rule]; 4] = [
     &[&labelled_text::RULE, &text_in_label::RULE, &mentioned::RULE, &address::RULE],
     &[&quote::RULE],
@@ -153,23 +156,23 @@ pub(crate) static ROUNDS: [&[&Rule]; 4] = [
     ],
 ];
 
-/// All that the rules find in a query.
-pub(crate) fn read(scene: &mut ParseContext<'_>) -> Findings {
+/// Applies all rules to a query.
+pub(crate) fn read(context: &mut ParseContext<'_>) -> Findings {
     let mut findings = Findings::default();
     let [before @ .., last] = ROUNDS;
     for rules in before {
-        round(rules, scene, &[], &mut findings);
+        round(rules, context, &[], &mut findings);
     }
-    let senses = polarity::senses(scene, &findings);
-    turn(&mut findings, scene, &senses);
-    round(last, scene, &senses, &mut findings);
+    let senses = polarity::senses(context, &findings);
+    turn(&mut findings, context, &senses);
+    round(last, context, &senses, &mut findings);
     findings.senses = senses;
     findings
 }
 
-/// Gives texts and numbers the polarity that governs them. What no filter can say or nobody can
-/// tell is left out, and its words count as unread: a range that is denied, a denial of a denial.
-fn turn(findings: &mut Findings, scene: &ParseContext<'_>, senses: &[Polarity]) {
+/// Applies polarity to texts and numbers. Drops conditions that are ambiguous or that no filter can
+/// express: a negated range, a double negation. Their words count as unread.
+fn turn(findings: &mut Findings, context: &ParseContext<'_>, senses: &[Polarity]) {
     let mut stated = std::mem::take(&mut findings.conditions);
     for mut fired in std::mem::take(&mut findings.trace) {
         let own = |condition: &Condition| fired.elements.contains(&condition.at);
@@ -190,7 +193,7 @@ fn turn(findings: &mut Findings, scene: &ParseContext<'_>, senses: &[Polarity]) 
                     condition.operator = condition.operator.negated();
                 }
                 Some(force @ (CueEffect::Remove | CueEffect::Readmit)) => {
-                    if scene.catalog.holds(category, value) {
+                    if context.catalog.holds(category, value) {
                         let negative_only = force == CueEffect::Readmit;
                         let removed = Selection::of_value(category, value);
                         findings.removals.push(Selection { negative_only, ..removed });
@@ -202,7 +205,7 @@ fn turn(findings: &mut Findings, scene: &ParseContext<'_>, senses: &[Polarity]) 
             }
             true
         });
-        let filters = conditions.iter().filter_map(|it| it.filter(scene.catalog.request));
+        let filters = conditions.iter().filter_map(|it| it.filter(context.catalog.request));
         fired.filters = filters.collect();
         if !conditions.is_empty() || findings.removals.len() > removals {
             findings.trace.push(fired);
@@ -211,22 +214,22 @@ fn turn(findings: &mut Findings, scene: &ParseContext<'_>, senses: &[Polarity]) 
     }
 }
 
-/// Reads the elements that nothing has read yet.
+/// Applies rules to the elements that no rule has read.
 fn round(
     rules: &[&Rule],
-    scene: &mut ParseContext<'_>,
+    context: &mut ParseContext<'_>,
     senses: &[Polarity],
     findings: &mut Findings,
 ) {
-    for at in 0..scene.elements.len() {
-        let idle = scene.element(at).is_none_or(|element| element.used);
+    for at in 0..context.elements.len() {
+        let idle = context.element(at).is_none_or(|element| element.used);
         if idle || senses.get(at).is_some_and(Polarity::is_passed_over) {
             continue;
         }
-        let view = View { scene, senses, findings };
+        let view = View { context, senses, findings };
         let read = |rule: &&Rule| (rule.read)(&view, at).map(|reading| (rule.name, reading));
         if let Some((rule, reading)) = rules.iter().find_map(read) {
-            apply(rule, at, reading, scene, senses, findings);
+            apply(rule, at, reading, context, senses, findings);
         }
     }
 }
@@ -235,13 +238,13 @@ fn apply(
     rule: &'static str,
     at: usize,
     reading: Reading,
-    scene: &mut ParseContext<'_>,
+    context: &mut ParseContext<'_>,
     senses: &[Polarity],
     findings: &mut Findings,
 ) {
     let Reading { span: elements, besides, effects } = reading;
     for read in elements.clone().chain(besides) {
-        if let Some(element) = scene.elements.get_mut(read) {
+        if let Some(element) = context.elements.get_mut(read) {
             element.used = true;
         }
     }
@@ -250,7 +253,7 @@ fn apply(
         match effect {
             Effect::State(mut condition) => {
                 condition.adds = senses.get(condition.at).is_some_and(|sense| sense.adds);
-                filters.extend(condition.filter(scene.catalog.request));
+                filters.extend(condition.filter(context.catalog.request));
                 findings.conditions.push(condition);
             }
             Effect::Remove(removed) => findings.removals.push(removed),

@@ -1,33 +1,35 @@
-//! Misspelt words: for a word that names nothing, the nearest word of the request (or steering
-//! word) within a distance that grows with its length. Also short forms: the first letters of
-//! exactly one word.
+//! Corrects misspelled words.
+//!
+//! A word that names nothing becomes the nearest word of the request, or the nearest cue word. The
+//! maximum distance grows with the word's length. Short forms are expanded too: the first letters
+//! of exactly one word.
 
 use crate::catalog::Catalog;
 use crate::fold::{self, Key};
 use crate::token::{TokenKind, Tokens};
 use crate::word::Word;
 
-/// Bounds the work on hostile requests.
+/// Maximum comparisons per query, which bounds the work on hostile requests.
 const MOST_COMPARISONS: usize = 20_000;
 
-/// How sure it is that a word is spelt as it was meant.
+/// The confidence that a word is spelled as intended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SpellingConfidence {
     Sure,
-    /// Only its stem is known: `detecter` is of `detected`, unless it is a misspelt `detector`.
+    /// Only its stem is known: `detecter` is a form of `detected`, or a misspelled `detector`.
     StemOnly,
-    /// A word of the language, which can be short for one of the request but not misspelt.
+    /// A word of the language. It can abbreviate a word of the request, but is not misspelled.
     OtherWord,
     None,
 }
 
-/// Whether this holds of a word or of its singular.
+/// `true` if the condition holds for a word or its singular.
 fn in_any_number(word: &str, holds: impl Fn(&str) -> bool) -> bool {
     holds(word) || fold::singular(word).is_some_and(|base| holds(&base))
 }
 
 impl Catalog<'_> {
-    /// For each token, the word that it is meant for when it is none itself.
+    /// Returns the intended word for each misspelled token.
     pub(crate) fn corrections(&self, tokens: &Tokens) -> Vec<Option<String>> {
         let mut budget = MOST_COMPARISONS;
         (0..tokens.len()).map(|at| self.correction(tokens, at, &mut budget)).collect()
@@ -35,33 +37,33 @@ impl Catalog<'_> {
 
     fn correction(&self, tokens: &Tokens, at: usize, budget: &mut usize) -> Option<String> {
         let word = tokens.folded(at);
-        let knowledge = self.knowledge(tokens, at);
-        if knowledge == SpellingConfidence::Sure {
+        let confidence = self.confidence(tokens, at);
+        if confidence == SpellingConfidence::Sure {
             return None;
         }
         let spellings = self.spellings();
-        let mut meant = match knowledge {
+        let mut meant = match confidence {
             SpellingConfidence::OtherWord => short_for(word, spellings).into_iter().collect(),
             _ => nearest(word, spellings, budget),
         };
         // The plural of a misspelt word: `requsts`.
         if meant.is_empty()
-            && knowledge == SpellingConfidence::None
+            && confidence == SpellingConfidence::None
             && let Some(base) = fold::singular(word).filter(|base| base.len() >= 6)
         {
             meant = nearest(&base, spellings, budget);
         }
         let beside = meant.iter().copied().find(|word| self.names_beside(tokens, at, word));
         let other = |meant: &&str| fold::stem(meant) != fold::stem(word);
-        let meant = match knowledge {
+        let meant = match confidence {
             SpellingConfidence::StemOnly => beside.filter(other),
             _ => beside.or(meant.first().copied()),
         };
         meant.map(str::to_owned)
     }
 
-    /// Whether a word and the one beside it are a name together: of words that are equally near,
-    /// that one is meant (`smoke detecter`: detector, not detected).
+    /// `true` if a word and its neighbor form a name. Among equally near words such a word wins
+    /// (`smoke detecter`: detector, not detected).
     fn names_beside(&self, tokens: &Tokens, at: usize, word: &str) -> bool {
         let folded = |at: usize| tokens.get(at).map(|token| token.folded.as_str());
         let before = at.checked_sub(1).and_then(folded).map(|before| [before, word]);
@@ -69,14 +71,14 @@ impl Catalog<'_> {
         before.into_iter().chain(after).any(|pair| self.has(Key::of(pair)))
     }
 
-    /// Whether a word, or one of the same meaning, names something.
+    /// `true` if a word or a synonym names something.
     fn knows(&self, tokens: &Tokens, word: &str) -> bool {
         let key = Key::of([word]);
         let mut concepts = tokens.lexicon.concepts_of(key).iter();
         self.has(key) || concepts.any(|found| self.has(Key::of_concept(found.0)))
     }
 
-    fn knowledge(&self, tokens: &Tokens, at: usize) -> SpellingConfidence {
+    fn confidence(&self, tokens: &Tokens, at: usize) -> SpellingConfidence {
         let (word, lexicon) = (tokens.folded(at), tokens.lexicon);
         let is_word = |at: usize| tokens.kind(at) == Some(TokenKind::Word);
         let whole = is_word(at) && !tokens.is_joint(at) && !tokens.is_joint(at + 1);
@@ -90,7 +92,7 @@ impl Catalog<'_> {
             || in_any_number(word, |word| lexicon.is(word, Word::Common))
             || lexicon.unit(word).is_some()
             || lexicon.comparative(word).is_some()
-            || lexicon.is_steering_word(word)
+            || lexicon.is_cue_word(word)
             || joins(at, at + 1)
             || at.checked_sub(1).is_some_and(|before| joins(before, at))
             || in_any_number(word, |word| self.knows(tokens, word))
@@ -111,8 +113,8 @@ fn letters(word: &str) -> u32 {
     letters.fold(0, |letters, byte| letters | 1 << (byte - b'a'))
 }
 
-/// What a word may cost at most to be the same word, by its length: where a misspelling is as likely
-/// as an ordinary word that only resembles it (`docs/semantics/error-filters.md`, "How well it reads").
+/// Returns the maximum cost of a correction for a word's length. There, a misspelling is as likely
+/// as an ordinary word that only resembles it (`docs/semantics/error-filters.md`, "Accuracy").
 fn bound(length: usize) -> usize {
     match length {
         0..=3 => 0,
@@ -123,9 +125,11 @@ fn bound(length: usize) -> usize {
     }
 }
 
-/// How unlike two words are: 2 for each edit, and 1 more for a letter in another's place, which
-/// fingers seldom do and ordinary words often; 2 for another last letter, unless it only changed
-/// places or was left off: that inflects.
+/// Returns the difference between two words.
+///
+/// Each edit costs 2. A replaced letter costs 1 more: typing errors seldom replace letters, but
+/// different words often do. A different last letter costs 2 more, since it inflects, unless it was
+/// only moved or left off.
 fn cost(word: &str, other: &str) -> usize {
     let mut surplus = [0_i8; 256];
     for (bytes, step) in [(word.bytes(), 1), (other.bytes(), -1)] {
@@ -143,7 +147,7 @@ fn cost(word: &str, other: &str) -> usize {
     2 * strsim::osa_distance(word, other) + replaced + 2 * usize::from(inflects)
 }
 
-/// The words at the least cost, or the one that it is short for.
+/// Returns the words with the least cost, or the word that `word` abbreviates.
 fn nearest<'c>(word: &str, candidates: &'c [String], budget: &mut usize) -> Vec<&'c str> {
     let length = word.chars().count();
     let most = bound(length);
@@ -179,12 +183,13 @@ fn nearest<'c>(word: &str, candidates: &'c [String], budget: &mut usize) -> Vec<
     best
 }
 
-/// The only word that begins with these letters.
+/// Returns the only word that begins with these letters.
 fn short_for<'c>(word: &str, candidates: &'c [String]) -> Option<&'c str> {
     let start = candidates.partition_point(|candidate| candidate.as_str() < word);
     let mut matching =
         candidates.get(start..)?.iter().take_while(|candidate| candidate.starts_with(word));
     let found = matching.next()?;
-    // Longer words that only add to the found one (notification, notificationservice) are its own.
+    // Longer words that only extend the found one (notification, notificationservice) do not
+    // compete.
     matching.all(|other| other.starts_with(found.as_str())).then_some(found.as_str())
 }

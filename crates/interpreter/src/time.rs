@@ -1,5 +1,4 @@
-//! Time expressions (`last 24 hours`, `since yesterday`): found so that they can be ignored
-//! (rule 13).
+//! Time expressions (`last 24 hours`, `since yesterday`), which are found to be ignored (rule 13).
 
 use std::ops::Range;
 
@@ -15,7 +14,7 @@ impl Unit {
 }
 
 impl Tokens {
-    /// The spans of all time expressions.
+    /// Returns the spans of all time expressions.
     pub(crate) fn times(&self, numbers: &[Number]) -> Vec<Range<usize>> {
         let mut found = Vec::new();
         let mut at = 0;
@@ -33,7 +32,8 @@ impl Tokens {
             && (unit.is_some_and(|unit| unit.is_time()) || self.says(at, Word::Span))
     }
 
-    /// A time of day: its end, and whether it cannot be a mere number (`9:30`, `6 pm`, not `6`).
+    /// Returns the end of a time of day, and `true` if it cannot be a plain number (`9:30`, `6 pm`,
+    /// not `6`).
     fn clock(&self, at: usize) -> Option<(usize, bool)> {
         let digits = |at: usize| {
             let number = self.get(at).filter(|token| token.kind == TokenKind::Number)?;
@@ -45,23 +45,23 @@ impl Tokens {
             && digits(at + 2).is_some_and(|minute| minute < 60);
         let end = if minutes { at + 3 } else { at + 1 };
         // "pm", "p.m.", "o'clock": letters with signs between them.
-        let mut spelt = String::new();
+        let mut spelled = String::new();
         for (rest, token) in self.iter().enumerate().skip(end) {
             let sign = token.is(".") || token.is("'");
-            if spelt.len() >= 6 || !(sign && rest > end || token.kind == TokenKind::Word) {
+            if spelled.len() >= 6 || !(sign && rest > end || token.kind == TokenKind::Word) {
                 break;
             }
             if !sign {
-                spelt.push_str(&token.folded);
+                spelled.push_str(&token.folded);
             }
-            if self.lexicon.is(&spelt, Word::Clock) {
+            if self.lexicon.is(&spelled, Word::Clock) {
                 return Some((rest + 1, true));
             }
         }
         Some((end, minutes))
     }
 
-    /// From one time of day to another, `6 and 9 pm`: the end of the second.
+    /// Returns the end of a range between two times of day: `6 and 9 pm`.
     fn clock_range(&self, at: usize) -> Option<usize> {
         let (between, first_sure) = self.clock(at)?;
         let joins = self.is(between, "-") || self.says(between, Word::ToTime);
@@ -109,10 +109,10 @@ impl Tokens {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::token::tokenise;
+    use crate::token::tokenize;
 
     fn ignored(query: &str) -> usize {
-        let tokens = tokenise(query);
+        let tokens = tokenize(query);
         tokens.times(&tokens.numbers()).iter().map(Range::len).sum()
     }
 

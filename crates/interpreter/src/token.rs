@@ -1,5 +1,7 @@
-//! Stage 1: the query as tokens with their places. Quotes become one token, symbols of several
-//! characters too; dots, hyphens and the like inside a word only cut it.
+//! Stage 1: splits the query into tokens with their positions.
+//!
+//! A quoted text is one token, and so are some symbols of several characters. Signs inside a word,
+//! such as dots and hyphens, only split it.
 
 use std::ops::{Deref, Range};
 
@@ -15,22 +17,22 @@ pub(crate) enum TokenKind {
     Symbol,
     /// A text between quotes.
     Quoted,
-    /// A hyphen, slash or the like inside a word: it cuts, and means nothing by itself.
+    /// A hyphen, dot or similar sign inside a word. It separates and has no meaning of its own.
     Separator,
 }
 
 #[derive(Debug, Clone)]
 pub(crate) struct Token {
     pub(crate) kind: TokenKind,
-    /// The folded text; of a quoted one, its words and numbers without spaces.
+    /// The folded text. For a quoted text: its words and numbers without spaces.
     pub(crate) folded: String,
-    /// Where it stands in the query, in bytes; of a quoted one, without the quotes.
+    /// The byte range in the query, without quotes.
     pub(crate) span: Range<usize>,
-    /// No space before it.
+    /// `true` if no space precedes it.
     pub(crate) glued: bool,
-    /// Part of one alphanumeric run with the token before: `p|1`.
+    /// `true` if it continues an alphanumeric run: the `1` of `p1`.
     pub(crate) joint: bool,
-    /// It stands in capitals, in a query that does not.
+    /// `true` if its capitals stand out from the rest of the query.
     pub(crate) capital: bool,
 }
 
@@ -44,7 +46,7 @@ impl Token {
     }
 }
 
-/// The tokens of a query, and what is known of their words.
+/// The tokens of a query, and the lexicon with the classes of their words.
 pub(crate) struct Tokens {
     all: Vec<Token>,
     pub(crate) lexicon: &'static Lexicon,
@@ -59,7 +61,7 @@ impl Deref for Tokens {
 }
 
 impl Tokens {
-    /// The folded text of a token; empty where there is none.
+    /// Returns the folded text of a token, or `""` if there is no such token.
     pub(crate) fn folded(&self, at: usize) -> &str {
         self.get(at).map_or("", |token| token.folded.as_str())
     }
@@ -80,7 +82,7 @@ impl Tokens {
         self.get(at).is_some_and(|token| token.joint)
     }
 
-    /// Whether a token is a word of a class.
+    /// `true` if a token is a word of the class.
     pub(crate) fn says(&self, at: usize, class: Word) -> bool {
         self.lexicon.is(self.folded(at), class)
     }
@@ -89,7 +91,7 @@ impl Tokens {
         self.lexicon.unit(self.folded(at))
     }
 
-    /// Puts words in the place of those that were meant for them.
+    /// Replaces misspelled words with the intended ones.
     pub(crate) fn correct(&mut self, corrected: Vec<Option<String>>) {
         for (token, word) in self.all.iter_mut().zip(corrected) {
             token.folded = word.unwrap_or_else(|| std::mem::take(&mut token.folded));
@@ -102,8 +104,8 @@ const LONG_SYMBOLS: [&str; 20] = [
     "..", "!~", "=~", "*=", "~=",
 ];
 
-/// Cuts a query into tokens.
-pub(crate) fn tokenise(query: &str) -> Tokens {
+/// Splits a query into tokens.
+pub(crate) fn tokenize(query: &str) -> Tokens {
     let lexicon = Lexicon::get();
     let mut tokens = Vec::new();
     let mut rest = 0;
@@ -128,8 +130,8 @@ fn ends_glued(query: &str, at: usize) -> bool {
     before.is_some_and(|it| !it.is_whitespace())
 }
 
-/// The texts in quotes, with their quotes and without. A single quote opens only before a word and closes
-/// only after one, so that apostrophes stay what they are.
+/// Returns the quoted texts, with and without their quotes. A single quote opens only before a word
+/// and closes only after one, so apostrophes stay.
 fn quotes(query: &str) -> Vec<(Range<usize>, Range<usize>)> {
     let outside = |next: Option<char>| next.is_none_or(|it| !it.is_alphanumeric());
     let mut found = Vec::new();
@@ -216,13 +218,13 @@ fn slashed<'l>(
     })
 }
 
-/// Two regional indicators are a country's code.
+/// Returns the country code of two regional indicators.
 fn flag_code(pieces: &[Piece], at: usize) -> Option<(String, usize)> {
     let code = [flag_letter(pieces.get(at)?)?, flag_letter(pieces.get(at + 1)?)?];
     Some((code.iter().collect(), 2))
 }
 
-/// The letter that a regional indicator stands for.
+/// Returns the letter of a regional indicator.
 fn flag_letter(piece: &Piece) -> Option<char> {
     let index = u32::from(piece.folded.chars().next()?).checked_sub(u32::from('\u{1F1E6}'))?;
     ('a'..='z').nth(usize::try_from(index).ok()?)
@@ -259,7 +261,7 @@ fn symbol_kind(symbol: &str, pieces: &[Piece], at: usize, used: usize, glued: bo
     }
 }
 
-/// `v2.4.1` is the version 2.4.1.
+/// Drops the `v` of a version: `v2.4.1` is 2.4.1.
 fn drop_version_prefixes(tokens: &mut Vec<Token>) {
     for at in (1..tokens.len()).rev() {
         let (Some(prefix), Some(number)) = (tokens.get(at - 1), tokens.get(at)) else { continue };
@@ -273,7 +275,7 @@ fn drop_version_prefixes(tokens: &mut Vec<Token>) {
     }
 }
 
-/// `-safari` takes Safari out, as search engines read it.
+/// Turns `-safari` into an exclusion, as search engines do.
 fn read_leading_hyphens(tokens: &mut [Token]) {
     for at in 0..tokens.len() {
         let word_follows = tokens.get(at + 1).is_some_and(|next| {
@@ -288,14 +290,14 @@ fn read_leading_hyphens(tokens: &mut [Token]) {
 }
 
 fn mark_capitals(query: &str, tokens: &mut [Token]) {
-    // One word in capitals is no shouting: `POST 502`.
+    // One word in capitals is not shouting: `POST 502`.
     let words = query.split_whitespace().filter(|word| word.chars().any(char::is_alphabetic));
     let shouting = !query.chars().any(char::is_lowercase) && words.count() > 1;
     for token in tokens {
         let text = query.get(token.span.clone()).unwrap_or_default();
         let upper = text.chars().any(char::is_uppercase) && !text.chars().any(char::is_lowercase);
-        let capitalised = token.span.start > 0 && text.starts_with(char::is_uppercase);
-        token.capital |= (upper || capitalised) && !shouting && token.kind == TokenKind::Word;
+        let capitalized = token.span.start > 0 && text.starts_with(char::is_uppercase);
+        token.capital |= (upper || capitalized) && !shouting && token.kind == TokenKind::Word;
     }
 }
 
@@ -304,7 +306,7 @@ mod tests {
     use super::*;
 
     fn folded(query: &str) -> Vec<String> {
-        tokenise(query).iter().map(|token| token.folded.clone()).collect()
+        tokenize(query).iter().map(|token| token.folded.clone()).collect()
     }
 
     #[test]
@@ -314,12 +316,12 @@ mod tests {
     }
 
     #[test]
-    fn reads_a_quoted_text_as_one_token_and_keeps_its_place() {
+    fn quoted_texts_are_one_token() {
         for (query, text, last) in [
             ("message is \"Out of memory\" don't", "Out of memory", "dont"),
             ("subject is 'can't log in' please", "can't log in", "please"),
         ] {
-            let tokens = tokenise(query);
+            let tokens = tokenize(query);
             let quoted = tokens.iter().find(|token| token.kind == TokenKind::Quoted).unwrap();
             assert_eq!(&query[quoted.span.clone()], text);
             assert_eq!(tokens.last().unwrap().folded, last);
@@ -333,7 +335,7 @@ mod tests {
 
     #[test]
     fn keeps_a_hyphen_between_numbers() {
-        assert_eq!(tokenise("10-50")[1].kind, TokenKind::Symbol);
-        assert_eq!(tokenise("us-east")[1].kind, TokenKind::Separator);
+        assert_eq!(tokenize("10-50")[1].kind, TokenKind::Symbol);
+        assert_eq!(tokenize("us-east")[1].kind, TokenKind::Separator);
     }
 }

@@ -1,13 +1,13 @@
-//! The last stage, and the gate for any second opinion: only filters that are valid against the
-//! request pass. Filters of categories that the request does not know are kept as they are.
+//! The last stage, and the check of the model fallback: passes only filters that are valid against
+//! the request. Current filters pass unchanged, even if their category is unknown.
 
 use std::collections::HashSet;
 
 use crate::decimal::Decimal;
 use crate::model::{Category, Filter, Kind, MAX_VALUE_CHARACTERS, Operator, Request};
 
-/// The filters that are valid against the request, each once, in their order. A filter that the
-/// request already held is passed only in the form it had, or when it is valid itself.
+/// Returns the filters that are valid against the request, in order and without duplicates. A
+/// filter passes without further checks if it equals a current filter.
 pub fn valid_filters(request: &Request, filters: Vec<Filter>) -> Vec<Filter> {
     let mut seen = HashSet::with_capacity(filters.len());
     filters
@@ -26,7 +26,7 @@ fn validated(request: &Request, filter: Filter) -> Option<Filter> {
     Some(Filter { value, ..filter })
 }
 
-/// The value as the category spells it, when category and operator allow it.
+/// Returns the value as the category spells it, if category and operator allow it.
 fn valid_value(category: &Category, operator: Operator, value: &str) -> Option<String> {
     let open = category.values.is_empty() && is_text(value);
     let valid = match (category.kind, operator) {
@@ -47,7 +47,7 @@ fn valid_value(category: &Category, operator: Operator, value: &str) -> Option<S
     valid.then(|| value.to_owned())
 }
 
-/// Whether a value of an open category can be sent back as a current filter.
+/// `true` if a value of an open category can be sent back as a current filter.
 fn is_text(value: &str) -> bool {
     !value.is_empty() && !value.contains('\0') && value.chars().count() <= MAX_VALUE_CHARACTERS
 }

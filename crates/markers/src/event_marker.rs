@@ -1,5 +1,5 @@
-//! Event markers (`docs/semantics/event-markers.md`): collections of what one draws as vertical
-//! lines on a chart, such as releases, incidents and campaigns.
+//! Event markers (`docs/semantics/event-markers.md`): collections of events that charts draw as
+//! vertical lines, such as releases, incidents and campaigns.
 
 use std::collections::BTreeMap;
 
@@ -14,14 +14,14 @@ use shared::uuid_type;
 
 const MAX_NAME_CHARACTERS: usize = 200;
 const MAX_DESCRIPTION_CHARACTERS: usize = 2_000;
-/// The most events of one request.
+/// Maximum number of events per request.
 const MAX_EVENTS: usize = 100;
 const MAX_ATTRIBUTES: usize = 50;
 const MAX_ATTRIBUTE_KEY_CHARACTERS: usize = 100;
 const MAX_ATTRIBUTE_VALUE_CHARACTERS: usize = 1_000;
 
 uuid_type! {
-    /// The identifier of a collection, displayed in lower case.
+    /// The ID of a collection, displayed in lower case.
     CollectionId, parse_uuid
 }
 
@@ -29,35 +29,35 @@ uuid_type! {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EventMarkerCollection {
-    /// Its identifier, never used again after its deletion.
+    /// The collection's ID, not reused after its deletion.
     pub id: CollectionId,
-    /// The project that owns it.
+    /// The project that owns the collection.
     pub project_id: ProjectId,
-    /// Its name for people.
+    /// A display name.
     pub name: String,
-    /// What it is for.
+    /// The collection's purpose.
     pub description: String,
-    /// How many events it holds, exactly.
+    /// Exact number of events.
     pub event_count: u64,
-    /// When it was made.
+    /// Time of the creation.
     pub created_at: Timestamp,
-    /// When it, or its events, were last changed.
+    /// Time of the last change of the collection or its events.
     pub updated_at: Timestamp,
 }
 
-/// One event of a collection.
+/// An event of a collection.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EventMarker {
-    /// Its identifier.
+    /// The event's ID.
     pub id: Uuid,
-    /// Its name for people.
+    /// A display name.
     pub name: String,
-    /// When it happened.
+    /// Time of the event.
     pub occurred_at: Timestamp,
-    /// What happened.
+    /// A description of the event.
     pub description: String,
-    /// Whatever else is known of it.
+    /// Additional data.
     pub attributes: BTreeMap<String, String>,
 }
 
@@ -69,7 +69,7 @@ pub struct CollectionDraft {
 }
 
 impl CollectionDraft {
-    /// Reads the body of create-event-marker-collection.
+    /// Parses the body of create-event-marker-collection.
     pub fn read(body: &Json<'_>) -> Result<Self, Violations> {
         let mut violations = Violations::default();
         let draft = Fields::read(body, &JsonPath::Root, &mut violations, |fields, violations| {
@@ -80,7 +80,7 @@ impl CollectionDraft {
         violations.into_result(draft)
     }
 
-    /// The collection, as it is created at `now`.
+    /// Returns the new collection, created at `now`.
     pub fn into_collection(
         self,
         id: CollectionId,
@@ -109,13 +109,13 @@ pub struct EventDraft {
 }
 
 impl EventDraft {
-    /// Reads the body of add-event-markers.
+    /// Parses the body of add-event-markers.
     pub fn read_all(body: &Json<'_>) -> Result<Vec<Self>, Violations> {
         let mut violations = Violations::default();
         let events = Fields::read(body, &JsonPath::Root, &mut violations, |fields, violations| {
             fields.required("events", violations, |json, path, violations| {
                 if matches!(json, Json::Array(items) if items.is_empty()) {
-                    let message = "at least one event is needed";
+                    let message = "at least one event is required";
                     violations.note(path, ViolationCode::TooFewItems, message);
                 }
                 array(MAX_EVENTS, read_event)(json, path, violations)
@@ -124,7 +124,7 @@ impl EventDraft {
         violations.into_result(events)
     }
 
-    /// The event under its identifier.
+    /// Returns the event with this ID.
     pub fn into_event(self, id: Uuid) -> EventMarker {
         EventMarker {
             id,
@@ -166,7 +166,7 @@ fn read_attributes(
         return None;
     };
     if members.len() > MAX_ATTRIBUTES {
-        let message = format_args!("at most {MAX_ATTRIBUTES} attributes are allowed");
+        let message = format_args!("has more than {MAX_ATTRIBUTES} attributes; remove some");
         violations.note(path, ViolationCode::TooManyItems, message);
         return None;
     }
@@ -183,7 +183,7 @@ fn read_attributes(
         match value {
             Some(value) => {
                 if attributes.insert(key.to_string(), value).is_some() {
-                    let message = "the attribute stands here twice; keep one";
+                    let message = "the object has this attribute twice; remove one";
                     violations.note(&path, ViolationCode::Duplicate, message);
                 }
             }
@@ -195,7 +195,10 @@ fn read_attributes(
 
 fn check_attribute_key(key: &str) -> Result<(), FieldError> {
     if key.is_empty() {
-        return Err(FieldError::new(ViolationCode::TooShort, "an attribute needs a name"));
+        return Err(FieldError::new(
+            ViolationCode::TooShort,
+            "an attribute name must not be empty",
+        ));
     }
     if key.contains('\0') {
         let message = "NUL (\\u0000) is not allowed in text";
@@ -212,25 +215,25 @@ fn parse_description(text: &str) -> Result<String, FieldError> {
     parse_text(text, MAX_DESCRIPTION_CHARACTERS)
 }
 
-/// The events that a request added, in its order.
+/// The events that a request added, in the order of the request.
 #[derive(Debug, Serialize)]
 pub struct AddedEvents<'e> {
     /// The events.
     pub events: &'e [EventMarker],
 }
 
-/// Which events of a collection are asked for: those from `from` on and before `to`, in milliseconds
-/// since the Unix epoch. Both may lie where no event can be.
+/// A time range in milliseconds since the Unix epoch: `from` is inclusive, `to` exclusive. Both can
+/// lie outside the times that events can have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimeRange {
-    /// The first point inside.
+    /// The start, inclusive.
     pub from: i64,
-    /// The first point after it; `None` for no end.
+    /// The end, exclusive; `None` for no end.
     pub to: Option<i64>,
 }
 
 impl TimeRange {
-    /// Reads one end of a range: whole milliseconds since the Unix epoch.
+    /// Parses a bound: whole milliseconds since the Unix epoch.
     pub fn parse_bound(text: &str) -> Result<i64, FieldError> {
         text.parse().map_err(|_| {
             let message = "must be a whole number of milliseconds since the Unix epoch";
@@ -238,7 +241,7 @@ impl TimeRange {
         })
     }
 
-    /// A range with one end, both, or none; `from` must come before `to`.
+    /// Returns a range; both bounds are optional. `from` must be before `to`.
     pub fn new(from: Option<i64>, to: Option<i64>) -> Result<Self, FieldError> {
         if from.zip(to).is_some_and(|(from, to)| from >= to) {
             return Err(FieldError::new(ViolationCode::OutOfRange, "`from` must come before `to`"));
@@ -247,12 +250,12 @@ impl TimeRange {
     }
 }
 
-/// The deletion of a collection's events, still to be done.
+/// The pending removal of a deleted collection's events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PurgeJob {
-    /// The collection that was deleted.
+    /// The deleted collection.
     pub collection: CollectionId,
-    /// When it was deleted.
+    /// Time of the deletion.
     pub deleted_at: Timestamp,
 }
 
@@ -281,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_events_with_defaults() {
+    fn parses_events_with_defaults() {
         let body = json!({"events": [event(&json!({"attributes": {"b": "2", "a": "é"}})), event(&json!({}))]});
         let body = body.to_string();
         let drafts = EventDraft::read_all(&Json::parse(&body, 8).unwrap()).unwrap();
@@ -302,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn takes_1_to_100_events() {
+    fn accepts_1_to_100_events() {
         let of = |count: usize| faults(&json!({"events": vec![event(&json!({})); count]}));
         assert_eq!(of(0), [("/events".to_owned(), ViolationCode::TooFewItems)]);
         assert_eq!((of(1), of(100)), (vec![], vec![]));
@@ -312,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn names_all_that_is_wrong_with_events() {
+    fn all_violations_of_events_are_listed() {
         let body = json!({"events": [
             {"name": " ", "occurredAt": 5, "when": 1},
             {"name": "x".repeat(201), "description": "x".repeat(2_001), "attributes": []},

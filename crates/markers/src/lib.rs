@@ -1,4 +1,4 @@
-//! Event markers: collections of what one draws as vertical lines on a chart.
+//! Event markers: collections of events that charts draw as vertical lines.
 
 mod event_marker;
 pub mod http;

@@ -1,5 +1,5 @@
-//! Which mail is due (`docs/notifications.md`, "When mails are sent"): the first at once, what follows within
-//! ten minutes together, and no more than so many in an hour.
+//! Schedule of a user's emails (`docs/notifications.md`): the first of a kind immediately, later
+//! events in batches of ten minutes, all within an hourly limit.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,73 +8,75 @@ use shared::timestamp::Timestamp;
 
 use crate::domain_event::DomainEventKind;
 
-/// For how long what follows is gathered.
+/// Duration of a batch window.
 pub const WINDOW: Duration = Duration::from_mins(10);
-/// The time in which mails are counted.
+/// Period of the hourly email limit.
 const HOUR: Duration = Duration::from_hours(1);
 
-/// The time in which what happens is not told by itself.
+/// A time in which events of one kind are batched into one email.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BatchWindow {
-    /// The last step that was told, or need not be.
+    /// The number of the last feed entry that needs no email anymore.
     pub covered: u64,
-    /// When the window ends.
+    /// The end of the window.
     pub until: Timestamp,
-    /// Since when a mail waits for room, if one does: that was counted.
-    pub held_since: Option<Timestamp>,
+    /// The time since which the hourly limit defers this email, if it does.
+    pub deferred_since: Option<Timestamp>,
 }
 
-/// What was sent to a user lately.
+/// The recent emails of a user.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct DeliveryState {
-    /// The open windows. Kinds without one are told at once.
+    /// Windows by kind. Emails of kinds without a window are sent immediately.
     pub windows: BTreeMap<DomainEventKind, BatchWindow>,
-    /// When mails were sent in the last hour, the earliest first.
+    /// Times of emails in the last hour, earliest first.
     pub sent: Vec<Timestamp>,
-    /// Grows with each change; 0 if nothing is stored.
+    /// Incremented by each write; 0 if nothing is stored.
     pub revision: u64,
 }
 
-/// What is to be done about a kind.
+/// The decision whether to send an email of one kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SendDecision {
-    /// Its window is open: not yet.
-    Later,
-    /// Tell of all steps after this one, if there are any that the user may be told of.
-    Tell {
-        /// The last step that was told.
+    /// Do not send: the window is open.
+    Wait,
+    /// Send an email about all visible feed entries after this one, if there are any.
+    Send {
+        /// The number of the last entry that needs no email.
         after: u64,
     },
 }
 
 impl DeliveryState {
-    /// Whose turn it is at `now`, if all others have been told of the steps up to `told`.
-    pub fn turn(&self, kind: DomainEventKind, told: u64, now: Timestamp) -> SendDecision {
+    /// Returns the decision for a kind at `now`. `delivered`: [`crate::feed::FeedHead::delivered`].
+    pub fn decide(&self, kind: DomainEventKind, delivered: u64, now: Timestamp) -> SendDecision {
         match self.windows.get(&kind) {
-            Some(window) if now < window.until => SendDecision::Later,
-            Some(window) => SendDecision::Tell { after: window.covered },
-            None => SendDecision::Tell { after: told },
+            Some(window) if now < window.until => SendDecision::Wait,
+            Some(window) => SendDecision::Send { after: window.covered },
+            None => SendDecision::Send { after: delivered },
         }
     }
 
-    /// From when on there is room for another mail, if there is none now.
-    pub fn rate_limited_until(&self, mails_per_hour: usize, now: Timestamp) -> Option<Timestamp> {
-        let lately: Vec<Timestamp> =
+    /// Returns the time until which the hourly limit forbids an email, or `None` if it allows one.
+    pub fn rate_limited_until(&self, emails_per_hour: usize, now: Timestamp) -> Option<Timestamp> {
+        let recent: Vec<Timestamp> =
             self.sent.iter().map(|at| at.plus(HOUR)).filter(|at| *at > now).collect();
-        let over = lately.len().checked_sub(mails_per_hour)?;
-        lately.get(over).copied()
+        let over = recent.len().checked_sub(emails_per_hour)?;
+        recent.get(over).copied()
     }
 
-    /// Notes that a mail was sent which tells of all steps up to `last`.
+    /// Records an email about all entries up to `last`, and opens a window.
     pub fn note_sent(&mut self, kind: DomainEventKind, last: u64, now: Timestamp) {
         self.sent.retain(|at| at.plus(HOUR) > now);
         self.sent.push(now);
-        self.windows
-            .insert(kind, BatchWindow { covered: last, until: now.plus(WINDOW), held_since: None });
+        self.windows.insert(
+            kind,
+            BatchWindow { covered: last, until: now.plus(WINDOW), deferred_since: None },
+        );
     }
 
-    /// Holds back at `now` what comes after a step, until there is room. Answers whether it was not held before: a
-    /// mail that waits again, since another one took the room, is still one.
+    /// Defers the email about entries after `covered`, because of the hourly limit. Returns `true`
+    /// the first time: an email that is deferred again counts once.
     pub fn defer(
         &mut self,
         kind: DomainEventKind,
@@ -82,28 +84,32 @@ impl DeliveryState {
         until: Timestamp,
         now: Timestamp,
     ) -> bool {
-        let held_since = self.windows.get(&kind).and_then(|window| window.held_since);
-        let window = BatchWindow { covered, until, held_since: held_since.or(Some(now)) };
+        let deferred_since = self.windows.get(&kind).and_then(|window| window.deferred_since);
+        let window = BatchWindow { covered, until, deferred_since: deferred_since.or(Some(now)) };
         self.windows.insert(kind, window);
-        held_since.is_none()
+        deferred_since.is_none()
     }
 
-    /// The kinds whose windows have ended at `now`. What waits for room comes first, what has waited the longest
-    /// before all: there is room for each in its turn, however busy others are.
+    /// Returns the kinds whose windows have ended at `now`. Deferred emails come first, longest
+    /// deferred first, so that busy kinds cannot take the whole hourly limit.
     pub fn due(&self, now: Timestamp) -> Vec<DomainEventKind> {
         let mut due: Vec<_> = self.windows.iter().filter(|(_, it)| it.until <= now).collect();
-        due.sort_by_key(|(_, it)| (it.held_since.is_none(), it.held_since.unwrap_or(it.until)));
+        due.sort_by_key(|(_, it)| {
+            (it.deferred_since.is_none(), it.deferred_since.unwrap_or(it.until))
+        });
         due.into_iter().map(|(kind, _)| *kind).collect()
     }
 
-    /// Closes a window after which nothing came, once everybody has been told of what it covers: only
-    /// then is nothing of it told again. Answers whether that changed anything.
-    pub fn close(&mut self, kind: DomainEventKind, told: u64) -> bool {
-        let can_close = self.windows.get(&kind).is_some_and(|window| window.covered <= told);
+    /// Closes the window of a kind. Returns `true` if one was closed.
+    ///
+    /// The window stays while it covers entries after `delivered`: without it they would be sent
+    /// again.
+    pub fn close(&mut self, kind: DomainEventKind, delivered: u64) -> bool {
+        let can_close = self.windows.get(&kind).is_some_and(|window| window.covered <= delivered);
         can_close && self.windows.remove(&kind).is_some()
     }
 
-    /// Whether nothing of it matters at `now` any more.
+    /// Returns `true` if the state has no effect from `now` on, and can be deleted.
     pub fn is_idle(&self, now: Timestamp) -> bool {
         self.windows.is_empty() && self.sent.iter().all(|at| at.plus(HOUR) <= now)
     }
@@ -120,25 +126,25 @@ mod tests {
     }
 
     #[test]
-    fn the_first_is_told_at_once_and_what_follows_after_ten_minutes() {
-        let mut mailbox = DeliveryState::default();
-        assert_eq!(mailbox.turn(KIND, 4, at(0)), SendDecision::Tell { after: 4 });
-        mailbox.note_sent(KIND, 5, at(0));
-        assert_eq!(mailbox.turn(KIND, 5, at(9)), SendDecision::Later);
-        assert_eq!(mailbox.turn(KIND, 7, at(10)), SendDecision::Tell { after: 5 });
-        // Another kind does not wait.
+    fn later_events_are_batched_for_ten_minutes() {
+        let mut state = DeliveryState::default();
+        assert_eq!(state.decide(KIND, 4, at(0)), SendDecision::Send { after: 4 });
+        state.note_sent(KIND, 5, at(0));
+        assert_eq!(state.decide(KIND, 5, at(9)), SendDecision::Wait);
+        assert_eq!(state.decide(KIND, 7, at(10)), SendDecision::Send { after: 5 });
+        // Other kinds do not wait.
         assert_eq!(
-            mailbox.turn(DomainEventKind::FlagChanged, 7, at(1)),
-            SendDecision::Tell { after: 7 }
+            state.decide(DomainEventKind::FlagChanged, 7, at(1)),
+            SendDecision::Send { after: 7 }
         );
     }
 
     #[test]
-    fn a_storm_of_one_kind_is_seven_mails_in_an_hour() {
-        let (mut mailbox, mut sent) = (DeliveryState::default(), 0);
+    fn storms_cause_seven_emails_an_hour() {
+        let (mut state, mut sent) = (DeliveryState::default(), 0);
         for minute in 0..=60 {
-            if let SendDecision::Tell { .. } = mailbox.turn(KIND, 0, at(minute)) {
-                mailbox.note_sent(KIND, minute, at(minute));
+            if let SendDecision::Send { .. } = state.decide(KIND, 0, at(minute)) {
+                state.note_sent(KIND, minute, at(minute));
                 sent += 1;
             }
         }
@@ -146,26 +152,26 @@ mod tests {
     }
 
     #[test]
-    fn beyond_so_many_mails_in_an_hour_there_is_no_room() {
-        let mut mailbox = DeliveryState::default();
+    fn emails_over_the_hourly_limit_are_deferred() {
+        let mut state = DeliveryState::default();
         for (minute, kind) in [0, 10, 20].into_iter().zip(DomainEventKind::ALL) {
-            assert_eq!(mailbox.rate_limited_until(3, at(minute)), None);
-            mailbox.note_sent(kind, 1, at(minute));
+            assert_eq!(state.rate_limited_until(3, at(minute)), None);
+            state.note_sent(kind, 1, at(minute));
         }
-        assert_eq!(mailbox.rate_limited_until(3, at(21)), Some(at(60)));
-        assert_eq!(mailbox.rate_limited_until(2, at(21)), Some(at(70)));
-        assert_eq!(mailbox.rate_limited_until(3, at(60)), None);
-        assert!(mailbox.defer(KIND, 1, at(50), at(21)));
-        assert!(!mailbox.defer(KIND, 1, at(60), at(50)), "it waits already");
-        assert_eq!(mailbox.turn(KIND, 9, at(59)), SendDecision::Later);
-        assert_eq!(mailbox.turn(KIND, 9, at(60)), SendDecision::Tell { after: 1 });
-        mailbox.note_sent(KIND, 9, at(60));
-        assert!(mailbox.defer(KIND, 9, at(70), at(61)), "that is another one");
+        assert_eq!(state.rate_limited_until(3, at(21)), Some(at(60)));
+        assert_eq!(state.rate_limited_until(2, at(21)), Some(at(70)));
+        assert_eq!(state.rate_limited_until(3, at(60)), None);
+        assert!(state.defer(KIND, 1, at(50), at(21)));
+        assert!(!state.defer(KIND, 1, at(60), at(50)), "already deferred");
+        assert_eq!(state.decide(KIND, 9, at(59)), SendDecision::Wait);
+        assert_eq!(state.decide(KIND, 9, at(60)), SendDecision::Send { after: 1 });
+        state.note_sent(KIND, 9, at(60));
+        assert!(state.defer(KIND, 9, at(70), at(61)), "another email");
     }
 
     #[test]
-    fn what_has_waited_for_room_the_longest_comes_first() {
-        let mut mailbox = DeliveryState::default();
+    fn longest_deferred_kinds_come_first() {
+        let mut state = DeliveryState::default();
         let [urgent, other, last, open] = [
             DomainEventKind::ErrorCreated,
             DomainEventKind::FlagChanged,
@@ -173,23 +179,23 @@ mod tests {
             DomainEventKind::ErrorSpiked,
         ];
         assert!(urgent < last);
-        mailbox.note_sent(other, 1, at(0));
-        mailbox.note_sent(open, 1, at(50));
-        mailbox.defer(last, 1, at(55), at(20));
-        mailbox.defer(urgent, 1, at(55), at(30));
-        mailbox.defer(urgent, 1, at(59), at(55));
-        mailbox.defer(last, 1, at(59), at(55));
-        assert_eq!(mailbox.due(at(59)), [last, urgent, other]);
+        state.note_sent(other, 1, at(0));
+        state.note_sent(open, 1, at(50));
+        state.defer(last, 1, at(55), at(20));
+        state.defer(urgent, 1, at(55), at(30));
+        state.defer(urgent, 1, at(59), at(55));
+        state.defer(last, 1, at(59), at(55));
+        assert_eq!(state.due(at(59)), [last, urgent, other]);
     }
 
     #[test]
-    fn a_window_closes_once_all_have_been_told_of_what_it_covers() {
-        let mut mailbox = DeliveryState::default();
-        mailbox.note_sent(KIND, 5, at(0));
-        assert!(!mailbox.close(KIND, 4));
-        assert!(mailbox.close(KIND, 5));
-        assert!(!mailbox.close(KIND, 5));
-        assert!(!mailbox.is_idle(at(59)));
-        assert!(mailbox.is_idle(at(60)));
+    fn windows_close_after_their_entries_are_delivered() {
+        let mut state = DeliveryState::default();
+        state.note_sent(KIND, 5, at(0));
+        assert!(!state.close(KIND, 4));
+        assert!(state.close(KIND, 5));
+        assert!(!state.close(KIND, 5));
+        assert!(!state.is_idle(at(59)));
+        assert!(state.is_idle(at(60)));
     }
 }

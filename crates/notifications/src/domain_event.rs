@@ -1,7 +1,4 @@
-//! What happens that people and other systems are told of (`docs/notifications.md`).
-//!
-//! It is here, and not with the notifications, because every field has something to tell, and none may use
-//! another.
+//! Domain events: the causes of emails and EventBridge events (`docs/notifications.md`).
 
 use std::fmt;
 
@@ -11,27 +8,27 @@ use shared::timestamp::Timestamp;
 
 use super::notification_type::NotificationType;
 
-/// The most characters of a title and of a detail: more is cut.
+/// Maximum characters of a title or a detail. Longer texts are truncated.
 const MAX_TEXT: usize = 250;
 
-/// What can happen.
+/// The kind of a domain event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DomainEventKind {
     /// An error occurred for the first time.
     ErrorCreated,
     /// A resolved error occurred again.
     ErrorReopened,
-    /// An error occurred far more often than in the week before.
+    /// An error occurred far more often than in the previous week.
     ErrorSpiked,
-    /// A replay insight was made.
+    /// A replay insight was created.
     InsightCreated,
-    /// A replay insight affects many more sessions than before.
+    /// A replay insight affects many more sessions than in the previous period.
     InsightTrending,
-    /// A feature flag was made, changed or deleted.
+    /// A feature flag was created, changed or deleted.
     FlagChanged,
-    /// An API key was made.
+    /// An API key was created.
     ApiKeyCreated,
-    /// A week is over: a line of what is told of it.
+    /// A line of a weekly digest.
     WeekEnded,
 }
 
@@ -48,7 +45,7 @@ impl DomainEventKind {
         Self::WeekEnded,
     ];
 
-    /// The type of notification that it is to users, which is its name in tables, too.
+    /// Returns the notification type. Its name is also the kind's name in tables.
     pub fn notification_type(self) -> NotificationType {
         match self {
             Self::ErrorCreated => NotificationType::ErrorNew,
@@ -62,7 +59,7 @@ impl DomainEventKind {
         }
     }
 
-    /// Its detail type on Amazon EventBridge; none of what only sums up what was told there before.
+    /// Returns the detail type on Amazon EventBridge. Digest lines are not published.
     pub fn detail_type(self) -> Option<&'static str> {
         Some(match self {
             Self::ErrorCreated => "error.created",
@@ -88,37 +85,37 @@ impl DomainEventKind {
         }
     }
 
-    /// Whether only what comes later tells how important it is: an error, by its events.
-    pub fn is_weighed_later(self) -> bool {
+    /// Returns `true` for new and regressed errors: their weight is counted when an email is sent.
+    pub fn has_deferred_weight(self) -> bool {
         matches!(self, Self::ErrorCreated | Self::ErrorReopened)
     }
 
-    /// Its name in tables.
+    /// Returns the name in tables.
     pub fn as_str(self) -> &'static str {
         self.notification_type().as_str()
     }
 
-    /// Reads its name in tables.
+    /// Parses a name from a table.
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.as_str() == text)
     }
 }
 
-/// Where something happens: who may see that may be told.
+/// The users who can see a domain event.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Visibility {
-    /// In a project.
+    /// Users with access to a project.
     Project(ProjectId),
-    /// In an organization, and it concerns one of its users alone.
+    /// One user of an organization.
     User(Organization, UserId),
 }
 
-/// The scene in keys of items, without `#`: an id, or what no id can be.
+/// The text in item keys: a project id, or `@` and an organization. It contains no `#`.
 impl fmt::Display for Visibility {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Project(id) => id.fmt(formatter),
-            // What happens to a user is told from what happens to others by its subject.
+            // The subject distinguishes events of different users.
             Self::User(organization, _) => write!(formatter, "@{organization}"),
         }
     }
@@ -127,21 +124,21 @@ impl fmt::Display for Visibility {
 /// The detail of a deleted flag's [`DomainEventKind::FlagChanged`].
 pub const DELETED: &str = "deleted";
 
-/// What a line about a week that is over is about: a happening's subject.
+/// The typed subject of a domain event or a digest line.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum DigestSubject {
-    /// The project as a whole.
+    /// The whole project.
     Overview,
-    /// An error, by its id.
+    /// An error id.
     Error(String),
-    /// An insight, by its id.
+    /// An insight id.
     Insight(String),
-    /// A flag, by its key.
+    /// A flag key.
     Flag(String),
 }
 
 impl DigestSubject {
-    /// Reads what [`fmt::Display`] writes; anything else is about the project.
+    /// Parses the output of [`fmt::Display`]. Any other text is [`Self::Overview`].
     pub fn parse(text: &str) -> Self {
         match text.split_once('/') {
             Some(("error", id)) => Self::Error(id.to_owned()),
@@ -163,77 +160,77 @@ impl fmt::Display for DigestSubject {
     }
 }
 
-/// Something that happened.
+/// An event that can cause emails and an EventBridge event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DomainEvent {
-    /// What happened.
+    /// The kind of event.
     pub kind: DomainEventKind,
-    /// Where.
-    pub scene: Visibility,
-    /// What it happened to: an id or a key within the scene.
+    /// The users who can see it.
+    pub visibility: Visibility,
+    /// The id or key of the affected resource.
     pub subject: String,
-    /// Which time it happened to that, if it can more than once: a version, an hour. With kind, scene and
-    /// subject it tells the happening from all others.
+    /// The version or hour of a repeatable event, else 0. With kind, visibility and subject it
+    /// identifies the event.
     pub instance: u64,
-    /// When.
+    /// The time of the event.
     pub at: Timestamp,
-    /// What people call the subject. It may be anybody's text.
+    /// The display name of the subject. Untrusted: clients can choose it.
     pub title: String,
-    /// What else there is to say in a line. It may be anybody's text, too.
+    /// Further text for one line. Untrusted, like the title.
     pub detail: String,
-    /// How much of it there is, of events or sessions: what there is most of is told first.
+    /// The number of events or sessions. Emails list the greatest first.
     pub weight: u64,
-    /// Who did it, if it was a user, who then need not be told.
+    /// The user who caused the event, and gets no email about it.
     pub actor: Option<UserId>,
 }
 
 impl DomainEvent {
-    /// Something that happened to a subject once and cannot happen again; the other members say more.
+    /// Returns a domain event with instance 0 and without detail, weight and actor.
     pub fn new(
         kind: DomainEventKind,
-        scene: Visibility,
+        visibility: Visibility,
         subject: impl fmt::Display,
         title: &str,
         at: Timestamp,
     ) -> Self {
         let (subject, title) = (subject.to_string(), cut(title));
         let (instance, detail, weight, actor) = (0, String::new(), 0, None);
-        Self { kind, scene, subject, instance, at, title, detail, weight, actor }
+        Self { kind, visibility, subject, instance, at, title, detail, weight, actor }
     }
 
-    /// That a key was made, as its user is told.
-    pub fn of_new_key(key: &ApiKeyRecord) -> Self {
-        let scene = Visibility::User(key.organization.clone(), key.user.clone());
+    /// Returns the event of a new key, visible to the key's user.
+    pub fn api_key_created(key: &ApiKeyRecord) -> Self {
+        let visibility = Visibility::User(key.organization.clone(), key.user.clone());
         let name = key.key_id.as_str();
-        Self::new(DomainEventKind::ApiKeyCreated, scene, name, name, key.created_at)
+        Self::new(DomainEventKind::ApiKeyCreated, visibility, name, name, key.created_at)
     }
 
-    /// The happening with what else there is to say.
+    /// Returns the event with a detail.
     #[must_use]
     pub fn detailed(self, detail: &str) -> Self {
         Self { detail: cut(detail), ..self }
     }
 
-    /// The happening as one of several.
+    /// Returns the event with an instance.
     #[must_use]
     pub fn at_occasion(self, instance: u64) -> Self {
         Self { instance, ..self }
     }
 
-    /// The happening with how much of it there is.
+    /// Returns the event with a weight.
     #[must_use]
     pub fn with_event_count(self, weight: u64) -> Self {
         Self { weight, ..self }
     }
 
-    /// The happening with who did it.
+    /// Returns the event with an actor.
     #[must_use]
     pub fn by(self, actor: &UserId) -> Self {
         Self { actor: Some(actor.clone()), ..self }
     }
 
-    /// The subject, by its kind. `None` of an API key.
-    pub fn about(&self) -> Option<DigestSubject> {
+    /// Returns the typed subject, or `None` for an API key.
+    pub fn typed_subject(&self) -> Option<DigestSubject> {
         let subject = self.subject.clone();
         Some(match self.kind {
             DomainEventKind::ErrorCreated
@@ -248,10 +245,10 @@ impl DomainEvent {
         })
     }
 
-    /// What tells it from all others: the same however often it is announced.
+    /// Returns the unique id. Repeated announcements of an event have equal ids.
     pub fn id(&self) -> String {
-        let Self { kind, scene, subject, instance, .. } = self;
-        format!("{scene}#{}#{subject}#{instance}", kind.as_str())
+        let Self { kind, visibility, subject, instance, .. } = self;
+        format!("{visibility}#{}#{subject}#{instance}", kind.as_str())
     }
 }
 
@@ -264,7 +261,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kinds_have_names_both_ways() {
+    fn kinds_round_trip_as_text() {
         for kind in DomainEventKind::ALL {
             assert_eq!(DomainEventKind::parse(kind.as_str()), Some(kind));
         }
@@ -272,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_of_a_digest_have_subjects_both_ways() {
+    fn digest_subjects_round_trip_as_text() {
         let [error, insight, flag] = ["e-1", "i-1", "new.checkout"].map(str::to_owned);
         for subject in [
             DigestSubject::Overview,
@@ -285,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_domain_event_is_told_from_others_by_what_happened_to_what() {
+    fn ids_depend_on_subject_and_instance() {
         let project = Visibility::Project(ProjectId::new(uuid::Uuid::nil()));
         let at = Timestamp::from_millis(0);
         let new =

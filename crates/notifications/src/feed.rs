@@ -1,5 +1,5 @@
-//! The feed of an organization: what happened in it, in steps, until every user has been told
-//! (`docs/notifications.md`, "The way of a happening").
+//! The feed of an organization: entries that wait until all recipients have their emails
+//! (`docs/notifications.md`).
 
 use std::cmp::Reverse;
 
@@ -8,77 +8,77 @@ use shared::timestamp::Timestamp;
 
 use crate::domain_event::{DomainEvent, DomainEventKind, Visibility};
 
-/// How many happenings are told one by one; of the others there is only their number.
-pub const LINES: usize = 10;
+/// Maximum lines of a feed entry and an email. Other events are only counted.
+pub const MAX_LINES: usize = 10;
 
-/// Several happenings of one kind in one scene, by one user if any.
+/// Domain events with one kind, visibility and actor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FeedEntry {
-    /// Its place in the feed: each is greater than those before.
+    /// The position in the feed, greater than those of earlier entries.
     pub number: u64,
-    /// How many there are.
+    /// The number of events.
     pub count: u64,
-    /// When the first of them happened.
+    /// The time of the earliest event.
     pub since: Timestamp,
-    /// The most important of them, which come first; all of errors, of which only later events tell how important they
-    /// are. There is at least one.
+    /// At least one event. The most important ones, most important first; or all events if their
+    /// weight is not known yet.
     pub lines: Vec<DomainEvent>,
 }
 
 impl FeedEntry {
-    /// A step of happenings that [belong together](belong_together); none of none.
+    /// Returns an entry with events that [`can_batch`], or `None` without events.
     pub fn of(number: u64, domain_events: &[DomainEvent]) -> Option<Self> {
         let since = domain_events.iter().map(|it| it.at).min()?;
         let count = u64::try_from(domain_events.len()).unwrap_or(u64::MAX);
-        let is_weighed = domain_events.iter().any(|it| !it.kind.is_weighed_later());
+        let has_weights = domain_events.iter().any(|it| !it.kind.has_deferred_weight());
         let lines =
-            if is_weighed { most_important(domain_events.iter()) } else { domain_events.to_vec() };
+            if has_weights { most_important(domain_events.iter()) } else { domain_events.to_vec() };
         Some(Self { number, count, since, lines })
     }
 
-    /// What happened.
+    /// Returns the kind of the events.
     pub fn kind(&self) -> Option<DomainEventKind> {
         self.lines.first().map(|it| it.kind)
     }
 
-    /// Where.
-    pub fn scene(&self) -> Option<&Visibility> {
-        self.lines.first().map(|it| &it.scene)
+    /// Returns the visibility of the events.
+    pub fn visibility(&self) -> Option<&Visibility> {
+        self.lines.first().map(|it| &it.visibility)
     }
 
-    /// Whether a user is to be told, as far as the step itself says.
+    /// Returns `true` if a user is a possible recipient. The actor is none.
     pub fn concerns(&self, user: &UserId) -> bool {
         self.lines.first().is_some_and(|it| {
-            let is_theirs = match &it.scene {
+            let is_visible = match &it.visibility {
                 Visibility::Project(_) => true,
                 Visibility::User(_, concerned) => concerned == user,
             };
-            is_theirs && it.actor.as_ref() != Some(user)
+            is_visible && it.actor.as_ref() != Some(user)
         })
     }
 }
 
-/// Whether happenings can be of one step: all who are told of one are told of the other.
+/// Returns `true` if two events can share a feed entry: they have the same possible recipients.
 pub fn can_batch(one: &DomainEvent, other: &DomainEvent) -> bool {
-    (one.kind, &one.scene, &one.actor) == (other.kind, &other.scene, &other.actor)
+    (one.kind, &one.visibility, &one.actor) == (other.kind, &other.visibility, &other.actor)
 }
 
-/// The happenings of which there is most, the latest first among those.
+/// Returns at most [`MAX_LINES`] events: greatest weight first, then latest first.
 pub fn most_important<'h>(
     domain_events: impl Iterator<Item = &'h DomainEvent>,
 ) -> Vec<DomainEvent> {
     let mut lines: Vec<&DomainEvent> = domain_events.collect();
     lines.sort_by_key(|line| Reverse((line.weight, line.at)));
-    lines.into_iter().take(LINES).cloned().collect()
+    lines.into_iter().take(MAX_LINES).cloned().collect()
 }
 
-/// How far a feed goes, and how far it was told.
+/// The progress of a feed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FeedHead {
-    /// The number of the last step; 0 if there was none.
+    /// The number of the last entry; 0 if there was none.
     pub last: u64,
-    /// The number of the last step of which everybody was told who had no window open then.
-    pub told: u64,
+    /// The number of the last entry delivered to all recipients without an open window.
+    pub delivered: u64,
 }
 
 #[cfg(test)]
@@ -94,11 +94,11 @@ mod tests {
     }
 
     #[test]
-    fn a_step_counts_all_and_shows_the_ten_most_important() {
+    fn entries_count_all_events_and_list_ten() {
         let all: Vec<DomainEvent> = (0..80).map(|weight| domain_event(weight / 2, 5)).collect();
-        let step = FeedEntry::of(3, &all).unwrap();
-        assert_eq!((step.number, step.count, step.lines.len()), (3, 80, 10));
-        let weights: Vec<u64> = step.lines.iter().map(|line| line.weight).collect();
+        let entry = FeedEntry::of(3, &all).unwrap();
+        assert_eq!((entry.number, entry.count, entry.lines.len()), (3, 80, 10));
+        let weights: Vec<u64> = entry.lines.iter().map(|line| line.weight).collect();
         assert_eq!(weights, [39, 39, 38, 38, 37, 37, 36, 36, 35, 35]);
         assert_eq!(FeedEntry::of(1, &[]), None);
         let of_error = |it: DomainEvent| DomainEvent { kind: DomainEventKind::ErrorCreated, ..it };
@@ -106,7 +106,7 @@ mod tests {
         assert_eq!(
             FeedEntry::of(3, &errors).unwrap().lines.len(),
             80,
-            "what has most is not known yet"
+            "their weights are not known yet"
         );
         let latest = FeedEntry::of(1, &[domain_event(1, 1), domain_event(1, 2)]).unwrap();
         assert_eq!(latest.lines[0].at, Timestamp::from_millis(2));
@@ -114,13 +114,13 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_told_of_what_they_did_or_what_concerns_another() {
+    fn actors_and_other_users_are_no_recipients() {
         let [mira, ada] = ["mira", "ada"].map(|user| UserId::parse(user).unwrap());
         let by_mira = FeedEntry::of(1, &[domain_event(0, 0).by(&mira)]).unwrap();
         assert!(by_mira.concerns(&ada) && !by_mira.concerns(&mira));
         let organization = Organization::parse("default").unwrap();
-        let scene = Visibility::User(organization, ada.clone());
-        let of_ada = FeedEntry::of(1, &[DomainEvent { scene, ..domain_event(0, 0) }]).unwrap();
+        let visibility = Visibility::User(organization, ada.clone());
+        let of_ada = FeedEntry::of(1, &[DomainEvent { visibility, ..domain_event(0, 0) }]).unwrap();
         assert!(of_ada.concerns(&ada) && !of_ada.concerns(&mira));
         assert!(!can_batch(&domain_event(0, 0), &domain_event(0, 0).by(&mira)));
     }

@@ -1,93 +1,87 @@
-//! The pages that links in mails lead to.
+//! HTML pages behind the links in emails.
 
 use shared::http::{ApiRequest, ApiResponse, StatusCode};
 use shared::text::escape_html;
 
-use super::address::{Followed, NotConfirmed};
-use super::mail::subject_of;
+use super::address::{LinkEffect, LinkError};
+use super::mail::type_label;
 use crate::notification_type::NotificationType;
 
-/// Asks whether a link is to take effect. The form's address is that of the page.
-pub fn ask_to_follow(followed: &Followed) -> ApiResponse {
-    let (title, email, button) = match followed {
-        Followed::Confirmed(email) => ("Confirm your address?", email, "Confirm this address"),
-        Followed::Undone(email) => ("Undo the change of your address?", email, "Undo the change"),
+/// Returns the page that confirms or undoes an address change. Its form posts to the page's URL.
+pub fn ask_to_follow(effect: &LinkEffect) -> ApiResponse {
+    let (title, email, button) = match effect {
+        LinkEffect::Confirmed(email) => ("Confirm your email address?", email, "Confirm address"),
+        LinkEffect::Undone(email) => ("Undo the address change?", email, "Undo change"),
     };
     let email = escape_html(email.as_str());
     let body = format!(
-        "<p>Notifications will go to <b>{email}</b>.</p>\n\
+        "<p>Your notifications will go to <b>{email}</b>.</p>\n\
          <form method=\"post\"><button>{button}</button></form>"
     );
     ApiResponse::page(StatusCode::OK, title, &body)
 }
 
-/// A link took effect.
-pub fn followed(followed: &Followed) -> ApiResponse {
-    let (title, email, more) = match followed {
-        Followed::Confirmed(email) => {
-            ("Your address is confirmed", email, "You can close this page.")
-        }
-        Followed::Undone(email) => (
-            "The change is undone",
+/// Returns the page after a link took effect.
+pub fn followed(effect: &LinkEffect) -> ApiResponse {
+    let (title, email, next) = match effect {
+        LinkEffect::Confirmed(email) => ("Address confirmed", email, "You can close this page."),
+        LinkEffect::Undone(email) => (
+            "Address change undone",
             email,
-            "If you did not change it, another person has one of your API keys: revoke that key.",
+            "If you did not change the address, an attacker has one of your API keys. Revoke it.",
         ),
     };
     let email = escape_html(email.as_str());
-    let body = format!("<p>From now on, notifications go to <b>{email}</b>. {more}</p>");
+    let body = format!("<p>Your notifications now go to <b>{email}</b>. {next}</p>");
     ApiResponse::page(StatusCode::OK, title, &body)
 }
 
-/// An address was not confirmed.
-pub fn not_confirmed(reason: NotConfirmed) -> ApiResponse {
+/// Returns the page for a link that cannot take effect.
+pub fn not_confirmed(reason: LinkError) -> ApiResponse {
     let (title, body) = match reason {
-        NotConfirmed::Used => (
-            "This link was used before",
-            "<p>Notifications go to the address; there is nothing left to do.</p>",
+        LinkError::Used => {
+            ("Link already used", "<p>The link has taken effect. You can close this page.</p>")
+        }
+        LinkError::Outdated => (
+            "Link no longer valid",
+            "<p>Your address was changed after this email was sent. Use the link in the latest email, \
+             or set your address again.</p>",
         ),
-        NotConfirmed::Outdated => (
-            "This link is void",
-            "<p>Another address was set after this mail was sent. Follow the link in the latest mail, or \
-             set your address once more.</p>",
-        ),
-        NotConfirmed::Expired => (
-            "This link has expired",
-            "<p>Set your address once more, and follow the link in the mail that you get then.</p>",
-        ),
+        LinkError::Expired => {
+            ("Link expired", "<p>Set your address again. Then use the link in the new email.</p>")
+        }
     };
     ApiResponse::page(StatusCode::BAD_REQUEST, title, body)
 }
 
-/// A link is not one that a mail had.
+/// Returns the page for a link without a valid token.
 pub fn no_such_link() -> ApiResponse {
-    let body = "<p>It may have been cut off on its way. Copy it from the mail as a whole; if that does not \
-                help, set your address once more, or switch mails off with <code>PUT \
+    let body = "<p>The link might be incomplete. Copy the whole link from the email. If that fails, set \
+                your address again, or turn emails off with <code>PUT \
                 /v0/notifications/email-preferences</code>.</p>";
-    ApiResponse::page(StatusCode::BAD_REQUEST, "This link cannot be used", body)
+    ApiResponse::page(StatusCode::BAD_REQUEST, "Invalid link", body)
 }
 
-/// Asks whether mails of a type are to be switched off. The form's address is that of the page.
+/// Returns the page that unsubscribes from one type. Its form posts to the page's URL.
 pub fn ask_to_unsubscribe(notification_type: NotificationType) -> ApiResponse {
-    let subject = subject_of(notification_type);
-    let body = format!(
-        "<p>You get mail about <b>{subject}</b>. Other mails stay as they are.</p>\n\
+    let label = type_label(notification_type);
+    let body = "<p>Your other notification emails do not change.</p>\n\
          <form method=\"post\"><input type=\"hidden\" name=\"List-Unsubscribe\" value=\"One-Click\">\
-         <button>Stop these mails</button></form>"
-    );
-    ApiResponse::page(StatusCode::OK, "Stop these mails?", &body)
+         <button>Unsubscribe</button></form>";
+    ApiResponse::page(StatusCode::OK, &format!("Unsubscribe from {label} emails?"), body)
 }
 
-/// Mails of a type are switched off.
+/// Returns the page after one type was turned off.
 pub fn unsubscribed(notification_type: NotificationType) -> ApiResponse {
-    let (subject, name) = (subject_of(notification_type), notification_type.as_str());
+    let (label, name) = (type_label(notification_type), notification_type.as_str());
     let body = format!(
-        "<p>You get no more mail about <b>{subject}</b>. To get it again, switch <code>{name}</code> on in \
-         your email preferences.</p>"
+        "<p>You no longer receive <b>{label}</b> emails. To receive them again, turn on \
+         <code>{name}</code> in your email preferences.</p>"
     );
-    ApiResponse::page(StatusCode::OK, "These mails have stopped", &body)
+    ApiResponse::page(StatusCode::OK, "Unsubscribed", &body)
 }
 
-/// The token that a request brings.
-pub fn token_of(incoming: &ApiRequest) -> &str {
-    incoming.query_texts("token").first().copied().unwrap_or_default()
+/// Returns the query parameter `token`, or an empty text.
+pub fn token_of(request: &ApiRequest) -> &str {
+    request.query_texts("token").first().copied().unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! The key that signs tokens: created on first use, and cached by warm functions.
+//! The signing key of tokens: created on first use, cached in each execution environment.
 
 use std::sync::OnceLock;
 
@@ -7,12 +7,12 @@ use shared::dynamodb::{Store, StoreError};
 use super::store::NotificationStore;
 use super::token::TokenKey;
 
-/// The cached key that signs tokens.
+/// The cached signing key of tokens.
 #[derive(Debug, Default)]
 pub struct TokenKeyCache(OnceLock<TokenKey>);
 
 impl TokenKeyCache {
-    /// Returns the key. The first call of all functions creates it.
+    /// Returns the key. The first call in the stack creates it.
     pub async fn get(&self, db: &Store) -> Result<TokenKey, StoreError> {
         if let Some(key) = self.0.get() {
             return Ok(*key);

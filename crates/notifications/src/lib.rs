@@ -1,4 +1,4 @@
-//! Notifications that are sent (`docs/notifications.md`): addresses, what is gathered for whom, mails.
+//! Domain events, their outbox, feeds, emails, addresses and preferences (`docs/notifications.md`).
 
 pub mod address;
 pub mod delivery_state;

@@ -1,39 +1,38 @@
-//! What notifications are about (`docs/semantics/notification-preferences.md`, "Types"): the names by which
-//! users choose, and by which what happens is announced.
+//! Notification types (`docs/semantics/notification-preferences.md`, "Types").
 
 use serde::{Serialize, Serializer};
 
 use shared::json::{FieldError, ViolationCode};
 
-/// What a notification is about.
+/// The type of a notification. Users turn emails on or off by type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum NotificationType {
-    /// Somebody is invited to an organization.
+    /// An invitation to an organization.
     OrganizationInvite,
-    /// Somebody is invited to a project.
+    /// An invitation to a project.
     ProjectInvite,
     /// An error occurred for the first time.
     ErrorNew,
     /// A resolved error occurred again.
     ErrorRegression,
-    /// An error occurs far more often than before.
+    /// An error occurs far more often than in the previous week.
     ErrorSpike,
-    /// A replay insight was found.
+    /// A replay insight was created.
     InsightNew,
-    /// A replay insight affects more sessions than before.
+    /// A replay insight affects many more sessions than in the previous period.
     InsightTrending,
-    /// A feature flag was changed.
+    /// A feature flag was created, changed or deleted.
     FlagChanged,
-    /// What happened in the last week.
+    /// The weekly digest.
     WeeklyDigest,
-    /// An API key was made.
+    /// An API key was created.
     ApiKeyCreated,
     /// Invoices and payments.
     Billing,
 }
 
 impl NotificationType {
-    /// Every type, in the order in which preferences are answered.
+    /// Every type, in the order of responses.
     pub const ALL: [Self; 11] = [
         Self::OrganizationInvite,
         Self::ProjectInvite,
@@ -48,7 +47,7 @@ impl NotificationType {
         Self::Billing,
     ];
 
-    /// Reads a type's name on the wire.
+    /// Parses the name in JSON.
     pub fn parse(text: &str) -> Result<Self, FieldError> {
         let named = Self::ALL.into_iter().find(|known| known.as_str() == text);
         named.ok_or_else(|| {
@@ -57,7 +56,7 @@ impl NotificationType {
         })
     }
 
-    /// The type's name on the wire.
+    /// Returns the name in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::OrganizationInvite => "organization_invite",
@@ -86,14 +85,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn types_have_names_both_ways() {
+    fn types_round_trip_as_text() {
         for notification_type in NotificationType::ALL {
             assert_eq!(NotificationType::parse(notification_type.as_str()), Ok(notification_type));
         }
-        let fault = NotificationType::parse("Billing").unwrap_err();
-        assert_eq!(fault.code, ViolationCode::InvalidValue);
+        let error = NotificationType::parse("Billing").unwrap_err();
+        assert_eq!(error.code, ViolationCode::InvalidValue);
         for notification_type in NotificationType::ALL {
-            assert!(fault.message.contains(notification_type.as_str()), "{}", fault.message);
+            assert!(error.message.contains(notification_type.as_str()), "{}", error.message);
         }
     }
 }

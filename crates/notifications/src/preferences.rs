@@ -1,5 +1,5 @@
-//! Notification email preferences (`docs/semantics/notification-preferences.md`): whether a user
-//! gets e-mail about a type of notification.
+//! Email preferences of users, by notification type
+//! (`docs/semantics/notification-preferences.md`).
 
 use serde::Serialize;
 
@@ -7,27 +7,31 @@ use shared::json::{Fields, Json, JsonPath, Violations, array, boolean, note_dupl
 
 use crate::notification_type::NotificationType;
 
-/// The most items of one update. There are fewer types, and each may stand once; the rest is room
-/// for saying which of them are wrong.
+/// Maximum items of an update. Valid updates have fewer, one per type; a higher limit lets
+/// longer ones fail with a violation for each wrong item.
 const MAX_ITEMS: usize = 100;
 
-/// Whether a user gets e-mail about one type of notification.
+/// A user's preference for one notification type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EmailPreference {
-    /// The type.
+    /// The notification type.
     #[serde(rename = "type")]
     pub notification_type: NotificationType,
-    /// Whether e-mail is sent.
+    /// `true` if emails are on.
     pub email_enabled: bool,
 }
 
-/// A user's effective preference for every type. Where the user never chose, e-mail is sent.
+/// A user's preference for every type. Types without a choice are on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct EmailPreferences([EmailPreference; NotificationType::ALL.len()]);
 
 impl EmailPreferences {
-    /// The preferences of a user who chose what `chosen` tells, type by type.
+    /// Returns the preferences of a user with these choices. `chosen` returns the choice for a
+    /// type.
+    ///
+    /// # Errors
+    /// The first error of `chosen`.
     pub fn from_choices<E>(
         chosen: impl Fn(NotificationType) -> Result<Option<bool>, E>,
     ) -> Result<Self, E> {
@@ -40,7 +44,7 @@ impl EmailPreferences {
         Ok(preferences)
     }
 
-    /// Whether e-mail of a type is sent.
+    /// Returns `true` if emails of a type are on.
     pub fn is_enabled(&self, notification_type: NotificationType) -> bool {
         let chosen = self.0.iter().find(|it| it.notification_type == notification_type);
         chosen.is_some_and(|preference| preference.email_enabled)
@@ -58,12 +62,12 @@ impl Default for EmailPreferences {
     }
 }
 
-/// What an update sets: each type at most once. Types that it does not list stay as they are.
+/// The preferences to set, at most one per type. Other types do not change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EmailPreferencesUpdate(Vec<EmailPreference>);
 
 impl EmailPreferencesUpdate {
-    /// Reads the body of update-email-preferences.
+    /// Parses the request body of update-email-preferences.
     pub fn read(body: &Json<'_>) -> Result<Self, Violations> {
         let mut violations = Violations::default();
         let update = Fields::read(body, &JsonPath::Root, &mut violations, |fields, violations| {
@@ -72,12 +76,12 @@ impl EmailPreferencesUpdate {
         violations.into_result(update.map(Self))
     }
 
-    /// The update that switches one type off.
+    /// Returns the update that turns one type off.
     pub fn off(notification_type: NotificationType) -> Self {
         Self(vec![EmailPreference { notification_type, email_enabled: false }])
     }
 
-    /// The preferences to set.
+    /// Returns the preferences to set.
     pub fn preferences(&self) -> &[EmailPreference] {
         &self.0
     }
@@ -124,12 +128,12 @@ mod tests {
         })
     }
 
-    fn refused(body: &Value) -> Vec<(String, ViolationCode)> {
-        read(body).expect_err("it is refused")
+    fn violations(body: &Value) -> Vec<(String, ViolationCode)> {
+        read(body).expect_err("the body has violations")
     }
 
     #[test]
-    fn shows_every_type_in_the_order_of_the_catalogue() {
+    fn preferences_list_every_type_in_order() {
         let shown = serde_json::to_value(EmailPreferences::default()).unwrap();
         let expected = [
             "organization_invite",
@@ -149,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_choice_counts_and_the_default_fills_in() {
+    fn choices_override_defaults() {
         let chosen = |notification_type| -> Result<Option<bool>, ()> {
             Ok(match notification_type {
                 NotificationType::Billing => Some(false),
@@ -165,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_an_update_in_any_order_and_an_empty_one() {
+    fn updates_can_be_empty_and_in_any_order() {
         let update = read(&json!({"preferences": [
             {"type": "billing", "emailEnabled": true},
             {"emailEnabled": false, "type": "error_new"},
@@ -181,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn says_all_that_is_wrong_at_once() {
+    fn all_violations_are_reported() {
         let body = json!({
             "preferences": [
                 {"type": "billing", "emailEnabled": true},
@@ -206,29 +210,29 @@ mod tests {
             ("/preferences/5/emailEnabled", ViolationCode::InvalidType),
             ("/preferences/2/type", ViolationCode::Duplicate),
         ];
-        assert_eq!(refused(&body), expected.map(|(path, code)| (path.to_owned(), code)));
+        assert_eq!(violations(&body), expected.map(|(path, code)| (path.to_owned(), code)));
     }
 
     #[test]
-    fn a_type_may_not_stand_twice_even_with_the_same_value() {
+    fn duplicate_types_with_equal_values_are_rejected() {
         let twice = json!({"type": "billing", "emailEnabled": true});
         let pointer = "/preferences/1/type".to_owned();
         let expected = [(pointer, ViolationCode::Duplicate)];
-        assert_eq!(refused(&json!({"preferences": [twice, twice]})), expected);
+        assert_eq!(violations(&json!({"preferences": [twice, twice]})), expected);
     }
 
     #[test]
-    fn preferences_are_required_and_an_array_of_bounded_length() {
+    fn preferences_must_be_a_short_array() {
         let at_preferences = |code| [("/preferences".to_owned(), code)];
-        assert_eq!(refused(&json!({})), at_preferences(ViolationCode::Required));
+        assert_eq!(violations(&json!({})), at_preferences(ViolationCode::Required));
         let null = json!({"preferences": null});
-        assert_eq!(refused(&null), at_preferences(ViolationCode::Required));
+        assert_eq!(violations(&null), at_preferences(ViolationCode::Required));
         let object = json!({"preferences": {"billing": false}});
-        assert_eq!(refused(&object), at_preferences(ViolationCode::InvalidType));
+        assert_eq!(violations(&object), at_preferences(ViolationCode::InvalidType));
         let items = |count: usize| json!({"preferences": vec![1; count]});
-        assert_eq!(refused(&items(MAX_ITEMS)).len(), MAX_ITEMS);
-        assert_eq!(refused(&items(MAX_ITEMS + 1)), at_preferences(ViolationCode::TooManyItems));
+        assert_eq!(violations(&items(MAX_ITEMS)).len(), MAX_ITEMS);
+        assert_eq!(violations(&items(MAX_ITEMS + 1)), at_preferences(ViolationCode::TooManyItems));
         let bare = json!([{"type": "billing", "emailEnabled": true}]);
-        assert_eq!(refused(&bare), [(String::new(), ViolationCode::InvalidType)]);
+        assert_eq!(violations(&bare), [(String::new(), ViolationCode::InvalidType)]);
     }
 }

@@ -1,5 +1,5 @@
-//! Tokens: what the links in mails may do, signed, each for one purpose (`docs/notifications.md`,
-//! "Addresses and tokens").
+//! Signed tokens in email links, each for one purpose (`docs/notifications.md`, "Addresses and
+//! tokens").
 
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
@@ -12,12 +12,12 @@ use shared::projects::project::Organization;
 use super::address::Nonce;
 use crate::notification_type::NotificationType;
 
-/// How many bytes of the code of 32 are kept: guessing 128 bits is hopeless, too.
+/// Bytes of the 32-byte HMAC in a token. 128 bits cannot be guessed.
 const CODE_BYTES: usize = 16;
-/// The most characters of a token: more than any that is made.
+/// Maximum characters of a token: more than the longest valid one.
 pub const MAX_TOKEN: usize = 512;
 
-/// What tokens are signed with.
+/// The signing key of tokens.
 #[derive(Clone, Copy)]
 pub struct TokenKey(pub(super) [u8; 32]);
 
@@ -27,37 +27,37 @@ impl std::fmt::Debug for TokenKey {
     }
 }
 
-/// What a token allows.
+/// The permission that a token grants.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Token {
-    /// To have notifications sent to the address to which it was sent.
+    /// Confirms or restores an address.
     Confirm {
         /// The organization of the user.
         organization: Organization,
-        /// The user whose address it is.
+        /// The user with the address.
         user: UserId,
-        /// The nonce of a pending or a replaced address, which has the expiry, too.
+        /// The nonce of a pending or replaced address. The expiry is stored with that address.
         nonce: Nonce,
     },
-    /// To switch off mails of one type.
+    /// Turns off emails of one type.
     Unsubscribe {
         /// The organization of the user.
         organization: Organization,
-        /// The user who gets them.
+        /// The recipient of the emails.
         user: UserId,
-        /// The type.
+        /// The notification type.
         notification_type: NotificationType,
     },
 }
 
-/// The names of the purposes, which tokens begin with.
+/// Names of purposes, the first part of a token.
 const CONFIRM: &str = "confirm";
 const UNSUBSCRIBE: &str = "unsubscribe";
-/// What separates the parts of a token: none of them has it.
+/// Separator of a token's parts. No part contains it.
 const SEPARATOR: &str = "\n";
 
 impl Token {
-    /// The token as text, for a URL.
+    /// Returns the signed token in base64url.
     pub fn seal(&self, key: &TokenKey) -> String {
         let text = self.text();
         let mut bytes = code(key, &text);
@@ -65,7 +65,7 @@ impl Token {
         BASE64_URL_SAFE_NO_PAD.encode(bytes)
     }
 
-    /// Reads what [`Self::seal`] wrote with the same key; nothing else.
+    /// Parses a token that [`Self::seal`] signed with this key. Returns `None` for any other text.
     pub fn open(key: &TokenKey, sealed: &str) -> Option<Self> {
         if sealed.len() > MAX_TOKEN {
             return None;
@@ -73,8 +73,8 @@ impl Token {
         let bytes = BASE64_URL_SAFE_NO_PAD.decode(sealed).ok()?;
         let (sent, text) = bytes.split_at_checked(CODE_BYTES)?;
         let text = std::str::from_utf8(text).ok()?;
-        let is_ours: bool = subtle::ConstantTimeEq::ct_eq(&code(key, text)[..], sent).into();
-        if is_ours { Self::parse(text) } else { None }
+        let is_valid: bool = subtle::ConstantTimeEq::ct_eq(&code(key, text)[..], sent).into();
+        if is_valid { Self::parse(text) } else { None }
     }
 
     fn text(&self) -> String {
@@ -112,7 +112,7 @@ impl Token {
 }
 
 fn code(key: &TokenKey, text: &str) -> Vec<u8> {
-    // HMAC takes keys of any length.
+    // HMAC accepts keys of any length.
     let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(&key.0) else { return Vec::new() };
     mac.update(text.as_bytes());
     mac.finalize().into_bytes()[..CODE_BYTES].to_vec()
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sealed_is_opened_with_the_same_key_alone() {
+    fn tokens_open_with_their_own_key_only() {
         for token in tokens() {
             let sealed = token.seal(&TokenKey([1; 32]));
             assert!(
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_that_was_changed_anywhere_is_none() {
+    fn modified_tokens_are_rejected() {
         let key = TokenKey([1; 32]);
         for token in tokens() {
             let sealed = token.seal(&key);
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_token_is_taken() {
+    fn the_longest_token_is_accepted() {
         let organization = Organization::parse(&"o".repeat(64)).unwrap();
         let user = UserId::parse(&"u".repeat(128)).unwrap();
         let token = Token::Confirm { organization, user, nonce: Nonce([255; 16]) };

@@ -8,7 +8,7 @@ use shared::dynamodb::Idempotent;
 use shared::http::{ApiRequest, ApiResponse, Method, Problem};
 use shared::projects::api_key::Scope;
 
-/// What this function is.
+/// The operation of this function.
 pub static OPERATION: Operation = Operation::new(
     env!("CARGO_PKG_NAME"),
     Method::POST,
@@ -18,7 +18,6 @@ pub static OPERATION: Operation = Operation::new(
     }),
 );
 
-/// Answers one request.
 async fn handle(
     app: &App,
     caller: &Caller<'_>,
@@ -38,13 +37,13 @@ async fn handle(
     let events: Vec<EventMarker> =
         drafts.into_iter().map(|draft| draft.into_event(app.ids.new_uuid(now))).collect();
     let location = format!("/v0/projects/{project_id}/event-marker-collections/{id}/events");
-    let answer = ApiResponse::created(&location, &AddedEvents { events: &events })?;
+    let response = ApiResponse::created(&location, &AddedEvents { events: &events })?;
 
-    // Storage and answer.
-    let stored_answer = answer.to_stored();
-    let idempotent = Idempotent::of(request.as_ref(), &stored_answer);
+    // Storage and response.
+    let stored_response = response.to_stored();
+    let idempotent = Idempotent::of(request.as_ref(), &stored_response);
     match MarkerStore::new(&app.store).add_events(project_id, id, &events, now, idempotent).await? {
-        EventAddition::Added => Ok(answer),
+        EventAddition::Added => Ok(response),
         EventAddition::CollectionGone => Err(http::collection_not_found()),
         EventAddition::Replay(replay) => ApiResponse::replay(replay),
     }

@@ -10,7 +10,7 @@ use shared::http::{ApiRequest, ApiResponse, Method, Problem};
 use shared::json::Violations;
 use shared::projects::api_key::Scope;
 
-/// What this function is.
+/// The operation of this function.
 pub static OPERATION: Operation = Operation::new(
     env!("CARGO_PKG_NAME"),
     Method::POST,
@@ -20,7 +20,6 @@ pub static OPERATION: Operation = Operation::new(
     }),
 );
 
-/// Answers one request.
 async fn handle(
     app: &App,
     caller: &Caller<'_>,
@@ -36,32 +35,32 @@ async fn handle(
 
     let now = app.clock.now();
     let new_id = || app.ids.new_uuid(now);
-    // Each later batch comes after all others: it is the one that makes way.
+    // A new batch has the latest id, so it gives way in a conflict.
     let new_batch = || BatchId::new(app.ids.new_uuid(app.clock.now()));
     let mut batch = new_batch();
     let mut taken = Vec::new();
     let mut retry = ConflictRetry::default();
     while retry.next_attempt().await {
-        // Storage: the insight as it is.
+        // Storage: the current insight.
         let Some(mut insight) = InsightStore::new(&app.store).find_insight(project_id, id).await?
         else {
             return app.replay_or(http::insight_not_found(), request.as_ref()).await;
         };
 
-        // Rules: what it has already is counted once; what another insight has is refused. Pain
-        // points that were taken a moment ago may have been so by a twin of this request.
+        // Rules: pain points that the insight already has count once; those of another insight are
+        // rejected. A concurrent duplicate of this request might have just taken pain points.
         let new = insight.missing(&pain_points);
         let elsewhere: Vec<PainPointId> =
             new.iter().map(|pain_point| pain_point.id).filter(|id| taken.contains(id)).collect();
         if !elsewhere.is_empty() {
-            let refusal = http::pain_point_exists(&elsewhere);
-            return app.replay_or(refusal, request.as_ref()).await;
+            let rejection = http::pain_point_exists(&elsewhere);
+            return app.replay_or(rejection, request.as_ref()).await;
         }
-        if let Err(refusal) = insight.add(&new, new_id) {
-            return app.replay_or(refusal, request.as_ref()).await;
+        if let Err(rejection) = insight.add(&new, new_id) {
+            return app.replay_or(rejection, request.as_ref()).await;
         }
 
-        // Storage and answer.
+        // Storage and response.
         match InsightStore::new(&app.store).claim_pain_points(project_id, batch, &new, now).await? {
             ClaimOutcome::Claimed => {}
             ClaimOutcome::InProgress => continue,
@@ -74,15 +73,15 @@ async fn handle(
                 continue;
             }
         }
-        let answer = ApiResponse::ok(&insight.at(now))?.with_version(insight.version)?;
-        let stored_answer = answer.to_stored();
-        let idempotent = Idempotent::of(request.as_ref(), &stored_answer);
+        let response = ApiResponse::ok(&insight.at(now))?.with_version(insight.version)?;
+        let stored_response = response.to_stored();
+        let idempotent = Idempotent::of(request.as_ref(), &stored_response);
         let request_record = RequestRecord::Batch(batch);
         match InsightStore::new(&app.store)
             .save_insights(&[&insight], request_record, idempotent, now)
             .await?
         {
-            InsightWrite::Done => return Ok(answer),
+            InsightWrite::Done => return Ok(response),
             InsightWrite::Replay(replay) => {
                 if !new.is_empty() {
                     InsightStore::new(&app.store).give_up(batch).await?;

@@ -1,9 +1,8 @@
-//! Announces what no single write makes happen: spikes of errors, insights that affect many more sessions
-//! than before, and each Monday what the week was like (`docs/notifications.md`, "What nobody writes"). A
-//! schedule runs it every ten minutes.
+//! Announces error spikes, trending insights and weekly digests (`docs/notifications.md`). No
+//! single write causes these events, so a schedule runs this function every ten minutes.
 //!
-//! It may be killed anywhere, run twice at once, or stop in the middle: what was announced is remembered with
-//! it, and a pass over all projects goes on where it was.
+//! Invocations can run concurrently, and can be killed at any point. Each announcement is stored
+//! with its outbox items, so none is repeated, and passes over all projects resume.
 
 pub mod digest;
 mod passes;
@@ -16,20 +15,20 @@ use shared::app::{App, Deadline, Job};
 use shared::dynamodb::StoreError;
 use shared::projects::project::ProjectId;
 
-/// What this function is.
+/// The definition of this function.
 pub static JOB: Job =
     Job { name: env!("CARGO_PKG_NAME"), run: |app, deadline| Box::pin(run(app, deadline)) };
 
-/// How long one project may take: the others must not wait for it.
-const STEP: Duration = Duration::from_secs(20);
-/// How many projects are looked at at the same time, before the deadline is looked at again.
-const AT_ONCE: u8 = 8;
+/// Timeout of one project, so that it does not delay the others.
+const PROJECT_TIMEOUT: Duration = Duration::from_secs(20);
+/// Projects checked concurrently, between two checks of the deadline.
+const CONCURRENT_PROJECTS: u8 = 8;
 
-/// A run: what it works with, and what it has seen.
+/// The dependencies and the failure of one invocation.
 struct JobContext<'r> {
     app: &'r App,
     deadline: Deadline,
-    /// The first failure; what comes after it was done all the same.
+    /// The first failure. The job continues after failures.
     failure: Option<StoreError>,
 }
 
@@ -39,67 +38,70 @@ impl JobContext<'_> {
     }
 }
 
-/// Looks at all that is due, until the time is up.
+/// Runs all due checks until the deadline.
+///
+/// # Errors
+/// The first failure.
 pub async fn run(app: &App, deadline: Deadline) -> Result<(), StoreError> {
-    let mut run = JobContext { app, deadline, failure: None };
-    // What is most urgent comes first.
+    let mut job = JobContext { app, deadline, failure: None };
+    // The most urgent check comes first.
     for outcome in [
-        spikes::announce(&mut run).await,
-        passes::weekly(&mut run).await,
-        passes::daily(&mut run).await,
+        spikes::announce(&mut job).await,
+        passes::weekly(&mut job).await,
+        passes::daily(&mut job).await,
     ] {
         if let Err(failure) = outcome {
-            run.note_failure(failure);
+            job.note_failure(failure);
         }
     }
-    run.failure.map_or(Ok(()), Err)
+    job.failure.map_or(Ok(()), Err)
 }
 
-/// Why a project was not looked at.
+/// The reason why a project was skipped.
 enum SkipReason {
-    /// It took too long, and would most likely again.
+    /// The check timed out. A retry would most likely time out too.
     TookTooLong,
-    /// Something failed.
+    /// The check failed.
     Failed(StoreError),
 }
 
 impl SkipReason {
-    /// Whether it may be looked at a while later.
-    fn may_pass(&self) -> bool {
+    /// Returns `true` if a retry can succeed.
+    fn is_transient(&self) -> bool {
         matches!(self, Self::Failed(failure) if failure.may_pass())
     }
 }
 
 impl From<SkipReason> for StoreError {
-    fn from(not_done: SkipReason) -> Self {
-        match not_done {
-            SkipReason::TookTooLong => Self::Unavailable("a project took too long".into()),
+    fn from(reason: SkipReason) -> Self {
+        match reason {
+            SkipReason::TookTooLong => Self::Unavailable("project check timed out".into()),
             SkipReason::Failed(failure) => failure,
         }
     }
 }
 
-/// Takes a step for one project, which is cut off if it takes too long.
-async fn step(
+/// Runs the check of one project, with a timeout.
+async fn check_project(
     project: ProjectId,
     work: impl Future<Output = Result<(), StoreError>>,
 ) -> Result<(), SkipReason> {
-    step_within(STEP, project, work).await
+    check_within(PROJECT_TIMEOUT, project, work).await
 }
 
-async fn step_within(
-    time: Duration,
+async fn check_within(
+    timeout: Duration,
     project: ProjectId,
     work: impl Future<Output = Result<(), StoreError>>,
 ) -> Result<(), SkipReason> {
-    match tokio::time::timeout(time, work).await {
+    match tokio::time::timeout(timeout, work).await {
         Ok(Ok(())) => Ok(()),
         Ok(Err(failure)) => {
-            tracing::error!(%project, %failure, "a project could not be looked at");
+            tracing::error!(%project, %failure, "project check failed");
             Err(SkipReason::Failed(failure))
         }
         Err(_) => {
-            tracing::error!(%project, "a project took too long to be looked at");
+            tracing::error!(%project, "project check timed out");
             Err(SkipReason::TookTooLong)
         }
     }
@@ -114,16 +116,16 @@ mod tests {
     const TIME: Duration = Duration::from_millis(20);
 
     #[tokio::test]
-    async fn a_project_that_takes_too_long_is_cut_off_and_does_not_hold_up_the_pass() {
+    async fn slow_projects_are_skipped() {
         let project = ProjectId::parse("01902f3c-0000-7000-8000-000000000000").unwrap();
-        let cut = step_within(TIME, project, pending()).await;
-        let Err(cut @ SkipReason::TookTooLong) = cut else { panic!("it is cut off") };
-        assert!(!cut.may_pass(), "each run would come no further than to it");
+        let cut = check_within(TIME, project, pending()).await;
+        let Err(cut @ SkipReason::TookTooLong) = cut else { panic!("no timeout") };
+        assert!(!cut.is_transient(), "retries would block the pass");
         assert!(matches!(StoreError::from(cut), StoreError::Unavailable(_)));
 
-        assert!(step_within(TIME, project, async { Ok(()) }).await.is_ok());
-        let failed = async { Err(StoreError::Unavailable("out of reach".into())) };
-        let failed = step_within(TIME, project, failed).await;
-        assert!(failed.is_err_and(|failed| failed.may_pass()));
+        assert!(check_within(TIME, project, async { Ok(()) }).await.is_ok());
+        let failed = async { Err(StoreError::Unavailable("connection refused".into())) };
+        let failed = check_within(TIME, project, failed).await;
+        assert!(failed.is_err_and(|failed| failed.is_transient()));
     }
 }

@@ -1,4 +1,4 @@
-//! Passes over all projects: one a day for insights, one a week for the digest.
+//! Passes over all projects: daily for trending insights, weekly for digests.
 
 use std::time::Duration;
 
@@ -12,79 +12,82 @@ use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
 
 use crate::digest::{self, Week};
-use crate::{AT_ONCE, JobContext, SkipReason, step, trends};
+use crate::{CONCURRENT_PROJECTS, JobContext, SkipReason, check_project, trends};
 
-/// How often the pass for insights is made.
+/// Period of the pass for trending insights.
 const DAY: Duration = Duration::from_hours(24);
 
-/// What is looked for in each project.
+/// The check of a pass in each project.
 #[derive(Debug, Clone, Copy)]
-enum Visit {
-    /// Insights that trend.
-    Insights,
-    /// What the week was like.
+enum Check {
+    /// Announces trending insights.
+    Trends,
+    /// Announces the digest of a week.
     Digest(Week),
 }
 
-impl Visit {
-    /// The name of its pass.
+impl Check {
+    /// Returns the name of the pass.
     fn name(self) -> &'static str {
         match self {
-            Self::Insights => "insights",
+            Self::Trends => "insights",
             Self::Digest(_) => "digest",
         }
     }
 
-    async fn make(self, app: &App, project: ProjectId, now: Timestamp) -> Result<(), StoreError> {
+    async fn run(self, app: &App, project: ProjectId, now: Timestamp) -> Result<(), StoreError> {
         match self {
-            Self::Insights => trends::visit(app, project, now).await,
-            Self::Digest(week) => digest::visit(app, project, &week, now).await,
+            Self::Trends => trends::check(app, project, now).await,
+            Self::Digest(week) => digest::check(app, project, &week, now).await,
         }
     }
 }
 
-/// Looks for insights that trend, once a day.
-pub(crate) async fn daily(run: &mut JobContext<'_>) -> Result<(), StoreError> {
-    let today = Day::of(run.app.clock.now()).start();
+/// Announces trending insights, once a day.
+pub(crate) async fn daily(job: &mut JobContext<'_>) -> Result<(), StoreError> {
+    let today = Day::of(job.app.clock.now()).start();
     let round = Timestamp::from_millis(0).until(today).as_secs() / DAY.as_secs();
-    each_project(run, Visit::Insights, round).await
+    each_project(job, Check::Trends, round).await
 }
 
-/// Sums up the week, once it is over.
-pub(crate) async fn weekly(run: &mut JobContext<'_>) -> Result<(), StoreError> {
-    let Some(week) = Week::to_sum_up(run.app.clock.now()) else { return Ok(()) };
-    each_project(run, Visit::Digest(week), week.number()).await
+/// Announces the digest of the last week, if it is due.
+pub(crate) async fn weekly(job: &mut JobContext<'_>) -> Result<(), StoreError> {
+    let Some(week) = Week::due_at(job.app.clock.now()) else { return Ok(()) };
+    each_project(job, Check::Digest(week), week.number()).await
 }
 
-/// Visits all projects once in a round. Goes on where an earlier run stopped: because its time was up, or
-/// because some could not be visited at the moment.
+/// Checks all projects once per round. Resumes where an earlier invocation stopped, at its deadline
+/// or at a transient failure.
 async fn each_project(
-    run: &mut JobContext<'_>,
-    visit: Visit,
+    job: &mut JobContext<'_>,
+    check: Check,
     round: u64,
 ) -> Result<(), StoreError> {
-    let (app, now) = (run.app, run.app.clock.now());
-    let mut after = match NotificationStore::new(&app.store).find_pass(visit.name()).await? {
+    let (app, now) = (job.app, job.app.clock.now());
+    let mut after = match NotificationStore::new(&app.store).find_pass(check.name()).await? {
         Some(Pass { round: known, after: None }) if known >= round => return Ok(()),
         Some(Pass { round: known, after }) if known == round => after,
         _ => None,
     };
-    while !run.deadline.has_passed() {
-        let page = app.store.page_of_all_projects(after.as_deref(), AT_ONCE.into()).await?;
-        let visits =
-            page.items.iter().map(|project| step(project.id, visit.make(app, project.id, now)));
-        let failures: Vec<_> = join_all(visits).await.into_iter().filter_map(Result::err).collect();
-        let is_worth_another_try = failures.iter().any(SkipReason::may_pass);
+    while !job.deadline.has_passed() {
+        let page =
+            app.store.page_of_all_projects(after.as_deref(), CONCURRENT_PROJECTS.into()).await?;
+        let checks = page
+            .items
+            .iter()
+            .map(|project| check_project(project.id, check.run(app, project.id, now)));
+        let failures: Vec<_> = join_all(checks).await.into_iter().filter_map(Result::err).collect();
+        let has_transient_failure = failures.iter().any(SkipReason::is_transient);
         for failure in failures {
-            run.note_failure(failure.into());
+            job.note_failure(failure.into());
         }
-        if is_worth_another_try {
-            // In the next run. What was announced of this page is not announced again.
+        if has_transient_failure {
+            // The next invocation retries this page, and announces nothing twice.
             return Ok(());
         }
         after = page.end;
         NotificationStore::new(&app.store)
-            .save_pass(visit.name(), &Pass { round, after: after.clone() })
+            .save_pass(check.name(), &Pass { round, after: after.clone() })
             .await?;
         if after.is_none() {
             return Ok(());

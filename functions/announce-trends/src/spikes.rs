@@ -1,4 +1,4 @@
-//! Spikes of errors, in projects that got events lately.
+//! Error spikes, in projects with recent events.
 
 use std::time::Duration;
 
@@ -12,20 +12,20 @@ use shared::dynamodb::StoreError;
 use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
 
-use crate::{AT_ONCE, JobContext, step};
+use crate::{CONCURRENT_PROJECTS, JobContext, check_project};
 
-/// The name of the pass.
+/// Name of the pass.
 const SPIKES: &str = "spikes";
-/// For how long an hour that is over is looked at: its last minutes came after the last look, and some of
-/// their events still come.
-const LATE: Duration = Duration::from_mins(20);
-/// How often a spike is announced: each hour that begins one, once.
-const REST: u64 = 1;
+/// Time for which the previous hour is checked. Its last minutes are not checked yet, and events
+/// can arrive late.
+const LATE_EVENTS_PERIOD: Duration = Duration::from_mins(20);
+/// Minimum hours between two announcements of an error.
+const MIN_INTERVAL: u64 = 1;
 
-/// Looks at each project that is in the packing queue, which all are that got events in the last day. A run
-/// that does not come to the end leaves the rest to the next one.
-pub(crate) async fn announce(run: &mut JobContext<'_>) -> Result<(), StoreError> {
-    let (app, now) = (run.app, run.app.clock.now());
+/// Checks all projects in the packing queue. It contains every project with events in the last day.
+/// The next invocation resumes at the first unchecked project.
+pub(crate) async fn announce(job: &mut JobContext<'_>) -> Result<(), StoreError> {
+    let (app, now) = (job.app, job.app.clock.now());
     let queue = ErrorStore::new(&app.store).list_packing_queue().await?;
     let mut projects: Vec<ProjectId> = queue.iter().map(|entry| entry.project).collect();
     if projects.is_empty() {
@@ -40,14 +40,14 @@ pub(crate) async fn announce(run: &mut JobContext<'_>) -> Result<(), StoreError>
 
     let mut last_visited = None;
     let mut is_cut = false;
-    for some in projects.chunks(AT_ONCE.into()) {
-        if run.deadline.has_passed() {
+    for some in projects.chunks(CONCURRENT_PROJECTS.into()) {
+        if job.deadline.has_passed() {
             is_cut = true;
             break;
         }
-        let visits = some.iter().map(|project| step(*project, visit(app, *project, now)));
-        for failure in join_all(visits).await.into_iter().filter_map(Result::err) {
-            run.note_failure(failure.into());
+        let checked = some.iter().map(|project| check_project(*project, check(app, *project, now)));
+        for failure in join_all(checked).await.into_iter().filter_map(Result::err) {
+            job.note_failure(failure.into());
         }
         last_visited = some.last();
     }
@@ -58,12 +58,12 @@ pub(crate) async fn announce(run: &mut JobContext<'_>) -> Result<(), StoreError>
     Ok(())
 }
 
-async fn visit(app: &App, project: ProjectId, now: Timestamp) -> Result<(), StoreError> {
+async fn check(app: &App, project: ProjectId, now: Timestamp) -> Result<(), StoreError> {
     let hour = Hour::of(now);
-    let late = (now < hour.start().plus(LATE)).then(|| hour.minus(1));
+    let late = (now < hour.start().plus(LATE_EVENTS_PERIOD)).then(|| hour.minus(1));
     for hour in late.into_iter().chain([hour]) {
         for spike in ErrorStore::new(&app.store).find_spikes(project, hour, now).await? {
-            NotificationStore::new(&app.store).announce_once(&[spike], REST).await?;
+            NotificationStore::new(&app.store).announce_once(&[spike], MIN_INTERVAL).await?;
         }
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! Insights that affect many more sessions than before.
+//! Trending insights.
 
 use std::time::Duration;
 
@@ -11,17 +11,17 @@ use shared::page::PageRequest;
 use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
 
-/// How long ago the last pain point of an insight is at most: what nobody sees any more does not trend.
+/// Maximum age of an insight's last pain point. Older insights do not trend.
 const RECENT: Duration = Duration::from_hours(7 * 24);
-/// For how many days an insight is not announced again: as long as its period.
-const REST: u64 = 30;
-/// How many insights are read at a time: most projects have none that is recent.
-const PAGE: u32 = 10;
+/// Minimum days between two announcements of an insight: the period of its trend.
+const MIN_INTERVAL: u64 = 30;
+/// Insights per read. Small, because most projects have no recent insight.
+const PAGE_SIZE: u32 = 10;
 
-/// Announces what trends in a project.
-pub(crate) async fn visit(app: &App, project: ProjectId, now: Timestamp) -> Result<(), StoreError> {
+/// Announces the trending insights of a project.
+pub(crate) async fn check(app: &App, project: ProjectId, now: Timestamp) -> Result<(), StoreError> {
     let since = now.minus(RECENT);
-    let mut request = PageRequest { limit: PAGE, after: None };
+    let mut request = PageRequest { limit: PAGE_SIZE, after: None };
     loop {
         let page = InsightStore::new(&app.store)
             .list_insights(project, Some(StatusFilter::OPEN), &request)
@@ -31,7 +31,7 @@ pub(crate) async fn visit(app: &App, project: ProjectId, now: Timestamp) -> Resu
                 return Ok(());
             }
             if let Some(trending) = insight.trending(now) {
-                NotificationStore::new(&app.store).announce_once(&[trending], REST).await?;
+                NotificationStore::new(&app.store).announce_once(&[trending], MIN_INTERVAL).await?;
             }
         }
         if page.end.is_none() {

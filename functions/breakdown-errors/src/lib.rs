@@ -1,4 +1,4 @@
-//! Divides the events and errors of several projects by the values of a category.
+//! Counts the events and errors of several projects by the values of a category.
 
 use errors::query::breakdown::{BreakdownQuery, ValueShares};
 use errors::query::range_counter::RangeCounter;
@@ -8,7 +8,7 @@ use shared::auth::Caller;
 use shared::http::{ApiRequest, ApiResponse, Method, Problem};
 use shared::projects::api_key::Scope;
 
-/// What this function is.
+/// The operation of this function.
 pub static OPERATION: Operation = Operation::new(
     env!("CARGO_PKG_NAME"),
     Method::POST,
@@ -19,7 +19,6 @@ pub static OPERATION: Operation = Operation::new(
 )
 .within(COUNTING_TIME_BUDGET);
 
-/// Answers one request.
 async fn handle(
     app: &App,
     caller: &Caller<'_>,
@@ -36,6 +35,6 @@ async fn handle(
     let mut counter = RangeCounter::new(events, ValueShares::new(query.by));
     ErrorStore::new(&app.store).count_projects(projects, events, &mut counter, now).await?;
 
-    // Answer.
+    // Response.
     ApiResponse::ok(&counter.into_counts().into_shares(query.limit)?)
 }

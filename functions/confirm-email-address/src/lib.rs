@@ -1,5 +1,5 @@
-//! Confirms an address, or undoes the change of one, by the link that was sent there: a page that asks (GET),
-//! and the button on it (POST).
+//! Confirms an email address, or undoes its change, through the link that was sent to it. GET
+//! returns a page with a button, and the button sends POST.
 
 use notifications::TokenKeyCache;
 use notifications::address::Nonce;
@@ -10,7 +10,7 @@ use shared::app::{Access, App, Operation};
 use shared::dynamodb::ConflictRetry;
 use shared::http::{ApiRequest, ApiResponse, Method, Problem, Protocol};
 
-/// What this function is.
+/// The operation of this function.
 pub static OPERATION: Operation = Operation::new(
     env!("CARGO_PKG_NAME"),
     Method::POST,
@@ -19,7 +19,7 @@ pub static OPERATION: Operation = Operation::new(
 )
 .speaking(Protocol::PAGES);
 
-/// Answers one request. Its body says nothing: the token alone decides.
+/// The token alone decides; the body is ignored.
 async fn handle(app: &App, incoming: &ApiRequest) -> Result<ApiResponse, Problem> {
     // Request.
     let key = app.cache::<TokenKeyCache>().get(&app.store).await?;
@@ -32,7 +32,7 @@ async fn handle(app: &App, incoming: &ApiRequest) -> Result<ApiResponse, Problem
     let now = app.clock.now();
     let mut retry = ConflictRetry::default();
     while retry.next_attempt().await {
-        // Storage: the address as it is.
+        // Storage: the current address.
         let mut address = NotificationStore::new(&app.store).find_address(&name).await?;
 
         // Rules.
@@ -41,14 +41,17 @@ async fn handle(app: &App, incoming: &ApiRequest) -> Result<ApiResponse, Problem
             Ok(effect) => effect,
             Err(reason) => return Ok(not_confirmed(reason)),
         };
-        // Programs that look at links before people do only ever GET.
+        // Link scanners only send GET, so only POST has an effect.
         if incoming.method() != Method::POST {
             return Ok(ask_to_follow(&effect));
         }
 
-        // Storage and answer.
-        let tells = address.untold(now).is_some();
-        if NotificationStore::new(&app.store).replace_address(&name, &address, tells).await? {
+        // Storage and response.
+        let asks_to_confirm = address.untold(now).is_some();
+        if NotificationStore::new(&app.store)
+            .replace_address(&name, &address, asks_to_confirm)
+            .await?
+        {
             return Ok(followed(&effect));
         }
     }

@@ -8,7 +8,7 @@ use shared::dynamodb::Idempotent;
 use shared::http::{ApiRequest, ApiResponse, Method, Problem};
 use shared::projects::api_key::Scope;
 
-/// What this function is.
+/// The operation of this function.
 pub static OPERATION: Operation = Operation::new(
     env!("CARGO_PKG_NAME"),
     Method::POST,
@@ -18,7 +18,6 @@ pub static OPERATION: Operation = Operation::new(
     }),
 );
 
-/// Answers one request.
 async fn handle(
     app: &App,
     caller: &Caller<'_>,
@@ -34,13 +33,13 @@ async fn handle(
     let id = CollectionId::new(app.ids.new_uuid(now));
     let collection = draft.into_collection(id, project_id, now);
     let location = format!("/v0/projects/{project_id}/event-marker-collections/{id}");
-    let answer = ApiResponse::created(&location, &collection)?;
+    let response = ApiResponse::created(&location, &collection)?;
 
-    // Storage and answer.
-    let stored_answer = answer.to_stored();
-    let idempotent = Idempotent::of(request.as_ref(), &stored_answer);
+    // Storage and response.
+    let stored_response = response.to_stored();
+    let idempotent = Idempotent::of(request.as_ref(), &stored_response);
     match MarkerStore::new(&app.store).create_collection(&collection, idempotent).await? {
-        CollectionCreation::Created => Ok(answer),
+        CollectionCreation::Created => Ok(response),
         CollectionCreation::Replay(replay) => ApiResponse::replay(replay),
     }
 }

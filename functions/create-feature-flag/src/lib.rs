@@ -8,7 +8,7 @@ use shared::auth::Caller;
 use shared::http::{ApiRequest, ApiResponse, Method, Problem, ProblemCode};
 use shared::projects::api_key::Scope;
 
-/// What this function is.
+/// The operation of this function.
 pub static OPERATION: Operation = Operation::new(
     env!("CARGO_PKG_NAME"),
     Method::POST,
@@ -18,7 +18,6 @@ pub static OPERATION: Operation = Operation::new(
     }),
 );
 
-/// Answers one request.
 async fn handle(
     app: &App,
     caller: &Caller<'_>,
@@ -29,13 +28,13 @@ async fn handle(
     let project_id = caller.project()?;
     let draft = FlagDraft::read(&incoming.json()?)?;
 
-    // Rules: whatever one body alone can tell was checked on reading it.
+    // Rules: parsing has already checked the rules within the body.
     let now = app.clock.now();
     let flag = draft.into_flag(project_id, now, || app.ids.new_uuid(now))?;
 
     // Storage: conditions on other flags are part of one transaction.
     let key = flag.key.clone();
-    let stored = |flag: &FeatureFlag| respond(flag).map(|answer| answer.to_stored());
+    let stored = |flag: &FeatureFlag| respond(flag).map(|response| response.to_stored());
     let store = FlagStore::new(&app.store);
     let outcome = store.create_flag(flag, &caller.author(), request.as_ref(), stored).await?;
 
@@ -56,7 +55,7 @@ fn respond(flag: &FeatureFlag) -> Result<ApiResponse, Problem> {
 
 fn flag_exists(key: &FlagKey) -> Problem {
     let detail = format!(
-        "The project has a flag with the key {key}, perhaps an archived one. Choose another key, \
+        "The project already has a flag with the key {key}, possibly archived. Choose another key, \
          or delete that flag."
     );
     Problem::new(ProblemCode::FlagExists, detail)

@@ -9,7 +9,7 @@ use shared::dynamodb::{ConflictRetry, Idempotent};
 use shared::http::{ApiRequest, ApiResponse, Method, Problem};
 use shared::projects::api_key::Scope;
 
-/// What this function is.
+/// The operation of this function.
 pub static OPERATION: Operation = Operation::new(
     env!("CARGO_PKG_NAME"),
     Method::POST,
@@ -19,7 +19,6 @@ pub static OPERATION: Operation = Operation::new(
     }),
 );
 
-/// Answers one request.
 async fn handle(
     app: &App,
     caller: &Caller<'_>,
@@ -38,13 +37,13 @@ async fn handle(
     let mut insight = Insight::new(id, project_id, draft.title, draft.description);
     insight.add(&pain_points, new_id)?;
     let location = format!("/v0/projects/{project_id}/replay-insights/{id}");
-    let answer =
+    let response =
         ApiResponse::created(&location, &insight.at(now))?.with_version(insight.version)?;
 
-    // Storage and answer: a pain point that no insight has is claimed first.
-    let stored_answer = answer.to_stored();
-    let idempotent = Idempotent::of(request.as_ref(), &stored_answer);
-    // Each later batch comes after all others: it is the one that makes way.
+    // Storage and response: pain points are claimed before the insight is stored.
+    let stored_response = response.to_stored();
+    let idempotent = Idempotent::of(request.as_ref(), &stored_response);
+    // A new batch has the latest id, so it gives way in a conflict.
     let new_batch = || BatchId::new(app.ids.new_uuid(app.clock.now()));
     let mut batch = new_batch();
     let mut retry = ConflictRetry::default();
@@ -60,8 +59,8 @@ async fn handle(
                 continue;
             }
             ClaimOutcome::Taken(ids) => {
-                let refusal = http::pain_point_exists(&ids);
-                return app.replay_or(refusal, request.as_ref()).await;
+                let rejection = http::pain_point_exists(&ids);
+                return app.replay_or(rejection, request.as_ref()).await;
             }
         }
         let request_record = RequestRecord::Batch(batch);
@@ -69,7 +68,7 @@ async fn handle(
             .save_insights(&[&insight], request_record, idempotent, now)
             .await?
         {
-            InsightWrite::Done => return Ok(answer),
+            InsightWrite::Done => return Ok(response),
             InsightWrite::Replay(replay) => {
                 InsightStore::new(&app.store).give_up(batch).await?;
                 return ApiResponse::replay(replay);
@@ -79,5 +78,5 @@ async fn handle(
         }
     }
     InsightStore::new(&app.store).give_up(batch).await?;
-    Err(Problem::conflict("another request kept bringing the same pain points"))
+    Err(Problem::conflict("another request kept claiming the same pain points"))
 }

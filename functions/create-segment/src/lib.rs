@@ -8,7 +8,7 @@ use shared::auth::Caller;
 use shared::http::{ApiRequest, ApiResponse, Method, Problem, ProblemCode};
 use shared::projects::api_key::Scope;
 
-/// What this function is.
+/// The operation of this function.
 pub static OPERATION: Operation = Operation::new(
     env!("CARGO_PKG_NAME"),
     Method::POST,
@@ -18,7 +18,6 @@ pub static OPERATION: Operation = Operation::new(
     }),
 );
 
-/// Answers one request.
 async fn handle(
     app: &App,
     caller: &Caller<'_>,
@@ -35,7 +34,7 @@ async fn handle(
 
     // Storage.
     let key = segment.key.clone();
-    let stored = |segment: &Segment| respond(segment).map(|answer| answer.to_stored());
+    let stored = |segment: &Segment| respond(segment).map(|response| response.to_stored());
     let store = FlagStore::new(&app.store);
     let outcome = store.create_segment(segment, request.as_ref(), stored).await?;
 
@@ -55,7 +54,8 @@ fn respond(segment: &Segment) -> Result<ApiResponse, Problem> {
 
 fn segment_exists(key: &SegmentKey) -> Problem {
     let detail = format!(
-        "The project has a segment with the key {key}. Choose another key, or change that segment."
+        "The project already has a segment with the key {key}. Choose another key, or change that \
+         segment."
     );
     Problem::new(ProblemCode::SegmentExists, detail)
 }

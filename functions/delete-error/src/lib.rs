@@ -1,6 +1,6 @@
 //! Deletes an error and all of its events.
 //!
-//! From the answer on, no read shows or counts any of it; pack-error-log removes what is stored in the
+//! After the response, no read shows or counts the error. pack-error-log removes its data in the
 //! background.
 
 use errors::http;
@@ -11,7 +11,7 @@ use shared::dynamodb::ConflictRetry;
 use shared::http::{ApiRequest, ApiResponse, Method, Problem, StatusCode};
 use shared::projects::api_key::Scope;
 
-/// What this function is.
+/// The operation of this function.
 pub static OPERATION: Operation = Operation::new(
     env!("CARGO_PKG_NAME"),
     Method::DELETE,
@@ -21,7 +21,6 @@ pub static OPERATION: Operation = Operation::new(
     }),
 );
 
-/// Answers one request.
 async fn handle(
     app: &App,
     caller: &Caller<'_>,
@@ -34,7 +33,7 @@ async fn handle(
     let now = app.clock.now();
     let mut retry = ConflictRetry::default();
     while retry.next_attempt().await {
-        // Storage: the error as it is.
+        // Storage: the current error.
         let error = ErrorStore::new(&app.store).find_error(project_id, id, now).await?;
         let error = error.ok_or_else(http::error_not_found)?;
 

@@ -1,6 +1,6 @@
 //! Deletes an event marker collection and all of its events.
 //!
-//! From the answer on, no read shows any of it, however much it is; purge-event-markers removes the
+//! After the response, no read shows the collection or its events. purge-event-markers removes the
 //! events in the background.
 
 use markers::http;
@@ -10,7 +10,7 @@ use shared::auth::Caller;
 use shared::http::{ApiRequest, ApiResponse, Method, Problem, StatusCode};
 use shared::projects::api_key::Scope;
 
-/// What this function is.
+/// The operation of this function.
 pub static OPERATION: Operation = Operation::new(
     env!("CARGO_PKG_NAME"),
     Method::DELETE,
@@ -20,7 +20,6 @@ pub static OPERATION: Operation = Operation::new(
     }),
 );
 
-/// Answers one request.
 async fn handle(
     app: &App,
     caller: &Caller<'_>,

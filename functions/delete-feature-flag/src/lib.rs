@@ -1,4 +1,4 @@
-//! Deletes an archived feature flag for good, which frees its key.
+//! Permanently deletes an archived feature flag, which frees its key.
 
 use flags::http;
 use flags::store::{FlagDeletion, FlagStore};
@@ -8,7 +8,7 @@ use shared::dynamodb::ConflictRetry;
 use shared::http::{ApiRequest, ApiResponse, Method, Problem, StatusCode};
 use shared::projects::api_key::Scope;
 
-/// What this function is.
+/// The operation of this function.
 pub static OPERATION: Operation = Operation::new(
     env!("CARGO_PKG_NAME"),
     Method::DELETE,
@@ -18,7 +18,6 @@ pub static OPERATION: Operation = Operation::new(
     }),
 );
 
-/// Answers one request.
 async fn handle(
     app: &App,
     caller: &Caller<'_>,
@@ -31,7 +30,7 @@ async fn handle(
 
     let mut retry = ConflictRetry::default();
     while retry.next_attempt().await {
-        // Storage: the flag as it is.
+        // Storage: the current flag.
         let flag = FlagStore::new(&app.store).find_flag(project_id, &key).await?;
         let flag = flag.ok_or_else(http::flag_not_found)?;
 
@@ -41,7 +40,7 @@ async fn handle(
             return Err(http::flag_not_archived());
         }
 
-        // Storage and answer.
+        // Storage and response.
         let (author, now) = (caller.author(), app.clock.now());
         if FlagStore::new(&app.store).delete_flag(&flag, &author, now).await? == FlagDeletion::Done
         {

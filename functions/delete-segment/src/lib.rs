@@ -8,7 +8,7 @@ use shared::dynamodb::ConflictRetry;
 use shared::http::{ApiRequest, ApiResponse, Method, Problem, StatusCode};
 use shared::projects::api_key::Scope;
 
-/// What this function is.
+/// The operation of this function.
 pub static OPERATION: Operation = Operation::new(
     env!("CARGO_PKG_NAME"),
     Method::DELETE,
@@ -18,7 +18,6 @@ pub static OPERATION: Operation = Operation::new(
     }),
 );
 
-/// Answers one request.
 async fn handle(
     app: &App,
     caller: &Caller<'_>,
@@ -31,14 +30,14 @@ async fn handle(
 
     let mut retry = ConflictRetry::default();
     while retry.next_attempt().await {
-        // Storage: the segment as it is.
+        // Storage: the current segment.
         let segment = FlagStore::new(&app.store).find_segment(project_id, &key).await?;
         let segment = segment.ok_or_else(http::segment_not_found)?;
 
         // Rules.
         if_match.check(segment.tag())?;
 
-        // Storage and answer.
+        // Storage and response.
         match FlagStore::new(&app.store).delete_segment(&segment).await? {
             SegmentDeletion::Done => return Ok(ApiResponse::empty(StatusCode::NO_CONTENT)),
             SegmentDeletion::Outdated => {}

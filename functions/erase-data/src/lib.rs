@@ -1,8 +1,8 @@
-//! Carries out the erasure of projects and users. A schedule runs it every minute.
+//! Erases projects and users. A schedule runs this job every minute.
 //!
-//! It may be killed anywhere, run twice at once, or stop in the middle: every step deletes what is there
-//! and can be repeated, and what was done last is noted by whoever was not overtaken. `docs/erasure.md`
-//! tells what each stage does, and why the next one may begin.
+//! The job can be killed at any point, and can run twice concurrently. Every step deletes existing
+//! data and can be repeated. Progress is stored only if no other invocation has stored progress in
+//! the meantime. `docs/erasure.md` describes each stage, and why the next one can start.
 
 use errors::store::ErrorStore;
 use flags::store::FlagStore;
@@ -16,20 +16,21 @@ use shared::projects::project::ProjectId;
 use shared::telemetry::log_metric;
 use shared::timestamp::Timestamp;
 
-/// What this function is.
+/// The job of this function.
 pub static JOB: Job =
     Job { name: env!("CARGO_PKG_NAME"), run: |app, deadline| Box::pin(run(app, deadline)) };
 
-/// The name of the metric that tells for how many seconds the erasure that is due the longest has been.
+/// Metric of the seconds for which the longest due erasure has been due.
 pub const ERASURE_DELAY: &str = "ErasureDelay";
 
-/// For how long the erasure that is due the longest has been, at `now`. One that waits for another job is due.
+/// Returns the seconds for which the longest due erasure has been due at `now`. An erasure that
+/// waits for another job is due.
 pub fn delay_in_seconds(erasures: &[Erasure], now: Timestamp) -> i64 {
     let delays = erasures.iter().map(|it| now.as_seconds() - it.due_since.as_seconds());
     delays.max().unwrap_or_default().max(0)
 }
 
-/// Works on all erasures that are due, the oldest first, until the time is up.
+/// Continues all due erasures, oldest first, until the time is up.
 async fn run(app: &App, deadline: Deadline) -> Result<(), StoreError> {
     let erasures = app.store.list_erasures().await?;
     let now = app.clock.now();
@@ -39,14 +40,18 @@ async fn run(app: &App, deadline: Deadline) -> Result<(), StoreError> {
 
     let mut outcome = Ok(());
     for erasure in erasures {
-        // One that cannot go on must not hold up those after it.
-        outcome = outcome.and(carry_on(app, erasure, deadline).await);
+        // A failed erasure must not hold up the others.
+        outcome = outcome.and(continue_erasure(app, erasure, deadline).await);
     }
     outcome
 }
 
-/// Takes steps of an erasure as long as it is due, and nobody else takes them.
-async fn carry_on(app: &App, mut at: Erasure, deadline: Deadline) -> Result<(), StoreError> {
+/// Takes steps of an erasure while it is due and no other invocation continues it.
+async fn continue_erasure(
+    app: &App,
+    mut at: Erasure,
+    deadline: Deadline,
+) -> Result<(), StoreError> {
     while !deadline.has_passed() && at.not_before <= app.clock.now() {
         let done = step(app, &at).await?;
         let now = app.clock.now();
@@ -68,35 +73,35 @@ async fn carry_on(app: &App, mut at: Erasure, deadline: Deadline) -> Result<(), 
     Ok(())
 }
 
-/// What became of a step.
+/// The outcome of a step.
 struct StepOutcome {
     sweep: Sweep,
-    /// Whether its stage has ended.
+    /// `true` if the stage has ended.
     is_last: bool,
-    /// For how long there is nothing to do but to wait.
+    /// Time to wait before the next step.
     pause: Option<std::time::Duration>,
 }
 
-/// How long a stage waits that depends on another job.
+/// Time that a stage waits if it depends on another job.
 const PAUSE: std::time::Duration = std::time::Duration::from_secs(50);
 
 impl StepOutcome {
-    /// A page of a table that is read from end to end.
+    /// Returns the outcome of one page of a table scan.
     fn page(sweep: Sweep) -> Self {
         Self { is_last: sweep.after.is_none(), sweep, pause: None }
     }
 
-    /// Some of what can be listed: nothing is left where nothing was found.
+    /// Returns the outcome of deleting some listed items. The stage ends once none are found.
     fn some(sweep: Sweep) -> Self {
         Self { is_last: sweep.removed == 0, sweep, pause: None }
     }
 
-    /// All there is.
+    /// Returns the outcome of a step that completes its stage.
     fn all(sweep: Sweep) -> Self {
         Self { is_last: true, sweep, pause: None }
     }
 
-    /// Nothing, until another job is done.
+    /// Returns the outcome of a stage that waits until another job is done.
     fn once(is_done: bool, sweep: Sweep) -> Self {
         Self { is_last: is_done, sweep, pause: (!is_done).then_some(PAUSE) }
     }
@@ -106,14 +111,14 @@ async fn step(app: &App, at: &Erasure) -> Result<StepOutcome, StoreError> {
     let after = at.after.as_deref();
     Ok(match (&at.subject, at.stage) {
         (_, Stage::Settling) => StepOutcome::all(Sweep::default()),
-        (subject, Stage::Notifications) => notifications(app, subject, after).await?,
+        (subject, Stage::Notifications) => notifications_step(app, subject, after).await?,
         (_, Stage::Answers) => {
             StepOutcome::page(app.store.sweep_answers(app.clock.now(), after).await?)
         }
         (_, Stage::Quotas) => {
             StepOutcome::page(app.store.sweep_windows(app.clock.now(), after).await?)
         }
-        (Subject::Project(project), stage) => of_project(app, *project, stage, at).await?,
+        (Subject::Project(project), stage) => project_step(app, *project, stage, at).await?,
         (Subject::User(organization, user), _) => {
             let name = UserName { organization: organization.clone(), user: user.clone() };
             let store = &app.store;
@@ -128,11 +133,11 @@ async fn step(app: &App, at: &Erasure) -> Result<StepOutcome, StoreError> {
     })
 }
 
-/// What a position begins with once something was left before it.
+/// Prefix of a position if an earlier page contains mentions of the subject.
 const MENTIONED: char = '+';
 
-/// Reads all notifications, and again from the beginning, until none mentions the subject.
-async fn notifications(
+/// Scans all notifications, repeatedly until none mentions the subject.
+async fn notifications_step(
     app: &App,
     subject: &Subject,
     after: Option<&str>,
@@ -151,7 +156,7 @@ async fn notifications(
     })
 }
 
-async fn of_project(
+async fn project_step(
     app: &App,
     project: ProjectId,
     stage: Stage,
@@ -169,7 +174,8 @@ async fn of_project(
             StepOutcome::some(MarkerStore::new(store).erase_collections(project, now).await?)
         }
         Stage::Events => {
-            // The stage began after the last collection was deleted, and remembers when.
+            // The stage began after the last collection was deleted, and stores that time as its
+            // position.
             let began = after.and_then(|after| Timestamp::parse_date_or_date_time(after).ok());
             let began = began.unwrap_or(at.not_before);
             let sweep = Sweep { removed: 0, after: Some(began.to_string()) };
@@ -187,7 +193,7 @@ async fn of_project(
         Stage::Keys => {
             StepOutcome::all(store.erase_project_from_keys(&at.organization, project).await?)
         }
-        // Of users, or of both, and done above.
+        // Stages of users, and stages of both subjects that are handled above.
         Stage::Settling | Stage::User | Stage::Notifications | Stage::Answers | Stage::Quotas => {
             StepOutcome::all(Sweep::default())
         }

@@ -10,7 +10,7 @@ use shared::auth::Caller;
 use shared::http::{ApiRequest, ApiResponse, Method, Problem};
 use shared::projects::api_key::Scope;
 
-/// What this function is.
+/// The operation of this function.
 pub static OPERATION: Operation = Operation::new(
     env!("CARGO_PKG_NAME"),
     Method::POST,
@@ -21,7 +21,6 @@ pub static OPERATION: Operation = Operation::new(
 )
 .speaking(OFREP);
 
-/// Answers one request.
 async fn handle(
     app: &App,
     caller: &Caller<'_>,
@@ -29,23 +28,23 @@ async fn handle(
 ) -> Result<ApiResponse, Problem> {
     // Request.
     let project_id = caller.project()?;
-    let asked = ofrep::evaluated_key(incoming);
+    let requested_key = ofrep::evaluated_key(incoming);
     let context = match ofrep::evaluation_context(incoming) {
         Ok(context) => context,
-        Err(failure) => return failure.for_flag(&asked).try_into(),
+        Err(failure) => return failure.for_flag(&requested_key).try_into(),
     };
 
-    // Storage: the flag and what it depends on, unless it is remembered.
+    // Storage: the flag and its dependencies, unless they are cached.
     let (now, freshness) = (app.clock.now(), ofrep::freshness(incoming));
-    let flags = match FlagKey::parse(&asked) {
+    let flags = match FlagKey::parse(&requested_key) {
         Ok(key) => {
             let cache = app.cache::<FlagCache>();
             cache.flag(&app.store, project_id, &key, freshness, now).await?
         }
-        // What is no key is the key of no flag.
+        // No flag has an invalid key.
         Err(_) => Arc::new(Flags::new(project_id, [])),
     };
 
-    // Rules and answer.
-    ofrep::evaluate_one(&flags, &asked, &context, now).try_into()
+    // Rules and response.
+    ofrep::evaluate_one(&flags, &requested_key, &context, now).try_into()
 }

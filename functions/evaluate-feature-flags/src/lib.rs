@@ -7,7 +7,7 @@ use shared::auth::Caller;
 use shared::http::{ApiRequest, ApiResponse, Method, Problem};
 use shared::projects::api_key::Scope;
 
-/// What this function is.
+/// The operation of this function.
 pub static OPERATION: Operation = Operation::new(
     env!("CARGO_PKG_NAME"),
     Method::POST,
@@ -18,7 +18,6 @@ pub static OPERATION: Operation = Operation::new(
 )
 .speaking(OFREP);
 
-/// Answers one request.
 async fn handle(
     app: &App,
     caller: &Caller<'_>,
@@ -28,7 +27,7 @@ async fn handle(
     let project_id = caller.project()?;
     let path = incoming.path();
     if !path.strip_suffix('/').unwrap_or(path).ends_with("/ofrep/v1/evaluate/flags") {
-        // The template routes all that may end with a slash here.
+        // The gateway's greedy route for trailing slashes also matches other paths.
         return Err(http::unknown_evaluation());
     }
     let context = match ofrep::evaluation_context(incoming) {
@@ -36,11 +35,11 @@ async fn handle(
         Err(failure) => return failure.for_all_flags().try_into(),
     };
 
-    // Storage: the project's flags, unless they are remembered.
+    // Storage: the project's flags, unless they are cached.
     let (now, freshness) = (app.clock.now(), ofrep::freshness(incoming));
     let flags = app.cache::<FlagCache>().flags(&app.store, project_id, freshness, now).await?;
 
-    // Rules and answer.
+    // Rules and response.
     let if_none_match = ofrep::if_none_match(incoming);
     ofrep::evaluate_all(&flags, &context, now, if_none_match).try_into()
 }

@@ -1,5 +1,4 @@
-//! Tells a caller who it is: the user that its key acts for, what the key may do, and which projects it
-//! may see.
+//! Returns the caller's user, the scopes of its key, and the projects that it can see.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +11,7 @@ use shared::projects::api_key::{KeyId, Scope, UserId};
 use shared::projects::project::{Organization, ProjectSummary};
 use shared::timestamp::Timestamp;
 
-/// What this function is.
+/// The operation of this function.
 pub static OPERATION: Operation = Operation::new(
     env!("CARGO_PKG_NAME"),
     Method::GET,
@@ -20,10 +19,10 @@ pub static OPERATION: Operation = Operation::new(
     Access::AnyApiKey(|_, caller, _| Box::pin(handle(caller))),
 );
 
-/// How many projects are told at most; list-projects has all of them.
+/// Most projects in the response; list-projects returns all of them.
 const MAX_PROJECTS: u32 = 100;
 
-/// Who calls.
+/// The caller's details.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct CallerInfo<'c> {
@@ -35,7 +34,6 @@ struct CallerInfo<'c> {
     expires_at: Option<Timestamp>,
 }
 
-/// Answers one request.
 async fn handle(caller: &Caller<'_>) -> Result<ApiResponse, Problem> {
     // Every visitor of a page can read its key, and a user is often an email address.
     let is_private = caller.scopes().iter().any(|scope| *scope != Scope::FlagsEvaluate);

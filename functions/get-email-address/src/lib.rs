@@ -1,4 +1,4 @@
-//! Answers where the caller gets mail, and which address is to take its place once it is confirmed.
+//! Returns the caller's email address, and the address that replaces it once confirmed.
 
 use notifications::store::{NotificationStore, UserName};
 use shared::app::{Access, App, Operation};
@@ -6,7 +6,7 @@ use shared::auth::Caller;
 use shared::http::{ApiResponse, Method, Problem};
 use shared::projects::api_key::Scope;
 
-/// What this function is.
+/// The operation of this function.
 pub static OPERATION: Operation = Operation::new(
     env!("CARGO_PKG_NAME"),
     Method::GET,
@@ -14,15 +14,14 @@ pub static OPERATION: Operation = Operation::new(
     Access::ApiKey(Scope::NotificationsRead, |app, caller, _| Box::pin(handle(app, caller))),
 );
 
-/// Answers one request.
 async fn handle(app: &App, caller: &Caller<'_>) -> Result<ApiResponse, Problem> {
-    // Request: nobody's address but the caller's own can be asked for.
+    // Request: callers can read only their own address.
     let (organization, user) = (caller.organization().clone(), caller.user().clone());
 
     // Storage.
     let address =
         NotificationStore::new(&app.store).find_address(&UserName { organization, user }).await?;
 
-    // Answer.
+    // Response.
     ApiResponse::ok(&address.shown())
 }

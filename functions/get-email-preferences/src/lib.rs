@@ -1,4 +1,4 @@
-//! Answers the caller's notification email preferences.
+//! Returns the caller's notification email preferences.
 
 use notifications::store::NotificationStore;
 use shared::app::{Access, App, Operation};
@@ -6,7 +6,7 @@ use shared::auth::Caller;
 use shared::http::{ApiResponse, Method, Problem};
 use shared::projects::api_key::Scope;
 
-/// What this function is.
+/// The operation of this function.
 pub static OPERATION: Operation = Operation::new(
     env!("CARGO_PKG_NAME"),
     Method::GET,
@@ -14,15 +14,12 @@ pub static OPERATION: Operation = Operation::new(
     Access::ApiKey(Scope::NotificationsRead, |app, caller, _| Box::pin(handle(app, caller))),
 );
 
-/// Answers one request.
 async fn handle(app: &App, caller: &Caller<'_>) -> Result<ApiResponse, Problem> {
-    // Request.
-
     // Storage.
     let (organization, user) = (caller.organization(), caller.user());
     let preferences =
         NotificationStore::new(&app.store).find_email_preferences(organization, user).await?;
 
-    // Answer.
+    // Response.
     ApiResponse::ok(&preferences)
 }

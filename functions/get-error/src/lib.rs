@@ -7,7 +7,7 @@ use shared::auth::Caller;
 use shared::http::{ApiRequest, ApiResponse, Method, Problem};
 use shared::projects::api_key::Scope;
 
-/// What this function is.
+/// The operation of this function.
 pub static OPERATION: Operation = Operation::new(
     env!("CARGO_PKG_NAME"),
     Method::GET,
@@ -18,7 +18,6 @@ pub static OPERATION: Operation = Operation::new(
 )
 .within(COUNTING_TIME_BUDGET);
 
-/// Answers one request.
 async fn handle(
     app: &App,
     caller: &Caller<'_>,

@@ -1,5 +1,5 @@
-//! Answers the flags of a project as flagd fetches them: for its synchronization over HTTP, and for
-//! providers that evaluate in their own process.
+//! Returns the flags of a project in the form that flagd fetches: for its synchronization over
+//! HTTP, and for providers that evaluate in process.
 
 use flags::{ConfigurationCache, ofrep};
 use shared::app::{Access, App, Operation};
@@ -7,7 +7,7 @@ use shared::auth::Caller;
 use shared::http::{ApiRequest, ApiResponse, Method, Problem};
 use shared::projects::api_key::Scope;
 
-/// What this function is.
+/// The operation of this function.
 pub static OPERATION: Operation = Operation::new(
     env!("CARGO_PKG_NAME"),
     Method::GET,
@@ -17,7 +17,6 @@ pub static OPERATION: Operation = Operation::new(
     }),
 );
 
-/// Answers one request.
 async fn handle(
     app: &App,
     caller: &Caller<'_>,

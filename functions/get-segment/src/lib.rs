@@ -7,7 +7,7 @@ use shared::auth::Caller;
 use shared::http::{ApiRequest, ApiResponse, Method, Problem};
 use shared::projects::api_key::Scope;
 
-/// What this function is.
+/// The operation of this function.
 pub static OPERATION: Operation = Operation::new(
     env!("CARGO_PKG_NAME"),
     Method::GET,
@@ -17,7 +17,6 @@ pub static OPERATION: Operation = Operation::new(
     }),
 );
 
-/// Answers one request.
 async fn handle(
     app: &App,
     caller: &Caller<'_>,

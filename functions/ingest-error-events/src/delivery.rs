@@ -1,5 +1,5 @@
-//! Storing the event of a delivery. A warm function caches what deliveries have in common: the project, the
-//! shards of its log, and the error of a fingerprint.
+//! Stores the event of a delivery. A warm function caches data that deliveries share: the project,
+//! the shards of its log, and the error of a fingerprint.
 
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::time::Duration;
@@ -21,27 +21,27 @@ use shared::projects::store::IngestAccess;
 use shared::telemetry::{ERRORS_AT_CAP, log_bound_met};
 use shared::timestamp::Timestamp;
 
-/// How long anything is remembered: the longest that a key which was replaced may go on working.
+/// Longest time that data is cached, and that a replaced key still works.
 const MAX_AGE: Duration = Duration::from_mins(1);
-/// How many of each are remembered.
+/// Number of cached entries of each kind.
 const CAPACITY: NonZeroUsize = NonZeroUsize::new(1_000).unwrap();
 
-/// Attempts at counting an event. Another one follows if a partition was throttled, or if another delivery
-/// created the error.
+/// Most attempts at counting an event. Another one follows if a partition was throttled, or if
+/// another delivery created the error.
 const MAX_ATTEMPTS: u32 = 4;
 /// Seconds after which SDKs retry if all attempts failed.
 const SECONDS_TO_WAIT: u16 = 5;
 
-/// What deliveries had in common lately.
+/// Cached data that deliveries share.
 #[derive(Debug)]
 struct DeliveryCache {
     projects: TimedCache<IngestId, IngestAccess>,
-    /// Keys that were not those of a project. A new one is random, so that nobody has asked with it before.
-    refused: TimedCache<(IngestId, PublicKey), ()>,
-    /// Over how many partitions the rows of a project are spread.
+    /// Keys that did not match a project. New keys are random, so none of them was sent before.
+    rejected_keys: TimedCache<(IngestId, PublicKey), ()>,
+    /// The number of partitions for the rows of a project.
     logs: TimedCache<ProjectId, u8>,
     errors: TimedCache<(ProjectId, Fingerprint), KnownError>,
-    /// Projects that had no room for further errors.
+    /// Projects that have reached their error limit.
     full: TimedCache<ProjectId, ()>,
 }
 
@@ -49,7 +49,7 @@ impl Default for DeliveryCache {
     fn default() -> Self {
         Self {
             projects: TimedCache::new(CAPACITY, MAX_AGE),
-            refused: TimedCache::new(CAPACITY, MAX_AGE),
+            rejected_keys: TimedCache::new(CAPACITY, MAX_AGE),
             logs: TimedCache::new(CAPACITY, MAX_AGE),
             errors: TimedCache::new(CAPACITY, MAX_AGE),
             full: TimedCache::new(CAPACITY, MAX_AGE),
@@ -57,23 +57,23 @@ impl Default for DeliveryCache {
     }
 }
 
-/// The project of an ingest id, if the key is its own. Fails with 403 otherwise, for an unknown project as
-/// for a wrong key.
+/// Returns the project of an ingest id, if the key matches. Fails with 403 otherwise, whether the
+/// project is unknown or the key is wrong.
 pub(crate) async fn find_ingest_project(
     app: &App,
     incoming: &ApiRequest,
     ingest_id: Option<IngestId>,
     key: PublicKey,
 ) -> Result<IngestAccess, Problem> {
-    let refused = || Problem::from(IngestionFault::Unauthorized);
-    let ingest_id = ingest_id.ok_or_else(refused)?;
+    let unauthorized = || Problem::from(IngestionFault::Unauthorized);
+    let ingest_id = ingest_id.ok_or_else(unauthorized)?;
     let now = app.clock.now();
     let cache = app.cache::<DeliveryCache>();
-    // A key that is not the remembered one may be new.
-    let remembered = cache.projects.get(&ingest_id, now);
-    let access = match remembered.filter(|access| access.public_key == key) {
+    // A key that differs from the cached one may be new.
+    let cached = cache.projects.get(&ingest_id, now);
+    let access = match cached.filter(|access| access.public_key == key) {
         Some(access) => access,
-        None if cache.refused.holds(&(ingest_id, key), now) => return Err(refused()),
+        None if cache.rejected_keys.holds(&(ingest_id, key), now) => return Err(unauthorized()),
         None => {
             let found = app.store.find_ingest_access(ingest_id).await?;
             if let Some(access) = &found {
@@ -81,8 +81,8 @@ pub(crate) async fn find_ingest_project(
             }
             let found = found.filter(|access| access.public_key == key);
             let Some(access) = found else {
-                cache.refused.insert((ingest_id, key), (), now);
-                return Err(refused());
+                cache.rejected_keys.insert((ingest_id, key), (), now);
+                return Err(unauthorized());
             };
             access
         }
@@ -91,8 +91,8 @@ pub(crate) async fn find_ingest_project(
     Ok(access)
 }
 
-/// Counts a delivery to a project, by whether it holds an event. Fails with 429 beyond the limit of either
-/// kind. A page sends envelopes without an event for each visit: they must not use up the events' limit.
+/// Counts a delivery to a project, by whether it has an event. Fails with 429 over either limit. A
+/// page sends envelopes without an event for each visit; they must not use up the events' limit.
 pub(crate) async fn count_delivery(
     app: &App,
     access: &IngestAccess,
@@ -102,8 +102,8 @@ pub(crate) async fn count_delivery(
     counted.map_err(|over| if has_event { over } else { over.limiting(DROPPED_CATEGORIES) })
 }
 
-/// Opens the log of a project for an event, by whose random `draw` the log may be visited early: it will
-/// be packed. Answers over how many partitions its rows are spread.
+/// Opens the log of a project for an event, so that it will be packed. The random `draw` decides
+/// whether the log is checked early. Returns the number of partitions for its rows.
 async fn open_log(app: &App, project: ProjectId, draw: u32) -> Result<u8, StoreError> {
     let now = app.clock.now();
     let cache = app.cache::<DeliveryCache>();
@@ -116,16 +116,16 @@ async fn open_log(app: &App, project: ProjectId, draw: u32) -> Result<u8, StoreE
     Ok(shards)
 }
 
-/// Spreads the rows of a project over more partitions, of which `shards` took no more.
+/// Spreads the rows of a project over more partitions, since `shards` of them are throttled.
 pub async fn add_log_shards(app: &App, project: ProjectId, shards: u8) -> Result<u8, StoreError> {
     let shards = ErrorStore::new(&app.store).add_log_shards(project, shards).await?;
     app.cache::<DeliveryCache>().logs.insert(project, shards, app.clock.now());
     Ok(shards)
 }
 
-/// Stores an event, counts it once, and makes it known to its error. May be cut off anywhere: an event
-/// that is counted has its payload and its error, and what its error does not know of it yet is made up
-/// for by the next event or when its row is packed.
+/// Stores an event, counts it once, and updates its error. This can be interrupted at any point: a
+/// counted event has its payload and its error. The next event, or packing of its row, repairs a
+/// missing update of the error.
 pub(crate) async fn store_event(
     app: &App,
     project_id: ProjectId,
@@ -137,7 +137,7 @@ pub(crate) async fn store_event(
     let kind = event.description();
     let (mut shards, mut found, ()) = tokio::try_join!(
         open_log(app, project_id, draw),
-        find_error_of(app, project_id, kind.clone(), CacheValidity::Counts),
+        find_error_of(app, project_id, kind.clone(), CacheValidity::Usable),
         ErrorStore::new(&app.store).put_payload(project_id, event_id, &event.payload, received_at)
     )?;
     let mut row = EventRow {
@@ -147,7 +147,7 @@ pub(crate) async fn store_event(
     };
     for _ in 0..MAX_ATTEMPTS {
         row.fingerprint = found.description.fingerprint;
-        // Each attempt has the time at which it starts: rows come in the order of the log, but for
+        // Each attempt has its own start time, so that rows are in the order of the log, to within
         // seconds.
         let now = app.clock.now();
         let counting = ErrorStore::new(&app.store)
@@ -155,21 +155,22 @@ pub(crate) async fn store_event(
             .await?;
         let (description, occurred_at, counted_at) = match counting {
             CountOutcome::Counted if let ErrorOfEvent::New(new) = &found.error => {
-                remember_error(app, project_id, row.fingerprint, new.known);
+                cache_error(app, project_id, row.fingerprint, new.known);
                 return Ok(());
             }
             CountOutcome::Counted => (&found.description, row.occurred_at, now),
             // The first delivery determines the error and the time of the event.
             CountOutcome::Duplicate { fingerprint, occurred_at, received_at } => {
-                let kinds = [&kind, &found.description];
-                let known = kinds.into_iter().find(|kind| kind.fingerprint == fingerprint);
+                let descriptions = [&kind, &found.description];
+                let known = descriptions.into_iter().find(|kind| kind.fingerprint == fingerprint);
                 let Some(description) = known else { return Ok(()) };
                 (description, occurred_at, received_at)
             }
             // The packer updates the error if the first delivery did not.
             CountOutcome::UnreadableDuplicate => return Ok(()),
             CountOutcome::ErrorExists => {
-                found = find_error_of(app, project_id, kind.clone(), CacheValidity::IsOld).await?;
+                found =
+                    find_error_of(app, project_id, kind.clone(), CacheValidity::Outdated).await?;
                 continue;
             }
             CountOutcome::LogThrottled => {
@@ -187,7 +188,7 @@ pub(crate) async fn store_event(
             Ok(false) => ErrorStore::new(&app.store).delete_payload(project_id, event_id).await?,
             // The event counts. The next event or the packer updates the error.
             Err(failure) if failure.may_pass() => {
-                tracing::warn!(cause = %failure, "an error does not know of an event yet");
+                tracing::warn!(cause = %failure, "an error is not yet updated for an event");
             }
             Err(failure) => return Err(failure.into()),
         }
@@ -196,39 +197,39 @@ pub(crate) async fn store_event(
     Err(Problem::overloaded(SECONDS_TO_WAIT))
 }
 
-/// What an event counts under: the error of its kind, or the one of the kinds that found no room.
+/// The error under which an event counts: that of its fingerprint, or the overflow error.
 #[derive(Debug, Clone)]
 struct FoundError {
-    /// What the error is about.
+    /// The error's description.
     description: ErrorDescription,
-    /// The error, which may be about to be made.
+    /// The error, which is perhaps not stored yet.
     error: ErrorOfEvent,
 }
 
-/// How far what is remembered can be relied on.
+/// The validity of a cached error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CacheValidity {
-    /// As always.
-    Counts,
-    /// Not at all: it turned out to be wrong.
-    IsOld,
+    /// The cached error can be used.
+    Usable,
+    /// The cached error turned out to be wrong.
+    Outdated,
 }
 
-/// Finds the error of an event of this description, or what it is to become if it is the first of its
-/// kind.
+/// Returns the error of an event with this description. For the first event of a fingerprint,
+/// returns the error to create.
 async fn find_error_of(
     app: &App,
     project: ProjectId,
     description: ErrorDescription,
-    remembered: CacheValidity,
+    validity: CacheValidity,
 ) -> Result<FoundError, StoreError> {
-    let entry = find_fingerprint(app, project, description.fingerprint, remembered).await?;
-    if entry.error.is_some() || has_room(app, project).await? {
+    let entry = find_fingerprint(app, project, description.fingerprint, validity).await?;
+    if entry.error.is_some() || reserve_error_capacity(app, project).await? {
         let error = error_of_event(app, &description, &entry);
         return Ok(FoundError { description, error });
     }
     let description = ErrorDescription::of_overflow(&error_limits(app));
-    let entry = find_fingerprint(app, project, description.fingerprint, remembered).await?;
+    let entry = find_fingerprint(app, project, description.fingerprint, validity).await?;
     let error = error_of_event(app, &description, &entry);
     Ok(FoundError { description, error })
 }
@@ -237,12 +238,12 @@ async fn find_fingerprint(
     app: &App,
     project: ProjectId,
     fingerprint: Fingerprint,
-    remembered: CacheValidity,
+    validity: CacheValidity,
 ) -> Result<FingerprintEntry, StoreError> {
     let now = app.clock.now();
     let cache = app.cache::<DeliveryCache>();
     let known = cache.errors.get(&(project, fingerprint), now);
-    if let (Some(known), CacheValidity::Counts) = (known, remembered) {
+    if let (Some(known), CacheValidity::Usable) = (known, validity) {
         let (error, event_shards) = (Some(known.id), known.event_shards);
         return Ok(FingerprintEntry { error, event_shards, deleted_at: None });
     }
@@ -253,20 +254,20 @@ async fn find_fingerprint(
     Ok(entry)
 }
 
-/// Reserves room for one more error of a project, if there is any.
-async fn has_room(app: &App, project: ProjectId) -> Result<bool, StoreError> {
+/// Reserves capacity for one more error of a project, if any is left.
+async fn reserve_error_capacity(app: &App, project: ProjectId) -> Result<bool, StoreError> {
     let now = app.clock.now();
     let cache = app.cache::<DeliveryCache>();
     if cache.full.get(&project, now).is_some() {
         return Ok(false);
     }
-    let has_room =
+    let is_reserved =
         ErrorStore::new(&app.store).reserve_error(project, &error_limits(app), now).await?;
-    if !has_room {
+    if !is_reserved {
         cache.full.insert(project, (), now);
         log_bound_met(ERRORS_AT_CAP, &format!("errors#{project}"), now);
     }
-    Ok(has_room)
+    Ok(is_reserved)
 }
 
 fn error_limits(app: &App) -> ErrorLimits {
@@ -293,13 +294,12 @@ fn error_of_event(
     ErrorOfEvent::New(Box::new(NewError { known, description, events_since: entry.deleted_at }))
 }
 
-/// Remembers the error that was made with an event.
-fn remember_error(app: &App, project: ProjectId, fingerprint: Fingerprint, error: KnownError) {
+/// Caches the error that was created with an event.
+fn cache_error(app: &App, project: ProjectId, fingerprint: Fingerprint, error: KnownError) {
     app.cache::<DeliveryCache>().errors.insert((project, fingerprint), error, app.clock.now());
 }
 
-/// Makes a counted event known to its error. Answers whether the event is still there: it may have been
-/// deleted with its error.
+/// Updates the error of a counted event. Returns `false` if the event was deleted with its error.
 async fn see_error(
     app: &App,
     project: ProjectId,
@@ -321,8 +321,8 @@ async fn see_error(
     Ok(seen.is_some())
 }
 
-/// Spreads the keys of an error's events over more partitions, of which one took no more. Answers the
-/// error as it is then.
+/// Spreads the keys of an error's events over more partitions, since one of them is throttled.
+/// Returns the updated error.
 async fn add_event_shards(
     app: &App,
     project: ProjectId,
@@ -333,8 +333,8 @@ async fn add_event_shards(
     let FoundError { description, .. } = found;
     let Some(known) = ErrorStore::new(&app.store).add_event_shards(project, known, now).await?
     else {
-        return find_error_of(app, project, description, CacheValidity::IsOld).await;
+        return find_error_of(app, project, description, CacheValidity::Outdated).await;
     };
-    remember_error(app, project, description.fingerprint, known);
+    cache_error(app, project, description.fingerprint, known);
     Ok(FoundError { description, error: ErrorOfEvent::Known(known) })
 }

@@ -1,7 +1,7 @@
-//! Takes errors from official Sentry SDKs.
+//! Receives errors from official Sentry SDKs.
 //!
-//! SDKs drop what is not taken at the first attempt, so an event is stored and counted before
-//! anything else is done with it.
+//! SDKs drop events that are rejected at the first attempt, so an event is stored and counted
+//! before anything else is done with it.
 
 pub mod delivery;
 
@@ -16,7 +16,7 @@ use shared::app::{Access, App, Operation};
 use shared::http::{ApiRequest, ApiResponse, Method, Problem};
 use shared::projects::dsn::IngestId;
 
-/// What this function is.
+/// The operation of this function.
 pub static OPERATION: Operation = Operation::new(
     env!("CARGO_PKG_NAME"),
     Method::POST,
@@ -25,14 +25,13 @@ pub static OPERATION: Operation = Operation::new(
 )
 .speaking(SENTRY);
 
-/// Answers one request.
 async fn handle(app: &App, incoming: &ApiRequest) -> Result<ApiResponse, Problem> {
-    // Request: nobody without a key has more decompressed than the line that may hold it.
+    // Request: without a key, no more is decompressed than the line that can contain it.
     let received_at = app.clock.now();
     let takes_envelopes = match endpoint(incoming) {
         Some("envelope") => true,
         Some("store") => false,
-        // The template routes all that SDKs may send here.
+        // The gateway's route also matches unknown endpoints.
         _ => return Err(http::unknown_endpoint()),
     };
     let content_encoding = incoming.header_texts("content-encoding").join(",");
@@ -51,7 +50,7 @@ async fn handle(app: &App, incoming: &ApiRequest) -> Result<ApiResponse, Problem
     let key = credentials.read(dsn.as_deref())?;
     let access = find_ingest_project(app, incoming, IngestId::parse(&ingest_id), key).await?;
 
-    // Which limit counts the delivery follows from its start. Nothing more is decompressed before.
+    // The start of a delivery decides which limit counts it. Nothing more is decompressed before.
     let start = || inflate_start(incoming.body(), &content_encoding, MAX_FIRST_ITEM_BYTES);
     let begins_with_event =
         !takes_envelopes || start().is_ok_and(|start| Envelope::begins_with_event(&start));
@@ -73,13 +72,13 @@ async fn handle(app: &App, incoming: &ApiRequest) -> Result<ApiResponse, Problem
         Some(envelope) => envelope.normalize_event(received)?,
         None => normalize_store_body(&body, received)?,
     };
-    let answer = |body| match &envelope {
+    let respond = |body| match &envelope {
         Some(envelope) if envelope.dropped_items > 0 => {
             http::with_dropped_categories(ApiResponse::ok(&body)?)
         }
         _ => ApiResponse::ok(&body),
     };
-    let Some(event) = event else { return answer(serde_json::json!({})) };
+    let Some(event) = event else { return respond(serde_json::json!({})) };
     let new_id = app.ids.new_uuid(received_at).into_bytes();
     let event_id = event.event_id.or_else(|| EventId::from_random_bytes(new_id));
     let event_id = event_id.ok_or_else(|| Problem::internal("a new UUID is never all zero"))?;
@@ -89,11 +88,11 @@ async fn handle(app: &App, incoming: &ApiRequest) -> Result<ApiResponse, Problem
     let draw = u32::from_be_bytes([a, b, c, d]);
     Box::pin(store_event(app, access.project, event_id, event, received_at, draw)).await?;
 
-    // Answer.
-    answer(serde_json::json!({ "id": event_id.to_string() }))
+    // Response.
+    respond(serde_json::json!({ "id": event_id.to_string() }))
 }
 
-/// The last segment of the path.
+/// Returns the last segment of the path.
 fn endpoint(incoming: &ApiRequest) -> Option<&str> {
     incoming.path().trim_end_matches('/').rsplit('/').next()
 }

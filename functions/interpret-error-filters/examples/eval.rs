@@ -1,5 +1,5 @@
-//! `make eval`: how many queries with gold answers are answered right, overall, by difficulty and
-//! by tag, and which are not.
+//! `make eval`: prints how many queries with expected answers are read correctly, in total, by
+//! difficulty and by tag. Lists the queries that are not.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 #[path = "../../../tests/tests/errors/interpret_error_filters/gold.rs"]
@@ -63,20 +63,20 @@ impl Accuracy {
     fn of_file(text: &str) -> Result<Self, String> {
         let mut accuracy = Self::default();
         for case in Case::of_file(text)? {
-            let answer = case.answer()?;
-            let right = case.accepts(&answer);
+            let filters = case.filters()?;
+            let right = case.accepts(&filters);
             accuracy.overall.count(right);
             for tag in &case.tags {
                 accuracy.by_tag.entry(tag.clone()).or_default().count(right);
             }
             if !right {
-                accuracy.misses.push_str(&miss(&case, &answer));
+                accuracy.misses.push_str(&miss(&case, &filters));
             }
         }
         Ok(accuracy)
     }
 
-    /// Takes the counts of other queries in; their misses have been told.
+    /// Adds the counts of other queries. Their misses are printed already.
     fn add(&mut self, other: Self) {
         let sum = |one: Tally, other: Tally| Tally {
             right: one.right + other.right,
@@ -90,18 +90,20 @@ impl Accuracy {
     }
 }
 
-fn miss(case: &Case<'_>, answer: &[Value]) -> String {
-    let current = case.asked("currentFilters").as_array().map_or_else(String::new, |it| list(it));
-    let mut lines = format!("  {} {}\n    current  {current}\n", case.id, case.asked("query"));
+fn miss(case: &Case<'_>, filters: &[Value]) -> String {
+    let current =
+        case.request_field("currentFilters").as_array().map_or_else(String::new, |it| list(it));
+    let mut lines =
+        format!("  {} {}\n    current  {current}\n", case.id, case.request_field("query"));
     let expected = case.expected.iter().map(|it| format!("    expected {}\n", list(it)));
     lines.extend(expected);
     let trace = case.trace().unwrap_or_default();
-    lines + &format!("    got      {}\n    rules    {trace}\n", list(answer))
+    lines + &format!("    got      {}\n    rules    {trace}\n", list(filters))
 }
 
 fn list(filters: &[Value]) -> String {
     let text = |filter: &Value| {
-        let name = |member: &str| filter[member].as_str().unwrap_or_default().to_owned();
+        let name = |field: &str| filter[field].as_str().unwrap_or_default().to_owned();
         format!("{} {} {}", name("categoryId"), name("operator"), filter["value"])
     };
     let mut texts: Vec<String> = filters.iter().map(text).collect();

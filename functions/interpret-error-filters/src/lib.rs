@@ -15,7 +15,7 @@ use shared::http::{ApiRequest, ApiResponse, Method, Problem};
 use shared::json::Violations;
 use shared::projects::api_key::Scope;
 
-/// What this function is.
+/// The operation of this function.
 pub static OPERATION: Operation = Operation::new(
     env!("CARGO_PKG_NAME"),
     Method::POST,
@@ -25,15 +25,14 @@ pub static OPERATION: Operation = Operation::new(
     }),
 );
 
-/// Answers one request. `model` may be asked about queries that are not wholly understood.
+/// Handles one request. `model` is the fallback for queries that are not fully understood.
 pub async fn handle(
     app: &App,
     caller: &Caller<'_>,
     incoming: &ApiRequest,
     model: Option<&Model>,
 ) -> Result<ApiResponse, Problem> {
-    // Request. Nothing of the project is read:
-    // all that a query can name comes with it.
+    // Request. It contains everything that a query can name, so the project's data is not read.
     let mut violations = Violations::default();
     let explains = incoming.query_parameter("explain", &mut violations, parse_explain);
     let question = Question::noting(&incoming.json()?, &mut violations);
@@ -49,10 +48,10 @@ pub async fn handle(
         None => interpretation.filters.clone(),
     };
 
-    // Answer.
-    let mut answer = question.answer(filters);
+    // Response.
+    let mut response = question.response(filters);
     if explains == Some(true) {
-        answer.interpretation = Some(question.explain(&interpretation, &answer));
+        response.interpretation = Some(question.explain(&interpretation, &response));
     }
-    ApiResponse::ok(&answer)
+    ApiResponse::ok(&response)
 }

@@ -1,4 +1,4 @@
-//! The request and the answer of interpret-error-filters (`docs/semantics/error-filters.md`,
+//! The request and response of interpret-error-filters (`docs/semantics/error-filters.md`,
 //! "Request").
 
 use std::collections::HashSet;
@@ -19,90 +19,90 @@ use shared::text::parse_text;
 
 const MAX_QUERY_CHARACTERS: usize = 500;
 const MAX_CATEGORIES: usize = 50;
-/// The most values of all categories together.
+/// Maximum values of all categories together.
 const MAX_VALUES: usize = 2_000;
 const MAX_CURRENT_FILTERS: usize = 50;
 
-/// What a client asks.
+/// The request of a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Question {
     /// The project whose errors are filtered.
     pub project: NamedProject,
     query: String,
-    /// How many characters of white space stood before the query.
+    /// Number of white-space characters before the query.
     lead: usize,
     categories: Vec<Category>,
     current_filters: Vec<CurrentFilter>,
 }
 
-/// A filter that holds before the query.
+/// A filter before the query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum CurrentFilter {
-    /// One of a category of the request.
+    /// A filter on a category of the request.
     Known(Filter),
-    /// One of another category, which no query can change.
+    /// A filter on another category, which no query can change.
     Foreign(WrittenFilter),
 }
 
-/// The answer: the complete list of filters that hold after the query.
+/// The response: the complete list of filters after the query.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FilterList {
-    /// Those that stay, in their order, before the new ones.
+    /// The remaining filters in their order, then the new ones.
     pub filters: Vec<WrittenFilter>,
-    /// What led to them, where that was asked for.
+    /// The explanation, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interpretation: Option<Explanation>,
 }
 
-/// Which words of the query led to which filters.
+/// The words of the query that led to each filter.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Explanation {
-    /// Words that were understood, by their places.
+    /// Understood words, in query order.
     pub understood: Vec<Understood>,
-    /// Words that carry meaning but led to nothing.
+    /// Words that have a meaning but led to nothing.
     pub ignored: Vec<Span>,
 }
 
-/// A part of the query as it was sent, in Unicode code points.
+/// A part of the query as sent, in Unicode code points.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Span {
-    /// Its first character, counted from 0.
+    /// Index of the first character, counted from 0.
     pub from: usize,
-    /// The first one after it.
+    /// Index after the last character.
     pub to: usize,
 }
 
-/// Some words, and the filters that rest on them.
+/// Some words and their filters.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Understood {
     /// The words.
     #[serde(flatten)]
     pub span: Span,
-    /// The places of the filters in the list; none where the words only take filters away.
+    /// Indexes of the filters in the list. Empty if the words only remove filters.
     pub filters: Vec<usize>,
 }
 
-/// A filter as it stands on the wire. One of an unknown category can have any operator.
+/// A filter on the wire. A filter on an unknown category can have any operator.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WrittenFilter {
-    /// The id of its category.
+    /// The id of the category.
     pub category_id: String,
-    /// How values are compared.
+    /// The comparison of values.
     pub operator: String,
-    /// What they are compared with.
+    /// The value to compare with.
     pub value: String,
 }
 
 impl Question {
-    /// Reads the body of interpret-error-filters.
+    /// Parses the body of interpret-error-filters.
     pub fn read(body: &Json<'_>) -> Result<Self, Violations> {
         let mut violations = Violations::default();
         let question = Self::noting(body, &mut violations);
         violations.into_result(question)
     }
 
-    /// Reads the body, and notes what is wrong with it beside what is wrong elsewhere.
+    /// Parses the body, and adds its violations to the others of the request.
     pub fn noting(body: &Json<'_>, violations: &mut Violations) -> Option<Self> {
         Fields::read(body, &JsonPath::Root, violations, |fields, violations| {
             let project = fields.required("projectId", violations, text(parse_project));
@@ -125,7 +125,7 @@ impl Question {
         })
     }
 
-    /// What there is to interpret: all but the filters that no query can change.
+    /// Returns the input of the interpreter, without the filters that no query can change.
     pub fn request(&self) -> Request {
         let known = |filter: &CurrentFilter| match filter {
             CurrentFilter::Known(filter) => Some(filter.clone()),
@@ -138,9 +138,9 @@ impl Question {
         }
     }
 
-    /// The answer that has these filters, and those that no query can change at their old places
-    /// among the current ones that stay.
-    pub fn answer(&self, filters: Vec<Filter>) -> FilterList {
+    /// Returns the response with these filters. Filters that no query can change keep their places
+    /// among the current filters that stay.
+    pub fn response(&self, filters: Vec<Filter>) -> FilterList {
         let mut interpreted = filters.into_iter().peekable();
         let mut list = Vec::new();
         for current in &self.current_filters {
@@ -156,11 +156,11 @@ impl Question {
         FilterList { filters: list, interpretation: None }
     }
 
-    /// What led to the filters of an answer.
-    pub fn explain(&self, interpretation: &Interpretation, answer: &FilterList) -> Explanation {
+    /// Returns the explanation of a response's filters.
+    pub fn explain(&self, interpretation: &Interpretation, response: &FilterList) -> Explanation {
         let place = |filter: &Filter| {
             let written = WrittenFilter::from(filter.clone());
-            answer.filters.iter().position(|other| *other == written)
+            response.filters.iter().position(|other| *other == written)
         };
         let understood = interpretation.understood.iter().map(|part| {
             let mut filters: Vec<usize> = part.filters.iter().filter_map(place).collect();
@@ -187,7 +187,7 @@ impl From<Filter> for WrittenFilter {
     }
 }
 
-#[allow(clippy::unnecessary_wraps)] // `text` asks for a `Result`.
+#[allow(clippy::unnecessary_wraps)] // `text` requires a `Result`.
 fn parse_project(written: &str) -> Result<NamedProject, FieldError> {
     Ok(NamedProject { written: written.to_owned(), name: IdOrSlug::parse(written) })
 }
@@ -203,7 +203,7 @@ fn white_space_before(query: Option<&Json<'_>>) -> usize {
     }
 }
 
-/// Reads the query parameter `explain`.
+/// Parses the query parameter `explain`.
 pub fn parse_explain(text: &str) -> Result<bool, FieldError> {
     text.parse().map_err(|_| FieldError::new(ViolationCode::InvalidValue, "must be true or false"))
 }
@@ -238,14 +238,14 @@ fn read_categories(
     let categories = array(MAX_CATEGORIES, read_category)(json, path, violations);
     let id_of = |category: &Json<'_>| category.member_text("id").map(str::to_owned);
     note_duplicates(json, path, MAX_CATEGORIES, Some("id"), id_of, violations);
-    // Counted as sent, so that categories with other faults count too.
+    // Values are counted as sent, also in categories with other violations.
     let values = match json {
         Json::Array(categories) => categories.iter().map(count_values).sum(),
         _ => 0,
     };
     if values > MAX_VALUES {
         let message = format_args!(
-            "at most {MAX_VALUES} values are allowed in all categories together; there are {values}"
+            "the categories have {values} values together; at most {MAX_VALUES} are allowed"
         );
         violations.note(path, ViolationCode::TooManyItems, message);
         return None;
@@ -286,8 +286,8 @@ fn read_value(json: &Json<'_>, path: &JsonPath<'_>, violations: &mut Violations)
     text(parse_short_text)(json, path, violations)
 }
 
-/// The ids of all categories as they were sent, those with other faults included: which operators
-/// a current filter may have is told at once with all else.
+/// Returns the ids of all categories as sent, also of those with other violations. So the operators
+/// of current filters are checked in the same response.
 fn category_ids<'j>(categories: Option<&'j Json<'_>>) -> HashSet<&'j str> {
     let Some(Json::Array(categories)) = categories else { return HashSet::new() };
     categories.iter().filter_map(|category| category.member_text("id")).collect()

@@ -1,4 +1,5 @@
-//! Lists what the errors of a project can be filtered by, as interpret-error-filters takes it.
+//! Lists the categories and values that filter a project's errors, as interpret-error-filters
+//! accepts them.
 
 use errors::query::categories::{ValueCounts, listed_events};
 use errors::query::range_counter::RangeCounter;
@@ -8,7 +9,7 @@ use shared::auth::Caller;
 use shared::http::{ApiResponse, Method, Problem};
 use shared::projects::api_key::Scope;
 
-/// What this function is.
+/// The operation of this function.
 pub static OPERATION: Operation = Operation::new(
     env!("CARGO_PKG_NAME"),
     Method::GET,
@@ -17,7 +18,6 @@ pub static OPERATION: Operation = Operation::new(
 )
 .within(COUNTING_TIME_BUDGET);
 
-/// Answers one request.
 async fn handle(app: &App, caller: &Caller<'_>) -> Result<ApiResponse, Problem> {
     let project_id = caller.project()?;
     let now = app.clock.now();

@@ -8,7 +8,7 @@ use shared::http::{ApiRequest, ApiResponse, Method, Problem, page_answer, read_p
 use shared::json::Violations;
 use shared::projects::api_key::Scope;
 
-/// What this function is.
+/// The operation of this function.
 pub static OPERATION: Operation = Operation::new(
     env!("CARGO_PKG_NAME"),
     Method::GET,
@@ -18,7 +18,6 @@ pub static OPERATION: Operation = Operation::new(
     }),
 );
 
-/// Answers one request.
 async fn handle(
     app: &App,
     caller: &Caller<'_>,
@@ -31,7 +30,7 @@ async fn handle(
     let project_id = caller.project()?;
     let id = http::error_id(incoming)?;
 
-    // Storage and answer.
+    // Storage and response.
     let now = app.clock.now();
     let error = ErrorStore::new(&app.store).find_error(project_id, id, now).await?;
     let events = (&error.ok_or_else(http::error_not_found)?).into();

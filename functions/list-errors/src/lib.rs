@@ -1,4 +1,4 @@
-//! Lists a project's errors, the one last seen latest first.
+//! Lists a project's errors by their last occurrence, latest first.
 
 use errors::ErrorStatus;
 use errors::store::ErrorStore;
@@ -8,7 +8,7 @@ use shared::http::{ApiRequest, ApiResponse, Method, Problem, page_answer, read_p
 use shared::json::Violations;
 use shared::projects::api_key::Scope;
 
-/// What this function is.
+/// The operation of this function.
 pub static OPERATION: Operation = Operation::new(
     env!("CARGO_PKG_NAME"),
     Method::GET,
@@ -19,7 +19,6 @@ pub static OPERATION: Operation = Operation::new(
 )
 .within(COUNTING_TIME_BUDGET);
 
-/// Answers one request.
 async fn handle(
     app: &App,
     caller: &Caller<'_>,
@@ -32,7 +31,7 @@ async fn handle(
     let (status, page_request) = violations.into_result(status.zip(page_request))?;
     let project_id = caller.project()?;
 
-    // Storage and answer.
+    // Storage and response.
     let now = app.clock.now();
     let store = ErrorStore::new(&app.store);
     let counts = store.count_events_by_error(project_id, now).await?;

@@ -8,7 +8,7 @@ use shared::http::{ApiRequest, ApiResponse, Method, Problem, page_answer, read_p
 use shared::json::Violations;
 use shared::projects::api_key::Scope;
 
-/// What this function is.
+/// The operation of this function.
 pub static OPERATION: Operation = Operation::new(
     env!("CARGO_PKG_NAME"),
     Method::GET,
@@ -18,7 +18,6 @@ pub static OPERATION: Operation = Operation::new(
     }),
 );
 
-/// Answers one request.
 async fn handle(
     app: &App,
     caller: &Caller<'_>,
@@ -29,14 +28,14 @@ async fn handle(
     let from = incoming.query_parameter("from", &mut violations, TimeRange::parse_bound);
     let to = incoming.query_parameter("to", &mut violations, TimeRange::parse_bound);
     let range = from.zip(to).and_then(|(from, to)| {
-        TimeRange::new(from, to).map_err(|fault| violations.note_query("from", fault)).ok()
+        TimeRange::new(from, to).map_err(|error| violations.note_query("from", error)).ok()
     });
     let page_request = read_page_request(app.cursor_key()?, incoming, &mut violations);
     let (range, page_request) = violations.into_result(range.zip(page_request))?;
     let project_id = caller.project()?;
     let id = http::collection_id(incoming)?;
 
-    // Storage and answer.
+    // Storage and response.
     let page =
         MarkerStore::new(&app.store).list_events(project_id, id, range, &page_request).await?;
     let page = page.ok_or_else(http::collection_not_found)?;

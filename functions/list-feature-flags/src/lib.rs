@@ -1,4 +1,4 @@
-//! Lists a project's feature flags by their keys.
+//! Lists a project's feature flags, sorted by key.
 
 use flags::store::{FlagStore, ListedFlags};
 use shared::app::{Access, App, Operation};
@@ -7,7 +7,7 @@ use shared::http::{ApiRequest, ApiResponse, Method, Problem, page_answer, read_p
 use shared::json::{FieldError, ViolationCode, Violations};
 use shared::projects::api_key::Scope;
 
-/// What this function is.
+/// The operation of this function.
 pub static OPERATION: Operation = Operation::new(
     env!("CARGO_PKG_NAME"),
     Method::GET,
@@ -17,7 +17,6 @@ pub static OPERATION: Operation = Operation::new(
     }),
 );
 
-/// Answers one request.
 async fn handle(
     app: &App,
     caller: &Caller<'_>,
@@ -30,7 +29,7 @@ async fn handle(
     let (listed, page_request) = violations.into_result(listed.zip(page_request))?;
     let project_id = caller.project()?;
 
-    // Storage and answer.
+    // Storage and response.
     let listed = listed.unwrap_or(ListedFlags::Live);
     let page = FlagStore::new(&app.store).list_flags(project_id, listed, &page_request).await?;
     page_answer(app.cursor_key()?, incoming, &page)

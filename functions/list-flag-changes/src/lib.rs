@@ -8,7 +8,7 @@ use shared::http::{ApiRequest, ApiResponse, Method, Problem, page_answer, read_p
 use shared::json::Violations;
 use shared::projects::api_key::Scope;
 
-/// What this function is.
+/// The operation of this function.
 pub static OPERATION: Operation = Operation::new(
     env!("CARGO_PKG_NAME"),
     Method::GET,
@@ -18,7 +18,6 @@ pub static OPERATION: Operation = Operation::new(
     }),
 );
 
-/// Answers one request.
 async fn handle(
     app: &App,
     caller: &Caller<'_>,
@@ -31,7 +30,7 @@ async fn handle(
     let project_id = caller.project()?;
     let key = http::flag_key(incoming)?;
 
-    // Storage: the flag's id leads to its history.
+    // Storage: the history is stored under the flag's id.
     let flag = FlagStore::new(&app.store).find_flag(project_id, &key).await?;
     let flag = flag.ok_or_else(http::flag_not_found)?;
     let page =

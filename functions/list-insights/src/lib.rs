@@ -1,4 +1,4 @@
-//! Lists a project's replay insights, the one last seen latest first.
+//! Lists a project's replay insights by their last occurrence, latest first.
 
 use insights::StatusFilter;
 use insights::store::InsightStore;
@@ -8,7 +8,7 @@ use shared::http::{ApiRequest, ApiResponse, Method, Problem, page_answer, read_p
 use shared::json::Violations;
 use shared::projects::api_key::Scope;
 
-/// What this function is.
+/// The operation of this function.
 pub static OPERATION: Operation = Operation::new(
     env!("CARGO_PKG_NAME"),
     Method::GET,
@@ -18,7 +18,6 @@ pub static OPERATION: Operation = Operation::new(
     }),
 );
 
-/// Answers one request.
 async fn handle(
     app: &App,
     caller: &Caller<'_>,
@@ -31,7 +30,7 @@ async fn handle(
     let (status, page_request) = violations.into_result(status.zip(page_request))?;
     let project_id = caller.project()?;
 
-    // Storage and answer.
+    // Storage and response.
     let page =
         InsightStore::new(&app.store).list_insights(project_id, status, &page_request).await?;
     let now = app.clock.now();

@@ -9,7 +9,7 @@ use shared::json::Violations;
 use shared::page::Page;
 use shared::projects::api_key::Scope;
 
-/// What this function is.
+/// The operation of this function.
 pub static OPERATION: Operation = Operation::new(
     env!("CARGO_PKG_NAME"),
     Method::GET,
@@ -19,7 +19,6 @@ pub static OPERATION: Operation = Operation::new(
     }),
 );
 
-/// Answers one request.
 async fn handle(
     app: &App,
     caller: &Caller<'_>,
@@ -32,14 +31,14 @@ async fn handle(
     let (id, page_request) = violations.into_result(id.zip(page_request))?;
     let project_id = caller.project()?;
 
-    // Storage: the insight tells which pain points there are, in which order.
+    // Storage: the insight lists its pain points in order.
     let insight = InsightStore::new(&app.store).find_insight(project_id, id).await?;
     let insight = insight.ok_or_else(http::insight_not_found)?;
     let members = insight.page_of_members(&page_request);
     let details =
         InsightStore::new(&app.store).list_pain_points(project_id, &members.items).await?;
 
-    // Answer.
+    // Response.
     let in_order = members.items.iter().filter_map(|id| details.get(id));
     page_answer(app.cursor_key()?, incoming, &Page { items: in_order.collect(), end: members.end })
 }

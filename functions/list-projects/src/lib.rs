@@ -1,11 +1,11 @@
-//! Lists the projects that a caller may see, by their slugs, with what errors are reported under.
+//! Lists the projects that a caller can see, sorted by slug, with the parts of their DSNs.
 
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
 use shared::http::{ApiRequest, ApiResponse, Method, Problem, page_answer, read_page_request};
 use shared::json::Violations;
 
-/// What this function is.
+/// The operation of this function.
 pub static OPERATION: Operation = Operation::new(
     env!("CARGO_PKG_NAME"),
     Method::GET,
@@ -13,7 +13,6 @@ pub static OPERATION: Operation = Operation::new(
     Access::AnyApiKey(|app, caller, incoming| Box::pin(handle(app, caller, incoming))),
 );
 
-/// Answers one request.
 async fn handle(
     app: &App,
     caller: &Caller<'_>,
@@ -24,7 +23,7 @@ async fn handle(
     let page_request = read_page_request(app.cursor_key()?, incoming, &mut violations);
     let page_request = violations.into_result(page_request)?;
 
-    // Storage and answer.
+    // Storage and response.
     let page = caller.list_projects(&page_request).await?;
     page_answer(app.cursor_key()?, incoming, &page)
 }

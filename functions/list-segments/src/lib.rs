@@ -1,4 +1,4 @@
-//! Lists a project's segments by their keys.
+//! Lists a project's segments, sorted by key.
 
 use flags::store::FlagStore;
 use shared::app::{Access, App, Operation};
@@ -7,7 +7,7 @@ use shared::http::{ApiRequest, ApiResponse, Method, Problem, page_answer, read_p
 use shared::json::Violations;
 use shared::projects::api_key::Scope;
 
-/// What this function is.
+/// The operation of this function.
 pub static OPERATION: Operation = Operation::new(
     env!("CARGO_PKG_NAME"),
     Method::GET,
@@ -17,7 +17,6 @@ pub static OPERATION: Operation = Operation::new(
     }),
 );
 
-/// Answers one request.
 async fn handle(
     app: &App,
     caller: &Caller<'_>,

@@ -1,4 +1,4 @@
-//! Merges a replay insight into another one, the exact inverse of split-insight.
+//! Merges a replay insight into another one. This is the exact inverse of split-insight.
 
 use insights::draft::read_merge;
 use insights::store::{InsightStore, InsightWrite, RequestRecord};
@@ -11,7 +11,7 @@ use shared::json::{JsonPath, ViolationCode, Violations};
 use shared::projects::api_key::Scope;
 use shared::timestamp::Timestamp;
 
-/// What this function is.
+/// The operation of this function.
 pub static OPERATION: Operation = Operation::new(
     env!("CARGO_PKG_NAME"),
     Method::POST,
@@ -21,7 +21,6 @@ pub static OPERATION: Operation = Operation::new(
     }),
 );
 
-/// Answers one request.
 async fn handle(
     app: &App,
     caller: &Caller<'_>,
@@ -38,7 +37,7 @@ async fn handle(
     let now = app.clock.now();
     let mut retry = ConflictRetry::default();
     while retry.next_attempt().await {
-        // Storage: both insights as they are.
+        // Storage: both current insights.
         let (source, receiver) = tokio::try_join!(
             InsightStore::new(&app.store).find_insight(project_id, id),
             InsightStore::new(&app.store).find_insight(project_id, into)
@@ -47,33 +46,33 @@ async fn handle(
             return app.replay_or(http::insight_not_found(), request.as_ref()).await;
         };
 
-        // Rules. What is merged there already needs no second merge.
+        // Rules. A completed merge is not repeated.
         if id == into {
             let message = "an insight cannot be merged into itself";
-            let refusal = refused_into(ViolationCode::InvalidValue, message);
-            return app.replay_or(refusal, request.as_ref()).await;
+            let rejection = invalid_into(ViolationCode::InvalidValue, message);
+            return app.replay_or(rejection, request.as_ref()).await;
         }
         let Some(mut receiver) = receiver else {
-            let message = "the project has no insight of this id";
-            let refusal = refused_into(ViolationCode::UnknownInsight, message);
-            return app.replay_or(refusal, request.as_ref()).await;
+            let message = "the project has no insight with this ID";
+            let rejection = invalid_into(ViolationCode::UnknownInsight, message);
+            return app.replay_or(rejection, request.as_ref()).await;
         };
         if source.status.merged_into() != Some(into)
-            && let Err(refusal) = receiver.merge(&mut source)
+            && let Err(rejection) = receiver.merge(&mut source)
         {
-            return app.replay_or(refusal, request.as_ref()).await;
+            return app.replay_or(rejection, request.as_ref()).await;
         }
 
-        // Storage and answer: both insights in one transaction, or neither.
-        let answer = answer(&receiver, now)?;
-        let stored_answer = answer.to_stored();
-        let idempotent = Idempotent::of(request.as_ref(), &stored_answer);
+        // Storage and response: both insights in one transaction, or neither.
+        let response = respond(&receiver, now)?;
+        let stored_response = response.to_stored();
+        let idempotent = Idempotent::of(request.as_ref(), &stored_response);
         let insights = [&receiver, &source];
         match InsightStore::new(&app.store)
             .save_insights(&insights, RequestRecord::None, idempotent, now)
             .await?
         {
-            InsightWrite::Done => return Ok(answer),
+            InsightWrite::Done => return Ok(response),
             InsightWrite::Replay(replay) => return ApiResponse::replay(replay),
             InsightWrite::Outdated | InsightWrite::BatchAbandoned => {}
         }
@@ -81,11 +80,11 @@ async fn handle(
     Err(Problem::conflict("the insights kept changing"))
 }
 
-fn answer(insight: &Insight, now: Timestamp) -> Result<ApiResponse, Problem> {
+fn respond(insight: &Insight, now: Timestamp) -> Result<ApiResponse, Problem> {
     ApiResponse::ok(&insight.at(now))?.with_version(insight.version)
 }
 
-fn refused_into(code: ViolationCode, message: &str) -> Problem {
+fn invalid_into(code: ViolationCode, message: &str) -> Problem {
     let mut violations = Violations::default();
     violations.note(&JsonPath::Root.member("into"), code, message);
     violations.into()

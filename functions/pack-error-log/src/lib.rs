@@ -1,7 +1,8 @@
-//! Packs the logs of error events into runs, and merges these. A schedule runs it every minute.
+//! Packs the logs of error events into runs, and compacts the runs. A schedule runs this job every
+//! minute.
 //!
-//! It may be killed anywhere, run twice at once, or stop in the middle: what is left is a project in the
-//! queue, and the next run goes on with it.
+//! The job can be killed at any point, and can run twice concurrently. Unfinished projects stay in
+//! the queue, and the next invocation continues with them.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
@@ -17,31 +18,32 @@ use shared::projects::project::ProjectId;
 use shared::telemetry::log_metric;
 use shared::timestamp::Timestamp;
 
-/// What this function is.
+/// The job of this function.
 pub static JOB: Job =
     Job { name: env!("CARGO_PKG_NAME"), run: |app, deadline| Box::pin(run(app, deadline)) };
 
-/// The name of the metric that tells for how many seconds at most a row may have been waiting.
+/// Metric of the most seconds for which a row can have been waiting.
 pub const OLDEST_UNPACKED_ROW_AGE: &str = "OldestUnpackedRowAge";
-/// The name of the metric that tells how many projects could not be packed.
+/// Metric of the projects that could not be packed.
 pub const FAILED_PROJECTS: &str = "FailedProjects";
 
-/// The name of the metric that tells about how many rows were waiting of projects that are due.
+/// Metric of the approximate number of waiting rows of due projects.
 pub const UNPACKED_ROWS: &str = "UnpackedRows";
 
-/// How many projects are packed at once: while one waits for DynamoDB, another one is encoded.
+/// Number of projects that are packed concurrently: while one waits for DynamoDB, another one is
+/// encoded.
 const WORKERS: usize = 4;
-/// How long a run takes on projects: the next one is a minute later.
+/// Time in which an invocation starts steps. The next invocation is a minute later.
 const WORKING_TIME: Duration = Duration::from_secs(55);
-/// How long a project waits that could not be packed.
+/// Time that a project waits after packing failed.
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_mins(10);
 
-/// How much a run does.
+/// The limits of an invocation.
 #[derive(Debug, Clone, Copy)]
 pub struct RunLimits {
-    /// How much a step of a project does.
+    /// Limits of one step of a project.
     pub packing: PackingLimits,
-    /// How long further steps are begun.
+    /// Time in which further steps are started.
     pub time: Duration,
 }
 
@@ -51,15 +53,15 @@ impl Default for RunLimits {
     }
 }
 
-/// What became of a run.
+/// The outcome of an invocation.
 #[derive(Debug)]
 pub struct RunOutcome {
-    /// Since when there may be rows that wait; `None` if no project is in the queue.
+    /// Earliest time since which rows can be waiting; `None` if no project is in the queue.
     pub oldest: Option<Timestamp>,
-    /// About how many rows are waiting of projects that are due. What a project has that is not due is to
-    /// wait, and is little.
+    /// Approximate number of waiting rows of due projects. Other projects have few rows, which are
+    /// meant to wait.
     pub rows: u64,
-    /// Why some projects could not be packed or merged.
+    /// The errors of projects that could not be packed or compacted.
     pub failures: Vec<StoreError>,
 }
 
@@ -76,7 +78,7 @@ async fn run(app: &App, deadline: Deadline) -> Result<(), StoreError> {
     failures.into_iter().next().map_or(Ok(()), Err)
 }
 
-/// Packs the projects that are due, the longest due first, until the time is up. They take turns of one
+/// Packs the due projects, longest due first, until the time is up. The projects take turns of one
 /// step each, so that none waits for another's backlog.
 pub async fn pack_due(
     app: &App,
@@ -111,21 +113,21 @@ pub async fn pack_due(
 #[derive(Clone, Copy)]
 struct ProjectTurn {
     entry: QueueEntry,
-    /// Whether there may be rows to pack.
+    /// `true` if there can be rows to pack.
     packs: bool,
-    /// Whether there may be runs to merge, and that did not fail in this run.
+    /// `true` if there can be runs to compact, and compaction has not failed in this invocation.
     merges: bool,
 }
 
-/// What is known of a project in the queue.
+/// The last known state of a project in the queue.
 #[derive(Clone, Copy)]
 struct QueueSnapshot {
     waiting: QueueBacklog,
-    /// Whether it is to be looked at, and was not yet, or not enough.
+    /// `true` if the project is due and has not been checked, or not sufficiently.
     is_due: bool,
 }
 
-/// The turns that are to come.
+/// The turns to come.
 struct RoundRobin {
     projects: Mutex<VecDeque<ProjectTurn>>,
     seen: Mutex<HashMap<ProjectId, QueueSnapshot>>,
@@ -150,14 +152,14 @@ impl RoundRobin {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).insert(project, seen);
     }
 
-    /// What is waiting of a project, as it was seen last.
+    /// Returns the backlog of a project, as last seen.
     fn waiting(&self, entry: &QueueEntry) -> QueueBacklog {
         let all = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         all.get(&entry.project).map_or(entry.waiting, |seen| seen.waiting)
     }
 }
 
-/// Takes one project after the other, and answers what failed.
+/// Processes one project after the other, and returns the failures.
 async fn work(app: &App, turns: &RoundRobin) -> Vec<StoreError> {
     let mut failures = Vec::new();
     while let Some(turn) = turns.next() {
@@ -169,7 +171,7 @@ async fn work(app: &App, turns: &RoundRobin) -> Vec<StoreError> {
     failures
 }
 
-/// Takes one step of packing a project, and one of merging. Answers what it needs besides.
+/// Takes one packing step and one compaction step of a project. Returns its next turn.
 async fn take(
     app: &App,
     turn: ProjectTurn,
@@ -181,7 +183,7 @@ async fn take(
         match pack(app, &entry, turns).await {
             Ok(has_more) => packs = has_more,
             Err(failure) => {
-                // It must not hold up the others, nor be tried in vain each minute.
+                // A failed project must neither hold up the others nor be retried each minute.
                 let due = app.clock.now().plus(PAUSE_AFTER_FAILURE);
                 let postponed =
                     ErrorStore::new(&app.store).postpone(&entry, due, turns.waiting(&entry));
@@ -194,7 +196,7 @@ async fn take(
     if merges {
         match merge(app, &entry, turns).await {
             Ok(merges_more) => merges = packs || merges_more,
-            // Rows do not wait for that: it is tried again when the project is due next.
+            // Rows do not wait for compaction, so it is retried when the project is next due.
             Err(failure) => {
                 failures.push(failure);
                 merges = false;
@@ -204,7 +206,7 @@ async fn take(
     ProjectTurn { entry, packs, merges }
 }
 
-/// Takes one step of merging a project. Answers whether there may be another one.
+/// Takes one compaction step of a project. Returns `true` if there can be another one.
 async fn merge(app: &App, entry: &QueueEntry, turns: &RoundRobin) -> Result<bool, StoreError> {
     let (store, now) = (&app.store, app.clock.now());
     let merges_more =
@@ -213,7 +215,7 @@ async fn merge(app: &App, entry: &QueueEntry, turns: &RoundRobin) -> Result<bool
     Ok(merges_more)
 }
 
-/// Packs rows of a project, and says when it is due again. Answers whether there are more rows.
+/// Packs rows of a project, and sets when it is due again. Returns `true` if there are more rows.
 async fn pack(app: &App, entry: &QueueEntry, turns: &RoundRobin) -> Result<bool, StoreError> {
     let now = app.clock.now();
     let new_id = || ErrorId::new(app.ids.new_uuid(app.clock.now()));
@@ -228,7 +230,7 @@ async fn pack(app: &App, entry: &QueueEntry, turns: &RoundRobin) -> Result<bool,
             return Ok(true);
         }
         PackOutcome::Packed { backlog, .. } => (backlog.next_visit_once_packed(now), none),
-        // Whoever packs it also says when it is due.
+        // The other packer also sets when the project is due.
         PackOutcome::Lost => return Ok(false),
         PackOutcome::ProjectGone => {
             ErrorStore::new(&app.store).leave_queue(entry).await?;

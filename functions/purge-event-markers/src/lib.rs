@@ -1,7 +1,7 @@
-//! Removes the events of deleted collections. A schedule runs it every minute.
+//! Removes the events of deleted collections. A schedule runs this job every minute.
 //!
-//! It may be killed anywhere, run twice at once, or stop in the middle: what is left is a job whose
-//! events are still there, and the next run goes on with it.
+//! The job can be killed at any point, and can run twice concurrently. An unfinished purge job
+//! stays queued, and the next invocation continues it.
 
 use std::time::Duration;
 
@@ -12,22 +12,22 @@ use shared::dynamodb::StoreError;
 use shared::telemetry::log_metric;
 use shared::timestamp::Timestamp;
 
-/// What this function is.
+/// The job of this function.
 pub static JOB: Job =
     Job { name: env!("CARGO_PKG_NAME"), run: |app, deadline| Box::pin(run(app, deadline)) };
 
-/// The name of the metric that tells how many seconds ago the oldest job was queued.
+/// Metric of the seconds since the oldest purge job was queued.
 pub const OLDEST_JOB_AGE: &str = "OldestPurgeJobAge";
 
-/// How many events are looked up at a time; few enough that a lease outlives their deletion.
+/// Number of events that are read at once: few enough that a lease outlives their deletion.
 const EVENTS_AT_ONCE: i32 = 1_000;
 
-/// From how long after its deletion on an empty partition is trusted to stay empty. Every write of an
-/// event has its collection's existence as a condition, so nothing should come late; should anything
-/// do so all the same, it comes while some request still runs.
+/// Time after a collection's deletion from which an empty partition is trusted to stay empty. Every
+/// write of an event requires that its collection exists, so no write should come late. If one
+/// does, it comes while a request is still running.
 const LATE_WRITERS: Duration = Duration::from_mins(1);
 
-/// Works on all jobs, the oldest first, until they are done or the time is up.
+/// Works on all jobs, oldest first, until they are done or the time is up.
 async fn run(app: &App, deadline: Deadline) -> Result<(), StoreError> {
     let jobs = MarkerStore::new(&app.store).list_purge_jobs().await?;
     let now = app.clock.now();
@@ -40,13 +40,13 @@ async fn run(app: &App, deadline: Deadline) -> Result<(), StoreError> {
         if deadline.has_passed() {
             break;
         }
-        // A job that cannot go on must not hold up those after it.
+        // A failed job must not hold up the others.
         outcome = outcome.and(purge(app, job, &owner, deadline).await);
     }
     outcome
 }
 
-/// How many seconds ago the oldest of the jobs was queued; 0 if there is none.
+/// Returns the seconds since the oldest job was queued, or 0 if there is none.
 pub fn oldest_job_age(jobs: &[PurgeJob], now: Timestamp) -> i64 {
     let ages = jobs.iter().map(|job| now.as_seconds().saturating_sub(job.deleted_at.as_seconds()));
     ages.fold(0, i64::max)
@@ -71,6 +71,6 @@ async fn purge(
             return MarkerStore::new(&app.store).release_purge_job(collection, owner).await;
         }
     }
-    // Another purger works on it.
+    // Another invocation has the lease.
     Ok(())
 }

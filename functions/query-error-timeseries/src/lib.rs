@@ -9,7 +9,7 @@ use shared::auth::Caller;
 use shared::http::{ApiRequest, ApiResponse, Method, Problem};
 use shared::projects::api_key::Scope;
 
-/// What this function is.
+/// The operation of this function.
 pub static OPERATION: Operation = Operation::new(
     env!("CARGO_PKG_NAME"),
     Method::POST,
@@ -20,7 +20,6 @@ pub static OPERATION: Operation = Operation::new(
 )
 .within(COUNTING_TIME_BUDGET);
 
-/// Answers one request.
 async fn handle(
     app: &App,
     caller: &Caller<'_>,
@@ -37,7 +36,7 @@ async fn handle(
     let mut counter = Counter::new(&events.range, &events.event_filters);
     ErrorStore::new(&app.store).count_projects(projects, events, &mut counter, now).await?;
 
-    // Answer.
+    // Response.
     let buckets = Bucket::of_counts(&events.range, &counter.into_counts());
     Ok(http::with_buckets_of(ApiResponse::ok(&buckets)?, &events.range))
 }

@@ -1,4 +1,4 @@
-//! Lists the errors of a project that have events which pass filters.
+//! Lists the errors of a project with events that match filters.
 
 use errors::http;
 use errors::query::errors::{ErrorCounts, ErrorsQuery};
@@ -10,7 +10,7 @@ use shared::http::{ApiRequest, ApiResponse, Method, Problem, open_cursor, page_a
 use shared::page::Page;
 use shared::projects::api_key::Scope;
 
-/// What this function is.
+/// The operation of this function.
 pub static OPERATION: Operation = Operation::new(
     env!("CARGO_PKG_NAME"),
     Method::POST,
@@ -21,7 +21,6 @@ pub static OPERATION: Operation = Operation::new(
 )
 .within(COUNTING_TIME_BUDGET);
 
-/// Answers one request.
 async fn handle(
     app: &App,
     caller: &Caller<'_>,
@@ -41,9 +40,9 @@ async fn handle(
         ErrorStore::new(&app.store).count_project(project_id, events, &mut counter, now).await?;
     let Page { items: ranked, end } = query.page(&errors, counter.into_counts())?;
 
-    // Answer.
+    // Response.
     let found = ErrorStore::new(&app.store).find_ranked_errors(project_id, ranked, now).await?;
     let shown = found.iter().map(|(ranked, error)| ranked.shown(error));
-    let answer = page_answer(cursor_key, incoming, &Page { items: shown.collect(), end })?;
-    Ok(if query.with_series { http::with_buckets_of(answer, &events.range) } else { answer })
+    let response = page_answer(cursor_key, incoming, &Page { items: shown.collect(), end })?;
+    Ok(if query.with_series { http::with_buckets_of(response, &events.range) } else { response })
 }

@@ -1,4 +1,4 @@
-//! Whom a mail may go to, as it is at the moment.
+//! Recipients of emails, by their current preferences, addresses and keys.
 
 use notifications::address::EmailAddress;
 use notifications::domain_event::{DomainEventKind, Visibility};
@@ -7,16 +7,16 @@ use shared::app::App;
 use shared::dynamodb::StoreError;
 use shared::projects::api_key::ApiKeyRecord;
 
-/// A user who wants mails of a kind and has an address for them.
+/// A user with a confirmed address whose emails of a kind are on.
 pub(crate) struct Recipient {
     pub(crate) email: EmailAddress,
-    /// How often mails had to wait for room, since a digest said so.
-    pub(crate) held_back: u64,
+    /// Emails that the hourly limit delayed and no digest has reported yet.
+    pub(crate) delayed_emails: u64,
     name: UserName,
     keys: Vec<ApiKeyRecord>,
 }
 
-/// The recipient of mails of a kind; none where they are switched off, or no address is confirmed.
+/// Returns the recipient, or `None` if emails of the kind are off or no address is confirmed.
 pub(crate) async fn recipient(
     app: &App,
     name: &UserName,
@@ -33,19 +33,20 @@ pub(crate) async fn recipient(
     let mut keys = app.store.list_keys_of(organization, user).await?;
     let now = app.clock.now();
     keys.retain(|key| key.is_active(now));
-    Ok(Some(Recipient { email, held_back: address.held_back, name: name.clone(), keys }))
+    Ok(Some(Recipient { email, delayed_emails: address.delayed_emails, name: name.clone(), keys }))
 }
 
 impl Recipient {
-    /// `true` if the user can read about the kind there: in a project, by keys with all its scopes.
-    pub(crate) fn may_see(&self, kind: DomainEventKind, scene: &Visibility) -> bool {
+    /// Returns `true` if the user can see events of a kind. In a project, keys with all scopes of
+    /// the kind are required.
+    pub(crate) fn can_see(&self, kind: DomainEventKind, visibility: &Visibility) -> bool {
         let UserName { organization, user } = &self.name;
-        let may_read = |scope, id| {
+        let can_read = |scope, id| {
             let mut keys = self.keys.iter().filter(|key| key.scopes.contains(scope));
             keys.any(|key| key.may_see(id, organization))
         };
-        match scene {
-            Visibility::Project(id) => kind.read_scopes().iter().all(|scope| may_read(scope, *id)),
+        match visibility {
+            Visibility::Project(id) => kind.read_scopes().iter().all(|scope| can_read(scope, *id)),
             Visibility::User(of, concerned) => (of, concerned) == (organization, user),
         }
     }

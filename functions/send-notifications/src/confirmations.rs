@@ -9,113 +9,123 @@ use shared::app::App;
 use shared::dynamodb::{ConflictRetry, StoreError};
 
 use crate::JobContext;
-use crate::senders::{Mailer, NO_ANSWER, SendError};
+use crate::senders::{Mailer, NO_RESPONSE, SendError};
 
-/// Asks all who are to be asked and may be, if there is a sender. Who was not asked in time is forgotten either
-/// way: a request that stays would be work for each run.
-pub(crate) async fn send(run: &mut JobContext<'_>) {
-    let mailer = run.senders.mailer.as_ref();
-    for shard in run.leases.shards() {
-        let users = NotificationStore::new(&run.app.store).users_to_ask(shard).await;
-        for name in run.unless_failed(users).unwrap_or_default() {
-            let asked = ask(run, mailer, shard, &name).await;
-            run.unless_failed(asked);
-            if run.deadline.has_passed() {
-                // The others most likely asked later.
+/// Sends due confirmation and security emails, if there is a mailer. Deletes expired requests in
+/// any case, so that later invocations need not read them.
+pub(crate) async fn send(job: &mut JobContext<'_>) {
+    let mailer = job.senders.mailer.as_ref();
+    for shard in job.leases.shards() {
+        let users = NotificationStore::new(&job.app.store).pending_confirmations(shard).await;
+        for name in job.unless_failed(users).unwrap_or_default() {
+            let processed = process_request(job, mailer, shard, &name).await;
+            job.unless_failed(processed);
+            if job.deadline.has_passed() {
+                // The remaining requests are most likely newer.
                 return;
             }
         }
     }
 }
 
-async fn ask(
-    run: &mut JobContext<'_>,
+async fn process_request(
+    job: &mut JobContext<'_>,
     mailer: Option<&Mailer>,
     shard: Shard,
     name: &UserName,
 ) -> Result<(), StoreError> {
-    let app = run.app;
+    let app = job.app;
     let mut address = NotificationStore::new(&app.store).find_address(name).await?;
     while let Some(replaced) = address.untold(app.clock.now()).cloned() {
         let Some(mailer) = mailer else { return Ok(()) };
         let since = replaced.ends.minus(TIME_TO_UNDO);
-        if run.deadline.has_passed() || !run.leases.keep(app, shard).await? {
-            run.leave(since);
+        if job.deadline.has_passed() || !job.leases.keep(app, shard).await? {
+            job.note_waiting(since);
             return Ok(());
         }
-        let mail =
+        let email =
             address_changed(&replaced, name, &link(app, mailer, name, replaced.nonce).await?);
-        match mailer.send(&replaced.email, &mail).await {
+        match mailer.send(&replaced.email, &email).await {
             Ok(()) => {}
-            Err(SendError::Refused(_)) => run.refused += 1,
+            Err(SendError::Rejected(_)) => job.rejected_emails += 1,
             Err(SendError::Failed(cause)) => {
-                run.leave(since);
+                job.note_waiting(since);
                 return Err(StoreError::OtherService { service: "SES", cause });
             }
         }
-        address = note_told(app, name, replaced.nonce).await?;
+        address = mark_notified(app, name, replaced.nonce).await?;
     }
 
     let now = app.clock.now();
     let Some(pending) = address.pending.clone().filter(|pending| now < pending.ends) else {
         if address.pending.take().is_some() {
-            // It waited for too long, and nobody has a link that would confirm it.
+            // The pending address has expired.
             return NotificationStore::new(&app.store)
-                .finish_asking(name, &address)
+                .complete_confirmation_request(name, &address)
                 .await
                 .map(drop);
         }
-        // It was confirmed or taken back.
-        return NotificationStore::new(&app.store).forget_asking(name, &address).await.map(drop);
+        // The address was confirmed or withdrawn.
+        return NotificationStore::new(&app.store)
+            .delete_confirmation_request(name, &address)
+            .await
+            .map(drop);
     };
     let Some(mailer) = mailer else { return Ok(()) };
     let email = &pending.email;
-    let asked_before = NotificationStore::new(&app.store).times_asked(email).await?;
-    let since = address.asks_from(&asked_before).unwrap_or(now);
+    let earlier = NotificationStore::new(&app.store).confirmation_times(email).await?;
+    let since = address.next_confirmation_at(&earlier).unwrap_or(now);
     if since > now {
         return Ok(());
     }
-    if run.deadline.has_passed() || !run.leases.keep(app, shard).await? {
-        run.leave(since);
+    if job.deadline.has_passed() || !job.leases.keep(app, shard).await? {
+        job.note_waiting(since);
         return Ok(());
     }
     let url = link(app, mailer, name, pending.nonce).await?;
-    // Noted before it is sent: whatever comes between, no mail goes out that is not counted.
-    let asked = address.note_asked(&asked_before, now);
+    // Counted before it is sent, so that a crash cannot cause uncounted emails.
+    let confirmations = address.record_confirmation(&earlier, now);
     if !NotificationStore::new(&app.store)
-        .replace_asked(name, &address, email, [&asked_before, &asked])
+        .record_confirmation_times(name, &address, email, [&earlier, &confirmations])
         .await?
     {
-        // The address was changed meanwhile: the next run asks for the new one.
-        run.leave(since);
+        // A concurrent request changed the address. The next invocation sends the email to the new
+        // one.
+        job.note_waiting(since);
         return Ok(());
     }
     address.revision = address.revision.saturating_add(1);
-    let mail = confirmation(email, name.organization.as_str(), &url);
-    match mailer.send(email, &mail).await {
-        Ok(()) => NotificationStore::new(&app.store).forget_asking(name, &address).await.map(drop),
-        Err(SendError::Refused(reason)) => {
-            run.refused += 1;
+    let message = confirmation(email, name.organization.as_str(), &url);
+    match mailer.send(email, &message).await {
+        Ok(()) => NotificationStore::new(&app.store)
+            .delete_confirmation_request(name, &address)
+            .await
+            .map(drop),
+        Err(SendError::Rejected(reason)) => {
+            job.rejected_emails += 1;
             address.refusal = Some(Refusal { at: now, reason });
             address.pending = None;
-            NotificationStore::new(&app.store).finish_asking(name, &address).await.map(drop)
+            NotificationStore::new(&app.store)
+                .complete_confirmation_request(name, &address)
+                .await
+                .map(drop)
         }
         Err(SendError::Failed(cause)) => {
-            run.leave(since);
-            // The email may have been sent: it stays counted for the user. The address's limit of a day would
-            // outlast an outage of SES.
-            if cause != NO_ANSWER {
-                address.asked.pop();
+            job.note_waiting(since);
+            // Without a response, the email can have been sent: it counts for the user. It does not
+            // count for the address, whose daily limit would outlast an outage of SES.
+            if cause != NO_RESPONSE {
+                address.confirmations.pop();
             }
             NotificationStore::new(&app.store)
-                .replace_asked(name, &address, email, [&asked, &asked_before])
+                .record_confirmation_times(name, &address, email, [&confirmations, &earlier])
                 .await?;
             Err(StoreError::OtherService { service: "SES", cause })
         }
     }
 }
 
-/// Returns the link that makes an address the user's.
+/// Returns the link that confirms or restores an address.
 async fn link(
     app: &App,
     mailer: &Mailer,
@@ -128,15 +138,20 @@ async fn link(
     Ok(format!("{}/v0/notifications/confirm?token={token}", mailer.base_url))
 }
 
-/// Notes that the security email was sent, despite concurrent changes of the address; returns the address.
-async fn note_told(app: &App, name: &UserName, nonce: Nonce) -> Result<UserAddress, StoreError> {
+/// Records that the security email was sent, and returns the address. Retries after concurrent
+/// changes.
+async fn mark_notified(
+    app: &App,
+    name: &UserName,
+    nonce: Nonce,
+) -> Result<UserAddress, StoreError> {
     let mut retry = ConflictRetry::default();
     while retry.next_attempt().await {
         let mut address = NotificationStore::new(&app.store).find_address(name).await?;
         let Some(replaced) = address.replaced.iter_mut().find(|it| it.nonce == nonce) else {
             return Ok(address);
         };
-        replaced.is_told = true;
+        replaced.is_notified = true;
         if NotificationStore::new(&app.store).replace_address(name, &address, false).await? {
             address.revision = address.revision.saturating_add(1);
             return Ok(address);

@@ -1,4 +1,4 @@
-//! The shards that a run works on.
+//! Leases of an invocation's shards.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use shared::app::App;
 use shared::dynamodb::StoreError;
 use shared::timestamp::Timestamp;
 
-/// How long before a lease is renewed: a quarter of its length.
+/// Age at which a lease is renewed: a quarter of its duration.
 const RENEWED_AFTER: Duration = Duration::from_secs(5);
 
 pub(crate) struct Leases {
@@ -22,7 +22,7 @@ impl Leases {
         Self { owner, held: Vec::new() }
     }
 
-    /// Takes a shard, unless another run works on it.
+    /// Acquires the lease of a shard, unless another invocation holds it.
     pub(crate) async fn take(&mut self, app: &App, shard: Shard) -> Result<(), StoreError> {
         let now = app.clock.now();
         if NotificationStore::new(&app.store).lease_shard(shard, self.owner, now).await? {
@@ -35,12 +35,13 @@ impl Leases {
         self.held.iter().any(|(held, _)| *held == shard)
     }
 
-    /// The shards that were taken and not lost.
+    /// Returns the shards whose leases are held.
     pub(crate) fn shards(&self) -> Vec<Shard> {
         self.held.iter().map(|(shard, _)| *shard).collect()
     }
 
-    /// Renews the lease of a shard that may end soon. False if it is lost.
+    /// Renews the lease of a shard if it is older than [`RENEWED_AFTER`]. Returns `false` if it is
+    /// lost.
     pub(crate) async fn keep(&mut self, app: &App, shard: Shard) -> Result<bool, StoreError> {
         let now = app.clock.now();
         let Some(at) = self.held.iter().position(|(held, _)| *held == shard) else {
@@ -59,7 +60,7 @@ impl Leases {
         Ok(is_kept)
     }
 
-    /// Gives all shards back.
+    /// Releases all leases.
     pub(crate) async fn release(&self, app: &App) -> Result<(), StoreError> {
         for (shard, _) in &self.held {
             NotificationStore::new(&app.store).release_shard(*shard, self.owner).await?;

@@ -1,14 +1,13 @@
-//! Sends what happened to users, by mail, and to Amazon EventBridge (`docs/notifications.md`). A schedule runs
-//! it every minute.
+//! Sends emails to users and publishes events on Amazon EventBridge, every minute
+//! (`docs/notifications.md`).
 //!
-//! It may be killed anywhere, run twice at once, or stop in the middle: what was not sent is still there, and
-//! the next run goes on with it.
+//! Invocations can run concurrently, and can be killed at any point: the next one sends the rest.
 
 mod audience;
 mod confirmations;
+mod emails;
 mod events;
 mod leases;
-mod mails;
 mod outbox;
 pub mod senders;
 mod subjects;
@@ -32,31 +31,32 @@ use shared::projects::project::{Project, ProjectId};
 use shared::telemetry::log_metric;
 use shared::timestamp::Timestamp;
 
-/// What this function is.
+/// The definition of this function.
 pub static JOB: Job = Job {
     name: env!("CARGO_PKG_NAME"),
-    run: |app, deadline| Box::pin(run(app, configured(), LEAST_PAUSE, deadline)),
+    run: |app, deadline| Box::pin(run(app, configured(), MIN_PAUSE, deadline)),
 };
 
-/// The name of the metric that tells for how many seconds at most something has been waiting that could have
-/// been sent.
+/// Metric: age of the oldest overdue notification, in seconds.
 pub const OLDEST_WAITING_AGE: &str = "OldestWaitingNotificationAge";
-/// The name of the metric that counts mails that were refused for good.
-pub const REFUSED_MAILS: &str = "RefusedMails";
+/// Metric: number of permanently rejected emails.
+pub const REJECTED_EMAILS: &str = "RefusedMails";
 
-/// How long a run pauses at least before it looks once more: longer than the next one takes, unless much happens
-/// where nothing did in the minute before.
-pub const LEAST_PAUSE: Duration = Duration::from_secs(5);
-/// How long it pauses at most. Its leases outlive that.
-const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+/// Minimum pause before the second pass. The next invocation usually needs less for its first pass.
+pub const MIN_PAUSE: Duration = Duration::from_secs(5);
+/// Maximum pause before the second pass: shorter than a lease.
+const MAX_PAUSE: Duration = Duration::from_secs(10);
 
 static CONFIGURED: OnceLock<Senders> = OnceLock::new();
 
-/// Takes what the environment names to send with.
+/// Configures the senders from the environment.
+///
+/// # Errors
+/// [`ClientError`] from [`Senders::from_environment`].
 pub fn configure() -> Result<(), ClientError> {
     let senders = Senders::from_environment()?;
     if senders.mailer.is_none() {
-        tracing::warn!("MailFrom names no address: no mail is sent");
+        tracing::warn!("MailFrom is empty: no emails are sent");
     }
     CONFIGURED.get_or_init(|| senders);
     Ok(())
@@ -66,33 +66,33 @@ fn configured() -> &'static Senders {
     CONFIGURED.get_or_init(Senders::default)
 }
 
-/// A run: what it works with, and what it has seen.
+/// The dependencies and caches of one invocation.
 struct JobContext<'r> {
     app: &'r App,
     senders: &'r Senders,
     deadline: Deadline,
     leases: Leases,
     projects: HashMap<ProjectId, Option<Project>>,
-    /// What plots of errors show.
+    /// Event counts for plots.
     plotted: HashMap<(ProjectId, ErrorId), EventsByHour>,
-    /// The errors of projects that have most events since an hour, with how many.
+    /// Event counts of a project's most frequent errors since an hour.
     frequent: HashMap<(ProjectId, Hour), HashMap<ErrorId, u64>>,
     /// `true` for existing errors, insights and flags, `false` for deleted ones.
     exists: HashMap<(ProjectId, DigestSubject), bool>,
-    /// When the first of what was left happened.
+    /// The time since which the oldest unsent notification is overdue.
     waiting_since: Option<Timestamp>,
-    refused: u32,
-    /// The first failure; what comes after it was done all the same.
+    rejected_emails: u32,
+    /// The first failure. The job continues after failures.
     failure: Option<StoreError>,
 }
 
 impl JobContext<'_> {
-    /// Notes what happened at a time and is left for the next run.
-    fn leave(&mut self, since: Timestamp) {
+    /// Records an unsent notification that is overdue since a time.
+    fn note_waiting(&mut self, since: Timestamp) {
         self.waiting_since = Some(self.waiting_since.map_or(since, |known| known.min(since)));
     }
 
-    /// What something gave; nothing if it failed, which must not hold up the rest.
+    /// Returns a successful outcome, or records the failure, so that the job continues.
     fn unless_failed<T>(&mut self, outcome: Result<T, StoreError>) -> Option<T> {
         match outcome {
             Ok(value) => Some(value),
@@ -107,7 +107,7 @@ impl JobContext<'_> {
         self.failure.get_or_insert(failure);
     }
 
-    /// A project, read once in a run.
+    /// Returns a project, cached for this invocation.
     async fn project(&mut self, id: ProjectId) -> Result<Option<Project>, StoreError> {
         if let Some(known) = self.projects.get(&id) {
             return Ok(known.clone());
@@ -117,10 +117,9 @@ impl JobContext<'_> {
         Ok(found)
     }
 
-    /// Whether what happened there is anybody's business still: nobody is told of a project that is gone. One
-    /// that is damaged is there.
-    async fn is_there(&mut self, scene: &Visibility) -> Result<bool, StoreError> {
-        match scene {
+    /// Returns `false` for a deleted project. Unreadable projects exist.
+    async fn visibility_exists(&mut self, visibility: &Visibility) -> Result<bool, StoreError> {
+        match visibility {
             Visibility::User(..) => Ok(true),
             Visibility::Project(id) => match self.project(*id).await {
                 Err(StoreError::Damaged { .. }) => Ok(true),
@@ -129,8 +128,8 @@ impl JobContext<'_> {
         }
     }
 
-    /// A project, for what it is called; none of one that is damaged: whoever is told of it is told all the
-    /// same, and others are not held up.
+    /// Returns a project for its name. `None` if it is deleted or unreadable: notifications do not
+    /// wait for an unreadable project.
     async fn named_project(&mut self, id: ProjectId) -> Result<Option<Project>, StoreError> {
         match self.project(id).await {
             Err(failure @ StoreError::Damaged { .. }) => {
@@ -142,71 +141,79 @@ impl JobContext<'_> {
     }
 }
 
-/// Sends what is there.
-async fn pass(run: &mut JobContext<'_>) -> Result<(), StoreError> {
-    take_busy_shards(run).await?;
-    // All of the outbox comes first: what is taken from one shard may be mailed from another.
-    outbox::empty(run).await;
-    // Its steps may be of shards in which nothing was on its way before.
-    if !run.leases.shards().is_empty() {
-        take_busy_shards(run).await?;
+/// Sends all due notifications once.
+async fn pass(job: &mut JobContext<'_>) -> Result<(), StoreError> {
+    take_busy_shards(job).await?;
+    // The whole outbox first: events of one shard can go to a feed in another.
+    outbox::dispatch_all(job).await;
+    // Feeds can be in shards that were empty before.
+    if !job.leases.shards().is_empty() {
+        take_busy_shards(job).await?;
     }
-    events::publish(run).await;
-    confirmations::send(run).await;
-    mails::send(run).await;
+    events::publish(job).await;
+    confirmations::send(job).await;
+    emails::send(job).await;
     Ok(())
 }
 
-/// Takes the shards in which anything is on its way, but for those on which another run works.
-async fn take_busy_shards(run: &mut JobContext<'_>) -> Result<(), StoreError> {
-    let app = run.app;
+/// Leases the shards with items, except for those that another invocation holds.
+async fn take_busy_shards(job: &mut JobContext<'_>) -> Result<(), StoreError> {
+    let app = job.app;
     for shard in Shard::all() {
-        if !run.leases.has(shard) && NotificationStore::new(&app.store).is_shard_busy(shard).await?
+        if !job.leases.has(shard) && NotificationStore::new(&app.store).is_shard_busy(shard).await?
         {
-            run.leases.take(app, shard).await?;
+            job.leases.take(app, shard).await?;
         }
     }
     Ok(())
 }
 
-/// What a run came to.
+/// The outcome of an invocation.
 #[derive(Debug)]
 pub struct Outcome {
-    /// For how long at most something has been waiting that could have been sent.
+    /// The age of the oldest overdue notification.
     pub oldest_waiting: Duration,
-    /// How many mails were refused for good.
-    pub refused_mails: u32,
-    /// The first failure; what comes after it was done all the same.
+    /// The number of permanently rejected emails.
+    pub rejected_emails: u32,
+    /// The first failure. The job continued after it.
     pub failure: Option<StoreError>,
 }
 
-/// Sends as [`send`] does, and tells the metrics.
+/// Runs [`send`] and logs the metrics.
+///
+/// # Errors
+/// The first failure.
 pub async fn run(
     app: &App,
     senders: &Senders,
-    least_pause: Duration,
+    min_pause: Duration,
     deadline: Deadline,
 ) -> Result<(), StoreError> {
-    let outcome = send(app, senders, least_pause, deadline).await?;
+    let outcome = send(app, senders, min_pause, deadline).await?;
     let (age, now) = (outcome.oldest_waiting.as_secs(), app.clock.now());
     #[allow(clippy::cast_precision_loss)] // Seconds are far below 2^53.
     log_metric(JOB.name, OLDEST_WAITING_AGE, "Seconds", age as f64, now);
-    log_metric(JOB.name, REFUSED_MAILS, "Count", f64::from(outcome.refused_mails), now);
+    log_metric(JOB.name, REJECTED_EMAILS, "Count", f64::from(outcome.rejected_emails), now);
     outcome.failure.map_or(Ok(()), Err)
 }
 
-/// Sends all that can be sent, until the time is up, and looks once more after a pause: as long a one as the
-/// first look took with all that it sent, and at least the one that is given. What comes after that waits for
-/// the next run, a minute after this one began; so it waits no longer than a minute in all, as long as the
-/// next run sends it within that pause (`docs/notifications.md`, "How soon").
+/// Sends all due notifications until the deadline, in two passes. The pause between them is as long
+/// as the first pass took, but at least `min_pause`.
+///
+/// Later notifications wait for the next invocation, which starts a minute after this one. They are
+/// sent within a minute if its first pass takes no longer than this pause
+/// (`docs/notifications.md`).
+///
+/// # Errors
+/// [`StoreError`] if shards or leases cannot be accessed. Other failures are in the outcome.
 pub async fn send(
     app: &App,
     senders: &Senders,
-    least_pause: Duration,
+    min_pause: Duration,
     deadline: Deadline,
 ) -> Result<Outcome, StoreError> {
     let now = app.clock.now();
-    let mut run = JobContext {
+    let mut job = JobContext {
         app,
         senders,
         deadline,
@@ -216,26 +223,25 @@ pub async fn send(
         frequent: HashMap::new(),
         exists: HashMap::new(),
         waiting_since: None,
-        refused: 0,
+        rejected_emails: 0,
         failure: None,
     };
     let started = Instant::now();
-    pass(&mut run).await?;
-    // What could not be sent now is left to the next run.
-    if run.waiting_since.is_none() && run.failure.is_none() {
-        let pause = started.elapsed().clamp(least_pause, LONGEST_PAUSE);
-        // So is all, if the time would be up before the second look.
+    pass(&mut job).await?;
+    // The next invocation retries unsent notifications.
+    if job.waiting_since.is_none() && job.failure.is_none() {
+        let pause = started.elapsed().clamp(min_pause, MAX_PAUSE);
         if pause < deadline.left() {
             tokio::time::sleep(pause).await;
-            pass(&mut run).await?;
+            pass(&mut job).await?;
         }
     }
-    run.leases.release(app).await?;
+    job.leases.release(app).await?;
 
     let now = app.clock.now();
     Ok(Outcome {
-        oldest_waiting: run.waiting_since.map_or(Duration::ZERO, |since| since.until(now)),
-        refused_mails: run.refused,
-        failure: run.failure,
+        oldest_waiting: job.waiting_since.map_or(Duration::ZERO, |since| since.until(now)),
+        rejected_emails: job.rejected_emails,
+        failure: job.failure,
     })
 }

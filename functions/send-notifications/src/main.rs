@@ -1,4 +1,4 @@
-//! The Lambda function send-notifications.
+//! Lambda function send-notifications.
 
 use shared::app::{StartError, serve_job};
 use shared::telemetry;

@@ -1,4 +1,4 @@
-//! The outbox is emptied: into feeds, and into batches of events.
+//! Dispatch from the outbox into feeds and event batches.
 
 use std::collections::VecDeque;
 
@@ -10,55 +10,59 @@ use shared::projects::project::Organization;
 
 use crate::JobContext;
 
-/// Takes all that happened out of the outbox. Scenes take turns of one step each, so that none waits for
-/// another's storm.
-pub(crate) async fn empty(run: &mut JobContext<'_>) {
+/// Dispatches all domain events. Visibilities take turns, with one page each, so that none waits
+/// for a storm in another.
+pub(crate) async fn dispatch_all(job: &mut JobContext<'_>) {
     let mut turns = VecDeque::new();
-    for shard in run.leases.shards() {
-        let scenes = NotificationStore::new(&run.app.store).waiting_scenes(shard).await;
-        let scenes = run.unless_failed(scenes).unwrap_or_default();
-        turns.extend(scenes.into_iter().map(|scene| (shard, scene)));
+    for shard in job.leases.shards() {
+        let visibilities = NotificationStore::new(&job.app.store).outbox_visibilities(shard).await;
+        let visibilities = job.unless_failed(visibilities).unwrap_or_default();
+        turns.extend(visibilities.into_iter().map(|visibility| (shard, visibility)));
     }
-    while let Some((shard, scene)) = turns.pop_front() {
-        let taken = take(run, shard, &scene).await;
-        if let Some(true) = run.unless_failed(taken) {
-            turns.push_back((shard, scene));
+    while let Some((shard, visibility)) = turns.pop_front() {
+        let has_more = dispatch_page(job, shard, &visibility).await;
+        if let Some(true) = job.unless_failed(has_more) {
+            turns.push_back((shard, visibility));
         }
     }
 }
 
-/// Takes some of what happened in a scene. Answers whether there may be more.
-async fn take(run: &mut JobContext<'_>, shard: Shard, scene: &str) -> Result<bool, StoreError> {
-    let app = run.app;
+/// Dispatches a page of domain events. Returns `true` if there can be more.
+async fn dispatch_page(
+    job: &mut JobContext<'_>,
+    shard: Shard,
+    visibility: &str,
+) -> Result<bool, StoreError> {
+    let app = job.app;
     let OutboxPage { domain_events: mut waiting, has_more } =
-        NotificationStore::new(&app.store).waiting_domain_events(shard, scene).await?;
+        NotificationStore::new(&app.store).outbox_page(shard, visibility).await?;
     let Some(first) = waiting.first().cloned() else { return Ok(false) };
-    // The first by its key is not the first that happened.
+    // The first event by key need not be the earliest.
     let since = waiting.iter().map(|domain_event| domain_event.at).min().unwrap_or(first.at);
-    if run.deadline.has_passed() || !run.leases.keep(app, shard).await? {
-        run.leave(since);
+    if job.deadline.has_passed() || !job.leases.keep(app, shard).await? {
+        job.note_waiting(since);
         return Ok(false);
     }
     let found = waiting.len();
     waiting.retain(|domain_event| can_batch(domain_event, &first));
-    let outlets =
-        Channels { mails: run.senders.mailer.is_some(), events: run.senders.publisher.is_some() };
+    let channels =
+        Channels { emails: job.senders.mailer.is_some(), events: job.senders.publisher.is_some() };
     let new_id = || app.ids.new_uuid(app.clock.now());
-    // Nobody is left to be told of what happened in a project that is gone.
-    let organization = organization_of(run, &first).await;
-    let organization = organization.inspect_err(|_| run.leave(since))?;
-    let told = organization.as_ref().map(|organization| (organization, outlets));
-    let taken = NotificationStore::new(&app.store).take(told, &waiting, new_id).await;
-    let is_taken = taken.inspect_err(|_| run.leave(since))?;
-    Ok(!is_taken || has_more || waiting.len() < found)
+    // Events of a deleted project are dropped.
+    let organization = organization_of(job, &first).await;
+    let organization = organization.inspect_err(|_| job.note_waiting(since))?;
+    let target = organization.as_ref().map(|organization| (organization, channels));
+    let dispatched = NotificationStore::new(&app.store).dispatch(target, &waiting, new_id).await;
+    let is_dispatched = dispatched.inspect_err(|_| job.note_waiting(since))?;
+    Ok(!is_dispatched || has_more || waiting.len() < found)
 }
 
 async fn organization_of(
-    run: &mut JobContext<'_>,
+    job: &mut JobContext<'_>,
     domain_event: &DomainEvent,
 ) -> Result<Option<Organization>, StoreError> {
-    match &domain_event.scene {
+    match &domain_event.visibility {
         Visibility::User(organization, _) => Ok(Some(organization.clone())),
-        Visibility::Project(id) => Ok(run.project(*id).await?.map(|project| project.organization)),
+        Visibility::Project(id) => Ok(job.project(*id).await?.map(|project| project.organization)),
     }
 }

@@ -1,4 +1,4 @@
-//! What notifications are sent with: Amazon SES and Amazon EventBridge, each with its own retries.
+//! Clients of Amazon SES and Amazon EventBridge, with their retries.
 
 use std::env;
 use std::time::Duration;
@@ -16,59 +16,63 @@ use notifications::address::EmailAddress;
 use notifications::mail::Email;
 use shared::dynamodb::client::{ClientError, SdkConfig, function_config};
 
-/// Where mails are from: an address of which SES has a verified identity. Set by `template.yaml`, as all
-/// that follows; empty: no mail is sent.
+/// Environment variable: the sender address, an identity that SES has verified. `template.yaml`
+/// sets this and the following variables. Empty: no emails are sent.
 const MAIL_FROM_VARIABLE: &str = "WAYMARK_MAIL_FROM";
-/// The configuration set of SES that mails are sent with, if any.
+/// Environment variable: the SES configuration set. Optional.
 pub const CONFIGURATION_SET_VARIABLE: &str = "WAYMARK_MAIL_CONFIGURATION_SET";
-/// How many mails a user gets in an hour at most.
+/// Environment variable: maximum emails per user and hour.
 pub const MAILS_PER_HOUR_VARIABLE: &str = "WAYMARK_MAILS_PER_HOUR";
-/// Where the API is, as people reach it: links in mails begin with it.
+/// Environment variable: the public URL of the API, with which links in emails start.
 const PUBLIC_URL_VARIABLE: &str = "WAYMARK_PUBLIC_URL";
-/// The event bus that is told; empty: none is.
+/// Environment variable: the event bus. Empty: no events are published.
 const EVENT_BUS_VARIABLE: &str = "WAYMARK_EVENT_BUS";
 
-/// Where nobody says how many.
-const MAILS_PER_HOUR: usize = 20;
-/// The source of events.
+/// Default maximum emails per user and hour.
+const EMAILS_PER_HOUR: usize = 20;
+/// Source of the published events.
 const SOURCE: &str = "waymark";
-/// The services in the variables of their endpoints, `AWS_ENDPOINT_URL_…`.
+/// Service names in the variables of endpoints, `AWS_ENDPOINT_URL_…`.
 const SES: &str = "SESV2";
 const EVENT_BRIDGE: &str = "EVENTBRIDGE";
 
-/// How often a call is tried, the first time included, and how long it may take: a lease must outlive it.
-const ATTEMPTS: u32 = 3;
-/// The longest first pause between two attempts; the second is at most twice as long.
+/// Maximum attempts of a call.
+const MAX_ATTEMPTS: u32 = 3;
+/// Maximum first pause between two attempts. The second is at most twice as long.
 const BACKOFF: Duration = Duration::from_millis(200);
-const CONNECT: Duration = Duration::from_secs(1);
-const ATTEMPT: Duration = Duration::from_secs(3);
-const CALL: Duration = Duration::from_secs(8);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
+const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(3);
+/// Timeout of a call with all attempts: shorter than a lease.
+const CALL_TIMEOUT: Duration = Duration::from_secs(8);
 
-/// What a run sends with.
+/// The configured senders.
 #[derive(Debug, Clone, Default)]
 pub struct Senders {
-    /// Sends mails, if there is an address that they are from.
+    /// The email sender. `None` without a sender address.
     pub mailer: Option<Mailer>,
-    /// Tells others, if there is a bus.
+    /// The event publisher. `None` without an event bus.
     pub publisher: Option<Publisher>,
 }
 
 impl Senders {
-    /// What the environment names.
+    /// Returns the senders that the environment configures.
+    ///
+    /// # Errors
+    /// [`ClientError`] if a client cannot be configured, or if emails would have no links.
     pub fn from_environment() -> Result<Self, ClientError> {
         let text = |name| env::var(name).ok().filter(|text| !text.is_empty());
         let mailer = match (text(MAIL_FROM_VARIABLE), text(PUBLIC_URL_VARIABLE)) {
             (Some(from), Some(base_url)) => {
-                let mails = text(MAILS_PER_HOUR_VARIABLE).and_then(|text| text.parse().ok());
+                let limit = text(MAILS_PER_HOUR_VARIABLE).and_then(|text| text.parse().ok());
                 Some(Mailer {
                     configuration_set: text(CONFIGURATION_SET_VARIABLE),
-                    mails_per_hour: mails.unwrap_or(MAILS_PER_HOUR),
+                    emails_per_hour: limit.unwrap_or(EMAILS_PER_HOUR),
                     ..Mailer::new(&function_config(SES)?, &from, &base_url)
                 })
             }
             (Some(_), None) => {
                 let missing =
-                    format!("{PUBLIC_URL_VARIABLE} is not set: mails would have no links");
+                    format!("{PUBLIC_URL_VARIABLE} is not set: emails would have no links");
                 return Err(ClientError::Environment(missing));
             }
             (None, _) => None,
@@ -79,62 +83,63 @@ impl Senders {
     }
 }
 
-/// How often calls are tried, and how long they may take.
+/// Returns the configuration with retries and timeouts.
 fn with_limits(config: &SdkConfig) -> SdkConfig {
     let timeouts = TimeoutConfig::builder()
-        .connect_timeout(CONNECT)
-        .operation_attempt_timeout(ATTEMPT)
-        .operation_timeout(CALL);
-    let retries = RetryConfig::standard().with_max_attempts(ATTEMPTS).with_initial_backoff(BACKOFF);
+        .connect_timeout(CONNECT_TIMEOUT)
+        .operation_attempt_timeout(ATTEMPT_TIMEOUT)
+        .operation_timeout(CALL_TIMEOUT);
+    let retries =
+        RetryConfig::standard().with_max_attempts(MAX_ATTEMPTS).with_initial_backoff(BACKOFF);
     config.to_builder().retry_config(retries).timeout_config(timeouts.build()).build()
 }
 
-/// Why a mail was not sent.
+/// The failure to send an email.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SendError {
-    /// It never will be.
-    #[error("the mail was refused: {0}")]
-    Refused(String),
-    /// It may be, later.
-    #[error("the mail could not be sent: {0}")]
+    /// SES rejected the email permanently.
+    #[error("email rejected: {0}")]
+    Rejected(String),
+    /// A retry can succeed.
+    #[error("email not sent: {0}")]
     Failed(String),
 }
 
-/// Sends mails.
+/// A sender of emails.
 #[derive(Debug, Clone)]
 pub struct Mailer {
     client: aws_sdk_sesv2::Client,
     from: String,
     configuration_set: Option<String>,
-    /// Where the API is, without a slash at its end.
+    /// The public URL of the API, without a slash at its end.
     pub base_url: String,
-    /// How many mails a user gets in an hour at most.
-    pub mails_per_hour: usize,
+    /// Maximum emails per user and hour.
+    pub emails_per_hour: usize,
 }
 
 impl Mailer {
-    /// What sends mails from an address, with links that begin with a URL.
+    /// Returns a mailer with a sender address and the start of all links.
     pub fn new(config: &SdkConfig, from: &str, base_url: &str) -> Self {
         Self {
             client: aws_sdk_sesv2::Client::new(&with_limits(config)),
             from: from.to_owned(),
             configuration_set: None,
             base_url: base_url.trim_end_matches('/').to_owned(),
-            mails_per_hour: MAILS_PER_HOUR,
+            emails_per_hour: EMAILS_PER_HOUR,
         }
     }
 
-    /// Sends a mail.
-    pub(crate) async fn send(&self, to: &EmailAddress, mail: &Email) -> Result<(), SendError> {
-        let incomplete = |_| SendError::Refused("the mail is incomplete".to_owned());
+    /// Sends an email.
+    pub(crate) async fn send(&self, to: &EmailAddress, email: &Email) -> Result<(), SendError> {
+        let incomplete = |_| SendError::Rejected("the email is incomplete".to_owned());
         let content = |text: &str| Content::builder().data(text).charset("UTF-8").build();
         let body = Body::builder()
-            .text(content(&mail.text).map_err(incomplete)?)
-            .html(content(&mail.html).map_err(incomplete)?);
+            .text(content(&email.text).map_err(incomplete)?)
+            .html(content(&email.html).map_err(incomplete)?);
         let mut message = Message::builder()
-            .subject(content(&mail.subject).map_err(incomplete)?)
+            .subject(content(&email.subject).map_err(incomplete)?)
             .body(body.build());
-        for (name, value) in headers(mail) {
+        for (name, value) in headers(email) {
             let header = MessageHeader::builder().name(name).value(value).build();
             message = message.headers(header.map_err(incomplete)?);
         }
@@ -147,35 +152,36 @@ impl Mailer {
             .set_configuration_set_name(self.configuration_set.clone());
         // Boxed, since the SDK's futures are large.
         Box::pin(sending.send()).await.map(drop).map_err(|error| {
-            let not_sent = not_sent(&error, &self.from);
-            match &not_sent {
-                SendError::Refused(_) => tracing::warn!("{not_sent}"),
-                SendError::Failed(_) => tracing::error!("{not_sent}"),
+            let error = classify(&error, &self.from);
+            match &error {
+                SendError::Rejected(_) => tracing::warn!("{error}"),
+                SendError::Failed(_) => tracing::error!("{error}"),
             }
-            not_sent
+            error
         })
     }
 }
 
-/// By which mail programs offer to unsubscribe with one click (RFC 8058), and do not answer for people who
-/// are away (RFC 3834).
-fn headers(mail: &Email) -> Vec<(&'static str, String)> {
+/// Returns the headers for one-click unsubscription (RFC 8058) and against automatic replies
+/// (RFC 3834).
+fn headers(email: &Email) -> Vec<(&'static str, String)> {
     let mut headers = vec![("Auto-Submitted", "auto-generated".to_owned())];
-    if let Some(url) = &mail.unsubscribe_url {
+    if let Some(url) = &email.unsubscribe_url {
         headers.push(("List-Unsubscribe", format!("<{url}>")));
         headers.push(("List-Unsubscribe-Post", "List-Unsubscribe=One-Click".to_owned()));
     }
     headers
 }
 
-/// Why a call failed of which nobody knows whether it was carried out.
-pub(crate) const NO_ANSWER: &str = "no answer";
+/// Cause of a failed call with an unknown outcome.
+pub(crate) const NO_RESPONSE: &str = "no response";
 /// Part of SES's message about an identity that is not verified.
 const NOT_VERIFIED: &str = "not verified";
 
-/// Classifies SES's rejection of an email from `sender`. Drops its message, which can contain an address.
-fn not_sent(error: &SdkError<SendEmailError>, sender: &str) -> SendError {
-    let code = error.code().unwrap_or(NO_ANSWER);
+/// Classifies an error of SES for an email from `sender`. Drops its message, which can contain an
+/// address.
+fn classify(error: &SdkError<SendEmailError>, sender: &str) -> SendError {
+    let code = error.code().unwrap_or(NO_RESPONSE);
     match (error.as_service_error(), error.message().unwrap_or_default()) {
         (Some(SendEmailError::MessageRejected(_)), message) if message.contains(NOT_VERIFIED) => {
             let identity = if message.contains(sender) {
@@ -186,64 +192,66 @@ fn not_sent(error: &SdkError<SendEmailError>, sender: &str) -> SendError {
             SendError::Failed(format!("{code}: {identity}"))
         }
         (Some(SendEmailError::MessageRejected(_) | SendEmailError::BadRequestException(_)), _) => {
-            SendError::Refused(code.to_owned())
+            SendError::Rejected(code.to_owned())
         }
         _ => SendError::Failed(code.to_owned()),
     }
 }
 
-/// Tells Amazon EventBridge.
+/// A publisher of events on Amazon EventBridge.
 #[derive(Debug, Clone)]
 pub struct Publisher {
     client: aws_sdk_eventbridge::Client,
     bus: String,
 }
 
-/// What EventBridge was not told.
+/// The failure to publish some events.
 #[derive(Debug)]
 pub(crate) struct PublishError {
     pub(crate) cause: String,
-    /// The indices of the events that it did not take.
-    pub(crate) left: Vec<usize>,
+    /// The indices of the events that EventBridge did not accept.
+    pub(crate) remaining: Vec<usize>,
 }
 
-/// An event as EventBridge takes it.
+/// An event for EventBridge.
 pub(crate) struct Event {
     pub(crate) detail_type: &'static str,
-    /// JSON.
+    /// The detail as JSON.
     pub(crate) detail: String,
-    /// When it happened, in seconds since the Unix epoch.
+    /// The time of the event, in seconds since the Unix epoch.
     pub(crate) at: i64,
 }
 
 impl Publisher {
-    /// What tells a bus.
+    /// Returns a publisher for an event bus.
     pub fn new(config: &SdkConfig, bus: &str) -> Self {
         Self { client: aws_sdk_eventbridge::Client::new(&with_limits(config)), bus: bus.to_owned() }
     }
 
-    /// Tells of up to ten events. What EventBridge does not take of them is sent again, after a pause each time.
-    /// Fails with what was not taken then.
+    /// Publishes up to ten events. Retries those that EventBridge does not accept, with a backoff.
+    ///
+    /// # Errors
+    /// [`PublishError`] with the events that were not accepted after all attempts.
     pub(crate) async fn publish(&self, events: &[Event]) -> Result<(), PublishError> {
-        let mut left: Vec<usize> = (0..events.len()).collect();
-        for attempt in 0..ATTEMPTS {
+        let mut remaining: Vec<usize> = (0..events.len()).collect();
+        for attempt in 0..MAX_ATTEMPTS {
             if attempt > 0 {
                 tokio::time::sleep(BACKOFF * 2_u32.pow(attempt)).await;
             }
-            let entries = left.iter().filter_map(|at| Some(self.entry(events.get(*at)?)));
+            let entries = remaining.iter().filter_map(|at| Some(self.entry(events.get(*at)?)));
             let request = self.client.put_events().set_entries(Some(entries.collect()));
-            let answer = match Box::pin(request.send()).await {
-                Ok(answer) => answer,
-                Err(error) => return Err(PublishError { cause: kind_of(&error), left }),
+            let response = match Box::pin(request.send()).await {
+                Ok(response) => response,
+                Err(error) => return Err(PublishError { cause: error_code(&error), remaining }),
             };
-            let results = left.into_iter().zip(answer.entries());
-            let refused = results.filter(|(_, result)| result.error_code().is_some());
-            left = refused.map(|(at, _)| at).collect();
-            if answer.failed_entry_count() == 0 || left.is_empty() {
+            let results = remaining.into_iter().zip(response.entries());
+            let failed = results.filter(|(_, result)| result.error_code().is_some());
+            remaining = failed.map(|(at, _)| at).collect();
+            if response.failed_entry_count() == 0 || remaining.is_empty() {
                 return Ok(());
             }
         }
-        Err(PublishError { cause: "entries were not taken".to_owned(), left })
+        Err(PublishError { cause: "entries were not accepted".to_owned(), remaining })
     }
 
     fn entry(&self, event: &Event) -> PutEventsRequestEntry {
@@ -257,6 +265,6 @@ impl Publisher {
     }
 }
 
-fn kind_of(error: &EventError<PutEventsError>) -> String {
-    error.code().unwrap_or(NO_ANSWER).to_owned()
+fn error_code(error: &EventError<PutEventsError>) -> String {
+    error.code().unwrap_or(NO_RESPONSE).to_owned()
 }

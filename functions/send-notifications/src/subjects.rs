@@ -1,4 +1,4 @@
-//! Errors, insights and flags that emails mention and that may be gone.
+//! Deleted errors, insights and flags in emails.
 
 use std::collections::HashSet;
 
@@ -12,20 +12,20 @@ use shared::dynamodb::StoreError;
 
 use crate::JobContext;
 
-/// Removes the lines of a project about errors, insights and flags that no longer exist; returns how many.
-/// One round trip for all that this run has not looked up yet.
+/// Removes a project's lines about errors, insights and flags that no longer exist, and returns
+/// their number. Looks up all uncached subjects in one round trip.
 ///
 /// # Errors
-/// [`StoreError`] if DynamoDB does not answer. No line is removed then.
-pub(crate) async fn drop_gone(
-    run: &mut JobContext<'_>,
+/// [`StoreError`] if DynamoDB fails. No line is removed then.
+pub(crate) async fn drop_deleted(
+    job: &mut JobContext<'_>,
     lines: &mut Vec<DomainEvent>,
 ) -> Result<u64, StoreError> {
-    let Some(&Visibility::Project(project)) = lines.first().map(|line| &line.scene) else {
+    let Some(&Visibility::Project(project)) = lines.first().map(|line| &line.visibility) else {
         return Ok(0);
     };
-    let mut unknown: HashSet<DigestSubject> = lines.iter().filter_map(mentioned).collect();
-    unknown.retain(|subject| !run.exists.contains_key(&(project, subject.clone())));
+    let mut unknown: HashSet<DigestSubject> = lines.iter().filter_map(required_subject).collect();
+    unknown.retain(|subject| !job.exists.contains_key(&(project, subject.clone())));
     let (mut errors, mut insights, mut flags) = (Vec::new(), Vec::new(), Vec::new());
     for subject in &unknown {
         match subject.clone() {
@@ -35,7 +35,7 @@ pub(crate) async fn drop_gone(
             DigestSubject::Overview => {}
         }
     }
-    let (store, now) = (&run.app.store, run.app.clock.now());
+    let (store, now) = (&job.app.store, job.app.clock.now());
     let (errors, insights, flags) = tokio::try_join!(
         ErrorStore::new(store).existing_errors(project, &errors, now),
         InsightStore::new(store).existing_insights(project, &insights),
@@ -46,17 +46,18 @@ pub(crate) async fn drop_gone(
     let flags = flags.into_iter().map(DigestSubject::Flag);
     let found: HashSet<DigestSubject> = errors.chain(insights).chain(flags).collect();
     let looked_up = unknown.into_iter().map(|it| (found.contains(&it), it));
-    run.exists.extend(looked_up.map(|(exists, it)| ((project, it), exists)));
+    job.exists.extend(looked_up.map(|(exists, it)| ((project, it), exists)));
 
     let before = lines.len();
     lines.retain(|line| {
-        mentioned(line).is_none_or(|subject| run.exists.get(&(project, subject)) != Some(&false))
+        required_subject(line)
+            .is_none_or(|subject| job.exists.get(&(project, subject)) != Some(&false))
     });
     Ok(u64::try_from(before - lines.len()).unwrap_or_default())
 }
 
-/// The subject that a line rests on. `None` of a project, and of a deletion, which is the news.
-fn mentioned(line: &DomainEvent) -> Option<DigestSubject> {
+/// Returns the subject that must exist. `None` for a whole project, and for a flag's deletion.
+fn required_subject(line: &DomainEvent) -> Option<DigestSubject> {
     let is_deletion = line.kind == DomainEventKind::FlagChanged && line.detail == DELETED;
-    line.about().filter(|it| !is_deletion && *it != DigestSubject::Overview)
+    line.typed_subject().filter(|it| !is_deletion && *it != DigestSubject::Overview)
 }

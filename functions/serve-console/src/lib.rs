@@ -1,6 +1,7 @@
-//! Serves the console: one document for all of its pages, and the scripts and styles that the document
-//! names. They are built from `console/` by `make console`, compressed there, and part of this binary. Exchanges the
-//! single-use code of a link to the console for its API key.
+//! Serves the console: one document for all pages, and the scripts and styles that it references.
+//! `make console` builds them from `console/` and compresses them. They are part of this binary.
+//!
+//! Also exchanges the single-use code of a link to the console for its API key.
 
 use rust_embed::{EmbeddedFile, RustEmbed};
 use serde::Serialize;
@@ -9,7 +10,7 @@ use shared::app::{Access, App, Operation};
 use shared::http::{ApiRequest, ApiResponse, Method, Problem, StatusCode};
 use shared::projects::console_code::ConsoleCode;
 
-/// What this function is.
+/// The operation of this function.
 pub static OPERATION: Operation = Operation::new(
     env!("CARGO_PKG_NAME"),
     Method::GET,
@@ -25,23 +26,23 @@ async fn handle(app: &App, incoming: &ApiRequest) -> Result<ApiResponse, Problem
     }
 }
 
-/// The key of a link.
+/// The API key of a link.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Exchanged {
+struct ExchangedKey {
     api_key: String,
 }
 
-/// Answers exchange-console-code.
+/// Responds to exchange-console-code.
 async fn exchange(app: &App, incoming: &ApiRequest) -> Result<ApiResponse, Problem> {
     let code = ConsoleCode::read(&incoming.json()?)?;
     let key = app.store.take_console_code(&code, app.clock.now()).await?;
     let key = key.ok_or_else(ConsoleCode::unusable)?;
-    ApiResponse::ok(&Exchanged { api_key: key.reveal() })
+    ApiResponse::ok(&ExchangedKey { api_key: key.reveal() })
 }
 
-/// What was built, each file beside its compressed forms: `NAME`, `NAME.br`, `NAME.gz`. Without the page
-/// it is empty: everything else can be built where there is no Node.js.
+/// The built files, each with its compressed forms: `NAME`, `NAME.br`, `NAME.gz`. Empty if the
+/// console was not built, so that everything else can be built without Node.js.
 #[derive(RustEmbed)]
 #[folder = "built"]
 struct Built;
@@ -49,26 +50,26 @@ struct Built;
 const DOCUMENT: &str = "index.html";
 const HTML: &str = "text/html; charset=utf-8";
 const NOT_BUILT: &[u8] =
-    b"<!doctype html><title>Console</title><p>This function was built without the \
-console. <code>make console</code> builds it; then build the function again.";
-const NO_SUCH_FILE: &[u8] = b"<!doctype html><title>Console</title><p>There is no such file. \
-<a href=\"/console\">Open the console.</a>";
+    b"<!doctype html><title>Console</title><p>The console is not installed. Run <code>make \
+      console</code>, then deploy again.";
+const NO_SUCH_FILE: &[u8] = b"<!doctype html><title>Console</title><p>The page does not exist. <a \
+                              href=\"/console\">Open the console</a>";
 
-/// What the document may do: nothing but run these scripts and styles, and call the API that it came
-/// from. Nobody may show it in a frame.
+/// The document's content security policy. It can only run its own scripts and styles, and call the
+/// API that served it. No page can show it in a frame.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
      connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
      require-trusted-types-for 'script'; trusted-types 'none'";
 
-/// What of a request decides.
+/// The relevant parts of a request.
 #[derive(Debug, Default)]
 struct Request {
-    /// What is asked for below `/console`; `None` for that itself.
+    /// The path below `/console`; `None` for `/console` itself.
     file: Option<String>,
-    takes_brotli: bool,
-    takes_gzip: bool,
-    /// The entity tags that the browser has.
-    known: Vec<String>,
+    accepts_brotli: bool,
+    accepts_gzip: bool,
+    /// The entity tags of the browser's cached documents.
+    known_tags: Vec<String>,
     is_https: bool,
 }
 
@@ -78,83 +79,84 @@ impl Request {
             let values = incoming.header_texts(name).into_iter();
             values.flat_map(|value| value.split(',')).map(|it| it.trim().to_owned())
         };
-        let codings: Vec<String> = lists("accept-encoding").collect();
-        let takes = |coding: &str| {
-            codings.iter().any(|it| {
+        let encodings: Vec<String> = lists("accept-encoding").collect();
+        let accepts = |encoding: &str| {
+            encodings.iter().any(|it| {
                 let (name, quality) = it.split_once(';').unwrap_or((it, "q=1"));
-                let refused = ["q=0", "q=0.0", "q=0.00", "q=0.000"].contains(&quality.trim());
-                name.trim().eq_ignore_ascii_case(coding) && !refused
+                let rejected = ["q=0", "q=0.0", "q=0.00", "q=0.000"].contains(&quality.trim());
+                name.trim().eq_ignore_ascii_case(encoding) && !rejected
             })
         };
         Self {
             file: incoming.path_parameter("file"),
-            takes_brotli: takes("br"),
-            takes_gzip: takes("gzip"),
-            known: lists("if-none-match").collect(),
+            accepts_brotli: accepts("br"),
+            accepts_gzip: accepts("gzip"),
+            known_tags: lists("if-none-match").collect(),
             is_https: incoming.header_texts("x-forwarded-proto") == ["https"],
         }
     }
 }
 
 fn serve(request: &Request) -> Result<ApiResponse, Problem> {
-    let answer = match request.file.as_deref().filter(|file| file.contains('.')) {
+    let response = match request.file.as_deref().filter(|file| file.contains('.')) {
         None => serve_document(request),
         Some(name) => serve_file(name, request),
     };
-    protected(answer?, request.is_https)
+    protected(response?, request.is_https)
 }
 
-/// The document is asked for each time anew, so that a deployment shows at once.
+/// Browsers revalidate the document on each use, so a deployment shows immediately.
 fn serve_document(request: &Request) -> Result<ApiResponse, Problem> {
-    let Some((body, coding)) = compressed(DOCUMENT, request) else {
+    let Some((body, encoding)) = compressed(DOCUMENT, request) else {
         return Ok(ApiResponse::bytes(StatusCode::NOT_FOUND, HTML, NOT_BUILT.to_vec()));
     };
     let etag = entity_tag(&body);
-    let answer = if request.known.iter().any(|known| known.trim_start_matches("W/") == etag) {
+    let response = if request.known_tags.iter().any(|tag| tag.trim_start_matches("W/") == etag) {
         ApiResponse::empty(StatusCode::NOT_MODIFIED)
     } else {
-        encoded(ApiResponse::bytes(StatusCode::OK, HTML, body.data.into_owned()), coding)?
+        encoded(ApiResponse::bytes(StatusCode::OK, HTML, body.data.into_owned()), encoding)?
     };
-    let answer = answer.with_text("cache-control", "no-cache")?.with_text("etag", &etag)?;
-    answer.with_text("vary", "accept-encoding")
+    let response = response.with_text("cache-control", "no-cache")?.with_text("etag", &etag)?;
+    response.with_text("vary", "accept-encoding")
 }
 
-/// A file's name has a hash of its content, so it never changes.
+/// The name of a file contains a hash of its content, so the file never changes.
 fn serve_file(name: &str, request: &Request) -> Result<ApiResponse, Problem> {
     let media_type = media_type(name).filter(|_| name != DOCUMENT);
     let found = media_type.and_then(|it| Some((it, compressed(name, request)?)));
-    let Some((media_type, (body, coding))) = found else {
+    let Some((media_type, (body, encoding))) = found else {
         return Ok(ApiResponse::bytes(StatusCode::NOT_FOUND, HTML, NO_SUCH_FILE.to_vec()));
     };
-    let answer = ApiResponse::bytes(StatusCode::OK, media_type, body.data.into_owned());
-    encoded(answer, coding)?
+    let response = ApiResponse::bytes(StatusCode::OK, media_type, body.data.into_owned());
+    encoded(response, encoding)?
         .with_text("cache-control", "public, max-age=31536000, immutable")?
         .with_text("vary", "accept-encoding")
 }
 
-/// A file in the smallest form that the browser takes, and its content coding.
+/// Returns a file in the smallest form that the browser accepts, with its content encoding.
 fn compressed(name: &str, request: &Request) -> Option<(EmbeddedFile, Option<&'static str>)> {
     let form = |ending: &str| Built::get(&format!("{name}{ending}"));
-    let brotli = || request.takes_brotli.then(|| form(".br")).flatten().map(|it| (it, Some("br")));
-    let gzip = || request.takes_gzip.then(|| form(".gz")).flatten().map(|it| (it, Some("gzip")));
+    let brotli =
+        || request.accepts_brotli.then(|| form(".br")).flatten().map(|it| (it, Some("br")));
+    let gzip = || request.accepts_gzip.then(|| form(".gz")).flatten().map(|it| (it, Some("gzip")));
     brotli().or_else(gzip).or_else(|| form("").map(|it| (it, None)))
 }
 
-fn encoded(answer: ApiResponse, coding: Option<&str>) -> Result<ApiResponse, Problem> {
-    match coding {
-        Some(coding) => answer.with_text("content-encoding", coding),
-        None => Ok(answer),
+fn encoded(response: ApiResponse, encoding: Option<&str>) -> Result<ApiResponse, Problem> {
+    match encoding {
+        Some(encoding) => response.with_text("content-encoding", encoding),
+        None => Ok(response),
     }
 }
 
-/// The headers that keep others out of whatever is shown. Over HTTPS, browsers then use only HTTPS for a year.
-fn protected(answer: ApiResponse, is_https: bool) -> Result<ApiResponse, Problem> {
-    let answer = if is_https {
-        answer.with_text("strict-transport-security", "max-age=31536000")?
+/// Adds the security headers. Over HTTPS, browsers then use only HTTPS for a year.
+fn protected(response: ApiResponse, is_https: bool) -> Result<ApiResponse, Problem> {
+    let response = if is_https {
+        response.with_text("strict-transport-security", "max-age=31536000")?
     } else {
-        answer
+        response
     };
-    answer
+    response
         .with_text("content-security-policy", POLICY)?
         .with_text("x-content-type-options", "nosniff")?
         .with_text("referrer-policy", "no-referrer")?
@@ -162,7 +164,7 @@ fn protected(answer: ApiResponse, is_https: bool) -> Result<ApiResponse, Problem
         .with_text("cross-origin-resource-policy", "same-origin")
 }
 
-/// The media type of a name; none of those that the document never names.
+/// Returns the media type of a file, or `None` for types that the document never references.
 fn media_type(name: &str) -> Option<&'static str> {
     Some(match name.rsplit_once('.')?.1 {
         "js" => "text/javascript; charset=utf-8",
@@ -172,7 +174,7 @@ fn media_type(name: &str) -> Option<&'static str> {
     })
 }
 
-/// A file's entity tag: the beginning of its hash.
+/// Returns a file's entity tag: the start of its hash.
 fn entity_tag(file: &EmbeddedFile) -> String {
     let hash = file.metadata.sha256_hash();
     let beginning = hash.first_chunk().map_or(0, |bytes| u128::from_be_bytes(*bytes));
@@ -190,32 +192,32 @@ mod tests {
         Request::read(&ApiRequest::new("serve-console", request))
     }
 
-    fn asked(file: &str) -> StatusCode {
+    fn status_of(file: &str) -> StatusCode {
         let request = Request { file: Some(file.to_owned()), ..Request::default() };
         serve(&request).unwrap().status()
     }
 
     #[test]
-    fn what_the_browser_does_not_take_is_not_sent() {
-        let takes = |text: &str| (request(text).takes_brotli, request(text).takes_gzip);
-        assert_eq!(takes("gzip, deflate, br, zstd"), (true, true));
-        assert_eq!(takes("gzip;q=0.5, BR;q=1"), (true, true));
-        assert_eq!(takes("gzip;q=0, br; q=0.000"), (false, false));
-        assert_eq!(takes("brotli"), (false, false));
+    fn only_accepted_encodings_are_sent() {
+        let accepts = |text: &str| (request(text).accepts_brotli, request(text).accepts_gzip);
+        assert_eq!(accepts("gzip, deflate, br, zstd"), (true, true));
+        assert_eq!(accepts("gzip;q=0.5, BR;q=1"), (true, true));
+        assert_eq!(accepts("gzip;q=0, br; q=0.000"), (false, false));
+        assert_eq!(accepts("brotli"), (false, false));
     }
 
     #[test]
-    fn every_page_is_the_document_and_no_file_is_found_that_it_does_not_name() {
+    fn pages_return_the_document_and_unknown_files_404() {
         let document = serve(&Request::default()).unwrap().status();
         assert_eq!(document == StatusCode::OK, Built::get(DOCUMENT).is_some());
-        assert_eq!(asked("errors"), document);
+        assert_eq!(status_of("errors"), document);
         for name in
             ["index.html", "index.html.br", ".gitignore", "../Cargo.toml", "x.js", "x.", "."]
         {
-            assert_eq!(asked(name), StatusCode::NOT_FOUND, "{name}");
+            assert_eq!(status_of(name), StatusCode::NOT_FOUND, "{name}");
         }
         for name in Built::iter().filter(|name| media_type(name).is_some()) {
-            assert_eq!(asked(&name), StatusCode::OK, "{name}");
+            assert_eq!(status_of(&name), StatusCode::OK, "{name}");
         }
     }
 
@@ -232,10 +234,10 @@ mod tests {
     }
 
     #[test]
-    fn a_document_that_the_browser_has_is_not_sent_again() {
+    fn cached_documents_are_not_sent_again() {
         let Some(document) = Built::get(DOCUMENT) else { return };
         let tag = entity_tag(&document);
-        let known = |tag: String| Request { known: vec![tag], ..Request::default() };
+        let known = |tag: String| Request { known_tags: vec![tag], ..Request::default() };
         let status = |request| serve(&request).unwrap().status();
         assert_eq!(status(known(tag.clone())), StatusCode::NOT_MODIFIED);
         assert_eq!(status(known(format!("W/{tag}"))), StatusCode::NOT_MODIFIED);

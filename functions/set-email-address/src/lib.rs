@@ -1,5 +1,5 @@
-//! Sets the address where the caller gets mail. It counts once it is confirmed, by the link in a mail for
-//! which this function asks.
+//! Sets the caller's email address. It takes effect once confirmed, through the link in an email
+//! that this function requests.
 
 use notifications::address::{Nonce, read_email_address};
 use notifications::store::{NotificationStore, UserName};
@@ -9,7 +9,7 @@ use shared::dynamodb::ConflictRetry;
 use shared::http::{ApiRequest, ApiResponse, Method, Problem};
 use shared::projects::api_key::Scope;
 
-/// What this function is.
+/// The operation of this function.
 pub static OPERATION: Operation = Operation::new(
     env!("CARGO_PKG_NAME"),
     Method::PUT,
@@ -19,13 +19,12 @@ pub static OPERATION: Operation = Operation::new(
     }),
 );
 
-/// Answers one request.
 async fn handle(
     app: &App,
     caller: &Caller<'_>,
     incoming: &ApiRequest,
 ) -> Result<ApiResponse, Problem> {
-    // Request. All mail of the user goes there, about each project.
+    // Request. The address receives all emails to the user, about every project.
     caller.require_all_projects()?;
     let email = read_email_address(&incoming.json()?)?;
 
@@ -34,19 +33,21 @@ async fn handle(
     let now = app.clock.now();
     let mut retry = ConflictRetry::default();
     while retry.next_attempt().await {
-        // Storage: the address as it is.
+        // Storage: the current address.
         let stored = NotificationStore::new(&app.store).find_address(&name).await?;
 
-        // Rules. The token is signed; what it names has only to be new.
+        // Rules. The token is signed, so its nonce only needs to be new.
         let mut address = stored.clone();
         let nonce = Nonce(app.ids.new_uuid(now).into_bytes());
         address.set(email.clone(), nonce, now);
 
-        // Storage and answer.
-        let asks = address.pending.is_some();
+        // Storage and response.
+        let asks_to_confirm = address.pending.is_some();
         let is_same = address == stored;
         if is_same
-            || NotificationStore::new(&app.store).replace_address(&name, &address, asks).await?
+            || NotificationStore::new(&app.store)
+                .replace_address(&name, &address, asks_to_confirm)
+                .await?
         {
             return ApiResponse::ok(&address.shown());
         }

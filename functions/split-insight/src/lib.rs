@@ -1,4 +1,4 @@
-//! Splits pain points off a replay insight, into a new one.
+//! Splits pain points off a replay insight into a new one.
 
 use insights::draft::SplitRequest;
 use insights::store::{InsightStore, InsightWrite, RequestRecord};
@@ -11,7 +11,7 @@ use shared::json::Violations;
 use shared::projects::api_key::Scope;
 use shared::timestamp::Timestamp;
 
-/// What this function is.
+/// The operation of this function.
 pub static OPERATION: Operation = Operation::new(
     env!("CARGO_PKG_NAME"),
     Method::POST,
@@ -21,7 +21,6 @@ pub static OPERATION: Operation = Operation::new(
     }),
 );
 
-/// Answers one request.
 async fn handle(
     app: &App,
     caller: &Caller<'_>,
@@ -38,52 +37,55 @@ async fn handle(
 
     let now = app.clock.now();
     let new_id = || app.ids.new_uuid(now);
-    let made_id = InsightId::new(new_id());
+    let new_insight_id = InsightId::new(new_id());
     let mut retry = ConflictRetry::default();
     while retry.next_attempt().await {
-        // Storage: the insight as it is.
+        // Storage: the current insight.
         let Some(mut source) = InsightStore::new(&app.store).find_insight(project_id, id).await?
         else {
             return app.replay_or(http::insight_not_found(), request.as_ref()).await;
         };
 
-        // Rules. What is refused may have been done before: the pain points are gone then.
-        let mut made = match source.split_off(&split.pain_point_ids, made_id, new_id) {
-            Ok(made) => made,
-            Err(refusal) => {
+        // Rules. The pain points of a rejected split are also gone if the split succeeded before.
+        let mut new_insight = match source.split_off(&split.pain_point_ids, new_insight_id, new_id)
+        {
+            Ok(new_insight) => new_insight,
+            Err(rejection) => {
                 let request = request.as_ref();
                 if let Some(replay) = app.store.find_replay(request, now).await? {
                     return ApiResponse::replay(replay);
                 }
-                let Some(made) = InsightStore::new(&app.store).find_split(fingerprint).await?
+                let Some(new_insight) =
+                    InsightStore::new(&app.store).find_split(fingerprint).await?
                 else {
-                    return Err(refusal.into());
+                    return Err(rejection.into());
                 };
-                let made = InsightStore::new(&app.store).find_insight(project_id, made).await?;
-                return created(&made.ok_or(refusal)?, now);
+                let new_insight =
+                    InsightStore::new(&app.store).find_insight(project_id, new_insight).await?;
+                return created(&new_insight.ok_or(rejection)?, now);
             }
         };
-        let unknown = [&source, &made].map(Insight::unknown_latest);
+        let unknown = [&source, &new_insight].map(Insight::unknown_latest);
         let details = InsightStore::new(&app.store)
             .find_pain_points(project_id, unknown.into_iter().flatten())
             .await?;
         source.refresh_latest(&details);
-        let latest = made.unknown_latest().and_then(|latest| details.get(&latest));
+        let latest = new_insight.unknown_latest().and_then(|latest| details.get(&latest));
         let title = || latest.map(|latest| latest.title.clone()).unwrap_or_default();
-        made.title = split.title.clone().unwrap_or_else(title);
-        made.description.clone_from(&split.description);
-        made.refresh_latest(&details);
+        new_insight.title = split.title.clone().unwrap_or_else(title);
+        new_insight.description.clone_from(&split.description);
+        new_insight.refresh_latest(&details);
 
-        // Storage and answer: both insights in one transaction, or neither.
-        let answer = created(&made, now)?;
-        let stored_answer = answer.to_stored();
-        let idempotent = Idempotent::of(request.as_ref(), &stored_answer);
-        let request_record = RequestRecord::Split { fingerprint, made: made_id };
+        // Storage and response: both insights in one transaction, or neither.
+        let response = created(&new_insight, now)?;
+        let stored_response = response.to_stored();
+        let idempotent = Idempotent::of(request.as_ref(), &stored_response);
+        let request_record = RequestRecord::Split { fingerprint, made: new_insight_id };
         match InsightStore::new(&app.store)
-            .save_insights(&[&source, &made], request_record, idempotent, now)
+            .save_insights(&[&source, &new_insight], request_record, idempotent, now)
             .await?
         {
-            InsightWrite::Done => return Ok(answer),
+            InsightWrite::Done => return Ok(response),
             InsightWrite::Replay(replay) => return ApiResponse::replay(replay),
             InsightWrite::Outdated | InsightWrite::BatchAbandoned => {}
         }

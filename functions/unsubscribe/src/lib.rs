@@ -1,5 +1,5 @@
-//! Switches mails of one type off, by the link that each of them has: a page that asks (GET), and what its
-//! button and the mail program's own one send (POST, RFC 8058).
+//! Turns off emails of one type, through the link in each of them. GET returns a page with a
+//! button. The button and the email program's own one send POST (RFC 8058).
 
 use notifications::TokenKeyCache;
 use notifications::http::{ask_to_unsubscribe, no_such_link, token_of, unsubscribed};
@@ -9,7 +9,7 @@ use notifications::token::Token;
 use shared::app::{Access, App, Operation};
 use shared::http::{ApiRequest, ApiResponse, Method, Problem, Protocol};
 
-/// What this function is.
+/// The operation of this function.
 pub static OPERATION: Operation = Operation::new(
     env!("CARGO_PKG_NAME"),
     Method::POST,
@@ -18,7 +18,7 @@ pub static OPERATION: Operation = Operation::new(
 )
 .speaking(Protocol::PAGES);
 
-/// Answers one request. Its body says nothing: the token alone decides.
+/// The token alone decides; the body is ignored.
 async fn handle(app: &App, incoming: &ApiRequest) -> Result<ApiResponse, Problem> {
     // Request.
     let key = app.cache::<TokenKeyCache>().get(&app.store).await?;
@@ -27,13 +27,13 @@ async fn handle(app: &App, incoming: &ApiRequest) -> Result<ApiResponse, Problem
     else {
         return Ok(no_such_link());
     };
-    // Programs that look at links before people do only ever GET.
+    // Link scanners only send GET, so only POST has an effect.
     if incoming.method() != Method::POST {
         return Ok(ask_to_unsubscribe(notification_type));
     }
 
-    // Storage. Whoever has no address gets no mail, and nothing is to be stored of who was erased: the
-    // links in their mails never end.
+    // Storage. Users without an address get no emails. The links in emails never expire, and
+    // nothing must be stored about an erased user.
     let name = UserName { organization, user };
     if NotificationStore::new(&app.store).find_address(&name).await?.is_stored() {
         let id = app.ids.new_uuid(app.clock.now());
@@ -44,6 +44,6 @@ async fn handle(app: &App, incoming: &ApiRequest) -> Result<ApiResponse, Problem
             .await?;
     }
 
-    // Answer.
+    // Response.
     Ok(unsubscribed(notification_type))
 }

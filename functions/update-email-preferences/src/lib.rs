@@ -7,7 +7,7 @@ use shared::auth::Caller;
 use shared::http::{ApiRequest, ApiResponse, Method, Problem};
 use shared::projects::api_key::Scope;
 
-/// What this function is.
+/// The operation of this function.
 pub static OPERATION: Operation = Operation::new(
     env!("CARGO_PKG_NAME"),
     Method::PUT,
@@ -17,15 +17,12 @@ pub static OPERATION: Operation = Operation::new(
     }),
 );
 
-/// Answers one request.
 async fn handle(
     app: &App,
     caller: &Caller<'_>,
     incoming: &ApiRequest,
 ) -> Result<ApiResponse, Problem> {
-    // Request.
-
-    // Rules: one body can tell them all.
+    // Request and rules.
     let update = EmailPreferencesUpdate::read(&incoming.json()?)?;
 
     // Storage.
@@ -35,6 +32,6 @@ async fn handle(
         .update_email_preferences(organization, user, &update, id)
         .await?;
 
-    // Answer: what holds now for every type, not only for those in the body.
+    // Response: the current preferences of every type, not only of those in the body.
     ApiResponse::ok(&preferences)
 }

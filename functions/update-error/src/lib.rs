@@ -8,7 +8,7 @@ use shared::dynamodb::ConflictRetry;
 use shared::http::{ApiRequest, ApiResponse, Method, Problem};
 use shared::projects::api_key::Scope;
 
-/// What this function is.
+/// The operation of this function.
 pub static OPERATION: Operation = Operation::new(
     env!("CARGO_PKG_NAME"),
     Method::PATCH,
@@ -19,7 +19,6 @@ pub static OPERATION: Operation = Operation::new(
 )
 .within(COUNTING_TIME_BUDGET);
 
-/// Answers one request.
 async fn handle(
     app: &App,
     caller: &Caller<'_>,
@@ -37,7 +36,7 @@ async fn handle(
     let counts = store.count_events_by_error(project_id, now).await?;
     let mut retry = ConflictRetry::default();
     while retry.next_attempt().await {
-        // Storage: the error as it is.
+        // Storage: the current error.
         let stored = store.find_error(project_id, id, now).await?;
         let stored = stored.ok_or_else(http::error_not_found)?;
 

@@ -1,4 +1,4 @@
-//! Changes, archives or brings back a feature flag, or makes it again what it was.
+//! Changes, archives, unarchives or restores a feature flag.
 
 use flags::history::ChangeKind;
 use flags::store::{FlagReplacement, FlagStore};
@@ -11,7 +11,7 @@ use shared::http::{ApiRequest, ApiResponse, Method, Problem};
 use shared::projects::api_key::Scope;
 use shared::timestamp::Timestamp;
 
-/// What this function is.
+/// The operation of this function.
 pub static OPERATION: Operation = Operation::new(
     env!("CARGO_PKG_NAME"),
     Method::PATCH,
@@ -21,7 +21,6 @@ pub static OPERATION: Operation = Operation::new(
     }),
 );
 
-/// Answers one request.
 async fn handle(
     app: &App,
     caller: &Caller<'_>,
@@ -38,7 +37,7 @@ async fn handle(
     let now = app.clock.now();
     let mut retry = ConflictRetry::default();
     while retry.next_attempt().await {
-        // Storage: the flag as it is.
+        // Storage: the current flag.
         let stored = FlagStore::new(&app.store).find_flag(project_id, &key).await?;
         let stored = stored.ok_or_else(http::flag_not_found)?;
 
@@ -54,17 +53,17 @@ async fn handle(
                 (restored(app, &stored, *version, now).await?, ChangeKind::Restored)
             }
         };
-        let answer = ApiResponse::ok(&flag)?.with_version(flag.tag())?;
+        let response = ApiResponse::ok(&flag)?.with_version(flag.tag())?;
         if flag == stored {
-            return Ok(answer);
+            return Ok(response);
         }
         if stored.archived_at.is_some() && flag.archived_at.is_some() {
             return Err(http::flag_archived());
         }
 
-        // Storage and answer.
+        // Storage and response.
         match FlagStore::new(&app.store).replace_flag(&stored, &flag, kind, &author).await? {
-            FlagReplacement::Done => return Ok(answer),
+            FlagReplacement::Done => return Ok(response),
             FlagReplacement::Outdated => {}
             FlagReplacement::LimitReached(limit) => {
                 return Err(http::project_limit_reached(limit));
@@ -78,10 +77,10 @@ async fn handle(
             FlagReplacement::InUse(dependents) => return Err(http::flag_in_use(&dependents)),
         }
     }
-    Err(Problem::conflict("the flag, or what it rests on, kept changing"))
+    Err(Problem::conflict("the flag or its dependencies kept changing"))
 }
 
-/// A flag as it was in an earlier version, which is read.
+/// Reads an earlier version, and returns the flag in that state.
 async fn restored(
     app: &App,
     stored: &FeatureFlag,

@@ -10,7 +10,7 @@ use shared::http::{ApiRequest, ApiResponse, Method, Problem};
 use shared::json::Violations;
 use shared::projects::api_key::Scope;
 
-/// What this function is.
+/// The operation of this function.
 pub static OPERATION: Operation = Operation::new(
     env!("CARGO_PKG_NAME"),
     Method::PATCH,
@@ -20,7 +20,6 @@ pub static OPERATION: Operation = Operation::new(
     }),
 );
 
-/// Answers one request.
 async fn handle(
     app: &App,
     caller: &Caller<'_>,
@@ -37,7 +36,7 @@ async fn handle(
     let now = app.clock.now();
     let mut retry = ConflictRetry::default();
     while retry.next_attempt().await {
-        // Storage: the insight as it is.
+        // Storage: the current insight.
         let insight = InsightStore::new(&app.store).find_insight(project_id, id).await?;
         let mut insight = insight.ok_or_else(http::insight_not_found)?;
 
@@ -45,13 +44,13 @@ async fn handle(
         if_match.check(insight.version)?;
         insight.apply(patch.clone())?;
 
-        // Storage and answer.
-        let answer = ApiResponse::ok(&insight.at(now))?.with_version(insight.version)?;
+        // Storage and response.
+        let response = ApiResponse::ok(&insight.at(now))?.with_version(insight.version)?;
         let written = InsightStore::new(&app.store)
             .save_insights(&[&insight], RequestRecord::None, None, now)
             .await?;
         if written == InsightWrite::Done {
-            return Ok(answer);
+            return Ok(response);
         }
     }
     Err(Problem::conflict("the insight kept changing"))

@@ -1,4 +1,4 @@
-//! Changes a segment, and with it what the flags that use it serve.
+//! Changes a segment, which changes the results of the flags that use it.
 
 use flags::http;
 use flags::segment::SegmentPatch;
@@ -9,7 +9,7 @@ use shared::dynamodb::ConflictRetry;
 use shared::http::{ApiRequest, ApiResponse, Method, Problem};
 use shared::projects::api_key::Scope;
 
-/// What this function is.
+/// The operation of this function.
 pub static OPERATION: Operation = Operation::new(
     env!("CARGO_PKG_NAME"),
     Method::PATCH,
@@ -19,7 +19,6 @@ pub static OPERATION: Operation = Operation::new(
     }),
 );
 
-/// Answers one request.
 async fn handle(
     app: &App,
     caller: &Caller<'_>,
@@ -34,21 +33,21 @@ async fn handle(
     let now = app.clock.now();
     let mut retry = ConflictRetry::default();
     while retry.next_attempt().await {
-        // Storage: the segment as it is.
+        // Storage: the current segment.
         let stored = FlagStore::new(&app.store).find_segment(project_id, &key).await?;
         let stored = stored.ok_or_else(http::segment_not_found)?;
 
         // Rules.
         if_match.check(stored.tag())?;
         let segment = patch.apply(&stored, now)?;
-        let answer = ApiResponse::ok(&segment)?.with_version(segment.tag())?;
+        let response = ApiResponse::ok(&segment)?.with_version(segment.tag())?;
         if segment == stored {
-            return Ok(answer);
+            return Ok(response);
         }
 
-        // Storage and answer.
+        // Storage and response.
         match FlagStore::new(&app.store).replace_segment(&stored, &segment).await? {
-            SegmentReplacement::Done => return Ok(answer),
+            SegmentReplacement::Done => return Ok(response),
             SegmentReplacement::Outdated => {}
             SegmentReplacement::LimitReached(limit) => {
                 return Err(http::project_limit_reached(limit));

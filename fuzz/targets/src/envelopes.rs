@@ -1,5 +1,5 @@
-//! What SDKs send: whatever it is, what is made of it keeps its bounds, is JSON, is the same each time, and can
-//! be read again as it was stored.
+//! SDK input: for any bytes, the normalized event is within its limits, valid JSON, deterministic,
+//! and readable again in its stored form.
 
 use serde_json::Value;
 
@@ -10,9 +10,9 @@ use errors::ingestion::{
 };
 use shared::timestamp::Timestamp;
 
-/// When everything is received.
+/// Time of receipt.
 const NOW: i64 = 1_795_234_560_000;
-/// The most characters of an attribute (`docs/semantics/error-tracking.md`, "Trimming").
+/// Maximum characters of an attribute (`docs/semantics/error-tracking.md`, "Trimming").
 const ATTRIBUTE_CHARACTERS: usize = 512;
 
 fn received() -> Received<'static> {
@@ -24,7 +24,7 @@ fn received() -> Received<'static> {
 
 pub(crate) fn envelopes(bytes: &[u8]) {
     let parsed = Envelope::parse(bytes);
-    assert_eq!(parsed, Envelope::parse(bytes), "the same each time");
+    assert_eq!(parsed, Envelope::parse(bytes), "parsing is not deterministic");
     let start = &bytes[..bytes.len().min(MAX_START_BYTES)];
     let begins_with_event =
         Envelope::begins_with_event(&bytes[..bytes.len().min(MAX_FIRST_ITEM_BYTES)]);
@@ -32,13 +32,17 @@ pub(crate) fn envelopes(bytes: &[u8]) {
     if begins_with_event || bytes.len() <= MAX_FIRST_ITEM_BYTES {
         assert_eq!(begins_with_event, envelope.event.is_some());
     }
-    assert_eq!(Envelope::read_dsn(start), Ok(envelope.dsn.clone()), "the start has the DSN");
+    assert_eq!(Envelope::read_dsn(start), Ok(envelope.dsn.clone()), "the DSN differs at the start");
     let items = envelope.client_reports + envelope.dropped_items;
     assert!(items + usize::from(envelope.event.is_some()) <= MAX_ITEMS);
     assert!(envelope.event.is_none_or(|event| event.len() <= MAX_EVENT_BYTES));
     let event = envelope.normalize_event(received());
     if let Ok(Some(event)) = event {
-        let again = envelope.normalize_event(received()).ok().flatten().expect("as before");
+        let again = envelope
+            .normalize_event(received())
+            .ok()
+            .flatten()
+            .expect("the second normalization succeeds");
         assert_same(&event, &again);
         check(&event);
     }
@@ -47,13 +51,16 @@ pub(crate) fn envelopes(bytes: &[u8]) {
 pub(crate) fn store_bodies(bytes: &[u8]) {
     let event = normalize_store_body(bytes, received());
     if let Ok(Value::Object(_)) = serde_json::from_slice::<Value>(bytes) {
-        // What is JSON has the right form; what it says, an id of zeros for one, may be refused.
+        // JSON always parses, but its content, such as an id of zeros, can be rejected.
         if let Err(fault) = &event {
-            assert!(!fault.to_string().starts_with("the event:"), "{fault}");
+            assert!(!fault.to_string().starts_with("the event is not valid JSON:"), "{fault}");
         }
     }
     if let Ok(Some(event)) = event {
-        let again = normalize_store_body(bytes, received()).ok().flatten().expect("as before");
+        let again = normalize_store_body(bytes, received())
+            .ok()
+            .flatten()
+            .expect("the second normalization succeeds");
         assert_same(&event, &again);
         check(&event);
     }
@@ -65,10 +72,10 @@ fn assert_same(event: &NormalizedEvent, again: &NormalizedEvent) {
     assert_eq!(event.attributes, again.attributes);
 }
 
-/// What must hold of every event that is stored.
+/// Checks the invariants of stored events.
 fn check(event: &NormalizedEvent) {
     assert!(event.payload.len() <= MAX_PAYLOAD_BYTES);
-    let payload: Value = serde_json::from_slice(&event.payload).expect("a payload is JSON");
+    let payload: Value = serde_json::from_slice(&event.payload).expect("the payload is JSON");
     assert!(payload.is_object());
     assert!(
         (Timestamp::MIN_MILLIS..=Timestamp::MAX_MILLIS).contains(&event.occurred_at.as_millis())
@@ -84,5 +91,9 @@ fn check(event: &NormalizedEvent) {
         );
     }
     let description = describe_stored_event(&event.payload, event.fingerprint);
-    assert_eq!(description, Some(event.description()), "what is stored says what it is");
+    assert_eq!(
+        description,
+        Some(event.description()),
+        "the description differs from the stored one"
+    );
 }

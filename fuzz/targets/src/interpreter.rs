@@ -1,16 +1,17 @@
-//! The interpreter of error filters: whatever is asked, the answer is valid against what was asked, and always
-//! the same.
+//! The interpreter of error filters: for any request, the response is deterministic and valid for
+//! the request.
 
 use interpreter::{Category, Filter, Kind, Operator, Request, interpret, valid_filters};
 
-/// The longest query (`docs/semantics/error-filters.md`, "Request"), and how many of all else is tried.
+/// Maximum query length (`docs/semantics/error-filters.md`, "Request"), and maximum numbers of
+/// other inputs.
 const QUERY_CHARACTERS: usize = 500;
 const CATEGORIES: usize = 8;
 const VALUES: usize = 12;
 const FILTERS: usize = 5;
 
-/// The first line is the query, each other a category: its kind, its label, its values; or after `=` a filter: its
-/// category's number, its operator, its value; all of them apart by `|`.
+/// Parses a request. The first line is the query. Other lines are a category (kind, label, values)
+/// or, after `=`, a filter (category number, operator, value), with `|` as separator.
 fn request(text: &str) -> Request {
     let mut lines = text.lines();
     let query = lines.next().unwrap_or_default().trim().chars().take(QUERY_CHARACTERS).collect();
@@ -50,20 +51,20 @@ pub(crate) fn interpreter(bytes: &[u8]) {
     if request.query.is_empty() {
         return;
     }
-    let answer = interpret(&request);
-    assert_eq!(interpret(&request), answer, "the same each time");
-    for (at, filter) in answer.filters.iter().enumerate() {
-        assert!(!answer.filters[..at].contains(filter), "twice: {filter:?}");
+    let response = interpret(&request);
+    assert_eq!(interpret(&request), response, "interpretation is not deterministic");
+    for (at, filter) in response.filters.iter().enumerate() {
+        assert!(!response.filters[..at].contains(filter), "duplicate: {filter:?}");
         let is_known = request.categories.iter().any(|it| it.id == filter.category_id);
         assert!(is_known || request.current_filters.contains(filter), "{filter:?}");
     }
-    let valid = valid_filters(&request, answer.filters.clone());
-    assert_eq!(valid, answer.filters, "all of it is valid");
+    let valid = valid_filters(&request, response.filters.clone());
+    assert_eq!(valid, response.filters, "a filter is invalid");
     for filter in &request.current_filters {
         let is_known = request.categories.iter().any(|it| it.id == filter.category_id);
-        assert!(is_known || answer.filters.contains(filter), "lost: {filter:?}");
+        assert!(is_known || response.filters.contains(filter), "lost: {filter:?}");
     }
-    let spans = answer.understood.iter().map(|part| &part.span).chain(&answer.ignored);
+    let spans = response.understood.iter().map(|part| &part.span).chain(&response.ignored);
     for span in spans {
         assert!(request.query.get(span.clone()).is_some_and(|words| !words.is_empty()), "{span:?}");
     }

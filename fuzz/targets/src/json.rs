@@ -1,5 +1,4 @@
-//! Bodies of requests: what `serde_json` reads, `shared::json` reads too, as it was written; and nothing else.
-
+//! Request bodies: `shared::json` reads what `serde_json` reads, unchanged, and nothing else.
 use std::borrow::Cow;
 
 use serde_json::Value;
@@ -9,11 +8,11 @@ use shared::json::{Json, JsonPath, MAX_BODY_DEPTH, Violations, array, number, te
 pub(crate) fn json(bytes: &[u8]) {
     let Ok(written) = std::str::from_utf8(bytes) else { return };
     let read = Json::parse(written, MAX_BODY_DEPTH);
-    assert_eq!(read, Json::parse(written, MAX_BODY_DEPTH), "the same each time");
+    assert_eq!(read, Json::parse(written, MAX_BODY_DEPTH), "parsing is not deterministic");
     let json = match read {
         Ok(json) => json,
         Err(fault) => {
-            // Numbers that no float holds are read here and not there; never the other way round.
+            // Numbers beyond floats are accepted here and not by `serde_json`, never the reverse.
             if serde_json::from_str::<Value>(written).is_ok() {
                 assert!(depth(written) > MAX_BODY_DEPTH, "{fault}");
             }
@@ -23,18 +22,14 @@ pub(crate) fn json(bytes: &[u8]) {
     assert!(serde_json::from_str::<&RawValue>(written).is_ok());
     let mut again = String::new();
     write(&json, &mut again);
-    assert_eq!(
-        Json::parse(&again, MAX_BODY_DEPTH).as_ref(),
-        Ok(&json),
-        "what is read can be written"
-    );
+    assert_eq!(Json::parse(&again, MAX_BODY_DEPTH).as_ref(), Ok(&json), "the written form differs");
     if let Ok(value) = serde_json::from_str::<Value>(written) {
         assert!(depth(written) <= MAX_BODY_DEPTH);
         if !json.has_duplicate_names() {
             assert!(is_same(&json, &value), "{json:?} is not {value}");
         }
     }
-    // Whatever it is, it is a list of numbers, or it is said why not.
+    // Any value is either a list of numbers or has violations.
     let mut violations = Violations::default();
     let no_text = text(|_| {
         Err::<(), _>(shared::json::FieldError::new(
@@ -49,13 +44,13 @@ pub(crate) fn json(bytes: &[u8]) {
     let list = array(10, item)(&json, &JsonPath::Root, &mut violations);
     assert!(
         violations.into_result(None::<()>).is_err(),
-        "text is refused, and all else is no text"
+        "a text was accepted, or another type passed as text"
     );
     assert!(list.is_none_or(|list| list.len() <= 10));
 }
 
-/// How deep lists and objects are in each other. What `serde_json` made of them does not tell: of members of one
-/// name it keeps the last.
+/// Returns the nesting depth. `serde_json`'s result does not show it, because of duplicate fields
+/// it keeps only the last.
 fn depth(written: &str) -> usize {
     let (mut depth, mut deepest) = (0_usize, 0);
     let (mut is_text, mut is_escaped) = (false, false);
@@ -79,7 +74,8 @@ fn is_same(json: &Json<'_>, value: &Value) -> bool {
     match (json, value) {
         (Json::Null, Value::Null) => true,
         (Json::Bool(one), Value::Bool(other)) => one == other,
-        // Without its feature `float_roundtrip`, serde_json may miss the last bit, or two of the least numbers.
+        // Without its feature `float_roundtrip`, serde_json can be off by one bit, or by two for
+        // the smallest numbers.
         (Json::Number(written), Value::Number(other)) => {
             let both = written.parse::<f64>().ok().zip(other.as_f64());
             let two_of_the_least = f64::from_bits(2);
@@ -92,12 +88,13 @@ fn is_same(json: &Json<'_>, value: &Value) -> bool {
             items.len() == others.len()
                 && items.iter().zip(others).all(|(one, other)| is_same(one, other))
         }
-        // What an object with a name of serde_json's own says is read in the place of the object.
-        (Json::Object(members), _) if members.iter().any(|(name, _)| is_private(name)) => true,
-        (Json::Object(members), Value::Object(others)) => {
+        // serde_json replaces an object that has one of its private field names with the field's
+        // value.
+        (Json::Object(fields), _) if fields.iter().any(|(name, _)| is_private(name)) => true,
+        (Json::Object(fields), Value::Object(others)) => {
             let named = |name: &Cow<'_, str>| others.get(name.as_ref());
-            members.len() == others.len()
-                && members.iter().all(|(name, one)| named(name).is_some_and(|it| is_same(one, it)))
+            fields.len() == others.len()
+                && fields.iter().all(|(name, one)| named(name).is_some_and(|it| is_same(one, it)))
         }
         _ => false,
     }
@@ -122,9 +119,9 @@ fn write(json: &Json<'_>, to: &mut String) {
             }
             to.push(']');
         }
-        Json::Object(members) => {
+        Json::Object(fields) => {
             to.push('{');
-            for (at, (name, value)) in members.iter().enumerate() {
+            for (at, (name, value)) in fields.iter().enumerate() {
                 to.push_str(if at > 0 { "," } else { "" });
                 to.push_str(&quoted(name));
                 to.push(':');

@@ -1,8 +1,8 @@
-//! What is fuzzed: functions of bytes that panic where something does not hold that must hold for any bytes.
-//! Coverage-guided by `make fuzz`, and with the corpus and mutations of it in each run of the tests
+//! Fuzz targets: functions of bytes that panic if an invariant does not hold. `make fuzz` runs them
+//! with coverage guidance. Each test run replays the corpus and mutations of it
 //! (`fuzz/targets/tests/replay.rs`).
 
-#![allow(clippy::missing_panics_doc)] // That is how a target tells what it found.
+#![allow(clippy::missing_panics_doc)] // Targets report findings by panics.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod cursors;
@@ -13,16 +13,16 @@ mod json;
 mod numbers;
 mod runs;
 
-/// One thing that is fuzzed.
+/// A fuzz target.
 #[derive(Debug)]
 pub struct Target {
-    /// Its name, and that of its folder in `fuzz/corpus`.
+    /// The target's name, and that of its folder in `fuzz/corpus`.
     pub name: &'static str,
-    /// Tries it on some bytes, and panics where something does not hold.
+    /// Runs the target on bytes. Panics if an invariant does not hold.
     pub run: fn(&[u8]),
 }
 
-/// Everything that is fuzzed.
+/// All fuzz targets.
 pub static TARGETS: [Target; 9] = [
     Target { name: "columns", run: runs::columns },
     Target { name: "cursors", run: cursors::cursors },

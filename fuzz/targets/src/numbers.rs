@@ -1,11 +1,11 @@
-//! Numbers and points in time, held against other ways to read them.
+//! Numbers and points in time, compared with other implementations.
 
 use std::cmp::Ordering;
 
 use shared::json_number::JsonNumber;
 use shared::timestamp::Timestamp;
 
-/// Each line is a number or a point in time.
+/// Compares the numbers and points in time of each line.
 pub(crate) fn numbers(bytes: &[u8]) {
     let Ok(written) = std::str::from_utf8(bytes) else { return };
     let lines: Vec<&str> = written.lines().take(16).collect();
@@ -16,7 +16,7 @@ pub(crate) fn numbers(bytes: &[u8]) {
     let numbers: Vec<(&str, JsonNumber)> = lines
         .iter()
         .filter(is_number)
-        .map(|line| (line.trim(), JsonNumber::parse(line.trim()).expect("it is a number")))
+        .map(|line| (line.trim(), JsonNumber::parse(line.trim()).expect("the line is a number")))
         .collect();
     for (text, number) in &numbers {
         check_number(text, number);
@@ -24,7 +24,7 @@ pub(crate) fn numbers(bytes: &[u8]) {
             let order = number.cmp(other);
             assert_eq!(order, other.cmp(number).reverse(), "{text} and {other_text}");
             assert_eq!(order == Ordering::Equal, number == other);
-            // Floats lose digits, and so may only make two numbers the same.
+            // Floats lose digits, so different numbers can become equal.
             if let (Ok(one), Ok(two)) = (text.parse::<f64>(), other_text.parse::<f64>())
                 && let Some(of_floats) = one.partial_cmp(&two)
                 && of_floats != Ordering::Equal
@@ -59,12 +59,12 @@ fn check_time(text: &str) {
     assert_eq!(Timestamp::from_millis(time.as_millis()), time, "{text}");
     let clamped = [Timestamp::MIN_MILLIS, Timestamp::MAX_MILLIS].contains(&time.as_millis());
     if !clamped {
-        assert_eq!(reckoned(text), Some(time.as_millis()), "{text}");
+        assert_eq!(millis_of(text), Some(time.as_millis()), "{text}");
     }
 }
 
-/// The milliseconds of an RFC 3339 date-time that is known to be one, by days of the Gregorian calendar.
-fn reckoned(text: &str) -> Option<i64> {
+/// Computes the milliseconds of a valid RFC 3339 date-time with the days of the Gregorian calendar.
+fn millis_of(text: &str) -> Option<i64> {
     let number = |from: usize, to: usize| text.get(from..to)?.parse::<i64>().ok();
     let (year, month, day) = (number(0, 4)?, number(5, 7)?, number(8, 10)?);
     let (hour, minute, second) = (number(11, 13)?, number(14, 16)?, number(17, 19)?);
@@ -86,7 +86,7 @@ fn reckoned(text: &str) -> Option<i64> {
     }
     let lengths = [31, if is_leap(year) { 29 } else { 28 }, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
     days += lengths.iter().take(usize::try_from(month - 1).ok()?).sum::<i64>() + day - 1;
-    // From the year 0 to 1970.
+    // Days from year 0 to 1970.
     days -= 719_528;
     Some((((days * 24 + hour) * 60 + minute - offset) * 60 + second) * 1_000 + millis)
 }

@@ -1,5 +1,5 @@
-//! Runs of packed events: what was packed is unpacked, and bytes that nobody packed are refused, or are a run
-//! like any other.
+//! Runs of packed events: packed events are unpacked unchanged. Other bytes are rejected, or are a
+//! valid run.
 
 use errors::attribute::{Attribute, Attributes, UserHash};
 use errors::grouping::Fingerprint;
@@ -9,20 +9,20 @@ use errors::log::row::EventRow;
 use errors::log::run::{Base, ColumnName, Columns, Decoder, ErrorHour, pack, unpack};
 use shared::timestamp::Timestamp;
 
-/// Whatever the bytes are, they are of this day.
+/// Bytes of any content belong to this day.
 const NOON: i64 = 1_795_262_400_000;
-/// Runs of more events are left: a few bytes claim millions of them, which takes its time.
-const MOST_EVENTS: usize = 5_000;
+/// Larger runs are skipped: a few bytes can claim millions of events, which takes long.
+const MAX_EVENTS: usize = 5_000;
 
 fn day() -> Day {
     Day::of(Timestamp::from_millis(NOON))
 }
 
-/// A run in a manifest, or the columns one after the other, each after its length in two bytes.
+/// A run in a manifest, or consecutive columns, each after its length in two bytes.
 pub(crate) fn columns(bytes: &[u8]) {
     let id = RunId::random();
     if let Ok(run) = Run::from_bytes(id, bytes) {
-        assert_eq!(Run::from_bytes(id, &run.to_bytes()), Ok(run), "what is written is read");
+        assert_eq!(Run::from_bytes(id, &run.to_bytes()), Ok(run), "the run is not read back");
     }
     let mut rest = bytes;
     let mut columns = Vec::new();
@@ -36,7 +36,7 @@ pub(crate) fn columns(bytes: &[u8]) {
     let columns = Columns::from_iter(columns);
     let Ok(base) = columns.get(ColumnName::Base) else { return };
     match Base::decode(&mut Decoder::new(), base) {
-        Ok(base) if base.events() <= MOST_EVENTS => {
+        Ok(base) if base.events() <= MAX_EVENTS => {
             assert!(base.fingerprints().is_sorted_by(|one, other| one < other));
             let counted: usize = base.error_hours().iter().map(ErrorHour::count).sum();
             assert_eq!(counted, base.events());
@@ -44,13 +44,13 @@ pub(crate) fn columns(bytes: &[u8]) {
         _ => return,
     }
     let unpacked = unpack(day(), &columns);
-    assert_eq!(unpacked, unpack(day(), &columns), "the same each time");
+    assert_eq!(unpacked, unpack(day(), &columns), "unpacking is not deterministic");
     if let Ok(rows) = unpacked {
         check_round_trip(&rows);
     }
 }
 
-/// Rows of few bytes each, so that many have something in common.
+/// Rows of few bytes each, so that many share values.
 pub(crate) fn rows(bytes: &[u8]) {
     let mut rows = Vec::new();
     for chunk in bytes.chunks(6).take(1_000) {
@@ -73,10 +73,11 @@ pub(crate) fn rows(bytes: &[u8]) {
     check_round_trip(&rows);
 }
 
-/// What was packed is unpacked, in another order; and the same rows give the same bytes in any order.
+/// Checks that packed rows are unpacked, possibly in another order, and that the order of rows does
+/// not affect the bytes.
 fn check_round_trip(rows: &[EventRow]) {
-    let packed = pack(day(), rows).expect("they are of one day, and few");
-    let unpacked = unpack(day(), &packed).expect("what was packed can be unpacked");
+    let packed = pack(day(), rows).expect("rows of one day can be packed");
+    let unpacked = unpack(day(), &packed).expect("packed rows can be unpacked");
     let sorted = |rows: &[EventRow]| {
         let key = |row: &EventRow| (row.fingerprint, row.occurred_at, row.attributes.clone());
         let mut keys: Vec<_> = rows.iter().map(key).collect();
@@ -86,5 +87,5 @@ fn check_round_trip(rows: &[EventRow]) {
     assert_eq!(sorted(&unpacked), sorted(rows));
     let mut reversed = unpacked;
     reversed.reverse();
-    assert_eq!(pack(day(), &reversed).as_ref(), Ok(&packed), "the same bytes in any order");
+    assert_eq!(pack(day(), &reversed).as_ref(), Ok(&packed), "the order of rows changes the bytes");
 }

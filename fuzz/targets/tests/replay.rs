@@ -1,5 +1,5 @@
-//! The corpus of each target, and mutations of it: seeded (`SEED=…`), in as many seconds as a run of all tests
-//! can spare (`MUTATION_SECONDS=…` for each target). `make fuzz` looks for more, guided by coverage.
+//! Replays the corpus of each target, and seeded mutations of it (`SEED=…`) for a few seconds per
+//! target (`MUTATION_SECONDS=…`). `make fuzz` searches longer, guided by coverage.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -13,25 +13,28 @@ use rand::rngs::ChaCha8Rng;
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 
-/// How long each target is tried.
-const SECONDS: u64 = 10;
-/// The largest file of a corpus, and the most files of one.
-const MOST_BYTES: usize = 10_000;
-const MOST_FILES: usize = 100;
+/// Duration of each target in seconds.
+const SECONDS: u64 = 3;
+/// Maximum size of a corpus file in bytes, and maximum number of files per corpus.
+const MAX_BYTES: usize = 10_000;
+const MAX_FILES: usize = 100;
 
 fn variable(name: &str) -> Option<u64> {
-    std::env::var(name).ok().map(|value| value.parse().expect("it is a number"))
+    std::env::var(name).ok().map(|value| value.parse().expect("the variable is a number"))
 }
 
 fn corpus(target: &Target) -> Vec<Vec<u8>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus").join(target.name);
-    let mut paths: Vec<_> =
-        fs::read_dir(&folder).expect("it has a corpus").map(|it| it.unwrap().path()).collect();
+    let mut paths: Vec<_> = fs::read_dir(&folder)
+        .expect("the target has a corpus")
+        .map(|it| it.unwrap().path())
+        .collect();
     paths.sort();
     paths.into_iter().map(|path| fs::read(path).unwrap()).collect()
 }
 
-/// An input with a few changes: bytes changed, left out, repeated, or taken from another.
+/// Returns an input with a few changes: bytes changed, removed, repeated, or copied from another
+/// input.
 fn mutated(random: &mut ChaCha8Rng, corpus: &[Vec<u8>]) -> Vec<u8> {
     let mut bytes = corpus.choose(random).cloned().unwrap_or_default();
     for _ in 0..random.random_range(1..6) {
@@ -67,26 +70,22 @@ fn mutated(random: &mut ChaCha8Rng, corpus: &[Vec<u8>]) -> Vec<u8> {
 fn attempt(target: &Target, bytes: &[u8], seed: u64) {
     if panic::catch_unwind(|| (target.run)(bytes)).is_err() {
         let bytes = bytes.escape_ascii();
-        panic!("SEED={seed}: {} fails of b\"{bytes}\"", target.name);
+        panic!("SEED={seed}: {} fails for b\"{bytes}\"", target.name);
     }
 }
 
 #[test]
-fn every_target_holds_for_its_corpus_and_for_mutations_of_it() {
+fn targets_pass_for_corpus_and_mutations() {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
     let seed = variable("SEED").unwrap_or(now);
     let seconds = Duration::from_secs(variable("MUTATION_SECONDS").unwrap_or(SECONDS));
     let folders = fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus")).unwrap();
-    assert_eq!(
-        folders.count(),
-        TARGETS.len(),
-        "each target has a corpus, and each corpus a target"
-    );
+    assert_eq!(folders.count(), TARGETS.len(), "targets and corpora differ");
     for target in &TARGETS {
         let corpus = corpus(target);
-        assert!((1..=MOST_FILES).contains(&corpus.len()), "{}: {}", target.name, corpus.len());
+        assert!((1..=MAX_FILES).contains(&corpus.len()), "{}: {}", target.name, corpus.len());
         for bytes in &corpus {
-            assert!(bytes.len() <= MOST_BYTES, "{}: a file of {}", target.name, bytes.len());
+            assert!(bytes.len() <= MAX_BYTES, "{}: a file of {}", target.name, bytes.len());
             attempt(target, bytes, seed);
         }
         let mut random = ChaCha8Rng::seed_from_u64(seed);
@@ -95,6 +94,6 @@ fn every_target_holds_for_its_corpus_and_for_mutations_of_it() {
             attempt(target, &mutated(&mut random, &corpus), seed);
             tried += 1;
         }
-        println!("{}: {} of the corpus, {tried} mutations, seed {seed}", target.name, corpus.len());
+        println!("{}: {} corpus files, {tried} mutations, seed {seed}", target.name, corpus.len());
     }
 }

@@ -1,5 +1,5 @@
-//! The routes of the HTTP API, as `template.yaml` declares them: those of `openapi.yaml` in the form
-//! that API Gateway takes, which is where its greedy ones are.
+//! Routes of the HTTP API, as declared in `template.yaml`. They include API Gateway's greedy
+//! routes.
 
 use axum::http::Method;
 use percent_encoding::percent_decode_str;
@@ -13,10 +13,10 @@ pub(super) struct Api {
     routes: Vec<Route>,
 }
 
-/// A route, and the function behind it.
+/// A route and its function.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Route {
-    /// Method and path, as API Gateway names the route.
+    /// Method and path: API Gateway's key of the route.
     pub(super) key: String,
     method: Method,
     segments: Vec<Segment>,
@@ -24,20 +24,20 @@ pub(super) struct Route {
     pub(super) function: String,
 }
 
-/// A part of a path between slashes.
+/// A path segment of a route.
 #[derive(Debug, PartialEq, Eq)]
 enum Segment {
     Literal(String),
     Variable(String),
-    /// All that is left of the path.
+    /// The rest of the path.
     Greedy(String),
 }
 
-/// The path parameters of a request, decoded.
+/// Decoded path parameters of a request.
 pub(super) type Parameters = Vec<(String, String)>;
 
 impl Api {
-    /// Reads the routes of all functions of a template.
+    /// Reads the routes of all functions in a template.
     pub(super) fn parse(template: &str) -> Result<Self, TemplateError> {
         let template: Yaml = yaml_serde::from_str(template)?;
         let resources = template.get("Resources").and_then(Yaml::as_mapping);
@@ -53,14 +53,14 @@ impl Api {
                 let route = route.and_then(|(function, event)| Route::of(function, event));
                 routes.push(route.ok_or_else(|| {
                     let name = name.as_str().unwrap_or("a function");
-                    TemplateError::Unsupported(format!("{name}: a route of it cannot be read"))
+                    TemplateError::Unsupported(format!("{name}: one of its routes cannot be read"))
                 })?);
             }
         }
         Ok(Self { routes })
     }
 
-    /// The route of a request, and its path parameters.
+    /// Returns the route of a request, and its path parameters.
     pub(super) fn find(&self, method: &Method, path: &str) -> Option<(&Route, Parameters)> {
         let parts: Vec<&str> = path.strip_prefix('/')?.split('/').collect();
         let of_method = self.routes.iter().filter(|route| route.method == method);
@@ -72,7 +72,7 @@ impl Api {
 
 impl Route {
     fn of(function: &str, event: &Yaml) -> Option<Self> {
-        let text = |member: &str| event.get(member).and_then(Yaml::as_str);
+        let text = |property: &str| event.get(property).and_then(Yaml::as_str);
         let (method, path) = (text("Method")?.to_uppercase(), text("Path")?);
         let segments = path.strip_prefix('/')?.split('/').map(Segment::of).collect();
         Some(Self {
@@ -117,7 +117,7 @@ impl Segment {
         }
     }
 
-    /// Of two routes that match, the one counts that leaves less open.
+    /// Rank among matching routes: the most specific route has the lowest.
     fn rank(&self) -> u8 {
         match self {
             Self::Literal(_) => 0,
@@ -127,7 +127,7 @@ impl Segment {
     }
 }
 
-/// A text of a path, as API Gateway hands it over.
+/// Decodes a part of a path like API Gateway.
 pub(super) fn decoded(text: &str) -> String {
     percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
@@ -179,7 +179,7 @@ Resources:
     }
 
     #[test]
-    fn the_route_that_says_most_of_a_path_takes_it() {
+    fn most_specific_route_matches() {
         for (path, function, key, parameters) in [
             ("/things", "list-things", "GET /things", &[][..]),
             ("/things/own", "get-own-thing", "GET /things/own", &[]),
@@ -193,7 +193,7 @@ Resources:
     }
 
     #[test]
-    fn a_path_or_a_method_that_no_route_has_is_not_found() {
+    fn unknown_paths_and_methods_are_not_found() {
         for path in ["/things", "/api/1", "/api/1/", "/api//envelope", "/", "*"] {
             assert_eq!(found(&Method::POST, path), None, "{path}");
         }
@@ -202,7 +202,7 @@ Resources:
     }
 
     #[test]
-    fn parameters_are_decoded_whatever_they_are() {
+    fn parameters_are_decoded() {
         for (path, id) in [("/things/%73hop", "shop"), ("/things/a%2Fb%20%C3%A9", "a/b é")] {
             let found = found(&Method::GET, path).unwrap();
             assert_eq!(found, expected("get-thing", "GET /things/{id}", &[("id", id)]));
@@ -215,8 +215,11 @@ Resources:
     }
 
     #[test]
-    fn a_route_that_cannot_be_read_names_its_function() {
+    fn unreadable_routes_name_their_function() {
         let error = Api::parse(&TEMPLATE.replace("Path: /things/own", "Path: things")).unwrap_err();
-        assert_eq!(error.to_string(), "template.yaml: GetOwnThing: a route of it cannot be read");
+        assert_eq!(
+            error.to_string(),
+            "template.yaml: GetOwnThing: one of its routes cannot be read"
+        );
     }
 }

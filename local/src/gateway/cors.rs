@@ -1,4 +1,4 @@
-//! Which pages may call, as `template.yaml` declares it for API Gateway.
+//! CORS, as `template.yaml` declares it for API Gateway.
 
 use axum::http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
@@ -13,17 +13,17 @@ use crate::template::TemplateError;
 
 const ANY: &str = "*";
 
-/// What API Gateway answers to pages.
+/// API Gateway's CORS headers.
 #[derive(Debug)]
 pub(super) struct Cors {
     origins: Vec<String>,
-    of_preflights: Vec<(HeaderName, HeaderValue)>,
+    preflight_headers: Vec<(HeaderName, HeaderValue)>,
     exposed: HeaderValue,
 }
 
 impl Cors {
-    /// Reads the configuration of a template's HTTP API, for parameters as they are by default; `None`
-    /// if no page may call.
+    /// Reads the configuration of a template's HTTP API, with default parameters. Returns `None` if
+    /// no page can call the API.
     pub(super) fn parse(template: &str) -> Result<Option<Self>, TemplateError> {
         let template: Yaml = yaml_serde::from_str(template)?;
         let resources = template.get("Resources").and_then(Yaml::as_mapping);
@@ -33,9 +33,11 @@ impl Cors {
         let declared = api.and_then(|api| api.get("Properties")?.get("CorsConfiguration"));
         let Some(declared) = declared else { return Ok(None) };
         let unsupported = || {
-            TemplateError::Unsupported("CorsConfiguration is none that a laptop can follow".into())
+            TemplateError::Unsupported(
+                "CorsConfiguration is not supported by the local stack".into(),
+            )
         };
-        // `!If [there are origins, …, none]`.
+        // `!If [condition, configuration, none]`.
         let declared = match declared {
             Yaml::Tagged(tagged) => tagged.value.get(1).ok_or_else(unsupported)?,
             plain => plain,
@@ -44,15 +46,15 @@ impl Cors {
         if origins.is_empty() {
             return Ok(None);
         }
-        let list = |member: &str| -> Option<HeaderValue> {
-            let items = declared.get(member)?.as_sequence()?.iter().filter_map(Yaml::as_str);
+        let list = |property: &str| -> Option<HeaderValue> {
+            let items = declared.get(property)?.as_sequence()?.iter().filter_map(Yaml::as_str);
             items.collect::<Vec<_>>().join(",").parse().ok()
         };
         let read = || {
             let max_age = declared.get("MaxAge")?.as_i64()?;
             Some(Self {
                 origins,
-                of_preflights: vec![
+                preflight_headers: vec![
                     (ACCESS_CONTROL_ALLOW_METHODS, list("AllowMethods")?),
                     (ACCESS_CONTROL_ALLOW_HEADERS, list("AllowHeaders")?),
                     (ACCESS_CONTROL_MAX_AGE, max_age.into()),
@@ -63,37 +65,37 @@ impl Cors {
         read().map(Some).ok_or_else(unsupported)
     }
 
-    /// Puts what pages are told into the answer to a request, in the place of what a function says of
-    /// it. Whoever sends no origin is told nothing.
-    pub(super) fn apply(&self, request: &Parts, answer: &mut HeaderMap) {
-        let of_function: Vec<HeaderName> = answer
+    /// Replaces the CORS headers of a response with API Gateway's. Requests without `origin` get
+    /// none.
+    pub(super) fn apply(&self, request: &Parts, response: &mut HeaderMap) {
+        let replaced: Vec<HeaderName> = response
             .keys()
             .filter(|it| it.as_str().starts_with("access-control-"))
             .cloned()
             .collect();
-        for name in of_function {
-            answer.remove(name);
+        for name in replaced {
+            response.remove(name);
         }
         let Some(origin) = request.headers.get(ORIGIN) else { return };
         if self.origins.iter().any(|allowed| allowed == ANY) {
-            answer.insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static(ANY));
+            response.insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static(ANY));
         } else if self.origins.iter().any(|allowed| allowed.as_bytes() == origin.as_bytes()) {
-            answer.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
-            answer.append(VARY, ORIGIN.into());
+            response.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
+            response.append(VARY, ORIGIN.into());
         } else {
             return;
         }
-        let asks_before = request.method == Method::OPTIONS
+        let is_preflight = request.method == Method::OPTIONS
             && request.headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD);
-        if asks_before {
-            answer.extend(self.of_preflights.clone());
+        if is_preflight {
+            response.extend(self.preflight_headers.clone());
         } else {
-            answer.insert(ACCESS_CONTROL_EXPOSE_HEADERS, self.exposed.clone());
+            response.insert(ACCESS_CONTROL_EXPOSE_HEADERS, self.exposed.clone());
         }
     }
 }
 
-/// The origins as they are listed, or as the parameter holds them by default that they are split from.
+/// Returns the listed origins, or splits the default of the parameter that contains them.
 fn origins(template: &Yaml, declared: &Yaml) -> Option<Vec<String>> {
     let text = |value: &Yaml| value.as_str().map(str::to_owned);
     match declared.get("AllowOrigins")? {
@@ -130,25 +132,25 @@ Resources:
         - !Ref AWS::NoValue
 "#;
 
-    /// What pages are told, of a request with these headers.
-    fn told(origins: &str, method: &str, sent: &[(&str, &str)]) -> Vec<(String, String)> {
+    /// Returns the CORS headers of the response to a request.
+    fn cors_headers(origins: &str, method: &str, sent: &[(&str, &str)]) -> Vec<(String, String)> {
         let template = TEMPLATE.replace('*', origins);
         let cors = Cors::parse(&template).unwrap().unwrap();
         let mut request = Request::builder().method(method);
         for (name, value) in sent {
             request = request.header(*name, *value);
         }
-        let mut answer = HeaderMap::new();
-        answer.insert("access-control-allow-origin", HeaderValue::from_static("of the function"));
-        answer.insert("etag", HeaderValue::from_static("1"));
-        cors.apply(&request.body(()).unwrap().into_parts().0, &mut answer);
-        answer.remove("etag").unwrap();
-        let mut told: Vec<_> = answer
+        let mut response = HeaderMap::new();
+        response.insert("access-control-allow-origin", HeaderValue::from_static("of the function"));
+        response.insert("etag", HeaderValue::from_static("1"));
+        cors.apply(&request.body(()).unwrap().into_parts().0, &mut response);
+        response.remove("etag").unwrap();
+        let mut headers: Vec<_> = response
             .iter()
             .map(|(name, value)| (name.to_string(), value.to_str().unwrap().to_owned()))
             .collect();
-        told.sort();
-        told
+        headers.sort();
+        headers
     }
 
     fn pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
@@ -156,26 +158,26 @@ Resources:
     }
 
     #[test]
-    fn pages_are_told_what_the_template_says_and_nothing_that_functions_say() {
+    fn template_headers_replace_those_of_functions() {
         let page = ("origin", "https://a.example");
         let allowed = ("access-control-allow-origin", "*");
         let exposed = ("access-control-expose-headers", "etag,location");
-        assert_eq!(told("*", "GET", &[]), []);
-        assert_eq!(told("*", "GET", &[page]), pairs(&[allowed, exposed]));
-        let asks = ("access-control-request-method", "POST");
+        assert_eq!(cors_headers("*", "GET", &[]), []);
+        assert_eq!(cors_headers("*", "GET", &[page]), pairs(&[allowed, exposed]));
+        let requested = ("access-control-request-method", "POST");
         let preflight = pairs(&[
             ("access-control-allow-headers", "x-api-key"),
             ("access-control-allow-methods", "GET,POST"),
             allowed,
             ("access-control-max-age", "60"),
         ]);
-        assert_eq!(told("*", "OPTIONS", &[page, asks]), preflight);
+        assert_eq!(cors_headers("*", "OPTIONS", &[page, requested]), preflight);
     }
 
     #[test]
-    fn only_pages_of_listed_origins_are_told() {
+    fn only_listed_origins_get_headers() {
         let origins = "https://a.example,https://b.example";
-        let of = |origin| told(origins, "GET", &[("origin", origin)]);
+        let of = |origin| cors_headers(origins, "GET", &[("origin", origin)]);
         let allowed = pairs(&[
             ("access-control-allow-origin", "https://b.example"),
             ("access-control-expose-headers", "etag,location"),
@@ -187,7 +189,7 @@ Resources:
     }
 
     #[test]
-    fn what_cannot_be_followed_is_refused() {
+    fn unsupported_configurations_are_rejected() {
         for (part, other) in [("!Split [\",\", !Ref Origins]", "x"), ("MaxAge: 60", "MaxAge: x")] {
             assert!(Cors::parse(&TEMPLATE.replace(part, other)).is_err(), "{other}");
         }

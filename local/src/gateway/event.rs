@@ -1,8 +1,8 @@
-//! Requests as events of payload format 2.0.
+//! Converts requests to events of payload format 2.0.
 //!
-//! What AWS's documentation leaves open was taken from what others measured at API Gateway: the path
-//! and its parameters are decoded and the query is not, a body is text only if its `content-type` says
-//! so, and cookies stand beside the headers.
+//! Details that AWS does not document follow published measurements of API Gateway. The path and
+//! its parameters are decoded, the query is not. A body is text only if its `content-type` says so.
+//! Cookies are separate from the headers.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -20,12 +20,12 @@ use uuid::Uuid;
 
 use super::api::{Parameters, decoded};
 
-/// The media types whose bodies are handed over as text, besides `text/*`.
+/// Media types whose bodies are passed as text, in addition to `text/*`.
 const TEXT_TYPES: [&str; 3] = ["application/json", "application/javascript", "application/xml"];
-/// Headers of the connection, which end at the gateway.
-const OF_THE_CONNECTION: [HeaderName; 3] = [CONNECTION, TRANSFER_ENCODING, UPGRADE];
+/// Connection headers, which end at the gateway.
+const CONNECTION_HEADERS: [HeaderName; 3] = [CONNECTION, TRANSFER_ENCODING, UPGRADE];
 
-/// A request that came.
+/// A received request.
 pub(super) struct Received<'r> {
     pub(super) parts: &'r Parts,
     pub(super) body: &'r [u8],
@@ -33,11 +33,11 @@ pub(super) struct Received<'r> {
     /// The port of the gateway.
     pub(super) port: u16,
     pub(super) at: Timestamp,
-    /// The gateway's own name of the request.
+    /// The gateway's id of the request.
     pub(super) id: Uuid,
 }
 
-/// The event of a request for a route.
+/// Returns the event of a request for a route.
 pub(super) fn of(received: &Received<'_>, route_key: &str, parameters: &Parameters) -> Vec<u8> {
     let Received { parts, body, client, at, id, .. } = received;
     let path = decoded(parts.uri.path());
@@ -92,12 +92,11 @@ pub(super) fn of(received: &Received<'_>, route_key: &str, parameters: &Paramete
     event.to_string().into_bytes()
 }
 
-/// All headers but those of the connection and cookies; values of a header that came several times are
-/// joined.
+/// Returns all headers except cookies and those of the connection. Repeated headers are joined.
 fn headers(all: &HeaderMap) -> BTreeMap<String, String> {
     let mut headers = BTreeMap::new();
     for name in all.keys() {
-        if *name == COOKIE || OF_THE_CONNECTION.contains(name) {
+        if *name == COOKIE || CONNECTION_HEADERS.contains(name) {
             continue;
         }
         let values: Vec<String> = all.get_all(name).iter().map(header_text).collect();
@@ -106,7 +105,8 @@ fn headers(all: &HeaderMap) -> BTreeMap<String, String> {
     headers
 }
 
-/// A header's value as JSON has it. What is not UTF-8 is read as Latin-1, as HTTP once meant it.
+/// Returns a header's value as text. Values that are not UTF-8 are decoded as Latin-1, HTTP's
+/// former encoding.
 fn header_text(value: &HeaderValue) -> String {
     match std::str::from_utf8(value.as_bytes()) {
         Ok(text) => text.to_owned(),
@@ -114,7 +114,7 @@ fn header_text(value: &HeaderValue) -> String {
     }
 }
 
-/// What API Gateway tells of the connection, and the trace that it begins.
+/// Adds API Gateway's headers about the connection and the trace.
 fn add_forwarding(headers: &mut BTreeMap<String, String>, received: &Received<'_>) {
     let Received { client, port, at, id, .. } = received;
     let client = client.ip().to_string();
@@ -124,13 +124,13 @@ fn add_forwarding(headers: &mut BTreeMap<String, String>, received: &Received<'_
     };
     let (seconds, random) = (at.as_millis() / 1_000, id.simple().to_string());
     let trace = format!("Root=1-{seconds:08x}-{}", &random[8..]);
-    let told = [
+    let added = [
         ("x-forwarded-for", clients),
         ("x-forwarded-port", port.to_string()),
         ("x-forwarded-proto", "http".to_owned()),
         ("x-amzn-trace-id", trace),
     ];
-    headers.extend(told.map(|(name, value)| (name.to_owned(), value)));
+    headers.extend(added.map(|(name, value)| (name.to_owned(), value)));
 }
 
 fn cookies(headers: &HeaderMap) -> Vec<String> {
@@ -139,7 +139,7 @@ fn cookies(headers: &HeaderMap) -> Vec<String> {
     cookies.filter(|cookie| !cookie.is_empty()).map(str::to_owned).collect()
 }
 
-/// The query decoded; values of a name that stands several times are joined.
+/// Decodes the query. Values of repeated names are joined.
 fn query_parameters(query: &str) -> Map<String, Json> {
     let mut parameters: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
@@ -156,7 +156,7 @@ fn is_text(headers: &HeaderMap) -> bool {
     media_type.starts_with("text/") || TEXT_TYPES.contains(&media_type.as_str())
 }
 
-/// A time as web servers log it: `21/Nov/2026:04:16:00 +0000`.
+/// Formats a time as in web server logs: `21/Nov/2026:04:16:00 +0000`.
 fn time(at: Timestamp) -> String {
     const MONTHS: [&str; 12] =
         ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_becomes_what_api_gateway_makes_of_it() {
+    fn requests_become_api_gateway_events() {
         let request = Request::post("/things/a%20b?x=1%2B1&y=a+b&x=2&z")
             .header("host", "127.0.0.1:9000")
             .header("user-agent", "curl/8")
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_is_text_only_if_its_type_and_its_bytes_are() {
+    fn bodies_are_text_if_type_and_bytes_are() {
         for (media_type, body, is_base64) in [
             (Some("application/json"), &b"{}"[..], false),
             (Some("text/plain;charset=UTF-8"), b"a", false),
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_are_text_whatever_bytes_they_have() {
+    fn non_utf8_headers_become_text() {
         for (value, text) in [(&b"caf\xe9"[..], "café"), ("café".as_bytes(), "café")] {
             let value = HeaderValue::from_bytes(value).unwrap();
             let request = Request::post("/").header("x-name", value).body(&b""[..]).unwrap();

@@ -1,4 +1,4 @@
-//! Invoking functions, at most so many at once.
+//! Invokes functions, with a limited number of concurrent invocations.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,27 +12,27 @@ use tokio::sync::Semaphore;
 use crate::instance::{EXITED, TIMED_OUT};
 use crate::watch::invocation_url;
 
-/// How many invocations of one function are handed on at once. `cargo lambda watch` never answers
-/// again once about 100 wait at one function.
+/// Concurrent invocations per function. With about 100 waiting at one function,
+/// `cargo lambda watch` stops responding permanently.
 const IN_FLIGHT: usize = 4;
-/// How many more wait here. Beyond that, requests are answered as if API Gateway throttled them.
+/// Waiting invocations per function. Further requests are rejected like API Gateway's throttling.
 const WAITING: usize = 1_000;
 
-/// Why there is no answer of a function.
+/// The reason why a function did not respond.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum InvocationError {
-    /// More wait for the function than can be kept.
-    #[error("{} requests wait for this function already", WAITING)]
+    /// The function's queue is full.
+    #[error("{} requests are already waiting for this function", WAITING)]
     TooMany,
-    /// The function exceeded its time, its process ended, or `cargo lambda watch` cannot be reached.
+    /// The function timed out, its process ended, or `cargo lambda watch` is unreachable.
     #[error("{0}")]
-    NoAnswer(String),
-    /// It failed.
+    NoResponse(String),
+    /// The function failed.
     #[error("{0}")]
     Failed(String),
 }
 
-/// What invokes functions.
+/// Invokes functions through `cargo lambda watch`.
 pub(super) struct Functions {
     http: reqwest::Client,
     url: String,
@@ -41,12 +41,12 @@ pub(super) struct Functions {
     queues: Mutex<HashMap<String, Queue>>,
 }
 
-/// Who waits for a function.
+/// The queue of a function.
 #[derive(Clone)]
 struct Queue {
     places: Arc<Semaphore>,
     turns: Arc<Semaphore>,
-    /// `true` once the function has answered. The time of its first answer can include a build.
+    /// `true` after the first response, which can include a build.
     is_built: Arc<AtomicBool>,
 }
 
@@ -59,7 +59,8 @@ impl Default for Queue {
 }
 
 impl Functions {
-    /// Invokes functions at `url`. Each has `patience` for its first answer, and then its own timeout.
+    /// Invokes functions at `url`. The first response of a function must arrive within `patience`,
+    /// later ones within its timeout.
     pub(super) fn new(
         url: String,
         patience: Duration,
@@ -68,7 +69,7 @@ impl Functions {
         Self { http: reqwest::Client::new(), url, patience, timeouts, queues: Mutex::default() }
     }
 
-    /// Hands a function an event, once it is its turn, and answers what the function does.
+    /// Queues an event for a function, and returns the function's response.
     pub(super) async fn invoke(
         &self,
         function: &str,
@@ -83,21 +84,21 @@ impl Functions {
             .body(event);
         let patience = self.patience;
         let timeout = self.timeouts.get(function).copied().unwrap_or(patience);
-        let too_late = format!("{function} did not answer within");
-        let no_answer = move |limit: Duration| {
-            Err(InvocationError::NoAnswer(format!("{too_late} {} seconds", limit.as_secs())))
+        let too_late = format!("{function} did not respond within");
+        let no_response = move |limit: Duration| {
+            Err(InvocationError::NoResponse(format!("{too_late} {} seconds", limit.as_secs())))
         };
-        let gave_up = no_answer.clone();
-        // As with Lambda, an invocation goes on when the caller is gone: what is given up halfway
-        // keeps a process of `cargo lambda watch` busy.
+        let gave_up = no_response.clone();
+        // As in Lambda, an invocation continues if the caller disconnects. Canceled invocations
+        // would keep a process of `cargo lambda watch` busy.
         let invocation = tokio::spawn(async move {
             let _place = place;
             let _turn = queue.turns.acquire().await;
             let limit = if queue.is_built.load(Ordering::Relaxed) { timeout } else { patience };
             let outcome = tokio::time::timeout(limit, send(request)).await;
-            let outcome = outcome.unwrap_or_else(|_| no_answer(limit));
-            let has_answered = !matches!(outcome, Err(InvocationError::NoAnswer(_)));
-            queue.is_built.fetch_or(has_answered, Ordering::Relaxed);
+            let outcome = outcome.unwrap_or_else(|_| no_response(limit));
+            let has_responded = !matches!(outcome, Err(InvocationError::NoResponse(_)));
+            queue.is_built.fetch_or(has_responded, Ordering::Relaxed);
             outcome
         });
         match tokio::time::timeout(patience, invocation).await {
@@ -108,28 +109,28 @@ impl Functions {
     }
 
     fn queue(&self, function: &str) -> Queue {
-        // A panic while the lock was held cannot have left the map half-changed.
+        // A panic cannot have left the map in an invalid state.
         let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
         queues.entry(function.to_owned()).or_default().clone()
     }
 }
 
 async fn send(request: reqwest::RequestBuilder) -> Result<Bytes, InvocationError> {
-    let no_answer = |error: reqwest::Error| {
-        InvocationError::NoAnswer(format!("the function cannot be invoked: {error}"))
+    let no_response = |error: reqwest::Error| {
+        InvocationError::NoResponse(format!("the function cannot be invoked: {error}"))
     };
-    let response = request.send().await.map_err(no_answer)?;
-    let is_answer = response.status().is_success();
-    let body = response.bytes().await.map_err(no_answer)?;
-    if is_answer {
+    let response = request.send().await.map_err(no_response)?;
+    let is_success = response.status().is_success();
+    let body = response.bytes().await.map_err(no_response)?;
+    if is_success {
         return Ok(body);
     }
-    // Lambda tells what a function died of in this form.
-    let told: Json = serde_json::from_slice(&body).unwrap_or_default();
-    let message = told.get("errorMessage").or_else(|| told.get("detail")).and_then(Json::as_str);
+    // Lambda reports failures in this format.
+    let error: Json = serde_json::from_slice(&body).unwrap_or_default();
+    let message = error.get("errorMessage").or_else(|| error.get("detail")).and_then(Json::as_str);
     let message = message.map_or_else(|| String::from_utf8_lossy(&body).into(), str::to_owned);
-    match told.get("errorType").and_then(Json::as_str) {
-        Some(EXITED | TIMED_OUT) => Err(InvocationError::NoAnswer(message)),
+    match error.get("errorType").and_then(Json::as_str) {
+        Some(EXITED | TIMED_OUT) => Err(InvocationError::NoResponse(message)),
         _ => Err(InvocationError::Failed(format!("the function failed: {message}"))),
     }
 }

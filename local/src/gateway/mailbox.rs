@@ -1,5 +1,5 @@
-//! What stands in for Amazon SES and Amazon EventBridge: it takes what their clients send, in their protocols,
-//! and keeps it. `/mail` shows it.
+//! Fakes of Amazon SES and Amazon EventBridge: they accept messages in the services' protocols and
+//! store them. `/mail` shows them.
 
 use std::collections::VecDeque;
 use std::fmt::Write;
@@ -13,38 +13,38 @@ use serde_json::{Map, Value as Json, json};
 use shared::text::escape_html;
 use shared::timestamp::Timestamp;
 
-/// The page, which is a list of mails in JSON for programs.
+/// Page with emails and events. In JSON, a list of emails.
 const PAGE: &str = "/mail";
-/// The list of events in JSON.
+/// List of events in JSON.
 const EVENTS: &str = "/mail/events";
-/// Where clients of SES find it, and what they add for a mail (Amazon SES API v2, `SendEmail`).
+/// Path of the fake SES, and its operation `SendEmail` (Amazon SES API v2).
 pub const SES_PATH: &str = "/.aws/ses";
 const OUTBOUND: &str = "/.aws/ses/v2/email/outbound-emails";
-/// Where clients of EventBridge find it; they name what they ask for in a header.
+/// Path of the fake EventBridge. A header names the operation.
 pub const EVENT_BRIDGE_PATH: &str = "/.aws/eventbridge";
 const TARGET: &str = "x-amz-target";
 const PUT_EVENTS: &str = "AWSEvents.PutEvents";
 
-/// Returns `true` for a path that pages of other origins must not use.
+/// `true` for a path that pages of other origins must not use.
 pub(super) fn is_private(path: &str) -> bool {
     ["/mail", "/.aws"].iter().any(|root| {
         path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     })
 }
 
-/// How many mails are kept, and how many events.
+/// Maximum number of stored emails, and of stored events.
 const MAX_MESSAGES: usize = 20_000;
 
-/// All that was sent, the latest first.
+/// All sent messages, newest first.
 #[derive(Debug, Default)]
 pub(super) struct Mailbox {
-    mails: Mutex<VecDeque<Json>>,
+    emails: Mutex<VecDeque<Json>>,
     events: Mutex<VecDeque<Json>>,
 }
 
 impl Mailbox {
-    /// The answer, if a request is for it.
-    pub(super) fn answer(
+    /// Returns the response if the request is for the mailbox.
+    pub(super) fn respond(
         &self,
         parts: &Parts,
         body: Option<&Bytes>,
@@ -54,21 +54,21 @@ impl Mailbox {
         match (&parts.method, path.trim_end_matches('/')) {
             (&Method::GET, PAGE) => Some(self.show(parts)),
             (&Method::GET, EVENTS) => Some(self.list_events()),
-            (&Method::POST, OUTBOUND) => Some(self.take_mail(body?, now)),
-            (&Method::POST, EVENT_BRIDGE_PATH) => Some(self.take_events(parts, body?, now)),
+            (&Method::POST, OUTBOUND) => Some(self.accept_email(body?, now)),
+            (&Method::POST, EVENT_BRIDGE_PATH) => Some(self.accept_events(parts, body?, now)),
             _ => None,
         }
     }
 
     fn show(&self, parts: &Parts) -> Response<Bytes> {
         let accept = parts.headers.get(ACCEPT).and_then(|it| it.to_str().ok()).unwrap_or_default();
-        let mails = self.mails.lock().unwrap_or_else(PoisonError::into_inner);
+        let emails = self.emails.lock().unwrap_or_else(PoisonError::into_inner);
         if accept.contains("application/json") {
-            let mails: Vec<&Json> = mails.iter().collect();
-            return response(StatusCode::OK, "application/json", json!(mails).to_string());
+            let emails: Vec<&Json> = emails.iter().collect();
+            return response(StatusCode::OK, "application/json", json!(emails).to_string());
         }
         let events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
-        response(StatusCode::OK, "text/html; charset=utf-8", page(&mails, &events))
+        response(StatusCode::OK, "text/html; charset=utf-8", page(&emails, &events))
     }
 
     fn list_events(&self) -> Response<Bytes> {
@@ -77,21 +77,22 @@ impl Mailbox {
         response(StatusCode::OK, "application/json", json!(events).to_string())
     }
 
-    fn take_mail(&self, body: &Bytes, now: Timestamp) -> Response<Bytes> {
+    fn accept_email(&self, body: &Bytes, now: Timestamp) -> Response<Bytes> {
         let sent: Json = serde_json::from_slice(body).unwrap_or_default();
-        let Some(mail) = mail_of(&sent, now) else {
-            let body = json!({"message": "the mail has no subject, body or recipient"}).to_string();
-            let mut refused = response(StatusCode::BAD_REQUEST, "application/json", body);
+        let Some(email) = email_of(&sent, now) else {
+            let body =
+                json!({"message": "the email has no subject, body or recipient"}).to_string();
+            let mut rejected = response(StatusCode::BAD_REQUEST, "application/json", body);
             let kind = HeaderValue::from_static("BadRequestException");
-            refused.headers_mut().insert(HeaderName::from_static("x-amzn-errortype"), kind);
-            return refused;
+            rejected.headers_mut().insert(HeaderName::from_static("x-amzn-errortype"), kind);
+            return rejected;
         };
-        let id = keep(&self.mails, mail);
-        let answer = json!({"MessageId": format!("local-{id}")}).to_string();
-        response(StatusCode::OK, "application/json", answer)
+        let id = keep(&self.emails, email);
+        let output = json!({"MessageId": format!("local-{id}")}).to_string();
+        response(StatusCode::OK, "application/json", output)
     }
 
-    fn take_events(&self, parts: &Parts, body: &Bytes, now: Timestamp) -> Response<Bytes> {
+    fn accept_events(&self, parts: &Parts, body: &Bytes, now: Timestamp) -> Response<Bytes> {
         let target = parts.headers.get(TARGET).and_then(|it| it.to_str().ok());
         let sent: Json = serde_json::from_slice(body).unwrap_or_default();
         let entries = sent["Entries"].as_array().filter(|_| target == Some(PUT_EVENTS));
@@ -109,12 +110,12 @@ impl Mailbox {
             json!({"EventId": format!("local-{}", keep(&self.events, event))})
         });
         let results: Vec<Json> = results.collect();
-        let answer = json!({"FailedEntryCount": 0, "Entries": results}).to_string();
-        response(StatusCode::OK, JSON_1_1, answer)
+        let output = json!({"FailedEntryCount": 0, "Entries": results}).to_string();
+        response(StatusCode::OK, JSON_1_1, output)
     }
 }
 
-/// The type of AWS's JSON protocol.
+/// Media type of AWS's JSON protocol.
 const JSON_1_1: &str = "application/x-amz-json-1.1";
 
 fn keep(list: &Mutex<VecDeque<Json>>, item: Json) -> usize {
@@ -124,8 +125,8 @@ fn keep(list: &Mutex<VecDeque<Json>>, item: Json) -> usize {
     list.len()
 }
 
-/// What is kept of a mail.
-fn mail_of(sent: &Json, now: Timestamp) -> Option<Json> {
+/// Returns the stored form of an email.
+fn email_of(sent: &Json, now: Timestamp) -> Option<Json> {
     let simple = &sent["Content"]["Simple"];
     let to = sent["Destination"]["ToAddresses"].as_array()?.first()?;
     let mut headers = Map::new();
@@ -140,7 +141,7 @@ fn mail_of(sent: &Json, now: Timestamp) -> Option<Json> {
     }))
 }
 
-/// As the console looks: its type, its greys, hairlines between rows.
+/// The console's style: its fonts, grays and row borders.
 const STYLE: &str = "\
 :root{color-scheme:light dark;--line:light-dark(#e6e6ea,#2a2b31);--quiet:light-dark(#61636c,#9c9ea8)}\
 body{font:14px/1.45 system-ui,sans-serif;font-variant-numeric:tabular-nums;margin:0 auto;max-width:1280px;\
@@ -155,38 +156,39 @@ td:last-child{padding-right:0;white-space:normal;overflow-wrap:anywhere}\
 @media(max-width:600px){body{padding:12px 16px 32px}summary small{float:none;display:block}\
 tr{display:block;padding:8px 0;border-bottom:1px solid var(--line)}td{display:block;padding:0;border:0}}";
 
-fn page(mails: &VecDeque<Json>, events: &VecDeque<Json>) -> String {
+fn page(emails: &VecDeque<Json>, events: &VecDeque<Json>) -> String {
     let mut body = String::new();
     let shown = |value: &Json| escape_html(value.as_str().unwrap_or_default());
-    // Writing to text cannot fail.
-    for mail in mails {
+    // Writing to a string cannot fail.
+    for email in emails {
         let _ = write!(
             body,
             "<details><summary><b>{}</b> to {} <small>{}</small></summary>\n\
              <iframe sandbox=\"allow-popups\" srcdoc=\"{}\"></iframe>\n<pre>{}</pre></details>\n",
-            shown(&mail["subject"]),
-            shown(&mail["to"]),
-            shown(&mail["at"]),
-            shown(&mail["html"]),
-            shown(&mail["text"]),
+            shown(&email["subject"]),
+            shown(&email["to"]),
+            shown(&email["at"]),
+            shown(&email["html"]),
+            shown(&email["text"]),
         );
     }
-    let mails = if mails.is_empty() { "<p>No mail was sent yet.</p>" } else { body.as_str() };
-    let mut told = String::new();
+    let emails =
+        if emails.is_empty() { "<p>No emails have been sent yet.</p>" } else { body.as_str() };
+    let mut event_rows = String::new();
     for event in events {
         let detail = escape_html(&event["detail"].to_string());
         let _ = writeln!(
-            told,
+            event_rows,
             "<tr><td>{}<td>{}<td><code>{detail}</code>",
             shown(&event["at"]),
             shown(&event["detailType"])
         );
     }
     format!(
-        "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<title>Mail</title>\n\
+        "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<title>Emails</title>\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <style>{STYLE}</style>\n\
-         <h1>Mails</h1>\n{mails}\n<h1>Events</h1>\n<div class=\"scroll\"><table>{told}</table></div>\n\
+         <h1>Emails</h1>\n{emails}\n<h1>Events</h1>\n<div class=\"scroll\"><table>{event_rows}</table></div>\n\
          </html>\n"
     )
 }
@@ -203,12 +205,12 @@ mod tests {
     use super::*;
     use axum::http::Request;
 
-    fn ask(mailbox: &Mailbox, request: Request<Json>) -> (StatusCode, String) {
+    fn send(mailbox: &Mailbox, request: Request<Json>) -> (StatusCode, String) {
         let (parts, body) = request.into_parts();
         let body = Bytes::from(body.to_string());
         let now = Timestamp::from_millis(1_795_234_560_000);
-        let answer = mailbox.answer(&parts, Some(&body), now).unwrap();
-        (answer.status(), String::from_utf8(answer.body().to_vec()).unwrap())
+        let response = mailbox.respond(&parts, Some(&body), now).unwrap();
+        (response.status(), String::from_utf8(response.body().to_vec()).unwrap())
     }
 
     fn part(text: &str) -> Json {
@@ -216,21 +218,21 @@ mod tests {
     }
 
     #[test]
-    fn mails_are_kept_and_shown_the_latest_first() {
+    fn emails_are_shown_newest_first() {
         let mailbox = Mailbox::default();
         for subject in ["one", "<two>"] {
-            let mail = json!({
+            let email = json!({
                 "FromEmailAddress": "a@b.de", "Destination": {"ToAddresses": ["c@d.de"]},
                 "Content": {"Simple": {
                     "Subject": part(subject), "Body": {"Text": part("t"), "Html": part("<p>h</p>")},
                     "Headers": [{"Name": "List-Unsubscribe", "Value": "<https://x>"}],
                 }},
             });
-            let request = Request::post(OUTBOUND).body(mail).unwrap();
-            assert_eq!(ask(&mailbox, request).0, StatusCode::OK);
+            let request = Request::post(OUTBOUND).body(email).unwrap();
+            assert_eq!(send(&mailbox, request).0, StatusCode::OK);
         }
         let request = Request::get("/mail").header("accept", "application/json");
-        let (_, shown) = ask(&mailbox, request.body(Json::Null).unwrap());
+        let (_, shown) = send(&mailbox, request.body(Json::Null).unwrap());
         let shown: Json = serde_json::from_str(&shown).unwrap();
         assert_eq!(
             shown[1],
@@ -240,17 +242,17 @@ mod tests {
                 "at": "2026-11-21T04:16:00.000Z",
             })
         );
-        let (_, page) = ask(&mailbox, Request::get("/mail").body(Json::Null).unwrap());
+        let (_, page) = send(&mailbox, Request::get("/mail").body(Json::Null).unwrap());
         assert!(
             page.contains("<b>&lt;two&gt;</b> to c@d.de") && page.contains("&lt;p&gt;h"),
             "{page}"
         );
-        let refused = ask(&mailbox, Request::post(OUTBOUND).body(json!({})).unwrap());
-        assert_eq!(refused.0, StatusCode::BAD_REQUEST);
+        let rejected = send(&mailbox, Request::post(OUTBOUND).body(json!({})).unwrap());
+        assert_eq!(rejected.0, StatusCode::BAD_REQUEST);
     }
 
     #[test]
-    fn events_are_kept_and_answered_one_by_one() {
+    fn each_event_is_stored_and_confirmed() {
         let mailbox = Mailbox::default();
         let entry = json!({
             "Source": "waymark", "DetailType": "error.created", "Detail": "{\"id\":\"<1>\"}",
@@ -258,11 +260,11 @@ mod tests {
         });
         let request = Request::post("/.aws/eventbridge/").header(TARGET, PUT_EVENTS);
         let request = request.body(json!({"Entries": [entry, entry]})).unwrap();
-        let (status, answer) = ask(&mailbox, request);
-        let answer: Json = serde_json::from_str(&answer).unwrap();
-        assert_eq!((status, &answer["FailedEntryCount"]), (StatusCode::OK, &json!(0)));
-        assert_eq!(answer["Entries"].as_array().unwrap().len(), 2);
-        let (_, page) = ask(&mailbox, Request::get("/mail").body(Json::Null).unwrap());
+        let (status, output) = send(&mailbox, request);
+        let output: Json = serde_json::from_str(&output).unwrap();
+        assert_eq!((status, &output["FailedEntryCount"]), (StatusCode::OK, &json!(0)));
+        assert_eq!(output["Entries"].as_array().unwrap().len(), 2);
+        let (_, page) = send(&mailbox, Request::get("/mail").body(Json::Null).unwrap());
         assert!(page.contains("error.created") && page.contains("&lt;1&gt;"), "{page}");
     }
 }

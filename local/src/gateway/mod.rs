@@ -1,10 +1,9 @@
-//! API Gateway on a laptop: an HTTP API in front of the functions, as `template.yaml` declares it.
+//! A local API Gateway: the HTTP API of `template.yaml` in front of the functions.
 //!
-//! It does with a request what API Gateway does, with whatever bytes it has: finds its route, makes an
-//! event of payload format 2.0 of it, has the function invoked, and makes a response of what the
-//! function answers. What never reaches a function it answers itself, in API Gateway's own form.
+//! Like API Gateway, it finds the route of a request and invokes the function with an event of
+//! payload format 2.0. It converts the result to a response. The gateway responds itself, in API
+//! Gateway's format, to requests that do not reach a function.
 
-mod answer;
 mod api;
 mod cors;
 mod event;
@@ -12,6 +11,7 @@ mod functions;
 mod mailbox;
 mod pages;
 mod report;
+mod response;
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -39,39 +39,39 @@ use cors::Cors;
 use event::Received;
 use functions::{Functions, InvocationError};
 
-/// The most bytes of a body, as of API Gateway: 10 MB, which it takes for 10 MiB.
+/// Maximum bytes of a body in API Gateway: documented as 10 MB, enforced as 10 MiB.
 pub const MAX_BODY_BYTES: usize = 10 * 1024 * 1024;
-/// The most bytes of the request line and all headers together, as of API Gateway.
+/// Maximum bytes of the request line and all headers in API Gateway.
 pub const MAX_HEAD_BYTES: usize = 10_240;
 
-/// API Gateway names each request in its answer.
+/// API Gateway's response header with the request id.
 const REQUEST_ID: HeaderName = HeaderName::from_static("apigw-requestid");
 
-/// Why the gateway could not start.
+/// The reason why the gateway could not start.
 #[derive(Debug, thiserror::Error)]
 pub enum GatewayError {
-    /// `template.yaml` does not tell its routes.
+    /// The routes in `template.yaml` cannot be read.
     #[error(transparent)]
     Template(#[from] TemplateError),
-    /// Its address cannot be used.
+    /// The address cannot be used.
     #[error("the gateway cannot listen: {0}")]
     Address(#[from] std::io::Error),
 }
 
-/// What a gateway stands in front of.
+/// Options of a gateway.
 pub struct GatewayOptions<'a> {
     /// The root of the workspace.
     pub workspace: &'a Path,
-    /// Where functions are invoked, without a slash at its end.
+    /// The address for invocations, without a trailing slash.
     pub functions: String,
-    /// Time limit of a function's first answer, which includes a build. Later ones have the function's own
-    /// timeout.
+    /// Timeout of a function's first response, which can include a build. Later responses have the
+    /// function's own timeout.
     pub patience: Duration,
-    /// Is told of each request that was answered.
+    /// Called for each completed request.
     pub report: Box<dyn Fn(&Served) + Send + Sync>,
 }
 
-/// A running gateway; it ends when it is dropped.
+/// A running gateway. It ends when it is dropped.
 pub struct Gateway {
     server: JoinHandle<()>,
 }
@@ -87,7 +87,7 @@ struct Shared {
 }
 
 impl Gateway {
-    /// Starts to answer what comes to a listener.
+    /// Starts to serve a listener.
     pub fn start(
         listener: std::net::TcpListener,
         options: GatewayOptions<'_>,
@@ -109,7 +109,7 @@ impl Gateway {
         let service = Router::new().fallback(serve).with_state(shared);
         let service = service.into_make_service_with_connect_info::<SocketAddr>();
         let server = tokio::spawn(async move {
-            // It ends when it is told to; nobody is left to hear of an error then.
+            // Errors after the gateway is dropped have no receiver.
             let _ = axum::serve(listener, service).await;
         });
         Ok(Self { server })
@@ -132,9 +132,9 @@ async fn serve(
     let (parts, body) = request.into_parts();
     let body = read(body).await;
     let id = Ids::Random.new_uuid(now);
-    let (mut response, failure) = match shared.answer(&parts, body, client, now, id).await {
+    let (mut response, failure) = match shared.respond(&parts, body, client, now, id).await {
         Ok(response) => (response, None),
-        Err(refusal) => (answer::own(refusal.status), refusal.cause),
+        Err(rejection) => (response::error(rejection.status), rejection.cause),
     };
     if let Ok(id) = HeaderValue::from_str(&id.to_string()) {
         response.headers_mut().insert(REQUEST_ID, id);
@@ -149,76 +149,77 @@ async fn serve(
         path: parts.uri.path().to_owned(),
         status: response.status().as_u16(),
         duration: started.elapsed(),
-        wrong: report::what_went_wrong(&response, failure.as_deref()),
+        problem: report::problem_of(&response, failure.as_deref()),
     });
     response.map(Body::from)
 }
 
-/// A request that the gateway answers itself.
-struct Refusal {
+/// An error response of the gateway itself.
+struct Rejection {
     status: StatusCode,
-    /// What a person at the terminal should know besides.
+    /// Details for the terminal.
     cause: Option<String>,
 }
 
-impl From<StatusCode> for Refusal {
+impl From<StatusCode> for Rejection {
     fn from(status: StatusCode) -> Self {
         Self { status, cause: None }
     }
 }
 
 impl Shared {
-    async fn answer(
+    async fn respond(
         &self,
         parts: &Parts,
         body: Option<Bytes>,
         client: SocketAddr,
         now: shared::timestamp::Timestamp,
         id: uuid::Uuid,
-    ) -> Result<Response<Bytes>, Refusal> {
+    ) -> Result<Response<Bytes>, Rejection> {
         let path = parts.uri.path();
         if !guard::names_loopback(parts)
             || (mailbox::is_private(path) && guard::is_of_foreign_page(parts))
         {
             let cause = Some(guard::REASON.to_owned());
-            return Err(Refusal { status: StatusCode::FORBIDDEN, cause });
+            return Err(Rejection { status: StatusCode::FORBIDDEN, cause });
         }
         if head_bytes(parts) > MAX_HEAD_BYTES {
             return Err(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE.into());
         }
-        // Where it is set up to let pages call, API Gateway answers all of these by itself.
+        // With CORS configured, API Gateway responds to all OPTIONS requests itself.
         if parts.method == Method::OPTIONS && self.cors.is_some() {
-            return Ok(answer::empty(StatusCode::NO_CONTENT));
+            return Ok(response::empty(StatusCode::NO_CONTENT));
         }
-        if let Some(page) = self.api_reference.answer(parts) {
+        if let Some(page) = self.api_reference.respond(parts) {
             return Ok(page);
         }
-        if let Some(answer) = self.mailbox.answer(parts, body.as_ref(), now) {
-            return Ok(answer);
+        if let Some(response) = self.mailbox.respond(parts, body.as_ref(), now) {
+            return Ok(response);
         }
         let (route, parameters) =
             self.api.find(&parts.method, path).ok_or(StatusCode::NOT_FOUND)?;
         let body = body.ok_or(StatusCode::PAYLOAD_TOO_LARGE)?;
         let received = Received { parts, body: &body, client, port: self.port, at: now, id };
         let event = event::of(&received, &route.key, &parameters);
-        let answered = self.functions.invoke(&route.function, event).await;
-        let answered = answered.map_err(|error| Refusal {
+        let payload = self.functions.invoke(&route.function, event).await;
+        let payload = payload.map_err(|error| Rejection {
             status: match error {
                 InvocationError::TooMany => StatusCode::TOO_MANY_REQUESTS,
-                InvocationError::NoAnswer(_) => StatusCode::SERVICE_UNAVAILABLE,
+                InvocationError::NoResponse(_) => StatusCode::SERVICE_UNAVAILABLE,
                 InvocationError::Failed(_) => StatusCode::INTERNAL_SERVER_ERROR,
             },
             cause: Some(error.to_string()),
         })?;
-        answer::of_function(&answered).map_err(|reason| Refusal {
+        response::from_function(&payload).map_err(|reason| Rejection {
             status: StatusCode::INTERNAL_SERVER_ERROR,
-            cause: Some(format!("{} answered no HTTP response: {reason}", route.function)),
+            cause: Some(format!("{} returned no HTTP response: {reason}", route.function)),
         })
     }
 }
 
-/// A body, unless it is too large. What is too much is read too, and forgotten: a client that is
-/// answered while it still sends may see a broken connection and no answer.
+/// Reads a body. Returns `None` if it is too large, but also reads and discards the rest. Clients
+/// that are still sending when the response arrives can see a broken connection instead of the
+/// response.
 async fn read(body: Body) -> Option<Bytes> {
     let mut chunks = body.into_data_stream();
     let (mut read, mut length) = (Vec::new(), 0_usize);
@@ -234,7 +235,8 @@ async fn read(body: Body) -> Option<Bytes> {
     (length <= MAX_BODY_BYTES).then(|| Bytes::from(read))
 }
 
-/// As API Gateway counts: the request line, and names and values of headers.
+/// Returns the size of the head as API Gateway counts it: the request line, and names and values of
+/// headers.
 fn head_bytes(parts: &Parts) -> usize {
     let line = parts.method.as_str().len() + parts.uri.to_string().len();
     let header = |(name, value): (&HeaderName, &HeaderValue)| name.as_str().len() + value.len();

@@ -1,4 +1,4 @@
-//! Pages that the local stack has besides the API.
+//! Pages of the local stack that are not part of the API.
 
 use std::path::{Path, PathBuf};
 
@@ -11,27 +11,27 @@ const NOT_RENDERED: &str = "<!doctype html>
 <html lang=\"en\">
 <meta charset=\"utf-8\">
 <title>API reference</title>
-<p>The API reference is not rendered yet. <code>make docs</code> does that; then reload this page.
+<p>The API reference is not rendered yet. Run <code>make docs</code>, then reload this page.
 </html>
 ";
 
-/// `/docs`: the page that `make docs` renders of `openapi.yaml`.
+/// The page `/docs`, which `make docs` renders from `openapi.yaml`.
 pub(super) struct ApiReference {
     file: PathBuf,
 }
 
 impl ApiReference {
-    /// The page of a workspace.
+    /// Returns the page of a workspace.
     pub(super) fn of(workspace: &Path) -> Self {
         Self { file: workspace.join("target/api-reference/index.html") }
     }
 
-    /// The page, if a request asks for it.
-    pub(super) fn answer(&self, parts: &Parts) -> Option<Response<Bytes>> {
+    /// Returns the page if the request is for it.
+    pub(super) fn respond(&self, parts: &Parts) -> Option<Response<Bytes>> {
         if (&parts.method, parts.uri.path()) != (&Method::GET, "/docs") {
             return None;
         }
-        // Read each time: it may be rendered anew.
+        // Read for each request, because it can be rendered again.
         let (status, page) = match std::fs::read(&self.file) {
             Ok(page) => (StatusCode::OK, Bytes::from(page)),
             Err(_) => (StatusCode::NOT_FOUND, Bytes::from_static(NOT_RENDERED.as_bytes())),

@@ -1,4 +1,4 @@
-//! What a function is, what it works with, and what serves it.
+//! Operations and jobs, their shared state, and the code that serves them.
 
 mod operation;
 mod serve;

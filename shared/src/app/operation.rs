@@ -1,5 +1,5 @@
-//! What a function is: an operation of the API, or a job of a schedule. Each function declares itself
-//! as one of them, and [`super::serve`] serves it.
+//! Operations of the API and scheduled jobs. Each function declares one of them, and
+//! [`super::serve`] or [`super::serve_job`] serves it.
 
 use std::pin::Pin;
 use std::time::Duration;
@@ -11,56 +11,55 @@ use crate::projects::api_key::Scope;
 
 use super::state::{App, Deadline};
 
-/// How long a request may take before it is answered with 503, whatever it waits for. With the
-/// first connection of a cold start, that leaves every caller an answer within 3 seconds.
+/// Time limit of a request, after which the response is 503. With the first connection of a cold
+/// start, every response arrives within 3 seconds.
 pub const TIME_BUDGET: Duration = Duration::from_millis(2_400);
-/// As long for an operation that counts events, of which there may be many: API Gateway waits for 30
-/// seconds.
+/// Time limit of a request that counts events, which can be many. API Gateway waits 30 seconds.
 pub const COUNTING_TIME_BUDGET: Duration = Duration::from_secs(25);
 
 /// An operation of the API.
 #[derive(Debug, Clone)]
 pub struct Operation {
-    /// Its name: the `operationId` of `openapi.yaml`, the function's folder, its name in the log and
-    /// among idempotency keys.
+    /// The `operationId` in `openapi.yaml`. It is also the function's folder and its name in logs
+    /// and idempotency scopes.
     pub name: &'static str,
-    /// Its method.
+    /// The HTTP method.
     pub method: Method,
-    /// Its path, as `openapi.yaml` writes it. A function may answer others too, as told there.
+    /// The path, as in `openapi.yaml`, which can list more paths for the function.
     pub path: &'static str,
-    /// Who may call it, and what then answers.
+    /// The required credential and the handler.
     pub access: Access,
-    /// What its clients speak.
+    /// The protocol of its clients.
     pub protocol: Protocol,
-    /// How long a request may take.
+    /// Time limit of a request.
     pub time_budget: Duration,
 }
 
-/// Who may call an operation, and what answers whom it lets in.
+/// The credential that an operation requires, with the handler of its requests.
 #[derive(Debug, Clone, Copy)]
 pub enum Access {
-    /// Whoever has an API key with the scope.
+    /// An API key with this scope.
     ApiKey(Scope, KeyHandler),
-    /// Whoever has an API key, whatever its scopes are.
+    /// Any API key, regardless of its scopes.
     AnyApiKey(KeyHandler),
-    /// Whoever knows the key of a project's DSN, which the handler checks.
+    /// The key of a project's DSN, which the handler checks.
     Dsn(Handler),
-    /// Anybody: what it answers is no secret, or the handler checks what the request brings.
+    /// No credential: the response is public, or the handler checks the request.
     Public(Handler),
 }
 
-/// What an operation does for a caller: a request in, an answer or a problem out.
+/// A handler of requests with an API key.
 pub type KeyHandler = for<'a> fn(&'a App, &'a Caller<'a>, &'a ApiRequest) -> ResponseFuture<'a>;
 
-/// What an operation does that has no caller with an API key.
+/// A handler of requests without an API key.
 pub type Handler = for<'a> fn(&'a App, &'a ApiRequest) -> ResponseFuture<'a>;
 
-/// A request at work.
+/// The future that a handler returns.
 pub type ResponseFuture<'a> =
     Pin<Box<dyn Future<Output = Result<ApiResponse, Problem>> + Send + 'a>>;
 
 impl Operation {
-    /// An operation that speaks this API's own protocol within the usual time.
+    /// Creates an operation with Waymark's own protocol and [`TIME_BUDGET`].
     pub const fn new(
         name: &'static str,
         method: Method,
@@ -71,21 +70,21 @@ impl Operation {
         Self { name, method, path, access, protocol, time_budget }
     }
 
-    /// The operation with clients that speak another protocol.
+    /// Sets another protocol.
     #[must_use]
     pub const fn speaking(mut self, protocol: Protocol) -> Self {
         self.protocol = protocol;
         self
     }
 
-    /// The operation with another time for each request.
+    /// Sets another time limit of a request.
     #[must_use]
     pub const fn within(mut self, time_budget: Duration) -> Self {
         self.time_budget = time_budget;
         self
     }
 
-    /// The scope that a caller's API key must have, if it must have one.
+    /// Returns the scope that the caller's API key needs, if any.
     pub fn scope(&self) -> Option<Scope> {
         match self.access {
             Access::ApiKey(scope, _) => Some(scope),
@@ -94,14 +93,14 @@ impl Operation {
     }
 }
 
-/// A job of a schedule.
+/// A scheduled job.
 #[derive(Debug, Clone, Copy)]
 pub struct Job {
-    /// Its name: the function's folder, and its name in the log.
+    /// The function's folder and its name in logs.
     pub name: &'static str,
-    /// What it does in the time that it has. It may be ended at any moment; the next run goes on.
+    /// Runs until the deadline. Lambda can end it at any moment; the next invocation continues.
     pub run: for<'a> fn(&'a App, Deadline) -> JobFuture<'a>,
 }
 
-/// A job at work.
+/// The future that a job returns.
 pub type JobFuture<'a> = Pin<Box<dyn Future<Output = Result<(), StoreError>> + 'a>>;

@@ -1,4 +1,5 @@
-//! What serves a function: configuration, clients, clock, and the loop around its handler.
+//! Serves a function: reads its configuration, creates its clients and runs the loop around its
+//! handler.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -29,19 +30,19 @@ use crate::usage::{Usage, counted};
 use super::operation::{Access, Job, Operation};
 use super::state::{App, CURSOR_KEY_VARIABLE, Clock, Deadline, Ids};
 
-/// How long a cold start may wait for its first connection.
+/// Longest wait for the first connection during a cold start.
 const WARM_UP_BUDGET: Duration = Duration::from_millis(500);
 
-/// Why a function could not start.
+/// The error that prevents a function from starting.
 pub type StartError = lambda_runtime::Error;
 
-/// Serves an operation: reads the function's configuration, opens its connection and answers requests,
-/// one at a time, until Lambda stops it.
+/// Serves an operation: reads the function's configuration, connects to DynamoDB and handles one
+/// request at a time until Lambda stops the process.
 pub fn serve(operation: &Operation) -> Result<(), StartError> {
     run(async {
         telemetry::start();
         let store = open_store()?;
-        // Lambda gives a full CPU before the first request: a good time for a TLS handshake.
+        // Lambda provides a full CPU before the first request, so do the TLS handshake now.
         let _ = tokio::time::timeout(WARM_UP_BUDGET, warm_up(&store, operation)).await;
         let app = &App::new(store, Clock::System, Ids::Random)
             .with_cursor_key(cursor_key())
@@ -58,8 +59,8 @@ pub fn serve(operation: &Operation) -> Result<(), StartError> {
     })
 }
 
-/// A response whose body is text or bytes already. For all others the library guesses by their charset, with
-/// tables for each that are larger than an operation.
+/// A response whose body is already text or bytes. For other bodies, the library detects the
+/// charset with tables that are larger than an operation.
 struct BufferedResponse(Response<Body>);
 
 impl IntoResponse for BufferedResponse {
@@ -68,19 +69,20 @@ impl IntoResponse for BufferedResponse {
     }
 }
 
-/// What was spent on a request or a run.
+/// Returns the resource usage of a request or job. The first call in a process reports the cold
+/// start.
 fn spent(app: &App, duration: Duration, usage: Usage) -> ResourceUsage {
     let is_cold_start = app.is_cold.swap(false, Ordering::Relaxed);
     ResourceUsage { duration, usage, is_cold_start }
 }
 
-/// Runs a function to its end. One thread is enough: Lambda sends one request at a time.
+/// Runs a function until it ends. One thread is enough: Lambda sends one request at a time.
 fn run(function: impl Future<Output = Result<(), StartError>>) -> Result<(), StartError> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(function)
 }
 
-/// Opens the connection of an operation's function, by a read that it may make anyway. What is public
-/// reads no table.
+/// Opens a function's DynamoDB connection with a read that the operation is permitted to make.
+/// Skips public operations.
 pub async fn warm_up(store: &Store, operation: &Operation) {
     match operation.access {
         Access::ApiKey(..) | Access::AnyApiKey(_) => store.warm_up().await,
@@ -89,13 +91,13 @@ pub async fn warm_up(store: &Store, operation: &Operation) {
     }
 }
 
-/// How long before Lambda ends it a job stops by itself.
+/// Time before Lambda's deadline at which a job stops.
 const JOB_MARGIN: Duration = Duration::from_secs(10);
-/// Time of a job without a deadline, as under `cargo lambda watch` by itself.
+/// Time limit of a job without a valid deadline, as under `cargo lambda watch` alone.
 const JOB_BUDGET: Duration = Duration::from_secs(50);
 
-/// Serves a job. What it could not do is an error of the invocation, so that AWS counts it; the next
-/// invocation goes on.
+/// Serves a job. A failure is an error of the invocation, so AWS counts it. The next invocation
+/// continues.
 pub fn serve_job(job: &Job) -> Result<(), StartError> {
     run(async {
         telemetry::start();
@@ -108,13 +110,13 @@ pub fn serve_job(job: &Job) -> Result<(), StartError> {
             let spent = spent(app, started.elapsed(), usage);
             let (error, now) = (outcome.as_ref().err(), app.clock.now());
             telemetry::log_job(job.name, &event.context, error, &spent, now);
-            outcome.map_err(|_| "the job failed; the log says why")
+            outcome.map_err(|_| "the job failed; see the log for the cause")
         }))
         .await
     })
 }
 
-/// Returns when a job stops. `cargo lambda watch` by itself gives invocations a deadline in the past.
+/// Returns the deadline of a job. `cargo lambda watch` alone sets deadlines in the past.
 fn deadline(context: &lambda_runtime::Context, now: Timestamp) -> Deadline {
     let now = u64::try_from(now.as_millis()).unwrap_or_default();
     match context.deadline.checked_sub(now).map(Duration::from_millis) {
@@ -124,7 +126,7 @@ fn deadline(context: &lambda_runtime::Context, now: Timestamp) -> Deadline {
     }
 }
 
-/// The tables of a function, whose damaged items are counted.
+/// Opens the function's tables. Unreadable items are logged and counted.
 fn open_store() -> Result<Store, StartError> {
     let store = Store::new(client::for_function()?, TableNames::from_environment()?);
     Ok(store.reporting_damage(telemetry::log_damaged_item))
@@ -134,19 +136,20 @@ fn cursor_key() -> Option<CursorKey> {
     env::var(CURSOR_KEY_VARIABLE).ok().filter(|key| !key.is_empty()).map(CursorKey::new)
 }
 
-/// The scheme of the request, from API Gateway.
+/// Header with the scheme of the request, set by API Gateway.
 const FORWARDED_PROTO: &str = "x-forwarded-proto";
 
-/// What a URL cannot have in its query, beside what is not ASCII.
+/// ASCII characters to encode in queries. Other characters are always encoded.
 const NOT_IN_QUERIES: AsciiSet =
     CONTROLS.add(b' ').add(b'"').add(b'#').add(b'<').add(b'>').add(b'`').add(b'{').add(b'}');
 
-/// What it cannot have in its path besides.
+/// ASCII characters to encode in paths.
 const NOT_IN_PATHS: AsciiSet = NOT_IN_QUERIES.add(b'?');
 
-/// Removes what the caller says of the host, for which no operation asks, and any scheme but `https`.
-/// Encodes what callers leave unencoded in queries, and what HTTP APIs decode in paths. The library makes a
-/// URL of them, and panics where that cannot be done.
+/// Removes the host that the caller sent, which no operation uses, and every scheme except `https`.
+/// Encodes queries that callers sent unencoded and paths that HTTP APIs decoded.
+///
+/// The library builds a URL from these parts, and panics if the URL is invalid.
 fn make_readable(request: &mut LambdaRequest) {
     let (headers, more_headers) = match request {
         LambdaRequest::ApiGatewayV1(event) => {
@@ -173,43 +176,42 @@ fn make_readable(request: &mut LambdaRequest) {
     }
 }
 
-/// Answers one request, whatever happens: a problem, a panic and a request that takes too long all
-/// become answers, and every answer is logged once.
+/// Responds to a request and logs it once. Problems, panics and timeouts also become responses.
 pub async fn respond(app: &App, operation: &Operation, request: Request) -> Response<Body> {
     let incoming = ApiRequest::new(operation.name, with_path_parameters(request, operation.path));
     let (outcome, usage) = if incoming.method() == Method::OPTIONS {
         (preflight(&operation.protocol), Usage::default())
-    } else if let Some(refusal) = app.origin_secrets.refuse(&incoming) {
-        (Ok(refusal), Usage::default())
+    } else if let Some(rejection) = app.origin_secrets.reject(&incoming) {
+        (Ok(rejection), Usage::default())
     } else {
-        // A handler keeps nothing between requests but the caches, whose locks recover.
+        // Between requests, handlers keep only caches, whose locks recover from panics.
         let handling = AssertUnwindSafe(Box::pin(handle(app, operation, &incoming))).catch_unwind();
         let budget = app.time_budget.unwrap_or(operation.time_budget);
         let in_time = tokio::time::timeout(budget, handling);
         let (ended, usage) = counted(in_time).await;
         let outcome = match ended {
             Ok(Ok(outcome)) => outcome,
-            Ok(Err(_)) => Err(Problem::internal("panic; the line before tells where")),
+            Ok(Err(_)) => Err(Problem::internal("panic; see the previous line for the location")),
             Err(_) => Err(Problem::timed_out(budget.as_secs_f32())),
         };
         (outcome, usage)
     };
-    let (answer, problem) = match outcome {
-        Ok(answer) => (answer, None),
+    let (response, problem) = match outcome {
+        Ok(response) => (response, None),
         Err(problem) => ((operation.protocol.answer_problem)(&problem, &incoming), Some(problem)),
     };
     let spent = spent(app, incoming.elapsed(), usage);
-    telemetry::log_request(&incoming, &answer, problem.as_ref(), &spent, app.clock.now());
-    let answer = match operation.access {
+    telemetry::log_request(&incoming, &response, problem.as_ref(), &spent, app.clock.now());
+    let response = match operation.access {
         Access::ApiKey(..) | Access::AnyApiKey(_) => {
-            answer.with_header(VARY, HeaderValue::from_static(CREDENTIAL_HEADERS))
+            response.with_header(VARY, HeaderValue::from_static(CREDENTIAL_HEADERS))
         }
-        Access::Dsn(_) | Access::Public(_) => answer,
+        Access::Dsn(_) | Access::Public(_) => response,
     };
-    answer.into_response(incoming.request_id())
+    response.into_response(incoming.request_id())
 }
 
-/// Adds the path parameters that a gateway's route would have, if the event has none: events of function URLs and
+/// Adds the path parameters of a gateway's route if the event has none. Events of function URLs and
 /// `cargo lambda watch` have none.
 fn with_path_parameters(request: Request, template: &str) -> Request {
     if request.path_parameters_ref().is_some() {
@@ -221,8 +223,8 @@ fn with_path_parameters(request: Request, template: &str) -> Request {
     }
 }
 
-/// Returns the part of a path for each variable of a template, as sent. `None` if the path, with or
-/// without a last slash, is none of the template.
+/// Returns the value of each variable of a path template, as sent. Ignores a trailing slash.
+/// Returns `None` if the path does not match the template.
 fn path_parameters(template: &str, path: &str) -> Option<HashMap<String, Vec<String>>> {
     let [expected, mut sent] =
         [template, path].map(|it| it.strip_suffix('/').unwrap_or(it).split('/'));
@@ -240,8 +242,7 @@ fn path_parameters(template: &str, path: &str) -> Option<HashMap<String, Vec<Str
     sent.next().is_none().then_some(parameters)
 }
 
-/// Lets in whom the operation lets in, and has its handler answer (`docs/api-conventions.md`, "Order of
-/// checks").
+/// Checks the credential and calls the handler (`docs/api-conventions.md`, "Order of checks").
 async fn handle(
     app: &App,
     operation: &Operation,
@@ -253,11 +254,11 @@ async fn handle(
         Access::Dsn(handler) | Access::Public(handler) => return handler(app, incoming).await,
     };
     let now = app.clock.now();
-    // Whoever evaluates flags goes on while the tables are out of reach, whoever manages them cannot.
+    // During an outage, callers can still evaluate flags with cached keys, but not manage them.
     let outlives_outages = scope == Some(Scope::FlagsEvaluate);
     let caller =
         Caller::authenticate(&app.store, &app.access, incoming, outlives_outages, now).await?;
-    // All visitors of a page share its key. A limit per key would let one visitor stop flags for all.
+    // All visitors of a page share its key: a limit would let one visitor stop flags for all.
     if !caller.only_evaluates_flags() {
         app.count_request(caller.key_id()).await?;
     }
@@ -274,7 +275,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whatever_path_an_http_api_has_decoded_can_be_read() {
+    fn decoded_paths_are_encoded_again() {
         for (path, read) in [
             ("/a b/é?c#d", "/a%20b/%C3%A9%3Fc%23d"),
             ("/a%zz/\u{7f}\n\"<>", "/a%zz/%7F%0A%22%3C%3E"),
@@ -314,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_a_caller_sends_as_host_and_query_can_be_read() {
+    fn malformed_hosts_and_queries_are_readable() {
         for query in ["a=\"x\"&b=<y> z", "a=é`{}|\\^", "a=%22%zz#b", "a=\u{7f}\t", ""] {
             let event = json!({
                 "version": "2.0", "routeKey": "$default", "rawPath": "/", "rawQueryString": query,

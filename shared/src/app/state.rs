@@ -1,4 +1,4 @@
-//! What every operation and job works with.
+//! State shared by operations and jobs: tables, clock, ids, caches and limits.
 
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
@@ -20,17 +20,18 @@ use crate::quotas::{ENVELOPES_PER_EVENT, Limits, Quotas};
 use crate::telemetry::{SENDERS_OVER_QUOTA, log_bound_met};
 use crate::timestamp::Timestamp;
 
-/// What the cursors of lists are signed with, set by `template.yaml` for functions that list.
+/// Environment variable with the key that signs list cursors. `template.yaml` sets it for list
+/// functions.
 pub const CURSOR_KEY_VARIABLE: &str = "WAYMARK_CURSOR_KEY";
 
-/// All that an operation works with.
+/// The state of an operation or job.
 #[derive(Debug)]
 pub struct App {
     /// The tables.
     pub store: Store,
-    /// The time.
+    /// The clock.
     pub clock: Clock,
-    /// New identifiers.
+    /// The source of new identifiers.
     pub ids: Ids,
     pub(super) access: AccessCache,
     caches: Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>,
@@ -38,13 +39,13 @@ pub struct App {
     pub(super) origin_secrets: OriginSecrets,
     limits: Limits,
     quotas: Quotas,
-    /// In place of each operation's, if it is set.
+    /// Replaces each operation's time budget, if set.
     pub(super) time_budget: Option<Duration>,
     pub(super) is_cold: AtomicBool,
 }
 
 impl App {
-    /// An app that remembers nothing yet.
+    /// Creates an app with empty caches.
     pub fn new(store: Store, clock: Clock, ids: Ids) -> Self {
         Self {
             store,
@@ -61,47 +62,48 @@ impl App {
         }
     }
 
-    /// The app with a key for the cursors of its lists.
+    /// Sets the key that signs list cursors.
     #[must_use]
     pub fn with_cursor_key(mut self, key: Option<CursorKey>) -> Self {
         self.cursor_key = key;
         self
     }
 
-    /// The app that answers only what comes through a distribution, if there are secrets that say so.
+    /// Sets the origin secrets. With secrets, the app accepts only requests from a distribution.
     #[must_use]
     pub fn with_origin_secrets(mut self, secrets: OriginSecrets) -> Self {
         self.origin_secrets = secrets;
         self
     }
 
-    /// The app with limits of what is taken.
+    /// Sets the limits of requests, events and errors.
     #[must_use]
     pub fn with_limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// Gives each request this time in place of its operation's budget: for tests, which share busy machines.
+    /// Replaces each operation's time budget. Tests need this, since they share busy machines.
     #[must_use]
     pub fn with_time_budget(mut self, budget: Duration) -> Self {
         self.time_budget = Some(budget);
         self
     }
 
-    /// The limits that it was given.
+    /// Returns the limits of requests, events and errors.
     pub fn limits(&self) -> &Limits {
         &self.limits
     }
 
-    /// Counts a request under an API key. Fails with 429 beyond the limit.
+    /// Counts a request by its API key. Fails with 429 over the limit.
     pub(super) async fn count_request(&self, key_id: &KeyId) -> Result<(), Problem> {
         self.count(|| format!("requests#{key_id}"), self.limits.requests_per_minute).await
     }
 
-    /// Counts a delivery to a project, by whether it has an event. The project's own limit of events, 0 for
-    /// none, replaces the stack's. Envelopes without events have [`ENVELOPES_PER_EVENT`] times that limit.
-    /// Fails with 429 beyond the limit.
+    /// Counts a delivery to a project. Fails with 429 over the limit.
+    ///
+    /// `own_limit` is the project's limit of events per minute, and replaces the stack's limit; 0
+    /// means no limit. Envelopes without an event have [`ENVELOPES_PER_EVENT`] times the limit.
     pub async fn count_delivery(
         &self,
         project: ProjectId,
@@ -132,37 +134,37 @@ impl App {
         })
     }
 
-    /// The answer to a request that is refused: that of its own earlier success under the same
-    /// idempotency key, whose traces may be what is in the way now, or else the `refusal`.
+    /// Returns the response to a rejected request: the replay of an earlier request with the same
+    /// idempotency key, or else `rejection`. The earlier success can itself be the reason for the
+    /// rejection.
     pub async fn replay_or(
         &self,
-        refusal: impl Into<Problem>,
+        rejection: impl Into<Problem>,
         request: Option<&IdempotentRequest>,
     ) -> Result<ApiResponse, Problem> {
         match self.store.find_replay(request, self.clock.now()).await? {
             Some(replay) => ApiResponse::replay(replay),
-            None => Err(refusal.into()),
+            None => Err(rejection.into()),
         }
     }
 
-    /// What a field remembers between requests: the one value of its type, which is made when it is
-    /// first asked for.
+    /// Returns the cache of type `C`, which is created on first use. There is one cache per type.
     pub fn cache<C: Any + Default + Send + Sync>(&self) -> Arc<C> {
         // A panic while the lock was held cannot have left the map half-changed.
         let mut caches = self.caches.lock().unwrap_or_else(PoisonError::into_inner);
         let cache = caches.entry(TypeId::of::<C>()).or_insert_with(|| Arc::new(C::default()));
-        // Only a value of its own type stands under a type's id.
+        // The entry of a type's id always has that type.
         Arc::clone(cache).downcast().unwrap_or_default()
     }
 
-    /// What the cursors of lists are signed with.
+    /// Returns the key that signs list cursors.
     pub fn cursor_key(&self) -> Result<&CursorKey, Problem> {
         let missing = || Problem::internal(format!("{CURSOR_KEY_VARIABLE} is not set"));
         self.cursor_key.as_ref().ok_or_else(missing)
     }
 }
 
-/// Where the time comes from.
+/// The source of the current time.
 #[derive(Debug)]
 pub enum Clock {
     /// The system's clock.
@@ -172,7 +174,7 @@ pub enum Clock {
 }
 
 impl Clock {
-    /// The current time.
+    /// Returns the current time.
     pub fn now(&self) -> Timestamp {
         match self {
             Self::System => SystemTime::now().into(),
@@ -184,7 +186,7 @@ impl Clock {
     }
 }
 
-/// Where new identifiers come from.
+/// The source of new identifiers.
 #[derive(Debug)]
 pub enum Ids {
     /// The time and the system's randomness.
@@ -193,18 +195,18 @@ pub enum Ids {
     Sequential(AtomicU64),
 }
 
-/// How many random ids this process has made.
-static MADE: AtomicU16 = AtomicU16::new(0);
+/// Number of random ids that this process has generated.
+static GENERATED_IDS: AtomicU16 = AtomicU16::new(0);
 
 impl Ids {
-    /// A new UUID of version 7, made at `now`. Those that a process makes in one millisecond are in the
-    /// order in which it makes them: 12 bits count them (RFC 9562, section 6.2, method 1).
+    /// Returns a new UUID of version 7 with the time `now`. Ids that a process generates in one
+    /// millisecond are ordered: 12 bits count them (RFC 9562, section 6.2, method 1).
     pub fn new_uuid(&self, now: Timestamp) -> Uuid {
         let tail: [u8; 10] = match self {
             Self::Random => {
                 let mut tail: [u8; 10] = random_bytes();
-                let [high, low] = MADE.fetch_add(1, Ordering::Relaxed).to_be_bytes();
-                // Above the 12 bits is the version.
+                let [high, low] = GENERATED_IDS.fetch_add(1, Ordering::Relaxed).to_be_bytes();
+                // The version is above the 12 bits.
                 (tail[0], tail[1]) = (high & 0x0f, low);
                 tail
             }
@@ -220,22 +222,22 @@ impl Ids {
     }
 }
 
-/// Until when a job may work.
+/// The time by which a job must stop.
 #[derive(Debug, Clone, Copy)]
 pub struct Deadline(Instant);
 
 impl Deadline {
-    /// A deadline after some time from now.
+    /// Returns a deadline that is `time` from now.
     pub fn after(time: Duration) -> Self {
         Self(Instant::now() + time)
     }
 
-    /// Whether it has passed.
+    /// Returns `true` if the deadline has passed.
     pub fn has_passed(self) -> bool {
         self.left().is_zero()
     }
 
-    /// How much time is left until then.
+    /// Returns the time left, or zero.
     pub fn left(self) -> Duration {
         self.0.saturating_duration_since(Instant::now())
     }
@@ -246,13 +248,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_of_one_millisecond_are_in_the_order_in_which_they_are_made() {
+    fn ids_of_one_millisecond_are_ordered() {
         let now = Timestamp::from_millis(1_795_234_560_000);
         let ids: Vec<Uuid> = (0..1_000).map(|_| Ids::Random.new_uuid(now)).collect();
         let descents = ids.windows(2).filter(|pair| pair[0] >= pair[1]).count();
-        assert!(descents <= 1, "{descents}: the count begins again at most once");
+        assert!(descents <= 1, "{descents}: the counter wraps at most once");
         assert!(ids.iter().all(|id| id.get_version_num() == 7));
         let tails: std::collections::HashSet<_> = ids.iter().map(|id| id.as_u64_pair().1).collect();
-        assert_eq!(tails.len(), ids.len(), "the rest is random");
+        assert_eq!(tails.len(), ids.len(), "the tails differ");
     }
 }

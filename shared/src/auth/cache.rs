@@ -1,4 +1,4 @@
-//! What a warm function remembers of keys and projects.
+//! Keys and projects that a warm function caches.
 
 use std::num::NonZeroUsize;
 use std::time::Duration;
@@ -9,22 +9,23 @@ use crate::projects::project::IdOrSlug;
 use crate::projects::store::{Access, ProjectIdentity};
 use crate::timestamp::Timestamp;
 
-/// How long a key or a project is remembered: the longest that a revoked key may go on working.
+/// Longest time that a key or project is cached, and that a revoked key still works.
 const MAX_AGE: Duration = Duration::from_mins(1);
-/// How many keys and how many projects are remembered; about 1 KB each.
+/// Number of cached keys, and of cached projects; about 1 KB each.
 const CAPACITY: NonZeroUsize = NonZeroUsize::new(1_000).unwrap();
 
-/// Keys and projects that exist, and ids that no key has. Nobody can ask for a key before it is made, since its
-/// id is random: so it works from that moment on all the same. A project can be asked for before, so that one
-/// that does not exist is never remembered.
+/// A cache of existing keys, existing projects and unknown key ids.
+///
+/// Unknown key ids can be cached: ids are random, so no client sends one before the key exists.
+/// Unknown projects are not cached, since a client can request a project before it is created.
 #[derive(Debug)]
 pub(crate) struct AccessCache {
     keys: TimedCache<KeyId, ApiKeyRecord>,
-    /// By themselves, so that whoever makes up ids pushes out no key.
+    /// Separate, so that made-up ids do not evict keys.
     unknown_keys: TimedCache<KeyId, ()>,
     projects: TimedCache<IdOrSlug, ProjectIdentity>,
-    /// While the tables could not be asked.
-    pub(super) pause: Cooldown,
+    /// Active after the tables failed or stalled.
+    pub(super) cooldown: Cooldown,
 }
 
 impl Default for AccessCache {
@@ -33,13 +34,13 @@ impl Default for AccessCache {
             keys: TimedCache::new(CAPACITY, MAX_AGE),
             unknown_keys: TimedCache::new(CAPACITY, MAX_AGE),
             projects: TimedCache::new(CAPACITY, MAX_AGE),
-            pause: Cooldown::default(),
+            cooldown: Cooldown::default(),
         }
     }
 }
 
 impl AccessCache {
-    /// What is remembered of a key and a project.
+    /// Returns the cached key and project.
     pub(super) fn get(&self, key_id: &KeyId, project: Option<&IdOrSlug>, now: Timestamp) -> Access {
         Access {
             key: self.keys.get(key_id, now),
@@ -47,9 +48,9 @@ impl AccessCache {
         }
     }
 
-    /// What is remembered of a key and a project for as long as nothing newer can be read, if it is enough
-    /// to let somebody in.
-    pub(super) fn recall(
+    /// Returns the cached key and project up to [`MAX_STALE`](crate::cache::MAX_STALE) old, if both
+    /// suffice to admit the caller.
+    pub(super) fn get_stale(
         &self,
         key_id: &KeyId,
         project: Option<&IdOrSlug>,
@@ -63,23 +64,22 @@ impl AccessCache {
         Some(Access { key, project })
     }
 
-    /// Whether there was no key of an id a moment ago.
+    /// Returns `true` if a recent lookup found no key with this id.
     pub(super) fn is_unknown(&self, key_id: &KeyId, now: Timestamp) -> bool {
         self.unknown_keys.holds(key_id, now)
     }
 
-    /// Remembers that there was no key of an id at `now`.
+    /// Caches that no key had this id at `now`.
     pub(super) fn insert_unknown(&self, key_id: &KeyId, now: Timestamp) {
         self.unknown_keys.insert(key_id.clone(), (), now);
     }
 
-    /// What is remembered of a project by its name.
+    /// Returns the cached project with this id or slug.
     pub(super) fn get_project(&self, name: &IdOrSlug, now: Timestamp) -> Option<ProjectIdentity> {
         self.projects.get(name, now)
     }
 
-    /// Remembers what was found when it was asked for at `now`; `project` is the name by which it
-    /// was asked for.
+    /// Caches the result of a lookup at `now`. `project` is the id or slug that was looked up.
     pub(super) fn insert(&self, found: &Access, project: Option<&IdOrSlug>, now: Timestamp) {
         if let Some(key) = &found.key {
             self.keys.insert(key.key_id.clone(), key.clone(), now);

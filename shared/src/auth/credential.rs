@@ -1,13 +1,13 @@
-//! The key that a request carries (`docs/api-conventions.md`, "Authentication"): `x-api-key`, or a
-//! bearer token.
+//! The API key of a request (`docs/api-conventions.md`, "Authentication"): `x-api-key` or a bearer
+//! token.
 
 use crate::http::{ApiRequest, Problem};
 use crate::projects::api_key::ApiKey;
 
-/// The headers that [`read`] looks at, as `vary` lists them.
+/// The headers that [`read`] reads, as listed in `vary`.
 pub(crate) const HEADERS: &str = "authorization, x-api-key";
 
-/// The request's key. Both headers may carry it, as long as they agree.
+/// Returns the request's key. Both headers can contain it if they agree.
 pub(super) fn read(incoming: &ApiRequest) -> Result<ApiKey, Problem> {
     let plain = incoming.header_values("x-api-key").filter(|value| !value.is_empty());
     let bearer = incoming.header_values("authorization").filter_map(bearer_token);
@@ -20,8 +20,8 @@ pub(super) fn read(incoming: &ApiRequest) -> Result<ApiKey, Problem> {
     text.and_then(ApiKey::parse).ok_or_else(Problem::invalid_api_key)
 }
 
-/// The token of an `authorization` header of the scheme Bearer, whose name may be in either case
-/// (RFC 9110 §11.1).
+/// Returns the token of an `authorization` header with the scheme Bearer, in either case (RFC 9110
+/// §11.1).
 fn bearer_token(value: &[u8]) -> Option<&[u8]> {
     const SCHEME: &[u8] = b"bearer";
     let (scheme, rest) = value.split_at_checked(SCHEME.len())?;
@@ -47,7 +47,7 @@ mod tests {
     }
 
     #[test]
-    fn takes_the_key_from_either_header_or_from_both() {
+    fn either_header_or_both_contain_the_key() {
         let key = ApiKey::generate().unwrap().reveal();
         let bearers = ["Bearer", "bearer", "BEARER", "Bearer  "].map(|s| format!("{s} {key}"));
         assert_eq!(read_headers(&[("x-api-key", &key)]), Ok(key.clone()));
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_two_keys_that_differ() {
+    fn different_keys_are_rejected() {
         let [one, two] = [1, 2].map(|_| ApiKey::generate().unwrap().reveal());
         let bearer = format!("Bearer {two}");
         for headers in [
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn misses_a_key_where_no_header_holds_one() {
+    fn requests_without_a_key_are_rejected() {
         for headers in [
             &[][..],
             &[("x-api-key", "")],
@@ -88,10 +88,10 @@ mod tests {
     }
 
     #[test]
-    fn refuses_a_malformed_key_without_looking_it_up() {
+    fn malformed_keys_are_rejected() {
         for value in ["x", "wm_", "wm_AAAABBBBCCCC0001_short", "\u{e9}"] {
-            let refused = read_headers(&[("x-api-key", value)]);
-            assert_eq!(refused, Err(ProblemCode::InvalidApiKey), "{value}");
+            let result = read_headers(&[("x-api-key", value)]);
+            assert_eq!(result, Err(ProblemCode::InvalidApiKey), "{value}");
         }
     }
 }

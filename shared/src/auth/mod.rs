@@ -1,5 +1,5 @@
-//! Who calls, what they may do, and which project they may see (`docs/api-conventions.md`,
-//! "Authentication").
+//! Authentication of callers, their permissions, and the projects that they can see
+//! (`docs/api-conventions.md`, "Authentication").
 
 mod cache;
 mod credential;
@@ -22,7 +22,7 @@ use crate::timestamp::Timestamp;
 pub(crate) use cache::AccessCache;
 pub(crate) use credential::HEADERS as CREDENTIAL_HEADERS;
 
-/// A caller whose key was checked, and the project that the path names.
+/// An authenticated caller and the project in the request's path.
 pub struct Caller<'r> {
     key: ApiKeyRecord,
     project: Option<ProjectIdentity>,
@@ -33,11 +33,11 @@ pub struct Caller<'r> {
 }
 
 impl<'r> Caller<'r> {
-    /// Checks the request's key and looks up the project in its path, both in one round trip, or in
-    /// none where a warm function remembers them, or that the key is none. Fails with 401.
+    /// Checks the request's key and looks up the project in its path. Both lookups share one round
+    /// trip, and cached results need none. Fails with 401.
     ///
-    /// `outlives_outages` says whether what was remembered lets callers in for as long as the tables cannot
-    /// be asked, up to ten minutes.
+    /// If `outlives_outages`, cached results up to ten minutes old admit callers while the tables
+    /// fail or stall.
     pub(crate) async fn authenticate(
         store: &'r Store,
         cache: &'r AccessCache,
@@ -56,7 +56,7 @@ impl<'r> Caller<'r> {
         let missing_project = project.as_ref().filter(|_| access.project.is_none());
         if missing_key.is_some() || missing_project.is_some() {
             if access.key.as_ref().is_some_and(|key| !key.admits(&sent, now)) {
-                // What no longer admits anybody never will again; nothing is read for it.
+                // A key that rejects this request now always will, so skip the lookup.
                 return Err(Problem::invalid_api_key());
             }
             let lookup = async {
@@ -68,17 +68,17 @@ impl<'r> Caller<'r> {
                 let Access { key, project } = access;
                 Ok(Access { key: key.or(found.key), project: project.or(found.project) })
             };
-            let recalled = outlives_outages
-                .then(|| cache.recall(sent.key_id(), project.as_ref(), now))
+            let stale = outlives_outages
+                .then(|| cache.get_stale(sent.key_id(), project.as_ref(), now))
                 .flatten();
-            access = match recalled {
-                Some(recalled) => newer_or(recalled, lookup, &cache.pause, now).await,
+            access = match stale {
+                Some(stale) => lookup_or_stale(stale, lookup, &cache.cooldown, now).await,
                 None => lookup.await?,
             };
         }
         let key = access.key.filter(|key| key.admits(&sent, now));
         let key = key.ok_or_else(Problem::invalid_api_key)?;
-        // Only now: an id under which nobody was let in would look like a caller in the log.
+        // Only now: the log must not show a rejected key id as a caller.
         incoming.note_key(&key.key_id);
         Ok(Self { key, project: access.project, incoming, store, cache, now })
     }
@@ -100,8 +100,8 @@ impl<'r> Caller<'r> {
         }
     }
 
-    /// The project in the path. Fails with 404 if there is none of that name, or the key may not
-    /// see it.
+    /// Returns the project in the path. Fails with 404 if it does not exist or the key cannot see
+    /// it.
     pub fn project(&self) -> Result<ProjectId, Problem> {
         let visible =
             |project: &&ProjectIdentity| self.key.may_see(project.id, &project.organization);
@@ -111,8 +111,8 @@ impl<'r> Caller<'r> {
         Ok(project.id)
     }
 
-    /// The projects of these names, in their order, each once. Fails with 404 if there is one among
-    /// them that does not exist, or that the key may not see, naming all of those.
+    /// Returns the projects with these names, in order and each once. Fails with 404 if any of them
+    /// does not exist or the key cannot see it. The problem lists all of those.
     pub async fn projects<'n>(
         &self,
         names: impl Iterator<Item = (&'n str, Option<&'n IdOrSlug>)>,
@@ -138,7 +138,7 @@ impl<'r> Caller<'r> {
         let (mut projects, mut unknown) = (Vec::with_capacity(names.len()), Vec::new());
         for (written, name) in names {
             match name.and_then(visible) {
-                // A project may be named by its id and by its slug.
+                // Both the id and the slug of a project can be in the list.
                 Some(project) if projects.contains(&project) => {}
                 Some(project) => projects.push(project),
                 None => unknown.push(written),
@@ -147,7 +147,7 @@ impl<'r> Caller<'r> {
         if unknown.is_empty() { Ok(projects) } else { Err(Problem::projects_not_found(&unknown)) }
     }
 
-    /// What the projects of a page are called that the caller may see, by their slugs.
+    /// Returns a page of summaries of the projects that the caller can see, sorted by slug.
     pub async fn name_projects(
         &self,
         page_request: &PageRequest,
@@ -159,8 +159,8 @@ impl<'r> Caller<'r> {
         Ok(Page { items: items.into_iter().map(ProjectSummary::from).collect(), end })
     }
 
-    /// A page of the projects that the caller may see, by their slugs. Their keys are strongly consistent:
-    /// one that was rotated takes effect at once.
+    /// Returns a page of the projects that the caller can see, sorted by slug. Their keys are
+    /// strongly consistent: a rotated key takes effect immediately.
     pub async fn list_projects(
         &self,
         page_request: &PageRequest,
@@ -178,7 +178,7 @@ impl<'r> Caller<'r> {
         Ok(Page { items: items.into_iter().map(ListedProject::from).collect(), end })
     }
 
-    /// A page of the projects that the caller's key names.
+    /// Returns a page of the projects that the caller's key lists.
     async fn page_of_named(
         &self,
         ids: &BTreeSet<ProjectId>,
@@ -190,63 +190,63 @@ impl<'r> Caller<'r> {
         Ok(page_of(projects, page_request))
     }
 
-    /// The user that the caller's key acts for.
+    /// Returns the user that the caller's key acts for.
     pub fn user(&self) -> &UserId {
         &self.key.user
     }
 
-    /// The organization of that user.
+    /// Returns the user's organization.
     pub fn organization(&self) -> &Organization {
         &self.key.organization
     }
 
-    /// The caller as the author of what they write.
+    /// Returns the caller as the actor of a change.
     pub fn author(&self) -> Actor {
         Actor::Key { user: self.key.user.clone(), key_id: self.key.key_id.clone() }
     }
 
-    /// The id of the caller's key.
+    /// Returns the id of the caller's key.
     pub fn key_id(&self) -> &KeyId {
         &self.key.key_id
     }
 
-    /// What the caller may do.
+    /// Returns the scopes of the caller's key.
     pub fn scopes(&self) -> &BTreeSet<Scope> {
         &self.key.scopes
     }
 
-    /// `true` if the key has no scope but `flags:evaluate`, as keys in pages do.
+    /// Returns `true` if the key has only the scope `flags:evaluate`, like keys in web pages.
     pub(crate) fn only_evaluates_flags(&self) -> bool {
         self.key.scopes.iter().eq(&[Scope::FlagsEvaluate])
     }
 
-    /// When the caller's key ends, if it does.
+    /// Returns when the caller's key expires, if it does.
     pub fn expires_at(&self) -> Option<Timestamp> {
         self.key.expires_at
     }
 }
 
-/// What a lookup finds, or what was remembered while it fails, or for as long as it keeps one waiting.
-async fn newer_or(
-    recalled: Access,
+/// Returns the result of a lookup, or `stale` if the lookup fails or stalls.
+async fn lookup_or_stale(
+    stale: Access,
     lookup: impl Future<Output = Result<Access, StoreError>>,
-    pause: &Cooldown,
+    cooldown: &Cooldown,
     now: Timestamp,
 ) -> Access {
-    if pause.is_cooling_down(now) {
-        return recalled;
+    if cooldown.is_cooling_down(now) {
+        return stale;
     }
     let cause = match timeout(STALL_TIMEOUT, lookup).await {
         Ok(Ok(found)) => return found,
         Ok(Err(error)) => error.to_string(),
-        Err(_) => "the tables did not answer in time".to_owned(),
+        Err(_) => "DynamoDB did not respond in time".to_owned(),
     };
-    pause.begin(now);
-    tracing::warn!(cause, "a key and a project are taken as remembered");
-    recalled
+    cooldown.begin(now);
+    tracing::warn!(cause, "a cached key and project are used");
+    stale
 }
 
-/// A page of projects, by their slugs.
+/// Returns a page of projects, sorted by slug.
 fn page_of(mut projects: Vec<Project>, page_request: &PageRequest) -> Page<Project> {
     projects.sort_by(|one, other| one.slug.cmp(&other.slug));
     if let Some(after) = &page_request.after {

@@ -1,4 +1,4 @@
-//! Reading and deleting many items at once.
+//! Batched reads and deletions of items.
 
 use std::collections::HashMap;
 
@@ -11,24 +11,23 @@ use super::item::Item;
 use super::transaction::pause;
 use super::{Store, StoreError};
 
-/// The most keys of one `BatchGetItem`.
+/// Most keys per `BatchGetItem`.
 pub const MAX_KEYS: usize = 100;
-/// The most keys of one `BatchGetItem` of items that may be large.
+/// Most keys per `BatchGetItem` of large items.
 const MAX_LARGE_KEYS: usize = 20;
-/// How often what DynamoDB left unprocessed is asked for again.
+/// Most attempts at a batch, since DynamoDB can leave keys unprocessed.
 const MAX_ROUNDS: u32 = 8;
-/// Batches under way at once.
+/// Concurrent batches.
 const PARALLEL: usize = 8;
-/// The most requests of one `BatchWriteItem`.
+/// Most requests per `BatchWriteItem`.
 const MAX_DELETIONS: usize = 25;
-/// How often what DynamoDB left unprocessed is deleted again.
+/// Most attempts at a batch of deletions, since DynamoDB can leave deletions unprocessed.
 const MAX_DELETION_ROUNDS: u32 = 10;
-/// Batches of deletions under way at once: enough to keep DynamoDB busy, too few to take it from live
-/// requests.
+/// Concurrent batches of deletions: enough to keep DynamoDB busy, too few to starve live requests.
 const PARALLEL_DELETIONS: usize = 4;
 
 impl Store {
-    /// The items of up to 100 keys of any tables, by table; those that are not there are left out.
+    /// Returns the items with up to 100 keys of any tables, by table. Omits keys without an item.
     pub async fn batch_get(
         &self,
         mut keys: HashMap<String, KeysAndAttributes>,
@@ -36,11 +35,12 @@ impl Store {
         let mut found: HashMap<String, Vec<Item>> = HashMap::new();
         for round in 0..MAX_ROUNDS {
             pause(round).await;
-            let answer = self.client.batch_get_item().set_request_items(Some(keys)).send().await?;
-            for (table, items) in answer.responses.unwrap_or_default() {
+            let response =
+                self.client.batch_get_item().set_request_items(Some(keys)).send().await?;
+            for (table, items) in response.responses.unwrap_or_default() {
                 found.entry(table).or_default().extend(items);
             }
-            keys = answer.unprocessed_keys.unwrap_or_default();
+            keys = response.unprocessed_keys.unwrap_or_default();
             if keys.is_empty() {
                 return Ok(found);
             }
@@ -48,14 +48,14 @@ impl Store {
         Err(StoreError::Unavailable("keys of a batch stayed unprocessed".into()))
     }
 
-    /// The items of any number of keys of one table, strongly consistent each, in no order; those
-    /// that are not there are left out.
+    /// Returns the items with these keys of one table, in no particular order. Omits keys without
+    /// an item. Each read is strongly consistent.
     pub async fn get_all(&self, table: &str, keys: Vec<Item>) -> Result<Vec<Item>, StoreError> {
         self.get_batches(table, keys, MAX_KEYS, true).await
     }
 
-    /// The same, eventually consistent, of items that may have some hundred kB each: a batch answers at
-    /// most 16 MB.
+    /// Like [`Self::get_all`], but eventually consistent, and for items of up to some hundred kB
+    /// each: a batch returns at most 16 MB.
     pub(crate) async fn get_all_eventually(
         &self,
         table: &str,
@@ -91,8 +91,8 @@ impl Store {
         Ok(found.remove(table).unwrap_or_default())
     }
 
-    /// Deletes the items of any number of keys, whether or not they are there. What is deleted must
-    /// not be made anew: a deletion whose answer was lost is sent again.
+    /// Deletes the items with these keys, if they exist. The keys must not be used again: a
+    /// deletion whose response was lost is repeated.
     pub async fn delete_all(&self, table: &str, keys: Vec<Item>) -> Result<(), StoreError> {
         let table = self.table(table);
         let batches: Vec<_> = keys
@@ -113,7 +113,7 @@ impl Store {
             pause(round).await;
             let write = self.client.batch_write_item();
             match write.set_request_items(Some(unprocessed.clone())).send().await {
-                Ok(answer) => unprocessed = answer.unprocessed_items.unwrap_or_default(),
+                Ok(response) => unprocessed = response.unprocessed_items.unwrap_or_default(),
                 Err(error) if is_conflict(error.code()) => {}
                 Err(error) => return Err(error.into()),
             }

@@ -1,5 +1,5 @@
-//! The DynamoDB client: where it connects to, what it trusts, and how long it waits; and what clients
-//! of other AWS services share with it.
+//! The DynamoDB client: endpoint, trusted certificates and timeouts. Clients of other AWS services
+//! share its configuration.
 
 use std::env;
 use std::time::Duration;
@@ -20,9 +20,10 @@ use crate::usage::UsageMeter;
 
 use super::server_clock::ServerClock;
 
-/// Opting into the operating system's certificate store, for endpoints whose certificates do not
-/// chain to Amazon's roots (a proxy that inspects TLS, the China regions): `system`.
-/// `SSL_CERT_FILE` then names another bundle, as it does for most programs.
+/// Environment variable with the trusted certificates: `amazon` (default), or `system` for the
+/// operating system's store. Endpoints whose certificates do not chain to Amazon's roots need
+/// `system`, such as TLS-inspecting proxies and the China regions. `SSL_CERT_FILE` can then name
+/// another bundle, as in most programs.
 pub const TRUST_STORE_VARIABLE: &str = "WAYMARK_TRUST_STORE";
 
 /// The roots that AWS endpoints chain to (<https://www.amazontrust.com/repository/>). Reading these
@@ -35,9 +36,9 @@ const AMAZON_ROOTS: [&str; 5] = [
     include_str!("../../certificates/starfield-services-root-ca-g2.pem"),
 ];
 
-/// How long a call may take.
+/// Timeouts of a call.
 struct Timeouts {
-    /// To open a connection, TLS not included.
+    /// To open a connection, without TLS.
     connect: Duration,
     /// For one attempt.
     attempt: Duration,
@@ -45,41 +46,42 @@ struct Timeouts {
     operation: Duration,
 }
 
-/// Beside a function, DynamoDB answers in single milliseconds, transactions in tens. A request makes
-/// at most a few calls; its own limit ([`crate::app::TIME_BUDGET`]) bounds them together.
-const OF_A_FUNCTION: Timeouts = Timeouts {
+/// Close to a function, DynamoDB responds in single milliseconds, and to transactions in tens. A
+/// request makes few calls, and [`crate::app::TIME_BUDGET`] limits their total.
+const FUNCTION_TIMEOUTS: Timeouts = Timeouts {
     connect: Duration::from_millis(500),
     attempt: Duration::from_millis(900),
     operation: Duration::from_secs(2),
 };
-/// A person's computer may be half a world away from the tables, and its credentials one more call.
-const OF_A_COMMAND: Timeouts = Timeouts {
+/// An operator's computer can be half a world away from the tables, and its credentials can need
+/// another call.
+const COMMAND_TIMEOUTS: Timeouts = Timeouts {
     connect: Duration::from_millis(1_500),
     attempt: Duration::from_secs(3),
     operation: Duration::from_millis(4_500),
 };
-/// Attempts at one call, the first included: throttling and dropped connections mostly pass within
-/// two short pauses, and whoever waits longer is better told to come back.
+/// Attempts per call, including the first. Throttling and dropped connections mostly pass within
+/// two short pauses. After that, callers should retry later.
 const MAX_ATTEMPTS: u32 = 3;
-/// The longest first pause between two attempts; the second is at most twice as long.
+/// Longest pause before the second attempt. The pause before the third is at most twice as long.
 const INITIAL_BACKOFF: Duration = Duration::from_millis(50);
 
-/// The region of services that a program brings along.
+/// Region of services that run locally.
 const LOCAL_REGION: Region = Region::from_static("local");
 
-/// Why no client could be made.
+/// The reason why a client could not be created.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// An environment variable is missing or wrong.
+    /// An environment variable is missing or invalid.
     #[error("{0}")]
     Environment(String),
-    /// The certificates could not be used.
+    /// The certificates could not be read.
     #[error("the TLS trust store could not be read: {0}")]
     TrustStore(String),
 }
 
-/// The client of a function. Region, credentials and endpoint come from the environment variables
-/// that Lambda sets and the AWS SDKs share; no other source is asked, so nothing is read at start.
+/// Returns the client of a function. Region, credentials and endpoint come from the environment
+/// variables that Lambda sets and the AWS SDKs share. No other source is read at start.
 pub fn for_function() -> Result<Client, ClientError> {
     let mut config = settings()?
         .region(region()?)
@@ -88,9 +90,9 @@ pub fn for_function() -> Result<Client, ClientError> {
     Ok(Client::from_conf(config.build()))
 }
 
-/// What a function's client of another AWS service begins with: the same sources of region,
-/// credentials and endpoint, and the same trust. `service` is the service's name in the variable of
-/// its endpoint, such as `BEDROCK_RUNTIME`. How long to wait, and how often to try, is the client's.
+/// Returns the base configuration of a function's client for another AWS service: region,
+/// credentials, endpoint and trusted certificates. The client adds its timeouts and retries.
+/// `service` is the service's name in its endpoint variable, such as `BEDROCK_RUNTIME`.
 pub fn function_config(service: &str) -> Result<SdkConfig, ClientError> {
     let credentials = EnvironmentVariableCredentialsProvider::new();
     let mut config = SdkConfig::builder()
@@ -102,7 +104,7 @@ pub fn function_config(service: &str) -> Result<SdkConfig, ClientError> {
     Ok(config.build())
 }
 
-/// The client of a program that brings its own DynamoDB: the local stack, tests, benchmarks.
+/// Returns the client of a program that runs its own DynamoDB: the local stack, tests, benchmarks.
 pub fn for_endpoint(endpoint: &str) -> Result<Client, ClientError> {
     let config = settings()?
         .region(LOCAL_REGION)
@@ -112,7 +114,7 @@ pub fn for_endpoint(endpoint: &str) -> Result<Client, ClientError> {
     Ok(Client::from_conf(config))
 }
 
-/// What the client of another service begins with in a program that brings its own such service.
+/// Returns the base configuration of a client for another service that the program runs.
 pub fn endpoint_config(endpoint: &str) -> Result<SdkConfig, ClientError> {
     Ok(SdkConfig::builder()
         .behavior_version(behavior_version())
@@ -123,14 +125,14 @@ pub fn endpoint_config(endpoint: &str) -> Result<SdkConfig, ClientError> {
         .build())
 }
 
-/// The client of a command: with every source of region and credentials that the AWS command line
-/// has too (profiles, single sign-on and instance roles among them, as far as the command enables
-/// those features of `aws-config`), and with the operating system's certificates.
+/// Returns the client of a command. Region and credentials come from the sources of the AWS CLI,
+/// such as profiles, single sign-on and instance roles. The command's features of `aws-config`
+/// limit these sources. The client trusts Amazon's roots and the operating system's certificates.
 pub async fn for_command() -> Result<Client, ClientError> {
     let config = aws_config::defaults(behavior_version())
         .http_client(http_client(amazon_roots(TrustStore::default()))?)
         .retry_config(retries())
-        .timeout_config(timeouts(&OF_A_COMMAND))
+        .timeout_config(timeouts(&COMMAND_TIMEOUTS))
         .load()
         .await;
     if config.region().is_none() {
@@ -149,10 +151,10 @@ fn settings() -> Result<Builder, ClientError> {
         .interceptor(UsageMeter)
         .interceptor(ServerClock)
         .retry_config(retries())
-        .timeout_config(timeouts(&OF_A_FUNCTION)))
+        .timeout_config(timeouts(&FUNCTION_TIMEOUTS)))
 }
 
-/// A dated behaviour: an update of the SDK changes nothing that is not written down here.
+/// Returns a dated behavior version, so SDK updates change no defaults.
 fn behavior_version() -> BehaviorVersion {
     BehaviorVersion::v2026_01_12()
 }
@@ -178,11 +180,11 @@ fn retries() -> RetryConfig {
     RetryConfig::standard().with_max_attempts(MAX_ATTEMPTS).with_initial_backoff(INITIAL_BACKOFF)
 }
 
-fn timeouts(patience: &Timeouts) -> TimeoutConfig {
+fn timeouts(durations: &Timeouts) -> TimeoutConfig {
     TimeoutConfig::builder()
-        .connect_timeout(patience.connect)
-        .operation_attempt_timeout(patience.attempt)
-        .operation_timeout(patience.operation)
+        .connect_timeout(durations.connect)
+        .operation_attempt_timeout(durations.attempt)
+        .operation_timeout(durations.operation)
         .build()
 }
 
@@ -191,7 +193,7 @@ fn trust_store() -> Result<TrustStore, ClientError> {
         Err(_) | Ok("" | "amazon") => Ok(amazon_roots(TrustStore::empty())),
         Ok("system") => Ok(TrustStore::default()),
         Ok(other) => Err(ClientError::Environment(format!(
-            "{TRUST_STORE_VARIABLE} is `{other}`; it may be `amazon` or `system`"
+            "{TRUST_STORE_VARIABLE} is `{other}`; it must be `amazon` or `system`"
         ))),
     }
 }
@@ -229,7 +231,7 @@ mod tests {
     ];
 
     #[test]
-    fn trusts_exactly_the_roots_that_amazon_publishes() {
+    fn embedded_roots_match_published_fingerprints() {
         let fingerprints = AMAZON_ROOTS.map(|pem| {
             let certificate = CertificateDer::from_pem_slice(pem.as_bytes()).unwrap();
             let digest = Sha256::digest(&certificate);

@@ -1,21 +1,21 @@
-//! Items that are not of the form in which this code writes them, where many are read.
+//! Unreadable items: those without the form that this code writes.
 //!
-//! Who asks for one is told that it is damaged. Whoever asks for many gets all the others, and a job
-//! goes on with them: one item must not hide the rest for good. It is reported instead.
+//! A request for one such item fails. Lists and jobs skip the item and report it, since one item
+//! must not hide the others permanently.
 
 use std::fmt;
 
 use super::item::Item;
 use super::{Store, StoreError};
 
-/// An item that was left out since it cannot be read.
+/// An unreadable item that was skipped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DamagedItem {
     /// The table's name without its prefix.
     pub table: &'static str,
-    /// The item's key: attribute and value, of a sort key too.
+    /// The item's key attributes with their values.
     pub key: String,
-    /// The attribute that is missing or of another form.
+    /// The attribute that is missing or has another form.
     pub attribute: &'static str,
 }
 
@@ -26,15 +26,15 @@ impl fmt::Display for DamagedItem {
     }
 }
 
-/// What is done about damaged items that are left out.
+/// A function that reports a skipped item.
 pub type DamageReport = fn(&DamagedItem);
 
-/// Has the log name the item: all that is done where nobody says more.
+/// Logs the item. This is the default report.
 pub(super) fn log(item: &DamagedItem) {
     tracing::error!("{item}");
 }
 
-/// The attributes that are keys of tables, as far as many items of them are read at once.
+/// The key attributes of the tables whose items are read in bulk.
 const KEYS: [&[&str]; 4] = [&["pk", "sk"], &["idOrSlug"], &["keyId"], &["projectId", "key"]];
 
 fn key_of(item: &Item) -> String {
@@ -48,14 +48,14 @@ fn key_of(item: &Item) -> String {
 }
 
 impl Store {
-    /// The store with another way to report the items that it leaves out.
+    /// Sets another report for skipped items.
     #[must_use]
     pub fn reporting_damage(mut self, report: DamageReport) -> Self {
         self.report_damage = report;
         self
     }
 
-    /// What was read of an item; nothing if it is damaged, which is reported.
+    /// Returns the item, or reports it and returns `None` if it is unreadable.
     pub fn unless_damaged<T>(
         &self,
         item: &Item,
@@ -70,12 +70,12 @@ impl Store {
         }
     }
 
-    /// Reports an item that is left out, by any attributes that tell its key.
+    /// Reports a skipped item. `key` must have the item's key attributes and can have others.
     pub fn report_damaged(&self, table: &'static str, key: &Item, attribute: &'static str) {
         (self.report_damage)(&DamagedItem { table, key: key_of(key), attribute });
     }
 
-    /// All that can be read of some items.
+    /// Returns all readable items and reports the others.
     pub fn undamaged<'i, T, C: FromIterator<T>>(
         &self,
         items: impl IntoIterator<Item = &'i Item>,
@@ -92,7 +92,7 @@ mod tests {
     use crate::dynamodb::item::{item, key, n, s};
 
     #[test]
-    fn an_item_is_named_by_its_key_and_nothing_else() {
+    fn items_are_named_by_their_key_only() {
         let mut event = key("events#1", "2");
         event.insert("name".to_owned(), s("private"));
         assert_eq!(key_of(&event), "pk events#1, sk 2");

@@ -1,4 +1,4 @@
-//! Why the store could not do what it was asked to.
+//! Errors of the store.
 
 use std::error::Error;
 use std::{fmt, iter};
@@ -7,36 +7,37 @@ use aws_sdk_dynamodb::error::{BuildError, ErrorMetadata, ProvideErrorMetadata, S
 
 use crate::usage;
 
-/// Why the store could not do what it was asked to.
+/// The reason why a store operation failed.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// DynamoDB is out of reach or did not answer in time, after all retries.
+    /// DynamoDB is unreachable or did not respond in time, after all retries.
     #[error("DynamoDB is not available: {0}")]
     Unavailable(#[source] Cause),
-    /// DynamoDB throttles: the partition, or the table, takes no more.
+    /// DynamoDB throttles the partition or the table.
     #[error("DynamoDB throttles: {cause}")]
     Throttled {
-        /// The names of the actions of a transaction that were throttled. Empty for other requests.
+        /// The names of a transaction's throttled actions. Empty for other requests.
         actions: Vec<&'static str>,
-        /// What DynamoDB says.
+        /// The error that DynamoDB returned.
         #[source]
         cause: Cause,
     },
-    /// Other writers kept getting in between until the retries ran out.
+    /// Other writers conflicted until the retries ran out.
     #[error("other writers kept getting in between: {0}")]
     Contended(#[source] Cause),
-    /// DynamoDB refused a request that should be valid: a missing table or permission, or a bug.
+    /// DynamoDB rejected a request that should be valid. A table or permission is missing, or there
+    /// is a bug.
     #[error("DynamoDB refused a request: {0}")]
     Refused(#[source] Cause),
-    /// An item is not of the form in which this code writes it.
+    /// An item does not have the form that this code writes.
     #[error("an item of table {table} is damaged: attribute {attribute}")]
     Damaged {
         /// The table's name without its prefix.
         table: &'static str,
-        /// The attribute that is missing or of another form.
+        /// The attribute that is missing or has another form.
         attribute: &'static str,
     },
-    /// A service other than DynamoDB did not do what a job asked it to.
+    /// A service other than DynamoDB failed a job's request.
     #[error("{service}: {cause}")]
     OtherService {
         /// The service's name.
@@ -53,19 +54,19 @@ impl StoreError {
         Self::Throttled { actions, cause }
     }
 
-    /// Whether the same may be possible a while later.
+    /// Returns `true` if the operation can succeed later.
     pub fn may_pass(&self) -> bool {
         matches!(self, Self::Unavailable(_) | Self::Throttled { .. } | Self::Contended(_))
     }
 }
 
-/// What is behind a [`StoreError`]. Displayed with every cause behind it in turn, since a log has one
-/// line for it; neither that nor its debug form shows the contents of items.
+/// The cause of a [`StoreError`]. Its display form contains the whole chain of causes, for a log
+/// line. Neither the display nor the debug form shows the contents of items.
 #[derive(Debug)]
 pub struct Cause(Box<dyn Error + Send + Sync>);
 
 impl Cause {
-    /// A step of the store's own that failed with an error.
+    /// Returns the cause for a failed step of the store itself.
     pub fn of_step(step: &'static str, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self(Box::new(FailedStep { step, source: source.into() }))
     }
@@ -97,7 +98,7 @@ impl From<String> for Cause {
     }
 }
 
-/// A step of the store's own that failed.
+/// A failed step of the store itself.
 #[derive(Debug, thiserror::Error)]
 #[error("{step}")]
 struct FailedStep {
@@ -105,11 +106,11 @@ struct FailedStep {
     source: Box<dyn Error + Send + Sync>,
 }
 
-/// What DynamoDB says of a request: the code and the message of its answer, without the items that
-/// the answer may hold.
+/// The code and message of an error response from DynamoDB, without the items that the response can
+/// contain.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {}", .0.code().unwrap_or("no code"), .0.message().unwrap_or("no message"))]
-struct ServiceAnswer(ErrorMetadata);
+struct ServiceResponse(ErrorMetadata);
 
 impl<E, R> From<SdkError<E, R>> for StoreError
 where
@@ -117,25 +118,25 @@ where
     R: fmt::Debug + Send + Sync + 'static,
 {
     fn from(error: SdkError<E, R>) -> Self {
-        let (is_refusal, cause): (bool, Box<dyn Error + Send + Sync>) = match error {
+        let (is_rejection, cause): (bool, Box<dyn Error + Send + Sync>) = match error {
             SdkError::ServiceError(service) => {
-                let answer = service.err().meta().clone();
-                if is_conflict(answer.code()) {
-                    return Self::Contended(Cause(Box::new(ServiceAnswer(answer))));
+                let response = service.err().meta().clone();
+                if is_conflict(response.code()) {
+                    return Self::Contended(Cause(Box::new(ServiceResponse(response))));
                 }
-                if is_throttling(answer.code()) {
-                    return Self::throttled(Vec::new(), Cause(Box::new(ServiceAnswer(answer))));
+                if is_throttling(response.code()) {
+                    return Self::throttled(Vec::new(), Cause(Box::new(ServiceResponse(response))));
                 }
-                (!is_transient(answer.code()), Box::new(ServiceAnswer(answer)))
+                (!is_transient(response.code()), Box::new(ServiceResponse(response)))
             }
-            // The answer itself, which its debug form would show, may hold items.
+            // The debug form would show the response, which can contain items.
             error @ SdkError::ResponseError(_) => {
                 let cause = error.into_source().unwrap_or_else(Into::into);
                 (false, Box::new(SdkError::<E, ()>::response_error(cause, ())))
             }
             error => (matches!(error, SdkError::ConstructionFailure(_)), Box::new(error)),
         };
-        if is_refusal { Self::Refused(Cause(cause)) } else { Self::Unavailable(Cause(cause)) }
+        if is_rejection { Self::Refused(Cause(cause)) } else { Self::Unavailable(Cause(cause)) }
     }
 }
 
@@ -145,14 +146,13 @@ impl From<BuildError> for StoreError {
     }
 }
 
-/// Whether DynamoDB refuses a write of one item because another write is at work on it, of a
-/// transaction or of another region. Of a transaction it is a reason, `TransactionConflict`.
+/// Returns `true` if DynamoDB rejected a single-item write because of a concurrent write, by a
+/// transaction or another region. Transactions report the reason `TransactionConflict` instead.
 pub(super) fn is_conflict(code: Option<&str>) -> bool {
     matches!(code, Some("TransactionConflictException" | "ReplicatedWriteConflictException"))
 }
 
-/// Whether DynamoDB takes no more at the moment. Transactions and requests have names of their own
-/// for the same.
+/// Returns `true` if DynamoDB throttles. Transactions and requests use different codes.
 pub(super) fn is_throttling(code: Option<&str>) -> bool {
     matches!(
         code,
@@ -167,9 +167,8 @@ pub(super) fn is_throttling(code: Option<&str>) -> bool {
     )
 }
 
-/// Whether DynamoDB names an error that says nothing about the request itself: a later one may
-/// succeed. What each error that DynamoDB documents comes to stands in docs/data-model.md, "What
-/// DynamoDB answers".
+/// Returns `true` if the error is not about the request itself, so a later request can succeed.
+/// Each error that DynamoDB documents is listed in docs/data-model.md, "DynamoDB errors".
 pub(super) fn is_transient(code: Option<&str>) -> bool {
     is_throttling(code)
         || matches!(
@@ -204,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_connection_keeps_what_is_behind_it() {
+    fn lost_connections_keep_their_causes() {
         let reset = io::Error::new(io::ErrorKind::ConnectionReset, "reset by peer");
         let failure = PutError::dispatch_failure(ConnectorError::io(Box::new(reset)));
         let error = StoreError::from(failure);
@@ -212,18 +211,18 @@ mod tests {
             error.to_string(),
             "DynamoDB is not available: dispatch failure: io error: reset by peer"
         );
-        let behind = causes(&error);
-        assert_eq!(behind[1..], ["dispatch failure", "io error", "reset by peer"]);
+        let chain = causes(&error);
+        assert_eq!(chain[1..], ["dispatch failure", "io error", "reset by peer"]);
     }
 
     #[test]
-    fn an_answer_is_told_without_its_items() {
-        let answer = ConditionalCheckFailedException::builder()
+    fn errors_hide_the_items_of_responses() {
+        let response = ConditionalCheckFailedException::builder()
             .item("name", AttributeValue::S("private".to_owned()))
             .message("The conditional request failed")
             .meta(ErrorMetadata::builder().code("X").message("no such table").build())
             .build();
-        let service = PutItemError::ConditionalCheckFailedException(answer);
+        let service = PutItemError::ConditionalCheckFailedException(response);
         let refused = StoreError::from(PutError::service_error(service, "private"));
         assert_eq!(refused.to_string(), "DynamoDB refused a request: X: no such table");
 
@@ -231,8 +230,8 @@ mod tests {
         let unavailable = StoreError::from(unreadable);
         assert_eq!(unavailable.to_string(), "DynamoDB is not available: response error: no JSON");
         for error in [refused, unavailable] {
-            let told = format!("{error} {error:?} {:?}", causes(&error));
-            assert!(!told.contains("private"), "{told}");
+            let shown = format!("{error} {error:?} {:?}", causes(&error));
+            assert!(!shown.contains("private"), "{shown}");
         }
     }
 
@@ -249,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_step_is_told_with_its_cause() {
+    fn failed_steps_show_their_cause() {
         let error = StoreError::Refused(Cause::of_step("it cannot be packed", "too large"));
         assert_eq!(error.to_string(), "DynamoDB refused a request: it cannot be packed: too large");
     }

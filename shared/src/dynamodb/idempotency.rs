@@ -1,7 +1,7 @@
-//! Table `idempotency`, key `scope`: answers that are given again for 24 hours.
+//! Table `idempotency`, key `scope`: responses that are replayed for 24 hours.
 //!
-//! An answer is stored by the very transaction that carries out its request: there is never one
-//! without the other, whatever crashes in between.
+//! The transaction that applies a request also stores its response. A crash cannot leave one
+//! without the other.
 
 use aws_sdk_dynamodb::types::{ReturnValuesOnConditionCheckFailure, TransactWriteItem};
 
@@ -12,22 +12,22 @@ use super::item::{Item, ItemReader, b, item, n, s};
 use super::request::IntoAction;
 use super::{Store, StoreError, Sweep};
 
-/// The table.
+/// The name of the table.
 pub const TABLE: &str = "idempotency";
 /// The partition key of the table.
 pub const KEY: &str = "scope";
 
-/// A request with an idempotency key and the answer that it gets if it is carried out.
+/// A request with an idempotency key, and the response that it gets if it succeeds.
 #[derive(Debug, Clone, Copy)]
 pub struct Idempotent<'a> {
     /// The request.
     pub request: &'a IdempotentRequest,
-    /// Its answer.
+    /// The response.
     pub answer: &'a StoredAnswer,
 }
 
 impl<'a> Idempotent<'a> {
-    /// A request's answer, if the request has an idempotency key.
+    /// Pairs a request with its response, if the request has an idempotency key.
     pub fn of(
         request: Option<&'a IdempotentRequest>,
         answer: impl Into<Option<&'a StoredAnswer>>,
@@ -36,21 +36,21 @@ impl<'a> Idempotent<'a> {
     }
 }
 
-/// A request that comes under an idempotency key that was used before.
+/// The outcome of an earlier request with the same idempotency key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Replay {
-    /// The same request was carried out before: its answer.
+    /// The same request succeeded: its response.
     Answered(StoredAnswer),
-    /// Another request was carried out under the key.
+    /// A different request succeeded.
     OtherRequest,
-    /// Another request with the key is still running.
+    /// A concurrent request with the key is still running.
     StillRunning,
 }
 
 impl Store {
-    /// What became of an earlier request under the same idempotency key, if there was one: for
-    /// requests whose refusal may be their own earlier success. Strongly consistent, since that
-    /// success may just have come about.
+    /// Returns the outcome of an earlier request with the same idempotency key, if any. Callers use
+    /// it before a rejection, which the request's own earlier success can cause. Strongly
+    /// consistent, since that success can be very recent.
     pub async fn find_replay(
         &self,
         request: Option<&IdempotentRequest>,
@@ -66,7 +66,7 @@ impl Store {
         read_replay(&item, request).map(Some)
     }
 
-    /// Removes answers that have expired from the next page of the table.
+    /// Removes expired responses from the next page of the table.
     pub async fn sweep_answers(
         &self,
         now: Timestamp,
@@ -75,7 +75,7 @@ impl Store {
         self.sweep_expired(TABLE, KEY, now.as_seconds(), after).await
     }
 
-    /// The action that stores an answer, and fails if one is stored already.
+    /// Returns the action that stores a response. It fails if one is already stored.
     pub(crate) fn put_answer(
         &self,
         idempotent: Idempotent<'_>,
@@ -94,8 +94,7 @@ impl Store {
                 ("expiresAt", n(now.plus(RETENTION).as_seconds())),
             ]),
         )
-        // `scope` is a reserved word. What has expired may be there for days more until
-        // DynamoDB removes it.
+        // `scope` is a reserved word. DynamoDB can take days to remove an expired item.
         .condition_expression("attribute_not_exists(#scope) OR expiresAt <= :now")
         .expression_attribute_names("#scope", KEY)
         .expression_attribute_values(":now", n(now.as_seconds()))
@@ -104,7 +103,7 @@ impl Store {
     }
 }
 
-/// Reads what was in the way of [`Store::put_answer`].
+/// Reads the stored item that made [`Store::put_answer`] fail.
 pub(crate) fn read_replay(item: &Item, request: &IdempotentRequest) -> Result<Replay, StoreError> {
     let reader = ItemReader { table: TABLE, item };
     if reader.bytes::<32>("fingerprint")? != request.fingerprint.as_bytes() {

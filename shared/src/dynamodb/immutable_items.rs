@@ -1,4 +1,4 @@
-//! Items that never change once they are written, and what a warm function remembers of them.
+//! Items that never change once written, and their cache in a warm function.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,32 +9,32 @@ use lru::LruCache;
 use super::item::Item;
 use super::{Store, StoreError};
 
-/// The most bytes of items that are remembered.
+/// Most bytes of cached items.
 const MAX_BYTES: usize = 16_000_000;
-/// About what an item takes besides its names and values: its place, and what the map and the allocator
-/// have with it.
+/// Approximate bytes of a cached item without its names and values: its key, and the overhead of
+/// the map and the allocator.
 const ITEM_BYTES: usize = 400;
-/// The same of an attribute.
+/// Approximate bytes of a cached attribute without its name and value.
 const ATTRIBUTE_BYTES: usize = 100;
 
-/// What tells the items of a table apart: the values of `pk` and `sk`.
+/// The key of an item: the values of `pk` and `sk`.
 pub type ItemKey = (String, String);
 
-/// Which item is meant by a key, or is this.
+/// Returns the key of an item.
 pub fn place(item: &Item) -> ItemKey {
     let text = |name| item.get(name).and_then(|value| value.as_s().ok()).cloned();
     (text("pk").unwrap_or_default(), text("sk").unwrap_or_default())
 }
 
-/// Items of any tables, of which those that were of no use for the longest time make way for others.
+/// A cache of items of any tables. It evicts the least recently used items.
 #[derive(Debug)]
 pub(super) struct ImmutableItemCache {
     max_bytes: usize,
-    remembered: Mutex<Remembered>,
+    cached: Mutex<CachedItems>,
 }
 
 #[derive(Debug)]
-struct Remembered {
+struct CachedItems {
     items: LruCache<(&'static str, ItemKey), Arc<Item>>,
     bytes: usize,
 }
@@ -47,42 +47,42 @@ impl Default for ImmutableItemCache {
 
 impl ImmutableItemCache {
     fn within(max_bytes: usize) -> Self {
-        let remembered = Remembered { items: LruCache::unbounded(), bytes: 0 };
-        Self { max_bytes, remembered: Mutex::new(remembered) }
+        let cached = CachedItems { items: LruCache::unbounded(), bytes: 0 };
+        Self { max_bytes, cached: Mutex::new(cached) }
     }
 
-    /// Those of these keys that are remembered.
+    /// Returns the cached items with these keys.
     fn get_all(&self, table: &'static str, keys: &[Item]) -> HashMap<ItemKey, Arc<Item>> {
-        // A panic while the lock was held cannot have left more than a wrong sum of bytes.
-        let mut remembered = self.remembered.lock().unwrap_or_else(PoisonError::into_inner);
+        // A panic while the lock was held can leave no more than a wrong sum of bytes.
+        let mut cached = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
         let find = |key: &Item| {
             let of_table = (table, place(key));
-            let item = remembered.items.get(&of_table)?;
+            let item = cached.items.get(&of_table)?;
             Some((of_table.1, Arc::clone(item)))
         };
         keys.iter().filter_map(find).collect()
     }
 
-    fn remember<'i>(
+    fn insert<'i>(
         &self,
         table: &'static str,
         items: impl Iterator<Item = (&'i ItemKey, &'i Arc<Item>)>,
     ) {
-        let mut remembered = self.remembered.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut cached = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
         for (place, item) in items {
-            remembered.bytes += bytes_of(item);
-            let replaced = remembered.items.put((table, place.clone()), Arc::clone(item));
-            remembered.bytes -= replaced.map_or(0, |item| bytes_of(&item));
-            while remembered.bytes > self.max_bytes
-                && let Some((_, oldest)) = remembered.items.pop_lru()
+            cached.bytes += bytes_of(item);
+            let replaced = cached.items.put((table, place.clone()), Arc::clone(item));
+            cached.bytes -= replaced.map_or(0, |item| bytes_of(&item));
+            while cached.bytes > self.max_bytes
+                && let Some((_, oldest)) = cached.items.pop_lru()
             {
-                remembered.bytes -= bytes_of(&oldest);
+                cached.bytes -= bytes_of(&oldest);
             }
         }
     }
 }
 
-/// About the memory of an item.
+/// Returns the approximate bytes of an item in memory.
 fn bytes_of(item: &Item) -> usize {
     let bytes_of_value = |value: &AttributeValue| match value {
         AttributeValue::S(text) | AttributeValue::N(text) => text.len(),
@@ -94,26 +94,26 @@ fn bytes_of(item: &Item) -> usize {
 }
 
 impl Store {
-    /// The store with room for so many bytes of items that never change. With none, each read is one of
-    /// DynamoDB, as that of a function that has just started.
+    /// Sets the cache size in bytes. With 0, every read goes to DynamoDB, as in a function that
+    /// just started.
     #[must_use]
     pub fn remembering(mut self, max_bytes: usize) -> Self {
-        self.unchanging = Arc::new(ImmutableItemCache::within(max_bytes));
+        self.immutable_items = Arc::new(ImmutableItemCache::within(max_bytes));
         self
     }
 
-    /// The items of any number of keys of one table that never change once they are written, and may have
-    /// some hundred kB each; those that are not there are left out. They must have no lists and no maps,
-    /// whose bytes are not counted.
+    /// Returns the items with these keys of one table. Omits keys without an item. The items must
+    /// never change once written. Each can have some hundred kB, but no lists or maps, whose bytes
+    /// are not counted.
     ///
-    /// Whoever asks for one again is answered from memory. Else an eventually consistent read tells what is
-    /// in it, or that it is not there yet: then it is read strongly.
+    /// Cached items are returned from memory. Others are read eventually consistent, and missing
+    /// ones again strongly consistent.
     pub async fn get_all_unchanging(
         &self,
         table: &'static str,
         mut keys: Vec<Item>,
     ) -> Result<HashMap<ItemKey, Arc<Item>>, StoreError> {
-        let mut found = self.unchanging.get_all(table, &keys);
+        let mut found = self.immutable_items.get_all(table, &keys);
         keys.retain(|key| !found.contains_key(&place(key)));
         let mut read = HashMap::new();
         if !keys.is_empty() {
@@ -123,7 +123,7 @@ impl Store {
         if !keys.is_empty() {
             read.extend(by_place(self.get_all(table, keys).await?));
         }
-        self.unchanging.remember(table, read.iter());
+        self.immutable_items.insert(table, read.iter());
         found.extend(read);
         Ok(found)
     }
@@ -148,40 +148,40 @@ mod tests {
         (place(&item), Arc::new(item))
     }
 
-    fn remember(items: &ImmutableItemCache, number: usize, bytes: usize) {
+    fn insert(items: &ImmutableItemCache, number: usize, bytes: usize) {
         let (place, item) = item(number, bytes);
-        items.remember("errors", std::iter::once((&place, &item)));
+        items.insert("errors", std::iter::once((&place, &item)));
     }
 
-    fn remembered(items: &ImmutableItemCache) -> Vec<usize> {
+    fn cached(items: &ImmutableItemCache) -> Vec<usize> {
         let is_there = |number: &usize| !items.get_all("errors", &[key_of(*number)]).is_empty();
         (0..10).filter(is_there).collect()
     }
 
     #[test]
-    fn what_was_of_no_use_for_the_longest_time_makes_way() {
+    fn least_recently_used_items_are_evicted() {
         let items = ImmutableItemCache::within(10_000);
         for number in 0..3 {
-            remember(&items, number, 2_000);
+            insert(&items, number, 2_000);
         }
-        assert_eq!(remembered(&items), [0, 1, 2]);
+        assert_eq!(cached(&items), [0, 1, 2]);
         items.get_all("errors", &[key_of(0)]);
-        remember(&items, 3, 5_000);
-        assert_eq!(remembered(&items), [0, 3]);
-        assert!(items.get_all("insights", &[key_of(0)]).is_empty(), "another table's");
+        insert(&items, 3, 5_000);
+        assert_eq!(cached(&items), [0, 3]);
+        assert!(items.get_all("insights", &[key_of(0)]).is_empty(), "another table");
     }
 
     #[test]
-    fn what_is_remembered_again_takes_its_room_once() {
+    fn reinserted_items_are_counted_once() {
         let items = ImmutableItemCache::within(10_000);
         for _ in 0..10 {
-            remember(&items, 0, 4_000);
+            insert(&items, 0, 4_000);
         }
-        remember(&items, 1, 4_000);
-        assert_eq!(remembered(&items), [0, 1]);
-        remember(&items, 2, 20_000);
-        assert_eq!(remembered(&items), [0; 0], "nothing that has no room at all");
-        remember(&items, 3, 9_000);
-        assert_eq!(remembered(&items), [3]);
+        insert(&items, 1, 4_000);
+        assert_eq!(cached(&items), [0, 1]);
+        insert(&items, 2, 20_000);
+        assert_eq!(cached(&items), [0; 0], "oversized items are not cached");
+        insert(&items, 3, 9_000);
+        assert_eq!(cached(&items), [3]);
     }
 }

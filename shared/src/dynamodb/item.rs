@@ -1,4 +1,4 @@
-//! Items as DynamoDB holds them, read and written by attribute.
+//! Items in DynamoDB, with readers and builders of their attributes.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -12,63 +12,64 @@ use super::StoreError;
 /// An item, or a part of one.
 pub type Item = HashMap<String, AttributeValue>;
 
-/// An item, or a key, of the given attributes.
+/// Returns an item or key with these attributes.
 pub fn item<const N: usize>(attributes: [(&str, AttributeValue); N]) -> Item {
     attributes.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-/// An item of the attributes of a key and those that are given.
+/// Returns an item with the attributes of a key and these attributes.
 pub fn item_at<const N: usize>(key: Item, attributes: [(&str, AttributeValue); N]) -> Item {
     let mut item = key;
     item.extend(attributes.map(|(name, value)| (name.to_owned(), value)));
     item
 }
 
-/// A string.
+/// Returns a string attribute.
 #[allow(clippy::needless_pass_by_value)] // Callers pass values and references alike.
 pub fn s(value: impl ToString) -> AttributeValue {
     AttributeValue::S(value.to_string())
 }
 
-/// A number.
+/// Returns a number attribute.
 pub fn n(value: impl Into<i64>) -> AttributeValue {
     AttributeValue::N(value.into().to_string())
 }
 
-/// Bytes.
+/// Returns a binary attribute.
 pub fn b(value: &[u8]) -> AttributeValue {
     AttributeValue::B(Blob::new(value))
 }
 
-/// A set of strings, or nothing: DynamoDB knows no empty sets.
+/// Returns a string set, or `None` if it would be empty: DynamoDB has no empty sets.
 pub fn ss<T: ToString>(values: impl IntoIterator<Item = T>) -> Option<AttributeValue> {
     let distinct: BTreeSet<String> = values.into_iter().map(|value| value.to_string()).collect();
     (!distinct.is_empty()).then(|| AttributeValue::Ss(distinct.into_iter().collect()))
 }
 
-/// The key of an item in a table whose keys are `pk` and `sk`.
+/// Returns the key of an item in a table with the keys `pk` and `sk`.
 pub fn key(pk: &str, sk: &str) -> Item {
     item([("pk", s(pk)), ("sk", s(sk))])
 }
 
-/// A point in time so that its text sorts as it does: milliseconds since the year 0.
+/// Returns a time as text that sorts chronologically: milliseconds since the year 0.
 pub fn time_key(at: Timestamp) -> String {
     range_key(at.as_millis())
 }
 
-/// An end of a range, which sorts among the keys of [`time_key`] even where no event can be.
+/// Returns the end of a range as text that sorts among the keys of [`time_key`]. Clamps ends
+/// outside the valid times.
 pub fn range_key(millis: i64) -> String {
     let millis = millis.clamp(Timestamp::MIN_MILLIS, Timestamp::MAX_MILLIS + 1);
     format!("{:015}", millis - Timestamp::MIN_MILLIS)
 }
 
-/// Reads what [`time_key`] wrote.
+/// Parses the text of [`time_key`].
 pub fn read_time_key(key: &str) -> Option<Timestamp> {
     let millis: i64 = key.parse().ok()?;
     Some(Timestamp::from_millis(millis.checked_add(Timestamp::MIN_MILLIS)?))
 }
 
-/// The sort key that a page of a query ends at, where there may be more.
+/// Returns the sort key at which a page of a query ends, if there can be more.
 pub fn sort_key_at_end(
     table: &'static str,
     last_evaluated_key: Option<&Item>,
@@ -77,7 +78,7 @@ pub fn sort_key_at_end(
     Ok(Some(ItemReader { table, item }.text("sk")?.to_owned()))
 }
 
-/// An item of a table, for reading.
+/// A reader of an item's attributes.
 #[derive(Clone, Copy)]
 pub struct ItemReader<'i> {
     /// The table's name without its prefix.
@@ -87,7 +88,7 @@ pub struct ItemReader<'i> {
 }
 
 impl<'i> ItemReader<'i> {
-    /// The error for an attribute that is missing or of another form.
+    /// Returns the error for an attribute that is missing or has another form.
     pub fn damaged(&self, attribute: &'static str) -> StoreError {
         StoreError::Damaged { table: self.table, attribute }
     }
@@ -106,7 +107,7 @@ impl<'i> ItemReader<'i> {
         }
     }
 
-    /// A text parsed into a type.
+    /// Reads and parses a text.
     pub fn parsed<T>(
         &self,
         attribute: &'static str,
@@ -115,7 +116,7 @@ impl<'i> ItemReader<'i> {
         parse(self.text(attribute)?).ok_or_else(|| self.damaged(attribute))
     }
 
-    /// A text parsed into a type, where there is one.
+    /// Reads and parses a text that may be absent.
     pub fn optional_parsed<T>(
         &self,
         attribute: &'static str,
@@ -125,7 +126,7 @@ impl<'i> ItemReader<'i> {
         parse(text).map(Some).ok_or_else(|| self.damaged(attribute))
     }
 
-    /// A point in time, written as RFC 3339 has it.
+    /// Reads a time in RFC 3339.
     pub fn time(&self, attribute: &'static str) -> Result<Timestamp, StoreError> {
         self.optional_time(attribute)?.ok_or_else(|| self.damaged(attribute))
     }
@@ -146,19 +147,19 @@ impl<'i> ItemReader<'i> {
         }
     }
 
-    /// A number that is not negative, where there is one.
+    /// Reads a count that may be absent. A count is not negative.
     pub fn optional_count(&self, attribute: &'static str) -> Result<Option<u64>, StoreError> {
         let integer = self.optional_integer(attribute)?;
         let count = integer.map(|integer| integer.try_into().map_err(|_| self.damaged(attribute)));
         count.transpose()
     }
 
-    /// A number that is not negative.
+    /// Reads a count.
     pub fn count(&self, attribute: &'static str) -> Result<u64, StoreError> {
         self.optional_count(attribute)?.ok_or_else(|| self.damaged(attribute))
     }
 
-    /// A number up to 255.
+    /// Reads a count up to 255.
     pub fn small_count(&self, attribute: &'static str) -> Result<u8, StoreError> {
         self.optional_small_count(attribute)?.ok_or_else(|| self.damaged(attribute))
     }
@@ -169,7 +170,7 @@ impl<'i> ItemReader<'i> {
         count.map_err(|_| self.damaged(attribute))
     }
 
-    /// A point in time, in milliseconds.
+    /// Reads a time in milliseconds since the Unix epoch.
     pub fn millis(&self, attribute: &'static str) -> Result<Timestamp, StoreError> {
         self.optional_millis(attribute)?.ok_or_else(|| self.damaged(attribute))
     }
@@ -196,7 +197,7 @@ impl<'i> ItemReader<'i> {
         self.blob(attribute)?.try_into().map_err(|_| self.damaged(attribute))
     }
 
-    /// Bytes of any length.
+    /// Reads a binary value of any length.
     pub fn blob(&self, attribute: &'static str) -> Result<&'i [u8], StoreError> {
         match self.item.get(attribute) {
             Some(AttributeValue::B(blob)) => Ok(blob.as_ref()),
@@ -204,7 +205,7 @@ impl<'i> ItemReader<'i> {
         }
     }
 
-    /// A set of strings; empty where there is none.
+    /// Reads a string set. An absent set is empty.
     pub fn text_set(&self, attribute: &'static str) -> Result<&'i [String], StoreError> {
         match self.item.get(attribute) {
             None => Ok(&[]),

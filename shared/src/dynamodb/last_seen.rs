@@ -1,5 +1,5 @@
-//! Lists of what was last seen latest first: of all items of a partition, or of those of one status.
-//! Tables that have such lists have an index for each.
+//! Lists sorted by the time of the last occurrence, latest first: all items of a partition, or
+//! those with one status. Tables with such lists have an index for each.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
@@ -9,36 +9,36 @@ use super::item::{Item, ItemReader, s};
 use super::page::one_more_than;
 use super::{Store, StoreError};
 
-/// The index of all by when they were last seen, and the attribute that it is sorted by.
+/// The index of all items by last occurrence, and its sort attribute.
 const BY_LAST_SEEN: (&str, &str) = ("byLastSeen", "lastSeenKey");
-/// The index by status and when they were last seen, and the attribute that it is sorted by.
+/// The index by status and last occurrence, and its sort attribute.
 const BY_STATUS: (&str, &str) = ("byStatus", "statusKey");
 
-/// A list, from its beginning.
+/// A list sorted by last occurrence.
 pub struct LastSeenList<'a> {
     /// The table's name without its prefix.
     pub table: &'static str,
-    /// The partition.
+    /// The partition key.
     pub pk: String,
-    /// The status that is wanted; any if there is none.
+    /// The status to list, or `None` for any.
     pub status: Option<&'a str>,
-    /// Whether the indexes are local, and so can be read strongly consistent.
+    /// `true` if the indexes are local, and so permit strongly consistent reads.
     pub is_local: bool,
 }
 
-/// The attributes that put an item into both indexes. Its position sorts as the times do at which items
-/// were last seen, and is its own.
+/// Returns the attributes that put an item into both indexes. Positions must be unique and sort by
+/// the time of the last occurrence.
 pub fn index_attributes(status: &str, position: String) -> [(&'static str, AttributeValue); 2] {
     [(BY_STATUS.1, s(format!("{status}#{position}"))), (BY_LAST_SEEN.1, s(position))]
 }
 
-/// The position of an item of a list.
+/// Returns an item's position in its list.
 pub fn position_of(table: &'static str, item: &Item) -> Result<String, StoreError> {
     ItemReader { table, item }.text(BY_LAST_SEEN.1).map(str::to_owned)
 }
 
 impl Store {
-    /// A page of a list. `key_at` tells the key of the item at a position.
+    /// Returns a page of a list. `key_at` returns the key of the item at a position.
     pub async fn page_by_last_seen<T>(
         &self,
         list: &LastSeenList<'_>,
@@ -67,9 +67,9 @@ impl Store {
             start.insert(attribute.to_owned(), s(format!("{prefix}{after}")));
             query = query.set_exclusive_start_key(Some(start));
         }
-        let answer = query.send().await?;
-        let more = answer.last_evaluated_key.is_some();
-        let items = answer.items.unwrap_or_default();
+        let response = query.send().await?;
+        let more = response.last_evaluated_key.is_some();
+        let items = response.items.unwrap_or_default();
         let end_of = |item: &Item| position_of(list.table, item);
         self.page(items, more, page_request.limit, end_of, read)
     }

@@ -1,7 +1,7 @@
-//! The tables. Only this module knows their keys and attributes (docs/data-model.md).
+//! The DynamoDB store: client, items, requests and transactions (docs/data-model.md).
 //!
-//! The store is concrete: the AWS SDK against whatever speaks DynamoDB's protocol at the
-//! configured endpoint. Tests use a real engine behind the same SDK.
+//! The store always uses the AWS SDK with the configured endpoint. Tests use a real engine behind
+//! the same SDK.
 
 pub mod batch;
 pub mod client;
@@ -37,29 +37,29 @@ pub use table_names::{
 };
 pub use transaction::ConflictRetry;
 
-/// All tables, behind one client. The client is this module's own: every write goes through one of its
-/// few functions, each of which recognizes itself when it is sent twice (docs/data-model.md, "How a
-/// write recognizes itself").
+/// All tables, with one client. The client is private to this module, so every write goes through
+/// one of its few functions. They handle repeated requests (docs/data-model.md, "Idempotent
+/// writes").
 #[derive(Debug, Clone)]
 pub struct Store {
     client: Client,
     tables: TableNames,
     report_damage: DamageReport,
-    unchanging: Arc<ImmutableItemCache>,
+    immutable_items: Arc<ImmutableItemCache>,
 }
 
 impl Store {
-    /// The tables of these names, or of those that start with a prefix.
+    /// Creates a store of the tables with these names, or with a prefix.
     pub fn new(client: Client, tables: impl Into<TableNames>) -> Self {
-        let unchanging = Arc::default();
-        Self { client, tables: tables.into(), report_damage: damage::log, unchanging }
+        let immutable_items = Arc::default();
+        Self { client, tables: tables.into(), report_damage: damage::log, immutable_items }
     }
 
-    /// The names, without the prefix, of tables in the account whose names begin with it: of the first
-    /// hundred, among which restored ones would be.
+    /// Returns the names, without the prefix, of the account's tables that start with the prefix.
+    /// Reads the first hundred tables from the prefix on, which include restored ones.
     pub async fn list_table_names(&self) -> Result<Vec<String>, StoreError> {
         let prefix = self.tables.prefix();
-        // No table has a name of less.
+        // Table names have at least 3 characters.
         let before = (prefix.len() >= 3).then(|| prefix.to_owned());
         let listed =
             self.client.list_tables().set_exclusive_start_table_name(before).send().await?;
@@ -67,7 +67,7 @@ impl Store {
         Ok(names.iter().filter_map(|name| name.strip_prefix(prefix)).map(str::to_owned).collect())
     }
 
-    /// The full name of a table.
+    /// Returns the full name of a table.
     pub fn table(&self, name: &str) -> String {
         self.tables.of(name)
     }

@@ -1,4 +1,4 @@
-//! Pages of what queries find.
+//! Pages of query results.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
@@ -7,16 +7,16 @@ use crate::page::Page;
 use super::item::Item;
 use super::{Store, StoreError};
 
-/// One more item than is answered tells whether anything comes after a page.
+/// Returns the limit of a query for a page. One extra item shows whether another page follows.
 pub fn one_more_than(limit: u32) -> i32 {
     i32::try_from(limit.saturating_add(1)).unwrap_or(i32::MAX)
 }
 
-/// The most bytes of a page as Lambda hands it over, which may be 6 MB.
+/// Most bytes of a page in Lambda's response format, which permits 6 MB.
 const MAX_PAGE_BYTES: usize = 4_000_000;
 
-/// How many bytes a value takes at most as JSON within JSON, which is how Lambda hands answers over:
-/// a control character `\u0001` becomes `\\u0001`, a quote `\\\"`.
+/// Returns the most bytes that a value takes in Lambda's response format. Since that is JSON within
+/// JSON, a control character `\u0001` becomes `\\u0001`, and a quote `\\\"`.
 fn wire_bytes(value: &AttributeValue) -> usize {
     let of_text = |text: &str| -> usize {
         let bytes = |byte: u8| match byte {
@@ -28,16 +28,16 @@ fn wire_bytes(value: &AttributeValue) -> usize {
     };
     match value {
         AttributeValue::S(text) => of_text(text),
-        AttributeValue::M(members) => {
-            members.iter().map(|(name, value)| of_text(name) + wire_bytes(value)).sum()
+        AttributeValue::M(fields) => {
+            fields.iter().map(|(name, value)| of_text(name) + wire_bytes(value)).sum()
         }
         _ => 16,
     }
 }
 
 impl Store {
-    /// The page of what a query found, without what cannot be read; `more` if DynamoDB stopped before
-    /// the end, at 1 MB. `end_of` tells where a page ends that ends with an item.
+    /// Returns a page of query results without unreadable items. `more` is `true` if DynamoDB
+    /// stopped before the end, at 1 MB. `end_of` returns the end of a page from its last item.
     pub fn page<T>(
         &self,
         items: Vec<Item>,
@@ -50,8 +50,8 @@ impl Store {
         self.page_of_size(items, more, limit, bytes_of, end_of, read)
     }
 
-    /// The same of items that take other room in an answer than they do stored: `bytes_of` tells how much,
-    /// as Lambda hands it over.
+    /// Like [`Self::page`], for items whose size in a response differs from the stored size.
+    /// `bytes_of` returns the size in Lambda's response format.
     pub fn page_of_size<T>(
         &self,
         mut items: Vec<Item>,

@@ -1,4 +1,4 @@
-//! Table `quotas`, key `window`: how much a sender has sent in a minute.
+//! Table `quotas`, key `window`: the count of a sender's requests or events in a minute.
 
 use aws_sdk_dynamodb::types::ReturnValue;
 
@@ -9,7 +9,7 @@ use crate::timestamp::Timestamp;
 const TABLE: &str = "quotas";
 
 impl Store {
-    /// Removes windows that have expired from the next page of the table.
+    /// Removes expired windows from the next page of the table.
     pub async fn sweep_windows(
         &self,
         now: Timestamp,
@@ -18,11 +18,11 @@ impl Store {
         self.sweep_expired(TABLE, "window", now.as_seconds(), after).await
     }
 
-    /// Adds to what was taken in a window, and answers how much that is by now, of all who added.
+    /// Adds to the count of a window and returns the total of all functions.
     ///
-    /// The one write that does not recognize itself: if its answer is lost it is sent again, and counts
-    /// once more with each of its three attempts. The limit is then reached a little early, which is
-    /// worth less than what a transaction costs, or a read.
+    /// This write does not recognize repeats. If its response is lost, it is sent again, and each
+    /// of its three attempts can count. The limit is then reached a little early, which is cheaper
+    /// than a transaction or a read.
     pub(crate) async fn add_to_window(
         &self,
         window: &str,

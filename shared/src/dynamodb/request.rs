@@ -1,4 +1,4 @@
-//! How requests begin: with a table, by its name without the prefix, and an item or its key.
+//! Request builders. Each takes a table's name without the prefix, and an item or its key.
 
 use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
 use aws_sdk_dynamodb::operation::scan::builders::ScanFluentBuilder;
@@ -11,20 +11,20 @@ use super::item::Item;
 use super::{Store, StoreError};
 
 impl Store {
-    /// An item, if it is there. Strongly consistent.
+    /// Reads an item with strong consistency, if it exists.
     pub async fn get(&self, table: &str, key: Item) -> Result<Option<Item>, StoreError> {
         let get = self.client.get_item().table_name(self.table(table)).set_key(Some(key));
         Ok(get.consistent_read(true).send().await?.item)
     }
 
-    /// Begins a query, which is eventually consistent unless told otherwise.
+    /// Starts a query, which is eventually consistent by default.
     pub fn query(&self, table: &str) -> QueryFluentBuilder {
         self.client.query().table_name(self.table(table))
     }
 
-    /// Begins a query that answers some attributes of items only.
+    /// Starts a query that returns only some attributes of items.
     pub fn query_attributes(&self, table: &str, names: &[&str]) -> QueryFluentBuilder {
-        // By placeholders: a name may be a reserved word.
+        // Placeholders, since a name can be a reserved word.
         let placeholders: Vec<String> = (0..names.len()).map(|it| format!("#read{it}")).collect();
         let query = self.query(table).projection_expression(placeholders.join(", "));
         placeholders.into_iter().zip(names).fold(query, |query, (placeholder, name)| {
@@ -32,35 +32,35 @@ impl Store {
         })
     }
 
-    /// Begins a scan of a whole table, which is eventually consistent unless told otherwise.
+    /// Starts a scan of a whole table, which is eventually consistent by default.
     pub fn scan(&self, table: &str) -> ScanFluentBuilder {
         self.client.scan().table_name(self.table(table))
     }
 
-    /// Begins to put an item.
+    /// Starts a put of an item.
     pub fn put(&self, table: &str, item: Item) -> PutBuilder {
         Put::builder().table_name(self.table(table)).set_item(Some(item))
     }
 
-    /// Begins to update the item of a key.
+    /// Starts an update of the item with this key.
     pub fn update(&self, table: &str, key: Item) -> UpdateBuilder {
         Update::builder().table_name(self.table(table)).set_key(Some(key))
     }
 
-    /// Begins to delete the item of a key.
+    /// Starts a deletion of the item with this key.
     pub fn delete(&self, table: &str, key: Item) -> DeleteBuilder {
         Delete::builder().table_name(self.table(table)).set_key(Some(key))
     }
 
-    /// Begins to check a condition of the item of a key.
+    /// Starts a condition check of the item with this key.
     pub fn check(&self, table: &str, key: Item) -> ConditionCheckBuilder {
         ConditionCheck::builder().table_name(self.table(table)).set_key(Some(key))
     }
 }
 
-/// What can be an action of a transaction.
+/// A value that converts into an action of a transaction.
 pub trait IntoAction {
-    /// The action.
+    /// Returns the action.
     fn into_action(self) -> Result<TransactWriteItem, StoreError>;
 }
 

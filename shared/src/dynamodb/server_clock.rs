@@ -1,4 +1,5 @@
-//! How far this computer's clock is from DynamoDB's, as the `date` header of its answers tells.
+//! The difference between this computer's clock and DynamoDB's, from the `date` header of
+//! responses.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -8,16 +9,17 @@ use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents};
 use aws_sdk_dynamodb::error::BoxError;
 use aws_sdk_dynamodb::primitives::{DateTime, DateTimeFormat};
 
-/// By how many seconds this computer's clock was ahead of DynamoDB's, by its last answer. All clients of a
-/// process share it: they run on one computer.
+/// Seconds by which this computer's clock was ahead of DynamoDB's at the last response. All clients
+/// of a process share it, since they run on one computer.
 static SECONDS_AHEAD: AtomicI64 = AtomicI64::new(0);
 
-/// How far the clocks were apart by the last answer, to the second; none before the first answer.
+/// Returns the difference between the clocks at the last response, to the second. Returns zero
+/// before the first response.
 pub fn clock_difference() -> Duration {
     Duration::from_secs(SECONDS_AHEAD.load(Ordering::Relaxed).unsigned_abs())
 }
 
-/// Compares the clocks with each answer.
+/// An interceptor that compares the clocks at each response.
 #[derive(Debug)]
 pub(super) struct ServerClock;
 
@@ -40,7 +42,7 @@ impl Intercept for ServerClock {
     }
 }
 
-/// By how many seconds `now` is after a date as HTTP writes it (RFC 9110, section 5.6.7).
+/// Returns the seconds by which `now` is after an HTTP date (RFC 9110, section 5.6.7).
 fn seconds_ahead(date: &str, now: SystemTime) -> Option<i64> {
     let there = DateTime::from_str(date, DateTimeFormat::HttpDate).ok()?.secs();
     let here = now.duration_since(UNIX_EPOCH).ok()?.as_secs();

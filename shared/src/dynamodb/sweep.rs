@@ -1,4 +1,4 @@
-//! Reading a whole table, page by page, to remove what is found in it.
+//! Sweeps, which read a whole table page by page and remove items.
 
 use std::collections::BTreeMap;
 
@@ -8,18 +8,18 @@ use serde_json::Value;
 use super::item::{Item, n, s};
 use super::{Store, StoreError};
 
-/// What one step of a sweep did.
+/// The result of one step of a sweep.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sweep {
-    /// How many items it removed.
+    /// Number of removed items.
     pub removed: u64,
-    /// Behind which item the next step goes on; none at the table's end.
+    /// The position at which the next step continues; `None` at the end of the table.
     pub after: Option<String>,
 }
 
 impl Store {
-    /// The next page of a table, at most 1 MB of it, strongly consistent; and where the one after it
-    /// begins. Of each item only these attributes, if any are named.
+    /// Returns the next page of a table, at most 1 MB, and the position of the page after it. The
+    /// read is strongly consistent. Items contain only `attributes`, or all if it is empty.
     pub async fn scan_page(
         &self,
         table: &str,
@@ -28,7 +28,7 @@ impl Store {
     ) -> Result<(Vec<Item>, Option<String>), StoreError> {
         let mut scan = self.scan(table).consistent_read(true);
         for (number, attribute) in attributes.iter().enumerate() {
-            // By placeholders: a name may be a reserved word.
+            // Placeholders, since a name can be a reserved word.
             scan = scan.expression_attribute_names(format!("#{number}"), *attribute);
         }
         if !attributes.is_empty() {
@@ -39,12 +39,12 @@ impl Store {
         if let Some(after) = after {
             scan = scan.set_exclusive_start_key(Some(read_position(after)?));
         }
-        let answer = scan.send().await?;
-        let end = answer.last_evaluated_key.filter(|key| !key.is_empty());
-        Ok((answer.items.unwrap_or_default(), end.as_ref().map(write_position)))
+        let response = scan.send().await?;
+        let end = response.last_evaluated_key.filter(|key| !key.is_empty());
+        Ok((response.items.unwrap_or_default(), end.as_ref().map(write_position)))
     }
 
-    /// Removes what has expired from the next page of a table: what DynamoDB would remove some days after.
+    /// Removes expired items from the next page of a table, some days earlier than DynamoDB would.
     pub(crate) async fn sweep_expired(
         &self,
         table: &str,
@@ -64,7 +64,7 @@ impl Store {
         self.sweep_away(table, keys.collect(), after).await
     }
 
-    /// Deletes what a step has found, and answers what it did.
+    /// Deletes the items that a step found and returns the result of the step.
     pub async fn sweep_away(
         &self,
         table: &str,
@@ -79,7 +79,7 @@ impl Store {
     }
 }
 
-/// A key as text. Those of all tables are texts and whole numbers.
+/// Returns a key as text. The key attributes of all tables are strings and integers.
 fn write_position(key: &Item) -> String {
     let part = |value: &AttributeValue| match value {
         AttributeValue::N(number) => Some(Value::from(number.parse::<i64>().ok()?)),
@@ -91,7 +91,7 @@ fn write_position(key: &Item) -> String {
 }
 
 fn read_position(text: &str) -> Result<Item, StoreError> {
-    let unreadable = || StoreError::Refused("where a sweep goes on cannot be read".into());
+    let unreadable = || StoreError::Refused("the position of a sweep cannot be read".into());
     let parts: BTreeMap<String, Value> = serde_json::from_str(text).map_err(|_| unreadable())?;
     let read = |value| match value {
         Value::String(text) => Ok(s(text)),
@@ -107,7 +107,7 @@ mod tests {
     use crate::dynamodb::item::{item, key};
 
     #[test]
-    fn a_position_is_read_as_it_was_written() {
+    fn positions_survive_a_round_trip() {
         let key = key("event#1#\"é\"", "payload");
         assert_eq!(read_position(&write_position(&key)).unwrap(), key);
         let key = item([("flagId", s("1")), ("version", n(7))]);

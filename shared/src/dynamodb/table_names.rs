@@ -1,55 +1,55 @@
-//! What the tables are called.
+//! The names of the tables.
 
 use std::collections::BTreeMap;
 use std::env;
 use std::ffi::OsString;
 
-/// The prefix of all table names, set by `template.yaml`.
+/// Environment variable with the prefix of all table names, set by `template.yaml`.
 pub const TABLE_PREFIX_VARIABLE: &str = "WAYMARK_TABLE_PREFIX";
-/// The prefix where none is set.
+/// Default prefix of all table names.
 pub const DEFAULT_TABLE_PREFIX: &str = "waymark-";
-/// The tables that others stand in for, set by the template's parameter `RestoredTables`.
+/// Environment variable with the restored tables, set by the template parameter `RestoredTables`.
 pub const RESTORED_TABLES_VARIABLE: &str = "WAYMARK_RESTORED_TABLES";
 
-/// What follows a table's name, and a hyphen, in the name of one that was restored from it: the
-/// functions' policies allow no other.
+/// Start of the suffix of restored tables, which follows the original name and a hyphen. The
+/// policies of functions permit no other suffix.
 const RESTORED: &str = "restored-";
 
-/// The names of all tables: a prefix and the table's own, but for tables that were restored to an
-/// earlier moment and stand in for those (`docs/operations.md`, "Restore a table").
+/// The names of all tables: a prefix, and each table's own name. Tables that were restored to an
+/// earlier time have a suffix and replace the originals (`docs/operations.md`, "Restore a table").
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableNames {
     prefix: String,
-    /// What follows the names of tables that others stand in for.
+    /// The suffixes of restored tables, by original name.
     suffixes: BTreeMap<String, String>,
 }
 
-/// Why it is not known what the tables are called. Others than the stack's would be worse than an
-/// error.
+/// The reason why the table names are unknown. An error is safer than another stack's tables.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TableNamesError {
     /// A variable is not UTF-8.
     #[error("{0} is not UTF-8; give it another value or none")]
     NotUnicode(&'static str),
-    /// The list of restored tables is not one.
+    /// The list of restored tables is invalid.
     #[error(
-        "{RESTORED_TABLES_VARIABLE} has `{0}`; it takes a list such as \
-         `errors:restored-20261121T041600Z`, each table once, with commas between"
+        "{RESTORED_TABLES_VARIABLE} has `{0}`; use a comma-separated list such as \
+         `errors:restored-20261121T041600Z`, with each table once"
     )]
     NotRestored(String),
 }
 
 impl TableNames {
-    /// Tables whose names start with `prefix`.
+    /// Returns names that start with `prefix`.
     pub fn new(prefix: impl Into<String>) -> Self {
         Self { prefix: prefix.into(), suffixes: BTreeMap::new() }
     }
 
-    /// The same, but for those of a list such as `feature-flags:restored-1,flag-changes:restored-1`,
-    /// which may be empty: `restored-1` is the end of the name of the table that stands in.
+    /// Adds the restored tables of a list such as
+    /// `feature-flags:restored-1,flag-changes:restored-1`. The list can be empty. `restored-1` is
+    /// the suffix of the table that replaces the original.
     ///
     /// # Errors
-    /// Says what is no entry of such a list, or the second one of its table.
+    /// [`TableNamesError::NotRestored`] with the first entry that is invalid or repeats a table.
     pub fn with_restored(mut self, list: &str) -> Result<Self, TableNamesError> {
         for entry in list.split(',').filter(|_| !list.is_empty()) {
             let wrong = || TableNamesError::NotRestored(entry.to_owned());
@@ -68,10 +68,10 @@ impl TableNames {
         Ok(self)
     }
 
-    /// The names that the environment's variables give; where the prefix is not set, it is `waymark-`.
+    /// Reads the names from the environment variables. The default prefix is `waymark-`.
     ///
     /// # Errors
-    /// Says which variable has no such value.
+    /// A [`TableNamesError`] with the first invalid value.
     pub fn from_environment() -> Result<Self, TableNamesError> {
         let value = |name| match env::var_os(name).map(OsString::into_string) {
             Some(Ok(value)) => Ok(Some(value).filter(|value| !value.is_empty())),
@@ -83,18 +83,18 @@ impl TableNames {
         names.with_restored(&value(RESTORED_TABLES_VARIABLE)?.unwrap_or_default())
     }
 
-    /// The same tables of another prefix.
+    /// Replaces the prefix.
     #[must_use]
     pub fn with_prefix(self, prefix: impl Into<String>) -> Self {
         Self { prefix: prefix.into(), ..self }
     }
 
-    /// What all names start with.
+    /// Returns the prefix of all names.
     pub fn prefix(&self) -> &str {
         &self.prefix
     }
 
-    /// The full name of a table.
+    /// Returns the full name of a table.
     pub fn of(&self, table: &str) -> String {
         let Self { prefix, suffixes } = self;
         match suffixes.get(table) {
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_restored_table_stands_in_for_the_one_it_was_restored_from() {
+    fn restored_tables_replace_their_originals() {
         let names =
             restored("feature-flags:restored-20261121T041600Z,flag-changes:restored-2").unwrap();
         assert_eq!(names.of("feature-flags"), "shop-feature-flags-restored-20261121T041600Z");
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_that_names_other_tables_than_restored_ones_is_refused() {
+    fn invalid_lists_of_restored_tables_are_rejected() {
         for (list, place) in [
             ("errors", "errors"),
             ("errors:", "errors:"),
@@ -143,8 +143,8 @@ mod tests {
             ("errors:restored-1, quotas:restored-1", " quotas:restored-1"),
             ("errors:restored-1,errors:restored-2", "errors:restored-2"),
         ] {
-            let refused = TableNamesError::NotRestored(place.to_owned());
-            assert_eq!(restored(list), Err(refused), "{list}");
+            let rejected = TableNamesError::NotRestored(place.to_owned());
+            assert_eq!(restored(list), Err(rejected), "{list}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Transactions: all of their actions happen, or none does and each says why.
+//! Transactions: all actions are applied, or none is and each has a reason.
 
 use std::iter::repeat;
 use std::time::{Duration, Instant};
@@ -17,15 +17,15 @@ use super::request::IntoAction;
 use super::unknown_outcome::UnknownOutcome;
 use super::{Store, StoreError};
 
-/// How often a transaction that met other writers is tried.
+/// Most attempts at a transaction that conflicts with other writers.
 pub const MAX_ATTEMPTS: u32 = 8;
-/// How often one is tried of which an item is throttled, if another item can take its place.
+/// Most attempts at a transaction with a throttled item, if another item can replace that one.
 const FEW_ATTEMPTS: u32 = 3;
-/// From when on it is not tried again: early enough that the last attempt's outcome is the answer,
-/// and not that the request took too long.
+/// Time after which a transaction is not retried. The last attempt's outcome is then returned
+/// before the request times out.
 const MAX_RETRYING: Duration = Duration::from_millis(1_500);
 
-/// The actions of a transaction, each under a name by which its failure is looked up.
+/// The actions of a transaction. Each action's name identifies its failure.
 #[derive(Debug, Default)]
 pub struct Transaction {
     names: Vec<&'static str>,
@@ -46,29 +46,29 @@ impl Transaction {
     }
 }
 
-/// Actions without names: for callers that need not know which one failed.
+/// Converts actions without names, for callers that do not distinguish failures.
 impl From<Vec<TransactWriteItem>> for Transaction {
     fn from(actions: Vec<TransactWriteItem>) -> Self {
         Self { names: vec![""; actions.len()], actions }
     }
 }
 
-/// Why a transaction did not happen, action by action.
+/// The reasons why a transaction was not applied, by action.
 #[derive(Debug)]
 pub struct Cancellation {
     reasons: Vec<Reason>,
-    /// An earlier attempt got no response. It was not carried out before this one, but may still arrive when
-    /// the conditions hold again.
+    /// `true` if an earlier attempt got no response. That attempt was not applied before this one,
+    /// but can still arrive when the conditions hold again.
     is_unsure: bool,
 }
 
-/// The reason for which one action did not happen.
+/// The reason why an action was not applied.
 #[derive(Debug)]
 struct Reason {
     name: &'static str,
     /// `None` if only other actions failed.
     code: Option<String>,
-    /// The item as it was, if the action asked for it.
+    /// The stored item, if the action requested it.
     item: Option<Item>,
 }
 
@@ -77,7 +77,7 @@ impl Reason {
         self.code.as_deref() == Some("ConditionalCheckFailed")
     }
 
-    /// Another transaction or write was at work on the item.
+    /// Returns `true` if a concurrent write or transaction used the item.
     fn conflicted(&self) -> bool {
         self.code.as_deref() == Some("TransactionConflict")
     }
@@ -88,17 +88,18 @@ impl Reason {
 }
 
 impl Cancellation {
-    /// Returns `true` if the condition of an action of this name failed.
+    /// Returns `true` if the condition of an action with this name failed.
     pub fn failed(&self, name: &str) -> bool {
         self.named(name).any(Reason::condition_failed)
     }
 
-    /// Returns `true` if the condition of one of the actions of this name failed. `index` counts them from 0.
+    /// Returns `true` if the condition of action `index` with this name failed, counted from 0.
     pub fn failed_at(&self, name: &str, index: usize) -> bool {
         self.named(name).nth(index).is_some_and(Reason::condition_failed)
     }
 
-    /// Returns the stored items that made actions of this name fail, if the actions asked for them.
+    /// Returns the stored items that made actions with this name fail, if the actions requested
+    /// them.
     pub fn items(&self, name: &str) -> impl Iterator<Item = &Item> {
         self.named(name).filter_map(|reason| reason.item.as_ref())
     }
@@ -112,7 +113,8 @@ impl Cancellation {
         self.reasons.iter().any(Reason::condition_failed)
     }
 
-    /// Returns `true` if another attempt can succeed: no condition failed, but other writers interfered.
+    /// Returns `true` if another attempt can succeed: no condition failed, and some failure is
+    /// transient.
     fn is_transient_failure(&self) -> bool {
         !self.condition_failed() && self.reasons.iter().any(Reason::is_transient_failure)
     }
@@ -122,17 +124,17 @@ impl Cancellation {
         self.reasons.iter().any(|reason| is_throttling(reason.code.as_deref()))
     }
 
-    /// The same, unless an earlier attempt may yet be carried out: nobody may be told then that it was not.
+    /// Returns the cancellation, or an error if an earlier attempt can still be applied.
     fn unless_pending(self) -> Result<Self, StoreError> {
         if self.is_unsure {
             return Err(StoreError::Unavailable(
-                "an attempt without an answer may yet arrive".into(),
+                "an attempt without a response can still arrive".into(),
             ));
         }
         Ok(self)
     }
 
-    /// The error for a cancellation that its caller has no other name for.
+    /// Returns the error for a cancellation that the caller does not handle.
     pub fn into_error(self) -> StoreError {
         let codes: Vec<&str> = self.reasons.iter().filter_map(|r| r.code.as_deref()).collect();
         let codes = codes.join(", ");
@@ -152,14 +154,14 @@ impl Cancellation {
     }
 }
 
-/// What became of a transaction.
+/// The outcome of a transaction.
 #[derive(Debug)]
 pub enum TransactionOutcome {
-    /// All of it happened.
+    /// All actions were applied.
     Done,
-    /// Nothing happened: the idempotency key was used before.
+    /// Nothing was applied: the idempotency key was used before.
     Replay(Replay),
-    /// Nothing happened: a condition failed.
+    /// Nothing was applied: a condition failed.
     Refused(Cancellation),
 }
 
@@ -167,7 +169,7 @@ pub enum TransactionOutcome {
 const RESPONSE: &str = "response";
 
 impl Store {
-    /// Carries out all actions. Answers why not, if a condition failed.
+    /// Applies all actions. Returns the cancellation if a condition failed.
     pub async fn commit_all(
         &self,
         transaction: impl Into<Transaction>,
@@ -175,7 +177,8 @@ impl Store {
         unless_condition_failed(self.try_all(transaction.into(), MAX_ATTEMPTS).await?)
     }
 
-    /// Carries out all actions. Gives up soon if an item is throttled, for callers that can write another one.
+    /// Applies all actions. Gives up soon if an item is throttled, for callers that can write
+    /// another item.
     pub async fn commit_unless_throttled(
         &self,
         transaction: Transaction,
@@ -183,7 +186,7 @@ impl Store {
         unless_condition_failed(self.try_all(transaction, FEW_ATTEMPTS).await?)
     }
 
-    /// Carries out all actions, and stores the response to an idempotent request with them.
+    /// Applies all actions, and stores the response to an idempotent request with them.
     pub async fn commit(
         &self,
         mut transaction: Transaction,
@@ -215,25 +218,25 @@ impl Store {
         }
     }
 
-    /// Carries out all actions, or tells why none was carried out. Tries again while nothing but
-    /// other writers is in the way; while DynamoDB takes no more, so many times.
+    /// Applies all actions, or returns why none was applied. Retries transient failures, but
+    /// throttled attempts at most `most_throttled` times.
     ///
-    /// All attempts have one token: should one that was given up arrive after all, DynamoDB knows that
-    /// another was carried out.
+    /// All attempts have one token. If an abandoned attempt arrives late, DynamoDB recognizes that
+    /// another one was applied.
     async fn try_all(
         &self,
         transaction: Transaction,
         most_throttled: u32,
     ) -> Result<Option<Cancellation>, StoreError> {
         let token = new_token();
-        let unanswered = UnknownOutcome::default();
+        let unknown_outcome = UnknownOutcome::default();
         let started = Instant::now();
         let (mut attempt, mut throttled) = (0, 0);
         loop {
             pause(attempt).await;
             attempt += 1;
             let is_last = || attempt == MAX_ATTEMPTS || started.elapsed() >= MAX_RETRYING;
-            let outcome = write(&self.client, &transaction, &token, &unanswered).await?;
+            let outcome = write(&self.client, &transaction, &token, &unknown_outcome).await?;
             if let Attempt::Cancelled(cancelled) = &outcome {
                 throttled += u32::from(cancelled.is_throttled());
             }
@@ -241,7 +244,7 @@ impl Store {
             match outcome {
                 Attempt::Done => return Ok(None),
                 Attempt::InProgress if is_last() => {
-                    return Err(StoreError::Unavailable("an attempt is still at work".into()));
+                    return Err(StoreError::Unavailable("an attempt is still in progress".into()));
                 }
                 Attempt::Cancelled(cancelled) if is_last() || !cancelled.is_transient_failure() => {
                     return Ok(Some(cancelled));
@@ -252,33 +255,36 @@ impl Store {
     }
 }
 
-/// Attempts at something that others may be changing: read, decide, write, and once more if somebody
-/// came between.
+/// The attempts at a change that other writers can interrupt: read, decide, write, and repeat after
+/// a conflict.
 #[derive(Debug)]
 pub struct ConflictRetry {
-    made: u32,
+    attempts: u32,
     started: Instant,
 }
 
 impl Default for ConflictRetry {
     fn default() -> Self {
-        Self { made: 0, started: Instant::now() }
+        Self { attempts: 0, started: Instant::now() }
     }
 }
 
 impl ConflictRetry {
-    /// Whether to make another attempt; waits before all but the first.
+    /// Returns `true` if another attempt is due. Waits before each attempt but the first.
     pub async fn next_attempt(&mut self) -> bool {
-        if self.made == MAX_ATTEMPTS || self.made > 0 && self.started.elapsed() >= MAX_RETRYING {
+        if self.attempts == MAX_ATTEMPTS
+            || self.attempts > 0 && self.started.elapsed() >= MAX_RETRYING
+        {
             return false;
         }
-        pause(self.made).await;
-        self.made += 1;
+        pause(self.attempts).await;
+        self.attempts += 1;
         true
     }
 }
 
-/// The outcome of a transaction whose caller knows what a failed condition means.
+/// Returns the cancellation if a condition failed, since its caller knows the meaning. Other
+/// cancellations are errors.
 fn unless_condition_failed(
     outcome: Option<Cancellation>,
 ) -> Result<Option<Cancellation>, StoreError> {
@@ -288,13 +294,13 @@ fn unless_condition_failed(
     }
 }
 
-/// What became of one attempt at a transaction.
+/// The outcome of one attempt at a transaction.
 enum Attempt {
-    /// It is carried out, by this attempt or an earlier one.
+    /// The transaction was applied, by this attempt or an earlier one.
     Done,
-    /// An earlier attempt with the same token is still at work.
+    /// An earlier attempt with the same token is still in progress.
     InProgress,
-    /// It was not carried out.
+    /// The transaction was not applied.
     Cancelled(Cancellation),
 }
 
@@ -302,18 +308,18 @@ async fn write(
     client: &Client,
     transaction: &Transaction,
     token: &str,
-    unanswered: &UnknownOutcome,
+    unknown_outcome: &UnknownOutcome,
 ) -> Result<Attempt, StoreError> {
     let request = client.transact_write_items().client_request_token(token);
     let request = request.set_transact_items(Some(transaction.actions.clone())).customize();
-    match request.interceptor(unanswered.clone()).send().await {
+    match request.interceptor(unknown_outcome.clone()).send().await {
         Ok(_) => Ok(Attempt::Done),
         Err(error) => match error.as_service_error() {
             Some(TransactWriteItemsError::TransactionCanceledException(cancelled)) => {
                 let names = transaction.names.iter().copied().chain(repeat(""));
                 let reasons = names.zip(cancelled.cancellation_reasons());
                 let reasons = reasons.map(|(name, reason)| read_reason(name, reason)).collect();
-                Ok(Attempt::Cancelled(Cancellation { reasons, is_unsure: unanswered.any() }))
+                Ok(Attempt::Cancelled(Cancellation { reasons, is_unsure: unknown_outcome.any() }))
             }
             Some(TransactWriteItemsError::TransactionInProgressException(_)) => {
                 Ok(Attempt::InProgress)
@@ -323,7 +329,7 @@ async fn write(
     }
 }
 
-/// What tells a transaction from every other for the ten minutes for which DynamoDB knows it.
+/// Returns a token that identifies a transaction for the ten minutes that DynamoDB keeps tokens.
 fn new_token() -> String {
     uuid::Builder::from_random_bytes(random_bytes()).into_uuid().to_string()
 }
@@ -333,9 +339,9 @@ fn read_reason(name: &'static str, reason: &CancellationReason) -> Reason {
     Reason { name, code, item: reason.item.clone() }
 }
 
-/// Waits before attempt number `attempt`, counted from 0: not at all before the first, then a
-/// random time whose bound doubles from 20 ms to 320 ms, so that writers who met once do not meet
-/// again.
+/// Waits before attempt number `attempt`, counted from 0. There is no wait before the first
+/// attempt. Later waits are random, up to a bound that doubles from 20 ms to 320 ms, so that
+/// conflicting writers do not meet again.
 pub async fn pause(attempt: u32) {
     let Some(doublings) = attempt.checked_sub(1) else { return };
     let bound = 20_u64 << doublings.min(4);

@@ -1,4 +1,4 @@
-//! Which attempts at a write nobody knows the outcome of.
+//! Write attempts whose outcome is unknown.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,13 +7,13 @@ use aws_sdk_dynamodb::config::interceptors::FinalizerInterceptorContextRef;
 use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents};
 use aws_sdk_dynamodb::error::BoxError;
 
-/// Whether an attempt at a write ended without an answer, those included that the SDK makes by itself: it was
-/// carried out, or never arrived, or may yet arrive.
+/// Records whether a write attempt ended without a response, including the SDK's own retries. Such
+/// an attempt was applied, never arrived, or can still arrive.
 #[derive(Debug, Clone, Default)]
 pub(super) struct UnknownOutcome(Arc<AtomicBool>);
 
 impl UnknownOutcome {
-    /// Whether there was one.
+    /// Returns `true` if there was such an attempt.
     pub(super) fn any(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
@@ -21,7 +21,7 @@ impl UnknownOutcome {
 
 impl Intercept for UnknownOutcome {
     fn name(&self) -> &'static str {
-        "Unanswered"
+        "UnknownOutcome"
     }
 
     fn read_after_attempt(
@@ -30,11 +30,11 @@ impl Intercept for UnknownOutcome {
         _: &RuntimeComponents,
         _: &mut ConfigBag,
     ) -> Result<(), BoxError> {
-        let is_answered = match context.output_or_error() {
+        let has_response = match context.output_or_error() {
             Some(Err(error)) => error.is_operation_error(),
-            answer => answer.is_some(),
+            response => response.is_some(),
         };
-        if !is_answered {
+        if !has_response {
             self.0.store(true, Ordering::Relaxed);
         }
         Ok(())

@@ -1,6 +1,6 @@
-//! Writes of one item. An answer may be lost and the SDK send the write once more, after somebody else
-//! wrote, or deliver the first attempt long after the second: so each kind of write is recognizable
-//! (docs/data-model.md, "How a write recognizes itself").
+//! Writes of one item. If a response is lost, the SDK repeats the write, possibly after another
+//! writer. The first attempt can also arrive long after the second. Each kind of write therefore
+//! handles repeats (docs/data-model.md, "Idempotent writes").
 
 use std::error::Error;
 
@@ -17,22 +17,22 @@ use super::transaction::ConflictRetry;
 use super::unknown_outcome::UnknownOutcome;
 use super::{Store, StoreError};
 
-/// How many of an item's latest writes it names: [`Store::set_in_order`] knows itself again for as many
-/// later ones.
+/// Number of latest writes that an item names. [`Store::set_in_order`] recognizes its own write
+/// among them.
 const LATEST: usize = 8;
 
 impl Store {
-    /// Carries out one write. Answers whether its condition held.
+    /// Applies one write. Returns `true` if its condition held.
     ///
-    /// A transaction of one action, for its token: DynamoDB knows a repeat of it for ten minutes,
-    /// whoever has written since. A plain write of the item would cost half as much, and would find
-    /// its own work, or somebody else's on top of it, in its way.
+    /// The write is a transaction of one action, for its token: DynamoDB recognizes a repeat for
+    /// ten minutes, regardless of later writers. A plain write would cost half as much. Its repeat
+    /// would fail on its own change or on a later one.
     pub async fn write_if(&self, action: impl IntoAction) -> Result<bool, StoreError> {
         Ok(self.commit_all(vec![action.into_action()?]).await?.is_none())
     }
 
-    /// Puts an item where there is none; one that is there stays. Whoever asks does not learn which
-    /// it was, so a repeat has nothing to recognize.
+    /// Puts an item unless one exists. The caller does not learn which case applied, so a repeat
+    /// has nothing to recognize.
     pub async fn put_unless_there(
         &self,
         table: &str,
@@ -49,8 +49,8 @@ impl Store {
         unless_condition_fails(|| put.clone().send()).await.map(drop)
     }
 
-    /// Sets an attribute of an item that lacks it, and answers all that the item holds then; `None` if
-    /// there is no such item. The first value stays, so a repeat changes and tells nothing else.
+    /// Sets an attribute of an item that lacks it. Returns the whole item, or `None` if there is no
+    /// item. The first value stays, so a repeat changes nothing and returns the same value.
     pub(crate) async fn set_once(
         &self,
         table: &str,
@@ -74,11 +74,11 @@ impl Store {
         Ok(updated.map(|updated| updated.attributes.unwrap_or_default()))
     }
 
-    /// Adds one to each of some counts of an item, unless one of them is as large as it may become: then it
-    /// answers the item.
+    /// Adds one to each of some counts of an item, unless one of them has reached its maximum. In
+    /// that case, returns the item.
     ///
-    /// A repeat may count once more, which is worth less than transactions that get into each other's
-    /// way: for counts that bound something, and are counted anew from time to time.
+    /// A repeat can count twice, which costs less than conflicting transactions. Use this for
+    /// limits whose counts are regularly recalculated.
     pub async fn add_while_below(
         &self,
         table: &str,
@@ -99,20 +99,22 @@ impl Store {
             .update_expression(format!("ADD {}", additions.join(", ")))
             .expression_attribute_values(":one", n(1))
             .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
-        let Err(refused) = unless_refused(|| update.clone().send()).await? else { return Ok(None) };
-        Ok(Some(item_of(&refused).unwrap_or_default()))
+        let Err(failed) = or_condition_error(|| update.clone().send()).await? else {
+            return Ok(None);
+        };
+        Ok(Some(item_of(&failed).unwrap_or_default()))
     }
 
-    /// Sets attributes of an item, which need not exist, and answers all that it holds then. One
-    /// `UpdateItem`: nothing is read before.
+    /// Sets attributes of an item, which need not exist, and returns the whole item. Uses one
+    /// `UpdateItem` without a prior read.
     ///
-    /// Such writes of an item happen in the order of their ids, which are UUIDs of version 7: one that
-    /// is delivered after a later one was carried out does nothing. The item names its latest writes,
-    /// so that one whose answer was lost finds itself. A new write whose clock is behind another's
-    /// takes a later id.
+    /// These writes of an item are ordered by id, a UUID of version 7. A write that arrives after a
+    /// later one was applied has no effect. The item names its latest writes, so a write whose
+    /// response was lost finds itself. A new write whose clock is behind takes a later id.
     ///
-    /// Answers [`StoreError::Unavailable`] where it cannot tell whether it was carried out: the answer
-    /// was lost, and then so many others wrote that the item no longer names it.
+    /// # Errors
+    /// [`StoreError::Unavailable`] if the outcome is unknown: the response was lost, and so many
+    /// writers followed that the item no longer names the write.
     pub async fn set_in_order(
         &self,
         table: &str,
@@ -121,15 +123,15 @@ impl Store {
         id: Uuid,
     ) -> Result<Item, StoreError> {
         let mut id = id;
-        let mut unanswered = UnknownOutcome::default();
+        let mut unknown_outcome = UnknownOutcome::default();
         let mut retry = ConflictRetry::default();
         while retry.next_attempt().await {
-            let error = match self.set_as(table, &key, attributes, id, &unanswered).await {
+            let error = match self.set_as(table, &key, attributes, id, &unknown_outcome).await {
                 Ok(item) => return Ok(item),
                 Err(error) if is_conflict(error.code()) => continue,
                 Err(error) => error,
             };
-            if !is_refusal(&error) {
+            if !is_failed_condition(&error) {
                 return Err(error.into());
             }
             let item = item_of(&error).unwrap_or_default();
@@ -138,15 +140,15 @@ impl Store {
                 return Ok(item);
             }
             let (Some(&newest), Some(&oldest)) = (latest.first(), latest.last()) else {
-                return Err(StoreError::Refused("a first write was refused".into()));
+                return Err(StoreError::Refused("a first write was rejected".into()));
             };
-            if unanswered.any() && latest.len() == LATEST && oldest > id {
-                return Err(StoreError::Unavailable("too many others wrote at once".into()));
+            if unknown_outcome.any() && latest.len() == LATEST && oldest > id {
+                return Err(StoreError::Unavailable("too many concurrent writers".into()));
             }
-            (id, unanswered) = (id_after(newest, id), UnknownOutcome::default());
+            (id, unknown_outcome) = (id_after(newest, id), UnknownOutcome::default());
         }
-        // An earlier attempt may have been carried out.
-        Err(StoreError::Unavailable("others kept writing the item".into()))
+        // An earlier attempt may have been applied.
+        Err(StoreError::Unavailable("other writers kept changing the item".into()))
     }
 
     async fn set_as(
@@ -155,7 +157,7 @@ impl Store {
         key: &Item,
         attributes: &[(&str, AttributeValue)],
         id: Uuid,
-        unanswered: &UnknownOutcome,
+        unknown_outcome: &UnknownOutcome,
     ) -> Result<Item, SdkError<UpdateItemError>> {
         let mut request = self
             .client
@@ -176,30 +178,30 @@ impl Store {
             assignments.push(format!("{older} = if_not_exists({newer}, :none)"));
         }
         for (name, value) in attributes {
-            // By placeholders: a name may be a reserved word.
+            // Placeholders, since a name can be a reserved word.
             assignments.push(format!("#{name} = :{name}"));
             request = request
                 .expression_attribute_names(format!("#{name}"), *name)
                 .expression_attribute_values(format!(":{name}"), value.clone());
         }
         let request = request.update_expression(format!("SET {}", assignments.join(", ")));
-        let request = request.customize().interceptor(unanswered.clone());
+        let request = request.customize().interceptor(unknown_outcome.clone());
         Ok(request.send().await?.attributes.unwrap_or_default())
     }
 }
 
-/// What a write gave; `None` if its condition failed.
+/// Returns the result of a write, or `None` if its condition failed.
 async fn unless_condition_fails<T, E, W>(write: impl Fn() -> W) -> Result<Option<T>, StoreError>
 where
     W: Future<Output = Result<T, SdkError<E>>>,
     E: ProvideErrorMetadata + Error + Send + Sync + 'static,
 {
-    Ok(unless_refused(write).await?.ok())
+    Ok(or_condition_error(write).await?.ok())
 }
 
-/// What a write gave, or how it was refused since its condition failed. Tries again while others are at work
-/// on the item.
-async fn unless_refused<T, E, W>(
+/// Returns the result of a write, or the error if its condition failed. Retries conflicts with
+/// other writers.
+async fn or_condition_error<T, E, W>(
     write: impl Fn() -> W,
 ) -> Result<Result<T, SdkError<E>>, StoreError>
 where
@@ -210,32 +212,32 @@ where
     loop {
         // Boxed, since the SDK's futures are large.
         match Box::pin(write()).await {
-            Err(error) if is_refusal(&error) => return Ok(Err(error)),
+            Err(error) if is_failed_condition(&error) => return Ok(Err(error)),
             Err(error) if is_conflict(error.code()) && retry.next_attempt().await => {}
             written => return Ok(Ok(written?)),
         }
     }
 }
 
-/// Whether a write was refused since its condition failed.
-fn is_refusal(error: &impl ProvideErrorMetadata) -> bool {
+/// Returns `true` if the condition of a write failed.
+fn is_failed_condition(error: &impl ProvideErrorMetadata) -> bool {
     error.code() == Some("ConditionalCheckFailedException")
 }
 
-/// The item that an update was refused on, where it asks for that.
-fn item_of(refused: &SdkError<UpdateItemError>) -> Option<Item> {
-    match refused.as_service_error()? {
+/// Returns the item on which an update failed, if the update requested it.
+fn item_of(failed: &SdkError<UpdateItemError>) -> Option<Item> {
+    match failed.as_service_error()? {
         UpdateItemError::ConditionalCheckFailedException(failed) => failed.item.clone(),
         _ => None,
     }
 }
 
-/// The attribute that names the newest write but `index`.
+/// Returns the attribute with the id of a latest write. Index 0 is the newest.
 fn name_of_latest(index: usize) -> String {
     format!("write{index}")
 }
 
-/// The ids of an item's latest writes, the newest first.
+/// Returns the ids of an item's latest writes, newest first.
 fn latest_writes(item: &Item) -> Vec<Uuid> {
     let ids = (0..LATEST).map_while(|index| {
         let id = item.get(&name_of_latest(index))?.as_b().ok();
@@ -244,7 +246,7 @@ fn latest_writes(item: &Item) -> Vec<Uuid> {
     ids.take_while(|id| !id.is_nil()).collect()
 }
 
-/// The earliest id after `newest` that is as random as `id`.
+/// Returns the earliest id after `newest` and `id` with the random bits of `id`.
 fn id_after(newest: Uuid, id: Uuid) -> Uuid {
     let millis_of = |id: Uuid| id.as_u128() >> 80;
     let millis = millis_of(newest).max(millis_of(id)).saturating_add(1);
@@ -260,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn a_later_id_is_later_than_both_and_keeps_what_makes_it_unique() {
+    fn later_ids_keep_their_random_bits() {
         for (newest, own) in [(id(5, 1), id(3, 9)), (id(3, 9), id(5, 1)), (id(5, 9), id(5, 1))] {
             let after = id_after(newest, own);
             assert!(after > newest && after > own);
@@ -270,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn an_item_that_few_wrote_names_no_others() {
+    fn nil_ids_name_no_writes() {
         let mut item = Item::new();
         assert!(latest_writes(&item).is_empty());
         item.insert("write0".to_owned(), b(id(7, 1).as_bytes()));

@@ -1,5 +1,5 @@
-//! Cursors: where the next page of a list starts. Opaque to callers, and only of use in the list, and
-//! for the caller's project, that they were made for.
+//! Cursors: the positions at which the next pages of lists start. They are opaque to callers. A
+//! cursor is valid only for the list and project for which it was created.
 
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
@@ -8,43 +8,43 @@ use sha2::Sha256;
 
 use crate::json::{FieldError, ViolationCode};
 
-/// How many bytes of the code of 32 are kept: guessing 128 bits is hopeless, too.
+/// Bytes of the 32-byte code that are kept: guessing 128 bits is also infeasible.
 const CODE_BYTES: usize = 16;
 
-/// What cursors are signed with: 32 random bytes or more, the same in all functions.
+/// The key that signs cursors: at least 32 random bytes, shared by all functions.
 #[derive(Clone)]
 pub struct CursorKey(Vec<u8>);
 
 impl CursorKey {
-    /// A key.
+    /// Creates a key.
     pub fn new(secret: impl Into<Vec<u8>>) -> Self {
         Self(secret.into())
     }
 
-    /// The cursor of `position` in the list `list`.
+    /// Returns the cursor of a position in a list.
     pub fn seal(&self, list: &str, position: &str) -> String {
         let mut bytes = self.code(list, position);
         bytes.extend_from_slice(position.as_bytes());
         BASE64_URL_SAFE_NO_PAD.encode(bytes)
     }
 
-    /// The position of a cursor that [`Self::seal`] made for the list.
+    /// Returns the position of a cursor that [`Self::seal`] created for the list.
     pub fn open(&self, list: &str, cursor: &str) -> Result<String, FieldError> {
-        let fault = || {
-            let message = "is not a cursor of this list; take it from `nextCursor` as it is";
+        let error = || {
+            let message = "is not a cursor of this list; send `nextCursor` unchanged";
             FieldError::new(ViolationCode::InvalidValue, message)
         };
-        let bytes = BASE64_URL_SAFE_NO_PAD.decode(cursor).map_err(|_| fault())?;
-        let (code, position) = bytes.split_at_checked(CODE_BYTES).ok_or_else(fault)?;
-        let position = std::str::from_utf8(position).map_err(|_| fault())?;
+        let bytes = BASE64_URL_SAFE_NO_PAD.decode(cursor).map_err(|_| error())?;
+        let (code, position) = bytes.split_at_checked(CODE_BYTES).ok_or_else(error)?;
+        let position = std::str::from_utf8(position).map_err(|_| error())?;
         let same: bool = subtle::ConstantTimeEq::ct_eq(&self.code(list, position)[..], code).into();
-        same.then(|| position.to_owned()).ok_or_else(fault)
+        same.then(|| position.to_owned()).ok_or_else(error)
     }
 
     fn code(&self, list: &str, position: &str) -> Vec<u8> {
-        // HMAC takes keys of any length.
+        // HMAC accepts keys of any length.
         let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(&self.0) else { return Vec::new() };
-        // No list has a NUL in its name.
+        // List names contain no NUL.
         for part in [list, "\0", position] {
             mac.update(part.as_bytes());
         }
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn opens_what_it_sealed_for_the_same_list_only() {
+    fn cursors_open_only_in_their_list() {
         let key = CursorKey::new("secret");
         let cursor = key.seal("events/1", "position é");
         assert_eq!(key.open("events/1", &cursor), Ok("position é".to_owned()));
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_every_changed_character() {
+    fn changed_cursors_are_rejected() {
         let key = CursorKey::new("secret");
         let cursor = key.seal("list", "2026");
         for index in 0..cursor.len() {

@@ -1,4 +1,4 @@
-//! Pages for people, who come by a link in a mail.
+//! HTML pages that people open from links in emails.
 
 use lambda_http::http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName};
 use lambda_http::http::{HeaderValue, StatusCode};
@@ -7,8 +7,8 @@ use crate::text::escape_html;
 
 use super::{ApiRequest, ApiResponse, Problem, Protocol};
 
-/// What a page may do: nothing but show itself, and send its own form. Its address has a token, which
-/// nobody is told and nobody keeps.
+/// The headers of a page, which can only show itself and submit its own form. Its URL contains a
+/// token, which must be neither cached nor sent as a referrer.
 const HEADERS: [(HeaderName, &str); 5] = [
     (CONTENT_TYPE, "text/html; charset=utf-8"),
     (CACHE_CONTROL, "no-store"),
@@ -30,7 +30,7 @@ button:focus-visible{outline:3px solid #8fb0ff;outline-offset:2px}\
 small{opacity:.75}";
 
 impl ApiResponse {
-    /// A page of a title and a body, which is HTML.
+    /// Returns a page with a title and an HTML body. Escapes only the title.
     pub fn page(status: StatusCode, title: &str, body: &str) -> Self {
         let title = escape_html(title);
         let page = format!(
@@ -40,16 +40,16 @@ impl ApiResponse {
              <style>{STYLE}</style>\n</head>\n<body>\n<main>\n<h1>{title}</h1>\n{body}\n</main>\n\
              </body>\n</html>\n"
         );
-        let mut answer = Self::of_json_text(status, Some(page));
+        let mut response = Self::of_json_text(status, Some(page));
         for (name, value) in HEADERS {
-            answer = answer.with_header(name, HeaderValue::from_static(value));
+            response = response.with_header(name, HeaderValue::from_static(value));
         }
-        answer
+        response
     }
 }
 
 impl Protocol {
-    /// That of browsers, whose readers are people: problems are pages, too.
+    /// The protocol of browsers: problems are also pages.
     pub const PAGES: Self = Self { name: "pages", answer_problem: page_of, request_headers: &[] };
 }
 
@@ -65,11 +65,11 @@ mod tests {
     use lambda_http::Body;
 
     #[test]
-    fn a_page_shows_texts_as_they_are_and_runs_nothing() {
-        let answer = ApiResponse::page(StatusCode::OK, "<b>&\"", "<p>x</p>").into_response("r-1");
-        assert_eq!(answer.headers()["content-type"], "text/html; charset=utf-8");
-        assert!(answer.headers()["content-security-policy"].to_str().unwrap().contains("'none'"));
-        let Body::Text(page) = answer.into_body() else { panic!("a page is text") };
+    fn pages_escape_titles_and_forbid_scripts() {
+        let response = ApiResponse::page(StatusCode::OK, "<b>&\"", "<p>x</p>").into_response("r-1");
+        assert_eq!(response.headers()["content-type"], "text/html; charset=utf-8");
+        assert!(response.headers()["content-security-policy"].to_str().unwrap().contains("'none'"));
+        let Body::Text(page) = response.into_body() else { panic!("the page is not text") };
         assert!(page.contains("<h1>&lt;b&gt;&amp;&quot;</h1>\n<p>x</p>"), "{page}");
     }
 }

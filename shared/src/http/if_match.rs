@@ -1,18 +1,19 @@
-//! The `if-match` header (RFC 9110 §13.1.1): a change is meant for a version that the caller has seen.
+//! The `if-match` header (RFC 9110 §13.1.1), which limits a change to a version that the caller has
+//! seen.
 
 use super::{Problem, VersionTag};
 
-/// The versions of a resource that a request is meant for.
+/// The resource versions to which a request applies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum IfMatch {
-    /// Any: there is no such header, or it is `*`.
+    /// Any version: the header is missing or `*`.
     Any,
-    /// One of these. Entity tags that no answer of ours carried match nothing.
+    /// One of these versions. Entity tags that this API never sends match nothing.
     Versions(Vec<VersionTag>),
 }
 
 impl IfMatch {
-    /// Reads the header's values.
+    /// Parses the header's values.
     pub(super) fn read<'v>(values: impl Iterator<Item = &'v [u8]>) -> Self {
         let mut versions = None::<Vec<VersionTag>>;
         for tag in values.flat_map(|value| value.split(|byte| *byte == b',')) {
@@ -27,7 +28,7 @@ impl IfMatch {
         versions.map_or(Self::Any, Self::Versions)
     }
 
-    /// Refuses a resource of another version.
+    /// Rejects a resource with another version.
     pub fn check(&self, tag: impl Into<VersionTag>) -> Result<(), Problem> {
         let tag = tag.into();
         match self {
@@ -56,13 +57,13 @@ mod tests {
     }
 
     #[test]
-    fn without_the_header_any_version_is_meant() {
+    fn missing_headers_match_any_version() {
         assert!(allowed(&[], 7));
         assert!(allowed(&["*"], 7));
     }
 
     #[test]
-    fn what_has_taken_anothers_name_is_told_from_it() {
+    fn successors_are_distinguished_by_id() {
         let id = uuid::Uuid::from_u128(7);
         let tag = VersionTag { version: 1, successor: Some(id) };
         assert!(allowed(&[&tag.to_string()], tag));
@@ -76,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn otherwise_one_of_the_tags_must_be_the_version() {
+    fn one_tag_must_match_the_version() {
         assert!(allowed(&["\"7\""], 7));
         assert!(allowed(&["\"6\", \"7\""], 7));
         assert!(allowed(&["\"6\"", "\"7\""], 7));

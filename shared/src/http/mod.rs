@@ -1,4 +1,4 @@
-//! HTTP: reading requests, writing answers. The only module that knows how errors look on the wire.
+//! HTTP: parses requests, writes responses, and defines the wire format of errors.
 
 mod cors;
 mod cursor;

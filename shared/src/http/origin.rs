@@ -1,4 +1,4 @@
-//! The secret that a distribution in front of the API sends, where there is one.
+//! The secret that a distribution in front of the API sends, if there is one.
 
 use std::env;
 
@@ -6,32 +6,32 @@ use subtle::{Choice, ConstantTimeEq};
 
 use super::{ApiRequest, ApiResponse, StatusCode};
 
-/// The secrets that are taken, with commas between them; set by `template.yaml`. Nothing: none is asked
-/// for.
+/// Environment variable with the accepted secrets, separated by commas; set by `template.yaml`. If
+/// it is empty, no secret is required.
 const ORIGIN_SECRET_VARIABLE: &str = "WAYMARK_ORIGIN_SECRET";
-/// The header that has it.
+/// The header with the secret.
 const HEADER: &str = "x-origin-secret";
 
-/// What requests must bring to show that they came through the distribution. Several secrets are taken
-/// while one takes the place of another.
+/// The secrets that show that a request came through the distribution. Several are accepted while
+/// one replaces another.
 #[derive(Default)]
 pub struct OriginSecrets(Vec<Vec<u8>>);
 
 impl OriginSecrets {
-    /// What the environment says.
+    /// Reads the secrets from the environment.
     pub fn from_environment() -> Self {
         Self::parse(&env::var(ORIGIN_SECRET_VARIABLE).unwrap_or_default())
     }
 
-    /// Secrets with commas between them.
+    /// Parses secrets that are separated by commas.
     pub fn parse(text: &str) -> Self {
         let secrets = text.split(',').map(str::trim).filter(|secret| !secret.is_empty());
         Self(secrets.map(|secret| secret.as_bytes().to_vec()).collect())
     }
 
-    /// The answer to a request that did not come through the distribution: the one that API Gateway gives
-    /// where its own address is switched off.
-    pub fn refuse(&self, incoming: &ApiRequest) -> Option<ApiResponse> {
+    /// Returns the response to a request that did not come through the distribution, or `None`. It
+    /// is API Gateway's response if its own address is disabled.
+    pub fn reject(&self, incoming: &ApiRequest) -> Option<ApiResponse> {
         if self.0.is_empty() || incoming.header_values(HEADER).any(|sent| self.admits(sent)) {
             return None;
         }
@@ -39,7 +39,7 @@ impl OriginSecrets {
         Some(ApiResponse::of_json_text(StatusCode::FORBIDDEN, Some(body)))
     }
 
-    /// Compares with all of them, in a time that tells nothing of any but its length.
+    /// Compares with every secret, in a time that depends on no more than their lengths.
     fn admits(&self, sent: &[u8]) -> bool {
         let none = Choice::from(0);
         self.0.iter().fold(none, |found, secret| found | secret[..].ct_eq(sent)).into()
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn any_of_the_secrets_is_taken_and_nothing_else() {
+    fn only_listed_secrets_are_admitted() {
         let secrets = OriginSecrets::parse("first-secret, second-secret,");
         for sent in ["first-secret", "second-secret"] {
             assert!(secrets.admits(sent.as_bytes()), "{sent}");
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_shows_them() {
+    fn debug_output_hides_secrets() {
         assert_eq!(format!("{:?}", OriginSecrets::parse("first-secret")), "OriginSecrets(…)");
     }
 }

@@ -1,5 +1,5 @@
-//! Lists, page by page (`docs/api-conventions.md`, "Lists and cursors"): `?limit` and `?cursor` in,
-//! `{items, nextCursor}` out.
+//! Pages of lists (`docs/api-conventions.md`, "Lists and cursors"): `?limit` and `?cursor` in
+//! requests, `{items, nextCursor}` in responses.
 
 use lambda_http::http::StatusCode;
 use serde::Serialize;
@@ -12,7 +12,7 @@ use super::{ApiRequest, ApiResponse, CursorKey, Problem};
 const DEFAULT_LIMIT: u32 = 50;
 const MAX_LIMIT: u32 = 100;
 
-/// Reads `limit` and `cursor` of a request for a page of a list. What is wrong is noted.
+/// Reads `limit` and `cursor` of a request for a page. Records violations.
 pub fn read_page_request(
     key: &CursorKey,
     incoming: &ApiRequest,
@@ -31,7 +31,7 @@ pub fn read_page_request(
     page.map(|(limit, after)| PageRequest { limit: limit.unwrap_or(DEFAULT_LIMIT), after })
 }
 
-/// Opens a cursor that a body has, of the list that a request asks for.
+/// Opens a cursor from a body, for the list that is requested.
 pub fn open_cursor(
     key: &CursorKey,
     incoming: &ApiRequest,
@@ -40,7 +40,7 @@ pub fn open_cursor(
     key.open(&list(incoming), cursor)
 }
 
-/// The answer with a page of the list that a request asks for.
+/// Returns the response with a page of the requested list.
 pub fn page_answer(
     key: &CursorKey,
     incoming: &ApiRequest,
@@ -50,7 +50,7 @@ pub fn page_answer(
     ApiResponse::json(StatusCode::OK, &PageBody { items: &page.items, next_cursor })
 }
 
-/// What a cursor is good for: the operation's list of the path as it was sent.
+/// Returns the list for which a cursor is valid: the operation and the path as sent.
 fn list(incoming: &ApiRequest) -> String {
     format!("{}/{}", incoming.operation(), incoming.path())
 }

@@ -1,5 +1,5 @@
-//! Errors on the wire: the members of RFC 9457, a stable code, and for an invalid request
-//! everything that is wrong with it (`docs/api-conventions.md`, "Errors").
+//! Errors on the wire: the fields of RFC 9457, a stable code, and all violations of an invalid
+//! request (`docs/api-conventions.md`, "Errors").
 
 use std::fmt::Display;
 use std::num::NonZeroU32;
@@ -13,12 +13,12 @@ use crate::json::{Malformed, Violation, Violations};
 
 use super::ApiResponse;
 
-/// Declares the codes, each with its name on the wire, its status and what it is called.
+/// Declares the codes, each with its name on the wire, its status and its title.
 macro_rules! problem_codes {
     ($($code:ident, $name:literal, $status:ident, $title:literal;)+) => {
         /// The stable, machine-readable kind of a problem. Each is documented in `openapi.yaml`.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        #[allow(missing_docs)] // Their meanings stand in openapi.yaml, once.
+        #[allow(missing_docs)] // Only openapi.yaml documents their meanings.
         pub enum ProblemCode {
             $($code,)+
         }
@@ -76,23 +76,23 @@ problem_codes! {
 }
 
 impl ProblemCode {
-    /// The code's name on the wire.
+    /// Returns the code's name on the wire.
     pub fn as_str(self) -> &'static str {
         self.parts().0
     }
 
-    /// The HTTP status code that goes with it.
+    /// Returns the HTTP status code.
     pub fn status(self) -> StatusCode {
         self.parts().1
     }
 
-    /// What it is called.
+    /// Returns the title.
     pub fn title(self) -> &'static str {
         self.parts().2
     }
 }
 
-/// The one error type that reaches the wire. What caused it stays behind, for the log.
+/// The only error type that reaches the wire. Its cause is only logged.
 #[derive(Debug)]
 pub struct Problem {
     code: ProblemCode,
@@ -104,7 +104,7 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// A problem whose `detail` tells the caller what is wrong and what to do.
+    /// Creates a problem. `detail` states the problem and the remedy for the caller.
     pub fn new(code: ProblemCode, detail: impl Into<String>) -> Self {
         Self {
             code,
@@ -116,169 +116,177 @@ impl Problem {
         }
     }
 
-    /// 401: the request carries no key.
+    /// 401: the request has no key.
     pub fn missing_api_key() -> Self {
-        let detail = "Send an API key in the header x-api-key, or as Authorization: Bearer KEY.";
+        let detail = "The request has no API key. Send one in the header `x-api-key`, or as \
+                      `Authorization: Bearer KEY`.";
         Self::new(ProblemCode::MissingApiKey, detail)
     }
 
-    /// 401: the key is unknown, wrong, revoked or expired; which of these is not told.
+    /// 401: the key is unknown, wrong, revoked or expired. The response does not distinguish these
+    /// cases.
     pub fn invalid_api_key() -> Self {
-        let detail =
-            "The API key is not valid. Check it, or make a new one with `waymark key create`.";
+        let detail = "The API key is invalid, expired or revoked. Check it, or create one with \
+                      `waymark key create`.";
         Self::new(ProblemCode::InvalidApiKey, detail)
     }
 
-    /// 403: the key does not allow this.
+    /// 403: the key lacks the scope.
     pub fn insufficient_scope(scope: impl Display) -> Self {
-        let detail = format!("The API key lacks the scope {scope}.");
+        let detail = format!("The API key lacks the scope {scope}. Use a key that has it.");
         Self::new(ProblemCode::InsufficientScope, detail)
     }
 
-    /// 403: the key is for some projects, and this is about all.
+    /// 403: the key is limited to some projects, but the request concerns all.
     pub fn limited_to_projects() -> Self {
-        let detail = "The API key is limited to some projects. Use a key for all of them.";
+        let detail = "The API key is limited to some projects. Use a key for all projects of the \
+                      organization.";
         Self::new(ProblemCode::InsufficientScope, detail)
     }
 
-    /// 404: there is no such project, or the key may not see it.
+    /// 404: the project does not exist, or the key cannot see it.
     pub fn project_not_found() -> Self {
-        let detail = "There is no project of this id or slug that the API key may see.";
+        let detail = "The project does not exist, or the API key cannot see it. Check the ID or \
+                      slug.";
         Self::new(ProblemCode::ProjectNotFound, detail)
     }
 
-    /// 404: some of the projects that a body names do not exist, or the key may not see them.
+    /// 404: some projects in a body do not exist, or the key cannot see them.
     pub fn projects_not_found(names: &[&str]) -> Self {
         const MAX_CHARACTERS: usize = 100;
         let names: Vec<String> =
             names.iter().map(|name| name.chars().take(MAX_CHARACTERS).collect()).collect();
         let names = names.join(", ");
-        let detail =
-            format!("There is no project of these names that the API key may see: {names}.");
+        let detail = format!(
+            "These projects do not exist, or the API key cannot see them: {names}. Check the IDs \
+             or slugs."
+        );
         Self::new(ProblemCode::ProjectNotFound, detail)
     }
 
-    /// 412: the resource is not of the version that the caller has seen.
+    /// 412: the resource does not have the version that the caller has seen.
     pub fn version_mismatch(version: u64) -> Self {
         let detail = format!(
-            "The resource is of version {version}, not of the one in if-match. Read it again."
+            "The resource is at version {version}, not the one in `if-match`. Fetch it and retry."
         );
         Self::new(ProblemCode::VersionMismatch, detail)
     }
 
-    /// 409: others kept changing the same data until the retries ran out.
+    /// 409: concurrent requests changed the same data until the retries ran out.
     pub fn conflict(cause: impl Into<String>) -> Self {
-        let detail = "Other requests kept changing the same data. Try again.";
+        let detail = "Concurrent requests changed the same data. Retry in 1 s.";
         Self {
             cause: Some(cause.into()),
             ..Self::new(ProblemCode::Conflict, detail).retry_after(1)
         }
     }
 
-    /// 409: the idempotency key was used for another request.
+    /// 409: the idempotency key was used for a different request.
     pub fn idempotency_conflict() -> Self {
-        let detail = "The idempotency key was used for another request. Use a new key for each.";
+        let detail = "This idempotency key was used for a different request. Use a new key.";
         Self::new(ProblemCode::IdempotencyConflict, detail)
     }
 
-    /// 409: the first request with the idempotency key still runs.
+    /// 409: the first request with the idempotency key is still running.
     pub fn idempotency_in_progress() -> Self {
-        let detail = "The first request with this idempotency key is still running. Try again.";
+        let detail = "The first request with this idempotency key is still in progress. Retry in 1 \
+                      s.";
         Self::new(ProblemCode::IdempotencyInProgress, detail).retry_after(1)
     }
 
-    /// 429: more than the limit was sent this minute.
+    /// 429: the sender exceeded the limit of this minute.
     pub fn throttled(limit: NonZeroU32, seconds: u16) -> Self {
         let detail =
-            format!("At most {limit} are taken a minute. Send the next after {seconds} s.");
+            format!("Rate limit exceeded: at most {limit} per minute. Retry in {seconds} s.");
         Self::new(ProblemCode::Throttled, detail).retry_after(seconds)
     }
 
-    /// 429: more was sent at once than can be stored.
+    /// 429: more data arrived than can be stored.
     pub fn overloaded(seconds: u16) -> Self {
-        let detail = format!("More is sent than can be stored. Send the next after {seconds} s.");
+        let detail =
+            format!("More events arrive than the service can store. Retry in {seconds} s.");
         Self::new(ProblemCode::Throttled, detail).retry_after(seconds)
     }
 
-    /// 500. The cause goes to the log only.
+    /// 500. The cause is only logged.
     pub fn internal(cause: impl Into<String>) -> Self {
-        let detail = "Something went wrong here. Quote the request id when you report it.";
+        let detail = "The service failed to process the request. Retry; if it fails again, report \
+                      the request ID.";
         Self { cause: Some(cause.into()), ..Self::new(ProblemCode::Internal, detail) }
     }
 
-    /// 503. The cause goes to the log only.
+    /// 503. The cause is only logged.
     pub fn unavailable(cause: impl Into<String>) -> Self {
-        let detail = "The service cannot reach its data at the moment. Try again.";
+        let detail = "The service is temporarily unavailable. Retry in 1 s.";
         Self {
             cause: Some(cause.into()),
             ..Self::new(ProblemCode::Unavailable, detail).retry_after(1)
         }
     }
 
-    /// 503: the request was given up after `seconds`. What it wrote, if anything, is whole.
+    /// 503: the request was stopped after `seconds`. No write is partial.
     pub fn timed_out(seconds: f32) -> Self {
         let detail = format!(
-            "The request was not done within {seconds} s. It may still have been carried out: send \
-             it again with the same idempotency-key. A question over much data is answered sooner \
-             for a shorter range or fewer projects."
+            "The request did not finish within {seconds} s, but it may have taken effect. Retry \
+             with the same `Idempotency-Key`; in a query, use a shorter range or fewer projects."
         );
         let cause = Some("the request took too long".to_owned());
         Self { cause, ..Self::new(ProblemCode::Unavailable, detail).retry_after(1) }
     }
 
-    /// The problem with a time after which to try again.
+    /// Sets the time after which to retry.
     #[must_use]
     pub fn retry_after(mut self, seconds: u16) -> Self {
         self.retry_after_seconds = Some(seconds);
         self
     }
 
-    /// The problem with the categories that are limited, in the form of the caller's protocol.
+    /// Sets the limited categories, in the form of the caller's protocol.
     #[must_use]
     pub fn limiting(mut self, categories: &'static str) -> Self {
         self.limited = Some(categories);
         self
     }
 
-    /// The categories that are limited, if the problem names them.
+    /// Returns the limited categories, if any.
     pub fn limited(&self) -> Option<&'static str> {
         self.limited
     }
 
-    /// The kind of the problem.
+    /// Returns the code.
     pub fn code(&self) -> ProblemCode {
         self.code
     }
 
-    /// What caused the problem, for the log.
+    /// Returns the cause, for the log.
     pub fn cause(&self) -> Option<&str> {
         self.cause.as_deref()
     }
 
-    /// The HTTP status code.
+    /// Returns the HTTP status code.
     pub fn status(&self) -> StatusCode {
         self.code.status()
     }
 
-    /// What is wrong and what to do, for the caller.
+    /// Returns the problem and the remedy, for the caller.
     pub fn detail(&self) -> &str {
         &self.detail
     }
 
-    /// After how many seconds to try again, if the problem says so.
+    /// Returns the seconds after which to retry, if set.
     pub fn seconds_to_wait(&self) -> Option<u16> {
         self.retry_after_seconds
     }
 
-    /// An answer with the time after which to try again, if the problem has one.
-    pub fn with_retry_after(&self, answer: ApiResponse) -> ApiResponse {
+    /// Adds the time after which to retry to a response, if set.
+    pub fn with_retry_after(&self, response: ApiResponse) -> ApiResponse {
         match self.retry_after_seconds {
-            Some(seconds) => answer.with_header(RETRY_AFTER, seconds.into()),
-            None => answer,
+            Some(seconds) => response.with_header(RETRY_AFTER, seconds.into()),
+            None => response,
         }
     }
 
-    /// The problem as RFC 9457 writes it, for the request `request_id`.
+    /// Returns the response in the form of RFC 9457, for the request `request_id`.
     pub fn to_answer(&self, request_id: &str) -> ApiResponse {
         let (code, status, title) = self.code.parts();
         let violations = self.violations.listed();
@@ -291,17 +299,17 @@ impl Problem {
             request_id,
             errors: (!violations.is_empty()).then_some(violations),
         };
-        // Nothing in the body can fail to serialize; an empty answer keeps the status all the same.
-        let mut answer =
+        // Serialization cannot fail; an empty response would still have the status.
+        let mut response =
             ApiResponse::json(status, &body).unwrap_or_else(|_| ApiResponse::empty(status));
         if status == StatusCode::UNAUTHORIZED {
-            answer = answer.with_header(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            response = response.with_header(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
-        self.with_retry_after(answer)
+        self.with_retry_after(response)
     }
 }
 
-/// The first few of a list, and how many more there are.
+/// Returns the first items of a list, and the number of further items.
 pub fn named_of(items: &[impl ToString]) -> String {
     const MAX_NAMED: usize = 10;
     let named: Vec<String> = items.iter().take(MAX_NAMED).map(ToString::to_string).collect();
@@ -342,7 +350,8 @@ impl From<Violations> for Problem {
 
 impl From<Malformed> for Problem {
     fn from(malformed: Malformed) -> Self {
-        let detail = format!("The body is not JSON as this API reads it: {malformed}.");
+        let detail =
+            format!("The body cannot be parsed as JSON: {malformed}. Correct it and retry.");
         Self::new(ProblemCode::MalformedJson, detail)
     }
 }
@@ -367,20 +376,21 @@ mod tests {
     use lambda_http::Body;
 
     fn shown(problem: &Problem) -> (serde_json::Value, lambda_http::http::HeaderMap) {
-        let answer = problem.to_answer("r-1");
-        let (parts, body) = answer.into_response("r-1").into_parts();
-        let Body::Text(body) = body else { panic!("a problem has a body") };
+        let response = problem.to_answer("r-1");
+        let (parts, body) = response.into_response("r-1").into_parts();
+        let Body::Text(body) = body else { panic!("the problem has no body") };
         (serde_json::from_str(&body).unwrap(), parts.headers)
     }
 
     #[test]
-    fn shows_the_members_of_the_contract() {
+    fn bodies_have_the_documented_fields() {
         let (body, headers) = shown(&Problem::project_not_found());
         let expected = serde_json::json!({
             "type": "/problems/project_not_found",
             "title": "Project not found",
             "status": 404,
-            "detail": "There is no project of this id or slug that the API key may see.",
+            "detail": "The project does not exist, or the API key cannot see it. Check the ID or \
+                       slug.",
             "code": "project_not_found",
             "requestId": "r-1",
         });
@@ -412,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn never_shows_a_cause() {
+    fn causes_are_never_shown() {
         for problem in [
             Problem::internal("secret cause"),
             StoreError::Unavailable("secret cause".into()).into(),
@@ -426,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn tells_how_to_authenticate_and_when_to_retry() {
+    fn headers_name_authentication_and_retry_time() {
         let (_, headers) = shown(&Problem::missing_api_key());
         assert_eq!(headers["www-authenticate"], "Bearer");
         let (_, headers) = shown(&Problem::unavailable("x"));

@@ -1,21 +1,21 @@
-//! The protocols that operations speak.
+//! The protocols of operations.
 
 use super::{ApiRequest, ApiResponse, Problem};
 
-/// What differs between operations whose clients are this API's own, and those whose clients are
-/// others' SDKs: how a problem is answered, and which headers pages may send.
+/// The differences between operations for Waymark's own clients and operations for the SDKs of
+/// others.
 #[derive(Debug, Clone, Copy)]
 pub struct Protocol {
-    /// What it is called.
+    /// The protocol's name.
     pub name: &'static str,
-    /// Writes the answer to a request that ends in a problem.
+    /// Returns the response to a request that ends in a problem.
     pub answer_problem: fn(&Problem, &ApiRequest) -> ApiResponse,
-    /// The request headers that pages may send, beside those of every operation.
+    /// The request headers that pages can send, in addition to those of every operation.
     pub request_headers: &'static [&'static str],
 }
 
 impl Protocol {
-    /// This API's own: problems as RFC 9457 writes them.
+    /// Waymark's own protocol: problems in the form of RFC 9457.
     pub const WAYMARK: Self = Self {
         name: "Waymark",
         answer_problem: |problem, incoming| problem.to_answer(incoming.request_id()),

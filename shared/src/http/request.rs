@@ -1,4 +1,4 @@
-//! Requests, as API Gateway (HTTP and REST APIs) and the local gateway hand them over.
+//! Requests from API Gateway (HTTP and REST APIs) and from the local gateway.
 
 use std::borrow::Cow;
 use std::fmt::Display;
@@ -15,14 +15,14 @@ use crate::json::{FieldError, Json, MAX_BODY_DEPTH, Violations};
 
 use super::{IfMatch, Problem, ProblemCode};
 
-/// The most bytes of a body: 256 KiB.
+/// Most bytes of a body: 256 KiB.
 const MAX_BODY_BYTES: usize = 256 * 1024;
 
 /// The media type of JSON.
 pub const JSON: &str = "application/json";
 const MERGE_PATCH: &str = "application/merge-patch+json";
 
-/// A request, and what the log should tell of it.
+/// A request, with the data for its line in the log.
 pub struct ApiRequest {
     operation: &'static str,
     received: Instant,
@@ -33,8 +33,8 @@ pub struct ApiRequest {
 }
 
 impl ApiRequest {
-    /// Takes a request for an operation, which begins now. Its id is that of the Lambda invocation,
-    /// under which AWS's own log lines and traces stand.
+    /// Creates a request for an operation, which starts now. Its id is that of the Lambda
+    /// invocation, which AWS's own log lines and traces also contain.
     pub fn new(operation: &'static str, request: Request) -> Self {
         let context = request.lambda_context_ref();
         let request_id = context.map(|context| context.request_id.clone()).unwrap_or_default();
@@ -48,93 +48,93 @@ impl ApiRequest {
         }
     }
 
-    /// The name of the operation that is asked for.
+    /// Returns the name of the requested operation.
     pub fn operation(&self) -> &'static str {
         self.operation
     }
 
-    /// How long the request has been at work, authentication included.
+    /// Returns the time since the request was received, including authentication.
     pub fn elapsed(&self) -> Duration {
         self.received.elapsed()
     }
 
-    /// The id under which the request is logged and answered.
+    /// Returns the id of the request in the log and in responses.
     pub fn request_id(&self) -> &str {
         &self.request_id
     }
 
-    /// The trace that AWS began for the request, if it did.
+    /// Returns the id of the trace that AWS started for the request, if any.
     pub fn trace_id(&self) -> Option<&str> {
         let context = self.request.lambda_context_ref()?;
         context.xray_trace_id.as_deref().and_then(root_of_trace)
     }
 
-    /// Notes the id of the key that was let in, for the log.
+    /// Records the id of the authenticated key, for the log.
     pub(crate) fn note_key(&self, id: impl Display) {
         let _ = self.key_id.set(id.to_string());
     }
 
-    /// Notes the id of the project that the request is about, for the log.
+    /// Records the id of the request's project, for the log.
     pub fn note_project(&self, id: impl Display) {
         let _ = self.project_id.set(id.to_string());
     }
 
-    /// The id of the key that was let in, once one was.
+    /// Returns the id of the authenticated key, once it is known.
     pub fn key_id(&self) -> Option<&str> {
         self.key_id.get().map(String::as_str)
     }
 
-    /// The id of the project that the request is about, once it is known.
+    /// Returns the id of the request's project, once it is known.
     pub fn project_id(&self) -> Option<&str> {
         self.project_id.get().map(String::as_str)
     }
 
-    /// The method.
+    /// Returns the method.
     pub fn method(&self) -> &Method {
         self.request.method()
     }
 
-    /// The path as it was sent.
+    /// Returns the path as sent.
     pub fn path(&self) -> &str {
         self.request.raw_http_path()
     }
 
-    /// All values of a header.
+    /// Returns all values of a header.
     pub fn header_values(&self, name: &str) -> impl Iterator<Item = &[u8]> {
         self.request.headers().get_all(name).iter().map(lambda_http::http::HeaderValue::as_bytes)
     }
 
-    /// The body as it was sent.
+    /// Returns the body as sent.
     pub fn body(&self) -> &[u8] {
         self.request.body().as_ref()
     }
 
-    /// All values of a header that are text.
+    /// Returns all values of a header that are UTF-8.
     pub fn header_texts(&self, name: &str) -> Vec<&str> {
         self.header_values(name).filter_map(|value| std::str::from_utf8(value).ok()).collect()
     }
 
-    /// All values of a query parameter, decoded.
+    /// Returns all values of a query parameter, decoded.
     pub fn query_texts(&self, name: &str) -> Vec<&str> {
         let parameters = self.request.query_string_parameters_ref();
         parameters.and_then(|parameters| parameters.all(name)).unwrap_or_default()
     }
 
-    /// A path parameter, decoded: HTTP APIs hand it over decoded, others perhaps as it was sent.
-    /// Decoding once more does no harm, since nothing that a path names may contain `%`.
+    /// Returns a path parameter, decoded. HTTP APIs provide it decoded, others possibly as sent.
+    /// Decoding twice is harmless, since no valid value in a path contains `%`.
     pub fn path_parameter(&self, name: &str) -> Option<String> {
         let parameters = self.request.path_parameters_ref()?;
         let decoded = percent_decode_str(parameters.first(name)?).decode_utf8().ok()?;
         Some(decoded.into_owned())
     }
 
-    /// Which versions of a resource the request is meant for.
+    /// Returns the versions of a resource to which the request applies.
     pub fn if_match(&self) -> IfMatch {
         IfMatch::read(self.header_values("if-match"))
     }
 
-    /// A query parameter read into a type: `Some(None)` where there is none, `None` where it is
-    /// invalid, which is noted. Of a parameter that stands twice, the first counts.
+    /// Parses a query parameter. Returns `Some(None)` if it is missing. If it is invalid, records a
+    /// violation and returns `None`. If it is repeated, the first one counts.
     pub fn query_parameter<T>(
         &self,
         name: &str,
@@ -145,20 +145,20 @@ impl ApiRequest {
         let Some(text) = parameters.and_then(|parameters| parameters.first(name)) else {
             return Some(None);
         };
-        parse(text).map(Some).map_err(|fault| violations.note_query(name, fault)).ok()
+        parse(text).map(Some).map_err(|error| violations.note_query(name, error)).ok()
     }
 
-    /// The body as JSON. Its size is checked first, then its type, then its form.
+    /// Parses the body as JSON. Checks first its size, then its type, then its syntax.
     pub fn json(&self) -> Result<Json<'_>, Problem> {
         self.json_of(&[JSON], MAX_BODY_BYTES)
     }
 
-    /// The body as JSON, as [`Self::json`], of up to `max_bytes` bytes.
+    /// Like [`Self::json`], for a body of up to `max_bytes` bytes.
     pub fn large_json(&self, max_bytes: usize) -> Result<Json<'_>, Problem> {
         self.json_of(&[JSON], max_bytes)
     }
 
-    /// The body as a JSON Merge Patch (RFC 7396), which may also be sent as plain JSON.
+    /// Parses the body as a JSON Merge Patch (RFC 7396), which can also be sent as plain JSON.
     pub fn merge_patch(&self) -> Result<Json<'_>, Problem> {
         self.json_of(&[JSON, MERGE_PATCH], MAX_BODY_BYTES)
     }
@@ -167,25 +167,30 @@ impl ApiRequest {
         let body: &[u8] = self.request.body().as_ref();
         if body.len() > max_bytes {
             let length = body.len();
-            let detail = format!("The body has {length} bytes; at most {max_bytes} are allowed.");
+            let detail = format!(
+                "The body has {length} bytes, but the limit is {max_bytes}. Send a smaller body."
+            );
             return Err(Problem::new(ProblemCode::BodyTooLarge, detail));
         }
         if let Some(other) = self.other_media_type(media_types) {
             let expected = media_types.join(" or ");
-            let detail = format!("The body is of type {other}; send {expected}.");
+            let detail = format!("The content type {other} is not supported. Send {expected}.");
             return Err(Problem::new(ProblemCode::UnsupportedMediaType, detail));
         }
         let malformed = |detail: String| Problem::new(ProblemCode::MalformedJson, detail);
         if body.is_empty() {
-            return Err(malformed("The body is empty; send a JSON object.".to_owned()));
+            return Err(malformed("The body is empty. Send a JSON object.".to_owned()));
         }
         let text = std::str::from_utf8(body).map_err(|error| {
-            malformed(format!("The body is not UTF-8 from byte {} on.", error.valid_up_to()))
+            malformed(format!(
+                "The body is not valid UTF-8 at byte {}. Encode it as UTF-8.",
+                error.valid_up_to()
+            ))
         })?;
         Ok(Json::parse(text, MAX_BODY_DEPTH)?)
     }
 
-    /// The body's media type, if it is given and is none of `expected`.
+    /// Returns the body's media type if it is set and not in `expected`.
     pub fn other_media_type(&self, expected: &[&str]) -> Option<Cow<'_, str>> {
         let value = self.request.headers().get(CONTENT_TYPE)?;
         let value = String::from_utf8_lossy(value.as_bytes());
@@ -195,14 +200,15 @@ impl ApiRequest {
         (!is_expected).then_some(value)
     }
 
-    /// The request under its idempotency key, where it has one, for its operation and one API key.
+    /// Returns the request with its idempotency key, if it has one. The key applies to this
+    /// operation and API key.
     pub fn idempotent(&self, api_key: &impl Display) -> Result<Option<IdempotentRequest>, Problem> {
         let mut violations = Violations::default();
         let request = self.read_idempotent(api_key, &mut violations);
         Ok(violations.into_result(request)?)
     }
 
-    /// As [`Self::idempotent`], for a request with other parameters too: what is wrong is noted.
+    /// Like [`Self::idempotent`], but records violations, for requests with other parameters.
     pub fn read_idempotent(
         &self,
         api_key: &impl Display,
@@ -211,7 +217,7 @@ impl ApiRequest {
         const NAME: &str = "idempotency-key";
         let Some(value) = self.header_values(NAME).next() else { return Some(None) };
         let key = IdempotencyKey::parse(value)
-            .map_err(|fault| violations.note_header(NAME, fault))
+            .map_err(|error| violations.note_header(NAME, error))
             .ok()?;
         let fingerprint = RequestFingerprint::of(
             self.request.method().as_str(),
@@ -222,7 +228,7 @@ impl ApiRequest {
     }
 }
 
-/// The part of a tracing header that names the whole trace, such as
+/// Returns the part of a tracing header that identifies the whole trace, such as
 /// `1-68a5e988-bd862e3fe1be46a994272793` of `Root=1-68a5e988-bd862e3fe1be46a994272793;Sampled=1`.
 pub(crate) fn root_of_trace(header: &str) -> Option<&str> {
     header.split(';').find_map(|part| part.trim().strip_prefix("Root="))
@@ -247,15 +253,15 @@ mod tests {
     }
 
     #[test]
-    fn takes_json_or_no_type_at_all() {
+    fn json_needs_its_media_type_or_none() {
         let json =
             [None, Some(""), Some("application/json"), Some("Application/JSON; charset=utf-8")];
         for content_type in json {
             assert_eq!(code(&incoming(content_type, "{}")), None, "{content_type:?}");
         }
         for content_type in ["text/plain", "application/jsonp", "application/x-ndjson", "json"] {
-            let refused = code(&incoming(Some(content_type), "{}"));
-            assert_eq!(refused, Some(ProblemCode::UnsupportedMediaType), "{content_type}");
+            let rejected = code(&incoming(Some(content_type), "{}"));
+            assert_eq!(rejected, Some(ProblemCode::UnsupportedMediaType), "{content_type}");
         }
     }
 
@@ -263,18 +269,18 @@ mod tests {
     fn checks_size_then_type_then_form() {
         let full = format!("{{{}}}", " ".repeat(MAX_BODY_BYTES - 2));
         assert_eq!(code(&incoming(None, full.clone())), None);
-        let refused = code(&incoming(Some("text/plain"), format!("{full} ")));
-        assert_eq!(refused, Some(ProblemCode::BodyTooLarge));
-        let refused = code(&incoming(Some("text/plain"), "{"));
-        assert_eq!(refused, Some(ProblemCode::UnsupportedMediaType));
+        let rejected = code(&incoming(Some("text/plain"), format!("{full} ")));
+        assert_eq!(rejected, Some(ProblemCode::BodyTooLarge));
+        let rejected = code(&incoming(Some("text/plain"), "{"));
+        assert_eq!(rejected, Some(ProblemCode::UnsupportedMediaType));
         for body in [&b""[..], b"{", b"{\"a\": \"\xff\"}", b"\xef\xbb\xbf{}"] {
-            let refused = code(&incoming(None, body.to_vec()));
-            assert_eq!(refused, Some(ProblemCode::MalformedJson), "{body:?}");
+            let rejected = code(&incoming(None, body.to_vec()));
+            assert_eq!(rejected, Some(ProblemCode::MalformedJson), "{body:?}");
         }
     }
 
     #[test]
-    fn a_large_body_may_have_more_bytes_and_no_other_type() {
+    fn large_json_extends_only_the_size_limit() {
         let large = |content_type, body: String| {
             let incoming = incoming(content_type, body);
             incoming.large_json(MAX_BODY_BYTES + 2).err().map(|problem| problem.code())
@@ -284,13 +290,13 @@ mod tests {
         assert_eq!(large(None, full.clone()), None);
         assert_eq!(large(None, format!("{full} ")), Some(ProblemCode::BodyTooLarge));
         for content_type in ["text/plain", MERGE_PATCH] {
-            let refused = large(Some(content_type), full.clone());
-            assert_eq!(refused, Some(ProblemCode::UnsupportedMediaType));
+            let rejected = large(Some(content_type), full.clone());
+            assert_eq!(rejected, Some(ProblemCode::UnsupportedMediaType));
         }
     }
 
     #[test]
-    fn a_merge_patch_has_a_type_of_its_own_or_that_of_json() {
+    fn merge_patches_accept_both_media_types() {
         let patch = |content_type, body: &str| {
             let incoming = incoming(content_type, body);
             incoming.merge_patch().err().map(|problem| problem.code())
@@ -304,8 +310,8 @@ mod tests {
             assert_eq!(patch(content_type, "{}"), None, "{content_type:?}");
         }
         for content_type in ["application/json-patch+json", "text/plain"] {
-            let refused = patch(Some(content_type), "{}");
-            assert_eq!(refused, Some(ProblemCode::UnsupportedMediaType), "{content_type}");
+            let rejected = patch(Some(content_type), "{}");
+            assert_eq!(rejected, Some(ProblemCode::UnsupportedMediaType), "{content_type}");
         }
         assert_eq!(
             code(&incoming(Some(MERGE_PATCH), "{}")),
@@ -329,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trace_is_named_by_its_root() {
+    fn traces_are_identified_by_their_root() {
         let root = Some("1-68a5e988-bd862e3fe1be46a994272793");
         assert_eq!(root_of_trace("Root=1-68a5e988-bd862e3fe1be46a994272793;Sampled=1"), root);
         assert_eq!(root_of_trace("Self=1-2; Root=1-68a5e988-bd862e3fe1be46a994272793"), root);

@@ -1,4 +1,4 @@
-//! Answers.
+//! Responses.
 
 use lambda_http::Body;
 use lambda_http::http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderName, LOCATION};
@@ -10,7 +10,7 @@ use crate::idempotency::StoredAnswer;
 
 use super::{Problem, VersionTag, cors};
 
-/// An answer before the headers that every answer has.
+/// A response without the headers that all responses have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApiResponse {
     status: StatusCode,
@@ -19,73 +19,74 @@ pub struct ApiResponse {
 }
 
 impl ApiResponse {
-    /// An answer without a body.
+    /// Creates a response without a body.
     pub fn empty(status: StatusCode) -> Self {
         Self { status, headers: HeaderMap::new(), body: None }
     }
 
-    /// An answer whose body is `value` as JSON.
+    /// Creates a response with `value` as its JSON body.
     pub fn json(status: StatusCode, value: &impl Serialize) -> Result<Self, Problem> {
         let body = serde_json::to_string(value)
-            .map_err(|error| Problem::internal(format!("an answer cannot be written: {error}")))?;
+            .map_err(|error| Problem::internal(format!("a response cannot be written: {error}")))?;
         Ok(Self { status, headers: HeaderMap::new(), body: Some(Body::Text(body)) })
     }
 
-    /// An answer whose body, if it has one, is JSON already, or text of a type that a header names.
+    /// Creates a response whose body, if any, is already JSON, or text of a type that a header
+    /// names.
     pub fn of_json_text(status: StatusCode, body: Option<String>) -> Self {
         Self { status, headers: HeaderMap::new(), body: body.map(Body::Text) }
     }
 
-    /// An answer whose body is bytes of a media type.
+    /// Creates a response whose body is bytes of a media type.
     pub fn bytes(status: StatusCode, media_type: &'static str, body: Vec<u8>) -> Self {
         Self { status, headers: HeaderMap::new(), body: Some(Body::Binary(body)) }
             .with_header(CONTENT_TYPE, HeaderValue::from_static(media_type))
     }
 
-    /// 200 with `value` as JSON.
+    /// Creates a 200 response with `value` as JSON.
     pub fn ok(value: &impl Serialize) -> Result<Self, Problem> {
         Self::json(StatusCode::OK, value)
     }
 
-    /// 201 with a new resource at `location`.
+    /// Creates a 201 response with a new resource at `location`.
     pub fn created(location: &str, resource: &impl Serialize) -> Result<Self, Problem> {
-        let answer = Self::json(StatusCode::CREATED, resource)?;
-        Ok(answer.with_header(LOCATION, header_value(location)?))
+        let response = Self::json(StatusCode::CREATED, resource)?;
+        Ok(response.with_header(LOCATION, header_value(location)?))
     }
 
-    /// The answer with the version of its resource as its entity tag.
+    /// Sets the version of the resource as the entity tag.
     pub fn with_version(self, version: impl Into<VersionTag>) -> Result<Self, Problem> {
         let etag = header_value(&version.into().to_string())?;
         Ok(self.with_header(ETAG, etag))
     }
 
-    /// The answer with one more header.
+    /// Sets a header.
     #[must_use]
     pub fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Self {
         self.headers.insert(name, value);
         self
     }
 
-    /// The answer with a text in one more header, whose name is in lower case.
+    /// Sets a header to a text. The header's name must be in lower case.
     pub fn with_text(self, name: &'static str, text: &str) -> Result<Self, Problem> {
         Ok(self.with_header(HeaderName::from_static(name), header_value(text)?))
     }
 
-    /// The answer with a number in one more header, whose name is in lower case.
+    /// Sets a header to a number. The header's name must be in lower case.
     #[must_use]
     pub fn with_number(self, name: &'static str, number: i64) -> Self {
         self.with_header(HeaderName::from_static(name), number.into())
     }
 
-    /// The status code.
+    /// Returns the status code.
     pub fn status(&self) -> StatusCode {
         self.status
     }
 
-    /// The answer as it is stored under an idempotency key.
+    /// Returns the form of the response that is stored with an idempotency key.
     pub fn to_stored(&self) -> StoredAnswer {
         let headers = self.headers.iter().filter_map(|(name, value)| {
-            // Every value came from a string, so none is left out.
+            // Every value came from a string, so none is omitted.
             Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned()))
         });
         StoredAnswer {
@@ -93,13 +94,13 @@ impl ApiResponse {
             headers: headers.collect(),
             body: match &self.body {
                 Some(Body::Text(text)) => text.clone(),
-                // Nothing that can be repeated answers bytes.
+                // No operation with idempotency keys returns bytes.
                 _ => String::new(),
             },
         }
     }
 
-    /// The answer to a request under an idempotency key that was used before.
+    /// Returns the response to a request whose idempotency key was used before.
     pub fn replay(replay: Replay) -> Result<Self, Problem> {
         match replay {
             Replay::Answered(stored) => Self::replayed(stored),
@@ -108,22 +109,22 @@ impl ApiResponse {
         }
     }
 
-    /// An answer that was stored under an idempotency key, given again.
+    /// Returns a response that was stored with an idempotency key.
     fn replayed(stored: StoredAnswer) -> Result<Self, Problem> {
-        let damaged = || Problem::internal("a stored answer is damaged");
+        let damaged = || Problem::internal("a stored response is damaged");
         let status = StatusCode::from_u16(stored.status).map_err(|_| damaged())?;
         let body = Some(stored.body).filter(|body| !body.is_empty()).map(Body::Text);
-        let mut answer = Self { status, headers: HeaderMap::new(), body };
+        let mut response = Self { status, headers: HeaderMap::new(), body };
         for (name, value) in stored.headers {
             let name = HeaderName::try_from(name).map_err(|_| damaged())?;
             let value = HeaderValue::try_from(value).map_err(|_| damaged())?;
-            answer = answer.with_header(name, value);
+            response = response.with_header(name, value);
         }
         let replayed = HeaderName::from_static("idempotency-replayed");
-        Ok(answer.with_header(replayed, HeaderValue::from_static("true")))
+        Ok(response.with_header(replayed, HeaderValue::from_static("true")))
     }
 
-    /// The response of the request `request_id`.
+    /// Returns the HTTP response to the request `request_id`.
     pub fn into_response(self, request_id: &str) -> Response<Body> {
         let Self { status, mut headers, body } = self;
         cors::expose(&mut headers);
@@ -155,11 +156,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stored_answer_is_given_again_as_it_was() {
-        let answer =
+    fn stored_responses_are_replayed_unchanged() {
+        let response =
             ApiResponse::created("/v0/x/1", &["é"]).and_then(|a| a.with_version(7)).unwrap();
-        let replayed = ApiResponse::replayed(answer.to_stored()).unwrap();
-        let expected = answer.with_header(
+        let replayed = ApiResponse::replayed(response.to_stored()).unwrap();
+        let expected = response.with_header(
             HeaderName::from_static("idempotency-replayed"),
             HeaderValue::from_static("true"),
         );
@@ -168,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn every_response_names_its_request_and_lets_pages_read_it() {
+    fn responses_have_request_id_and_cors_headers() {
         let response = ApiResponse::empty(StatusCode::NO_CONTENT).into_response("r-1");
         assert_eq!(response.headers()["x-request-id"], "r-1");
         assert_eq!(response.headers()["access-control-allow-origin"], "*");
@@ -180,8 +181,8 @@ mod tests {
 
     #[test]
     fn responses_are_not_stored_without_an_entity_tag() {
-        let caching = |answer: ApiResponse| {
-            let response = answer.into_response("r-1");
+        let caching = |response: ApiResponse| {
+            let response = response.into_response("r-1");
             response.headers()["cache-control"].to_str().unwrap().to_owned()
         };
         let empty = || ApiResponse::empty(StatusCode::OK);

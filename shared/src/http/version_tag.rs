@@ -1,27 +1,28 @@
-//! The entity tag of a resource that counts its changes: its version, and which resource it is where that
-//! is not plain.
+//! The entity tag of a resource with versions. It contains the resource's id if another resource
+//! had the same name before.
 
 use std::fmt;
 
 use uuid::Uuid;
 
-/// A version, as `etag` and `if-match` name it: `"7"`, or `"7-ID"` of a resource whose name was another's
-/// before. So a tag of the one never is a tag of the other.
+/// A version in the form of `etag` and `if-match`: `"7"`, or `"7-ID"` for a resource whose name
+/// another resource had before. Tags of the two never match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct VersionTag {
     /// The version.
     pub version: u64,
-    /// The id of a resource that has taken another's name.
+    /// The id of a resource that reuses another's name.
     pub successor: Option<Uuid>,
 }
 
 impl VersionTag {
-    /// The tag of a resource by its id, which tells it from another that had its name before.
+    /// Returns the tag of a resource. The id distinguishes a successor from the resource that had
+    /// its name before.
     pub fn new(version: u64, id: Uuid, is_successor: bool) -> Self {
         Self { version, successor: is_successor.then_some(id) }
     }
 
-    /// Reads what stands between the quotes of a tag.
+    /// Parses the text between the quotes of a tag.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let (version, successor) = match text.split_once('-') {
             Some((version, id)) => (version, Some(Uuid::try_parse(id).ok()?)),

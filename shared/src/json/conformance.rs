@@ -1,5 +1,5 @@
-//! Documents that others collected to tell JSON parsers apart: `JSONTestSuite` (MIT). Where it is from
-//! stands in `tests/conformance/README.md`.
+//! Documents from a public test suite for JSON parsers: `JSONTestSuite` (MIT). Its source is in
+//! `tests/conformance/README.md`.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::Path;
 
 use super::{Json, MAX_BODY_DEPTH};
 
-/// What RFC 8259 leaves open and is accepted: numbers of any size, which are kept as they were written.
+/// Accepted documents that RFC 8259 leaves open: numbers of any size, which are kept as written.
 const ACCEPTED: [&str; 10] = [
     "i_number_double_huge_neg_exp.json",
     "i_number_huge_exp.json",
@@ -27,7 +27,7 @@ fn is_accepted(document: &[u8]) -> bool {
 }
 
 #[test]
-fn what_is_json_is_accepted_and_nothing_else() {
+fn only_json_is_accepted() {
     let folder =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/conformance/json/test_parsing");
     let mut wrong = Vec::new();

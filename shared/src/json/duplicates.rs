@@ -4,9 +4,11 @@ use std::collections::HashSet;
 
 use super::{Json, JsonPath, ViolationCode, Violations};
 
-/// Notes every item whose identity an earlier item of the same array has, at the `member` that
-/// makes it up, or at the item. Works on the JSON, so that items with other faults count too; an
-/// array of more than `max` items has been noted as a whole.
+/// Records a violation for every item with the identity of an earlier item of the array. The
+/// violation is at the field `member`, or at the item.
+///
+/// Works on the JSON, so that items with other violations count too. Skips an array of more than
+/// `max` items, which already has a violation.
 pub fn note_duplicates(
     json: &Json<'_>,
     path: &JsonPath<'_>,
@@ -23,7 +25,7 @@ pub fn note_duplicates(
     for (index, item) in items.iter().enumerate() {
         if identity(item).is_some_and(|identity| !seen.insert(identity)) {
             let item_place = path.item(index);
-            let message = "an earlier item of this list is the same; keep one";
+            let message = "repeats an earlier item of the list; remove one";
             match member {
                 Some(name) => {
                     violations.note(&item_place.member(name), ViolationCode::Duplicate, message);
@@ -48,14 +50,14 @@ mod tests {
     }
 
     #[test]
-    fn notes_every_item_but_the_first_of_its_kind() {
+    fn all_items_but_the_first_are_duplicates() {
         let text = r#"[{"id":"a"},{"id":"b"},{"id":"a","x":1},{},{},{"id":1},{"id":1},{"id":"a"}]"#;
         assert_eq!(duplicates(text, 8, Some("id")), ["/2/id", "/7/id"]);
         assert_eq!(duplicates(text, 8, None), ["/2", "/7"]);
     }
 
     #[test]
-    fn leaves_alone_what_is_noted_as_a_whole() {
+    fn overlong_arrays_and_objects_are_skipped() {
         assert_eq!(duplicates(r#"[{"id":"a"},{"id":"a"}]"#, 1, None), [""; 0]);
         assert_eq!(duplicates(r#"{"id":"a"}"#, 1, None), [""; 0]);
     }

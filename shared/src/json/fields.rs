@@ -1,25 +1,25 @@
-//! Reading JSON values into types, noting every fault on the way.
+//! Reads JSON values into types and records every violation.
 
 use std::cell::RefCell;
 use std::fmt;
 
 use super::{FieldError, Json, JsonPath, ViolationCode, Violations};
 
-/// An optional member of an object after reading.
+/// An optional field of an object after reading.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Field<T> {
-    /// The member is missing.
+    /// The field is missing.
     Absent,
-    /// The member is `null`, which most fields take for missing.
+    /// The field is `null`, which most callers treat as missing.
     Null,
-    /// The member is there but not usable; its faults are noted.
+    /// The field is present but invalid. Its violations are recorded.
     Invalid,
-    /// The member's value.
+    /// The field's value.
     Valid(T),
 }
 
 impl<T> Field<T> {
-    /// The value, where there is one.
+    /// Returns the value, if it is valid.
     pub fn valid(self) -> Option<T> {
         match self {
             Field::Valid(value) => Some(value),
@@ -27,7 +27,7 @@ impl<T> Field<T> {
         }
     }
 
-    /// The field with its value, where there is one, made into another.
+    /// Converts the value, if it is valid.
     pub fn map<U>(self, make: impl FnOnce(T) -> U) -> Field<U> {
         match self {
             Field::Absent => Field::Absent,
@@ -37,7 +37,8 @@ impl<T> Field<T> {
         }
     }
 
-    /// The value, or a default where the member is missing or `null`; nothing where it is invalid.
+    /// Returns the value, or a default if the field is missing or `null`. Returns `None` if it is
+    /// invalid.
     pub fn or_default_with(self, default: impl FnOnce() -> T) -> Option<T> {
         match self {
             Field::Valid(value) => Some(value),
@@ -46,8 +47,8 @@ impl<T> Field<T> {
         }
     }
 
-    /// The new value in a merge patch (RFC 7396), where `null` resets to what is so `on_creation`:
-    /// `Some(None)` where nothing is to change, `None` where the member is invalid.
+    /// Returns the new value in a merge patch (RFC 7396). `null` resets the field to `on_creation`.
+    /// Returns `Some(None)` if nothing changes, and `None` if the field is invalid.
     pub fn or_reset_to(self, on_creation: T) -> Option<Option<T>> {
         match self {
             Field::Absent => Some(None),
@@ -57,7 +58,7 @@ impl<T> Field<T> {
         }
     }
 
-    /// The value, or the type's default where the member is missing or `null`.
+    /// Returns the value, or the type's default if the field is missing or `null`.
     pub fn or_default(self) -> Option<T>
     where
         T: Default,
@@ -66,8 +67,7 @@ impl<T> Field<T> {
     }
 }
 
-/// The members of one object. Those that are asked for, by any of its functions, are those that the
-/// object may have.
+/// The fields of one object. The object can have only the fields that callers read.
 #[derive(Debug)]
 pub struct Fields<'j, 'a, 'p> {
     members: &'j [(std::borrow::Cow<'a, str>, Json<'a>)],
@@ -76,9 +76,9 @@ pub struct Fields<'j, 'a, 'p> {
 }
 
 impl<'j, 'a, 'p> Fields<'j, 'a, 'p> {
-    /// Reads an object with `read`, which asks for every member that the object may have, whatever
-    /// the others are. Notes a value that is no object, and, before what `read` notes, each unknown
-    /// or repeated member.
+    /// Reads an object with `read`, which must read every field that the object can have, even if
+    /// another one is invalid. Records a violation if the value is not an object. Records each
+    /// unknown or repeated field before the violations from `read`.
     pub fn read<T>(
         json: &'j Json<'a>,
         path: &'p JsonPath<'p>,
@@ -105,7 +105,7 @@ impl<'j, 'a, 'p> Fields<'j, 'a, 'p> {
                 let message = UnknownField { known: &known };
                 violations.note(&self.path.member(name), ViolationCode::UnknownField, message);
             } else if names.contains(&name) {
-                let message = "the field stands here twice; keep one";
+                let message = "the object has this field twice; remove one";
                 violations.note(&self.path.member(name), ViolationCode::Duplicate, message);
             } else {
                 names.push(name);
@@ -113,7 +113,7 @@ impl<'j, 'a, 'p> Fields<'j, 'a, 'p> {
         }
     }
 
-    /// The member as it was sent, `null` included.
+    /// Returns the field as sent, including `null`.
     pub fn get(&self, name: &'static str) -> Option<&'j Json<'a>> {
         let mut known = self.known.borrow_mut();
         if !known.contains(&name) {
@@ -122,7 +122,7 @@ impl<'j, 'a, 'p> Fields<'j, 'a, 'p> {
         self.members.iter().find(|(member, _)| member == name).map(|(_, value)| value)
     }
 
-    /// Reads a member that must be there.
+    /// Reads a required field.
     pub fn required<T>(
         &self,
         name: &'static str,
@@ -140,7 +140,7 @@ impl<'j, 'a, 'p> Fields<'j, 'a, 'p> {
         }
     }
 
-    /// Reads a member that may be missing.
+    /// Reads an optional field.
     pub fn optional<T>(
         &self,
         name: &'static str,
@@ -158,7 +158,7 @@ impl<'j, 'a, 'p> Fields<'j, 'a, 'p> {
     }
 }
 
-/// Reads a string into a type. NUL is refused everywhere: few systems downstream can hold it.
+/// Reads a string into a type. NUL is always rejected: few systems downstream support it.
 pub fn text<'j, T>(
     parse: impl FnOnce(&'j str) -> Result<T, FieldError>,
 ) -> impl FnOnce(&'j Json<'_>, &JsonPath<'_>, &mut Violations) -> Option<T> {
@@ -172,11 +172,11 @@ pub fn text<'j, T>(
             violations.note(path, ViolationCode::InvalidFormat, message);
             return None;
         }
-        note_fault(parse(text), path, violations)
+        note_error(parse(text), path, violations)
     }
 }
 
-/// Reads a number, given as it was written, into a type.
+/// Reads a number into a type, from its text as written.
 pub fn number<'a, T>(
     parse: impl FnOnce(&'a str) -> Result<T, FieldError>,
 ) -> impl FnOnce(&Json<'a>, &JsonPath<'_>, &mut Violations) -> Option<T> {
@@ -185,7 +185,7 @@ pub fn number<'a, T>(
             note_type(json, path, "a number", violations);
             return None;
         };
-        note_fault(parse(written), path, violations)
+        note_error(parse(written), path, violations)
     }
 }
 
@@ -198,8 +198,8 @@ pub fn boolean(json: &Json<'_>, path: &JsonPath<'_>, violations: &mut Violations
     Some(*value)
 }
 
-/// Reads an array of at most `max` items, each with `read`. A longer one is noted and its items
-/// are left unread.
+/// Reads an array of at most `max` items, each with `read`. A longer array is a violation, and its
+/// items are not read.
 pub fn array<'j, 'a, T>(
     max: usize,
     mut read: impl FnMut(&'j Json<'a>, &JsonPath<'_>, &mut Violations) -> Option<T>,
@@ -213,12 +213,11 @@ where
             return None;
         };
         if items.len() > max {
-            let message =
-                format_args!("at most {max} items are allowed; there are {}", items.len());
+            let message = format_args!("has {} items; at most {max} are allowed", items.len());
             violations.note(path, ViolationCode::TooManyItems, message);
             return None;
         }
-        // Every item is read, also after a fault: all violations are answered at once.
+        // Reads every item, even after a violation, since the response lists all violations.
         let read_items: Vec<Option<T>> = items
             .iter()
             .enumerate()
@@ -228,18 +227,18 @@ where
     }
 }
 
-/// What is said of a member that an object may not have.
+/// The message about a field that an object cannot have.
 struct UnknownField<'k> {
     known: &'k [&'k str],
 }
 
 impl fmt::Display for UnknownField<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "unknown field; allowed here: {}", self.known.join(", "))
+        write!(formatter, "unknown field; allowed fields: {}", self.known.join(", "))
     }
 }
 
-fn note_fault<T>(
+fn note_error<T>(
     result: Result<T, FieldError>,
     path: &JsonPath<'_>,
     violations: &mut Violations,
@@ -273,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn notes_each_unknown_and_repeated_member() {
+    fn unknown_and_repeated_fields_are_recorded() {
         let (opened, violations) = read(r#"{"a":1,"x":2,"a":3,"y/z":4}"#, |json, violations| {
             Fields::read(json, &JsonPath::Root, violations, |fields, violations| {
                 fields.optional("a", violations, boolean).valid();
@@ -294,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn tells_absent_null_invalid_and_valid_apart() {
+    fn absent_null_invalid_and_valid_fields_differ() {
         let (fields, violations) = read(r#"{"b":null,"c":1,"d":true}"#, |json, violations| {
             Fields::read(json, &JsonPath::Root, violations, |fields, violations| {
                 Some(["a", "b", "c", "d"].map(|name| fields.optional(name, violations, boolean)))
@@ -306,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn a_merge_patch_leaves_resets_or_sets() {
+    fn merge_patches_keep_reset_or_set_fields() {
         assert_eq!(Field::Absent.or_reset_to(1), Some(None));
         assert_eq!(Field::Null.or_reset_to(1), Some(Some(1)));
         assert_eq!(Field::Valid(2).or_reset_to(1), Some(Some(2)));
@@ -314,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mapped_field_is_as_present_as_it_was() {
+    fn mapped_fields_keep_their_presence() {
         let mapped = |field: Field<i32>| field.map(|value| value.to_string());
         assert_eq!(mapped(Field::Absent), Field::Absent);
         assert_eq!(mapped(Field::Null), Field::Null);
@@ -323,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn a_required_member_may_neither_be_missing_nor_null() {
+    fn required_fields_reject_missing_and_null() {
         let ((), violations) = read(r#"{"b":null}"#, |json, violations| {
             Fields::read(json, &JsonPath::Root, violations, |fields, violations| {
                 fields.required("a", violations, boolean);
@@ -341,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_every_item_of_an_array_but_none_of_one_that_is_too_long() {
+    fn arrays_read_all_items_unless_too_long() {
         let (items, violations) = read("[true, 1, false, \"x\"]", |json, violations| {
             array(4, boolean)(json, &JsonPath::Root, violations)
         });
@@ -361,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_nul_in_text() {
+    fn text_with_nul_is_rejected() {
         let (value, violations) = read(r#""a\u0000b""#, |json, violations| {
             text(|text| Ok(text.to_owned()))(json, &JsonPath::Root, violations)
         });

@@ -1,9 +1,10 @@
-//! JSON documents read exactly as they were sent.
+//! JSON documents, read exactly as sent.
 //!
-//! `serde` derives stop at the first fault and turn numbers into binary floats. A request body
-//! needs more: every fault at once with its place (RFC 6901), duplicate names (RFC 8259 §4 leaves
-//! their meaning open, so they are refused) and the decimals of a number as written. `serde_json`
-//! still does all the parsing; this module only keeps what it would throw away.
+//! `serde` derives stop at the first error and turn numbers into binary floats. A request body
+//! needs every violation with its location (RFC 6901) and the decimals of a number as written.
+//! Duplicate names are rejected, since RFC 8259 §4 leaves their meaning open.
+//!
+//! `serde_json` still does all the parsing; this module keeps the details that it would discard.
 
 #[cfg(test)]
 mod conformance;
@@ -24,7 +25,7 @@ pub use fields::{Field, Fields, array, boolean, number, text};
 pub use path::JsonPath;
 pub use violations::{FieldError, Violation, ViolationCode, Violations};
 
-/// How deep arrays and objects of a request body may nest; the root counts as one. The deepest
+/// Deepest nesting of arrays and objects in a request body; the root counts as one. The deepest
 /// body that any operation accepts needs six.
 pub const MAX_BODY_DEPTH: usize = 32;
 
@@ -35,17 +36,18 @@ pub enum Json<'a> {
     Null,
     /// `true` or `false`
     Bool(bool),
-    /// A number as it was written, so that `0.1` stays one tenth.
+    /// A number as written, so that `0.1` stays one tenth.
     Number(&'a str),
-    /// A string, escapes resolved.
+    /// A string with its escapes resolved.
     String(Cow<'a, str>),
     /// An array.
     Array(Vec<Json<'a>>),
-    /// An object with all its members in order, duplicates included.
+    /// An object with all its fields in order, including duplicates.
     Object(Vec<(Cow<'a, str>, Json<'a>)>),
 }
 
-/// Why a text is not JSON, or nests too deeply; its display names line and column.
+/// The reason why a text is not JSON or nests too deeply. The display form contains line and
+/// column.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{reason} at line {line} column {column}")]
 pub struct Malformed {
@@ -55,15 +57,15 @@ pub struct Malformed {
 }
 
 impl<'a> Json<'a> {
-    /// Parses one JSON value. Arrays and objects nested deeper than `max_depth` are refused.
+    /// Parses one JSON value. Rejects arrays and objects that nest deeper than `max_depth`.
     pub fn parse(text: &'a str, max_depth: usize) -> Result<Self, Malformed> {
-        refuse_deep_nesting(text, max_depth)?;
+        check_nesting(text, max_depth)?;
         let root: &RawValue =
             serde_json::from_str(text).map_err(|error| Malformed::from_serde(&error))?;
         Self::read(text, root.get())
     }
 
-    /// The name of the value's type in error messages.
+    /// Returns the name of the value's type in error messages.
     pub fn type_name(&self) -> &'static str {
         match self {
             Json::Null => "null",
@@ -75,13 +77,13 @@ impl<'a> Json<'a> {
         }
     }
 
-    /// The member `name`, if this is an object that has it; the first of several.
+    /// Returns the field `name` if this is an object that has it, or the first of several.
     pub fn member(&self, name: &str) -> Option<&Json<'a>> {
         let Json::Object(members) = self else { return None };
         members.iter().find_map(|(member, value)| (member == name).then_some(value))
     }
 
-    /// The text of the member `name`, if this is an object that has it as text.
+    /// Returns the text of the field `name` if this is an object with such a text.
     pub fn member_text(&self, name: &str) -> Option<&str> {
         match self.member(name) {
             Some(Json::String(text)) => Some(text),
@@ -89,7 +91,7 @@ impl<'a> Json<'a> {
         }
     }
 
-    /// Whether any object of the document names a member twice.
+    /// Returns `true` if any object of the document has a name twice.
     pub fn has_duplicate_names(&self) -> bool {
         match self {
             Json::Array(items) => items.iter().any(Json::has_duplicate_names),
@@ -103,8 +105,8 @@ impl<'a> Json<'a> {
         }
     }
 
-    /// Reads `raw`, a slice of `text` that `serde_json` has found well-formed, except that it
-    /// checks `\u` surrogates only when a string is unescaped.
+    /// Reads `raw`, a slice of `text` that `serde_json` found well-formed. `\u` surrogates are
+    /// checked only when a string is unescaped.
     fn read(text: &'a str, raw: &'a str) -> Result<Self, Malformed> {
         let within = |error: &serde_json::Error| Malformed::at(text, raw, error);
         Ok(match raw.as_bytes().first() {
@@ -143,7 +145,7 @@ impl Malformed {
         Self { reason, line: error.line(), column: error.column() }
     }
 
-    /// An error inside `raw`, a slice of `text`: counted from the start of the whole text.
+    /// Returns an error inside `raw`, a slice of `text`, with its position in the whole text.
     fn at(text: &str, raw: &str, error: &serde_json::Error) -> Self {
         let offset = (raw.as_ptr() as usize).saturating_sub(text.as_ptr() as usize);
         Self { reason: Self::from_serde(error).reason, ..Self::located(text, offset, "") }
@@ -157,8 +159,9 @@ impl Malformed {
     }
 }
 
-/// One pass over the bytes before any recursion, so that no body can exhaust the stack.
-fn refuse_deep_nesting(text: &str, max_depth: usize) -> Result<(), Malformed> {
+/// Checks the nesting in one pass over the bytes before any recursion, so that no body can exhaust
+/// the stack.
+fn check_nesting(text: &str, max_depth: usize) -> Result<(), Malformed> {
     let mut depth = 0_usize;
     let mut in_string = false;
     let mut escaped = false;
@@ -181,7 +184,7 @@ fn refuse_deep_nesting(text: &str, max_depth: usize) -> Result<(), Malformed> {
     Ok(())
 }
 
-/// A string that borrows from the text unless it holds escapes.
+/// A string that borrows from the text unless it contains escapes.
 struct Text<'a>(Cow<'a, str>);
 
 impl<'de> Deserialize<'de> for Text<'de> {
@@ -203,7 +206,7 @@ impl<'de> Deserialize<'de> for Text<'de> {
     }
 }
 
-/// An object's members in order, duplicates included, values unread.
+/// An object's fields in order, including duplicates, with unparsed values.
 struct Members<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
 
 impl<'de> Deserialize<'de> for Members<'de> {
@@ -226,7 +229,7 @@ impl<'de> Deserialize<'de> for Members<'de> {
     }
 }
 
-/// The bytes of JSON, which has no control characters, as text within JSON.
+/// Returns the bytes that a JSON text without control characters takes as a string within JSON.
 pub fn bytes_within_json(json: &str) -> usize {
     json.len() + json.bytes().filter(|byte| matches!(byte, b'"' | b'\\')).count()
 }
@@ -240,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn keeps_numbers_as_written_and_members_in_order() {
+    fn numbers_and_field_order_are_preserved() {
         let json = parse(r#" {"b": [1.50, -0, 1e9], "a": "\u00e9x", "b": null} "#);
         let expected = Json::Object(vec![
             (
@@ -254,16 +257,16 @@ mod tests {
     }
 
     #[test]
-    fn borrows_what_has_no_escapes() {
+    fn strings_without_escapes_are_borrowed() {
         let Ok(Json::Array(items)) = parse(r#"["plain", "esc\naped"]"#) else {
-            panic!("it is an array")
+            panic!("not an array")
         };
         assert!(matches!(&items[0], Json::String(Cow::Borrowed("plain"))));
         assert!(matches!(&items[1], Json::String(Cow::Owned(_))));
     }
 
     #[test]
-    fn names_the_place_of_a_syntax_error() {
+    fn syntax_errors_have_line_and_column() {
         let error = parse("{\n  \"a\": nope\n}").map_err(|e| e.to_string());
         assert_eq!(error, Err("expected ident at line 2 column 9".to_owned()));
         for text in [
@@ -291,14 +294,14 @@ mod tests {
     }
 
     #[test]
-    fn names_the_place_of_a_lone_surrogate() {
+    fn lone_surrogates_have_line_and_column() {
         let error = parse("{\n \"a\": [\n\"\\ud800\"]}").map_err(|e| e.to_string());
         assert_eq!(error, Err("unexpected end of hex escape at line 3 column 1".to_owned()));
         assert!(parse("{\"\\udc00\": 1}").is_err());
     }
 
     #[test]
-    fn counts_nesting_outside_of_strings_only() {
+    fn nesting_counts_only_outside_strings() {
         assert!(parse("[[[[]]]]").is_ok());
         assert!(parse(r#"["[[[[[[ \" [[[[[", {"[[[[[": 1}]"#).is_ok());
         let error = parse("[\n[[[{}]]]]").map_err(|e| e.to_string());
@@ -308,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn finds_duplicate_names_at_any_level() {
+    fn duplicate_names_are_found_at_any_level() {
         assert_eq!(
             parse(r#"[{"a": {"b": 1, "c": 2, "\u0062": 3}}]"#).map(|j| j.has_duplicate_names()),
             Ok(true)

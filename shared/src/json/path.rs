@@ -1,27 +1,27 @@
-//! Where in a JSON document something stands.
+//! Locations in JSON documents.
 
 use std::fmt;
 
-/// A place in a JSON document: a chain of borrowed steps from the root, so that walking a valid
-/// document costs no allocation. Displays as a JSON Pointer (RFC 6901).
+/// A location in a JSON document: a chain of borrowed steps from the root. Walking a valid document
+/// therefore allocates nothing. Displays as a JSON Pointer (RFC 6901).
 #[derive(Debug, Clone, Copy)]
 pub enum JsonPath<'p> {
     /// The whole document: the pointer `""`.
     Root,
-    /// A member of the object at the first path.
+    /// A field of the object at the first path.
     Member(&'p JsonPath<'p>, &'p str),
     /// An item of the array at the first path, counted from 0.
     Item(&'p JsonPath<'p>, usize),
 }
 
 impl<'p> JsonPath<'p> {
-    /// The member `name` of this object.
+    /// Returns the location of the field `name` in this object.
     #[must_use]
     pub fn member(&'p self, name: &'p str) -> JsonPath<'p> {
         JsonPath::Member(self, name)
     }
 
-    /// The item at `index` of this array.
+    /// Returns the location of the item at `index` in this array.
     #[must_use]
     pub fn item(&'p self, index: usize) -> JsonPath<'p> {
         JsonPath::Item(self, index)

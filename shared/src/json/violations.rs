@@ -1,4 +1,4 @@
-//! What is wrong with a request, all of it.
+//! All violations of a request.
 
 use std::fmt;
 
@@ -6,31 +6,31 @@ use serde::{Deserialize, Serialize};
 
 use super::JsonPath;
 
-/// How many violations of one request are listed. A body of 256 KiB can hold more than 100,000,
-/// and their list would not fit into an answer; what is left out is counted.
+/// Most violations of one request that are listed; the rest are only counted. A body of 256 KiB can
+/// have more than 100,000, whose list would not fit into a response.
 const MAX_LISTED: usize = 1_000;
 
 /// The stable, machine-readable kind of a violation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ViolationCode {
-    /// A required member is missing or null.
+    /// A required field is missing or null.
     Required,
     /// The value has another JSON type than the field.
     InvalidType,
-    /// The operation does not know the field.
+    /// The operation has no such field.
     UnknownField,
-    /// The object names a member twice, or a list holds twice what must be unique.
+    /// The object has a field twice, or a list has a value twice that must be unique.
     Duplicate,
-    /// The text does not have the form that the field asks for.
+    /// The text does not have the form of the field.
     InvalidFormat,
-    /// The value is none of those that the field allows.
+    /// The value is not one that the field permits.
     InvalidValue,
     /// The text is shorter than allowed.
     TooShort,
     /// The text, or the whole resource, is larger than allowed.
     TooLong,
-    /// The number lies outside of its bounds, or has too many decimals.
+    /// The number is out of bounds, or has too many decimals.
     OutOfRange,
     /// The array has fewer items than allowed.
     TooFewItems,
@@ -42,48 +42,48 @@ pub enum ViolationCode {
     UnknownFlag,
     /// The named segment does not exist in the project.
     UnknownSegment,
-    /// The flag has no such version, or none that is remembered.
+    /// The flag has no such version, or no longer keeps it.
     UnknownVersion,
     /// The named flag is archived, and nothing new may depend on it.
     FlagArchived,
-    /// A prerequisite chain would lead back to its start.
+    /// A prerequisite chain would return to its start.
     Cycle,
     /// A prerequisite chain would have too many flags.
     TooDeep,
-    /// The named pain point is not of the insight.
+    /// The pain point does not belong to the insight.
     UnknownPainPoint,
     /// The named insight does not exist in the project.
     UnknownInsight,
 }
 
-/// What is wrong with one value, without its place.
+/// The violation of one value, without its location.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldError {
-    /// Its kind.
+    /// The kind of the violation.
     pub code: ViolationCode,
-    /// What is expected instead, for a person.
+    /// The expected value, described for people.
     pub message: String,
 }
 
 impl FieldError {
-    /// A fault of the given kind. The message says what is expected.
+    /// Creates an error. The message describes the expected value.
     pub fn new(code: ViolationCode, message: impl fmt::Display) -> Self {
         Self { code, message: message.to_string() }
     }
 }
 
-/// One thing that is wrong with a request, and where.
+/// One violation of a request, with its location.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Violation {
     /// A JSON Pointer into the body (RFC 6901), or `path:`, `query:` or `header:` and a name.
     pub pointer: String,
-    /// Its kind.
+    /// The kind of the violation.
     pub code: ViolationCode,
-    /// What is expected instead, for a person.
+    /// The expected value, described for people.
     pub message: String,
 }
 
-/// Everything that is wrong with a request, in the order in which it was found.
+/// All violations of a request, in the order in which they were found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Violations {
     listed: Vec<Violation>,
@@ -91,27 +91,27 @@ pub struct Violations {
 }
 
 impl Violations {
-    /// Notes a fault at a place of the body.
+    /// Records a violation at a location in the body.
     pub fn note(&mut self, place: &JsonPath<'_>, code: ViolationCode, message: impl fmt::Display) {
         self.push(place, code, message);
     }
 
-    /// Notes a fault of a request header, named in lower case.
+    /// Records a violation of a request header, named in lower case.
     pub fn note_header(&mut self, name: &str, FieldError { code, message }: FieldError) {
         self.push(format_args!("header:{name}"), code, message);
     }
 
-    /// Notes a fault of a path parameter.
+    /// Records a violation of a path parameter.
     pub fn note_path(&mut self, name: &str, FieldError { code, message }: FieldError) {
         self.push(format_args!("path:{name}"), code, message);
     }
 
-    /// Notes a fault of a query parameter.
+    /// Records a violation of a query parameter.
     pub fn note_query(&mut self, name: &str, FieldError { code, message }: FieldError) {
         self.push(format_args!("query:{name}"), code, message);
     }
 
-    /// Notes what comes before all that was noted since there were `position` violations.
+    /// Records violations, and inserts them at `position` in the list.
     pub(super) fn note_at(&mut self, position: usize, note: impl FnOnce(&mut Self)) {
         let later = self.listed.split_off(position.min(self.listed.len()));
         note(self);
@@ -119,7 +119,7 @@ impl Violations {
         self.listed.truncate(MAX_LISTED);
     }
 
-    /// Nothing is written out for what is counted only: a hostile body costs no more than its size.
+    /// Formats only listed violations, so that a hostile body costs no more than its size.
     fn push(
         &mut self,
         pointer: impl fmt::Display,
@@ -133,29 +133,29 @@ impl Violations {
         }
     }
 
-    /// Notes what was found elsewhere.
+    /// Records the violations of another list.
     pub fn append(&mut self, other: Self) {
         self.count += other.count;
         self.listed.extend(other.listed);
         self.listed.truncate(MAX_LISTED);
     }
 
-    /// Whether nothing is wrong.
+    /// Returns `true` if there are no violations.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// How many violations there are, listed or not.
+    /// Returns the number of violations, listed or not.
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// The first 1,000 violations.
+    /// Returns the first 1,000 violations.
     pub fn listed(&self) -> &[Violation] {
         &self.listed
     }
 
-    /// `value`, if it could be read and nothing is wrong.
+    /// Returns `value` if there is one and there are no violations.
     pub fn into_result<T>(self, value: Option<T>) -> Result<T, Self> {
         match value {
             Some(value) if self.is_empty() => Ok(value),
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_noted_at_a_position_comes_before_what_is_there() {
+    fn note_at_inserts_before_later_violations() {
         let note = |violations: &mut Violations, index| {
             violations.note(&JsonPath::Root.item(index), ViolationCode::InvalidType, "no");
         };
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_violation_spoils_a_value_that_could_be_read() {
+    fn into_result_fails_if_there_are_violations() {
         let mut violations = Violations::default();
         assert_eq!(violations.clone().into_result(Some(1)), Ok(1));
         violations.note(&JsonPath::Root, ViolationCode::Required, "x");

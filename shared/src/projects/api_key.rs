@@ -1,9 +1,8 @@
-//! API keys (`docs/api-conventions.md`, "Authentication"): their form, their secret, and what they
-//! allow.
+//! API keys (`docs/api-conventions.md`, "Authentication"): their form, secret and permissions.
 //!
-//! A key reads `wm_` + 16 characters of key id + `_` + 43 characters of secret + 6 characters of
-//! checksum, all base62. The fixed prefix and the checksum let a secret scanner find it for certain;
-//! a mistyped key is refused without a read.
+//! A key consists of `wm_` + 16 characters of key id + `_` + 43 characters of secret + 6 characters
+//! of checksum, all base62. The fixed prefix and the checksum let a secret scanner reliably find
+//! it. A mistyped key is rejected without a read.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -24,18 +23,18 @@ const SECRET_LENGTH: usize = 43;
 const CHECKSUM_LENGTH: usize = 6;
 const BASE62: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
-/// The public part of an API key; it may be logged.
+/// The public part of an API key, which can be logged.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct KeyId(String);
 
 impl KeyId {
-    /// Reads a key id: 16 base62 characters.
+    /// Parses a key id: 16 base62 characters.
     pub fn parse(text: &str) -> Option<Self> {
         let valid = text.len() == KEY_ID_LENGTH && text.bytes().all(|b| b.is_ascii_alphanumeric());
         valid.then(|| Self(text.to_owned()))
     }
 
-    /// The id's text.
+    /// Returns the id as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -47,23 +46,24 @@ impl fmt::Display for KeyId {
     }
 }
 
-/// A whole API key as a client sends it. Holds the secret, so it has neither `Debug` nor `Display`.
+/// A whole API key as a client sends it. It contains the secret, so it has neither `Debug` nor
+/// `Display`.
 pub struct ApiKey {
     key_id: KeyId,
     secret: String,
 }
 
 impl ApiKey {
-    /// Characters of a key.
+    /// Number of characters of a key.
     pub const LENGTH: usize = PREFIX.len() + KEY_ID_LENGTH + 1 + SECRET_LENGTH + CHECKSUM_LENGTH;
 
-    /// A new key from the operating system's randomness.
+    /// Generates a key from the operating system's randomness.
     pub fn generate() -> Result<Self, NoRandomness> {
         let key_id = KeyId(random_base62(KEY_ID_LENGTH)?);
         Ok(Self { key_id, secret: random_base62(SECRET_LENGTH)? })
     }
 
-    /// Reads a key as it was sent. `None` if it is not of the form, or its checksum is wrong.
+    /// Parses a key as sent. Returns `None` if its form or checksum is wrong.
     pub fn parse(text: &str) -> Option<Self> {
         let rest = text.strip_prefix(PREFIX)?;
         let (key_id, rest) = rest.split_at_checked(KEY_ID_LENGTH)?;
@@ -76,17 +76,17 @@ impl ApiKey {
         (checksum == key.checksum()).then_some(key)
     }
 
-    /// The key's public part.
+    /// Returns the key's public part.
     pub fn key_id(&self) -> &KeyId {
         &self.key_id
     }
 
-    /// What is stored of the secret.
+    /// Returns the hash of the secret, which is stored.
     pub fn secret_hash(&self) -> SecretHash {
         SecretHash(Sha256::digest(&self.secret).into())
     }
 
-    /// The whole key, secret included: to be shown once, to the person who made it.
+    /// Returns the whole key with its secret, to be shown once, to the key's creator.
     pub fn reveal(&self) -> String {
         format!("{}{}", self.unchecked(), self.checksum())
     }
@@ -95,7 +95,7 @@ impl ApiKey {
         format!("{PREFIX}{}_{}", self.key_id, self.secret)
     }
 
-    /// CRC-32 (ISO-HDLC) of all that precedes it, as six base62 digits.
+    /// Returns the CRC-32 (ISO-HDLC) of all preceding characters, as six base62 digits.
     fn checksum(&self) -> String {
         let mut rest = crc32fast::hash(self.unchecked().as_bytes()) as usize;
         let mut digits = [b'0'; CHECKSUM_LENGTH];
@@ -107,13 +107,13 @@ impl ApiKey {
     }
 }
 
-/// `length` base62 characters, each equally likely.
+/// Returns `length` random base62 characters, each equally likely.
 fn random_base62(length: usize) -> Result<String, NoRandomness> {
     let mut text = String::with_capacity(length);
     let mut bytes = [0_u8; 64];
     while text.len() < length {
         getrandom::fill(&mut bytes)?;
-        // 248 = 4 × 62: of the bytes below it, each digit gets four, so none is preferred.
+        // 248 = 4 × 62: four bytes below it map to each digit, so all digits are equally likely.
         let digits = bytes.iter().filter(|byte| **byte < 248);
         let missing = length - text.len();
         text.extend(digits.take(missing).map(|byte| char::from(BASE62[usize::from(byte % 62)])));
@@ -121,18 +121,18 @@ fn random_base62(length: usize) -> Result<String, NoRandomness> {
     Ok(text)
 }
 
-/// SHA-256 of a key's secret. The secret has 256 random bits, so neither a salt nor a slow hash
+/// The SHA-256 of a key's secret. The secret has 256 random bits, so neither a salt nor a slow hash
 /// would make it harder to guess. Compared in constant time.
 #[derive(Clone)]
 pub struct SecretHash([u8; 32]);
 
 impl SecretHash {
-    /// A hash as stored.
+    /// Creates a hash from its stored bytes.
     pub fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
-    /// The hash as stored.
+    /// Returns the hash as stored.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
@@ -152,7 +152,7 @@ impl fmt::Debug for SecretHash {
     }
 }
 
-/// One thing that a key may allow.
+/// A permission of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Scope {
     /// Read feature flags.
@@ -179,7 +179,7 @@ pub enum Scope {
     NotificationsWrite,
 }
 
-/// A text that is no scope; its display lists them all.
+/// A text that is not a scope. The display form lists all scopes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a scope; the scopes are {list}", list = Scope::ALL.map(Scope::as_str).join(", "))]
 pub struct NotAScope(String);
@@ -200,7 +200,7 @@ impl Scope {
         Self::NotificationsWrite,
     ];
 
-    /// The scope's name on the wire.
+    /// Returns the scope's name on the wire.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::FlagsRead => "flags:read",
@@ -239,23 +239,23 @@ impl Serialize for Scope {
     }
 }
 
-/// The user that a key acts for: 1 to 128 visible ASCII characters, such as an e-mail address.
+/// The user that a key acts for: 1 to 128 visible ASCII characters, such as an email address.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 pub struct UserId(String);
 
-/// A text that is no user.
+/// A text that is not a user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a user has 1 to 128 visible ASCII characters")]
 pub struct NotAUser;
 
 impl UserId {
-    /// Reads a user.
+    /// Parses a user.
     pub fn parse(text: &str) -> Result<Self, NotAUser> {
         let valid = (1..=128).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic());
         valid.then(|| Self(text.to_owned())).ok_or(NotAUser)
     }
 
-    /// The user's text.
+    /// Returns the user as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -267,7 +267,7 @@ impl fmt::Display for UserId {
     }
 }
 
-/// Who writes something, as its history tells it.
+/// The author of a change, as recorded in its history.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Actor {
     /// A user, with an API key.
@@ -277,12 +277,12 @@ pub enum Actor {
         /// The key.
         key_id: KeyId,
     },
-    /// Whoever runs the `waymark` command, which needs no key.
+    /// An operator who runs the `waymark` command, which needs no key.
     Command,
 }
 
 impl Actor {
-    /// The user, if it is one.
+    /// Returns the user, if the actor is one.
     pub fn user(&self) -> Option<&UserId> {
         match self {
             Self::Key { user, .. } => Some(user),
@@ -291,46 +291,47 @@ impl Actor {
     }
 }
 
-/// All that is known of an API key but its secret.
+/// An API key without its secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ApiKeyRecord {
     /// The key's public part.
     pub key_id: KeyId,
-    /// The hash of its secret, never shown.
+    /// The hash of the secret, which is never shown.
     #[serde(skip)]
     pub secret_hash: SecretHash,
-    /// The organization whose projects it may see.
+    /// The organization whose projects the key can see.
     pub organization: Organization,
-    /// The user it acts for.
+    /// The user that the key acts for.
     pub user: UserId,
-    /// What it allows.
+    /// The permissions of the key.
     pub scopes: BTreeSet<Scope>,
-    /// The projects it may see; `None` for all of its organization.
+    /// The projects that the key can see, or `None` for all of its organization.
     pub projects: Option<BTreeSet<ProjectId>>,
-    /// When it was made.
+    /// Creation time.
     pub created_at: Timestamp,
-    /// From when on it is refused.
+    /// Expiry time, if the key expires.
     pub expires_at: Option<Timestamp>,
-    /// When it was revoked.
+    /// Revocation time, if the key is revoked.
     pub revoked_at: Option<Timestamp>,
 }
 
 impl ApiKeyRecord {
-    /// Whether it may be used at `now`, by whoever has it.
+    /// Returns `true` if the key is valid at `now`.
     pub fn is_active(&self, now: Timestamp) -> bool {
         self.expires_at.is_none_or(|expiry| now < expiry) && self.revoked_at.is_none()
     }
 
-    /// Whether `key` is this key, and this key may be used at `now`.
+    /// Returns `true` if `key` is this key and is valid at `now`.
     pub fn admits(&self, key: &ApiKey, now: Timestamp) -> bool {
-        // The comparison comes first and always runs: how long a refusal takes tells nothing.
+        // The comparison comes first and always runs, so that the time of a rejection reveals
+        // nothing.
         let same = self.secret_hash == key.secret_hash();
         let is_active = self.is_active(now);
         same && is_active
     }
 
-    /// Whether the key may see the project of an organization.
+    /// Returns `true` if the key can see this project of the organization.
     pub fn may_see(&self, project: ProjectId, organization: &Organization) -> bool {
         let listed = self.projects.as_ref().is_none_or(|projects| projects.contains(&project));
         listed && self.organization == *organization
@@ -349,24 +350,24 @@ mod tests {
     }
 
     #[test]
-    fn has_the_form_of_the_contract() {
+    fn keys_have_the_documented_form() {
         let text = key().reveal();
-        // CRC-32 of the 63 characters before it, by an independent implementation: 0x3606748C.
+        // CRC-32 of the preceding 63 characters, by an independent implementation: 0x3606748C.
         assert_eq!(text, format!("wm_AAAABBBBCCCC0001_{SECRET}0zL89M"));
         assert_eq!(text.len(), 3 + 16 + 1 + 43 + 6);
     }
 
     #[test]
-    fn reads_what_it_made() {
-        let made = ApiKey::generate().unwrap();
-        let read = ApiKey::parse(&made.reveal()).unwrap();
-        assert_eq!(read.key_id(), made.key_id());
-        assert!(read.secret_hash() == made.secret_hash());
-        assert_ne!(ApiKey::generate().unwrap().reveal(), made.reveal());
+    fn generated_keys_can_be_parsed() {
+        let generated = ApiKey::generate().unwrap();
+        let read = ApiKey::parse(&generated.reveal()).unwrap();
+        assert_eq!(read.key_id(), generated.key_id());
+        assert!(read.secret_hash() == generated.secret_hash());
+        assert_ne!(ApiKey::generate().unwrap().reveal(), generated.reveal());
     }
 
     #[test]
-    fn refuses_every_single_mistyped_character() {
+    fn mistyped_keys_are_rejected() {
         let text = key().reveal();
         for index in 0..text.len() {
             let other = if text.as_bytes()[index] == b'x' { "y" } else { "x" };
@@ -384,7 +385,7 @@ mod tests {
         let text = random_base62(62 * 2_000).unwrap();
         for digit in BASE62 {
             let count = text.bytes().filter(|byte| byte == digit).count();
-            // 2,000 expected, standard deviation 44: seven of them on either side.
+            // 2,000 expected, standard deviation 44: the bounds are seven deviations away.
             assert!((1_690..2_310).contains(&count), "{}: {count}", char::from(*digit));
         }
     }
@@ -404,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn admits_the_right_secret_until_expiry_or_revocation() {
+    fn keys_are_valid_until_expiry_or_revocation() {
         let now = Timestamp::from_millis(10_000);
         let later = Timestamp::from_millis(10_001);
         assert!(record().admits(&key(), now));
@@ -416,20 +417,20 @@ mod tests {
     }
 
     #[test]
-    fn sees_listed_projects_of_its_own_organization() {
-        let [project, stranger] = [1, 2].map(|n| ProjectId::new(Uuid::from_u128(n)));
+    fn keys_see_listed_projects_of_their_organization() {
+        let [project, unlisted] = [1, 2].map(|n| ProjectId::new(Uuid::from_u128(n)));
         let (own, foreign) =
             (Organization::parse("default").unwrap(), Organization::parse("other").unwrap());
         let listing = ApiKeyRecord { projects: Some(BTreeSet::from([project])), ..record() };
-        assert!(record().may_see(stranger, &own));
+        assert!(record().may_see(unlisted, &own));
         assert!(!record().may_see(project, &foreign));
         assert!(listing.may_see(project, &own));
-        assert!(!listing.may_see(stranger, &own));
+        assert!(!listing.may_see(unlisted, &own));
         assert!(!listing.may_see(project, &foreign));
     }
 
     #[test]
-    fn nothing_shows_the_secret_or_its_hash() {
+    fn records_hide_secret_and_hash() {
         let shown = format!("{:?} {}", record(), serde_json::to_string(&record()).unwrap());
         assert!(!shown.contains(SECRET));
         assert!(!shown.to_lowercase().contains("hash\":"));

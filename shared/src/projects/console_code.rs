@@ -1,8 +1,9 @@
-//! Single-use codes for links into the console. A browser exchanges a code for an API key, so no address and no
-//! browser history contains a key.
+//! Single-use codes for links into the console. A browser exchanges a code for an API key, so no
+//! URL and no browser history contains a key.
 //!
-//! A code is a one-time pad: it has as many random bytes as a key has characters. The tables hold the exclusive
-//! or of code and key, under the hash of the code. Neither a used link nor the stored item reveals the key.
+//! A code is a one-time pad: it has as many random bytes as a key has characters. The table stores
+//! the exclusive or of code and key, under the hash of the code. Neither a used link nor the stored
+//! item reveals the key.
 
 use std::time::Duration;
 
@@ -18,9 +19,9 @@ use crate::json::{FieldError, Fields, Json, JsonPath, ViolationCode, Violations,
 pub const CODE_LIFETIME: Duration = Duration::from_mins(1);
 
 const UNUSABLE: &str =
-    "the code is wrong, expired or already used; run `waymark console` for another link";
+    "the code is invalid, expired or already used; run `waymark console` for a new link";
 
-/// A code. It has neither `Debug` nor `Display`: it opens a key.
+/// A code. It opens a key, so it has neither `Debug` nor `Display`.
 pub struct ConsoleCode([u8; ApiKey::LENGTH]);
 
 impl ConsoleCode {
@@ -31,7 +32,7 @@ impl ConsoleCode {
         Ok(Self(pad))
     }
 
-    /// Reads the body of exchange-console-code.
+    /// Parses the body of exchange-console-code.
     pub fn read(body: &Json<'_>) -> Result<Self, Violations> {
         let mut violations = Violations::default();
         let code = Fields::read(body, &JsonPath::Root, &mut violations, |fields, violations| {
@@ -46,19 +47,19 @@ impl ConsoleCode {
         pad.map(Self).ok_or_else(|| FieldError::new(ViolationCode::InvalidFormat, UNUSABLE))
     }
 
-    /// Returns the violation of a code that opens no key, whatever the reason.
+    /// Returns the violation of a code that opens no key, regardless of the reason.
     pub fn unusable() -> Violations {
         let mut violations = Violations::default();
         violations.note(&JsonPath::Root.member("code"), ViolationCode::InvalidValue, UNUSABLE);
         violations
     }
 
-    /// Returns the code as links carry it.
+    /// Returns the code as links contain it.
     pub fn reveal(&self) -> String {
         BASE64_URL_SAFE_NO_PAD.encode(self.0)
     }
 
-    /// Returns the hash that names the stored item.
+    /// Returns the hash that identifies the stored item.
     pub(super) fn hash(&self) -> String {
         BASE64_URL_SAFE_NO_PAD.encode(Sha256::digest(self.0))
     }
@@ -68,7 +69,7 @@ impl ConsoleCode {
         self.combine(key.reveal().as_bytes())
     }
 
-    /// Reads a key that [`Self::seal`] combined with this code.
+    /// Returns the key that [`Self::seal`] combined with this code.
     pub(super) fn open(&self, sealed: &[u8]) -> Option<ApiKey> {
         ApiKey::parse(std::str::from_utf8(&self.combine(sealed)).ok()?)
     }

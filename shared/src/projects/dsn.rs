@@ -1,7 +1,7 @@
-//! Where Sentry SDKs send a project's errors, and with which key.
+//! DSNs, which contain the address and the key with which Sentry SDKs send a project's errors.
 //!
-//! SDKs take a project's id from the end of the DSN and accept digits only, and a key without
-//! hyphens; so a project has both beside its UUID.
+//! SDKs take the project id from the end of the DSN and accept only digits. They accept only keys
+//! without hyphens. A project therefore has both in addition to its UUID.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -10,23 +10,23 @@ use serde::{Serialize, Serializer};
 
 use super::NoRandomness;
 
-/// The numeric id under which a project receives errors: 1 to 15 digits.
+/// The numeric id with which a project receives errors: 1 to 15 digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(transparent)]
 pub struct IngestId(u64);
 
-/// One more than the greatest id: every language's numbers hold all of them exactly.
+/// One more than the greatest id. The numbers of every language represent all ids exactly.
 const INGEST_IDS: u64 = 1_000_000_000_000_000;
 
 impl IngestId {
-    /// Reads an id as it stands in a path.
+    /// Parses an id from a path.
     pub fn parse(text: &str) -> Option<Self> {
         let digits = text.bytes().all(|byte| byte.is_ascii_digit());
         let id = text.parse().ok().filter(|id| (1..INGEST_IDS).contains(id))?;
         (digits && !text.starts_with('0')).then_some(Self(id))
     }
 
-    /// A random id. It is no secret; it only must not be another project's.
+    /// Generates a random id. It is not secret, but must be unique.
     pub fn generate() -> Result<Self, NoRandomness> {
         let mut random = [0; 8];
         getrandom::fill(&mut random)?;
@@ -40,20 +40,20 @@ impl fmt::Display for IngestId {
     }
 }
 
-/// The key that SDKs send errors with, 32 hexadecimal digits. It stands in every web page that
-/// reports errors, so it allows nothing else.
+/// The key with which SDKs send errors, 32 hexadecimal digits. Every web page that reports errors
+/// contains it, so it permits nothing else.
 #[derive(Debug, Clone, Copy)]
 pub struct PublicKey([u8; 16]);
 
 impl PublicKey {
-    /// Reads a key, in either case.
+    /// Parses a key, in either case.
     pub fn parse(text: &str) -> Option<Self> {
         let digits = text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
         let key = digits.then(|| u128::from_str_radix(text, 16).ok()).flatten()?;
         Some(Self(key.to_be_bytes()))
     }
 
-    /// A random key.
+    /// Generates a random key.
     pub fn generate() -> Result<Self, NoRandomness> {
         let mut key = [0; 16];
         getrandom::fill(&mut key)?;
@@ -61,7 +61,7 @@ impl PublicKey {
     }
 }
 
-/// In constant time: how long a comparison takes tells nothing about the key.
+/// Compares in constant time, so that the duration reveals nothing about the key.
 impl PartialEq for PublicKey {
     fn eq(&self, other: &Self) -> bool {
         subtle::ConstantTimeEq::ct_eq(&self.0[..], &other.0[..]).into()
@@ -93,7 +93,7 @@ impl Serialize for PublicKey {
 pub struct Dsn(String);
 
 impl Dsn {
-    /// The DSN for the API at `base_url`, which may have a path of its own.
+    /// Returns the DSN for the API at `base_url`, which can have its own path.
     pub fn new(base_url: &str, key: PublicKey, id: IngestId) -> Self {
         let (scheme, address) = base_url.split_once("://").unwrap_or(("https", base_url));
         let address = address.trim_end_matches('/');
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_ingest_id_has_up_to_15_digits() {
+    fn ingest_ids_have_up_to_15_digits() {
         for text in ["1", "4711", "999999999999999"] {
             assert_eq!(IngestId::parse(text).map(|id| id.to_string()).as_deref(), Some(text));
         }
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_has_32_hexadecimal_digits() {
+    fn public_keys_have_32_hexadecimal_digits() {
         let key = PublicKey::parse("00FF00ff00ff00ff00ff00ff00ff00ff").unwrap();
         assert_eq!(key.to_string(), "00ff00ff00ff00ff00ff00ff00ff00ff");
         for text in ["", "0", &"0".repeat(31), &"0".repeat(33), &"g".repeat(32), &"+".repeat(32)] {
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dsn_names_the_key_before_the_host_and_the_id_at_the_end() {
+    fn dsns_contain_key_host_and_id() {
         let key = PublicKey::parse(&"ab".repeat(16)).unwrap();
         let id = IngestId::parse("42").unwrap();
         let of = |base_url| Dsn::new(base_url, key, id).to_string();

@@ -1,4 +1,4 @@
-//! The erasure of a project, or of a user: what is done, and in which order (`docs/erasure.md`).
+//! The erasure of a project or user: its stages and their order (`docs/erasure.md`).
 
 use std::fmt;
 use std::time::Duration;
@@ -9,25 +9,25 @@ use super::api_key::UserId;
 use super::project::{Organization, ProjectId};
 use crate::timestamp::Timestamp;
 
-/// For how long after the request something may still be written: a warm function remembers a key or a
-/// project for 60 seconds, and a request ends within 30.
+/// Time after the request in which late writes can occur. A warm function caches a key or project
+/// for 60 seconds, and a request ends within 30.
 pub const LATE_WRITERS: Duration = Duration::from_mins(3);
-/// For how long a packer may work on a log that it has begun to read.
+/// Longest time that a packer works on a log that it has started to read.
 pub const LATE_PACKERS: Duration = Duration::from_mins(6);
-/// After how much time the last answer that was stored before the request has expired.
+/// Time after the request at which all responses that were stored before it have expired.
 pub const LAST_ANSWER: Duration = Duration::from_hours(25);
 
-/// Who or what is erased.
+/// The project or user to erase.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Subject {
-    /// A project, with all that it holds.
+    /// A project, with all its data.
     Project(ProjectId),
     /// A user of an organization.
     User(Organization, UserId),
 }
 
 impl Subject {
-    /// Reads what [`fmt::Display`] writes.
+    /// Parses the form that [`fmt::Display`] writes.
     pub fn parse(text: &str) -> Option<Self> {
         let (kind, name) = text.split_once('#')?;
         match kind {
@@ -46,28 +46,28 @@ impl fmt::Display for Subject {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Project(id) => write!(formatter, "project#{id}"),
-            // An organization has no `/`.
+            // Organizations contain no `/`.
             Self::User(organization, user) => write!(formatter, "user#{organization}/{user}"),
         }
     }
 }
 
-/// Declares the stages, each with its name in the table and for people.
+/// Declares the stages with their names, for the table and for people.
 macro_rules! stages {
     ($($stage:ident, $name:literal;)+) => {
-        /// What an erasure is at.
+        /// The stage of an erasure.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
         #[serde(rename_all = "snake_case")]
-        #[allow(missing_docs)] // docs/erasure.md tells what each does.
+        #[allow(missing_docs)] // docs/erasure.md describes each stage.
         pub enum Stage {
             $($stage,)+
         }
 
         impl Stage {
-            /// All of them.
+            /// All stages.
             pub const ALL: &[Self] = &[$(Self::$stage,)+];
 
-            /// Its name.
+            /// Returns the stage's name.
             pub fn as_str(self) -> &'static str {
                 match self {
                     $(Self::$stage => $name,)+
@@ -95,12 +95,12 @@ stages! {
 }
 
 impl Stage {
-    /// Reads a name.
+    /// Parses a name.
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|stage| stage.as_str() == text)
     }
 
-    /// What comes after it for a subject; nothing after the last.
+    /// Returns the next stage for a subject, or `None` after the last.
     pub fn next(self, subject: &Subject) -> Option<Self> {
         let stages: &[Self] = match subject {
             Subject::Project(_) => &[
@@ -127,33 +127,34 @@ impl Stage {
     }
 }
 
-/// An erasure that is under way.
+/// An erasure in progress.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Erasure {
-    /// Who or what is erased.
+    /// The project or user to erase.
     pub subject: Subject,
-    /// The organization that it belongs to.
+    /// The organization of the project or user.
     pub organization: Organization,
-    /// What people call it: the project's slug, or the user.
+    /// The name for people: the project's slug, or the user.
     pub name: String,
-    /// When it was asked for.
+    /// Time of the request.
     pub requested_at: Timestamp,
-    /// What it is at.
+    /// The current stage.
     pub stage: Stage,
-    /// Behind which item of a table it goes on, if it is within one.
+    /// The position in a table at which the stage continues, if it is within one.
     pub after: Option<String>,
-    /// When it goes on.
+    /// Time at which the erasure continues.
     pub not_before: Timestamp,
-    /// Since when its stage could have ended, which one that waits for another job puts off no further.
+    /// Earliest time at which the stage could have ended. Waiting for another job does not postpone
+    /// it.
     pub due_since: Timestamp,
-    /// How many items were removed.
+    /// Number of removed items.
     pub removed: u64,
-    /// How often its progress was written.
+    /// Number of times that the progress was written.
     pub revision: u64,
 }
 
 impl Erasure {
-    /// One that begins at `now`.
+    /// Creates an erasure that starts at `now`.
     pub fn new(subject: Subject, organization: Organization, name: String, now: Timestamp) -> Self {
         Self {
             subject,
@@ -169,7 +170,7 @@ impl Erasure {
         }
     }
 
-    /// The next stage, at `now`; none when everything is done.
+    /// Returns the erasure in its next stage, at `now`, or `None` if everything is done.
     pub fn advanced(&self, now: Timestamp) -> Option<Self> {
         let stage = self.stage.next(&self.subject)?;
         let not_before = match (self.stage, stage) {
@@ -194,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_subject_and_a_stage_are_read_as_they_were_written() {
+    fn subjects_and_stages_survive_a_round_trip() {
         for subject in subjects() {
             assert_eq!(Subject::parse(&subject.to_string()), Some(subject));
         }
@@ -205,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn it_waits_for_who_may_still_write_and_ends() {
+    fn erasures_wait_for_late_writers_and_end() {
         let now = Timestamp::from_millis(1_795_234_560_000);
         for subject in subjects() {
             let organization = Organization::parse("default").unwrap();

@@ -1,4 +1,4 @@
-//! Projects, the API keys that may see them, and the DSNs that errors are sent to.
+//! Projects, the API keys that can see them, and the DSNs to which SDKs send errors.
 
 pub mod api_key;
 pub mod console_code;

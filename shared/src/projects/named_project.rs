@@ -1,4 +1,4 @@
-//! Projects as queries name them.
+//! Projects in queries.
 
 use std::collections::HashSet;
 
@@ -7,28 +7,28 @@ use crate::projects::project::IdOrSlug;
 
 const MAX_PROJECTS: usize = 50;
 
-/// A project as a query names it.
+/// A project in a query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedProject {
-    /// The name as it was written, for saying that there is no such project.
+    /// The name as written, for the message that there is no such project.
     pub written: String,
-    /// The id or slug; `None` for a text that can name no project.
+    /// The id or slug, or `None` for a text that cannot name a project.
     pub name: Option<IdOrSlug>,
 }
 
-/// Reads the member `projectIds` of a query: 1 to 50 projects, each name once.
+/// Reads the field `projectIds` of a query: 1 to 50 projects. Duplicates count once.
 pub fn read_projects(
     json: &Json<'_>,
     path: &JsonPath<'_>,
     violations: &mut Violations,
 ) -> Option<Vec<NamedProject>> {
-    // What is no text is noted, and counts for nothing here.
+    // A value that is not a text becomes a violation, and does not count as a project.
     let read_name = |json: &Json<'_>, path: &JsonPath<'_>, violations: &mut Violations| {
         Some(text(|name| Ok(name.to_owned()))(json, path, violations))
     };
     let written = array(usize::MAX, read_name)(json, path, violations)?;
     let all_are_texts = written.iter().all(Option::is_some);
-    // Duplicates count once, also against the limit.
+    // Duplicates count once, also towards the limit.
     let mut seen = HashSet::new();
     let mut projects = Vec::new();
     for written in written.into_iter().flatten() {
@@ -39,13 +39,12 @@ pub fn read_projects(
         }
     }
     if projects.is_empty() && all_are_texts {
-        violations.note(path, ViolationCode::TooFewItems, "at least one project is needed");
+        violations.note(path, ViolationCode::TooFewItems, "at least one project is required");
         return None;
     }
     if projects.len() > MAX_PROJECTS {
         let count = projects.len();
-        let message =
-            format_args!("at most {MAX_PROJECTS} projects are allowed; there are {count}");
+        let message = format_args!("has {count} projects; at most {MAX_PROJECTS} are allowed");
         violations.note(path, ViolationCode::TooManyItems, message);
         return None;
     }

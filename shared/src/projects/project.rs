@@ -1,4 +1,4 @@
-//! Projects, and the names by which requests address them.
+//! Projects, and their names in requests.
 
 use std::fmt;
 
@@ -19,7 +19,7 @@ uuid_type! {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Slug(String);
 
-/// A text that is no slug.
+/// A text that is not a slug.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "a slug has 1 to 63 lower-case letters, digits and hyphens, no hyphen at either end, and is \
@@ -28,7 +28,7 @@ pub struct Slug(String);
 pub struct NotASlug;
 
 impl Slug {
-    /// Reads a slug.
+    /// Parses a slug.
     pub fn parse(text: &str) -> Result<Self, NotASlug> {
         let alphanumeric = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
         let bytes = text.as_bytes();
@@ -40,7 +40,7 @@ impl Slug {
         valid.then(|| Self(text.to_owned())).ok_or(NotASlug)
     }
 
-    /// The slug's text.
+    /// Returns the slug as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -52,7 +52,7 @@ impl fmt::Display for Slug {
     }
 }
 
-/// How a request names a project: its id or its slug. The two never look alike.
+/// The name of a project in a request: its id or its slug. The two never look alike.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum IdOrSlug {
     /// The project's id.
@@ -62,7 +62,7 @@ pub enum IdOrSlug {
 }
 
 impl IdOrSlug {
-    /// Reads an id or a slug. Anything else names no project.
+    /// Parses an id or a slug. Other texts name no project.
     pub fn parse(text: &str) -> Option<Self> {
         match ProjectId::parse(text) {
             Some(id) => Some(Self::Id(id)),
@@ -84,20 +84,20 @@ impl fmt::Display for IdOrSlug {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 pub struct Organization(String);
 
-/// A text that is no organization.
+/// A text that is not an organization.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("an organization has 1 to 64 letters, digits, `.`, `_` and `-`")]
 pub struct NotAnOrganization;
 
 impl Organization {
-    /// Reads an organization's name.
+    /// Parses an organization's name.
     pub fn parse(text: &str) -> Result<Self, NotAnOrganization> {
         let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
         let valid = (1..=64).contains(&text.len()) && text.bytes().all(allowed);
         valid.then(|| Self(text.to_owned())).ok_or(NotAnOrganization)
     }
 
-    /// The organization's name.
+    /// Returns the organization's name.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -114,13 +114,13 @@ impl fmt::Display for Organization {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ProjectName(String);
 
-/// A text that is no project name.
+/// A text that is not a project name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a project name has 1 to 200 characters and no control characters")]
 pub struct NotAProjectName;
 
 impl ProjectName {
-    /// Reads a name and trims it.
+    /// Parses and trims a name.
     pub fn parse(text: &str) -> Result<Self, NotAProjectName> {
         let name = text.trim();
         let valid =
@@ -128,7 +128,7 @@ impl ProjectName {
         valid.then(|| Self(name.to_owned())).ok_or(NotAProjectName)
     }
 
-    /// The name's text.
+    /// Returns the name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -138,24 +138,24 @@ impl ProjectName {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Project {
-    /// Its identifier.
+    /// The identifier.
     pub id: ProjectId,
-    /// Its readable name in paths, unique over all organizations.
+    /// The readable name in paths, unique across all organizations.
     pub slug: Slug,
-    /// Its name for people.
+    /// The name for people.
     pub name: ProjectName,
-    /// The organization that owns it.
+    /// The organization that owns the project.
     pub organization: Organization,
-    /// The numeric id under which it receives errors.
+    /// The numeric id with which the project receives errors.
     pub ingest_id: IngestId,
-    /// The key with which it receives errors.
+    /// The key with which SDKs send errors.
     pub public_key: PublicKey,
-    /// When it was made.
+    /// Creation time.
     pub created_at: Timestamp,
 }
 
 impl Project {
-    /// A new project, with a random ingest id and key.
+    /// Creates a project with a random ingest id and key.
     pub fn new(
         id: ProjectId,
         slug: Slug,
@@ -167,20 +167,20 @@ impl Project {
         Ok(Self { id, slug, name, organization, ingest_id, public_key, created_at })
     }
 
-    /// Where SDKs send its errors, if the API is at `base_url`.
+    /// Returns the DSN to which SDKs send the project's errors, if the API is at `base_url`.
     pub fn dsn(&self, base_url: &str) -> Dsn {
         Dsn::new(base_url, self.public_key, self.ingest_id)
     }
 }
 
-/// What callers are shown of a project.
+/// The fields of a project that callers see.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ProjectSummary {
-    /// Its identifier.
+    /// The identifier.
     pub id: ProjectId,
-    /// Its readable name in paths.
+    /// The readable name in paths.
     pub slug: Slug,
-    /// Its name for people.
+    /// The name for people.
     pub name: ProjectName,
 }
 
@@ -190,16 +190,17 @@ impl From<Project> for ProjectSummary {
     }
 }
 
-/// What callers are shown of a project, with the two halves of its DSN: where the API is, only they know.
+/// The fields of a project that callers see, with both parts of its DSN. Only callers know the
+/// API's address.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ListedProject {
-    /// What it is called.
+    /// The identifier and names.
     #[serde(flatten)]
     pub summary: ProjectSummary,
-    /// The numeric id under which it receives errors.
+    /// The numeric id with which the project receives errors.
     pub ingest_id: IngestId,
-    /// The key with which it receives errors.
+    /// The key with which SDKs send errors.
     pub public_key: PublicKey,
 }
 
@@ -215,7 +216,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn takes_slugs_of_letters_digits_and_inner_hyphens() {
+    fn slugs_have_letters_digits_and_inner_hyphens() {
         for text in ["a", "7", "a-b", "a--b", &"a".repeat(63), "018f"] {
             assert_eq!(Slug::parse(text).map(|slug| slug.to_string()), Ok(text.to_owned()));
         }
@@ -238,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn tells_ids_and_slugs_apart_and_folds_the_case_of_ids() {
+    fn ids_and_slugs_are_distinguished() {
         let id = "019AA000-0000-7000-8000-00000000000A";
         let parsed = IdOrSlug::parse(id);
         assert!(matches!(parsed, Some(IdOrSlug::Id(_))));

@@ -1,6 +1,7 @@
-//! Where secrets come from.
+//! The error of missing randomness.
 
-/// Why nothing random could be made: the operating system gave no random bytes.
+/// The reason why no random value could be generated: the operating system returned no random
+/// bytes.
 #[derive(Debug, thiserror::Error)]
 #[error("the operating system gave no random bytes: {0}")]
 pub struct NoRandomness(#[from] getrandom::Error);

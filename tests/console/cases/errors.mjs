@@ -5,34 +5,34 @@ import { TWINS } from "../data.mjs";
 import { Visitor } from "../visitor.mjs";
 
 export const errors = ({ browser, base, project, other, key, api, measured, listErrors }) => ({
-  async "plotted values are the API's"() {
+  async "plots show the values of the API"() {
     const visitor = await Visitor.enter(browser, base, key, "/settings");
     let body;
-    const asked = visitor.page.waitForRequest(async (it) => {
+    const request = visitor.page.waitForRequest(async (it) => {
       if (!it.url().endsWith("/timeseries/query")) return false;
       const read = JSON.parse(await it.fetchPostData());
-      // The time before is asked for too.
+      // The page also requests the previous period.
       if (!body || read.from > body.from) body = read;
       return true;
     });
     await visitor.click("Overview");
-    await asked;
+    await request;
     await visitor.settle();
     await visitor.see(".plot canvas");
     const shown = JSON.parse(await visitor.page.$eval(".canvas", (it) => it.dataset.values));
-    const answered = await api.send("POST", "/v0/errors/timeseries/query", body);
-    assert.deepEqual(shown, answered.map((it) => [it.errors, it.uniqueErrors]));
-    const total = answered.reduce((sum, it) => sum + it.errors, 0);
+    const expected = await api.send("POST", "/v0/errors/timeseries/query", body);
+    assert.deepEqual(shown, expected.map((it) => [it.errors, it.uniqueErrors]));
+    const total = expected.reduce((sum, it) => sum + it.errors, 0);
     assert.ok(total > 20);
     assert.equal((await visitor.text(".figure")).replace(/\D/g, ""), String(total));
     await visitor.leave();
   },
 
-  async "each error has a plot of its own, in the list and by itself"() {
+  async "sparklines and error pages show the values of the API"() {
     const visitor = await Visitor.enter(browser, base, key, "/settings");
-    const asked = visitor.page.waitForRequest((it) => it.url().endsWith("/errors/query"));
+    const request = visitor.page.waitForRequest((it) => it.url().endsWith("/errors/query"));
     await visitor.click("Errors");
-    const { series, sort, limit, ...query } = JSON.parse(await (await asked).fetchPostData());
+    const { series, sort, limit, ...query } = JSON.parse(await (await request).fetchPostData());
     assert.equal(series, true);
     await visitor.settle();
     const seriesOf = async (errorId) => {
@@ -45,14 +45,14 @@ export const errors = ({ browser, base, project, other, key, api, measured, list
         id: new URL(it.querySelector(".title").href).searchParams.get("id"),
         title: it.querySelector(".title").innerText,
         values: it.querySelector(".spark").dataset.values.split(" ").map(Number),
-        words: it.querySelector(".spark").getAttribute("aria-label"),
+        label: it.querySelector(".spark").getAttribute("aria-label"),
       })),
     );
     assert.ok(rows.length >= 4, `${rows.length} rows`);
     for (const row of rows) {
       assert.deepEqual(row.values, await seriesOf(row.id), row.title);
       const total = row.values.reduce((sum, it) => sum + it, 0);
-      assert.ok(row.words.startsWith(`${total} event`), row.words);
+      assert.ok(row.label.startsWith(`${total} event`), row.label);
     }
     const twins = rows.filter((it) => it.title.startsWith(TWINS));
     assert.deepEqual(twins.map((it) => it.values.reduce((sum, one) => sum + one, 0)).sort(), [2, 5]);
@@ -65,12 +65,12 @@ export const errors = ({ browser, base, project, other, key, api, measured, list
     await visitor.leave();
   },
 
-  async "what errors have in common becomes a filter by a click, and several are resolved at once"() {
+  async "breakdown values become filters, and selected errors are resolved"() {
     const visitor = await Visitor.enter(browser, base, key, "/errors?by=browser");
     await visitor.see(".breakdown .bars button");
     const names = await visitor.texts(".breakdown .bars button span:first-child");
     await (await visitor.page.$$(".breakdown .bars button"))[names.indexOf("Firefox")].click();
-    await visitor.until("there is a chip", async () => (await visitor.page.$$(".chip")).length === 1);
+    await visitor.until("there is one chip", async () => (await visitor.page.$$(".chip")).length === 1);
     assert.deepEqual(new URL(visitor.page.url()).searchParams.getAll("f"), ["browser.is.Firefox"]);
     await visitor.open("/errors");
     for (const row of await visitor.page.$$(".errors-table tbody tr:has(.title)")) {
@@ -86,12 +86,12 @@ export const errors = ({ browser, base, project, other, key, api, measured, list
     await visitor.leave();
   },
 
-  async "a sentence becomes filters, these lead to an error, and it is resolved and reopened by keys"() {
+  async "a sentence becomes filters, and keys resolve an error"() {
     const visitor = await Visitor.enter(browser, base, key, "/errors");
     await visitor.page.keyboard.press("/");
     await visitor.page.keyboard.type("chrome errors in production, zorblax\n");
     await visitor.until("there are two chips", async () => (await visitor.page.$$(".chip")).length === 2);
-    assert.deepEqual(await visitor.texts(".lost"), ["zorblax"]);
+    assert.deepEqual(await visitor.texts(".ignored-word"), ["zorblax"]);
     assert.deepEqual(new URL(visitor.page.url()).searchParams.getAll("f").sort(), ["browser.is.Chrome", "environment.is.production"]);
     await visitor.settle();
     await visitor.page.evaluate(() => document.activeElement.blur());
@@ -104,14 +104,14 @@ export const errors = ({ browser, base, project, other, key, api, measured, list
     assert.match(await visitor.text("h1"), /TypeError/);
     await visitor.page.keyboard.press("e");
     const status = async () => (await listErrors()).find((it) => it.type === "TypeError").status;
-    await visitor.until("it is resolved", async () => (await status()) === "resolved");
+    await visitor.until("the error is resolved", async () => (await status()) === "resolved");
     await visitor.see(".toast button.link");
     await visitor.page.keyboard.press("z");
-    await visitor.until("it is open again", async () => (await status()) === "open");
+    await visitor.until("the error is open again", async () => (await status()) === "open");
     await visitor.leave();
   },
 
-  async "a zoom is a link that shows the same to others, and Escape leaves it"() {
+  async "a zoom is in the address, and Escape zooms out"() {
     const visitor = await Visitor.enter(browser, base, key, "?range=7d");
     const plot = await visitor.see(".plot .u-over");
     const box = await plot.boundingBox();
@@ -129,20 +129,20 @@ export const errors = ({ browser, base, project, other, key, api, measured, list
     assert.equal(await other.page.$eval(".canvas", (it) => it.dataset.values), shown);
     await other.leave();
     await visitor.page.keyboard.press("Escape");
-    await visitor.until("the zoom is left", () => !visitor.page.url().includes("from="));
+    await visitor.until("the address has no zoom", () => !visitor.page.url().includes("from="));
     await visitor.page.goBack();
-    await visitor.until("back leads to the zoom", () => visitor.page.url().includes("from="));
+    await visitor.until("going back restores the zoom", () => visitor.page.url().includes("from="));
     await visitor.leave();
   },
 
-  async "several projects stand in one plot, and each for itself beside it"() {
+  async "several projects share a plot, and each is listed"() {
     const visitor = await Visitor.enter(browser, base, key, "?range=7d");
     await visitor.click("Add projects");
-    const asked = visitor.page.waitForRequest(
+    const request = visitor.page.waitForRequest(
       async (it) => it.url().endsWith("/timeseries/query") && JSON.parse(await it.fetchPostData()).projectIds.length === 2,
     );
     await (await visitor.page.$(".choices input:not(:checked)")).click();
-    const body = JSON.parse(await (await asked).fetchPostData());
+    const body = JSON.parse(await (await request).fetchPostData());
     assert.deepEqual(body.projectIds, [project, other]);
     assert.equal(new URL(visitor.page.url()).searchParams.get("with"), other);
     await visitor.settle();
@@ -152,27 +152,27 @@ export const errors = ({ browser, base, project, other, key, api, measured, list
     assert.equal((await visitor.text(".figure")).replace(/\D/g, ""), String(totals[0] + totals[1]));
     const rows = await visitor.texts(".by-project .count");
     assert.deepEqual(rows.map((it) => Number(it.replace(/\D/g, ""))), totals);
-    assert.ok((await visitor.texts(".row-title")).some((it) => it.startsWith("StockError")), "errors of both are listed");
+    assert.ok((await visitor.texts(".row-title")).some((it) => it.startsWith("StockError")), "errors of both projects are listed");
     await (await visitor.page.$$(".by-project a"))[1].click();
-    await visitor.until("the other one is shown alone", () => visitor.page.url().includes(`project=${other}`) && !visitor.page.url().includes("with="));
+    await visitor.until("only the other project is shown", () => visitor.page.url().includes(`project=${other}`) && !visitor.page.url().includes("with="));
     await visitor.leave();
   },
 
-  alone: {
-    async "ten thousand errors are walked through as smoothly as a thousand"() {
+  performance: {
+    async "10,000 errors scroll as smoothly as 1,000"() {
       const row = (number) => ({
         errorId: `00000000-0000-7000-8000-${number.toString(16).padStart(12, "0")}`,
         title: `Error ${number}`, type: "Error", culprit: "/somewhere", status: "open", count: number % 900, users: 3,
         firstSeen: new Date(Date.now() - 9e8).toISOString(), lastSeen: new Date(Date.now() - number * 6e4).toISOString(),
       });
       const visitor = await Visitor.enter(browser, base, key, "/settings");
-      await visitor.answer("/timeseries/query", () => ({ body: [] }));
-      const walk = async (count) => {
+      await visitor.mock("/timeseries/query", () => ({ body: [] }));
+      const scrollThrough = async (count) => {
         const items = Array.from({ length: count }, (_, number) => row(number));
-        await visitor.answer("/errors/query", () => ({ body: { items, nextCursor: null } }));
+        await visitor.mock("/errors/query", () => ({ body: { items, nextCursor: null } }));
         await visitor.open("/errors");
         await visitor.see(".errors-table tbody tr");
-        const walked = await visitor.page.evaluate(async () => {
+        const scrolled = await visitor.page.evaluate(async () => {
           const height = document.documentElement.scrollHeight;
           const frames = [];
           let most = 0;
@@ -186,17 +186,17 @@ export const errors = ({ browser, base, project, other, key, api, measured, list
           scrollTo(0, height);
           return { height, most, median: frames.sort((one, other) => one - other)[15] };
         });
-        assert.ok(walked.height > count * 40, `${walked.height} px`);
-        assert.ok(walked.most < 120, `${walked.most} rows were drawn at once`);
-        return walked.median;
+        assert.ok(scrolled.height > count * 40, `${scrolled.height} px`);
+        assert.ok(scrolled.most < 120, `${scrolled.most} rows were rendered at once`);
+        return scrolled.median;
       };
-      const few = await walk(1_000);
-      const many = await walk(10_000);
+      const few = await scrollThrough(1_000);
+      const many = await scrollThrough(10_000);
       Object.assign(measured, { frameOf1000Ms: Math.round(few), frameOf10000Ms: Math.round(many) });
-      // What else runs on the machine slows both.
-      assert.ok(many < 3 * few + 50, `a frame took ${many} ms, and ${few} ms of 1,000 rows`);
-      await visitor.until("the last row is there", async () => (await visitor.texts(".errors-table .title")).includes("Error 9999"));
-      // From the far end the keys lead to the first rows, wherever the window is.
+      // Other processes on the machine slow both.
+      assert.ok(many < 3 * few + 50, `a frame took ${many} ms with 10,000 rows, ${few} ms with 1,000`);
+      await visitor.until("the last row is rendered", async () => (await visitor.texts(".errors-table .title")).includes("Error 9999"));
+      // Keys still reach the first rows.
       await visitor.page.keyboard.press("j");
       const focused = () => visitor.page.evaluate(() => document.activeElement.textContent);
       await visitor.until("the first row has the focus", async () => (await focused()) === "Error 0");

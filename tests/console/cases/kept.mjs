@@ -1,7 +1,7 @@
-// What is kept: of links, of the history, of the focus; and what is said where not all is there.
+// Links, history, focus, and incomplete lists.
 
 import assert from "node:assert/strict";
-import { exchangeCodesForThemselves, Visitor } from "../visitor.mjs";
+import { mockCodeExchange, Visitor } from "../visitor.mjs";
 
 const HOUR = 3_600_000;
 const uuid = (number) => `00000000-0000-7000-8000-${number.toString(16).padStart(12, "0")}`;
@@ -12,31 +12,31 @@ export const kept = ({ browser, base, project, key, readOnlyKey, foreignKey, lin
     firstSeen: new Date(Date.now() - 9e8).toISOString(), lastSeen: new Date(Date.now() - number * 6e4).toISOString(), series: [1, 2],
   });
   const params = (request) => new URL(request.url()).searchParams;
-  /** Two pages of errors: 50, then 100. Answers how often they were asked for. */
-  const listTwoPages = async (visitor) => {
-    const asked = [];
-    await visitor.answer("/errors/query", async (request) => {
+  /** Mocks two pages of errors: 50, then 100. Returns the cursors of the requests. */
+  const mockTwoPages = async (visitor) => {
+    const cursors = [];
+    await visitor.mock("/errors/query", async (request) => {
       const { cursor, limit } = JSON.parse(await request.fetchPostData());
       if (limit === 1) return { body: { items: [], nextCursor: null } };
-      asked.push(cursor);
+      cursors.push(cursor);
       const [first, count] = cursor ? [50, 100] : [0, 50];
       return { body: { items: Array.from({ length: count }, (_, index) => row(first + index)), nextCursor: cursor ? null : "more" } };
     });
-    return asked;
+    return cursors;
   };
 
   return {
-    async "of many markers the newest are there, and what is missing is said"() {
+    async "the newest of many markers show, and the plot says so"() {
       const visitor = await Visitor.enter(browser, base, key, "/settings");
       const [count, now] = [5_000, Date.now()];
       const at = (number) => now - (count - number) * 60_000;
       const name = (number) => `Marker ${number}`;
       const collection = { id: uuid(1), name: "Many", description: "", eventCount: count, createdAt: new Date().toISOString(), updatedAt: new Date().toISOString() };
-      await visitor.answer("/event-marker-collections", () => ({ body: { items: [collection], nextCursor: null } }));
-      // What others do to flags meanwhile is newer still.
-      await visitor.answer("/feature-flags", () => ({ body: { items: [], nextCursor: null } }));
+      await visitor.mock("/event-marker-collections", () => ({ body: { items: [collection], nextCursor: null } }));
+      // Flag changes by concurrent tests would be newer.
+      await visitor.mock("/feature-flags", () => ({ body: { items: [], nextCursor: null } }));
       let requests = 0;
-      await visitor.answer(`/${collection.id}/events`, (request) => {
+      await visitor.mock(`/${collection.id}/events`, (request) => {
         requests++;
         const [from, to, cursor] = ["from", "to", "cursor"].map((it) => params(request).get(it));
         const all = Array.from({ length: count }, (_, number) => number).filter((it) => at(it) >= Number(from ?? 0) && (!to || at(it) < Number(to)));
@@ -46,10 +46,10 @@ export const kept = ({ browser, base, project, key, readOnlyKey, foreignKey, lin
         return { body: { items, nextCursor: next === undefined ? null : String(next) } };
       });
       await visitor.open("?range=7d");
-      // Rows that are not in the window have no text that is drawn.
+      // Rows outside the viewport have no rendered text.
       const titles = (rows) => visitor.page.$$eval(`${rows} .row-title`, (all) => all.map((it) => it.textContent));
-      await visitor.until("the newest is told", async () => (await titles("li")).includes(name(count - 1)));
-      assert.match(await visitor.text(".plot figcaption"), /not all/);
+      await visitor.until("the newest marker is listed", async () => (await titles("li")).includes(name(count - 1)));
+      assert.match(await visitor.text(".plot figcaption"), /latest only/);
       assert.ok(requests <= 30, `${requests} requests`);
       await visitor.open("/markers");
       await visitor.see(".rows .row-title");
@@ -57,13 +57,13 @@ export const kept = ({ browser, base, project, key, readOnlyKey, foreignKey, lin
       const newest = await shown();
       assert.equal(newest[0], name(count - 1));
       await (await visitor.see("button.more")).click();
-      await visitor.until("there are more", async () => (await shown()).length > newest.length);
+      await visitor.until("more markers are shown", async () => (await shown()).length > newest.length);
       const more = await shown();
-      assert.deepEqual(more, more.map((_, index) => name(count - 1 - index)), "one after the other");
+      assert.deepEqual(more, more.map((_, index) => name(count - 1 - index)), "no marker is missing");
       await visitor.leave();
     },
 
-    async "a link says which project, finds an older event, and leads back to the same filters"() {
+    async "links keep project, event and filters"() {
       const { error } = known;
       const path = `/v0/projects/${project}/errors/${error.errorId}`;
       const [event] = (await api.send("GET", `${path}/events?limit=1`)).items;
@@ -73,33 +73,33 @@ export const kept = ({ browser, base, project, key, readOnlyKey, foreignKey, lin
       const title = await visitor.see(".errors-table a.title");
       await title.click();
       await visitor.see("a.back");
-      await visitor.until("it is the page of the error", () => visitor.page.url().includes("/error?"));
-      // By another way than one came, for that only goes back.
+      await visitor.until("the error is open", () => visitor.page.url().includes("/error?"));
+      // Without history, the link cannot just go back.
       await visitor.open(visitor.page.url().slice(`${base}/console`.length));
       await (await visitor.see("a.back")).click();
       const kept = (url) => ["project", "range", "f", "status", "sort"].map((it) => new URL(url).searchParams.get(it));
-      await visitor.until("it is the list", () => visitor.page.url().includes("/errors?"));
+      await visitor.until("the list is open", () => visitor.page.url().includes("/errors?"));
       assert.deepEqual(kept(visitor.page.url()), kept(before));
       await visitor.click("Overview");
-      await visitor.until("it is the overview", () => !visitor.page.url().includes("/errors"));
+      await visitor.until("the overview is open", () => !visitor.page.url().includes("/errors"));
       assert.deepEqual(kept(visitor.page.url()), kept(before));
 
       const events = Array.from({ length: 60 }, (_, index) => ({ ...event, eventId: uuid(7_000 + index).replaceAll("-", "") }));
-      await visitor.answer(`/${error.errorId}/events`, (request) => {
+      await visitor.mock(`/${error.errorId}/events`, (request) => {
         const start = Number(params(request).get("cursor") ?? 0);
         const end = start + Number(params(request).get("limit"));
         return { body: { items: events.slice(start, end), nextCursor: end < events.length ? String(end) : null } };
       });
       await visitor.open(`/error?id=${error.errorId}&event=${events[25].eventId}`);
-      await visitor.until("the older one can be left for the newest", async () => (await visitor.page.$(".stepper button:not(:disabled)")) !== null);
+      await visitor.until("the page can step to the newest event", async () => (await visitor.page.$(".stepper button:not(:disabled)")) !== null);
       assert.equal(params(visitor.page).get("event"), events[25].eventId);
-      assert.doesNotMatch(await visitor.text(".stepper"), /not among|gone/);
+      assert.doesNotMatch(await visitor.text(".stepper"), /not among|no longer exists/);
       await visitor.leave();
     },
 
-    async "back from an error the list is as it was left, and changed rows go from where they stand"() {
+    async "going back restores the list, and changed rows leave it"() {
       const visitor = await Visitor.enter(browser, base, key, "/settings");
-      const asked = await listTwoPages(visitor);
+      const cursors = await mockTwoPages(visitor);
       await visitor.open("/errors");
       await (await visitor.see("button.more")).click();
       const last = () => visitor.page.$$eval(".errors-table tr", (all) => Number(all.at(-1).closest("table").getAttribute("aria-rowcount")) - 1);
@@ -107,37 +107,37 @@ export const kept = ({ browser, base, project, key, readOnlyKey, foreignKey, lin
       await visitor.page.evaluate(() => scrollTo(0, 4000));
       const findRow = () =>
         visitor.page.evaluate(() => [...document.querySelectorAll("[data-row]")].find((it) => it.getBoundingClientRect().top > 300)?.dataset.row);
-      await visitor.until("the rows there are drawn", async () => (await findRow()) !== undefined);
+      await visitor.until("the rows there are rendered", async () => (await findRow()) !== undefined);
       const index = await findRow();
       const before = await visitor.page.evaluate(() => scrollY);
       await (await visitor.see(`[data-row="${index}"] a.title`)).click();
       await visitor.see("a.back");
       await (await visitor.see("a.back")).click();
-      await visitor.until("it is scrolled to where it was", async () => Math.abs((await visitor.page.evaluate(() => scrollY)) - before) < 5);
+      await visitor.until("the scroll position is restored", async () => Math.abs((await visitor.page.evaluate(() => scrollY)) - before) < 5);
       assert.equal(await last(), 150);
       await visitor.until("the row has the focus", () => visitor.page.evaluate((it) => document.activeElement.closest("[data-row]")?.dataset.row === it, index));
-      assert.deepEqual(asked.filter(Boolean), ["more"], "the second page is not asked for again");
+      assert.deepEqual(cursors.filter(Boolean), ["more"], "the second page is not loaded again");
 
-      await visitor.answer(uuid(Number(index)), () => ({ body: { ...row(Number(index)), status: "resolved" } }));
-      const times = asked.length;
+      await visitor.mock(uuid(Number(index)), () => ({ body: { ...row(Number(index)), status: "resolved" } }));
+      const requests = cursors.length;
       await visitor.page.keyboard.press("e");
       await visitor.until("the row is gone", async () => (await last()) === 149);
       assert.ok(Math.abs((await visitor.page.evaluate(() => scrollY)) - before) < 60);
       await visitor.click("Undo");
       await visitor.until("the row is back", async () => (await last()) === 150);
-      assert.equal(asked.length, times, "the list is not loaded again");
+      assert.equal(cursors.length, requests, "the list is not loaded again");
       await visitor.leave();
     },
 
-    async "of six errors the one that is not ignored is named and stays selected, and the others come back"() {
+    async "a failed change is named, and the others are undone"() {
       const visitor = await Visitor.enter(browser, base, key, "/settings");
-      await listTwoPages(visitor);
-      const put = [];
+      await mockTwoPages(visitor);
+      const saved = [];
       for (let number = 0; number < 6; number++) {
-        await visitor.answer(uuid(number), async (request) => {
+        await visitor.mock(uuid(number), async (request) => {
           const { status } = JSON.parse(await request.fetchPostData());
           if (number === 2 && status === "ignored") return { status: 503, body: { status: 503, code: "unavailable", detail: "The service is unavailable." } };
-          put.push(`${number} ${status}`);
+          saved.push(`${number} ${status}`);
           return { body: { ...row(number), status } };
         });
       }
@@ -149,82 +149,82 @@ export const kept = ({ browser, base, project, key, readOnlyKey, foreignKey, lin
       assert.match(await visitor.text(".toast"), /Ignored 5 of 6 errors, but not “Error 2”: The service is unavailable/);
       assert.match(await visitor.text(".bulk"), /1 error selected/);
       await visitor.click("Undo");
-      await visitor.until("the others are open again", async () => put.filter((it) => it.endsWith("open")).length === 5);
-      visitor.faults.length = 0;
+      await visitor.until("the others are open again", async () => saved.filter((it) => it.endsWith("open")).length === 5);
+      visitor.errors.length = 0;
       await visitor.leave();
     },
 
-    async "insights beyond the first 500 are spoken of, and can be had"() {
+    async "insights beyond the first 500 can be loaded"() {
       const visitor = await Visitor.enter(browser, base, key, "/settings");
       const insight = await api.send("GET", `/v0/projects/${project}/replay-insights/${known.insight}`);
-      await visitor.answer("/replay-insights", (request) => {
+      await visitor.mock("/replay-insights", (request) => {
         const start = Number(params(request).get("cursor") ?? 0);
         const items = Array.from({ length: 100 }, (_, index) => ({ ...insight, id: uuid(start + index), title: `Insight ${start + index}`, status: "open" }));
         return { body: { items, nextCursor: start + 100 < 700 ? String(start + 100) : null } };
       });
       await visitor.open("/insights?sort=trend");
-      await visitor.until("it is said", async () => /the 500 that were seen last, and only they are in this order/.test(await visitor.text("main")));
+      await visitor.until("the limit is shown", async () => /Sorted within the 500 most recent/.test(await visitor.text("main")));
       await visitor.click("Show more");
-      await visitor.until("all are there", () => visitor.page.$eval(".table", (it) => it.getAttribute("aria-rowcount") === "701"));
+      await visitor.until("all insights are listed", () => visitor.page.$eval(".table", (it) => it.getAttribute("aria-rowcount") === "701"));
       assert.equal(await visitor.page.$("button.more"), null);
-      await visitor.answer("/replay-insights", () => ({ status: 500, body: { status: 500, code: "internal", detail: "It failed." } }));
+      await visitor.mock("/replay-insights", () => ({ status: 500, body: { status: 500, code: "internal", detail: "It failed." } }));
       await visitor.open(`/insight?id=${known.insight}`);
       await visitor.click("Merge into…");
-      await visitor.see("dialog .refused");
-      visitor.faults.length = 0;
+      await visitor.see("dialog .error-box");
+      visitor.errors.length = 0;
       await visitor.leave();
     },
 
-    async "a link brings its key once, and a new tab has it too"() {
+    async "a link works once, and new tabs share its key"() {
       const visitor = await Visitor.enter(browser, base, key, "/settings");
       await visitor.page.evaluate((it) => { location.hash = `code=${it}`; }, linkCode);
-      await visitor.until("it is taken out of the address", () => !visitor.page.url().includes("#"));
+      await visitor.until("the code is removed from the address", () => !visitor.page.url().includes("#"));
       const keyNow = () => visitor.page.evaluate(() => sessionStorage.getItem("waymark.key")).catch(() => null);
-      await visitor.until("it is the key of the tab", async () => (await keyNow()) === readOnlyKey);
+      await visitor.until("the tab has the key", async () => (await keyNow()) === readOnlyKey);
       await visitor.settle();
       const tab = await visitor.context.newPage();
       await tab.goto(`${base}/console/errors`);
       await tab.waitForSelector(".side nav a", { visible: true });
       assert.equal(await tab.evaluate(() => sessionStorage.getItem("waymark.key")), readOnlyKey);
-      // Nothing of it is kept where others would find it.
+      // The key is only in the session storage.
       assert.deepEqual(await tab.evaluate(() => [localStorage.length, document.cookie]), [0, ""]);
       await tab.close();
 
       const steps = await visitor.page.createCDPSession();
       const { entries } = await steps.send("Page.getNavigationHistory");
-      assert.deepEqual(entries.filter((it) => /wm_|code=/.test(it.url)), [], "the history has a secret");
+      assert.deepEqual(entries.filter((it) => /wm_|code=/.test(it.url)), [], "the history contains a secret");
       const context = await browser.createBrowserContext();
       const late = await context.newPage();
       await late.goto(`${base}/console#code=${linkCode}`);
-      await late.waitForSelector(".key-form .fault", { visible: true });
-      assert.match(await late.$eval(".key-form .fault", (it) => it.innerText), /works once/);
+      await late.waitForSelector(".key-form .field-error", { visible: true });
+      assert.match(await late.$eval(".key-form .field-error", (it) => it.innerText), /work once/);
       assert.equal(late.url(), `${base}/console`);
       await context.close();
       await visitor.leave();
     },
 
-    async "a link with another organization's key asks first, in every tab"() {
+    async "a key of another organization needs confirmation in every tab"() {
       const visitor = await Visitor.enter(browser, base, key, "/settings");
       const keyOf = (tab) => tab.evaluate(() => sessionStorage.getItem("waymark.key")).catch(() => null);
-      const askedIn = async (tab) => (await tab.waitForSelector("dialog[open]")).evaluate((it) => it.innerText);
+      const dialogIn = async (tab) => (await tab.waitForSelector("dialog[open]")).evaluate((it) => it.innerText);
       const question = /Switch to another API key\?[\s\S]*In use\s+owner of default\s+From the link\s+eve of elsewhere/;
       const linkWith = (it) => `#code=${it}`;
-      await exchangeCodesForThemselves(visitor.page);
+      await mockCodeExchange(visitor.page);
       const button = (tab, name) => tab.waitForSelector(`::-p-aria(${name})`).then((it) => it.click());
 
       await visitor.page.evaluate((it) => { location.hash = it; }, linkWith(foreignKey));
-      assert.match(await askedIn(visitor.page), question);
+      assert.match(await dialogIn(visitor.page), question);
       assert.ok(!visitor.page.url().includes("#"));
       assert.equal(await keyOf(visitor.page), key);
       await visitor.page.keyboard.press("Escape");
-      await visitor.until("the question is gone", async () => (await visitor.page.$("dialog")) === null);
+      await visitor.until("the dialog is closed", async () => (await visitor.page.$("dialog")) === null);
       assert.equal(await keyOf(visitor.page), key);
 
-      // A new tab has no key yet, but the other one has.
+      // A new tab has no key yet, but another tab has one.
       const tab = await visitor.context.newPage();
-      await exchangeCodesForThemselves(tab);
+      await mockCodeExchange(tab);
       await tab.goto(`${base}/console/settings${linkWith(foreignKey)}`);
-      assert.match(await askedIn(tab), question);
+      assert.match(await dialogIn(tab), question);
       await button(tab, "Keep your key");
       await tab.waitForSelector("dialog", { hidden: true });
       await tab.reload();
@@ -232,56 +232,56 @@ export const kept = ({ browser, base, project, key, readOnlyKey, foreignKey, lin
       assert.equal(await keyOf(tab), key);
 
       await tab.goto(`${base}/console/errors${linkWith(foreignKey)}`);
-      await askedIn(tab);
+      await dialogIn(tab);
       await button(tab, "Switch key");
-      await visitor.until("the other key is used", async () => (await keyOf(tab)) === foreignKey);
-      await tab.waitForFunction(() => /There is no project yet/.test(document.querySelector("main")?.innerText));
+      await visitor.until("the tab uses the other key", async () => (await keyOf(tab)) === foreignKey);
+      await tab.waitForFunction(() => /No projects yet/.test(document.querySelector("main")?.innerText));
       assert.equal(await keyOf(visitor.page), key);
 
-      // Keys that the API refuses are not asked about, whether from the link or in use.
+      // Rejected keys need no confirmation, whether from the link or in use.
       await tab.close();
       const wrong = `${key.slice(0, -1)}${key.endsWith("1") ? 2 : 1}`;
       await visitor.page.evaluate((it) => { location.hash = it; }, linkWith(wrong));
       await visitor.see(".toast");
-      assert.match(await visitor.text(".toast"), /link was rejected/);
+      assert.match(await visitor.text(".toast"), /rejected the link’s key/);
       assert.equal(await keyOf(visitor.page), key);
       await visitor.page.evaluate((it) => sessionStorage.setItem("waymark.key", it), wrong);
       const another = await visitor.context.newPage();
-      await exchangeCodesForThemselves(another);
+      await mockCodeExchange(another);
       await another.goto(`${base}/console/settings${linkWith(foreignKey)}`);
-      await visitor.until("the key that ended is replaced", async () => (await keyOf(another)) === foreignKey);
+      await visitor.until("the rejected key is replaced", async () => (await keyOf(another)) === foreignKey);
       await another.close();
       await visitor.leave();
     },
 
-    async "the focus goes along, and keys mean what has it"() {
+    async "the focus follows navigation, and keys apply to the focused row"() {
       const visitor = await Visitor.enter(browser, base, key, "/settings");
-      await listTwoPages(visitor);
+      await mockTwoPages(visitor);
       const changed = [];
       for (const number of [0, 1, 2]) {
-        await visitor.answer(uuid(number), (request) => {
+        await visitor.mock(uuid(number), (request) => {
           if (request.method() === "PATCH") changed.push(number);
           return { body: { ...row(number), status: "resolved" } };
         });
       }
       const focused = (text) => visitor.page.evaluate((it) => document.activeElement.matches(it), text);
       await visitor.click("Errors");
-      await visitor.until("the head has the focus", () => focused("h1"));
+      await visitor.until("the heading has the focus", () => focused("h1"));
       await visitor.see('[data-row="2"] a');
       await visitor.page.keyboard.press("j");
       await visitor.page.focus('[data-row="2"] a');
       await visitor.page.keyboard.press("e");
-      await visitor.until("one was changed", () => changed.length > 0);
+      await visitor.until("one error is changed", () => changed.length > 0);
       assert.deepEqual(changed, [2]);
 
-      await visitor.answer("/errors/query", null);
+      await visitor.mock("/errors/query", null);
       await visitor.open("/flags");
       await visitor.see(".table tbody tr");
       await visitor.page.focus("[type=search]");
       await visitor.page.keyboard.type("hostile");
-      await visitor.until("it is said how many are left", async () => (await visitor.texts("p[role=status]")).includes("1 flag"));
+      await visitor.until("the count is announced", async () => (await visitor.texts("p[role=status]")).includes("1 flag"));
       await visitor.open("/flag?key=hostile");
-      await visitor.until("the title names it", async () => /^<img.*· Flags · Waymark$/.test(await visitor.page.title()));
+      await visitor.until("the title names the flag", async () => /^<img.*· Flags · Waymark$/.test(await visitor.page.title()));
 
       const { error } = known;
       await visitor.open(`/error?id=${error.errorId}`);
@@ -291,7 +291,7 @@ export const kept = ({ browser, base, project, key, readOnlyKey, foreignKey, lin
       await visitor.page.keyboard.press("Enter");
       await visitor.see("dialog[open]");
       await visitor.click("Cancel");
-      await visitor.until("the focus is back", () => focused("button.danger"));
+      await visitor.until("the focus is restored", () => focused("button.danger"));
       await visitor.page.keyboard.press("?");
       await visitor.see("dialog[open]");
       const listed = await visitor.texts(".keys dt");
@@ -299,7 +299,7 @@ export const kept = ({ browser, base, project, key, readOnlyKey, foreignKey, lin
       await visitor.leave();
     },
 
-    async "leaving a zoom leads to what was shown before, and a wrong range is refused at its field"() {
+    async "zooming out restores the range, and invalid ranges show an error"() {
       const visitor = await Visitor.enter(browser, base, key, "/errors?range=24h");
       const plot = await (await visitor.see(".plot .u-over")).boundingBox();
       const touch = await visitor.page.createCDPSession();
@@ -308,25 +308,25 @@ export const kept = ({ browser, base, project, key, readOnlyKey, foreignKey, lin
       await touch.send("Input.dispatchTouchEvent", { type: "touchStart", touchPoints: point(0.3) });
       for (const share of [0.4, 0.5, 0.6]) await touch.send("Input.dispatchTouchEvent", { type: "touchMove", touchPoints: point(share) });
       await touch.send("Input.dispatchTouchEvent", { type: "touchEnd", touchPoints: [] });
-      await visitor.until("a finger zooms", () => params(visitor.page).has("from"));
+      await visitor.until("a touch drag zooms", () => params(visitor.page).has("from"));
       const [from, to] = ["from", "to"].map((it) => Number(params(visitor.page).get(it)));
       assert.ok(Math.abs(to - from - 7.2 * HOUR) < HOUR, `${(to - from) / HOUR} hours`);
       await visitor.settle();
       await visitor.page.keyboard.press("Escape");
-      await visitor.until("it is the day again", () => params(visitor.page).get("range") === "24h");
+      await visitor.until("the previous range is shown", () => params(visitor.page).get("range") === "24h");
 
       const now = Date.now();
       await visitor.open(`/errors?from=${now - 400 * 24 * HOUR}&to=${now}`);
       await (await visitor.see(".range summary")).click();
       assert.match(await visitor.text(".range summary"), /\d{4}.*–.*\d{4}/);
       await visitor.page.$eval("[name=to]", (it) => { it.value = "2020-01-01T00:00"; });
-      await visitor.click("Show");
-      await visitor.see(".range .fault");
+      await visitor.click("Apply");
+      await visitor.see(".range .field-error");
       assert.ok(await visitor.page.evaluate(() => document.activeElement.matches("[name=to][aria-invalid=true]")));
       await visitor.leave();
     },
 
-    async "the arrows scroll a long line of source, and go through events elsewhere"() {
+    async "arrow keys scroll long source lines, else step through events"() {
       const error = (await listErrors()).find((it) => it.count > 1);
       const visitor = await Visitor.enter(browser, base, key, `/error?id=${error.errorId}&range=90d`);
       await visitor.see(".stepper");
@@ -343,11 +343,11 @@ export const kept = ({ browser, base, project, key, readOnlyKey, foreignKey, lin
       assert.ok(!params(visitor.page).has("event"));
       await visitor.page.evaluate(() => document.activeElement.blur());
       await visitor.page.keyboard.press("ArrowRight");
-      await visitor.until("it is the older one", () => params(visitor.page).has("event"));
+      await visitor.until("the older event is shown", () => params(visitor.page).has("event"));
       await visitor.leave();
     },
 
-    async "the project has room between telephone and desk, and forced colours leave all to be seen"() {
+    async "the project switch fits, and forced colors keep controls visible"() {
       const visitor = await Visitor.enter(browser, base, key, "/flags");
       for (const width of [610, 760, 900]) {
         await visitor.page.setViewport({ width, height: 900 });
@@ -360,7 +360,7 @@ export const kept = ({ browser, base, project, key, readOnlyKey, foreignKey, lin
             return box.width > 0 && !it.classList.contains("hidden") && box.top < bottom && box.left < right && box.right > left && box.bottom > 0 && it.children.length === 0;
           });
         });
-        assert.ok(!over, `something is below it at ${width} px`);
+        assert.ok(!over, `an element overlaps it at ${width} px`);
       }
       const devtools = await visitor.page.createCDPSession();
       await devtools.send("Emulation.setEmulatedMedia", { features: [{ name: "forced-colors", value: "active" }] });

@@ -1,9 +1,9 @@
-// A page of a shop that fails. What must arrive of it stands in
+// A page of a shop that raises errors. The expected events are in
 // tests/tests/end_to_end/errors/sentry_sdks/.
 
 import * as Sentry from "@sentry/browser";
 
-// A visit of less than five seconds is not replayed otherwise.
+// By default, visits under five seconds are not replayed.
 const replay = Sentry.replayIntegration({ minReplayDuration: 0 });
 
 Sentry.init({
@@ -53,9 +53,9 @@ document.querySelector("#import").addEventListener("click", () => {
   Sentry.captureMessage("the nightly import is late", "warning");
 });
 
-// The SDK has read all answers once this is true.
+// True when the SDK has read all responses.
 window.settle = () => Sentry.getClient().getTransport().flush(30_000);
-// Everything has been sent once this is true.
+// True when everything has been sent.
 window.leave = async () => {
   await replay.flush();
   return Sentry.flush(30_000);

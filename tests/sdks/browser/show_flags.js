@@ -1,4 +1,4 @@
-// Has flags as a page of an application does. What must come of it stands in
+// Uses flags like a page of an application. The expected results are in
 // tests/tests/end_to_end/flags/openfeature_sdks/.
 
 import { OFREPWebProvider } from "@openfeature/ofrep-web-provider";

@@ -1,6 +1,6 @@
-// Opens a page that has flags in a browser without a window. OFREP_ENDPOINT and API_KEY say where and
-// with what its provider asks, CHROMIUM which browser. Each line of the standard input is a command for
-// the page, answered by a line; `end` is answered with what the browser had to say.
+// Opens a page with flags in a headless browser. OFREP_ENDPOINT and API_KEY configure the provider,
+// CHROMIUM is the browser. Each line of standard input is a command for the page. Prints a line per
+// command; for `end`, the messages of the browser.
 
 import { createServer } from "node:http";
 import { createInterface } from "node:readline";
@@ -33,7 +33,7 @@ const server = createServer(({ url }, response) => {
 });
 await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
 
-// Chromium's sandbox needs rights that containers do not give.
+// Chromium's sandbox needs permissions that containers lack.
 const args = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"];
 const browser = await puppeteer.launch({ executablePath: process.env.CHROMIUM, args });
 try {
@@ -45,10 +45,10 @@ try {
   await tab.goto(`http://127.0.0.1:${server.address().port}/`, { waitUntil: "load" });
   for await (const line of createInterface({ input: process.stdin })) {
     const { command, ...options } = JSON.parse(line);
-    const answer = command === "end"
+    const result = command === "end"
       ? { messages }
       : await tab.evaluate((command, options) => window.commands[command](options), command, options);
-    console.log(JSON.stringify(answer));
+    console.log(JSON.stringify(result));
     if (command === "end") break;
   }
 } finally {

@@ -1,12 +1,12 @@
-// Visits a page of a shop with the official SDK in a browser without a window, and prints as JSON what
-// the page asked for: node visit.mjs CHROMIUM
+// Visits a shop's page with the official SDK in a headless browser, and prints the page's requests as
+// JSON: node visit.mjs CHROMIUM
 //
-// SENTRY_DSN says where the SDK sends to.
+// SENTRY_DSN is the destination of the SDK.
 import { createServer } from "node:http";
 import { build } from "esbuild";
 import puppeteer from "puppeteer-core";
 
-// As people's browsers call themselves; without a window, Chromium says so.
+// The User-Agent of regular browsers. By default, Chromium's shows that it is headless.
 const USER_AGENT = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) "
   + "Chrome/140.0.0.0 Safari/537.36";
 
@@ -36,7 +36,7 @@ const server = createServer(({ url }, response) => {
 });
 await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
 
-// Chromium's sandbox needs rights that containers do not give.
+// Chromium's sandbox needs permissions that containers lack.
 const args = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"];
 const browser = await puppeteer.launch({ executablePath: process.argv[2], args });
 try {
@@ -53,15 +53,15 @@ try {
   tab.on("requestfailed", (request) => failed.push(`${request.url()}: ${request.failure()?.errorText}`));
   tab.on("console", (message) => messages.push(message.text()));
   tab.on("pageerror", (error) => errors.push(error.message));
-  const answered = tab.waitForResponse((it) => it.request().method() === "POST");
+  const responded = tab.waitForResponse((it) => it.request().method() === "POST");
   await tab.goto(`http://127.0.0.1:${server.address().port}/`, { waitUntil: "load" });
-  await answered;
+  await responded;
   await tab.evaluate(() => window.settle());
   for (const button of ["#check-out", "#import", "#synchronize", "#close-day"]) {
     await tab.click(button);
   }
   const left = await tab.evaluate(() => window.leave());
-  // What was begun before is finished.
+  // Pending requests complete.
   await tab.waitForNetworkIdle({ idleTime: 500, timeout: 30_000 });
   console.log(JSON.stringify({ left, requests, failed, messages, errors }));
 } finally {

@@ -1,8 +1,8 @@
-// Evaluates exports of flags with the official core of flagd, after it has held its own schemas
-// against them. What must come of it stands in tests/tests/flags/.
+// Evaluates flag exports with flagd's official core, which first validates them with its schemas.
+// The expected results are in tests/tests/flags/.
 //
-// The standard input is a list of {document, evaluations: [{flag, type, default, context}]}; each
-// evaluation is answered by a line.
+// Standard input is a list of {document, evaluations: [{flag, type, default, context}]}. Prints a line
+// per evaluation.
 
 import { text } from "node:stream/consumers";
 
@@ -16,11 +16,11 @@ const evaluations = {
 };
 
 const silent = { debug() {}, info() {}, warn: console.error, error: console.error };
-for (const asked of JSON.parse(await text(process.stdin))) {
+for (const exported of JSON.parse(await text(process.stdin))) {
   const storage = new MemoryStorage(silent);
-  storage.setConfigurations(asked.document, true);
+  storage.setConfigurations(exported.document, true);
   const flagd = new FlagdCore(storage, silent);
-  for (const { flag, type, default: fallback, context } of asked.evaluations) {
+  for (const { flag, type, default: fallback, context } of exported.evaluations) {
     console.log(JSON.stringify(flagd[evaluations[type]](flag, fallback, context)));
   }
 }

@@ -1,8 +1,8 @@
-// Evaluates flags as a server would. What must come of it stands in
+// Evaluates flags like a server. The expected results are in
 // tests/tests/end_to_end/flags/openfeature_sdks/.
 //
-// OFREP_ENDPOINT and API_KEY say where and with what the provider asks. Each line of the standard input
-// is an evaluation, answered by a line of what the SDK tells about it.
+// OFREP_ENDPOINT and API_KEY configure the provider. Each line of standard input is an evaluation.
+// Prints a line with its details from the SDK.
 
 import { createInterface } from "node:readline";
 

@@ -1,19 +1,19 @@
-// Fails as a shop would. What must arrive of it stands in tests/tests/end_to_end/errors/sentry_sdks/.
+// Raises errors like a shop. The expected events are in tests/tests/end_to_end/errors/sentry_sdks/.
 //
-// SENTRY_DSN says where the SDK sends to. How each event is answered is written to the standard output.
+// SENTRY_DSN is the destination of the SDK. Prints the response status of each event.
 
 import * as Sentry from "@sentry/node";
 
 Sentry.init({
   release: "shop@1.2.3",
   environment: "staging",
-  // A busy computer may answer slowly; what was not sent when the program ends is lost.
+  // A busy computer can respond slowly. Unsent events are lost when the program ends.
   shutdownTimeout: 60_000,
 });
 Sentry.setTag("team", "payments");
 Sentry.setUser({ id: "u-17", geo: { country_code: "DE" } });
-Sentry.getClient().on("afterSendEvent", (event, answer) => {
-  console.log(`${answer.statusCode} ${event.event_id}`);
+Sentry.getClient().on("afterSendEvent", (event, response) => {
+  console.log(`${response.statusCode} ${event.event_id}`);
 });
 
 class PaymentError extends Error {
@@ -52,13 +52,13 @@ async function synchronize() {
 }
 
 async function serve() {
-  // One error, whatever line and value.
+  // One error, independent of line and value.
   for (let number = 1; number < 5; number += 1) {
     checkOut(number);
   }
   checkOut(5);
 
-  // Another error, of two exceptions.
+  // Another error, with two exceptions.
   try {
     loadCart();
   } catch (error) {
@@ -67,7 +67,7 @@ async function serve() {
 
   Sentry.captureMessage("the nightly import is late", "warning");
 
-  // A promise that nobody waits for, and an exception that ends the program.
+  // A promise without a handler, and an exception that ends the program.
   synchronize();
   setTimeout(() => closeDay(), 100);
 }

@@ -1,7 +1,7 @@
-// Has flags as a page would. What must come of it stands in tests/tests/end_to_end/flags/openfeature_sdks/.
+// Uses flags like a page. The expected results are in tests/tests/end_to_end/flags/openfeature_sdks/.
 //
-// OFREP_ENDPOINT and API_KEY say where and with what the provider asks. Each line of the standard input
-// is a command, answered by a line.
+// OFREP_ENDPOINT and API_KEY configure the provider. Each line of standard input is a command. Prints
+// a line per command.
 
 import { createInterface } from "node:readline";
 
@@ -17,7 +17,7 @@ const evaluations = {
 
 const client = OpenFeature.getClient();
 
-// Events that came and were not asked for yet, and who waits for one that has not come.
+// Pending events, and the callback that waits for the next one.
 const events = [];
 let waiting;
 
@@ -48,7 +48,7 @@ const commands = {
   },
   async nextEvent() {
     while (events.length === 0) {
-      await new Promise((come) => (waiting = come));
+      await new Promise((resolve) => (waiting = resolve));
     }
     return events.shift();
   },

@@ -1,8 +1,8 @@
-"""Evaluates exports of flags with flagd's official provider for Python, in its own process and from
-files. What must come of it stands in tests/tests/flags/.
+"""Evaluates flag exports with flagd's official in-process provider for Python, from files.
+The expected results are in tests/tests/flags/.
 
-The standard input is a list of {document, evaluations: [{flag, type, default, context}]}; each
-evaluation is answered by a line.
+Standard input is a list of {document, evaluations: [{flag, type, default, context}]}.
+Prints a line per evaluation.
 """
 
 import json
@@ -19,7 +19,7 @@ from openfeature.evaluation_context import EvaluationContext
 logging.disable(logging.CRITICAL)
 
 
-def answer(client, flag, type, default, context):
+def evaluate(client, flag, type, default, context):
     attributes = dict(context)
     context = EvaluationContext(attributes.pop("targetingKey", None), attributes)
     kind = {"number": "float" if isinstance(default, float) else "integer"}.get(type, type)
@@ -33,10 +33,10 @@ def answer(client, flag, type, default, context):
 
 
 with tempfile.TemporaryDirectory() as folder:
-    for number, asked in enumerate(json.load(sys.stdin)):
+    for number, export in enumerate(json.load(sys.stdin)):
         path = pathlib.Path(folder, f"{number}.json")
-        path.write_text(asked["document"])
-        # Nothing changes while it is read.
+        path.write_text(export["document"])
+        # The file does not change.
         provider = FlagdProvider(
             resolver_type=ResolverType.FILE,
             offline_flag_source_path=str(path),
@@ -44,6 +44,6 @@ with tempfile.TemporaryDirectory() as folder:
         )
         api.set_provider_and_wait(provider, f"export-{number}")
         client = api.get_client(f"export-{number}")
-        for evaluation in asked["evaluations"]:
-            print(json.dumps(answer(client, **evaluation)))
+        for evaluation in export["evaluations"]:
+            print(json.dumps(evaluate(client, **evaluation)))
         provider.shutdown()

@@ -1,8 +1,8 @@
-"""Evaluates flags as an application would. What must come of it stands in
+"""Evaluates flags like an application. The expected results are in
 tests/tests/end_to_end/flags/openfeature_sdks/.
 
-OFREP_ENDPOINT and API_KEY say where and with what the provider asks. Each line of the standard input is
-an evaluation, answered by a line of what the SDK tells about it.
+OFREP_ENDPOINT and API_KEY configure the provider. Each line of standard input is an evaluation.
+Prints a line with its details from the SDK.
 """
 
 import json
@@ -17,21 +17,21 @@ api.set_provider(
     OFREPProvider(
         os.environ["OFREP_ENDPOINT"],
         headers_factory=lambda: {"authorization": f"Bearer {os.environ['API_KEY']}"},
-        # A busy computer may answer slowly.
+        # A busy computer can respond slowly.
         timeout=60,
     )
 )
 client = api.get_client()
 
 for line in sys.stdin:
-    asked = json.loads(line)
-    context = asked.get("context", {})
-    details = getattr(client, f"get_{asked['type']}_details")(
-        asked["flag"],
-        asked["default"],
+    evaluation = json.loads(line)
+    context = evaluation.get("context", {})
+    details = getattr(client, f"get_{evaluation['type']}_details")(
+        evaluation["flag"],
+        evaluation["default"],
         EvaluationContext(context.pop("targetingKey", None), context),
     )
-    told = {
+    result = {
         "value": details.value,
         "reason": details.reason,
         "variant": details.variant,
@@ -39,4 +39,4 @@ for line in sys.stdin:
         "errorMessage": details.error_message,
         "flagMetadata": details.flag_metadata,
     }
-    print(json.dumps(told), flush=True)
+    print(json.dumps(result), flush=True)

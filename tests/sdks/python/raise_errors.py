@@ -1,6 +1,6 @@
-"""Fails as a shop would. What must arrive of it stands in tests/tests/end_to_end/errors/sentry_sdks/.
+"""Raises errors like a shop. The expected events are in tests/tests/end_to_end/errors/sentry_sdks/.
 
-SENTRY_DSN says where the SDK sends to. What goes over the wire is written to the standard output.
+SENTRY_DSN is the destination of the SDK. Standard output has the requests.
 """
 
 import http.client
@@ -9,17 +9,17 @@ import threading
 
 import sentry_sdk
 
-# The SDK's connections are these.
+# The SDK uses these connections.
 http.client.HTTPConnection.debuglevel = 1
 
-# A busy computer may answer slowly; what was not sent when the program ends is lost.
+# A busy computer can respond slowly. Events that are unsent when the program ends are lost.
 sentry_sdk.init(release="shop@1.2.3", environment="staging", shutdown_timeout=60)
 sentry_sdk.set_tag("team", "payments")
 sentry_sdk.set_user({"id": "u-17", "geo": {"country_code": "DE"}})
 
 
 class PaymentError(Exception):
-    """A payment that did not work."""
+    """A failed payment."""
 
 
 def charge(order):
@@ -48,18 +48,18 @@ def synchronize():
     raise ConnectionResetError("the warehouse hung up")
 
 
-# One error, whatever line and value.
+# One error, independent of line and value.
 for number in range(1, 5):
     check_out(number)
 check_out(5)
 
-# Another error, of two exceptions.
+# Another error, with two exceptions.
 try:
     load_cart()
 except RuntimeError:
     sentry_sdk.capture_exception()
 
-# The SDK takes from the log what is an error.
+# The SDK captures errors from the log.
 for number in (23, 42):
     logging.getLogger("shop.mail").error("mail %d bounced", number)
 

@@ -1,5 +1,5 @@
-//! A proxy that has a share of all requests meet what DynamoDB does on a bad day: it throttles, finds
-//! transactions that meet, fails before or after the write, answers late, or does a part of a batch.
+//! A proxy that injects DynamoDB faults into a share of requests: throttling, transaction
+//! conflicts, failures before or after the write, late responses and partial batches.
 
 use std::sync::Mutex as StdMutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,31 +9,31 @@ use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
 
-use super::{Proxy, ProxyResponse, Upstream, refusal, with_unprocessed};
+use super::{Proxy, ProxyResponse, Upstream, rejection, with_unprocessed};
 use crate::wire::Request;
 
-/// How late an answer is, in milliseconds: less than is waited for it.
+/// Delay of a late response in milliseconds, below the client's timeout.
 const LATE: std::ops::Range<u64> = 50..600;
 
-/// What a request meets.
+/// A fault that a request encounters.
 #[derive(Debug, Clone, Copy)]
 pub enum InjectedFault {
-    /// The table, or an item of a transaction, takes no more.
+    /// The table or an item of a transaction is throttled.
     Throttled,
-    /// Another transaction has the item.
+    /// Another transaction is using the item.
     Conflict,
-    /// An internal error, and nothing is done.
+    /// An internal error before execution.
     FailsBefore,
-    /// An internal error, and all is done.
+    /// An internal error after execution.
     FailsAfter,
-    /// An answer that takes its time.
+    /// A late response.
     Late,
-    /// Of a batch the first half is done.
+    /// Only the first half of a batch is executed.
     Partial,
 }
 
 impl InjectedFault {
-    /// Every kind.
+    /// All kinds.
     pub const ALL: [Self; 6] = [
         Self::Throttled,
         Self::Conflict,
@@ -54,29 +54,29 @@ pub struct Faults {
 }
 
 impl Faults {
-    /// A proxy in front of an engine that has so many requests in a hundred meet a fault of some kinds, by a
-    /// seed.
+    /// Returns a proxy in front of an engine. It injects faults of the given kinds into `percent`
+    /// of the requests, based on a seed.
     pub fn before(engine: &str, percent: u32, kinds: &'static [InjectedFault], seed: u64) -> Self {
         let rng = StdMutex::new(ChaCha8Rng::seed_from_u64(seed));
         Self { upstream: Upstream::new(engine), percent, kinds, rng, met: AtomicUsize::new(0) }
     }
 
-    /// How many requests have met a fault.
+    /// Returns the number of requests with a fault.
     pub fn met(&self) -> usize {
         self.met.load(Ordering::Relaxed)
     }
 
-    /// The fault that the next request meets, and a number for what is left to chance in it.
+    /// Draws the next request's fault, and a random number for its details.
     fn draw(&self) -> (Option<InjectedFault>, u64) {
-        let mut rng = self.rng.lock().expect("nobody panicked");
+        let mut rng = self.rng.lock().expect("not poisoned");
         let is_met = rng.random_range(0..100) < self.percent;
         let fault = is_met.then(|| self.kinds[rng.random_range(0..self.kinds.len())]);
         (fault, rng.random_range(0..u64::MAX))
     }
 
-    /// Has the first half of a batch done.
+    /// Forwards the first half of a batch.
     async fn do_half(&self, request: &Request, mut body: Value) -> ProxyResponse {
-        let (inner, member) = match &*request.target {
+        let (inner, field) = match &*request.target {
             "BatchGetItem" => (Some("Keys"), "UnprocessedKeys"),
             "BatchWriteItem" => (None, "UnprocessedItems"),
             _ => return self.upstream.forward(request).await,
@@ -101,8 +101,8 @@ impl Faults {
                 None => unprocessed[table] = json!(left),
             }
         }
-        let (status, answer) = self.upstream.forward_as(request, &body).await;
-        (status, with_unprocessed(answer, member, &unprocessed))
+        let (status, response) = self.upstream.forward_as(request, &body).await;
+        (status, with_unprocessed(response, field, &unprocessed))
     }
 }
 
@@ -111,20 +111,20 @@ impl Proxy for Faults {
         let (fault, chance) = self.draw();
         let Some(fault) = fault else { return self.upstream.forward(&request).await };
         self.met.fetch_add(1, Ordering::Relaxed);
-        let body: Value = serde_json::from_slice(&request.body).expect("a request is JSON");
+        let body: Value = serde_json::from_slice(&request.body).expect("the request is JSON");
         let is_write = matches!(
             &*request.target,
             "PutItem" | "UpdateItem" | "DeleteItem" | "TransactWriteItems"
         );
-        let failed = || (500, refusal("InternalServerError", json!({})).1);
+        let failed = || (500, rejection("InternalServerError", json!({})).1);
         match fault {
             InjectedFault::Throttled => {
                 let otherwise = "ProvisionedThroughputExceededException";
-                refuse(&body, chance, "ThrottlingError", otherwise)
+                reject(&body, chance, "ThrottlingError", otherwise)
             }
             InjectedFault::Conflict if is_write => {
                 let otherwise = "TransactionConflictException";
-                refuse(&body, chance, "TransactionConflict", otherwise)
+                reject(&body, chance, "TransactionConflict", otherwise)
             }
             InjectedFault::FailsBefore => failed(),
             InjectedFault::FailsAfter => {
@@ -141,15 +141,15 @@ impl Proxy for Faults {
     }
 }
 
-/// A refusal for one reason: of a transaction, that of one of its items.
-fn refuse(body: &Value, chance: u64, reason: &str, otherwise: &str) -> ProxyResponse {
+/// Returns a rejection. For transactions, one random item has the reason.
+fn reject(body: &Value, chance: u64, reason: &str, otherwise: &str) -> ProxyResponse {
     let Some(actions) = body["TransactItems"].as_array() else {
-        return refusal(otherwise, json!({}));
+        return rejection(otherwise, json!({}));
     };
     let hot = usize::try_from(chance).unwrap_or_default() % actions.len();
     let reasons: Vec<Value> = (0..actions.len())
         .map(|action| json!({"Code": if action == hot { reason } else { "None" }}))
         .collect();
-    let members = json!({"Message": "Transaction cancelled", "CancellationReasons": reasons});
-    refusal("TransactionCanceledException", members)
+    let fields = json!({"Message": "Transaction cancelled", "CancellationReasons": reasons});
+    rejection("TransactionCanceledException", fields)
 }

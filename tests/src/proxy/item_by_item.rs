@@ -1,6 +1,6 @@
-//! A proxy that shows a transaction to readers item by item, as DynamoDB may: a transaction is atomic
-//! to other transactions and to writes, but a Query, a `BatchGetItem` or two `GetItem`s may see some of
-//! what it writes and not yet the rest.
+//! A proxy that shows transactions to readers item by item, as DynamoDB can. A transaction is
+//! atomic for other transactions and writes. A Query, a `BatchGetItem` or two `GetItem`s can see
+//! only some of its writes.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex as StdMutex};
@@ -16,26 +16,27 @@ use tokio::sync::{Mutex, OwnedMutexGuard};
 use super::{Proxy, ProxyResponse, Upstream};
 use crate::wire::Request;
 
-/// The longest time from one item of a transaction to the next, of most transactions and of some.
-const LONGEST_DELAY: Duration = Duration::from_millis(2);
-const LONGEST_OF_SOME: Duration = Duration::from_millis(30);
-/// One in how many transactions is one of these.
-const SOME: u32 = 3;
-/// The most actions of a transaction.
-const MOST_ACTIONS: usize = 100;
+/// Maximum delay between two items of a transaction: for most transactions, and for slow ones.
+const MAX_DELAY: Duration = Duration::from_millis(2);
+const MAX_SLOW_DELAY: Duration = Duration::from_millis(30);
+/// One of this many transactions is slow.
+const SLOW_RATIO: u32 = 3;
+/// Maximum actions of a transaction.
+const MAX_ACTIONS: usize = 100;
 
 /// The proxy.
 pub struct ItemByItem {
     upstream: Upstream,
-    /// Transactions that were carried out, by their tokens: what they asked for, and the answer.
+    /// Executed transactions by token: their actions and the response.
     done: StdMutex<HashMap<String, (Value, ProxyResponse)>>,
-    /// Who writes an item holds its lock, so that writers see transactions as a whole.
+    /// Writers hold a lock per item, so that they see transactions as a whole.
     locks: StdMutex<HashMap<String, Arc<Mutex<()>>>>,
     random: StdMutex<ChaCha8Rng>,
 }
 
 impl ItemByItem {
-    /// A proxy in front of an engine. Of the seed follow the order of items and the delays.
+    /// Returns a proxy in front of an engine. The seed determines the order of items and the
+    /// delays.
     pub fn before(engine: &str, seed: u64) -> Self {
         let random = StdMutex::new(ChaCha8Rng::seed_from_u64(seed));
         Self {
@@ -46,29 +47,30 @@ impl ItemByItem {
         }
     }
 
-    /// Carries out a transaction, one item after the other in any order.
+    /// Executes a transaction one item at a time, in random order.
     async fn transact(&self, request: &Request) -> ProxyResponse {
-        let body: Value = serde_json::from_slice(&request.body).expect("a request is JSON");
-        let actions = body["TransactItems"].as_array().expect("a transaction has actions").clone();
+        let body: Value = serde_json::from_slice(&request.body).expect("the request is JSON");
+        let actions =
+            body["TransactItems"].as_array().expect("the transaction has actions").clone();
         let token = body["ClientRequestToken"].as_str().map(str::to_owned);
         let _locks = self.lock(actions.iter().flat_map(writes)).await;
-        if let Some((earlier, answer)) = token.as_ref().and_then(|token| self.done(token)) {
-            return if earlier == body["TransactItems"] { answer } else { mismatch() };
+        if let Some((earlier, response)) = token.as_ref().and_then(|token| self.done(token)) {
+            return if earlier == body["TransactItems"] { response } else { mismatch() };
         }
         if actions.len() == 1 || !self.would_succeed(request, &actions).await {
             return self.upstream.forward(request).await;
         }
         let (mut order, delays) = {
-            let mut random = self.random.lock().expect("nobody panicked");
+            let mut random = self.random.lock().expect("not poisoned");
             let mut order: Vec<&Value> = actions.iter().collect();
             order.shuffle(&mut *random);
-            let is_slow = random.random_ratio(1, SOME);
-            let longest = if is_slow { LONGEST_OF_SOME } else { LONGEST_DELAY };
+            let is_slow = random.random_ratio(1, SLOW_RATIO);
+            let longest = if is_slow { MAX_SLOW_DELAY } else { MAX_DELAY };
             let delay = |_| random.random_range(Duration::ZERO..longest);
             let delays: Vec<Duration> = order.iter().map(delay).collect();
             (order, delays)
         };
-        // Their conditions hold, and nothing is to be seen of them.
+        // Condition checks hold and write nothing.
         order.retain(|action| action["ConditionCheck"].is_null());
         let mut consumed = Vec::new();
         for (number, (action, delay)) in order.into_iter().zip(delays).enumerate() {
@@ -77,35 +79,35 @@ impl ItemByItem {
             }
             let mut alone = json!({ "TransactItems": [action] });
             alone["ReturnConsumedCapacity"] = body["ReturnConsumedCapacity"].clone();
-            let (status, answer) = self.upstream.forward_as(request, &alone).await;
-            let answer: Value = serde_json::from_slice(&answer).expect("an answer is JSON");
-            assert_eq!(status, 200, "of a transaction that was to succeed: {answer}");
-            consumed.extend(answer["ConsumedCapacity"].as_array().cloned().unwrap_or_default());
+            let (status, response) = self.upstream.forward_as(request, &alone).await;
+            let response: Value = serde_json::from_slice(&response).expect("the response is JSON");
+            assert_eq!(status, 200, "part of a valid transaction failed: {response}");
+            consumed.extend(response["ConsumedCapacity"].as_array().cloned().unwrap_or_default());
         }
-        let mut answer = json!({});
+        let mut response = json!({});
         if !consumed.is_empty() {
-            answer["ConsumedCapacity"] = json!(consumed);
+            response["ConsumedCapacity"] = json!(consumed);
         }
-        let answer = (200, answer.to_string().into_bytes());
+        let response = (200, response.to_string().into_bytes());
         if let Some(token) = token {
-            let done = (body["TransactItems"].clone(), answer.clone());
-            self.done.lock().expect("nobody panicked").insert(token, done);
+            let done = (body["TransactItems"].clone(), response.clone());
+            self.done.lock().expect("not poisoned").insert(token, done);
         }
-        answer
+        response
     }
 
     fn done(&self, token: &str) -> Option<(Value, ProxyResponse)> {
-        self.done.lock().expect("nobody panicked").get(token).cloned()
+        self.done.lock().expect("not poisoned").get(token).cloned()
     }
 
-    /// Waits for the locks of the items of some writes.
+    /// Locks the items of some writes.
     async fn lock<'w>(&self, writes: impl Iterator<Item = &'w Value>) -> Vec<OwnedMutexGuard<()>> {
-        // All take them in the same order.
+        // A fixed order prevents deadlocks.
         let names: BTreeSet<String> = writes.map(name_of_item).collect();
         let mut held = Vec::with_capacity(names.len());
         for name in names {
             let lock = {
-                let mut locks = self.locks.lock().expect("nobody panicked");
+                let mut locks = self.locks.lock().expect("not poisoned");
                 Arc::clone(locks.entry(name).or_default())
             };
             held.push(lock.lock_owned().await);
@@ -113,17 +115,17 @@ impl ItemByItem {
         held
     }
 
-    /// Whether a transaction would be carried out: it is sent with one action more, which fails.
+    /// `true` if the transaction would succeed. It is sent with an additional action that fails.
     async fn would_succeed(&self, request: &Request, actions: &[Value]) -> bool {
-        assert!(actions.len() < MOST_ACTIONS, "no room for the action that fails");
+        assert!(actions.len() < MAX_ACTIONS, "no space for the failing action");
         let mut dry_run = actions.to_vec();
-        dry_run.push(check_that_fails());
+        dry_run.push(failing_check());
         let dry_run = json!({ "TransactItems": dry_run });
-        let (_, answer) = self.upstream.forward_as(request, &dry_run).await;
-        let answer: Value = serde_json::from_slice(&answer).expect("an answer is JSON");
-        let reasons = answer["CancellationReasons"].as_array();
+        let (_, response) = self.upstream.forward_as(request, &dry_run).await;
+        let response: Value = serde_json::from_slice(&response).expect("the response is JSON");
+        let reasons = response["CancellationReasons"].as_array();
         let Some([own @ .., failing]) = reasons.map(Vec::as_slice) else { return false };
-        assert_eq!(failing["Code"], "ConditionalCheckFailed", "{answer}");
+        assert_eq!(failing["Code"], "ConditionalCheckFailed", "{response}");
         own.iter().all(|reason| reason["Code"] == "None")
     }
 }
@@ -133,30 +135,30 @@ impl Proxy for ItemByItem {
         match &*request.target {
             "TransactWriteItems" => self.transact(&request).await,
             "DeleteItem" | "PutItem" | "UpdateItem" => {
-                let body = serde_json::from_slice(&request.body).expect("a request is JSON");
+                let body = serde_json::from_slice(&request.body).expect("the request is JSON");
                 let _locks = self.lock(std::iter::once(&body)).await;
                 self.upstream.forward(&request).await
             }
-            // What reads, and writes of many items: these are of items that no transaction has.
+            // Reads, and batches of writes, whose items are never part of a transaction.
             _ => self.upstream.forward(&request).await,
         }
     }
 }
 
-/// What the actions of a transaction have in them, by their kinds: one of them.
+/// Returns the write of an action, without its kind.
 fn writes(action: &Value) -> impl Iterator<Item = &Value> {
     action.as_object().into_iter().flat_map(serde_json::Map::values)
 }
 
-/// What tells an item from others. Of tables whose items have other keys than `pk` and `sk`, all
-/// have one lock.
+/// Returns the name of an item's lock. Tables with keys other than `pk` and `sk` have one lock for
+/// all items.
 fn name_of_item(write: &Value) -> String {
     let key = if write["Key"].is_null() { &write["Item"] } else { &write["Key"] };
     format!("{} {} {}", write["TableName"], key["pk"], key["sk"])
 }
 
-/// A check of an item that is never there.
-fn check_that_fails() -> Value {
+/// Returns a check of an item that never exists.
+fn failing_check() -> Value {
     json!({"ConditionCheck": {
         "TableName": format!("{}errors", table_prefix()),
         "Key": {"pk": {"S": "never"}, "sk": {"S": "there"}},
@@ -164,11 +166,11 @@ fn check_that_fails() -> Value {
     }})
 }
 
-/// How DynamoDB refuses a token that came with another transaction.
+/// Returns DynamoDB's error for a token that was used for another transaction.
 fn mismatch() -> ProxyResponse {
     let name = "com.amazonaws.dynamodb.v20120810#IdempotentParameterMismatchException";
-    let answer = json!({"__type": name, "Message": "the token is of another transaction"});
-    (400, answer.to_string().into_bytes())
+    let response = json!({"__type": name, "Message": "the token is of another transaction"});
+    (400, response.to_string().into_bytes())
 }
 
 #[cfg(test)]
@@ -179,7 +181,7 @@ mod tests {
     use crate::app::{TestApp, items};
 
     #[tokio::test]
-    async fn readers_see_a_transaction_item_by_item_and_a_repeat_does_nothing() {
+    async fn transactions_are_visible_item_by_item() {
         const ITEMS: usize = 30;
         let test = TestApp::start().await;
         let proxy = ItemByItem::before(&test.engine.endpoint(), 1);
@@ -207,8 +209,8 @@ mod tests {
         written.unwrap();
         assert!(seen.len() > 3, "{seen:?}");
         transaction().send().await.unwrap();
-        let refused = transaction().client_request_token("another").send().await.unwrap_err();
-        let refused = refused.into_service_error();
-        assert!(refused.is_transaction_canceled_exception(), "{refused:?}");
+        let rejected = transaction().client_request_token("another").send().await.unwrap_err();
+        let rejected = rejected.into_service_error();
+        assert!(rejected.is_transaction_canceled_exception(), "{rejected:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! Proxies in front of the engine: they answer as DynamoDB may, and the engine never does.
+//! Proxies in front of the engine. They respond like DynamoDB in ways that the engine never does.
 
 mod faults;
 mod item_by_item;
@@ -22,16 +22,16 @@ use tokio::net::{TcpListener, TcpStream};
 
 use crate::wire::{self, Request};
 
-/// An answer: its status and its body.
+/// A response: status and body.
 pub type ProxyResponse = (u16, Vec<u8>);
 
-/// What answers requests to DynamoDB.
+/// A server that responds to DynamoDB requests.
 pub trait Proxy: Send + Sync + 'static {
-    /// The answer to a request.
+    /// Responds to a request.
     fn answer(&self, request: Request) -> impl Future<Output = ProxyResponse> + Send;
 }
 
-/// Starts a proxy, which ends with the runtime, and answers where it listens.
+/// Starts a proxy that ends with the runtime, and returns its address.
 pub async fn serve(proxy: Arc<impl Proxy>) -> String {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a port is free");
     let endpoint = format!("http://{}", listener.local_addr().expect("it has an address"));
@@ -44,7 +44,7 @@ pub async fn serve(proxy: Arc<impl Proxy>) -> String {
     endpoint
 }
 
-/// Answers one request after the other. What is under way is carried out, whoever still waits for it.
+/// Responds to requests in order. A request is completed even if the client disconnects.
 async fn converse(mut connection: TcpStream, proxy: Arc<impl Proxy>) {
     while let Some(request) = wire::read_request(&mut connection).await {
         let (status, body) = proxy.answer(request).await;
@@ -54,7 +54,7 @@ async fn converse(mut connection: TcpStream, proxy: Arc<impl Proxy>) {
     }
 }
 
-/// The way from a proxy to the engine.
+/// The connection from a proxy to the engine.
 #[derive(Debug)]
 pub struct Upstream {
     engine: String,
@@ -62,12 +62,12 @@ pub struct Upstream {
 }
 
 impl Upstream {
-    /// The way to the engine at an endpoint.
+    /// Returns a connection to the engine at an endpoint.
     pub fn new(engine: &str) -> Self {
         Self { engine: engine.to_owned(), http: reqwest::Client::new() }
     }
 
-    /// Has the engine answer a request.
+    /// Forwards a request to the engine.
     pub async fn forward(&self, request: &Request) -> ProxyResponse {
         let mut call = self.http.post(&self.engine).body(request.body.clone());
         for (name, value) in &request.headers {
@@ -75,29 +75,29 @@ impl Upstream {
                 call = call.header(name, value);
             }
         }
-        let answer = call.send().await.expect("the engine answers");
-        (answer.status().as_u16(), answer.bytes().await.expect("an answer has an end").to_vec())
+        let response = call.send().await.expect("the engine responds");
+        (response.status().as_u16(), response.bytes().await.expect("the body is complete").to_vec())
     }
 
-    /// Has the engine answer a request with another body.
+    /// Forwards a request with another body to the engine.
     async fn forward_as(&self, request: &Request, body: &Value) -> ProxyResponse {
         let body = body.to_string().into_bytes();
         self.forward(&Request { body, ..request.clone() }).await
     }
 }
 
-/// A refusal as DynamoDB gives it, with further members.
-fn refusal(name: &str, mut members: Value) -> ProxyResponse {
-    members["__type"] = json!(format!("com.amazonaws.dynamodb.v20120810#{name}"));
-    (400, members.to_string().into_bytes())
+/// Returns a DynamoDB error with additional fields.
+fn rejection(name: &str, mut fields: Value) -> ProxyResponse {
+    fields["__type"] = json!(format!("com.amazonaws.dynamodb.v20120810#{name}"));
+    (400, fields.to_string().into_bytes())
 }
 
-/// An answer with what was left unprocessed.
-fn with_unprocessed(answer: Vec<u8>, member: &str, unprocessed: &Value) -> Vec<u8> {
+/// Adds unprocessed items to a response.
+fn with_unprocessed(response: Vec<u8>, field: &str, unprocessed: &Value) -> Vec<u8> {
     if unprocessed.as_object().is_none_or(serde_json::Map::is_empty) {
-        return answer;
+        return response;
     }
-    let mut answer: Value = serde_json::from_slice(&answer).expect("an answer is JSON");
-    answer[member] = unprocessed.clone();
-    answer.to_string().into_bytes()
+    let mut response: Value = serde_json::from_slice(&response).expect("the response is JSON");
+    response[field] = unprocessed.clone();
+    response.to_string().into_bytes()
 }

@@ -1,4 +1,4 @@
-//! A proxy behind which DynamoDB can be taken away, and given back.
+//! A proxy that can simulate DynamoDB outages.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -6,43 +6,43 @@ use std::time::Duration;
 use super::{Proxy, ProxyResponse, Upstream};
 use crate::wire::Request;
 
-/// Not answering at all.
+/// Delay value: no response.
 const HANGING: u64 = u64::MAX;
-/// Answering that it cannot.
+/// Delay value: an error response.
 const FAILING: u64 = u64::MAX - 1;
 
 /// The proxy.
 pub struct Outage {
     upstream: Upstream,
-    /// The milliseconds that each request takes besides, or one of the above.
+    /// Additional milliseconds per request, or one of the values above.
     delay: AtomicU64,
     asked: AtomicUsize,
 }
 
 impl Outage {
-    /// A proxy before the engine at an endpoint, which answers.
+    /// Returns a working proxy in front of the engine at an endpoint.
     pub fn before(engine: &str) -> Self {
         let (upstream, asked) = (Upstream::new(engine), AtomicUsize::default());
         Self { upstream, delay: AtomicU64::new(0), asked }
     }
 
-    /// Lets DynamoDB answer that it cannot, from now on.
+    /// Returns errors from now on.
     pub fn fail(&self) {
         self.delay.store(FAILING, Ordering::SeqCst);
     }
 
-    /// Lets it answer nothing.
+    /// Does not respond from now on.
     pub fn hang(&self) {
         self.delay.store(HANGING, Ordering::SeqCst);
     }
 
-    /// Lets it answer after a while.
+    /// Responds with a delay from now on.
     pub fn answer_after(&self, delay: Duration) {
-        let millis = u64::try_from(delay.as_millis()).expect("a test is short");
+        let millis = u64::try_from(delay.as_millis()).expect("the delay fits");
         self.delay.store(millis, Ordering::SeqCst);
     }
 
-    /// How many requests came since this was last asked.
+    /// Returns the number of requests since the last call.
     pub fn asked(&self) -> usize {
         self.asked.swap(0, Ordering::SeqCst)
     }
@@ -57,7 +57,7 @@ impl Proxy for std::sync::Arc<Outage> {
                 (500, body.into())
             }
             HANGING => {
-                // Longer than any caller waits.
+                // Longer than any client's timeout.
                 tokio::time::sleep(Duration::from_mins(1)).await;
                 (500, Vec::new())
             }

@@ -1,4 +1,4 @@
-//! A proxy that changes nothing, and remembers what was asked for.
+//! A proxy that records requests without changing them.
 
 use std::fmt;
 use std::sync::{Arc, Mutex as StdMutex};
@@ -9,12 +9,12 @@ use serde_json::Value;
 use super::{Proxy, ProxyResponse, Upstream};
 use crate::wire::Request;
 
-/// What a request asked for.
+/// A recorded request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordedRequest {
     /// The action, such as `TransactWriteItems`.
     pub action: String,
-    /// The table, without its prefix, of each item that the request names; of a query the table that it reads.
+    /// The table, without prefix, of each item in the request. For queries, the queried table.
     pub tables: Vec<String>,
 }
 
@@ -24,35 +24,35 @@ impl fmt::Display for RecordedRequest {
     }
 }
 
-/// The proxy. Its clones remember the same.
+/// The proxy. Clones share their records.
 #[derive(Debug, Clone)]
 pub struct Recorder {
     upstream: Arc<Upstream>,
-    asked: Arc<StdMutex<Vec<RecordedRequest>>>,
+    requests: Arc<StdMutex<Vec<RecordedRequest>>>,
 }
 
 impl Recorder {
-    /// A proxy in front of an engine.
+    /// Returns a proxy in front of an engine.
     pub fn before(engine: &str) -> Self {
-        Self { upstream: Arc::new(Upstream::new(engine)), asked: Arc::default() }
+        Self { upstream: Arc::new(Upstream::new(engine)), requests: Arc::default() }
     }
 
-    /// What was asked for since this was last called.
+    /// Returns the requests since the last call.
     pub fn take(&self) -> Vec<RecordedRequest> {
-        std::mem::take(&mut self.asked.lock().expect("nobody panicked"))
+        std::mem::take(&mut self.requests.lock().expect("not poisoned"))
     }
 }
 
 impl Proxy for Recorder {
     async fn answer(&self, request: Request) -> ProxyResponse {
-        let body: Value = serde_json::from_slice(&request.body).expect("a request is JSON");
-        let asked = RecordedRequest { action: request.target.clone(), tables: tables_of(&body) };
-        self.asked.lock().expect("nobody panicked").push(asked);
+        let body: Value = serde_json::from_slice(&request.body).expect("the request is JSON");
+        let recorded = RecordedRequest { action: request.target.clone(), tables: tables_of(&body) };
+        self.requests.lock().expect("not poisoned").push(recorded);
         self.upstream.forward(&request).await
     }
 }
 
-/// The table of each item that a request names.
+/// Returns the table of each item in a request.
 fn tables_of(body: &Value) -> Vec<String> {
     let named = |table: &str| table.strip_prefix(&table_prefix()).unwrap_or(table).to_owned();
     if let Some(actions) = body["TransactItems"].as_array() {

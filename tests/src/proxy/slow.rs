@@ -1,26 +1,26 @@
-//! A way to the engine that takes longer.
+//! A proxy that delays requests.
 
 use std::time::Duration;
 
 use super::{Proxy, ProxyResponse, Upstream};
 use crate::wire::Request;
 
-/// Answers a while later than the engine does.
+/// Delays each request before it is forwarded.
 pub struct Slow {
     upstream: Upstream,
-    slower: Duration,
+    delay: Duration,
 }
 
 impl Slow {
-    /// Before an engine, so much slower.
-    pub fn before(engine: &str, slower: Duration) -> Self {
-        Self { upstream: Upstream::new(engine), slower }
+    /// Returns a proxy with the given delay in front of an engine.
+    pub fn before(engine: &str, delay: Duration) -> Self {
+        Self { upstream: Upstream::new(engine), delay }
     }
 }
 
 impl Proxy for Slow {
     async fn answer(&self, request: Request) -> ProxyResponse {
-        tokio::time::sleep(self.slower).await;
+        tokio::time::sleep(self.delay).await;
         self.upstream.forward(&request).await
     }
 }

@@ -1,5 +1,4 @@
-//! Who may call, preflight requests, and a DynamoDB that does not answer as it should: of every
-//! operation.
+//! Authentication, preflight requests and DynamoDB failures for every operation.
 
 use serde_json::json;
 use shared::projects::api_key::{ApiKeyRecord, Scope};
@@ -11,7 +10,7 @@ use crate::recording::{Recording, Request, Script, request};
 
 const ID: &str = "01902f3c-0000-7000-8000-ffffffffffff";
 
-/// A request of every operation that asks for an API key, for things that are not there.
+/// A request for each operation with an API key, for missing resources.
 const REQUESTS: [(&str, &str, &str, &str); 30] = [
     (
         "create-feature-flag",
@@ -97,23 +96,23 @@ const REQUESTS: [(&str, &str, &str, &str); 30] = [
         "/v0/notifications/email-preferences",
         r#"{"preferences":[]}"#,
     ),
-    // It asks for a DSN's key instead.
+    // Requires a DSN key instead.
     ("ingest-error-events", "POST", "/api/<ingest id>/envelope/", "{}\n"),
 ];
 
 fn of((_, method, path, body): (&str, &'static str, &str, &str)) -> Request {
-    let made = request(method, path.replace("{id}", ID));
+    let request = request(method, path.replace("{id}", ID));
     match body {
-        "" => made,
-        // The body of a delivery says itself what it is, and its key is in the query.
+        "" => request,
+        // A delivery's body states its own format, and its key is in the query.
         _ if path.starts_with("/api/") => {
-            made.key(None).query("sentry_key", "<public key>").bytes(body)
+            request.key(None).query("sentry_key", "<public key>").bytes(body)
         }
-        _ => made.text(body),
+        _ => request.text(body),
     }
 }
 
-/// Keys that are not what they should be, by their names.
+/// Invalid keys, by name.
 const KEYS: [(&str, Option<&str>); 7] = [
     ("no key", None),
     ("nonsense for a key", Some("wm_nonsense")),
@@ -124,7 +123,7 @@ const KEYS: [(&str, Option<&str>); 7] = [
     ("a key for another project", Some("<key elsewhere>")),
 ];
 
-/// Ways in which DynamoDB is not well.
+/// DynamoDB failures.
 const SCRIPTS: [(&str, Script); 4] = [
     ("throttles", |_, _| {
         ScriptedReply::Error("ThrottlingException", json!({"message": "slow down"}))
@@ -140,7 +139,7 @@ const SCRIPTS: [(&str, Script); 4] = [
     ("has nothing, and takes no transaction", |target, before| match (target, before) {
         ("BatchGetItem", 0) => access(),
         ("TransactWriteItems", _) => cancelled(&["TransactionConflict"]),
-        _ => ScriptedReply::Answer(json!({})),
+        _ => ScriptedReply::Response(json!({})),
     }),
 ];
 
@@ -165,15 +164,15 @@ async fn answers() {
             r.send_over(script, &name, of(operation)).await;
         }
     }
-    // The answer is stored by the last action of the transaction.
-    let twins: [(usize, Script); 3] = [
+    // The transaction's last action stores the response.
+    let scripts: [(usize, Script); 3] = [
         (0, |target, _| {
-            twin(target, &["None", "None", "None", "None", "None", "TransactionConflict"])
+            conflict(target, &["None", "None", "None", "None", "None", "TransactionConflict"])
         }),
-        (15, |target, _| twin(target, &["None", "TransactionConflict"])),
-        (19, |target, _| twin(target, &["None", "None", "TransactionConflict"])),
+        (15, |target, _| conflict(target, &["None", "TransactionConflict"])),
+        (19, |target, _| conflict(target, &["None", "None", "TransactionConflict"])),
     ];
-    for (number, script) in twins {
+    for (number, script) in scripts {
         let operation = REQUESTS[number];
         let twice = of(operation).header("idempotency-key", "key");
         r.send_over(script, &format!("{}: while a twin is still running", operation.0), twice)
@@ -182,12 +181,12 @@ async fn answers() {
     recording.finish();
 }
 
-/// A DynamoDB whose transactions are cancelled for these reasons.
-fn twin(target: &str, reasons: &[&str]) -> ScriptedReply {
+/// Returns a DynamoDB response that cancels the transaction for these reasons.
+fn conflict(target: &str, reasons: &[&str]) -> ScriptedReply {
     match target {
         "BatchGetItem" => access(),
         "TransactWriteItems" => cancelled(reasons),
-        _ => ScriptedReply::Answer(json!({})),
+        _ => ScriptedReply::Response(json!({})),
     }
 }
 
@@ -195,17 +194,17 @@ async fn keys(r: &mut Recording) {
     let long_ago = Some(Timestamp::from_millis(0));
     let foreign = Organization::parse("foreign").unwrap();
     let other = local::demo::ensure_project(&r.test.app.store, "other", "Other").await.unwrap();
-    r.make_key("<revoked key>", |key| ApiKeyRecord { revoked_at: long_ago, ..key }).await;
-    r.make_key("<expired key>", |key| ApiKeyRecord { expires_at: long_ago, ..key }).await;
-    r.make_key("<key without scopes>", |key| ApiKeyRecord { scopes: [].into(), ..key }).await;
-    r.make_key("<foreign key>", |key| ApiKeyRecord { organization: foreign, ..key }).await;
+    r.create_key("<revoked key>", |key| ApiKeyRecord { revoked_at: long_ago, ..key }).await;
+    r.create_key("<expired key>", |key| ApiKeyRecord { expires_at: long_ago, ..key }).await;
+    r.create_key("<key without scopes>", |key| ApiKeyRecord { scopes: [].into(), ..key }).await;
+    r.create_key("<foreign key>", |key| ApiKeyRecord { organization: foreign, ..key }).await;
     let elsewhere = Some([other].into());
-    r.make_key("<key elsewhere>", |key| ApiKeyRecord { projects: elsewhere, ..key }).await;
+    r.create_key("<key elsewhere>", |key| ApiKeyRecord { projects: elsewhere, ..key }).await;
     let reads = [Scope::FlagsRead].into();
-    r.make_key("<key that reads>", |key| ApiKeyRecord { scopes: reads, ..key }).await;
+    r.create_key("<key that reads>", |key| ApiKeyRecord { scopes: reads, ..key }).await;
 }
 
-/// Where a key may stand, and what is checked after it.
+/// Places of keys, and the checks that follow.
 async fn forms_of_keys(r: &mut Recording) {
     let list = || request("GET", "/v0/project/shop/feature-flags").key(None);
     r.send("key: as bearer", list().header("authorization", "Bearer <key>")).await;
@@ -230,7 +229,7 @@ async fn forms_of_keys(r: &mut Recording) {
     )
     .await;
     r.send("REST API: delivery", of(REQUESTS[29]).by_rest_api()).await;
-    let reads = |made: Request| made.key(Some("<key that reads>"));
+    let reads = |request: Request| request.key(Some("<key that reads>"));
     r.send("scope: it may read", reads(list())).await;
     let create = request("POST", "/v0/project/shop/feature-flags").text("{");
     r.send("scope: it may not write", reads(create.clone())).await;

@@ -1,4 +1,4 @@
-//! Errors: what SDKs deliver, and what is listed and counted of it.
+//! Errors: delivery by SDKs, lists and counts.
 
 mod interpret;
 
@@ -34,7 +34,7 @@ fn gzip(text: &str) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// What an SDK of Python sends, more or less.
+/// An event similar to those of the Python SDK.
 const PYTHON: &str = r#"{"event_id":"0000000000000000000000000000a001","timestamp":"2026-11-21T04:10:00.5Z","platform":"python",
     "level":"error","release":"shop@1.2.3","environment":"production","server_name":"host","transaction":"/pay",
     "user":{"id":"7","email":"ann@example.com","ip_address":"203.0.113.7","geo":{"country_code":"de"}},
@@ -45,7 +45,7 @@ const PYTHON: &str = r#"{"event_id":"0000000000000000000000000000a001","timestam
     "stacktrace":{"frames":[{"function":"main","filename":"main.py","lineno":3,"in_app":true},{"function":"pay","filename":
     "pay.py","module":"shop.pay","lineno":12,"in_app":true}]}}]}}"#;
 
-/// Bodies of the store endpoint that hold an event.
+/// Store endpoint bodies with an event.
 const EVENTS: [(&str, &str); 7] = [
     ("of Python", PYTHON),
     ("of Python, delivered again", PYTHON),
@@ -71,7 +71,7 @@ const EVENTS: [(&str, &str); 7] = [
     ),
 ];
 
-/// Bodies of the envelope endpoint.
+/// Envelope endpoint bodies.
 const ENVELOPES: [(&str, &str); 17] = [
     (
         "an event without a length",
@@ -207,7 +207,7 @@ const QUERIES: [(&str, &str); 45] = [
     ("refused: NUL in a search", r#"{"projectIds":["shop"],"searchQuery":"\u0000"}"#),
 ];
 
-/// Patches of an error, one after another.
+/// Patches of an error, in order.
 const PATCHES: [(&str, &str); 14] = [
     ("nothing", "{}"),
     ("resolved", r#"{"status":"resolved"}"#),
@@ -296,7 +296,7 @@ async fn answers() {
     recording.finish();
 }
 
-/// Events of days before, and many of one error.
+/// Delivers events of earlier days, and many events of one error.
 async fn deliveries(r: &mut Recording) {
     let now = r.test.app.clock.now();
     for (number, ago) in (0..6).map(|number| (number, HOUR * (number * 30))) {
@@ -441,9 +441,9 @@ async fn versions(r: &mut Recording, id: &str) {
 }
 
 async fn limits(r: &mut Recording) {
-    let query = |member: &str, value: Value| {
+    let query = |field: &str, value: Value| {
         let mut body = json!({"projectIds": ["shop"], "limit": 1});
-        body[member] = value;
+        body[field] = value;
         post(QUERY).json(&body)
     };
     let filter = json!({"categoryId": "level", "operator": "is", "value": "error"});
@@ -456,7 +456,7 @@ async fn limits(r: &mut Recording) {
     r.send("query refused: plain text", plain).await;
 }
 
-/// What was resolved happens again, and days are packed.
+/// A resolved error regresses, and days are packed.
 async fn later(r: &mut Recording, id: &str) {
     let resolved = patch(error(id)).text(r#"{"status":"resolved"}"#);
     r.send("later: resolved", resolved).await;

@@ -1,4 +1,4 @@
-//! Feature flags: their management, and their evaluation through OFREP.
+//! Feature flags: management, and evaluation through OFREP.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ fn evaluate(key: &str, context: &str) -> Request {
     post(format!("{EVALUATE}/{key}")).text(format!(r#"{{"context":{context}}}"#))
 }
 
-/// A flag whose only rule has one condition.
+/// Returns a flag with one rule with one condition.
 fn conditional(attribute: &str, operator: &str, values: &Value) -> Value {
     let condition = json!({"attribute": attribute, "operator": operator, "values": values});
     json!({
@@ -83,8 +83,8 @@ const CREATIONS: [(&str, &str); 10] = [
     ),
 ];
 
-/// Bodies that create no flag.
-const REFUSED_CREATIONS: [(&str, &str); 40] = [
+/// Bodies that are rejected.
+const REJECTED_CREATIONS: [(&str, &str); 40] = [
     ("no body", ""),
     ("half an object", "{"),
     ("not JSON", "key=a"),
@@ -203,7 +203,7 @@ const REFUSED_CREATIONS: [(&str, &str); 40] = [
     ("a name of spaces", r#"{"key":"spaces here","name":"   ","type":"boolean"}"#),
 ];
 
-/// Patches of the flag `checkout-button`, one after another.
+/// Patches of the flag `checkout-button`, in order.
 const PATCHES: [(&str, &str); 18] = [
     ("patch: nothing", "{}"),
     ("patch: a name", r#"{"name":"Button"}"#),
@@ -283,7 +283,7 @@ const EVALUATIONS: [(&str, &str, &str); 16] = [
     ("evaluate: a member twice", "base", r#"{"a":1,"a":2}"#),
 ];
 
-/// Bodies of evaluations that are no contexts, or just about.
+/// Evaluation bodies that are invalid contexts, or just valid.
 const CONTEXTS: [(&str, &str); 9] = [
     ("no body", ""),
     ("an empty object", "{}"),
@@ -296,7 +296,7 @@ const CONTEXTS: [(&str, &str); 9] = [
     ("a context that is null", r#"{"context":null}"#),
 ];
 
-/// Conditions, each of which one context passes.
+/// Returns conditions, each with a context that matches.
 fn conditions() -> [(&'static str, Value, &'static str); 17] {
     let of = conditional;
     [
@@ -340,7 +340,7 @@ async fn answers() {
     r.send("list: nothing", get(FLAGS)).await;
     r.send("evaluate all: nothing", post(EVALUATE).text(r#"{"context":{}}"#)).await;
     r.send_all(CREATIONS, |body| post(FLAGS).text(body)).await;
-    for (name, body) in REFUSED_CREATIONS {
+    for (name, body) in REJECTED_CREATIONS {
         r.send(&format!("create refused: {name}"), post(FLAGS).text(body)).await;
     }
     limits(r).await;
@@ -409,11 +409,11 @@ fn archive(key: &str) -> Request {
     patch(flag(key)).text(r#"{"archived":true}"#)
 }
 
-/// What is too much of anything.
+/// Values beyond the limits.
 async fn limits(r: &mut Recording) {
-    let smallest = |member: &str, value: Value| {
+    let smallest = |field: &str, value: Value| {
         let mut body = json!({"key": "large", "name": "Large", "type": "boolean"});
-        body[member] = value;
+        body[field] = value;
         post(FLAGS).json(&body)
     };
     let target =
@@ -428,7 +428,7 @@ async fn limits(r: &mut Recording) {
     };
     let on = |n: usize| json!({"flagKey": format!("f{n}"), "variant": "on"});
     let variant = |n: usize| json!({"key": format!("v{n}"), "value": "true"});
-    for (name, member, value) in [
+    for (name, field, value) in [
         ("key", "key", json!("k".repeat(129))),
         ("name", "name", json!("é".repeat(201))),
         ("description", "description", json!("é".repeat(2_001))),
@@ -467,7 +467,7 @@ async fn limits(r: &mut Recording) {
             ),
         ),
     ] {
-        r.send(&format!("create refused, too much: {name}"), smallest(member, value)).await;
+        r.send(&format!("create refused, too much: {name}"), smallest(field, value)).await;
     }
     let many = smallest("targets", json!(vec![json!({}); 400]));
     r.send("create refused: more violations than are listed", many).await;
@@ -578,7 +578,7 @@ async fn archiving(r: &mut Recording) {
     r.send("delete: again", delete(flag("smallest"))).await;
     r.send("get: deleted", get(flag("smallest"))).await;
 
-    // A chain as long as it may be, and one flag more.
+    // A chain of maximum length, and one more flag.
     for depth in 0..=10 {
         let before = (depth > 0)
             .then(|| json!({"flagKey": format!("chain-{}", depth - 1), "variant": "on"}));
@@ -590,7 +590,7 @@ async fn archiving(r: &mut Recording) {
     r.send("evaluate: the end of a chain", evaluate("chain-9", "{}")).await;
 }
 
-/// What only happens to stored data.
+/// Cases that require changes of stored data.
 async fn damage(r: &mut Recording) {
     let project = r.test.project_id.to_string();
     let key = |key: &'static str| [("projectId", project.as_str()), ("key", key)];

@@ -24,19 +24,19 @@ fn merge(id: &str) -> Request {
     post(format!("{INSIGHTS}/{id}/merge"))
 }
 
-/// The body that creates an insight with the pain points of these numbers.
+/// Returns the body that creates an insight with these pain points.
 fn creation(title: &str, numbers: std::ops::Range<usize>) -> Value {
     let mut body = upload(numbers);
     body["title"] = json!(title);
     body
 }
 
-/// The body of a split that moves the pain points of these numbers.
+/// Returns the body of a split that moves these pain points.
 fn split_of(numbers: impl IntoIterator<Item = usize>) -> Value {
     json!({ "painPointIds": numbers.into_iter().map(id).collect::<Vec<_>>() })
 }
 
-/// An insight with three pain points in this month and the one before.
+/// An insight with three pain points in this and the previous month.
 const WRITTEN: &str = r#"{"title":"Rage clicks on \"Pay\" 💥","description":"Line one\nline two","painPoints":[
     {"id":"0b24dd5a-0000-4000-8000-00000000000a","sessionId":"s-1","userId":"u-1","occurredAt":"2026-11-20T10:00:00Z",
     "title":"Five clicks","excerpt":"Clicked \"Pay\" five times"},
@@ -83,7 +83,7 @@ const REFUSED_CREATIONS: [(&str, &str); 14] = [
     ),
 ];
 
-/// Patches, one after another.
+/// Patches, in order.
 const PATCHES: [(&str, &str); 18] = [
     ("nothing", "{}"),
     ("viewed", r#"{"viewed":true}"#),

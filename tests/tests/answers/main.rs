@@ -1,18 +1,18 @@
-//! What every operation answers, byte for byte, to a few hundred requests in a fixed order: successes
-//! of many shapes, every refusal, headers included. It is held against the recordings beside this
-//! file, so that a change of the code that is to change no answer can be seen to change none.
+//! Records every operation's responses, byte for byte, to a few hundred requests in a fixed order:
+//! successes, all rejections, and headers. Comparison with the recordings in this folder shows
+//! whether a code change affects responses.
 //!
-//! A file of `recorded/` has one exchange per line. What differs from run to run stands there by a
-//! name: `<id 3>` for the third identifier that was given out, `<cursor 1>`, `<etag 1>`, and names for
-//! projects and keys. Times are as they are, since the clock is the tests' own.
+//! A file in `recorded/` has one exchange per line. Values that differ between runs have names:
+//! `<id 3>` is the third issued identifier. Others are `<cursor 1>`, `<etag 1>`, and names of
+//! projects and keys. Times are unchanged, because the tests set the clock.
 //!
-//! Where an answer is changed on purpose, record again, and look at what `git diff` says:
+//! After intended changes, record again, and check `git diff`:
 //!
 //! ```text
 //! RECORD_ANSWERS=1 cargo test -p tests --test answers
 //! ```
 //!
-//! A new request belongs at the end of its scenario: in between, it moves the times of all after it.
+//! Add new requests at the end of a scenario. Earlier ones would shift the times of later requests.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 

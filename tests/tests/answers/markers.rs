@@ -84,7 +84,7 @@ const REFUSED_ADDITIONS: [(&str, &str); 13] = [
     ("a control character", r#"{"events":[{"name":"a\nb","occurredAt":"2026-11-20T10:00:00Z"}]}"#),
 ];
 
-/// Ranges and pages of the list of events.
+/// Ranges and pages of the event list.
 const EVENT_LISTS: [(&str, &[(&str, &str)]); 17] = [
     ("all", &[]),
     ("from", &[("from", "1795132800000")]),
@@ -121,7 +121,7 @@ async fn answers() {
     }
     let long = json!({"name": "é".repeat(201), "description": "é".repeat(2_001)});
     r.send("create refused: long texts", post(COLLECTIONS).json(&long)).await;
-    refusals_of_bodies(r, "create", &|| post(COLLECTIONS)).await;
+    rejected_bodies(r, "create", &|| post(COLLECTIONS)).await;
     r.send(
         "create refused: an unknown project",
         post("/v0/projects/missing/event-marker-collections"),
@@ -145,7 +145,7 @@ async fn answers() {
         r.send(&format!("add refused: {name}"), post(events(releases)).text(body)).await;
     }
     too_much(r, releases).await;
-    refusals_of_bodies(r, "add", &|| post(events(releases))).await;
+    rejected_bodies(r, "add", &|| post(events(releases))).await;
     let first = ADDITIONS[0].1;
     let once = |id: &str| post(events(id)).text(first).header("idempotency-key", "key");
     r.send("add once", once(incidents)).await;
@@ -192,9 +192,9 @@ async fn answers() {
 }
 
 async fn too_much(r: &mut Recording, id: &str) {
-    let event = |member: &str, value: Value| {
+    let event = |field: &str, value: Value| {
         let mut event = json!({"name": "a", "occurredAt": "2026-11-20T10:00:00Z"});
-        event[member] = value;
+        event[field] = value;
         event
     };
     let attributes =
@@ -214,8 +214,8 @@ async fn too_much(r: &mut Recording, id: &str) {
     r.send("add: fifty attributes", add(vec![event("attributes", attributes(50))])).await;
 }
 
-/// Bodies that no operation takes.
-async fn refusals_of_bodies(r: &mut Recording, name: &str, request: &impl Fn() -> Request) {
+/// Bodies that every operation rejects.
+async fn rejected_bodies(r: &mut Recording, name: &str, request: &impl Fn() -> Request) {
     r.send(&format!("{name} refused: a large body"), request().text(" ".repeat(262_145))).await;
     let plain = request().bytes("{}").header("content-type", "text/plain");
     r.send(&format!("{name} refused: plain text"), plain).await;

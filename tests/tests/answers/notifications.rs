@@ -8,7 +8,7 @@ use crate::recording::{Recording, get, put};
 
 const PREFERENCES: &str = "/v0/notifications/email-preferences";
 
-/// Bodies, one after another.
+/// Bodies, in order.
 const UPDATES: [(&str, &str); 22] = [
     ("one", r#"{"preferences":[{"type":"billing","emailEnabled":false}]}"#),
     ("one: again", r#"{"preferences":[{"type":"billing","emailEnabled":false}]}"#),
@@ -62,7 +62,7 @@ async fn answers() {
     let mut recording = Recording::start("notifications").await;
     let r = &mut recording;
     let ann = |key| ApiKeyRecord { user: UserId::parse("ann").unwrap(), ..key };
-    r.make_key("<key of ann>", ann).await;
+    r.create_key("<key of ann>", ann).await;
 
     r.send("get: before any choice", get(PREFERENCES)).await;
     for (name, body) in UPDATES {

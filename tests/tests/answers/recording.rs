@@ -18,15 +18,15 @@ use tests::errors::project;
 use tests::operations::OPERATIONS;
 use tests::scripted::{KEY, ScriptedDynamoDb, ScriptedReply};
 
-/// The variable that asks for new recordings.
+/// Environment variable that requests new recordings.
 const RECORD: &str = "RECORD_ANSWERS";
-/// How much time passes before each request: more than flags are remembered for.
+/// Time before each request: longer than flags are cached.
 const PAUSE: Duration = Duration::from_secs(10);
-/// How many bytes of a request's body are recorded, and how many differences are shown.
+/// Maximum recorded bytes of a request body, and maximum number of shown differences.
 const SHOWN_BYTES: usize = 1_500;
 const SHOWN_DIFFERENCES: usize = 3;
 
-/// How DynamoDB answers, by target and by how many requests of that target came before.
+/// Returns DynamoDB's response, by target and number of earlier requests with that target.
 pub(crate) type Script = fn(&str, usize) -> ScriptedReply;
 
 /// A request.
@@ -37,12 +37,12 @@ pub(crate) struct Request {
     query: Vec<(String, String)>,
     headers: Vec<(String, String)>,
     body: Vec<u8>,
-    /// What the recording shows in place of a body that is not text.
+    /// Recorded replacement for a body that is not text.
     shown_body: Option<String>,
     gateway: Gateway,
 }
 
-/// A request by the key that may do everything.
+/// Returns a request with the key that has all scopes.
 pub(crate) fn request(method: &'static str, path: impl Into<String>) -> Request {
     let (query, headers, body) = (Vec::new(), Vec::new(), Vec::new());
     let (shown_body, gateway) = (None, Gateway::HttpApi);
@@ -82,7 +82,7 @@ impl Request {
         self
     }
 
-    /// Sends another key, by its name, or none.
+    /// Sends another key by its name, or none.
     pub(crate) fn key(mut self, name: Option<&str>) -> Self {
         self.headers.retain(|(header, _)| header != "x-api-key");
         match name {
@@ -99,24 +99,24 @@ impl Request {
         self.text(body.to_string())
     }
 
-    /// Sends text that may not be JSON, as JSON.
+    /// Sends text as JSON, even if it is not JSON.
     pub(crate) fn text(self, body: impl Into<String>) -> Self {
         self.header("content-type", "application/json").bytes(body.into())
     }
 
-    /// Sends bytes of no media type.
+    /// Sends bytes without a media type.
     pub(crate) fn bytes(mut self, body: impl Into<Vec<u8>>) -> Self {
         self.body = body.into();
         self
     }
 
-    /// Comes through a REST API, whose events have another form.
+    /// Sends the request through a REST API, whose events have another format.
     pub(crate) fn by_rest_api(mut self) -> Self {
         self.gateway = Gateway::RestApi;
         self
     }
 
-    /// Shows this in place of the body.
+    /// Records this text instead of the body.
     pub(crate) fn shown(mut self, body: impl Into<String>) -> Self {
         self.shown_body = Some(body.into());
         self
@@ -125,45 +125,45 @@ impl Request {
 
 /// The exchanges of a scenario so far.
 pub(crate) struct Recording {
-    /// What answers.
+    /// The app under test.
     pub(crate) test: TestApp,
-    field: &'static str,
+    area: &'static str,
     lines: Vec<String>,
     names: BTreeSet<String>,
-    /// What differs from run to run, and what it is called.
-    called: Vec<(String, String)>,
-    /// Identifiers that came with requests: they are the same in every run.
+    /// Values that differ between runs, and their names.
+    names_of_values: Vec<(String, String)>,
+    /// Identifiers from requests, which are the same in every run.
     given: BTreeSet<String>,
 }
 
 impl Recording {
-    /// Begins a scenario with nothing stored but a project and a key.
-    pub(crate) async fn start(field: &'static str) -> Self {
+    /// Starts a scenario with only a project and a key.
+    pub(crate) async fn start(area: &'static str) -> Self {
         let test = TestApp::start().await;
         let project = project(&test.app.store, test.project_id).await;
-        let called = [
+        let names_of_values = [
             (test.key.clone(), "<key>"),
             (KEY.to_owned(), "<scripted key>"),
             (project.id.to_string(), "<project>"),
             (project.ingest_id.to_string(), "<ingest id>"),
             (project.public_key.to_string(), "<public key>"),
         ];
-        let called = called.map(|(text, name)| (text, name.to_owned())).into();
+        let names_of_values = names_of_values.map(|(text, name)| (text, name.to_owned())).into();
         let (lines, names, given) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
-        Self { test, field, lines, names, called, given }
+        Self { test, area, lines, names, names_of_values, given }
     }
 
-    /// Makes a key, which requests send by `name`.
-    pub(crate) async fn make_key(
+    /// Creates a key that requests send by `name`.
+    pub(crate) async fn create_key(
         &mut self,
         name: &str,
         adjust: impl FnOnce(ApiKeyRecord) -> ApiKeyRecord,
     ) {
         let key = self.test.key_with(adjust).await;
-        self.called.push((key, name.to_owned()));
+        self.names_of_values.push((key, name.to_owned()));
     }
 
-    /// Sends a request ten seconds after the one before.
+    /// Sends a request ten seconds after the previous one.
     pub(crate) async fn send(&mut self, name: &str, request: Request) -> Reply {
         self.test.pass(PAUSE);
         let reply = self.call_of(&request).send(&self.test.app).await;
@@ -171,7 +171,7 @@ impl Recording {
         reply
     }
 
-    /// Sends many requests that differ in one thing.
+    /// Sends requests that differ in one value.
     pub(crate) async fn send_all<T>(
         &mut self,
         requests: impl IntoIterator<Item = (&'static str, T)>,
@@ -193,7 +193,7 @@ impl Recording {
         }
     }
 
-    /// Sends a request to a function whose DynamoDB answers from a script.
+    /// Sends a request to a function with a scripted DynamoDB.
     pub(crate) async fn send_over(&mut self, script: Script, name: &str, request: Request) {
         let dynamodb = ScriptedDynamoDb::start(script).await;
         let (app, _) = app_over(&dynamodb.endpoint);
@@ -202,32 +202,32 @@ impl Recording {
         self.record(name, &request, &reply);
     }
 
-    /// Writes the recording if that is asked for, or else compares it with the one that is there.
-    /// Panics where they differ.
+    /// Writes the recording if requested. Otherwise, compares it with the existing one.
+    /// Panics if they differ.
     pub(crate) fn finish(self) {
         let file = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/answers/recorded"))
-            .join(self.field)
+            .join(self.area)
             .with_extension("jsonl");
         let mut text = self.lines.join("\n");
         text.push('\n');
         if std::env::var_os(RECORD).is_some() {
-            fs::write(&file, text).expect("a recording can be written");
+            fs::write(&file, text).expect("the recording is written");
             return;
         }
         let recorded = fs::read_to_string(&file)
             .unwrap_or_else(|error| panic!("{} cannot be read: {error}", file.display()));
         if recorded != text {
             let recorded: Vec<&str> = recorded.lines().collect();
-            panic!("{}", differences(self.field, &recorded, &self.lines));
+            panic!("{}", differences(self.area, &recorded, &self.lines));
         }
     }
 
-    /// The call of the operation that `openapi.yaml` has at the request's method and path.
+    /// Returns the call of the operation with the request's method and path in `openapi.yaml`.
     fn call_of(&self, request: &Request) -> Call {
-        let path = self.sent(&request.path);
+        let path = self.with_values(&request.path);
         let (operation, path_template, parameters) = operation_at(request.method, &path);
         let body = match std::str::from_utf8(&request.body) {
-            Ok(text) => self.sent(text).into_bytes(),
+            Ok(text) => self.with_values(text).into_bytes(),
             Err(_) => request.body.clone(),
         };
         let method = request.method.parse().unwrap();
@@ -237,16 +237,16 @@ impl Recording {
             call = call.parameter(name, value);
         }
         for (name, value) in &request.query {
-            call = call.query(name, self.sent(value));
+            call = call.query(name, self.with_values(value));
         }
         for (name, value) in &request.headers {
-            call = call.header(name, &self.sent(value));
+            call = call.header(name, &self.with_values(value));
         }
         call
     }
 
     fn record(&mut self, name: &str, request: &Request, reply: &Reply) {
-        assert!(self.names.insert(name.to_owned()), "two requests are called {name:?}");
+        assert!(self.names.insert(name.to_owned()), "two requests have the name {name:?}");
         let query: Vec<String> =
             request.query.iter().map(|(name, value)| format!("{name}={value}")).collect();
         let headers = request.headers.iter().map(|(name, value)| format!("{name}: {value}"));
@@ -255,43 +255,42 @@ impl Recording {
         let body = body.unwrap_or_else(|| String::from_utf8_lossy(&request.body).into_owned());
         let given = [&request.path, &body].map(String::as_str);
         for id in given.into_iter().chain(query.iter().map(String::as_str)).flat_map(ids_in) {
-            if !self.called.iter().any(|(text, _)| text == id) {
+            if !self.names_of_values.iter().any(|(text, _)| text == id) {
                 self.given.insert(id.to_lowercase());
             }
         }
-        let query = self.named(&query.join("&"));
-        let headers: Vec<String> = headers.iter().map(|header| self.named(header)).collect();
+        let query = self.with_names(&query.join("&"));
+        let headers: Vec<String> = headers.iter().map(|header| self.with_names(header)).collect();
         let gateway = (request.gateway == Gateway::RestApi).then_some("REST API");
-        // What an answer brings gets its name before the answer is written down.
-        let answer = self.named_anew(reply);
+        // Values in a response are named before it is recorded.
+        let answer = self.name_values(reply);
         let answer_headers = reply.headers.iter().map(|(name, value)| {
-            (name.as_str(), self.named(value.to_str().expect("a header is text")))
+            (name.as_str(), self.with_names(value.to_str().expect("the header is text")))
         });
         let answer_headers: BTreeMap<&str, String> = answer_headers.collect();
-        let members = [
+        let fields = [
             ("name", json!(name)),
             ("method", json!(request.method)),
-            ("path", json!(self.named(&request.path))),
+            ("path", json!(self.with_names(&request.path))),
             ("query", json!(query)),
             ("headers", json!(headers)),
             ("gateway", json!(gateway)),
-            ("body", json!(shortened(self.named(&body)))),
+            ("body", json!(shortened(self.with_names(&body)))),
             ("status", json!(reply.status)),
             ("answerHeaders", json!(answer_headers)),
             ("answer", json!(answer)),
         ];
-        let members = members.into_iter().filter(|(_, value)| !value.is_null());
-        let members: Vec<String> =
-            members.map(|(name, value)| format!("\"{name}\":{value}")).collect();
-        self.lines.push(format!("{{{}}}", members.join(",")));
+        let fields = fields.into_iter().filter(|(_, value)| !value.is_null());
+        let fields: Vec<String> =
+            fields.map(|(name, value)| format!("\"{name}\":{value}")).collect();
+        self.lines.push(format!("{{{}}}", fields.join(",")));
     }
 
-    /// Names what differs from run to run for the first time in an answer, in the order in which it
-    /// stands there.
-    fn named_anew(&mut self, reply: &Reply) -> String {
+    /// Names the values of a response that differ between runs, in order of appearance.
+    fn name_values(&mut self, reply: &Reply) -> String {
         let etag = reply.headers.get("etag").and_then(|value| value.to_str().ok());
         let tag = etag.map(|etag| etag.trim_start_matches("W/").trim_matches('"'));
-        // A version is a number; any other tag is made of the answer, its ids included.
+        // Versions are numbers. Other tags depend on the response, including its ids.
         if let Some(tag) = tag.filter(|tag| tag.parse::<u64>().is_err()) {
             self.name_next("etag", tag);
         }
@@ -303,32 +302,33 @@ impl Recording {
         if let Some(cursor) = reply.body["nextCursor"].as_str() {
             self.name_next("cursor", cursor);
         }
-        self.named(&reply.text)
+        self.with_names(&reply.text)
     }
 
     fn name_next(&mut self, kind: &str, text: &str) {
-        if !self.called.iter().any(|(called, _)| called == text) {
+        if !self.names_of_values.iter().any(|(value, _)| value == text) {
             let start = format!("<{kind} ");
-            let count = self.called.iter().filter(|(_, name)| name.starts_with(&start)).count();
-            self.called.push((text.to_owned(), format!("{start}{}>", count + 1)));
+            let count =
+                self.names_of_values.iter().filter(|(_, name)| name.starts_with(&start)).count();
+            self.names_of_values.push((text.to_owned(), format!("{start}{}>", count + 1)));
         }
     }
 
-    /// Text with names in place of what differs from run to run.
-    fn named(&self, text: &str) -> String {
-        let called = self.called.iter();
-        called.fold(text.to_owned(), |text, (called, name)| text.replace(called, name))
+    /// Replaces values that differ between runs with their names.
+    fn with_names(&self, text: &str) -> String {
+        let names = self.names_of_values.iter();
+        names.fold(text.to_owned(), |text, (value, name)| text.replace(value, name))
     }
 
-    /// Text with what it is in place of its name.
-    fn sent(&self, text: &str) -> String {
-        let called = self.called.iter();
-        called.fold(text.to_owned(), |text, (called, name)| text.replace(name, called))
+    /// Replaces names with their values.
+    fn with_values(&self, text: &str) -> String {
+        let names = self.names_of_values.iter();
+        names.fold(text.to_owned(), |text, (value, name)| text.replace(name, value))
     }
 }
 
-/// The operation that `openapi.yaml` has at a path, and the parameters of the path. A preflight
-/// request goes to any operation of its path.
+/// Returns the operation at a path in `openapi.yaml`, and the path parameters. A preflight request
+/// fits any operation of its path.
 fn operation_at(
     method: &str,
     path: &str,
@@ -341,10 +341,10 @@ fn operation_at(
             let Some(id) = id.filter(|_| method == described || method == "OPTIONS") else {
                 continue;
             };
-            // One function answers at several paths.
+            // One function handles several paths.
             let found = OPERATIONS.iter().filter(|operation| id.starts_with(operation.name));
             let found = found.max_by_key(|operation| operation.name.len());
-            let operation = found.unwrap_or_else(|| panic!("no function answers {id}"));
+            let operation = found.unwrap_or_else(|| panic!("no function handles {id}"));
             return (operation, template, parameters);
         }
     }
@@ -368,7 +368,7 @@ fn parameters(template: &'static str, path: &str) -> Option<Vec<(&'static str, S
     Some(parameters)
 }
 
-/// The UUIDs of version 7 in a text, with hyphens or without.
+/// Returns the version 7 UUIDs in a text, with or without hyphens.
 fn ids_in(text: &str) -> impl Iterator<Item = &str> {
     let words = text.split(|letter: char| !letter.is_ascii_hexdigit() && letter != '-');
     words.filter(|word| Uuid::try_parse(word).is_ok_and(|id| id.get_version_num() == 7))
@@ -379,16 +379,16 @@ fn shortened(body: String) -> String {
     if shown == body { body } else { format!("{shown}… {} bytes in all", body.len()) }
 }
 
-/// What differs first, for whoever reads it.
-fn differences(field: &str, recorded: &[&str], now: &[String]) -> String {
+/// Describes the first differences.
+fn differences(area: &str, recorded: &[&str], now: &[String]) -> String {
     let pairs = (0..recorded.len().max(now.len())).map(|at| {
-        let read = |line: &str| serde_json::from_str(line).expect("a recording is JSON");
+        let read = |line: &str| serde_json::from_str(line).expect("the recording is JSON");
         let line: Value = recorded.get(at).map_or(Value::Null, |line| read(line));
         (line, now.get(at).map_or(Value::Null, |line| read(line)))
     });
     let different: Vec<_> = pairs.filter(|(recorded, now)| recorded != now).collect();
     let mut report = format!(
-        "{} of {} exchanges differ from recorded/{field}.jsonl, which has {}; if they should, run \
+        "{} of {} exchanges differ from recorded/{area}.jsonl, which has {}; if they should, run \
          this with {RECORD}=1. The first:",
         different.len(),
         now.len(),
@@ -398,10 +398,10 @@ fn differences(field: &str, recorded: &[&str], now: &[String]) -> String {
         let request = if now.is_null() { recorded } else { now };
         let _ =
             write!(report, "\n\n{}: {} {}", request["name"], request["method"], request["path"]);
-        let members = request.as_object().into_iter().flatten().map(|(member, _)| member);
-        for member in members.filter(|member| recorded[*member] != now[*member]) {
-            let (recorded, now) = (&recorded[member], &now[member]);
-            let _ = write!(report, "\n  {member}\n    recorded {recorded}\n    now      {now}");
+        let fields = request.as_object().into_iter().flatten().map(|(field, _)| field);
+        for field in fields.filter(|field| recorded[*field] != now[*field]) {
+            let (recorded, now) = (&recorded[field], &now[field]);
+            let _ = write!(report, "\n  {field}\n    recorded {recorded}\n    now      {now}");
         }
     }
     report

@@ -1,5 +1,5 @@
-//! Every bound that `openapi.yaml` sets to requests, read from there, is tried at its edge, where the
-//! request is carried out, and one beyond, where it is refused at its place.
+//! Tests every bound of requests in `openapi.yaml`: at its edge, where the request succeeds, and
+//! one step beyond, where it is rejected with the right pointer.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -21,13 +21,13 @@ use requests::bodies;
 use trial::{Outcome, Side, Trial};
 use values::Values;
 
-/// How many operations are tried at a time.
+/// Operations that are tested concurrently.
 const WORKERS: usize = 2;
 
-/// A cursor is not any text.
+/// Arbitrary text is not a valid cursor.
 const SEALED: &str = "cursors are signed";
 
-/// Bounds of which a side cannot be tried, or not so: by operation, none of which means all.
+/// Bounds with a side that cannot be tested, or not in this way: by operation, or `""` for all.
 const EXCEPTIONS: [(&str, &str, Side, &str); 17] = [
     ("", "query:cursor/minLength", Side::Edge, "cursors are signed, and none is that short"),
     (
@@ -47,37 +47,37 @@ const EXCEPTIONS: [(&str, &str, Side, &str); 17] = [
         "",
         "header:content-encoding/enum",
         Side::Beyond,
-        "where it does not fit the body, the body's first bytes decide",
+        "if it does not fit the body, the first bytes decide",
     ),
     (
         "",
         "/components/schemas/EmailPreferencesUpdate/properties/preferences/maxItems",
         Side::Edge,
-        "there are fewer types, and each may be listed once",
+        "there are fewer types, and each can be listed once",
     ),
     (
         "",
         "/components/schemas/EmailAddressUpdate/properties/email/maxLength",
         Side::Edge,
-        "no letter repeated is an address",
+        "a repeated letter is not an address",
     ),
     (
         "",
         "/components/schemas/NewServe/oneOf/2/properties/rollout/maxItems",
         Side::Beyond,
-        "an entry makes it a rollout, which is allowed",
+        "an entry makes it a valid rollout",
     ),
     (
         UPDATE_FLAG,
         "/components/schemas/FeatureFlagPatch/properties/fallthrough/oneOf/1/properties/rollout/maxItems",
         Side::Beyond,
-        "an entry makes it a rollout, which is allowed",
+        "an entry makes it a valid rollout",
     ),
     (
         UPDATE_FLAG,
         "/components/schemas/FlagRestoration/required",
         Side::Beyond,
-        "without a version it is a patch that changes nothing",
+        "without a version, it is a patch without changes",
     ),
     (UPDATE_FLAG, "/components/schemas/NewServe/oneOf/0/required", Side::Beyond, SETS_NOTHING),
     (UPDATE_FLAG, "/components/schemas/NewServe/oneOf/1/required", Side::Beyond, SETS_NOTHING),
@@ -98,18 +98,18 @@ const EXCEPTIONS: [(&str, &str, Side, &str); 17] = [
     (EXCHANGE_CODE, "/components/schemas/ConsoleCode/type", Side::Edge, OPENS_NOTHING),
 ];
 const EXCHANGE_CODE: &str = "exchange-console-code";
-const OPENS_NOTHING: &str = "a well-formed code opens no key unless a link has it";
+const OPENS_NOTHING: &str = "only codes of links return a key";
 const UPDATE_FLAG: &str = "update-feature-flag";
-const SETS_NOTHING: &str = "what is left of the fallthrough sets nothing, which a patch may";
+const SETS_NOTHING: &str = "the rest of the fallthrough is a valid empty patch";
 
-/// Tries all bounds of the operations that are left.
+/// Tests all bounds of the remaining operations.
 fn work(left: &Mutex<slice::Iter<'static, OperationSpec>>) -> Outcome {
     let runtime = runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
-    runtime.expect("it starts").block_on(async {
+    runtime.expect("the runtime starts").block_on(async {
         let test = TestApp::start().await;
         let mut outcome = Outcome::default();
         loop {
-            let next = left.lock().expect("nobody panicked").next();
+            let next = left.lock().expect("not poisoned").next();
             let Some(described) = next else { return outcome };
             let values = Values::default();
             for parameter in &described.parameters {
@@ -125,14 +125,14 @@ fn work(left: &Mutex<slice::Iter<'static, OperationSpec>>) -> Outcome {
 }
 
 #[test]
-fn every_bound_holds_at_its_edge_and_not_beyond() {
+fn every_bound_is_enforced_exactly() {
     let started = Instant::now();
     let left = Mutex::new(OPERATION_SPECS.iter());
     let mut outcome = Outcome::default();
     thread::scope(|scope| {
         let workers: Vec<_> = (0..WORKERS).map(|_| scope.spawn(|| work(&left))).collect();
         for worker in workers {
-            outcome.merge(worker.join().expect("it ends"));
+            outcome.merge(worker.join().expect("the worker ends"));
         }
     });
     let sent = |side: usize| outcome.sent.values().map(|it| it[side]).sum::<usize>();

@@ -1,32 +1,32 @@
-//! Texts that a pattern just matches, and just does not match.
+//! Texts that just match a pattern, and texts that just do not match.
 
 use regex_syntax::hir::{Class, Hir, HirKind};
 
-/// How often something is repeated of which there may be any number.
-const SOME: u32 = 1;
+/// Number of repetitions if there is no maximum.
+const UNBOUNDED_REPETITIONS: u32 = 1;
 
-/// Characters that patterns may not allow.
+/// Characters that patterns might not allow.
 const OTHERS: [char; 14] =
     ['/', 'ß', '\0', ' ', '!', '0', 'G', '_', 'a', '-', '.', '\n', '\u{7f}', '😀'];
 
-/// Which of the texts of a pattern is wanted.
+/// The desired text of a pattern.
 #[derive(Clone, Copy)]
 struct Wanted {
-    /// The most repetitions, or the fewest.
+    /// `true` for the most repetitions, `false` for the fewest.
     longest: bool,
-    /// Which alternative, and which end of a class of characters.
-    turn: usize,
+    /// Index of the alternative, and of the end of a character class.
+    index: usize,
 }
 
-/// Texts at the edges of a pattern: its shortest and longest ones, of each alternative, in which the
-/// first and the last characters of all classes appear.
+/// Returns texts at the edges of a pattern: the shortest and longest of each alternative, with the
+/// first and last characters of all classes.
 pub(super) fn matching(pattern: &str) -> Vec<String> {
-    let hir = regex_syntax::parse(pattern).expect("the pattern is one");
+    let hir = regex_syntax::parse(pattern).expect("the pattern is valid");
     let mut texts = Vec::new();
-    for turn in 0..3 {
+    for index in 0..3 {
         for longest in [false, true] {
             let mut text = String::new();
-            write(&hir, Wanted { longest, turn }, &mut text);
+            write(&hir, Wanted { longest, index }, &mut text);
             if !texts.contains(&text) {
                 texts.push(text);
             }
@@ -43,23 +43,23 @@ fn write(hir: &Hir, wanted: Wanted, text: &mut String) {
             let mut ends: Vec<char> =
                 class.ranges().iter().flat_map(|range| [range.start(), range.end()]).collect();
             ends.dedup();
-            text.push(ends[(wanted.turn + text.chars().count()) % ends.len()]);
+            text.push(ends[(wanted.index + text.chars().count()) % ends.len()]);
         }
         HirKind::Class(Class::Bytes(_)) => unreachable!("patterns are of text"),
         HirKind::Repetition(repetition) => {
-            let most = repetition.max.unwrap_or(repetition.min + SOME);
+            let most = repetition.max.unwrap_or(repetition.min + UNBOUNDED_REPETITIONS);
             for _ in 0..if wanted.longest { most } else { repetition.min } {
                 write(&repetition.sub, wanted, text);
             }
         }
         HirKind::Capture(capture) => write(&capture.sub, wanted, text),
         HirKind::Concat(parts) => parts.iter().for_each(|part| write(part, wanted, text)),
-        HirKind::Alternation(parts) => write(&parts[wanted.turn % parts.len()], wanted, text),
+        HirKind::Alternation(parts) => write(&parts[wanted.index % parts.len()], wanted, text),
     }
 }
 
-/// Texts that differ from a text in one character, and are not allowed: at its beginning, in its
-/// middle and at its end one is left out, put in and replaced, once each where that can be.
+/// Returns invalid texts that differ from a text in one character. At the beginning, middle and
+/// end, one character is removed, inserted and replaced, if possible.
 pub(super) fn neighbours(text: &str, is_allowed: impl Fn(&str) -> bool) -> Vec<String> {
     let characters: Vec<char> = text.chars().collect();
     let end = characters.len();

@@ -1,4 +1,4 @@
-//! Requests that are carried out, and what they need to be there.
+//! Successful requests, and the resources that they need.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,7 +15,7 @@ use tests::operation_specs::{OperationSpec, operation_of};
 
 use super::schemas::{Schema, pointer};
 
-/// Whether an operation changes what later requests find.
+/// `true` if an operation changes the results of later requests.
 pub(super) fn changes(described: &OperationSpec) -> bool {
     described.method != Method::GET
         && described.path.contains("{idOrSlug}")
@@ -23,7 +23,7 @@ pub(super) fn changes(described: &OperationSpec) -> bool {
         && !described.path.ends_with("/query")
 }
 
-/// A body that an operation takes, where it takes any: text, or JSON.
+/// Returns an example body of an operation, text or JSON, if it has one.
 pub(super) fn example(described: &OperationSpec) -> Option<&'static Value> {
     described.contents.iter().find_map(|(_, content)| examples(content).first().copied())
 }
@@ -33,8 +33,7 @@ fn examples(content: &'static Value) -> Vec<&'static Value> {
     examples.map(|(_, example)| &resolve(example)["value"]).collect()
 }
 
-/// The schemas and the examples of an operation's body, where that is JSON; one that is the same for two media
-/// types once.
+/// Returns the schemas of an operation's JSON bodies with their examples, without duplicates.
 pub(super) fn bodies(described: &OperationSpec) -> Vec<(Schema, Vec<&'static Value>)> {
     let mut bodies: Vec<(Schema, Vec<&'static Value>)> = Vec::new();
     let json = described.contents.iter().filter(|(media_type, _)| media_type.ends_with("json"));
@@ -47,21 +46,20 @@ pub(super) fn bodies(described: &OperationSpec) -> Vec<(Schema, Vec<&'static Val
     bodies
 }
 
-/// How many projects were made.
+/// Number of created projects.
 static PROJECTS: AtomicUsize = AtomicUsize::new(0);
 
-/// A project with all that an operation needs to carry out a request.
-pub(super) struct Visibility<'t> {
-    /// The app that answers.
+/// A project with all resources that an operation needs to succeed.
+pub(super) struct Fixture<'t> {
+    /// The app under test.
     pub(super) test: &'t TestApp,
     slug: String,
     call: Call,
     other_insight: Option<String>,
 }
 
-impl<'t> Visibility<'t> {
-    /// Makes a new project, and in it what the operation looks for with a body of which this place is
-    /// tried.
+impl<'t> Fixture<'t> {
+    /// Creates a new project with the resources for a body in which the place `path` is tested.
     pub(super) async fn set(
         test: &'t TestApp,
         described: &OperationSpec,
@@ -73,26 +71,26 @@ impl<'t> Visibility<'t> {
         let id = demo::ensure_project(&test.app.store, &slug, "Shop").await.unwrap();
         let path = described.path;
         let call = described.call();
-        let mut scene = Self { test, slug, call, other_insight: None };
+        let mut fixture = Self { test, slug, call, other_insight: None };
         if path.contains("{idOrSlug}") {
-            scene.call = scene.call.parameter("idOrSlug", &scene.slug);
+            fixture.call = fixture.call.parameter("idOrSlug", &fixture.slug);
         }
         if path.contains("{ingestId}") {
             let project = project(&test.app.store, id).await;
-            scene.call = scene.call.parameter("ingestId", project.ingest_id);
-            scene.call = scene.call.query("sentry_key", project.public_key);
-            return scene;
+            fixture.call = fixture.call.parameter("ingestId", project.ingest_id);
+            fixture.call = fixture.call.query("sentry_key", project.public_key);
+            return fixture;
         }
-        scene.call = scene.call.key(&test.key);
+        fixture.call = fixture.call.key(&test.key);
         if path.contains("/segments/{key}") {
-            scene.create_segment("the-segment").await;
-            scene.call = scene.call.parameter("key", "the-segment");
+            fixture.create_segment("the-segment").await;
+            fixture.call = fixture.call.parameter("key", "the-segment");
         } else if path.contains("{key}") {
-            // It names no variant, so that it can have any others.
+            // The flag names no variant, so it can have any variants.
             let nothing = json!({"variant": null, "rollout": []});
-            let members = json!({"offVariant": null, "fallthrough": nothing});
-            scene.create_flag("the-flag", &members).await;
-            scene.call = scene.call.parameter("key", "the-flag");
+            let fields = json!({"offVariant": null, "fallthrough": nothing});
+            fixture.create_flag("the-flag", &fields).await;
+            fixture.call = fixture.call.parameter("key", "the-flag");
         }
         let wanted = body["prerequisites"].as_array().filter(|_| names_prerequisites(tried));
         for wanted in wanted.into_iter().flatten() {
@@ -100,33 +98,34 @@ impl<'t> Visibility<'t> {
                 (wanted["flagKey"].as_str(), wanted["variant"].as_str())
             {
                 let variants = json!([{"key": variant, "value": ""}]);
-                scene.create_flag(key, &json!({ "variants": variants })).await;
+                fixture.create_flag(key, &json!({ "variants": variants })).await;
             }
         }
         for key in named_segments(body) {
-            scene.create_segment(key).await;
+            fixture.create_segment(key).await;
         }
         if path.contains("{insightId}") {
-            let insight = scene.create_insight(&body["painPointIds"]).await;
-            scene.call = scene.call.parameter("insightId", insight);
+            let insight = fixture.create_insight(&body["painPointIds"]).await;
+            fixture.call = fixture.call.parameter("insightId", insight);
         }
         if body.get("into").is_some() {
             let body = json!({"title": "Other", "painPoints": upload(1..2)["painPoints"]});
-            let reply = scene.create("create-insight", &[], &body).await;
-            scene.other_insight = reply.body["id"].as_str().map(str::to_owned);
+            let reply = fixture.create("create-insight", &[], &body).await;
+            fixture.other_insight = reply.body["id"].as_str().map(str::to_owned);
         }
         if path.contains("{collectionId}") {
             let name = json!({"name": "Releases"});
-            let reply = scene.create("create-event-marker-collection", &[], &name).await;
-            scene.call = scene.call.parameter("collectionId", reply.body["id"].as_str().unwrap());
+            let reply = fixture.create("create-event-marker-collection", &[], &name).await;
+            fixture.call =
+                fixture.call.parameter("collectionId", reply.body["id"].as_str().unwrap());
         }
         if path.contains("{errorId}") {
             let project = project(&test.app.store, id).await;
             let delivery = Call::of(operation_of("ingest-error-events").operation);
             let delivery = delivery.parameter("ingestId", project.ingest_id);
-            scene.report(delivery.query("sentry_key", project.public_key)).await;
+            fixture.report(delivery.query("sentry_key", project.public_key)).await;
         }
-        scene
+        fixture
     }
 
     /// Sends a call.
@@ -134,12 +133,12 @@ impl<'t> Visibility<'t> {
         call.send(&self.test.app).await
     }
 
-    /// The call, without a body.
+    /// Returns the call without a body.
     pub(super) fn call(&self) -> Call {
         self.call.clone()
     }
 
-    /// Makes a body one that the operation can carry out here, but for the given place, which is tried.
+    /// Adapts a body so that the operation can succeed here, except for the tested place.
     pub(super) fn settle(&self, body: &mut Value, path: &[String]) {
         let tried = pointer(path);
         let is_another = |place: &str| tried != place;
@@ -159,22 +158,22 @@ impl<'t> Visibility<'t> {
         {
             *into = json!(id);
         }
-        let Some(members) = body.as_object_mut() else { return };
+        let Some(fields) = body.as_object_mut() else { return };
         match tried.as_str() {
-            // Whatever it is, the range goes up to it.
-            "/to" => drop(members.remove("from")),
-            // Of a category that the request does not name, it may have any operator.
+            // The range ends at the tested value.
+            "/to" => drop(fields.remove("from")),
+            // Categories that the request does not name allow any operator.
             "/currentFilters/0/operator" => {
-                members["currentFilters"][0]["categoryId"] = json!("größe");
+                fields["currentFilters"][0]["categoryId"] = json!("größe");
             }
-            // Another preference may be of the same type.
-            "/preferences/0/type" => members["preferences"].as_array_mut().unwrap().truncate(1),
+            // Another preference could have the same type.
+            "/preferences/0/type" => fields["preferences"].as_array_mut().unwrap().truncate(1),
             _ => {}
         }
         if !names_prerequisites(path) {
-            members.remove("prerequisites");
+            fields.remove("prerequisites");
         }
-        settle_variants(members, &tried);
+        settle_variants(fields, &tried);
     }
 
     async fn create(&self, operation: &str, parameters: &[(&str, &str)], body: &Value) -> Reply {
@@ -187,9 +186,9 @@ impl<'t> Visibility<'t> {
         reply
     }
 
-    async fn create_flag(&self, key: &str, members: &Value) {
+    async fn create_flag(&self, key: &str, fields: &Value) {
         let mut flag = json!({"key": key, "name": "Flag", "type": "string"});
-        flag.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+        flag.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
         self.create("create-feature-flag", &[], &flag).await;
     }
 
@@ -199,7 +198,7 @@ impl<'t> Visibility<'t> {
         self.create("create-segment", &[], &segment).await;
     }
 
-    /// An insight that has pain points of these ids, and one more.
+    /// Creates an insight with pain points with these ids, and one more.
     async fn create_insight(&self, ids: &Value) -> String {
         let body = json!({"title": "Insight", "painPoints": upload(0..1)["painPoints"]});
         let reply = self.create("create-insight", &[], &body).await;
@@ -210,7 +209,7 @@ impl<'t> Visibility<'t> {
         let mut points = upload(2..2 + ids.len());
         let points = points["painPoints"].as_array_mut().unwrap();
         points.iter_mut().zip(&ids).for_each(|(point, id)| point["id"] = json!(id));
-        // A hundred at a time are added soon, however busy the machine is.
+        // Batches of a hundred are added quickly, even on a busy machine.
         for points in points.chunks(100) {
             let of = [("insightId", insight.as_str())];
             let body = json!({ "painPoints": points });
@@ -219,7 +218,7 @@ impl<'t> Visibility<'t> {
         insight
     }
 
-    /// Reports an event, and names its error in the call.
+    /// Reports an event, and adds its error to the call.
     async fn report(&mut self, delivery: Call) {
         let event = SentEvent::new(1, self.test.app.clock.now(), "TypeError", "x");
         let reply = self.send(delivery.bytes(event.envelope())).await;
@@ -227,12 +226,12 @@ impl<'t> Visibility<'t> {
         let list =
             Call::of(operation_of("list-errors").operation).parameter("idOrSlug", &self.slug);
         let reply = self.send(list.key(&self.test.key)).await;
-        let id = reply.body["items"][0]["errorId"].as_str().expect("it was just reported");
+        let id = reply.body["items"][0]["errorId"].as_str().expect("the error was just reported");
         self.call = self.call().parameter("errorId", id);
     }
 }
 
-/// The segments that the rules of a flag name, each once.
+/// Returns the unique segments that a flag's rules name.
 fn named_segments(body: &Value) -> BTreeSet<&str> {
     let rules = body["rules"].as_array().into_iter().flatten();
     let conditions = rules.filter_map(|rule| rule["conditions"].as_array()).flatten();
@@ -244,50 +243,50 @@ fn named_segments(body: &Value) -> BTreeSet<&str> {
     values.filter_map(Value::as_str).collect()
 }
 
-/// Whether a place is in the prerequisites of a flag; only then there are any, which takes less time.
+/// `true` if the place is in a flag's prerequisites. Other flags have none, which is faster.
 fn names_prerequisites(path: &[String]) -> bool {
     path.first().is_some_and(|name| name == "prerequisites")
 }
 
-/// Lets a flag name no variants but its own: names that are not tried become another's, one that is
-/// tried becomes a variant.
-fn settle_variants(members: &mut Map<String, Value>, tried: &str) {
+/// Limits a flag to its own variants: untested names are replaced, and a tested name becomes
+/// a variant.
+fn settle_variants(fields: &mut Map<String, Value>, tried: &str) {
     const NAMING: [&str; 4] = ["offVariant", "fallthrough", "rules", "targets"];
     if tried == "/variants" || tried == "/type" {
-        members.retain(|name, _| !NAMING.contains(&name.as_str()));
+        fields.retain(|name, _| !NAMING.contains(&name.as_str()));
         if tried == "/type" {
-            members.remove("variants");
+            fields.remove("variants");
         }
         return;
     }
     let mut own: Vec<Value> =
-        members.get("variants").and_then(Value::as_array).cloned().unwrap_or_default();
+        fields.get("variants").and_then(Value::as_array).cloned().unwrap_or_default();
     let has = |own: &[Value], key: &str| own.iter().any(|variant| variant["key"] == key);
-    let value = match members.get("type").and_then(Value::as_str) {
+    let value = match fields.get("type").and_then(Value::as_str) {
         Some("boolean") => "true",
         Some("number") => "1",
         Some("json") => "{}",
         _ => "",
     };
     let mut names = Vec::new();
-    for (name, part) in members.iter_mut().filter(|(name, _)| NAMING.contains(&name.as_str())) {
+    for (name, part) in fields.iter_mut().filter(|(name, _)| NAMING.contains(&name.as_str())) {
         collect_names(part, name == "offVariant", format!("/{name}"), &mut names);
     }
     for (name, place) in names {
-        let key = name.as_str().expect("it is text");
+        let key = name.as_str().expect("the name is text");
         if !has(&own, key) && (place == tried || own.is_empty()) {
             own.push(json!({"key": key, "value": value}));
         } else if !has(&own, key) {
             *name = own[0]["key"].clone();
         }
     }
-    if !own.is_empty() && !members.get("variants").is_some_and(|it| !it.is_array() && !it.is_null())
+    if !own.is_empty() && !fields.get("variants").is_some_and(|it| !it.is_array() && !it.is_null())
     {
-        members.insert("variants".to_owned(), own.into());
+        fields.insert("variants".to_owned(), own.into());
     }
 }
 
-/// Finds the names of variants in a part of a flag, with their places.
+/// Collects the names of variants in a part of a flag, with their places.
 fn collect_names<'b>(
     value: &'b mut Value,
     is_name: bool,
@@ -296,8 +295,8 @@ fn collect_names<'b>(
 ) {
     match value {
         Value::String(name) if is_name && !name.is_empty() => names.push((value, place)),
-        Value::Object(members) => {
-            for (name, value) in members {
+        Value::Object(fields) => {
+            for (name, value) in fields {
                 collect_names(value, name == "variant", format!("{place}/{name}"), names);
             }
         }

@@ -1,4 +1,4 @@
-//! The bounds that `openapi.yaml` sets to requests, and whether it takes a value.
+//! The bounds of requests in `openapi.yaml`, and validation of values.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex};
@@ -7,13 +7,13 @@ use jsonschema::{Draft, Keyword, Registry, RegistryBuilder, ValidationError, Val
 use serde_json::{Value, json};
 use tests::contract::{OPENAPI, resolve};
 
-/// The name of a member whose name a schema leaves open.
+/// Field name used where a schema allows any name.
 pub(super) const OPEN_NAME: &str = "größe";
 
-/// A schema of `openapi.yaml`, or one of the few that are made of its parts.
+/// A schema of `openapi.yaml`, or one composed of its parts.
 pub(super) type Schema = &'static Value;
 
-/// Keywords that bound nothing.
+/// Keywords without a bound.
 const ANNOTATIONS: [&str; 9] = [
     "title",
     "description",
@@ -26,7 +26,7 @@ const ANNOTATIONS: [&str; 9] = [
     "x-function",
 ];
 
-/// Keywords that bound values.
+/// Keywords with a bound.
 const BOUNDS: [&str; 22] = [
     "additionalProperties",
     "const",
@@ -52,34 +52,34 @@ const BOUNDS: [&str; 22] = [
     "x-minLengthTrimmed",
 ];
 
-/// One keyword that bounds values of one place.
+/// A keyword that limits the values of one place.
 #[derive(Clone)]
 pub(super) struct Bound {
-    /// Where the keyword stands in `openapi.yaml`, from its root or that of the operation.
+    /// Location of the keyword, from the root of `openapi.yaml` or of the operation.
     pub source: String,
     /// The keyword.
     pub keyword: &'static str,
     /// The keyword's value.
     pub limit: Schema,
-    /// The place that it bounds, in values of which it bounds the first item and any open member.
+    /// The limited place. Tests use the first item of lists, and any open field.
     pub spot: Spot,
 }
 
-/// A place in a body, and under which conditions a schema holds for it.
+/// A place in a body, with conditions under which a schema applies.
 #[derive(Clone, Default)]
 pub(super) struct Spot {
-    /// The names on the way to it; `0` for any item.
+    /// The names on the path; `0` for any item.
     pub path: Vec<String>,
-    /// What has to hold so that the bound does, each at the place of so many names.
+    /// Conditions of the bound, each with the depth of its place.
     pub conditions: Vec<(usize, Schema)>,
-    /// What may hold besides, one at a time.
+    /// Additional possible conditions, one at a time.
     pub alternatives: Vec<(usize, Schema)>,
-    /// Whether the names of the members there are bounded, and not their values.
+    /// `true` if the names of the fields are limited, not their values.
     pub of_names: bool,
 }
 
 impl Spot {
-    fn member(&self, name: &str) -> Self {
+    fn field(&self, name: &str) -> Self {
         let mut spot = self.clone();
         spot.path.push(name.to_owned());
         spot
@@ -89,7 +89,7 @@ impl Spot {
         self.when((self.path.len(), condition))
     }
 
-    /// The place under one more condition.
+    /// Adds a condition to the place.
     pub(super) fn when(&self, condition: (usize, Schema)) -> Self {
         let mut spot = self.clone();
         spot.conditions.push(condition);
@@ -97,13 +97,13 @@ impl Spot {
     }
 }
 
-/// A JSON Pointer to a place.
+/// Returns the JSON Pointer of a place.
 pub(super) fn pointer(path: &[String]) -> String {
     let escaped = path.iter().map(|name| name.replace('~', "~0").replace('/', "~1"));
     escaped.fold(String::new(), |pointer, name| pointer + "/" + &name)
 }
 
-/// Every bound below a schema.
+/// Returns all bounds below a schema.
 pub(super) fn bounds(schema: Schema, source: &str) -> Vec<Bound> {
     let mut found = Vec::new();
     walk(schema, source, &Spot::default(), &mut found);
@@ -119,7 +119,7 @@ fn walk(schema: Schema, source: &str, spot: &Spot, found: &mut Vec<Bound>) {
         let here = format!("{source}/{keyword}");
         match keyword.as_str() {
             "$ref" => {
-                let named = limit.as_str().expect("it is text");
+                let named = limit.as_str().expect("the keyword is text");
                 walk(resolve(schema), named.trim_start_matches('#'), spot, found);
             }
             "allOf" => each(limit, |at, part| walk(part, &format!("{here}/{at}"), spot, found)),
@@ -133,22 +133,23 @@ fn walk(schema: Schema, source: &str, spot: &Spot, found: &mut Vec<Bound>) {
             }
             "properties" => {
                 for (name, part) in limit.as_object().into_iter().flatten() {
-                    walk(part, &format!("{here}/{name}"), &spot.member(name), found);
+                    walk(part, &format!("{here}/{name}"), &spot.field(name), found);
                 }
             }
-            "items" => walk(limit, &here, &spot.member("0"), found),
-            // A list of one item contains what this item is.
-            "contains" => walk(limit, &here, &spot.under(&Value::Bool(true)).member("0"), found),
+            "items" => walk(limit, &here, &spot.field("0"), found),
+            // A list with one item contains what that item is.
+            "contains" => walk(limit, &here, &spot.under(&Value::Bool(true)).field("0"), found),
             "propertyNames" => {
                 walk(limit, &here, &Spot { of_names: true, ..spot.clone() }, found);
             }
             "additionalProperties" if limit.is_object() => {
-                walk(limit, &here, &spot.member(OPEN_NAME), found);
+                walk(limit, &here, &spot.field(OPEN_NAME), found);
             }
             name if ANNOTATIONS.contains(&name) => {}
             name => {
                 let keyword = BOUNDS.into_iter().find(|bound| *bound == name);
-                let keyword = keyword.unwrap_or_else(|| panic!("nobody tries {name} of {source}"));
+                let keyword =
+                    keyword.unwrap_or_else(|| panic!("untested keyword {name} in {source}"));
                 found.push(Bound { source: here, keyword, limit, spot: spot.clone() });
             }
         }
@@ -156,10 +157,14 @@ fn walk(schema: Schema, source: &str, spot: &Spot, found: &mut Vec<Bound>) {
 }
 
 fn each(list: Schema, mut see: impl FnMut(usize, Schema)) {
-    list.as_array().expect("it is a list").iter().enumerate().for_each(|(at, it)| see(at, it));
+    list.as_array()
+        .expect("the value is a list")
+        .iter()
+        .enumerate()
+        .for_each(|(at, it)| see(at, it));
 }
 
-/// A schema for each way in which an `if` with lists of allowed values can hold.
+/// Returns a schema for each case in which an `if` with lists of allowed values holds.
 fn cases(condition: Schema) -> Vec<Schema> {
     let mut cases = vec![condition.clone()];
     for (name, part) in condition["properties"].as_object().into_iter().flatten() {
@@ -175,7 +180,7 @@ fn cases(condition: Schema) -> Vec<Schema> {
     cases.into_iter().map(|case| &*Box::leak(Box::new(case))).collect()
 }
 
-/// The schemas with all that `$ref` and `allOf` add to them.
+/// Returns the schemas with everything that `$ref` and `allOf` add.
 pub(super) fn flat(all: &[Schema]) -> Vec<Schema> {
     let mut flat = Vec::new();
     for schema in all {
@@ -189,8 +194,8 @@ pub(super) fn flat(all: &[Schema]) -> Vec<Schema> {
     flat
 }
 
-/// The schemas of a member.
-pub(super) fn of_member(flat: &[Schema], name: &str) -> Vec<Schema> {
+/// Returns the schemas of a field.
+pub(super) fn field_schemas(flat: &[Schema], name: &str) -> Vec<Schema> {
     let of = |schema: &Schema| match schema["properties"].get(name) {
         Some(part) => Some(part),
         None => schema.get("additionalProperties").filter(|part| part.is_object()),
@@ -198,27 +203,27 @@ pub(super) fn of_member(flat: &[Schema], name: &str) -> Vec<Schema> {
     flat.iter().filter_map(of).collect()
 }
 
-/// The schemas of all items.
-pub(super) fn of_items(flat: &[Schema]) -> Vec<Schema> {
+/// Returns the schemas of all items.
+pub(super) fn item_schemas(flat: &[Schema]) -> Vec<Schema> {
     flat.iter().flat_map(|it| [it.get("items"), it.get("contains")]).flatten().collect()
 }
 
-/// Whether a value is valid under all of these schemas, formats included.
+/// `true` if a value is valid under all schemas, including formats.
 pub(super) fn is_valid(all: &[Schema], value: &Value) -> bool {
     static VALIDATORS: LazyLock<Mutex<HashMap<usize, Arc<Validator>>>> =
         LazyLock::new(Mutex::default);
     let is_valid = |schema: &Schema| {
         let address = std::ptr::from_ref::<Value>(schema).addr();
-        let mut validators = VALIDATORS.lock().expect("nobody panicked");
-        let made = validators.entry(address).or_insert_with(|| Arc::new(validator(schema)));
-        let validator = Arc::clone(made);
+        let mut validators = VALIDATORS.lock().expect("not poisoned");
+        let cached = validators.entry(address).or_insert_with(|| Arc::new(validator(schema)));
+        let validator = Arc::clone(cached);
         drop(validators);
         validator.is_valid(value)
     };
     all.iter().all(is_valid)
 }
 
-/// The validator of a schema, whose `$ref`s lead into the description.
+/// Returns the validator of a schema with `$ref`s to the description.
 fn validator(schema: &Value) -> Validator {
     const DESCRIPTION: &str = "waymark:/openapi";
     static REGISTRY: LazyLock<Registry<'static>> = LazyLock::new(|| {
@@ -228,7 +233,7 @@ fn validator(schema: &Value) -> Validator {
     });
     let absolute =
         schema.to_string().replace("\"$ref\":\"#", &format!("\"$ref\":\"{DESCRIPTION}#"));
-    let schema: Value = serde_json::from_str(&absolute).expect("it is JSON as it was");
+    let schema: Value = serde_json::from_str(&absolute).expect("the schema is still JSON");
     let trimmed = |text: &str| text.trim().chars().count();
     let options = jsonschema::options()
         .should_validate_formats(true)
@@ -240,7 +245,7 @@ fn validator(schema: &Value) -> Validator {
     options.build(&schema).expect("the schema is valid")
 }
 
-/// All schemas that hold for the value at the end of a path through a value.
+/// Returns all schemas that apply to the value at a path in a value.
 pub(super) fn schemas_at(schema: Schema, value: &Value, path: &[String]) -> Vec<Schema> {
     let mut all = vec![schema];
     let mut value = value;
@@ -259,11 +264,11 @@ pub(super) fn schemas_at(schema: Schema, value: &Value, path: &[String]) -> Vec<
         let Some(name) = left.next() else { return flat };
         let is_list = value.is_array();
         value = if is_list { &value[0] } else { &value[name] };
-        all = if is_list { of_items(&flat) } else { of_member(&flat, name) };
+        all = if is_list { item_schemas(&flat) } else { field_schemas(&flat, name) };
     }
 }
 
-/// A bound of text that JSON Schema has no keyword for.
+/// A bound of text without a keyword in JSON Schema.
 struct Length {
     limit: u64,
     is_least: bool,
@@ -275,7 +280,7 @@ fn length(
     is_least: bool,
     measure: fn(&str) -> usize,
 ) -> Box<dyn for<'i> Keyword<'i>> {
-    Box::new(Length { limit: limit.as_u64().expect("it is a number"), is_least, measure })
+    Box::new(Length { limit: limit.as_u64().expect("the limit is a number"), is_least, measure })
 }
 
 impl<'i> Keyword<'i> for Length {

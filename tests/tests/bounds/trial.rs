@@ -1,4 +1,4 @@
-//! Trying the bounds of one operation.
+//! Tests the bounds of one operation.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -8,12 +8,12 @@ use tests::app::TestApp;
 use tests::call::{Call, Reply};
 use tests::operation_specs::OperationSpec;
 
-use super::requests::{Visibility, changes, example};
+use super::requests::{Fixture, changes, example};
 use super::schemas::{Bound, Schema, Spot, bounds, is_valid, pointer, schemas_at};
 use super::values::{Tries, Values};
 
-/// Places that name something by an id of any form that is allowed, and how it is told that there is no
-/// such thing: nothing is looked for before the form of all else was found to be right.
+/// Places that name a resource by a valid id of any form, and the response if it does not exist.
+/// Resources are looked up only after all other input is valid.
 const NAMES: [(&str, &str); 6] = [
     ("/code", "invalid_value"),
     ("/projectId", "project_not_found"),
@@ -30,37 +30,37 @@ pub(super) enum Side {
     Beyond,
 }
 
-/// What came of it.
+/// The results of trials.
 #[derive(Default)]
 pub(super) struct Outcome {
-    /// How many requests were sent on each side of a bound, by its operation and its place there.
+    /// Number of requests on each side of a bound, by operation, bound and place.
     pub(super) sent: BTreeMap<(&'static str, String, String), [usize; 2]>,
-    /// What should not be.
+    /// Unexpected results.
     pub(super) failures: BTreeMap<(&'static str, String, Side), Vec<String>>,
 }
 
 impl Outcome {
-    /// Takes in what came of other operations.
+    /// Adds the results of other operations.
     pub(super) fn merge(&mut self, other: Self) {
         self.sent.extend(other.sent);
         self.failures.extend(other.failures);
     }
 }
 
-/// What is tried of one operation: its body, or one of its parameters.
+/// The tested part of an operation: its body, or one of its parameters.
 pub(super) struct Trial<'a> {
     described: &'a OperationSpec,
     values: &'a Values,
-    /// What violations call it.
+    /// The root pointer in violations.
     root: String,
     schema: Schema,
     examples: Vec<&'static Value>,
-    /// Where the parameter stands, and its name.
+    /// Location and name of the parameter.
     parameter: Option<(&'static str, &'static str)>,
 }
 
 impl<'a> Trial<'a> {
-    /// The trial of a body that has examples.
+    /// Returns the trial of a body with examples.
     pub(super) fn of_body(
         described: &'a OperationSpec,
         values: &'a Values,
@@ -70,13 +70,13 @@ impl<'a> Trial<'a> {
         Self { described, values, root: String::new(), schema, examples, parameter: None }
     }
 
-    /// The trial of a parameter.
+    /// Returns the trial of a parameter.
     pub(super) fn of_parameter(
         described: &'a OperationSpec,
         values: &'a Values,
         parameter: &'static Value,
     ) -> Self {
-        let text = |member: &str| parameter[member].as_str().expect("a parameter has it");
+        let text = |field: &str| parameter[field].as_str().expect("the parameter has the field");
         let (place, name) = (text("in"), text("name"));
         let named = if place == "header" { name.to_lowercase() } else { name.to_owned() };
         let root = format!("{place}:{named}");
@@ -85,20 +85,20 @@ impl<'a> Trial<'a> {
         Self { described, values, root, schema: parameter.1, examples, parameter: parameter.0 }
     }
 
-    /// Tries every bound.
+    /// Tests every bound.
     pub(super) async fn run(&self, test: &TestApp, outcome: &mut Outcome) {
-        let scene = Visibility::set(test, self.described, example(self.described), &[]).await;
+        let fixture = Fixture::set(test, self.described, example(self.described), &[]).await;
         let source = if self.root.is_empty() { "body" } else { &self.root };
         for bound in bounds(self.schema, source) {
-            // A parameter is text whatever it is.
+            // Parameters are always text.
             let is_text = bound.keyword == "type" && bound.limit == "string";
             if self.parameter.is_none() || !is_text {
-                self.try_bound(&scene, &bound, outcome).await;
+                self.test_bound(&fixture, &bound, outcome).await;
             }
         }
     }
 
-    async fn try_bound(&self, scene: &Visibility<'_>, bound: &Bound, outcome: &mut Outcome) {
+    async fn test_bound(&self, fixture: &Fixture<'_>, bound: &Bound, outcome: &mut Outcome) {
         let here = pointer(&bound.spot.path);
         let place = format!("{}{here}", self.root);
         let listed = bound.limit.as_array().filter(|_| bound.keyword == "enum");
@@ -109,19 +109,19 @@ impl<'a> Trial<'a> {
             outcome.failures.entry(key).or_default().extend(result.err());
         };
         for (base, is_chosen) in self.bases(bound) {
-            let value = base.pointer(&here).expect("it was made to have it");
+            let value = base.pointer(&here).expect("the base has the place");
             let Tries { edge, beyond } = self.tries(bound, &base, value);
             let request = |new: &Value| {
                 let mut request = base.clone();
-                *request.pointer_mut(&here).expect("it has the place") = new.clone();
+                *request.pointer_mut(&here).expect("the request has the place") = new.clone();
                 request
             };
-            // Of what is listed every value is tried, each where it fits.
+            // All values of a list are tested, each in a base that fits.
             if tried[0].is_empty() || listed.is_some() {
                 for new in edge.into_iter().filter(|new| !is_chosen || new == value) {
                     let request = request(&new);
                     if self.is_valid(&request) && !tried[0].contains(&new) {
-                        let result = self.is_carried_out(scene, bound, request).await;
+                        let result = self.check_succeeds(fixture, bound, request).await;
                         note(Side::Edge, result);
                         tried[0].push(new);
                     }
@@ -130,10 +130,10 @@ impl<'a> Trial<'a> {
             if tried[1].is_empty() {
                 for (new, below) in beyond {
                     let request = request(&new);
-                    // The description says more of formats than their names do.
+                    // Descriptions restrict formats more than their names.
                     let is_beyond = bound.keyword == "format" || !self.is_valid(&request);
                     if self.can_be_sent(&request) && is_beyond {
-                        let result = self.is_refused(scene, bound, request, below).await;
+                        let result = self.check_rejected(fixture, bound, request, below).await;
                         note(Side::Beyond, result);
                         tried[1].push(new);
                     }
@@ -157,8 +157,8 @@ impl<'a> Trial<'a> {
         *sent = [sent[0] + tried[0].len(), sent[1] + tried[1].len()];
     }
 
-    /// Requests that have the place of a bound, and meet its conditions: an example, and examples with
-    /// parts that are made. First come those whose other members go with one of the listed values.
+    /// Returns requests with the place of a bound that meet its conditions: an example, and
+    /// examples with generated parts. Bases that fit one of the listed values come first.
     fn bases(&self, bound: &Bound) -> impl Iterator<Item = (Value, bool)> + use<'a> {
         let spot = bound.spot.clone();
         let here = pointer(&spot.path);
@@ -176,18 +176,20 @@ impl<'a> Trial<'a> {
 
         let (schema, like, values) = (self.schema, self.examples.last().copied(), self.values);
         let make = move |spot: Spot| {
-            let made = values.make(&[schema], &spot);
+            let generated = values.make(&[schema], &spot);
             let from = spot.conditions.iter().map(|it| it.0).min();
-            let grafted =
-                made.as_ref().zip(like).map(|(made, like)| graft(like, made, &spot.path, from));
-            grafted.filter(|it| is_valid(&[schema], it)).into_iter().chain(made)
+            let grafted = generated
+                .as_ref()
+                .zip(like)
+                .map(|(generated, like)| graft(like, generated, &spot.path, from));
+            grafted.filter(|it| is_valid(&[schema], it)).into_iter().chain(generated)
         };
         let chosen = chosen.into_iter().flat_map(make).map(|base| (base, true));
         let others = [spot].into_iter().chain(alternatives).flat_map(make);
         chosen.chain(example.into_iter().chain(others).map(|base| (base, false)))
     }
 
-    /// What to try at the place of a bound, where a request has a value.
+    /// Returns the values to test at the place of a bound that has a value.
     fn tries(&self, bound: &Bound, base: &Value, value: &Value) -> Tries {
         if !bound.spot.of_names {
             let flat = schemas_at(self.schema, base, &bound.spot.path);
@@ -195,7 +197,7 @@ impl<'a> Trial<'a> {
         }
         let schema: Schema = Box::leak(Box::new(json!({ bound.keyword: bound.limit })));
         let tries = self.values.tries(bound, &[schema], &Value::Null);
-        let named = |name: &Value| json!({ name.as_str().expect("a name is text"): "" });
+        let named = |name: &Value| json!({ name.as_str().expect("the name is text"): "" });
         let below = |name: &Value| name.as_str().map(str::to_owned);
         Tries {
             edge: tries.edge.iter().map(named).collect(),
@@ -203,9 +205,9 @@ impl<'a> Trial<'a> {
         }
     }
 
-    async fn is_carried_out(
+    async fn check_succeeds(
         &self,
-        scene: &Visibility<'_>,
+        fixture: &Fixture<'_>,
         bound: &Bound,
         mut request: Value,
     ) -> Result<(), String> {
@@ -215,40 +217,40 @@ impl<'a> Trial<'a> {
             let reply = if changes(self.described) {
                 let body =
                     if self.parameter.is_none() { Some(&request) } else { example(self.described) };
-                let scene = Visibility::set(scene.test, self.described, body, path).await;
-                self.send(&scene, &mut request, path).await
+                let fixture = Fixture::set(fixture.test, self.described, body, path).await;
+                self.send(&fixture, &mut request, path).await
             } else {
-                self.send(scene, &mut request, path).await
+                self.send(fixture, &mut request, path).await
             };
             attempts += 1;
             if reply.status != 503 || attempts == 10 {
                 break reply;
             }
-            // A busy machine may have no time for the largest requests.
+            // A busy machine can be too slow for the largest requests.
             tokio::time::sleep(Duration::from_secs(1)).await;
         };
         let here = format!("{}{}", self.root, pointer(path));
         let is_missing = |(place, code): &(&str, &str)| {
             here == *place && (reply.code() == *code || reply.violations() == [(*place, *code)])
         };
-        let is_carried_out = reply.status < 300 || NAMES.iter().any(is_missing);
-        if is_carried_out { Ok(()) } else { Err(self.told("refused", &request, path, &reply)) }
+        let is_success = reply.status < 300 || NAMES.iter().any(is_missing);
+        if is_success { Ok(()) } else { Err(self.describe("rejected", &request, path, &reply)) }
     }
 
-    async fn is_refused(
+    async fn check_rejected(
         &self,
-        scene: &Visibility<'_>,
+        fixture: &Fixture<'_>,
         bound: &Bound,
         mut request: Value,
         below: Option<String>,
     ) -> Result<(), String> {
-        let reply = self.send(scene, &mut request, &bound.spot.path).await;
+        let reply = self.send(fixture, &mut request, &bound.spot.path).await;
         let path: Vec<String> = bound.spot.path.iter().cloned().chain(below).collect();
-        // A rule of several members is told where they are.
+        // A rule about several fields is reported at their places.
         let conditions = bound.spot.conditions.iter().map(|it| pointer(&path[..it.0]));
         let here = format!("{}{}", self.root, pointer(&path));
         let places: BTreeSet<String> = conditions.chain([here]).collect();
-        let is_refused = match self.described.operation.protocol.name {
+        let is_rejected = match self.described.operation.protocol.name {
             "Waymark" => {
                 reply.problem() == (400, "validation_failed")
                     && reply.violations().iter().any(|(place, _)| places.contains(*place))
@@ -256,17 +258,21 @@ impl<'a> Trial<'a> {
             "OFREP" => reply.status == 400 && reply.body["errorCode"].is_string(),
             _ => reply.status == 400 && reply.body["detail"].is_string(),
         };
-        if is_refused { Ok(()) } else { Err(self.told("not refused", &request, &path, &reply)) }
+        if is_rejected {
+            Ok(())
+        } else {
+            Err(self.describe("not rejected", &request, &path, &reply))
+        }
     }
 
-    async fn send(&self, scene: &Visibility<'_>, request: &mut Value, path: &[String]) -> Reply {
+    async fn send(&self, fixture: &Fixture<'_>, request: &mut Value, path: &[String]) -> Reply {
         let call = match self.parameter {
             None => {
-                scene.settle(request, path);
-                scene.call().json(request)
+                fixture.settle(request, path);
+                fixture.call().json(request)
             }
             Some((place, name)) => {
-                let call = self.with_example(scene);
+                let call = self.with_example(fixture);
                 match place {
                     "path" => call.parameter(name, text(request)),
                     "query" => call.query(name, text(request)),
@@ -274,43 +280,43 @@ impl<'a> Trial<'a> {
                 }
             }
         };
-        scene.send(call).await
+        fixture.send(call).await
     }
 
-    /// A call with a body, where there is to be one.
-    fn with_example(&self, scene: &Visibility<'_>) -> Call {
+    /// Returns a call with an example body, if the operation has one.
+    fn with_example(&self, fixture: &Fixture<'_>) -> Call {
         match example(self.described) {
-            None => scene.call(),
-            Some(Value::String(text)) => scene.call().bytes(text.as_str()),
+            None => fixture.call(),
+            Some(Value::String(text)) => fixture.call().bytes(text.as_str()),
             Some(example) => {
                 let mut body = example.clone();
-                scene.settle(&mut body, &[]);
-                scene.call().json(&body)
+                fixture.settle(&mut body, &[]);
+                fixture.call().json(&body)
             }
         }
     }
 
-    fn told(&self, what: &str, request: &Value, path: &[String], reply: &Reply) -> String {
+    fn describe(&self, what: &str, request: &Value, path: &[String], reply: &Reply) -> String {
         let value = request.pointer(&pointer(path)).map(Value::to_string).unwrap_or_default();
         let short = |text: &str| text.chars().take(500).collect::<String>();
         let (id, root, here) = (self.described.id, &self.root, pointer(path));
         format!("{id}: {root}{here} is {what}: {}\n      {}", short(&value), short(&reply.text))
     }
 
-    /// Whether a request can be sent, and is as the schema says.
+    /// `true` if a request can be sent and fits the schema.
     fn is_valid(&self, request: &Value) -> bool {
-        let said = match self.parameter {
+        let parsed = match self.parameter {
             Some(_) if self.schema["type"] != "string" => {
-                // In a parameter numbers and the like are written as text.
+                // Parameters contain numbers and similar values as text.
                 serde_json::from_str(&text(request)).unwrap_or_else(|_| request.clone())
             }
             Some(_) => json!(text(request)),
             None => request.clone(),
         };
-        self.can_be_sent(request) && is_valid(&[self.schema], &said)
+        self.can_be_sent(request) && is_valid(&[self.schema], &parsed)
     }
 
-    /// Whether HTTP can carry the request.
+    /// `true` if HTTP can transport the request.
     fn can_be_sent(&self, request: &Value) -> bool {
         let is_text = !matches!(request, Value::Null | Value::Array(_) | Value::Object(_));
         let text = text(request);
@@ -323,14 +329,14 @@ impl<'a> Trial<'a> {
     }
 }
 
-/// An example with a part of what was made: the first on the way to a place that the example lacks, or
-/// the one after so many names.
-fn graft(example: &Value, made: &Value, path: &[String], from: Option<usize>) -> Value {
+/// Replaces a part of an example with a generated one: the first part on the path that the example
+/// lacks, or the part at depth `from`.
+fn graft(example: &Value, generated: &Value, path: &[String], from: Option<usize>) -> Value {
     let (Some((name, rest)), false) = (path.split_first(), from == Some(0)) else {
-        return made.clone();
+        return generated.clone();
     };
     let step = pointer(std::slice::from_ref(name));
-    let part = made.pointer(&step).cloned().unwrap_or_default();
+    let part = generated.pointer(&step).cloned().unwrap_or_default();
     let mut whole = example.clone();
     if let Some(known) = whole.pointer_mut(&step).filter(|known| !known.is_null()) {
         *known = graft(known, &part, rest, from.map(|depth| depth - 1));
@@ -338,13 +344,13 @@ fn graft(example: &Value, made: &Value, path: &[String], from: Option<usize>) ->
     }
     match &mut whole {
         Value::Array(items) => items.push(part),
-        Value::Object(members) => drop(members.insert(name.clone(), part)),
-        _ => return made.clone(),
+        Value::Object(fields) => drop(fields.insert(name.clone(), part)),
+        _ => return generated.clone(),
     }
     whole
 }
 
-/// A value as a parameter has it.
+/// Returns a value in the form of a parameter.
 fn text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }

@@ -1,4 +1,4 @@
-//! Values that schemas allow, and values at the edge of a bound and one beyond.
+//! Values that schemas allow, and values at the edge of a bound and one step beyond.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -6,31 +6,31 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Number, Value, json};
 
 use super::patterns::{matching, neighbours};
-use super::schemas::{Bound, OPEN_NAME, Schema, Spot, flat, is_valid, of_items, of_member};
+use super::schemas::{Bound, OPEN_NAME, Schema, Spot, field_schemas, flat, is_valid, item_schemas};
 
-/// Members that nothing in `openapi.yaml` knows.
+/// Unknown fields.
 const UNKNOWN: &str = "unbekannt/größe";
 
-/// Makes values, no two texts of which are the same where that can be.
+/// Generates values. Texts are unique if possible.
 #[derive(Default)]
 pub(super) struct Values {
-    made: Cell<u32>,
+    generated: Cell<u32>,
 }
 
-/// The values of a bound: what the place is to have, and the name of the member below it that is
-/// at fault, where it is one.
+/// The values for a bound: values at the place, and the name of the invalid field below it, if
+/// there is one.
 pub(super) struct Tries {
     pub edge: Vec<Value>,
     pub beyond: Vec<(Value, Option<String>)>,
 }
 
 impl Values {
-    /// A small value that all schemas allow, with a place in it, under the place's conditions.
+    /// Returns a small value that all schemas allow, with the place and its conditions.
     pub(super) fn make(&self, all: &[Schema], spot: &Spot) -> Option<Value> {
         self.make_at(all, spot, 0)
     }
 
-    /// As [`Self::make`], of the part that is `depth` steps down.
+    /// Returns the part of [`Self::make`] that is `depth` steps down.
     fn make_at(&self, all: &[Schema], spot: &Spot, depth: usize) -> Option<Value> {
         let mut all = all.to_vec();
         all.extend(spot.conditions.iter().filter(|it| it.0 == depth).map(|it| it.1));
@@ -68,21 +68,21 @@ impl Values {
         let required = flat.iter().filter_map(|it| it["required"].as_array()).flatten();
         let mut names: BTreeSet<&str> = required.filter_map(Value::as_str).collect();
         names.extend(on_the_way);
-        let mut members = Map::new();
+        let mut fields = Map::new();
         for name in names {
-            let schemas = of_member(flat, name);
+            let schemas = field_schemas(flat, name);
             let value = if Some(name) == on_the_way {
                 self.make_at(&schemas, spot, depth + 1)
             } else {
                 self.make(&schemas, &Spot::default())
             };
-            members.insert(name.to_owned(), value?);
+            fields.insert(name.to_owned(), value?);
         }
-        Some(members.into())
+        Some(fields.into())
     }
 
     fn array(&self, flat: &[Schema], spot: &Spot, depth: usize) -> Option<Value> {
-        let schemas = of_items(flat);
+        let schemas = item_schemas(flat);
         let least = flat.iter().filter_map(|it| it["minItems"].as_u64()).max().unwrap_or(0);
         let mut items = Vec::new();
         if spot.path.len() > depth {
@@ -95,8 +95,8 @@ impl Values {
     }
 
     fn text(&self, flat: &[Schema]) -> Option<Value> {
-        self.made.set(self.made.get() + 1);
-        let number = self.made.get();
+        self.generated.set(self.generated.get() + 1);
+        let number = self.generated.get();
         let listed = flat.iter().flat_map(|it| [&it["enum"], &it["examples"]]);
         let listed = listed.filter_map(Value::as_array).flatten();
         let listed = listed.chain(flat.iter().filter_map(|it| it.get("const"))).cloned();
@@ -112,7 +112,7 @@ impl Values {
         listed.chain(texts).find(|text| text.is_string() && is_valid(flat, text))
     }
 
-    /// A list of so many items that begins as another does.
+    /// Returns a list with `length` items that begins like another.
     fn list(&self, items: &[Schema], start: &Value, length: u64) -> Option<Value> {
         let length = usize::try_from(length).expect("lists are short");
         let mut list = start.as_array().cloned().unwrap_or_default();
@@ -126,54 +126,55 @@ impl Values {
         Some(list.into())
     }
 
-    /// An object of so many members that begins as another does.
-    fn members(&self, flat: &[Schema], start: &Value, count: u64) -> Option<Value> {
+    /// Returns an object with `count` fields that begins like another.
+    fn fields(&self, flat: &[Schema], start: &Value, count: u64) -> Option<Value> {
         let known = flat.iter().filter_map(|it| it["properties"].as_object()).flatten();
         let mut names: Vec<String> = known.map(|(name, _)| name.clone()).collect();
         names.extend((0..=count).map(|number| format!("{OPEN_NAME}{number}")));
-        let mut members = start.as_object().cloned().unwrap_or_default();
+        let mut fields = start.as_object().cloned().unwrap_or_default();
         for name in names {
-            if members.len() as u64 >= count {
+            if fields.len() as u64 >= count {
                 break;
             }
-            let schemas = of_member(flat, &name);
-            if !schemas.is_empty() && !members.contains_key(&name) {
+            let schemas = field_schemas(flat, &name);
+            if !schemas.is_empty() && !fields.contains_key(&name) {
                 let value = self.make(&schemas, &Spot::default())?;
-                members.insert(name, value);
+                fields.insert(name, value);
             }
         }
-        Some(members.into_iter().take(usize::try_from(count).ok()?).collect::<Map<_, _>>().into())
+        Some(fields.into_iter().take(usize::try_from(count).ok()?).collect::<Map<_, _>>().into())
     }
 
-    /// An object with all members that its schemas name.
+    /// Returns an object with all fields that its schemas name.
     fn whole(&self, flat: &[Schema], start: &Value) -> Option<Value> {
         let mut whole = start.as_object()?.clone();
         for (name, _) in flat.iter().filter_map(|it| it["properties"].as_object()).flatten() {
             if !whole.contains_key(name) {
-                whole.insert(name.clone(), self.make(&of_member(flat, name), &Spot::default())?);
+                whole
+                    .insert(name.clone(), self.make(&field_schemas(flat, name), &Spot::default())?);
             }
         }
         Some(whole.into())
     }
 
-    /// Lists of so many items, or objects of so many members, and those of one too many or too few.
+    /// Returns lists or objects with `count` entries, and those with one too many or too few.
     fn counted(&self, keyword: &str, flat: &[Schema], value: &Value, count: u64) -> Tries {
         let other = if keyword.starts_with("min") { count.checked_sub(1) } else { Some(count + 1) };
         let (edge, other) = if keyword.ends_with("Items") {
-            let items = of_items(flat);
+            let items = item_schemas(flat);
             let list = |length| self.list(&items, value, length);
             (list(count), other.and_then(list))
         } else {
-            let members = |count| self.members(flat, value, count);
-            (members(count), other.and_then(members))
+            let fields = |count| self.fields(flat, value, count);
+            (fields(count), other.and_then(fields))
         };
-        let members = other.as_ref().and_then(Value::as_object);
-        let nulls = members.map(|it| it.keys().map(|name| (name.clone(), Value::Null)).collect());
+        let fields = other.as_ref().and_then(Value::as_object);
+        let nulls = fields.map(|it| it.keys().map(|name| (name.clone(), Value::Null)).collect());
         let beyond = other.clone().into_iter().chain(nulls.map(Value::Object)).collect();
         plain(edge.into_iter().collect(), beyond)
     }
 
-    /// What to try at a place that has a value, of which the schemas are given.
+    /// Returns the values to test at a place with a value and schemas.
     pub(super) fn tries(&self, bound: &Bound, flat: &[Schema], value: &Value) -> Tries {
         let limit = bound.limit;
         let count = limit.as_u64().unwrap_or_default();
@@ -184,14 +185,14 @@ impl Values {
             "x-minLengthTrimmed" => trimmed(count, count - 1),
             "x-maxLengthTrimmed" => trimmed(count, count + 1),
             "pattern" => {
-                let edge = matching(limit.as_str().expect("it is a pattern"));
+                let edge = matching(limit.as_str().expect("the limit is a pattern"));
                 let mut beyond: Vec<String> =
                     edge.iter().take(3).flat_map(|text| not_allowed(flat, text)).collect();
                 beyond.sort();
                 beyond.dedup();
                 plain(strings(edge), strings(beyond))
             }
-            "format" => match limit.as_str().expect("it is a name") {
+            "format" => match limit.as_str().expect("the format is text") {
                 "uuid" => {
                     let text = "0b24dd5a-0000-4000-8000-00000000000f";
                     plain(strings([text, &text.to_uppercase()]), strings(not_allowed(flat, text)))
@@ -201,12 +202,12 @@ impl Values {
                     vec![json!(i64::MIN), json!(i64::MAX)],
                     strings([i64::MIN, i64::MAX].map(|it| (i128::from(it) * 2).to_string())),
                 ),
-                other => panic!("nobody tries the format {other}"),
+                other => panic!("untested format {other}"),
             },
             "enum" | "const" => {
                 let edge = limit.as_array().cloned().unwrap_or_else(|| vec![limit.clone()]);
                 let texts = edge.iter().filter_map(Value::as_str);
-                let mut beyond: Vec<String> = texts.flat_map(misspelt).collect();
+                let mut beyond: Vec<String> = texts.flat_map(misspelled).collect();
                 beyond.push(String::new());
                 plain(edge, strings(beyond))
             }
@@ -215,14 +216,14 @@ impl Values {
             "exclusiveMinimum" => steps(flat, limit, [1, 2], 0),
             "exclusiveMaximum" => steps(flat, limit, [-1, -2], 0),
             "multipleOf" => {
-                let unit = limit.as_f64().expect("it is a number");
+                let unit = limit.as_f64().expect("the limit is a number");
                 plain(vec![number_of(unit), number_of(3.0 * unit)], vec![number_of(1.5 * unit)])
             }
             "minItems" | "maxItems" | "minProperties" | "maxProperties" => {
                 self.counted(bound.keyword, flat, value, count)
             }
             "uniqueItems" => {
-                let edge = self.list(&of_items(flat), value, 2);
+                let edge = self.list(&item_schemas(flat), value, 2);
                 let mut beyond = edge.clone().unwrap_or_default();
                 beyond[1] = beyond[0].clone();
                 Tries {
@@ -261,12 +262,12 @@ impl Values {
                     all.into_iter().partition(|it| has_type(it, limit));
                 plain(edge.into_iter().chain([value.clone()]).collect(), beyond)
             }
-            other => panic!("nobody tries {other}"),
+            other => panic!("untested keyword {other}"),
         }
     }
 }
 
-/// The conditions of a place that are deeper than this, those of this depth having been met.
+/// Returns the conditions of a place that are deeper than `depth`; those at `depth` hold.
 fn deeper(spot: &Spot, depth: usize) -> Spot {
     let conditions = spot.conditions.iter().filter(|it| it.0 != depth).copied().collect();
     Spot { conditions, ..spot.clone() }
@@ -296,7 +297,7 @@ const NO_TIMES: [&str; 12] = [
     "10000-01-01T00:00:00Z",
 ];
 
-/// The JSON type that values of all schemas have; not `null` if there is a choice.
+/// Returns the JSON type of all schemas; not `null` if there is a choice.
 fn kind(flat: &[Schema]) -> Option<&'static str> {
     const KINDS: [&str; 7] = ["object", "array", "string", "integer", "number", "boolean", "null"];
     let allows = |schema: &Schema, kind: &str| match &schema["type"] {
@@ -307,7 +308,7 @@ fn kind(flat: &[Schema]) -> Option<&'static str> {
             _ => true,
         },
     };
-    // A schema that says nothing of the type goes with any, but one of members means objects.
+    // Schemas without a type fit any, but `properties` implies an object.
     let typed = |schema: &&Schema| {
         ["type", "properties", "required"].iter().any(|it| schema.get(it).is_some())
     };
@@ -333,19 +334,22 @@ fn number_of(number: f64) -> Value {
     }
 }
 
-/// Numbers so many of the smallest steps away from a limit.
+/// Returns numbers that differ from a limit by some of the smallest steps.
 fn steps(flat: &[Schema], limit: &Value, edge: [i32; 2], beyond: i32) -> Tries {
     let is_whole = kind(flat) == Some("integer") || flat.iter().any(|it| it["multipleOf"] == 1);
     let step = if is_whole { 1.0 } else { 0.001 };
-    let at = |steps: i32| number_of(limit.as_f64().expect("a number") + f64::from(steps) * step);
+    let at = |steps: i32| {
+        number_of(limit.as_f64().expect("the limit is a number") + f64::from(steps) * step)
+    };
     plain(edge.map(at).to_vec(), vec![at(beyond)])
 }
 
-/// Texts of two lengths, of the widest character that the place allows: in UTF-8 and UTF-16 they are
-/// longer than the number of their characters.
+/// Returns texts with two lengths, of the widest character that the place allows. In UTF-8 and
+/// UTF-16 they are longer than their number of characters.
 fn texts_of(flat: &[Schema], edge: u64, beyond: Option<u64>) -> Tries {
-    let repeat =
-        |text: &str, count: u64| json!(text.repeat(usize::try_from(count).expect("short")));
+    let repeat = |text: &str, count: u64| {
+        json!(text.repeat(usize::try_from(count).expect("the count is small")))
+    };
     let characters = ["😀", "ß", "a"];
     let fits = characters.iter().find(|it| is_valid(flat, &repeat(it, edge)));
     let character = fits.unwrap_or(&"a");
@@ -355,31 +359,31 @@ fn texts_of(flat: &[Schema], edge: u64, beyond: Option<u64>) -> Tries {
     )
 }
 
-/// Texts of two lengths without the white space around them, and with it.
+/// Returns texts with two lengths, with and without surrounding white space.
 fn trimmed(edge: u64, beyond: u64) -> Tries {
     let both = |length: u64| {
-        let text = "😀".repeat(usize::try_from(length).expect("it is short"));
+        let text = "😀".repeat(usize::try_from(length).expect("the length is small"));
         vec![json!(text), json!(format!(" \t{text}\n "))]
     };
     plain(both(edge), both(beyond))
 }
 
-/// Texts of so many bytes, and of one more.
+/// Returns texts with `count` bytes, and with one more.
 fn bytes_of(count: u64) -> Tries {
-    let count = usize::try_from(count).expect("it is short");
+    let count = usize::try_from(count).expect("the count is small");
     let wide = |bytes: usize| "a".repeat(bytes % 4) + &"😀".repeat(bytes / 4);
     let (narrow, wide) = (|bytes: usize| json!("a".repeat(bytes)), |bytes| json!(wide(bytes)));
     plain(vec![narrow(count), wide(count)], vec![narrow(count + 1), wide(count + 1)])
 }
 
-/// The neighbours of a text that no schema allows.
+/// Returns similar texts that no schema allows.
 fn not_allowed(flat: &[Schema], text: &str) -> Vec<String> {
     neighbours(text, |text| is_valid(flat, &json!(text)))
 }
 
-/// Whether a value is of a type, or of one of several.
+/// `true` if a value has a type, or one of several.
 fn has_type(value: &Value, types: &Value) -> bool {
-    let is = |name: &Value| match name.as_str().expect("a type has a name") {
+    let is = |name: &Value| match name.as_str().expect("the type is text") {
         "null" => value.is_null(),
         "boolean" => value.is_boolean(),
         "integer" => value.is_i64() || value.is_u64(),
@@ -391,8 +395,8 @@ fn has_type(value: &Value, types: &Value) -> bool {
     types.as_array().map_or_else(|| is(types), |several| several.iter().any(is))
 }
 
-/// Texts that are nearly a name.
-fn misspelt(name: &str) -> Vec<String> {
+/// Returns texts that are nearly a name.
+fn misspelled(name: &str) -> Vec<String> {
     let short: String = name.chars().skip(1).collect();
     vec![name.to_uppercase(), format!("{name} "), format!("{name}s"), short]
 }

@@ -1,4 +1,4 @@
-//! exchange-console-code: single-use links into the console.
+//! exchange-console-code: single-use links to the console.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ async fn exchange(test: &TestApp, body: &Value) -> Reply {
     reply
 }
 
-/// Stores the test's key under a new code, as `waymark console` does.
+/// Stores the test's key under a new code, like `waymark console`.
 async fn issue(test: &TestApp) -> ConsoleCode {
     let (key, code) = (ApiKey::parse(&test.key).unwrap(), ConsoleCode::generate().unwrap());
     let expires_at = test.app.clock.now().plus(CODE_LIFETIME);
@@ -45,7 +45,7 @@ async fn codes_return_their_key_once() {
     assert_eq!((reply.status, &reply.body), (200, &json!({"apiKey": test.key})));
     assert_eq!(reply.headers["cache-control"], "no-store");
     assert_unusable(&exchange(&test, &body).await);
-    assert!(test.items("idempotency").await.is_empty(), "nothing of it is left");
+    assert!(test.items("idempotency").await.is_empty(), "the code leaves an item");
 }
 
 #[tokio::test]

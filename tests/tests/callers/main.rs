@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod console_codes;
-mod strangers;
+mod unauthenticated;
 
 use std::time::Duration;
 
@@ -22,12 +22,12 @@ use tests::call::{Call, Gateway};
 const ME: &Operation = &get_caller::OPERATION;
 const LIST: &Operation = &list_projects::OPERATION;
 
-async fn make(test: &TestApp, slug: &str) -> ProjectId {
+async fn create(test: &TestApp, slug: &str) -> ProjectId {
     demo::ensure_project(&test.app.store, slug, &format!("The {slug}")).await.unwrap()
 }
 
-/// Makes a project of another organization.
-async fn make_foreign(test: &TestApp, slug: &str) -> ProjectId {
+/// Creates a project in another organization.
+async fn create_foreign(test: &TestApp, slug: &str) -> ProjectId {
     let now = Clock::System.now();
     let id = ProjectId::new(Ids::Random.new_uuid(now));
     let (slug, name) = (Slug::parse(slug).unwrap(), ProjectName::parse("Foreign").unwrap());
@@ -45,7 +45,7 @@ fn shown(id: ProjectId, slug: &str) -> Value {
     json!({"id": id, "slug": slug, "name": name})
 }
 
-/// What list-projects answers of a project.
+/// Returns a project's item in list-projects.
 async fn listed(test: &TestApp, id: ProjectId, mut shown: Value) -> Value {
     let project = test.app.store.read_project(id).await.unwrap().unwrap();
     shown["ingestId"] = json!(project.ingest_id);
@@ -71,10 +71,10 @@ async fn keys_that_only_evaluate_flags_reveal_no_user() {
 }
 
 #[tokio::test]
-async fn a_caller_is_told_who_it_is_and_what_it_may_do() {
+async fn callers_see_their_identity_and_scopes() {
     let test = TestApp::start().await;
-    let other = make(&test, "a-project").await;
-    make_foreign(&test, "b-project").await;
+    let other = create(&test, "a-project").await;
+    create_foreign(&test, "b-project").await;
     let reply = Call::of(ME).key(&test.key).send(&test.app).await;
     let all = [shown(other, "a-project"), shown(test.project_id, PROJECT)];
     let expected = json!({
@@ -103,10 +103,10 @@ async fn a_caller_is_told_who_it_is_and_what_it_may_do() {
 }
 
 #[tokio::test]
-async fn a_caller_of_many_projects_is_told_the_first_hundred() {
+async fn callers_see_their_first_hundred_projects() {
     let test = TestApp::start().await;
     for number in 0..105 {
-        make(&test, &format!("p-{number:03}")).await;
+        create(&test, &format!("p-{number:03}")).await;
     }
     let reply = Call::of(ME).key(&test.key).send(&test.app).await;
     let projects = reply.body["projects"].as_array().unwrap();
@@ -115,16 +115,16 @@ async fn a_caller_of_many_projects_is_told_the_first_hundred() {
 }
 
 #[tokio::test]
-async fn projects_are_listed_by_their_slugs_page_by_page() {
+async fn projects_are_listed_in_pages_by_slug() {
     let test = TestApp::start().await;
     let mut expected = vec![listed(&test, test.project_id, shown(test.project_id, PROJECT)).await];
-    let mut named = vec![test.project_id, make_foreign(&test, "foreign").await];
+    let mut named = vec![test.project_id, create_foreign(&test, "foreign").await];
     for slug in ["a", "shop-2", "b-c", "b", "0"] {
-        let id = make(&test, slug).await;
+        let id = create(&test, slug).await;
         expected.push(listed(&test, id, shown(id, slug)).await);
         named.push(id);
     }
-    // Nothing is there under this id any more.
+    // A project that no longer exists.
     named.push(ProjectId::new(Ids::Random.new_uuid(Clock::System.now())));
     expected.sort_by_key(|it| it["slug"].as_str().unwrap().to_owned());
     let naming = test
@@ -141,9 +141,9 @@ async fn projects_are_listed_by_their_slugs_page_by_page() {
 }
 
 #[tokio::test]
-async fn a_caller_sees_nothing_of_other_organizations() {
+async fn callers_cannot_see_other_organizations() {
     let test = TestApp::start().await;
-    let foreign = make_foreign(&test, "foreign").await;
+    let foreign = create_foreign(&test, "foreign").await;
     let of_foreign = |projects| {
         test.key_with(move |key| ApiKeyRecord {
             organization: organization("foreign"),
@@ -172,7 +172,7 @@ async fn a_caller_sees_nothing_of_other_organizations() {
 }
 
 #[tokio::test]
-async fn errors_are_taken_under_the_dsn_that_is_listed_and_not_under_the_key_before() {
+async fn only_the_listed_dsn_accepts_errors() {
     let test = TestApp::start().await;
     let listed = async || {
         let mut list = Call::of(LIST).key(&test.key).send(&test.app).await.body;
@@ -197,7 +197,7 @@ async fn errors_are_taken_under_the_dsn_that_is_listed_and_not_under_the_key_bef
 }
 
 #[tokio::test]
-async fn bad_parameters_are_told_at_their_places() {
+async fn invalid_parameters_are_reported_with_pointers() {
     let test = TestApp::start().await;
     let call = Call::of(LIST).key(&test.key).query("limit", 101).query("cursor", "nonsense");
     let reply = call.send(&test.app).await;
@@ -209,9 +209,9 @@ async fn bad_parameters_are_told_at_their_places() {
 }
 
 #[tokio::test]
-async fn a_damaged_project_is_left_out_and_reported() {
+async fn unreadable_projects_are_skipped_and_reported() {
     let test = TestApp::start().await;
-    let damaged = make(&test, "damaged").await;
+    let damaged = create(&test, "damaged").await;
     let key = damaged.to_string();
     let name = AttributeValue::S("\u{7}".to_owned());
     test.tamper("projects", [("idOrSlug", &key)], "name", name).await;
@@ -226,7 +226,7 @@ async fn a_damaged_project_is_left_out_and_reported() {
 }
 
 #[tokio::test]
-async fn what_did_not_come_through_the_distribution_is_refused_before_anything_is_looked_at() {
+async fn requests_that_bypass_the_distribution_are_rejected_first() {
     let test = TestApp::start().await;
     let (app, round_trips) = app_over(&test.engine.endpoint());
     let app = app.with_origin_secrets(OriginSecrets::parse("a-secret-of-the-edge,the-one-before"));
@@ -239,6 +239,6 @@ async fn what_did_not_come_through_the_distribution_is_refused_before_anything_i
     for secret in ["a-secret-of-the-edge", "the-one-before"] {
         assert_eq!(call().header("x-origin-secret", secret).send(&app).await.status, 200);
     }
-    // Without a secret nothing is asked for.
+    // Without a configured secret, no header is required.
     assert_eq!(call().send(&test.app).await.status, 200);
 }

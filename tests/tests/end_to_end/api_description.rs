@@ -1,5 +1,4 @@
-//! Schemathesis, which tries the running stack with what `openapi.yaml` describes and with what it
-//! rules out.
+//! Schemathesis tests the running stack with valid and invalid requests, based on `openapi.yaml`.
 
 use std::process::Stdio;
 
@@ -11,16 +10,17 @@ use tests::stack::Stack;
 use tests::workspace;
 use tokio::process::Command;
 
-/// What it tries, and how long, in seconds: each operation for itself, and then those that `links` of
-/// `openapi.yaml` lead to from what others made. `SCHEMATHESIS_SECONDS` gives each more.
+/// Phases, with their duration per operation group in seconds: single operations, and sequences
+/// along `links` of `openapi.yaml`. `SCHEMATHESIS_SECONDS` extends both.
 const PHASES: [(&str, &str); 2] = [("examples,coverage,fuzzing", "40"), ("stateful", "15")];
-/// Where its tries begin, so that a change is judged by what it changed. `SCHEMATHESIS_SEED` tries others.
+/// Fixed seed, so that results differ only because of code changes. `SCHEMATHESIS_SEED` overrides
+/// it.
 const SEED: &str = "20261122";
 
 #[tokio::test]
-async fn schemathesis_finds_no_server_error_and_no_undocumented_answer() {
+async fn schemathesis_finds_no_errors() {
     let stack = Stack::start().await;
-    // What a function takes to start counts for none of its operations.
+    // Function starts must not count as operation time.
     stream::iter(OPERATIONS)
         .for_each_concurrent(4, |operation| {
             let url = format!("{}{}", stack.base_url, operation.path);
@@ -48,21 +48,22 @@ async fn schemathesis_finds_no_server_error_and_no_undocumented_answer() {
             .env("PROJECT", PROJECT)
             .env("INGEST_ID", project.ingest_id.to_string())
             .env("SENTRY_KEY", project.public_key.to_string())
-            // It keeps what it finds in the folder that it is started in.
+            // Schemathesis stores findings in its working directory.
             .current_dir(folder.path())
             .stdin(Stdio::null())
             .output()
             .await
-            .expect("it is installed; make test-tools");
-        let said = String::from_utf8_lossy(&output.stdout);
-        assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
-        // Each phase that was wanted was carried out: none is left out for want of links.
+            .expect("schemathesis is installed; run make test-tools");
+        let printed = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{printed}\n{}", String::from_utf8_lossy(&output.stderr));
+        // Each phase must complete, and not be skipped because of missing links.
         let is_done = |phase: &str| {
-            let mut summary = said.lines().map(str::trim).filter_map(|it| it.strip_prefix("✅ "));
+            let mut summary =
+                printed.lines().map(str::trim).filter_map(|it| it.strip_prefix("✅ "));
             summary.any(|done| done.eq_ignore_ascii_case(phase))
         };
-        assert!(phases.split(',').all(is_done), "{said}");
-        tried.push_str(&said);
+        assert!(phases.split(',').all(is_done), "{printed}");
+        tried.push_str(&printed);
     }
     let failed: Vec<_> = stack.served().into_iter().filter(|it| it.status >= 500).collect();
     assert!(failed.is_empty(), "{failed:?}\n{tried}");

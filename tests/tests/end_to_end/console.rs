@@ -1,4 +1,4 @@
-//! The console, in a browser.
+//! The console in a browser.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -15,23 +15,24 @@ use tests::errors::project;
 use tests::stack::Stack;
 use tests::{browser, workspace};
 
-/// A second project of the same people. Of two, the first by its slug is shown first.
+/// A second project in the same organization. The console first shows the project with the first
+/// slug.
 const OTHER: &str = "warehouse";
 
 const HOUR: Duration = Duration::from_hours(1);
 
-/// Where a project's events are sent.
+/// Returns the URL for a project's events.
 fn store_of(project: &Project) -> String {
     format!("/api/{}/store/?sentry_key={}", project.ingest_id, project.public_key)
 }
 
 #[tokio::test]
-async fn people_do_in_the_console_what_the_api_then_tells() {
+async fn console_changes_reach_the_api() {
     println!("{}", run_cases(None).await);
 }
 
 #[tokio::test]
-async fn the_console_opens_within_a_second() {
+async fn console_opens_within_a_second() {
     println!("{}", run_cases(Some(("MEASURE", "1"))).await);
 }
 
@@ -46,16 +47,17 @@ async fn run_cases(environment: Option<(&str, &str)>) -> String {
     });
     let read_only = read_only.await;
     let foreign = stack.key_with(|key| ApiKeyRecord {
-        organization: Organization::parse("elsewhere").expect("it is an organization"),
-        user: UserId::parse("eve").expect("it is a user"),
+        organization: Organization::parse("elsewhere").expect("the name is valid"),
+        user: UserId::parse("eve").expect("the name is valid"),
         ..key
     });
     let foreign = foreign.await;
     let shop = project(&stack.store, stack.project_id).await;
-    let other_id =
-        demo::ensure_project(&stack.store, OTHER, "Warehouse").await.expect("it is made");
+    let other_id = demo::ensure_project(&stack.store, OTHER, "Warehouse")
+        .await
+        .expect("the project is created");
     let other = project(&stack.store, other_id).await;
-    // A link of an hour: the test of it comes late, and what ends after a minute is tested elsewhere.
+    // Expires in an hour, because its test runs late. Another test covers expiry after a minute.
     let (code, expires_at) = (ConsoleCode::generate().unwrap(), Clock::System.now().plus(HOUR));
     let linked = ApiKey::parse(&read_only).unwrap();
     stack.store.put_console_code(&code, &linked, expires_at).await.unwrap();
@@ -67,9 +69,9 @@ async fn run_cases(environment: Option<(&str, &str)>) -> String {
         .stdin(Stdio::null())
         .output()
         .await
-        .expect("Node.js is there");
-    let said = String::from_utf8_lossy(&output.stdout);
+        .expect("Node.js is installed");
+    let printed = String::from_utf8_lossy(&output.stdout);
     let wrong = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "is the console built (make console)? {said}\n{wrong}");
-    said.into_owned()
+    assert!(output.status.success(), "is the console built (make console)? {printed}\n{wrong}");
+    printed.into_owned()
 }

@@ -1,4 +1,4 @@
-//! `/api/{ingestId}/…`, where errors arrive, and the operations that list and count them.
+//! Error delivery to `/api/{ingestId}/…`, and the operations that list and count errors.
 
 mod interpret_error_filters;
 mod sentry_sdks;
@@ -24,13 +24,13 @@ const LIST_EVENTS: &str = "list-error-events";
 const QUERY: &str = "query-error-timeseries";
 const HOUR: Duration = Duration::from_hours(1);
 
-/// A request below the address of the API, without a key and a body.
+/// Returns a request without key and body.
 fn bare(stack: &Stack, method: Method, path: &str) -> RequestBuilder {
     let url = format!("{}{path}", stack.base_url);
     stack.http.request(method, url).timeout(Duration::from_secs(30))
 }
 
-/// A request of an operation with a key.
+/// Returns a request for an operation, with a key.
 fn request(stack: &Stack, operation: &str, error: &str) -> RequestBuilder {
     let errors = format!("/v0/projects/{PROJECT}/errors");
     let (method, path) = match operation {
@@ -43,7 +43,7 @@ fn request(stack: &Stack, operation: &str, error: &str) -> RequestBuilder {
     bare(stack, method, &path).header("x-api-key", &stack.key)
 }
 
-/// Delivers an event, as an SDK does.
+/// Delivers an event like an SDK.
 async fn deliver(stack: &Stack, project: &Project, route: &str, event: &SentEvent) -> Reply {
     let (id, key) = (project.ingest_id, project.public_key);
     let body = if route.contains("store") { event.payload().to_string() } else { event.envelope() };
@@ -51,7 +51,7 @@ async fn deliver(stack: &Stack, project: &Project, route: &str, event: &SentEven
     send(INGEST, request.body(body)).await
 }
 
-/// Events and errors of the last days, all together.
+/// Returns the numbers of events and errors in recent days.
 async fn totals(stack: &Stack, more: &Value) -> (u64, u64) {
     let from = Clock::System.now().minus(10 * 24 * HOUR).as_millis();
     let mut body = json!({"projectIds": [PROJECT], "from": from});
@@ -65,7 +65,7 @@ async fn totals(stack: &Stack, more: &Value) -> (u64, u64) {
 }
 
 #[tokio::test]
-async fn errors_live_from_their_delivery_to_their_regression() {
+async fn errors_are_delivered_counted_resolved_and_regress() {
     let stack = Stack::start().await;
     let project = project(&stack.store, stack.project_id).await;
     let now = Clock::System.now();
@@ -81,7 +81,10 @@ async fn errors_live_from_their_delivery_to_their_regression() {
     }
     let wrong = format!("/api/{}/envelope/?sentry_key={}", project.ingest_id, "f".repeat(32));
     let reply = send(INGEST, bare(&stack, Method::POST, &wrong).body(event(9, 1).envelope())).await;
-    assert_eq!((reply.status, reply.body), (403, json!({"detail": "missing or invalid DSN key"})));
+    assert_eq!(
+        (reply.status, reply.body),
+        (403, json!({"detail": "the DSN key is missing or invalid; check the DSN"}))
+    );
     let preflight = bare(&stack, Method::OPTIONS, &wrong);
     let preflight = preflight.header("access-control-request-method", "POST").send().await.unwrap();
     assert_eq!(preflight.status(), 204);
@@ -101,7 +104,7 @@ async fn errors_live_from_their_delivery_to_their_regression() {
     assert_eq!(events.body["items"].as_array().unwrap().len(), 3);
     assert_eq!(totals(&stack, &json!({})).await, (4, 4));
 
-    // The schedule leaves what is new; that changes nothing.
+    // The job skips recent events, so packing changes nothing.
     let packed = stack.run_job("pack-error-log").await;
     assert_eq!(packed.status(), 200, "{}", packed.text().await.unwrap());
     assert_eq!(ErrorStore::new(&stack.store).list_packing_queue().await.unwrap().len(), 1);

@@ -1,4 +1,4 @@
-//! `/v0/project/{idOrSlug}/feature-flags` and the evaluation of flags.
+//! `/v0/project/{idOrSlug}/feature-flags`, and flag evaluation.
 
 mod create_feature_flag;
 mod openfeature_sdks;
@@ -23,7 +23,7 @@ const EVALUATE_ALL: &str = "evaluate-feature-flags";
 const OPERATIONS: [&str; 4] = [LIST, GET, UPDATE, DELETE];
 const EVALUATIONS: [&str; 2] = [EVALUATE, EVALUATE_ALL];
 
-/// A request of an operation, without a key and a body.
+/// Returns a request for an operation, without key and body.
 fn bare(stack: &Stack, operation: &str, project: &str, key: &str) -> RequestBuilder {
     let flags = format!("/v0/project/{project}/feature-flags");
     let evaluated = format!("/v0/project/{project}/ofrep/v1/evaluate/flags");
@@ -45,7 +45,7 @@ fn request(stack: &Stack, operation: &str, key: &str) -> RequestBuilder {
     bare(stack, operation, PROJECT, key).header("x-api-key", &stack.key)
 }
 
-/// Adds a body that the operation understands, if it needs one.
+/// Adds a valid body, if the operation needs one.
 fn with_body(operation: &str, request: RequestBuilder) -> RequestBuilder {
     match operation {
         UPDATE => request.json(&json!({"archived": true})),
@@ -65,8 +65,7 @@ async fn update(stack: &Stack, key: &str, patch: Value) -> Reply {
     send(UPDATE, request(stack, UPDATE, key).json(&patch)).await
 }
 
-/// The evaluation of a flag as it is now.
-/// An evaluation of a flag as it is now: what another one read within the last second is as good.
+/// Evaluates a flag. The result can be based on flags read within the last second.
 async fn evaluate(stack: &Stack, key: &str) -> Reply {
     tokio::time::sleep(Duration::from_secs(1)).await;
     let request = request(stack, EVALUATE, key).header("cache-control", "no-cache");
@@ -74,7 +73,7 @@ async fn evaluate(stack: &Stack, key: &str) -> Reply {
 }
 
 #[tokio::test]
-async fn a_flag_is_switched_rolled_out_archived_and_deleted() {
+async fn flag_lifecycle_from_creation_to_deletion() {
     let stack = Stack::start().await;
     let created = create(&stack, "new-checkout").await;
     let by_location = created.headers["location"].to_str().unwrap();
@@ -93,8 +92,8 @@ async fn a_flag_is_switched_rolled_out_archived_and_deleted() {
     };
     let enabled = send(UPDATE, conditional("\"1\"", r#"{"enabled": true}"#)).await;
     assert_eq!((enabled.status, &enabled.headers["etag"]), (200, &"\"2\"".parse().unwrap()));
-    let refused = send(UPDATE, conditional("\"1\"", r#"{"enabled": false}"#)).await;
-    assert_eq!(refused.problem(), (412, "version_mismatch"));
+    let rejected = send(UPDATE, conditional("\"1\"", r#"{"enabled": false}"#)).await;
+    assert_eq!(rejected.problem(), (412, "version_mismatch"));
     let evaluated = evaluate(&stack, "new-checkout").await;
     assert_eq!(
         (&evaluated.body["value"], &evaluated.body["reason"]),
@@ -113,9 +112,9 @@ async fn a_flag_is_switched_rolled_out_archived_and_deleted() {
 
     create(&stack, "other").await;
     let listed = async |query: &str| -> Vec<String> {
-        let asked = request(&stack, LIST, "").build().unwrap();
-        let url = format!("{}?{query}", asked.url());
-        let reply = send(LIST, stack.http.get(url).headers(asked.headers().clone())).await;
+        let listing = request(&stack, LIST, "").build().unwrap();
+        let url = format!("{}?{query}", listing.url());
+        let reply = send(LIST, stack.http.get(url).headers(listing.headers().clone())).await;
         let items = reply.body["items"].as_array().unwrap().clone();
         items.iter().map(|item| item["key"].as_str().unwrap().to_owned()).collect()
     };
@@ -132,16 +131,16 @@ async fn a_flag_is_switched_rolled_out_archived_and_deleted() {
 }
 
 #[tokio::test]
-async fn whatever_a_function_remembers_a_switch_works_within_five_seconds() {
+async fn flag_changes_take_effect_within_five_seconds() {
     let stack = Stack::start().await;
     create(&stack, "kill-switch").await;
     assert_eq!(update(&stack, "kill-switch", json!({"enabled": true})).await.status, 200);
     let values = async || {
-        let ask = |operation| {
+        let send_to = |operation| {
             send(operation, with_body(operation, request(&stack, operation, "kill-switch")))
         };
-        // Both processes of each function.
-        let replies = join_all((0..8).map(|index| ask(EVALUATIONS[index % 2]))).await;
+        // Reaches both processes of each function.
+        let replies = join_all((0..8).map(|index| send_to(EVALUATIONS[index % 2]))).await;
         let value = |reply: &Reply| {
             let of_all = &reply.body["flags"][0]["value"];
             if of_all.is_null() { reply.body["value"].clone() } else { of_all.clone() }
@@ -158,7 +157,7 @@ async fn whatever_a_function_remembers_a_switch_works_within_five_seconds() {
 }
 
 #[tokio::test]
-async fn all_flags_are_answered_once_with_or_without_a_slash() {
+async fn trailing_slashes_do_not_affect_bulk_evaluation() {
     let stack = Stack::start().await;
     for key in ["b", "a"] {
         create(&stack, key).await;
@@ -195,16 +194,16 @@ async fn all_flags_are_answered_once_with_or_without_a_slash() {
 }
 
 #[tokio::test]
-async fn every_operation_on_flags_answers_with_each_of_its_documented_errors() {
+async fn flag_operations_return_their_documented_errors() {
     let mut stack = Stack::start().await;
     create(&stack, "f").await;
     let scopes = [Scope::ErrorsRead].into();
-    let stranger = stack.key_with(|key| ApiKeyRecord { scopes, ..key }).await;
+    let unscoped = stack.key_with(|key| ApiKeyRecord { scopes, ..key }).await;
     for operation in OPERATIONS.into_iter().chain(EVALUATIONS) {
         for (key, problem) in [
             (None, (401, "missing_api_key")),
             (Some("wm_nonsense"), (401, "invalid_api_key")),
-            (Some(stranger.as_str()), (403, "insufficient_scope")),
+            (Some(unscoped.as_str()), (403, "insufficient_scope")),
         ] {
             let mut request = bare(&stack, operation, PROJECT, "f");
             if let Some(key) = key {
@@ -226,14 +225,14 @@ async fn every_operation_on_flags_answers_with_each_of_its_documented_errors() {
         }
     }
     let patch = || request(&stack, UPDATE, "f");
-    for (refused, problem) in [
+    for (rejected, problem) in [
         (patch().body("{"), (400, "malformed_json")),
         (patch().json(&json!({"key": "g"})), (400, "validation_failed")),
         (patch().body(" ".repeat(262_145)), (413, "body_too_large")),
         (patch().header("content-type", "text/plain").body("{}"), (415, "unsupported_media_type")),
         (patch().header("if-match", "\"9\"").json(&json!({})), (412, "version_mismatch")),
     ] {
-        assert_eq!(send(UPDATE, refused).await.problem(), problem);
+        assert_eq!(send(UPDATE, rejected).await.problem(), problem);
     }
     for (key, body, status, code) in [
         ("gone", "{}", 404, "FLAG_NOT_FOUND"),
@@ -245,7 +244,7 @@ async fn every_operation_on_flags_answers_with_each_of_its_documented_errors() {
         assert_eq!((reply.status, &reply.body["errorCode"]), (status, &json!(code)), "{body}");
         assert_eq!(reply.body["key"], key);
     }
-    assert_functions_at_work_on_each_others_prerequisites_close_no_cycle(&stack).await;
+    assert_concurrent_functions_create_no_cycle(&stack).await;
     stack.engine.kill();
     for operation in OPERATIONS {
         let reply = send(operation, with_body(operation, request(&stack, operation, "f"))).await;
@@ -255,7 +254,7 @@ async fn every_operation_on_flags_answers_with_each_of_its_documented_errors() {
     assert_eq!((reply.status, &reply.body["errorCode"]), (503, &json!("GENERAL")));
 }
 
-async fn assert_functions_at_work_on_each_others_prerequisites_close_no_cycle(stack: &Stack) {
+async fn assert_concurrent_functions_create_no_cycle(stack: &Stack) {
     for key in ["one", "two"] {
         create(stack, key).await;
     }
@@ -270,9 +269,9 @@ async fn assert_functions_at_work_on_each_others_prerequisites_close_no_cycle(st
             }
         };
         let (one, two) = tokio::join!(depend("one", "two"), depend("two", "one"));
-        let refused = if one.status == 200 { &two } else { &one };
+        let rejected = if one.status == 200 { &two } else { &one };
         assert_eq!(one.status.min(two.status), 200);
-        assert_eq!(refused.violations(), [("/prerequisites/0", "cycle")]);
+        assert_eq!(rejected.violations(), [("/prerequisites/0", "cycle")]);
         let base = if one.status == 200 { "two" } else { "one" };
         let reply = update(stack, base, json!({"archived": true})).await;
         assert_eq!(reply.problem(), (409, "flag_in_use"));

@@ -1,4 +1,4 @@
-//! The local gateway in front of the functions: what reaches them, and what does not.
+//! The local gateway in front of the functions: routing, limits and its own responses.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -13,8 +13,8 @@ use tests::app::PROJECT;
 use tests::errors::{SentEvent, project};
 use tests::stack::{Stack, send};
 
-/// All of these are asked for at once. API Gateway and Lambda would take them at once, too.
-const AT_ONCE: usize = 300;
+/// Concurrent requests. API Gateway and Lambda would accept as many.
+const CONCURRENT_REQUESTS: usize = 300;
 
 fn request(stack: &Stack, method: Method, path: &str) -> RequestBuilder {
     stack.http.request(method, format!("{}{path}", stack.base_url))
@@ -24,8 +24,8 @@ fn with_key(stack: &Stack, method: Method, path: &str) -> RequestBuilder {
     request(stack, method, path).header("x-api-key", &stack.key)
 }
 
-/// Status and body of an answer, and its headers.
-async fn answered(request: RequestBuilder) -> (u16, Value, HeaderMap) {
+/// Returns status, body and headers of a response.
+async fn fetch(request: RequestBuilder) -> (u16, Value, HeaderMap) {
     let response = request.send().await.unwrap();
     let (status, headers) = (response.status().as_u16(), response.headers().clone());
     let body = response.bytes().await.unwrap();
@@ -33,19 +33,20 @@ async fn answered(request: RequestBuilder) -> (u16, Value, HeaderMap) {
 }
 
 #[tokio::test]
-async fn all_of_300_requests_at_once_for_one_function_are_answered() {
+async fn function_responds_to_300_requests_at_once() {
     let stack = Stack::start().await;
     let started = Instant::now();
-    let all = (0..AT_ONCE).map(|_| send("get-caller", with_key(&stack, Method::GET, "/v0/me")));
+    let all = (0..CONCURRENT_REQUESTS)
+        .map(|_| send("get-caller", with_key(&stack, Method::GET, "/v0/me")));
     let replies = join_all(all).await;
     let mut statuses: HashMap<u16, usize> = HashMap::new();
     for reply in replies {
         *statuses.entry(reply.status).or_default() += 1;
     }
-    assert_eq!(statuses, HashMap::from([(200, AT_ONCE)]), "{:?}", started.elapsed());
-    // And the one after them.
+    assert_eq!(statuses, HashMap::from([(200, CONCURRENT_REQUESTS)]), "{:?}", started.elapsed());
+    // Later requests succeed, too.
     assert_eq!(send("get-caller", with_key(&stack, Method::GET, "/v0/me")).await.status, 200);
-    assert_eq!(stack.served().len(), AT_ONCE + 1);
+    assert_eq!(stack.served().len(), CONCURRENT_REQUESTS + 1);
 }
 
 #[tokio::test]
@@ -64,11 +65,11 @@ async fn killed_functions_respond_again() {
 }
 
 #[tokio::test]
-async fn what_reaches_no_function_is_answered_as_api_gateway_would() {
+async fn gateway_errors_match_api_gateway() {
     let stack = Stack::start().await;
     let key = HeaderValue::from_str(&"x".repeat(MAX_HEAD_BYTES)).unwrap();
     let large = || with_key(&stack, Method::POST, &format!("/v0/project/{PROJECT}/feature-flags"));
-    for (asked, status, message) in [
+    for (request, status, message) in [
         (with_key(&stack, Method::GET, "/v0/nothing"), 404, "Not Found"),
         (with_key(&stack, Method::DELETE, "/v0/me"), 404, "Not Found"),
         (with_key(&stack, Method::GET, "/v0/me/"), 404, "Not Found"),
@@ -79,46 +80,46 @@ async fn what_reaches_no_function_is_answered_as_api_gateway_would() {
             "Request Header Fields Too Large",
         ),
     ] {
-        let (answered, body, headers) = answered(asked).await;
-        assert_eq!((answered, body), (status, json!({ "message": message })));
-        // Pages may read these too.
+        let (actual, body, headers) = fetch(request).await;
+        assert_eq!((actual, body), (status, json!({ "message": message })));
+        // Pages can read these, too.
         assert_eq!(headers["access-control-allow-origin"], "*");
         assert!(headers["access-control-expose-headers"].to_str().unwrap().contains("retry-after"));
         assert!(headers.contains_key("apigw-requestid"));
     }
-    // The most that API Gateway takes is for the function to refuse.
-    let (status, body, _) = answered(large().body(vec![b' '; MAX_BODY_BYTES])).await;
+    // A body with the gateway's maximum size reaches the function, which rejects it.
+    let (status, body, _) = fetch(large().body(vec![b' '; MAX_BODY_BYTES])).await;
     assert_eq!((status, &body["code"]), (413, &json!("body_too_large")));
 
     for path in ["/v0/me", "/v0/nothing"] {
-        let asks = request(&stack, Method::OPTIONS, path);
+        let preflight = request(&stack, Method::OPTIONS, path);
         let (status, _, headers) =
-            answered(asks.header("access-control-request-method", "GET")).await;
+            fetch(preflight.header("access-control-request-method", "GET")).await;
         assert_eq!((status, &headers["access-control-allow-origin"]), (204, &"*".parse().unwrap()));
         assert!(headers.contains_key("access-control-allow-headers"));
     }
-    // Whoever is no page is told nothing of pages.
+    // Requests that are not from pages get no CORS headers.
     let elsewhere = reqwest::Client::new().get(format!("{}/v0/me", stack.base_url));
-    let (_, _, headers) = answered(elsewhere).await;
+    let (_, _, headers) = fetch(elsewhere).await;
     let of_pages = headers.keys().find(|name| name.as_str().starts_with("access-control-"));
     assert_eq!(of_pages, None);
     assert!(!stack.log().contains("\"level\":\"ERROR\""), "{}", stack.log());
 }
 
 #[tokio::test]
-async fn whatever_bytes_a_request_has_the_function_answers_it() {
+async fn non_utf8_requests_reach_the_function() {
     let stack = Stack::start().await;
     let flags = format!("/v0/project/{PROJECT}/feature-flags");
     let named = |name: &'static [u8]| HeaderValue::from_bytes(name).unwrap();
     for value in [named(b"caf\xe9"), named("café".as_bytes()), named(b"\xff\xfe"), named(b"a\tb")]
     {
         for header in ["x-anything", "user-agent", "cookie", "content-type", "idempotency-key"] {
-            let asked = with_key(&stack, Method::POST, &flags).header(header, &value);
-            let reply = send("create-feature-flag", asked.body("{}")).await;
+            let request = with_key(&stack, Method::POST, &flags).header(header, &value);
+            let reply = send("create-feature-flag", request.body("{}")).await;
             assert!(matches!(reply.status, 400 | 415), "{header}: {value:?}: {}", reply.body);
         }
-        let asked = request(&stack, Method::GET, "/v0/me").header("x-api-key", &value);
-        let reply = send("get-caller", asked).await;
+        let request = request(&stack, Method::GET, "/v0/me").header("x-api-key", &value);
+        let reply = send("get-caller", request).await;
         assert_eq!(reply.problem(), (401, "invalid_api_key"), "{value:?}");
     }
     for (path, status, code) in [
@@ -138,7 +139,7 @@ async fn whatever_bytes_a_request_has_the_function_answers_it() {
 }
 
 #[tokio::test]
-async fn what_is_no_event_is_taken_and_dropped() {
+async fn other_envelope_items_are_accepted_and_dropped() {
     let stack = Stack::start().await;
     let project = project(&stack.store, stack.project_id).await;
     let (id, key) = (project.ingest_id, project.public_key);
@@ -148,21 +149,21 @@ async fn what_is_no_event_is_taken_and_dropped() {
         [header.as_bytes(), payload, b"\n"].concat()
     };
     for kind in ["session", "transaction", "client_report", "log", "profile_chunk"] {
-        let asked = request(&stack, Method::POST, &path).body(envelope(kind, b"{}"));
-        let reply = send("ingest-error-events", asked).await;
+        let request = request(&stack, Method::POST, &path).body(envelope(kind, b"{}"));
+        let reply = send("ingest-error-events", request).await;
         assert_eq!((reply.status, reply.body), (200, json!({})), "{kind}");
     }
     for kind in ["replay_recording", "attachment", "profile"] {
-        // Not UTF-8, as what SDKs compress.
+        // Not UTF-8, like data that SDKs compress.
         let payload = b"{\"segment_id\":0}\n\x78\x9c\xff\xfe\x00";
-        let asked = request(&stack, Method::POST, &path).body(envelope(kind, payload));
-        let (status, body, headers) = answered(asked).await;
+        let request = request(&stack, Method::POST, &path).body(envelope(kind, payload));
+        let (status, body, headers) = fetch(request).await;
         assert_eq!((status, body), (200, json!({})), "{kind}");
         assert_eq!(headers["access-control-allow-origin"], "*");
     }
     let event = SentEvent::new(1, shared::app::Clock::System.now(), "TypeError", "x");
-    let asked = request(&stack, Method::POST, &path).body(event.envelope());
-    assert_eq!(send("ingest-error-events", asked).await.status, 200);
+    let request = request(&stack, Method::POST, &path).body(event.envelope());
+    assert_eq!(send("ingest-error-events", request).await.status, 200);
     let list = with_key(&stack, Method::GET, &format!("/v0/projects/{PROJECT}/errors"));
     let reply = send("list-errors", list.timeout(Duration::from_mins(1))).await;
     assert_eq!(reply.body["items"].as_array().unwrap().len(), 1);

@@ -1,4 +1,4 @@
-//! `/v0/projects/{idOrSlug}/replay-insights` and all that is below it.
+//! `/v0/projects/{idOrSlug}/replay-insights` and its subresources.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -24,7 +24,7 @@ const OPERATIONS: [&str; 8] = [CREATE, LIST, GET, UPDATE, ADD, LIST_PAIN_POINTS,
 
 const NOWHERE: &str = "01902f3c-0000-7000-8000-ffffffffffff";
 
-/// A request of an operation, without a key and a body.
+/// Returns a request for an operation, without key and body.
 fn bare(stack: &Stack, operation: &str, project: &str, id: &str) -> RequestBuilder {
     let insights = format!("/v0/projects/{project}/replay-insights");
     let (method, path) = match operation {
@@ -42,12 +42,12 @@ fn bare(stack: &Stack, operation: &str, project: &str, id: &str) -> RequestBuild
     stack.http.request(method, url).timeout(Duration::from_secs(30))
 }
 
-/// A request that lacks only its body.
+/// Returns a request without a body.
 fn request(stack: &Stack, operation: &str, id: &str) -> RequestBuilder {
     bare(stack, operation, PROJECT, id).header("x-api-key", &stack.key)
 }
 
-/// Adds a body that the operation understands, if it needs one.
+/// Adds a valid body, if the operation needs one.
 fn with_body(operation: &str, request: RequestBuilder) -> RequestBuilder {
     match operation {
         CREATE => request.json(&creation(900..901)),
@@ -79,19 +79,19 @@ fn id_of(reply: &Reply) -> String {
     reply.body["id"].as_str().unwrap().to_owned()
 }
 
-/// The ids of a whole list, page by page.
+/// Returns the ids of a complete list, page by page.
 async fn ids(stack: &Stack, operation: &str, id: &str, query: &str) -> Vec<String> {
     let mut ids = Vec::new();
-    let asked = request(stack, operation, id).build().unwrap();
-    let mut url = format!("{}?{query}", asked.url());
+    let original = request(stack, operation, id).build().unwrap();
+    let mut url = format!("{}?{query}", original.url());
     loop {
-        let page = stack.http.get(&url).headers(asked.headers().clone());
+        let page = stack.http.get(&url).headers(original.headers().clone());
         let reply = send(operation, page.timeout(Duration::from_secs(30))).await;
         assert_eq!(reply.status, 200, "{}", reply.body);
         let items = reply.body["items"].as_array().unwrap();
         ids.extend(items.iter().map(|item| item["id"].as_str().unwrap().to_owned()));
         let Some(next) = reply.body["nextCursor"].as_str() else { return ids };
-        url = format!("{}?{query}&cursor={next}", asked.url());
+        url = format!("{}?{query}&cursor={next}", original.url());
     }
 }
 
@@ -100,7 +100,7 @@ fn newest_first(numbers: impl DoubleEndedIterator<Item = usize>) -> Vec<String> 
 }
 
 #[tokio::test]
-async fn an_insight_grows_is_split_and_becomes_whole_again() {
+async fn insights_grow_split_and_merge() {
     let stack = Stack::start().await;
     let body = creation(0..400);
     let creating = || request(&stack, CREATE, "").header("idempotency-key", "k").json(&body);
@@ -123,60 +123,60 @@ async fn an_insight_grows_is_split_and_becomes_whole_again() {
         assert_eq!(ids(&stack, LIST_PAIN_POINTS, &id, query).await, newest_first(0..450));
     }
 
-    // Once by the key, and once more without.
+    // Two requests with the idempotency key, and one without.
     let body = split_of((0..450).step_by(3));
     let splitting = || request(&stack, SPLIT, &id.to_uppercase()).json(&body);
-    let made = send(SPLIT, splitting().header("idempotency-key", "k")).await;
-    assert_eq!((made.status, &made.body["occurrences"]), (201, &json!(150)));
-    assert_eq!(made.body["title"], "Pain point 447");
+    let created = send(SPLIT, splitting().header("idempotency-key", "k")).await;
+    assert_eq!((created.status, &created.body["occurrences"]), (201, &json!(150)));
+    assert_eq!(created.body["title"], "Pain point 447");
     let replayed = send(SPLIT, splitting().header("idempotency-key", "k")).await;
     let repeated = send(SPLIT, splitting()).await;
-    assert_eq!((&replayed.body, &repeated.body), (&made.body, &made.body));
-    assert_eq!(made.headers["location"], repeated.headers["location"]);
-    let made = id_of(&made);
+    assert_eq!((&replayed.body, &repeated.body), (&created.body, &created.body));
+    assert_eq!(created.headers["location"], repeated.headers["location"]);
+    let created = id_of(&created);
     let moved = newest_first((0..450).step_by(3));
-    assert_eq!(ids(&stack, LIST_PAIN_POINTS, &made, "limit=100").await, moved);
+    assert_eq!(ids(&stack, LIST_PAIN_POINTS, &created, "limit=100").await, moved);
     let rest = newest_first((0..450).filter(|number| number % 3 > 0));
     assert_eq!(ids(&stack, LIST_PAIN_POINTS, &id, "limit=100").await, rest);
-    assert_eq!(ids(&stack, LIST, "", "limit=1").await, [id.clone(), made.clone()]);
+    assert_eq!(ids(&stack, LIST, "", "limit=1").await, [id.clone(), created.clone()]);
 
     let patch = "{\"title\": \" Payment \", \"status\": \"resolved\", \"viewed\": true}";
     let patching = |tag| {
-        let request = request(&stack, UPDATE, &made).header("if-match", tag).body(patch);
+        let request = request(&stack, UPDATE, &created).header("if-match", tag).body(patch);
         request.header("content-type", "application/merge-patch+json")
     };
     let patched = send(UPDATE, patching("\"1\"")).await;
     assert_eq!((patched.status, &patched.body["title"]), (200, &json!("Payment")));
-    let refused = send(UPDATE, patching("\"1\"")).await;
-    assert_eq!(refused.problem(), (412, "version_mismatch"));
-    assert_eq!(ids(&stack, LIST, "", "status=resolved").await, std::slice::from_ref(&made));
+    let rejected = send(UPDATE, patching("\"1\"")).await;
+    assert_eq!(rejected.problem(), (412, "version_mismatch"));
+    assert_eq!(ids(&stack, LIST, "", "status=resolved").await, std::slice::from_ref(&created));
 
-    let merged = send(MERGE, request(&stack, MERGE, &made).json(&json!({"into": id}))).await;
+    let merged = send(MERGE, request(&stack, MERGE, &created).json(&json!({"into": id}))).await;
     assert_eq!((merged.status, &merged.body), (200, &added.body));
     assert_eq!(ids(&stack, LIST_PAIN_POINTS, &id, "limit=100").await, newest_first(0..450));
-    let left = send(GET, request(&stack, GET, &made)).await;
+    let left = send(GET, request(&stack, GET, &created)).await;
     assert_eq!(
         (&left.body["status"], &left.body["mergedInto"], &left.body["title"]),
         (&json!("merged"), &json!(id), &json!("Payment"))
     );
-    assert_eq!(ids(&stack, LIST, "", "limit=1").await, [id.clone(), made.clone()]);
-    assert_eq!(ids(&stack, LIST, "", "status=merged&limit=1").await, [made]);
-    assert_functions_at_work_on_one_insight_lose_and_repeat_no_pain_point(&stack).await;
+    assert_eq!(ids(&stack, LIST, "", "limit=1").await, [id.clone(), created.clone()]);
+    assert_eq!(ids(&stack, LIST, "", "status=merged&limit=1").await, [created]);
+    assert_concurrent_functions_keep_each_pain_point_once(&stack).await;
 }
 
 #[tokio::test]
-async fn every_operation_on_insights_answers_with_each_of_its_documented_errors() {
+async fn insight_operations_return_their_documented_errors() {
     let mut stack = Stack::start().await;
     let id = id_of(&create(&stack, 0..3).await);
     let other = id_of(&create(&stack, 10..12).await);
     let scopes = [Scope::FlagsWrite].into();
-    let stranger = stack.key_with(|key| ApiKeyRecord { scopes, ..key }).await;
+    let unscoped = stack.key_with(|key| ApiKeyRecord { scopes, ..key }).await;
     let before = items(&stack.client, "replay-insights").await.len();
     for operation in OPERATIONS {
         for (key, project, problem) in [
             (None, PROJECT, (401, "missing_api_key")),
             (Some("wm_nonsense"), PROJECT, (401, "invalid_api_key")),
-            (Some(stranger.as_str()), PROJECT, (403, "insufficient_scope")),
+            (Some(unscoped.as_str()), PROJECT, (403, "insufficient_scope")),
             (Some(stack.key.as_str()), "missing", (404, "project_not_found")),
         ] {
             let mut request = bare(&stack, operation, project, &id);
@@ -209,7 +209,7 @@ async fn every_operation_on_insights_answers_with_each_of_its_documented_errors(
     ] {
         let request = || request(&stack, operation, &id);
         let form = "application/x-www-form-urlencoded";
-        for (refused, problem) in [
+        for (rejected, problem) in [
             (request().body("{"), (400, "malformed_json")),
             (request(), (400, "malformed_json")),
             (request().json(&json!([])), (400, "validation_failed")),
@@ -217,7 +217,7 @@ async fn every_operation_on_insights_answers_with_each_of_its_documented_errors(
             (request().body(" ".repeat(most)), (400, "malformed_json")),
             (request().header("content-type", form).body("a=b"), (415, "unsupported_media_type")),
         ] {
-            assert_eq!(send(operation, refused).await.problem(), problem, "{operation}");
+            assert_eq!(send(operation, rejected).await.problem(), problem, "{operation}");
         }
     }
     for (operation, body, problem) in [
@@ -230,9 +230,9 @@ async fn every_operation_on_insights_answers_with_each_of_its_documented_errors(
         let reply = send(operation, request(&stack, operation, &id).json(&body)).await;
         assert_eq!(reply.problem(), problem, "{operation} {body}");
     }
-    // Of the two uploads that came too late, what they gave up.
+    // The two late uploads leave their abandoned batches.
     assert_eq!(items(&stack.client, "replay-insights").await.len(), before + 2);
-    assert_lets_pages_of_any_origin_call(&stack, &id).await;
+    assert_pages_of_any_origin_can_call(&stack, &id).await;
 
     let merging = request(&stack, MERGE, &id).json(&json!({"into": other}));
     assert_eq!(send(MERGE, merging).await.status, 200);
@@ -247,22 +247,22 @@ async fn every_operation_on_insights_answers_with_each_of_its_documented_errors(
     }
 }
 
-async fn assert_lets_pages_of_any_origin_call(stack: &Stack, id: &str) {
+async fn assert_pages_of_any_origin_can_call(stack: &Stack, id: &str) {
     for operation in OPERATIONS {
-        let asked = bare(stack, operation, PROJECT, id).build().unwrap();
+        let original = bare(stack, operation, PROJECT, id).build().unwrap();
         let preflight = stack
             .http
-            .request(Method::OPTIONS, asked.url().clone())
+            .request(Method::OPTIONS, original.url().clone())
             .header("origin", "https://example.com")
-            .header("access-control-request-method", asked.method().as_str());
+            .header("access-control-request-method", original.method().as_str());
         let response = preflight.send().await.unwrap();
         assert_eq!(response.status(), 204);
         let allowed = response.headers()["access-control-allow-methods"].to_str().unwrap();
-        assert!(allowed.contains(asked.method().as_str()), "{allowed}");
+        assert!(allowed.contains(original.method().as_str()), "{allowed}");
     }
 }
 
-async fn assert_functions_at_work_on_one_insight_lose_and_repeat_no_pain_point(stack: &Stack) {
+async fn assert_concurrent_functions_keep_each_pain_point_once(stack: &Stack) {
     let id = id_of(&create(stack, 1_000..1_040).await);
     let into = id_of(&create(stack, 1_900..1_901).await);
     let adding = join_all((0..8).map(|client| {
@@ -284,18 +284,18 @@ async fn assert_functions_at_work_on_one_insight_lose_and_repeat_no_pain_point(s
     for reply in &split {
         assert!(matches!(reply.problem(), (201, "") | (409, "conflict")), "{}", reply.body);
     }
-    let made: Vec<String> = split.iter().filter(|r| r.status == 201).map(id_of).collect();
-    let merging = made
+    let created: Vec<String> = split.iter().filter(|r| r.status == 201).map(id_of).collect();
+    let merging = created
         .iter()
-        .map(|made| send(MERGE, request(stack, MERGE, made).json(&json!({"into": into}))));
+        .map(|created| send(MERGE, request(stack, MERGE, created).json(&json!({"into": into}))));
     let merged = join_all(merging).await;
     assert!(merged.iter().all(|reply| matches!(reply.problem(), (200, "") | (409, "conflict"))));
     let mut found = Vec::new();
     for insight in ids(stack, LIST, "", "limit=3").await {
-        let members = ids(stack, LIST_PAIN_POINTS, &insight, "limit=7").await;
+        let pain_points = ids(stack, LIST_PAIN_POINTS, &insight, "limit=7").await;
         let shown = send(GET, request(stack, GET, &insight)).await;
-        assert_eq!(shown.body["occurrences"], members.len());
-        found.extend(members);
+        assert_eq!(shown.body["occurrences"], pain_points.len());
+        found.extend(pain_points);
     }
     found.retain(|id| *id >= insights::id(1_000));
     let distinct: BTreeSet<String> = found.iter().cloned().collect();

@@ -1,4 +1,4 @@
-//! Over HTTP, through the local gateway, into the function binaries and a DynamoDB engine.
+//! Tests over HTTP through the local gateway, the function binaries and a DynamoDB engine.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -15,4 +15,4 @@ mod preferences;
 mod privacy;
 mod recording_proxy;
 mod soak;
-mod strangers;
+mod unauthenticated;

@@ -1,5 +1,5 @@
-//! `/v0/projects/{idOrSlug}/event-marker-collections`, all that is below it, and the purge of what
-//! was deleted there.
+//! `/v0/projects/{idOrSlug}/event-marker-collections`, its subresources, and the purge of deleted
+//! collections.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -22,7 +22,7 @@ const ADD: &str = "add-event-markers";
 const LIST_EVENTS: &str = "list-event-markers";
 const OPERATIONS: [&str; 6] = [CREATE, LIST, GET, ADD, LIST_EVENTS, DELETE];
 
-/// A request of an operation, without a key and a body.
+/// Returns a request for an operation, without key and body.
 fn bare(stack: &Stack, operation: &str, project: &str, id: &str) -> RequestBuilder {
     let collections = format!("/v0/projects/{project}/event-marker-collections");
     let (method, path) = match operation {
@@ -38,19 +38,19 @@ fn bare(stack: &Stack, operation: &str, project: &str, id: &str) -> RequestBuild
     stack.http.request(method, url).timeout(Duration::from_secs(30))
 }
 
-/// A request that lacks only its body.
+/// Returns a request without a body.
 fn request(stack: &Stack, operation: &str, id: &str) -> RequestBuilder {
     bare(stack, operation, PROJECT, id).header("x-api-key", &stack.key)
 }
 
-/// A request of a list with a query.
+/// Returns a list request with a query.
 fn listing(stack: &Stack, operation: &str, id: &str, query: &str) -> RequestBuilder {
-    let asked = request(stack, operation, id).build().expect("it is a request");
-    let url = format!("{}?{query}", asked.url());
-    stack.http.get(url).headers(asked.headers().clone()).timeout(Duration::from_secs(30))
+    let request = request(stack, operation, id).build().expect("the request is valid");
+    let url = format!("{}?{query}", request.url());
+    stack.http.get(url).headers(request.headers().clone()).timeout(Duration::from_secs(30))
 }
 
-/// Adds the body that the operation needs, if it needs one.
+/// Adds a valid body, if the operation needs one.
 fn with_body(operation: &str, request: RequestBuilder) -> RequestBuilder {
     match operation {
         CREATE => request.json(&json!({"name": "Releases"})),
@@ -59,7 +59,7 @@ fn with_body(operation: &str, request: RequestBuilder) -> RequestBuilder {
     }
 }
 
-/// So many events, a second apart.
+/// Returns a body with `count` events, a second apart.
 fn events(count: usize) -> Value {
     let event = |number: usize| {
         let at = format!("2026-11-21T04:{:02}:{:02}Z", number / 60, number % 60);
@@ -78,7 +78,7 @@ async fn add(stack: &Stack, id: &str, count: usize) -> Reply {
     send(ADD, request(stack, ADD, id).json(&events(count))).await
 }
 
-/// The ids of a whole list, page by page.
+/// Returns the ids of a complete list, page by page.
 async fn ids(stack: &Stack, operation: &str, id: &str, limit: &str) -> Vec<String> {
     let mut ids = Vec::new();
     let mut query = format!("limit={limit}");
@@ -92,20 +92,20 @@ async fn ids(stack: &Stack, operation: &str, id: &str, limit: &str) -> Vec<Strin
     }
 }
 
-/// Runs the purger as its schedule does.
+/// Runs the purge job.
 async fn purge(stack: &Stack) {
     let response = stack.run_job("purge-event-markers").await;
     assert_eq!(response.status(), 200, "{}", response.text().await.unwrap());
 }
 
-/// The partitions of all that is stored.
+/// Returns the partitions of all stored items.
 async fn partitions(stack: &Stack) -> BTreeSet<String> {
     let items = items(&stack.client, "event-markers").await;
     items.iter().map(|item| item["pk"].as_s().unwrap().clone()).collect()
 }
 
 #[tokio::test]
-async fn collections_live_from_their_creation_to_their_purge() {
+async fn collection_lifecycle_from_creation_to_purge() {
     let stack = Stack::start().await;
     let body = json!({"name": "Releases", "description": "Of the shop"});
     let creation = || request(&stack, CREATE, "").header("idempotency-key", "k").json(&body);
@@ -159,7 +159,7 @@ async fn collections_live_from_their_creation_to_their_purge() {
     let project = format!("project#{}", stack.project_id);
     let left = partitions(&stack).await;
     assert_eq!(left, [project, "purge-jobs".to_owned()].into());
-    // The line is written before the answer is, but by another process.
+    // Another process writes the log line, which can follow the response.
     tokio::time::sleep(Duration::from_millis(300)).await;
     let log = stack.log();
     let metric = log.lines().find(|line| line.contains("OldestPurgeJobAge"));
@@ -167,7 +167,7 @@ async fn collections_live_from_their_creation_to_their_purge() {
 }
 
 #[tokio::test]
-async fn every_operation_answers_with_each_of_its_documented_errors() {
+async fn marker_operations_return_their_documented_errors() {
     let mut stack = Stack::start().await;
     let id = create(&stack).await;
     let reply =
@@ -178,7 +178,7 @@ async fn every_operation_answers_with_each_of_its_documented_errors() {
     assert_eq!(send(CREATE, reply).await.status, 201);
     let before = items(&stack.client, "event-markers").await.len();
     let scopes = [Scope::FlagsWrite].into();
-    let stranger = stack.key_with(|key| ApiKeyRecord { scopes, ..key }).await;
+    let unscoped = stack.key_with(|key| ApiKeyRecord { scopes, ..key }).await;
     let organization = Organization::parse("foreign").unwrap();
     let foreign = stack.key_with(|key| ApiKeyRecord { organization, ..key }).await;
     let revoked = stack.key_with(|key| key).await;
@@ -189,7 +189,7 @@ async fn every_operation_answers_with_each_of_its_documented_errors() {
             (None, PROJECT, (401, "missing_api_key")),
             (Some("wm_nonsense"), PROJECT, (401, "invalid_api_key")),
             (Some(revoked.as_str()), PROJECT, (401, "invalid_api_key")),
-            (Some(stranger.as_str()), PROJECT, (403, "insufficient_scope")),
+            (Some(unscoped.as_str()), PROJECT, (403, "insufficient_scope")),
             (Some(foreign.as_str()), PROJECT, (404, "project_not_found")),
             (Some(stack.key.as_str()), "missing", (404, "project_not_found")),
         ] {
@@ -210,7 +210,7 @@ async fn every_operation_answers_with_each_of_its_documented_errors() {
     for operation in [CREATE, ADD] {
         let request = || request(&stack, operation, &id);
         let form = "application/x-www-form-urlencoded";
-        for (refused, problem) in [
+        for (rejected, problem) in [
             (request().body("{"), (400, "malformed_json")),
             (request(), (400, "malformed_json")),
             (request().json(&json!({})), (400, "validation_failed")),
@@ -218,7 +218,7 @@ async fn every_operation_answers_with_each_of_its_documented_errors() {
             (request().body(" ".repeat(262_145)), (413, "body_too_large")),
             (request().header("content-type", form).body("a=b"), (415, "unsupported_media_type")),
         ] {
-            assert_eq!(send(operation, refused).await.problem(), problem, "{operation}");
+            assert_eq!(send(operation, rejected).await.problem(), problem, "{operation}");
         }
     }
     for (operation, other) in [(CREATE, json!({"name": "other"})), (ADD, events(2))] {
@@ -235,7 +235,7 @@ async fn every_operation_answers_with_each_of_its_documented_errors() {
     assert_eq!(reply.violations(), [("query:from", "out_of_range")]);
     assert_eq!(items(&stack.client, "event-markers").await.len(), before, "nothing was written");
 
-    assert_lets_pages_of_any_origin_call(&stack).await;
+    assert_pages_of_any_origin_can_call(&stack).await;
     stack.engine.kill();
     for operation in OPERATIONS {
         let reply = send(operation, with_body(operation, request(&stack, operation, &id))).await;
@@ -243,20 +243,20 @@ async fn every_operation_answers_with_each_of_its_documented_errors() {
     }
 }
 
-async fn assert_lets_pages_of_any_origin_call(stack: &Stack) {
+async fn assert_pages_of_any_origin_can_call(stack: &Stack) {
     for operation in OPERATIONS {
         let id = "01902f3c-0000-7000-8000-000000000000";
-        let asked = bare(stack, operation, PROJECT, id).build().unwrap();
+        let request = bare(stack, operation, PROJECT, id).build().unwrap();
         let preflight = stack
             .http
-            .request(Method::OPTIONS, asked.url().clone())
+            .request(Method::OPTIONS, request.url().clone())
             .header("origin", "https://example.com")
-            .header("access-control-request-method", asked.method().as_str());
+            .header("access-control-request-method", request.method().as_str());
         let response = preflight.send().await.unwrap();
         assert_eq!(response.status(), 204);
         assert_eq!(response.headers()["access-control-allow-origin"], "*");
         let allowed = response.headers()["access-control-allow-methods"].to_str().unwrap();
-        assert!(allowed.contains(asked.method().as_str()), "{allowed}");
+        assert!(allowed.contains(request.method().as_str()), "{allowed}");
     }
 }
 
@@ -275,10 +275,10 @@ async fn concurrent_writers_lose_and_repeat_nothing() {
     assert_eq!((listed.len(), distinct.len()), (total, total));
 
     assert_eq!(send(DELETE, request(&stack, DELETE, &id)).await.status, 204);
-    assert_what_is_written_during_a_deletion_is_refused_or_purged(&stack).await;
+    assert_writes_during_deletion_are_rejected_or_purged(&stack).await;
 }
 
-async fn assert_what_is_written_during_a_deletion_is_refused_or_purged(stack: &Stack) {
+async fn assert_writes_during_deletion_are_rejected_or_purged(stack: &Stack) {
     let (id, neighbour) = (create(stack).await, create(stack).await);
     add(stack, &id, 100).await;
     add(stack, &neighbour, 100).await;

@@ -1,23 +1,23 @@
-//! Mails of the local stack, under `/mail`.
+//! Emails of the local stack, under `/mail`.
 
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tests::stack::{Stack, send};
 
-/// How long whoever tries it out waits for a mail at most.
-const SOON: Duration = Duration::from_secs(15);
+/// Maximum delay of an email in the local stack.
+const MAX_DELAY: Duration = Duration::from_secs(15);
 
-async fn mails(stack: &Stack) -> Vec<Value> {
-    // The mailbox serves no pages of other origins.
+async fn emails(stack: &Stack) -> Vec<Value> {
+    // Pages of other origins cannot read the mailbox.
     let list = reqwest::Client::new().get(format!("{}/mail", stack.base_url));
     list.header("accept", "application/json").send().await.unwrap().json().await.unwrap()
 }
 
 #[tokio::test]
-async fn whoever_sets_an_address_finds_the_mail_that_asks_within_fifteen_seconds() {
+async fn confirmation_email_arrives_within_fifteen_seconds() {
     let stack = Stack::start().await;
-    // Functions are built and started with their first request.
+    // The first request builds and starts a function.
     assert_eq!(stack.run_job("send-notifications").await.status(), 200);
     let set = async {
         let url = format!("{}/v0/notifications/email-address", stack.base_url);
@@ -27,20 +27,20 @@ async fn whoever_sets_an_address_finds_the_mail_that_asks_within_fifteen_seconds
         assert_eq!(reply.status, 200, "{}", reply.body);
         let begun = Instant::now();
         loop {
-            if let [mail] = &mails(&stack).await[..] {
-                return mail.clone();
+            if let [email] = &emails(&stack).await[..] {
+                return email.clone();
             }
-            assert!(begun.elapsed() < SOON, "{}", stack.log());
+            assert!(begun.elapsed() < MAX_DELAY, "{}", stack.log());
             tokio::time::sleep(Duration::from_millis(200)).await;
         }
     };
-    let mail = tokio::select! {
-        mail = set => mail,
+    let email = tokio::select! {
+        email = set => email,
         () = stack.run_schedules() => unreachable!("schedules have no end"),
     };
-    assert_eq!(mail["to"], "mira@example.com");
-    // The link leads to the stack itself.
-    let text = mail["text"].as_str().unwrap();
+    assert_eq!(email["to"], "mira@example.com");
+    // The link points to the stack itself.
+    let text = email["text"].as_str().unwrap();
     let link = text.split_whitespace().find(|word| word.contains("/v0/notifications/confirm?"));
     let link = link.unwrap();
     assert!(link.starts_with(&stack.base_url), "{link}");

@@ -13,7 +13,7 @@ use tests::stack::{Stack, send};
 const GET: &str = "get-email-preferences";
 const UPDATE: &str = "update-email-preferences";
 
-/// A request that lacks its key.
+/// Returns a request without a key.
 fn request(stack: &Stack, method: Method) -> RequestBuilder {
     let url = format!("{}/v0/notifications/email-preferences", stack.base_url);
     stack.http.request(method, url).timeout(Duration::from_secs(30))
@@ -31,13 +31,13 @@ fn one(name: &str, enabled: bool) -> Value {
     json!({"preferences": [{"type": name, "emailEnabled": enabled}]})
 }
 
-/// The answer in which e-mail is sent for all types but these.
+/// Returns the response in which email is on for all types except these.
 fn all_but(disabled: &[&str]) -> Value {
     json!(TYPES.map(|name| json!({"type": name, "emailEnabled": !disabled.contains(&name)})))
 }
 
 #[tokio::test]
-async fn what_is_put_is_got_by_its_user_only() {
+async fn preferences_belong_to_one_user() {
     let stack = Stack::start().await;
     let other = stack
         .key_with(|key| ApiKeyRecord { user: UserId::parse("mira@example.com").unwrap(), ..key })
@@ -58,16 +58,16 @@ async fn what_is_put_is_got_by_its_user_only() {
     assert_eq!(send(GET, get(&stack)).await.body, all_but(&["weekly_digest"]));
     let bearer = request(&stack, Method::GET).bearer_auth(&other);
     assert_eq!(send(GET, bearer).await.body, all_but(&[]));
-    // curl sends this type unless told otherwise; no type at all is as good as JSON.
+    // curl's default media type and a missing one are read as JSON.
     let untyped = put(&stack).body(one("billing", false).to_string());
     assert_eq!(send(UPDATE, untyped).await.body, all_but(&["weekly_digest", "billing"]));
 }
 
 #[tokio::test]
-async fn answers_with_each_documented_error() {
+async fn returns_each_documented_error() {
     let mut stack = Stack::start().await;
     let scopes = [Scope::FlagsRead].into();
-    let stranger = stack.key_with(|key| ApiKeyRecord { scopes, ..key }).await;
+    let unscoped = stack.key_with(|key| ApiKeyRecord { scopes, ..key }).await;
     let revoked = stack.key_with(|key| key).await;
     stack.store.revoke_api_key(&key_id(&revoked), Clock::System.now()).await.unwrap();
 
@@ -76,7 +76,7 @@ async fn answers_with_each_documented_error() {
         (None, (401, "missing_api_key")),
         (Some("wm_nonsense"), (401, "invalid_api_key")),
         (Some(revoked.as_str()), (401, "invalid_api_key")),
-        (Some(stranger.as_str()), (403, "insufficient_scope")),
+        (Some(unscoped.as_str()), (403, "insufficient_scope")),
     ] {
         let with_key = |request: RequestBuilder| match key {
             Some(key) => request.header("x-api-key", key),
@@ -88,7 +88,7 @@ async fn answers_with_each_documented_error() {
         assert_eq!(reply.problem(), problem);
     }
     let form = "application/x-www-form-urlencoded";
-    for (refused, problem) in [
+    for (rejected, problem) in [
         (put(&stack).body("{"), (400, "malformed_json")),
         (put(&stack), (400, "malformed_json")),
         (put(&stack).json(&json!({})), (400, "validation_failed")),
@@ -99,9 +99,9 @@ async fn answers_with_each_documented_error() {
             (415, "unsupported_media_type"),
         ),
     ] {
-        assert_eq!(send(UPDATE, refused).await.problem(), problem);
+        assert_eq!(send(UPDATE, rejected).await.problem(), problem);
     }
-    assert_eq!(send(GET, get(&stack)).await.body, all_but(&[]), "nothing of it was written");
+    assert_eq!(send(GET, get(&stack)).await.body, all_but(&[]), "rejected requests write nothing");
 
     stack.engine.kill();
     assert_eq!(send(GET, get(&stack)).await.problem(), (503, "unavailable"));
@@ -109,7 +109,7 @@ async fn answers_with_each_documented_error() {
 }
 
 #[tokio::test]
-async fn concurrent_updates_of_different_types_all_hold() {
+async fn concurrent_updates_of_different_types_all_apply() {
     let stack = Stack::start().await;
     let updates = TYPES.map(|name| send(UPDATE, put(&stack).json(&one(name, false))));
     let replies = futures_util::future::join_all(updates).await;
@@ -118,7 +118,7 @@ async fn concurrent_updates_of_different_types_all_hold() {
 }
 
 #[tokio::test]
-async fn lets_pages_of_any_origin_call() {
+async fn pages_of_any_origin_can_call() {
     let stack = Stack::start().await;
     for method in ["GET", "PUT"] {
         let preflight = request(&stack, Method::OPTIONS)

@@ -1,4 +1,4 @@
-//! What people and applications send stays out of the logs.
+//! Logs contain no data of people and applications.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use tests::app::PROJECT;
 use tests::errors::project;
 use tests::stack::Stack;
 
-/// Requests of every kind of resource. Wherever a caller may write something, it is `private`.
+/// Returns requests with every kind of resource. All free text is `private`.
 fn requests() -> Vec<(&'static str, String, Value)> {
     let insight = "0b24dd5a-0000-4000-8000-00000000000a";
     let insights = format!("/v0/projects/{PROJECT}/replay-insights");
@@ -60,7 +60,7 @@ fn requests() -> Vec<(&'static str, String, Value)> {
 }
 
 #[tokio::test]
-async fn no_log_has_a_secret_or_anything_that_a_caller_wrote() {
+async fn logs_contain_no_secrets_or_caller_data() {
     let stack = Stack::start().await;
     for (method, path, body) in requests() {
         let url = format!("{}{path}", stack.base_url);
@@ -89,15 +89,15 @@ async fn no_log_has_a_secret_or_anything_that_a_caller_wrote() {
         assert_eq!(request.send().await.unwrap().status().as_u16(), status, "{key}");
     }
 
-    // A line is written before its answer is, but by another process.
+    // Another process writes the log line, which can follow the response.
     tokio::time::sleep(Duration::from_millis(300)).await;
     let log = stack.log();
     let lines = log.lines().filter(|line| line.contains("\"message\":\"request\"")).count();
     assert!(lines >= requests().len() + 2, "{lines} requests are logged:\n{log}");
     let secret = &stack.key[20..];
     for private in ["rivate", secret, "192.0.2.77", "x-api-key", "uthorization", "sentry_key"] {
-        // What cannot be read may have been logged as it is.
-        let told = log.lines().find(|line| line.contains(private));
-        assert_eq!(told, None, "{private} is logged");
+        // Unparseable input could have been logged unchanged.
+        let logged = log.lines().find(|line| line.contains(private));
+        assert_eq!(logged, None, "{private} is logged");
     }
 }

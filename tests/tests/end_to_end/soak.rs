@@ -1,5 +1,5 @@
-//! Mixed work at the limit of the machine: nothing fails, and no function grows. `make soak
-//! ONLY=mixed_work` has it last ten minutes, and prints how long each operation took.
+//! Mixed work at the machine's limit: nothing fails, and no function's memory grows.
+//! `make soak ONLY=mixed_work` runs it for ten minutes, and prints the latency of each operation.
 
 #![allow(clippy::print_stdout)]
 
@@ -22,25 +22,26 @@ use tests::latency::percentiles;
 use tests::seed;
 use tests::stack::Stack;
 
-/// How long the work lasts, in seconds, unless `SOAK_SECONDS` says it.
+/// Duration in seconds; `SOAK_SECONDS` overrides it.
 const SECONDS: u64 = 20;
-/// How many clients work at once: more than there are processes of any function.
+/// Concurrent clients: more than the processes of any function.
 const CLIENTS: u64 = 6;
-/// How many operations they ask.
+/// Number of operations.
 const OPERATIONS: usize = 11;
-/// What is asked in turn: mostly evaluations and events, as in production.
-const TURNS: u64 = 22;
-/// How many turns lie between one request and the next: all have come after as many requests as there are turns.
+/// Number of request slots: mostly evaluations and events, as in production.
+const SLOTS: u64 = 22;
+/// Slots between consecutive requests. After as many requests as there are slots, each slot was
+/// used.
 const STRIDE: u64 = 7;
-/// How long functions work that have started before their memory counts.
+/// Duration after the functions' start before their memory is measured.
 const WARM_UP: Duration = Duration::from_secs(3);
-/// How much a function may grow in the second half, in bytes, besides a quarter of what it has.
+/// Allowed memory growth in the second half in bytes, in addition to a quarter of the memory.
 const SLACK: u64 = 8 << 20;
 
-/// How long the answers of each operation took.
+/// Latencies by operation.
 type Latencies = BTreeMap<&'static str, Vec<Duration>>;
 
-/// What the clients work with.
+/// The resources that clients use.
 struct Work<'s> {
     stack: &'s Stack,
     collection: String,
@@ -59,7 +60,7 @@ impl Work<'_> {
         self.request(Method::POST, path).json(body)
     }
 
-    /// An event of one of twenty errors.
+    /// Returns an event of one of twenty errors.
     fn event(&self, number: u64) -> RequestBuilder {
         let kind = format!("Error{}", char::from(b'A' + u8::try_from(number % 20).unwrap_or(0)));
         let event = SentEvent::new(number, now(), &kind, "x");
@@ -68,13 +69,13 @@ impl Work<'_> {
         self.stack.http.post(url).body(event.envelope())
     }
 
-    /// What is asked next.
+    /// Returns the next request.
     fn next(&self, rng: &mut ChaCha8Rng) -> (&'static str, RequestBuilder) {
         let user = rng.random_range(0..1_000);
         let context = json!({"context": {"targetingKey": format!("user-{user}")}});
         let errors = json!({"projectIds": [PROJECT], "from": 0});
         let number = self.requests.fetch_add(1, Ordering::Relaxed);
-        match number * STRIDE % TURNS {
+        match number * STRIDE % SLOTS {
             0..8 => {
                 let path = "/v0/project/{project}/ofrep/v1/evaluate/flags/checkout";
                 ("evaluate-feature-flag", self.post(path, &context))
@@ -125,23 +126,23 @@ impl Work<'_> {
         }
     }
 
-    /// Works until a time has come.
+    /// Works until `end`.
     async fn until(&self, end: Instant, seed: u64) -> Latencies {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let mut latencies = Latencies::new();
         while Instant::now() < end {
             let (operation, request) = self.next(&mut rng);
             let began = Instant::now();
-            let answer = request.send().await.unwrap();
-            let status = answer.status();
-            let text = answer.text().await.unwrap();
+            let response = request.send().await.unwrap();
+            let status = response.status();
+            let text = response.text().await.unwrap();
             assert!(status.is_success(), "{operation}: {status} {text}");
             latencies.entry(operation).or_default().push(began.elapsed());
         }
         latencies
     }
 
-    /// All clients at once, until a time has come.
+    /// Runs all clients concurrently until `end`.
     async fn of_all(&self, end: Instant, seed: u64) -> Latencies {
         let clients = (0..CLIENTS).map(|client| self.until(end, seed ^ client << 32));
         let mut all = Latencies::new();
@@ -172,7 +173,7 @@ fn print(latencies: &mut Latencies) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn mixed_work_fails_nowhere_and_lets_no_function_grow() {
+async fn mixed_work_succeeds_without_memory_growth() {
     let seconds = env::var("SOAK_SECONDS").map_or(SECONDS, |seconds| seconds.parse().unwrap());
     let half = Duration::from_secs(seconds) / 2;
     let stack = Stack::start().await;
@@ -187,22 +188,22 @@ async fn mixed_work_fails_nowhere_and_lets_no_function_grow() {
         requests: AtomicU64::new(0),
     };
     let flag = json!({"key": "checkout", "name": "Checkout", "type": "boolean"});
-    let made = work.post("/v0/project/{project}/feature-flags", &flag).send().await.unwrap();
-    assert_eq!(made.status(), 201);
+    let created = work.post("/v0/project/{project}/feature-flags", &flag).send().await.unwrap();
+    assert_eq!(created.status(), 201);
     let path = "/v0/projects/{project}/event-marker-collections";
-    let made = work.post(path, &json!({"name": "Releases"})).send().await.unwrap();
-    let collection: Value = made.json().await.unwrap();
+    let created = work.post(path, &json!({"name": "Releases"})).send().await.unwrap();
+    let collection: Value = created.json().await.unwrap();
     collection["id"].as_str().unwrap().clone_into(&mut work.collection);
     let path = "/v0/projects/{project}/replay-insights";
     let mut insight = upload(0..10);
     insight["title"] = json!("Checkout");
-    let made = work.post(path, &insight).send().await.unwrap();
-    let insight: Value = made.json().await.unwrap();
+    let created = work.post(path, &insight).send().await.unwrap();
+    let insight: Value = created.json().await.unwrap();
     insight["id"].as_str().unwrap().clone_into(&mut work.insight);
 
     let seed = seed();
     println!("SEED={seed}");
-    // Functions start when they are asked for the first time, and the last of them have not done much by then.
+    // Functions start with their first request, and the last ones have done little by then.
     let mut started = Latencies::new();
     while started.len() < OPERATIONS {
         started.append(&mut work.of_all(Instant::now() + half, seed).await);
@@ -212,7 +213,7 @@ async fn mixed_work_fails_nowhere_and_lets_no_function_grow() {
     let mut latencies = work.of_all(Instant::now() + half, !seed).await;
     let after = stack.memory();
     print(&mut latencies);
-    assert_eq!(latencies.len(), OPERATIONS, "each operation was asked");
+    assert_eq!(latencies.len(), OPERATIONS, "an operation was not requested");
     assert!(before.len() >= OPERATIONS, "{before:?}");
     for (function, bytes) in &after {
         println!("{function:26} {:>8} kB", bytes / 1_024);

@@ -1,4 +1,4 @@
-//! erase-data as a process that is killed again and again.
+//! erase-data as a process that is killed repeatedly.
 
 #![allow(clippy::print_stdout)]
 
@@ -16,58 +16,58 @@ use tests::seed;
 use super::projects::{assert_nothing_but, filled_at};
 use super::*;
 
-/// How many processes are killed.
+/// Number of killed processes.
 const KILLS: usize = 20;
-/// For how long a process lives, in milliseconds: a fraction of what all stages take.
+/// Lifetime of a process in milliseconds: a fraction of the time for all stages.
 const LIFE: std::ops::Range<u64> = 20..250;
-/// How much longer an answer of the engine takes: most of what a process does is to wait for it then.
-const SLOWER: Duration = Duration::from_millis(25);
-/// How long ago the projects begin to be filled, which takes two days and two hours of the test's clock: stored
-/// answers have expired by now.
-const AGO: Duration = Duration::from_hours(80);
+/// Delay of the engine's responses, so that processes spend most of their time waiting for them.
+const DELAY: Duration = Duration::from_millis(25);
+/// Age of the first test data. Filling the projects takes 50 hours of the test clock, so stored
+/// responses have expired by now.
+const START_AGE: Duration = Duration::from_hours(80);
 
-/// Ends by hand what an erasure waits for between stages. That is fair: all that is left out is the wait.
-async fn end_pause(test: &TestApp, erasure: &Erasure) {
+/// Ends the wait of an erasure between two stages.
+async fn skip_wait(test: &TestApp, erasure: &Erasure) {
     let (key, over) = (format!("erasure#{}", erasure.subject), erasure.requested_at.to_string());
     let over = AttributeValue::S(over);
     test.tamper("projects", [("idOrSlug", &key)], "notBefore", over).await;
 }
 
-/// Lets the job run that removes event markers, which the erasure waits for.
+/// Runs purge-event-markers, for which the erasure waits.
 async fn purge(test: &TestApp) {
     let app = test.app_at(clock_at(Clock::System.now().plus(5 * MINUTE)));
     (purge_event_markers::JOB.run)(&app, Deadline::after(MINUTE)).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn wherever_it_is_killed_nothing_is_left_and_nothing_of_others_is_missing() {
+async fn killed_erasures_complete_without_other_losses() {
     let seed = seed();
     println!("SEED={seed}");
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("log");
-    let (test, before, erased) = filled_at(Clock::System.now().minus(AGO)).await;
+    let (test, before, erased) = filled_at(Clock::System.now().minus(START_AGE)).await;
     assert!(test.app.store.erase_project(&erased, test.app.clock.now()).await.unwrap());
-    let endpoint = proxy::serve(Arc::new(Slow::before(&test.engine.endpoint(), SLOWER))).await;
+    let endpoint = proxy::serve(Arc::new(Slow::before(&test.engine.endpoint(), DELAY))).await;
     let start = || Process::start(erase_data::JOB.name, &endpoint, &[], &log);
-    let left = async || test.app.store.list_erasures().await.unwrap().pop();
+    let next_erasure = async || test.app.store.list_erasures().await.unwrap().pop();
 
-    let (mut amid, mut stages) = (0, BTreeSet::new());
+    let (mut interrupted, mut stages) = (0, BTreeSet::new());
     for _ in 0..KILLS {
-        let Some(erasure) = left().await else { break };
+        let Some(erasure) = next_erasure().await else { break };
         stages.insert(erasure.stage.as_str());
-        end_pause(&test, &erasure).await;
+        skip_wait(&test, &erasure).await;
         let life = Duration::from_millis(random.random_range(LIFE));
-        amid += usize::from(start().await.kill_after(life, "{}".to_owned()).await);
+        interrupted += usize::from(start().await.kill_after(life, "{}".to_owned()).await);
         purge(&test).await;
     }
-    println!("{amid} of {KILLS} processes were killed amid their work, at {stages:?}");
-    assert!(2 * amid > KILLS && stages.len() > 2, "{amid} of {KILLS}, at {stages:?}");
+    println!("{interrupted} of {KILLS} processes were interrupted, in {stages:?}");
+    assert!(2 * interrupted > KILLS && stages.len() > 2, "{interrupted} of {KILLS}, at {stages:?}");
 
     let process = start().await;
     for _ in 0..20 {
-        let Some(erasure) = left().await else { break };
-        end_pause(&test, &erasure).await;
+        let Some(erasure) = next_erasure().await else { break };
+        skip_wait(&test, &erasure).await;
         process.invoke("{}".to_owned()).await;
         purge(&test).await;
     }

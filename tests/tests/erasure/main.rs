@@ -1,5 +1,5 @@
-//! Erasing projects and users: nothing of them is left in any table, wherever it was cut short, and
-//! nothing of others is missing.
+//! Erasure of projects and users: no table keeps their items, even after interruptions, and other
+//! items stay.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -23,20 +23,20 @@ const MINUTE: Duration = Duration::from_mins(1);
 type Item = HashMap<String, AttributeValue>;
 
 #[test]
-fn every_table_is_looked_into() {
+fn erasure_tests_cover_every_table() {
     let tables = tests::tables();
     let names: BTreeSet<&str> =
         tables.iter().map(|table| table.name.strip_prefix("waymark-").unwrap()).collect();
     assert_eq!(names, BTreeSet::from(TABLES));
 }
 
-/// Lets the erasing function run once.
+/// Runs erase-data once.
 async fn erase(app: &App) {
     (erase_data::JOB.run)(app, Deadline::after(MINUTE)).await.unwrap();
 }
 
-/// Lets the jobs run each minute, until nothing is left to erase. Panics after two days.
-async fn until_erased(test: &TestApp) {
+/// Runs the jobs at intervals until no erasure is pending. Panics after two days.
+async fn run_until_erased(test: &TestApp) {
     for minutes in [1, 3, 3, 3, 3, 3, 24 * 60, 60, 60, 12 * 60] {
         test.pass(MINUTE * minutes);
         erase(&test.app).await;
@@ -48,7 +48,7 @@ async fn until_erased(test: &TestApp) {
     panic!("{:?}", test.app.store.list_erasures().await);
 }
 
-/// All items of all tables, but for what lives for a day at most, by their keys.
+/// Returns all items by key, except those that expire within a day.
 async fn everything(test: &TestApp) -> BTreeMap<String, Item> {
     let mut all = BTreeMap::new();
     for table in TABLES.iter().filter(|table| !["idempotency", "quotas"].contains(table)) {
@@ -71,7 +71,7 @@ async fn everything(test: &TestApp) -> BTreeMap<String, Item> {
     all
 }
 
-/// The items that have a text anywhere, the stored answers included.
+/// Returns all items that contain a text, including stored responses.
 async fn items_with(test: &TestApp, wanted: &str) -> Vec<String> {
     let mut found = Vec::new();
     for table in TABLES {

@@ -1,4 +1,4 @@
-//! Projects.
+//! Erasure of projects.
 
 use local::demo;
 use local::environment::table_prefix;
@@ -12,12 +12,13 @@ use super::*;
 
 const FLAGS: &Operation = &list_feature_flags::OPERATION;
 
-/// A project that stays, everything that there is before the other one is filled, and that one.
+/// Fills two projects from the default start time. See [`filled_at`].
 async fn filled() -> (TestApp, BTreeMap<String, Item>, Project) {
     filled_at(Timestamp::from_millis(i64::try_from(START).unwrap())).await
 }
 
-/// The same, from a time on.
+/// Fills a kept project and one to erase, from a time on. Returns the app, all items without those
+/// of the second project, and that project.
 pub(super) async fn filled_at(time: Timestamp) -> (TestApp, BTreeMap<String, Item>, Project) {
     let test = TestApp::start().await;
     test.set_time(time);
@@ -25,7 +26,6 @@ pub(super) async fn filled_at(time: Timestamp) -> (TestApp, BTreeMap<String, Ite
     let kept = demo::ensure_project(store, "kept", "Kept").await.unwrap();
     fill(&test, &project(&test, kept).await, 0).await;
     let erased = project(&test, test.project_id).await;
-    // What is there already of the project that is to go.
     let mut before = everything(&test).await;
     before.retain(|_, item| !format!("{item:?}").contains(&erased.id.to_string()));
     fill(&test, &erased, 1_000).await;
@@ -35,8 +35,8 @@ pub(super) async fn filled_at(time: Timestamp) -> (TestApp, BTreeMap<String, Ite
     (test, before, erased)
 }
 
-/// What of another project does not change by itself, as its log does while it is packed, nor is about keys,
-/// which are looked at apart.
+/// Returns `true` for keys of items that jobs do not change, except for API keys, which have their
+/// own check.
 fn is_settled(key: &str) -> bool {
     let is_of_log = key.starts_with("errors ") && !key.ends_with("S(\"claim\")]");
     let changes = ["outbox#@", "batch#", "erasures#"];
@@ -63,12 +63,8 @@ pub(super) async fn assert_nothing_but(
     let keys = |all: &BTreeMap<String, Item>| -> BTreeSet<String> {
         all.keys().filter(|key| is_settled(key)).cloned().collect()
     };
-    assert_eq!(
-        keys(&after),
-        keys(before),
-        "nothing of others is missing, and nothing else is left"
-    );
-    // The key that named both, and those that name none.
+    assert_eq!(keys(&after), keys(before), "items of other projects stay, and no others are left");
+    // One key named both projects and keeps one. The others name none.
     let keys: Vec<_> = test.app.store.list_api_keys().await.unwrap();
     let named: Vec<usize> = keys.iter().map(|key| key.projects.iter().flatten().count()).collect();
     assert_eq!(named.iter().sum::<usize>(), 1, "{keys:?}");
@@ -76,37 +72,37 @@ pub(super) async fn assert_nothing_but(
 }
 
 #[tokio::test]
-async fn nothing_of_a_project_is_left_and_nothing_of_others_is_missing() {
+async fn erased_projects_leave_no_items() {
     let (test, before, erased) = filled().await;
     assert!(test.app.store.erase_project(&erased, test.app.clock.now()).await.unwrap());
     assert!(!test.app.store.erase_project(&erased, test.app.clock.now()).await.unwrap());
-    until_erased(&test).await;
+    run_until_erased(&test).await;
     assert_nothing_but(&test, &before, &erased).await;
 }
 
 #[tokio::test]
-async fn it_refuses_requests_at_once_and_its_slug_is_free() {
+async fn erased_projects_return_404_and_free_their_slug() {
     let (test, _, erased) = filled().await;
     let list = || Call::of(FLAGS).parameter("idOrSlug", PROJECT).key(&test.key);
     assert_eq!(list().send(&test.app).await.status, 200);
     test.app.store.erase_project(&erased, test.app.clock.now()).await.unwrap();
-    // Whoever has just looked it up remembers it for a minute, all others refuse.
+    // A function that has cached the project serves it for a minute.
     let (fresh, _) = tests::app::app_over(&test.engine.endpoint());
     assert_eq!(list().send(&fresh).await.problem(), (404, "project_not_found"));
     test.pass(MINUTE + Duration::from_millis(1));
     assert_eq!(list().send(&test.app).await.problem(), (404, "project_not_found"));
 
-    // A new one of the same slug is another project, which the erasure leaves alone.
+    // The erasure does not affect a new project with the slug.
     let new = demo::ensure_project(&test.app.store, PROJECT, "New").await.unwrap();
     assert_ne!(new, erased.id);
-    until_erased(&test).await;
+    run_until_erased(&test).await;
     let found = test.app.store.find_project(&IdOrSlug::parse(PROJECT).unwrap()).await.unwrap();
     assert_eq!(found.unwrap().id, new);
     assert!(items_with(&test, &erased.id.to_string()).await.is_empty());
 }
 
 #[tokio::test]
-async fn wherever_it_is_cut_short_it_goes_on() {
+async fn interrupted_erasures_resume() {
     let (test, before, erased) = filled().await;
     test.app.store.erase_project(&erased, test.app.clock.now()).await.unwrap();
     let mut cut = 0;
@@ -116,8 +112,8 @@ async fn wherever_it_is_cut_short_it_goes_on() {
         }
         test.pass(MINUTE * 20);
         let run = Box::pin((erase_data::JOB.run)(&test.app, Deadline::after(MINUTE)));
-        // Later and later, so that it gets through in the end.
-        let lifetime = Duration::from_micros(500 + round * 200);
+        // The time increases, so that the erasure completes.
+        let lifetime = Duration::from_micros(200 + round * 50);
         cut += u64::from(tokio::time::timeout(lifetime, run).await.is_err());
         (purge_event_markers::JOB.run)(&test.app, Deadline::after(MINUTE)).await.unwrap();
     }
@@ -126,7 +122,7 @@ async fn wherever_it_is_cut_short_it_goes_on() {
 }
 
 #[tokio::test]
-async fn twins_do_no_harm() {
+async fn concurrent_erasures_do_not_conflict() {
     let (test, before, erased) = filled().await;
     test.app.store.erase_project(&erased, test.app.clock.now()).await.unwrap();
     for minutes in [3, 3, 6, 6, 6, 6, 24 * 60, 60, 60] {
@@ -138,7 +134,7 @@ async fn twins_do_no_harm() {
 }
 
 #[tokio::test]
-async fn what_a_restored_table_brings_back_is_erased_again_without_the_project() {
+async fn restored_items_of_erased_projects_are_erased() {
     let (test, before, erased) = filled().await;
     let flags: Vec<Item> = test.items("feature-flags").await;
     let store = &test.app.store;
@@ -146,11 +142,12 @@ async fn what_a_restored_table_brings_back_is_erased_again_without_the_project()
         let (organization, name) = (erased.organization.clone(), erased.id.to_string());
         Erasure::new(Subject::Project(erased.id), organization, name, test.app.clock.now())
     };
-    let refused = store.erase_rest_of_project(erased.id, &again()).await.unwrap();
-    assert!(!refused, "a project that is there has requests and a slug to be taken away");
+    let accepted = store.erase_rest_of_project(erased.id, &again()).await.unwrap();
+    assert!(!accepted, "existing projects need a full erasure");
     store.erase_project(&erased, test.app.clock.now()).await.unwrap();
-    assert!(!store.erase_rest_of_project(erased.id, &again()).await.unwrap(), "it is under way");
-    until_erased(&test).await;
+    let accepted = store.erase_rest_of_project(erased.id, &again()).await.unwrap();
+    assert!(!accepted, "the erasure is in progress");
+    run_until_erased(&test).await;
     for flag in flags.into_iter().filter(|it| format!("{it:?}").contains(&erased.id.to_string())) {
         let put = test.client.put_item().table_name(format!("{}feature-flags", table_prefix()));
         put.set_item(Some(flag)).send().await.unwrap();
@@ -158,15 +155,15 @@ async fn what_a_restored_table_brings_back_is_erased_again_without_the_project()
     assert!(!items_with(&test, &erased.id.to_string()).await.is_empty());
 
     assert!(store.erase_rest_of_project(erased.id, &again()).await.unwrap());
-    until_erased(&test).await;
+    run_until_erased(&test).await;
     assert_nothing_but(&test, &before, &erased).await;
 }
 
 #[tokio::test]
-async fn stored_answers_go_once_they_have_expired() {
+async fn expired_stored_responses_are_erased() {
     let (test, _, erased) = filled().await;
     assert!(!test.items("idempotency").await.is_empty());
     test.app.store.erase_project(&erased, test.app.clock.now()).await.unwrap();
-    until_erased(&test).await;
-    assert!(test.items("idempotency").await.is_empty(), "all are older than a day");
+    run_until_erased(&test).await;
+    assert!(test.items("idempotency").await.is_empty(), "all responses are older than a day");
 }

@@ -1,4 +1,4 @@
-//! Who may do what, and what is checked first.
+//! Access to errors, and the order of checks.
 
 use serde_json::json;
 
@@ -14,7 +14,7 @@ use super::{GET, LIST, LIST_EVENTS, QUERY, Tracker, UPDATE};
 
 const OPERATIONS: [&Operation; 5] = [LIST, GET, LIST_EVENTS, QUERY, UPDATE];
 
-/// A call that would be carried out for an error that is there, without a key.
+/// Returns a call without an API key that is valid for an existing error.
 fn valid(operation: &'static Operation, project: &str, error: &str) -> Call {
     let call = Call::of(operation).parameter("idOrSlug", project).parameter("errorId", error);
     match operation.method.as_str() {
@@ -24,7 +24,7 @@ fn valid(operation: &'static Operation, project: &str, error: &str) -> Call {
     }
 }
 
-/// A tracker with one error, and the error's id.
+/// Returns a tracker with one error, and the error's id.
 async fn with_error() -> (Tracker, String) {
     let tracker = Tracker::start().await;
     tracker.deliver(&SentEvent::new(1, tracker.now(), "TypeError", "x is not a function")).await;
@@ -33,7 +33,7 @@ async fn with_error() -> (Tracker, String) {
 }
 
 #[tokio::test]
-async fn projects_that_a_key_may_not_see_do_not_exist() {
+async fn inaccessible_projects_return_404() {
     let (tracker, id) = with_error().await;
     let test = &tracker.test;
     let other = tracker.other_project("other").await.id;
@@ -49,7 +49,7 @@ async fn projects_that_a_key_may_not_see_do_not_exist() {
 }
 
 #[tokio::test]
-async fn an_error_is_found_in_its_own_project_only_under_a_well_formed_id() {
+async fn foreign_and_malformed_error_ids_return_404() {
     let (tracker, id) = with_error().await;
     let test = &tracker.test;
     tracker.other_project("other").await;
@@ -73,7 +73,7 @@ async fn an_error_is_found_in_its_own_project_only_under_a_well_formed_id() {
 }
 
 #[tokio::test]
-async fn projects_are_apart() {
+async fn projects_have_separate_errors() {
     let (tracker, id) = with_error().await;
     let other = tracker.other_project("other").await;
     let event = SentEvent::new(2, tracker.now(), "TypeError", "x is not a function");
@@ -81,7 +81,7 @@ async fn projects_are_apart() {
     let call = Call::of(LIST).parameter("idOrSlug", "other").key(&tracker.test.key);
     let listed = call.send(&tracker.test.app).await.body["items"].clone();
     assert_eq!(listed.as_array().unwrap().len(), 1);
-    assert_ne!(listed[0]["errorId"], id, "the same failure in two projects is two errors");
+    assert_ne!(listed[0]["errorId"], id, "equal events in two projects are two errors");
     assert_eq!((&listed[0]["count"], &tracker.the_error().await["count"]), (&json!(1), &json!(1)));
     tracker.set_status(&listed_error(&id), "ignored").await;
     let listed = Call::of(LIST).parameter("idOrSlug", "other").key(&tracker.test.key);
@@ -94,7 +94,7 @@ fn listed_error(id: &str) -> serde_json::Value {
 }
 
 #[tokio::test]
-async fn the_form_of_a_request_is_checked_before_its_project_and_the_project_before_its_body() {
+async fn requests_are_checked_in_documented_order() {
     let (tracker, id) = with_error().await;
     let test = &tracker.test;
     for operation in [LIST, LIST_EVENTS] {
@@ -110,10 +110,10 @@ async fn the_form_of_a_request_is_checked_before_its_project_and_the_project_bef
     assert_eq!(reply.problem(), (404, "project_not_found"));
     let reply = update(PROJECT, "nonsense").bytes("{").send(&test.app).await;
     assert_eq!(reply.problem(), (400, "malformed_json"));
-    let stranger =
+    let write_key =
         test.key_with(|key| ApiKeyRecord { scopes: [Scope::ErrorsWrite].into(), ..key }).await;
     let query = |key: &str| Call::of(QUERY).key(key);
-    let reply = query(&stranger).bytes("{").send(&test.app).await;
+    let reply = query(&write_key).bytes("{").send(&test.app).await;
     assert_eq!(reply.problem(), (403, "insufficient_scope"));
     let large = query(&test.key).header("content-type", "text/plain");
     let reply = large.bytes(" ".repeat(256 * 1024 + 1)).send(&test.app).await;
@@ -122,18 +122,18 @@ async fn the_form_of_a_request_is_checked_before_its_project_and_the_project_bef
     assert_eq!(reply.await.problem(), (415, "unsupported_media_type"));
     let reply = query(&test.key).bytes("").send(&test.app).await;
     assert_eq!(reply.problem(), (400, "malformed_json"));
-    // The projects of a body come after all else that is wrong with it.
+    // Projects in a body are checked last, after all its other fields.
     let body = json!({"projectIds": ["missing"], "limit": 0});
     let reply = query(&test.key).json(&body).send(&test.app).await;
     assert_eq!(reply.violations(), [("/limit", "out_of_range")]);
 }
 
 #[tokio::test]
-async fn a_new_dsn_key_works_at_once_and_the_old_one_for_a_minute_at_most() {
+async fn replaced_dsn_keys_work_only_while_cached() {
     let tracker = Tracker::start().await;
     let (store, old) = (&tracker.test.app.store, &tracker.project);
     let event = SentEvent::new(1, tracker.now(), "TypeError", "x");
-    // A warm function remembers the old key.
+    // A warm function caches the old key.
     tracker.deliver(&event).await;
     let public_key = PublicKey::generate().unwrap();
     assert!(store.replace_dsn_key(old, public_key).await.unwrap());

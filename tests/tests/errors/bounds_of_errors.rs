@@ -1,4 +1,4 @@
-//! How many errors a project has at most, and for how long it has them.
+//! Limits on the number of errors of a project, and their retention.
 
 use std::num::NonZeroU32;
 
@@ -10,9 +10,9 @@ use tests::errors::SentEvent;
 
 use super::{DAY, HOUR, LIST_EVENTS, Tracker};
 
-const OVERFLOW: &str = "More kinds of errors than 3, or 2 an hour";
+const OVERFLOW: &str = "Overflow: more than 3 errors, or 2 new errors an hour";
 
-/// A project that has three errors at most, and two new ones in an hour.
+/// Returns a project with limits of three errors, and of two new errors per hour.
 async fn small() -> Tracker {
     let mut tracker = Tracker::start().await;
     let limits = Limits {
@@ -28,7 +28,7 @@ fn event(tracker: &Tracker, number: u64, kind: &str) -> SentEvent {
     SentEvent::new(number, tracker.now(), &format!("{kind}Error"), "x")
 }
 
-/// The counts of all errors, by title.
+/// Returns the counts of all errors, by title.
 async fn counts(tracker: &Tracker) -> Vec<(String, u64)> {
     let of = |error: &Value| {
         (error["title"].as_str().unwrap().to_owned(), error["count"].as_u64().unwrap())
@@ -39,12 +39,12 @@ async fn counts(tracker: &Tracker) -> Vec<(String, u64)> {
 }
 
 #[tokio::test]
-async fn events_of_kinds_beyond_the_bound_count_under_one_error() {
+async fn events_over_the_error_limit_count_as_overflow() {
     let tracker = small().await;
     for (number, kind) in (1..).zip(["A", "B", "C", "C", "D"]) {
         tracker.deliver(&event(&tracker, number, kind)).await;
     }
-    // Delivered once more, they count where they did.
+    // A repeated event stays in the overflow error.
     tracker.deliver(&event(&tracker, 3, "C")).await;
     let [a, b, overflow] = [("AError: x", 1), ("BError: x", 1), (OVERFLOW, 3)]
         .map(|(title, count)| (title.to_owned(), count));
@@ -56,7 +56,7 @@ async fn events_of_kinds_beyond_the_bound_count_under_one_error() {
     let types = events.iter().map(|it| it["event"]["exception"]["values"][0]["type"].as_str());
     assert_eq!(types.collect::<Vec<_>>(), [Some("DError"), Some("CError"), Some("CError")]);
 
-    // An hour later there is room for one more, and no longer for another.
+    // An hour later one more error fits, but not two.
     tracker.test.pass(HOUR);
     for (number, kind) in (6..).zip(["C", "D", "A"]) {
         tracker.deliver(&event(&tracker, number, kind)).await;
@@ -70,7 +70,7 @@ async fn events_of_kinds_beyond_the_bound_count_under_one_error() {
 }
 
 #[tokio::test]
-async fn room_that_was_reserved_in_vain_is_given_back_within_a_day() {
+async fn unused_error_reservations_are_released_within_a_day() {
     let tracker = small().await;
     let store = &tracker.test.app.store;
     let limits = errors::ErrorLimits { errors: 3, new_errors_per_hour: 9 };
@@ -90,7 +90,7 @@ async fn room_that_was_reserved_in_vain_is_given_back_within_a_day() {
 }
 
 #[tokio::test]
-async fn first_events_of_a_kind_that_come_at_once_make_one_error() {
+async fn concurrent_first_events_create_one_error() {
     let tracker = Tracker::start().await;
     let events: Vec<SentEvent> = (0..24).map(|number| event(&tracker, number, "A")).collect();
     tracker.deliver_all(&events).await;
@@ -110,7 +110,7 @@ async fn errors_expire_407_days_after_their_last_event() {
     assert_eq!(errors.len(), 1, "{errors:?}");
     assert_eq!((&errors[0]["title"], &errors[0]["count"]), (&json!("BError: x"), &json!(1)));
 
-    // One of its kind that comes then is new, in the place of what expired.
+    // An event with the expired error's fingerprint creates a new error.
     tracker.deliver(&event(&tracker, 4, "A")).await;
     let errors = tracker.errors().await;
     assert_eq!(errors.len(), 2);
@@ -119,7 +119,7 @@ async fn errors_expire_407_days_after_their_last_event() {
 }
 
 #[tokio::test]
-async fn the_events_of_a_hot_error_are_listed_over_all_of_their_partitions() {
+async fn events_of_all_shards_are_listed() {
     let tracker = Tracker::start().await;
     let store = &tracker.test.app.store;
     let mut sent = 0_u64;
@@ -137,7 +137,7 @@ async fn the_events_of_a_hot_error_are_listed_over_all_of_their_partitions() {
         let spread =
             ErrorStore::new(store).add_event_shards(tracker.project.id, known, tracker.now()).await;
         assert_eq!(spread.unwrap().unwrap().event_shards, (shards * 2).min(16));
-        // What a warm function remembers.
+        // The warm function's cached error expires.
         tracker.test.pass(super::MINUTE);
     }
     let keys = tracker.items_of("error-events#").await;

@@ -1,4 +1,4 @@
-//! breakdown-errors.
+//! Tests of breakdown-errors.
 
 use serde_json::{Value, json};
 use tests::app::PROJECT;
@@ -7,7 +7,7 @@ use tests::errors::SentEvent;
 
 use super::{BREAKDOWN, MINUTE, Tracker};
 
-async fn ask(tracker: &Tracker, body: &Value) -> Reply {
+async fn query(tracker: &Tracker, body: &Value) -> Reply {
     let mut whole = json!({"projectIds": [PROJECT], "by": "browser"});
     for (name, value) in body.as_object().unwrap() {
         whole[name] = value.clone();
@@ -17,7 +17,7 @@ async fn ask(tracker: &Tracker, body: &Value) -> Reply {
 }
 
 #[tokio::test]
-async fn values_have_rows_and_the_rest_has_one_of_its_own() {
+async fn breakdown_has_top_values_and_a_rest() {
     let tracker = Tracker::start().await;
     let other = tracker.other_project("other").await;
     let event =
@@ -35,7 +35,7 @@ async fn values_have_rows_and_the_rest_has_one_of_its_own() {
     assert_eq!(tracker.deliver_to(&other, &of_other).await.status, 200);
     let row = |value: Value, errors: u64, unique: u64| json!({"value": value, "errors": errors, "uniqueErrors": unique});
     for is_packed in [false, true] {
-        let all = ask(&tracker, &json!({})).await;
+        let all = query(&tracker, &json!({})).await;
         let expected = json!([
             row(json!("Firefox"), 2, 2),
             row(Value::Null, 2, 1),
@@ -43,21 +43,21 @@ async fn values_have_rows_and_the_rest_has_one_of_its_own() {
             row(json!("Safari"), 1, 1),
         ]);
         assert_eq!(all.body, expected, "{is_packed}");
-        assert_eq!(ask(&tracker, &json!({"limit": 4})).await.body, expected);
+        assert_eq!(query(&tracker, &json!({"limit": 4})).await.body, expected);
         let mut rest = row(Value::Null, 2, 1);
         rest["other"] = json!(true);
         let both = json!({"limit": 2, "projectIds": [PROJECT, "other"]});
         let expected = json!([row(json!("Firefox"), 3, 3), row(Value::Null, 2, 1), rest]);
-        let cut = ask(&tracker, &both).await;
+        let cut = query(&tracker, &both).await;
         assert_eq!(cut.body, expected);
-        let none = ask(&tracker, &json!({"searchQuery": "nothing-like-it"})).await;
+        let none = query(&tracker, &json!({"searchQuery": "nothing-like-it"})).await;
         assert_eq!(none.body, json!([]));
         tracker.pack().await;
     }
 }
 
 #[tokio::test]
-async fn what_is_wrong_is_told_at_its_place() {
+async fn invalid_fields_are_named() {
     let tracker = Tracker::start().await;
     for (body, violation) in [
         (json!({"by": "user"}), ("/by", "invalid_value")),
@@ -67,9 +67,9 @@ async fn what_is_wrong_is_told_at_its_place() {
         (json!({"sort": "count"}), ("/sort", "unknown_field")),
         (json!({"projectIds": []}), ("/projectIds", "too_few_items")),
     ] {
-        let reply = ask(&tracker, &body).await;
+        let reply = query(&tracker, &body).await;
         assert_eq!((reply.status, reply.violations()), (400, vec![violation]), "{body}");
     }
-    let reply = ask(&tracker, &json!({"projectIds": ["nowhere"]})).await;
+    let reply = query(&tracker, &json!({"projectIds": ["nowhere"]})).await;
     assert_eq!((reply.status, reply.code()), (404, "project_not_found"));
 }

@@ -1,4 +1,4 @@
-//! Deleting an error: at once from every read, later from what is stored.
+//! Error deletion: immediately from every read, later from storage.
 
 use std::collections::BTreeSet;
 
@@ -12,14 +12,14 @@ use super::{DAY, GET, HOUR, LIST_EVENTS, MINUTE, Tracker, UPDATE, text};
 
 const DELETE: &Operation = &delete_error::OPERATION;
 
-/// Deletes an error, and lets the millisecond of that pass.
+/// Deletes an error, and waits for the next millisecond.
 async fn delete(tracker: &Tracker, error: &Value) -> u16 {
     let reply = tracker.call_for(DELETE, error).send(&tracker.test.app).await;
     tracker.test.pass(MINUTE / 60_000 * 2);
     reply.status
 }
 
-/// Ten events of each of two errors, over three days; what is older than two minutes is packed.
+/// Returns two errors, each with ten events over three days. 12 of the 20 events are packed.
 async fn two_errors(tracker: &Tracker) -> (Value, Value) {
     let mut events = Vec::new();
     for number in 0..20_u64 {
@@ -30,7 +30,7 @@ async fn two_errors(tracker: &Tracker) -> (Value, Value) {
     let (packed, rows) = events.split_at(12);
     tracker.deliver_all(packed).await;
     tracker.pack().await;
-    // The pack was made as if two minutes had passed.
+    // `pack` used a clock two minutes ahead.
     tracker.test.pass(2 * MINUTE);
     tracker.deliver_all(rows).await;
     let errors = tracker.errors().await;
@@ -49,7 +49,7 @@ async fn assert_deleted(tracker: &Tracker, error: &Value) {
 }
 
 #[tokio::test]
-async fn a_deleted_error_is_gone_from_every_read_at_once_and_others_stay() {
+async fn deleted_errors_disappear_from_every_read() {
     let tracker = Tracker::start().await;
     let (deleted, other) = two_errors(&tracker).await;
     assert_eq!(tracker.total(&json!({})).await, 20);
@@ -62,7 +62,7 @@ async fn a_deleted_error_is_gone_from_every_read_at_once_and_others_stay() {
     }
     assert_eq!(tracker.total(&json!({"searchQuery": "TypeError"})).await, 0);
 
-    // What was counted before is not counted again; what comes later is a new error's.
+    // A deleted event is not counted again; a later event creates a new error.
     tracker.deliver(&SentEvent::new(0, tracker.now(), "TypeError", "x")).await;
     assert_eq!(tracker.total(&json!({})).await, 10);
     tracker.deliver(&SentEvent::new(100, tracker.ago(DAY), "TypeError", "x")).await;
@@ -77,12 +77,12 @@ async fn a_deleted_error_is_gone_from_every_read_at_once_and_others_stay() {
 }
 
 #[tokio::test]
-async fn what_is_stored_of_a_deleted_error_is_removed_and_its_claims_stay() {
+async fn packer_removes_deleted_errors_but_not_claims() {
     let tracker = Tracker::start().await;
     let (deleted, other) = two_errors(&tracker).await;
     assert_eq!(delete(&tracker, &deleted).await, 204);
     tracker.deliver(&SentEvent::new(100, tracker.now(), "TypeError", "x")).await;
-    // Rows of before, and of the same kind, may still come.
+    // Rows that are older, or have the same fingerprint, can still arrive.
     tracker.run_schedule().await;
     assert_eq!(tracker.items_of("error-events#").await.len(), 21);
 
@@ -104,7 +104,7 @@ async fn what_is_stored_of_a_deleted_error_is_removed_and_its_claims_stay() {
     assert_eq!(claims, 10);
     assert_eq!(tracker.items_of("error-events#").await.len(), 11);
 
-    // Nothing is remembered of it then, and nothing comes back.
+    // The tombstone is removed, and no event reappears.
     tracker.test.pass(2 * HOUR);
     tracker.run_schedule().await;
     let heads = tracker.items_of("log-head#").await;
@@ -120,9 +120,9 @@ async fn what_is_stored_of_a_deleted_error_is_removed_and_its_claims_stay() {
     );
 }
 
-/// A warm function remembers an error for a minute.
+/// A warm function caches an error for a minute.
 #[tokio::test]
-async fn an_event_for_an_error_that_is_remembered_and_deleted_makes_a_new_one() {
+async fn events_of_cached_deleted_errors_create_new_errors() {
     let tracker = Tracker::start().await;
     tracker.deliver(&SentEvent::new(1, tracker.now(), "TypeError", "x")).await;
     let error = tracker.the_error().await;
@@ -136,7 +136,7 @@ async fn an_event_for_an_error_that_is_remembered_and_deleted_makes_a_new_one() 
 }
 
 #[tokio::test]
-async fn errors_beyond_what_can_be_remembered_are_deleted_later() {
+async fn deletions_over_the_tombstone_limit_return_429() {
     let tracker = Tracker::start().await;
     for number in 0..=u64::from(MAX_TOMBSTONES) {
         let error_type = format!("Error{number}");

@@ -1,4 +1,4 @@
-//! Events that are delivered more than once.
+//! Repeated deliveries of an event.
 
 use futures_util::future::join_all;
 use serde_json::json;
@@ -8,7 +8,7 @@ use tests::errors::SentEvent;
 use super::{DAY, ENVELOPE, HOUR, MINUTE, Tracker, delivery};
 
 #[tokio::test]
-async fn an_event_counts_once_however_often_it_is_delivered() {
+async fn repeated_deliveries_count_once() {
     let tracker = Tracker::start().await;
     let event = SentEvent::new(1, tracker.ago(HOUR), "TypeError", "x is not a function");
     for _ in 0..3 {
@@ -25,7 +25,7 @@ async fn an_event_counts_once_however_often_it_is_delivered() {
 }
 
 #[tokio::test]
-async fn an_event_counts_once_when_it_is_delivered_many_times_at_once() {
+async fn concurrent_deliveries_count_once() {
     let tracker = Tracker::start().await;
     let event = SentEvent::new(1, tracker.ago(3 * DAY), "TypeError", "x is not a function");
     join_all((0..20).map(|_| tracker.deliver(&event))).await;
@@ -36,7 +36,7 @@ async fn an_event_counts_once_when_it_is_delivered_many_times_at_once() {
 }
 
 #[tokio::test]
-async fn of_several_events_with_one_id_the_first_counts() {
+async fn first_of_several_events_with_one_id_counts() {
     let tracker = Tracker::start().await;
     let first = SentEvent::new(1, tracker.ago(HOUR), "TypeError", "x is not a function");
     tracker.deliver(&first).await;
@@ -61,9 +61,9 @@ async fn of_several_events_with_one_id_the_first_counts() {
 }
 
 #[tokio::test]
-async fn a_repeated_delivery_opens_no_error_that_was_resolved_in_between() {
+async fn repeated_deliveries_do_not_reopen_errors() {
     let tracker = Tracker::start().await;
-    // Without a time of its own, an event happens when it arrives.
+    // An event without a timestamp occurs when it arrives.
     let mut payload = SentEvent::new(1, tracker.now(), "TypeError", "x").payload();
     payload.as_object_mut().unwrap().remove("timestamp");
     let deliver = async || {
@@ -82,7 +82,7 @@ async fn a_repeated_delivery_opens_no_error_that_was_resolved_in_between() {
 }
 
 #[tokio::test]
-async fn the_same_id_in_two_projects_is_two_events() {
+async fn equal_event_ids_in_two_projects_both_count() {
     let tracker = Tracker::start().await;
     let other = tracker.other_project("other").await;
     let event = SentEvent::new(1, tracker.ago(HOUR), "TypeError", "x is not a function");
@@ -103,8 +103,8 @@ async fn the_same_id_in_two_projects_is_two_events() {
 }
 
 #[tokio::test]
-async fn a_delivery_that_was_cut_off_is_completed_by_the_next_one() {
-    // What is left after each step of a delivery, and what the next one makes of it.
+async fn next_delivery_completes_an_interrupted_one() {
+    // Each case removes the writes that follow an interruption.
     for lost in
         [&["errors#", "fingerprints#"][..], &["log#", "error-events#", "errors#", "fingerprints#"]]
     {
@@ -125,7 +125,7 @@ async fn a_delivery_that_was_cut_off_is_completed_by_the_next_one() {
             }
         }
         assert!(tracker.errors().await.is_empty());
-        // Another process: none that was cut off remembers anything.
+        // Another process, since an interrupted one has no cache.
         let (app, _) = app_over(&tracker.test.engine.endpoint());
         let call = delivery(&tracker.project, ENVELOPE).bytes(event.envelope());
         assert_eq!(call.send(&app).await.status, 200);

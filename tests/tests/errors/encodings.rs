@@ -1,4 +1,4 @@
-//! Bodies as SDKs and gateways compress and wrap them.
+//! Bodies, as SDKs and gateways compress and encode them.
 
 use std::io::Write;
 
@@ -32,7 +32,7 @@ fn zstd(body: &[u8]) -> Vec<u8> {
     ::zstd::bulk::compress(body, 3).unwrap()
 }
 
-/// A stream of one uncompressed meta-block and an empty last one (RFC 7932 §9.2).
+/// Returns a stream with one uncompressed meta-block and an empty last one (RFC 7932 §9.2).
 fn brotli(body: &[u8]) -> Vec<u8> {
     let length = u32::try_from(body.len() - 1).unwrap();
     assert!(length < 1 << 16);
@@ -41,7 +41,7 @@ fn brotli(body: &[u8]) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn every_coding_is_undone_whether_the_header_or_the_bytes_tell_it() {
+async fn codings_are_detected_by_header_or_bytes() {
     type Encode = fn(&[u8]) -> Vec<u8>;
     let tracker = Tracker::start().await;
     let codings: [(Encode, &[Option<&str>]); 6] = [
@@ -50,7 +50,7 @@ async fn every_coding_is_undone_whether_the_header_or_the_bytes_tell_it() {
         (bare_deflate, &[Some("deflate")]),
         (brotli, &[Some("br")]),
         (zstd, &[Some("zstd"), None]),
-        // A gateway may inflate a body and leave the header.
+        // A gateway can inflate a body and keep the header.
         (<[u8]>::to_vec, &[None, Some("identity"), Some("gzip"), Some("br"), Some("zstd")]),
     ];
     let mut sent = 0;
@@ -66,7 +66,7 @@ async fn every_coding_is_undone_whether_the_header_or_the_bytes_tell_it() {
                         event.envelope()
                     };
                     let call = delivery(&tracker.project, path).gateway(gateway);
-                    // API Gateway hands over all bodies of some types as base64.
+                    // API Gateway encodes all bodies of some types as base64.
                     let mut call = call.bytes(encode(body.as_bytes()));
                     if sent % 3 == 0 {
                         call = call.base64();
@@ -86,7 +86,7 @@ async fn every_coding_is_undone_whether_the_header_or_the_bytes_tell_it() {
 }
 
 #[tokio::test]
-async fn a_bomb_is_refused_before_it_fills_the_memory() {
+async fn rejects_bodies_that_inflate_beyond_20_mib() {
     let tracker = Tracker::start().await;
     let event = SentEvent::new(1, tracker.now(), "TypeError", "x").envelope();
     let large = |bytes: usize| {
@@ -109,7 +109,7 @@ async fn a_bomb_is_refused_before_it_fills_the_memory() {
 }
 
 #[tokio::test]
-async fn a_body_that_cannot_be_inflated_is_malformed() {
+async fn corrupted_compressed_bodies_return_400() {
     let tracker = Tracker::start().await;
     let whole = gzip(SentEvent::new(1, tracker.now(), "TypeError", "x").envelope().as_bytes());
     let cut = whole[..whole.len() / 2].to_vec();
@@ -129,7 +129,7 @@ async fn a_body_that_cannot_be_inflated_is_malformed() {
 }
 
 #[tokio::test]
-async fn nobody_without_the_key_has_more_decompressed_than_a_line() {
+async fn unauthenticated_bodies_inflate_to_one_line_at_most() {
     let tracker = Tracker::start().await;
     let ingest_id = tracker.project.ingest_id;
     let to = |path: &str| {
@@ -146,7 +146,7 @@ async fn nobody_without_the_key_has_more_decompressed_than_a_line() {
     }
     let reply = to(STORE).bytes(bomb).send(&tracker.test.app).await;
     assert_eq!(reply.status, 403);
-    // An envelope may hold the key, in its first line.
+    // The first line of an envelope can contain the key.
     let key = tracker.project.public_key.to_string();
     for (key, padding, status) in
         [(&key, 0, 200), (&wrong, 0, 403), (&wrong, 21 << 20, 403), (&key, 21 << 20, 413)]
@@ -161,7 +161,7 @@ async fn nobody_without_the_key_has_more_decompressed_than_a_line() {
 }
 
 #[tokio::test]
-async fn a_body_of_many_parts_is_refused() {
+async fn rejects_bodies_with_many_gzip_members() {
     let tracker = Tracker::start().await;
     let event = SentEvent::new(1, tracker.now(), "TypeError", "x").envelope();
     let (first, second) = event.as_bytes().split_at(event.len() / 2);

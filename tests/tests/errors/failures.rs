@@ -1,4 +1,4 @@
-//! A DynamoDB that is down, slow or busy, and deliveries that come to nothing or to half of it.
+//! DynamoDB outages, delays and throttling, and deliveries that fail in part or as a whole.
 
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ const ERROR: &str = "01902f3c-0000-7000-8000-000000000000";
 const INGEST_ID: u64 = 42;
 const PUBLIC_KEY: &str = "0123456789abcdef0123456789abcdef";
 
-/// A delivery to the project of the script.
+/// Returns a delivery to the scripted project.
 fn scripted_delivery() -> Call {
     let event =
         SentEvent::new(1, Timestamp::from_millis(i64::try_from(START).unwrap()), "TypeError", "x");
@@ -28,15 +28,15 @@ fn scripted_delivery() -> Call {
     call.bytes(event.envelope())
 }
 
-/// The answers to `GetItem`: the project, and nothing else.
+/// Returns the project for the first `GetItem`, and no item for later ones.
 fn get_item(before: usize) -> ScriptedReply {
     match before {
-        0 => ScriptedReply::Answer(json!({"Item": {
+        0 => ScriptedReply::Response(json!({"Item": {
             "idOrSlug": {"S": "ingest#42"},
             "projectId": {"S": "00000000-0000-7000-8000-000000000001"},
             "publicKey": {"S": PUBLIC_KEY},
         }})),
-        _ => ScriptedReply::Answer(json!({})),
+        _ => ScriptedReply::Response(json!({})),
     }
 }
 
@@ -46,15 +46,15 @@ fn throttled() -> ScriptedReply {
 
 fn assert_unavailable(reply: &Reply) {
     assert_eq!(reply.status, 503, "{}", reply.body);
-    let members: Vec<&String> = reply.body.as_object().unwrap().keys().collect();
-    assert_eq!(members, ["detail"]);
-    // SDKs would take it for a ban of all that they send.
+    let fields: Vec<&String> = reply.body.as_object().unwrap().keys().collect();
+    assert_eq!(fields, ["detail"]);
+    // With these headers, SDKs would stop sending anything.
     assert!(!reply.headers.contains_key("retry-after"));
     assert!(!reply.headers.contains_key("x-sentry-rate-limits"));
 }
 
 #[tokio::test]
-async fn a_delivery_that_dynamodb_throttles_gets_503_without_a_time_to_wait() {
+async fn throttled_deliveries_return_503_without_retry_after() {
     let scripts: [fn(&str, usize) -> ScriptedReply; 3] = [
         |_, _| throttled(),
         |target, before| match target {
@@ -64,7 +64,7 @@ async fn a_delivery_that_dynamodb_throttles_gets_503_without_a_time_to_wait() {
         |target, before| match target {
             "GetItem" => get_item(before),
             "PutItem" => throttled(),
-            _ => ScriptedReply::Answer(json!({})),
+            _ => ScriptedReply::Response(json!({})),
         },
     ];
     for script in scripts {
@@ -74,7 +74,7 @@ async fn a_delivery_that_dynamodb_throttles_gets_503_without_a_time_to_wait() {
 }
 
 #[tokio::test]
-async fn a_dynamodb_that_is_silent_or_down_gives_503() {
+async fn silent_or_stopped_dynamodb_gives_503() {
     let (reply, _) = reply_under(|_, _| ScriptedReply::Silence, scripted_delivery()).await;
     assert_unavailable(&reply);
 
@@ -97,13 +97,13 @@ async fn a_dynamodb_that_is_silent_or_down_gives_503() {
 }
 
 #[tokio::test]
-async fn a_partition_that_is_throttled_gets_more_shards_and_the_event_is_counted() {
+async fn throttled_log_partitions_get_more_shards() {
     let (reply, dynamodb) = reply_under(
         |target, before| match (target, before) {
             ("GetItem", _) => get_item(before),
-            // As often as it is tried.
+            // All three attempts.
             ("TransactWriteItems", 0..=2) => cancelled(&["None", "ThrottlingError", "None"]),
-            _ => ScriptedReply::Answer(json!({})),
+            _ => ScriptedReply::Response(json!({})),
         },
         scripted_delivery(),
     )
@@ -122,15 +122,15 @@ async fn a_partition_that_is_throttled_gets_more_shards_and_the_event_is_counted
 }
 
 #[tokio::test]
-async fn an_event_that_finds_no_room_however_it_is_spread_gets_429_and_a_time_to_wait() {
+async fn events_throttled_on_all_shards_return_429() {
     let (reply, dynamodb) = reply_under(
         |target, before| match (target, before) {
             ("GetItem", _) => get_item(before),
-            // Three tries, then the log is spread, and so on.
+            // Three attempts each, then the log gets more shards.
             ("TransactWriteItems", _) if before % 4 < 3 => {
                 cancelled(&["None", "ThrottlingError", "None"])
             }
-            _ => ScriptedReply::Answer(json!({})),
+            _ => ScriptedReply::Response(json!({})),
         },
         scripted_delivery(),
     )
@@ -141,16 +141,17 @@ async fn an_event_that_finds_no_room_however_it_is_spread_gets_429_and_a_time_to
     assert_eq!(dynamodb.single_writes("Update").len(), 4);
 }
 
-/// What is throttled is told by its place among the actions, and only that is spread.
+/// The position of the throttled action identifies the partition, and only that partition is
+/// sharded.
 #[tokio::test]
-async fn keys_of_an_errors_events_that_are_throttled_get_more_partitions() {
+async fn throttled_event_keys_get_more_shards() {
     let (reply, dynamodb) = reply_under(
         |target, before| match (target, before) {
-            ("GetItem", 1) => ScriptedReply::Answer(json!({"Item": {
+            ("GetItem", 1) => ScriptedReply::Response(json!({"Item": {
                 "errorId": {"S": ERROR},
                 "eventShards": {"N": "1"},
             }})),
-            ("GetItem", 2..) => ScriptedReply::Answer(json!({"Item": {
+            ("GetItem", 2..) => ScriptedReply::Response(json!({"Item": {
                 "sk": {"S": ERROR},
                 "fingerprint": {"B": "AAAAAAAAAAAAAAAAAAAAAA=="},
                 "title": {"S": "TypeError: x"},
@@ -166,7 +167,7 @@ async fn keys_of_an_errors_events_that_are_throttled_get_more_partitions() {
             }})),
             ("GetItem", _) => get_item(before),
             ("TransactWriteItems", 0..=2) => cancelled(&["None", "None", "ThrottlingError"]),
-            _ => ScriptedReply::Answer(json!({})),
+            _ => ScriptedReply::Response(json!({})),
         },
         scripted_delivery(),
     )
@@ -185,7 +186,7 @@ async fn keys_of_an_errors_events_that_are_throttled_get_more_partitions() {
 }
 
 #[tokio::test]
-async fn all_shards_of_a_log_are_counted_and_packed() {
+async fn all_log_shards_are_counted_and_packed() {
     let tracker = Tracker::start().await;
     let store = &tracker.test.app.store;
     let mut events = 0_u64;
@@ -198,7 +199,7 @@ async fn all_shards_of_a_log_are_counted_and_packed() {
         let now_has = add_log_shards(&tracker.test.app, tracker.project.id, shards).await.unwrap();
         assert_eq!(now_has, (shards * 2).min(16));
     }
-    // Whoever has seen fewer shards adds none.
+    // A caller that knows fewer shards adds none.
     assert_eq!(ErrorStore::new(store).add_log_shards(tracker.project.id, 1).await.unwrap(), 16);
     assert!(
         tracker.items_of("log#").await.iter().any(|item| !super::text(item, "pk").ends_with("#00"))
@@ -212,7 +213,8 @@ async fn all_shards_of_a_log_are_counted_and_packed() {
     assert_eq!(tracker.the_error().await["count"], events);
 }
 
-/// How far a delivery gets if DynamoDB takes only its first writes.
+/// Returns the status of a delivery, and how many payload puts (at most one) and transactions it
+/// sends.
 async fn written(script: fn(&str, usize) -> ScriptedReply) -> (u16, [usize; 2]) {
     let dynamodb = ScriptedDynamoDb::start(script).await;
     let (app, _) = app_over(&dynamodb.endpoint);
@@ -222,11 +224,11 @@ async fn written(script: fn(&str, usize) -> ScriptedReply) -> (u16, [usize; 2]) 
 }
 
 #[tokio::test]
-async fn nothing_is_counted_whose_payload_is_not_stored() {
+async fn events_without_stored_payload_are_not_counted() {
     let (status, writes) = written(|target, before| match target {
         "GetItem" => get_item(before),
         "PutItem" => ScriptedReply::Error("ValidationException", json!({"message": "no"})),
-        _ => ScriptedReply::Answer(json!({})),
+        _ => ScriptedReply::Response(json!({})),
     })
     .await;
     assert_eq!((status, writes[0]), (500, 1));
@@ -234,7 +236,7 @@ async fn nothing_is_counted_whose_payload_is_not_stored() {
 }
 
 #[tokio::test]
-async fn reads_of_a_dynamodb_that_throttles_give_503() {
+async fn throttled_operations_return_503() {
     for operation in [LIST, GET, LIST_EVENTS, QUERY, UPDATE] {
         let call = Call::of(operation).parameter("idOrSlug", PROJECT).parameter("errorId", ERROR);
         let call = match operation.method.as_str() {
@@ -255,7 +257,7 @@ async fn reads_of_a_dynamodb_that_throttles_give_503() {
 }
 
 #[tokio::test]
-async fn a_key_is_looked_up_once_in_a_minute() {
+async fn dsn_keys_are_cached() {
     let tracker = Tracker::start().await;
     let trips = async |number| {
         tracker.test.round_trips();
@@ -264,13 +266,13 @@ async fn a_key_is_looked_up_once_in_a_minute() {
     };
     let (first, second) = (trips(1).await, trips(2).await);
     assert!(second < first, "{first} {second}");
-    // The payload, the transaction, and the error.
+    // Payload, transaction and error.
     assert_eq!(second, 3);
 }
 
-/// What does not exist is never remembered.
+/// Missing projects are never cached.
 #[tokio::test]
-async fn a_dsn_works_as_soon_as_its_project_is_made() {
+async fn dsns_of_new_projects_work_immediately() {
     let tracker = Tracker::start().await;
     let store: &Store = &tracker.test.app.store;
     let id = local::demo::ensure_project(store, "new", "New").await.unwrap();

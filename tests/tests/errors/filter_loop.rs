@@ -1,5 +1,5 @@
-//! From list-error-categories over interpret-error-filters to what filters are for: each takes what the
-//! one before answers, and all that count agree.
+//! The path from list-error-categories through interpret-error-filters to event queries. Each
+//! operation accepts the previous response, and all event queries return equal counts.
 
 use std::collections::HashSet;
 
@@ -17,7 +17,7 @@ use super::{
 
 const INTERPRET: &Operation = &::interpret_error_filters::OPERATION;
 
-/// What SDKs sent, recorded on the day on which tests begin.
+/// Recorded SDK requests, from the first day of the test clock.
 const RECORDED: [&str; 7] = [
     "node-chained-exception",
     "node-message",
@@ -33,7 +33,8 @@ fn recorded(name: &str) -> String {
     std::fs::read_to_string(folder.join(format!("{name}.envelope"))).unwrap()
 }
 
-/// A project with events of several SDKs, and some made up of values that queries ask for, in runs and in rows.
+/// Returns a project with recorded events of several SDKs, and generated events in runs and in
+/// rows. The generated events have values that occur in queries.
 async fn tracker() -> Tracker {
     let tracker = Tracker::start().await;
     let event = |number: u64| {
@@ -58,13 +59,13 @@ async fn tracker() -> Tracker {
     let events: Vec<SentEvent> = (0..40).map(event).collect();
     tracker.deliver_all(&events[..20]).await;
     tracker.pack().await;
-    // What is received later must not lie before what is packed.
+    // Later rows must not be older than packed ones.
     tracker.test.pass(2 * MINUTE);
     tracker.deliver_all(&events[20..]).await;
-    // They were recorded later on that day.
+    // The recordings are from later on that day.
     tracker.test.pass(8 * HOUR);
     for envelope in RECORDED.map(recorded) {
-        // The header names the project that they were recorded for.
+        // The recorded header names another project.
         let (_, items) = envelope.split_once('\n').unwrap();
         let call = delivery(&tracker.project, ENVELOPE).bytes(format!("{{}}\n{items}"));
         let reply = call.send(&tracker.test.app).await;
@@ -77,56 +78,56 @@ fn keyed(tracker: &Tracker, operation: &'static Operation) -> Call {
     Call::of(operation).key(&tracker.test.key)
 }
 
-async fn answer(tracker: &Tracker, call: Call, body: &Value) -> Value {
+async fn response(tracker: &Tracker, call: Call, body: &Value) -> Value {
     let reply = call.json(body).send(&tracker.test.app).await;
     assert_eq!(reply.status, 200, "{body}: {}", reply.body);
     reply.body
 }
 
-fn sum(rows: &Value, member: &str) -> u64 {
-    rows.as_array().unwrap().iter().map(|row| row[member].as_u64().unwrap()).sum()
+fn sum(rows: &Value, field: &str) -> u64 {
+    rows.as_array().unwrap().iter().map(|row| row[field].as_u64().unwrap()).sum()
 }
 
-/// How many events pass filters, which all three count alike.
+/// Returns the number of events that match the filters. All three event queries must agree.
 async fn count(tracker: &Tracker, filters: &Value) -> u64 {
     let from = tracker.ago(7 * DAY).as_millis();
     let events = json!({ "from": from, "filters": filters });
-    let found = answer(tracker, tracker.call(QUERY_ERRORS), &events).await;
+    let found = response(tracker, tracker.call(QUERY_ERRORS), &events).await;
     let mut events = json!({"projectIds": [PROJECT], "from": from, "filters": filters});
-    let buckets = answer(tracker, keyed(tracker, QUERY), &events).await;
+    let buckets = response(tracker, keyed(tracker, QUERY), &events).await;
     events["by"] = json!("browser");
-    let shares = answer(tracker, keyed(tracker, BREAKDOWN), &events).await;
+    let shares = response(tracker, keyed(tracker, BREAKDOWN), &events).await;
     let counts = [sum(&found["items"], "count"), sum(&buckets, "errors"), sum(&shares, "errors")];
     assert!(counts.iter().all(|count| *count == counts[0]), "{filters}: {counts:?}");
     counts[0]
 }
 
 #[tokio::test]
-async fn what_categories_and_the_interpreter_answer_is_taken_by_all_that_count() {
+async fn event_queries_accept_interpreted_filters() {
     let tracker = tracker().await;
     let reply = tracker.call(CATEGORIES).send(&tracker.test.app).await;
     assert_eq!(reply.status, 200, "{}", reply.body);
     let categories = reply.body;
-    let mut asked = HashSet::new();
+    let mut seen = HashSet::new();
     let mut with_events = 0;
     for query in all_queries() {
         let question = json!({"projectId": PROJECT, "query": query, "categories": categories,
             "currentFilters": []});
         let filters =
-            answer(&tracker, keyed(&tracker, INTERPRET), &question).await["filters"].clone();
+            response(&tracker, keyed(&tracker, INTERPRET), &question).await["filters"].clone();
         let filters_count = filters.as_array().unwrap().len();
-        // Queries of other categories are not understood, or say the same as one before.
-        if filters_count > 0 && filters_count <= 20 && asked.insert(filters.to_string()) {
+        // Queries of other categories have no filters, or those of an earlier query.
+        if filters_count > 0 && filters_count <= 20 && seen.insert(filters.to_string()) {
             with_events += usize::from(count(&tracker, &filters).await > 0);
         }
     }
-    assert!(asked.len() > 100 && with_events > 20, "{} {with_events}", asked.len());
+    assert!(seen.len() > 100 && with_events > 20, "{} {with_events}", seen.len());
     let all = count(&tracker, &json!([])).await;
     assert_eq!(all, 40 + RECORDED.len() as u64);
 }
 
 #[tokio::test]
-async fn categories_list_what_was_seen_the_most_frequent_first() {
+async fn categories_list_most_frequent_values_first() {
     let tracker = Tracker::start().await;
     let event = |number: u64, browser: &str| {
         SentEvent::new(number, tracker.ago(HOUR), "TypeError", "x").with("browser", browser)
@@ -161,7 +162,7 @@ async fn categories_list_what_was_seen_the_most_frequent_first() {
         assert_eq!(transactions[0], "/100");
         tracker.pack().await;
     }
-    // What was seen is forgotten after 30 days.
+    // Values are no longer listed after 30 days.
     tracker.test.pass(DAY);
     let reply = tracker.call(CATEGORIES).send(&tracker.test.app).await;
     let browsers = &reply.body.as_array().unwrap().iter().find(|it| it["id"] == "browser");

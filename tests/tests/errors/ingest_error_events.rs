@@ -1,4 +1,4 @@
-//! What is taken of a delivery, and what is refused: keys, limits, framing, identifiers.
+//! Accepted and rejected deliveries: keys, limits, framing, identifiers.
 
 use lambda_http::http::Method;
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ use super::{ENVELOPE, STORE, Tracker, delivery};
 
 const OTHER_KEY: &str = "ffffffffffffffffffffffffffffffff";
 
-/// A delivery of one event, without a key.
+/// Returns a delivery of one event, without a key.
 fn keyless(tracker: &Tracker, path: &str) -> Call {
     let event = SentEvent::new(1, tracker.now(), "TypeError", "x is not a function");
     let is_store = path.contains("store");
@@ -27,7 +27,7 @@ fn dsn(project: &Project, key: &str) -> String {
 }
 
 #[tokio::test]
-async fn the_key_may_be_in_each_place_that_sdks_know() {
+async fn keys_are_accepted_in_every_sdk_location() {
     let tracker = Tracker::start().await;
     let key = tracker.project.public_key.to_string();
     let header = format!("Sentry sentry_version=7, sentry_client=x/1, sentry_key={key}");
@@ -59,7 +59,7 @@ async fn the_key_may_be_in_each_place_that_sdks_know() {
 }
 
 #[tokio::test]
-async fn unknown_projects_and_wrong_keys_are_refused_alike() {
+async fn unknown_projects_and_wrong_keys_return_equal_403() {
     let tracker = Tracker::start().await;
     let other = tracker.other_project("other").await;
     let key = tracker.project.public_key.to_string();
@@ -101,27 +101,27 @@ async fn unknown_projects_and_wrong_keys_are_refused_alike() {
         at(&other.ingest_id.to_string()),
     ] {
         let reply = call.send(&tracker.test.app).await;
-        let refusal = json!({"detail": "missing or invalid DSN key"});
-        assert_eq!((reply.status, &reply.body), (403, &refusal));
+        let rejection = json!({"detail": "the DSN key is missing or invalid; check the DSN"});
+        assert_eq!((reply.status, &reply.body), (403, &rejection));
         assert!(!reply.headers.contains_key("retry-after"));
     }
     assert!(tracker.test.items(super::TABLE).await.is_empty());
 }
 
-/// Sends an envelope with the right key.
+/// Sends a delivery with the right key, and returns the status.
 async fn status_of(tracker: &Tracker, path: &str, body: impl Into<Vec<u8>>) -> u16 {
     let call = delivery(&tracker.project, path).bytes(body);
     let reply = call.send(&tracker.test.app).await;
     if reply.status >= 400 {
-        let members: Vec<&String> = reply.body.as_object().unwrap().keys().collect();
-        assert_eq!(members, ["detail"]);
+        let fields: Vec<&String> = reply.body.as_object().unwrap().keys().collect();
+        assert_eq!(fields, ["detail"]);
         assert!(!reply.headers.contains_key("retry-after"));
     }
     reply.status
 }
 
 #[tokio::test]
-async fn what_exceeds_a_limit_gets_413_and_what_reaches_it_is_taken() {
+async fn deliveries_over_a_size_limit_return_413() {
     let tracker = Tracker::start().await;
     let id = format!("{:032x}", 7);
     let event = |filling: usize| {
@@ -160,7 +160,7 @@ async fn what_exceeds_a_limit_gets_413_and_what_reaches_it_is_taken() {
 }
 
 #[tokio::test]
-async fn what_is_malformed_gets_400_and_stores_nothing() {
+async fn malformed_deliveries_return_400_and_store_nothing() {
     let tracker = Tracker::start().await;
     let nil = "0".repeat(32);
     for body in [
@@ -187,7 +187,7 @@ async fn what_is_malformed_gets_400_and_stores_nothing() {
 }
 
 #[tokio::test]
-async fn what_has_no_event_is_taken_and_dropped() {
+async fn envelopes_without_events_are_accepted_and_dropped() {
     let tracker = Tracker::start().await;
     let kinds = ["session", "sessions", "transaction", "span", "log", "statsd", "client_report"];
     let more = ["replay_event", "profile", "attachment", "check_in", "feedback", "what_comes_next"];
@@ -208,7 +208,7 @@ async fn what_has_no_event_is_taken_and_dropped() {
     assert!(tracker.test.items(super::TABLE).await.is_empty());
 }
 
-/// The id that an envelope's event gets, if its header and its payload give these.
+/// Returns the event id for an envelope with this header and this payload.
 async fn id_of(tracker: &Tracker, header: &Value, payload: &Value) -> String {
     let body = envelope(header, &[("event", payload.to_string())]);
     let reply = delivery(&tracker.project, ENVELOPE).bytes(body).send(&tracker.test.app).await;
@@ -217,7 +217,7 @@ async fn id_of(tracker: &Tracker, header: &Value, payload: &Value) -> String {
 }
 
 #[tokio::test]
-async fn an_event_has_the_id_of_the_header_or_the_payload_or_a_new_one() {
+async fn event_ids_come_from_header_or_payload() {
     let tracker = Tracker::start().await;
     let (a, b) = ("a".repeat(32), "B".repeat(32));
     let dashed = "AC012CAD-f588-491b-b76d-a90129e33c41";
@@ -243,7 +243,7 @@ async fn an_event_has_the_id_of_the_header_or_the_payload_or_a_new_one() {
 }
 
 #[tokio::test]
-async fn browsers_may_deliver_from_any_page() {
+async fn browsers_can_deliver_from_any_origin() {
     let tracker = Tracker::start().await;
     for path in [ENVELOPE, STORE] {
         let call = Call::of(&ingest_error_events::OPERATION).path(path);
@@ -259,6 +259,6 @@ async fn browsers_may_deliver_from_any_page() {
         }
         assert!(reply.headers["access-control-allow-methods"].to_str().unwrap().contains("POST"));
     }
-    let refused = keyless(&tracker, ENVELOPE).send(&tracker.test.app).await;
-    assert_eq!(refused.headers["access-control-allow-origin"], "*");
+    let rejected = keyless(&tracker, ENVELOPE).send(&tracker.test.app).await;
+    assert_eq!(rejected.headers["access-control-allow-origin"], "*");
 }

@@ -1,4 +1,4 @@
-//! ingest-error-events and pack-error-log as processes that are killed again and again.
+//! Repeated kills of ingest-error-events and pack-error-log processes.
 
 #![allow(clippy::print_stdout)]
 
@@ -22,13 +22,13 @@ use tests::seed;
 
 const INGEST: &str = "ingest-error-events";
 const PACK_ERROR_LOG: &str = "pack-error-log";
-/// How often a process of each function is killed amid its work.
+/// The number of kills of each function during its work.
 const KILLS: usize = 18;
-/// The errors that the events are of.
+/// The error types of the events.
 const ERRORS: [&str; 4] = ["TypeError", "ValueError", "KeyError", "TimeoutError"];
-/// The longest time that a process lives once it is at work.
+/// The maximum lifetime of a process after its work begins.
 const LONGEST_WORK: Duration = Duration::from_millis(120);
-/// Over how many days before now the events are spread.
+/// The age of the oldest events, in days.
 const DAYS: u64 = 6;
 
 const DELIVER: &Operation = &ingest_error_events::OPERATION;
@@ -36,13 +36,13 @@ const QUERY: &Operation = &query_error_timeseries::OPERATION;
 const LIST: &Operation = &list_errors::OPERATION;
 const LIST_EVENTS: &Operation = &list_error_events::OPERATION;
 
-/// How many projects have rows of the day before that a packer finds.
+/// The number of due projects per wave.
 const PROJECTS: u64 = 12;
-/// How many events each of them has.
+/// The number of events of a due project.
 const EVENTS: u64 = 4;
 
-/// Makes projects with events that were received the day before, so that they are due.
-async fn leave_to_packers(test: &TestApp, wave: u64) -> Vec<ProjectId> {
+/// Creates projects whose events were received 25 hours ago, so that packing is due.
+async fn create_due_projects(test: &TestApp, wave: u64) -> Vec<ProjectId> {
     let yesterday = Clock::System.now().minus(Duration::from_hours(25));
     let app = test.app_at(clock_at(yesterday));
     let mut projects = Vec::new();
@@ -62,7 +62,7 @@ async fn leave_to_packers(test: &TestApp, wave: u64) -> Vec<ProjectId> {
     projects
 }
 
-/// How many events these projects have.
+/// Returns the total number of events of these projects.
 async fn count(app: &App, key: &str, projects: &[ProjectId]) -> u64 {
     let from = app.clock.now().minus(Duration::from_hours(24 * 200));
     let mut events = 0;
@@ -80,22 +80,22 @@ async fn count(app: &App, key: &str, projects: &[ProjectId]) -> u64 {
     events
 }
 
-/// What was sent, and what became of it.
+/// Sent events, and their outcomes.
 struct Deliveries {
     project: Project,
     random: ChaCha8Rng,
     sent: BTreeMap<String, SentEvent>,
     acknowledged: BTreeSet<String>,
-    /// Sent, but not acknowledged: their processes were killed.
-    open: Vec<SentEvent>,
+    /// Events without acknowledgment, since their processes were killed.
+    unacknowledged: Vec<SentEvent>,
 }
 
 impl Deliveries {
-    /// An event that was not acknowledged, or a new one, or one that was acknowledged before.
+    /// Returns an unacknowledged, an acknowledged or a new event.
     fn next(&mut self) -> SentEvent {
-        if !self.open.is_empty() && self.random.random_ratio(1, 3) {
-            let index = self.random.random_range(0..self.open.len());
-            return self.open.swap_remove(index);
+        if !self.unacknowledged.is_empty() && self.random.random_ratio(1, 3) {
+            let index = self.random.random_range(0..self.unacknowledged.len());
+            return self.unacknowledged.swap_remove(index);
         }
         if !self.acknowledged.is_empty() && self.random.random_ratio(1, 8) {
             let index = self.random.random_range(0..self.acknowledged.len());
@@ -113,27 +113,27 @@ impl Deliveries {
         event
     }
 
-    /// Delivers an event, which stays open until it is acknowledged.
+    /// Delivers an event, and records it as unacknowledged until its response arrives.
     async fn deliver_next(&mut self, process: &Process) {
         let event = self.next();
         let is_new = !self.acknowledged.contains(&event.id);
         if is_new {
-            self.open.push(event.clone());
+            self.unacknowledged.push(event.clone());
         }
         let call = Call::of(DELIVER).parameter("ingestId", self.project.ingest_id);
         let call = call.query("sentry_key", self.project.public_key).bytes(event.envelope());
         let response = process.invoke(call.event().to_string()).await;
         assert_eq!(response["statusCode"], 200, "{response}");
         if is_new {
-            self.open.pop();
+            self.unacknowledged.pop();
             self.acknowledged.insert(event.id);
         }
     }
 
-    /// Delivers events one after the other to a process that is killed meanwhile.
+    /// Delivers events sequentially to a process, and kills it after a random time.
     async fn deliver_until_killed(&mut self, endpoint: &str, log: &Path) {
         let process = Process::start(INGEST, endpoint, &[], log).await;
-        // Its start is no work: the first answer tells that it is over.
+        // The start of the process is complete with the first response.
         self.deliver_next(&process).await;
         let before = self.acknowledged.len();
         let life = self.random.random_range(Duration::ZERO..LONGEST_WORK);
@@ -151,17 +151,17 @@ impl Deliveries {
     }
 }
 
-/// Packs what is in the queue, and answers how long that took, the process's start included.
+/// Packs the queue once. Returns the duration, including the start of the process.
 async fn pack(endpoint: &str, log: &Path) -> Duration {
     let started = Instant::now();
     let process = Process::start(PACK_ERROR_LOG, endpoint, &[], log).await;
     process.invoke("{}".to_owned()).await;
-    let took = started.elapsed();
+    let duration = started.elapsed();
     process.kill().await;
-    took
+    duration
 }
 
-/// Kills a packer after some time; false if it was done before.
+/// Kills a packer after `life`. Returns `false` if it finished before.
 async fn pack_until_killed(life: Duration, endpoint: &str, log: &Path) -> bool {
     let process = Process::start(PACK_ERROR_LOG, endpoint, &[], log).await;
     let killed = tokio::select! {
@@ -169,20 +169,17 @@ async fn pack_until_killed(life: Duration, endpoint: &str, log: &Path) -> bool {
         () = tokio::time::sleep(life) => true,
     };
     process.kill().await;
-    println!(
-        "a packer {}",
-        if killed { "was killed" } else { "was done before it could be killed" }
-    );
+    println!("a packer {}", if killed { "was killed" } else { "finished before its kill" });
     killed
 }
 
-/// What the operations tell of the project.
-struct Told {
-    /// The ids of all events, each with its error's type and when it happened, as often as listed.
+/// The state of the project, as operations report it.
+struct ReportedState {
+    /// The id, error type and time of every listed event, with repetitions.
     listed: Vec<(String, String, String)>,
     /// The sum of the counts of all errors.
     counts: u64,
-    /// Hours and their events.
+    /// Event counts by hour.
     hours: BTreeMap<String, u64>,
 }
 
@@ -192,11 +189,11 @@ async fn reply(app: &App, key: &str, call: Call) -> Value {
     reply.body
 }
 
-async fn ask(app: &App, key: &str) -> Told {
+async fn reported_state(app: &App, key: &str) -> ReportedState {
     let errors = reply(app, key, Call::of(LIST).parameter("idOrSlug", PROJECT)).await;
-    let mut told = Told { listed: Vec::new(), counts: 0, hours: BTreeMap::new() };
+    let mut state = ReportedState { listed: Vec::new(), counts: 0, hours: BTreeMap::new() };
     for error in errors["items"].as_array().unwrap() {
-        told.counts += error["count"].as_u64().unwrap();
+        state.counts += error["count"].as_u64().unwrap();
         let mut cursor = None;
         loop {
             let call = Call::of(LIST_EVENTS).parameter("idOrSlug", PROJECT).query("limit", 100);
@@ -207,9 +204,11 @@ async fn ask(app: &App, key: &str) -> Told {
             let page = reply(app, key, call).await;
             for event in page["items"].as_array().unwrap() {
                 let text = |value: &Value| value.as_str().unwrap().to_owned();
-                let told_of =
-                    (text(&event["eventId"]), text(&error["type"]), text(&event["occurredAt"]));
-                told.listed.push(told_of);
+                state.listed.push((
+                    text(&event["eventId"]),
+                    text(&error["type"]),
+                    text(&event["occurredAt"]),
+                ));
             }
             cursor = page["nextCursor"].as_str().map(str::to_owned);
             if cursor.is_none() {
@@ -224,30 +223,30 @@ async fn ask(app: &App, key: &str) -> Told {
         let events = bucket["errors"].as_u64().unwrap();
         if events > 0 {
             let start = bucket["bucketStart"].as_str().unwrap();
-            told.hours.insert(start[..13].to_owned(), events);
+            state.hours.insert(start[..13].to_owned(), events);
         }
     }
-    told
+    state
 }
 
-fn assert_exact(told: &Told, deliveries: &Deliveries) {
-    let ids: BTreeSet<&String> = told.listed.iter().map(|(id, ..)| id).collect();
-    assert_eq!(ids.len(), told.listed.len(), "no event is listed twice");
+fn assert_exact(state: &ReportedState, deliveries: &Deliveries) {
+    let ids: BTreeSet<&String> = state.listed.iter().map(|(id, ..)| id).collect();
+    assert_eq!(ids.len(), state.listed.len(), "an event is listed twice");
     for id in &deliveries.acknowledged {
-        assert!(ids.contains(id), "{id} was acknowledged, and is not listed");
+        assert!(ids.contains(id), "acknowledged event {id} is not listed");
     }
     let mut hours: BTreeMap<String, u64> = BTreeMap::new();
-    for (id, error_type, occurred_at) in &told.listed {
+    for (id, error_type, occurred_at) in &state.listed {
         let sent = &deliveries.sent[id];
         assert_eq!((&sent.error_type, &sent.at.to_string()), (error_type, occurred_at));
         *hours.entry(occurred_at[..13].to_owned()).or_default() += 1;
     }
-    assert_eq!(told.hours, hours, "what is counted is what is listed");
-    assert_eq!(told.counts, told.listed.len() as u64);
+    assert_eq!(state.hours, hours, "counted and listed events differ");
+    assert_eq!(state.counts, state.listed.len() as u64);
 }
 
 #[tokio::test]
-async fn whatever_is_killed_each_acknowledged_event_is_counted_once() {
+async fn kills_lose_and_double_no_acknowledged_event() {
     let seed = seed();
     println!("SEED={seed}");
     let folder = tempfile::tempdir().unwrap();
@@ -260,18 +259,18 @@ async fn whatever_is_killed_each_acknowledged_event_is_counted_once() {
         random: ChaCha8Rng::seed_from_u64(seed),
         sent: BTreeMap::new(),
         acknowledged: BTreeSet::new(),
-        open: Vec::new(),
+        unacknowledged: Vec::new(),
     };
 
-    // With nothing to pack, a run is little more than a start.
+    // Without work, an invocation takes little longer than the start.
     let start = pack(&endpoint, &log).await;
     deliveries.deliver_until_killed(&endpoint, &log).await;
     let mut work = LONGEST_WORK;
     let mut ingesters = 0;
     let mut packers = 0;
-    let mut waiting = Vec::new();
+    let mut due_projects = Vec::new();
     while packers < KILLS || ingesters < KILLS {
-        waiting.extend(leave_to_packers(&test, waiting.len() as u64).await);
+        due_projects.extend(create_due_projects(&test, due_projects.len() as u64).await);
         let life = start.mul_f32(0.8) + deliveries.random.random_range(Duration::ZERO..work);
         let (killed, ()) = tokio::join!(
             pack_until_killed(life, &endpoint, &log),
@@ -279,10 +278,10 @@ async fn whatever_is_killed_each_acknowledged_event_is_counted_once() {
         );
         ingesters += 1;
         packers += usize::from(killed);
-        // Machines differ, but on all of them most packers should be killed amid their work.
+        // Adapts to the speed of the machine, so that most packers are killed during their work.
         work = if killed { work.mul_f32(1.2) } else { work.mul_f32(0.6) };
-        assert_eq!(count(&app, &test.key, &waiting).await, EVENTS * waiting.len() as u64);
-        assert!(ingesters < 5 * KILLS, "packers are done too early: {packers} were killed");
+        assert_eq!(count(&app, &test.key, &due_projects).await, EVENTS * due_projects.len() as u64);
+        assert!(ingesters < 5 * KILLS, "packers finish too early: {packers} were killed");
     }
     println!(
         "{} of {} events were acknowledged",
@@ -290,18 +289,18 @@ async fn whatever_is_killed_each_acknowledged_event_is_counted_once() {
         deliveries.sent.len()
     );
     assert!(deliveries.acknowledged.len() > KILLS);
-    // Before all is packed, while two pack at once, and after that.
-    assert_exact(&ask(&app, &test.key).await, &deliveries);
-    let (told, ..) =
-        tokio::join!(ask(&app, &test.key), pack(&endpoint, &log), pack(&endpoint, &log));
-    assert_exact(&told, &deliveries);
-    assert_exact(&ask(&app, &test.key).await, &deliveries);
-    assert_eq!(count(&app, &test.key, &waiting).await, EVENTS * waiting.len() as u64);
+    // Before packing is complete, while two packers run, and afterwards.
+    assert_exact(&reported_state(&app, &test.key).await, &deliveries);
+    let (state, ..) =
+        tokio::join!(reported_state(&app, &test.key), pack(&endpoint, &log), pack(&endpoint, &log));
+    assert_exact(&state, &deliveries);
+    assert_exact(&reported_state(&app, &test.key).await, &deliveries);
+    assert_eq!(count(&app, &test.key, &due_projects).await, EVENTS * due_projects.len() as u64);
     let mut left = ErrorStore::new(&app.store).list_packing_queue().await.unwrap();
     left.retain(|entry| entry.due <= app.clock.now());
-    assert_eq!(left, [], "what was due is packed");
-    // The rows are gone then.
+    assert_eq!(left, [], "due projects are not packed");
+    // The rows have expired by then.
     let later = app.clock.now().plus(Duration::from_hours(24 * 100));
     let later = test.app_at(clock_at(later));
-    assert_eq!(count(&later, &test.key, &waiting).await, EVENTS * waiting.len() as u64);
+    assert_eq!(count(&later, &test.key, &due_projects).await, EVENTS * due_projects.len() as u64);
 }

@@ -1,4 +1,4 @@
-//! What list-errors, get-error and list-error-events tell.
+//! Tests of list-errors, get-error and list-error-events.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use super::{
 const SECOND: Duration = Duration::from_secs(1);
 
 #[tokio::test]
-async fn an_error_has_exactly_the_fields_of_the_contract() {
+async fn errors_have_exactly_the_documented_fields() {
     let tracker = Tracker::start().await;
     let first = SentEvent::new(1, tracker.ago(3 * DAY), "TypeError", "Cannot read x\nof undefined")
         .with("transaction", "GET /cart");
@@ -42,7 +42,7 @@ async fn an_error_has_exactly_the_fields_of_the_contract() {
 }
 
 #[tokio::test]
-async fn an_event_is_shown_as_it_was_sent() {
+async fn events_are_returned_as_sent() {
     let tracker = Tracker::start().await;
     let event = SentEvent::new(1, tracker.ago(HOUR), "TypeError", "x")
         .with("environment", "staging")
@@ -53,20 +53,20 @@ async fn an_event_is_shown_as_it_was_sent() {
     let error = tracker.the_error().await;
     let pages = tracker.pages(&tracker.call_for(LIST_EVENTS, &error), 100).await;
     let [shown] = &pages[0][..] else { panic!("{pages:?}") };
-    let members: Vec<&String> = shown.as_object().unwrap().keys().collect();
-    assert_eq!(members, ["event", "eventId", "occurredAt"]);
+    let fields: Vec<&String> = shown.as_object().unwrap().keys().collect();
+    assert_eq!(fields, ["event", "eventId", "occurredAt"]);
     assert_eq!(shown["eventId"], event.id);
     assert_eq!(shown["occurredAt"], "2026-11-21T03:16:00.000Z");
     let sent = event.payload();
-    for member in ["event_id", "exception", "environment", "release", "contexts", "timestamp"] {
-        assert_eq!(shown["event"][member], sent[member], "{member}");
+    for field in ["event_id", "exception", "environment", "release", "contexts", "timestamp"] {
+        assert_eq!(shown["event"][field], sent[field], "{field}");
     }
 }
 
 #[tokio::test]
-async fn counts_and_times_are_exact_after_many_events_before_and_after_packing() {
+async fn counts_and_times_are_exact() {
     let tracker = Tracker::start().await;
-    // In a shuffled order, from 29 days ago until 30 s ahead.
+    // In shuffled order, from 29 days ago to 30 s ahead.
     let steps = 120_u64;
     let events: Vec<SentEvent> = (0..steps)
         .map(|number| {
@@ -108,7 +108,7 @@ async fn counts_and_times_are_exact_after_many_events_before_and_after_packing()
 }
 
 #[tokio::test]
-async fn errors_come_page_by_page_the_one_last_seen_latest_first() {
+async fn errors_are_paged_by_last_seen() {
     let tracker = Tracker::start().await;
     let events: Vec<SentEvent> = (0..9_u8)
         .map(|index| {
@@ -128,7 +128,7 @@ async fn errors_come_page_by_page_the_one_last_seen_latest_first() {
         assert_eq!(column(&pages.concat(), "type"), by_time(&events), "{limit}");
         assert_eq!(pages.len(), 9_usize.div_ceil(limit).max(1));
     }
-    // What happens again comes first.
+    // A recurring error moves to the front.
     let oldest = by_time(&events).pop().unwrap();
     let again = SentEvent::new(100, tracker.now().plus(SECOND), &oldest, "x");
     tracker.deliver(&again).await;
@@ -154,12 +154,12 @@ async fn unpacked_events_move_errors_up_in_lists() {
     tracker.test.pass(2 * MINUTE);
     let stored = tracker.items_of(&format!("errors#{}", tracker.project.id)).await;
 
-    // Two minutes later: D comes to stand between B and C, E stays where it is.
+    // Two minutes later D moves between B and C, and E keeps its place.
     let again = [event(20, 8, 10), event(21, 3, 115), event(22, 4, 142), event(23, 6, 20)];
     tracker.deliver_all(&again).await;
     let expected = ["I", "G", "A", "B", "D", "C", "E", "F", "H"].map(|it| format!("Error{it}"));
     let unmoved = tracker.items_of(&format!("errors#{}", tracker.project.id)).await;
-    assert_eq!(unmoved, stored, "the events of known errors write no error");
+    assert_eq!(unmoved, stored, "events of known errors write no error");
     for is_packed in [false, true] {
         for limit in [1, 2, 4, 9, 100] {
             let pages = tracker.pages(&tracker.call(LIST), limit).await;
@@ -178,11 +178,11 @@ async fn unpacked_events_move_errors_up_in_lists() {
     }
     let moved = tracker.items_of(&format!("errors#{}", tracker.project.id)).await;
     let changed = stored.iter().filter(|item| !moved.contains(item)).count();
-    assert_eq!(changed, 3, "packing stores when errors were last seen");
+    assert_eq!(changed, 3, "packing updates lastSeen");
 }
 
 #[tokio::test]
-async fn a_list_may_be_of_one_status() {
+async fn lists_filter_by_status() {
     let tracker = Tracker::start().await;
     for (index, status) in ["open", "resolved", "ignored"].into_iter().cycle().take(9).enumerate() {
         let number = u8::try_from(index).unwrap();
@@ -212,7 +212,7 @@ async fn a_list_may_be_of_one_status() {
 }
 
 #[tokio::test]
-async fn a_cursor_is_good_for_its_own_list_only() {
+async fn cursors_of_other_lists_are_rejected() {
     let tracker = Tracker::start().await;
     tracker.other_project("other").await;
     for number in 0..4_u8 {
@@ -242,11 +242,11 @@ async fn a_cursor_is_good_for_its_own_list_only() {
 }
 
 #[tokio::test]
-async fn events_come_page_by_page_the_latest_first() {
+async fn events_are_paged_latest_first() {
     let tracker = Tracker::start().await;
     let events: Vec<SentEvent> = (0..23_u64)
         .map(|number| {
-            // Some at the same moment: then by their ids.
+            // Some events have equal times, so that their ids decide.
             let at = tracker.ago(Duration::from_secs(number * 7 % 23 / 2 * 3_000));
             SentEvent::new(number, at, "TypeError", "x")
         })
@@ -263,7 +263,7 @@ async fn events_come_page_by_page_the_latest_first() {
 }
 
 #[tokio::test]
-async fn large_events_are_listed_in_smaller_pages_but_all_of_them() {
+async fn large_events_get_smaller_pages() {
     let tracker = Tracker::start().await;
     let events: Vec<SentEvent> =
         (0..12).map(|number| SentEvent::new(number, tracker.now(), "TypeError", "x")).collect();
@@ -285,7 +285,7 @@ async fn large_events_are_listed_in_smaller_pages_but_all_of_them() {
 }
 
 #[tokio::test]
-async fn events_that_have_expired_are_not_listed_and_do_not_hide_those_after_them() {
+async fn expired_events_are_skipped_in_lists() {
     let tracker = Tracker::start().await;
     let events: Vec<SentEvent> = (0..8_u64)
         .map(|number| {
@@ -295,7 +295,7 @@ async fn events_that_have_expired_are_not_listed_and_do_not_hide_those_after_the
         .collect();
     tracker.deliver_all(&events).await;
     let now = number(tracker.now().as_seconds());
-    // The time of receipt decides, so later events may expire first. All but the last two are due.
+    // The time of receipt decides, so later events can expire first. All but two have expired.
     for item in tracker.items_of("error-events#").await {
         if events[..6].iter().any(|event| text(&item, "sk").ends_with(&event.id)) {
             tracker.tamper(&item, "expiresAt", now.clone()).await;
@@ -310,7 +310,7 @@ async fn events_that_have_expired_are_not_listed_and_do_not_hide_those_after_the
 }
 
 #[tokio::test]
-async fn many_first_events_at_once_make_one_error() {
+async fn concurrent_first_events_set_exact_times() {
     let tracker = Tracker::start().await;
     let events: Vec<SentEvent> = (0..24_u64)
         .map(|number| {
@@ -327,18 +327,18 @@ async fn many_first_events_at_once_make_one_error() {
 }
 
 #[tokio::test]
-async fn without_errors_lists_are_empty() {
+async fn lists_without_errors_are_empty() {
     let tracker = Tracker::start().await;
     let reply = tracker.call(LIST).send(&tracker.test.app).await;
     assert_eq!((reply.status, reply.body), (200, json!({"items": [], "nextCursor": null})));
 }
 
 #[tokio::test]
-async fn a_damaged_error_is_left_out_of_the_list_alone() {
+async fn lists_skip_corrupted_errors() {
     let tracker = Tracker::start().await;
-    let kinds = ["AError", "BError", "CError"];
-    for (number, kind) in (0..).zip(kinds) {
-        tracker.deliver(&SentEvent::new(number, tracker.now(), kind, "x")).await;
+    let types = ["AError", "BError", "CError"];
+    for (number, error_type) in (0..).zip(types) {
+        tracker.deliver(&SentEvent::new(number, tracker.now(), error_type, "x")).await;
     }
     let errors = tracker.errors().await;
     let bad = errors.iter().find(|error| error["type"] == "BError").unwrap();

@@ -1,4 +1,4 @@
-//! Error tracking against a real engine: what SDKs deliver, the other operations list and count.
+//! Tests of error tracking with a real engine: events that SDKs deliver are listed and counted.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -52,7 +52,7 @@ const MINUTE: Duration = Duration::from_mins(1);
 const HOUR: Duration = Duration::from_hours(1);
 const DAY: Duration = Duration::from_hours(24);
 
-/// However few rows there are.
+/// Limits that pack without waiting for a minimum of rows.
 const EVERYTHING: PackingLimits = PackingLimits {
     rows: 20_000,
     bytes: 4_000_000,
@@ -83,7 +83,7 @@ struct Tracker {
     project: Project,
 }
 
-/// The runs of a manifest.
+/// Returns the runs of a manifest.
 fn runs_of(manifest: &Item) -> Vec<Run> {
     let run = |(name, run): (&String, &AttributeValue)| {
         let id = RunId::parse(name.strip_prefix("r_")?).unwrap();
@@ -99,7 +99,7 @@ impl Tracker {
         Self { test, project }
     }
 
-    /// Another project of the same organization.
+    /// Creates another project in the same organization.
     async fn other_project(&self, slug: &str) -> Project {
         let store = self.test.patient_store();
         let id = demo::ensure_project(&store, slug, slug).await.unwrap();
@@ -114,32 +114,32 @@ impl Tracker {
         self.now().minus(time)
     }
 
-    /// Delivers an event to a project, as official SDKs do.
+    /// Delivers an event to a project, in the form of official SDKs.
     async fn deliver_to(&self, project: &Project, event: &SentEvent) -> Reply {
         envelope(project, event).send(&self.test.app).await
     }
 
-    /// Delivers an event that is taken.
+    /// Delivers an event to the tracker's project, and expects 200.
     async fn deliver(&self, event: &SentEvent) {
         let reply = self.deliver_to(&self.project, event).await;
         assert_eq!((reply.status, &reply.body), (200, &json!({ "id": event.id })));
     }
 
-    /// Delivers many events, some at a time, all of which are taken.
+    /// Delivers events, four at a time, and expects 200 for each.
     async fn deliver_all(&self, events: &[SentEvent]) {
         for events in events.chunks(4) {
             join_all(events.iter().map(|event| self.deliver(event))).await;
         }
     }
 
-    /// Packs what is due, as the schedule does.
+    /// Runs pack-error-log once, as the schedule does.
     async fn run_schedule(&self) {
         let deadline = Deadline::after(Duration::from_mins(1));
         (pack_error_log::JOB.run)(&self.test.app, deadline).await.unwrap();
     }
 
-    /// Packs all rows of the project as two minutes from now, however few they are, and answers in how
-    /// many steps.
+    /// Packs all rows of the project, with a clock two minutes ahead. Returns the number of pack
+    /// steps.
     async fn pack(&self) -> usize {
         self.pack_within(&EVERYTHING).await
     }
@@ -172,7 +172,7 @@ impl Tracker {
         ErrorStore::new(&app.store).pack_step(project, limits, &new_id, now).await.unwrap()
     }
 
-    /// Merges as much as there is to merge of the project.
+    /// Compacts the project's runs until no compaction is left.
     async fn merge_within(&self, limits: &CompactionLimits) {
         let store = &self.test.app.store;
         while ErrorStore::new(store).merge_step(self.project.id, limits, self.now()).await.unwrap()
@@ -180,7 +180,7 @@ impl Tracker {
         }
     }
 
-    /// The runs that the project's manifests name, by day.
+    /// Returns the manifests' sort keys, and the number of runs in each manifest.
     async fn runs(&self) -> Vec<(String, usize)> {
         let mut manifests = self.items_of(&format!("manifest#{}", self.project.id)).await;
         manifests.sort_by_key(|item| text(item, "sk").to_owned());
@@ -188,7 +188,7 @@ impl Tracker {
         manifests.iter().map(|item| (text(item, "sk").to_owned(), runs(item))).collect()
     }
 
-    /// The project in the queue.
+    /// Returns the project's queue entry.
     async fn queued(&self) -> Option<QueueEntry> {
         let queue = ErrorStore::new(&self.test.app.store).list_packing_queue().await.unwrap();
         queue.into_iter().find(|entry| entry.project == self.project.id)
@@ -199,7 +199,7 @@ impl Tracker {
         call.send_until_answered(&self.test.app).await
     }
 
-    /// The buckets of a query that is answered: start, events, errors.
+    /// Sends a query, expects 200, and returns its buckets: start, events, errors.
     async fn buckets(&self, body: &Value) -> Vec<(String, u64, u64)> {
         let reply = self.query(body).await;
         assert_eq!(reply.status, 200, "{}", reply.body);
@@ -213,39 +213,39 @@ impl Tracker {
         reply.body.as_array().unwrap().iter().map(bucket).collect()
     }
 
-    /// Buckets in which something is counted: their starts without what all have in common.
+    /// Returns the buckets with events. Their starts end at the minute.
     async fn filled(&self, body: &Value) -> Vec<(String, u64, u64)> {
         let buckets = self.buckets(body).await;
         let filled = buckets.into_iter().filter(|(_, events, errors)| events + errors > 0);
         filled.map(|(start, events, errors)| (start[..16].to_owned(), events, errors)).collect()
     }
 
-    /// The members of a query of the project since some time ago.
+    /// Returns a query body for the project: from `time` ago until two minutes from now.
     fn since(&self, time: Duration) -> Value {
         let to = self.now().plus(2 * MINUTE).as_millis();
         json!({"projectIds": [PROJECT], "from": self.ago(time).as_millis(), "to": to})
     }
 
-    /// How many events of the last 31 days pass, all together.
+    /// Returns the number of events in the last 31 days that match `more`, further query fields.
     async fn total(&self, more: &Value) -> u64 {
         let mut body = self.since(31 * DAY);
         body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         self.buckets(&body).await.iter().map(|(_, events, _)| events).sum()
     }
 
-    /// All errors of the project, in the order of the list.
+    /// Returns all errors of the project, in list order.
     async fn errors(&self) -> Vec<Value> {
         self.pages(&self.call(LIST), 100).await.concat()
     }
 
-    /// The only error of the project.
+    /// Returns the only error of the project.
     async fn the_error(&self) -> Value {
         let errors = self.errors().await;
         let [error] = &errors[..] else { panic!("{} errors", errors.len()) };
         error.clone()
     }
 
-    /// The ids of all events of an error, the latest first.
+    /// Returns the ids of all events of an error, latest first.
     async fn event_ids(&self, error: &Value) -> Vec<String> {
         let pages = self.pages(&self.call_for(LIST_EVENTS, error), 100).await;
         column(&pages.concat(), "eventId")
@@ -255,7 +255,7 @@ impl Tracker {
         Call::of(operation).parameter("idOrSlug", PROJECT).key(&self.test.key)
     }
 
-    /// A call for one error.
+    /// Returns a call for one error.
     fn call_for(&self, operation: &'static Operation, error: &Value) -> Call {
         self.call(operation).parameter("errorId", error["errorId"].as_str().unwrap())
     }
@@ -273,18 +273,18 @@ impl Tracker {
         reply
     }
 
-    /// All pages of a list, from the first to the last.
+    /// Returns all pages of a list.
     async fn pages(&self, call: &Call, limit: usize) -> Vec<Vec<Value>> {
         self.test.pages(call, limit).await
     }
 
-    /// All items of the table whose partition key begins so.
+    /// Returns all items of the table whose partition key starts with `prefix`.
     async fn items_of(&self, prefix: &str) -> Vec<Item> {
         let items = self.test.items(TABLE).await;
         items.into_iter().filter(|item| text(item, "pk").starts_with(prefix)).collect()
     }
 
-    /// All items of a partition of the table.
+    /// Returns all items of a partition of the table.
     async fn items_of_partition(&self, pk: &str) -> Vec<Item> {
         let table = format!("{}{TABLE}", local::environment::table_prefix());
         let query = self.test.client.query().table_name(table).consistent_read(true);
@@ -298,20 +298,20 @@ impl Tracker {
         found
     }
 
-    /// Sets an attribute of an item of the table behind the operations' backs.
+    /// Sets an attribute of an item directly in the table.
     async fn tamper(&self, item: &Item, attribute: &str, value: AttributeValue) {
         let key = [("pk", text(item, "pk")), ("sk", text(item, "sk"))];
         self.test.tamper(TABLE, key, attribute, value).await;
     }
 
-    /// Puts an item behind the operations' backs.
+    /// Puts an item directly into the table.
     async fn put(&self, item: &Item) {
         let table = format!("{}{TABLE}", local::environment::table_prefix());
         let put = self.test.client.put_item().table_name(table).set_item(Some(item.clone()));
         put.send().await.unwrap();
     }
 
-    /// Removes an item of the table behind the operations' backs.
+    /// Deletes an item directly from the table.
     async fn remove(&self, item: &Item) {
         let key = ["pk", "sk"].map(|name| (name.to_owned(), item[name].clone()));
         let table = format!("{}{TABLE}", local::environment::table_prefix());
@@ -320,12 +320,12 @@ impl Tracker {
     }
 }
 
-/// The delivery of an event, as official SDKs make it.
+/// Returns the delivery of an event, in the form of official SDKs.
 fn envelope(project: &Project, event: &SentEvent) -> Call {
     delivery(project, ENVELOPE).bytes(event.envelope())
 }
 
-/// A delivery to a project, without a body.
+/// Returns a delivery to a project, without a body.
 fn delivery(project: &Project, path: &str) -> Call {
     Call::of(&::ingest_error_events::OPERATION)
         .path(path)
@@ -333,9 +333,9 @@ fn delivery(project: &Project, path: &str) -> Call {
         .query("sentry_key", project.public_key)
 }
 
-/// A member of each item, in the order of the list.
-fn column(items: &[Value], member: &str) -> Vec<String> {
-    items.iter().map(|item| item[member].as_str().unwrap().to_owned()).collect()
+/// Returns a field of each item, in list order.
+fn column(items: &[Value], field: &str) -> Vec<String> {
+    items.iter().map(|item| item[field].as_str().unwrap().to_owned()).collect()
 }
 
 fn text<'i>(item: &'i Item, attribute: &str) -> &'i str {

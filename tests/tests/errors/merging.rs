@@ -1,4 +1,4 @@
-//! Merging: fewer runs, and the same counts.
+//! Compaction: fewer runs, unchanged counts.
 
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
@@ -27,14 +27,14 @@ async fn packed_one_by_one() -> Tracker {
 }
 
 #[tokio::test]
-async fn merging_changes_no_count() {
+async fn compaction_changes_no_count() {
     let tracker = packed_one_by_one().await;
     let (counts, errors) = (all_counts(&tracker).await, tracker.errors().await);
     tracker.merge_within(&FEW).await;
-    assert!(run_count(&tracker).await <= 3 * 2 * 3, "three days of at most two of each level");
+    assert!(run_count(&tracker).await <= 3 * 2 * 3, "three days, at most two runs per level");
     assert_eq!(all_counts(&tracker).await, counts);
     assert_eq!(tracker.errors().await, errors);
-    // What was replaced is deleted an hour later.
+    // Replaced runs are deleted an hour later.
     let bundles = tracker.items_of("bundle#").await.len();
     assert!(bundles >= 48);
     tracker.test.pass(HOUR);
@@ -47,20 +47,20 @@ async fn merging_changes_no_count() {
 }
 
 #[tokio::test]
-async fn mergers_at_once_lose_and_double_nothing() {
+async fn concurrent_compactions_lose_and_double_nothing() {
     let tracker = packed_one_by_one().await;
     let counts = all_counts(&tracker).await;
     join_all((0..4).map(|_| tracker.merge_within(&FEW))).await;
     assert_eq!(all_counts(&tracker).await, counts);
     tracker.test.pass(HOUR);
     tracker.merge_within(&FEW).await;
-    // Of mergers that lost nothing is left.
+    // No runs of failed compactions are left.
     assert_eq!(tracker.items_of("bundle#").await.len(), run_count(&tracker).await);
     assert_eq!(tracker.total(&json!({})).await, 48);
 }
 
 #[tokio::test]
-async fn a_merged_run_holds_no_more_than_its_limits() {
+async fn compacted_runs_stay_within_event_limit() {
     let tracker = packed_one_by_one().await;
     tracker.merge_within(&CompactionLimits { events: 5, ..FEW }).await;
     let largest = tracker.items_of("manifest#").await.iter().flat_map(events_of).max();
@@ -68,20 +68,20 @@ async fn a_merged_run_holds_no_more_than_its_limits() {
     assert_eq!(tracker.total(&json!({})).await, 48);
 }
 
-/// How many events each run of a manifest has.
+/// Returns the number of events of each run of a manifest.
 fn events_of(manifest: &super::Item) -> Vec<u64> {
     runs_of(manifest).iter().map(Run::events).collect()
 }
 
 #[tokio::test]
-async fn a_day_is_merged_as_a_whole_once_it_is_over_and_late_events_come_besides() {
+async fn closed_days_are_compacted_once() {
     let tracker = packed_one_by_one().await;
     let day = tracker.items_of("manifest#").await.iter().map(|it| text(it, "sk").to_owned()).max();
     tracker.test.pass(3 * DAY);
     tracker.run_schedule().await;
     assert!(tracker.runs().await.iter().all(|(_, runs)| *runs <= 3), "{:?}", tracker.runs().await);
     let after = tracker.runs().await;
-    // Few late events are no reason to write the day anew.
+    // A few late events do not cause another compaction of the day.
     for number in 0..5 {
         let late = SentEvent::new(100 + number, tracker.ago(3 * DAY + HOUR), "TypeError", "x");
         tracker.deliver(&late).await;
@@ -97,7 +97,7 @@ async fn a_day_is_merged_as_a_whole_once_it_is_over_and_late_events_come_besides
     assert_eq!(tracker.total(&json!({})).await, 53);
 }
 
-/// Events of which no two have the same value, each packed by itself.
+/// Returns a tracker with 32 events with different releases, each packed into its own run.
 async fn all_different() -> Tracker {
     let tracker = Tracker::start().await;
     for number in 0..32 {
@@ -109,13 +109,13 @@ async fn all_different() -> Tracker {
     tracker
 }
 
-/// The runs that the manifests name.
+/// Returns the runs in all manifests.
 async fn all_runs(tracker: &Tracker) -> Vec<Run> {
     tracker.items_of("manifest#").await.iter().flat_map(runs_of).collect()
 }
 
 #[tokio::test]
-async fn a_merged_run_has_no_more_values_than_fit_into_memory() {
+async fn compacted_runs_stay_within_value_limit() {
     const SHORT: CompactionLimits = CompactionLimits { values: 1_000, ..FEW };
     let tracker = all_different().await;
     let store = ErrorStore::new(&tracker.test.app.store);
@@ -127,13 +127,13 @@ async fn a_merged_run_has_no_more_values_than_fit_into_memory() {
     let values: Vec<u64> = all_runs(&tracker).await.iter().map(|run| run.values).collect();
     assert!(values.iter().all(|values| (100..=1_000).contains(values)), "{values:?}");
     assert_eq!(tracker.total(&json!({})).await, 32);
-    // Merged runs stay as they are.
+    // Compacted runs are not compacted again.
     let more = store.merge_step(tracker.project.id, &SHORT, tracker.now()).await.unwrap();
     assert!(!more && run_count(&tracker).await == before);
 }
 
 #[tokio::test]
-async fn a_damaged_run_keeps_no_other_from_being_merged() {
+async fn corrupted_runs_do_not_block_compaction() {
     const ALL: CompactionLimits = CompactionLimits { fan_in: 16, ..FEW };
     for is_missing in [true, false] {
         let tracker = Tracker::start().await;
@@ -142,19 +142,19 @@ async fn a_damaged_run_keeps_no_other_from_being_merged() {
             tracker.deliver(&event).await;
         }
         tracker.pack_within(&PackingLimits { rows: 1, ..EVERYTHING }).await;
-        let damaged = tracker.items_of("bundle#").await.remove(0);
+        let corrupted = tracker.items_of("bundle#").await.remove(0);
         if is_missing {
-            tracker.remove(&damaged).await;
+            tracker.remove(&corrupted).await;
         } else {
             let nonsense = AttributeValue::B(Blob::new([0xff; 9]));
-            tracker.tamper(&damaged, "release", nonsense).await;
+            tracker.tamper(&corrupted, "release", nonsense).await;
         }
         tracker.merge_within(&ALL).await;
         assert_eq!(run_count(&tracker).await, 2, "{is_missing}");
         let runs = all_runs(&tracker).await;
-        let mut steps: Vec<_> = runs.iter().map(|run| run.level).collect();
-        steps.sort_unstable();
-        assert_eq!(steps, [0, 1]);
+        let mut levels: Vec<_> = runs.iter().map(|run| run.level).collect();
+        levels.sort_unstable();
+        assert_eq!(levels, [0, 1]);
         let is_set = json!([{"categoryId": "release", "operator": "is_not_set", "value": ""}]);
         assert_eq!(tracker.total(&json!({"filters": is_set})).await, 15);
     }

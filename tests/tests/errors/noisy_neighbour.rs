@@ -1,8 +1,8 @@
-//! A project that sends far more than its quota, beside another one that does not.
+//! A project far over its quota, next to a project within its quota.
 //!
-//! Partitions take a share of what DynamoDB's take, the quota is the same share of the usual one, and a minute of
-//! the quota is over in seconds. Minutes with the flood and without it take turns, so that what else the machine
-//! does slows both alike. `NEIGHBOUR_MINUTES` has more of them.
+//! Partitions have a share of DynamoDB's limits, the quota is the same share of the default, and a
+//! minute of the test clock takes seconds. Minutes with and without the flood alternate, so that
+//! other load on the machine affects both. `NEIGHBOUR_MINUTES` sets the number of pairs.
 
 #![allow(clippy::print_stdout)]
 
@@ -25,35 +25,36 @@ use tests::proxy::{self, PartitionLimits};
 
 use super::{MINUTE, QUERY, Tracker};
 
-/// Which part of DynamoDB's limits partitions have.
+/// The partitions' share of DynamoDB's limits.
 const SHARE: f64 = 0.05;
-/// How long a call of DynamoDB takes: so much longer than anything that is done here that a busy computer
-/// hardly changes how long requests take.
+/// The latency of a DynamoDB call. It dominates all other work, so that a busy machine hardly
+/// changes the latency of requests.
 const CALL: Duration = Duration::from_millis(80);
-/// The same share of `EventsPerMinute`, of a minute that is over so soon: five a second.
+/// The same share of `EventsPerMinute`, in a short minute: five events per second.
 const QUOTA: NonZeroU32 = NonZeroU32::new(15).unwrap();
 const SHORT_MINUTE: Duration = Duration::from_secs(3);
-/// How many events a second are sent: four times as many as are taken, which are those at the start of a minute.
+/// The events per second of the flood: four times the quota. Those at the start of a minute are
+/// accepted.
 const FLOOD: u32 = 20;
-/// How many clients the other project has.
+/// The number of clients of the other project.
 const CLIENTS: usize = 3;
-/// How much longer its requests may take.
+/// The maximum latency of the other project, as a multiple of its latency without the flood.
 const FACTOR: u32 = 2;
 
-/// How long requests of the other project took.
+/// The latencies of the other project's requests.
 #[derive(Default)]
 struct Latencies {
     deliveries: Vec<Duration>,
     queries: Vec<Duration>,
 }
 
-/// Two projects.
+/// The flooding project and the other project.
 struct Neighbours {
     tracker: Tracker,
     other: Project,
     next: AtomicU64,
-    taken: AtomicUsize,
-    refused: AtomicUsize,
+    accepted: AtomicUsize,
+    rejected: AtomicUsize,
     partitions: Arc<PartitionLimits>,
 }
 
@@ -66,22 +67,23 @@ impl Neighbours {
         let endpoint = proxy::serve(Arc::clone(&partitions)).await;
         let limits = Limits { events_per_minute: Some(QUOTA), ..Limits::default() };
         tracker.test.app = app_over(&endpoint).0.with_limits(limits);
-        let (taken, refused) = Default::default();
-        Self { tracker, other, next: AtomicU64::new(1), taken, refused, partitions }
+        let (accepted, rejected) = Default::default();
+        Self { tracker, other, next: AtomicU64::new(1), accepted, rejected, partitions }
     }
 
-    /// The next event, of one of three errors.
+    /// Returns a new event of one of three errors.
     fn event(&self) -> SentEvent {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let kind = ["TypeError", "ValueError", "RangeError"][usize::try_from(number % 3).unwrap()];
-        SentEvent::new(number, self.tracker.now(), kind, "too many")
+        let types = ["TypeError", "ValueError", "RangeError"];
+        let error_type = types[usize::try_from(number % 3).unwrap()];
+        SentEvent::new(number, self.tracker.now(), error_type, "too many")
     }
 
-    /// Has a minute of the clock pass.
+    /// Advances the test clock by a minute, over [`SHORT_MINUTE`].
     async fn pass_minute(&self) {
         const STEPS: u32 = 60;
         let Clock::Fixed(millis) = &self.tracker.test.app.clock else {
-            unreachable!("it is fixed")
+            unreachable!("the test clock is fixed")
         };
         let (from, started) = (millis.load(Ordering::Relaxed), Instant::now());
         for step in 1..=STEPS {
@@ -91,7 +93,7 @@ impl Neighbours {
         }
     }
 
-    /// Sends far too many events for a minute.
+    /// Sends the flood for a minute.
     async fn flood(&self) {
         let (started, count) =
             (Instant::now(), FLOOD * u32::try_from(SHORT_MINUTE.as_secs()).unwrap());
@@ -99,15 +101,15 @@ impl Neighbours {
             tokio::time::sleep_until((started + SHORT_MINUTE * number / count).into()).await;
             let reply = self.tracker.deliver_to(&self.tracker.project, &self.event()).await;
             match reply.status {
-                200 => self.taken.fetch_add(1, Ordering::Relaxed),
-                429 => self.refused.fetch_add(1, Ordering::Relaxed),
+                200 => self.accepted.fetch_add(1, Ordering::Relaxed),
+                429 => self.rejected.fetch_add(1, Ordering::Relaxed),
                 other => panic!("{other} {}", reply.text),
             }
         });
         join_all(deliveries).await;
     }
 
-    /// Delivers and counts events of the other project until `is_over`, at a modest rate.
+    /// Delivers and counts events of the other project at a modest rate, until `is_over`.
     async fn work(&self, is_over: &AtomicBool) -> Latencies {
         let mut latencies = Latencies::default();
         while !is_over.load(Ordering::Relaxed) {
@@ -126,7 +128,7 @@ impl Neighbours {
         latencies
     }
 
-    /// A minute of the other project's work, beside a flood or alone.
+    /// Runs the other project's clients for a minute, with or without the flood.
     async fn minute(&self, is_flooded: bool, all: &mut Latencies) {
         let is_over = AtomicBool::new(false);
         let clients = join_all((0..CLIENTS).map(|_| self.work(&is_over)));
@@ -147,38 +149,42 @@ impl Neighbours {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_project_beyond_its_quota_slows_no_other() {
+async fn projects_over_quota_slow_no_other_project() {
     let minutes = std::env::var("NEIGHBOUR_MINUTES").map_or(2, |number| number.parse().unwrap());
     let neighbours = Neighbours::start().await;
-    // What is remembered is read for the first time.
+    // The first minute fills the caches.
     neighbours.minute(true, &mut Latencies::default()).await;
-    let (mut alone, mut beside) = (Latencies::default(), Latencies::default());
-    neighbours.taken.store(0, Ordering::Relaxed);
-    neighbours.refused.store(0, Ordering::Relaxed);
+    let (mut alone, mut flooded) = (Latencies::default(), Latencies::default());
+    neighbours.accepted.store(0, Ordering::Relaxed);
+    neighbours.rejected.store(0, Ordering::Relaxed);
     for _ in 0..minutes {
         neighbours.minute(false, &mut alone).await;
-        neighbours.minute(true, &mut beside).await;
+        neighbours.minute(true, &mut flooded).await;
     }
-    let [taken, refused] =
-        [&neighbours.taken, &neighbours.refused].map(|it| it.load(Ordering::Relaxed));
+    let [accepted, rejected] =
+        [&neighbours.accepted, &neighbours.rejected].map(|it| it.load(Ordering::Relaxed));
     println!(
-        "{minutes} minutes: {taken} events of the flood were taken, {refused} refused; {} at partitions",
+        "{minutes} minutes: {accepted} events of the flood accepted, {rejected} rejected, {} throttled",
         neighbours.partitions.take_refused()
     );
-    // What was sent at the end of a minute may count for the next one.
+    // Events at the end of a minute can count toward the next one.
     let at_most = (minutes + 1) * (QUOTA.get() + ADDED_AT_ONCE) as usize;
-    assert!((1..=at_most).contains(&taken) && refused > taken, "{taken} {refused}");
-    for (what, alone, beside) in [
-        ("deliveries", &mut alone.deliveries, &mut beside.deliveries),
-        ("queries", &mut alone.queries, &mut beside.queries),
+    assert!((1..=at_most).contains(&accepted) && rejected > accepted, "{accepted} {rejected}");
+    for (requests, alone, flooded) in [
+        ("deliveries", &mut alone.deliveries, &mut flooded.deliveries),
+        ("queries", &mut alone.queries, &mut flooded.queries),
     ] {
-        let [count_alone, count_beside] = [alone.len(), beside.len()];
-        let [alone, beside] = [alone, beside].map(|latencies| percentiles(latencies, [50, 95]));
+        let [count_alone, count_flooded] = [alone.len(), flooded.len()];
+        let [alone, flooded] = [alone, flooded].map(|latencies| percentiles(latencies, [50, 95]));
         println!(
-            "{what}: {alone:?} for half and 95 % of {count_alone} alone, {beside:?} of {count_beside} beside"
+            "{requests}, p50 and p95: {alone:?} of {count_alone} alone, \
+             {flooded:?} of {count_flooded} with the flood"
         );
-        for (beside, alone) in beside.into_iter().zip(alone) {
-            assert!(beside <= FACTOR * alone, "{what}: {alone:?} alone, and {beside:?} beside");
+        for (flooded, alone) in flooded.into_iter().zip(alone) {
+            assert!(
+                flooded <= FACTOR * alone,
+                "{requests}: {alone:?} alone, {flooded:?} with the flood"
+            );
         }
     }
 }

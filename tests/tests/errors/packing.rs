@@ -1,4 +1,4 @@
-//! Packing: what is counted stays the same, whatever is packed, when, and how often.
+//! Packing: counts do not depend on which rows are packed, when, and how often.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
@@ -28,7 +28,7 @@ use super::{
     DAY, EVERYTHING, HOUR, Item, MINUTE, Tracker, column, envelope, number, runs_of, text,
 };
 
-/// A tracker with events of every hour of the 48 before its start, and those events.
+/// Returns a tracker with an event in each of the last 48 hours, and the events.
 pub(super) async fn with_two_days() -> (Tracker, Vec<SentEvent>) {
     let tracker = Tracker::start().await;
     let events: Vec<SentEvent> = (0..48_u32)
@@ -43,7 +43,7 @@ pub(super) async fn with_two_days() -> (Tracker, Vec<SentEvent>) {
     (tracker, events)
 }
 
-/// Queries that need a run's totals, its base, its minutes and an attribute.
+/// Returns the results of queries that need a run's totals, base, minutes and an attribute.
 pub(super) async fn all_counts(tracker: &Tracker) -> Vec<Vec<(String, u64, u64)>> {
     let browser = json!([{"categoryId": "browser", "operator": "is", "value": "Chrome"}]);
     let mut all = Vec::new();
@@ -73,7 +73,7 @@ async fn packing_changes_no_count() {
         assert_eq!(steps, 48_usize.div_ceil(rows));
         assert_eq!(all_counts(&tracker).await, counts);
         assert_eq!(tracker.errors().await, errors);
-        // Nothing is counted from rows any more.
+        // Packed events are no longer counted from rows.
         for row in tracker.items_of("log#").await {
             tracker.remove(&row).await;
         }
@@ -82,7 +82,7 @@ async fn packing_changes_no_count() {
 }
 
 #[tokio::test]
-async fn what_is_packed_is_counted_without_its_rows() {
+async fn packed_events_are_counted_without_rows() {
     let (tracker, _) = with_two_days().await;
     let counts = all_counts(&tracker).await;
     tracker.test.pass(DAY);
@@ -98,16 +98,16 @@ async fn what_is_packed_is_counted_without_its_rows() {
     filtered["searchQuery"] = json!("browser:Chrome");
     assert_eq!(tracker.filled(&filtered).await, counts[6]);
     tracker.test.pass(101 * DAY);
-    assert!(tracker.filled(&range).await.is_empty(), "runs expire, too");
+    assert!(tracker.filled(&range).await.is_empty(), "runs have not expired");
 }
 
 #[tokio::test]
-async fn rows_are_packed_when_they_are_a_day_old_and_projects_without_any_leave_the_queue() {
+async fn rows_are_packed_after_a_day() {
     let (tracker, _) = with_two_days().await;
     let first = tracker.queued().await.unwrap();
     tracker.test.pass(5 * MINUTE);
     tracker.run_schedule().await;
-    assert!(tracker.runs().await.is_empty(), "few rows, and new ones");
+    assert!(tracker.runs().await.is_empty(), "few new rows are packed");
     let entry = tracker.queued().await.unwrap();
     assert!(entry.due <= first.wanted.plus(DAY) && entry.waiting.since == first.wanted);
     tracker.test.pass(23 * HOUR + 54 * MINUTE);
@@ -121,7 +121,7 @@ async fn rows_are_packed_when_they_are_a_day_old_and_projects_without_any_leave_
     tracker.run_schedule().await;
     assert_eq!(tracker.queued().await, None);
 
-    // Whoever delivers next puts it back, also if it remembers the project.
+    // The next delivery adds the project to the queue again, even if the project is cached.
     for (index, days) in (0..).zip([3, 29]) {
         let at = tracker.ago(days * DAY);
         let total = tracker.total(&json!({})).await;
@@ -144,7 +144,7 @@ async fn rows_are_packed_when_they_are_a_day_old_and_projects_without_any_leave_
 }
 
 #[tokio::test]
-async fn rows_are_packed_once_nobody_writes_between_them_any_more() {
+async fn rows_younger_than_a_minute_stay_unpacked() {
     let tracker = Tracker::start().await;
     tracker.deliver(&SentEvent::new(1, tracker.ago(HOUR), "TypeError", "x")).await;
     let is_packed = async |after: Duration| {
@@ -173,7 +173,7 @@ async fn packing_again_writes_nothing() {
 }
 
 #[tokio::test]
-async fn packers_and_deliveries_at_once_lose_and_double_nothing() {
+async fn concurrent_packers_and_deliveries_lose_nothing() {
     let (tracker, events) = with_two_days().await;
     let again: Vec<SentEvent> = events
         .iter()
@@ -198,8 +198,8 @@ async fn packers_and_deliveries_at_once_lose_and_double_nothing() {
     assert_eq!(tracker.total(&json!({})).await, 96);
 }
 
-/// A packer that is ended after its transaction leaves this, if it was the first. Some runs of the step may
-/// not be seen yet.
+/// Restores the state that the first packer leaves if it ends after its transaction. The step also
+/// names the runs `unseen`, which are not visible yet.
 async fn leave_unfinished(tracker: &Tracker, unseen: &[String]) {
     let head = tracker.items_of("log-head#").await.remove(0);
     let of_manifest = |item: &Item| {
@@ -215,12 +215,12 @@ async fn leave_unfinished(tracker: &Tracker, unseen: &[String]) {
 }
 
 #[tokio::test]
-async fn a_step_that_was_not_finished_is_counted_from_rows_and_finished_by_the_next_packer() {
+async fn next_packer_finishes_interrupted_steps() {
     let (tracker, _) = with_two_days().await;
     let counts = all_counts(&tracker).await;
     let errors = tracker.errors().await;
     tracker.pack().await;
-    // As long as its transaction is not carried out everywhere, nobody finishes it.
+    // While a run of the step is not visible, no packer finishes the step.
     let unknown = format!("2026-10-01#{}", "0".repeat(16));
     leave_unfinished(&tracker, &[unknown]).await;
     assert_eq!(all_counts(&tracker).await, counts);
@@ -230,7 +230,7 @@ async fn a_step_that_was_not_finished_is_counted_from_rows_and_finished_by_the_n
     leave_unfinished(&tracker, &[]).await;
     assert_eq!(all_counts(&tracker).await, counts);
     assert_eq!(tracker.errors().await, errors);
-    assert_eq!(tracker.pack().await, 0, "finishing it packs nothing again");
+    assert_eq!(tracker.pack().await, 0, "rows are packed twice");
     assert_eq!(tracker.items_of("log-head#").await[0]["readableSteps"], number(1));
     for row in tracker.items_of("log#").await {
         tracker.remove(&row).await;
@@ -238,16 +238,16 @@ async fn a_step_that_was_not_finished_is_counted_from_rows_and_finished_by_the_n
     assert_eq!(all_counts(&tracker).await, counts);
 }
 
-/// Whoever finishes a step looks for its runs.
+/// A packer that finishes a step needs the step's runs.
 #[tokio::test]
-async fn a_deletion_leaves_the_runs_of_a_step_as_they_are_until_it_is_finished() {
+async fn deletions_leave_runs_of_unfinished_steps() {
     let (tracker, _) = with_two_days().await;
     let deleted = tracker.errors().await.swap_remove(0);
     let count = deleted["count"].as_u64().unwrap();
     tracker.pack().await;
     let call = tracker.call_for(&delete_error::OPERATION, &deleted);
     assert_eq!(call.send(&tracker.test.app).await.status, 204);
-    // As if it had been deleted when the step ended.
+    // As if the error had been deleted when the step ended.
     let manifest = tracker.items_of("manifest#").await.remove(0);
     let run = runs_of(&manifest).remove(0);
     let head = tracker.items_of("log-head#").await.remove(0);
@@ -268,11 +268,11 @@ async fn a_deletion_leaves_the_runs_of_a_step_as_they_are_until_it_is_finished()
 }
 
 #[tokio::test]
-async fn what_has_expired_is_not_counted() {
+async fn expired_events_are_not_counted() {
     let (tracker, _) = with_two_days().await;
     let now = tracker.now().as_seconds();
     let rows = tracker.items_of("log#").await;
-    // As if they had been received then, and DynamoDB had not removed them yet.
+    // As if the rows had been received around their expiry, and DynamoDB had not deleted them yet.
     let oldest = now - EVENT_RETENTION.as_secs().cast_signed();
     for (item, left) in rows.iter().zip([-1, -1, -1, -1, -1, 200, 200]) {
         let received_at = oldest + left;
@@ -285,7 +285,7 @@ async fn what_has_expired_is_not_counted() {
     assert_eq!(tracker.total(&json!({})).await, 43);
     tracker.pack().await;
     assert_eq!(tracker.total(&json!({})).await, 43);
-    // Each day by itself, however long DynamoDB leaves what it has of it.
+    // Each day expires separately, even if DynamoDB has not deleted its items.
     tracker.test.pass(398 * DAY);
     let mut totals = Vec::new();
     for _ in 0..3 {
@@ -298,7 +298,7 @@ async fn what_has_expired_is_not_counted() {
     assert!(!tracker.items_of("manifest#").await.is_empty());
 }
 
-/// Removes what the last step of a delivery writes.
+/// Deletes the items that the last step of a delivery writes.
 async fn lose_errors(tracker: &Tracker) {
     for prefix in ["errors#", "fingerprints#"] {
         for item in tracker.items_of(prefix).await {
@@ -308,7 +308,7 @@ async fn lose_errors(tracker: &Tracker) {
 }
 
 #[tokio::test]
-async fn an_error_that_is_missing_is_created_when_its_events_are_packed() {
+async fn packing_creates_missing_errors() {
     let tracker = Tracker::start().await;
     let events = [
         SentEvent::new(1, tracker.ago(26 * HOUR), "TypeError", "Cannot read x\nof undefined"),
@@ -324,7 +324,7 @@ async fn an_error_that_is_missing_is_created_when_its_events_are_packed() {
     tracker.deliver(&last).await;
     lose_errors(&tracker).await;
     assert!(tracker.errors().await.is_empty());
-    assert_eq!(tracker.total(&json!({})).await, 5, "events count without their errors");
+    assert_eq!(tracker.total(&json!({})).await, 5, "events without errors are not counted");
     let now = tracker.now().plus(MINUTE);
     tracker.pack_step(tracker.project.id, &EVERYTHING, now).await;
     let mut errors = tracker.errors().await;
@@ -339,7 +339,7 @@ async fn an_error_that_is_missing_is_created_when_its_events_are_packed() {
 }
 
 #[tokio::test]
-async fn an_error_that_was_resolved_is_opened_when_later_events_are_packed() {
+async fn packing_reopens_resolved_errors() {
     let tracker = Tracker::start().await;
     tracker.deliver(&SentEvent::new(1, tracker.ago(HOUR), "TypeError", "x")).await;
     let error = tracker.the_error().await;
@@ -347,7 +347,7 @@ async fn an_error_that_was_resolved_is_opened_when_later_events_are_packed() {
     tracker.test.pass(HOUR);
     let before = tracker.items_of("errors#").await.remove(0);
     tracker.deliver(&SentEvent::new(2, tracker.ago(MINUTE), "TypeError", "x")).await;
-    // The delivery was cut off before it opened the error.
+    // As if the delivery had been interrupted before it reopened the error.
     for (name, value) in &before {
         if !matches!(name.as_str(), "pk" | "sk") {
             tracker.tamper(&before, name, value.clone()).await;
@@ -358,13 +358,14 @@ async fn an_error_that_was_resolved_is_opened_when_later_events_are_packed() {
     assert_eq!(tracker.the_error().await["status"], "open");
 }
 
-/// Text that cannot be compressed much.
+/// Returns text that hardly compresses.
 fn noise(random: &mut ChaCha8Rng, length: usize) -> String {
     const LETTERS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
     (0..length).map(|_| char::from(*LETTERS.choose(random).unwrap())).collect()
 }
 
-/// Puts rows into the project's log, received now one by one: many more than could be delivered.
+/// Puts rows received now directly into the project's log. Delivering so many events would take too
+/// long.
 pub(super) async fn put_rows(tracker: &Tracker, rows: &[EventRow]) {
     let table = format!("{}{}", local::environment::table_prefix(), super::TABLE);
     let expires_at = tracker.now().plus(90 * DAY).as_seconds();
@@ -395,7 +396,7 @@ pub(super) async fn put_rows(tracker: &Tracker, rows: &[EventRow]) {
 }
 
 #[tokio::test]
-async fn a_column_of_more_than_an_items_size_is_split_and_put_together_again() {
+async fn oversized_columns_span_several_items() {
     const EVENTS: u64 = 2_600;
     let tracker = Tracker::start().await;
     let mut random = ChaCha8Rng::seed_from_u64(7);
@@ -421,7 +422,7 @@ async fn a_column_of_more_than_an_items_size_is_split_and_put_together_again() {
     }
     let release = &parts["release"];
     assert!(release.len() > 1 && release.iter().all(|bytes| *bytes <= 350_000), "{release:?}");
-    // Only the run is left.
+    // After 100 days only the run is left.
     tracker.test.pass(100 * DAY);
     let mut body = json!({"projectIds": [PROJECT], "from": day.start().as_millis(),
         "to": day.next().start().as_millis()});
@@ -441,7 +442,7 @@ async fn a_column_of_more_than_an_items_size_is_split_and_put_together_again() {
     }
 }
 
-/// The head of the project's log: the table is too large by now to be read as a whole.
+/// Returns the head of the project's log, with a single read, since the table is large.
 async fn head(tracker: &Tracker) -> Option<Item> {
     let get = tracker.test.client.get_item();
     let get = get.table_name(format!("{}{}", local::environment::table_prefix(), super::TABLE));
@@ -450,7 +451,7 @@ async fn head(tracker: &Tracker) -> Option<Item> {
 }
 
 #[tokio::test]
-async fn readers_of_many_rows_pack_none() {
+async fn queries_of_many_rows_pack_none() {
     let tracker = Tracker::start().await;
     let row = |index: u64| EventRow {
         occurred_at: tracker.ago(Duration::from_secs(index)),
@@ -469,7 +470,7 @@ async fn readers_of_many_rows_pack_none() {
 }
 
 #[tokio::test]
-async fn an_event_from_a_clock_ahead_is_counted_when_its_minute_has_come() {
+async fn future_events_count_from_their_minute() {
     let tracker = Tracker::start().await;
     let ahead = Timestamp::parse_rfc3339("2026-11-21T04:17:00Z").unwrap();
     tracker.deliver(&SentEvent::new(1, ahead, "TypeError", "x")).await;
@@ -481,7 +482,7 @@ async fn an_event_from_a_clock_ahead_is_counted_when_its_minute_has_come() {
 }
 
 #[tokio::test]
-async fn a_log_does_not_begin_without_its_project_and_leaves_the_queue() {
+async fn deleted_projects_leave_the_packing_queue() {
     let tracker = Tracker::start().await;
     tracker.deliver(&SentEvent::new(1, tracker.now(), "TypeError", "x")).await;
     let delete = tracker.test.client.delete_item();
@@ -495,7 +496,7 @@ async fn a_log_does_not_begin_without_its_project_and_leaves_the_queue() {
     assert_eq!(tracker.items_of("manifest#").await, []);
 }
 
-/// Has the project's log as if so many steps had packed it.
+/// Sets the number of pack steps of the project's log.
 async fn pretend_steps(tracker: &Tracker, steps: i64) {
     let head = tracker.items_of("log-head#").await.remove(0);
     for name in ["steps", "readableSteps"] {
@@ -504,13 +505,13 @@ async fn pretend_steps(tracker: &Tracker, steps: i64) {
 }
 
 #[tokio::test]
-async fn the_runs_of_a_day_have_a_further_manifest_every_512_steps() {
+async fn days_get_another_manifest_every_512_steps() {
     let (tracker, _) = with_two_days().await;
     let (counts, errors) = (all_counts(&tracker).await, tracker.errors().await);
     let one = PackingLimits { rows: 1, ..EVERYTHING };
     let later = tracker.now().plus(2 * MINUTE);
     tracker.pack_step(tracker.project.id, &one, later).await;
-    // Two more of these are the first's.
+    // Two more steps belong to the first manifest.
     pretend_steps(&tracker, 509).await;
     assert_eq!(tracker.pack_within(&PackingLimits { rows: 16, ..EVERYTHING }).await, 3);
     pretend_steps(&tracker, 1_023).await;
@@ -520,7 +521,7 @@ async fn the_runs_of_a_day_have_a_further_manifest_every_512_steps() {
     assert_eq!(all_counts(&tracker).await, counts);
     assert_eq!(tracker.errors().await, errors);
 
-    // What a packer leaves in the second manifest of a day is found there.
+    // The next packer finds runs of an interrupted step in the second manifest of a day.
     tracker.test.pass(2 * MINUTE);
     for number in 0..20 {
         let at = tracker.ago(HOUR * 2);
@@ -551,7 +552,7 @@ async fn the_runs_of_a_day_have_a_further_manifest_every_512_steps() {
     assert_eq!(tracker.items_of("log-head#").await[0]["readableSteps"], number(1_027));
     assert_eq!(all_counts(&tracker).await, counts);
 
-    // Each is merged by itself.
+    // Each manifest is compacted separately.
     let few = CompactionLimits { fan_in: 2, ..CompactionLimits::default() };
     tracker.merge_within(&few).await;
     assert!(tracker.runs().await.iter().all(|(_, runs)| *runs <= 2), "{:?}", tracker.runs().await);
@@ -572,7 +573,7 @@ async fn the_runs_of_a_day_have_a_further_manifest_every_512_steps() {
     assert_eq!(tracker.filled(&json!({"projectIds": [PROJECT], "from": 0})).await, []);
 }
 
-/// Rows of an old day, one a second, of which the last came two minutes ago.
+/// Puts rows into the log, one per second, then waits for two minutes.
 async fn flood(tracker: &Tracker, rows: u32) {
     let row = EventRow {
         occurred_at: tracker.ago(HOUR),
@@ -594,23 +595,23 @@ async fn run_within(tracker: &Tracker, rows: usize, time: Duration) -> pack_erro
 }
 
 #[tokio::test]
-async fn rows_that_wait_behind_a_step_are_seen_and_few_rows_that_are_to_wait_are_not() {
+async fn packer_reports_only_due_rows_as_backlog() {
     let tracker = Tracker::start().await;
     tracker.deliver(&SentEvent::new(1, tracker.now(), "TypeError", "x")).await;
     flood(&tracker, 200).await;
     tracker.test.pass(5 * MINUTE);
-    // Two rows are two seconds, of which there have been hundreds since.
+    // The first two rows span two seconds, and hundreds of seconds of rows follow.
     let outcome = run_within(&tracker, 2, Duration::from_millis(300)).await;
     let entry = tracker.queued().await.unwrap();
     assert!((200..=2_000).contains(&outcome.rows), "{outcome:?}");
     assert_eq!((entry.waiting.rows, Some(entry.waiting.since)), (outcome.rows, outcome.oldest));
-    assert!(entry.due <= tracker.now(), "it goes on in the next run");
-    // The next run does the rest, and nothing waits then.
+    assert!(entry.due <= tracker.now(), "the next run does not continue");
+    // The next run packs the remaining rows.
     let outcome = run_within(&tracker, 20_000, MINUTE).await;
     assert_eq!((outcome.rows, outcome.oldest), (0, Some(tracker.now())));
     assert_eq!(tracker.total(&json!({})).await, 201);
 
-    // What is looked at when it is worth it, or a day old.
+    // Few rows are not a backlog until they are a day old.
     let (tracker, _) = with_two_days().await;
     tracker.test.pass(5 * MINUTE);
     let limits = pack_error_log::RunLimits::default();
@@ -623,13 +624,13 @@ async fn rows_that_wait_behind_a_step_are_seen_and_few_rows_that_are_to_wait_are
 }
 
 #[tokio::test]
-async fn a_project_whose_runs_cannot_be_merged_is_packed_all_the_same() {
+async fn failed_compaction_does_not_block_packing() {
     let tracker = Tracker::start().await;
     for number in 0..16 {
         tracker.deliver(&SentEvent::new(number, tracker.ago(DAY), "TypeError", "x")).await;
     }
     tracker.pack_within(&PackingLimits { rows: 1, ..EVERYTHING }).await;
-    // No write that adds to it fits into an item.
+    // Fills the manifest, so that larger ones exceed the item size limit.
     let mut manifest = tracker.items_of("manifest#").await.remove(0);
     let table = format!("{}{}", local::environment::table_prefix(), super::TABLE);
     let sizes = (0..400 * 1_024).rev().step_by(100);
@@ -647,13 +648,13 @@ async fn a_project_whose_runs_cannot_be_merged_is_packed_all_the_same() {
     tracker.test.pass(5 * MINUTE);
     let outcome = run_within(&tracker, 1, MINUTE).await;
     assert_eq!(outcome.failures.len(), 1, "{outcome:?}");
-    assert_eq!(tracker.pack().await, 0, "all rows are packed");
+    assert_eq!(tracker.pack().await, 0, "rows are left");
     let entry = tracker.queued().await.unwrap();
     assert_eq!((entry.waiting.since, entry.waiting.rows), (tracker.now(), 0));
     assert_eq!(tracker.total(&json!({})).await, 19);
 }
 
-/// Eight execution environments take 1,223 events in 18 seconds. None of them takes 200.
+/// Eight execution environments receive 1,223 events in 18 seconds, fewer than 200 each.
 #[tokio::test]
 async fn rows_of_several_instances_are_packed_together() {
     let tracker = Tracker::start().await;
@@ -661,7 +662,7 @@ async fn rows_of_several_instances_are_packed_together() {
     tracker.test.pass(5 * MINUTE);
     tracker.run_schedule().await;
     let before = tracker.queued().await.unwrap();
-    assert!(before.due > tracker.now().plus(12 * HOUR), "the project is quiet");
+    assert!(before.due > tracker.now().plus(12 * HOUR), "the project is not quiet");
 
     let endpoint = tracker.test.engine.endpoint();
     let mut events =
@@ -681,5 +682,5 @@ async fn rows_of_several_instances_are_packed_together() {
     tracker.test.pass(3 * MINUTE);
     tracker.run_schedule().await;
     let runs: usize = tracker.runs().await.iter().map(|(_, runs)| runs).sum();
-    assert_eq!((runs, tracker.pack().await), (1, 0), "all rows are in one run");
+    assert_eq!((runs, tracker.pack().await), (1, 0), "rows are not in one run");
 }

@@ -1,12 +1,12 @@
-//! What becomes of deliveries where DynamoDB's partitions take no more: as many are taken as before, and
-//! others do not notice.
+//! Deliveries beyond the throughput of DynamoDB's partitions: the accepted rate stays constant, and
+//! other projects are not affected.
 //!
-//! Partitions have a share of DynamoDB's limits, and loads the same share of what they would be.
-//! `PARTITION_LIMITS=long` takes a larger share, for longer, and lets 10,000 projects in. As much as DynamoDB takes
-//! in a second, the embedded engine does not take.
+//! Partitions have a share of DynamoDB's limits, since the embedded engine is slower than DynamoDB.
+//! Loads have the same share. `PARTITION_LIMITS=long` uses a larger share for longer, and 10,000
+//! projects.
 
 #![allow(clippy::print_stdout)]
-// Counts of events, which are far below 2^32.
+// Event counts are far below 2^32.
 #![allow(clippy::cast_possible_truncation, clippy::cast_precision_loss, clippy::cast_sign_loss)]
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -23,19 +23,21 @@ use tests::proxy::PartitionLimits;
 
 use super::{MINUTE, QUERY, Tracker};
 
-/// How long a call of DynamoDB takes: so much longer than anything that is done here that a busy computer
-/// hardly changes how long requests take.
+/// The latency of a DynamoDB call. It dominates all other work, so that a busy machine hardly
+/// changes the latency of requests.
 const CALL: Duration = Duration::from_millis(80);
-/// How many events of a project are taken in a second when its log is spread: each has its error read
+/// The sustainable events per second of a project with a sharded log. Each event reads its error
 /// from one partition.
 const SUSTAINABLE: f64 = 2_500.0;
-/// How many events of one error are taken in a second: each has its place in one partition.
+/// The sustainable events per second of one error.
 const SUSTAINABLE_OF_ONE_ERROR: f64 = 450.0;
 
-/// Which part of DynamoDB's limits partitions have, and how long loads last.
+/// The scale of a test.
 #[derive(Debug, Clone, Copy)]
 struct Scale {
+    /// The partitions' share of DynamoDB's limits.
     share: f64,
+    /// The duration of a load.
     lasting: Duration,
 }
 
@@ -46,7 +48,7 @@ fn scale() -> Scale {
     }
 }
 
-/// A project under load, beside another one.
+/// A project under load, and another project.
 struct Loaded {
     tracker: Tracker,
     other: Project,
@@ -63,7 +65,7 @@ impl Loaded {
         Self { tracker, other, scale, next: AtomicU64::new(1) }
     }
 
-    /// The next event, of one of so many errors.
+    /// Returns a new event of one of `errors` errors.
     fn event(&self, errors: u64) -> SentEvent {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let error_type =
@@ -71,11 +73,11 @@ impl Loaded {
         SentEvent::new(number, self.tracker.now(), &error_type, "too many")
     }
 
-    /// Delivers so many events a second of the project, whatever becomes of them, and answers how many a
-    /// second are taken once that goes on for some time.
+    /// Delivers events of the project at a constant rate. Returns the accepted events per second,
+    /// after the first quarter of the load.
     async fn load(&self, events_a_second: f64, errors: u64) -> f64 {
         let lasting = self.scale.lasting;
-        let (settled, rest) = (lasting / 4, lasting * 3 / 4);
+        let (warm_up, rest) = (lasting / 4, lasting * 3 / 4);
         let count = (lasting.as_secs_f64() * events_a_second) as u32;
         let started = Instant::now();
         let deliveries = (0..count).map(|number| async move {
@@ -86,13 +88,13 @@ impl Loaded {
             assert!(matches!(reply.status, 200 | 429 | 503), "{}", reply.text);
             (reply.status == 200).then(|| started.elapsed())
         });
-        let taken = join_all(deliveries).await.into_iter().flatten();
-        let taken = taken.filter(|at| (settled..lasting).contains(at)).count();
-        taken as f64 / rest.as_secs_f64()
+        let accepted = join_all(deliveries).await.into_iter().flatten();
+        let accepted = accepted.filter(|at| (warm_up..lasting).contains(at)).count();
+        accepted as f64 / rest.as_secs_f64()
     }
 
-    /// How long requests of the other project take until `done`: deliveries, and queries of what they
-    /// counted.
+    /// Sends deliveries and queries of the other project until `done`. Returns the median latency
+    /// of each.
     async fn latencies_of_other(&self, done: &AtomicBool) -> [Duration; 2] {
         let (mut deliveries, mut queries) = (Vec::new(), Vec::new());
         while !done.load(Ordering::Relaxed) {
@@ -114,53 +116,54 @@ impl Loaded {
         })
     }
 
-    /// Loads the project as long as it takes everything, and twice as much.
+    /// Loads the project with the sustainable rate, and with twice that rate. Checks that the
+    /// accepted rate holds, and that the other project is not affected.
     async fn compare(&self, sustainable: f64, errors: u64) {
         let sustainable = sustainable * self.scale.share;
-        // The other one alone.
+        // The latency of the other project alone.
         let done = AtomicBool::new(false);
         let wait = async {
             tokio::time::sleep(self.scale.lasting / 4).await;
             done.store(true, Ordering::Relaxed);
         };
         let (alone, ()) = tokio::join!(self.latencies_of_other(&done), wait);
-        // The log is spread meanwhile.
+        // During this load, the log gets more shards.
         self.load(2.0 * sustainable, errors).await;
         let once = self.load(sustainable, errors).await;
         let done = AtomicBool::new(false);
         let load = async {
-            let taken = self.load(2.0 * sustainable, errors).await;
+            let accepted = self.load(2.0 * sustainable, errors).await;
             done.store(true, Ordering::Relaxed);
-            taken
+            accepted
         };
-        let (twice, beside) = tokio::join!(load, self.latencies_of_other(&done));
+        let (twice, loaded) = tokio::join!(load, self.latencies_of_other(&done));
         println!(
-            "{errors} errors: of {sustainable:.0} events a second {once:.1} are taken, of twice as \
-             many {twice:.1}; another project's requests take {alone:?} alone and {beside:?} beside"
+            "{errors} errors: accepted {once:.1} of {sustainable:.0} events per second, {twice:.1} \
+             of twice as many; the other project's requests take {alone:?} alone, {loaded:?} loaded"
         );
-        assert!(twice >= 0.9 * once, "{once} were taken before, and {twice} of more");
-        for (beside, alone) in beside.iter().zip(&alone) {
-            assert!(*beside <= 2 * *alone, "{alone:?} alone, and {beside:?} beside");
+        assert!(twice >= 0.9 * once, "accepted {once} per second, {twice} at twice the load");
+        for (loaded, alone) in loaded.iter().zip(&alone) {
+            assert!(*loaded <= 2 * *alone, "{alone:?} alone, {loaded:?} loaded");
         }
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_project_that_sends_twice_what_is_taken_has_as_much_taken_and_slows_no_other() {
+async fn overloaded_project_keeps_its_throughput() {
     let loaded = Loaded::start(scale()).await;
     loaded.compare(SUSTAINABLE, 20).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_error_that_happens_twice_as_often_as_is_taken_is_counted_as_often_as_before() {
+async fn overloaded_error_keeps_its_throughput() {
     let loaded = Loaded::start(scale()).await;
     loaded.compare(SUSTAINABLE_OF_ONE_ERROR, 1).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn projects_that_enter_the_queue_all_at_once_are_all_let_in() {
-    // As 10,000 projects at midnight, within a second: a share of them, or all in as much more time as partitions
-    // take less.
+async fn concurrent_projects_all_enter_the_queue() {
+    // 10,000 projects at midnight enter within a second. Partitions have 2% of the throughput, so
+    // either 2% of the projects enter, or all of them in 50 times the time.
     let (count, time) = match std::env::var("PARTITION_LIMITS") {
         Ok(_) => (10_000, Duration::from_secs(50)),
         Err(_) => (200, Duration::from_secs(1)),

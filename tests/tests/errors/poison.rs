@@ -1,4 +1,4 @@
-//! One damaged item of each kind: it is left out, reported by its key, and in nobody's way.
+//! Corrupted items: each is skipped, reported by its key, and blocks no other item.
 
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
@@ -14,14 +14,14 @@ fn nonsense() -> AttributeValue {
     AttributeValue::B(Blob::new([0xff; 9]))
 }
 
-/// Damages an attribute of the first item whose partition key begins so.
-async fn damage(tracker: &Tracker, prefix: &str, attribute: &str) -> Item {
+/// Corrupts an attribute of the first item whose partition key starts with `prefix`.
+async fn corrupt(tracker: &Tracker, prefix: &str, attribute: &str) -> Item {
     let item = tracker.items_of(prefix).await.into_iter().next().expect(prefix);
-    damage_item(tracker, &item, attribute).await;
+    corrupt_item(tracker, &item, attribute).await;
     item
 }
 
-async fn damage_item(tracker: &Tracker, item: &Item, attribute: &str) {
+async fn corrupt_item(tracker: &Tracker, item: &Item, attribute: &str) {
     let key = [("pk", text(item, "pk")), ("sk", text(item, "sk"))];
     tracker.test.tamper(super::TABLE, key, attribute, nonsense()).await;
 }
@@ -31,7 +31,7 @@ fn assert_reported(item: &Item, attribute: &'static str) {
     assert!(reported.contains(&("errors", attribute)), "{item:?}: {reported:?}");
 }
 
-/// Two events of each of two days, of two errors.
+/// Delivers four events: of two errors, on each of two days.
 async fn four_events(tracker: &Tracker) {
     for (number, days) in [(0, 3), (1, 3), (2, 4), (3, 4)] {
         let error_type = ["TypeError", "KeyError"][usize::try_from(number % 2).unwrap()];
@@ -40,10 +40,10 @@ async fn four_events(tracker: &Tracker) {
 }
 
 #[tokio::test]
-async fn a_damaged_row_is_not_counted_and_others_are_packed() {
+async fn corrupted_rows_do_not_block_packing() {
     let tracker = Tracker::start().await;
     four_events(&tracker).await;
-    let row = damage(&tracker, "log#", "fingerprint").await;
+    let row = corrupt(&tracker, "log#", "fingerprint").await;
     assert_eq!(tracker.total(&json!({})).await, 3);
     tracker.test.pass(2 * DAY);
     tracker.run_schedule().await;
@@ -53,11 +53,10 @@ async fn a_damaged_row_is_not_counted_and_others_are_packed() {
 }
 
 #[tokio::test]
-async fn a_row_whose_attributes_are_damaged_counts_where_they_are_not_asked_for_until_it_is_packed()
-{
+async fn rows_with_corrupted_attributes_count_until_packed() {
     let tracker = Tracker::start().await;
     four_events(&tracker).await;
-    let row = damage(&tracker, "log#", "attributes").await;
+    let row = corrupt(&tracker, "log#", "attributes").await;
     assert_eq!(tracker.total(&json!({})).await, 4);
     let has_level = json!([{"categoryId": "level", "operator": "is_set", "value": ""}]);
     assert_eq!(tracker.total(&json!({"filters": has_level})).await, 3);
@@ -69,22 +68,22 @@ async fn a_row_whose_attributes_are_damaged_counts_where_they_are_not_asked_for_
 }
 
 #[tokio::test]
-async fn a_damaged_manifest_or_run_hides_its_own_events_alone() {
+async fn corrupted_manifests_and_runs_hide_only_their_events() {
     for (prefix, reported) in [("manifest#", "r_"), ("bundle#", "bytes")] {
         let tracker = Tracker::start().await;
         four_events(&tracker).await;
         tracker.pack().await;
         let item = tracker.items_of(prefix).await.into_iter().next().unwrap();
         let is_run = |name: &&String| name.starts_with("r_") || *name == "base";
-        damage_item(&tracker, &item, item.keys().find(is_run).unwrap()).await;
-        // An error's events decide what has to be read: columns are.
+        corrupt_item(&tracker, &item, item.keys().find(is_run).unwrap()).await;
+        // The search forces the query to read columns.
         let search = json!({"searchQuery": "x"});
         assert_eq!(tracker.total(&search).await, 2, "{prefix}");
         let counts = tracker.errors().await;
         assert_eq!(counts.iter().map(|error| error["count"].as_u64().unwrap()).sum::<u64>(), 2);
         assert_reported(&item, reported);
 
-        // Packing and merging go on with all else.
+        // Packing and compaction continue with all other items.
         tracker.test.pass(2 * MINUTE);
         for number in 10..14 {
             let at = tracker.ago(DAY * 4);
@@ -97,12 +96,12 @@ async fn a_damaged_manifest_or_run_hides_its_own_events_alone() {
 }
 
 #[tokio::test]
-async fn a_damaged_run_keeps_no_deletion_from_its_end() {
+async fn corrupted_runs_do_not_block_deletions() {
     let tracker = Tracker::start().await;
     four_events(&tracker).await;
     tracker.pack().await;
     for bundle in tracker.items_of("bundle#").await {
-        damage_item(&tracker, &bundle, "release").await;
+        corrupt_item(&tracker, &bundle, "release").await;
     }
     let deleted = tracker.errors().await.swap_remove(0);
     let call = tracker.call_for(&delete_error::OPERATION, &deleted);
@@ -117,12 +116,12 @@ async fn a_damaged_run_keeps_no_deletion_from_its_end() {
 }
 
 #[tokio::test]
-async fn a_damaged_entry_of_the_queue_is_written_anew_and_in_no_other_projects_way() {
+async fn corrupted_queue_entries_are_rewritten() {
     for attribute in ["wanted", "due", "waitingSince", "waitingRows"] {
         let tracker = Tracker::start().await;
         let other = tracker.other_project("other").await;
         tracker.deliver(&SentEvent::new(1, tracker.now(), "TypeError", "x")).await;
-        let entry = damage(&tracker, "packing-queue#", attribute).await;
+        let entry = corrupt(&tracker, "packing-queue#", attribute).await;
         let event = SentEvent::new(2, tracker.now(), "TypeError", "x");
         assert_eq!(tracker.deliver_to(&other, &event).await.status, 200);
         tracker.test.pass(2 * DAY);
@@ -132,7 +131,7 @@ async fn a_damaged_entry_of_the_queue_is_written_anew_and_in_no_other_projects_w
         assert!(text(&packed[0], "pk").ends_with(&other.id.to_string()));
         assert_reported(&entry, attribute);
 
-        // By the next delivery, or the deletion of an error.
+        // The next delivery, or the deletion of an error, rewrites the entry.
         if attribute == "due" {
             let error = tracker.the_error().await;
             let call = tracker.call_for(&delete_error::OPERATION, &error);
@@ -149,11 +148,11 @@ async fn a_damaged_entry_of_the_queue_is_written_anew_and_in_no_other_projects_w
 }
 
 #[tokio::test]
-async fn a_damaged_error_or_fingerprint_keeps_no_other_from_being_packed() {
+async fn corrupted_errors_do_not_block_packing() {
     for (prefix, attribute) in [("errors#", "status"), ("fingerprints#", "errorId")] {
         let tracker = Tracker::start().await;
         four_events(&tracker).await;
-        let item = damage(&tracker, prefix, attribute).await;
+        let item = corrupt(&tracker, prefix, attribute).await;
         tracker.test.pass(2 * DAY);
         tracker.run_schedule().await;
         assert_eq!(tracker.total(&json!({})).await, 4);
@@ -165,7 +164,7 @@ async fn a_damaged_error_or_fingerprint_keeps_no_other_from_being_packed() {
 }
 
 #[tokio::test]
-async fn a_damaged_event_is_left_out_of_its_errors_list() {
+async fn lists_skip_corrupted_events() {
     for (prefix, attribute) in [("event#", "payload"), ("error-events#", "sk")] {
         let tracker = Tracker::start().await;
         for number in 0..3 {
@@ -174,13 +173,13 @@ async fn a_damaged_event_is_left_out_of_its_errors_list() {
         if prefix == "event#" {
             let mut payloads = tracker.items_of(prefix).await.into_iter();
             let payload = payloads.find(|item| text(item, "sk") == "payload").unwrap();
-            damage_item(&tracker, &payload, attribute).await;
+            corrupt_item(&tracker, &payload, attribute).await;
             let events = tracker.call_for(LIST_EVENTS, &tracker.the_error().await);
             assert_eq!(tracker.pages(&events, 10).await.concat().len(), 2);
             assert_reported(&payload, "payload");
             continue;
         }
-        // A key cannot be changed, so one is put beside the others.
+        // Keys cannot be changed, so the test adds an item with a corrupted key.
         let mut key = tracker.items_of(prefix).await.into_iter().next().unwrap();
         key.insert("sk".to_owned(), AttributeValue::S("nonsense".to_owned()));
         tracker.put(&key).await;
@@ -191,11 +190,11 @@ async fn a_damaged_event_is_left_out_of_its_errors_list() {
 }
 
 #[tokio::test]
-async fn a_damaged_column_hides_its_own_run_alone() {
+async fn corrupted_columns_hide_only_their_run() {
     let tracker = Tracker::start().await;
     for (days, from) in [(3, 0), (4, 100)] {
         for number in from..from + 100 {
-            // Too much to be in one item with the other columns.
+            // Too large for one item together with the other columns.
             let digits = (0..12_u64).map(|part| {
                 format!("{:016x}", (number * 12 + part + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15))
             });
@@ -208,11 +207,11 @@ async fn a_damaged_column_hides_its_own_run_alone() {
     tracker.pack().await;
     let columns = tracker.items_of("columns#").await.into_iter();
     let column = columns.into_iter().find(|it| text(it, "pk").contains("#release#")).unwrap();
-    damage_item(&tracker, &column, "bytes").await;
+    corrupt_item(&tracker, &column, "bytes").await;
     let is_set = json!({"filters": [{"categoryId": "release", "operator": "is_set", "value": ""}]});
     assert_eq!(tracker.total(&is_set).await, 100);
     assert_eq!(tracker.total(&json!({})).await, 200);
-    // What names the run is its first column.
+    // The report has the key of the run's first column.
     assert!(left_out(text(&column, "sk")).contains(&("errors", "bytes")));
     tracker.test.pass(5 * DAY);
     tracker.run_schedule().await;
@@ -220,13 +219,13 @@ async fn a_damaged_column_hides_its_own_run_alone() {
 }
 
 #[tokio::test]
-async fn whatever_of_a_logs_head_is_damaged_events_are_taken_and_other_projects_packed() {
+async fn corrupted_log_heads_block_only_their_project() {
     for attribute in ["shards", "watermark", "step", "t_1"] {
         let tracker = Tracker::start().await;
         let other = tracker.other_project("other").await;
         four_events(&tracker).await;
         tracker.pack().await;
-        let head = damage(&tracker, "log-head#", attribute).await;
+        let head = corrupt(&tracker, "log-head#", attribute).await;
         tracker.test.pass(2 * MINUTE);
         let event = SentEvent::new(10, tracker.ago(DAY), "TypeError", "x");
         tracker.deliver(&event).await;
@@ -237,7 +236,7 @@ async fn whatever_of_a_logs_head_is_damaged_events_are_taken_and_other_projects_
         let run = pack_error_log::pack_due(&tracker.test.app, &limits, deadline).await.unwrap();
         let packed = tracker.items_of("manifest#").await;
         assert!(packed.iter().any(|it| text(it, "pk").ends_with(&other.id.to_string())));
-        // What counts rests on the others.
+        // Packing and queries fail for this project only.
         assert!(!run.failures.is_empty(), "{attribute}: {run:?}");
         let reply = tracker.query(&tracker.since(30 * DAY)).await;
         assert_eq!(reply.status, 500, "{attribute}");
@@ -248,13 +247,13 @@ async fn whatever_of_a_logs_head_is_damaged_events_are_taken_and_other_projects_
 }
 
 #[tokio::test]
-async fn an_event_whose_claim_is_damaged_counts_once() {
+async fn events_with_corrupted_claims_count_once() {
     let tracker = Tracker::start().await;
     let event = SentEvent::new(1, tracker.now(), "TypeError", "x");
     tracker.deliver(&event).await;
     let mut claims = tracker.items_of("event#").await.into_iter();
     let claim = claims.find(|item| text(item, "sk") == "claim").unwrap();
-    damage_item(&tracker, &claim, "fingerprint").await;
+    corrupt_item(&tracker, &claim, "fingerprint").await;
     tracker.deliver(&event).await;
     assert_reported(&claim, "fingerprint");
     assert_eq!(tracker.total(&json!({})).await, 1);
@@ -262,25 +261,25 @@ async fn an_event_whose_claim_is_damaged_counts_once() {
 }
 
 #[tokio::test]
-async fn a_damaged_count_of_errors_is_counted_anew() {
-    // New kinds have errors of their own at once, and whoever counts finds all of them.
+async fn corrupted_error_counts_are_recounted() {
+    // New fingerprints still get errors, and the recount finds all of them.
     for (attribute, is_delivered) in
         [("errors", true), ("errors", false), ("countedAt", false), ("made498676", false)]
     {
         let tracker = Tracker::start().await;
         four_events(&tracker).await;
-        let count = damage(&tracker, "error-count#", attribute).await;
-        let mut kinds = 2;
+        let count = corrupt(&tracker, "error-count#", attribute).await;
+        let mut expected = 2;
         if is_delivered {
             tracker.test.pass(2 * MINUTE);
             tracker.deliver(&SentEvent::new(9, tracker.now(), "ValueError", "y")).await;
-            kinds = 3;
+            expected = 3;
             assert!(tracker.errors().await.iter().any(|error| error["type"] == "ValueError"));
         }
         tracker.test.pass(2 * DAY);
         tracker.run_schedule().await;
         let counted = tracker.items_of("error-count#").await.swap_remove(0);
-        assert_eq!(counted["errors"].as_n().unwrap(), &kinds.to_string(), "{attribute}");
+        assert_eq!(counted["errors"].as_n().unwrap(), &expected.to_string(), "{attribute}");
         assert!(counted["countedAt"].is_n());
         assert_reported(&count, if attribute.starts_with("made") { "made" } else { attribute });
     }

@@ -1,4 +1,4 @@
-//! query-error-timeseries: the rows of the contract, one after the other.
+//! Tests of query-error-timeseries.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -20,7 +20,7 @@ fn millis(text: &str) -> i64 {
     at(text).as_millis()
 }
 
-/// Delivers one event, each of an error of its own, at each of these times.
+/// Returns a tracker with one event at each of these times, each of another error.
 async fn with_events(times: &[&str]) -> Tracker {
     let tracker = Tracker::start().await;
     deliver_at(&tracker, times).await;
@@ -39,7 +39,7 @@ fn headers(reply: &Reply) -> [&str; 3] {
         .map(|name| reply.headers[name].to_str().unwrap())
 }
 
-/// Size of the buckets and bounds of the range, as the headers tell them.
+/// Returns the bucket size in seconds and the bounds of the range, from the response headers.
 async fn range(tracker: &Tracker, mut body: Value) -> (u64, Timestamp, Timestamp) {
     body["projectIds"] = json!([PROJECT]);
     let reply = tracker.query(&body).await;
@@ -50,7 +50,7 @@ async fn range(tracker: &Tracker, mut body: Value) -> (u64, Timestamp, Timestamp
 }
 
 #[tokio::test]
-async fn every_project_must_be_there_and_all_that_are_not_are_named() {
+async fn unknown_projects_are_all_named() {
     let tracker = Tracker::start().await;
     tracker.other_project("other").await;
     let unknown_id = "01902f3c-0000-7000-8000-00000000abcd";
@@ -80,7 +80,7 @@ async fn every_project_must_be_there_and_all_that_are_not_are_named() {
 }
 
 #[tokio::test]
-async fn a_project_counts_once_however_often_and_by_whichever_name_it_is_named() {
+async fn projects_named_repeatedly_count_once() {
     let tracker = with_events(&["2026-11-21T04:00:00Z", "2026-11-21T04:01:00Z"]).await;
     let id = tracker.project.id.to_string();
     let mut names = vec![PROJECT.to_owned(), id.clone(), id.to_uppercase(), PROJECT.to_owned()];
@@ -119,7 +119,7 @@ async fn events_and_errors_of_several_projects_add_up() {
 }
 
 #[tokio::test]
-async fn without_a_range_it_is_the_last_seven_days() {
+async fn range_defaults_to_the_last_seven_days() {
     let tracker = Tracker::start().await;
     tracker.test.pass(Duration::from_millis(30_500));
     for body in [
@@ -139,7 +139,7 @@ async fn without_a_range_it_is_the_last_seven_days() {
 }
 
 #[tokio::test]
-async fn times_may_be_seconds_or_any_finite_number() {
+async fn times_can_be_seconds_or_milliseconds() {
     let tracker = Tracker::start().await;
     let expected = (60, at("2026-11-21T04:00:00Z"), at("2026-11-21T04:10:00Z"));
     for (from, to) in [
@@ -173,7 +173,7 @@ async fn times_may_be_seconds_or_any_finite_number() {
 }
 
 #[tokio::test]
-async fn the_size_of_buckets_follows_from_the_length_of_the_range() {
+async fn bucket_size_depends_on_range_length() {
     let tracker = Tracker::start().await;
     let end = millis("2026-11-21T00:00:00Z");
     let cases = [
@@ -192,7 +192,7 @@ async fn the_size_of_buckets_follows_from_the_length_of_the_range() {
 }
 
 #[tokio::test]
-async fn every_bucket_of_the_range_is_answered_oldest_first() {
+async fn all_buckets_are_returned_oldest_first() {
     let tracker = with_events(&["2026-11-21T03:00:00Z"]).await;
     for (from, to) in [
         ("2026-11-21T02:31:00Z", "2026-11-21T04:16:00Z"),
@@ -211,8 +211,8 @@ async fn every_bucket_of_the_range_is_answered_oldest_first() {
             (first * step..millis(to)).step_by(usize::try_from(step).unwrap()).collect();
         assert_eq!(starts, expected, "{from}");
         for bucket in reply.body.as_array().unwrap() {
-            let members: Vec<&String> = bucket.as_object().unwrap().keys().collect();
-            assert_eq!(members, ["bucketStart", "date", "errors", "uniqueErrors"]);
+            let fields: Vec<&String> = bucket.as_object().unwrap().keys().collect();
+            assert_eq!(fields, ["bucketStart", "date", "errors", "uniqueErrors"]);
         }
         let filled = tracker.filled(&body).await;
         assert_eq!(filled.iter().map(|(_, events, _)| events).sum::<u64>(), 1);
@@ -220,7 +220,7 @@ async fn every_bucket_of_the_range_is_answered_oldest_first() {
 }
 
 #[tokio::test]
-async fn the_ends_of_a_range_cut_the_first_and_the_last_bucket() {
+async fn range_ends_cut_the_outer_buckets() {
     let times = [
         "2026-11-19T23:59:59.999Z",
         "2026-11-20T00:00:00.000Z",
@@ -232,7 +232,7 @@ async fn the_ends_of_a_range_cut_the_first_and_the_last_bucket() {
         "2026-11-21T00:00:00.000Z",
     ];
     let tracker = with_events(&times).await;
-    // Each pair of ends, by which the bucket has each of the five sizes, before and after packing.
+    // The pairs of ends give all five bucket sizes. Each pair is tested before and after packing.
     let ends = [
         "2026-11-19T23:59:00Z",
         "2026-11-20T00:00:00Z",
@@ -269,7 +269,7 @@ async fn the_ends_of_a_range_cut_the_first_and_the_last_bucket() {
 }
 
 #[tokio::test]
-async fn the_limit_keeps_the_newest_buckets_as_they_are() {
+async fn limit_keeps_the_newest_buckets() {
     let tracker = with_events(&[
         "2026-11-20T10:00:00Z",
         "2026-11-20T10:59:00Z",
@@ -297,10 +297,10 @@ async fn the_limit_keeps_the_newest_buckets_as_they_are() {
 }
 
 #[tokio::test]
-async fn a_range_that_ends_now_has_the_bucket_of_now_and_none_after_it() {
+async fn ranges_end_with_the_current_bucket() {
     let tracker = Tracker::start().await;
     tracker.test.pass(Duration::from_secs(30));
-    // SDKs' clocks may be a minute ahead.
+    // SDK clocks can be a minute ahead.
     let ahead = tracker.now().plus(Duration::from_secs(59));
     tracker.deliver(&SentEvent::new(1, tracker.now(), "TypeError", "x")).await;
     tracker.deliver(&SentEvent::new(2, ahead, "TypeError", "x")).await;
@@ -319,7 +319,7 @@ async fn a_range_that_ends_now_has_the_bucket_of_now_and_none_after_it() {
 }
 
 #[tokio::test]
-async fn history_before_the_retention_is_not_shown_as_zeros() {
+async fn buckets_before_the_retention_are_omitted() {
     let tracker = Tracker::start().await;
     let oldest = at("2025-10-17T04:16:00Z");
     for from in [json!(0), json!(-1e30), json!(millis("2025-01-01"))] {
@@ -334,7 +334,7 @@ async fn history_before_the_retention_is_not_shown_as_zeros() {
 }
 
 #[tokio::test]
-async fn a_leap_day_and_a_years_end_are_days_like_others() {
+async fn leap_days_and_year_ends_are_ordinary_days() {
     let tracker = Tracker::start().await;
     let until = |text: &str| {
         let left = millis(text) - tracker.now().as_millis();
@@ -368,12 +368,12 @@ async fn a_leap_day_and_a_years_end_are_days_like_others() {
         assert_eq!(tracker.filled(&leap).await, expected);
         tracker.pack().await;
     }
-    // The year's end is beyond the retention by now: 426 days ago.
+    // The events of the year's end, 426 days ago, have expired.
     let all = json!({"projectIds": [PROJECT], "from": 0});
     assert_eq!(tracker.filled(&all).await, expected);
 }
 
-/// Events that differ in what can be asked for.
+/// Returns a tracker with four events that differ in their filterable attributes.
 async fn with_variety() -> Tracker {
     let tracker = Tracker::start().await;
     let event = |number: u64, error_type: &str, message: &str| {
@@ -408,23 +408,23 @@ async fn with_variety() -> Tracker {
     tracker
 }
 
-/// The numbers of the events of [`with_variety`] that pass.
-async fn passing(tracker: &Tracker, more: Value) -> Vec<i64> {
+/// Returns the numbers of the events of [`with_variety`] that match a query.
+async fn matching(tracker: &Tracker, more: Value) -> Vec<i64> {
     let mut body = json!({"projectIds": [PROJECT], "from": tracker.ago(HOUR).as_millis()});
     body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-    let mut passing = Vec::new();
+    let mut matching = Vec::new();
     for (start, events, errors) in tracker.buckets(&body).await {
         assert_eq!(events, errors);
         if events > 0 {
-            passing.push((tracker.now().as_millis() - millis(&start)) / 60_000);
+            matching.push((tracker.now().as_millis() - millis(&start)) / 60_000);
         }
     }
-    passing.sort_unstable();
-    passing
+    matching.sort_unstable();
+    matching
 }
 
 #[tokio::test]
-async fn a_search_looks_at_errors_and_at_attributes_of_events() {
+async fn search_matches_errors_and_event_attributes() {
     let tracker = with_variety().await;
     for _ in 0..2 {
         for (search, expected) in [
@@ -451,13 +451,13 @@ async fn a_search_looks_at_errors_and_at_attributes_of_events() {
             ("unknown:key", vec![]),
             ("\"unbalanced", vec![]),
         ] {
-            let found = passing(&tracker, json!({ "searchQuery": search })).await;
+            let found = matching(&tracker, json!({ "searchQuery": search })).await;
             assert_eq!(found, expected, "{search:?}");
         }
         tracker.test.pass(DAY);
         tracker.run_schedule().await;
         tracker.test.pass(MINUTE);
-        // The same events, now from a run: their minutes are as many before the range's end.
+        // The next round counts the events from a run, with the clock of the first round.
         return_to_the_past(&tracker);
     }
     let long = "x".repeat(1_025);
@@ -465,13 +465,13 @@ async fn a_search_looks_at_errors_and_at_attributes_of_events() {
     assert_eq!(tracker.query(&body).await.violations(), [("/searchQuery", "too_long")]);
 }
 
-/// Sets the clock back to when the events came.
+/// Sets the clock back to the delivery of the events.
 fn return_to_the_past(tracker: &Tracker) {
     tracker.test.set_time(Timestamp::from_millis(i64::try_from(tests::app::START).unwrap()));
 }
 
 #[tokio::test]
-async fn filters_on_one_attribute_are_alternatives_and_all_others_must_hold() {
+async fn filters_on_one_attribute_are_alternatives() {
     let tracker = with_variety().await;
     let filter = |category: &str, operator: &str, value: &str| json!({"categoryId": category, "operator": operator, "value": value});
     for packed in [false, true] {
@@ -507,12 +507,12 @@ async fn filters_on_one_attribute_are_alternatives_and_all_others_must_hold() {
             (vec![filter("platform", "is", "javascript")], vec![4]),
             (vec![filter("transaction", "is", "GET /cart")], vec![1, 2]),
         ] {
-            let found = passing(&tracker, json!({ "filters": filters })).await;
+            let found = matching(&tracker, json!({ "filters": filters })).await;
             assert_eq!(found, expected, "{filters:?} {packed}");
-            // A search asks in addition.
+            // A search applies in addition to the filters.
             let both = json!({"filters": filters, "searchQuery": "card"});
             let also: Vec<i64> = expected.into_iter().filter(|number| *number > 2).collect();
-            assert_eq!(passing(&tracker, both).await, also, "{filters:?}");
+            assert_eq!(matching(&tracker, both).await, also, "{filters:?}");
         }
         tracker.test.pass(DAY);
         tracker.run_schedule().await;
@@ -536,7 +536,7 @@ async fn filters_on_one_attribute_are_alternatives_and_all_others_must_hold() {
 }
 
 #[tokio::test]
-async fn a_status_is_that_of_the_error_now() {
+async fn status_filter_uses_the_current_status() {
     let tracker = with_variety().await;
     for error in tracker.errors().await {
         match error["type"].as_str().unwrap() {
@@ -552,11 +552,11 @@ async fn a_status_is_that_of_the_error_now() {
             (json!("ignored"), vec![3]),
             (json!(null), vec![1, 2, 3, 4]),
         ] {
-            let found = passing(&tracker, json!({ "status": status })).await;
+            let found = matching(&tracker, json!({ "status": status })).await;
             assert_eq!(found, expected, "{status}");
         }
         let both = json!({"status": "resolved", "searchQuery": "undefined browser:Firefox"});
-        assert_eq!(passing(&tracker, both).await, [2]);
+        assert_eq!(matching(&tracker, both).await, [2]);
         tracker.test.pass(DAY);
         tracker.run_schedule().await;
         return_to_the_past(&tracker);
@@ -568,7 +568,7 @@ async fn a_status_is_that_of_the_error_now() {
 }
 
 #[tokio::test]
-async fn all_that_is_wrong_is_named_at_once() {
+async fn all_violations_are_reported() {
     let tracker = Tracker::start().await;
     let body = json!({"projectIds": [], "from": 2_000_000_000, "to": 1_000_000_000, "limit": 0,
         "searchQuery": 1, "status": "x", "filters": {}, "bucket": "day"});
@@ -590,7 +590,7 @@ async fn all_that_is_wrong_is_named_at_once() {
 }
 
 #[tokio::test]
-async fn a_query_with_an_idempotency_key_is_answered_anew() {
+async fn queries_ignore_idempotency_keys() {
     let tracker = Tracker::start().await;
     let query = async || {
         let body = tracker.since(HOUR);

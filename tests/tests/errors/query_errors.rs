@@ -1,4 +1,4 @@
-//! query-errors.
+//! Tests of query-errors.
 
 use serde_json::{Value, json};
 use tests::app::PROJECT;
@@ -7,18 +7,19 @@ use tests::errors::SentEvent;
 
 use super::{BREAKDOWN, DAY, HOUR, LIST, MINUTE, QUERY_ERRORS, Tracker, column};
 
-async fn ask(tracker: &Tracker, body: &Value) -> Reply {
+async fn query(tracker: &Tracker, body: &Value) -> Reply {
     let call = tracker.call(QUERY_ERRORS).json(body);
     call.send(&tracker.test.app).await
 }
 
 async fn page(tracker: &Tracker, body: &Value) -> Vec<Value> {
-    let reply = ask(tracker, body).await;
+    let reply = query(tracker, body).await;
     assert_eq!(reply.status, 200, "{}", reply.body);
     reply.body["items"].as_array().unwrap().clone()
 }
 
-/// Three errors: many events of one user, few of several, one of nobody.
+/// Returns a tracker with three errors: four events of one user, two events of two users, and one
+/// event without a user.
 async fn tracker() -> Tracker {
     let tracker = Tracker::start().await;
     let event = |number, minutes, error_type| {
@@ -34,7 +35,7 @@ async fn tracker() -> Tracker {
 }
 
 #[tokio::test]
-async fn each_sort_has_its_order_from_page_to_page() {
+async fn sort_order_holds_across_pages() {
     let tracker = tracker().await;
     for is_packed in [false, true] {
         for (sort, expected) in [
@@ -47,7 +48,7 @@ async fn each_sort_has_its_order_from_page_to_page() {
             let mut body = json!({"sort": sort, "limit": 1});
             let mut found = Vec::new();
             while found.len() < 4 {
-                let reply = ask(&tracker, &body).await;
+                let reply = query(&tracker, &body).await;
                 found.extend(column(reply.body["items"].as_array().unwrap(), "type"));
                 body["cursor"] = reply.body["nextCursor"].clone();
                 if body["cursor"].is_null() {
@@ -61,7 +62,7 @@ async fn each_sort_has_its_order_from_page_to_page() {
 }
 
 #[tokio::test]
-async fn counts_are_those_of_the_range_and_times_those_of_the_error() {
+async fn counts_are_limited_to_the_range() {
     let tracker = tracker().await;
     let body = json!({"from": tracker.ago(25 * MINUTE).as_millis(), "searchQuery": "ValueError"});
     let found = page(&tracker, &body).await;
@@ -69,16 +70,16 @@ async fn counts_are_those_of_the_range_and_times_those_of_the_error() {
     assert_eq!((&error["count"], &error["users"]), (&json!(1), &json!(1)));
     assert_eq!(error["firstSeen"], tracker.ago(50 * MINUTE).to_string());
     assert_eq!(error["lastSeen"], tracker.ago(20 * MINUTE).to_string());
-    let nobody = page(&tracker, &json!({"searchQuery": "KeyError"})).await;
-    assert_eq!((&nobody[0]["count"], &nobody[0]["users"]), (&json!(1), &json!(0)));
+    let userless = page(&tracker, &json!({"searchQuery": "KeyError"})).await;
+    assert_eq!((&userless[0]["count"], &userless[0]["users"]), (&json!(1), &json!(0)));
     assert_eq!(page(&tracker, &json!({"status": "resolved"})).await, [] as [Value; 0]);
 }
 
 #[tokio::test]
-async fn a_range_without_an_end_stays_as_it_was_on_the_first_page() {
+async fn first_page_fixes_the_range_end() {
     let tracker = tracker().await;
     let mut body = json!({"sort": "count", "limit": 1, "from": tracker.ago(HOUR).as_millis()});
-    let first = ask(&tracker, &body).await;
+    let first = query(&tracker, &body).await;
     tracker.test.pass(DAY);
     let late = SentEvent::new(90, tracker.ago(MINUTE), "KeyError", "x");
     tracker.deliver(&late).await;
@@ -90,9 +91,9 @@ async fn a_range_without_an_end_stays_as_it_was_on_the_first_page() {
 }
 
 #[tokio::test]
-async fn only_its_own_cursors_of_the_same_order_are_taken() {
+async fn cursors_of_other_queries_are_rejected() {
     let tracker = tracker().await;
-    let first = ask(&tracker, &json!({"sort": "count", "limit": 1})).await;
+    let first = query(&tracker, &json!({"sort": "count", "limit": 1})).await;
     let cursor = &first.body["nextCursor"];
     let list = tracker.call(LIST).query("limit", 1).send(&tracker.test.app).await;
     let other = tracker.other_project("one").await;
@@ -102,7 +103,7 @@ async fn only_its_own_cursors_of_the_same_order_are_taken() {
         json!({"sort": "count", "cursor": list.body["nextCursor"]}),
         json!({"cursor": ""}),
     ] {
-        let reply = ask(&tracker, &body).await;
+        let reply = query(&tracker, &body).await;
         assert_eq!(reply.status, 400, "{body}");
         assert_eq!(reply.violations(), [("/cursor", "invalid_value")], "{body}");
     }
@@ -113,7 +114,7 @@ async fn only_its_own_cursors_of_the_same_order_are_taken() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_is_told_at_its_place() {
+async fn invalid_fields_are_named() {
     let tracker = Tracker::start().await;
     for (body, violation) in [
         (json!({"sort": "title"}), ("/sort", "invalid_value")),
@@ -136,16 +137,16 @@ async fn what_is_wrong_is_told_at_its_place() {
         ),
         (json!({"series": "minute"}), ("/series", "invalid_type")),
     ] {
-        let reply = ask(&tracker, &body).await;
+        let reply = query(&tracker, &body).await;
         assert_eq!((reply.status, reply.violations()), (400, vec![violation]), "{body}");
     }
 }
 
 #[tokio::test]
-async fn a_deleted_error_is_gone_at_once_and_what_comes_after_counts_anew() {
+async fn events_after_deletion_count_from_zero() {
     let tracker = tracker().await;
     tracker.pack().await;
-    // That was as of two minutes from now.
+    // `pack` used a clock two minutes ahead.
     tracker.test.pass(3 * MINUTE);
     let found = page(&tracker, &json!({"sort": "count"})).await;
     let delete = tracker.call_for(&delete_error::OPERATION, &found[0]);
@@ -160,12 +161,12 @@ async fn a_deleted_error_is_gone_at_once_and_what_comes_after_counts_anew() {
     assert_eq!((&found[0]["count"], &found[0]["users"]), (&json!(1), &json!(1)));
 }
 
-/// The filter on one error.
+/// Returns a filter for one error.
 fn of_error(operator: &str, error: &Value) -> Value {
     json!({"categoryId": "errorId", "operator": operator, "value": error["errorId"]})
 }
 
-/// The counts of an error over time, told by query-error-timeseries.
+/// Returns the counts of an error over time and the bucket headers, from query-error-timeseries.
 async fn series_of(tracker: &Tracker, body: &Value, error: &Value) -> (Value, Vec<String>) {
     let mut body = body.clone();
     body.as_object_mut().unwrap().remove("series");
@@ -184,7 +185,7 @@ fn bucket_headers(reply: &Reply) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn the_series_of_an_error_is_its_count_and_its_timeseries_in_every_size_of_bucket() {
+async fn series_matches_count_and_timeseries() {
     let tracker = tracker().await;
     let earlier = [3 * HOUR, 20 * HOUR, 3 * DAY, 20 * DAY];
     for (number, time) in (20..).zip(earlier) {
@@ -201,7 +202,7 @@ async fn the_series_of_an_error_is_its_count_and_its_timeseries_in_every_size_of
         ] {
             let to = tracker.now().plus(MINUTE).as_millis();
             let body = json!({"from": tracker.ago(time).as_millis(), "to": to, "series": true});
-            let reply = ask(&tracker, &body).await;
+            let reply = query(&tracker, &body).await;
             let headers = bucket_headers(&reply);
             assert_eq!(headers[0], seconds);
             let errors = reply.body["items"].as_array().unwrap();
@@ -220,26 +221,26 @@ async fn the_series_of_an_error_is_its_count_and_its_timeseries_in_every_size_of
 }
 
 #[tokio::test]
-async fn who_asks_for_no_series_is_answered_as_before() {
+async fn series_is_omitted_by_default() {
     let tracker = tracker().await;
-    let plain = ask(&tracker, &json!({})).await;
+    let plain = query(&tracker, &json!({})).await;
     assert!(bucket_headers(&plain).is_empty());
     for body in [json!({"series": null}), json!({"series": false})] {
-        assert_eq!(ask(&tracker, &body).await.body, plain.body);
+        assert_eq!(query(&tracker, &body).await.body, plain.body);
     }
-    let mut with_series = ask(&tracker, &json!({"series": true})).await.body;
+    let mut with_series = query(&tracker, &json!({"series": true})).await.body;
     for error in with_series["items"].as_array_mut().unwrap() {
         assert!(error.as_object_mut().unwrap().remove("series").is_some());
     }
     assert_eq!(with_series, plain.body);
-    // Nothing is counted of what is to come.
+    // A future range has no events.
     let from = tracker.now().plus(DAY).as_millis();
-    let none = ask(&tracker, &json!({"from": from, "to": from + 1, "series": true})).await;
+    let none = query(&tracker, &json!({"from": from, "to": from + 1, "series": true})).await;
     assert_eq!(none.body["items"], json!([]));
 }
 
 #[tokio::test]
-async fn errors_are_told_apart_by_their_ids_in_every_query() {
+async fn every_query_filters_by_error_id() {
     let tracker = tracker().await;
     for is_packed in [false, true] {
         let all = page(&tracker, &json!({"sort": "count"})).await;
@@ -261,20 +262,20 @@ async fn errors_are_told_apart_by_their_ids_in_every_query() {
             let rows: Vec<_> = rows.as_array().unwrap().iter().map(|it| &it["value"]).collect();
             assert_eq!(rows, expected.iter().map(|it| &it["type"]).collect::<Vec<_>>());
         }
-        // Another project's error is none of this one, nor is one that there never was.
+        // Errors of other projects and unknown errors match no event.
         let other = tracker.other_project("one").await;
         let of_other =
             Call::of(QUERY_ERRORS).key(&tracker.test.key).parameter("idOrSlug", other.id);
         let reply = of_other.json(&json!({"filters": [of_error("is", most)]}));
         assert_eq!(reply.send(&tracker.test.app).await.body["items"], json!([]));
-        let nobody = json!({"errorId": "01a20b44-5f80-7d12-8e6a-3b9c7f1d2a40"});
-        assert_eq!(tracker.total(&json!({"filters": [of_error("is", &nobody)]})).await, 0);
+        let unknown = json!({"errorId": "01a20b44-5f80-7d12-8e6a-3b9c7f1d2a40"});
+        assert_eq!(tracker.total(&json!({"filters": [of_error("is", &unknown)]})).await, 0);
         tracker.pack().await;
     }
 }
 
 #[tokio::test]
-async fn a_deleted_error_has_no_series_and_what_comes_after_one_of_its_own() {
+async fn events_after_deletion_have_a_new_series() {
     let tracker = tracker().await;
     tracker.pack().await;
     tracker.test.pass(3 * MINUTE);

@@ -1,4 +1,4 @@
-//! How many deliveries a minute are taken of a project.
+//! Quotas of deliveries per minute and project.
 
 use std::io::Write;
 use std::num::NonZeroU32;
@@ -15,19 +15,19 @@ use tests::errors::envelope;
 
 use super::{ENVELOPE, MINUTE, STORE, SentEvent, Tracker, delivery};
 
-/// The categories that SDKs hold back.
+/// The data categories that SDKs stop sending.
 const DROPPED: &str = "transaction;span;session;replay;profile;profile_chunk;monitor;feedback;\
      log_item;trace_metric";
 
-/// Another sandbox, which takes so many deliveries a minute of each project.
-fn sandbox(tracker: &Tracker, events_per_minute: u32) -> App {
+/// Returns another execution environment, with a limit of deliveries per minute and project.
+fn environment(tracker: &Tracker, events_per_minute: u32) -> App {
     let limits =
         Limits { events_per_minute: NonZeroU32::new(events_per_minute), ..Limits::default() };
     app_over(&tracker.test.engine.endpoint()).0.with_limits(limits)
 }
 
-/// How many of some deliveries of an event are taken, until one is not.
-async fn taken(tracker: &Tracker, app: &App, most: usize) -> usize {
+/// Sends up to `most` deliveries of an event. Returns how many are accepted before the first 429.
+async fn accepted(tracker: &Tracker, app: &App, most: usize) -> usize {
     for number in 0..most {
         let event = SentEvent::new(1, tracker.now(), "TypeError", "x");
         let reply = delivery(&tracker.project, ENVELOPE).bytes(event.envelope()).send(app).await;
@@ -40,16 +40,16 @@ async fn taken(tracker: &Tracker, app: &App, most: usize) -> usize {
 }
 
 #[tokio::test]
-async fn beyond_the_limit_sdks_are_told_to_wait_and_nothing_is_read() {
+async fn deliveries_over_the_limit_return_429() {
     let mut tracker = Tracker::start().await;
-    tracker.test.app = sandbox(&tracker, 15);
+    tracker.test.app = environment(&tracker, 15);
     tracker.test.pass(MINUTE / 4);
-    // Who has no key takes nothing of it.
+    // Deliveries with a wrong key do not use the quota.
     for _ in 0..20 {
-        let stranger = delivery(&tracker.project, ENVELOPE).query("sentry_key", "f".repeat(32));
-        assert_eq!(stranger.send(&tracker.test.app).await.status, 403);
+        let wrong_key = delivery(&tracker.project, ENVELOPE).query("sentry_key", "f".repeat(32));
+        assert_eq!(wrong_key.send(&tracker.test.app).await.status, 403);
     }
-    assert_eq!(taken(&tracker, &tracker.test.app, 20).await, 15);
+    assert_eq!(accepted(&tracker, &tracker.test.app, 20).await, 15);
     let event = SentEvent::new(1, tracker.now(), "TypeError", "x");
     let reply = tracker.deliver_to(&tracker.project, &event).await;
     assert_eq!(reply.status, 429);
@@ -59,26 +59,26 @@ async fn beyond_the_limit_sdks_are_told_to_wait_and_nothing_is_read() {
     let exposed: Vec<_> = exposed.iter().map(|value| value.to_str().unwrap()).collect();
     assert!(exposed.iter().any(|names| names.contains("retry-after")), "{exposed:?}");
     assert!(exposed.contains(&"x-sentry-rate-limits"), "{exposed:?}");
-    assert_eq!(reply.body["detail"], "At most 15 are taken a minute. Send the next after 45 s.");
-    // Other projects, and the next minute, are not concerned.
+    assert_eq!(reply.body["detail"], "Rate limit exceeded: at most 15 per minute. Retry in 45 s.");
+    // The limit affects neither other projects nor the next minute.
     let other = tracker.other_project("other").await;
     assert_eq!(tracker.deliver_to(&other, &event).await.status, 200);
     tracker.test.pass(MINUTE * 3 / 4);
-    assert_eq!(taken(&tracker, &tracker.test.app, 3).await, 3);
+    assert_eq!(accepted(&tracker, &tracker.test.app, 3).await, 3);
 }
 
 #[tokio::test]
-async fn sandboxes_take_at_most_ten_more_each() {
+async fn execution_environments_accept_ten_extra_events_each() {
     let tracker = Tracker::start().await;
-    let sandboxes = [0; 3].map(|_| sandbox(&tracker, 40));
+    let environments = [0; 3].map(|_| environment(&tracker, 40));
     let mut all = 0;
     for round in 0..20 {
-        let app = &sandboxes[round % sandboxes.len()];
-        all += taken(&tracker, app, 7).await;
+        let app = &environments[round % environments.len()];
+        all += accepted(&tracker, app, 7).await;
     }
-    assert!((40..=40 + 10 * sandboxes.len()).contains(&all), "{all}");
-    for app in &sandboxes {
-        assert_eq!(taken(&tracker, app, 1).await, 0);
+    assert!((40..=40 + 10 * environments.len()).contains(&all), "{all}");
+    for app in &environments {
+        assert_eq!(accepted(&tracker, app, 1).await, 0);
     }
     let items = tracker.test.items("quotas").await;
     let [window] = items.as_slice() else { panic!("{items:?}") };
@@ -89,16 +89,16 @@ async fn sandboxes_take_at_most_ten_more_each() {
 }
 
 #[tokio::test]
-async fn a_project_may_have_a_limit_of_its_own() {
+async fn projects_can_override_the_event_limit() {
     let tracker = Tracker::start().await;
     let store = &tracker.test.app.store;
-    for (own, usual, expected) in
+    for (own, default, expected) in
         [(None, 0, 20), (None, 3, 3), (Some(5), 0, 5), (Some(5), 3, 5), (Some(0), 3, 20)]
     {
         assert!(store.set_events_per_minute(&tracker.project, own).await.unwrap());
-        // What is remembered of projects, and what was counted, belong to a sandbox.
-        let app = sandbox(&tracker, usual);
-        assert_eq!(taken(&tracker, &app, 9.max(expected)).await, expected, "{own:?} {usual}");
+        // A new environment has neither cached projects nor counts.
+        let app = environment(&tracker, default);
+        assert_eq!(accepted(&tracker, &app, 9.max(expected)).await, expected, "{own:?} {default}");
         let mut other = tracker.project.clone();
         other.ingest_id = shared::projects::dsn::IngestId::parse("7").unwrap();
         assert!(!store.set_events_per_minute(&other, own).await.unwrap());
@@ -112,7 +112,7 @@ async fn a_project_may_have_a_limit_of_its_own() {
     }
 }
 
-/// A delivery of items of these types.
+/// Returns a delivery of items with these types.
 fn of_items(tracker: &Tracker, kinds: &[&str]) -> Call {
     let items: Vec<_> = kinds.iter().map(|kind| (*kind, json!({"a": 1}).to_string())).collect();
     delivery(&tracker.project, ENVELOPE).bytes(envelope(&json!({}), &items))
@@ -125,14 +125,14 @@ fn rate_limits(reply: &Reply) -> Option<&str> {
 #[tokio::test]
 async fn sessions_do_not_use_the_event_quota() {
     let tracker = Tracker::start().await;
-    let app = sandbox(&tracker, 15);
+    let app = environment(&tracker, 15);
     for _ in 0..40 {
         for kinds in [&["session"][..], &["transaction"], &["client_report", "session"]] {
             assert_eq!(of_items(&tracker, kinds).send(&app).await.status, 200);
         }
     }
-    assert_eq!(taken(&tracker, &app, 20).await, 15);
-    // Sessions are taken when events are not, and an event that follows a session counts.
+    assert_eq!(accepted(&tracker, &app, 20).await, 15);
+    // Sessions are accepted when events are not. An event after a session counts.
     assert_eq!(of_items(&tracker, &["session"]).send(&app).await.status, 200);
     for kinds in [&["event"][..], &["session", "event"]] {
         assert_eq!(of_items(&tracker, kinds).send(&app).await.status, 429, "{kinds:?}");
@@ -144,10 +144,10 @@ async fn sessions_do_not_use_the_event_quota() {
 #[tokio::test]
 async fn envelopes_without_events_have_their_own_quota() {
     let mut tracker = Tracker::start().await;
-    tracker.test.app = sandbox(&tracker, 3);
+    tracker.test.app = environment(&tracker, 3);
     let app = &tracker.test.app;
     tracker.test.pass(MINUTE / 4);
-    // A body that cannot be read counts as one without an event.
+    // An unreadable body counts as an envelope without an event.
     let unreadable = || {
         let call = delivery(&tracker.project, ENVELOPE).bytes(vec![0x1f, 0x8b, 0, 0]);
         call.header("content-encoding", "gzip")
@@ -158,16 +158,16 @@ async fn envelopes_without_events_have_their_own_quota() {
     }
     let reply = of_items(&tracker, &["session"]).send(app).await;
     assert_eq!(reply.status, 429);
-    assert_eq!(reply.body["detail"], "At most 30 are taken a minute. Send the next after 45 s.");
+    assert_eq!(reply.body["detail"], "Rate limit exceeded: at most 30 per minute. Retry in 45 s.");
     assert_eq!(reply.headers["retry-after"], "45");
-    // Errors are not among the categories.
+    // The categories do not include errors.
     let limits = format!("45:{DROPPED}:project:envelopes_per_minute");
     assert_eq!(rate_limits(&reply), Some(limits.as_str()));
     assert_eq!(unreadable().send(app).await.status, 429);
-    assert_eq!(taken(&tracker, app, 9).await, 3);
+    assert_eq!(accepted(&tracker, app, 9).await, 3);
 }
 
-/// A delivery of items, compressed, that is cut off far behind its start.
+/// Returns a compressed delivery that is truncated far behind its start.
 fn cut_off(tracker: &Tracker, kinds: &[&str]) -> Call {
     let items: Vec<_> = kinds.iter().map(|kind| (*kind, "x".repeat(50_000))).collect();
     let mut gzip = GzEncoder::new(Vec::new(), Compression::none());
@@ -178,9 +178,9 @@ fn cut_off(tracker: &Tracker, kinds: &[&str]) -> Call {
 }
 
 #[tokio::test]
-async fn nothing_uncounted_is_decompressed_beyond_its_start() {
+async fn deliveries_are_counted_before_full_decompression() {
     let tracker = Tracker::start().await;
-    let app = sandbox(&tracker, 2);
+    let app = environment(&tracker, 2);
     let statuses = async |kinds: &[&str], count: usize| {
         let mut statuses = Vec::new();
         for _ in 0..count {
@@ -188,16 +188,16 @@ async fn nothing_uncounted_is_decompressed_beyond_its_start() {
         }
         statuses
     };
-    // 400 says that all was decompressed.
+    // 400 means that the whole body was decompressed.
     assert_eq!(statuses(&["event", "session"], 4).await, [400, 400, 429, 429]);
     let expected = [[400; 10], [400; 10], [429; 10]].concat();
     assert_eq!(statuses(&["session", "event"], 30).await, expected);
 }
 
 #[tokio::test]
-async fn an_event_beyond_the_start_of_its_envelope_is_counted() {
+async fn events_behind_the_envelope_start_are_counted() {
     let tracker = Tracker::start().await;
-    let app = sandbox(&tracker, 2);
+    let app = environment(&tracker, 2);
     let event = SentEvent::new(1, tracker.now(), "TypeError", "x").payload().to_string();
     let items = [("attachment", "x".repeat(50_000)), ("event", event)];
     let body = envelope(&json!({}), &items);
@@ -210,7 +210,7 @@ async fn an_event_beyond_the_start_of_its_envelope_is_counted() {
 }
 
 #[tokio::test]
-async fn sdks_are_told_what_they_need_not_send() {
+async fn unsupported_item_types_return_rate_limits() {
     let tracker = Tracker::start().await;
     let app = &tracker.test.app;
     let limits = format!("3600:{DROPPED}:project:not_supported");

@@ -1,4 +1,4 @@
-//! What once went wrong: floods of values that no two events share, and late events without an end.
+//! Former defects: floods of unique values, and an endless stream of late events.
 
 use std::time::Duration;
 
@@ -15,14 +15,14 @@ use super::packing::put_rows;
 use super::{DAY, HOUR, MINUTE, Tracker, number, text};
 
 #[tokio::test]
-async fn an_hour_of_which_all_values_differ_is_packed_and_counted_on_day_100() {
+async fn hours_of_unique_values_are_packed() {
     const EVENTS: u64 = 20_000;
     let tracker = Tracker::start().await;
     let day = Day::of(tracker.ago(DAY));
     let row = |index: u64| {
         let mut attributes = Attributes::default();
         for attribute in Attribute::ALL {
-            // Hardly to be compressed, as ids in addresses are not.
+            // These values hardly compress, like ids in URLs.
             let noise = index.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(attribute as u32);
             attributes.set(attribute, Some(format!("/{noise:016x}/{:016x}", noise.reverse_bits())));
         }
@@ -50,7 +50,7 @@ async fn an_hour_of_which_all_values_differ_is_packed_and_counted_on_day_100() {
 }
 
 #[tokio::test]
-async fn late_events_without_an_end_do_not_slow_the_packing_of_another_project() {
+async fn late_events_do_not_delay_other_projects() {
     let tracker = Tracker::start().await;
     let other = tracker.other_project("other").await;
     let old = tracker.ago(20 * DAY);
@@ -75,7 +75,7 @@ async fn late_events_without_an_end_do_not_slow_the_packing_of_another_project()
         tracker.test.pass(DAY + MINUTE);
         tokio::join!(late(round), tracker.run_schedule());
         assert_eq!(tracker.items_of(&format!("manifest#{}", other.id)).await.len(), 1, "{round}");
-        // Each run packs what there was when it began, once.
+        // Each run takes one pack step, with the rows present at its start.
         let heads = tracker.items_of(&format!("log-head#{}", tracker.project.id)).await;
         assert_eq!(heads[0]["steps"], number(i64::try_from(round).unwrap()));
         assert_eq!(text(&heads[0], "sk"), "head");

@@ -1,4 +1,4 @@
-//! What update-error sets, and what events make of it.
+//! Tests of update-error, and of events that change a status.
 
 use std::time::Duration;
 
@@ -19,13 +19,13 @@ async fn with_error() -> (Tracker, Value) {
     (tracker, error)
 }
 
-/// Delivers one more event of the error.
+/// Delivers another event of the error.
 async fn recur(tracker: &Tracker, number: u64, at: Timestamp) {
     tracker.deliver(&SentEvent::new(number, at, "TypeError", "x is not a function")).await;
 }
 
 #[tokio::test]
-async fn each_status_can_be_set_from_each() {
+async fn any_status_can_follow_any_other() {
     let (tracker, error) = with_error().await;
     let mut version = 1;
     let statuses =
@@ -42,7 +42,7 @@ async fn each_status_can_be_set_from_each() {
 }
 
 #[tokio::test]
-async fn a_patch_without_a_status_changes_nothing_and_null_resets_it() {
+async fn patches_can_omit_or_reset_status() {
     let (tracker, error) = with_error().await;
     tracker.set_status(&error, "ignored").await;
     for (media_type, patch, status, version) in [
@@ -59,7 +59,7 @@ async fn a_patch_without_a_status_changes_nothing_and_null_resets_it() {
 }
 
 #[tokio::test]
-async fn all_that_is_wrong_is_named_and_nothing_changes() {
+async fn invalid_patches_change_nothing() {
     let (tracker, error) = with_error().await;
     for (patch, violations) in [
         (json!([]), vec![("", "invalid_type")]),
@@ -78,7 +78,7 @@ async fn all_that_is_wrong_is_named_and_nothing_changes() {
 }
 
 #[tokio::test]
-async fn a_change_may_be_meant_for_one_version() {
+async fn if_match_guards_updates() {
     let (tracker, error) = with_error().await;
     let change = async |if_match: &str, status: &str| {
         let call = tracker.call_for(UPDATE, &error).header("if-match", if_match);
@@ -96,36 +96,35 @@ async fn a_change_may_be_meant_for_one_version() {
 }
 
 #[tokio::test]
-async fn of_changes_at_once_none_is_lost() {
+async fn concurrent_changes_are_not_lost() {
     let (tracker, error) = with_error().await;
     let changes = join_all((0..6).map(|index| {
         let status = ["resolved", "ignored"][index % 2];
         tracker.set_status(&error, status)
     }));
-    let events =
-        join_all((1..7).map(|number| recur(&tracker, number, tracker.ago(number_of(number)))));
+    let events = join_all((1..7).map(|number| recur(&tracker, number, tracker.ago(hours(number)))));
     let (replies, _) = tokio::join!(changes, events);
     let mut versions: Vec<&str> = replies.iter().map(etag).collect();
     versions.sort_unstable();
     versions.dedup();
     let last = tracker.get(&error).await;
-    assert_eq!(etag(&last), *versions.last().unwrap(), "each real change is one version");
+    assert_eq!(etag(&last), *versions.last().unwrap(), "versions do not match the changes");
     assert_eq!(last.body["count"], 7);
-    assert_eq!(last.body["firstSeen"], tracker.ago(number_of(6)).to_string());
+    assert_eq!(last.body["firstSeen"], tracker.ago(hours(6)).to_string());
 }
 
-fn number_of(number: u64) -> Duration {
+fn hours(number: u64) -> Duration {
     Duration::from_hours(number)
 }
 
 #[tokio::test]
-async fn an_event_later_than_the_resolution_opens_the_error_and_one_from_before_does_not() {
+async fn only_events_after_resolution_reopen_errors() {
     let (tracker, error) = with_error().await;
     tracker.test.pass(HOUR);
     let resolved_at = tracker.now();
     tracker.set_status(&error, "resolved").await;
     tracker.test.pass(10 * MINUTE);
-    // What happened before the resolution and comes after it is counted, and no more.
+    // Late events from before the resolution count, but do not reopen the error.
     let millisecond = Duration::from_millis(1);
     for (number, at) in
         [(1, resolved_at.minus(30 * MINUTE)), (2, resolved_at.minus(DAY)), (3, resolved_at)]
@@ -140,10 +139,10 @@ async fn an_event_later_than_the_resolution_opens_the_error_and_one_from_before_
     assert_eq!((&reply.body["status"], etag(&reply)), (&json!("open"), "\"3\""));
     assert_eq!(reply.body["lastSeen"], resolved_at.plus(millisecond).to_string());
     assert_eq!(reply.body["firstSeen"], resolved_at.minus(DAY).to_string());
-    // Once open, it stays as it is.
+    // An event of an open error changes no status.
     recur(&tracker, 5, tracker.now()).await;
     assert_eq!(etag(&tracker.get(&error).await), "\"3\"");
-    // And can be resolved once more.
+    // The error can be resolved again.
     tracker.set_status(&error, "resolved").await;
     recur(&tracker, 6, tracker.now()).await;
     assert_eq!(tracker.get(&error).await.body["status"], "resolved");
@@ -152,7 +151,7 @@ async fn an_event_later_than_the_resolution_opens_the_error_and_one_from_before_
 }
 
 #[tokio::test]
-async fn many_events_after_a_resolution_open_the_error_once() {
+async fn many_events_reopen_an_error_once() {
     let (tracker, error) = with_error().await;
     tracker.set_status(&error, "resolved").await;
     tracker.test.pass(HOUR);
@@ -162,7 +161,7 @@ async fn many_events_after_a_resolution_open_the_error_once() {
 }
 
 #[tokio::test]
-async fn an_ignored_error_stays_ignored_and_goes_on_counting() {
+async fn ignored_errors_continue_to_count() {
     let (tracker, error) = with_error().await;
     tracker.set_status(&error, "ignored").await;
     tracker.test.pass(HOUR);
@@ -179,7 +178,7 @@ async fn an_ignored_error_stays_ignored_and_goes_on_counting() {
 }
 
 #[tokio::test]
-async fn a_regression_counts_for_the_status_that_the_error_has_now() {
+async fn regressions_count_under_the_current_status() {
     let (tracker, error) = with_error().await;
     let counts = async || {
         let mut counts = Vec::new();

@@ -1,4 +1,4 @@
-//! Who may do what, which keys name flags, and what is checked first.
+//! Permissions, flag keys, and the order of checks.
 
 use lambda_http::http::Method;
 use serde_json::json;
@@ -6,18 +6,19 @@ use tests::app::{PROJECT, TestApp};
 use tests::call::{Call, Gateway};
 
 use super::{
-    CREATE, DELETE, EVALUATE, EVALUATE_ALL, EVALUATIONS, GET, LIST, OF_A_FLAG, OPERATIONS, UPDATE,
-    archive, call, call_for, create, creation, evaluate, other_project, stored, update, valid,
+    CREATE, DELETE, EVALUATE, EVALUATE_ALL, EVALUATIONS, GET, LIST, OPERATIONS,
+    OPERATIONS_ON_A_FLAG, UPDATE, archive, call, call_for, create, creation, evaluate,
+    other_project, stored, update, valid,
 };
 
-/// A flag that every operation but an evaluation works on.
+/// Creates a flag that is valid for all operations except evaluations.
 async fn archived(test: &TestApp) {
     create(test, "f", &json!({})).await;
     assert_eq!(archive(test, "f").await.status, 200);
 }
 
 #[tokio::test]
-async fn projects_that_a_key_may_not_see_do_not_exist() {
+async fn inaccessible_projects_do_not_exist() {
     let test = TestApp::start().await;
     archived(&test).await;
     let other = other_project(&test).await;
@@ -28,8 +29,7 @@ async fn projects_that_a_key_may_not_see_do_not_exist() {
             let reply = valid(operation, project, "f").key(key).send(&test.app).await;
             assert_eq!(reply.problem(), (404, "project_not_found"), "{} {project}", operation.name);
         }
-        let details =
-            r#""errorDetails":"There is no project of this id or slug that the API key may see.""#;
+        let details = r#""errorDetails":"The project does not exist, or the API key cannot see it. Check the ID or slug.""#;
         let reply = valid(EVALUATE, project, "f").key(key).send(&test.app).await;
         let expected = format!(r#"{{"key":"f","errorCode":"FLAG_NOT_FOUND",{details}}}"#);
         assert_eq!((reply.status, &reply.text), (404, &expected));
@@ -40,17 +40,17 @@ async fn projects_that_a_key_may_not_see_do_not_exist() {
 }
 
 #[tokio::test]
-async fn a_flag_is_found_in_its_own_project_only() {
+async fn flags_are_found_only_in_their_own_project() {
     let test = TestApp::start().await;
     other_project(&test).await;
     archived(&test).await;
     let before = stored(&test).await;
-    for operation in OF_A_FLAG {
+    for operation in OPERATIONS_ON_A_FLAG {
         for (project, key) in [("other", "f"), (PROJECT, "g"), (PROJECT, "F")] {
             let reply = valid(operation, project, key).key(&test.key).send(&test.app).await;
             assert_eq!(reply.problem(), (404, "flag_not_found"), "{}", operation.name);
         }
-        // The project's own item is no flag, and no other text is one either.
+        // The project's own item and other texts are not flags.
         for key in ["#", "%23", "-f", "f/", "..", "é", "%C3%28", " f", &"f".repeat(129)] {
             let reply = valid(operation, PROJECT, key).key(&test.key).send(&test.app).await;
             assert_eq!(reply.problem(), (404, "flag_not_found"), "{} {key}", operation.name);
@@ -60,7 +60,7 @@ async fn a_flag_is_found_in_its_own_project_only() {
 }
 
 #[tokio::test]
-async fn projects_are_named_by_id_or_slug_and_keys_may_be_encoded() {
+async fn projects_have_slugs_and_keys_can_be_encoded() {
     let test = TestApp::start().await;
     create(&test, "a.b_c-1", &json!({})).await;
     for project in [PROJECT.to_owned(), test.project_id.to_string().to_uppercase()] {
@@ -77,7 +77,7 @@ async fn projects_are_named_by_id_or_slug_and_keys_may_be_encoded() {
 }
 
 #[tokio::test]
-async fn checks_go_from_the_form_over_the_project_and_the_body_to_the_flag() {
+async fn checks_run_from_form_to_flag() {
     let test = TestApp::start().await;
     let list = valid(LIST, "missing", "").key(&test.key).query("archived", "yes").query("limit", 0);
     let reply = list.query("cursor", "x").send(&test.app).await;
@@ -106,7 +106,7 @@ async fn checks_go_from_the_form_over_the_project_and_the_body_to_the_flag() {
     let reply = bad(PROJECT).header("if-match", "\"7\"").json(&json!({})).send(&test.app).await;
     assert_eq!(reply.problem(), (404, "flag_not_found"));
 
-    // The version comes before what the body says of the flag and its state.
+    // The version is checked before the fields of the body that concern the flag and its state.
     archived(&test).await;
     let stale = call_for(&test, UPDATE, "f").header("if-match", "\"7\"");
     let reply = stale.json(&json!({"offVariant": "gone"})).send(&test.app).await;
@@ -118,7 +118,7 @@ async fn checks_go_from_the_form_over_the_project_and_the_body_to_the_flag() {
 }
 
 #[tokio::test]
-async fn an_evaluation_checks_the_project_before_the_body_and_the_body_before_the_flag() {
+async fn evaluations_check_project_body_and_flag_in_order() {
     let test = TestApp::start().await;
     let code = async |project: &str, body: &str| {
         let call = Call::of(EVALUATE).parameter("idOrSlug", project).parameter("key", "no");
@@ -131,7 +131,7 @@ async fn an_evaluation_checks_the_project_before_the_body_and_the_body_before_th
 }
 
 #[tokio::test]
-async fn a_warm_function_asks_dynamodb_a_few_times() {
+async fn warm_functions_make_few_round_trips() {
     let test = TestApp::start().await;
     create(&test, "f", &json!({})).await;
     let trips = async |call: tests::call::Call| {
@@ -144,13 +144,17 @@ async fn a_warm_function_asks_dynamodb_a_few_times() {
     assert_eq!(trips(call(&test, LIST)).await, 1);
     assert_eq!(trips(call_for(&test, GET, "f")).await, 1);
     assert_eq!(trips(patch("f", json!({"enabled": false}))).await, 2);
-    assert_eq!(trips(patch("f", json!({"enabled": false}))).await, 1, "nothing changes");
-    // What others may depend on, in a project in which no flag depends on another.
+    assert_eq!(
+        trips(patch("f", json!({"enabled": false}))).await,
+        1,
+        "an equal patch writes nothing"
+    );
+    // A change that can affect dependents, in a project without dependencies.
     assert_eq!(trips(patch("f", json!({"archived": true}))).await, 3);
     assert_eq!(trips(patch("f", json!({"archived": false}))).await, 2);
     assert_eq!(trips(call(&test, CREATE).json(&creation("g", &super::on(&["f"])))).await, 1);
     assert_eq!(trips(patch("g", json!({"archived": true}))).await, 4);
-    // The flag, the state, all dependencies, the prerequisites, and the transaction.
+    // The flag, the revision, all dependencies, the prerequisites, and the transaction.
     assert_eq!(trips(patch("g", json!({"archived": false}))).await, 5);
     assert_eq!(trips(patch("g", json!({"prerequisites": []}))).await, 2);
     assert_eq!(trips(patch("g", json!({"archived": true}))).await, 4);
@@ -158,7 +162,7 @@ async fn a_warm_function_asks_dynamodb_a_few_times() {
 }
 
 #[tokio::test]
-async fn pages_of_any_origin_may_evaluate() {
+async fn pages_of_any_origin_can_evaluate() {
     let test = TestApp::start().await;
     create(&test, "f", &json!({})).await;
     for operation in EVALUATIONS {

@@ -1,4 +1,4 @@
-//! Archiving flags, bringing them back, and deleting them.
+//! Archiving, unarchiving and deleting flags.
 
 use std::time::Duration;
 
@@ -7,11 +7,11 @@ use tests::app::TestApp;
 
 use super::{
     CREATE, DELETE, GET, UPDATE, archive, call, call_for, change, create, creation, delete, etag,
-    evaluate, get, live_flags, pretend_live_flags, stored, update,
+    evaluate, get, live_flags, set_live_flags, stored, update,
 };
 
 #[tokio::test]
-async fn an_archived_flag_is_kept_but_not_evaluated() {
+async fn archived_flags_are_kept_but_not_evaluated() {
     let test = TestApp::start().await;
     let created = create(&test, "f", &json!({})).await;
     test.pass(Duration::from_mins(1));
@@ -33,7 +33,7 @@ async fn an_archived_flag_is_kept_but_not_evaluated() {
 }
 
 #[tokio::test]
-async fn archiving_and_bringing_back_twice_is_once() {
+async fn archiving_and_unarchiving_are_idempotent() {
     let test = TestApp::start().await;
     create(&test, "f", &json!({})).await;
     let back = change(&test, "f", json!({"archived": false})).await;
@@ -43,13 +43,13 @@ async fn archiving_and_bringing_back_twice_is_once() {
     let again = archive(&test, "f").await;
     assert_eq!((again.status, &again.body), (200, &first.body));
     assert_eq!(live_flags(&test).await, 0);
-    // Sent again, a patch that archives and changes meets its own work.
+    // A repeated patch that archives and changes the flag finds its own result.
     let both = json!({"archived": true, "name": "f"});
     assert_eq!(change(&test, "f", both).await.body, first.body);
 }
 
 #[tokio::test]
-async fn an_archived_flag_can_only_be_read_brought_back_or_deleted() {
+async fn archived_flags_reject_other_changes() {
     let test = TestApp::start().await;
     create(&test, "f", &json!({})).await;
     archive(&test, "f").await;
@@ -71,7 +71,7 @@ async fn an_archived_flag_can_only_be_read_brought_back_or_deleted() {
 }
 
 #[tokio::test]
-async fn only_an_archived_flag_can_be_deleted_which_frees_its_key() {
+async fn only_archived_flags_can_be_deleted() {
     let test = TestApp::start().await;
     let first = create(&test, "f", &json!({})).await;
     assert_eq!(delete(&test, "f").await.problem(), (409, "flag_not_archived"));
@@ -79,7 +79,11 @@ async fn only_an_archived_flag_can_be_deleted_which_frees_its_key() {
     archive(&test, "f").await;
     let reply = delete(&test, "f").await;
     assert_eq!((reply.status, reply.text.as_str()), (204, ""));
-    assert_eq!(stored(&test).await.keys().collect::<Vec<_>>(), ["!f", "#"], "a mark is left");
+    assert_eq!(
+        stored(&test).await.keys().collect::<Vec<_>>(),
+        ["!f", "#"],
+        "the marker of the freed key remains"
+    );
     for operation in [GET, UPDATE, DELETE] {
         let call = call_for(&test, operation, "f").json(&json!({}));
         assert_eq!(call.send(&test.app).await.problem(), (404, "flag_not_found"));
@@ -91,7 +95,7 @@ async fn only_an_archived_flag_can_be_deleted_which_frees_its_key() {
 }
 
 #[tokio::test]
-async fn a_deletion_may_be_meant_for_one_version() {
+async fn deletions_can_require_a_version() {
     let test = TestApp::start().await;
     create(&test, "f", &json!({})).await;
     archive(&test, "f").await;
@@ -102,17 +106,17 @@ async fn a_deletion_may_be_meant_for_one_version() {
 }
 
 #[tokio::test]
-async fn a_full_project_takes_no_flag_back_until_there_is_room() {
+async fn full_projects_cannot_unarchive_flags() {
     let test = TestApp::start().await;
     create(&test, "f", &json!({})).await;
     create(&test, "g", &json!({})).await;
     archive(&test, "f").await;
-    pretend_live_flags(&test, 2_000).await;
+    set_live_flags(&test, 2_000).await;
     let before = stored(&test).await;
     let reply = update(&test, "f", json!({"archived": false})).await;
     assert_eq!(reply.problem(), (409, "flag_limit_reached"));
     assert_eq!(stored(&test).await, before);
-    // Changes that need no room are possible.
+    // Changes that need no capacity are possible.
     change(&test, "g", json!({"enabled": false})).await;
     assert_eq!(archive(&test, "g").await.status, 200);
     assert_eq!(live_flags(&test).await, 1_999);
@@ -121,7 +125,7 @@ async fn a_full_project_takes_no_flag_back_until_there_is_room() {
 }
 
 #[tokio::test]
-async fn a_flag_that_has_a_deleted_ones_key_is_not_taken_for_it() {
+async fn reused_keys_have_distinct_entity_tags() {
     let test = TestApp::start().await;
     let first = create(&test, "f", &json!({})).await;
     assert_eq!(etag(&first), "\"1\"");
@@ -132,7 +136,7 @@ async fn a_flag_that_has_a_deleted_ones_key_is_not_taken_for_it() {
     let call_again = call(&test, CREATE).header("idempotency-key", "k").json(&body);
     let second = call_again.clone().send(&test.app).await;
     assert_eq!((second.status, &second.body["version"]), (201, &json!(1)), "{}", second.body);
-    assert_eq!(test.round_trips(), 2, "only a key that was in use takes a second one");
+    assert_eq!(test.round_trips(), 2, "only a reused key takes a second transaction");
     let id = second.body["id"].as_str().unwrap().to_owned();
     let tag = format!("\"1-{id}\"");
     assert_eq!(etag(&second), tag);
@@ -151,11 +155,11 @@ async fn a_flag_that_has_a_deleted_ones_key_is_not_taken_for_it() {
     assert_eq!((changed.status, etag(&changed)), (200, format!("\"2-{id}\"").as_str()));
     let reply = call_for(&test, DELETE, "f").header("if-match", "\"2\"").send(&test.app).await;
     assert_eq!(reply.problem(), (412, "version_mismatch"));
-    // Once more: the key stays marked.
+    // The key also stays marked after a second deletion.
     assert_eq!(delete(&test, "f").await.status, 204);
     let third = create(&test, "f", &json!({})).await;
     assert_eq!(etag(&third), format!("\"1-{}\"", third.body["id"].as_str().unwrap()));
-    // A key that nobody has used yet takes one round trip.
+    // A key that was never used takes one round trip.
     test.round_trips();
     assert_eq!(etag(&create(&test, "g", &json!({})).await), "\"1\"");
     assert_eq!(test.round_trips(), 1);

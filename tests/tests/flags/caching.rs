@@ -1,4 +1,4 @@
-//! What functions remember of flags, and for how long.
+//! Caching of flags: contents and duration.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ fn evaluation(test: &TestApp, operation: &'static Operation) -> Call {
     call_for(test, operation, "f").json(&json!({"context": {"targetingKey": "u"}}))
 }
 
-/// The value of the flag `f`, and how many requests to DynamoDB it took.
+/// Returns the value of the flag `f`, and the number of requests to DynamoDB.
 async fn value(test: &TestApp, call: Call) -> (Value, usize) {
     test.round_trips();
     let reply = call.send(&test.app).await;
@@ -29,20 +29,20 @@ async fn value(test: &TestApp, call: Call) -> (Value, usize) {
 }
 
 #[tokio::test]
-async fn a_change_is_seen_after_five_seconds_at_the_latest() {
+async fn changes_are_visible_within_five_seconds() {
     for operation in EVALUATIONS {
         let test = TestApp::start().await;
         create(&test, "f", &json!({})).await;
         let evaluated = async || value(&test, evaluation(&test, operation)).await;
         assert_eq!(evaluated().await, (json!(true), 1));
-        assert_eq!(evaluated().await, (json!(true), 0), "it is remembered");
+        assert_eq!(evaluated().await, (json!(true), 0), "the flag is cached");
         change(&test, "f", json!({"enabled": false})).await;
         test.pass(Duration::from_millis(4_999));
         assert_eq!(evaluated().await, (json!(true), 0));
         test.pass(Duration::from_millis(1));
         assert_eq!(evaluated().await, (json!(false), 1), "{}", operation.name);
         assert_eq!(evaluated().await, (json!(false), 0));
-        // Counted from the reading, not from the last evaluation.
+        // The age counts from the read, not from the last evaluation.
         change(&test, "f", json!({"enabled": true})).await;
         for _ in 0..4 {
             test.pass(Duration::from_secs(1));
@@ -54,34 +54,34 @@ async fn a_change_is_seen_after_five_seconds_at_the_latest() {
 }
 
 #[tokio::test]
-async fn whoever_asks_gets_the_flags_as_they_are() {
+async fn no_cache_requests_get_current_flags() {
     for operation in EVALUATIONS {
         let test = TestApp::start().await;
         create(&test, "f", &json!({})).await;
         let fresh = || evaluation(&test, operation).header("cache-control", "no-cache");
-        let remembered = || evaluation(&test, operation);
-        assert_eq!(value(&test, remembered()).await.0, true);
+        let cached = || evaluation(&test, operation);
+        assert_eq!(value(&test, cached()).await.0, true);
         change(&test, "f", json!({"enabled": false})).await;
-        assert_eq!(value(&test, remembered()).await, (json!(true), 0));
+        assert_eq!(value(&test, cached()).await, (json!(true), 0));
         assert_eq!(value(&test, fresh()).await, (json!(false), 1));
-        assert_eq!(value(&test, fresh()).await, (json!(false), 0), "they were just read");
+        assert_eq!(value(&test, fresh()).await, (json!(false), 0), "the flags were just read");
         test.pass(Duration::from_secs(1));
         assert_eq!(value(&test, fresh()).await, (json!(false), 1));
-        // What was read afresh is remembered from then on.
-        assert_eq!(value(&test, remembered()).await, (json!(false), 0));
-        let other = remembered().header("cache-control", "max-age=0");
+        // A current read is cached for later requests.
+        assert_eq!(value(&test, cached()).await, (json!(false), 0));
+        let other = cached().header("cache-control", "max-age=0");
         assert_eq!(value(&test, other).await.1, 0);
     }
 }
 
 #[tokio::test]
-async fn a_flag_is_read_with_all_that_it_depends_on() {
+async fn flags_are_read_with_their_prerequisites() {
     let test = TestApp::start().await;
     create(&test, "base1", &json!({})).await;
     create(&test, "base2", &json!({})).await;
     create_dependent(&test, "middle", &["base1", "base2"]).await;
     create_dependent(&test, "f", &["base1", "middle"]).await;
-    // The flag, what it depends on, and what that depends on besides.
+    // The flag, its prerequisites, and their prerequisites.
     assert_eq!(value(&test, evaluation(&test, EVALUATE)).await, (json!(true), 3));
     assert_eq!(value(&test, evaluation(&test, EVALUATE)).await, (json!(true), 0));
     change(&test, "base2", json!({"enabled": false})).await;
@@ -90,7 +90,7 @@ async fn a_flag_is_read_with_all_that_it_depends_on() {
 }
 
 #[tokio::test]
-async fn a_flag_is_there_from_its_creation_and_gone_after_five_seconds() {
+async fn new_flags_appear_immediately_and_archived_ones_expire() {
     let test = TestApp::start().await;
     assert_eq!(evaluate(&test, "f", json!({})).await.status, 404);
     create(&test, "f", &json!({})).await;
@@ -100,7 +100,7 @@ async fn a_flag_is_there_from_its_creation_and_gone_after_five_seconds() {
     assert_eq!(evaluate(&test, "f", json!({})).await.status, 200);
     test.pass(Duration::from_secs(5));
     assert_eq!(evaluate(&test, "f", json!({})).await.status, 404);
-    // Another flag under the same key is another flag, though it has the same version.
+    // A new flag with the same key is a different flag, even with the same version.
     create(&test, "f", &json!({})).await;
     assert_eq!(evaluate(&test, "f", json!({})).await.body["value"], true);
     archive(&test, "f").await;
@@ -111,11 +111,12 @@ async fn a_flag_is_there_from_its_creation_and_gone_after_five_seconds() {
 }
 
 #[tokio::test]
-async fn that_there_is_no_flag_costs_a_look_at_the_state() {
+async fn missing_flags_cost_one_revision_read() {
     let test = TestApp::start().await;
     create(&test, "g", &json!({})).await;
     assert_eq!(evaluate(&test, "g", json!({})).await.status, 200);
-    // Read by itself; once more, since it was read soon after its state; then by its state.
+    // The first request reads the flag; the second reads it again, since its revision was new;
+    // later ones read the revision.
     for seconds in [0, 5] {
         test.pass(Duration::from_secs(seconds));
         assert_eq!(evaluate(&test, "f", json!({})).await.status, 404);
@@ -130,7 +131,7 @@ async fn that_there_is_no_flag_costs_a_look_at_the_state() {
 }
 
 #[tokio::test]
-async fn of_many_evaluations_at_once_one_reads() {
+async fn concurrent_evaluations_share_one_read() {
     for (operation, trips) in [(EVALUATE, 1), (EVALUATE_ALL, 1)] {
         let test = TestApp::start().await;
         create(&test, "f", &json!({})).await;
@@ -142,7 +143,7 @@ async fn of_many_evaluations_at_once_one_reads() {
 }
 
 #[tokio::test]
-async fn each_project_has_flags_of_its_own() {
+async fn projects_have_separate_flags() {
     let test = TestApp::start().await;
     other_project(&test).await;
     create(&test, "f", &json!({})).await;
@@ -165,7 +166,7 @@ async fn each_project_has_flags_of_its_own() {
 }
 
 #[tokio::test]
-async fn a_project_of_several_pages_is_evaluated_in_one_answer() {
+async fn flags_from_several_pages_are_evaluated_together() {
     let test = TestApp::start().await;
     for number in 0..40 {
         let rule = json!({"serve": {"variant": "on"}, "conditions": [
@@ -174,7 +175,7 @@ async fn a_project_of_several_pages_is_evaluated_in_one_answer() {
         let rules = vec![rule; 40];
         create(&test, &format!("f{number:02}"), &json!({ "rules": rules })).await;
     }
-    // More than a megabyte, which DynamoDB answers page by page.
+    // More than one megabyte, so DynamoDB returns several pages.
     test.round_trips();
     let reply = evaluate_all(&test, json!({"a": "y"})).await;
     assert_eq!(reply.body["flags"].as_array().unwrap().len(), 40);

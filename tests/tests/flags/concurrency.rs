@@ -1,4 +1,4 @@
-//! Many clients at work on the same flags.
+//! Concurrent changes to the same flags.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
@@ -18,7 +18,8 @@ use super::{
     stored, update,
 };
 
-/// Changes of prerequisites meet in one item, so that some give up; then they are sent again.
+/// Sends a request until it is not a conflict: changes of prerequisites update one item, so some
+/// give up.
 async fn until_decided(mut send: impl AsyncFnMut() -> Reply) -> Reply {
     loop {
         let reply = send().await;
@@ -29,12 +30,12 @@ async fn until_decided(mut send: impl AsyncFnMut() -> Reply) -> Reply {
 }
 
 #[tokio::test]
-async fn of_twins_that_would_close_a_cycle_together_one_is_refused() {
+async fn concurrent_updates_cannot_close_a_cycle() {
     let test = TestApp::start().await;
     for number in 0..4 {
         create(&test, &format!("f{number}"), &json!({})).await;
     }
-    // Rings of two, three and four flags: all updates of a ring but one hold.
+    // Rings of two, three and four flags. All updates of a ring except one succeed.
     for size in [2, 3, 4, 2, 3, 4, 2, 3, 4, 2, 2, 2, 2, 2] {
         let update = |number: usize| {
             let (key, next) = (format!("f{number}"), format!("f{}", (number + 1) % size));
@@ -42,10 +43,10 @@ async fn of_twins_that_would_close_a_cycle_together_one_is_refused() {
             async move { until_decided(async || update(test, &key, on(&[&next])).await).await }
         };
         let replies = join_all((0..size).map(update)).await;
-        let refused: Vec<&Reply> = replies.iter().filter(|reply| reply.status != 200).collect();
-        assert_eq!(refused.len(), 1, "of a ring of {size}");
-        assert_eq!(refused[0].violations(), [("/prerequisites/0", "cycle")]);
-        assert_sound(&test).await;
+        let rejected: Vec<&Reply> = replies.iter().filter(|reply| reply.status != 200).collect();
+        assert_eq!(rejected.len(), 1, "of a ring of {size}");
+        assert_eq!(rejected[0].violations(), [("/prerequisites/0", "cycle")]);
+        assert_consistent(&test).await;
         for number in 0..size {
             change(&test, &format!("f{number}"), json!({"prerequisites": []})).await;
         }
@@ -53,9 +54,9 @@ async fn of_twins_that_would_close_a_cycle_together_one_is_refused() {
 }
 
 #[tokio::test]
-async fn of_twins_that_would_make_a_chain_too_long_together_one_is_refused() {
+async fn concurrent_updates_cannot_exceed_the_chain_limit() {
     let test = TestApp::start().await;
-    // Two chains of four flags and one of three: two connections fit, and a third does not.
+    // Chains of four, four and three flags. Two connections fit, a third one does not.
     for (chain, length) in [("a", 4), ("b", 4), ("c", 3)] {
         create(&test, &format!("{chain}1"), &json!({})).await;
         for number in 2..=length {
@@ -71,7 +72,7 @@ async fn of_twins_that_would_make_a_chain_too_long_together_one_is_refused() {
         let replies = tokio::join!(connect("a1", "b4"), connect("b1", "c3"));
         let outcomes = [replies.0.status, replies.1.status];
         assert!(outcomes == [200, 400] || outcomes == [400, 200], "{outcomes:?}");
-        assert_sound(&test).await;
+        assert_consistent(&test).await;
         for key in ["a1", "b1"] {
             change(&test, key, json!({"prerequisites": []})).await;
         }
@@ -79,7 +80,7 @@ async fn of_twins_that_would_make_a_chain_too_long_together_one_is_refused() {
 }
 
 #[tokio::test]
-async fn a_flag_is_not_archived_while_another_comes_to_depend_on_it() {
+async fn archiving_conflicts_with_a_new_dependent() {
     let test = TestApp::start().await;
     create(&test, "top", &json!({})).await;
     let mut outcomes = BTreeSet::new();
@@ -101,13 +102,13 @@ async fn a_flag_is_not_archived_while_another_comes_to_depend_on_it() {
             assert!(depends.status == 200 || created.status == 201);
         }
         outcomes.insert(archived.status);
-        assert_sound(&test).await;
+        assert_consistent(&test).await;
     }
     assert!(!outcomes.is_empty());
 }
 
 #[tokio::test]
-async fn a_variant_is_not_removed_while_another_flag_comes_to_want_it() {
+async fn variant_removal_conflicts_with_a_new_dependent() {
     let test = TestApp::start().await;
     create(&test, "top", &json!({})).await;
     for round in 0..10 {
@@ -124,18 +125,18 @@ async fn a_variant_is_not_removed_while_another_flag_comes_to_want_it() {
         } else {
             assert_eq!((removed.problem(), depends.status), ((409, "flag_in_use"), 200));
         }
-        assert_sound(&test).await;
+        assert_consistent(&test).await;
     }
 }
 
 #[tokio::test]
-async fn the_last_places_of_a_project_are_given_once() {
+async fn concurrent_flags_respect_the_project_limit() {
     let test = TestApp::start().await;
     for number in 0..4 {
         create(&test, &format!("f{number}"), &json!({})).await;
         archive(&test, &format!("f{number}")).await;
     }
-    super::pretend_live_flags(&test, 1_998).await;
+    super::set_live_flags(&test, 1_998).await;
     let back = |number: usize| {
         let (test, key) = (&test, format!("f{number}"));
         async move {
@@ -158,11 +159,11 @@ async fn the_last_places_of_a_project_are_given_once() {
 const CLIENTS: usize = 8;
 const TIME: Duration = Duration::from_secs(8);
 
-/// What was answered, by what was asked.
+/// Number of responses by request, status and code.
 type Outcomes = BTreeMap<(&'static str, u16, String), usize>;
 
-/// Does one thing, any, to a few flags that all clients know.
-async fn go_on(test: &TestApp, random: &mut ChaCha8Rng, outcomes: &Mutex<Outcomes>) {
+/// Sends a random request for one of a few flags that all clients use.
+async fn send_random_request(test: &TestApp, random: &mut ChaCha8Rng, outcomes: &Mutex<Outcomes>) {
     let key = format!("f{}", random.random_range(0..12));
     let prerequisites = |random: &mut ChaCha8Rng| {
         let others: BTreeSet<u64> =
@@ -173,9 +174,9 @@ async fn go_on(test: &TestApp, random: &mut ChaCha8Rng, outcomes: &Mutex<Outcome
         };
         json!({"prerequisites": others.iter().map(other).collect::<Vec<Value>>()})
     };
-    let (asked, reply) = match random.random_range(0..12) {
+    let (request, reply) = match random.random_range(0..12) {
         0 | 1 => ("archive", archive(test, &key).await),
-        2 | 3 => ("bring back", update(test, &key, json!({"archived": false})).await),
+        2 | 3 => ("unarchive", update(test, &key, json!({"archived": false})).await),
         4 => ("delete", delete(test, &key).await),
         5..8 => {
             let body = creation(&key, &prerequisites(random));
@@ -191,20 +192,20 @@ async fn go_on(test: &TestApp, random: &mut ChaCha8Rng, outcomes: &Mutex<Outcome
             });
             ("variants", update(test, &key, patch).await)
         }
-        9 => ("switch", update(test, &key, json!({"enabled": random.random_ratio(1, 2)})).await),
+        9 => ("toggle", update(test, &key, json!({"enabled": random.random_ratio(1, 2)})).await),
         _ => ("prerequisites", update(test, &key, prerequisites(random)).await),
     };
-    assert!(matches!(reply.status, 200 | 201 | 204 | 400 | 404 | 409), "{asked}: {}", reply.body);
-    if asked == "switch" && reply.status >= 400 {
+    assert!(matches!(reply.status, 200 | 201 | 204 | 400 | 404 | 409), "{request}: {}", reply.body);
+    if request == "toggle" && reply.status >= 400 {
         let expected = ["flag_not_found", "flag_archived", "conflict"];
-        assert!(expected.contains(&reply.code()), "switching is never refused: {}", reply.body);
+        assert!(expected.contains(&reply.code()), "toggling is never rejected: {}", reply.body);
     }
-    let outcome = (asked, reply.status, reply.code().to_owned());
+    let outcome = (request, reply.status, reply.code().to_owned());
     *outcomes.lock().unwrap().entry(outcome).or_default() += 1;
 }
 
 #[tokio::test]
-async fn whatever_clients_do_flags_and_their_count_stay_sound() {
+async fn concurrent_clients_keep_flags_and_counts_consistent() {
     let seed = seed();
     println!("SEED={seed}");
     let test = TestApp::start().await;
@@ -219,34 +220,34 @@ async fn whatever_clients_do_flags_and_their_count_stay_sound() {
         let (test, outcomes) = (&test, &outcomes);
         async move {
             while Instant::now() < until {
-                go_on(test, &mut random, outcomes).await;
+                send_random_request(test, &mut random, outcomes).await;
             }
         }
     });
     let watching = async {
         while Instant::now() < until {
             tokio::time::sleep(Duration::from_millis(500)).await;
-            assert_sound(&test).await;
+            assert_consistent(&test).await;
         }
     };
     tokio::join!(join_all(clients), watching);
-    assert_sound(&test).await;
+    assert_consistent(&test).await;
     let outcomes = outcomes.into_inner().unwrap();
-    for (asked, status) in
-        [("archive", 200), ("bring back", 200), ("create", 201), ("prerequisites", 200)]
+    for (request, status) in
+        [("archive", 200), ("unarchive", 200), ("create", 201), ("prerequisites", 200)]
     {
         let done: usize = outcomes
             .iter()
-            .filter(|((a, s, _), _)| *a == asked && *s == status)
+            .filter(|((a, s, _), _)| *a == request && *s == status)
             .map(|(_, count)| count)
             .sum();
-        assert!(done > 0, "only {done} of {asked}: {outcomes:?}");
+        assert!(done > 0, "only {done} of {request}: {outcomes:?}");
     }
 }
 
-/// Holds what is stored against the rules: one scan may see a transaction halfway, so whoever finds a
-/// fault looks again.
-async fn assert_sound(test: &TestApp) {
+/// Checks the stored items for consistency. A scan can see part of a transaction, so a fault is
+/// checked again.
+async fn assert_consistent(test: &TestApp) {
     let mut faults = Vec::new();
     for _ in 0..5 {
         faults = faults_of(test).await;
@@ -294,7 +295,7 @@ async fn faults_of(test: &TestApp) -> Vec<String> {
     faults
 }
 
-/// The length of the longest chain from a flag, given up where it must be a cycle.
+/// Returns the length of the longest chain from a flag. Stops when it must be a cycle.
 fn depth(key: &str, edges: &BTreeMap<&str, Vec<&str>>, above: usize) -> usize {
     if above > 12 {
         return 1;

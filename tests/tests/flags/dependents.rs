@@ -1,4 +1,4 @@
-//! Flags that depend on others: what cannot be done to either.
+//! Restrictions for flags that depend on others.
 
 use serde_json::{Value, json};
 use tests::app::TestApp;
@@ -8,7 +8,8 @@ use super::{
     update,
 };
 
-/// `top` and `other` depend on `base` being on, `other` also on `base2` being off.
+/// Creates flags: `top` and `other` require `base` to be on; `other` also requires `base2` to be
+/// off.
 async fn dependents(test: &TestApp) {
     create(test, "base", &json!({})).await;
     create(test, "base2", &json!({})).await;
@@ -24,15 +25,15 @@ fn variants(keys: &[&str]) -> Value {
 }
 
 #[tokio::test]
-async fn what_others_depend_on_cannot_be_archived() {
+async fn required_flags_cannot_be_archived() {
     let test = TestApp::start().await;
     dependents(&test).await;
     let before = stored(&test).await;
     let reply = archive(&test, "base").await;
     assert_eq!(reply.problem(), (409, "flag_in_use"));
     let detail = reply.body["detail"].as_str().unwrap();
-    assert!(detail.contains("prerequisite: other, top."), "{detail}");
-    // Nor together with other changes.
+    assert!(detail.contains("that you remove: other, top."), "{detail}");
+    // Also not together with other changes.
     let both = json!({"archived": true, "name": "n", "prerequisites": []});
     assert_eq!(update(&test, "base", both).await.problem(), (409, "flag_in_use"));
     assert_eq!(delete(&test, "base").await.problem(), (409, "flag_not_archived"));
@@ -41,7 +42,7 @@ async fn what_others_depend_on_cannot_be_archived() {
     change(&test, "top", json!({"prerequisites": null})).await;
     let reply = archive(&test, "base").await;
     let detail = reply.body["detail"].as_str().unwrap();
-    assert!(detail.contains("prerequisite: other."), "{detail}");
+    assert!(detail.contains("that you remove: other."), "{detail}");
     // An archived flag depends on nothing.
     assert_eq!(archive(&test, "other").await.status, 200);
     assert_eq!(archive(&test, "base").await.status, 200);
@@ -50,7 +51,7 @@ async fn what_others_depend_on_cannot_be_archived() {
 }
 
 #[tokio::test]
-async fn a_variant_that_others_want_cannot_be_removed() {
+async fn required_variants_cannot_be_removed() {
     let test = TestApp::start().await;
     dependents(&test).await;
     let without = |keys: &[&str], serve: &str| {
@@ -64,16 +65,16 @@ async fn a_variant_that_others_want_cannot_be_removed() {
     assert_eq!(reply.problem(), (409, "flag_in_use"));
     assert!(reply.body["detail"].as_str().unwrap().contains("other, top"));
     let reply = update(&test, "base2", without(&["on", "new"], "on")).await;
-    assert!(reply.body["detail"].as_str().unwrap().contains("prerequisite: other."));
+    assert!(reply.body["detail"].as_str().unwrap().contains("that you remove: other."));
     assert_eq!(stored(&test).await, before);
-    // Others can: nobody wants `off` of one, and `on` of the other.
+    // Other variants can be removed: no flag requires `off` of `base` or `on` of `base2`.
     change(&test, "base", without(&["on", "new"], "on")).await;
     change(&test, "base2", without(&["off"], "off")).await;
     assert_eq!(get(&test, "base2").await.body["variants"].as_array().unwrap().len(), 1);
 }
 
 #[tokio::test]
-async fn switching_off_is_never_refused() {
+async fn disabling_is_never_rejected() {
     let test = TestApp::start().await;
     dependents(&test).await;
     assert_eq!(evaluate(&test, "top", json!({})).await.body["reason"], "DEFAULT");
@@ -89,7 +90,7 @@ async fn switching_off_is_never_refused() {
 }
 
 #[tokio::test]
-async fn more_dependents_than_a_person_reads_are_counted() {
+async fn long_lists_of_dependents_are_shortened() {
     let test = TestApp::start().await;
     create(&test, "base", &json!({})).await;
     for number in 0..13 {
@@ -101,7 +102,7 @@ async fn more_dependents_than_a_person_reads_are_counted() {
 }
 
 #[tokio::test]
-async fn a_cycle_is_refused_and_shown() {
+async fn cycles_are_rejected_and_shown() {
     let test = TestApp::start().await;
     create(&test, "a", &json!({})).await;
     create_dependent(&test, "b", &["a"]).await;
@@ -114,13 +115,13 @@ async fn a_cycle_is_refused_and_shown() {
     assert!(message.contains("a → c → b → a"), "{message}");
     assert_eq!(stored(&test).await, before);
     change(&test, "a", on(&["free"])).await;
-    // The other way round there is none.
+    // The opposite direction has no cycle.
     change(&test, "b", json!({"prerequisites": []})).await;
     change(&test, "a", on(&["free", "c"])).await;
 }
 
 #[tokio::test]
-async fn a_chain_has_at_most_ten_flags_above_and_below() {
+async fn chains_have_at_most_ten_flags() {
     let test = TestApp::start().await;
     create(&test, "f1", &json!({})).await;
     for depth in 2..=9 {
@@ -157,7 +158,7 @@ async fn prerequisites_must_fit_the_other_flags() {
             ("/prerequisites/2/variant", "unknown_variant"),
         ]
     );
-    // Of what is there already, only the order may change, and what is wanted.
+    // Existing prerequisites can change only in order and in the required variant.
     create_dependent(&test, "top", &["f"]).await;
     create(&test, "g", &json!({})).await;
     change(&test, "top", on(&["f", "g"])).await;
@@ -169,7 +170,7 @@ async fn prerequisites_must_fit_the_other_flags() {
 }
 
 #[tokio::test]
-async fn a_flag_that_comes_back_is_checked_anew() {
+async fn unarchived_flags_are_checked_again() {
     let test = TestApp::start().await;
     create(&test, "base", &json!({})).await;
     create(&test, "gone", &json!({})).await;
@@ -190,25 +191,25 @@ async fn a_flag_that_comes_back_is_checked_anew() {
     let message = reply.body["errors"][1]["message"].as_str().unwrap();
     assert!(message.contains("gone"), "{message}");
     assert_eq!(stored(&test).await, before);
-    // What is wrong can be put right in the same request.
+    // The same request can fix the violation.
     let mut patch = on(&["knot"]);
     patch["archived"] = json!(false);
     change(&test, "top", patch).await;
-    // Nothing that is archived can be depended on.
+    // No flag can depend on an archived one.
     archive(&test, "top").await;
     let reply = update(&test, "knot", on(&["top"])).await;
     assert_eq!(reply.violations(), [("/prerequisites/0/flagKey", "flag_archived")]);
 }
 
 #[tokio::test]
-async fn an_archived_flag_that_would_close_a_cycle_does_not_come_back() {
+async fn flags_that_would_close_a_cycle_stay_archived() {
     let test = TestApp::start().await;
     create(&test, "a", &json!({})).await;
     create_dependent(&test, "b", &["a"]).await;
     create_dependent(&test, "c", &["b"]).await;
     archive(&test, "c").await;
     archive(&test, "b").await;
-    // c depends on b no more, so a may depend on a flag that b's place has taken.
+    // c no longer depends on b, so a can depend on a new flag b.
     delete(&test, "b").await;
     create(&test, "b", &json!({})).await;
     change(&test, "a", on(&["b"])).await;

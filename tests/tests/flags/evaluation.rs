@@ -1,4 +1,4 @@
-//! What evaluations answer, byte for byte as `OpenFeature`'s providers need it.
+//! Evaluation responses, byte for byte as `OpenFeature`'s providers need them.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -17,7 +17,7 @@ fn split() -> Value {
     json!({"rollout": [{"variant": "on", "weight": 1}, {"variant": "off", "weight": 1}]})
 }
 
-/// The rest of an answer, from the metadata on, whose further members come after the project.
+/// Returns the end of a response from its metadata on, with additional fields after the project.
 fn metadata(test: &TestApp, version: u64, more: &str) -> String {
     let project = test.project_id;
     format!(r#""metadata":{{"version":"{version}","flagSetId":"{project}"{more}}}}}"#)
@@ -28,7 +28,7 @@ fn is_json(reply: &Reply) -> bool {
 }
 
 #[tokio::test]
-async fn each_step_of_the_order_has_its_answer() {
+async fn each_step_has_its_response() {
     let test = TestApp::start().await;
     let mut members = json!({
         "targets": [{"kind": "identifier", "value": "vip", "variant": "off"}],
@@ -45,12 +45,12 @@ async fn each_step_of_the_order_has_its_answer() {
     members["rules"] = json!([]);
     create(&test, "s", &members).await;
     create(&test, "plain", &json!({})).await;
-    create(&test, "switched-off", &json!({"enabled": false})).await;
-    create_dependent(&test, "top", &["switched-off"]).await;
+    create(&test, "disabled", &json!({"enabled": false})).await;
+    create_dependent(&test, "top", &["disabled"]).await;
     create(&test, "draft", &json!({"type": "string"})).await;
     create(&test, "nothing", &json!({"enabled": false, "offVariant": null})).await;
     let team = json!({"user": {"team": "core"}});
-    for (key, context, answer, more) in [
+    for (key, context, expected, more) in [
         (
             "f",
             json!({"targetingKey": "vip", "beta": true}),
@@ -77,27 +77,27 @@ async fn each_step_of_the_order_has_its_answer() {
             r#","bucketed":true"#,
         ),
         ("plain", json!({}), r#""value":true,"reason":"STATIC","variant":"on""#, ""),
-        ("switched-off", json!({}), r#""value":false,"reason":"DISABLED","variant":"off""#, ""),
+        ("disabled", json!({}), r#""value":false,"reason":"DISABLED","variant":"off""#, ""),
         (
             "top",
             json!({}),
             r#""value":false,"reason":"DISABLED","variant":"off""#,
-            r#","prerequisite":"switched-off""#,
+            r#","prerequisite":"disabled""#,
         ),
         ("draft", json!({}), r#""reason":"DEFAULT","variant":"""#, ""),
         ("nothing", json!({}), r#""reason":"DISABLED","variant":"""#, ""),
     ] {
         let reply = evaluate(&test, key, context.clone()).await;
-        let expected = format!(r#"{{"key":"{key}",{answer},{}"#, metadata(&test, 1, more));
+        let expected = format!(r#"{{"key":"{key}",{expected},{}"#, metadata(&test, 1, more));
         assert_eq!((reply.status, &reply.text), (200, &expected), "{key} {context}");
         assert!(is_json(&reply) && !reply.headers.contains_key("etag"));
     }
 }
 
 #[tokio::test]
-async fn individuals_fall_where_flagd_puts_them() {
+async fn individuals_have_the_same_bucket_as_in_flagd() {
     let test = TestApp::start().await;
-    // Of 100,000 places, as `docs/semantics/feature-flags.md`, "Bucketing" works them out.
+    // Places out of 100,000, as calculated in `docs/semantics/feature-flags.md`, "Bucketing".
     for (key, individual, place) in [
         ("new-checkout", "user-1", 45_498),
         ("new-checkout", "user-2", 22_979),
@@ -117,7 +117,7 @@ async fn individuals_fall_where_flagd_puts_them() {
             } else {
                 change(&test, key, rollout(first)).await;
             }
-            // Once a second flags are read as they are.
+            // Current flags are read at most once a second.
             test.pass(Duration::from_secs(1));
             let context = json!({"context": {"targetingKey": individual}});
             let call = call_for(&test, EVALUATE, key).header("cache-control", "no-cache");
@@ -151,12 +151,12 @@ async fn values_have_the_type_of_their_flag() {
 }
 
 #[tokio::test]
-async fn failures_of_one_flag_have_its_key_code_and_details() {
+async fn failures_have_key_code_and_details() {
     let test = TestApp::start().await;
     create(&test, "f", &json!({"fallthrough": split()})).await;
     create(&test, "archived", &json!({})).await;
     archive(&test, "archived").await;
-    let missing = r#"{"key":"f","errorCode":"TARGETING_KEY_MISSING","errorDetails":"a rollout of the flag f needs the context's targetingKey, which is missing or empty"}"#;
+    let missing = r#"{"key":"f","errorCode":"TARGETING_KEY_MISSING","errorDetails":"the context has no targetingKey, which a rollout of the flag f requires"}"#;
     for context in
         [json!({}), json!(null), json!({"targetingKey": ""}), json!({"targetingKey": null})]
     {
@@ -167,14 +167,14 @@ async fn failures_of_one_flag_have_its_key_code_and_details() {
     for key in ["archived", "gone", "no key", "-f", "a/../f"] {
         let reply = evaluate(&test, key, json!({})).await;
         let expected = format!(
-            r#"{{"key":"{key}","errorCode":"FLAG_NOT_FOUND","errorDetails":"the project has no flag of this key"}}"#
+            r#"{{"key":"{key}","errorCode":"FLAG_NOT_FOUND","errorDetails":"the project has no flag with this key"}}"#
         );
         assert_eq!((reply.status, &reply.text), (404, &expected));
     }
 }
 
 #[tokio::test]
-async fn a_request_may_lack_its_context_and_its_body_but_not_its_form() {
+async fn context_and_body_are_optional() {
     let test = TestApp::start().await;
     create(&test, "f", &json!({})).await;
     let operations = [EVALUATE, EVALUATE_ALL];
@@ -221,7 +221,7 @@ async fn a_request_may_lack_its_context_and_its_body_but_not_its_form() {
 }
 
 #[tokio::test]
-async fn all_flags_are_sorted_and_a_failure_is_one_item() {
+async fn bulk_evaluations_are_sorted_and_include_failures() {
     let test = TestApp::start().await;
     assert_eq!(
         evaluate_all(&test, json!({})).await.text,
@@ -241,7 +241,7 @@ async fn all_flags_are_sorted_and_a_failure_is_one_item() {
             r#"{{"key":"a","value":false,"reason":"DISABLED","variant":"off",{}"#,
             metadata(&test, 1, r#","prerequisite":"c""#)
         ),
-        r#"{"key":"b","errorCode":"TARGETING_KEY_MISSING","errorDetails":"a rollout of the flag b needs the context's targetingKey, which is missing or empty"}"#.to_owned(),
+        r#"{"key":"b","errorCode":"TARGETING_KEY_MISSING","errorDetails":"the context has no targetingKey, which a rollout of the flag b requires"}"#.to_owned(),
         format!(r#"{{"key":"c","value":false,"reason":"DISABLED","variant":"off",{}"#, metadata(&test, 1, "")),
     ];
     let expected = format!(
@@ -251,7 +251,7 @@ async fn all_flags_are_sorted_and_a_failure_is_one_item() {
     );
     assert_eq!((reply.status, &reply.text), (200, &expected));
     assert!(is_json(&reply));
-    // Each is what its own evaluation answers.
+    // Each item equals the flag's single evaluation.
     let context = json!({"targetingKey": "u"});
     let all = evaluate_all(&test, context.clone()).await;
     for item in all.body["flags"].as_array().unwrap() {
@@ -261,7 +261,7 @@ async fn all_flags_are_sorted_and_a_failure_is_one_item() {
 }
 
 #[tokio::test]
-async fn a_damaged_flag_fails_alone_with_those_that_depend_on_it() {
+async fn unreadable_flags_fail_only_with_their_dependents() {
     let test = TestApp::start().await;
     for key in ["bad1", "bad2", "bad3", "good"] {
         create(&test, key, &json!({})).await;
@@ -283,13 +283,13 @@ async fn a_damaged_flag_fails_alone_with_those_that_depend_on_it() {
         assert_eq!((alone.status, &alone.body), (if key == "good" { 200 } else { 400 }, item));
     }
     let details = &reply.body["flags"][0]["errorDetails"];
-    assert_eq!(details, "the stored flag bad1 is damaged: its definition cannot be read");
+    assert_eq!(details, "the stored flag bad1 is corrupted: its definition cannot be read");
     let project = test.project_id.to_string();
-    let told = |key: &str| left_out(&format!("{project}, key {key}"));
-    assert_eq!(told("bad1"), BTreeSet::from([(TABLE, "definition")]));
-    assert_eq!(told("bad2"), BTreeSet::from([(TABLE, "version")]));
-    assert!(told("good").is_empty());
-    // A stored cycle, and a chain that is too long, end as failures, too.
+    let reported = |key: &str| left_out(&format!("{project}, key {key}"));
+    assert_eq!(reported("bad1"), BTreeSet::from([(TABLE, "definition")]));
+    assert_eq!(reported("bad2"), BTreeSet::from([(TABLE, "version")]));
+    assert!(reported("good").is_empty());
+    // Stored cycles and overlong chains also end as failures.
     let prerequisite = |key: &str| {
         AttributeValue::L(vec![AttributeValue::M(
             [("flagKey".to_owned(), attribute(key)), ("variant".to_owned(), attribute("on"))]
@@ -318,7 +318,7 @@ fn all_unless(test: &TestApp, tag: &str, context: &Value) -> Call {
 }
 
 #[tokio::test]
-async fn an_answer_that_the_caller_has_is_not_sent_again() {
+async fn cached_responses_return_304() {
     let test = TestApp::start().await;
     let rule = json!({"serve": {"variant": "off"}, "conditions": [
         {"attribute": "plan", "operator": "equals", "values": ["free"]},
@@ -338,7 +338,7 @@ async fn an_answer_that_the_caller_has_is_not_sent_again() {
     for tags in ["\"x\"", "", bare.as_str()] {
         assert_eq!(all_unless(&test, tags, &free).send(&test.app).await.text, reply.text, "{tags}");
     }
-    // The tag is of the answer: another context has another, however the flags are.
+    // The tag covers the response: another context has another tag, even for the same flags.
     let other = all_unless(&test, &tag, &paid).send(&test.app).await;
     assert_eq!(other.status, 200);
     assert_ne!(etag(&other), tag);
@@ -349,13 +349,13 @@ async fn an_answer_that_the_caller_has_is_not_sent_again() {
         (changed.status, &changed.body["flags"][0]["metadata"]["version"]),
         (200, &json!("2"))
     );
-    // One flag has no tag.
+    // Single evaluations have no tag.
     let one = call_for(&test, EVALUATE, "f").header("if-none-match", "*");
     assert_eq!(one.json(&json!({})).send(&test.app).await.status, 200);
 }
 
 #[tokio::test]
-async fn a_slash_at_the_end_is_no_other_path() {
+async fn trailing_slashes_are_ignored() {
     const WITH_SLASH: &str = "/v0/project/{idOrSlug}/ofrep/v1/evaluate/flags/";
     let test = TestApp::start().await;
     create(&test, "f", &json!({})).await;
@@ -363,14 +363,14 @@ async fn a_slash_at_the_end_is_no_other_path() {
     let body = json!({"context": {}});
     let reply = call(&test, EVALUATE_ALL).path(WITH_SLASH).json(&body).send(&test.app).await;
     assert_eq!((reply.status, &reply.text, etag(&reply)), (200, &expected.text, etag(&expected)));
-    // What else the template routes there is no evaluation.
+    // Other paths that the template routes there are not evaluations.
     let other = "/v0/project/{idOrSlug}/ofrep/v1/evaluate/other";
     let reply = call(&test, EVALUATE_ALL).path(other).json(&body).send(&test.app).await;
     assert_eq!((reply.status, &reply.body["errorCode"]), (404, &json!("FLAG_NOT_FOUND")));
 }
 
 #[tokio::test]
-async fn prerequisites_are_evaluated_for_the_same_context() {
+async fn prerequisites_use_the_same_context() {
     let test = TestApp::start().await;
     let rule = json!({"serve": {"variant": "off"}, "conditions": [
         {"attribute": "plan", "operator": "equals", "values": ["free"]},
@@ -382,7 +382,7 @@ async fn prerequisites_are_evaluated_for_the_same_context() {
     assert_eq!((&reply.body["value"], &reply.body["reason"]), (&json!(true), &json!("DEFAULT")));
     let reply = evaluate(&test, "top", json!({"plan": "free"})).await;
     assert_eq!(reply.body["metadata"]["prerequisite"], "paid");
-    // The other flag must be on: its off variant being the wanted one is not enough.
+    // A disabled flag does not meet the prerequisite, even if its off variant is the required one.
     let mut off = on(&["paid"]);
     off["prerequisites"][0]["variant"] = json!("off");
     create(&test, "inverse", &off).await;
@@ -393,7 +393,7 @@ async fn prerequisites_are_evaluated_for_the_same_context() {
 }
 
 #[tokio::test]
-async fn a_release_may_be_scheduled() {
+async fn releases_can_be_scheduled() {
     let test = TestApp::start().await;
     let rule = json!({"serve": {"variant": "on"}, "conditions": [
         {"attribute": "$now", "operator": "after", "values": ["2026-11-21T04:16:01Z"]},
@@ -401,13 +401,13 @@ async fn a_release_may_be_scheduled() {
     let members = json!({"rules": [rule], "fallthrough": {"variant": "off"}});
     create(&test, "f", &members).await;
     assert_eq!(evaluate(&test, "f", json!({})).await.body["value"], false);
-    // The flag is remembered, the time is not.
+    // The flag is cached, the time is not.
     test.pass(std::time::Duration::from_millis(1_001));
     assert_eq!(evaluate(&test, "f", json!({})).await.body["value"], true);
 }
 
 #[tokio::test]
-async fn both_projects_names_have_the_same_flags() {
+async fn id_and_slug_lead_to_equal_flags() {
     let test = TestApp::start().await;
     create(&test, "f", &json!({})).await;
     let id = test.project_id.to_string();
@@ -419,7 +419,7 @@ async fn both_projects_names_have_the_same_flags() {
 }
 
 #[tokio::test]
-async fn a_context_that_takes_too_long_to_compare_is_refused_for_the_flag_alone() {
+async fn expensive_contexts_fail_only_for_the_flag() {
     let test = TestApp::start().await;
     let patterns: Vec<String> = (0..250).map(|at| format!("[a-z]{{20}}!{at}")).collect();
     let conditions = json!([{"attribute": "text", "operator": "matches", "values": patterns}]);
@@ -427,12 +427,12 @@ async fn a_context_that_takes_too_long_to_compare_is_refused_for_the_flag_alone(
         |conditions: &Value| json!([{"conditions": conditions, "serve": {"variant": "on"}}]);
     create(&test, "many", &json!({"rules": rules(&conditions)})).await;
     create(&test, "plain", &json!({})).await;
-    // Whoever is not known to be in a segment is not known to be in none.
+    // A context that exceeds the limit for a segment is neither in it nor outside it.
     let conditions =
         json!([{"attribute": "text", "operator": "matches", "values": patterns[..25]}]);
     let segment = json!({"key": "slow", "name": "Slow", "conditions": conditions});
-    let made = call(&test, &create_segment::OPERATION).json(&segment).send(&test.app).await;
-    assert_eq!(made.status, 201, "{}", made.text);
+    let created = call(&test, &create_segment::OPERATION).json(&segment).send(&test.app).await;
+    assert_eq!(created.status, 201, "{}", created.text);
     let outside = json!([{"operator": "not_in_segment", "values": ["slow"]}]);
     create(&test, "outside", &json!({"rules": rules(&outside)})).await;
 

@@ -1,4 +1,4 @@
-//! A DynamoDB that is down, slow or busy.
+//! Failures with DynamoDB down, slow or busy.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -49,7 +49,7 @@ fn condition_failed() -> ScriptedReply {
 }
 
 #[tokio::test]
-async fn a_dynamodb_out_of_reach_gives_503_in_the_form_of_the_protocol() {
+async fn unreachable_dynamodb_gives_503_in_the_protocols_format() {
     let mut test = TestApp::start().await;
     create(&test, "f", &json!({})).await;
     test.engine.kill();
@@ -58,7 +58,7 @@ async fn a_dynamodb_out_of_reach_gives_503_in_the_form_of_the_protocol() {
         assert_eq!(reply.problem(), (503, "unavailable"), "{}", operation.name);
         assert_eq!(reply.headers["retry-after"], "1");
     }
-    let details = r#""errorCode":"GENERAL","errorDetails":"The service cannot reach its data at the moment. Try again.""#;
+    let details = r#""errorCode":"GENERAL","errorDetails":"The service is temporarily unavailable. Retry in 1 s.""#;
     for (operation, expected) in [
         (EVALUATE, format!(r#"{{"key":"f",{details}}}"#)),
         (EVALUATE_ALL, format!("{{{details}}}")),
@@ -70,7 +70,7 @@ async fn a_dynamodb_out_of_reach_gives_503_in_the_form_of_the_protocol() {
 }
 
 #[tokio::test]
-async fn remembered_flags_are_evaluated_without_dynamodb() {
+async fn cached_flags_are_evaluated_without_dynamodb() {
     let mut test = TestApp::start().await;
     create(&test, "f", &json!({})).await;
     for operation in EVALUATIONS {
@@ -92,7 +92,7 @@ async fn remembered_flags_are_evaluated_without_dynamodb() {
 }
 
 #[tokio::test]
-async fn a_table_that_is_missing_gives_500_without_a_cause() {
+async fn missing_tables_give_500_without_a_cause() {
     let script = |target: &str, before: usize| match (target, before) {
         ("BatchGetItem", 0) => access(),
         _ => ScriptedReply::Error("ResourceNotFoundException", json!({"message": "secret table"})),
@@ -109,7 +109,7 @@ async fn a_table_that_is_missing_gives_500_without_a_cause() {
 }
 
 #[tokio::test]
-async fn a_dynamodb_that_says_nothing_is_given_up() {
+async fn requests_to_silent_dynamodb_time_out() {
     let script = |target: &str, before: usize| match (target, before) {
         ("BatchGetItem", 0) => access(),
         _ => ScriptedReply::Silence,
@@ -121,10 +121,10 @@ async fn a_dynamodb_that_says_nothing_is_given_up() {
 }
 
 #[tokio::test]
-async fn a_flag_that_keeps_changing_gives_409() {
+async fn permanently_changing_flags_give_409() {
     let unarchived = |target: &str, _: usize| match target {
         "BatchGetItem" => access(),
-        "GetItem" => ScriptedReply::Answer(json!({"Item": flag(false)})),
+        "GetItem" => ScriptedReply::Response(json!({"Item": flag(false)})),
         _ => condition_failed(),
     };
     let (reply, dynamodb) = reply_under(unarchived, patch(&json!({"name": "n"}))).await;
@@ -133,7 +133,7 @@ async fn a_flag_that_keeps_changing_gives_409() {
     assert!(dynamodb.requests("TransactWriteItems").len() > 2);
     let archived = |target: &str, _: usize| match target {
         "BatchGetItem" => access(),
-        "GetItem" => ScriptedReply::Answer(json!({"Item": flag(true)})),
+        "GetItem" => ScriptedReply::Response(json!({"Item": flag(true)})),
         _ => condition_failed(),
     };
     let (reply, dynamodb) = reply_under(archived, any(DELETE)).await;
@@ -142,16 +142,16 @@ async fn a_flag_that_keeps_changing_gives_409() {
 }
 
 #[tokio::test]
-async fn all_attempts_at_a_write_have_one_token() {
+async fn attempts_of_a_write_share_one_token() {
     let script = |target: &str, before: usize| match (target, before) {
         ("BatchGetItem", _) => access(),
-        ("GetItem", _) => ScriptedReply::Answer(json!({"Item": flag(false)})),
+        ("GetItem", _) => ScriptedReply::Response(json!({"Item": flag(false)})),
         ("TransactWriteItems", 0) => ScriptedReply::Silence,
         ("TransactWriteItems", 1) => cancelled(&["TransactionConflict"]),
         ("TransactWriteItems", 2) => {
             ScriptedReply::Error("TransactionInProgressException", json!({}))
         }
-        _ => ScriptedReply::Answer(json!({})),
+        _ => ScriptedReply::Response(json!({})),
     };
     let call = patch(&json!({"name": "n"})).header("if-match", "\"1\"");
     let (reply, dynamodb) = reply_under(script, call).await;
@@ -163,18 +163,18 @@ async fn all_attempts_at_a_write_have_one_token() {
 }
 
 #[tokio::test]
-async fn a_patch_that_met_another_is_carried_out_on_what_that_left() {
+async fn conflicting_patches_are_applied_to_the_new_version() {
     let script = |target: &str, before: usize| match (target, before) {
         ("BatchGetItem", _) => access(),
-        ("GetItem", 0) => ScriptedReply::Answer(json!({"Item": flag(false)})),
+        ("GetItem", 0) => ScriptedReply::Response(json!({"Item": flag(false)})),
         ("GetItem", _) => {
             let mut item = flag(false);
             item["version"] = json!({"N": "8"});
             item["description"] = json!({"S": "theirs"});
-            ScriptedReply::Answer(json!({ "Item": item }))
+            ScriptedReply::Response(json!({ "Item": item }))
         }
         ("TransactWriteItems", 0) => condition_failed(),
-        _ => ScriptedReply::Answer(json!({})),
+        _ => ScriptedReply::Response(json!({})),
     };
     let (reply, dynamodb) = reply_under(script, patch(&json!({"name": "ours"}))).await;
     assert_eq!((reply.status, &reply.body["version"]), (200, &json!(9)));
@@ -189,12 +189,12 @@ async fn a_patch_that_met_another_is_carried_out_on_what_that_left() {
 }
 
 #[tokio::test]
-async fn a_transaction_that_keeps_meeting_others_gives_409() {
+async fn permanently_conflicting_transactions_give_409() {
     let script = |target: &str, before: usize| match (target, before) {
         ("BatchGetItem", _) => access(),
-        // The flag, then the project's item.
-        ("GetItem", 0) => ScriptedReply::Answer(json!({"Item": flag(false)})),
-        ("GetItem", _) => ScriptedReply::Answer(json!({})),
+        // Reads of the flag, then of the project's item.
+        ("GetItem", 0) => ScriptedReply::Response(json!({"Item": flag(false)})),
+        ("GetItem", _) => ScriptedReply::Response(json!({})),
         _ => cancelled(&["None", "TransactionConflict"]),
     };
     let (reply, _) = reply_under(script, any(UPDATE)).await;
@@ -202,21 +202,21 @@ async fn a_transaction_that_keeps_meeting_others_gives_409() {
 }
 
 #[tokio::test]
-async fn an_archiving_rests_on_the_state_in_which_dependents_were_read() {
+async fn archiving_requires_the_revision_of_read_dependents() {
     let script = |target: &str, before: usize| match (target, before) {
         ("BatchGetItem", _) => access(),
         ("GetItem", number) if number % 2 == 0 => {
-            ScriptedReply::Answer(json!({"Item": flag(false)}))
+            ScriptedReply::Response(json!({"Item": flag(false)}))
         }
         ("GetItem", 1) => {
-            ScriptedReply::Answer(json!({"Item": {"prerequisitesState": {"N": "6"}}}))
+            ScriptedReply::Response(json!({"Item": {"prerequisitesState": {"N": "6"}}}))
         }
         ("GetItem", _) => {
-            ScriptedReply::Answer(json!({"Item": {"prerequisitesState": {"N": "7"}}}))
+            ScriptedReply::Response(json!({"Item": {"prerequisitesState": {"N": "7"}}}))
         }
-        ("Query", _) => ScriptedReply::Answer(json!({"Items": [], "Count": 0})),
+        ("Query", _) => ScriptedReply::Response(json!({"Items": [], "Count": 0})),
         ("TransactWriteItems", 0) => cancelled(&["None", "ConditionalCheckFailed"]),
-        _ => ScriptedReply::Answer(json!({})),
+        _ => ScriptedReply::Response(json!({})),
     };
     let (reply, dynamodb) = reply_under(script, any(UPDATE)).await;
     assert_eq!(reply.status, 200);
@@ -224,8 +224,8 @@ async fn an_archiving_rests_on_the_state_in_which_dependents_were_read() {
     assert_eq!(transactions.len(), 2);
     for (transaction, state) in transactions.iter().zip(["6", "7"]) {
         let project = &transaction["TransactItems"][1]["Update"];
-        assert_eq!(project["ConditionExpression"], "prerequisitesState = :state");
-        assert_eq!(project["ExpressionAttributeValues"][":state"], json!({"N": state}));
+        assert_eq!(project["ConditionExpression"], "prerequisitesState = :revision");
+        assert_eq!(project["ExpressionAttributeValues"][":revision"], json!({"N": state}));
         assert_eq!(project["UpdateExpression"], "ADD flagsState :one, liveFlags :minusOne");
     }
     let queries = dynamodb.requests("Query");
@@ -235,7 +235,7 @@ async fn an_archiving_rests_on_the_state_in_which_dependents_were_read() {
 }
 
 #[tokio::test]
-async fn a_damaged_flag_is_left_out_of_lists_alone() {
+async fn lists_omit_only_unreadable_flags() {
     let test = TestApp::start().await;
     for key in ["a", "b", "c", "d"] {
         create(&test, key, &json!({})).await;
@@ -247,8 +247,8 @@ async fn a_damaged_flag_is_left_out_of_lists_alone() {
         let pages = test.pages(&call(&test, LIST), limit).await;
         assert_eq!(keys(&json!(pages.concat())), ["a", "c"], "{limit}");
     }
-    let told = left_out(&format!("{}, key d", test.project_id));
-    assert_eq!(told, BTreeSet::from([(TABLE, "definition")]));
+    let reported = left_out(&format!("{}, key d", test.project_id));
+    assert_eq!(reported, BTreeSet::from([(TABLE, "definition")]));
     let alone = call_for(&test, GET, "b").send(&test.app).await;
     assert_eq!(alone.problem(), (500, "internal"));
 }

@@ -1,4 +1,4 @@
-//! What flagd fetches.
+//! The configuration that flagd fetches.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -21,7 +21,7 @@ async fn fetch(test: &TestApp, if_none_match: Option<&str>) -> Reply {
 }
 
 #[tokio::test]
-async fn the_configuration_has_what_flagd_can_express() {
+async fn configurations_include_expressible_flags() {
     let test = TestApp::start().await;
     let staff =
         json!([{"attribute": "email", "operator": "ends_with", "values": ["@example.com"]}]);
@@ -54,14 +54,14 @@ async fn the_configuration_has_what_flagd_can_express() {
         "metadata": {"flagSetId": test.project_id},
     });
     assert_eq!(reply.body, expected);
-    assert!(!reply.text.contains('\n'), "nothing is sent for people alone");
+    assert!(!reply.text.contains('\n'), "the document has no indentation");
 }
 
 #[tokio::test]
-async fn more_flags_than_fit_an_answer_are_refused() {
+async fn oversized_configurations_are_rejected() {
     let test = TestApp::start().await;
     let rule = |rule: u32| {
-        // A quote within JSON within JSON takes four bytes.
+        // A quote takes four bytes as JSON within JSON within JSON.
         let value = |it: u32| format!("{}{it}", "\"".repeat(100));
         let values: Vec<String> = (0..90).map(|it| value(100 * rule + it)).collect();
         json!({
@@ -86,7 +86,7 @@ async fn more_flags_than_fit_an_answer_are_refused() {
 }
 
 #[tokio::test]
-async fn what_the_caller_has_is_not_sent_again_and_a_change_is_seen_after_five_seconds() {
+async fn cached_configurations_return_304_until_flags_change() {
     let test = TestApp::start().await;
     create(&test, "flag", &json!({})).await;
     let first = fetch(&test, None).await;
@@ -109,7 +109,7 @@ async fn what_the_caller_has_is_not_sent_again_and_a_change_is_seen_after_five_s
 }
 
 #[tokio::test]
-async fn while_no_flag_changes_only_their_state_is_read() {
+async fn unchanged_flags_cost_one_revision_read() {
     let test = TestApp::start().await;
     create(&test, "flag", &json!({})).await;
     let first = fetch(&test, None).await;
@@ -118,6 +118,6 @@ async fn while_no_flag_changes_only_their_state_is_read() {
         test.pass(Duration::from_secs(4));
         assert_eq!(fetch(&test, None).await.text, first.text);
     }
-    // Every second time what is remembered is old; by then the key was not yet forgotten.
+    // Every second time the cached revision is too old; the key is still cached.
     assert_eq!(test.round_trips(), 2);
 }

@@ -1,4 +1,5 @@
-//! An export to flagd, evaluated by flagd's own cores: they serve what an evaluation here serves.
+//! Exports to flagd, evaluated by flagd's own cores: they serve the same variants as an evaluation
+//! here.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -16,7 +17,7 @@ use shared::json::{Json, MAX_BODY_DEPTH};
 use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
 
-/// Now, for both: after 2020 and before 2100.
+/// The time of evaluations here: between the dates 2020 and 2100, as on flagd's clock.
 fn now() -> Timestamp {
     Timestamp::from_millis(1_795_234_560_000)
 }
@@ -31,7 +32,7 @@ fn flag(body: &Value) -> FeatureFlag {
     draft.into_flag(project(), now(), || Uuid::from_u128(1)).unwrap()
 }
 
-/// A boolean flag with one rule of these conditions.
+/// Returns a boolean flag with one rule for these conditions.
 fn rule(key: &str, conditions: &Value) -> Value {
     let rule = json!({"id": "r", "conditions": conditions, "serve": {"variant": "on"}});
     json!({
@@ -44,7 +45,7 @@ fn condition(attribute: &str, operator: &str, values: &[&str]) -> Value {
     json!([{"attribute": attribute, "operator": operator, "values": values}])
 }
 
-/// A flag for each way in which flags are exported.
+/// Returns a flag for each form of export.
 fn flags() -> Vec<Value> {
     let rollout = |weights: &[(&str, f64)]| {
         let entry = |(variant, weight): &(&str, f64)| json!({"variant": variant, "weight": weight});
@@ -150,7 +151,7 @@ fn contexts() -> Vec<Value> {
     contexts
 }
 
-/// The default that the caller gives, which no flag serves.
+/// Returns the caller's default, which no flag serves.
 fn default_of(flag: &Value) -> Value {
     match flag["type"].as_str().unwrap() {
         "boolean" => json!(flag["key"].as_str().unwrap().len().is_multiple_of(2)),
@@ -160,14 +161,14 @@ fn default_of(flag: &Value) -> Value {
     }
 }
 
-/// Value and variant as they are served here; without a variant, the caller's default.
+/// Returns value and variant as served here; without a variant, the caller's default.
 fn served_here(flags: &Flags, flag: &Value, context: &Value) -> (Value, Value) {
     let body = json!({"context": context}).to_string();
     let context = ofrep::read_context(body.as_bytes()).unwrap();
-    let answer = ofrep::evaluate_one(flags, flag["key"].as_str().unwrap(), &context, now());
-    let answer: Value = serde_json::from_str(&answer.body.unwrap()).unwrap();
-    match answer.get("value") {
-        Some(value) => (value.clone(), answer["variant"].clone()),
+    let response = ofrep::evaluate_one(flags, flag["key"].as_str().unwrap(), &context, now());
+    let response: Value = serde_json::from_str(&response.body.unwrap()).unwrap();
+    match response.get("value") {
+        Some(value) => (value.clone(), response["variant"].clone()),
         None => (default_of(flag), Value::Null),
     }
 }
@@ -175,9 +176,9 @@ fn served_here(flags: &Flags, flag: &Value, context: &Value) -> (Value, Value) {
 /// An official evaluator of flagd.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Core {
-    /// That of npm, which first holds its schemas against the document.
+    /// The core from npm. It first checks the document with its schemas.
     JavaScript,
-    /// That of `PyPI`, by its provider, which reads a file.
+    /// The core from `PyPI`, run through its provider, which reads a file.
     Python,
 }
 
@@ -197,26 +198,26 @@ impl Core {
     }
 }
 
-/// What a core of flagd answers to each evaluation of each document.
-pub(crate) fn served_by_flagd(core: Core, asked: &[Value]) -> Vec<Value> {
+/// Returns a core's results for each evaluation of each document.
+pub(crate) fn served_by_flagd(core: Core, requests: &[Value]) -> Vec<Value> {
     let mut flagd = core
         .command()
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
         .unwrap_or_else(|error| panic!("{core:?}: {error}; run `make test-tools`"));
-    let asked = Value::from(asked).to_string();
+    let input_text = Value::from(requests).to_string();
     let mut input = flagd.stdin.take().unwrap();
-    // What is answered meanwhile must be read, or neither side goes on.
-    let writing = std::thread::spawn(move || input.write_all(asked.as_bytes()));
+    // Write in a thread, since a full output pipe would block both sides.
+    let writing = std::thread::spawn(move || input.write_all(input_text.as_bytes()));
     let output = flagd.wait_with_output().unwrap();
-    assert!(output.status.success(), "{core:?} refuses a document");
+    assert!(output.status.success(), "{core:?} rejects a document");
     writing.join().unwrap().unwrap();
-    let answers = String::from_utf8(output.stdout).unwrap();
-    answers.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    let results = String::from_utf8(output.stdout).unwrap();
+    results.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// The segments that some of the flags ask for: one is referred to, one written out.
+/// Returns segments that some flags use. The first two are referenced, the last is copied.
 fn segments() -> Vec<Segment> {
     let segment = |key: &str, conditions: &Value| {
         let text = json!({"key": key, "name": key, "conditions": conditions}).to_string();
@@ -232,9 +233,9 @@ fn segments() -> Vec<Segment> {
     ]
 }
 
-/// What a core serves of an export, as it is held against what is served here.
+/// Compares the results of a core with evaluations here.
 fn compare(core: Core) {
-    let bodies: Vec<Value> = flags().into_iter().filter(|flag| core.knows(flag)).collect();
+    let bodies: Vec<Value> = flags().into_iter().filter(|flag| core.serves_equally(flag)).collect();
     let flags: Vec<FeatureFlag> = bodies.iter().map(flag).collect();
     let segments = segments();
     let FlagdExport { document, differences } =
@@ -259,25 +260,25 @@ fn compare(core: Core) {
         json!({"flag": flag["key"], "type": of, "default": default_of(flag), "context": context})
     };
     let evaluations: Vec<Value> = cases.iter().map(evaluation).collect();
-    let asked = json!({"document": document, "evaluations": evaluations});
-    let answers = served_by_flagd(core, &[asked]);
-    assert_eq!(answers.len(), cases.len());
+    let request = json!({"document": document, "evaluations": evaluations});
+    let results = served_by_flagd(core, &[request]);
+    assert_eq!(results.len(), cases.len());
     let mut served_variants = std::collections::BTreeSet::new();
     let mut failures = Vec::new();
-    for ((flag, context), answer) in cases.into_iter().zip(answers) {
+    for ((flag, context), result) in cases.into_iter().zip(results) {
         let is_disabled = flag["enabled"] != true;
-        // Of these flagd serves the caller's default, and says why.
+        // flagd serves the caller's default for disabled flags, with the reason.
         let (value, variant) = if is_disabled {
             (default_of(flag), Value::Null)
         } else {
             served_here(&loaded, flag, context)
         };
-        let same = answer["value"] == value
-            || answer["value"].as_f64().is_some_and(|number| Some(number) == value.as_f64());
+        let same = result["value"] == value
+            || result["value"].as_f64().is_some_and(|number| Some(number) == value.as_f64());
         let key = flag["key"].as_str().unwrap();
-        let told = answer.get("variant").unwrap_or(&Value::Null);
-        if !same || *told != variant || is_disabled != (answer["reason"] == "DISABLED") {
-            failures.push(format!("{key} for {context}: {value} {variant} here, {answer} there"));
+        let served_variant = result.get("variant").unwrap_or(&Value::Null);
+        if !same || *served_variant != variant || is_disabled != (result["reason"] == "DISABLED") {
+            failures.push(format!("{key} for {context}: {value} {variant} here, {result} there"));
         }
         served_variants.insert((key, variant.to_string()));
     }
@@ -290,28 +291,28 @@ fn compare(core: Core) {
 }
 
 impl Core {
-    /// Whether the core serves a flag as it is served here: that of Python has another hash.
-    fn knows(self, flag: &Value) -> bool {
+    /// `true` if the core serves a flag as here. Python's core uses another hash.
+    fn serves_equally(self, flag: &Value) -> bool {
         self == Self::JavaScript || !["all", "size"].contains(&flag["key"].as_str().unwrap())
     }
 }
 
 #[test]
-fn flagd_in_javascript_serves_of_an_export_what_is_served_here() {
+fn javascript_core_serves_the_same_as_here() {
     compare(Core::JavaScript);
 }
 
 #[test]
-fn flagd_in_python_serves_of_an_export_what_is_served_here() {
+fn python_core_serves_the_same_as_here() {
     compare(Core::Python);
 }
 
 #[test]
-fn flagd_fails_where_a_rollout_has_no_targeting_key_and_the_caller_gets_the_default() {
+fn rollouts_without_targeting_key_serve_the_default() {
     let bodies: Vec<Value> = flags().into_iter().filter(|flag| flag["key"] == "size").collect();
     let exported = flagd::export(project(), &[flag(&bodies[0])], &[], Layout::Compact);
     let evaluation = json!({"flag": "size", "type": "number", "default": -1, "context": {}});
-    let asked = json!({"document": exported.document, "evaluations": [evaluation]});
-    let answer = &served_by_flagd(Core::JavaScript, &[asked])[0];
-    assert_eq!((&answer["value"], &answer["variant"]), (&json!(-1), &Value::Null), "{answer}");
+    let request = json!({"document": exported.document, "evaluations": [evaluation]});
+    let result = &served_by_flagd(Core::JavaScript, &[request])[0];
+    assert_eq!((&result["value"], &result["variant"]), (&json!(-1), &Value::Null), "{result}");
 }

@@ -1,4 +1,4 @@
-//! The history of a flag, and versions that are restored.
+//! Flag histories, and restoration of versions.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -21,7 +21,7 @@ const CHANGES_TABLE: &str = "flag-changes";
 /// In milliseconds.
 const DAY: u64 = 24 * 3_600_000;
 
-/// What became of a flag, the latest change first.
+/// Returns the changes of a flag, latest first.
 async fn history(test: &TestApp, key: &str) -> Vec<Value> {
     test.pages(&call_for(test, CHANGES, key), 100).await.concat()
 }
@@ -30,12 +30,12 @@ async fn restore(test: &TestApp, key: &str, version: u64) -> tests::call::Reply 
     update(test, key, json!({"restoreVersion": version})).await
 }
 
-/// A member of each of some changes.
+/// Returns a field of each change.
 fn each<'c>(changes: &'c [Value], member: &str) -> Vec<&'c Value> {
     changes.iter().map(|change| &change[member]).collect()
 }
 
-/// What of a flag can be restored.
+/// Returns the restorable fields of a flag.
 fn state(flag: &Value) -> Value {
     let mut state = flag.clone();
     for member in ["version", "updatedAt", "archivedAt"] {
@@ -45,7 +45,7 @@ fn state(flag: &Value) -> Value {
 }
 
 #[tokio::test]
-async fn each_change_is_told_with_its_author_and_both_values() {
+async fn changes_have_author_and_both_values() {
     let test = TestApp::start().await;
     let ada = test
         .key_with(|key| ApiKeyRecord { user: UserId::parse("ada@example.com").unwrap(), ..key })
@@ -62,7 +62,7 @@ async fn each_change_is_told_with_its_author_and_both_values() {
     assert_eq!(restore(&test, "f", 2).await.status, 200);
 
     let changes = history(&test, "f").await;
-    assert_eq!(each(&changes, "version"), [5, 4, 3, 2, 1], "what changes nothing is no change");
+    assert_eq!(each(&changes, "version"), [5, 4, 3, 2, 1], "an equal patch is not recorded");
     let kinds = ["restored", "unarchived", "archived", "updated", "created"];
     assert_eq!(each(&changes, "kind"), kinds);
     assert_eq!(changes[3]["user"], "ada@example.com");
@@ -97,17 +97,17 @@ async fn each_change_is_told_with_its_author_and_both_values() {
 }
 
 #[tokio::test]
-async fn a_change_is_recorded_by_the_transaction_that_makes_it() {
+async fn changes_are_recorded_in_their_transaction() {
     let test = TestApp::start().await;
     test.round_trips();
     create(&test, "f", &json!({})).await;
     test.round_trips();
     change(&test, "f", json!({"enabled": false})).await;
-    assert_eq!(test.round_trips(), 2, "the flag, and one transaction");
+    assert_eq!(test.round_trips(), 2, "the flag and one transaction");
     assert_eq!(restore(&test, "f", 1).await.body["enabled"], true);
-    assert_eq!(test.round_trips(), 3, "the version besides");
+    assert_eq!(test.round_trips(), 3, "also the version");
     assert_eq!(history(&test, "f").await.len(), 3);
-    // What is refused is no change.
+    // Rejected updates are not recorded.
     assert_eq!(update(&test, "f", on(&["missing"])).await.status, 400);
     let taken = call(&test, super::CREATE).json(&super::creation("f", &json!({})));
     assert_eq!(taken.send(&test.app).await.status, 409);
@@ -116,7 +116,7 @@ async fn a_change_is_recorded_by_the_transaction_that_makes_it() {
 }
 
 #[tokio::test]
-async fn a_version_becomes_the_flag_again() {
+async fn earlier_versions_can_be_restored() {
     let test = TestApp::start().await;
     create(&test, "base", &json!({})).await;
     let rules = json!([{"id": "r", "name": "R", "serve": {"rollout": [
@@ -141,7 +141,7 @@ async fn a_version_becomes_the_flag_again() {
     assert_eq!(state(&third.body), state(&first));
     assert_eq!(get(&test, "f").await.body, third.body);
     assert_eq!(state(&restore(&test, "f", 2).await.body), state(&second));
-    // What is as it was changes nothing.
+    // Restoring an equal version changes nothing.
     for version in [2, 4] {
         assert_eq!(restore(&test, "f", version).await.body["version"], 4);
     }
@@ -152,7 +152,7 @@ async fn a_version_becomes_the_flag_again() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_restored_is_refused_at_the_version() {
+async fn invalid_versions_cannot_be_restored() {
     let test = TestApp::start().await;
     create(&test, "f", &json!({})).await;
     for version in [2, 9_007_199_254_740_991] {
@@ -167,23 +167,23 @@ async fn what_cannot_be_restored_is_refused_at_the_version() {
     change(&test, "f", json!({"archived": false})).await;
     let of_an_archived_one = restore(&test, "f", 2).await;
     assert_eq!(of_an_archived_one.body["archivedAt"], Value::Null);
-    assert_eq!(of_an_archived_one.body["version"], 3, "nothing is different");
+    assert_eq!(of_an_archived_one.body["version"], 3, "the restoration changes nothing");
 
-    // A prerequisite that is gone, and a segment.
+    // A missing prerequisite, and a missing segment.
     create(&test, "base", &json!({})).await;
     create_dependent(&test, "g", &["base"]).await;
     change(&test, "g", json!({"prerequisites": null})).await;
     archive(&test, "base").await;
     let reply = restore(&test, "g", 1).await;
     assert_eq!(reply.violations(), [("/restoreVersion", "flag_archived")]);
-    assert!(reply.text.contains("/prerequisites/0/flagKey of that version"), "{}", reply.text);
+    assert!(reply.text.contains("/prerequisites/0/flagKey in that version"), "{}", reply.text);
     delete(&test, "base").await;
     let reply = restore(&test, "g", 1).await;
     assert_eq!(reply.violations(), [("/restoreVersion", "unknown_flag")]);
     let conditions = json!([{"attribute": "plan", "operator": "exists"}]);
     let segment = json!({"key": "s", "name": "S", "conditions": conditions});
-    let made = call(&test, &create_segment::OPERATION).json(&segment).send(&test.app).await;
-    assert_eq!(made.status, 201);
+    let created = call(&test, &create_segment::OPERATION).json(&segment).send(&test.app).await;
+    assert_eq!(created.status, 201);
     let uses = json!([{"operator": "in_segment", "values": ["s"]}]);
     change(&test, "g", json!({"rules": [{"conditions": uses, "serve": {"variant": "on"}}]})).await;
     change(&test, "g", json!({"rules": null})).await;
@@ -194,7 +194,7 @@ async fn what_cannot_be_restored_is_refused_at_the_version() {
     let reply = restore(&test, "g", 3).await;
     assert_eq!(reply.violations(), [("/restoreVersion", "unknown_segment")]);
 
-    // A variant that another flag wants by now.
+    // A variant that another flag now requires.
     let new = json!({"variants": [{"key": "on", "value": "true"}, {"key": "new", "value": "true"}],
         "offVariant": "on"});
     change(&test, "f", new).await;
@@ -225,7 +225,7 @@ async fn changes_are_kept_for_400_days() {
 }
 
 #[tokio::test]
-async fn a_flag_that_has_a_deleted_ones_key_has_a_history_of_its_own() {
+async fn reused_keys_have_separate_histories() {
     let test = TestApp::start().await;
     other_project(&test).await;
     create(&test, "f", &json!({"description": "old"})).await;
@@ -242,11 +242,11 @@ async fn a_flag_that_has_a_deleted_ones_key_has_a_history_of_its_own() {
 }
 
 #[tokio::test]
-async fn the_largest_flags_have_a_history() {
+async fn largest_flags_have_a_history() {
     let test = TestApp::start().await;
     let mut random = ChaCha8Rng::seed_from_u64(7);
     let mut targets = || {
-        // Nothing that could be compressed much.
+        // Texts that are hard to compress.
         let letter = |random: &mut ChaCha8Rng| char::from(random.random_range(b'('..b'['));
         let mut value = || (0..137).map(|_| letter(&mut random)).collect::<String>();
         let target = |_| json!({"kind": "identifier", "value": value(), "variant": "on"});
@@ -255,55 +255,55 @@ async fn the_largest_flags_have_a_history() {
     let first = create(&test, "f", &json!({ "targets": targets() })).await.body;
     for _ in 0..14 {
         let patch = json!({ "targets": targets() });
-        // A busy machine may have no time for the largest requests.
+        // A busy machine can time out on the largest requests.
         while update(&test, "f", patch.clone()).await.status == 503 {}
     }
     let pages = test.pages(&call_for(&test, CHANGES, "f"), 100).await;
-    assert!(pages.len() > 1, "they do not fit one answer");
+    assert!(pages.len() > 1, "the changes do not fit one response");
     let changes = pages.concat();
     assert_eq!(changes.len(), 15);
-    let of_the_first = &changes[14]["changes"].as_array().unwrap();
-    let targets = of_the_first.iter().find(|it| it["member"] == "targets").unwrap();
+    let first_changes = &changes[14]["changes"].as_array().unwrap();
+    let targets = first_changes.iter().find(|it| it["member"] == "targets").unwrap();
     assert_eq!(targets["to"], first["targets"]);
     assert_eq!(state(&restore(&test, "f", 1).await.body), state(&first));
 }
 
-/// How many writers there are, and how many changes each makes.
+/// Number of writers, and number of changes per writer.
 struct Extent {
     writers: u64,
-    changes_of_each: u64,
+    changes_per_writer: u64,
 }
 
 impl Extent {
-    /// More with the variable `CHANGES`: so many in all, of fifty writers.
+    /// The variable `CHANGES` sets the total number of changes, for fifty writers.
     fn get() -> Self {
         let changes = std::env::var("CHANGES").map(|number| number.parse::<u64>().unwrap());
-        changes.map_or(Self { writers: 20, changes_of_each: 4 }, |changes| Self {
+        changes.map_or(Self { writers: 20, changes_per_writer: 4 }, |changes| Self {
             writers: 50,
-            changes_of_each: changes.div_ceil(50),
+            changes_per_writer: changes.div_ceil(50),
         })
     }
 }
 
 #[tokio::test]
-async fn of_many_writers_each_change_is_told_once() {
-    let Extent { writers, changes_of_each } = Extent::get();
+async fn many_writers_record_each_change_once() {
+    let Extent { writers, changes_per_writer } = Extent::get();
     let test = TestApp::start().await;
     create(&test, "f", &json!({})).await;
-    let answered = Mutex::new(BTreeMap::new());
+    let replies = Mutex::new(BTreeMap::new());
     let write = async |writer: u64| {
-        for number in 0..changes_of_each {
+        for number in 0..changes_per_writer {
             let patch = json!({"description": format!("{writer}/{number}")});
             loop {
                 let reply = update(&test, "f", patch.clone()).await;
-                // A busy machine may have no time for so many at once; then it may have been done.
+                // A busy machine can time out, although the change may have been stored.
                 if reply.problem() == (409, "conflict") || reply.status == 503 {
                     continue;
                 }
                 assert_eq!(reply.status, 200, "{}", reply.body);
                 let version = reply.body["version"].as_u64().unwrap();
-                let before = answered.lock().unwrap().insert(version, reply.body.clone());
-                assert!(before.is_none_or(|it| it == reply.body), "a version is made once");
+                let before = replies.lock().unwrap().insert(version, reply.body.clone());
+                assert!(before.is_none_or(|it| it == reply.body), "each version is created once");
                 break;
             }
         }
@@ -315,18 +315,18 @@ async fn of_many_writers_each_change_is_told_once() {
     let versions: Vec<u64> = changes.iter().map(|it| it["version"].as_u64().unwrap()).collect();
     let last = get(&test, "f").await.body["version"].as_u64().unwrap();
     assert_eq!(versions, (1..=last).collect::<Vec<u64>>());
-    assert!(last > writers * changes_of_each);
-    let answered = answered.into_inner().unwrap();
+    assert!(last > writers * changes_per_writer);
+    let replies = replies.into_inner().unwrap();
     let mut before = json!("");
     for change in &changes[1..] {
-        let told = &change["changes"][0];
-        assert_eq!((&change["changes"][1], &told["from"]), (&Value::Null, &before));
-        if let Some(flag) = answered.get(&change["version"].as_u64().unwrap()) {
-            assert_eq!(told["to"], flag["description"]);
+        let description = &change["changes"][0];
+        assert_eq!((&change["changes"][1], &description["from"]), (&Value::Null, &before));
+        if let Some(flag) = replies.get(&change["version"].as_u64().unwrap()) {
+            assert_eq!(description["to"], flag["description"]);
         }
-        before = told["to"].clone();
+        before = description["to"].clone();
     }
-    for (version, flag) in answered {
+    for (version, flag) in replies {
         assert_eq!(state(&restore(&test, "f", version).await.body), state(&flag), "{version}");
     }
 }

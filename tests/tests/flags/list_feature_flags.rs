@@ -14,7 +14,7 @@ fn keys_of(pages: &[Vec<Value>]) -> Vec<String> {
     pages.concat().iter().map(|item| item["key"].as_str().unwrap().to_owned()).collect()
 }
 
-/// Puts copies of a stored flag behind the operations' back, each changed.
+/// Stores changed copies of a flag directly in the table.
 async fn copy(
     test: &TestApp,
     key: &str,
@@ -37,7 +37,7 @@ async fn copy(
 }
 
 #[tokio::test]
-async fn flags_are_listed_by_their_keys_page_by_page() {
+async fn flags_are_listed_by_key_in_pages() {
     let test = TestApp::start().await;
     assert_eq!(test.pages(&call(&test, LIST), 1).await, [Vec::<Value>::new()]);
     other_project(&test).await;
@@ -60,7 +60,7 @@ async fn flags_are_listed_by_their_keys_page_by_page() {
 }
 
 #[tokio::test]
-async fn archived_flags_are_listed_only_for_whoever_asks() {
+async fn archived_flags_are_listed_on_request() {
     let test = TestApp::start().await;
     for key in ["a", "b", "c", "d", "e"] {
         create(&test, key, &json!({})).await;
@@ -72,8 +72,8 @@ async fn archived_flags_are_listed_only_for_whoever_asks() {
     let all = list.clone().query("archived", "true");
     for limit in [1, 2, 10] {
         assert_eq!(keys_of(&test.pages(&list, limit).await), live);
-        let asked = list.clone().query("archived", "false");
-        assert_eq!(keys_of(&test.pages(&asked, limit).await), live);
+        let unarchived = list.clone().query("archived", "false");
+        assert_eq!(keys_of(&test.pages(&unarchived, limit).await), live);
         assert_eq!(keys_of(&test.pages(&all, limit).await), ["a", "b", "c", "d", "e"]);
     }
     change(&test, "c", json!({"archived": false})).await;
@@ -103,7 +103,7 @@ async fn flags_behind_many_archived_ones_are_found() {
 }
 
 #[tokio::test]
-async fn fifty_flags_are_a_page_unless_the_caller_wants_more() {
+async fn pages_have_fifty_flags_by_default() {
     let test = TestApp::start().await;
     create(&test, "f", &json!({})).await;
     copy(&test, "f", (0..120).map(|number| (format!("g{number:03}"), Vec::new()))).await;
@@ -118,7 +118,7 @@ async fn fifty_flags_are_a_page_unless_the_caller_wants_more() {
 }
 
 #[tokio::test]
-async fn a_page_of_the_largest_flags_fits_an_answer_of_lambda() {
+async fn pages_of_large_flags_fit_a_lambda_response() {
     let test = TestApp::start().await;
     let variants: Vec<Value> = (0..9)
         .map(|number| json!({"key": format!("v{number}"), "value": "\"".repeat(10_000)}))
@@ -129,14 +129,14 @@ async fn a_page_of_the_largest_flags_fits_an_answer_of_lambda() {
     assert_eq!(keys_of(&pages).len(), 41);
     assert!(pages.len() > 1);
     for page in pages {
-        // As JSON within JSON, as Lambda hands it over.
+        // JSON within JSON, as Lambda returns it.
         let sent = serde_json::to_string(&json!({ "items": page })).unwrap();
         assert!(serde_json::to_string(&sent).unwrap().len() < 6_000_000);
     }
 }
 
 #[tokio::test]
-async fn a_cursor_works_for_its_own_list_only() {
+async fn cursors_work_only_for_their_list() {
     let test = TestApp::start().await;
     other_project(&test).await;
     for key in ["a", "b", "c"] {

@@ -1,5 +1,5 @@
-//! The operations on feature flags, together against a real engine: what one writes, the others show
-//! and evaluate.
+//! Tests of the feature-flag operations together, against a real engine: writes, reads and
+//! evaluations.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -44,24 +44,24 @@ const CHANGES: &Operation = &list_flag_changes::OPERATION;
 const EVALUATE: &Operation = &evaluate_feature_flag::OPERATION;
 const EVALUATE_ALL: &Operation = &evaluate_feature_flags::OPERATION;
 
-/// The operations whose errors are problems. What create-feature-flag does has tests of its own.
+/// The operations whose errors are problems. create-feature-flag has separate tests.
 const OPERATIONS: [&Operation; 5] = [LIST, GET, CHANGES, UPDATE, DELETE];
 /// The operations of OFREP.
 const EVALUATIONS: [&Operation; 2] = [EVALUATE, EVALUATE_ALL];
-/// The operations whose path names a flag that they look for.
-const OF_A_FLAG: [&Operation; 4] = [GET, CHANGES, UPDATE, DELETE];
+/// The operations with the key of an existing flag in the path.
+const OPERATIONS_ON_A_FLAG: [&Operation; 4] = [GET, CHANGES, UPDATE, DELETE];
 
-/// A call in the tests' project.
+/// Returns a call in the tests' project.
 fn call(test: &TestApp, operation: &'static Operation) -> Call {
     Call::of(operation).parameter("idOrSlug", PROJECT).key(&test.key)
 }
 
-/// A call for one flag.
+/// Returns a call for one flag.
 fn call_for(test: &TestApp, operation: &'static Operation, key: &str) -> Call {
     call(test, operation).parameter("key", key)
 }
 
-/// A call that would be carried out, without a key, for an archived flag.
+/// Returns a call without an API key, valid for an archived flag.
 fn valid(operation: &'static Operation, project: &str, key: &str) -> Call {
     let mut call = Call::of(operation).parameter("idOrSlug", project);
     if operation.path.contains("{key}") {
@@ -76,26 +76,26 @@ fn valid(operation: &'static Operation, project: &str, key: &str) -> Call {
     }
 }
 
-/// The body that creates an enabled boolean flag with these members besides.
+/// Returns the body that creates an enabled boolean flag with these additional fields.
 fn creation(key: &str, members: &Value) -> Value {
     let mut body = json!({"key": key, "name": key, "type": "boolean", "enabled": true});
     body.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
     body
 }
 
-/// Creates an enabled boolean flag with these members besides.
+/// Creates an enabled boolean flag with these additional fields.
 async fn create(test: &TestApp, key: &str, members: &Value) -> Reply {
     let reply = call(test, CREATE).json(&creation(key, members)).send(&test.app).await;
     assert_eq!(reply.status, 201, "{}", reply.body);
     reply
 }
 
-/// Creates a flag that depends on others being on.
+/// Creates a flag that requires other flags to be on.
 async fn create_dependent(test: &TestApp, key: &str, others: &[&str]) -> Reply {
     create(test, key, &on(others)).await
 }
 
-/// Prerequisites: that these flags are on.
+/// Returns a patch with prerequisites that require these flags to be on.
 fn on(others: &[&str]) -> Value {
     let on = |key: &&str| json!({"flagKey": key, "variant": "on"});
     json!({ "prerequisites": others.iter().map(on).collect::<Vec<_>>() })
@@ -111,7 +111,7 @@ async fn update(test: &TestApp, key: &str, patch: Value) -> Reply {
     call_for(test, UPDATE, key).json(&patch).send(&test.app).await
 }
 
-/// Changes a flag and expects it to be possible.
+/// Changes a flag, and expects success.
 async fn change(test: &TestApp, key: &str, patch: Value) -> Reply {
     let reply = update(test, key, patch).await;
     assert_eq!(reply.status, 200, "{}", reply.body);
@@ -138,56 +138,56 @@ fn etag(reply: &Reply) -> &str {
     reply.headers["etag"].to_str().unwrap()
 }
 
-/// The keys of items, in their order.
+/// Returns the keys of items, in order.
 fn keys(items: &Value) -> Vec<&str> {
     items.as_array().unwrap().iter().map(|item| item["key"].as_str().unwrap()).collect()
 }
 
-/// A second project of the same organization.
+/// Creates a second project in the same organization.
 async fn other_project(test: &TestApp) -> ProjectId {
     demo::ensure_project(&test.app.store, "other", "Other").await.unwrap()
 }
 
-/// All items of the tests' project, by their keys.
+/// Returns all items of the tests' project by key.
 async fn stored(test: &TestApp) -> BTreeMap<String, BTreeMap<String, AttributeValue>> {
     let items = test.items(TABLE).await.into_iter();
-    let of_project = |item: &std::collections::HashMap<String, AttributeValue>| {
+    let project_number = |item: &std::collections::HashMap<String, AttributeValue>| {
         *item["projectId"].as_s().unwrap() == test.project_id.to_string()
     };
     items
-        .filter(of_project)
+        .filter(project_number)
         .map(|item| (item["key"].as_s().unwrap().clone(), item.into_iter().collect()))
         .collect()
 }
 
-/// How many flags the project's own item counts.
+/// Returns the number of live flags in the project's own item.
 async fn live_flags(test: &TestApp) -> usize {
-    of_project(test, "liveFlags").await
+    project_number(test, "liveFlags").await
 }
 
-/// The number of the state that the project's flags are in.
-async fn flags_state(test: &TestApp) -> usize {
-    of_project(test, "flagsState").await
+/// Returns the revision of the project's flags.
+async fn flag_set_revision(test: &TestApp) -> usize {
+    project_number(test, "flagsState").await
 }
 
-/// A number of the project's own item.
-async fn of_project(test: &TestApp, attribute: &str) -> usize {
+/// Returns a number in the project's own item.
+async fn project_number(test: &TestApp, attribute: &str) -> usize {
     stored(test).await["#"][attribute].as_n().unwrap().parse().unwrap()
 }
 
-/// Sets the number of live flags behind the operations' back.
-async fn pretend_live_flags(test: &TestApp, count: u32) {
-    pretend(test, "liveFlags", count).await;
+/// Sets the number of live flags directly in the table.
+async fn set_live_flags(test: &TestApp, count: u32) {
+    set_project_number(test, "liveFlags", count).await;
 }
 
-/// Sets a number of the project's own item behind the operations' back.
-async fn pretend(test: &TestApp, attribute: &str, count: u32) {
+/// Sets a number in the project's own item directly in the table.
+async fn set_project_number(test: &TestApp, attribute: &str, count: u32) {
     let project = test.project_id.to_string();
     let key = [("projectId", project.as_str()), ("key", "#")];
     test.tamper(TABLE, key, attribute, AttributeValue::N(count.to_string())).await;
 }
 
-/// Damages a stored flag.
+/// Corrupts an attribute of a stored flag.
 async fn damage(test: &TestApp, key: &str, attribute: &str, value: AttributeValue) {
     let project = test.project_id.to_string();
     let key = [("projectId", project.as_str()), ("key", key)];

@@ -1,4 +1,4 @@
-//! Evaluations while DynamoDB is out of reach or slow, and what they ask of it while all is well.
+//! Evaluations while DynamoDB is unreachable or slow, and the number of reads otherwise.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,7 +20,8 @@ use super::{
 
 const GET_CONFIGURATION: &Operation = &get_flagd_configuration::OPERATION;
 
-/// All that a page or a server may ask for, of the flag `f` and of all.
+/// Returns the evaluations that a page or server can request: the flag `f`, all flags, and the
+/// configuration for flagd.
 fn calls(test: &TestApp) -> [Call; 3] {
     let context = json!({"context": {"targetingKey": "u"}});
     [
@@ -30,7 +31,7 @@ fn calls(test: &TestApp) -> [Call; 3] {
     ]
 }
 
-/// Whether the flag `f` is on, as an answer says it.
+/// Returns whether the flag `f` is on in a response.
 fn is_on(reply: &Reply) -> bool {
     assert_eq!(reply.status, 200, "{}", reply.text);
     let body = &reply.body;
@@ -43,13 +44,13 @@ fn is_on(reply: &Reply) -> bool {
     }
 }
 
-async fn all_say(test: &TestApp, expected: bool) {
+async fn assert_all(test: &TestApp, expected: bool) {
     for call in calls(test) {
         assert_eq!(is_on(&call.send(&test.app).await), expected);
     }
 }
 
-/// An app behind a proxy, with the flag `f` that is on.
+/// Returns an app behind a proxy, with the flag `f` turned on.
 async fn behind_an_outage() -> (TestApp, Arc<Outage>) {
     let mut test = TestApp::start().await;
     create(&test, "f", &json!({})).await;
@@ -58,7 +59,7 @@ async fn behind_an_outage() -> (TestApp, Arc<Outage>) {
     (test, outage)
 }
 
-/// Another app, which is not behind the proxy.
+/// Changes the flag through another app, which is not behind the proxy.
 async fn elsewhere(test: &TestApp, patch: &Value) {
     let (app, _) = app_over(&test.engine.endpoint());
     let reply = call_for(test, super::UPDATE, "f").json(patch).send(&app).await;
@@ -66,70 +67,70 @@ async fn elsewhere(test: &TestApp, patch: &Value) {
 }
 
 #[tokio::test]
-async fn no_evaluation_of_a_warm_function_fails_while_dynamodb_does() {
+async fn warm_functions_evaluate_during_dynamodb_outages() {
     for hangs in [false, true] {
         let (test, outage) = behind_an_outage().await;
-        all_say(&test, true).await;
+        assert_all(&test, true).await;
         if hangs {
             outage.hang();
         } else {
             outage.fail();
         }
         elsewhere(&test, &json!({"enabled": false})).await;
-        // Nine minutes of load, no-cache among it; what is asked for at once waits together.
+        // Nine minutes of load, partly with no-cache. Concurrent requests wait together.
         for seconds in [1, 4, 1, 30, 100, 200, 203] {
             test.pass(Duration::from_secs(seconds));
-            let asked = |_| {
+            let requests = |_| {
                 calls(&test).map(|call| [call.clone(), call.header("cache-control", "no-cache")])
             };
-            let load = (0..4).flat_map(asked).flatten();
+            let load = (0..4).flat_map(requests).flatten();
             let replies = join_all(load.map(|call| async { call.send(&test.app).await })).await;
-            assert!(replies.iter().all(is_on), "what was last read serves");
+            assert!(replies.iter().all(is_on), "cached flags are served");
         }
-        // Who manages flags is told.
+        // Requests that manage flags fail.
         let reply = call_for(&test, GET, "f").send(&test.app).await;
         assert_eq!(reply.problem(), (503, "unavailable"));
 
         outage.answer_after(Duration::ZERO);
         test.pass(Duration::from_secs(5));
-        all_say(&test, false).await;
+        assert_all(&test, false).await;
         test.pass(Duration::from_secs(5));
-        all_say(&test, false).await;
+        assert_all(&test, false).await;
         elsewhere(&test, &json!({"enabled": true})).await;
         test.pass(Duration::from_secs(5));
-        all_say(&test, true).await;
+        assert_all(&test, true).await;
     }
 }
 
 #[tokio::test]
-async fn after_ten_minutes_nothing_that_old_is_served() {
+async fn flags_older_than_ten_minutes_are_not_served() {
     let (test, outage) = behind_an_outage().await;
-    all_say(&test, true).await;
+    assert_all(&test, true).await;
     outage.fail();
     test.pass(Duration::from_millis(599_999));
-    all_say(&test, true).await;
+    assert_all(&test, true).await;
     test.pass(Duration::from_millis(1));
     for call in calls(&test) {
         assert_eq!(call.send(&test.app).await.status, 503);
     }
     outage.answer_after(Duration::ZERO);
-    all_say(&test, true).await;
+    assert_all(&test, true).await;
 }
 
 #[tokio::test]
-async fn a_dynamodb_that_says_nothing_keeps_nobody_waiting() {
+async fn evaluations_do_not_wait_for_silent_dynamodb() {
     let (test, outage) = behind_an_outage().await;
     let others: Vec<String> = (0..10).map(|number| format!("g{number}")).collect();
     for key in &others {
         create(&test, key, &json!({})).await;
         assert!(is_on(&evaluate(&test, key, json!({})).await));
     }
-    all_say(&test, true).await;
+    assert_all(&test, true).await;
     outage.hang();
     test.pass(Duration::from_secs(5));
     outage.asked();
     let started = Instant::now();
-    all_say(&test, true).await;
+    assert_all(&test, true).await;
     for key in &others {
         assert!(is_on(&evaluate(&test, key, json!({})).await));
     }
@@ -137,33 +138,33 @@ async fn a_dynamodb_that_says_nothing_keeps_nobody_waiting() {
     let tried = outage.asked();
     let started = Instant::now();
     for _ in 0..20 {
-        all_say(&test, true).await;
+        assert_all(&test, true).await;
     }
     assert!(started.elapsed() < Duration::from_secs(1), "{:?}", started.elapsed());
-    // One flag for all that are evaluated, and those for flagd.
-    assert_eq!((tried, outage.asked()), (2, 0), "nobody asks again in the same second");
+    // One read for all evaluations, and one for flagd.
+    assert_eq!((tried, outage.asked()), (2, 0), "no request reads again within a second");
 }
 
 #[tokio::test]
-async fn a_slow_reading_goes_on_and_serves_the_next() {
+async fn slow_reads_continue_for_the_next_request() {
     let (test, outage) = behind_an_outage().await;
-    all_say(&test, true).await;
+    assert_all(&test, true).await;
     elsewhere(&test, &json!({"enabled": false})).await;
     outage.answer_after(Duration::from_millis(700));
     test.pass(Duration::from_secs(5));
-    assert!(is_on(&evaluate(&test, "f", json!({})).await), "it takes too long");
+    assert!(is_on(&evaluate(&test, "f", json!({})).await), "the read takes too long");
     outage.asked();
     tokio::time::sleep(Duration::from_millis(600)).await;
     test.pass(Duration::from_secs(1));
     assert!(!is_on(&evaluate(&test, "f", json!({})).await));
-    assert_eq!(outage.asked(), 0, "it is the same reading");
+    assert_eq!(outage.asked(), 0, "the pending read continued");
 }
 
 #[tokio::test]
-async fn whoever_asks_for_flags_as_they_are_has_them_read_once_a_second() {
+async fn current_flags_are_read_once_a_second() {
     let test = TestApp::start().await;
     create(&test, "f", &json!({})).await;
-    all_say(&test, true).await;
+    assert_all(&test, true).await;
     let current = |operation| {
         let call = call_for(&test, operation, "f").header("cache-control", "no-cache");
         call.json(&json!({"context": {}}))
@@ -179,23 +180,23 @@ async fn whoever_asks_for_flags_as_they_are_has_them_read_once_a_second() {
 }
 
 #[tokio::test]
-async fn what_was_read_while_a_write_was_halfway_is_read_once_more() {
+async fn flags_read_during_a_write_are_read_again() {
     let test = TestApp::start().await;
     create(&test, "f", &json!({})).await;
-    all_say(&test, true).await;
+    assert_all(&test, true).await;
     test.pass(Duration::from_secs(5));
-    all_say(&test, true).await;
-    // The new state is seen, and the flag not yet.
+    assert_all(&test, true).await;
+    // The new revision is visible, the changed flag is not.
     let project = test.project_id.to_string();
     let state = [("projectId", project.as_str()), ("key", "#")];
     test.tamper(TABLE, state, "flagsState", AttributeValue::N("2".to_owned())).await;
     test.pass(Duration::from_secs(5));
-    all_say(&test, true).await;
+    assert_all(&test, true).await;
     let flag = [("projectId", project.as_str()), ("key", "f")];
     test.tamper(TABLE, flag, "enabled", AttributeValue::Bool(false)).await;
     test.tamper(TABLE, flag, "version", AttributeValue::N("2".to_owned())).await;
     test.pass(Duration::from_secs(5));
-    all_say(&test, false).await;
+    assert_all(&test, false).await;
 }
 
 /// Copies a flag under other keys.
@@ -217,9 +218,9 @@ async fn multiply(test: &TestApp, key: &str, copies: usize) {
 }
 
 #[tokio::test]
-async fn a_reading_that_is_slow_because_it_is_large_is_waited_for() {
+async fn large_reads_are_awaited() {
     let (test, outage) = behind_an_outage().await;
-    // One call for each level: together far longer than anybody waits where nothing comes.
+    // One call per level: together much longer than the stall timeout.
     let levels: Vec<String> = (1..9).map(|level| format!("level{level}")).collect();
     let mut below = "f";
     for level in &levels {
@@ -234,20 +235,20 @@ async fn a_reading_that_is_slow_because_it_is_large_is_waited_for() {
         let call = call_for(&test, EVALUATE, below).header("cache-control", directive);
         let started = Instant::now();
         let reply = call.json(&json!({"context": {}})).send(&test.app).await;
-        assert_eq!(is_on(&reply), is_to_be_on, "{directive}: as it is, at once");
+        assert_eq!(is_on(&reply), is_to_be_on, "{directive}: the current value");
         assert!(started.elapsed() > Duration::from_millis(500), "{:?}", started.elapsed());
     }
 }
 
 #[tokio::test]
-async fn flags_that_do_not_change_cost_twelve_units_a_minute_however_many_they_are() {
+async fn unchanged_flags_cost_twelve_units_a_minute() {
     for flags in [10, 100, 2_000] {
         let mut test = TestApp::start().await;
         create(&test, "f", &json!({})).await;
         multiply(&test, "f", flags - 1).await;
-        // One that knows neither key nor project yet.
+        // An app with an empty cache.
         (test.app, _) = app_over(&test.engine.endpoint());
-        // What was read first is read once more, on a busy machine bit by bit.
+        // New flags are read twice, and in several attempts on a busy machine.
         for _ in 0..8 {
             while evaluate_all(&test, json!({})).await.status != 200 {}
             test.pass(Duration::from_secs(5));
@@ -260,14 +261,14 @@ async fn flags_that_do_not_change_cost_twelve_units_a_minute_however_many_they_a
             }
         };
         let ((), usage) = counted(minute).await;
-        // Key and project are looked up once a minute.
+        // Key and project are read once a minute.
         let units = usage.read_units - 2.0;
         assert!((units - 12.0).abs() < 0.01, "{flags} flags: {units}");
     }
 }
 
 #[tokio::test]
-async fn flags_that_are_evaluated_one_by_one_share_the_look_at_their_state() {
+async fn single_evaluations_share_the_revision_read() {
     let test = TestApp::start().await;
     let keys: Vec<String> = (0..10).map(|number| format!("f{number}")).collect();
     for key in &keys {

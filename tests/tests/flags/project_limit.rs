@@ -1,4 +1,4 @@
-//! How many bytes the flags and segments of a project have together.
+//! The size limit for a project's flags and segments.
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};
@@ -8,13 +8,13 @@ use tests::app::TestApp;
 use tests::call::Reply;
 
 use super::{
-    CREATE, archive, call, call_for, change, create, creation, delete, of_project, pretend, stored,
-    update,
+    CREATE, archive, call, call_for, change, create, creation, delete, project_number,
+    set_project_number, stored, update,
 };
 
 const FULL: (u16, &str) = (409, "flag_bytes_limit_reached");
 
-/// The members of a flag that lists that many values.
+/// Returns the fields of a flag that lists this number of values.
 fn listing(values: u32) -> Value {
     let values: Vec<String> = (0..values).map(|value| format!("customer-{value}")).collect();
     let conditions = json!([{"attribute": "customer", "operator": "in", "values": values}]);
@@ -26,7 +26,7 @@ fn segment(values: u32) -> Value {
     json!({"key": "customers", "name": "Customers", "conditions": conditions})
 }
 
-async fn make_segment(test: &TestApp, values: u32) -> Reply {
+async fn post_segment(test: &TestApp, values: u32) -> Reply {
     call(test, &create_segment::OPERATION).json(&segment(values)).send(&test.app).await
 }
 
@@ -37,11 +37,11 @@ async fn change_segment(test: &TestApp, values: u32) -> Reply {
 }
 
 async fn flag_bytes(test: &TestApp) -> usize {
-    of_project(test, "flagBytes").await
+    project_number(test, "flagBytes").await
 }
 
 #[tokio::test]
-async fn every_write_counts_what_it_adds_and_takes_away() {
+async fn writes_count_added_and_removed_bytes() {
     let test = TestApp::start().await;
     create(&test, "one", &listing(1)).await;
     let of_one = flag_bytes(&test).await;
@@ -55,7 +55,7 @@ async fn every_write_counts_what_it_adds_and_takes_away() {
     assert_eq!(archive(&test, "other").await.status, 200);
     assert_eq!(flag_bytes(&test).await, of_one + of_other);
     assert_eq!(update(&test, "one", json!({"restoreVersion": 1})).await.status, 200);
-    assert_eq!(make_segment(&test, 101).await.status, 201);
+    assert_eq!(post_segment(&test, 101).await.status, 201);
     let with_segment = flag_bytes(&test).await;
     assert!(with_segment > of_one + of_other + 100 * (48 + 10));
     assert_eq!(change_segment(&test, 1).await.status, 200);
@@ -67,13 +67,13 @@ async fn every_write_counts_what_it_adds_and_takes_away() {
 }
 
 #[tokio::test]
-async fn what_is_written_at_the_same_time_is_counted_once() {
+async fn concurrent_writes_are_counted_once() {
     let test = TestApp::start().await;
     let keys: Vec<String> = (0..12).map(|number| format!("flag-{number}")).collect();
     let settled = async |call: tests::call::Call| {
         loop {
             let reply = call.clone().send(&test.app).await;
-            // All meet in the project's item, so that some give up.
+            // All requests update the project's item, so some give up.
             if reply.problem() != (409, "conflict") {
                 return reply.status;
             }
@@ -81,8 +81,8 @@ async fn what_is_written_at_the_same_time_is_counted_once() {
     };
     let lives = keys.iter().enumerate().map(async |(number, key)| {
         let more = listing(1 + 7 * u32::try_from(number).unwrap());
-        let made = call(&test, CREATE).json(&creation(key, &json!({})));
-        assert_eq!(settled(made).await, 201);
+        let created = call(&test, CREATE).json(&creation(key, &json!({})));
+        assert_eq!(settled(created).await, 201);
         let change = |body: Value| call_for(&test, super::UPDATE, key).json(&body);
         assert_eq!(settled(change(more)).await, 200);
         assert_eq!(settled(change(json!({"archived": true}))).await, 200);
@@ -95,52 +95,52 @@ async fn what_is_written_at_the_same_time_is_counted_once() {
 }
 
 #[tokio::test]
-async fn a_full_project_takes_nothing_that_makes_it_larger() {
+async fn full_projects_reject_growth() {
     let test = TestApp::start().await;
     create(&test, "flag", &listing(50)).await;
     change(&test, "flag", listing(20)).await;
     create(&test, "old", &listing(50)).await;
     assert_eq!(archive(&test, "old").await.status, 200);
-    assert_eq!(make_segment(&test, 10).await.status, 201);
+    assert_eq!(post_segment(&test, 10).await.status, 201);
     let most = u32::try_from(MAX_PROJECT_BYTES).unwrap();
-    pretend(&test, "flagBytes", most).await;
+    set_project_number(&test, "flagBytes", most).await;
 
     let before = stored(&test).await;
-    let made = call(&test, CREATE).json(&creation("more", &json!({}))).send(&test.app).await;
-    assert_eq!(made.problem(), FULL);
-    assert!(made.text.contains("of more than 16000000 bytes together"), "{}", made.text);
+    let created = call(&test, CREATE).json(&creation("more", &json!({}))).send(&test.app).await;
+    assert_eq!(created.problem(), FULL);
+    assert!(created.text.contains("the limit of 16000000 bytes"), "{}", created.text);
     let dependent = json!({"prerequisites": [{"flagKey": "flag", "variant": "on"}]});
-    let made = call(&test, CREATE).json(&creation("more", &dependent)).send(&test.app).await;
-    assert_eq!(made.problem(), FULL);
+    let created = call(&test, CREATE).json(&creation("more", &dependent)).send(&test.app).await;
+    assert_eq!(created.problem(), FULL);
     assert_eq!(update(&test, "flag", listing(21)).await.problem(), FULL);
     assert_eq!(update(&test, "flag", json!({"restoreVersion": 1})).await.problem(), FULL);
     let another = json!({"key": "more", "name": "More", "conditions": segment(1)["conditions"]});
-    let made = call(&test, &create_segment::OPERATION).json(&another).send(&test.app).await;
-    assert_eq!(made.problem(), FULL);
+    let created = call(&test, &create_segment::OPERATION).json(&another).send(&test.app).await;
+    assert_eq!(created.problem(), FULL);
     assert_eq!(change_segment(&test, 11).await.problem(), FULL);
     assert_eq!(stored(&test).await, before);
 
-    // What makes nothing larger is taken.
+    // Changes without growth are accepted.
     change(&test, "flag", json!({"enabled": false})).await;
     change(&test, "old", json!({"archived": false})).await;
     assert_eq!(archive(&test, "old").await.status, 200);
     assert_eq!(flag_bytes(&test).await, MAX_PROJECT_BYTES);
     assert_eq!(change_segment(&test, 9).await.status, 200);
-    // And there is room once something is gone.
+    // A deletion releases capacity.
     assert_eq!(delete(&test, "old").await.status, 204);
     change(&test, "flag", json!({"restoreVersion": 1})).await;
 }
 
 #[tokio::test]
-async fn what_just_fits_is_taken() {
+async fn exactly_fitting_writes_are_accepted() {
     let test = TestApp::start().await;
     create(&test, "first", &listing(50)).await;
     let bytes = u32::try_from(flag_bytes(&test).await).unwrap();
     let room_for = u32::try_from(MAX_PROJECT_BYTES).unwrap() - bytes;
     let second = call(&test, CREATE).json(&creation("second", &listing(50)));
-    pretend(&test, "flagBytes", room_for + 1).await;
+    set_project_number(&test, "flagBytes", room_for + 1).await;
     assert_eq!(second.clone().send(&test.app).await.problem(), FULL);
-    pretend(&test, "flagBytes", room_for).await;
+    set_project_number(&test, "flagBytes", room_for).await;
     assert_eq!(second.send(&test.app).await.status, 201);
     assert_eq!(flag_bytes(&test).await, MAX_PROJECT_BYTES);
 }

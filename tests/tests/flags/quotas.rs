@@ -1,4 +1,4 @@
-//! How many requests a minute are taken under an API key.
+//! Rate limits of API keys.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -23,20 +23,20 @@ async fn limited(requests_per_minute: u32) -> TestApp {
 }
 
 #[tokio::test]
-async fn beyond_the_limit_a_key_gets_429_from_every_operation() {
+async fn every_operation_returns_429_over_the_limit() {
     let test = limited(5).await;
     test.pass(Duration::from_secs(59));
     for _ in 0..5 {
         assert_eq!(call(&test, LIST).send(&test.app).await.status, 200);
     }
-    // OFREP has no body for this either.
+    // OFREP has no body for this error either.
     for operation in [LIST, GET, EVALUATE] {
         let reply = call_for(&test, operation, "f").send(&test.app).await;
         assert_eq!(reply.problem(), (429, "throttled"), "{}", operation.name);
         assert_eq!(reply.headers["retry-after"], "1");
         assert!(!reply.headers.contains_key("x-sentry-rate-limits"));
     }
-    // The scope does not matter before, and who is refused for the key is not counted.
+    // The scope is checked later, and a request that is rejected for its key is not counted.
     let limited = test.key_with(|record| record).await;
     let lister = || call(&test, LIST).method(Method::GET);
     let mut with_other = lister();
@@ -49,22 +49,22 @@ async fn beyond_the_limit_a_key_gets_429_from_every_operation() {
 }
 
 #[tokio::test]
-async fn a_warm_request_asks_nobody_but_every_tenth() {
+async fn every_tenth_request_updates_the_shared_count() {
     let test = limited(6_000).await;
     assert_eq!(call_for(&test, GET, "f").send(&test.app).await.status, 200);
     test.round_trips();
-    let mut asked = Vec::new();
+    let mut trips = Vec::new();
     for _ in 0..30 {
         assert_eq!(call_for(&test, GET, "f").send(&test.app).await.status, 200);
-        asked.push(test.round_trips());
+        trips.push(test.round_trips());
     }
-    let more: Vec<usize> = (0..30).filter(|number| asked[*number] > 1).collect();
+    let more: Vec<usize> = (0..30).filter(|number| trips[*number] > 1).collect();
     assert_eq!(more, [8, 18, 28]);
-    assert_eq!(asked.iter().sum::<usize>(), 33);
+    assert_eq!(trips.iter().sum::<usize>(), 33);
 }
 
 #[tokio::test]
-async fn requests_that_cannot_be_counted_for_others_are_taken() {
+async fn requests_are_accepted_without_the_shared_count() {
     let test = limited(25).await;
     let table = format!("{}quotas", local::environment::table_prefix());
     test.client.delete_table().table_name(table).send().await.unwrap();
@@ -72,7 +72,7 @@ async fn requests_that_cannot_be_counted_for_others_are_taken() {
         let reply = call_for(&test, GET, "f").send(&test.app).await;
         assert_eq!(reply.status, 200, "{number}: {}", reply.body);
     }
-    // What this sandbox itself has taken it knows.
+    // The execution environment counts its own requests.
     assert_eq!(call_for(&test, GET, "f").send(&test.app).await.status, 429);
 }
 

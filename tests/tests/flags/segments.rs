@@ -1,4 +1,4 @@
-//! Segments: their operations, the flags that use them, and what these serve.
+//! Segments: operations, uses by flags, and evaluations.
 
 use std::time::Duration;
 
@@ -19,10 +19,10 @@ const LIST_SEGMENTS: &Operation = &list_segments::OPERATION;
 const GET_SEGMENT: &Operation = &get_segment::OPERATION;
 const UPDATE_SEGMENT: &Operation = &update_segment::OPERATION;
 const DELETE_SEGMENT: &Operation = &delete_segment::OPERATION;
-/// The operations whose path names a segment.
-const OF_A_SEGMENT: [&Operation; 3] = [GET_SEGMENT, UPDATE_SEGMENT, DELETE_SEGMENT];
+/// The operations with a segment's key in the path.
+const OPERATIONS_ON_A_SEGMENT: [&Operation; 3] = [GET_SEGMENT, UPDATE_SEGMENT, DELETE_SEGMENT];
 
-/// The body that makes a segment of whoever has one of these plans.
+/// Returns the body of a segment for these plans.
 fn of_plans(key: &str, plans: &[&str]) -> Value {
     json!({"key": key, "name": key, "conditions": plan_in(plans)})
 }
@@ -31,7 +31,7 @@ fn plan_in(plans: &[&str]) -> Value {
     json!([{"attribute": "plan", "operator": "in", "values": plans}])
 }
 
-/// A change or a deletion of the segment of an entity tag.
+/// Returns a change or deletion for the segment with this entity tag.
 fn meant_for(test: &TestApp, operation: &'static Operation, tag: &str) -> Call {
     let call = call_for(test, operation, "beta").header("if-match", tag);
     if operation.name == UPDATE_SEGMENT.name { call.json(&json!({"name": "Beta"})) } else { call }
@@ -55,7 +55,7 @@ async fn delete_segment(test: &TestApp, key: &str) -> Reply {
     call_for(test, DELETE_SEGMENT, key).send(&test.app).await
 }
 
-/// The members of a flag that is on in any of these segments, and off otherwise.
+/// Returns the fields of a flag that is on in any of these segments, else off.
 fn for_segments(segments: &[&str]) -> Value {
     let condition = json!({"operator": "in_segment", "values": segments});
     json!({
@@ -64,7 +64,7 @@ fn for_segments(segments: &[&str]) -> Value {
     })
 }
 
-/// How many flags a segment counts as its users.
+/// Returns the number of flags that a segment counts as its users.
 async fn users(test: &TestApp, segment: &str) -> i64 {
     let items = stored(test).await;
     let users = items[&format!("/{segment}")].get("users");
@@ -78,7 +78,7 @@ async fn variant(test: &TestApp, key: &str, context: Value) -> String {
 }
 
 #[tokio::test]
-async fn a_segment_is_created_read_changed_and_deleted() {
+async fn segments_are_created_read_changed_and_deleted() {
     let test = TestApp::start().await;
     let created = create_segment(&test, &of_plans("beta", &["pro"])).await;
     let location = format!("/v0/project/{}/segments/beta", test.project_id);
@@ -100,8 +100,8 @@ async fn a_segment_is_created_read_changed_and_deleted() {
     );
     assert_ne!(changed.body["updatedAt"], created.body["updatedAt"]);
     assert_eq!(get_segment(&test, "beta").await.body, changed.body);
-    let refused = update_segment(&test, "beta", json!({"name": null})).await;
-    assert_eq!(refused.violations(), [("/name", "required")]);
+    let rejected = update_segment(&test, "beta", json!({"name": null})).await;
+    assert_eq!(rejected.violations(), [("/name", "required")]);
 
     for operation in [UPDATE_SEGMENT, DELETE_SEGMENT] {
         let reply = meant_for(&test, operation, "\"1\"").send(&test.app).await;
@@ -109,7 +109,7 @@ async fn a_segment_is_created_read_changed_and_deleted() {
     }
     assert_eq!(meant_for(&test, UPDATE_SEGMENT, "\"2\"").send(&test.app).await.status, 200);
     assert_eq!(meant_for(&test, DELETE_SEGMENT, "\"3\"").send(&test.app).await.status, 204);
-    for operation in OF_A_SEGMENT {
+    for operation in OPERATIONS_ON_A_SEGMENT {
         let call = call_for(&test, operation, "beta").json(&json!({"name": "Beta"}));
         assert_eq!(call.send(&test.app).await.problem(), (404, "segment_not_found"));
     }
@@ -117,10 +117,10 @@ async fn a_segment_is_created_read_changed_and_deleted() {
 }
 
 #[tokio::test]
-async fn a_segment_that_has_a_deleted_ones_key_is_not_taken_for_it() {
+async fn reused_keys_have_distinct_entity_tags() {
     let test = TestApp::start().await;
     let first = create_segment(&test, &of_plans("beta", &["pro"])).await;
-    // A flag's key is another than a segment's.
+    // A flag's key is independent of a segment's key.
     assert_eq!(etag(&create(&test, "beta", &json!({})).await), "\"1\"");
     archive(&test, "beta").await;
     assert_eq!(delete(&test, "beta").await.status, 204);
@@ -130,7 +130,7 @@ async fn a_segment_that_has_a_deleted_ones_key_is_not_taken_for_it() {
     let again = again.json(&of_plans("beta", &["free"]));
     let second = again.clone().send(&test.app).await;
     assert_eq!((second.status, &second.body["version"]), (201, &json!(1)), "{}", second.body);
-    assert_eq!(test.round_trips(), 2, "only a key that was in use takes a second one");
+    assert_eq!(test.round_trips(), 2, "only a reused key takes a second transaction");
     let tag = |version: u64, segment: &Reply| {
         format!("\"{version}-{}\"", segment.body["id"].as_str().unwrap())
     };
@@ -152,26 +152,26 @@ async fn a_segment_that_has_a_deleted_ones_key_is_not_taken_for_it() {
         meant_for(&test, DELETE_SEGMENT, &tag(2, &second)).send(&test.app).await.status,
         204
     );
-    // Once more: the key stays marked, and that of the others is none.
+    // The key also stays marked after a second deletion; other keys are not marked.
     let third = create_segment(&test, &of_plans("beta", &["pro"])).await;
     assert_eq!(etag(&third), tag(1, &third));
     test.round_trips();
     assert_eq!(etag(&create_segment(&test, &of_plans("new", &["pro"])).await), "\"1\"");
     assert_eq!(test.round_trips(), 1);
-    // No list and no evaluation reads the marks.
+    // Lists and evaluations do not read the marks.
     let listed = call(&test, LIST_SEGMENTS).send(&test.app).await;
     assert_eq!(keys(&listed.body["items"]), ["beta", "new"]);
     assert_eq!(evaluate_all(&test, json!({})).await.body["flags"], json!([]));
 }
 
 #[tokio::test]
-async fn segments_belong_to_their_project_and_no_other_key_names_one() {
+async fn segments_are_found_only_in_their_project() {
     let test = TestApp::start().await;
     other_project(&test).await;
     create_segment(&test, &of_plans("beta", &["pro"])).await;
     create(&test, "flag", &json!({})).await;
     let before = stored(&test).await;
-    for operation in OF_A_SEGMENT {
+    for operation in OPERATIONS_ON_A_SEGMENT {
         let places = [("other", "beta"), (PROJECT, "flag"), (PROJECT, "Beta"), (PROJECT, "/beta")];
         for (project, key) in places {
             let call = Call::of(operation).parameter("idOrSlug", project).parameter("key", key);
@@ -185,7 +185,7 @@ async fn segments_belong_to_their_project_and_no_other_key_names_one() {
 }
 
 #[tokio::test]
-async fn a_key_is_taken_once_and_a_request_is_carried_out_once() {
+async fn keys_are_unique_and_creations_idempotent() {
     let test = TestApp::start().await;
     let call = call(&test, CREATE_SEGMENT).json(&of_plans("beta", &["pro"]));
     let once = call.clone().header("idempotency-key", "k");
@@ -198,13 +198,13 @@ async fn a_key_is_taken_once_and_a_request_is_carried_out_once() {
 }
 
 #[tokio::test]
-async fn a_project_has_a_hundred_segments_in_pages() {
+async fn projects_have_at_most_a_hundred_segments() {
     let test = TestApp::start().await;
     let numbers: Vec<usize> = (0..100).collect();
     for numbers in numbers.chunks(10) {
         let bodies: Vec<Value> =
             numbers.iter().map(|it| of_plans(&format!("s{it:02}"), &["pro"])).collect();
-        // They all meet in the project's item, so that some give up; then they are sent again.
+        // All requests update the project's item, so some give up and are sent again.
         join_all(bodies.iter().map(|body| async {
             let call = call(&test, CREATE_SEGMENT).json(body);
             while call.clone().send(&test.app).await.problem() == (409, "conflict") {}
@@ -224,7 +224,7 @@ async fn a_project_has_a_hundred_segments_in_pages() {
 }
 
 #[tokio::test]
-async fn flags_are_served_by_their_segments_one_by_one_and_together() {
+async fn evaluations_use_segments() {
     let test = TestApp::start().await;
     create_segment(&test, &of_plans("beta", &["pro", "team"])).await;
     create_segment(&test, &of_plans("free", &["free"])).await;
@@ -260,13 +260,13 @@ async fn flags_are_served_by_their_segments_one_by_one_and_together() {
         (&reply.body["reason"], &reply.body["metadata"]["ruleId"]),
         (&json!("TARGETING_MATCH"), &json!("r"))
     );
-    // A rule is answered as it was sent, and without an attribute.
+    // A rule is returned as it was sent, and without an attribute.
     let condition = json!({"attribute": null, "operator": "in_segment", "values": ["beta"]});
     assert_eq!(super::get(&test, "new").await.body["rules"][0]["conditions"][0], condition);
 }
 
 #[tokio::test]
-async fn a_change_of_a_segment_is_in_force_after_five_seconds() {
+async fn segment_changes_take_effect_within_five_seconds() {
     let test = TestApp::start().await;
     create_segment(&test, &of_plans("beta", &["pro"])).await;
     create(&test, "new", &for_segments(&["beta"])).await;
@@ -283,7 +283,7 @@ async fn a_change_of_a_segment_is_in_force_after_five_seconds() {
 }
 
 #[tokio::test]
-async fn unknown_segments_are_told_at_their_values_with_what_else_is_unknown() {
+async fn unknown_segments_are_violations_at_their_values() {
     let test = TestApp::start().await;
     create_segment(&test, &of_plans("beta", &["pro"])).await;
     let mut members = for_segments(&["beta", "gone"]);
@@ -314,56 +314,56 @@ async fn unknown_segments_are_told_at_their_values_with_what_else_is_unknown() {
 }
 
 #[tokio::test]
-async fn a_condition_about_segments_has_no_attribute_and_few_values() {
+async fn segment_conditions_have_no_attribute() {
     let test = TestApp::start().await;
-    let refused = async |conditions: Value| {
+    let rejected = async |conditions: Value| {
         let rule = json!({"conditions": conditions, "serve": {"variant": "on"}});
         let body = creation("new", &json!({"rules": [rule]}));
         let reply = call(&test, CREATE).json(&body).send(&test.app).await;
         assert_eq!(reply.problem(), (400, "validation_failed"), "{}", reply.text);
-        let told =
+        let violations =
             reply.violations().into_iter().map(|(place, code)| (place.to_owned(), code.to_owned()));
-        told.collect::<Vec<_>>()
+        violations.collect::<Vec<_>>()
     };
     let at = |place: &str, code: &str| (format!("/rules/0{place}"), code.to_owned());
     let about = json!({"attribute": "plan", "operator": "in_segment", "values": ["beta"]});
-    assert_eq!(refused(json!([about])).await, [at("/conditions/0/attribute", "invalid_value")]);
+    assert_eq!(rejected(json!([about])).await, [at("/conditions/0/attribute", "invalid_value")]);
     let without = json!({"operator": "equals", "values": ["beta"]});
-    assert_eq!(refused(json!([without])).await, [at("/conditions/0/attribute", "required")]);
-    let nobody = json!({"operator": "in_segment", "values": ["no key", "/beta"]});
+    assert_eq!(rejected(json!([without])).await, [at("/conditions/0/attribute", "required")]);
+    let invalid = json!({"operator": "in_segment", "values": ["no key", "/beta"]});
     let expected = [0, 1].map(|it| at(&format!("/conditions/0/values/{it}"), "invalid_format"));
-    assert_eq!(refused(json!([nobody])).await, expected);
+    assert_eq!(rejected(json!([invalid])).await, expected);
     let none = json!({"operator": "not_in_segment"});
-    assert_eq!(refused(json!([none])).await, [at("/conditions/0/values", "too_few_items")]);
+    assert_eq!(rejected(json!([none])).await, [at("/conditions/0/values", "too_few_items")]);
     let several = |from: usize, to: usize| {
         let keys: Vec<String> = (from..to).map(|number| format!("s{number}")).collect();
         json!({"operator": "in_segment", "values": keys})
     };
     let too_many = ("/rules".to_owned(), "too_many_items".to_owned());
-    assert_eq!(refused(json!([several(0, 20), several(10, 31)])).await, [too_many]);
+    assert_eq!(rejected(json!([several(0, 20), several(10, 31)])).await, [too_many]);
 }
 
 #[tokio::test]
-async fn a_segment_that_a_flag_uses_cannot_be_deleted() {
+async fn used_segments_cannot_be_deleted() {
     let test = TestApp::start().await;
     create_segment(&test, &of_plans("beta", &["pro"])).await;
     create_segment(&test, &of_plans("free", &["free"])).await;
     create(&test, "one", &for_segments(&["beta"])).await;
     create(&test, "two", &for_segments(&["beta", "free", "beta"])).await;
     assert_eq!((users(&test, "beta").await, users(&test, "free").await), (2, 1));
-    // An archived flag uses what it used.
+    // An archived flag still uses its segments.
     assert_eq!(archive(&test, "two").await.status, 200);
     let reply = delete_segment(&test, "beta").await;
     assert_eq!(reply.problem(), (409, "segment_in_use"));
     let detail =
-        "2 flags use the segment, archived ones included: one, two. Change or delete them first.";
+        "2 flags use this segment, archived flags included: one, two. Change or delete them first.";
     assert_eq!(reply.body["detail"], detail);
     let reply = delete_segment(&test, "free").await;
     let detail =
-        "1 flag uses the segment, archived ones included: two. Change or delete them first.";
+        "1 flag uses this segment, archived flags included: two. Change or delete them first.";
     assert_eq!(reply.body["detail"], detail);
 
-    // What does not touch the rules counts nothing anew.
+    // Changes outside the rules do not count again.
     change(&test, "one", json!({"enabled": false})).await;
     change(&test, "one", for_segments(&["beta"])).await;
     assert_eq!(users(&test, "beta").await, 2);
@@ -377,7 +377,7 @@ async fn a_segment_that_a_flag_uses_cannot_be_deleted() {
 }
 
 #[tokio::test]
-async fn a_write_of_a_flag_that_uses_segments_is_as_many_round_trips_as_one_that_does_not() {
+async fn segments_need_no_additional_round_trips() {
     let test = TestApp::start().await;
     create_segment(&test, &of_plans("beta", &["pro"])).await;
     create(&test, "warm", &json!({})).await;
@@ -385,15 +385,15 @@ async fn a_write_of_a_flag_that_uses_segments_is_as_many_round_trips_as_one_that
     create(&test, "new", &for_segments(&["beta"])).await;
     assert_eq!(test.round_trips(), 1);
     change(&test, "new", json!({"rules": []})).await;
-    assert_eq!(test.round_trips(), 2, "one reads the flag");
+    assert_eq!(test.round_trips(), 2, "one round trip reads the flag");
     assert_eq!(update_segment(&test, "beta", json!({"name": "B"})).await.status, 200);
-    assert_eq!(test.round_trips(), 2, "one reads the segment");
+    assert_eq!(test.round_trips(), 2, "one round trip reads the segment");
     assert_eq!(delete_segment(&test, "beta").await.status, 204);
-    assert_eq!(test.round_trips(), 2, "one reads the segment");
+    assert_eq!(test.round_trips(), 2, "one round trip reads the segment");
 }
 
 #[tokio::test]
-async fn flags_that_begin_to_use_a_segment_and_its_deletion_never_both_hold() {
+async fn concurrent_use_and_deletion_never_both_succeed() {
     let test = TestApp::start().await;
     for round in 0..12 {
         let (segment, flag) = (format!("s{round}"), format!("f{round}"));
@@ -416,14 +416,14 @@ async fn flags_that_begin_to_use_a_segment_and_its_deletion_never_both_hold() {
             assert_eq!(users(&test, &segment).await, i64::try_from(in_use).unwrap());
         }
     }
-    // Every flag that can be read can be evaluated.
+    // Each readable flag can be evaluated.
     for flag in evaluate_all(&test, json!({})).await.body["flags"].as_array().unwrap() {
         assert!(flag.get("errorCode").is_none(), "{flag}");
     }
 }
 
 #[tokio::test]
-async fn of_a_damaged_segment_only_the_flags_that_use_it_fail() {
+async fn unreadable_segments_fail_only_their_flags() {
     let test = TestApp::start().await;
     create_segment(&test, &of_plans("beta", &["pro"])).await;
     create(&test, "new", &for_segments(&["beta"])).await;

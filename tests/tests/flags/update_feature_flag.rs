@@ -1,4 +1,4 @@
-//! Changing the fields of flags.
+//! Updates of flags.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use super::{
 };
 
 #[tokio::test]
-async fn a_patch_changes_what_it_names_and_nothing_else() {
+async fn patches_change_only_their_fields() {
     let test = TestApp::start().await;
     let created = create(&test, "f", &json!({"description": "d"})).await;
     let mut expected = created.body.clone();
@@ -67,7 +67,7 @@ async fn a_patch_changes_what_it_names_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn several_fields_are_one_change_and_no_field_is_none() {
+async fn several_fields_are_one_change() {
     let test = TestApp::start().await;
     create(&test, "base", &json!({})).await;
     create(&test, "f", &json!({})).await;
@@ -85,7 +85,7 @@ async fn several_fields_are_one_change_and_no_field_is_none() {
 }
 
 #[tokio::test]
-async fn null_resets_and_arrays_are_replaced_whole() {
+async fn null_resets_and_arrays_are_replaced() {
     let test = TestApp::start().await;
     create(&test, "base", &json!({})).await;
     let mut members = on(&["base"]);
@@ -117,7 +117,7 @@ async fn null_resets_and_arrays_are_replaced_whole() {
 }
 
 #[tokio::test]
-async fn what_does_not_fit_is_refused_with_its_place_and_changes_nothing() {
+async fn invalid_patches_are_rejected_with_their_place() {
     let test = TestApp::start().await;
     create(&test, "f", &json!({"rules": [{"id": "r", "serve": {"variant": "on"}}]})).await;
     let before = stored(&test).await;
@@ -163,7 +163,7 @@ async fn what_does_not_fit_is_refused_with_its_place_and_changes_nothing() {
 }
 
 #[tokio::test]
-async fn a_patch_may_be_sent_as_json_or_as_a_merge_patch() {
+async fn json_and_merge_patch_types_are_accepted() {
     let test = TestApp::start().await;
     create(&test, "f", &json!({})).await;
     for (media_type, status) in [
@@ -181,7 +181,7 @@ async fn a_patch_may_be_sent_as_json_or_as_a_merge_patch() {
 }
 
 #[tokio::test]
-async fn a_patch_for_another_version_is_refused() {
+async fn patches_for_another_version_are_rejected() {
     let test = TestApp::start().await;
     create(&test, "f", &json!({})).await;
     change(&test, "f", json!({"name": "two"})).await;
@@ -201,7 +201,7 @@ async fn a_patch_for_another_version_is_refused() {
 }
 
 #[tokio::test]
-async fn of_concurrent_patches_for_one_version_one_holds() {
+async fn one_of_concurrent_patches_for_a_version_succeeds() {
     let test = TestApp::start().await;
     create(&test, "f", &json!({})).await;
     let patches = (0..8).map(|number| {
@@ -210,12 +210,12 @@ async fn of_concurrent_patches_for_one_version_one_holds() {
     });
     let replies = join_all(patches).await;
     let held = replies.iter().filter(|reply| reply.status == 200).count();
-    let refused = replies.iter().filter(|r| r.problem() == (412, "version_mismatch")).count();
-    assert_eq!((held, refused), (1, 7));
+    let rejected = replies.iter().filter(|r| r.problem() == (412, "version_mismatch")).count();
+    assert_eq!((held, rejected), (1, 7));
 }
 
 #[tokio::test]
-async fn concurrent_patches_of_different_fields_all_hold() {
+async fn concurrent_patches_of_different_fields_all_apply() {
     let test = TestApp::start().await;
     create(&test, "base", &json!({})).await;
     create(&test, "f", &json!({})).await;
@@ -237,7 +237,7 @@ async fn concurrent_patches_of_different_fields_all_hold() {
 }
 
 #[tokio::test]
-async fn whatever_was_stored_is_read_as_it_was() {
+async fn stored_flags_are_read_back_unchanged() {
     let test = TestApp::start().await;
     create(&test, "base", &json!({})).await;
     let mut members = on(&["base"]);

@@ -1,4 +1,4 @@
-//! Who may do what, which ids name insights, and what is checked first.
+//! Permissions, insight IDs, and the order of checks.
 
 use serde_json::json;
 use tests::app::{PROJECT, TestApp};
@@ -6,12 +6,13 @@ use tests::call::{Call, Gateway};
 use tests::insights::upload;
 
 use super::{
-    ADD, CREATE, GET, LIST, LIST_PAIN_POINTS, MERGE, NOWHERE, OF_AN_INSIGHT, OPERATIONS, SPLIT,
-    UPDATE, call, call_for, create, creation, merge, other_project, split_of, stored, valid,
+    ADD, CREATE, GET, LIST, LIST_PAIN_POINTS, MERGE, MISSING_ID, OPERATIONS,
+    OPERATIONS_ON_AN_INSIGHT, SPLIT, UPDATE, call, call_for, create, creation, merge,
+    other_project, split_of, stored, valid,
 };
 
 #[tokio::test]
-async fn projects_that_a_key_may_not_see_do_not_exist() {
+async fn inaccessible_projects_do_not_exist() {
     let test = TestApp::start().await;
     let (id, into) = (create(&test, 0..2).await, create(&test, 10..11).await);
     let other = other_project(&test).await;
@@ -27,18 +28,18 @@ async fn projects_that_a_key_may_not_see_do_not_exist() {
 }
 
 #[tokio::test]
-async fn an_insight_is_found_in_its_own_project_only() {
+async fn insights_are_found_only_in_their_own_project() {
     let test = TestApp::start().await;
     other_project(&test).await;
     let (id, into) = (create(&test, 0..2).await, create(&test, 10..11).await);
     let before = stored(&test).await;
-    for operation in OF_AN_INSIGHT {
-        for (project, id) in [("other", id.as_str()), (PROJECT, NOWHERE)] {
+    for operation in OPERATIONS_ON_AN_INSIGHT {
+        for (project, id) in [("other", id.as_str()), (PROJECT, MISSING_ID)] {
             let reply = valid(operation, project, id, &into).key(&test.key).send(&test.app).await;
             assert_eq!(reply.problem(), (404, "insight_not_found"), "{}", operation.name);
         }
     }
-    // Nor can one be merged into another project's.
+    // Merging into an insight of another project is also impossible.
     let other = valid(CREATE, "other", "", "").key(&test.key).send(&test.app).await;
     let reply = merge(&test, &id, other.body["id"].as_str().unwrap()).await;
     assert_eq!(reply.violations(), [("/into", "unknown_insight")]);
@@ -46,7 +47,7 @@ async fn an_insight_is_found_in_its_own_project_only() {
     assert!(unchanged && stored(&test).await.iter().all(|item| !item.contains("mergedInto")));
 }
 
-/// Texts that the interface takes for UUIDs.
+/// Texts that the API accepts as UUIDs.
 const UUIDS: [&str; 12] = [
     "00000000-0000-0000-0000-000000000000",
     "ffffffff-ffff-ffff-ffff-ffffffffffff",
@@ -61,7 +62,7 @@ const UUIDS: [&str; 12] = [
     "0b24dd5a-0000-8000-8fff-000000000000",
     "0b24dd5a-0000-8FFF-bFff-00000000000F",
 ];
-/// Texts that it does not, although many a parser would.
+/// Texts that the API rejects, although many parsers accept them.
 const NO_UUIDS: [&str; 14] = [
     "{0b24dd5a-0000-4000-8000-000000000000}",
     "0b24dd5a000040008000000000000000",
@@ -80,10 +81,10 @@ const NO_UUIDS: [&str; 14] = [
 ];
 
 #[tokio::test]
-async fn an_insight_id_is_checked_by_the_rule_of_the_interface() {
+async fn insight_ids_must_be_valid_uuids() {
     let test = TestApp::start().await;
     let into = create(&test, 10..11).await;
-    for operation in OF_AN_INSIGHT {
+    for operation in OPERATIONS_ON_AN_INSIGHT {
         for id in NO_UUIDS {
             let reply = valid(operation, PROJECT, id, &into).key(&test.key).send(&test.app).await;
             assert_eq!(reply.problem(), (400, "validation_failed"), "{} {id}", operation.name);
@@ -97,7 +98,7 @@ async fn an_insight_id_is_checked_by_the_rule_of_the_interface() {
 }
 
 #[tokio::test]
-async fn ids_in_a_body_follow_the_same_rule() {
+async fn ids_in_bodies_must_be_valid_uuids() {
     let test = TestApp::start().await;
     let id = create(&test, 0..2).await;
     for wrong in NO_UUIDS {
@@ -122,7 +123,7 @@ async fn ids_in_a_body_follow_the_same_rule() {
         let listed = call_for(&test, LIST_PAIN_POINTS, &id).query("limit", 100);
         let listed = super::ids(listed.send(&test.app).await.body["items"].as_array().unwrap());
         assert!(listed.contains(&taken.to_lowercase()), "{taken} is kept in lower case");
-        // All-f stands there in two spellings.
+        // The all-f UUID is listed in both cases.
         let again = call_for(&test, SPLIT, &id).json(&json!({"painPointIds": [taken]}));
         let split = again.send(&test.app).await;
         assert_eq!(split.status, 201, "{taken}: {}", split.body);
@@ -133,11 +134,11 @@ async fn ids_in_a_body_follow_the_same_rule() {
 }
 
 #[tokio::test]
-async fn ids_may_be_sent_in_either_case() {
+async fn ids_are_case_insensitive() {
     let test = TestApp::start().await;
     let (id, into) = (create(&test, 0..2).await, create(&test, 10..11).await);
     let project = test.project_id.to_string().to_uppercase();
-    for operation in OF_AN_INSIGHT {
+    for operation in OPERATIONS_ON_AN_INSIGHT {
         let call = valid(operation, &project, &id.to_uppercase(), &into.to_uppercase());
         for gateway in [Gateway::HttpApi, Gateway::RestApi] {
             let reply = call.clone().gateway(gateway).key(&test.key).send(&test.app).await;
@@ -151,19 +152,20 @@ async fn ids_may_be_sent_in_either_case() {
 }
 
 #[tokio::test]
-async fn all_that_is_wrong_with_path_query_and_headers_is_told_at_once() {
+async fn path_query_and_header_violations_are_listed_together() {
     let test = TestApp::start().await;
     for operation in [ADD, SPLIT, MERGE] {
-        let call = valid(operation, "missing", "checkout", NOWHERE).key(&test.key);
+        let call = valid(operation, "missing", "checkout", MISSING_ID).key(&test.key);
         let reply = call.header("idempotency-key", "").bytes("{").send(&test.app).await;
         let expected =
             [("path:insightId", "invalid_format"), ("header:idempotency-key", "invalid_format")];
         assert_eq!(reply.violations(), expected, "{}", operation.name);
     }
-    let call = valid(CREATE, "missing", "", NOWHERE).key(&test.key).header("idempotency-key", "é");
+    let call =
+        valid(CREATE, "missing", "", MISSING_ID).key(&test.key).header("idempotency-key", "é");
     let reply = call.bytes("{").send(&test.app).await;
     assert_eq!(reply.violations(), [("header:idempotency-key", "invalid_format")]);
-    let call = valid(LIST_PAIN_POINTS, "missing", "checkout", NOWHERE).key(&test.key);
+    let call = valid(LIST_PAIN_POINTS, "missing", "checkout", MISSING_ID).key(&test.key);
     let reply = call.query("limit", 0).query("cursor", "x").send(&test.app).await;
     let expected = [
         ("path:insightId", "invalid_format"),
@@ -171,7 +173,7 @@ async fn all_that_is_wrong_with_path_query_and_headers_is_told_at_once() {
         ("query:cursor", "invalid_value"),
     ];
     assert_eq!(reply.violations(), expected);
-    let call = valid(LIST, "missing", "", NOWHERE).key(&test.key).query("status", "new");
+    let call = valid(LIST, "missing", "", MISSING_ID).key(&test.key).query("status", "new");
     let reply = call.query("limit", 101).query("cursor", "x").send(&test.app).await;
     let expected = [
         ("query:status", "invalid_value"),
@@ -182,12 +184,12 @@ async fn all_that_is_wrong_with_path_query_and_headers_is_told_at_once() {
 }
 
 #[tokio::test]
-async fn checks_go_from_the_form_over_the_project_and_the_body_to_the_insight() {
+async fn checks_run_from_form_to_insight() {
     let test = TestApp::start().await;
     for operation in [CREATE, ADD, SPLIT, MERGE, UPDATE] {
         let bad = |project: &str| -> Call {
             let call = Call::of(operation).parameter("idOrSlug", project);
-            call.parameter("insightId", NOWHERE).key(&test.key)
+            call.parameter("insightId", MISSING_ID).key(&test.key)
         };
         let reply = bad("missing").bytes("{").send(&test.app).await;
         assert_eq!(reply.problem(), (404, "project_not_found"), "{}", operation.name);
@@ -203,14 +205,15 @@ async fn checks_go_from_the_form_over_the_project_and_the_body_to_the_insight() 
         assert_eq!(reply.problem(), (400, "validation_failed"), "{}", operation.name);
         assert!(reply.violations().contains(&("/surprise", "unknown_field")));
     }
-    for operation in OF_AN_INSIGHT {
-        let reply = valid(operation, PROJECT, NOWHERE, NOWHERE).key(&test.key).send(&test.app);
+    for operation in OPERATIONS_ON_AN_INSIGHT {
+        let reply =
+            valid(operation, PROJECT, MISSING_ID, MISSING_ID).key(&test.key).send(&test.app);
         assert_eq!(reply.await.problem(), (404, "insight_not_found"), "{}", operation.name);
     }
 }
 
 #[tokio::test]
-async fn that_an_insight_is_merged_is_told_before_what_else_its_state_forbids() {
+async fn merged_insights_are_reported_before_other_conflicts() {
     let test = TestApp::start().await;
     let (id, into) = (create(&test, 0..2).await, create(&test, 10..11).await);
     assert_eq!(merge(&test, &id, &into).await.status, 200);
@@ -229,14 +232,14 @@ async fn that_an_insight_is_merged_is_told_before_what_else_its_state_forbids() 
         let reply = call_for(&test, operation, &id).json(&body).send(&test.app).await;
         assert_eq!(reply.problem(), (409, "insight_merged"), "{} {body}", operation.name);
     }
-    // What the body names wrongly comes after the 404s.
+    // Violations that depend on other insights follow the 404 checks.
     let reply = merge(&test, &id, &id).await;
     assert_eq!(reply.violations(), [("/into", "invalid_value")]);
     assert_eq!(stored(&test).await.len(), before.len() + 4, "only `other` was written");
 }
 
 #[tokio::test]
-async fn only_pain_points_may_come_in_a_large_body() {
+async fn only_pain_points_can_have_large_bodies() {
     let test = TestApp::start().await;
     let id = create(&test, 0..2).await;
     let padded = |body: &serde_json::Value, bytes: usize| {
@@ -258,7 +261,7 @@ async fn only_pain_points_may_come_in_a_large_body() {
 }
 
 #[tokio::test]
-async fn a_warm_function_asks_dynamodb_a_few_times() {
+async fn warm_functions_make_few_round_trips() {
     let test = TestApp::start().await;
     let id = create(&test, 0..500).await;
     let trips = async |call: Call| {
@@ -278,11 +281,11 @@ async fn a_warm_function_asks_dynamodb_a_few_times() {
     assert_eq!(trips(call_for(&test, UPDATE, &id).json(&json!({"viewed": true}))).await, 2);
     assert_eq!(trips(call_for(&test, ADD, &id).json(&upload(500..510))).await, 4);
     assert_eq!(trips(call_for(&test, ADD, &id).json(&upload(500..510))).await, 2);
-    // And the latest pain point of each half, unless it is known.
-    let made = call_for(&test, SPLIT, &id).json(&split_of([3, 4]));
-    assert_eq!(trips(made.clone()).await, 4);
-    assert_eq!(trips(made.clone()).await, 5, "it was done before: the new insight is looked up");
-    let made = super::id_of(&made.send(&test.app).await);
-    // Both insights, with their chunks.
-    assert_eq!(trips(call_for(&test, MERGE, &made).json(&json!({"into": id}))).await, 5);
+    // Also the latest pain point of each half, unless it is known.
+    let split_off = call_for(&test, SPLIT, &id).json(&split_of([3, 4]));
+    assert_eq!(trips(split_off.clone()).await, 4);
+    assert_eq!(trips(split_off.clone()).await, 5, "a repeated split also reads the new insight");
+    let split_off = super::id_of(&split_off.send(&test.app).await);
+    // Both insights with their chunks.
+    assert_eq!(trips(call_for(&test, MERGE, &split_off).json(&json!({"into": id}))).await, 5);
 }

@@ -1,4 +1,4 @@
-//! Adding pain points, and listing them.
+//! Adding and listing pain points.
 
 use std::collections::BTreeSet;
 use tests::call::Call;
@@ -9,12 +9,12 @@ use tests::app::TestApp;
 use tests::insights::{self, upload};
 
 use super::{
-    ADD, LIST_PAIN_POINTS, NOWHERE, add, call_for, create, etag, get, id_of, ids, is_replayed,
+    ADD, LIST_PAIN_POINTS, MISSING_ID, add, call_for, create, etag, get, id_of, ids, is_replayed,
     members, merge, numbered, other_project, split, stored,
 };
 
 #[tokio::test]
-async fn what_is_added_is_counted_from_the_answer_on() {
+async fn added_pain_points_are_counted_immediately() {
     let test = TestApp::start().await;
     let id = create(&test, [5]).await;
     let reply = add(&test, &id, [9, 2]).await;
@@ -22,14 +22,14 @@ async fn what_is_added_is_counted_from_the_answer_on() {
     assert_eq!(reply.body["occurrences"], 3);
     assert_eq!(reply.body["firstSeen"], "2026-11-20T04:16:02.000Z");
     assert_eq!(reply.body["lastSeen"], "2026-11-20T04:16:09.000Z");
-    assert_eq!(reply.body["excerpt"], "What the replay shows of 9");
+    assert_eq!(reply.body["excerpt"], "Replay excerpt 9");
     let found = get(&test, &id).await;
     assert_eq!((&found.body, etag(&found)), (&reply.body, "\"2\""));
     assert_eq!(members(&test, &id).await, numbered([2, 5, 9]));
 }
 
 #[tokio::test]
-async fn what_is_there_already_changes_nothing_and_stays_as_it_was() {
+async fn existing_pain_points_stay_unchanged() {
     let test = TestApp::start().await;
     let id = create(&test, 0..3).await;
     let before = (stored(&test).await, get(&test, &id).await);
@@ -41,13 +41,13 @@ async fn what_is_there_already_changes_nothing_and_stays_as_it_was() {
     assert_eq!((reply.status, etag(&reply)), (200, "\"1\""));
     assert_eq!(reply.body, before.1.body);
     assert_eq!(stored(&test).await, before.0);
-    // Beside new ones too.
+    // Also together with new ones.
     let reply = add(&test, &id, [1, 2, 3]).await;
     assert_eq!((&reply.body["occurrences"], etag(&reply)), (&json!(4), "\"2\""));
 }
 
 #[tokio::test]
-async fn titles_and_states_survive_what_is_added() {
+async fn additions_keep_title_and_status() {
     let test = TestApp::start().await;
     let id = create(&test, [0]).await;
     let patch = json!({"description": "d", "status": "resolved", "viewed": true});
@@ -64,7 +64,7 @@ async fn titles_and_states_survive_what_is_added() {
 }
 
 #[tokio::test]
-async fn all_that_is_wrong_is_named_and_nothing_is_written() {
+async fn all_violations_are_listed_and_nothing_is_written() {
     let test = TestApp::start().await;
     let id = create(&test, [0]).await;
     let before = stored(&test).await;
@@ -93,17 +93,17 @@ async fn all_that_is_wrong_is_named_and_nothing_is_written() {
 }
 
 #[tokio::test]
-async fn what_another_insight_has_is_refused_wherever_it_has_gone_since() {
+async fn pain_points_of_other_insights_are_rejected() {
     let test = TestApp::start().await;
     let (id, other) = (create(&test, 0..4).await, create(&test, [10]).await);
     assert_eq!(add(&test, &other, [3, 11]).await.problem(), (409, "pain_point_exists"));
     assert_eq!(members(&test, &other).await, numbered([10]));
-    let made = id_of(&split(&test, &id, [2, 3]).await);
-    // It is in the new insight now, where it is counted once.
+    let split_off = id_of(&split(&test, &id, [2, 3]).await);
+    // The pain point is now in the new insight, where it is counted once.
     assert_eq!(add(&test, &id, [3]).await.problem(), (409, "pain_point_exists"));
-    let reply = add(&test, &made, [3, 12]).await;
+    let reply = add(&test, &split_off, [3, 12]).await;
     assert_eq!((reply.status, &reply.body["occurrences"]), (200, &json!(3)));
-    merge(&test, &made, &other).await;
+    merge(&test, &split_off, &other).await;
     assert_eq!(add(&test, &id, [3]).await.problem(), (409, "pain_point_exists"));
     assert_eq!(add(&test, &other, [3]).await.status, 200);
     assert_eq!(members(&test, &other).await, numbered([2, 3, 10, 12]));
@@ -116,7 +116,7 @@ async fn what_another_insight_has_is_refused_wherever_it_has_gone_since() {
 }
 
 #[tokio::test]
-async fn what_is_named_as_taken_can_be_left_out_by_the_next_request() {
+async fn requests_succeed_without_the_taken_pain_points() {
     let test = TestApp::start().await;
     let (id, _other) = (create(&test, [1_000]).await, create(&test, [0]).await);
     assert_eq!(add(&test, &id, 0..250).await.problem(), (409, "pain_point_exists"));
@@ -125,19 +125,21 @@ async fn what_is_named_as_taken_can_be_left_out_by_the_next_request() {
 }
 
 #[tokio::test]
-async fn a_retried_upload_is_answered_as_before_whatever_happened_since() {
+async fn retried_uploads_get_the_stored_response() {
     let test = TestApp::start().await;
     let id = create(&test, [0]).await;
     let request = |numbers: [usize; 2]| {
         call_for(&test, ADD, &id).header("idempotency-key", "k").json(&upload(numbers))
     };
-    let twins = join_all((0..8).map(|_| request([1, 2]).send(&test.app))).await;
-    assert!(twins.iter().all(|reply| reply.status == 200), "{twins:?}");
-    assert!(twins.iter().all(|reply| reply.body["occurrences"] == 3 && etag(reply) == "\"2\""));
-    let first = twins[0].clone();
+    let duplicates = join_all((0..8).map(|_| request([1, 2]).send(&test.app))).await;
+    assert!(duplicates.iter().all(|reply| reply.status == 200), "{duplicates:?}");
+    assert!(
+        duplicates.iter().all(|reply| reply.body["occurrences"] == 3 && etag(reply) == "\"2\"")
+    );
+    let first = duplicates[0].clone();
     let other = request([1, 3]).send(&test.app).await;
     assert_eq!(other.problem(), (409, "idempotency_conflict"));
-    let nowhere = call_for(&test, ADD, NOWHERE).header("idempotency-key", "k");
+    let nowhere = call_for(&test, ADD, MISSING_ID).header("idempotency-key", "k");
     let other = nowhere.json(&upload([1, 2])).send(&test.app).await;
     assert_eq!(other.problem(), (409, "idempotency_conflict"));
     assert_eq!(members(&test, &id).await, numbered(0..3));
@@ -147,17 +149,17 @@ async fn a_retried_upload_is_answered_as_before_whatever_happened_since() {
         assert_eq!((&again.body, etag(&again)), (&first.body, "\"2\""));
     };
     assert_replayed().await;
-    // Its pain points have gone elsewhere, where they would be refused.
-    let made = id_of(&split(&test, &id, [1]).await);
+    // The pain points moved to another insight, where a new upload would be rejected.
+    let split_off = id_of(&split(&test, &id, [1]).await);
     assert_replayed().await;
-    // The insight has been merged, and would refuse everything.
-    merge(&test, &id, &made).await;
+    // The insight was merged, and would reject every new upload.
+    merge(&test, &id, &split_off).await;
     assert_replayed().await;
-    assert_eq!(members(&test, &made).await, numbered(0..3));
+    assert_eq!(members(&test, &split_off).await, numbered(0..3));
 }
 
 #[tokio::test]
-async fn an_upload_of_what_is_there_already_is_stored_under_its_key_too() {
+async fn responses_to_unchanged_uploads_are_also_stored() {
     let test = TestApp::start().await;
     let id = create(&test, [0]).await;
     let request = || call_for(&test, ADD, &id).header("idempotency-key", "k").json(&upload([0]));
@@ -171,14 +173,17 @@ async fn an_upload_of_what_is_there_already_is_stored_under_its_key_too() {
 }
 
 #[tokio::test]
-async fn pain_points_are_listed_from_the_latest_on_and_by_id_where_times_are_the_same() {
+async fn pain_points_are_listed_by_time_and_id() {
     let test = TestApp::start().await;
     let mut body = super::creation([4, 2, 9, 7, 5]);
     for at in [0, 2, 4] {
         body["painPoints"][at]["occurredAt"] = json!("2026-11-20T12:00:00Z");
     }
     let reply = super::call(&test, super::CREATE).json(&body).send(&test.app).await;
-    assert_eq!(reply.body["excerpt"], "What the replay shows of 9", "of three at once");
+    assert_eq!(
+        reply.body["excerpt"], "Replay excerpt 9",
+        "the greatest ID of three simultaneous pain points"
+    );
     let list = call_for(&test, LIST_PAIN_POINTS, &id_of(&reply));
     let expected = [9, 5, 4, 7, 2].map(insights::id);
     for (limit, lengths) in [(1, vec![1; 5]), (2, vec![2, 2, 1]), (5, vec![5]), (100, vec![5])] {
@@ -189,7 +194,7 @@ async fn pain_points_are_listed_from_the_latest_on_and_by_id_where_times_are_the
 }
 
 #[tokio::test]
-async fn fifty_pain_points_are_a_page_unless_the_caller_wants_more() {
+async fn pages_have_fifty_pain_points_by_default() {
     let test = TestApp::start().await;
     let id = create(&test, 0..451).await;
     let list = call_for(&test, LIST_PAIN_POINTS, &id);
@@ -204,23 +209,23 @@ async fn fifty_pain_points_are_a_page_unless_the_caller_wants_more() {
 }
 
 #[tokio::test]
-async fn what_moves_while_a_list_is_read_shifts_no_page() {
+async fn moved_pain_points_do_not_shift_pages() {
     let test = TestApp::start().await;
     let id = create(&test, 0..20).await;
     let list = call_for(&test, LIST_PAIN_POINTS, &id).query("limit", 5);
     let first = list.clone().send(&test.app).await;
     let cursor = first.body["nextCursor"].as_str().unwrap();
-    // The last of the first page, some that come, and one that was shown.
-    let made = id_of(&split(&test, &id, [15, 13, 12, 19]).await);
+    // Moves the last item of the first page and an item that was shown, and adds new ones.
+    let split_off = id_of(&split(&test, &id, [15, 13, 12, 19]).await);
     add(&test, &id, [30]).await;
     let second = list.clone().query("cursor", cursor).send(&test.app).await;
     let expected = [14, 11, 10, 9, 8].map(insights::id);
     assert_eq!(ids(second.body["items"].as_array().unwrap()), expected);
-    merge(&test, &made, &id).await;
+    merge(&test, &split_off, &id).await;
     let cursor = second.body["nextCursor"].as_str().unwrap();
     let third = list.clone().query("cursor", cursor).send(&test.app).await;
     assert_eq!(ids(third.body["items"].as_array().unwrap()), [7, 6, 5, 4, 3].map(insights::id));
-    // Everything behind the cursor has gone.
+    // Everything behind the cursor is moved.
     split(&test, &id, 0..8).await;
     let cursor = third.body["nextCursor"].as_str().unwrap();
     let rest = list.query("cursor", cursor).send(&test.app).await;
@@ -228,7 +233,7 @@ async fn what_moves_while_a_list_is_read_shifts_no_page() {
 }
 
 #[tokio::test]
-async fn a_cursor_is_good_for_its_own_list_only_and_only_as_it_is() {
+async fn cursors_work_only_unchanged_and_for_their_list() {
     let test = TestApp::start().await;
     let (one, two) = (create(&test, 0..3).await, create(&test, 10..13).await);
     let lists = [
@@ -261,11 +266,11 @@ async fn a_cursor_is_good_for_its_own_list_only_and_only_as_it_is() {
 }
 
 #[tokio::test]
-async fn the_largest_pain_points_fit_into_a_page() {
+async fn largest_pain_points_fit_into_a_page() {
     let test = TestApp::start().await;
     let mut body = super::creation(0..100);
     for at in 0..100 {
-        // As many bytes as a text can have, within the bytes of a request.
+        // The maximum number of bytes per text, within the size limit of a request.
         body["painPoints"][at]["excerpt"] = json!("\u{1F4A5}".repeat(2_000));
         body["painPoints"][at]["title"] = json!("\u{1F4A5}".repeat(200));
     }

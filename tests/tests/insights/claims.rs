@@ -1,4 +1,4 @@
-//! Pain points that several requests bring at once, or that a request brought which died.
+//! Pain points of concurrent uploads, and of uploads that died.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -25,12 +25,12 @@ use super::{
 const BATCH_LIFETIME: Duration = Duration::from_secs(5);
 const MILLISECOND: Duration = Duration::from_millis(1);
 
-/// Lets transactions through that claim pain points, and holds back the one that would make them
-/// members, as if the function had died in between.
+/// Lets the transactions that claim pain points through, and fails the one that adds them to an
+/// insight, as if the function died between them.
 #[derive(Debug)]
 struct DiesAfterClaiming {
     claims: usize,
-    made: AtomicUsize,
+    writes: AtomicUsize,
 }
 
 impl Intercept for DiesAfterClaiming {
@@ -46,19 +46,19 @@ impl Intercept for DiesAfterClaiming {
     ) -> Result<(), BoxError> {
         let target = context.request().headers().get("x-amz-target").unwrap_or_default();
         let is_write = target.ends_with("TransactWriteItems");
-        if is_write && self.made.fetch_add(1, Ordering::Relaxed) >= self.claims {
-            return Err("it has died".into());
+        if is_write && self.writes.fetch_add(1, Ordering::Relaxed) >= self.claims {
+            return Err("the function died".into());
         }
         Ok(())
     }
 }
 
-/// A function that dies after so many transactions of claims.
+/// Returns an app whose function dies after this number of claim transactions.
 fn dying(test: &TestApp, claims: usize) -> App {
-    let dies = DiesAfterClaiming { claims, made: AtomicUsize::new(0) };
+    let dies = DiesAfterClaiming { claims, writes: AtomicUsize::new(0) };
     let config = test.client.config().to_builder().interceptor(dies).build();
     let mut app = app_with(Client::from_conf(config));
-    // Otherwise it would give its insight the id that the tests' own app gives to another.
+    // Otherwise it would reuse insight IDs of the tests' own app.
     app.ids = Ids::Random;
     app
 }
@@ -76,8 +76,8 @@ async fn claim(test: &TestApp, numbers: impl IntoIterator<Item = usize>) -> Batc
     batch
 }
 
-/// Sends a call again while others are in its way, as its caller is told to.
-async fn settled(test: &TestApp, call: Call) -> Reply {
+/// Repeats a call while it conflicts with others, as a client should.
+async fn send_until_settled(test: &TestApp, call: Call) -> Reply {
     loop {
         let reply = call.clone().send(&test.app).await;
         if !matches!(reply.problem(), (409, "conflict") | (503, "unavailable")) {
@@ -87,11 +87,11 @@ async fn settled(test: &TestApp, call: Call) -> Reply {
 }
 
 async fn add_settled(test: &TestApp, id: &str, numbers: impl Iterator<Item = usize>) -> Reply {
-    settled(test, call_for(test, ADD, id).json(&upload(numbers))).await
+    send_until_settled(test, call_for(test, ADD, id).json(&upload(numbers))).await
 }
 
 #[tokio::test]
-async fn what_an_upload_left_behind_that_died_is_in_no_insight() {
+async fn claims_of_dead_uploads_are_in_no_insight() {
     let test = TestApp::start().await;
     let id = create(&test, [0]).await;
     let before = get(&test, &id).await;
@@ -106,12 +106,12 @@ async fn what_an_upload_left_behind_that_died_is_in_no_insight() {
 }
 
 #[tokio::test]
-async fn claims_of_an_upload_that_died_are_in_the_way_for_5_seconds() {
+async fn claims_of_dead_uploads_conflict_for_5_seconds() {
     let test = TestApp::start().await;
     let id = create(&test, [0]).await;
     let reply = call_for(&test, ADD, &id).json(&upload([1, 2])).send(&dying(&test, 1)).await;
     assert!(reply.status >= 500);
-    assert_eq!(add(&test, &id, [3]).await.status, 200, "others are not in its way");
+    assert_eq!(add(&test, &id, [3]).await.status, 200, "other pain points do not conflict");
     test.pass(BATCH_LIFETIME.saturating_sub(MILLISECOND));
     let started = Instant::now();
     let creation = creation([2, 5]);
@@ -122,28 +122,28 @@ async fn claims_of_an_upload_that_died_are_in_the_way_for_5_seconds() {
         assert_eq!(reply.problem(), (409, "conflict"));
         assert_eq!(reply.headers["retry-after"], "1");
     }
-    // What these two have brought themselves is in the way as long.
+    // These two requests' own claims conflict for the same time.
     test.pass(MILLISECOND);
     let mut other = upload([1]);
-    other["painPoints"][0]["title"] = json!("As it was brought again");
+    other["painPoints"][0]["title"] = json!("Uploaded again");
     let reply = call_for(&test, ADD, &id).json(&other).send(&test.app).await;
     assert_eq!((reply.status, &reply.body["occurrences"]), (200, &json!(3)));
     let listed = test.pages(&call_for(&test, LIST_PAIN_POINTS, &id), 10).await.concat();
-    assert_eq!(listed[1]["title"], "As it was brought again");
+    assert_eq!(listed[1]["title"], "Uploaded again");
     test.pass(BATCH_LIFETIME);
     let reply = call(&test, CREATE).json(&creation).send(&test.app).await;
     assert_eq!((reply.status, &reply.body["occurrences"]), (201, &json!(2)));
 }
 
 #[tokio::test]
-async fn a_batch_that_was_given_up_cannot_be_committed_any_more() {
+async fn abandoned_batches_cannot_be_committed() {
     let test = TestApp::start().await;
     let id = create(&test, [0]).await;
     let batch = claim(&test, [1, 2]).await;
     test.pass(BATCH_LIFETIME);
     assert_eq!(add(&test, &id, [1]).await.status, 200);
     let before = stored(&test).await;
-    // The request that was thought dead goes on.
+    // The request that was considered dead continues.
     let now = test.app.clock.now();
     let (one, two) = (pain_point(1), pain_point(2));
     let new_id = || Ids::Random.new_uuid(now);
@@ -162,7 +162,7 @@ async fn a_batch_that_was_given_up_cannot_be_committed_any_more() {
 }
 
 #[tokio::test]
-async fn of_two_batches_that_wait_for_each_other_the_later_one_makes_way() {
+async fn later_of_two_waiting_batches_is_abandoned() {
     let test = TestApp::start().await;
     let now = test.app.clock.now();
     let pain_points: Vec<PainPoint> = (0..200).map(pain_point).collect();
@@ -180,12 +180,12 @@ async fn of_two_batches_that_wait_for_each_other_the_later_one_makes_way() {
     assert_eq!(claim(earlier, &pain_points).await, ClaimOutcome::InProgress);
     assert_eq!(claim(later, &pain_points).await, ClaimOutcome::GivenUp);
     assert_eq!(claim(earlier, &pain_points).await, ClaimOutcome::Claimed);
-    // What was given up once does not come back.
+    // An abandoned batch stays abandoned.
     assert_eq!(InsightStore::new(&test.app.store).give_up(later).await.unwrap(), None);
 }
 
 #[tokio::test]
-async fn the_largest_upload_that_died_is_taken_over_within_three_seconds() {
+async fn dead_uploads_are_replaced_within_three_seconds() {
     let test = TestApp::start().await;
     let id = create(&test, [1_000]).await;
     claim(&test, 0..500).await;
@@ -193,19 +193,19 @@ async fn the_largest_upload_that_died_is_taken_over_within_three_seconds() {
     test.round_trips();
     let reply = add(&test, &id, 0..500).await;
     assert_eq!((reply.status, &reply.body["occurrences"]), (200, &json!(501)));
-    // Two for the insight, five to find the claims, one to see their batch's fate and one to write
-    // it, five to take over, one to commit.
+    // Two reads of the insight; five claims that find conflicts; one read and one write of the
+    // batch's outcome. Then five claims that take over, and one commit.
     assert!(test.round_trips() <= 16);
 }
 
 #[tokio::test]
-async fn what_many_uploads_left_behind_that_died_is_taken_over_together() {
+async fn claims_of_many_dead_uploads_are_taken_over() {
     let test = TestApp::start().await;
     let id = create(&test, [1_000]).await;
     for first in 0..110 {
         claim(&test, [first, 200 + first]).await;
     }
-    // And two that are woven into each other.
+    // Also two uploads with alternating pain points.
     claim(&test, (400..450).step_by(2)).await;
     claim(&test, (401..450).step_by(2)).await;
     test.pass(BATCH_LIFETIME);
@@ -214,7 +214,7 @@ async fn what_many_uploads_left_behind_that_died_is_taken_over_together() {
 }
 
 #[tokio::test]
-async fn of_two_uploads_of_the_same_pain_points_to_two_insights_one_wins() {
+async fn one_of_two_uploads_to_different_insights_succeeds() {
     let test = TestApp::start().await;
     for (round, count) in [1, 10, 150, 250, 250].into_iter().enumerate() {
         let base = 10_000 * round;
@@ -237,7 +237,7 @@ async fn of_two_uploads_of_the_same_pain_points_to_two_insights_one_wins() {
 }
 
 #[tokio::test]
-async fn of_uploads_that_share_some_pain_points_none_is_in_two_insights() {
+async fn overlapping_uploads_share_no_pain_points() {
     let test = TestApp::start().await;
     for round in 0..3 {
         let base = 10_000 * round;
@@ -253,7 +253,7 @@ async fn of_uploads_that_share_some_pain_points_none_is_in_two_insights() {
         let won = usize::from(second.status == 200);
         assert_eq!(members(&test, &ids[won]).await.len(), 301);
         assert_eq!(members(&test, &ids[1 - won]).await.len(), 1);
-        // What the other one alone has brought can be brought again at once.
+        // The pain points that only the rejected upload had can be uploaded again immediately.
         let rest = ranges[1 - won].clone().filter(|number| !ranges[won].contains(number));
         let reply = add(&test, &ids[1 - won], rest).await;
         assert_eq!((reply.status, &reply.body["occurrences"]), (200, &json!(151)));
@@ -261,7 +261,7 @@ async fn of_uploads_that_share_some_pain_points_none_is_in_two_insights() {
 }
 
 #[tokio::test]
-async fn two_uploads_of_the_same_pain_points_to_one_insight_both_succeed() {
+async fn equal_uploads_to_one_insight_both_succeed() {
     let test = TestApp::start().await;
     let id = create(&test, [0]).await;
     for (round, count) in [1, 10, 150, 250, 250].into_iter().enumerate() {
@@ -276,14 +276,14 @@ async fn two_uploads_of_the_same_pain_points_to_one_insight_both_succeed() {
         assert_eq!(members(&test, &id).await, expected);
         assert_eq!(get(&test, &id).await.body["occurrences"], expected.len());
     }
-    assert_eq!(etag(&get(&test, &id).await), "\"6\"", "each pair is one change");
+    assert_eq!(etag(&get(&test, &id).await), "\"6\"", "each pair of uploads is one change");
 }
 
 #[tokio::test]
-async fn of_two_creations_with_the_same_pain_points_one_wins() {
+async fn one_of_two_equal_creations_succeeds() {
     let test = TestApp::start().await;
     let create = async |numbers: Vec<usize>| {
-        settled(&test, call(&test, CREATE).json(&creation(numbers))).await
+        send_until_settled(&test, call(&test, CREATE).json(&creation(numbers))).await
     };
     for (round, count) in [1, 150, 250].into_iter().enumerate() {
         let base = 10_000 * round;
@@ -299,12 +299,16 @@ async fn of_two_creations_with_the_same_pain_points_one_wins() {
 }
 
 #[tokio::test]
-async fn a_refusal_under_a_used_idempotency_key_leaves_no_claims_behind() {
+async fn idempotency_conflicts_leave_no_claims() {
     let test = TestApp::start().await;
     let id = create(&test, [0]).await;
     let request =
         |number| call_for(&test, ADD, &id).header("idempotency-key", "k").json(&upload([number]));
     assert_eq!(request(1).send(&test.app).await.status, 200);
     assert_eq!(request(2).send(&test.app).await.problem(), (409, "idempotency_conflict"));
-    assert_eq!(add(&test, &id, [2]).await.status, 200, "it can be brought under another key");
+    assert_eq!(
+        add(&test, &id, [2]).await.status,
+        200,
+        "the pain point can be uploaded with another key"
+    );
 }

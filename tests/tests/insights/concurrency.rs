@@ -1,4 +1,4 @@
-//! Many clients at work on the same insights.
+//! Concurrent changes to the same insights.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher, RandomState};
@@ -20,7 +20,7 @@ use super::{
 const CLIENTS: usize = 16;
 const TIME: Duration = Duration::from_secs(10);
 
-/// What the clients know of the insights, and what they were answered.
+/// The insights that clients know, and the responses that they got.
 struct Work {
     insights: Mutex<Vec<String>>,
     next: AtomicUsize,
@@ -30,14 +30,14 @@ struct Work {
 }
 
 impl Work {
-    /// Any insight; the first ones most often, so that clients meet.
+    /// Returns a random insight, most often one of the first, so that clients meet.
     fn any_insight(&self) -> String {
         let insights = self.insights.lock().unwrap();
         let among = if random(3) == 0 { insights.len() } else { insights.len().min(3) };
         insights[random(among)].clone()
     }
 
-    /// Up to `most` new pain points.
+    /// Returns up to `most` new pain points.
     fn new_numbers(&self, most: usize) -> std::ops::Range<usize> {
         let count = 1 + random(most);
         let first = self.next.fetch_add(count, Ordering::Relaxed);
@@ -60,8 +60,8 @@ impl Work {
         into.lock().unwrap().extend(numbered(numbers));
     }
 
-    /// Does one thing.
-    async fn go_on(&self, test: &TestApp) {
+    /// Sends a random request.
+    async fn send_random_request(&self, test: &TestApp) {
         let id = self.any_insight();
         match random(8) {
             0..3 => {
@@ -115,14 +115,14 @@ impl Work {
     }
 }
 
-/// Any number below `below`.
+/// Returns a random number below `below`.
 fn random(below: usize) -> usize {
     let random = RandomState::new().hash_one(Instant::now());
     usize::try_from(random % u64::try_from(below).unwrap()).unwrap()
 }
 
 #[tokio::test]
-async fn whatever_16_clients_do_a_recount_agrees_exactly() {
+async fn concurrent_clients_keep_insight_counts_exact() {
     let test = TestApp::start().await;
     let mut known = Vec::new();
     for number in 0..3 {
@@ -138,7 +138,7 @@ async fn whatever_16_clients_do_a_recount_agrees_exactly() {
     let until = Instant::now() + TIME;
     let clients = (0..CLIENTS).map(|_| async {
         while Instant::now() < until {
-            work.go_on(&test).await;
+            work.send_random_request(&test).await;
         }
     });
     join_all(clients).await;
@@ -155,7 +155,7 @@ async fn whatever_16_clients_do_a_recount_agrees_exactly() {
     assert_eq!(unknown.count(), 0);
 }
 
-/// Counts every insight from the pain points that are listed, and answers who has which.
+/// Counts each insight from its listed pain points, and returns the insight of each pain point.
 async fn recount(test: &TestApp) -> BTreeMap<String, String> {
     let mut owners = BTreeMap::new();
     for insight in test.pages(&call(test, LIST), 100).await.concat() {
@@ -179,20 +179,20 @@ async fn recount(test: &TestApp) -> BTreeMap<String, String> {
             assert_eq!(before, None, "a pain point is in two insights");
         }
     }
-    let chunks = super::referred_chunks(test).await;
-    assert_eq!(super::stored_of(test, "chunk#").await, chunks, "no chunk is left over");
+    let chunks = super::referenced_chunks(test).await;
+    assert_eq!(super::stored_of(test, "chunk#").await, chunks, "no chunk is orphaned");
     owners
 }
 
 #[tokio::test]
-async fn readers_never_see_a_split_or_a_merge_halfway() {
+async fn readers_never_see_partial_splits_or_merges() {
     let test = TestApp::start().await;
     let id = create(&test, 0..300).await;
     let done = AtomicUsize::new(0);
     let writing = async {
         for _ in 0..15 {
-            let made = id_of(&split(&test, &id, (0..300).step_by(2)).await);
-            assert_eq!(merge(&test, &made, &id).await.status, 200);
+            let split_off = id_of(&split(&test, &id, (0..300).step_by(2)).await);
+            assert_eq!(merge(&test, &split_off, &id).await.status, 200);
         }
         done.store(1, Ordering::Relaxed);
     };

@@ -19,7 +19,7 @@ async fn created(test: &TestApp, body: &Value) -> Reply {
 }
 
 #[tokio::test]
-async fn a_new_insight_is_answered_and_found_with_all_of_its_fields() {
+async fn new_insights_are_returned_with_all_fields() {
     let test = TestApp::start().await;
     let mut body = creation([0, 1, 3, 8]);
     body["title"] = json!("  Checkout ");
@@ -33,7 +33,7 @@ async fn a_new_insight_is_answered_and_found_with_all_of_its_fields() {
         "description": " Of the shop\n",
         "status": "open",
         "mergedInto": null,
-        // Sessions 0, 1, 3 and 1; users: none, 1, none and 3.
+        // Sessions: 0, 1, 3 and 1. Users: none, 1, none and 3.
         "affectedSessions": 3,
         "identifiedUsers": 2,
         "occurrences": 4,
@@ -41,7 +41,7 @@ async fn a_new_insight_is_answered_and_found_with_all_of_its_fields() {
         "trendPercent": 100,
         "firstSeen": "2026-11-20T04:16:00.000Z",
         "lastSeen": "2026-11-20T04:16:08.000Z",
-        "excerpt": "What the replay shows of 8",
+        "excerpt": "Replay excerpt 8",
     });
     assert_eq!((reply.status, &reply.body), (201, &expected));
     assert_eq!(etag(&reply), "\"1\"");
@@ -54,7 +54,7 @@ async fn a_new_insight_is_answered_and_found_with_all_of_its_fields() {
 }
 
 #[tokio::test]
-async fn pain_points_are_listed_with_all_of_their_fields() {
+async fn pain_points_are_listed_with_all_fields() {
     let test = TestApp::start().await;
     let mut body = creation([0, 1]);
     body["painPoints"][0] = json!({
@@ -72,7 +72,7 @@ async fn pain_points_are_listed_with_all_of_their_fields() {
             "userId": "user-1",
             "occurredAt": "2026-11-20T04:16:01.000Z",
             "title": "Pain point 1",
-            "excerpt": "What the replay shows of 1",
+            "excerpt": "Replay excerpt 1",
         },
         {
             "id": insights::id(0),
@@ -87,7 +87,7 @@ async fn pain_points_are_listed_with_all_of_their_fields() {
 }
 
 #[tokio::test]
-async fn a_description_may_be_left_out() {
+async fn descriptions_are_optional() {
     let test = TestApp::start().await;
     for (number, description) in [None, Some(Value::Null), Some(json!(""))].into_iter().enumerate()
     {
@@ -101,7 +101,7 @@ async fn a_description_may_be_left_out() {
 }
 
 #[tokio::test]
-async fn all_that_is_wrong_is_named_and_nothing_is_written() {
+async fn all_violations_are_listed_and_nothing_is_written() {
     let test = TestApp::start().await;
     let long = |count| "é".repeat(count);
     let two = json!([insights::pain_point(0), {"id": insights::id(0), "title": 5}]);
@@ -152,7 +152,7 @@ async fn all_that_is_wrong_is_named_and_nothing_is_written() {
 }
 
 #[tokio::test]
-async fn a_pain_point_that_stands_there_twice_counts_once_and_two_of_one_id_are_refused() {
+async fn duplicates_count_once_and_conflicting_ids_are_rejected() {
     let test = TestApp::start().await;
     let mut body = creation([0, 1, 0, 1, 1]);
     body["painPoints"][2]["id"] = json!(insights::id(0).to_uppercase());
@@ -160,13 +160,13 @@ async fn a_pain_point_that_stands_there_twice_counts_once_and_two_of_one_id_are_
     let reply = created(&test, &body).await;
     assert_eq!((reply.status, &reply.body["occurrences"]), (201, &json!(2)));
     let mut body = creation([5, 6, 5, 5]);
-    body["painPoints"][2]["userId"] = json!("somebody else");
+    body["painPoints"][2]["userId"] = json!("another user");
     let reply = created(&test, &body).await;
     assert_eq!(reply.violations(), [("/painPoints/2/id", "duplicate")]);
 }
 
 #[tokio::test]
-async fn a_pain_point_is_in_one_insight_of_its_project_only() {
+async fn pain_points_are_in_one_insight_per_project() {
     let test = TestApp::start().await;
     create(&test, 0..5).await;
     let before = stored(&test).await;
@@ -185,10 +185,10 @@ async fn a_pain_point_is_in_one_insight_of_its_project_only() {
 }
 
 #[tokio::test]
-async fn what_is_named_as_taken_can_be_left_out_by_the_next_request() {
+async fn requests_succeed_without_the_taken_pain_points() {
     let test = TestApp::start().await;
     create(&test, [0]).await;
-    // More than one transaction claims, so that some of the new ones are claimed in vain.
+    // Claims need several transactions, so some new pain points are claimed without effect.
     let reply = created(&test, &creation(0..250)).await;
     assert_eq!(reply.problem(), (409, "pain_point_exists"));
     let reply = created(&test, &creation(1..250)).await;
@@ -196,41 +196,45 @@ async fn what_is_named_as_taken_can_be_left_out_by_the_next_request() {
 }
 
 #[tokio::test]
-async fn a_retried_creation_gets_the_same_insight() {
+async fn retried_creations_return_the_same_insight() {
     let test = TestApp::start().await;
     let request =
         |number| call(&test, CREATE).header("idempotency-key", "k").json(&creation([number]));
-    let twins = join_all((0..8).map(|_| request(0).send(&test.app))).await;
-    assert!(twins.iter().all(|reply| reply.status == 201 && reply.body == twins[0].body));
-    assert_eq!(twins.iter().filter(|reply| is_replayed(reply)).count(), 7);
-    let id = id_of(&twins[0]);
+    let duplicates = join_all((0..8).map(|_| request(0).send(&test.app))).await;
+    assert!(duplicates.iter().all(|reply| reply.status == 201 && reply.body == duplicates[0].body));
+    assert_eq!(duplicates.iter().filter(|reply| is_replayed(reply)).count(), 7);
+    let id = id_of(&duplicates[0]);
     super::add(&test, &id, [5]).await;
     let again = request(0).send(&test.app).await;
     assert!(is_replayed(&again));
-    assert_eq!((again.status, &again.body, etag(&again)), (201, &twins[0].body, "\"1\""));
-    assert_eq!(again.headers["location"], twins[0].headers["location"]);
+    assert_eq!((again.status, &again.body, etag(&again)), (201, &duplicates[0].body, "\"1\""));
+    assert_eq!(again.headers["location"], duplicates[0].headers["location"]);
     let other = request(1).send(&test.app).await;
     assert_eq!(other.problem(), (409, "idempotency_conflict"));
-    assert_eq!(created(&test, &creation([1])).await.status, 201, "it was not taken by the other");
+    assert_eq!(
+        created(&test, &creation([1])).await.status,
+        201,
+        "the conflicting request claimed nothing"
+    );
     test.pass(Duration::from_hours(24));
     assert_eq!(request(0).send(&test.app).await.problem(), (409, "pain_point_exists"));
 }
 
 #[tokio::test]
-async fn a_refused_creation_leaves_its_idempotency_key_unused() {
+async fn rejected_creations_do_not_use_their_key() {
     let test = TestApp::start().await;
     create(&test, [0]).await;
     let request = |numbers: std::ops::Range<usize>| {
         call(&test, CREATE).header("idempotency-key", "k").json(&creation(numbers))
     };
-    let refused = request(0..3).send(&test.app).await;
-    assert_eq!(refused.problem(), (409, "pain_point_exists"));
+    let rejected = request(0..3).send(&test.app).await;
+    assert_eq!(rejected.problem(), (409, "pain_point_exists"));
     let reply = request(1..3).send(&test.app).await;
     assert_eq!((reply.status, is_replayed(&reply)), (201, false));
 }
 
 #[tokio::test]
-async fn idempotency_keys_of_two_api_keys_are_apart() {
+async fn idempotency_keys_are_separate_per_api_key() {
     let test = TestApp::start().await;
     let other = test.key_with(|key| key).await;
     let request = |key: &str, number| {
@@ -241,7 +245,7 @@ async fn idempotency_keys_of_two_api_keys_are_apart() {
     let second = request(&other, 1).send(&test.app).await;
     assert_eq!((first.status, second.status), (201, 201));
     assert_ne!(first.body["id"], second.body["id"]);
-    // And those of two operations.
+    // Keys of different operations are also separate.
     let reply = call_for(&test, super::ADD, &id_of(&first)).header("idempotency-key", "k");
     assert_eq!(reply.json(&upload([2])).send(&test.app).await.status, 200);
 }

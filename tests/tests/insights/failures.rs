@@ -1,4 +1,4 @@
-//! A DynamoDB that is down, slow or busy, and reads between which somebody writes.
+//! Failures with DynamoDB down, slow or busy, and reads with writes between them.
 
 use std::collections::{BTreeSet, HashMap};
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ use tests::insights::pain_point;
 use tests::scripted::{KEY, ScriptedReply, access, cancelled, reply_under};
 
 use super::{
-    ADD, CREATE, GET, LIST, LIST_PAIN_POINTS, MERGE, NOWHERE, OPERATIONS, SPLIT, TABLE, UPDATE,
+    ADD, CREATE, GET, LIST, LIST_PAIN_POINTS, MERGE, MISSING_ID, OPERATIONS, SPLIT, TABLE, UPDATE,
     create, etag, ids, stored, valid,
 };
 
@@ -23,22 +23,22 @@ const ID: &str = "01902f3c-0000-7000-8000-eeeeeeeeeeee";
 const CHUNK: &str = "01902f3c-0000-7000-8000-cccccccccccc";
 
 fn any(operation: &'static Operation) -> Call {
-    valid(operation, PROJECT, ID, NOWHERE).key(KEY)
+    valid(operation, PROJECT, ID, MISSING_ID).key(KEY)
 }
 
 fn base64(bytes: &[u8]) -> String {
     aws_smithy_types::base64::encode(bytes)
 }
 
-/// The answer to `GetItem` that finds an insight with one chunk.
+/// Returns the reply to `GetItem` with an insight that has one chunk.
 fn head() -> ScriptedReply {
     let id: u128 = CHUNK
         .replace('-', "")
         .chars()
         .fold(0, |id, digit| id * 16 + u128::from(digit.to_digit(16).unwrap_or_default()));
-    // Nobody has left the chunk.
+    // No member of the chunk is removed.
     let reference = [&id.to_be_bytes()[..], &1_u32.to_be_bytes(), &[0; 50]].concat();
-    ScriptedReply::Answer(json!({"Item": {
+    ScriptedReply::Response(json!({"Item": {
         "pk": {"S": "project#00000000-0000-7000-8000-000000000001"},
         "sk": {"S": format!("insight#{ID}")},
         "id": {"S": ID},
@@ -51,14 +51,14 @@ fn head() -> ScriptedReply {
     }}))
 }
 
-/// The answer to `BatchGetItem` that finds the chunk, with the pain points 0 and 1.
+/// Returns the reply to `BatchGetItem` with the chunk, which has the pain points 0 and 1.
 fn chunk() -> ScriptedReply {
     let member = |number| {
         let pain_point = pain_point(number);
         let at = pain_point.occurred_at.as_millis().to_be_bytes();
         [pain_point.id.as_bytes(), &at[..], &[7; 16], &[0; 17]].concat()
     };
-    ScriptedReply::Answer(json!({"Responses": {"waymark-replay-insights": [{
+    ScriptedReply::Response(json!({"Responses": {"waymark-replay-insights": [{
         "pk": {"S": format!("chunk#{CHUNK}")},
         "sk": {"S": "chunk"},
         "revision": {"N": "1"},
@@ -66,7 +66,7 @@ fn chunk() -> ScriptedReply {
     }]}, "UnprocessedKeys": {}}))
 }
 
-/// The answer to `BatchGetItem` that finds the pain points 0 and 1.
+/// Returns the reply to `BatchGetItem` with the pain points 0 and 1.
 fn details() -> ScriptedReply {
     let item = |number| {
         let pain_point = pain_point(number);
@@ -79,42 +79,44 @@ fn details() -> ScriptedReply {
             "excerpt": {"S": pain_point.excerpt},
         })
     };
-    ScriptedReply::Answer(json!({
+    ScriptedReply::Response(json!({
         "Responses": {"waymark-replay-insights": [item(0), item(1)]},
         "UnprocessedKeys": {},
     }))
 }
 
-/// The answer to `BatchGetItem` that leaves everything to be asked for again.
+/// Returns the reply to `BatchGetItem` that processes no key.
 fn unprocessed() -> ScriptedReply {
-    ScriptedReply::Answer(json!({"Responses": {}, "UnprocessedKeys": {"waymark-replay-insights": {
-        "Keys": [{"pk": {"S": format!("chunk#{CHUNK}")}, "sk": {"S": "chunk"}}],
-        "ConsistentRead": true,
-    }}}))
+    ScriptedReply::Response(
+        json!({"Responses": {}, "UnprocessedKeys": {"waymark-replay-insights": {
+            "Keys": [{"pk": {"S": format!("chunk#{CHUNK}")}, "sk": {"S": "chunk"}}],
+            "ConsistentRead": true,
+        }}}),
+    )
 }
 
 fn throttled() -> ScriptedReply {
     ScriptedReply::Error("ThrottlingException", json!({"message": "slow down"}))
 }
 
-fn assert_tells_when_to_retry(reply: &Reply, problem: (u16, &str), of: &str) {
+fn assert_retryable(reply: &Reply, problem: (u16, &str), of: &str) {
     assert_eq!(reply.problem(), problem, "{of}");
     assert_eq!(reply.headers["retry-after"], "1");
 }
 
 #[tokio::test]
-async fn a_dynamodb_that_is_down_gives_503() {
+async fn unreachable_dynamodb_gives_503() {
     let mut test = TestApp::start().await;
     let (id, into) = (create(&test, 0..2).await, create(&test, 10..11).await);
     test.engine.kill();
     for operation in OPERATIONS {
         let reply = valid(operation, PROJECT, &id, &into).key(&test.key).send(&test.app).await;
-        assert_tells_when_to_retry(&reply, (503, "unavailable"), operation.name);
+        assert_retryable(&reply, (503, "unavailable"), operation.name);
     }
 }
 
 #[tokio::test]
-async fn writes_that_meet_others_are_tried_again() {
+async fn conflicting_writes_are_retried() {
     for operation in [CREATE, ADD, UPDATE, MERGE] {
         let (reply, dynamodb) = reply_under(
             |target, before| match (target, before) {
@@ -123,7 +125,7 @@ async fn writes_that_meet_others_are_tried_again() {
                 ("GetItem", _) => head(),
                 (_, 0) => cancelled(&["TransactionConflict", "None"]),
                 (_, 1) => cancelled(&["None", "ThrottlingError"]),
-                _ => ScriptedReply::Answer(json!({})),
+                _ => ScriptedReply::Response(json!({})),
             },
             any(operation),
         )
@@ -136,7 +138,7 @@ async fn writes_that_meet_others_are_tried_again() {
 }
 
 #[tokio::test]
-async fn writes_that_keep_meeting_others_give_409() {
+async fn permanently_conflicting_writes_give_409() {
     let replies = [CREATE, ADD, UPDATE, MERGE].map(|operation| async move {
         let (reply, _) = reply_under(
             |target, before| match (target, before) {
@@ -148,7 +150,7 @@ async fn writes_that_keep_meeting_others_give_409() {
             any(operation),
         )
         .await;
-        assert_tells_when_to_retry(&reply, (409, "conflict"), operation.name);
+        assert_retryable(&reply, (409, "conflict"), operation.name);
     });
     let splitting = async {
         let (reply, _) = reply_under(
@@ -162,13 +164,13 @@ async fn writes_that_keep_meeting_others_give_409() {
             any(SPLIT),
         )
         .await;
-        assert_tells_when_to_retry(&reply, (409, "conflict"), SPLIT.name);
+        assert_retryable(&reply, (409, "conflict"), SPLIT.name);
     };
     tokio::join!(join_all(replies), splitting);
 }
 
 #[tokio::test]
-async fn writes_that_are_always_too_late_give_409() {
+async fn permanently_outdated_writes_give_409() {
     let updating = async {
         let (reply, dynamodb) = reply_under(
             |target, before| match (target, before) {
@@ -180,10 +182,10 @@ async fn writes_that_are_always_too_late_give_409() {
             any(UPDATE),
         )
         .await;
-        assert_tells_when_to_retry(&reply, (409, "conflict"), UPDATE.name);
+        assert_retryable(&reply, (409, "conflict"), UPDATE.name);
         let (read, written) =
             (dynamodb.requests("GetItem").len(), dynamodb.requests("TransactWriteItems").len());
-        assert!(read > 2 && read == written, "each attempt reads anew: {read} {written}");
+        assert!(read > 2 && read == written, "each attempt reads again: {read} {written}");
     };
     let merging = async {
         let script = |target: &str, before| match (target, before) {
@@ -193,7 +195,7 @@ async fn writes_that_are_always_too_late_give_409() {
             _ => cancelled(&["None", "ConditionalCheckFailed"]),
         };
         let (reply, _) = reply_under(script, any(MERGE)).await;
-        assert_tells_when_to_retry(&reply, (409, "conflict"), MERGE.name);
+        assert_retryable(&reply, (409, "conflict"), MERGE.name);
     };
     let splitting = async {
         let script = |target: &str, before| match (target, before) {
@@ -204,7 +206,7 @@ async fn writes_that_are_always_too_late_give_409() {
             _ => cancelled(&["ConditionalCheckFailed", "None", "None", "None", "None"]),
         };
         let (reply, dynamodb) = reply_under(script, any(SPLIT)).await;
-        assert_tells_when_to_retry(&reply, (409, "conflict"), SPLIT.name);
+        assert_retryable(&reply, (409, "conflict"), SPLIT.name);
         assert!(dynamodb.requests("GetItem").len() > 2);
     };
     let adding = async {
@@ -212,19 +214,19 @@ async fn writes_that_are_always_too_late_give_409() {
             ("BatchGetItem", 0) => access(),
             ("BatchGetItem", _) => chunk(),
             ("GetItem", _) => head(),
-            // Claims, and then the insight.
-            (_, before) if before % 2 == 0 => ScriptedReply::Answer(json!({})),
+            // Claims, then the insight.
+            (_, before) if before % 2 == 0 => ScriptedReply::Response(json!({})),
             _ => cancelled(&["ConditionalCheckFailed", "None", "None"]),
         };
         let (reply, dynamodb) = reply_under(script, any(ADD)).await;
-        assert_tells_when_to_retry(&reply, (409, "conflict"), ADD.name);
+        assert_retryable(&reply, (409, "conflict"), ADD.name);
         assert!(dynamodb.requests("GetItem").len() > 2);
     };
     tokio::join!(updating, merging, splitting, adding);
 }
 
 #[tokio::test]
-async fn an_upload_whose_batch_was_given_up_starts_again_with_a_new_one() {
+async fn uploads_with_abandoned_batches_start_a_new_one() {
     for operation in [CREATE, ADD] {
         let (reply, dynamodb) = reply_under(
             |target, before| match (target, before) {
@@ -232,7 +234,7 @@ async fn an_upload_whose_batch_was_given_up_starts_again_with_a_new_one() {
                 ("BatchGetItem", _) => chunk(),
                 ("GetItem", _) => head(),
                 ("TransactWriteItems", 1) => cancelled(&["None", "ConditionalCheckFailed", "None"]),
-                _ => ScriptedReply::Answer(json!({})),
+                _ => ScriptedReply::Response(json!({})),
             },
             any(operation),
         )
@@ -251,7 +253,7 @@ async fn an_upload_whose_batch_was_given_up_starts_again_with_a_new_one() {
 }
 
 #[tokio::test]
-async fn a_dynamodb_that_throttles_gives_503() {
+async fn throttling_dynamodb_gives_503() {
     let writes = [CREATE, ADD, UPDATE, MERGE].map(|operation| async move {
         for script in [
             (|target, before| match (target, before) {
@@ -268,7 +270,7 @@ async fn a_dynamodb_that_throttles_gives_503() {
             },
         ] {
             let (reply, _) = reply_under(script, any(operation)).await;
-            assert_tells_when_to_retry(&reply, (503, "unavailable"), operation.name);
+            assert_retryable(&reply, (503, "unavailable"), operation.name);
         }
     });
     let reads = [GET, LIST, LIST_PAIN_POINTS, SPLIT].map(|operation| async move {
@@ -277,13 +279,13 @@ async fn a_dynamodb_that_throttles_gives_503() {
             _ => throttled(),
         };
         let (reply, _) = reply_under(script, any(operation)).await;
-        assert_tells_when_to_retry(&reply, (503, "unavailable"), operation.name);
+        assert_retryable(&reply, (503, "unavailable"), operation.name);
     });
     tokio::join!(join_all(writes), join_all(reads));
 }
 
 #[tokio::test]
-async fn what_is_left_unprocessed_is_asked_for_again() {
+async fn unprocessed_keys_are_requested_again() {
     for operation in [GET, LIST_PAIN_POINTS, UPDATE] {
         let (reply, dynamodb) = reply_under(
             |target, before| match (target, before) {
@@ -292,14 +294,14 @@ async fn what_is_left_unprocessed_is_asked_for_again() {
                 ("BatchGetItem", 3) => chunk(),
                 ("BatchGetItem", _) => details(),
                 ("GetItem", _) => head(),
-                _ => ScriptedReply::Answer(json!({})),
+                _ => ScriptedReply::Response(json!({})),
             },
             any(operation),
         )
         .await;
         assert_eq!(reply.status, 200, "{}: {}", operation.name, reply.body);
-        let asked = dynamodb.requests("BatchGetItem");
-        assert_eq!(asked[1]["RequestItems"], asked[3]["RequestItems"]);
+        let requests = dynamodb.requests("BatchGetItem");
+        assert_eq!(requests[1]["RequestItems"], requests[3]["RequestItems"]);
         if operation.name == GET.name {
             assert_eq!((etag(&reply), &reply.body["occurrences"]), ("\"3\"", &json!(2)));
         }
@@ -309,16 +311,16 @@ async fn what_is_left_unprocessed_is_asked_for_again() {
             ("BatchGetItem", 0) => access(),
             ("BatchGetItem", _) => unprocessed(),
             ("GetItem", _) => head(),
-            _ => ScriptedReply::Answer(json!({})),
+            _ => ScriptedReply::Response(json!({})),
         };
         let (reply, dynamodb) = reply_under(script, any(operation)).await;
-        assert_tells_when_to_retry(&reply, (503, "unavailable"), operation.name);
+        assert_retryable(&reply, (503, "unavailable"), operation.name);
         assert!(dynamodb.requests("TransactWriteItems").is_empty());
     });
     join_all(replies).await;
 }
 
-/// Gives the chunk of an insight another revision than the insight refers to, or any other value.
+/// Sets the chunk's revision to one that the insight does not reference, or another attribute.
 async fn tamper_with_chunk(test: &TestApp, attribute: &str, value: AttributeValue) {
     let items = test.items(TABLE).await;
     let pk = |item: &std::collections::HashMap<String, AttributeValue>| {
@@ -333,7 +335,7 @@ fn revision(revision: u32) -> AttributeValue {
 }
 
 #[tokio::test]
-async fn an_insight_whose_chunks_are_never_as_it_says_is_not_shown() {
+async fn insights_with_mismatched_chunks_are_unavailable() {
     let test = TestApp::start().await;
     let id = create(&test, 0..2).await;
     tamper_with_chunk(&test, "revision", revision(2)).await;
@@ -341,16 +343,16 @@ async fn an_insight_whose_chunks_are_never_as_it_says_is_not_shown() {
     let started = Instant::now();
     let operations = [GET, LIST_PAIN_POINTS, UPDATE, ADD, SPLIT, MERGE];
     let replies = operations
-        .map(|operation| valid(operation, PROJECT, &id, NOWHERE).key(&test.key).send(&test.app));
+        .map(|operation| valid(operation, PROJECT, &id, MISSING_ID).key(&test.key).send(&test.app));
     for (reply, operation) in join_all(replies).await.iter().zip(operations) {
-        assert_tells_when_to_retry(reply, (503, "unavailable"), operation.name);
+        assert_retryable(reply, (503, "unavailable"), operation.name);
     }
     assert!(started.elapsed() < Duration::from_secs(3), "{:?}", started.elapsed());
     assert_eq!(stored(&test).await, before);
 }
 
 #[tokio::test]
-async fn reads_between_which_somebody_writes_are_repeated() {
+async fn reads_interrupted_by_writes_are_repeated() {
     let test = TestApp::start().await;
     let id = create(&test, 0..2).await;
     let operations = [GET, LIST, LIST_PAIN_POINTS, UPDATE];
@@ -360,7 +362,7 @@ async fn reads_between_which_somebody_writes_are_repeated() {
             tokio::time::sleep(Duration::from_millis(60)).await;
             tamper_with_chunk(&test, "revision", revision(1)).await;
         };
-        // A patch that changes nothing.
+        // A patch without changes.
         let call = super::call_for(&test, operation, &id);
         let call = if operation.name == UPDATE.name { call.json(&json!({})) } else { call };
         test.round_trips();
@@ -371,12 +373,12 @@ async fn reads_between_which_somebody_writes_are_repeated() {
 }
 
 #[tokio::test]
-async fn what_is_damaged_is_an_internal_error_and_not_the_callers_fault() {
+async fn unreadable_items_are_internal_errors() {
     let test = TestApp::start().await;
     let id = create(&test, 0..2).await;
     tamper_with_chunk(&test, "members", AttributeValue::B(Blob::new([0; 56]))).await;
     for operation in [GET, LIST_PAIN_POINTS, UPDATE, ADD, SPLIT] {
-        let reply = valid(operation, PROJECT, &id, NOWHERE).key(&test.key).send(&test.app).await;
+        let reply = valid(operation, PROJECT, &id, MISSING_ID).key(&test.key).send(&test.app).await;
         assert_eq!(reply.problem(), (500, "internal"), "{}", operation.name);
     }
     let other = create(&test, 10..11).await;
@@ -394,7 +396,7 @@ async fn what_is_damaged_is_an_internal_error_and_not_the_callers_fault() {
 }
 
 #[tokio::test]
-async fn a_damaged_insight_or_pain_point_is_left_out_of_lists_alone() {
+async fn lists_omit_only_unreadable_items() {
     let test = TestApp::start().await;
     let good = create(&test, 0..3).await;
     let [head, chunk, unfitting] =
@@ -434,7 +436,7 @@ async fn a_damaged_insight_or_pain_point_is_left_out_of_lists_alone() {
     assert_eq!(left_out(&pain_points[1]), BTreeSet::from([(TABLE, "pk")]));
 }
 
-/// The partition of an insight's only chunk.
+/// Returns the partition key of an insight's only chunk.
 async fn chunk_of(test: &TestApp, insight: &str) -> String {
     let items = test.items(TABLE).await;
     let is_head = |item: &&HashMap<String, AttributeValue>| {

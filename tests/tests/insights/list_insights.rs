@@ -20,7 +20,7 @@ async fn create_at(test: &TestApp, number: usize, at: &str) -> String {
 }
 
 #[tokio::test]
-async fn the_last_seen_comes_first_and_merged_ones_last() {
+async fn insights_are_sorted_by_last_seen() {
     let test = TestApp::start().await;
     assert_eq!(test.pages(&call(&test, LIST), 1).await, [Vec::<Value>::new()]);
     let times = [
@@ -39,7 +39,8 @@ async fn the_last_seen_comes_first_and_merged_ones_last() {
     merge(&test, &merged, &created[2]).await;
     let other = create_at(&test, 11, "2026-11-21T00:00:00Z").await;
     merge(&test, &other, &created[2]).await;
-    // Those of the same time, merged ones too, by id, descending: the later made before.
+    // Insights with equal times, including merged ones, are sorted by descending ID, so newer ones
+    // come first.
     let expected = [2, 5, 0, 3, 1, 4].map(|at: usize| created[at].clone());
     let expected = [&expected[..], &[other, merged]].concat();
     let list = call(&test, LIST);
@@ -55,21 +56,21 @@ async fn the_last_seen_comes_first_and_merged_ones_last() {
 }
 
 #[tokio::test]
-async fn items_are_what_get_insight_answers() {
+async fn items_equal_single_insights() {
     let test = TestApp::start().await;
     let one = create(&test, 0..250).await;
     let two = create(&test, 250..260).await;
-    let made = id_of(&split(&test, &one, (0..250).step_by(2)).await);
-    merge(&test, &two, &made).await;
+    let split_off = id_of(&split(&test, &one, (0..250).step_by(2)).await);
+    merge(&test, &two, &split_off).await;
     let listed = test.pages(&call(&test, LIST), 10).await.concat();
-    assert_eq!(ids(&listed), [made, one, two]);
+    assert_eq!(ids(&listed), [split_off, one, two]);
     for item in &listed {
         assert_eq!(&get(&test, item["id"].as_str().unwrap()).await.body, item);
     }
 }
 
 #[tokio::test]
-async fn a_status_lists_its_own_insights_page_by_page() {
+async fn lists_can_be_filtered_by_status() {
     let test = TestApp::start().await;
     let mut all = Vec::new();
     for number in 0..9 {
@@ -107,7 +108,7 @@ async fn a_status_lists_its_own_insights_page_by_page() {
 }
 
 #[tokio::test]
-async fn fifty_insights_are_a_page_unless_the_caller_wants_more() {
+async fn pages_have_fifty_insights_by_default() {
     let test = TestApp::start().await;
     let mut all = Vec::new();
     for number in 0..51 {
@@ -123,7 +124,7 @@ async fn fifty_insights_are_a_page_unless_the_caller_wants_more() {
 }
 
 #[tokio::test]
-async fn what_changes_behind_a_cursor_shifts_no_page() {
+async fn changed_insights_do_not_shift_pages() {
     let test = TestApp::start().await;
     let mut all = Vec::new();
     for number in 0..6 {
@@ -133,7 +134,8 @@ async fn what_changes_behind_a_cursor_shifts_no_page() {
     let list = call(&test, LIST).query("limit", 2);
     let first = list.clone().send(&test.app).await;
     assert_eq!(ids(first.body["items"].as_array().unwrap()), all[..2]);
-    // The last of the page moves to the front, the first one is merged away, another one comes.
+    // The last item of the page moves to the front, the first one is merged, and a new one is
+    // created.
     add(&test, &all[1], [90]).await;
     merge(&test, &all[0], &all[1]).await;
     create(&test, [95]).await;
@@ -143,19 +145,19 @@ async fn what_changes_behind_a_cursor_shifts_no_page() {
 }
 
 #[tokio::test]
-async fn a_split_and_a_merge_move_insights_to_where_they_belong() {
+async fn splits_and_merges_move_insights_in_lists() {
     let test = TestApp::start().await;
     let (one, two) = (create(&test, [1, 9]).await, create(&test, [5]).await);
     let listed = async || ids(&test.pages(&call(&test, LIST), 10).await.concat());
     assert_eq!(listed().await, [&one, &two].map(Clone::clone));
-    let made = id_of(&split(&test, &one, [9]).await);
-    assert_eq!(listed().await, [&made, &two, &one].map(Clone::clone));
-    merge(&test, &made, &one).await;
-    assert_eq!(listed().await, [&one, &two, &made].map(Clone::clone));
+    let split_off = id_of(&split(&test, &one, [9]).await);
+    assert_eq!(listed().await, [&split_off, &two, &one].map(Clone::clone));
+    merge(&test, &split_off, &one).await;
+    assert_eq!(listed().await, [&one, &two, &split_off].map(Clone::clone));
 }
 
 #[tokio::test]
-async fn a_project_lists_its_own_insights_only() {
+async fn projects_list_only_their_own_insights() {
     let test = TestApp::start().await;
     let other = other_project(&test).await.to_string();
     let id = create(&test, [0]).await;
@@ -167,7 +169,7 @@ async fn a_project_lists_its_own_insights_only() {
 }
 
 #[tokio::test]
-async fn insights_with_long_texts_make_pages_shorter_and_not_incomplete() {
+async fn insights_with_long_texts_make_pages_shorter() {
     let test = TestApp::start().await;
     let mut expected = Vec::new();
     for number in 0..70 {
@@ -178,15 +180,15 @@ async fn insights_with_long_texts_make_pages_shorter_and_not_incomplete() {
     }
     expected.reverse();
     let pages = test.pages(&call(&test, LIST), 100).await;
-    assert!(pages.len() > 1, "a read of DynamoDB ends at 1 MB");
+    assert!(pages.len() > 1, "DynamoDB reads end at 1 MB");
     assert_eq!(ids(&pages.concat()), expected);
 }
 
 #[tokio::test]
-async fn insights_with_many_pain_points_make_pages_shorter_and_not_incomplete() {
+async fn insights_with_many_pain_points_make_pages_shorter() {
     let test = TestApp::start().await;
     let mut expected = vec![create(&test, [0]).await];
-    // 110 chunks each, so that a page of two would have more than 200.
+    // Each insight has 110 chunks, so a page of two would have more than 200.
     for number in 1..4 {
         let id = create(&test, [number]).await;
         let chunks: Vec<u128> = (0..110).map(|chunk| (number as u128) << 64 | chunk).collect();

@@ -1,4 +1,4 @@
-//! The operations on replay insights, together against a real engine: what one writes, the others show.
+//! Tests of the insight operations together, against a real engine.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -36,28 +36,29 @@ const LIST_PAIN_POINTS: &Operation = &list_pain_points::OPERATION;
 const SPLIT: &Operation = &::split_insight::OPERATION;
 const MERGE: &Operation = &::merge_insights::OPERATION;
 
-/// Every operation.
+/// All operations.
 const OPERATIONS: [&Operation; 8] =
     [CREATE, LIST, GET, UPDATE, ADD, LIST_PAIN_POINTS, SPLIT, MERGE];
 
-/// The operations whose path names an insight.
-const OF_AN_INSIGHT: [&Operation; 6] = [GET, UPDATE, ADD, LIST_PAIN_POINTS, SPLIT, MERGE];
+/// The operations with an insight's ID in the path.
+const OPERATIONS_ON_AN_INSIGHT: [&Operation; 6] =
+    [GET, UPDATE, ADD, LIST_PAIN_POINTS, SPLIT, MERGE];
 
-/// An insight that no project has.
-const NOWHERE: &str = "01902f3c-0000-7000-8000-ffffffffffff";
+/// The ID of an insight that no project has.
+const MISSING_ID: &str = "01902f3c-0000-7000-8000-ffffffffffff";
 
-/// A call in the tests' project.
+/// Returns a call in the tests' project.
 fn call(test: &TestApp, operation: &'static Operation) -> Call {
     Call::of(operation).parameter("idOrSlug", PROJECT).key(&test.key)
 }
 
-/// A call for one insight.
+/// Returns a call for one insight.
 fn call_for(test: &TestApp, operation: &'static Operation, id: &str) -> Call {
     call(test, operation).parameter("insightId", id)
 }
 
-/// A call that would be carried out, without a key, for an insight that has the pain points 0 and 1,
-/// in a project that has the insight `into` too.
+/// Returns a call without an API key. It is valid for an insight with the pain points 0 and 1, in a
+/// project that also has the insight `into`.
 fn valid(operation: &'static Operation, project: &str, id: &str, into: &str) -> Call {
     let call = Call::of(operation).parameter("idOrSlug", project).parameter("insightId", id);
     match operation.name {
@@ -70,19 +71,19 @@ fn valid(operation: &'static Operation, project: &str, id: &str, into: &str) -> 
     }
 }
 
-/// The body that creates an insight with the pain points of these numbers.
+/// Returns the body of an insight with the pain points of these numbers.
 fn creation(numbers: impl IntoIterator<Item = usize>) -> Value {
     let mut body = upload(numbers);
     body["title"] = json!("Checkout");
     body
 }
 
-/// The body of a split that moves the pain points of these numbers.
+/// Returns the body of a split that moves the pain points of these numbers.
 fn split_of(numbers: impl IntoIterator<Item = usize>) -> Value {
     json!({ "painPointIds": numbers.into_iter().map(insights::id).collect::<Vec<_>>() })
 }
 
-/// Creates an insight and answers its id.
+/// Creates an insight and returns its ID.
 async fn create(test: &TestApp, numbers: impl IntoIterator<Item = usize>) -> String {
     let reply = call(test, CREATE).json(&creation(numbers)).send(&test.app).await;
     assert_eq!(reply.status, 201, "{}", reply.body);
@@ -123,12 +124,12 @@ fn is_replayed(reply: &Reply) -> bool {
     reply.headers.get("idempotency-replayed").is_some_and(|value| value == "true")
 }
 
-/// The ids of items, in the order of the list.
+/// Returns the IDs of items, in the order of the list.
 fn ids(items: &[Value]) -> Vec<String> {
     items.iter().map(|item| item["id"].as_str().unwrap().to_owned()).collect()
 }
 
-/// The ids of the pain points of an insight, each of which is listed once.
+/// Returns the IDs of an insight's pain points, and checks that each is listed once.
 async fn members(test: &TestApp, id: &str) -> BTreeSet<String> {
     let listed = ids(&test.pages(&call_for(test, LIST_PAIN_POINTS, id), 100).await.concat());
     let count = listed.len();
@@ -137,17 +138,17 @@ async fn members(test: &TestApp, id: &str) -> BTreeSet<String> {
     members
 }
 
-/// The ids of the pain points of these numbers.
+/// Returns the IDs of the pain points of these numbers.
 fn numbered(numbers: impl IntoIterator<Item = usize>) -> BTreeSet<String> {
     numbers.into_iter().map(insights::id).collect()
 }
 
-/// A second project of the same organization.
+/// Creates a second project in the same organization.
 async fn other_project(test: &TestApp) -> ProjectId {
     demo::ensure_project(&test.app.store, "other", "Other").await.unwrap()
 }
 
-/// All that is stored, as text, in order.
+/// Returns all stored items as sorted text.
 async fn stored(test: &TestApp) -> Vec<String> {
     let items = test.items(TABLE).await;
     let attributes = |item: &std::collections::HashMap<_, _>| {
@@ -159,14 +160,14 @@ async fn stored(test: &TestApp) -> Vec<String> {
     stored
 }
 
-/// How many chunks all insights refer to, 70 bytes each.
-async fn referred_chunks(test: &TestApp) -> usize {
+/// Returns the number of chunks that all insights reference, 70 bytes each.
+async fn referenced_chunks(test: &TestApp) -> usize {
     let items = test.items(TABLE).await;
     let packed = items.iter().filter_map(|item| item.get("chunks")?.as_b().ok());
     packed.map(|packed| packed.as_ref().len() / 70).sum()
 }
 
-/// How many items there are whose partition key begins so.
+/// Returns the number of items whose partition key has this prefix.
 async fn stored_of(test: &TestApp, prefix: &str) -> usize {
     let items = test.items(TABLE).await;
     items.iter().filter(|item| item["pk"].as_s().unwrap().starts_with(prefix)).count()

@@ -6,12 +6,12 @@ use tests::app::TestApp;
 use tests::call::Reply;
 
 use super::{
-    GET, MERGE, NOWHERE, add, call_for, create, etag, get, id_of, is_replayed, members, merge,
+    GET, MERGE, MISSING_ID, add, call_for, create, etag, get, id_of, is_replayed, members, merge,
     numbered, split, stored, stored_of, update,
 };
 
 #[tokio::test]
-async fn the_receiving_insight_is_answered_with_all_pain_points_counted() {
+async fn merges_return_the_receiving_insight() {
     let test = TestApp::start().await;
     let (id, into) = (create(&test, [0, 9]).await, create(&test, [3, 5]).await);
     let patch = json!({"title": "t", "description": "d", "status": "ignored", "viewed": true});
@@ -24,7 +24,7 @@ async fn the_receiving_insight_is_answered_with_all_pain_points_counted() {
     expected["identifiedUsers"] = json!(1);
     expected["firstSeen"] = json!("2026-11-20T04:16:00.000Z");
     expected["lastSeen"] = json!("2026-11-20T04:16:09.000Z");
-    expected["excerpt"] = json!("What the replay shows of 9");
+    expected["excerpt"] = json!("Replay excerpt 9");
     assert_eq!((reply.status, &reply.body), (200, &expected));
     assert_eq!(etag(&reply), "\"3\"");
     let found = get(&test, &into).await;
@@ -33,7 +33,7 @@ async fn the_receiving_insight_is_answered_with_all_pain_points_counted() {
 }
 
 #[tokio::test]
-async fn the_merged_insight_stays_readable_and_has_nothing_left() {
+async fn merged_insights_stay_readable_without_pain_points() {
     let test = TestApp::start().await;
     let (id, into) = (create(&test, 0..3).await, create(&test, [5]).await);
     let patch = json!({"title": "t", "description": "d", "status": "resolved", "viewed": true});
@@ -61,27 +61,27 @@ async fn the_merged_insight_stays_readable_and_has_nothing_left() {
 }
 
 #[tokio::test]
-async fn a_merge_undoes_a_split() {
+async fn merging_undoes_a_split() {
     let test = TestApp::start().await;
     let id = create(&test, 0..450).await;
     let before = get(&test, &id).await;
-    let made = id_of(&split(&test, &id, (0..450).step_by(3)).await);
-    let reply = merge(&test, &made, &id).await;
+    let split_off = id_of(&split(&test, &id, (0..450).step_by(3)).await);
+    let reply = merge(&test, &split_off, &id).await;
     assert_eq!((reply.status, &reply.body), (200, &before.body));
     assert_eq!(members(&test, &id).await, numbered(0..450));
-    assert_eq!(stored_of(&test, "chunk#").await, 2, "no chunk is left over");
-    // And the other way round.
-    let made = id_of(&split(&test, &id, (0..450).step_by(3)).await);
-    let reply = merge(&test, &id, &made).await;
+    assert_eq!(stored_of(&test, "chunk#").await, 2, "no chunk is orphaned");
+    // Merging also works in the opposite direction.
+    let split_off = id_of(&split(&test, &id, (0..450).step_by(3)).await);
+    let reply = merge(&test, &id, &split_off).await;
     for field in ["affectedSessions", "identifiedUsers", "occurrences", "firstSeen", "excerpt"] {
         assert_eq!(reply.body[field], before.body[field], "{field}");
     }
-    assert_eq!(members(&test, &made).await, numbered(0..450));
+    assert_eq!(members(&test, &split_off).await, numbered(0..450));
     assert_eq!(stored_of(&test, "chunk#").await, 2);
 }
 
 #[tokio::test]
-async fn only_another_insight_of_the_project_that_is_not_merged_can_receive() {
+async fn only_unmerged_insights_can_receive_pain_points() {
     let test = TestApp::start().await;
     let (id, into, third) =
         (create(&test, 0..3).await, create(&test, [5]).await, create(&test, [7]).await);
@@ -93,7 +93,7 @@ async fn only_another_insight_of_the_project_that_is_not_merged_can_receive() {
     };
     assert_violation(&merge(&test, &id, &id).await, "invalid_value");
     assert_violation(&merge(&test, &id, &id.to_uppercase()).await, "invalid_value");
-    assert_violation(&merge(&test, &id, NOWHERE).await, "unknown_insight");
+    assert_violation(&merge(&test, &id, MISSING_ID).await, "unknown_insight");
     assert_violation(&merge(&test, &id, "checkout").await, "invalid_format");
     assert_eq!(merge(&test, &id, &into).await.problem(), (409, "insight_merged"));
     assert_eq!(merge(&test, &into, &id).await.problem(), (409, "insight_merged"));
@@ -111,7 +111,7 @@ async fn only_another_insight_of_the_project_that_is_not_merged_can_receive() {
 }
 
 #[tokio::test]
-async fn a_repeated_merge_gets_the_receiving_insight_as_it_is_now() {
+async fn repeated_merges_return_the_current_insight() {
     let test = TestApp::start().await;
     let (id, into, third) =
         (create(&test, 0..3).await, create(&test, [5]).await, create(&test, [7]).await);
@@ -128,27 +128,27 @@ async fn a_repeated_merge_gets_the_receiving_insight_as_it_is_now() {
 }
 
 #[tokio::test]
-async fn under_an_idempotency_key_a_repeated_merge_gets_the_stored_answer() {
+async fn idempotent_merges_return_the_stored_response() {
     let test = TestApp::start().await;
     let (id, into, third) =
         (create(&test, 0..3).await, create(&test, [5]).await, create(&test, [7]).await);
     let request = |into: &str| {
         call_for(&test, MERGE, &id).header("idempotency-key", "k").json(&json!({"into": into}))
     };
-    let twins = join_all((0..8).map(|_| request(&into).send(&test.app))).await;
-    assert!(twins.iter().all(|reply| reply.status == 200 && reply.body == twins[0].body));
-    assert_eq!(twins.iter().filter(|reply| is_replayed(reply)).count(), 7);
-    for other in [third.as_str(), &id, NOWHERE] {
+    let duplicates = join_all((0..8).map(|_| request(&into).send(&test.app))).await;
+    assert!(duplicates.iter().all(|reply| reply.status == 200 && reply.body == duplicates[0].body));
+    assert_eq!(duplicates.iter().filter(|reply| is_replayed(reply)).count(), 7);
+    for other in [third.as_str(), &id, MISSING_ID] {
         let other = request(other).send(&test.app).await;
         assert_eq!(other.problem(), (409, "idempotency_conflict"));
     }
-    let nowhere = call_for(&test, MERGE, NOWHERE).header("idempotency-key", "k");
+    let nowhere = call_for(&test, MERGE, MISSING_ID).header("idempotency-key", "k");
     let other = nowhere.json(&json!({"into": into})).send(&test.app).await;
     assert_eq!(other.problem(), (409, "idempotency_conflict"));
     let assert_replayed = async || {
         let again = request(&into).send(&test.app).await;
         assert!(is_replayed(&again), "{}", again.body);
-        assert_eq!((&again.body, etag(&again)), (&twins[0].body, "\"2\""));
+        assert_eq!((&again.body, etag(&again)), (&duplicates[0].body, "\"2\""));
     };
     add(&test, &into, [9]).await;
     assert_replayed().await;
@@ -157,7 +157,7 @@ async fn under_an_idempotency_key_a_repeated_merge_gets_the_stored_answer() {
 }
 
 #[tokio::test]
-async fn chains_of_merges_keep_every_pain_point() {
+async fn chains_of_merges_keep_all_pain_points() {
     let test = TestApp::start().await;
     let mut last = create(&test, 0..150).await;
     let first = last.clone();
@@ -168,14 +168,14 @@ async fn chains_of_merges_keep_every_pain_point() {
     }
     assert_eq!(members(&test, &last).await, numbered(0..750));
     assert_eq!(stored_of(&test, "chunk#").await, 3);
-    // Each still names the one that it went into, not the last.
+    // Each insight still names its direct target, not the last one.
     let merged = get(&test, &first).await.body["mergedInto"].as_str().unwrap().to_owned();
     assert_ne!(merged, last);
     assert_eq!(call_for(&test, GET, &merged).send(&test.app).await.body["status"], "merged");
 }
 
 #[tokio::test]
-async fn of_two_insights_that_are_merged_into_each_other_one_remains() {
+async fn one_of_two_mutually_merged_insights_remains() {
     let test = TestApp::start().await;
     for round in 0..5 {
         let base = round * 10;
@@ -192,7 +192,7 @@ async fn of_two_insights_that_are_merged_into_each_other_one_remains() {
 }
 
 #[tokio::test]
-async fn concurrent_merges_into_one_insight_all_hold() {
+async fn concurrent_merges_into_one_insight_all_succeed() {
     let test = TestApp::start().await;
     let into = create(&test, [0]).await;
     let mut others = Vec::new();

@@ -1,4 +1,4 @@
-//! The largest insight, and what DynamoDB is sent of it.
+//! The largest insight, and the requests to DynamoDB for it.
 
 use std::sync::{Arc, Mutex};
 
@@ -12,8 +12,8 @@ use tests::app::{TestApp, app_with};
 use tests::insights::{filled, upload};
 
 use super::{
-    ADD, MERGE, SPLIT, add, call_for, create, get, id_of, merge, referred_chunks, split, split_of,
-    stored_of,
+    ADD, MERGE, SPLIT, add, call_for, create, get, id_of, merge, referenced_chunks, split,
+    split_of, stored_of,
 };
 
 /// DynamoDB's limits.
@@ -21,7 +21,7 @@ const MAX_ACTIONS: usize = 100;
 const MAX_TRANSACTION_BYTES: usize = 4 * 1024 * 1024;
 const MAX_ITEM_BYTES: usize = 400 * 1024;
 
-/// Keeps the bodies of all transactions that are sent.
+/// Records the bodies of all transactions.
 #[derive(Debug, Clone, Default)]
 struct Transactions(Arc<Mutex<Vec<Vec<u8>>>>);
 
@@ -47,7 +47,7 @@ impl Intercept for Transactions {
 }
 
 impl Transactions {
-    /// An app whose transactions are kept.
+    /// Returns an app whose transactions are recorded.
     fn of(test: &TestApp) -> (App, Self) {
         let kept = Self::default();
         let config = test.client.config().to_builder().interceptor(kept.clone()).build();
@@ -56,11 +56,11 @@ impl Transactions {
         (app, kept)
     }
 
-    /// Checks all transactions since the last time, and answers how many actions each had.
+    /// Checks all transactions since the last check, and returns the number of actions of each.
     fn check(&self) -> Vec<usize> {
         let bodies = std::mem::take(&mut *self.0.lock().unwrap());
         let check = |body: Vec<u8>| {
-            // As JSON, bytes take a third more than in DynamoDB.
+            // Bytes take a third more space in JSON than in DynamoDB.
             assert!(body.len() < MAX_TRANSACTION_BYTES, "{} bytes", body.len());
             let body: Value = serde_json::from_slice(&body).unwrap();
             let actions = body["TransactItems"].as_array().unwrap();
@@ -76,44 +76,44 @@ impl Transactions {
 }
 
 #[tokio::test]
-async fn an_insight_of_18000_pain_points_takes_no_more_and_can_be_split_and_merged() {
+async fn insights_have_at_most_18000_pain_points() {
     let test = TestApp::start().await;
     let (app, transactions) = Transactions::of(&test);
     let id = filled(&test.app.store, test.project_id, 18_000, 36).await.to_string();
     let whole = get(&test, &id).await;
     assert_eq!(whole.body["occurrences"], 18_000);
-    let refused = add(&test, &id, [20_000]).await;
-    assert_eq!(refused.problem(), (409, "insight_full"));
+    let rejected = add(&test, &id, [20_000]).await;
+    assert_eq!(rejected.problem(), (409, "insight_full"));
     assert_eq!(add(&test, &id, [17_999, 20_000]).await.problem(), (409, "insight_full"));
-    assert_eq!(add(&test, &id, [0, 17_999]).await.status, 200, "it has these already");
+    assert_eq!(add(&test, &id, [0, 17_999]).await.status, 200, "the insight already has these");
     let other = create(&test, [20_000]).await;
     assert_eq!(merge(&test, &other, &id).await.problem(), (409, "insight_full"));
     assert_eq!(merge(&test, &id, &other).await.problem(), (409, "insight_full"));
 
-    // Every chunk loses some of its members, which are crossed out.
+    // Each chunk loses some of its members, which are marked as removed.
     let scattered = split_of((0..18_000).step_by(36));
     let call = call_for(&test, SPLIT, &id).header("idempotency-key", "k").json(&scattered);
-    let made = call.clone().send(&app).await;
-    assert_eq!((made.status, &made.body["occurrences"]), (201, &json!(500)));
+    let split_off = call.clone().send(&app).await;
+    assert_eq!((split_off.status, &split_off.body["occurrences"]), (201, &json!(500)));
     let actions = transactions.check();
-    // Both insights, the split, the new chunks, that it happened, the stored answer.
+    // Both insights, the split, the new chunks, the announcement, the stored response.
     assert_eq!(actions, [2 + 1 + 2 + 1 + 1]);
-    assert_eq!(call.send(&app).await.body, made.body);
+    assert_eq!(call.send(&app).await.body, split_off.body);
     transactions.check();
     assert_eq!(get(&test, &id).await.body["occurrences"], 17_500);
-    assert_eq!(stored_of(&test, "chunk#").await, referred_chunks(&test).await);
+    assert_eq!(stored_of(&test, "chunk#").await, referenced_chunks(&test).await);
 
-    // There is room again, to the last one.
+    // There is capacity again, up to the last pain point.
     let call = call_for(&test, ADD, &id).json(&upload(30_000..30_500));
     let reply = call.header("idempotency-key", "k").send(&app).await;
     assert_eq!((reply.status, &reply.body["occurrences"]), (200, &json!(18_000)));
     assert_eq!(transactions.check().len(), 6);
-    assert_eq!(merge(&test, &id_of(&made), &id).await.problem(), (409, "insight_full"));
+    assert_eq!(merge(&test, &id_of(&split_off), &id).await.problem(), (409, "insight_full"));
     let added = id_of(&split(&test, &id, 30_000..30_500).await);
-    let call = call_for(&test, MERGE, &id_of(&made)).json(&json!({"into": id}));
+    let call = call_for(&test, MERGE, &id_of(&split_off)).json(&json!({"into": id}));
     let merged = call.header("idempotency-key", "k").send(&app).await;
     assert_eq!((merged.status, &merged.body), (200, &whole.body));
     transactions.check();
     assert_eq!(get(&test, &added).await.body["occurrences"], 500);
-    assert_eq!(stored_of(&test, "chunk#").await, referred_chunks(&test).await);
+    assert_eq!(stored_of(&test, "chunk#").await, referenced_chunks(&test).await);
 }

@@ -9,8 +9,8 @@ use tests::call::{Call, Reply};
 use tests::insights;
 
 use super::{
-    NOWHERE, SPLIT, add, call_for, create, etag, get, id_of, is_replayed, members, merge, numbered,
-    split, split_of, stored, stored_of, update,
+    MISSING_ID, SPLIT, add, call_for, create, etag, get, id_of, is_replayed, members, merge,
+    numbered, split, split_of, stored, stored_of, update,
 };
 
 fn splitting(test: &TestApp, id: &str, body: &Value) -> Call {
@@ -18,22 +18,22 @@ fn splitting(test: &TestApp, id: &str, body: &Value) -> Call {
 }
 
 #[tokio::test]
-async fn the_new_insight_is_answered_and_found_with_all_of_its_fields() {
+async fn splits_return_the_new_insight() {
     let test = TestApp::start().await;
     let id = create(&test, 0..10).await;
     let mut body = split_of([1, 8, 3]);
     body["title"] = json!("  Payment ");
     body["description"] = json!(" Of the checkout\n");
     let reply = splitting(&test, &id, &body).send(&test.app).await;
-    let made = id_of(&reply);
+    let split_off = id_of(&reply);
     let expected = json!({
         "viewed": false,
-        "id": made,
+        "id": split_off,
         "title": "Payment",
         "description": " Of the checkout\n",
         "status": "open",
         "mergedInto": null,
-        // Sessions 1, 1 and 3; users 1, 3 and none.
+        // Sessions: 1, 1 and 3. Users: 1, 3 and none.
         "affectedSessions": 2,
         "identifiedUsers": 2,
         "occurrences": 3,
@@ -41,21 +41,21 @@ async fn the_new_insight_is_answered_and_found_with_all_of_its_fields() {
         "trendPercent": 100,
         "firstSeen": "2026-11-20T04:16:01.000Z",
         "lastSeen": "2026-11-20T04:16:08.000Z",
-        "excerpt": "What the replay shows of 8",
+        "excerpt": "Replay excerpt 8",
     });
     assert_eq!((reply.status, &reply.body), (201, &expected));
     assert_eq!(etag(&reply), "\"1\"");
-    let location = format!("/v0/projects/{}/replay-insights/{made}", test.project_id);
+    let location = format!("/v0/projects/{}/replay-insights/{split_off}", test.project_id);
     assert_eq!(reply.headers["location"], location);
-    assert_ne!(made, id);
-    let found = get(&test, &made).await;
+    assert_ne!(split_off, id);
+    let found = get(&test, &split_off).await;
     assert_eq!((&found.body, etag(&found)), (&expected, "\"1\""));
-    assert_eq!(members(&test, &made).await, numbered([1, 3, 8]));
+    assert_eq!(members(&test, &split_off).await, numbered([1, 3, 8]));
     assert_eq!(members(&test, &id).await, numbered([0, 2, 4, 5, 6, 7, 9]));
 }
 
 #[tokio::test]
-async fn the_source_keeps_its_texts_and_states_and_is_counted_anew() {
+async fn sources_keep_their_texts_and_are_recounted() {
     let test = TestApp::start().await;
     let id = create(&test, 0..10).await;
     let patch = json!({"description": "d", "status": "ignored", "viewed": true});
@@ -64,18 +64,19 @@ async fn the_source_keeps_its_texts_and_states_and_is_counted_anew() {
     let after = get(&test, &id).await;
     let mut expected = before.body.clone();
     expected["occurrences"] = json!(7);
-    // Sessions 2 to 6, and 0 and 1 of pain points 7 and 8; users 2, 4, 0, 2 and 3 of 2, 4, 5, 7, 8.
+    // Sessions: 2 to 6, and 0 and 1 for pain points 7 and 8. Users: 2, 4, 0, 2 and 3 for pain
+    // points 2, 4, 5, 7 and 8.
     expected["affectedSessions"] = json!(7);
     expected["identifiedUsers"] = json!(4);
     expected["firstSeen"] = json!("2026-11-20T04:16:02.000Z");
     expected["lastSeen"] = json!("2026-11-20T04:16:08.000Z");
-    expected["excerpt"] = json!("What the replay shows of 8");
+    expected["excerpt"] = json!("Replay excerpt 8");
     assert_eq!(after.body, expected);
     assert_eq!((etag(&before), etag(&after)), ("\"2\"", "\"3\""));
 }
 
 #[tokio::test]
-async fn the_title_is_by_default_that_of_the_latest_moved_pain_point() {
+async fn default_title_is_from_the_latest_pain_point() {
     let test = TestApp::start().await;
     let mut body = super::creation(0..8);
     for at in [1, 2, 5] {
@@ -85,7 +86,7 @@ async fn the_title_is_by_default_that_of_the_latest_moved_pain_point() {
     let id = id_of(&reply);
     for (numbers, title) in [
         (vec![0, 3], "Pain point 3"),
-        // Two at the same time: the greater id is later.
+        // Two simultaneous pain points: the one with the greater ID is later.
         (vec![2, 6, 1], "Pain point 2"),
         (vec![5], "Pain point 5"),
     ] {
@@ -93,14 +94,14 @@ async fn the_title_is_by_default_that_of_the_latest_moved_pain_point() {
         body["title"] = Value::Null;
         let reply = splitting(&test, &id, &body).send(&test.app).await;
         assert_eq!(reply.body["title"], title);
-        assert_eq!(reply.body["excerpt"], title.replace("Pain point", "What the replay shows of"));
+        assert_eq!(reply.body["excerpt"], title.replace("Pain point", "Replay excerpt"));
         assert_eq!(reply.body["description"], "");
     }
-    assert_eq!(get(&test, &id).await.body["excerpt"], "What the replay shows of 7");
+    assert_eq!(get(&test, &id).await.body["excerpt"], "Replay excerpt 7");
 }
 
 #[tokio::test]
-async fn all_that_is_wrong_is_named_and_nothing_changes() {
+async fn all_violations_are_listed_and_nothing_changes() {
     let test = TestApp::start().await;
     let (id, _) = (create(&test, 0..3).await, create(&test, [10]).await);
     let before = stored(&test).await;
@@ -130,7 +131,7 @@ async fn all_that_is_wrong_is_named_and_nothing_changes() {
             json!({"painPointIds": ids(&[0]), "title": "x".repeat(201), "description": "x".repeat(2_001)}),
             vec![("/description", "too_long"), ("/title", "too_long")],
         ),
-        // Of another insight, and of none.
+        // One pain point of another insight, and one that does not exist.
         (
             json!({"painPointIds": [insights::id(0), upper, insights::id(77)]}),
             vec![
@@ -138,7 +139,7 @@ async fn all_that_is_wrong_is_named_and_nothing_changes() {
                 ("/painPointIds/2", "unknown_pain_point"),
             ],
         ),
-        // NotMembers are named even where nothing else would stay behind.
+        // Pain points outside the insight are listed even if the split would leave none.
         (split_of([0, 1, 2, 77]), vec![("/painPointIds/3", "unknown_pain_point")]),
     ] {
         let reply = splitting(&test, &id, &body).send(&test.app).await;
@@ -154,39 +155,39 @@ async fn all_that_is_wrong_is_named_and_nothing_changes() {
 }
 
 #[tokio::test]
-async fn one_to_all_but_one_and_at_most_500_pain_points_can_be_moved() {
+async fn splits_move_1_to_500_pain_points() {
     let test = TestApp::start().await;
     let single = create(&test, [9_000]).await;
     assert_eq!(split(&test, &single, [9_000]).await.problem(), (400, "split_would_empty_insight"));
     let id = create(&test, 0..500).await;
     add(&test, &id, [500]).await;
-    let made = split(&test, &id, 1..501).await;
-    assert_eq!((made.status, &made.body["occurrences"]), (201, &json!(500)));
+    let split_off = split(&test, &id, 1..501).await;
+    assert_eq!((split_off.status, &split_off.body["occurrences"]), (201, &json!(500)));
     assert_eq!(members(&test, &id).await, numbered([0]));
-    assert_eq!(members(&test, &id_of(&made)).await, numbered(1..501));
-    let one = split(&test, &id_of(&made), [250]).await;
+    assert_eq!(members(&test, &id_of(&split_off)).await, numbered(1..501));
+    let one = split(&test, &id_of(&split_off), [250]).await;
     assert_eq!((one.status, &one.body["occurrences"]), (201, &json!(1)));
     assert_eq!(stored_of(&test, "chunk#").await, 1 + 1 + 2 + 1);
 }
 
 #[tokio::test]
-async fn the_insight_that_was_made_can_be_split_itself() {
+async fn new_insights_can_be_split_again() {
     let test = TestApp::start().await;
     let id = create(&test, 0..300).await;
-    let made = id_of(&split(&test, &id, (0..300).step_by(2)).await);
-    let third = id_of(&split(&test, &made, (0..300).step_by(4)).await);
+    let split_off = id_of(&split(&test, &id, (0..300).step_by(2)).await);
+    let third = id_of(&split(&test, &split_off, (0..300).step_by(4)).await);
     assert_eq!(members(&test, &id).await, numbered((1..300).step_by(2)));
-    assert_eq!(members(&test, &made).await, numbered((2..300).step_by(4)));
+    assert_eq!(members(&test, &split_off).await, numbered((2..300).step_by(4)));
     assert_eq!(members(&test, &third).await, numbered((0..300).step_by(4)));
-    assert_eq!(stored_of(&test, "chunk#").await, 3, "no chunk is left over");
+    assert_eq!(stored_of(&test, "chunk#").await, 3, "no chunk is orphaned");
 }
 
 #[tokio::test]
-async fn a_repeated_split_gets_the_same_insight_without_a_key_too() {
+async fn repeated_splits_return_the_same_insight() {
     let test = TestApp::start().await;
     let id = create(&test, 0..10).await;
     let first = split(&test, &id, [1, 2, 3]).await;
-    let made = id_of(&first);
+    let split_off = id_of(&first);
     let mut upper = split_of([2, 1, 3]);
     upper["painPointIds"][0] = json!(insights::id(2).to_uppercase());
     let mut spelled_out = split_of([1, 2, 3]);
@@ -216,35 +217,35 @@ async fn a_repeated_split_gets_the_same_insight_without_a_key_too() {
         let reply = splitting(&test, &id, &body).send(&test.app).await;
         assert_eq!(reply.violations()[0], ("/painPointIds/0", "unknown_pain_point"), "{body}");
     }
-    let elsewhere = split(&test, &made, [1, 2, 3]).await;
+    let elsewhere = split(&test, &split_off, [1, 2, 3]).await;
     assert_eq!(elsewhere.problem(), (400, "split_would_empty_insight"));
     assert_eq!(stored_of(&test, "project#").await, 2);
 }
 
 #[tokio::test]
-async fn a_repeated_split_shows_the_new_insight_as_it_is_now() {
+async fn repeated_splits_return_the_current_insight() {
     let test = TestApp::start().await;
     let (id, other) = (create(&test, 0..10).await, create(&test, [20]).await);
-    let made = id_of(&split(&test, &id, [1, 2]).await);
+    let split_off = id_of(&split(&test, &id, [1, 2]).await);
     let repeated = async || -> Reply { split(&test, &id, [2, 1]).await };
-    let changed = update(&test, &made, json!({"title": "t", "status": "resolved"})).await;
+    let changed = update(&test, &split_off, json!({"title": "t", "status": "resolved"})).await;
     let again = repeated().await;
     assert_eq!((again.status, &again.body, etag(&again)), (201, &changed.body, "\"2\""));
-    let changed = add(&test, &made, [30]).await;
+    let changed = add(&test, &split_off, [30]).await;
     assert_eq!(repeated().await.body, changed.body);
-    split(&test, &made, [30]).await;
+    split(&test, &split_off, [30]).await;
     assert_eq!(repeated().await.body["occurrences"], 2);
-    // Even if it is merged away, or what it was split from is.
+    // Also if the new insight or the source is merged.
     merge(&test, &id, &other).await;
-    assert_eq!(repeated().await.body["id"], json!(made));
-    merge(&test, &made, &other).await;
+    assert_eq!(repeated().await.body["id"], json!(split_off));
+    merge(&test, &split_off, &other).await;
     let again = repeated().await;
-    assert_eq!((again.status, &again.body), (201, &get(&test, &made).await.body));
+    assert_eq!((again.status, &again.body), (201, &get(&test, &split_off).await.body));
     assert_eq!(again.body["mergedInto"], json!(other));
 }
 
 #[tokio::test]
-async fn a_split_after_a_merge_back_is_a_new_one() {
+async fn splits_after_merging_back_are_new() {
     let test = TestApp::start().await;
     let id = create(&test, 0..5).await;
     let first = id_of(&split(&test, &id, [1, 2]).await);
@@ -258,43 +259,47 @@ async fn a_split_after_a_merge_back_is_a_new_one() {
 }
 
 #[tokio::test]
-async fn under_an_idempotency_key_a_repeated_split_gets_the_stored_answer() {
+async fn idempotent_splits_return_the_stored_response() {
     let test = TestApp::start().await;
     let id = create(&test, 0..10).await;
     let request = |body: &Value| splitting(&test, &id, body).header("idempotency-key", "k");
     let usual = split_of([1, 2]);
-    let twins = join_all((0..8).map(|_| request(&usual).send(&test.app))).await;
-    assert!(twins.iter().all(|reply| reply.status == 201 && reply.body == twins[0].body));
-    assert_eq!(twins.iter().filter(|reply| is_replayed(reply)).count(), 7);
-    let made = id_of(&twins[0]);
+    let duplicates = join_all((0..8).map(|_| request(&usual).send(&test.app))).await;
+    assert!(duplicates.iter().all(|reply| reply.status == 201 && reply.body == duplicates[0].body));
+    assert_eq!(duplicates.iter().filter(|reply| is_replayed(reply)).count(), 7);
+    let split_off = id_of(&duplicates[0]);
     for body in [split_of([2, 1]), split_of([3])] {
         let other = request(&body).send(&test.app).await;
         assert_eq!(other.problem(), (409, "idempotency_conflict"), "{body}");
     }
-    let nowhere = splitting(&test, NOWHERE, &usual);
+    let nowhere = splitting(&test, MISSING_ID, &usual);
     let other = nowhere.header("idempotency-key", "k").send(&test.app).await;
     assert_eq!(other.problem(), (409, "idempotency_conflict"));
     let assert_replayed = async || {
         let again = request(&usual).send(&test.app).await;
         assert!(is_replayed(&again), "{}", again.body);
-        assert_eq!((&again.body, etag(&again)), (&twins[0].body, "\"1\""));
-        assert_eq!(again.headers["location"], twins[0].headers["location"]);
+        assert_eq!((&again.body, etag(&again)), (&duplicates[0].body, "\"1\""));
+        assert_eq!(again.headers["location"], duplicates[0].headers["location"]);
     };
-    update(&test, &made, json!({"title": "t"})).await;
+    update(&test, &split_off, json!({"title": "t"})).await;
     assert_replayed().await;
-    // Merged back, the same split could be made again; it is not.
-    merge(&test, &made, &id).await;
+    // After a merge back, an equal split would be possible, but is not repeated.
+    merge(&test, &split_off, &id).await;
     assert_replayed().await;
     assert_eq!(members(&test, &id).await, numbered(0..10));
     let other = create(&test, [20]).await;
     merge(&test, &id, &other).await;
     assert_replayed().await;
     test.pass(Duration::from_hours(24));
-    assert_eq!(request(&usual).send(&test.app).await.body["status"], "merged", "it is forgotten");
+    assert_eq!(
+        request(&usual).send(&test.app).await.body["status"],
+        "merged",
+        "the stored response expired"
+    );
 }
 
 #[tokio::test]
-async fn of_concurrent_splits_of_one_pain_point_one_wins() {
+async fn one_of_concurrent_splits_succeeds() {
     let test = TestApp::start().await;
     let id = create(&test, 0..10).await;
     let replies = join_all((1..9).map(|other| split(&test, &id, [0, other]))).await;
@@ -304,12 +309,12 @@ async fn of_concurrent_splits_of_one_pain_point_one_wins() {
     for reply in lost {
         assert_eq!(reply.violations(), [("/painPointIds/0", "unknown_pain_point")]);
     }
-    let made = members(&test, &id_of(won[0])).await;
-    assert_eq!((made.len(), members(&test, &id).await.len()), (2, 8));
+    let split_off = members(&test, &id_of(won[0])).await;
+    assert_eq!((split_off.len(), members(&test, &id).await.len()), (2, 8));
 }
 
 #[tokio::test]
-async fn concurrent_splits_of_different_pain_points_all_hold() {
+async fn concurrent_splits_of_different_pain_points_succeed() {
     let test = TestApp::start().await;
     let id = create(&test, 0..20).await;
     let replies = join_all((1..5).map(|number| split(&test, &id, [number, number + 10]))).await;

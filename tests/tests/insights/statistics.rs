@@ -1,4 +1,4 @@
-//! What insights count, as time passes.
+//! Statistics over time.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use super::{CREATE, call, get, id_of, merge, split};
 const DAY: Duration = Duration::from_hours(24);
 const MILLISECOND: Duration = Duration::from_millis(1);
 
-/// A pain point of this number, so long before the test began.
+/// Returns a pain point with this number and age at the start of the test.
 fn pain_point(number: usize, session: &str, user: Option<&str>, age: Duration) -> Value {
     let at = Timestamp::from_millis(i64::try_from(START).unwrap()).minus(age);
     json!({
@@ -31,7 +31,7 @@ async fn create(test: &TestApp, pain_points: &[Value]) -> String {
     id_of(&reply)
 }
 
-/// Occurrences, sessions, users and previous sessions; and the trend.
+/// Returns occurrences, sessions, users and previous sessions; and the trend.
 async fn numbers(test: &TestApp, id: &str) -> ([u64; 4], Value) {
     let body = get(test, id).await.body;
     let fields = ["occurrences", "affectedSessions", "identifiedUsers", "previousAffectedSessions"];
@@ -39,7 +39,7 @@ async fn numbers(test: &TestApp, id: &str) -> ([u64; 4], Value) {
 }
 
 #[tokio::test]
-async fn a_pain_point_is_current_for_30_days_and_previous_for_30_more() {
+async fn pain_points_are_current_for_30_days() {
     let test = TestApp::start().await;
     let id = create(&test, &[pain_point(0, "s", Some("u"), Duration::ZERO)]).await;
     let before = get(&test, &id).await.body;
@@ -62,7 +62,7 @@ async fn a_pain_point_is_current_for_30_days_and_previous_for_30_more() {
 }
 
 #[tokio::test]
-async fn what_clients_date_into_the_future_is_current() {
+async fn future_pain_points_are_current() {
     let test = TestApp::start().await;
     let mut point = pain_point(0, "s", None, Duration::ZERO);
     point["occurredAt"] = json!("9999-12-31T23:59:59.999Z");
@@ -72,7 +72,7 @@ async fn what_clients_date_into_the_future_is_current() {
 }
 
 #[tokio::test]
-async fn sessions_and_users_are_counted_once_and_unknown_users_not_at_all() {
+async fn sessions_and_known_users_are_counted_once() {
     let test = TestApp::start().await;
     let points = [
         pain_point(0, "a", Some("ann"), DAY),
@@ -90,7 +90,7 @@ async fn sessions_and_users_are_counted_once_and_unknown_users_not_at_all() {
 }
 
 #[tokio::test]
-async fn a_session_in_both_halves_of_a_split_is_counted_in_both() {
+async fn sessions_in_both_insights_are_counted_twice() {
     let test = TestApp::start().await;
     let points: Vec<Value> = (0..6)
         .map(|number| {
@@ -99,15 +99,15 @@ async fn a_session_in_both_halves_of_a_split_is_counted_in_both() {
         .collect();
     let id = create(&test, &points).await;
     assert_eq!(numbers(&test, &id).await, ([3, 1, 1, 1], json!(0)));
-    let made = id_of(&split(&test, &id, [0, 1, 2]).await);
-    assert_eq!(numbers(&test, &made).await, ([2, 1, 1, 1], json!(0)));
+    let split_off = id_of(&split(&test, &id, [0, 1, 2]).await);
+    assert_eq!(numbers(&test, &split_off).await, ([2, 1, 1, 1], json!(0)));
     assert_eq!(numbers(&test, &id).await, ([1, 1, 1, 1], json!(0)));
-    merge(&test, &made, &id).await;
+    merge(&test, &split_off, &id).await;
     assert_eq!(numbers(&test, &id).await, ([3, 1, 1, 1], json!(0)));
 }
 
 #[tokio::test]
-async fn the_trend_has_one_decimal_and_100_percent_where_nobody_was_affected_before() {
+async fn trends_have_one_decimal() {
     let test = TestApp::start().await;
     let mut number = 0;
     for (now, before, trend) in [

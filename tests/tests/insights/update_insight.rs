@@ -1,4 +1,4 @@
-//! Changing the fields of insights.
+//! Updates of insights.
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use tests::app::TestApp;
 use super::{UPDATE, add, call_for, create, etag, get, id_of, merge, split, stored, update};
 
 #[tokio::test]
-async fn a_patch_changes_what_it_names_and_nothing_else() {
+async fn patches_change_only_their_fields() {
     let test = TestApp::start().await;
     let id = create(&test, 0..3).await;
     let mut expected = get(&test, &id).await.body;
@@ -34,11 +34,11 @@ async fn a_patch_changes_what_it_names_and_nothing_else() {
     for (field, value) in all.as_object().unwrap() {
         assert_eq!(&reply.body[field], value);
     }
-    assert_eq!(etag(&reply), "\"9\"", "all at once are one change");
+    assert_eq!(etag(&reply), "\"9\"", "one patch is one change");
 }
 
 #[tokio::test]
-async fn null_resets_an_optional_field_and_is_refused_for_the_title() {
+async fn null_resets_optional_fields_only() {
     let test = TestApp::start().await;
     let id = create(&test, 0..3).await;
     let created = get(&test, &id).await.body;
@@ -54,7 +54,7 @@ async fn null_resets_an_optional_field_and_is_refused_for_the_title() {
 }
 
 #[tokio::test]
-async fn what_changes_nothing_keeps_the_version() {
+async fn empty_changes_keep_the_version() {
     let test = TestApp::start().await;
     let id = create(&test, 0..3).await;
     let before = stored(&test).await;
@@ -70,7 +70,7 @@ async fn what_changes_nothing_keeps_the_version() {
 }
 
 #[tokio::test]
-async fn all_that_is_wrong_is_named_and_nothing_changes() {
+async fn all_violations_are_listed_and_nothing_changes() {
     let test = TestApp::start().await;
     let id = create(&test, 0..3).await;
     let before = stored(&test).await;
@@ -106,7 +106,7 @@ async fn all_that_is_wrong_is_named_and_nothing_changes() {
 }
 
 #[tokio::test]
-async fn a_patch_may_be_sent_as_json_or_as_a_merge_patch() {
+async fn json_and_merge_patch_types_are_accepted() {
     let test = TestApp::start().await;
     let id = create(&test, 0..3).await;
     for (media_type, status) in [
@@ -131,7 +131,7 @@ async fn a_patch_may_be_sent_as_json_or_as_a_merge_patch() {
 }
 
 #[tokio::test]
-async fn a_patch_for_another_version_is_refused() {
+async fn patches_for_another_version_are_rejected() {
     let test = TestApp::start().await;
     let id = create(&test, 0..3).await;
     add(&test, &id, [3]).await;
@@ -152,19 +152,19 @@ async fn a_patch_for_another_version_is_refused() {
         let reply = conditional(tags, json!({"title": version})).send(&test.app).await;
         assert_eq!((reply.status, etag(&reply)), (200, version));
     }
-    // Every change of the pain points is one of the version.
-    let made = id_of(&split(&test, &id, [1]).await);
+    // Each change of the pain points increments the version.
+    let split_off = id_of(&split(&test, &id, [1]).await);
     assert_eq!(etag(&get(&test, &id).await), "\"6\"");
-    merge(&test, &made, &id).await;
+    merge(&test, &split_off, &id).await;
     assert_eq!(etag(&get(&test, &id).await), "\"7\"");
-    // Time is not.
+    // The passage of time does not.
     test.pass(std::time::Duration::from_hours(24 * 40));
     let reply = get(&test, &id).await;
     assert_eq!((etag(&reply), &reply.body["occurrences"]), ("\"7\"", &json!(0)));
 }
 
 #[tokio::test]
-async fn of_concurrent_patches_for_one_version_one_holds() {
+async fn one_of_concurrent_patches_for_a_version_succeeds() {
     let test = TestApp::start().await;
     let id = create(&test, 0..3).await;
     let patches = (0..8).map(|number| {
@@ -173,12 +173,12 @@ async fn of_concurrent_patches_for_one_version_one_holds() {
     });
     let replies = join_all(patches).await;
     let held = replies.iter().filter(|reply| reply.status == 200).count();
-    let refused = replies.iter().filter(|r| r.problem() == (412, "version_mismatch")).count();
-    assert_eq!((held, refused), (1, 7));
+    let rejected = replies.iter().filter(|r| r.problem() == (412, "version_mismatch")).count();
+    assert_eq!((held, rejected), (1, 7));
 }
 
 #[tokio::test]
-async fn concurrent_patches_of_different_fields_and_an_upload_all_hold() {
+async fn concurrent_patches_and_uploads_all_apply() {
     let test = TestApp::start().await;
     let id = create(&test, 0..3).await;
     let patches = [
@@ -198,7 +198,7 @@ async fn concurrent_patches_of_different_fields_and_an_upload_all_hold() {
 }
 
 #[tokio::test]
-async fn a_changed_status_moves_an_insight_between_lists() {
+async fn status_changes_move_insights_between_lists() {
     let test = TestApp::start().await;
     let id = create(&test, 0..3).await;
     for status in ["resolved", "ignored", "open"] {

@@ -1,4 +1,4 @@
-//! Who may do what, and what is checked first.
+//! Permissions, and the order of checks.
 
 use serde_json::json;
 use tests::app::{PROJECT, TestApp};
@@ -9,7 +9,7 @@ use super::{
 };
 
 #[tokio::test]
-async fn projects_that_a_key_may_not_see_do_not_exist() {
+async fn inaccessible_projects_do_not_exist() {
     let test = TestApp::start().await;
     let id = create(&test).await;
     let other = other_project(&test).await;
@@ -25,7 +25,7 @@ async fn projects_that_a_key_may_not_see_do_not_exist() {
 }
 
 #[tokio::test]
-async fn a_collection_is_found_in_its_own_project_only_under_a_well_formed_id() {
+async fn collections_are_found_only_in_their_own_project() {
     let test = TestApp::start().await;
     other_project(&test).await;
     let id = create(&test).await;
@@ -55,7 +55,7 @@ async fn a_collection_is_found_in_its_own_project_only_under_a_well_formed_id() 
 }
 
 #[tokio::test]
-async fn the_form_of_a_request_is_checked_before_its_project_and_the_project_before_its_body() {
+async fn checks_run_from_form_to_body() {
     let test = TestApp::start().await;
     let nowhere = |operation| valid(operation, "missing", "nonsense").key(&test.key);
     for operation in [LIST, LIST_EVENTS] {
@@ -68,7 +68,7 @@ async fn the_form_of_a_request_is_checked_before_its_project_and_the_project_bef
         let reply = nowhere(operation).bytes("{").send(&test.app).await;
         assert_eq!(reply.problem(), (404, "project_not_found"));
     }
-    // State comes last.
+    // The state is checked last.
     let unknown = super::call_for(&test, ADD, "nonsense");
     let reply = unknown.clone().json(&json!({})).send(&test.app).await;
     assert_eq!(reply.problem(), (400, "validation_failed"));
@@ -76,7 +76,7 @@ async fn the_form_of_a_request_is_checked_before_its_project_and_the_project_bef
 }
 
 #[tokio::test]
-async fn a_warm_function_asks_dynamodb_once() {
+async fn warm_functions_make_one_round_trip() {
     let test = TestApp::start().await;
     let id = create(&test).await;
     let trips = async |call: tests::call::Call| {
@@ -92,7 +92,7 @@ async fn a_warm_function_asks_dynamodb_once() {
     assert_eq!(trips(adding(1)).await, 1);
     assert_eq!(trips(adding(98)).await, 1);
     assert_eq!(trips(adding(98).header("idempotency-key", "a")).await, 1);
-    assert_eq!(trips(adding(99)).await, 2, "a transaction has no room for so many");
+    assert_eq!(trips(adding(99)).await, 2, "they do not fit into one transaction");
     assert_eq!(trips(adding(100).header("idempotency-key", "b")).await, 2);
     assert_eq!(
         trips(super::call_for(&test, LIST_EVENTS, &id)).await,

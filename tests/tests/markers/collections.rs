@@ -1,4 +1,4 @@
-//! Creating, reading and listing collections.
+//! Creation, retrieval and listing of collections.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ async fn creation(test: &TestApp, body: &Value) -> Reply {
 }
 
 #[tokio::test]
-async fn a_new_collection_is_answered_and_found_with_all_of_its_fields() {
+async fn new_collections_are_returned_with_all_fields() {
     let test = TestApp::start().await;
     let body = json!({"name": "  Releases ", "description": " Of the shop\n"});
     let reply = creation(&test, &body).await;
@@ -42,7 +42,7 @@ async fn a_new_collection_is_answered_and_found_with_all_of_its_fields() {
 }
 
 #[tokio::test]
-async fn a_description_may_be_left_out() {
+async fn descriptions_are_optional() {
     let test = TestApp::start().await;
     for body in [json!({"name": "n"}), json!({"name": "n", "description": null})] {
         let reply = creation(&test, &body).await;
@@ -51,13 +51,13 @@ async fn a_description_may_be_left_out() {
 }
 
 #[tokio::test]
-async fn two_collections_may_have_the_same_name() {
+async fn collections_can_have_equal_names() {
     let test = TestApp::start().await;
     assert_ne!(create(&test).await, create(&test).await);
 }
 
 #[tokio::test]
-async fn all_that_is_wrong_is_named_and_nothing_is_written() {
+async fn all_violations_are_listed_and_nothing_is_written() {
     let test = TestApp::start().await;
     for (body, violations) in [
         (json!([]), vec![("", "invalid_type")]),
@@ -84,33 +84,32 @@ async fn all_that_is_wrong_is_named_and_nothing_is_written() {
         found.sort_unstable();
         assert_eq!(found, violations, "{body}");
     }
-    let refused = call(&test, CREATE).bytes("{").send(&test.app).await;
-    assert_eq!(refused.problem(), (400, "malformed_json"));
+    let rejected = call(&test, CREATE).bytes("{").send(&test.app).await;
+    assert_eq!(rejected.problem(), (400, "malformed_json"));
     assert_eq!(stored(&test).await, []);
     let longest = json!({"name": "é".repeat(200), "description": "é".repeat(2_000)});
     assert_eq!(creation(&test, &longest).await.status, 201);
 }
 
 #[tokio::test]
-async fn a_retried_creation_gets_the_same_collection() {
+async fn retried_creations_return_the_same_collection() {
     let test = TestApp::start().await;
     let request = |name: &str| {
         call(&test, CREATE).header("idempotency-key", "k").json(&json!({"name": name}))
     };
-    let twins = join_all((0..10).map(|_| request("Releases").send(&test.app))).await;
-    assert!(twins.iter().all(|reply| reply.status == 201 && reply.body == twins[0].body));
-    let replayed = twins.iter().filter(|r| r.headers.contains_key("idempotency-replayed"));
+    let duplicates = join_all((0..10).map(|_| request("Releases").send(&test.app))).await;
+    assert!(duplicates.iter().all(|reply| reply.status == 201 && reply.body == duplicates[0].body));
+    let replayed = duplicates.iter().filter(|r| r.headers.contains_key("idempotency-replayed"));
     assert_eq!(replayed.count(), 9);
     assert_eq!(stored(&test).await.len(), 1);
     let other = request("Incidents").send(&test.app).await;
     assert_eq!(other.problem(), (409, "idempotency_conflict"));
     test.pass(Duration::from_hours(24));
-    assert_ne!(request("Releases").send(&test.app).await.body, twins[0].body);
+    assert_ne!(request("Releases").send(&test.app).await.body, duplicates[0].body);
     assert_eq!(stored(&test).await.len(), 2);
 }
 
-/// Creates collections one after the other, a millisecond apart, and answers their ids, the newest
-/// first.
+/// Creates collections a millisecond apart, and returns their IDs, newest first.
 async fn create_many(test: &TestApp, count: usize) -> Vec<String> {
     let mut ids = Vec::new();
     for _ in 0..count {
@@ -122,7 +121,7 @@ async fn create_many(test: &TestApp, count: usize) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn pages_lead_from_the_newest_to_the_oldest_without_gap_or_repeat() {
+async fn pages_list_each_collection_once_newest_first() {
     let test = TestApp::start().await;
     assert_eq!(test.pages(&call(&test, LIST), 1).await, [Vec::<Value>::new()]);
     let ids = create_many(&test, 5).await;
@@ -139,7 +138,7 @@ async fn pages_lead_from_the_newest_to_the_oldest_without_gap_or_repeat() {
 }
 
 #[tokio::test]
-async fn fifty_collections_are_a_page_unless_the_caller_wants_more() {
+async fn pages_have_fifty_collections_by_default() {
     let test = TestApp::start().await;
     let ids = create_many(&test, 51).await;
     let reply = call(&test, LIST).send(&test.app).await;
@@ -151,7 +150,7 @@ async fn fifty_collections_are_a_page_unless_the_caller_wants_more() {
 }
 
 #[tokio::test]
-async fn what_is_created_meanwhile_shifts_no_page() {
+async fn new_collections_do_not_shift_pages() {
     let test = TestApp::start().await;
     let ids = create_many(&test, 4).await;
     let first = call(&test, LIST).query("limit", 2).send(&test.app).await;
@@ -162,7 +161,7 @@ async fn what_is_created_meanwhile_shifts_no_page() {
 }
 
 #[tokio::test]
-async fn a_project_lists_its_own_collections_only() {
+async fn projects_list_only_their_own_collections() {
     let test = TestApp::start().await;
     other_project(&test).await;
     let id = create(&test).await;
@@ -177,7 +176,7 @@ fn violations_of(reply: &Reply) -> Vec<(&str, &str)> {
 }
 
 #[tokio::test]
-async fn limits_and_cursors_that_are_none_are_refused_all_at_once() {
+async fn invalid_limits_and_cursors_are_rejected_together() {
     let test = TestApp::start().await;
     let id = create(&test).await;
     for list in [call(&test, LIST), call_for(&test, LIST_EVENTS, &id)] {
@@ -191,14 +190,14 @@ async fn limits_and_cursors_that_are_none_are_refused_all_at_once() {
     }
 }
 
-/// A cursor of a list that has more than one item.
+/// Returns a cursor of a list with more than one item.
 async fn cursor_of(test: &TestApp, list: Call) -> String {
     let reply = list.query("limit", 1).send(&test.app).await;
     reply.body["nextCursor"].as_str().expect("there is a second page").to_owned()
 }
 
 #[tokio::test]
-async fn a_cursor_is_good_for_its_own_list_only_and_only_as_it_is() {
+async fn cursors_work_only_unchanged_and_for_their_list() {
     let test = TestApp::start().await;
     let (one, two) = (create(&test).await, create(&test).await);
     for id in [&one, &two] {

@@ -1,4 +1,4 @@
-//! Deleting collections: what is shown from the answer on, and how long the answer takes.
+//! Deletions of collections: visibility and duration.
 
 use std::time::{Duration, Instant};
 
@@ -16,10 +16,10 @@ use super::{
 };
 
 #[tokio::test]
-async fn from_the_answer_on_nothing_of_a_collection_is_shown() {
+async fn deleted_collections_disappear_immediately() {
     let test = TestApp::start().await;
-    let (id, neighbour) = (create(&test).await, create(&test).await);
-    for id in [&id, &neighbour] {
+    let (id, neighbor) = (create(&test).await, create(&test).await);
+    for id in [&id, &neighbor] {
         add(&test, id, &some_events(3)).await;
     }
     let list = call_for(&test, LIST_EVENTS, &id).query("limit", 1);
@@ -42,12 +42,12 @@ async fn from_the_answer_on_nothing_of_a_collection_is_shown() {
         assert_eq!(call.send(&test.app).await.problem(), (404, "collection_not_found"));
     }
     let left = test.pages(&call(&test, LIST), 100).await.concat();
-    assert_eq!(column(&left, "id"), [neighbour.as_str()]);
-    assert_eq!(count_listed(&test, &neighbour).await, 3);
+    assert_eq!(column(&left, "id"), [neighbor.as_str()]);
+    assert_eq!(count_listed(&test, &neighbor).await, 3);
 }
 
 #[tokio::test]
-async fn a_refused_event_is_not_stored() {
+async fn rejected_events_are_not_stored() {
     let test = TestApp::start().await;
     let id = create(&test).await;
     call_for(&test, DELETE, &id).send(&test.app).await;
@@ -59,7 +59,7 @@ async fn a_refused_event_is_not_stored() {
 }
 
 #[tokio::test]
-async fn of_twenty_deletions_at_once_exactly_one_succeeds() {
+async fn one_of_twenty_concurrent_deletions_succeeds() {
     let test = TestApp::start().await;
     let id = create(&test).await;
     let deletions = (0..20).map(|_| call_for(&test, DELETE, &id).send(&test.app));
@@ -70,15 +70,15 @@ async fn of_twenty_deletions_at_once_exactly_one_succeeds() {
 }
 
 #[tokio::test]
-async fn what_is_written_during_a_deletion_is_refused_or_purged() {
+async fn events_added_during_deletion_are_rejected_or_purged() {
     let test = TestApp::start().await;
-    let neighbour = create(&test).await;
-    add(&test, &neighbour, &some_events(5)).await;
-    let neighbours = stored(&test).await;
+    let neighbor = create(&test).await;
+    add(&test, &neighbor, &some_events(5)).await;
+    let neighbors = stored(&test).await;
     let mut outcomes = [0, 0];
     for round in 0..5 {
         let id = create(&test).await;
-        // Writers of one and of two transactions, of which the first few come before the deletion.
+        // Writers with one or two transactions; the first few precede the deletion.
         let writers = (0..12).map(|writer| {
             let count = if writer % 3 == 0 { 100 } else { 5 };
             let call = call_for(&test, ADD, &id).json(&some_events(count));
@@ -107,11 +107,11 @@ async fn what_is_written_during_a_deletion_is_refused_or_purged() {
     test.pass(Duration::from_mins(1));
     let deadline = Deadline::after(Duration::from_mins(1));
     (purge_event_markers::JOB.run)(&test.app, deadline).await.unwrap();
-    assert_eq!(stored(&test).await, neighbours);
+    assert_eq!(stored(&test).await, neighbors);
 }
 
 #[tokio::test]
-async fn a_deletion_of_20000_events_is_answered_as_fast_as_one_of_none() {
+async fn deletions_of_20000_events_take_constant_time() {
     const ROUNDS: usize = 31;
     let test = TestApp::start().await;
     let full = filled(&test.app.store, test.project_id, 20_000).await;
@@ -120,7 +120,7 @@ async fn a_deletion_of_20000_events_is_answered_as_fast_as_one_of_none() {
         let which = round % 2;
         let mut collection = collection(test.project_id);
         if which == 1 {
-            // Under the same id, with the same events: nobody purges here.
+            // Reuses the ID and its events, which no purge removes here.
             (collection.id, collection.event_count) = (full, 20_000);
             if round > 1 {
                 MarkerStore::new(&test.app.store)
@@ -134,9 +134,9 @@ async fn a_deletion_of_20000_events_is_answered_as_fast_as_one_of_none() {
         let event = call_for(&test, DELETE, &collection.id.to_string()).event().to_string();
         let request = lambda_http::request::from_str(&event).unwrap();
         let started = Instant::now();
-        let answer = respond(&test.app, DELETE, request).await;
+        let response = respond(&test.app, DELETE, request).await;
         times[which].push(started.elapsed());
-        assert_eq!(answer.status(), 204);
+        assert_eq!(response.status(), 204);
     }
     let [empty, full] = times.map(|mut times| {
         times.sort();

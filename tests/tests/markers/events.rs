@@ -22,7 +22,7 @@ fn list(test: &TestApp, id: &str) -> Call {
 }
 
 #[tokio::test]
-async fn new_events_are_answered_in_their_order_and_listed_by_time() {
+async fn new_events_are_listed_by_time() {
     let test = TestApp::start().await;
     let id = create(&test).await;
     let body = json!({"events": [
@@ -69,7 +69,7 @@ async fn new_events_are_answered_in_their_order_and_listed_by_time() {
 }
 
 #[tokio::test]
-async fn one_wrong_event_keeps_all_of_its_request_out() {
+async fn one_invalid_event_rejects_the_whole_request() {
     let test = TestApp::start().await;
     let id = create(&test).await;
     let mut body = some_events(100);
@@ -88,7 +88,7 @@ async fn one_wrong_event_keeps_all_of_its_request_out() {
     ] {
         assert_eq!(add(&test, &id, &body).await.violations(), [violation]);
     }
-    assert_eq!(stored(&test).await.len(), 1, "the collection only");
+    assert_eq!(stored(&test).await.len(), 1, "only the collection is stored");
     assert_eq!(event_count(&test, &id).await, 0);
 }
 
@@ -135,7 +135,7 @@ async fn attributes_are_limited_in_number_and_length() {
 }
 
 #[tokio::test]
-async fn any_number_of_events_up_to_a_hundred_is_stored_by_one_request() {
+async fn requests_store_up_to_a_hundred_events() {
     let test = TestApp::start().await;
     for count in [1, 97, 98, 99, 100] {
         let id = create(&test).await;
@@ -163,8 +163,7 @@ async fn assert_no_event_is_pending(test: &TestApp) {
     assert!(items.iter().all(|item| !item.contains_key("pending")));
 }
 
-/// Lets one write through, and holds back all others while it is told to, as if the function had
-/// died in between.
+/// Lets one write through and fails all others, as if the function died after it.
 #[derive(Debug)]
 struct DiesAfterOneWrite(AtomicUsize);
 
@@ -181,36 +180,37 @@ impl Intercept for DiesAfterOneWrite {
     ) -> Result<(), BoxError> {
         let target = context.request().headers().get("x-amz-target").unwrap_or_default();
         if target.ends_with("TransactWriteItems") && self.0.fetch_add(1, Ordering::Relaxed) > 0 {
-            return Err("it has died".into());
+            return Err("the function died".into());
         }
         Ok(())
     }
 }
 
-/// A function that dies after its first write.
+/// Returns an app whose function dies after its first write.
 fn dying(test: &TestApp) -> App {
     let dies = DiesAfterOneWrite(AtomicUsize::new(0));
     let config = test.client.config().to_builder().interceptor(dies).build();
     let mut app = app_with(Client::from_conf(config));
-    // Otherwise it would give its events the ids that the tests' own app gives to others.
+    // Otherwise it would reuse event IDs of the tests' own app.
     app.ids = Ids::Random;
     app
 }
 
-/// A collection with a hundred events, whose writer died between its two transactions.
+/// Creates a collection with a hundred events whose writer died between its two transactions.
 async fn half_written(test: &TestApp) -> String {
     let id = create(test).await;
     let call = call_for(test, ADD, &id).header("idempotency-key", &id);
     let reply = call.json(&some_events(100)).send(&dying(test)).await;
-    assert_eq!(reply.status, 201, "the events are stored, whoever puts them in their places");
+    assert_eq!(reply.status, 201, "pending events count as stored");
     let items = test.items(TABLE).await;
-    let pending = items.iter().find_map(|item| item.get("pending")).expect("some are pending");
+    let pending =
+        items.iter().find_map(|item| item.get("pending")).expect("some events are pending");
     assert_eq!(pending.as_l().unwrap().len(), 2);
     id
 }
 
 #[tokio::test]
-async fn a_hundred_events_are_there_even_if_their_writer_dies_halfway() {
+async fn events_of_dead_writers_are_listed() {
     let test = TestApp::start().await;
     let id = half_written(&test).await;
     assert_eq!(event_count(&test, &id).await, 100);
@@ -223,11 +223,11 @@ async fn a_hundred_events_are_there_even_if_their_writer_dies_halfway() {
     let items = test.items(TABLE).await;
     assert_eq!(items.iter().filter(|item| item.contains_key("pending")).count(), 1);
 
-    // A page that ends before the pending events leaves them to the next one.
+    // A page that ends before the pending events leaves them to the next page.
     let pages = test.pages(&list(&test, &id), 98).await;
     assert_eq!(pages.iter().map(Vec::len).collect::<Vec<_>>(), [98, 2]);
 
-    // A retry gets the answer of the writer that died.
+    // A retry returns the dead writer's response.
     let id = half_written(&test).await;
     let call = call_for(&test, ADD, &id).header("idempotency-key", &id);
     let reply = call.json(&some_events(100)).send(&test.app).await;
@@ -239,7 +239,7 @@ async fn a_hundred_events_are_there_even_if_their_writer_dies_halfway() {
 }
 
 #[tokio::test]
-async fn writers_go_on_after_one_of_them_died_halfway() {
+async fn writers_continue_after_one_died() {
     let test = TestApp::start().await;
     for next in [1, 98, 99, 100] {
         let id = half_written(&test).await;
@@ -256,7 +256,7 @@ async fn writers_go_on_after_one_of_them_died_halfway() {
 }
 
 #[tokio::test]
-async fn every_event_of_concurrent_writers_is_counted_once() {
+async fn events_of_concurrent_writers_are_counted_once() {
     let test = TestApp::start().await;
     let id = create(&test).await;
     let writers = (0..16).map(|writer| {
@@ -294,17 +294,17 @@ async fn every_event_of_concurrent_writers_is_counted_once() {
 }
 
 #[tokio::test]
-async fn a_retried_request_adds_its_events_once() {
+async fn retried_requests_add_their_events_once() {
     let test = TestApp::start().await;
     let id = create(&test).await;
     let request =
         |count| call_for(&test, ADD, &id).header("idempotency-key", "k").json(&some_events(count));
-    let twins = join_all((0..8).map(|_| request(99).send(&test.app))).await;
-    assert!(twins.iter().all(|reply| reply.status == 201 && reply.body == twins[0].body));
+    let duplicates = join_all((0..8).map(|_| request(99).send(&test.app))).await;
+    assert!(duplicates.iter().all(|reply| reply.status == 201 && reply.body == duplicates[0].body));
     assert_eq!((event_count(&test, &id).await, count_listed(&test, &id).await), (99, 99));
     let other = request(1).send(&test.app).await;
     assert_eq!(other.problem(), (409, "idempotency_conflict"));
-    // The same key for another collection is another request under it.
+    // The same key for another collection is a different request.
     let elsewhere = create(&test).await;
     let call = call_for(&test, ADD, &elsewhere).header("idempotency-key", "k");
     let reply = call.json(&some_events(99)).send(&test.app).await;
@@ -317,7 +317,7 @@ async fn a_retried_request_adds_its_events_once() {
     }
 }
 
-/// Points in time from the first to the last that RFC 3339 can name.
+/// Times from the first to the last that RFC 3339 allows.
 const HISTORY: [(&str, &str); 8] = [
     ("year 0", "0000-01-01T00:00:00.000Z"),
     ("before 1970", "1969-12-31T23:59:59.999Z"),
@@ -339,7 +339,7 @@ async fn with_history(test: &TestApp) -> String {
 }
 
 #[tokio::test]
-async fn events_are_listed_by_time_from_the_year_0_to_9999() {
+async fn events_from_year_0_to_9999_are_listed() {
     let test = TestApp::start().await;
     let id = with_history(&test).await;
     let listed = test.pages(&list(&test, &id), 100).await.concat();
@@ -352,7 +352,7 @@ async fn events_are_listed_by_time_from_the_year_0_to_9999() {
 }
 
 #[tokio::test]
-async fn a_range_begins_at_from_and_ends_before_to() {
+async fn ranges_include_from_and_exclude_to() {
     let test = TestApp::start().await;
     let id = with_history(&test).await;
     let at: i64 = 1_795_234_560_000;
@@ -392,7 +392,7 @@ async fn a_range_begins_at_from_and_ends_before_to() {
 }
 
 #[tokio::test]
-async fn a_range_that_is_none_is_refused_with_all_that_is_wrong() {
+async fn invalid_ranges_are_rejected_with_all_violations() {
     let test = TestApp::start().await;
     let id = create(&test).await;
     for (query, violations) in [
@@ -425,7 +425,7 @@ async fn a_range_that_is_none_is_refused_with_all_that_is_wrong() {
 }
 
 #[tokio::test]
-async fn events_of_one_millisecond_keep_their_order_from_page_to_page() {
+async fn simultaneous_events_keep_their_order_across_pages() {
     let test = TestApp::start().await;
     let id = create(&test).await;
     add(&test, &id, &some_events(9)).await;
@@ -436,7 +436,7 @@ async fn events_of_one_millisecond_keep_their_order_from_page_to_page() {
 }
 
 #[tokio::test]
-async fn what_is_added_behind_a_cursor_repeats_nothing_and_what_is_added_after_it_is_seen() {
+async fn events_added_while_paging_cause_no_repeats() {
     let test = TestApp::start().await;
     let id = create(&test).await;
     let day = |day: u32| format!("2026-11-{day:02}T00:00:00Z");
@@ -458,7 +458,7 @@ async fn what_is_added_behind_a_cursor_repeats_nothing_and_what_is_added_after_i
 }
 
 #[tokio::test]
-async fn a_range_holds_for_a_cursor_of_another_range_too() {
+async fn ranges_apply_to_cursors_of_other_ranges() {
     let test = TestApp::start().await;
     let id = with_history(&test).await;
     let first = list(&test, &id).query("limit", 1).send(&test.app).await;
@@ -466,14 +466,14 @@ async fn a_range_holds_for_a_cursor_of_another_range_too() {
     let call = list(&test, &id).query("cursor", cursor).query("from", 0).query("to", 1);
     let reply = call.send(&test.app).await;
     assert_eq!(column(reply.body["items"].as_array().unwrap(), "name"), ["1970"]);
-    // A range that ends before the cursor has nothing left.
+    // No event is left in a range that ends before the cursor.
     let call = list(&test, &id).query("cursor", cursor).query("to", -62_167_219_200_000_i64);
     let reply = call.send(&test.app).await;
     assert_eq!(reply.body, json!({"items": [], "nextCursor": null}));
 }
 
 #[tokio::test]
-async fn large_events_make_pages_shorter_and_not_incomplete() {
+async fn large_events_make_pages_shorter() {
     let test = TestApp::start().await;
     let id = create(&test).await;
     let members = (0..50).map(|n| (format!("k{n}"), json!("x".repeat(1_000))));
@@ -491,7 +491,7 @@ async fn large_events_make_pages_shorter_and_not_incomplete() {
         assert_eq!(add(&test, &id, &json!({"events": items})).await.status, 201);
     }
     let pages = test.pages(&list(&test, &id), 100).await;
-    assert!(pages.len() > 1, "a read of DynamoDB ends at 1 MB");
+    assert!(pages.len() > 1, "DynamoDB reads end at 1 MB");
     assert_eq!(column(&pages.concat(), "name"), names);
     assert_eq!(event_names(&test, &id).await, names);
 }

@@ -1,4 +1,4 @@
-//! A DynamoDB that is down, slow or busy.
+//! Failures with DynamoDB down, slow or busy.
 
 use std::collections::BTreeSet;
 
@@ -21,7 +21,7 @@ fn any(operation: &'static Operation) -> Call {
 }
 
 #[tokio::test]
-async fn a_dynamodb_that_is_down_gives_503() {
+async fn unreachable_dynamodb_gives_503() {
     let mut test = TestApp::start().await;
     let id = create(&test).await;
     test.engine.kill();
@@ -33,13 +33,13 @@ async fn a_dynamodb_that_is_down_gives_503() {
 }
 
 #[tokio::test]
-async fn events_are_not_asked_for_before_the_collection_has_answered() {
-    // Asked for earlier, they would now and then lack what is put in between.
+async fn events_are_queried_after_the_collection() {
+    // A concurrent query could miss events that are stored between the reads.
     let (reply, dynamodb) = reply_under(
         |target, _| match target {
             "BatchGetItem" => access(),
             "GetItem" => ScriptedReply::Silence,
-            _ => ScriptedReply::Answer(json!({})),
+            _ => ScriptedReply::Response(json!({})),
         },
         any(LIST_EVENTS),
     )
@@ -50,14 +50,14 @@ async fn events_are_not_asked_for_before_the_collection_has_answered() {
 }
 
 #[tokio::test]
-async fn writes_that_meet_others_are_tried_again() {
+async fn conflicting_writes_are_retried() {
     for operation in [CREATE, ADD, DELETE] {
         let (reply, dynamodb) = reply_under(
             |target, before| match (target, before) {
                 ("BatchGetItem", _) => access(),
                 (_, 0) => cancelled(&["TransactionConflict", "None"]),
                 (_, 1) => cancelled(&["None", "ThrottlingError"]),
-                _ => ScriptedReply::Answer(json!({})),
+                _ => ScriptedReply::Response(json!({})),
             },
             any(operation),
         )
@@ -68,7 +68,7 @@ async fn writes_that_meet_others_are_tried_again() {
 }
 
 #[tokio::test]
-async fn writes_that_keep_meeting_others_give_409() {
+async fn permanently_conflicting_writes_give_409() {
     for operation in [CREATE, ADD, DELETE] {
         let (reply, _) = reply_under(
             |target, _| match target {
@@ -84,12 +84,12 @@ async fn writes_that_keep_meeting_others_give_409() {
 }
 
 #[tokio::test]
-async fn a_deletion_whose_answer_was_lost_is_not_answered_with_404() {
+async fn deletions_with_lost_responses_return_204() {
     let (reply, dynamodb) = reply_under(
         |target, before| match (target, before) {
             ("BatchGetItem", _) => access(),
             (_, 0) => ScriptedReply::Error("InternalServerError", json!({"message": "try again"})),
-            _ => ScriptedReply::Answer(json!({})),
+            _ => ScriptedReply::Response(json!({})),
         },
         any(DELETE),
     )
@@ -97,17 +97,17 @@ async fn a_deletion_whose_answer_was_lost_is_not_answered_with_404() {
     assert_eq!((reply.status, &reply.body), (204, &Value::Null));
     let transactions = dynamodb.requests("TransactWriteItems");
     assert_eq!(transactions.len(), 2);
-    assert_eq!(transactions[0], transactions[1], "the token tells DynamoDB that they are one");
+    assert_eq!(transactions[0], transactions[1], "the token identifies the retry");
 }
 
 #[tokio::test]
-async fn events_that_are_stored_are_answered_even_if_they_cannot_be_put_in_their_places() {
+async fn stored_events_are_acknowledged_while_pending() {
     let call = Call::of(ADD).parameter("idOrSlug", PROJECT).parameter("collectionId", COLLECTION);
     let call = call.key(KEY).json(&some_events(100));
     let (reply, dynamodb) = reply_under(
         |target, before| match (target, before) {
             ("BatchGetItem", _) => access(),
-            (_, 0) => ScriptedReply::Answer(json!({})),
+            (_, 0) => ScriptedReply::Response(json!({})),
             _ => ScriptedReply::Error("ThrottlingException", json!({"message": "slow down"})),
         },
         call,
@@ -118,7 +118,7 @@ async fn events_that_are_stored_are_answered_even_if_they_cannot_be_put_in_their
 }
 
 #[tokio::test]
-async fn a_damaged_collection_or_event_is_left_out_of_lists_alone() {
+async fn lists_omit_only_unreadable_items() {
     let test = TestApp::start().await;
     let [first, bad, last] = [create(&test).await, create(&test).await, create(&test).await];
     let value = |text: &str| AttributeValue::S(text.to_owned());

@@ -1,4 +1,4 @@
-//! purge-event-markers as a process that is killed again and again.
+//! Repeated kills of purge-event-markers as a process.
 
 #![allow(clippy::print_stdout)]
 
@@ -25,12 +25,12 @@ const FUNCTION: &str = "purge-event-markers";
 const TABLE: &str = "event-markers";
 const EVENTS: usize = 20_000;
 const KILLS: usize = 24;
-/// The longest time that the first process lives before it is killed, its start included.
+/// Maximum life of the first process, its start included.
 const FIRST_LIFE: Duration = Duration::from_millis(300);
-/// How long before the test begins the collection was deleted: late events are not waited for.
+/// Age of the deletion at the start of the test, so that purges need not wait for late events.
 const DELETED_AGO_MILLIS: i64 = 120_000;
 
-/// A process of the function, which purges for as long as Lambda would let it.
+/// Starts a process of the function, which purges as long as Lambda would allow.
 async fn start(endpoint: &str, log: &Path) -> Process {
     Process::start(FUNCTION, endpoint, &[("WAYMARK_STACK", "the stack".to_owned())], log).await
 }
@@ -43,11 +43,11 @@ async fn is_leased(test: &TestApp, id: CollectionId) -> bool {
     let key = |value: String| AttributeValue::S(value);
     let get = test.client.get_item().table_name(format!("{}{TABLE}", environment::table_prefix()));
     let get = get.key("pk", key("purge-jobs".to_owned())).key("sk", key(id.to_string()));
-    let job = get.consistent_read(true).send().await.unwrap().item.expect("the job is there");
+    let job = get.consistent_read(true).send().await.unwrap().item.expect("the job exists");
     job.contains_key("leaseOwner")
 }
 
-/// How many events of the collection are stored.
+/// Counts the stored events of the collection.
 async fn count_left(test: &TestApp, id: CollectionId) -> usize {
     let query = test.client.query().table_name(format!("{}{TABLE}", environment::table_prefix()));
     let query = query.key_condition_expression("pk = :pk").select(Select::Count);
@@ -61,8 +61,7 @@ async fn count_left(test: &TestApp, id: CollectionId) -> usize {
     count
 }
 
-/// Ends the lease of the job by hand. That is fair: its owner is dead, and all that is left out is the
-/// wait of half a minute until the clock says the same.
+/// Expires the job's lease. Its owner is dead, so this only skips a wait of 30 seconds.
 async fn end_lease(test: &TestApp, id: CollectionId) {
     let long_ago = AttributeValue::S("1970-01-01T00:00:00.000Z".to_owned());
     let id = id.to_string();
@@ -71,7 +70,7 @@ async fn end_lease(test: &TestApp, id: CollectionId) {
 }
 
 #[tokio::test]
-async fn a_purger_that_is_killed_at_random_points_leaves_nothing_behind() {
+async fn purgers_killed_at_random_points_leave_no_events() {
     let seed = seed();
     println!("SEED={seed}");
     let mut random = ChaCha8Rng::seed_from_u64(seed);
@@ -82,7 +81,7 @@ async fn a_purger_that_is_killed_at_random_points_leaves_nothing_behind() {
     for project_id in [test.project_id, other] {
         filled(&test.app.store, project_id, 150).await;
     }
-    let mut neighbours = test.items(TABLE).await;
+    let mut neighbors = test.items(TABLE).await;
     let id = filled(&test.app.store, test.project_id, EVENTS).await;
     let now = Clock::System.now().as_millis();
     let deleted_at = Timestamp::from_millis(now - DELETED_AGO_MILLIS);
@@ -90,7 +89,7 @@ async fn a_purger_that_is_killed_at_random_points_leaves_nothing_behind() {
         MarkerStore::new(&test.app.store).delete_collection(test.project_id, id, deleted_at).await;
     assert_eq!(deletion.unwrap(), CollectionDeletion::Deleted);
 
-    // One that is killed holds its lease for a while, in which no other touches its events.
+    // A killed purger's lease keeps others from its events for a while.
     let endpoint = test.engine.endpoint();
     let purger = start(&endpoint, &log).await;
     let leased = async {
@@ -99,7 +98,7 @@ async fn a_purger_that_is_killed_at_random_points_leaves_nothing_behind() {
         }
     };
     tokio::select! {
-        () = purge(&purger) => panic!("it ended before it could be killed"),
+        () = purge(&purger) => panic!("the process ended before it could be killed"),
         () = leased => purger.kill().await,
     }
     let before = count_left(&test, id).await;
@@ -114,13 +113,13 @@ async fn a_purger_that_is_killed_at_random_points_leaves_nothing_behind() {
     for kill in 1..=KILLS {
         end_lease(&test, id).await;
         let purger = start(&endpoint, &log).await;
-        // At the fastest pace seen so far, half of what is left would still be there.
+        // At the fastest rate so far, half of the remaining events would still exist.
         let half = u32::try_from(left / 2).unwrap();
         let life = random.random_range(
             Duration::ZERO..=longest_life.min(fastest_per_event.saturating_mul(half)),
         );
         tokio::select! {
-            () = purge(&purger) => panic!("it ended before it could be killed"),
+            () = purge(&purger) => panic!("the process ended before it could be killed"),
             () = tokio::time::sleep(life) => purger.kill().await,
         }
         let removed = left - count_left(&test, id).await;
@@ -130,9 +129,9 @@ async fn a_purger_that_is_killed_at_random_points_leaves_nothing_behind() {
         if let Some(per_event) = u32::try_from(removed).ok().and_then(|it| life.checked_div(it)) {
             fastest_per_event = fastest_per_event.min(per_event);
         }
-        // Machines differ, but on all of them every kill should come amid the work.
-        let on_course = EVENTS - EVENTS * kill / (KILLS + 1);
-        longest_life = if left < on_course { longest_life / 2 } else { longest_life * 5 / 4 };
+        // Adapts to the machine, so that every kill happens during the work.
+        let on_schedule = EVENTS - EVENTS * kill / (KILLS + 1);
+        longest_life = if left < on_schedule { longest_life / 2 } else { longest_life * 5 / 4 };
     }
 
     end_lease(&test, id).await;
@@ -140,16 +139,16 @@ async fn a_purger_that_is_killed_at_random_points_leaves_nothing_behind() {
     purge(&purger).await;
     purger.kill().await;
     let mut items = test.items(TABLE).await;
-    for items in [&mut items, &mut neighbours] {
+    for items in [&mut items, &mut neighbors] {
         items.sort_by_key(|item| {
             (item["pk"].as_s().unwrap().clone(), item["sk"].as_s().unwrap().clone())
         });
     }
-    assert!(items == neighbours, "{} items instead of {}", items.len(), neighbours.len());
+    assert!(items == neighbors, "{} items instead of {}", items.len(), neighbors.len());
     assert_metric(&fs::read_to_string(&log).unwrap());
 }
 
-/// Every run told how old the oldest job is, in the form of which AWS makes a metric.
+/// Checks that every run logged the age of the oldest job in the format of a CloudWatch metric.
 fn assert_metric(log: &str) {
     let lines = log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let metrics: Vec<Value> = lines.filter(|line| line["OldestPurgeJobAge"].is_number()).collect();

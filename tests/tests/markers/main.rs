@@ -1,4 +1,4 @@
-//! The operations on event markers, together against a real engine: what one writes, the others show.
+//! Tests of the event-marker operations together, against a real engine.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -33,20 +33,20 @@ const DELETE: &Operation = &::delete_event_marker_collection::OPERATION;
 const ADD: &Operation = &add_event_markers::OPERATION;
 const LIST_EVENTS: &Operation = &list_event_markers::OPERATION;
 
-/// Every operation.
+/// All operations.
 const OPERATIONS: [&Operation; 6] = [CREATE, LIST, GET, DELETE, ADD, LIST_EVENTS];
 
-/// A call in the tests' project.
+/// Returns a call in the tests' project.
 fn call(test: &TestApp, operation: &'static Operation) -> Call {
     Call::of(operation).parameter("idOrSlug", PROJECT).key(&test.key)
 }
 
-/// A call for one collection.
+/// Returns a call for one collection.
 fn call_for(test: &TestApp, operation: &'static Operation, id: &str) -> Call {
     call(test, operation).parameter("collectionId", id)
 }
 
-/// A call that would be carried out, for a collection that may be there.
+/// Returns a valid call for a collection that may exist.
 fn valid(operation: &'static Operation, project: &str, id: &str) -> Call {
     let call = Call::of(operation).parameter("idOrSlug", project).parameter("collectionId", id);
     match operation.name {
@@ -56,20 +56,20 @@ fn valid(operation: &'static Operation, project: &str, id: &str) -> Call {
     }
 }
 
-/// Creates a collection and answers its id.
+/// Creates a collection and returns its ID.
 async fn create(test: &TestApp) -> String {
     let reply = call(test, CREATE).json(&json!({"name": "Releases"})).send(&test.app).await;
     assert_eq!(reply.status, 201);
     reply.body["id"].as_str().unwrap().to_owned()
 }
 
-/// A body of events.
+/// Returns a body with these events.
 fn events(items: &[(&str, &str)]) -> Value {
     let items = items.iter().map(|(name, at)| json!({"name": name, "occurredAt": at}));
     json!({"events": items.collect::<Vec<_>>()})
 }
 
-/// A body of so many events of one moment.
+/// Returns a body with this number of events, all with the same time.
 fn some_events(count: usize) -> Value {
     json!({"events": vec![json!({"name": "v1", "occurredAt": "2026-11-21T04:16:00Z"}); count]})
 }
@@ -78,17 +78,17 @@ async fn add(test: &TestApp, id: &str, body: &Value) -> Reply {
     call_for(test, ADD, id).json(body).send(&test.app).await
 }
 
-/// A member of each item, in the order of the list.
-fn column(items: &[Value], member: &str) -> Vec<String> {
-    items.iter().map(|item| item[member].as_str().unwrap().to_owned()).collect()
+/// Returns a field of each item, in the order of the list.
+fn column(items: &[Value], field: &str) -> Vec<String> {
+    items.iter().map(|item| item[field].as_str().unwrap().to_owned()).collect()
 }
 
-/// The names of all events of a collection, the oldest first.
+/// Returns the names of all events of a collection, oldest first.
 async fn event_names(test: &TestApp, id: &str) -> Vec<String> {
     column(&test.pages(&call_for(test, LIST_EVENTS, id), 100).await.concat(), "name")
 }
 
-/// Counts the events of a collection, each under its id.
+/// Counts the listed events of a collection, and checks that their IDs are unique.
 async fn count_listed(test: &TestApp, id: &str) -> usize {
     let listed = test.pages(&call_for(test, LIST_EVENTS, id), 100).await.concat();
     let ids: BTreeSet<String> = column(&listed, "id").into_iter().collect();
@@ -96,14 +96,14 @@ async fn count_listed(test: &TestApp, id: &str) -> usize {
     listed.len()
 }
 
-/// What the collection says of how many events it holds.
+/// Returns the event count that the collection reports.
 async fn event_count(test: &TestApp, id: &str) -> usize {
     let reply = call_for(test, GET, id).send(&test.app).await;
     assert_eq!(reply.status, 200);
     reply.body["eventCount"].as_u64().unwrap().try_into().unwrap()
 }
 
-/// A second project of the same organization.
+/// Creates a second project in the same organization.
 async fn other_project(test: &TestApp) -> ProjectId {
     demo::ensure_project(&test.app.store, "other", "Other").await.unwrap()
 }
@@ -112,7 +112,7 @@ fn collection_id(id: &str) -> CollectionId {
     CollectionId::parse(id).unwrap()
 }
 
-/// The keys of all items of the table, in order.
+/// Returns the keys of all items of the table, sorted.
 async fn stored(test: &TestApp) -> Vec<(String, String)> {
     let items = test.items(TABLE).await;
     let key = |item: &Item, name: &str| item[name].as_s().unwrap().clone();

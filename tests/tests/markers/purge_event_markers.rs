@@ -1,4 +1,4 @@
-//! What becomes of the events of deleted collections.
+//! Purges of the events of deleted collections.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -23,27 +23,27 @@ use super::{
     stored,
 };
 
-/// The window in which late events are still looked for.
+/// Time for which late events are still purged.
 const LATE: Duration = Duration::from_mins(1);
 
 async fn purge(test: &TestApp) {
     (JOB.run)(&test.app, Deadline::after(Duration::from_mins(1))).await.unwrap();
 }
 
-/// A deleted collection that had so many events.
+/// Creates and deletes a collection with this number of events.
 async fn deleted(test: &TestApp, events: usize) -> String {
     let id = filled(&test.app.store, test.project_id, events).await.to_string();
     assert_eq!(call_for(test, DELETE, &id).send(&test.app).await.status, 204);
     id
 }
 
-/// How many events of a collection are stored.
+/// Counts the stored events of a collection.
 async fn left(test: &TestApp, id: &str) -> usize {
     let partition = format!("events#{id}");
     stored(test).await.iter().filter(|(pk, _)| *pk == partition).count()
 }
 
-/// The job of a collection.
+/// Returns the job of a collection.
 async fn job(test: &TestApp, id: &str) -> Option<Item> {
     let is_it = |item: &Item| {
         item["pk"].as_s().unwrap() == "purge-jobs" && item["sk"].as_s().unwrap() == id
@@ -56,41 +56,41 @@ fn now(test: &TestApp) -> Timestamp {
 }
 
 #[tokio::test]
-async fn a_purge_removes_all_of_a_collection_and_nothing_of_its_neighbours() {
+async fn purges_remove_only_events_of_deleted_collections() {
     let test = TestApp::start().await;
     let other = other_project(&test).await;
-    let neighbour = create(&test).await;
-    add(&test, &neighbour, &some_events(30)).await;
+    let neighbor = create(&test).await;
+    add(&test, &neighbor, &some_events(30)).await;
     filled(&test.app.store, other, 30).await;
     let elsewhere = Call::of(CREATE).parameter("idOrSlug", "other").key(&test.key);
     assert_eq!(elsewhere.json(&json!({"name": "n"})).send(&test.app).await.status, 201);
-    let neighbours = stored(&test).await;
+    let neighbors = stored(&test).await;
 
-    // More than one read and many batches, one event, and none at all.
+    // Several reads and many batches; one event; no events.
     let ids = [deleted(&test, 1_203).await, deleted(&test, 1).await, deleted(&test, 0).await];
     purge(&test).await;
     for id in &ids {
         assert_eq!(left(&test, id).await, 0);
-        let job = job(&test, id).await.expect("late events are still looked for");
+        let job = job(&test, id).await.expect("the job waits for late events");
         assert!(!job.contains_key("leaseOwner"));
     }
     test.pass(Duration::from_millis(59_999));
     purge(&test).await;
-    assert_eq!(stored(&test).await.len(), neighbours.len() + 3);
+    assert_eq!(stored(&test).await.len(), neighbors.len() + 3);
     test.pass(Duration::from_millis(1));
     purge(&test).await;
-    assert_eq!(stored(&test).await, neighbours);
+    assert_eq!(stored(&test).await, neighbors);
     purge(&test).await;
-    assert_eq!(stored(&test).await, neighbours);
+    assert_eq!(stored(&test).await, neighbors);
 }
 
 #[tokio::test]
-async fn an_event_that_comes_late_is_purged() {
+async fn late_events_are_purged() {
     let test = TestApp::start().await;
     let id = deleted(&test, 10).await;
     purge(&test).await;
     assert_eq!(left(&test, &id).await, 0);
-    // No operation does this: it would be the work of a request from before the deletion.
+    // Simulates a request that started before the deletion. No operation writes this event.
     let late = [("pk", format!("events#{id}")), ("sk", "000063962453760#late".to_owned())];
     let late = late.map(|(name, value)| (name.to_owned(), AttributeValue::S(value)));
     let put = test.client.put_item().table_name(format!("{}{TABLE}", table_prefix()));
@@ -101,15 +101,15 @@ async fn an_event_that_comes_late_is_purged() {
 }
 
 #[tokio::test]
-async fn two_purgers_at_once_do_no_harm() {
+async fn concurrent_purgers_do_no_harm() {
     let test = TestApp::start().await;
     let id = deleted(&test, 2_500).await;
-    let neighbour = create(&test).await;
-    add(&test, &neighbour, &some_events(10)).await;
+    let neighbor = create(&test).await;
+    add(&test, &neighbor, &some_events(10)).await;
     tokio::join!(purge(&test), purge(&test));
     assert_eq!(left(&test, &id).await, 0);
 
-    // Even where the first one lost its lease and does not know it yet.
+    // Even if the first purger lost its lease unnoticed.
     let id = deleted(&test, 2_500).await;
     let takeover = async {
         tokio::time::sleep(Duration::from_millis(20)).await;
@@ -122,14 +122,14 @@ async fn two_purgers_at_once_do_no_harm() {
     assert_eq!(left(&test, &id).await, 0);
     test.pass(LATE);
     tokio::join!(purge(&test), purge(&test));
-    let partition = format!("events#{neighbour}");
+    let partition = format!("events#{neighbor}");
     let stored = stored(&test).await;
     assert_eq!(stored.iter().filter(|(pk, _)| *pk == partition).count(), 10);
-    assert_eq!(stored.len(), 11, "the neighbour's events and the neighbour");
+    assert_eq!(stored.len(), 11, "the neighbor and its events");
 }
 
 #[tokio::test]
-async fn a_job_that_another_purger_holds_is_left_to_it_for_thirty_seconds() {
+async fn leased_jobs_are_untouched_for_thirty_seconds() {
     let test = TestApp::start().await;
     let id = deleted(&test, 10).await;
     let lease = async |owner: &str| {
@@ -139,7 +139,7 @@ async fn a_job_that_another_purger_holds_is_left_to_it_for_thirty_seconds() {
             .unwrap()
     };
     assert!(lease("a purger that died").await);
-    assert!(lease("a purger that died").await, "it may renew its lease");
+    assert!(lease("a purger that died").await, "the owner can renew its lease");
     assert!(!lease("another").await);
     purge(&test).await;
     assert_eq!(left(&test, &id).await, 10);
@@ -152,7 +152,7 @@ async fn a_job_that_another_purger_holds_is_left_to_it_for_thirty_seconds() {
 }
 
 #[tokio::test]
-async fn whoever_lost_a_lease_can_neither_give_it_up_nor_finish_the_job() {
+async fn expired_owners_cannot_release_or_finish_jobs() {
     let test = TestApp::start().await;
     let id = collection_id(&deleted(&test, 0).await);
     let store = &test.app.store;
@@ -166,12 +166,12 @@ async fn whoever_lost_a_lease_can_neither_give_it_up_nor_finish_the_job() {
     assert_eq!(stored(&test).await, []);
     assert!(
         !MarkerStore::new(store).lease_purge_job(id, "second", now(&test)).await.unwrap(),
-        "it makes no new job"
+        "a lease creates no job"
     );
 }
 
 #[tokio::test]
-async fn a_purge_stops_when_its_time_is_up_and_the_next_one_goes_on() {
+async fn purges_stop_in_time_and_resume_later() {
     let test = TestApp::start().await;
     let id = deleted(&test, 2_500).await;
     (JOB.run)(&test.app, Deadline::after(Duration::ZERO)).await.unwrap();
@@ -179,14 +179,14 @@ async fn a_purge_stops_when_its_time_is_up_and_the_next_one_goes_on() {
     (JOB.run)(&test.app, Deadline::after(Duration::from_millis(20))).await.unwrap();
     assert!(left(&test, &id).await > 0);
     let stopped = job(&test, &id).await.unwrap();
-    assert!(!stopped.contains_key("leaseOwner"), "nobody waits for its lease to run out");
+    assert!(!stopped.contains_key("leaseOwner"), "the lease is released");
     test.pass(LATE);
     purge(&test).await;
     assert_eq!(stored(&test).await, []);
 }
 
 #[tokio::test]
-async fn a_damaged_job_does_not_keep_the_others_waiting() {
+async fn unreadable_jobs_do_not_block_others() {
     let test = TestApp::start().await;
     let [bad, good] = [deleted(&test, 3).await, deleted(&test, 3).await];
     let key = [("pk", "purge-jobs"), ("sk", bad.as_str())];
@@ -194,14 +194,14 @@ async fn a_damaged_job_does_not_keep_the_others_waiting() {
     test.pass(LATE);
     purge(&test).await;
     assert_eq!((left(&test, &good).await, job(&test, &good).await), (0, None));
-    // The damaged one stays for whoever mends it.
+    // The unreadable job stays until an operator fixes it.
     assert_eq!(left(&test, &bad).await, 3);
     assert!(job(&test, &bad).await.is_some());
     assert_eq!(left_out(&bad), BTreeSet::from([(TABLE, "deletedAt")]));
 }
 
 #[tokio::test]
-async fn the_age_of_the_oldest_job_is_what_the_metric_tells() {
+async fn metric_reports_the_age_of_the_oldest_job() {
     let job = |millis: i64| PurgeJob {
         collection: CollectionId::parse("01902f3c-0000-7000-8000-000000000000").unwrap(),
         deleted_at: Timestamp::from_millis(millis),
@@ -222,31 +222,33 @@ async fn the_age_of_the_oldest_job_is_what_the_metric_tells() {
     assert_eq!(jobs[0].deleted_at.as_millis(), i64::try_from(START).unwrap());
 }
 
-/// One job with two events.
+/// Returns replies for one job with two events.
 fn two_events(target: &str, before: usize) -> ScriptedReply {
     let id = "01902f3c-0000-7000-8000-000000000000";
     match (target, before) {
-        ("Query", 0) => ScriptedReply::Answer(json!({"Items": [{
+        ("Query", 0) => ScriptedReply::Response(json!({"Items": [{
             "pk": {"S": "purge-jobs"},
             "sk": {"S": id},
             "deletedAt": {"S": "2026-11-21T04:16:00.000Z"},
         }], "Count": 1, "ScannedCount": 1})),
-        ("Query", 1) => ScriptedReply::Answer(json!({"Items": [
+        ("Query", 1) => ScriptedReply::Response(json!({"Items": [
             {"sk": {"S": "1"}},
             {"sk": {"S": "2"}},
         ], "Count": 2, "ScannedCount": 2})),
-        ("Query", _) => ScriptedReply::Answer(json!({"Items": [], "Count": 0, "ScannedCount": 0})),
-        _ => ScriptedReply::Answer(json!({})),
+        ("Query", _) => {
+            ScriptedReply::Response(json!({"Items": [], "Count": 0, "ScannedCount": 0}))
+        }
+        _ => ScriptedReply::Response(json!({})),
     }
 }
 
-/// The answer that leaves the second event where it is.
+/// Returns a reply that does not process the second event.
 fn unprocessed() -> ScriptedReply {
     let key = json!({
         "pk": {"S": "events#01902f3c-0000-7000-8000-000000000000"},
         "sk": {"S": "2"},
     });
-    ScriptedReply::Answer(json!({"UnprocessedItems": {
+    ScriptedReply::Response(json!({"UnprocessedItems": {
         "waymark-event-markers": [{"DeleteRequest": {"Key": key}}],
     }}))
 }
@@ -266,7 +268,7 @@ async fn run_under(
 }
 
 #[tokio::test]
-async fn what_dynamodb_leaves_unprocessed_is_sent_again() {
+async fn unprocessed_deletions_are_retried() {
     let (outcome, dynamodb, sizes) = run_under(|target, before| match (target, before) {
         ("BatchWriteItem", 0 | 1) => unprocessed(),
         ("BatchWriteItem", 2) => ScriptedReply::Error(
@@ -278,13 +280,13 @@ async fn what_dynamodb_leaves_unprocessed_is_sent_again() {
     .await;
     outcome.unwrap();
     assert_eq!(sizes, [2, 1, 1, 1]);
-    assert_eq!(dynamodb.requests("Query").len(), 3, "it makes sure that nothing is left");
+    assert_eq!(dynamodb.requests("Query").len(), 3, "the last query finds no events");
     let updates = dynamodb.single_writes("Update");
     assert_eq!(updates.len(), 3, "a lease, its renewal and its release");
 }
 
 #[tokio::test]
-async fn a_purge_that_dynamodb_throttles_fails_and_leaves_the_job_for_the_next() {
+async fn throttled_purges_fail_and_keep_the_job() {
     let (outcome, dynamodb, sizes) = run_under(|target, before| match target {
         "BatchWriteItem" => unprocessed(),
         _ => two_events(target, before),
@@ -292,11 +294,11 @@ async fn a_purge_that_dynamodb_throttles_fails_and_leaves_the_job_for_the_next()
     .await;
     assert!(matches!(outcome, Err(StoreError::Unavailable(_))), "{outcome:?}");
     assert_eq!(sizes, [&[2][..], &[1; 9]].concat());
-    assert!(dynamodb.single_writes("Delete").is_empty(), "the job is not done");
+    assert!(dynamodb.single_writes("Delete").is_empty(), "the job is kept");
 }
 
 #[tokio::test]
-async fn a_job_that_cannot_go_on_does_not_hold_up_the_next() {
+async fn failing_jobs_do_not_block_the_next() {
     let (outcome, dynamodb, _) = run_under(|target, before| match (target, before) {
         ("Query", 0) => {
             let job = |id: &str| {
@@ -310,11 +312,13 @@ async fn a_job_that_cannot_go_on_does_not_hold_up_the_next() {
                 job("01902f3c-0000-7000-8000-000000000000"),
                 job("01902f3c-0000-7000-8000-000000000001"),
             ];
-            ScriptedReply::Answer(json!({"Items": jobs, "Count": 2, "ScannedCount": 2}))
+            ScriptedReply::Response(json!({"Items": jobs, "Count": 2, "ScannedCount": 2}))
         }
         ("Query", 1) => ScriptedReply::Error("ValidationException", json!({"message": "no"})),
-        ("Query", _) => ScriptedReply::Answer(json!({"Items": [], "Count": 0, "ScannedCount": 0})),
-        _ => ScriptedReply::Answer(json!({})),
+        ("Query", _) => {
+            ScriptedReply::Response(json!({"Items": [], "Count": 0, "ScannedCount": 0}))
+        }
+        _ => ScriptedReply::Response(json!({})),
     })
     .await;
     assert!(matches!(outcome, Err(StoreError::Refused(_))), "{outcome:?}");

@@ -1,4 +1,4 @@
-//! What brings notifications about, and what is seen of them.
+//! Setup of notification tests.
 
 use std::collections::HashMap;
 use std::net::TcpListener;
@@ -16,22 +16,22 @@ use tests::errors::{SentEvent, project};
 use tests::insights::upload;
 use tests::notifications::{SentMessages, give_address, senders, user};
 
-/// The tests' own user, with an address, whom nothing was sent yet.
+/// Starts an app whose test user has an address and no emails yet.
 pub(super) async fn start() -> (TestApp, SentMessages) {
-    let (test, post) = (TestApp::start().await, SentMessages::open());
-    // The tests' key was announced before there is an address.
-    post.run(&test.app).await;
+    let (test, outbound) = (TestApp::start().await, SentMessages::open());
+    // The test key is announced while the user has no address.
+    outbound.run(&test.app).await;
     give_address(&test.app, &user("owner"), "owner@example.com").await;
-    (test, post)
+    (test, outbound)
 }
 
-/// SES and EventBridge, out of reach.
-pub(super) fn nowhere() -> Senders {
+/// Returns senders with unreachable SES and EventBridge.
+pub(super) fn unreachable_senders() -> Senders {
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     senders(&format!("http://{closed}"), &format!("http://{closed}"))
 }
 
-/// An error event of now.
+/// Returns an error event at the current time.
 pub(super) fn event(test: &TestApp, number: u64, kind: &str) -> SentEvent {
     SentEvent::new(number, test.app.clock.now(), kind, "cart is undefined")
 }
@@ -44,15 +44,15 @@ pub(super) async fn deliver(test: &TestApp, project_id: ProjectId, event: &SentE
     assert_eq!(reply.status, 200, "{}", reply.body);
 }
 
-/// Delivers so many events of one error, with numbers from `from` on.
+/// Delivers `count` events of one error, numbered from `from`.
 pub(super) async fn deliver_many(test: &TestApp, from: u64, count: u64, kind: &str) {
     for number in from..from + count {
         deliver(test, test.project_id, &event(test, number, kind)).await;
     }
 }
 
-/// Makes errors of kinds that differ by a letter.
-pub(super) async fn make_errors(test: &TestApp, from: u64, count: u64) {
+/// Creates `count` errors whose types differ by a letter.
+pub(super) async fn create_errors(test: &TestApp, from: u64, count: u64) {
     for number in from..from + count {
         let letters: String =
             format!("{number}").chars().map(|it| char::from(it as u8 + 49)).collect();
@@ -65,6 +65,13 @@ pub(super) fn subjects(mails: &[Value]) -> Vec<&str> {
     mails.iter().map(|mail| mail["subject"].as_str().unwrap()).collect()
 }
 
+/// Returns the number of events in an email with a subject such as `[Shop] 1,000 new errors`.
+pub(super) fn event_count(subject: &str) -> u64 {
+    let text = subject.split_once("] ").map_or(subject, |(_, text)| text);
+    let first_word = text.split(' ').next().unwrap().replace(',', "");
+    first_word.parse().unwrap_or(1)
+}
+
 pub(super) async fn create_insight(test: &TestApp, number: usize, title: &str) {
     let mut body = upload([number]);
     body["title"] = json!(title);
@@ -72,7 +79,7 @@ pub(super) async fn create_insight(test: &TestApp, number: usize, title: &str) {
     assert_eq!(call.json(&body).send(&test.app).await.status, 201);
 }
 
-/// Switches types on or off for the user of a key.
+/// Turns types on or off for the user of a key.
 pub(super) async fn set_preferences(test: &TestApp, key: &str, types: &[&str], enabled: bool) {
     let all: Vec<Value> =
         types.iter().map(|name| json!({"type": name, "emailEnabled": enabled})).collect();
@@ -81,7 +88,7 @@ pub(super) async fn set_preferences(test: &TestApp, key: &str, types: &[&str], e
     assert_eq!(call.send(&test.app).await.status, 200);
 }
 
-/// Sets the status of the error that was last seen.
+/// Sets the status of the latest seen error.
 pub(super) async fn set_status(test: &TestApp, status: &str) {
     let list = Call::of(&list_errors::OPERATION).parameter("idOrSlug", PROJECT).key(&test.key);
     let errors = list.send(&test.app).await.body;
@@ -90,7 +97,7 @@ pub(super) async fn set_status(test: &TestApp, status: &str) {
     assert_eq!(update.json(&json!({ "status": status })).send(&test.app).await.status, 200);
 }
 
-/// Makes a flag in a project.
+/// Creates a flag in a project.
 pub(super) async fn create_flag(test: &TestApp, project: &str, key: &str) {
     let body = json!({"key": key, "name": format!("The {key}"), "type": "boolean"});
     let call = Call::of(&create_feature_flag::OPERATION).parameter("idOrSlug", project);
@@ -98,12 +105,12 @@ pub(super) async fn create_flag(test: &TestApp, project: &str, key: &str) {
     assert_eq!(reply.status, 201, "{}", reply.body);
 }
 
-/// Makes an insight that affected so many sessions since yesterday, and so many others 40 days ago. Its pain
-/// points have numbers from `from` on.
+/// Creates an insight. Its `sessions` were affected a day ago and 40 days ago. Its pain points are
+/// numbered from `from`.
 pub(super) async fn create_trend(test: &TestApp, from: usize, title: &str, sessions: [usize; 2]) {
-    let [current, before] = sessions;
+    let [current, previous] = sessions;
     let yesterday = test.app.clock.now().minus(Duration::from_hours(24));
-    let points: Vec<Value> = (0..current + before)
+    let points: Vec<Value> = (0..current + previous)
         .map(|number| {
             let age = if number < current { Duration::ZERO } else { Duration::from_hours(39 * 24) };
             json!({"id": tests::insights::id(from + number), "sessionId": format!("{title}-{number}"),
@@ -115,20 +122,20 @@ pub(super) async fn create_trend(test: &TestApp, from: usize, title: &str, sessi
     assert_eq!(reply.status, 201, "{}", reply.body);
 }
 
-/// The titles of what waits in the outbox, of one kind.
-pub(super) async fn waiting(test: &TestApp, kind: &str) -> Vec<String> {
+/// Returns the titles of one kind of outbox items.
+pub(super) async fn outbox_titles(test: &TestApp, kind: &str) -> Vec<String> {
     let items = test.items("notifications").await;
-    let told = |item: &HashMap<String, AttributeValue>, name: &str| {
+    let text = |item: &HashMap<String, AttributeValue>, name: &str| {
         item.get(name).and_then(|value| value.as_s().ok()).cloned().unwrap_or_default()
     };
-    let outbox = items.iter().filter(|item| told(item, "sk").starts_with("outbox#"));
+    let outbox = items.iter().filter(|item| text(item, "sk").starts_with("outbox#"));
     let mut titles: Vec<String> =
-        outbox.filter(|item| told(item, "kind") == kind).map(|item| told(item, "title")).collect();
+        outbox.filter(|item| text(item, "kind") == kind).map(|item| text(item, "title")).collect();
     titles.sort();
     titles
 }
 
-/// Stores errors that have nothing but a key, behind the operations' backs. Emails omit errors that do not exist.
+/// Stores error items that have only a key. Emails omit errors that do not exist.
 pub(super) async fn store_errors(test: &TestApp, project: ProjectId, ids: &[String]) {
     let table = format!("{}errors", table_prefix());
     for some in ids.chunks(25) {

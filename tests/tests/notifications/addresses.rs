@@ -36,161 +36,161 @@ async fn confirm(test: &TestApp, token: &str) -> Reply {
     Call::of(CONFIRM).query("token", token).send(&test.app).await
 }
 
-/// Opens a link, as a program that looks at links before people do.
-async fn look(test: &TestApp, token: &str) -> Reply {
+/// Opens a link like a link scanner.
+async fn open_link(test: &TestApp, token: &str) -> Reply {
     Call::of(CONFIRM).method(Method::GET).query("token", token).send(&test.app).await
 }
 
-/// Changes the address of the tests' own user, and returns the token of the confirmation.
-async fn change(test: &TestApp, post: &SentMessages, email: &str) -> String {
+/// Changes and confirms the test user's address, and returns the token of the confirmation.
+async fn change(test: &TestApp, outbound: &SentMessages, email: &str) -> String {
     assert_eq!(set(test, email).await.status, 200);
-    post.run(&test.app).await;
-    let token = token_in(&post.mails_to(email).await[0], CONFIRM_PATH);
-    assert_eq!(page(&confirm(test, &token).await), (200, "Your address is confirmed"));
-    post.run(&test.app).await;
+    outbound.run(&test.app).await;
+    let token = token_in(&outbound.mails_to(email).await[0], CONFIRM_PATH);
+    assert_eq!(page(&confirm(test, &token).await), (200, "Address confirmed"));
+    outbound.run(&test.app).await;
     token
 }
 
 /// Returns the token in the latest security email to an address.
-async fn undo_token(post: &SentMessages, email: &str) -> String {
-    let mails = post.mails_to(email).await;
-    assert_eq!(mails[0]["subject"], "Your notifications of Waymark go to another address");
+async fn undo_token(outbound: &SentMessages, email: &str) -> String {
+    let mails = outbound.mails_to(email).await;
+    assert_eq!(mails[0]["subject"], "[Waymark] Your notification address changed");
     token_in(&mails[0], CONFIRM_PATH)
 }
 
-async fn told(test: &TestApp, key: &str) -> Value {
+async fn addresses_of(test: &TestApp, key: &str) -> Value {
     let reply = Call::of(GET).key(key).send(&test.app).await;
     assert_eq!(reply.status, 200, "{}", reply.body);
     reply.body
 }
 
-/// Status and headline of a page.
+/// Returns the status and headline of a page.
 fn page(reply: &Reply) -> (u16, &str) {
     let page = reply.body.as_str().unwrap();
     (reply.status, page.split_once("<h1>").unwrap().1.split_once("</h1>").unwrap().0)
 }
 
 #[tokio::test]
-async fn an_address_counts_once_the_link_in_the_mail_was_followed() {
-    let (test, post) = (TestApp::start().await, SentMessages::open());
+async fn links_in_emails_confirm_addresses_once() {
+    let (test, outbound) = (TestApp::start().await, SentMessages::open());
     let reply = set(&test, "mira@example.com").await;
-    let waits = json!({"email": null, "pendingEmail": "mira@example.com"});
-    assert_eq!((reply.status, &reply.body), (200, &waits));
-    post.run(&test.app).await;
-    let [mail] = &post.mails().await[..] else { panic!("one mail") };
+    let pending = json!({"email": null, "pendingEmail": "mira@example.com"});
+    assert_eq!((reply.status, &reply.body), (200, &pending));
+    outbound.run(&test.app).await;
+    let [mail] = &outbound.mails().await[..] else { panic!("expected one email") };
     assert_eq!(mail["to"], "mira@example.com");
     assert_eq!(mail["headers"]["List-Unsubscribe"], Value::Null);
     let token = token_in(mail, CONFIRM_PATH);
-    assert_eq!(page(&confirm(&test, &token).await), (200, "Your address is confirmed"));
+    assert_eq!(page(&confirm(&test, &token).await), (200, "Address confirmed"));
 
-    // The link is used up; the address stays.
-    assert_eq!(page(&confirm(&test, &token).await), (400, "This link was used before"));
+    // The link has no further effect.
+    assert_eq!(page(&confirm(&test, &token).await), (400, "Link already used"));
     let same = set(&test, "mira@example.com").await;
     assert_eq!(same.body, json!({"email": "mira@example.com", "pendingEmail": null}));
-    post.run(&test.app).await;
-    assert_eq!(post.mails().await.len(), 1, "nobody is asked for what is confirmed");
+    outbound.run(&test.app).await;
+    assert_eq!(outbound.mails().await.len(), 1, "confirmed addresses need no confirmation");
 }
 
 #[tokio::test]
-async fn looking_at_a_confirmation_link_changes_nothing() {
-    let (test, post) = (TestApp::start().await, SentMessages::open());
-    let waits = set(&test, "mira@example.com").await.body;
-    post.run(&test.app).await;
-    let token = token_in(&post.mails().await[0], CONFIRM_PATH);
+async fn opening_a_confirmation_link_changes_nothing() {
+    let (test, outbound) = (TestApp::start().await, SentMessages::open());
+    let pending = set(&test, "mira@example.com").await.body;
+    outbound.run(&test.app).await;
+    let token = token_in(&outbound.mails().await[0], CONFIRM_PATH);
     for gateway in [Gateway::HttpApi, Gateway::RestApi] {
         let call = Call::of(CONFIRM).method(Method::GET).query("token", &token);
-        let asked = call.gateway(gateway).send(&test.app).await;
-        assert_eq!(page(&asked), (200, "Confirm your address?"));
-        let html = asked.body.as_str().unwrap();
+        let opened = call.gateway(gateway).send(&test.app).await;
+        assert_eq!(page(&opened), (200, "Confirm your email address?"));
+        let html = opened.body.as_str().unwrap();
         assert!(
             html.contains("<form method=\"post\">") && html.contains("mira@example.com"),
             "{html}"
         );
-        assert_eq!(told(&test, &test.key).await, waits);
+        assert_eq!(addresses_of(&test, &test.key).await, pending);
     }
-    assert_eq!(page(&confirm(&test, &token).await), (200, "Your address is confirmed"));
-    assert_eq!(page(&look(&test, &token).await), (400, "This link was used before"));
+    assert_eq!(page(&confirm(&test, &token).await), (200, "Address confirmed"));
+    assert_eq!(page(&open_link(&test, &token).await), (400, "Link already used"));
 }
 
 #[tokio::test]
 async fn keys_that_list_projects_cannot_set_an_address() {
-    let (test, post) = (TestApp::start().await, SentMessages::open());
-    let narrow =
+    let (test, outbound) = (TestApp::start().await, SentMessages::open());
+    let limited =
         |key: ApiKeyRecord| ApiKeyRecord { projects: Some([test.project_id].into()), ..key };
-    let key = test.key_with(narrow).await;
+    let key = test.key_with(limited).await;
     let body = json!({"email": "attacker@example.com"});
     let reply = Call::of(SET).key(&key).json(&body).send(&test.app).await;
     assert_eq!(reply.problem(), (403, "insufficient_scope"));
     assert!(reply.body["detail"].as_str().unwrap().contains("some projects"), "{}", reply.body);
-    assert_eq!(told(&test, &key).await, json!({"email": null, "pendingEmail": null}));
-    post.run(&test.app).await;
-    assert!(post.mails_to("attacker@example.com").await.is_empty());
+    assert_eq!(addresses_of(&test, &key).await, json!({"email": null, "pendingEmail": null}));
+    outbound.run(&test.app).await;
+    assert!(outbound.mails_to("attacker@example.com").await.is_empty());
 }
 
 #[tokio::test]
 async fn the_old_address_undoes_a_change_within_72_hours() {
-    let (test, post) = (TestApp::start().await, SentMessages::open());
+    let (test, outbound) = (TestApp::start().await, SentMessages::open());
     give_address(&test.app, &user("owner"), "old@example.com").await;
-    change(&test, &post, "new@example.com").await;
-    let mails = post.mails_to("old@example.com").await;
-    // That of the tests' key came first.
+    change(&test, &outbound, "new@example.com").await;
+    let mails = outbound.mails_to("old@example.com").await;
+    // The first email is about the test key.
     assert_eq!(mails.len(), 2, "{mails:?}");
     assert_eq!(mails[0]["headers"]["List-Unsubscribe"], Value::Null);
     let body = mails[0]["text"].as_str().unwrap();
     assert!(body.contains("revoke the key") && !body.contains("new@example.com"), "{body}");
-    let token = undo_token(&post, "old@example.com").await;
+    let token = undo_token(&outbound, "old@example.com").await;
 
-    // An address that waits is dropped, too.
+    // An undo also drops a pending address.
     set(&test, "newer@example.com").await;
     test.pass(Duration::from_secs(72 * 3_600 - 1));
-    assert_eq!(page(&look(&test, &token).await), (200, "Undo the change of your address?"));
-    assert_eq!(told(&test, &test.key).await["email"], "new@example.com");
-    assert_eq!(page(&confirm(&test, &token).await), (200, "The change is undone"));
+    assert_eq!(page(&open_link(&test, &token).await), (200, "Undo the address change?"));
+    assert_eq!(addresses_of(&test, &test.key).await["email"], "new@example.com");
+    assert_eq!(page(&confirm(&test, &token).await), (200, "Address change undone"));
     let restored = json!({"email": "old@example.com", "pendingEmail": null});
-    assert_eq!(told(&test, &test.key).await, restored);
-    assert_eq!(page(&confirm(&test, &token).await), (400, "This link was used before"));
-    post.run(&test.app).await;
-    assert!(post.mails_to("newer@example.com").await.is_empty());
+    assert_eq!(addresses_of(&test, &test.key).await, restored);
+    assert_eq!(page(&confirm(&test, &token).await), (400, "Link already used"));
+    outbound.run(&test.app).await;
+    assert!(outbound.mails_to("newer@example.com").await.is_empty());
 
-    change(&test, &post, "new@example.com").await;
-    let token = undo_token(&post, "old@example.com").await;
+    change(&test, &outbound, "new@example.com").await;
+    let token = undo_token(&outbound, "old@example.com").await;
     test.pass(Duration::from_hours(72));
-    assert_eq!(page(&confirm(&test, &token).await), (400, "This link has expired"));
-    assert_eq!(told(&test, &test.key).await["email"], "new@example.com");
+    assert_eq!(page(&confirm(&test, &token).await), (400, "Link expired"));
+    assert_eq!(addresses_of(&test, &test.key).await["email"], "new@example.com");
 }
 
 /// An attacker with a stolen key changes the address twice.
 #[tokio::test]
 async fn the_first_old_address_undoes_two_changes() {
-    let (test, post) = (TestApp::start().await, SentMessages::open());
+    let (test, outbound) = (TestApp::start().await, SentMessages::open());
     give_address(&test.app, &user("owner"), "old@example.com").await;
-    change(&test, &post, "attacker@example.com").await;
-    change(&test, &post, "attacker-2@example.com").await;
-    let theirs = undo_token(&post, "attacker@example.com").await;
-    let token = undo_token(&post, "old@example.com").await;
-    assert_eq!(page(&confirm(&test, &token).await), (200, "The change is undone"));
-    assert_eq!(page(&confirm(&test, &theirs).await), (400, "This link is void"));
-    assert_eq!(told(&test, &test.key).await["email"], "old@example.com");
+    change(&test, &outbound, "attacker@example.com").await;
+    change(&test, &outbound, "attacker-2@example.com").await;
+    let attacker_token = undo_token(&outbound, "attacker@example.com").await;
+    let token = undo_token(&outbound, "old@example.com").await;
+    assert_eq!(page(&confirm(&test, &token).await), (200, "Address change undone"));
+    assert_eq!(page(&confirm(&test, &attacker_token).await), (400, "Link no longer valid"));
+    assert_eq!(addresses_of(&test, &test.key).await["email"], "old@example.com");
 }
 
 #[tokio::test]
-async fn first_addresses_and_those_of_operators_send_no_security_email() {
-    let (test, post) = (TestApp::start().await, SentMessages::open());
-    change(&test, &post, "first@example.com").await;
+async fn first_and_operator_addresses_send_no_security_email() {
+    let (test, outbound) = (TestApp::start().await, SentMessages::open());
+    change(&test, &outbound, "first@example.com").await;
     give_address(&test.app, &user("owner"), "second@example.com").await;
-    post.run(&test.app).await;
-    assert_eq!(post.mails_to("first@example.com").await.len(), 1, "that which asked");
-    // Links cannot change an operator's decision.
-    change(&test, &post, "third@example.com").await;
-    let token = undo_token(&post, "second@example.com").await;
+    outbound.run(&test.app).await;
+    assert_eq!(outbound.mails_to("first@example.com").await.len(), 1, "the confirmation email");
+    // Links cannot replace an operator's address.
+    change(&test, &outbound, "third@example.com").await;
+    let token = undo_token(&outbound, "second@example.com").await;
     give_address(&test.app, &user("owner"), "fourth@example.com").await;
-    assert_eq!(page(&confirm(&test, &token).await), (400, "This link is void"));
+    assert_eq!(page(&confirm(&test, &token).await), (400, "Link no longer valid"));
 }
 
 #[tokio::test]
 async fn one_address_gets_five_confirmation_emails_a_day() {
-    let (test, post) = (TestApp::start().await, SentMessages::open());
-    post.run(&test.app).await;
+    let (test, outbound) = (TestApp::start().await, SentMessages::open());
+    outbound.run(&test.app).await;
     let mut keys = Vec::new();
     for number in 0..8 {
         let user = UserId::parse(&format!("user-{number}")).unwrap();
@@ -201,184 +201,187 @@ async fn one_address_gets_five_confirmation_emails_a_day() {
     for (number, key) in keys.iter().enumerate() {
         let body = json!({"email": victims[number % 3]});
         let reply = Call::of(SET).key(key).json(&body).send(&test.app).await;
-        let waits = json!({"email": null, "pendingEmail": victims[number % 3]});
-        assert_eq!((reply.status, reply.body), (200, waits), "nobody learns of the others");
+        let pending = json!({"email": null, "pendingEmail": victims[number % 3]});
+        assert_eq!((reply.status, reply.body), (200, pending), "responses do not depend on others");
     }
-    let asked = async || {
-        let mails = post.mails().await;
+    let emails_to_victim = async || {
+        let mails = outbound.mails().await;
         let to_victim = mails.iter().map(|mail| mail["to"].as_str().unwrap().to_lowercase());
         to_victim.filter(|to| to == "victim@example.com").count()
     };
     for mails in 1..=5 {
-        post.run(&test.app).await;
+        outbound.run(&test.app).await;
         test.pass(Duration::from_secs(599));
-        post.run(&test.app).await;
-        assert_eq!(asked().await, mails, "ten minutes must pass");
+        outbound.run(&test.app).await;
+        assert_eq!(emails_to_victim().await, mails, "one email in ten minutes");
         test.pass(Duration::from_secs(1));
     }
     test.pass(Duration::from_hours(12));
-    post.run(&test.app).await;
-    assert_eq!(asked().await, 5);
-    // Nothing names the address in the clear, and DynamoDB removes what is noted of it.
+    outbound.run(&test.app).await;
+    assert_eq!(emails_to_victim().await, 5);
+    // The stored times contain no plain address, and expire.
     let items = test.items("notifications").await;
     let pk = |item: &std::collections::HashMap<String, AttributeValue>| {
         item["pk"].as_s().unwrap().clone()
     };
-    let noted: Vec<_> = items.iter().filter(|item| pk(item).starts_with("asked#")).collect();
-    assert_eq!(noted.len(), 1);
-    assert!(!format!("{noted:?}").to_lowercase().contains("victim"));
-    assert!(noted[0].contains_key("expiresAt"));
-    // 24 hours after the first.
+    let stored: Vec<_> = items.iter().filter(|item| pk(item).starts_with("asked#")).collect();
+    assert_eq!(stored.len(), 1);
+    assert!(!format!("{stored:?}").to_lowercase().contains("victim"));
+    assert!(stored[0].contains_key("expiresAt"));
+    // Until 24 hours after the first.
     test.pass(Duration::from_hours(11) + Duration::from_mins(9));
-    post.run(&test.app).await;
-    assert_eq!(asked().await, 5);
+    outbound.run(&test.app).await;
+    assert_eq!(emails_to_victim().await, 5);
     test.pass(Duration::from_mins(1));
     let again = Call::of(SET).key(&keys[0]).json(&json!({"email": victims[0]}));
     assert_eq!(again.send(&test.app).await.status, 200);
-    post.run(&test.app).await;
-    assert_eq!(asked().await, 6);
+    outbound.run(&test.app).await;
+    assert_eq!(emails_to_victim().await, 6);
 }
 
 #[tokio::test]
 async fn setting_the_same_address_again_keeps_its_link() {
-    let (test, post) = (TestApp::start().await, SentMessages::open());
+    let (test, outbound) = (TestApp::start().await, SentMessages::open());
     set(&test, "mira@example.com").await;
-    post.run(&test.app).await;
-    let token = token_in(&post.mails().await[0], CONFIRM_PATH);
+    outbound.run(&test.app).await;
+    let token = token_in(&outbound.mails().await[0], CONFIRM_PATH);
     test.pass(Duration::from_mins(1));
     set(&test, "mira@example.com").await;
-    post.run(&test.app).await;
-    assert_eq!(post.mails_to("mira@example.com").await.len(), 1);
+    outbound.run(&test.app).await;
+    assert_eq!(outbound.mails_to("mira@example.com").await.len(), 1);
     test.pass(Duration::from_mins(9));
-    post.run(&test.app).await;
-    let mails = post.mails_to("mira@example.com").await;
+    outbound.run(&test.app).await;
+    let mails = outbound.mails_to("mira@example.com").await;
     assert_eq!((mails.len(), token_in(&mails[0], CONFIRM_PATH)), (2, token.clone()));
-    assert_eq!(page(&confirm(&test, &token).await), (200, "Your address is confirmed"));
+    assert_eq!(page(&confirm(&test, &token).await), (200, "Address confirmed"));
 }
 
 #[tokio::test]
-async fn everybody_is_told_their_own_address_and_whether_it_is_confirmed() {
-    let (test, post) = (TestApp::start().await, SentMessages::open());
+async fn users_get_their_own_addresses_only() {
+    let (test, outbound) = (TestApp::start().await, SentMessages::open());
     let nothing = json!({"email": null, "pendingEmail": null});
-    assert_eq!(told(&test, &test.key).await, nothing);
-    let waits = set(&test, "mira@example.com").await.body;
-    assert_eq!(told(&test, &test.key).await, waits);
-    assert_eq!(waits["pendingEmail"], "mira@example.com");
-    post.run(&test.app).await;
-    let token = token_in(&post.mails().await[0], CONFIRM_PATH);
+    assert_eq!(addresses_of(&test, &test.key).await, nothing);
+    let pending = set(&test, "mira@example.com").await.body;
+    assert_eq!(addresses_of(&test, &test.key).await, pending);
+    assert_eq!(pending["pendingEmail"], "mira@example.com");
+    outbound.run(&test.app).await;
+    let token = token_in(&outbound.mails().await[0], CONFIRM_PATH);
     confirm(&test, &token).await;
     let confirmed = json!({"email": "mira@example.com", "pendingEmail": null});
-    assert_eq!(told(&test, &test.key).await, confirmed);
+    assert_eq!(addresses_of(&test, &test.key).await, confirmed);
 
-    let of_another = |record: ApiKeyRecord| ApiKeyRecord {
+    let other_user = |record: ApiKeyRecord| ApiKeyRecord {
         user: UserId::parse("noor@example.com").unwrap(),
         ..record
     };
-    let other = test.key_with(of_another).await;
-    assert_eq!(told(&test, &other).await, nothing);
+    let other = test.key_with(other_user).await;
+    assert_eq!(addresses_of(&test, &other).await, nothing);
 }
 
 #[tokio::test]
-async fn a_newer_address_voids_older_links_and_time_all_of_them() {
-    let (test, post) = (TestApp::start().await, SentMessages::open());
+async fn confirmation_links_are_voided_and_expire() {
+    let (test, outbound) = (TestApp::start().await, SentMessages::open());
     give_address(&test.app, &user("owner"), "old@example.com").await;
     let mut tokens = Vec::new();
     for email in ["a@example.com", "b@example.com"] {
         set(&test, email).await;
-        post.run(&test.app).await;
-        tokens.push(token_in(&post.mails_to(email).await[0], CONFIRM_PATH));
+        outbound.run(&test.app).await;
+        tokens.push(token_in(&outbound.mails_to(email).await[0], CONFIRM_PATH));
     }
-    assert_eq!(page(&confirm(&test, &tokens[0]).await), (400, "This link is void"));
-    let waits = set(&test, "old@example.com").await.body;
-    assert_eq!(waits, json!({"email": "old@example.com", "pendingEmail": null}));
-    assert_eq!(page(&confirm(&test, &tokens[1]).await), (400, "This link is void"));
+    assert_eq!(page(&confirm(&test, &tokens[0]).await), (400, "Link no longer valid"));
+    let pending = set(&test, "old@example.com").await.body;
+    assert_eq!(pending, json!({"email": "old@example.com", "pendingEmail": null}));
+    assert_eq!(page(&confirm(&test, &tokens[1]).await), (400, "Link no longer valid"));
     set(&test, "c@example.com").await;
-    post.run(&test.app).await;
-    let token = token_in(&post.mails_to("c@example.com").await[0], CONFIRM_PATH);
+    outbound.run(&test.app).await;
+    let token = token_in(&outbound.mails_to("c@example.com").await[0], CONFIRM_PATH);
     test.pass(Duration::from_hours(24));
-    assert_eq!(page(&confirm(&test, &token).await), (400, "This link has expired"));
+    assert_eq!(page(&confirm(&test, &token).await), (400, "Link expired"));
 }
 
 #[tokio::test]
-async fn links_that_are_not_ours_lead_to_a_page_that_says_what_to_do() {
-    let (test, post) = (TestApp::start().await, SentMessages::open());
+async fn invalid_links_return_an_error_page() {
+    let (test, outbound) = (TestApp::start().await, SentMessages::open());
     set(&test, "mira@example.com").await;
-    post.run(&test.app).await;
-    let token = token_in(&post.mails().await[0], CONFIRM_PATH);
-    // Another stack's, one that was cut or changed, none, and one for another purpose.
+    outbound.run(&test.app).await;
+    let token = token_in(&outbound.mails().await[0], CONFIRM_PATH);
+    // Tokens of another stack, truncated, changed, missing, and for another purpose.
     let (other, mut changed) = (TestApp::start().await, token.clone());
     changed.replace_range(0..1, if token.starts_with('A') { "B" } else { "A" });
-    let refused = (400, "This link cannot be used");
-    assert_eq!(page(&confirm(&other, &token).await), refused);
+    let invalid_link = (400, "Invalid link");
+    assert_eq!(page(&confirm(&other, &token).await), invalid_link);
     for token in [&token[1..], &token[..token.len() - 1], &changed, "", "<script>"] {
-        assert_eq!(page(&confirm(&test, token).await), refused, "{token}");
+        assert_eq!(page(&confirm(&test, token).await), invalid_link, "{token}");
         for method in [Method::GET, Method::POST] {
             for operation in [CONFIRM, UNSUBSCRIBE] {
                 let call = Call::of(operation).method(method.clone()).query("token", token);
-                assert_eq!(page(&call.send(&test.app).await), refused, "{token}");
+                assert_eq!(page(&call.send(&test.app).await), invalid_link, "{token}");
             }
         }
     }
-    assert_eq!(page(&Call::of(CONFIRM).send(&test.app).await), refused);
+    assert_eq!(page(&Call::of(CONFIRM).send(&test.app).await), invalid_link);
     let crossed = Call::of(UNSUBSCRIBE).query("token", &token).send(&test.app).await;
-    assert_eq!(page(&crossed), refused);
+    assert_eq!(page(&crossed), invalid_link);
     assert_eq!(page(&confirm(&test, &token).await).0, 200);
 }
 
-/// Between the read of an address that need not be asked for and the end of its request, another is set.
+/// Sets an address between the sender's read of the old one and its deletion of the request.
 #[tokio::test]
-async fn a_request_that_comes_while_an_older_one_ends_is_not_lost() {
-    let (test, post) = (TestApp::start().await, SentMessages::open());
+async fn concurrent_confirmation_requests_are_not_lost() {
+    let (test, outbound) = (TestApp::start().await, SentMessages::open());
     let name = user("owner");
-    for has_one in [false, true] {
-        if has_one {
+    for has_address in [false, true] {
+        if has_address {
             give_address(&test.app, &name, "old@example.com").await;
         }
         let read = NotificationStore::new(&test.app.store).find_address(&name).await.unwrap();
         assert!(read.pending.is_none());
         set(&test, "new@example.com").await;
         assert!(
-            !NotificationStore::new(&test.app.store).forget_asking(&name, &read).await.unwrap()
+            !NotificationStore::new(&test.app.store)
+                .delete_confirmation_request(&name, &read)
+                .await
+                .unwrap()
         );
-        post.run(&test.app).await;
-        let asked = post.mails_to("new@example.com").await.len();
-        assert_eq!(asked, 1 + usize::from(has_one));
-        // One address is asked once in ten minutes.
+        outbound.run(&test.app).await;
+        let emails = outbound.mails_to("new@example.com").await.len();
+        assert_eq!(emails, 1 + usize::from(has_address));
+        // An address gets one confirmation email in ten minutes.
         test.pass(Duration::from_mins(10));
     }
-    // One that was taken back ends.
+    // The request for a withdrawn address is deleted.
     set(&test, "old@example.com").await;
-    post.run(&test.app).await;
+    outbound.run(&test.app).await;
     let items = test.items("notifications").await;
     assert!(!items.iter().any(|item| item["sk"].as_s().unwrap().starts_with("confirm#")));
 }
 
-/// Without a sender nobody can be asked. Such a request keeps no run busy for longer than it is good for.
+/// Later invocations do not read an expired request.
 #[tokio::test]
-async fn without_a_sender_a_request_is_forgotten_in_time() {
-    let (test, post) = (TestApp::start().await, SentMessages::open());
-    post.run(&test.app).await;
-    let nobody = Senders::default();
-    let waits = set(&test, "mira@example.com").await.body;
+async fn requests_without_a_sender_expire() {
+    let (test, outbound) = (TestApp::start().await, SentMessages::open());
+    outbound.run(&test.app).await;
+    let no_senders = Senders::default();
+    let pending = set(&test, "mira@example.com").await.body;
     test.pass(Duration::from_hours(23));
-    run(&test.app, &nobody, Duration::ZERO).await;
-    assert_eq!(told(&test, &test.key).await, waits, "somebody may still set a sender");
+    run(&test.app, &no_senders, Duration::ZERO).await;
+    assert_eq!(addresses_of(&test, &test.key).await, pending, "an operator can still set a sender");
     test.pass(Duration::from_hours(1));
-    run(&test.app, &nobody, Duration::ZERO).await;
+    run(&test.app, &no_senders, Duration::ZERO).await;
     let nothing = json!({"email": null, "pendingEmail": null});
-    assert_eq!(told(&test, &test.key).await, nothing);
+    assert_eq!(addresses_of(&test, &test.key).await, nothing);
     test.round_trips();
-    run(&test.app, &nobody, Duration::ZERO).await;
-    assert_eq!(test.round_trips(), 8, "a run that finds nothing");
-    // Nobody is asked for it any more.
-    post.run(&test.app).await;
-    assert!(post.mails().await.is_empty());
+    run(&test.app, &no_senders, Duration::ZERO).await;
+    assert_eq!(test.round_trips(), 8, "an idle run");
+    // No confirmation email is sent.
+    outbound.run(&test.app).await;
+    assert!(outbound.mails().await.is_empty());
 }
 
 #[tokio::test]
-async fn what_is_no_address_is_refused_at_its_place() {
+async fn invalid_addresses_are_rejected() {
     let test = TestApp::start().await;
-    for (body, place, code) in [
+    for (body, pointer, code) in [
         (json!({}), "/email", "required"),
         (json!({"email": null}), "/email", "required"),
         (json!({"email": 1}), "/email", "invalid_type"),
@@ -393,68 +396,70 @@ async fn what_is_no_address_is_refused_at_its_place() {
     ] {
         let reply = Call::of(SET).key(&test.key).json(&body).send(&test.app).await;
         assert_eq!(reply.problem(), (400, "validation_failed"), "{body}");
-        assert_eq!(reply.violations(), [(place, code)], "{body}");
+        assert_eq!(reply.violations(), [(pointer, code)], "{body}");
     }
 }
 
 #[tokio::test]
-async fn an_address_of_any_alphabet_is_taken_in_its_ascii_form() {
-    let (test, post) = (TestApp::start().await, SentMessages::open());
+async fn internationalized_domains_are_accepted_in_ascii() {
+    let (test, outbound) = (TestApp::start().await, SentMessages::open());
     let email = "user@xn--e1afmkfd.xn--p1ai";
     let reply = set(&test, email).await;
     assert_eq!((reply.status, &reply.body["pendingEmail"]), (200, &json!(email)));
-    post.run(&test.app).await;
-    assert_eq!(post.mails_to(email).await.len(), 1);
+    outbound.run(&test.app).await;
+    assert_eq!(outbound.mails_to(email).await.len(), 1);
 }
 
-/// The rule was wider once.
+/// An earlier release accepted more addresses.
 #[tokio::test]
-async fn an_address_that_would_not_be_taken_any_more_is_still_told_and_can_be_replaced() {
+async fn stored_invalid_addresses_are_returned_and_replaceable() {
     let test = TestApp::start().await;
     set(&test, "a@b.de").await;
-    let place = [("pk", "addresses#default"), ("sk", "owner")];
+    let key = [("pk", "addresses#default"), ("sk", "owner")];
     let old = AttributeValue::S("a..b@c.de".to_owned());
-    test.tamper("notifications", place, "pendingEmail", old).await;
-    assert_eq!(told(&test, &test.key).await["pendingEmail"], "a..b@c.de");
+    test.tamper("notifications", key, "pendingEmail", old).await;
+    assert_eq!(addresses_of(&test, &test.key).await["pendingEmail"], "a..b@c.de");
     assert_eq!(set(&test, "a@b.de").await.status, 200);
-    assert_eq!(told(&test, &test.key).await["pendingEmail"], "a@b.de");
+    assert_eq!(addresses_of(&test, &test.key).await["pendingEmail"], "a@b.de");
 }
 
 #[tokio::test]
-async fn nobody_learns_whether_somebody_else_has_an_address() {
+async fn responses_do_not_reveal_addresses_of_others() {
     let test = TestApp::start().await;
     give_address(&test.app, &user("ada"), "taken@example.com").await;
     let [taken, free] = ["taken@example.com", "free@example.com"];
     let (taken, free) = (set(&test, taken).await, set(&test, free).await);
     assert_eq!(taken.status, free.status);
-    let same = taken.body.to_string().replace("taken", "free");
-    assert_eq!(same, free.body.to_string());
+    let expected = taken.body.to_string().replace("taken", "free");
+    assert_eq!(free.body.to_string(), expected);
 }
 
 #[tokio::test]
-async fn a_user_has_five_mails_an_hour_sent_to_addresses_that_nobody_confirmed() {
-    let (test, post) = (TestApp::start().await, SentMessages::open());
+async fn users_cause_five_confirmation_emails_an_hour() {
+    let (test, outbound) = (TestApp::start().await, SentMessages::open());
     for number in 0..7 {
         set(&test, &format!("victim{number}@example.com")).await;
-        post.run(&test.app).await;
+        outbound.run(&test.app).await;
         test.pass(Duration::from_mins(1));
     }
-    assert_eq!(post.mails().await.len(), 5);
+    assert_eq!(outbound.mails().await.len(), 5);
     test.pass(Duration::from_mins(54));
-    post.run(&test.app).await;
-    // Only the latest address is asked, once there is room.
-    let mails = post.mails().await;
+    outbound.run(&test.app).await;
+    // When the limit allows it, only the latest address gets an email.
+    let mails = outbound.mails().await;
     assert_eq!((mails.len(), &mails[0]["to"]), (6, &json!("victim6@example.com")));
 }
 
 #[tokio::test]
-async fn a_link_in_a_mail_switches_one_type_off_for_its_user() {
-    let (test, post) = (TestApp::start().await, SentMessages::open());
+async fn unsubscribe_links_turn_off_one_type() {
+    let (test, outbound) = (TestApp::start().await, SentMessages::open());
     let ada =
         test.key_with(|key| ApiKeyRecord { user: UserId::parse("ada").unwrap(), ..key }).await;
     give_address(&test.app, &user("ada"), "ada@example.com").await;
-    post.run(&test.app).await;
-    let [mail] = &post.mails().await[..] else { panic!("one mail, of the new key") };
+    outbound.run(&test.app).await;
+    let [mail] = &outbound.mails().await[..] else {
+        panic!("expected one email about the new key")
+    };
     let token = token_in(mail, UNSUBSCRIBE_PATH);
     let header = mail["headers"]["List-Unsubscribe"].as_str().unwrap();
     assert!(header.contains(&token), "{header}");
@@ -464,16 +469,16 @@ async fn a_link_in_a_mail_switches_one_type_off_for_its_user() {
     let before = preferences(&ada).await;
     let call = Call::of(UNSUBSCRIBE).query("token", &token);
     for gateway in [Gateway::HttpApi, Gateway::RestApi] {
-        let asked = call.clone().method(Method::GET).gateway(gateway).send(&test.app).await;
-        assert_eq!(page(&asked), (200, "Stop these mails?"));
-        assert_eq!(preferences(&ada).await, before, "looking changes nothing");
+        let opened = call.clone().method(Method::GET).gateway(gateway).send(&test.app).await;
+        assert_eq!(page(&opened), (200, "Unsubscribe from new API key emails?"));
+        assert_eq!(preferences(&ada).await, before, "GET changes nothing");
     }
-    let post_of_program = call
+    let one_click = call
         .header("content-type", "application/x-www-form-urlencoded")
         .bytes("List-Unsubscribe=One-Click");
     for _ in 0..2 {
-        let done = post_of_program.clone().send(&test.app).await;
-        assert_eq!(page(&done), (200, "These mails have stopped"));
+        let done = one_click.clone().send(&test.app).await;
+        assert_eq!(page(&done), (200, "Unsubscribed"));
     }
     let mut expected = before.clone();
     for preference in expected.as_array_mut().unwrap() {
@@ -485,7 +490,7 @@ async fn a_link_in_a_mail_switches_one_type_off_for_its_user() {
     assert_eq!(preferences(&test.key).await, before);
 }
 
-/// SES, which takes each mail, while somebody sets yet another address.
+/// A fake SES that changes the user's address while it accepts an email.
 struct Overtaken {
     app: App,
     mails: AtomicU32,
@@ -510,7 +515,7 @@ impl Proxy for Overtaken {
 }
 
 #[tokio::test]
-async fn however_often_an_address_is_set_meanwhile_five_mails_an_hour_ask() {
+async fn concurrent_changes_do_not_bypass_the_limit() {
     let test = TestApp::start().await;
     assert_eq!(set(&test, "victim@example.com").await.status, 200);
     let (app, mails) = (test.app_at(clock_at(test.app.clock.now())), AtomicU32::new(0));
@@ -524,5 +529,5 @@ async fn however_often_an_address_is_set_meanwhile_five_mails_an_hour_ask() {
     assert_eq!(overtaken.mails.load(Ordering::Relaxed), 5);
     test.pass(Duration::from_hours(1));
     run(&test.app, &senders, Duration::ZERO).await;
-    assert!(overtaken.mails.load(Ordering::Relaxed) > 5, "there is room again");
+    assert!(overtaken.mails.load(Ordering::Relaxed) > 5, "the limit is over");
 }

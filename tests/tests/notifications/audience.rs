@@ -1,4 +1,4 @@
-//! Whom mails go to.
+//! Recipients of emails.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -10,30 +10,30 @@ use tests::app::{PROJECT, TestApp, key_id};
 use tests::notifications::{SentMessages, announce_trends, give_address, user};
 
 use super::actions::{
-    create_flag, create_trend, deliver_many, make_errors, set_preferences, set_status, start,
+    create_errors, create_flag, create_trend, deliver_many, set_preferences, set_status, start,
 };
 
-/// Every type that something brings about, and how the subjects of its mails begin.
+/// Types of emails, with the prefixes of their subjects.
 const TYPES: [(&str, &str); 8] = [
-    ("error_new", "New error in Shop: "),
-    ("error_regression", "Back again in Shop: "),
-    ("error_spike", "Spike in Shop: "),
-    ("insight_new", "New insight in Shop: "),
-    ("insight_trending", "Trending insight in Shop: "),
-    ("flag_changed", "Flag changed in Shop: "),
-    ("weekly_digest", "The week in Shop: "),
+    ("error_new", "[Shop] New error: "),
+    ("error_regression", "[Shop] Regression: "),
+    ("error_spike", "[Shop] Error spike: "),
+    ("insight_new", "[Shop] New insight: "),
+    ("insight_trending", "[Shop] Trending insight: "),
+    ("flag_changed", "[Shop] Flag change: "),
+    ("weekly_digest", "[Shop] Weekly digest: "),
     ("api_key_created", "New API key: "),
 ];
 
-/// From the start of a test to Monday, 08:00 UTC.
+/// Time from the start of a test to Monday 08:00 UTC.
 const TO_MONDAY: Duration = Duration::from_mins(51 * 60 + 44);
 
-/// The types of mails that each address got.
+/// Returns the types of emails by address.
 fn received(mails: &[Value]) -> BTreeMap<String, Vec<&'static str>> {
     let mut received: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for mail in mails {
         let subject = mail["subject"].as_str().unwrap();
-        let found = TYPES.into_iter().find(|(_, begin)| subject.starts_with(begin));
+        let found = TYPES.into_iter().find(|(_, prefix)| subject.starts_with(prefix));
         let (name, _) = found.unwrap_or_else(|| panic!("{subject}"));
         received.entry(mail["to"].as_str().unwrap().to_owned()).or_default().push(name);
     }
@@ -43,7 +43,8 @@ fn received(mails: &[Value]) -> BTreeMap<String, Vec<&'static str>> {
     received
 }
 
-/// Makes a user with a key for what it `sees`, all types on or off, and perhaps an address.
+/// Creates a user with a key whose state or projects `sees` selects, all types on or off, and an
+/// address if `confirmed`.
 async fn add_user(
     test: &TestApp,
     name: &str,
@@ -77,61 +78,62 @@ async fn add_user(
     }
 }
 
-/// What counts is how it is when a mail is sent, and not how it was when something happened: for the first mail,
-/// and for what is gathered.
+/// Preferences, keys and addresses count at the time of the email, not of the event. This applies
+/// to first emails and to batches.
 #[tokio::test]
-async fn whatever_is_changed_before_a_mail_is_sent_counts() {
-    const NAMES: [&str; 6] = ["switched-off", "switched-on", "blind", "moved", "late", "same"];
-    for is_gathered in [false, true] {
-        let (test, post) = (TestApp::start().await, SentMessages::open());
+async fn recipients_are_determined_when_emails_are_sent() {
+    const NAMES: [&str; 6] = ["turned-off", "turned-on", "revoked", "moved", "late", "same"];
+    for is_batched in [false, true] {
+        let (test, outbound) = (TestApp::start().await, SentMessages::open());
         let mut keys = BTreeMap::new();
         for name in NAMES {
             let user_id = UserId::parse(name).unwrap();
             keys.insert(name, test.key_with(|key| ApiKeyRecord { user: user_id, ..key }).await);
         }
-        post.run(&test.app).await;
+        outbound.run(&test.app).await;
         for name in NAMES.into_iter().filter(|name| *name != "late") {
             give_address(&test.app, &user(name), &format!("{name}@example.com")).await;
         }
-        set_preferences(&test, &keys["switched-on"], &["error_new"], false).await;
-        if is_gathered {
-            make_errors(&test, 0, 1).await;
-            post.run(&test.app).await;
+        set_preferences(&test, &keys["turned-on"], &["error_new"], false).await;
+        if is_batched {
+            create_errors(&test, 0, 1).await;
+            outbound.run(&test.app).await;
         }
-        let before = post.mails().await.len();
+        let earlier = outbound.mails().await.len();
 
-        make_errors(&test, 1, 1).await;
-        if is_gathered {
-            // Those of whom a window is open wait; the others were told, of nothing.
-            post.run(&test.app).await;
-            assert_eq!(post.mails().await.len(), before);
+        create_errors(&test, 1, 1).await;
+        if is_batched {
+            // Users with an open window wait. The entry is complete for the others.
+            outbound.run(&test.app).await;
+            assert_eq!(outbound.mails().await.len(), earlier);
         }
-        set_preferences(&test, &keys["switched-off"], &["error_new"], false).await;
-        set_preferences(&test, &keys["switched-on"], &["error_new"], true).await;
+        set_preferences(&test, &keys["turned-off"], &["error_new"], false).await;
+        set_preferences(&test, &keys["turned-on"], &["error_new"], true).await;
         let now = test.app.clock.now();
-        test.app.store.revoke_api_key(&key_id(&keys["blind"]), now).await.unwrap();
+        test.app.store.revoke_api_key(&key_id(&keys["revoked"]), now).await.unwrap();
         give_address(&test.app, &user("moved"), "elsewhere@example.com").await;
         give_address(&test.app, &user("late"), "late@example.com").await;
-        if is_gathered {
+        if is_batched {
             test.pass(Duration::from_mins(10));
         }
-        post.run(&test.app).await;
-        let mails = post.mails().await;
-        let told = mails[..mails.len() - before].iter().map(|mail| mail["to"].as_str().unwrap());
-        let told: BTreeSet<&str> = told.collect();
+        outbound.run(&test.app).await;
+        let mails = outbound.mails().await;
+        let recipients =
+            mails[..mails.len() - earlier].iter().map(|mail| mail["to"].as_str().unwrap());
+        let recipients: BTreeSet<&str> = recipients.collect();
         let mut expected = BTreeSet::from(["elsewhere@example.com", "same@example.com"]);
-        if !is_gathered {
-            expected.extend(["late@example.com", "switched-on@example.com"]);
+        if !is_batched {
+            expected.extend(["late@example.com", "turned-on@example.com"]);
         }
-        assert_eq!(told, expected, "gathered: {is_gathered}");
+        assert_eq!(recipients, expected, "batched: {is_batched}");
     }
 }
 
-/// Whoever has a type on, a confirmed address and sight of the project gets the mail, and nobody else: for
-/// every type that something brings about.
+/// Users with the type on, a confirmed address and access to the project get the email. No other
+/// user does.
 #[tokio::test]
-async fn mails_go_exactly_where_they_belong() {
-    let (test, post) = (TestApp::start().await, SentMessages::open());
+async fn emails_go_to_eligible_users_only() {
+    let (test, outbound) = (TestApp::start().await, SentMessages::open());
     let other = local::demo::ensure_project(&test.app.store, "other", "Other").await.unwrap();
     let of_project = TYPES.map(|(name, _)| name).into_iter().filter(|it| *it != "api_key_created");
     let of_project: Vec<&str> = of_project.collect();
@@ -154,50 +156,50 @@ async fn mails_go_exactly_where_they_belong() {
             }
         }
     }
-    // What is about the keys themselves goes out now, and counts from the next one on.
-    post.run(&test.app).await;
+    // Emails about the new keys are not part of this test.
+    outbound.run(&test.app).await;
     test.pass(Duration::from_hours(1));
-    post.run(&test.app).await;
-    let before = post.mails().await.len();
+    outbound.run(&test.app).await;
+    let earlier = outbound.mails().await.len();
     give_address(&test.app, &user("owner"), "owner@example.com").await;
     // The owner changes the flag.
     let all_but_flags = of_project.iter().copied().filter(|name| *name != "flag_changed");
     expected.insert("owner@example.com".to_owned(), all_but_flags.collect());
 
-    // A key that shows nothing new to anybody.
+    // Another key that gives no access to the project.
     for name in &names {
         let user = UserId::parse(name).unwrap();
         let projects = Some([other].into());
         test.key_with(|key| ApiKeyRecord { user, projects, ..key }).await;
     }
-    make_errors(&test, 0, 1).await;
+    create_errors(&test, 0, 1).await;
     create_trend(&test, 0, "Checkout", [10, 4]).await;
     create_flag(&test, PROJECT, "beta").await;
     announce_trends(&test.app).await;
-    post.run(&test.app).await;
+    outbound.run(&test.app).await;
     set_status(&test, "resolved").await;
     test.pass(Duration::from_hours(2));
     deliver_many(&test, 100, 20, "Errora").await;
     announce_trends(&test.app).await;
-    post.run(&test.app).await;
+    outbound.run(&test.app).await;
     test.pass(TO_MONDAY.saturating_sub(Duration::from_hours(3)));
     announce_trends(&test.app).await;
-    post.run(&test.app).await;
+    outbound.run(&test.app).await;
 
-    let mails = post.mails().await;
-    let received = received(&mails[..mails.len() - before]);
+    let mails = outbound.mails().await;
+    let received = received(&mails[..mails.len() - earlier]);
     for types in expected.values() {
         assert_eq!(types.iter().collect::<BTreeSet<_>>().len(), types.len());
     }
     assert_eq!(received, expected);
 }
 
-/// Each user has a key for each of some scopes and projects; `it` is the one in which all happens.
+/// Each user has one key per scope. All events are in the project `it`.
 #[tokio::test]
-async fn a_mail_needs_keys_that_may_read_what_it_tells() {
+async fn emails_require_keys_with_matching_scopes() {
     use Scope::{ErrorsRead, ErrorsWrite, FlagsRead, InsightsRead, NotificationsRead};
     type Keys<'k> = [(Scope, &'k Option<BTreeSet<ProjectId>>)];
-    let (test, post) = (TestApp::start().await, SentMessages::open());
+    let (test, outbound) = (TestApp::start().await, SentMessages::open());
     let other = local::demo::ensure_project(&test.app.store, "other", "Other").await.unwrap();
     let (it, all) = (Some(BTreeSet::from([test.project_id])), None);
     let other = Some(BTreeSet::from([other]));
@@ -205,7 +207,7 @@ async fn a_mail_needs_keys_that_may_read_what_it_tells() {
         ("errors", &[(ErrorsRead, &it)], &["error_new"]),
         ("insights", &[(InsightsRead, &all)], &["insight_new"]),
         ("flags", &[(FlagsRead, &it)], &["flag_changed"]),
-        // A digest needs all three scopes, of any keys.
+        // A digest needs all three scopes, of one key or several.
         (
             "each",
             &[(ErrorsRead, &it), (InsightsRead, &it), (FlagsRead, &all)],
@@ -226,34 +228,33 @@ async fn a_mail_needs_keys_that_may_read_what_it_tells() {
         }
     }
     // No user has an address when the new keys are announced.
-    post.run(&test.app).await;
+    outbound.run(&test.app).await;
     for (name, ..) in users {
         give_address(&test.app, &user(name), &format!("{name}@example.com")).await;
     }
-    make_errors(&test, 0, 1).await;
+    create_errors(&test, 0, 1).await;
     create_trend(&test, 0, "Checkout", [1, 0]).await;
     create_flag(&test, PROJECT, "beta").await;
-    post.run(&test.app).await;
+    outbound.run(&test.app).await;
     test.pass(TO_MONDAY);
     announce_trends(&test.app).await;
-    post.run(&test.app).await;
-    assert_eq!(received(&post.mails().await), expected);
+    outbound.run(&test.app).await;
+    assert_eq!(received(&outbound.mails().await), expected);
 }
 
-/// What was gathered of a project that is deleted before its window ends is told to nobody.
 #[tokio::test]
-async fn nobody_is_told_of_a_project_that_is_gone() {
-    let (test, post) = start().await;
-    make_errors(&test, 0, 1).await;
-    post.run(&test.app).await;
-    assert_eq!(post.mails().await.len(), 1);
-    make_errors(&test, 1, 3).await;
-    post.run(&test.app).await;
+async fn batches_of_deleted_projects_are_dropped() {
+    let (test, outbound) = start().await;
+    create_errors(&test, 0, 1).await;
+    outbound.run(&test.app).await;
+    assert_eq!(outbound.mails().await.len(), 1);
+    create_errors(&test, 1, 3).await;
+    outbound.run(&test.app).await;
     let project = test.app.store.read_project(test.project_id).await.unwrap().unwrap();
     assert!(test.app.store.erase_project(&project, test.app.clock.now()).await.unwrap());
     for _ in 0..2 {
         test.pass(Duration::from_mins(11));
-        post.run(&test.app).await;
+        outbound.run(&test.app).await;
     }
-    assert_eq!(post.mails().await.len(), 1);
+    assert_eq!(outbound.mails().await.len(), 1);
 }

@@ -1,11 +1,11 @@
-//! How long happenings wait until they are told, while many happen in all projects at a steady rate.
+//! Delays of emails and events, under a steady load in all projects.
 //!
-//! Minutes pass in seconds: between two runs the clock goes from happening to happening, and while a run works
-//! it goes as fast as time does, and happenings come all the while. So a delay is what the clock of the test
-//! says, with all the time that work really takes.
+//! Minutes pass in seconds: between two invocations, the test clock jumps from event to event.
+//! During an invocation, it runs in real time while events occur. So delays include the real time
+//! of all work.
 
 #![allow(clippy::print_stdout)]
-// Counts of messages, which are far below 2^52.
+// Message counts are far below 2^52.
 #![allow(clippy::cast_precision_loss)]
 
 use std::cell::Cell;
@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 
 use notifications::domain_event::{DomainEvent, DomainEventKind, Visibility};
 use notifications::store::{NotificationStore, UserName};
-use send_notifications::LEAST_PAUSE;
+use send_notifications::MIN_PAUSE;
 use shared::app::{Clock, Operation};
 use shared::projects::api_key::{ApiKeyRecord, UserId};
 use shared::projects::project::{Organization, Project, ProjectId, ProjectName, Slug};
@@ -31,36 +31,36 @@ use tests::insights::upload;
 use tests::latency::percentiles;
 use tests::notifications::{SentMessages, give_address};
 
-use super::actions::{deliver, store_errors};
+use super::actions::{deliver, event_count, store_errors};
 
-/// The longest that anything waits which is due.
-const MOST: Duration = Duration::from_mins(1);
-/// For how long what follows a mail is gathered.
+/// Maximum delay of due notifications.
+const MAX_DELAY: Duration = Duration::from_mins(1);
+/// Duration of a batch window.
 const WINDOW: Duration = Duration::from_mins(10);
-/// How long happenings come: longer than a window, so that it is seen to end.
+/// Duration of the load: longer than a window.
 const MINUTES: u64 = 12;
-/// How many happen in a minute, unless `DELAYS` says it.
-const A_MINUTE: u64 = 60;
-/// In how many projects most of them do, and in how many one of each kind.
-const LOUD: usize = 2;
-const QUIET: usize = 4;
-/// How many times in a minute something comes about by a request, at least; the others are put into the outbox
-/// as they would be, beside it.
-const REQUESTS_A_MINUTE: u64 = 6;
-/// How many may be put there at once.
-const AT_ONCE: u64 = 80;
-/// How many errors of each loud project are resolved before, and back again.
+/// Default events per minute. `DELAYS` overrides it.
+const EVENTS_PER_MINUTE: u64 = 60;
+/// Number of projects with most of the events.
+const BUSY_PROJECTS: usize = 2;
+/// Number of projects with one event of each kind.
+const QUIET_PROJECTS: usize = 4;
+/// Requests per minute that cause events, at least. The test puts all other events into the outbox.
+const REQUESTS_PER_MINUTE: u64 = 6;
+/// Maximum events that the test puts into the outbox at a time.
+const MAX_BATCH: u64 = 80;
+/// Number of resolved errors of each busy project, which regress during the load.
 const RESOLVED: usize = 4;
 
-/// What mails say that they are about.
-const ABOUT: [(&str, DomainEventKind); 4] = [
-    ("mails about new errors ", DomainEventKind::ErrorCreated),
-    ("mails about errors that are back ", DomainEventKind::ErrorReopened),
-    ("mails about new insights ", DomainEventKind::InsightCreated),
-    ("mails about changes of feature flags ", DomainEventKind::FlagChanged),
+/// Parts of email footers by kind.
+const FOOTERS: [(&str, DomainEventKind); 4] = [
+    ("because new error emails ", DomainEventKind::ErrorCreated),
+    ("because regression emails ", DomainEventKind::ErrorReopened),
+    ("because new insight emails ", DomainEventKind::InsightCreated),
+    ("because flag change emails ", DomainEventKind::FlagChanged),
 ];
 
-/// A project of an organization, with a user who gets its mails and a key of another one who changes it.
+/// A project with one user who gets its emails, and the key of another user who changes it.
 struct TestProject {
     id: ProjectId,
     email: String,
@@ -68,61 +68,62 @@ struct TestProject {
     resolved: Vec<String>,
 }
 
-/// What happens at a time, in one of the places.
+/// An action in a project at a time.
 #[derive(Clone, Copy)]
-struct Due {
+struct PlannedEvent {
     at: Timestamp,
-    place: usize,
-    what: What,
+    project: usize,
+    action: Action,
 }
 
 #[derive(Clone, Copy)]
-enum What {
-    /// Errors as they are put into the outbox.
-    Announced(u64),
-    NewError,
-    ErrorBack(usize),
-    NewInsight,
-    NewFlag,
+enum Action {
+    /// Puts a number of new errors into the outbox.
+    Announce(u64),
+    CreateError,
+    RegressError(usize),
+    CreateInsight,
+    CreateFlag,
 }
 
-/// A mail or an event, and when it was sent by the clock of the test.
+/// An email or event, with the time of the test clock when it was sent.
 struct Sent {
     at: Timestamp,
     message: Value,
 }
 
-/// A run of the sender: how long it took, and how many messages it sent.
-struct RunOfSender {
+/// The duration of an invocation, and the number of messages that it sent.
+struct RunStats {
     took: Duration,
     messages: usize,
 }
 
 struct Scenario {
     test: TestApp,
-    post: SentMessages,
-    places: Vec<TestProject>,
+    outbound: SentMessages,
+    projects: Vec<TestProject>,
     next: Cell<u64>,
-    runs: Vec<RunOfSender>,
+    runs: Vec<RunStats>,
     mails: Vec<Sent>,
     events: Vec<Sent>,
 }
 
 impl Scenario {
     async fn start() -> Self {
-        let (test, post) = (TestApp::start().await, SentMessages::open());
-        let mut places = Vec::new();
-        for number in 0..LOUD + QUIET {
-            places.push(make_place(&test, number).await);
+        let (test, outbound) = (TestApp::start().await, SentMessages::open());
+        let mut projects = Vec::new();
+        for number in 0..BUSY_PROJECTS + QUIET_PROJECTS {
+            projects.push(create_project(&test, number).await);
         }
         let (runs, mails, events) = (Vec::new(), Vec::new(), Vec::new());
-        let mut scenario = Self { test, post, places, next: Cell::new(1), runs, mails, events };
-        for place in 0..LOUD {
-            scenario.resolve_some(place).await;
+        let mut scenario =
+            Self { test, outbound, projects, next: Cell::new(1), runs, mails, events };
+        for project in 0..BUSY_PROJECTS {
+            scenario.create_resolved_errors(project).await;
         }
-        // Of what came before nothing is left, and no window is open.
+        // Sends everything from the setup, and closes all windows.
         for _ in 0..3 {
-            scenario.post.run(&scenario.test.app).await;
+            scenario.outbound.run(&scenario.test.app).await;
             scenario.test.pass(Duration::from_hours(1));
         }
         scenario
@@ -132,9 +133,9 @@ impl Scenario {
         self.test.app.clock.now()
     }
 
-    /// Sets the clock, which never goes back.
+    /// Sets the clock, unless it is later.
     fn set_clock(&self, at: Timestamp) {
-        let Clock::Fixed(millis) = &self.test.app.clock else { unreachable!("it is fixed") };
+        let Clock::Fixed(millis) = &self.test.app.clock else { unreachable!("a fixed clock") };
         millis.fetch_max(u64::try_from(at.as_millis()).unwrap(), Ordering::Relaxed);
     }
 
@@ -144,51 +145,51 @@ impl Scenario {
 
     async fn send(
         &self,
-        place: usize,
+        project: usize,
         operation: &'static Operation,
         status: u16,
         call: Edit<'_>,
     ) -> Reply {
-        let place = &self.places[place];
-        let of_place = Call::of(operation).parameter("idOrSlug", place.id).key(&place.key);
-        let reply = call(of_place).send(&self.test.app).await;
+        let project = &self.projects[project];
+        let project_call = Call::of(operation).parameter("idOrSlug", project.id).key(&project.key);
+        let reply = call(project_call).send(&self.test.app).await;
         assert_eq!(reply.status, status, "{}", reply.body);
         reply
     }
 
-    /// An event of a kind of error.
-    async fn deliver(&self, place: usize, kind: &str) {
-        let event = SentEvent::new(self.next_number(), self.now(), kind, "cart is undefined");
-        deliver(&self.test, self.places[place].id, &event).await;
+    /// Delivers an event of an error.
+    async fn deliver(&self, project: usize, error: &str) {
+        let event = SentEvent::new(self.next_number(), self.now(), error, "cart is undefined");
+        deliver(&self.test, self.projects[project].id, &event).await;
     }
 
-    /// Makes errors and resolves them.
-    async fn resolve_some(&mut self, place: usize) {
+    /// Creates errors and resolves them.
+    async fn create_resolved_errors(&mut self, project: usize) {
         for number in 0..RESOLVED {
-            self.deliver(place, &kind_of(number as u64)).await;
+            self.deliver(project, &error_type(number as u64)).await;
         }
-        let list = self.send(place, &list_errors::OPERATION, 200, &|call| call).await;
+        let list = self.send(project, &list_errors::OPERATION, 200, &|call| call).await;
         for error in list.body["items"].as_array().unwrap() {
             let id = error["errorId"].as_str().unwrap().to_owned();
             let resolve =
                 |call: Call| call.parameter("errorId", &id).json(&json!({"status": "resolved"}));
-            self.send(place, &update_error::OPERATION, 200, &resolve).await;
-            self.places[place].resolved.push(error["type"].as_str().unwrap().to_owned());
+            self.send(project, &update_error::OPERATION, 200, &resolve).await;
+            self.projects[project].resolved.push(error["type"].as_str().unwrap().to_owned());
         }
-        assert_eq!(self.places[place].resolved.len(), RESOLVED);
+        assert_eq!(self.projects[project].resolved.len(), RESOLVED);
     }
 
-    /// Has something happen now.
-    async fn make(&self, due: Due) {
+    /// Executes a planned event now.
+    async fn execute(&self, planned: PlannedEvent) {
         let number = self.next_number();
-        match due.what {
-            What::Announced(count) => {
-                let scene = Visibility::Project(self.places[due.place].id);
+        match planned.action {
+            Action::Announce(count) => {
+                let visibility = Visibility::Project(self.projects[planned.project].id);
                 let errors: Vec<String> = (0..count).map(|at| format!("{number}-{at}")).collect();
-                store_errors(&self.test, self.places[due.place].id, &errors).await;
+                store_errors(&self.test, self.projects[planned.project].id, &errors).await;
                 let domain_event = |subject: String| {
                     let (kind, now) = (DomainEventKind::ErrorCreated, self.now());
-                    DomainEvent::new(kind, scene.clone(), subject, "One of many", now)
+                    DomainEvent::new(kind, visibility.clone(), subject, "One of many", now)
                 };
                 let domain_events: Vec<DomainEvent> =
                     errors.into_iter().map(domain_event).collect();
@@ -199,21 +200,23 @@ impl Scenario {
                         .unwrap()
                 );
             }
-            What::NewError => self.deliver(due.place, &kind_of(1_000 + number)).await,
-            What::ErrorBack(at) => {
-                let kind = self.places[due.place].resolved[at].clone();
-                self.deliver(due.place, &kind).await;
+            Action::CreateError => self.deliver(planned.project, &error_type(1_000 + number)).await,
+            Action::RegressError(at) => {
+                let kind = self.projects[planned.project].resolved[at].clone();
+                self.deliver(planned.project, &kind).await;
             }
-            What::NewInsight => {
+            Action::CreateInsight => {
                 let mut body = upload([usize::try_from(number).unwrap()]);
                 body["title"] = json!("Checkout");
-                self.send(due.place, &create_insight::OPERATION, 201, &|call| call.json(&body))
-                    .await;
+                self.send(planned.project, &create_insight::OPERATION, 201, &|call| {
+                    call.json(&body)
+                })
+                .await;
             }
-            What::NewFlag => {
+            Action::CreateFlag => {
                 let key = format!("flag-{number}");
                 let body = json!({"key": key, "name": "A flag", "type": "boolean"});
-                self.send(due.place, &create_feature_flag::OPERATION, 201, &|call| {
+                self.send(planned.project, &create_feature_flag::OPERATION, 201, &|call| {
                     call.json(&body)
                 })
                 .await;
@@ -221,123 +224,124 @@ impl Scenario {
         }
     }
 
-    /// Has all happen that is due by the clock.
-    async fn make_due(&self, dues: &mut impl Iterator<Item = Due>, next: &mut Option<Due>) {
-        while let Some(due) = next.filter(|due| due.at <= self.now()) {
-            self.make(due).await;
-            *next = dues.next();
+    /// Executes all planned events that are due.
+    async fn execute_due(
+        &self,
+        planned_events: &mut impl Iterator<Item = PlannedEvent>,
+        next: &mut Option<PlannedEvent>,
+    ) {
+        while let Some(planned) = next.filter(|planned| planned.at <= self.now()) {
+            self.execute(planned).await;
+            *next = planned_events.next();
         }
     }
 
-    /// Lets the sender run, while time goes by and what is due happens.
+    /// Invokes the sender, while the clock runs and planned events occur.
     async fn run(
         &mut self,
-        dues: &mut impl Iterator<Item = Due>,
-        next: &mut Option<Due>,
-        least_pause: Duration,
+        planned_events: &mut impl Iterator<Item = PlannedEvent>,
+        next: &mut Option<PlannedEvent>,
+        min_pause: Duration,
     ) {
-        let (began, really_began, started) = (self.now(), Clock::System.now(), Instant::now());
-        let is_over = AtomicBool::new(false);
+        let (began, began_wall, started) = (self.now(), Clock::System.now(), Instant::now());
+        let is_done = AtomicBool::new(false);
         let run = async {
-            tests::notifications::run(&self.test.app, &self.post.senders, least_pause).await;
-            is_over.store(true, Ordering::Relaxed);
+            tests::notifications::run(&self.test.app, &self.outbound.senders, min_pause).await;
+            is_done.store(true, Ordering::Relaxed);
             started.elapsed()
         };
         let time = async {
-            while !is_over.load(Ordering::Relaxed) {
+            while !is_done.load(Ordering::Relaxed) {
                 self.set_clock(began.plus(started.elapsed()));
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
         };
         let others = async {
-            while !is_over.load(Ordering::Relaxed) {
-                self.make_due(dues, next).await;
+            while !is_done.load(Ordering::Relaxed) {
+                self.execute_due(planned_events, next).await;
                 tokio::time::sleep(Duration::from_millis(2)).await;
             }
         };
         let (took, (), ()) = tokio::join!(run, time, others);
-        // Both clocks have milliseconds, and nothing is sent between two runs.
+        // Nothing is sent between two invocations.
         let sent = |messages: Vec<Value>| {
             let at = |message: &Value| time_of(&message["at"]);
-            let of_run = messages.into_iter().filter(move |it| at(it) >= really_began);
-            of_run.map(move |message| Sent {
-                at: began.plus(really_began.until(at(&message))),
+            let of_pass = messages.into_iter().filter(move |it| at(it) >= began_wall);
+            of_pass.map(move |message| Sent {
+                at: began.plus(began_wall.until(at(&message))),
                 message,
             })
         };
-        let mails: Vec<Sent> = sent(self.post.mails().await).collect();
-        let events: Vec<Sent> = sent(self.post.events().await).collect();
+        let mails: Vec<Sent> = sent(self.outbound.mails().await).collect();
+        let events: Vec<Sent> = sent(self.outbound.events().await).collect();
         let messages = mails.len() + events.len();
-        self.runs.push(RunOfSender { took, messages });
+        self.runs.push(RunStats { took, messages });
         self.mails.extend(mails);
         self.events.extend(events);
     }
 
-    /// Lets happen what is due, with a run of the sender in each minute, until the last windows have ended.
-    async fn pass(&mut self, dues: Vec<Due>) {
+    /// Executes all planned events, with one invocation of the sender per minute, until the last
+    /// windows have ended.
+    async fn pass(&mut self, planned_events: Vec<PlannedEvent>) {
         let begin = self.now();
-        let mut dues = dues.into_iter();
-        let mut next = dues.next();
-        // Nothing has happened before it. Of those after it each pauses for as long as it sent, and the pause of
-        // all others would only be waited for.
-        self.run(&mut dues, &mut next, LEAST_PAUSE).await;
+        let mut planned_events = planned_events.into_iter();
+        let mut next = planned_events.next();
+        // Only the first invocation, which finds nothing, needs the minimum pause.
+        self.run(&mut planned_events, &mut next, MIN_PAUSE).await;
         for minute in 1..=MINUTES + 11 {
             let tick = begin.plus(Duration::from_mins(minute));
-            while let Some(due) = next.filter(|due| due.at <= tick) {
-                self.set_clock(due.at);
-                self.make_due(&mut dues, &mut next).await;
+            while let Some(planned) = next.filter(|planned| planned.at <= tick) {
+                self.set_clock(planned.at);
+                self.execute_due(&mut planned_events, &mut next).await;
             }
             self.set_clock(tick);
-            self.run(&mut dues, &mut next, Duration::ZERO).await;
+            self.run(&mut planned_events, &mut next, Duration::ZERO).await;
         }
         assert!(next.is_none());
     }
 
-    /// When something of each kind happened in each place, as the events say: each once.
-    fn happened(&self) -> BTreeMap<(usize, DomainEventKind), Vec<Timestamp>> {
+    /// Returns the times of published events by project and kind, and checks that none is published
+    /// twice.
+    fn event_times(&self) -> BTreeMap<(usize, DomainEventKind), Vec<Timestamp>> {
         let mut ids = BTreeSet::new();
-        let mut happened: BTreeMap<_, Vec<Timestamp>> = BTreeMap::new();
+        let mut event_times: BTreeMap<_, Vec<Timestamp>> = BTreeMap::new();
         for event in &self.events {
             let detail = &event.message["detail"];
-            assert!(ids.insert(detail["id"].to_string()), "told twice: {detail}");
+            assert!(ids.insert(detail["id"].to_string()), "published twice: {detail}");
             let kind = DomainEventKind::ALL
                 .into_iter()
                 .find(|kind| kind.detail_type() == event.message["detailType"].as_str());
-            let project = detail["project"]["id"].as_str().unwrap();
-            let place =
-                self.places.iter().position(|place| place.id.to_string() == project).unwrap();
-            happened.entry((place, kind.unwrap())).or_default().push(time_of(&detail["at"]));
+            let id = detail["project"]["id"].as_str().unwrap();
+            let project =
+                self.projects.iter().position(|project| project.id.to_string() == id).unwrap();
+            event_times.entry((project, kind.unwrap())).or_default().push(time_of(&detail["at"]));
         }
-        for times in happened.values_mut() {
+        for times in event_times.values_mut() {
             times.sort_unstable();
         }
-        happened
+        event_times
     }
 
-    /// When mails of a kind went to the user of a place, and how many happenings they tell of.
-    fn mails_of(&self, place: usize, about: &str) -> Vec<(Timestamp, usize)> {
-        let to = &self.places[place].email;
-        let of_kind = self.mails.iter().filter(|mail| {
-            let text = mail.message["text"].as_str().unwrap().split_whitespace();
-            let text = text.collect::<Vec<_>>().join(" ");
-            mail.message["to"] == json!(to) && text.contains(about)
+    /// Returns the times and event counts of emails with a footer to the user of a project.
+    fn emails_with(&self, project: usize, footer: &str) -> Vec<(Timestamp, u64)> {
+        let to = &self.projects[project].email;
+        let matching = self.mails.iter().filter(|mail| {
+            let text = mail.message["text"].as_str().unwrap();
+            mail.message["to"] == json!(to) && text.contains(footer)
         });
-        let mut mails: Vec<(Timestamp, usize)> = of_kind
-            .map(|mail| {
-                let subject = mail.message["subject"].as_str().unwrap().replace(',', "");
-                (mail.at, subject.split(' ').next().unwrap().parse().unwrap_or(1))
-            })
+        let mut mails: Vec<(Timestamp, u64)> = matching
+            .map(|mail| (mail.at, event_count(mail.message["subject"].as_str().unwrap())))
             .collect();
         mails.sort_unstable();
         mails
     }
 }
 
-/// What a call is given besides its project and key.
+/// A function that completes a call with a project and key.
 type Edit<'e> = &'e dyn Fn(Call) -> Call;
 
-/// Kinds of errors differ by letters.
-fn kind_of(number: u64) -> String {
+/// Returns an error type. Types differ by letters.
+fn error_type(number: u64) -> String {
     let letters =
         number.to_string().bytes().map(|digit| char::from(digit + 49)).collect::<String>();
     format!("Error{letters}")
@@ -347,9 +351,9 @@ fn time_of(text: &Value) -> Timestamp {
     Timestamp::parse_rfc3339(text.as_str().unwrap()).unwrap()
 }
 
-/// A place: the loud ones are of two organizations, the quiet ones of one each.
-async fn make_place(test: &TestApp, number: usize) -> TestProject {
-    let organization = if number < LOUD { number % 2 } else { number };
+/// Creates a project. The busy ones are in two organizations, each quiet one in its own.
+async fn create_project(test: &TestApp, number: usize) -> TestProject {
+    let organization = if number < BUSY_PROJECTS { number % 2 } else { number };
     let organization = Organization::parse(&format!("organization-{organization}")).unwrap();
     let (id, slug) =
         (ProjectId::new(test.app.ids.new_uuid(test.app.clock.now())), format!("p-{number}"));
@@ -369,107 +373,112 @@ async fn make_place(test: &TestApp, number: usize) -> TestProject {
     TestProject { id, email, key, resolved: Vec::new() }
 }
 
-/// What happens from a time on: so much in each minute in the loud places, at even distances; in each of the
-/// quiet ones three happenings of different kinds, at any time.
-fn plan(begin: Timestamp, a_minute: u64, random: &mut ChaCha8Rng) -> Vec<Due> {
-    let at_once = (a_minute / REQUESTS_A_MINUTE).clamp(2, AT_ONCE);
-    let turns = MINUTES * a_minute / at_once;
+/// Returns the load from a time on. Busy projects have evenly distributed events. Each quiet
+/// project has three events of different kinds at random times.
+fn plan(begin: Timestamp, events_per_minute: u64, random: &mut ChaCha8Rng) -> Vec<PlannedEvent> {
+    let batch = (events_per_minute / REQUESTS_PER_MINUTE).clamp(2, MAX_BATCH);
+    let requests = MINUTES * events_per_minute / batch;
     let length = Duration::from_mins(MINUTES);
-    let mut dues = Vec::new();
-    let mut back = [0; LOUD];
-    for turn in 0..turns {
-        let at = begin.plus(length * u32::try_from(turn).unwrap() / u32::try_from(turns).unwrap());
-        let place = usize::try_from(turn).unwrap() % LOUD;
-        let what = match turn / LOUD as u64 % 4 {
-            0 if back[place] < RESOLVED && turn > turns / 4 => {
-                back[place] += 1;
-                What::ErrorBack(back[place] - 1)
+    let mut planned_events = Vec::new();
+    let mut regressed = [0; BUSY_PROJECTS];
+    for request in 0..requests {
+        let at =
+            begin.plus(length * u32::try_from(request).unwrap() / u32::try_from(requests).unwrap());
+        let project = usize::try_from(request).unwrap() % BUSY_PROJECTS;
+        let action = match request / BUSY_PROJECTS as u64 % 4 {
+            0 if regressed[project] < RESOLVED && request > requests / 4 => {
+                regressed[project] += 1;
+                Action::RegressError(regressed[project] - 1)
             }
-            1 => What::NewInsight,
-            2 => What::NewFlag,
-            _ => What::NewError,
+            1 => Action::CreateInsight,
+            2 => Action::CreateFlag,
+            _ => Action::CreateError,
         };
-        dues.push(Due { at, place, what });
-        dues.push(Due { at, place, what: What::Announced(at_once - 1) });
+        planned_events.push(PlannedEvent { at, project, action });
+        planned_events.push(PlannedEvent { at, project, action: Action::Announce(batch - 1) });
     }
-    for place in LOUD..LOUD + QUIET {
-        for what in [What::NewError, What::NewInsight, What::NewFlag] {
+    for project in BUSY_PROJECTS..BUSY_PROJECTS + QUIET_PROJECTS {
+        for action in [Action::CreateError, Action::CreateInsight, Action::CreateFlag] {
             let after = Duration::from_millis(random.random_range(0..MINUTES * 60_000));
-            dues.push(Due { at: begin.plus(after), place, what });
+            planned_events.push(PlannedEvent { at: begin.plus(after), project, action });
         }
     }
-    dues.sort_by_key(|due| due.at);
-    dues
+    planned_events.sort_by_key(|planned| planned.at);
+    planned_events
 }
 
 #[tokio::test]
-async fn what_happens_is_told_within_a_minute_however_much_does() {
+async fn notifications_are_sent_within_a_minute_under_load() {
     let seed = tests::seed();
     println!("SEED={seed}");
-    let a_minute = std::env::var("DELAYS").map_or(A_MINUTE, |number| number.parse().unwrap());
+    let events_per_minute =
+        std::env::var("DELAYS").map_or(EVENTS_PER_MINUTE, |number| number.parse().unwrap());
     let mut scenario = Scenario::start().await;
     let begin = scenario.now();
-    let dues = plan(begin, a_minute, &mut ChaCha8Rng::seed_from_u64(seed));
-    let planned: u64 =
-        dues.iter().map(|due| if let What::Announced(count) = due.what { count } else { 1 }).sum();
-    scenario.pass(dues).await;
+    let planned_events = plan(begin, events_per_minute, &mut ChaCha8Rng::seed_from_u64(seed));
+    let count_of = |planned: &PlannedEvent| match planned.action {
+        Action::Announce(count) => count,
+        _ => 1,
+    };
+    let planned: u64 = planned_events.iter().map(count_of).sum();
+    scenario.pass(planned_events).await;
 
-    let happened = scenario.happened();
-    let told: usize = happened.values().map(Vec::len).sum();
-    assert_eq!(told as u64, planned, "an event is missing");
-    // That run comes after one that found hardly anything, as in the minute in which a storm begins: what
-    // happened until then may have to wait for all that it sends beyond the pause of the one before.
+    let event_times = scenario.event_times();
+    let published: usize = event_times.values().map(Vec::len).sum();
+    assert_eq!(published as u64, planned, "an event is missing");
+    // The previous invocation found almost nothing, and made only the minimum pause. Events before
+    // this invocation are later by the time that it takes beyond that pause.
     let first_run = scenario.runs[1].took;
     let settled = begin.plus(Duration::from_mins(1) + first_run);
-    let beyond_pause = first_run.saturating_sub(LEAST_PAUSE);
-    let most = |happened: Timestamp| if happened < settled { MOST + beyond_pause } else { MOST };
-    let waited = |happened: Timestamp, sent: Timestamp| {
-        let delay = happened.until(sent);
-        assert!(delay <= most(happened), "{delay:?} after {happened}, {settled}");
-        (happened, delay)
+    let beyond_pause = first_run.saturating_sub(MIN_PAUSE);
+    let max_delay = |at: Timestamp| if at < settled { MAX_DELAY + beyond_pause } else { MAX_DELAY };
+    let delay_of = |at: Timestamp, sent: Timestamp| {
+        let delay = at.until(sent);
+        assert!(delay <= max_delay(at), "{delay:?} after {at}, {settled}");
+        (at, delay)
     };
     let at = |event: &Sent| time_of(&event.message["detail"]["at"]);
-    let of_events = scenario.events.iter().map(|event| waited(at(event), event.at)).collect();
+    let event_delays = scenario.events.iter().map(|event| delay_of(at(event), event.at)).collect();
 
-    let (mut first, mut gathered) = (Vec::new(), Vec::new());
-    for ((place, kind), times) in &happened {
-        let (about, _) = ABOUT.iter().find(|(_, of)| of == kind).unwrap();
-        let mails = scenario.mails_of(*place, about);
-        let told: usize = mails.iter().map(|(_, count)| count).sum();
-        assert_eq!(told, times.len(), "{about}of {place}: {mails:?}");
-        first.push(waited(times[0], mails[0].0));
+    let (mut first, mut batched) = (Vec::new(), Vec::new());
+    for ((project, kind), times) in &event_times {
+        let (footer, _) = FOOTERS.iter().find(|(_, other)| other == kind).unwrap();
+        let mails = scenario.emails_with(*project, footer);
+        let mailed: u64 = mails.iter().map(|(_, count)| count).sum();
+        assert_eq!(mailed, times.len() as u64, "{kind:?} in {project}: {mails:?}");
+        first.push(delay_of(times[0], mails[0].0));
         for pair in mails.windows(2) {
-            let [(before, _), (at, _)] = pair else { unreachable!("a window of two") };
-            let end = before.plus(WINDOW);
-            // What came while the one before was written may be all that this one tells.
-            let next = times.iter().find(|time| *time > before).map_or(end, |time| end.max(*time));
-            gathered.push(waited(next, *at));
+            let [(previous, _), (at, _)] = pair else { unreachable!("a window of two") };
+            let end = previous.plus(WINDOW);
+            // Events that arrive while the previous email is written are due at its window's end.
+            let next =
+                times.iter().find(|time| *time > previous).map_or(end, |time| end.max(*time));
+            batched.push(delay_of(next, *at));
         }
     }
-    assert!(gathered.len() >= LOUD * 3, "{}", gathered.len());
+    assert!(batched.len() >= BUSY_PROJECTS * 3, "{}", batched.len());
     let took: Duration = scenario.runs.iter().map(|run| run.took).sum();
     let messages: usize = scenario.runs.iter().map(|run| run.messages).sum();
     let longest = scenario.runs.iter().map(|run| run.took).max().unwrap();
-    println!("{planned} happenings, {a_minute} a minute; the first run took {first_run:?}");
-    print("events", settled, of_events);
-    print("first mails", settled, first);
-    print("mails of a window, after its end", settled, gathered);
+    println!("{planned} events, {events_per_minute} per minute; the first run took {first_run:?}");
+    print("events", settled, event_delays);
+    print("first emails", settled, first);
+    print("batch emails, after their windows", settled, batched);
     println!(
-        "{} runs of {longest:?} at most, {:.0} messages a second",
+        "{} runs, at most {longest:?} each, {:.0} messages per second",
         scenario.runs.len(),
         messages as f64 / took.as_secs_f64()
     );
 }
 
-/// Prints some delays, each after something happened: the greatest of all, and of those that came later than
-/// `settled` the greatest, and the one that 95 of a hundred do not exceed.
-fn print(what: &str, settled: Timestamp, delays: Vec<(Timestamp, Duration)>) {
+/// Prints the longest of some delays, and the longest and 95th percentile of those after `settled`.
+fn print(name: &str, settled: Timestamp, delays: Vec<(Timestamp, Duration)>) {
     let count = delays.len();
-    let greatest = delays.iter().map(|(_, delay)| *delay).max().unwrap();
-    let later = delays.into_iter().filter(|(happened, _)| *happened >= settled);
+    let longest = delays.iter().map(|(_, delay)| *delay).max().unwrap();
+    let later = delays.into_iter().filter(|(at, _)| *at >= settled);
     let mut later: Vec<Duration> = later.map(|(_, delay)| delay).collect();
-    let [last, p95] = percentiles(&mut later, [100, 95]);
+    let [longest_later, p95] = percentiles(&mut later, [100, 95]);
     println!(
-        "{count} {what}: {greatest:?} at most; after the first minute {last:?}, {p95:?} for 95 %"
+        "{count} {name}: at most {longest:?}; after the first minute {longest_later:?}, p95 {p95:?}"
     );
 }

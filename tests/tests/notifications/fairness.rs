@@ -1,4 +1,4 @@
-//! What an organization with many users costs others, and itself.
+//! Fairness between a large organization and others.
 
 use std::time::{Duration, Instant};
 
@@ -12,26 +12,27 @@ use shared::projects::project::{Organization, Project, ProjectId, ProjectName, S
 use tests::app::TestApp;
 use tests::notifications::{SentMessages, give_address};
 
-use super::actions::{deliver, event, make_errors, start};
+use super::actions::{create_errors, deliver, event, start};
 
-/// How many users there are who see nothing.
-const BLIND: usize = 80;
-/// A brief run has this part of the time of a complete run, which depends on the machine.
-const SHARE: u32 = 8;
+/// Number of users with an address and without access to the project.
+const USERS_WITHOUT_ACCESS: usize = 80;
+/// Ratio of a complete run's time, which depends on the machine, to a short run's deadline.
+const TIME_DIVISOR: u32 = 8;
 
 fn user(name: &str) -> UserName {
     let organization = Organization::parse("large").unwrap();
     UserName { organization, user: UserId::parse(name).unwrap() }
 }
 
-/// An organization with a project, many users who see nothing of it, and one who does, by name the last.
-async fn make_large_organization(test: &TestApp) -> ProjectId {
+/// Creates an organization with a project, many users without access, and one user with access,
+/// whose name is the last.
+async fn create_large_organization(test: &TestApp) -> ProjectId {
     let (now, organization) = (test.app.clock.now(), Organization::parse("large").unwrap());
     let id = ProjectId::new(test.app.ids.new_uuid(now));
     let (slug, name) = (Slug::parse("large").unwrap(), ProjectName::parse("Large").unwrap());
     let project = Project::new(id, slug, name, organization.clone(), now).unwrap();
     test.app.store.create_project(&project).await.unwrap();
-    for number in 0..BLIND {
+    for number in 0..USERS_WITHOUT_ACCESS {
         let address = format!("blind-{number}@example.com");
         give_address(&test.app, &user(&format!("blind-{number:03}")), &address).await;
     }
@@ -41,60 +42,60 @@ async fn make_large_organization(test: &TestApp) -> ProjectId {
     id
 }
 
-async fn run_briefly(test: &TestApp, post: &SentMessages, time: Duration) {
-    let outcome = send(&test.app, &post.senders, Duration::ZERO, Deadline::after(time)).await;
+async fn run_for(test: &TestApp, outbound: &SentMessages, time: Duration) {
+    let outcome = send(&test.app, &outbound.senders, Duration::ZERO, Deadline::after(time)).await;
     let failure = outcome.unwrap().failure;
     assert!(failure.is_none(), "{failure:?}");
-    // The lease of a run that had no time to give it up ends.
+    // The run's lease expires if it was not released.
     test.pass(Duration::from_mins(1));
 }
 
 #[tokio::test]
-async fn users_who_see_nothing_hold_up_nobody() {
-    let (test, post) = start().await;
-    let large = make_large_organization(&test).await;
-    post.run(&test.app).await;
+async fn users_without_access_do_not_delay_others() {
+    let (test, outbound) = start().await;
+    let large = create_large_organization(&test).await;
+    outbound.run(&test.app).await;
     test.pass(Duration::from_hours(2));
     deliver(&test, large, &event(&test, 999, "FirstError")).await;
     let started = Instant::now();
-    post.run(&test.app).await;
-    let time = started.elapsed() / SHARE;
+    outbound.run(&test.app).await;
+    let time = started.elapsed() / TIME_DIVISOR;
     for _ in 0..2 {
         test.pass(Duration::from_hours(2));
-        post.run(&test.app).await;
+        outbound.run(&test.app).await;
     }
-    let of_last = post.mails_to("last@example.com").await.len();
-    let before = post.mails().await.len();
+    let emails_to_last = outbound.mails_to("last@example.com").await.len();
+    let emails_before = outbound.mails().await.len();
     deliver(&test, large, &event(&test, 1_000, "LargeError")).await;
-    make_errors(&test, 0, 1).await;
+    create_errors(&test, 0, 1).await;
     let mut runs = 0;
-    let mut told_of_small = 0;
-    while post.mails_to("last@example.com").await.len() == of_last {
-        assert!(runs < 200, "no run comes to the last user");
-        run_briefly(&test, &post, time).await;
+    let mut runs_of_small = 0;
+    while outbound.mails_to("last@example.com").await.len() == emails_to_last {
+        assert!(runs < 200, "no run reaches the last user");
+        run_for(&test, &outbound, time).await;
         runs += 1;
-        if told_of_small == 0 && !post.mails_to("owner@example.com").await.is_empty() {
-            told_of_small = runs;
+        if runs_of_small == 0 && !outbound.mails_to("owner@example.com").await.is_empty() {
+            runs_of_small = runs;
         }
     }
-    println!("after {told_of_small} and {runs} runs of {time:?}");
-    assert!(runs > 2, "a run has no time for all: make it more users");
-    assert!(told_of_small <= 1 + runs / 2, "{told_of_small} of {runs} runs");
+    println!("after {runs_of_small} and {runs} runs of {time:?}");
+    assert!(runs > 2, "too few users for several runs");
+    assert!(runs_of_small <= 1 + runs / 2, "{runs_of_small} of {runs} runs");
 
-    // What came meanwhile is told after that, and nothing is left.
+    // Later events are also sent, and the feed is deleted.
     deliver(&test, large, &event(&test, 1_001, "LaterError")).await;
     for _ in 0..3 {
         test.pass(Duration::from_mins(11));
-        post.run(&test.app).await;
+        outbound.run(&test.app).await;
     }
     test.pass(Duration::from_hours(2));
     for _ in 0..2 {
-        post.run(&test.app).await;
+        outbound.run(&test.app).await;
     }
-    assert_eq!(post.mails_to("last@example.com").await.len(), of_last + 2);
-    assert_eq!(post.mails().await.len(), before + 3);
-    let left = test.items("notifications").await;
-    let written = |value: &AttributeValue| value.as_s().unwrap().clone();
-    let left: Vec<String> = left.iter().map(|item| written(&item["sk"])).collect();
-    assert!(left.iter().all(|sk| !sk.starts_with("feed")), "{left:?}");
+    assert_eq!(outbound.mails_to("last@example.com").await.len(), emails_to_last + 2);
+    assert_eq!(outbound.mails().await.len(), emails_before + 3);
+    let keys = test.items("notifications").await;
+    let text = |value: &AttributeValue| value.as_s().unwrap().clone();
+    let keys: Vec<String> = keys.iter().map(|item| text(&item["sk"])).collect();
+    assert!(keys.iter().all(|sk| !sk.starts_with("feed")), "{keys:?}");
 }

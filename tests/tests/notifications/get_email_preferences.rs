@@ -1,4 +1,4 @@
-//! get-email-preferences against a real engine: what it answers.
+//! get-email-preferences with a real engine.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::{Value, json};
@@ -17,18 +17,18 @@ fn call(test: &TestApp) -> Call {
     Call::of(GET).key(&test.key)
 }
 
-/// The answer in which e-mail is sent for all types but these.
+/// Returns the response body with all types on, except for these.
 fn all_but(disabled: &[&str]) -> Value {
     json!(TYPES.map(|name| json!({"type": name, "emailEnabled": !disabled.contains(&name)})))
 }
 
-/// Stores what a user has chosen for a type.
-async fn choose(test: &TestApp, user_id: &str, name: &str, value: AttributeValue) {
+/// Stores a user's choice for a type.
+async fn store_choice(test: &TestApp, user_id: &str, name: &str, value: AttributeValue) {
     test.tamper("email-preferences", [("userId", user_id)], name, value).await;
 }
 
 #[tokio::test]
-async fn answers_the_defaults_to_a_user_who_never_chose_and_stores_nothing() {
+async fn users_without_choices_get_defaults() {
     let test = TestApp::start().await;
     let reply = call(&test).send(&test.app).await;
     assert_eq!((reply.status, &reply.body), (200, &all_but(&[])));
@@ -37,31 +37,31 @@ async fn answers_the_defaults_to_a_user_who_never_chose_and_stores_nothing() {
 }
 
 #[tokio::test]
-async fn answers_what_was_chosen_and_the_defaults_for_the_rest() {
+async fn choices_override_defaults() {
     let test = TestApp::start().await;
     for (name, enabled) in
         [("weekly_digest", false), ("billing", true), ("error_new", false), ("retired_type", false)]
     {
-        choose(&test, "default/owner", name, AttributeValue::Bool(enabled)).await;
+        store_choice(&test, "default/owner", name, AttributeValue::Bool(enabled)).await;
     }
     let reply = call(&test).send(&test.app).await;
     assert_eq!((reply.status, reply.body), (200, all_but(&["error_new", "weekly_digest"])));
 }
 
 #[tokio::test]
-async fn each_user_of_each_organization_has_preferences_of_their_own() {
+async fn preferences_are_separate_per_user_and_organization() {
     let test = TestApp::start().await;
-    let people = [
+    let users = [
         ("default", "owner", "billing"),
         ("default", "mira", "error_new"),
         ("foreign", "owner", "error_spike"),
         ("default", "foreign/owner", "insight_new"),
     ];
-    for (organization, user, name) in people {
+    for (organization, user, name) in users {
         let user_id = format!("{organization}/{user}");
-        choose(&test, &user_id, name, AttributeValue::Bool(false)).await;
+        store_choice(&test, &user_id, name, AttributeValue::Bool(false)).await;
     }
-    for (organization, user, name) in people {
+    for (organization, user, name) in users {
         let organization = Organization::parse(organization).unwrap();
         let user = UserId::parse(user).unwrap();
         let key = test.key_with(|key| ApiKeyRecord { organization, user, ..key }).await;
@@ -70,7 +70,7 @@ async fn each_user_of_each_organization_has_preferences_of_their_own() {
 }
 
 #[tokio::test]
-async fn costs_one_round_trip_when_warm_and_two_when_cold() {
+async fn warm_reads_cost_one_round_trip() {
     let test = TestApp::start().await;
     call(&test).send(&test.app).await;
     assert_eq!(test.round_trips(), 2);
@@ -79,7 +79,7 @@ async fn costs_one_round_trip_when_warm_and_two_when_cold() {
 }
 
 #[tokio::test]
-async fn takes_events_of_http_and_rest_apis_and_ignores_a_body() {
+async fn accepts_both_gateways_and_ignores_bodies() {
     let test = TestApp::start().await;
     for gateway in [Gateway::HttpApi, Gateway::RestApi] {
         assert_eq!(call(&test).gateway(gateway).send(&test.app).await.status, 200, "{gateway:?}");
@@ -89,10 +89,10 @@ async fn takes_events_of_http_and_rest_apis_and_ignores_a_body() {
 }
 
 #[tokio::test]
-async fn a_damaged_preference_is_500_and_a_dynamodb_that_is_down_503() {
+async fn unreadable_preferences_return_500_and_outages_503() {
     let mut test = TestApp::start().await;
     let no_boolean = AttributeValue::S("secret cause".to_owned());
-    choose(&test, "default/owner", "billing", no_boolean).await;
+    store_choice(&test, "default/owner", "billing", no_boolean).await;
     let reply = call(&test).send(&test.app).await;
     assert_eq!(reply.problem(), (500, "internal"));
     assert!(!reply.body.to_string().contains("secret"), "{}", reply.body);
@@ -105,7 +105,7 @@ async fn a_damaged_preference_is_500_and_a_dynamodb_that_is_down_503() {
 #[tokio::test]
 async fn reads_one_item_strongly_consistently() {
     let script = |target: &str, _: usize| match target {
-        "BatchGetItem" => ScriptedReply::Answer(json!({"Responses": {"waymark-api-keys": [{
+        "BatchGetItem" => ScriptedReply::Response(json!({"Responses": {"waymark-api-keys": [{
             "keyId": {"S": "AAAABBBBCCCC0001"},
             // SHA-256 of the secret.
             "secretHash": {"B": "3tVsQnEb71QIfMtd2ot1lsXQcKRPMRVJ6H8GcRKnzOA="},
@@ -114,7 +114,7 @@ async fn reads_one_item_strongly_consistently() {
             "scopes": {"SS": ["notifications:read"]},
             "createdAt": {"S": "2026-01-01T00:00:00.000Z"},
         }]}, "UnprocessedKeys": {}})),
-        _ => ScriptedReply::Answer(json!({})),
+        _ => ScriptedReply::Response(json!({})),
     };
     let dynamodb = ScriptedDynamoDb::start(script).await;
     let (app, _) = app_over(&dynamodb.endpoint);

@@ -1,4 +1,4 @@
-//! send-notifications and announce-trends as processes that are killed again and again.
+//! send-notifications and announce-trends as processes that are killed repeatedly.
 
 #![allow(clippy::print_stdout)]
 
@@ -15,7 +15,7 @@ use rand::{RngExt, SeedableRng};
 use serde_json::json;
 
 use local::environment;
-use notifications::store::EVENTS_AT_ONCE;
+use notifications::store::EVENT_BATCH_SIZE;
 use shared::app::{App, Clock};
 use shared::projects::api_key::{ApiKeyRecord, UserId};
 use tests::app::{TestApp, clock_at};
@@ -24,41 +24,43 @@ use tests::notifications::{SentMessages, give_address, user};
 use tests::process::Process;
 use tests::proxy::{self, Slow};
 
-use super::actions::{create_trend, deliver, event, subjects, waiting};
+use super::actions::{create_trend, deliver, event, event_count, outbox_titles};
 
 const SENDER: &str = "send-notifications";
-/// Over how many projects the transitions are spread, each a flag that is switched on and off.
+/// Number of projects, each with a flag that is turned on and off.
 const PROJECTS: usize = 4;
-/// The users who are told of each.
+/// The recipients of all emails.
 const USERS: [&str; 3] = ["ada", "mira", "noor"];
 
-/// How much is tried: more with the variable `TRANSITIONS`.
-struct Extent {
+/// The size of the test. `TRANSITIONS` enlarges it.
+struct TestSize {
     transitions: usize,
     kills: usize,
-    /// How long no process sends before the next one starts: what it is to send gathers meanwhile, so that it
-    /// is killed while it sends, and not in the pause after that.
-    rest: std::ops::Range<Duration>,
+    /// Time between a kill and the next process. Notifications accumulate, so that the process is
+    /// killed while it sends, and not in its own pause.
+    pause: std::ops::Range<Duration>,
 }
 
-/// For how long a process lives.
-const LIFE: std::ops::Range<Duration> = Duration::from_millis(50)..Duration::from_millis(600);
+/// Time from a process's first progress to its kill: shorter than it sends, however fast the machine is.
+const UNTIL_KILL: std::ops::Range<Duration> = Duration::ZERO..Duration::from_millis(15);
+/// Maximum lifetime of a process.
+const MAX_LIFE: Duration = Duration::from_secs(2);
 
-impl Extent {
+impl TestSize {
     fn get() -> Self {
         let transitions = std::env::var("TRANSITIONS").ok().and_then(|number| number.parse().ok());
         if let Some(transitions) = transitions {
-            // With a life, one to three seconds from kill to kill.
-            let rest = Duration::from_millis(950)..Duration::from_millis(2_400);
-            return Self { transitions, kills: 20, rest };
+            // One to three seconds from kill to kill.
+            let pause = Duration::from_millis(950)..Duration::from_millis(2_400);
+            return Self { transitions, kills: 20, pause };
         }
-        let rest = Duration::from_millis(100)..Duration::from_millis(600);
-        Self { transitions: 1_000, kills: 8, rest }
+        let pause = Duration::from_millis(100)..Duration::from_millis(600);
+        Self { transitions: 1_000, kills: 8, pause }
     }
 }
 
-/// Switches a flag of a project on and off.
-async fn switch(app: &App, key: &str, project: usize, transitions: usize) {
+/// Creates a flag and turns it on and off.
+async fn toggle_flag(app: &App, key: &str, project: usize, transitions: usize) {
     let slug = format!("p-{project}");
     let of = |operation| Call::of(operation).parameter("idOrSlug", &slug).key(key);
     let body = json!({"key": "beta", "name": "Beta", "type": "boolean"});
@@ -70,7 +72,7 @@ async fn switch(app: &App, key: &str, project: usize, transitions: usize) {
     }
 }
 
-/// Ends the leases that a killed process has left, as twenty seconds would.
+/// Deletes the leases of a killed process instead of waiting twenty seconds.
 async fn end_leases(test: &TestApp) {
     for shard in 0..4 {
         let delete =
@@ -81,76 +83,94 @@ async fn end_leases(test: &TestApp) {
     }
 }
 
-/// How far the sender is.
+/// The progress of the sender.
 #[derive(Debug, Default, PartialEq)]
 struct Progress {
-    /// How far the feed goes, and how far it was told.
+    /// The numbers of the feed's last entry and last delivered entry.
     feed: Option<(String, String)>,
-    /// Whether there are batches that EventBridge is not told of yet.
+    /// `true` if there are unpublished event batches.
     has_batches: bool,
 }
 
 impl Progress {
-    /// By what a few small reads tell: there may be thousands of happenings.
+    /// Reads the progress with a few small reads: the table can have thousands of items.
     async fn find(test: &TestApp) -> Self {
         let table = environment::table_prefix() + "notifications";
-        let begins_with = async |shard: u32, begin: &str| {
+        let first_item = async |shard: u32, prefix: &str| {
             let query = test.client.query().table_name(&table).consistent_read(true).limit(1);
             let query = query.key_condition_expression("pk = :pk AND begins_with(sk, :begin)");
             let query = query
                 .expression_attribute_values(":pk", AttributeValue::S(format!("shard#{shard}")));
-            let begin = AttributeValue::S(begin.to_owned());
-            let answer = query.expression_attribute_values(":begin", begin).send().await.unwrap();
-            answer.items.unwrap_or_default().pop()
+            let prefix = AttributeValue::S(prefix.to_owned());
+            let response =
+                query.expression_attribute_values(":begin", prefix).send().await.unwrap();
+            response.items.unwrap_or_default().pop()
         };
         let mut found = Self::default();
         for shard in 0..4 {
-            if let Some(head) = begins_with(shard, "feed#default#head").await {
+            if let Some(head) = first_item(shard, "feed#default#head").await {
                 let number = |name: &str| head[name].as_n().unwrap().clone();
                 found.feed = Some((number("last"), number("told")));
             }
-            found.has_batches |= begins_with(shard, "events#").await.is_some();
+            found.has_batches |= first_item(shard, "events#").await.is_some();
         }
         found
     }
 
-    /// Whether a process that found all as it was `before` was killed while it sent, and not as it started or
-    /// in the pause after all is sent: what it took out of the outbox is not told to everybody.
-    fn is_cut_short(&self, before: &Self) -> bool {
-        let is_told = self.feed.as_ref().is_none_or(|(last, told)| last == told);
-        self.feed != before.feed && (self.has_batches || !is_told)
+    /// Returns `true` if the process was killed while it sent: it extended the feed, and did not
+    /// deliver everything.
+    fn was_interrupted_since(&self, earlier: &Self) -> bool {
+        let is_delivered = self.feed.as_ref().is_none_or(|(last, delivered)| last == delivered);
+        self.feed != earlier.feed && (self.has_batches || !is_delivered)
     }
 }
 
-/// Starts a process that sends run after run, and kills it after a time.
-async fn send_until_killed(test: &TestApp, post: &SentMessages, life: Duration, log: &Path) {
-    let process = Process::start(SENDER, &test.engine.endpoint(), &post.variables(), log).await;
-    // A process's start is no work: its first run tells that it is over.
+/// Starts a process, invokes it repeatedly, and kills it some time after its first progress.
+async fn send_until_killed(
+    test: &TestApp,
+    outbound: &SentMessages,
+    earlier: &Progress,
+    until_kill: Duration,
+    log: &Path,
+) {
+    let process = Process::start(SENDER, &test.engine.endpoint(), &outbound.variables(), log).await;
     let send = async {
         loop {
             process.invoke("{}".to_owned()).await;
         }
     };
-    let _ = tokio::time::timeout(life, send).await;
+    let begin = async {
+        while Progress::find(test).await.feed == earlier.feed {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        tokio::time::sleep(until_kill).await;
+    };
+    let life = async {
+        tokio::select! {
+            () = send => {}
+            () = begin => {}
+        }
+    };
+    let _ = tokio::time::timeout(MAX_LIFE, life).await;
     process.kill().await;
     end_leases(test).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn whenever_the_sender_is_killed_no_message_is_missing() {
+async fn killed_senders_lose_no_message() {
     let seed = tests::seed();
     println!("SEED={seed}");
     let mut random = ChaCha8Rng::seed_from_u64(seed);
-    let Extent { transitions, kills: least_kills, rest } = Extent::get();
+    let TestSize { transitions, kills: min_kills, pause } = TestSize::get();
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("log");
-    let (test, post) = (TestApp::start().await, SentMessages::open());
+    let (test, outbound) = (TestApp::start().await, SentMessages::open());
     let app = test.app_at(Clock::System);
-    post.run(&app).await;
+    outbound.run(&app).await;
     for name in USERS {
         let user_id = UserId::parse(name).unwrap();
         test.key_with(|key| ApiKeyRecord { user: user_id, ..key }).await;
-        post.run(&app).await;
+        outbound.run(&app).await;
         give_address(&app, &user(name), &format!("{name}@example.com")).await;
     }
     for project in 0..PROJECTS {
@@ -158,79 +178,83 @@ async fn whenever_the_sender_is_killed_no_message_is_missing() {
         local::demo::ensure_project(&app.store, &slug, &slug).await.unwrap();
     }
 
-    let is_over = AtomicBool::new(false);
+    let is_done = AtomicBool::new(false);
     let produce = async {
         let each = transitions / PROJECTS;
-        join_all((0..PROJECTS).map(|project| switch(&app, &test.key, project, each))).await;
-        is_over.store(true, Ordering::Relaxed);
+        join_all((0..PROJECTS).map(|project| toggle_flag(&app, &test.key, project, each))).await;
+        is_done.store(true, Ordering::Relaxed);
     };
     let kill = async {
-        let (mut kills, mut interrupting) = (0, 0);
-        while !is_over.load(Ordering::Relaxed) || kills < least_kills {
-            tokio::time::sleep(random.random_range(rest.clone())).await;
-            let before = Progress::find(&test).await;
-            send_until_killed(&test, &post, random.random_range(LIFE), &log).await;
+        let (mut kills, mut interruptions) = (0, 0);
+        while !is_done.load(Ordering::Relaxed) || kills < min_kills {
+            tokio::time::sleep(random.random_range(pause.clone())).await;
+            let earlier = Progress::find(&test).await;
+            let until_kill = random.random_range(UNTIL_KILL);
+            send_until_killed(&test, &outbound, &earlier, until_kill, &log).await;
             kills += 1;
-            interrupting += usize::from(Progress::find(&test).await.is_cut_short(&before));
+            interruptions +=
+                usize::from(Progress::find(&test).await.was_interrupted_since(&earlier));
         }
-        (kills, interrupting)
+        (kills, interruptions)
     };
-    let begun = Instant::now();
-    let ((), (kills, interrupting)) = tokio::join!(produce, kill);
-    let took = begun.elapsed();
+    let started = Instant::now();
+    let ((), (kills, interruptions)) = tokio::join!(produce, kill);
+    let took = started.elapsed();
     println!(
-        "{transitions} transitions and {kills} kills in {took:?}; {interrupting} while it sent"
+        "{transitions} transitions and {kills} kills in {took:?}; {interruptions} while it sent"
     );
 
     assert!(
-        4 * interrupting >= kills,
-        "{interrupting} of {kills} kills: they must strike its work"
+        4 * interruptions >= kills,
+        "only {interruptions} of {kills} kills interrupted the sender"
     );
 
-    // What is left is sent, and once the windows have ended, what they gathered.
-    post.run(&app).await;
+    // The rest is sent immediately, batched events after their windows have ended.
+    outbound.run(&app).await;
     for minutes in [11, 22, 33] {
         let later = app.clock.now().plus(Duration::from_mins(minutes));
-        post.run(&test.app_at(clock_at(later))).await;
+        outbound.run(&test.app_at(clock_at(later))).await;
     }
-    let events = post.events().await;
+    let events = outbound.events().await;
     let ids = events.iter().map(|event| event["detail"]["id"].as_str().unwrap());
     let ids: Vec<&str> = ids.filter(|id| id.contains("#flag_changed#")).collect();
     let distinct: BTreeSet<&str> = ids.iter().copied().collect();
     assert_eq!(distinct.len(), transitions, "an event is missing");
-    let twice = ids.len() - distinct.len();
-    assert!(twice <= EVENTS_AT_ONCE * kills, "{twice} events twice after {kills} kills");
+    let duplicates = ids.len() - distinct.len();
+    assert!(
+        duplicates <= EVENT_BATCH_SIZE * kills,
+        "{duplicates} events twice after {kills} kills"
+    );
 
-    let mails = post.mails().await;
-    let mut told: BTreeMap<&str, usize> = BTreeMap::new();
+    let mails = outbound.mails().await;
+    let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
     for mail in &mails {
-        let subject = subjects(std::slice::from_ref(mail))[0].replace(',', "");
-        let count = subject.split(' ').next().unwrap().parse().unwrap_or(1);
-        *told.entry(mail["to"].as_str().unwrap()).or_default() += count;
+        let count = event_count(mail["subject"].as_str().unwrap());
+        *counts.entry(mail["to"].as_str().unwrap()).or_default() += count;
     }
-    assert_eq!(told.len(), USERS.len());
-    assert!(told.values().all(|told| *told >= transitions), "{told:?}");
+    assert_eq!(counts.len(), USERS.len());
+    assert!(counts.values().all(|count| *count >= transitions as u64), "{counts:?}");
     let texts: BTreeSet<(&str, &str)> = mails
         .iter()
         .map(|mail| (mail["to"].as_str().unwrap(), mail["text"].as_str().unwrap()))
         .collect();
-    let mails_twice = mails.len() - texts.len();
-    assert!(mails_twice <= kills, "{mails_twice} mails twice after {kills} kills");
-    println!("{twice} events and {mails_twice} mails twice");
+    let duplicate_mails = mails.len() - texts.len();
+    assert!(duplicate_mails <= kills, "{duplicate_mails} emails twice after {kills} kills");
+    println!("{duplicates} events and {duplicate_mails} emails twice");
 }
 
-/// How many processes of announce-trends are killed at most until all is announced, each of which lives for so
-/// much longer than the one before, and up to twice as long.
-const ANNOUNCERS: u32 = 60;
-const LONGER: Duration = Duration::from_millis(50);
-/// How much longer an answer of the engine takes: most of what a process does is to wait for it then.
-const SLOWER: Duration = Duration::from_millis(20);
-/// How many projects have a spike, more than are looked at together, and how many insights trend.
+/// Maximum number of killed processes of announce-trends.
+const MAX_ANNOUNCERS: u32 = 60;
+/// Increment of a process's minimum lifetime. The maximum is twice the minimum.
+const LIFE_STEP: Duration = Duration::from_millis(50);
+/// Delay of the engine's responses, so that processes spend most of their time waiting for them.
+const DELAY: Duration = Duration::from_millis(20);
+/// Number of projects with a spike, more than are checked concurrently, and of trending insights.
 const SPIKES: usize = 12;
 const TRENDS: usize = 6;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn whenever_an_announcer_is_killed_all_is_announced_once() {
+async fn killed_announcers_announce_everything_once() {
     let seed = tests::seed();
     println!("SEED={seed}");
     let mut random = ChaCha8Rng::seed_from_u64(seed);
@@ -257,15 +281,15 @@ async fn whenever_an_announcer_is_killed_all_is_announced_once() {
         create_trend(&test, 100 * number, &format!("Trend {number}"), [10, 4]).await;
     }
 
-    let endpoint = proxy::serve(Arc::new(Slow::before(&test.engine.endpoint(), SLOWER))).await;
+    let endpoint = proxy::serve(Arc::new(Slow::before(&test.engine.endpoint(), DELAY))).await;
     let start = || Process::start(announce_trends::JOB.name, &endpoint, &[], &log);
     let announced = async || {
-        let spikes = waiting(&test, "error_spike").await.len();
-        (spikes, waiting(&test, "insight_trending").await)
+        let spikes = outbox_titles(&test, "error_spike").await.len();
+        (spikes, outbox_titles(&test, "insight_trending").await)
     };
     let mut halfway = 0;
-    for number in 1..=ANNOUNCERS {
-        let life = random.random_range(number * LONGER..=2 * number * LONGER);
+    for number in 1..=MAX_ANNOUNCERS {
+        let life = random.random_range(number * LIFE_STEP..=2 * number * LIFE_STEP);
         start().await.kill_after(life, "{}".to_owned()).await;
         let (spikes, trends) = announced().await;
         println!("killed after {life:?}; {spikes} spikes and {} trends announced", trends.len());
@@ -275,7 +299,7 @@ async fn whenever_an_announcer_is_killed_all_is_announced_once() {
         }
         halfway += u32::from(all > 0);
     }
-    assert!(halfway > 0, "no process was killed between two that it announced");
+    assert!(halfway > 0, "no process was killed between two announcements");
     let process = start().await;
     for _ in 0..2 {
         process.invoke("{}".to_owned()).await;

@@ -1,4 +1,4 @@
-//! Notifications against a real engine, and the local stack's stand-ins for SES and EventBridge.
+//! Notifications with a real engine, and the local stack's fake SES and EventBridge.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -14,8 +14,8 @@ mod gone;
 mod kills;
 mod moto;
 mod outbox;
-mod refused_events;
-mod refused_mails;
+mod rejected_emails;
+mod rejected_events;
 mod sending;
 mod storm;
 mod trends;

@@ -1,4 +1,4 @@
-//! The real protocols, against a stand-in for AWS that others wrote: moto (`make test` installs it).
+//! The protocols of SES and EventBridge, tested with moto (`make test` installs it).
 
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -12,7 +12,7 @@ use tests::app::{TestApp, key_id};
 use tests::notifications::{PUBLIC_URL, give_address, run, senders, user};
 use tests::workspace;
 
-/// A server of moto, which ends with the test.
+/// A moto server that stops with the test.
 struct Moto {
     child: Child,
     url: String,
@@ -42,8 +42,8 @@ impl Moto {
         panic!("moto does not start");
     }
 
-    /// A request as of AWS's SDKs, to one of its services.
-    async fn ask(&self, service: &str, path: &str, target: Option<&str>, body: Value) -> Value {
+    /// Sends a request like an AWS SDK.
+    async fn call(&self, service: &str, path: &str, target: Option<&str>, body: Value) -> Value {
         let scope = format!("local/20261121/eu-central-1/{service}/aws4_request");
         let signature = "SignedHeaders=host, Signature=0";
         let mut request = reqwest::Client::new()
@@ -56,46 +56,46 @@ impl Moto {
                 .header("x-amz-target", target),
             None => request.header("content-type", "application/json"),
         };
-        let answer = request.send().await.unwrap();
-        assert_eq!(answer.status(), 200, "{path} {target:?}");
-        let text = answer.text().await.unwrap();
+        let response = request.send().await.unwrap();
+        assert_eq!(response.status(), 200, "{path} {target:?}");
+        let text = response.text().await.unwrap();
         serde_json::from_str(&text).unwrap()
     }
 
-    /// Has it know an identity that mails may be from.
+    /// Verifies a sender identity.
     async fn verify(&self, email: &str) {
-        self.ask("ses", "/v2/email/identities", None, json!({"EmailIdentity": email})).await;
+        self.call("ses", "/v2/email/identities", None, json!({"EmailIdentity": email})).await;
     }
 
-    /// Has it put all events of a source into a queue.
+    /// Routes all events of a source to a queue.
     async fn queue_events(&self, source: &str) {
         let (sqs, events) = ("AmazonSQS.", "AWSEvents.");
-        let ask = async |service: &str, name: String, body| {
-            self.ask(service, "/", Some(&name), body).await;
+        let call = async |service: &str, name: String, body| {
+            self.call(service, "/", Some(&name), body).await;
         };
-        ask("sqs", format!("{sqs}CreateQueue"), json!({"QueueName": "told"})).await;
+        call("sqs", format!("{sqs}CreateQueue"), json!({"QueueName": "told"})).await;
         let pattern = json!({"source": [source]}).to_string();
         let rule = json!({"Name": "all", "EventPattern": pattern});
-        ask("events", format!("{events}PutRule"), rule).await;
+        call("events", format!("{events}PutRule"), rule).await;
         let target = json!({"Id": "queue", "Arn": "arn:aws:sqs:eu-central-1:123456789012:told"});
         let targets = json!({"Rule": "all", "Targets": [target]});
-        ask("events", format!("{events}PutTargets"), targets).await;
+        call("events", format!("{events}PutTargets"), targets).await;
     }
 
-    /// The events that came to the queue.
+    /// Returns the events in the queue.
     async fn events(&self) -> Vec<Value> {
         let queue = format!("{}/123456789012/told", self.url);
         let mut events = Vec::new();
         loop {
             let body = json!({"QueueUrl": queue, "MaxNumberOfMessages": 10});
-            let answer = self.ask("sqs", "/", Some("AmazonSQS.ReceiveMessage"), body).await;
-            let Some(messages) = answer["Messages"].as_array() else { return events };
+            let response = self.call("sqs", "/", Some("AmazonSQS.ReceiveMessage"), body).await;
+            let Some(messages) = response["Messages"].as_array() else { return events };
             let bodies = messages.iter().map(|message| message["Body"].as_str().unwrap());
             events.extend(bodies.map(|body| serde_json::from_str::<Value>(body).unwrap()));
         }
     }
 
-    /// The mails that it took.
+    /// Returns the accepted emails.
     async fn mails(&self) -> Vec<Value> {
         let data = reqwest::get(format!("{}/moto-api/data.json", self.url)).await.unwrap();
         let data: Value = serde_json::from_str(&data.text().await.unwrap()).unwrap();
@@ -111,7 +111,7 @@ impl Drop for Moto {
 }
 
 #[tokio::test]
-async fn ses_and_event_bridge_take_what_is_sent() {
+async fn ses_and_event_bridge_accept_messages() {
     let (test, moto) = (TestApp::start().await, Moto::start().await);
     moto.verify("waymark@example.com").await;
     moto.queue_events("waymark").await;
@@ -122,34 +122,34 @@ async fn ses_and_event_bridge_take_what_is_sent() {
     let senders = senders(&moto.url, &moto.url);
     run(&test.app, &senders, Duration::ZERO).await;
 
-    let [mail] = &moto.mails().await[..] else { panic!("one mail") };
+    let [mail] = &moto.mails().await[..] else { panic!("expected one email") };
     assert_eq!(mail["destinations"], json!({"ToAddresses": ["ada@example.com"]}));
     assert_eq!(mail["source"], "waymark@example.com");
     let key = key_id(&key);
     let subject = mail["subject"].as_str().unwrap();
     assert!(subject.starts_with("New API key: "), "{subject}");
-    // Of the two bodies moto keeps the HTML.
+    // Moto keeps only the HTML body.
     let html = mail["body"].as_str().unwrap();
     assert!(html.starts_with("<!doctype html>") && html.ends_with("</html>\n"), "{html}");
-    let stop = format!("href=\"{PUBLIC_URL}/v0/notifications/unsubscribe?token=");
-    assert!(html.contains(&stop) && html.contains(key.as_str()), "{html}");
+    let unsubscribe = format!("href=\"{PUBLIC_URL}/v0/notifications/unsubscribe?token=");
+    assert!(html.contains(&unsubscribe) && html.contains(key.as_str()), "{html}");
 
     let events = moto.events().await;
-    let mut of_keys = events.iter().map(|event| &event["detail"]);
+    let mut details = events.iter().map(|event| &event["detail"]);
     assert!(events.iter().all(|it| it["source"] == "waymark"), "{events:?}");
     assert!(events.iter().all(|it| it["detail-type"] == "api-key.created"), "{events:?}");
-    assert_eq!(events.len(), 2, "that of the tests' key, and that of ada's");
-    let of_ada = of_keys.find(|detail| detail["user"] == "ada").unwrap();
-    assert_eq!(of_ada["keyId"], key.as_str());
-    assert_eq!(of_ada["organization"], "default");
-    let left = test.items("notifications").await;
-    let events = left.iter().filter(|item| item["sk"].as_s().unwrap().starts_with("events#"));
-    assert_eq!(events.count(), 0, "EventBridge has all of them");
+    assert_eq!(events.len(), 2, "the test key and ada's key");
+    let ada_detail = details.find(|detail| detail["user"] == "ada").unwrap();
+    assert_eq!(ada_detail["keyId"], key.as_str());
+    assert_eq!(ada_detail["organization"], "default");
+    let items = test.items("notifications").await;
+    let batches = items.iter().filter(|item| item["sk"].as_s().unwrap().starts_with("events#"));
+    assert_eq!(batches.count(), 0);
 }
 
 /// Emails wait until SES has verified the sender's identity.
 #[tokio::test]
-async fn mails_of_a_sender_that_is_not_verified_wait() {
+async fn emails_wait_for_a_verified_sender() {
     let (test, moto) = (TestApp::start().await, Moto::start().await);
     let name = user("ada");
     give_address(&test.app, &name, "ada@example.com").await;
@@ -164,7 +164,7 @@ async fn mails_of_a_sender_that_is_not_verified_wait() {
         let outcome = run().await;
         let failure = outcome.failure.unwrap().to_string();
         let unverified = "SES: MessageRejected: the identity of MailFrom is not verified";
-        assert_eq!((failure.as_str(), outcome.refused_mails), (unverified, 0));
+        assert_eq!((failure.as_str(), outcome.rejected_emails), (unverified, 0));
         test.pass(Duration::from_mins(11));
     }
     assert_eq!(

@@ -1,4 +1,4 @@
-//! send-notifications: whom what is sent, when, and how often.
+//! send-notifications: emails, events and their schedule.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -14,70 +14,71 @@ use tests::app::{PROJECT, app_over};
 use tests::notifications::{run, user};
 
 use super::actions::{
-    create_insight, deliver, deliver_many, event, make_errors, nowhere, start, subjects,
+    create_errors, create_insight, deliver, deliver_many, event, event_count, start, subjects,
+    unreachable_senders,
 };
 
 #[tokio::test]
-async fn the_first_is_mailed_at_once_and_what_follows_together() {
-    let (test, post) = start().await;
-    make_errors(&test, 0, 1).await;
-    post.run(&test.app).await;
-    let mails = post.mails().await;
-    assert_eq!(subjects(&mails), ["New error in Shop: Errora: cart is undefined"]);
+async fn later_events_are_batched_for_ten_minutes() {
+    let (test, outbound) = start().await;
+    create_errors(&test, 0, 1).await;
+    outbound.run(&test.app).await;
+    let mails = outbound.mails().await;
+    assert_eq!(subjects(&mails), ["[Shop] New error: Errora: cart is undefined"]);
     let first = mails[0]["text"].as_str().unwrap();
-    assert!(first.contains("▁▁▁█\n1 event of Errora"), "{first}");
+    assert!(first.contains("▁▁▁█\nErrora: cart is undefined · 1 event in"), "{first}");
     assert!(first.contains(&format!("/console/error?project={PROJECT}&id=")), "{first}");
 
-    make_errors(&test, 1, 12).await;
+    create_errors(&test, 1, 12).await;
     for _ in 0..9 {
-        post.run(&test.app).await;
+        outbound.run(&test.app).await;
         test.pass(Duration::from_mins(1));
     }
-    assert_eq!(post.mails().await.len(), 1, "the window is open");
+    assert_eq!(outbound.mails().await.len(), 1, "the window is open");
     create_insight(&test, 1, "Checkout").await;
     test.pass(Duration::from_mins(1));
-    post.run(&test.app).await;
-    let mails = post.mails().await;
+    outbound.run(&test.app).await;
+    let mails = outbound.mails().await;
     let mut latest = subjects(&mails[..2]);
     latest.sort_unstable();
-    assert_eq!(latest, ["12 new errors in Shop", "New insight in Shop: Checkout"]);
+    assert_eq!(latest, ["[Shop] 12 new errors", "[Shop] New insight: Checkout"]);
     assert_eq!(mails.len(), 3);
-    let gathered = mails.iter().find(|mail| mail["subject"] == "12 new errors in Shop").unwrap();
-    let told = gathered["text"].as_str().unwrap();
-    assert!(told.contains("\nand 2 more\n"), "{told}");
-    assert_eq!(told.matches("/console/error?").count(), 10, "{told}");
+    let batch = mails.iter().find(|mail| mail["subject"] == "[Shop] 12 new errors").unwrap();
+    let text = batch["text"].as_str().unwrap();
+    assert!(text.contains("\nand 2 more\n"), "{text}");
+    assert_eq!(text.matches("/console/error?").count(), 10, "{text}");
 
-    // Nothing more comes, and nothing is left.
+    // Without new events, outbox and feed become empty.
     for _ in 0..8 {
         test.pass(Duration::from_mins(10));
-        post.run(&test.app).await;
+        outbound.run(&test.app).await;
     }
-    assert_eq!(post.mails().await.len(), 3);
-    let left = test.items("notifications").await;
-    let is_on_its_way = |sk: &str| sk.starts_with("outbox") || sk.starts_with("feed");
-    let left = left.iter().map(|item| item["sk"].as_s().unwrap());
-    assert_eq!(left.filter(|sk| is_on_its_way(sk)).count(), 0);
+    assert_eq!(outbound.mails().await.len(), 3);
+    let keys = test.items("notifications").await;
+    let is_pending = |sk: &str| sk.starts_with("outbox") || sk.starts_with("feed");
+    let keys = keys.iter().map(|item| item["sk"].as_s().unwrap());
+    assert_eq!(keys.filter(|sk| is_pending(sk)).count(), 0);
 }
 
 #[tokio::test]
-async fn of_many_errors_those_of_the_most_events_are_told() {
-    let (test, post) = start().await;
-    make_errors(&test, 0, 1).await;
-    post.run(&test.app).await;
-    // One of many events, then many of one each, some of them taken with the first.
+async fn emails_list_the_most_frequent_errors() {
+    let (test, outbound) = start().await;
+    create_errors(&test, 0, 1).await;
+    outbound.run(&test.app).await;
+    // One error with many events, then errors with one event each, in two dispatches.
     deliver_many(&test, 1_000, 30, "Frequent").await;
-    make_errors(&test, 1, 9).await;
-    post.run(&test.app).await;
-    make_errors(&test, 10, 9).await;
+    create_errors(&test, 1, 9).await;
+    outbound.run(&test.app).await;
+    create_errors(&test, 10, 9).await;
     deliver_many(&test, 2_000, 3, "ErrorbRare").await;
-    post.run(&test.app).await;
+    outbound.run(&test.app).await;
     deliver_many(&test, 3_000, 12, "Frequent").await;
     test.pass(Duration::from_mins(10));
-    post.run(&test.app).await;
-    let mails = post.mails().await;
-    assert_eq!((mails.len(), &mails[0]["subject"]), (2, &json!("20 new errors in Shop")));
+    outbound.run(&test.app).await;
+    let mails = outbound.mails().await;
+    assert_eq!((mails.len(), &mails[0]["subject"]), (2, &json!("[Shop] 20 new errors")));
     let mail = mails[0]["text"].as_str().unwrap();
-    assert!(mail.contains("42 events of Frequent: cart"), "{mail}");
+    assert!(mail.contains("\nFrequent: cart is undefined · 42 events in"), "{mail}");
     let [first, second] = ["Frequent: cart is undefined\n", "ErrorbRare: cart is undefined\n"]
         .map(|title| mail.find(title).unwrap_or_else(|| panic!("{title} {mail}")));
     assert!(first < second && mail[first..].contains("42 events"), "{mail}");
@@ -85,13 +86,13 @@ async fn of_many_errors_those_of_the_most_events_are_told() {
 }
 
 #[tokio::test]
-async fn every_domain_event_is_an_event() {
-    let (test, post) = start().await;
-    make_errors(&test, 0, 23).await;
+async fn every_domain_event_is_published() {
+    let (test, outbound) = start().await;
+    create_errors(&test, 0, 23).await;
     create_insight(&test, 1, "Checkout").await;
-    post.run(&test.app).await;
+    outbound.run(&test.app).await;
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
-    let events = post.events().await;
+    let events = outbound.events().await;
     for event in &events {
         assert_eq!((&event["source"], &event["bus"]), (&json!("waymark"), &json!("default")));
         *counts.entry(event["detailType"].as_str().unwrap().to_owned()).or_default() += 1;
@@ -101,145 +102,149 @@ async fn every_domain_event_is_an_event() {
     let error = events.iter().find(|it| it["detailType"] == "error.created").unwrap();
     assert_eq!(error["detail"]["project"]["slug"], PROJECT);
     assert_eq!(error["detail"]["organization"], "default");
-    post.run(&test.app).await;
-    assert_eq!(post.events().await.len(), 25);
+    outbound.run(&test.app).await;
+    assert_eq!(outbound.events().await.len(), 25);
 }
 
 #[tokio::test]
-async fn a_storm_is_seven_mails_in_an_hour_and_loses_nothing() {
-    let (test, post) = start().await;
-    let mut made = 0;
+async fn storms_cause_seven_emails_an_hour() {
+    let (test, outbound) = start().await;
+    let mut created = 0;
     for minute in 0..=60 {
         if minute % 4 == 0 {
-            make_errors(&test, made, 3).await;
-            made += 3;
+            create_errors(&test, created, 3).await;
+            created += 3;
         }
         if minute % 2 == 0 {
-            post.run(&test.app).await;
+            outbound.run(&test.app).await;
         }
         test.pass(Duration::from_mins(1));
     }
-    let mails = post.mails().await;
+    let mails = outbound.mails().await;
     assert!(mails.len() <= 7, "{:?}", subjects(&mails));
     for _ in 0..2 {
         test.pass(Duration::from_mins(10));
-        post.run(&test.app).await;
+        outbound.run(&test.app).await;
     }
-    let mails = post.mails().await;
-    let counts = subjects(&mails).into_iter().map(|it| it.split(' ').next().unwrap().to_owned());
-    let told: u64 = counts.map(|count| count.parse().unwrap_or(1)).sum();
-    assert_eq!(told, made, "{:?}", subjects(&mails));
-    assert_eq!(post.events().await.len() as u64, made + 1);
+    let mails = outbound.mails().await;
+    let mailed: u64 = subjects(&mails).into_iter().map(event_count).sum();
+    assert_eq!(mailed, created, "{:?}", subjects(&mails));
+    assert_eq!(outbound.events().await.len() as u64, created + 1);
 }
 
 #[tokio::test]
-async fn beyond_so_many_mails_an_hour_all_wait_for_the_next() {
-    let (test, mut post) = start().await;
-    post.senders.mailer.as_mut().unwrap().mails_per_hour = 1;
-    make_errors(&test, 0, 1).await;
-    post.run(&test.app).await;
+async fn emails_over_the_hourly_limit_are_deferred() {
+    let (test, mut outbound) = start().await;
+    outbound.senders.mailer.as_mut().unwrap().emails_per_hour = 1;
+    create_errors(&test, 0, 1).await;
+    outbound.run(&test.app).await;
     create_insight(&test, 1, "Checkout").await;
     for _ in 0..5 {
         test.pass(Duration::from_mins(10));
-        post.run(&test.app).await;
+        outbound.run(&test.app).await;
     }
-    assert_eq!(post.mails().await.len(), 1);
+    assert_eq!(outbound.mails().await.len(), 1);
     test.pass(Duration::from_mins(11));
-    post.run(&test.app).await;
-    let mails = post.mails().await;
-    assert_eq!(subjects(&mails)[0], "New insight in Shop: Checkout");
+    outbound.run(&test.app).await;
+    let mails = outbound.mails().await;
+    assert_eq!(subjects(&mails)[0], "[Shop] New insight: Checkout");
 }
 
 #[tokio::test]
-async fn a_mail_that_waits_for_room_again_and_again_is_one_that_had_to_wait() {
-    let (test, mut post) = start().await;
-    post.senders.mailer.as_mut().unwrap().mails_per_hour = 1;
-    make_errors(&test, 0, 1).await;
-    post.run(&test.app).await;
-    // An insight and another error wait; of the room in an hour the error takes all.
+async fn repeatedly_deferred_emails_count_once() {
+    let (test, mut outbound) = start().await;
+    outbound.senders.mailer.as_mut().unwrap().emails_per_hour = 1;
+    create_errors(&test, 0, 1).await;
+    outbound.run(&test.app).await;
+    // An insight and another error wait. The hourly limit allows one email.
     create_insight(&test, 1, "Checkout").await;
-    make_errors(&test, 1, 1).await;
-    let held = async || {
+    create_errors(&test, 1, 1).await;
+    let delayed_emails = async || {
         NotificationStore::new(&test.app.store)
             .find_address(&user("owner"))
             .await
             .unwrap()
-            .held_back
+            .delayed_emails
     };
     for mails in [1, 2, 3] {
         for _ in 0..6 {
             test.pass(Duration::from_mins(10));
-            post.run(&test.app).await;
-            assert!(held().await <= 2, "{} mails had to wait", held().await);
+            outbound.run(&test.app).await;
+            assert!(delayed_emails().await <= 2, "{} delayed emails", delayed_emails().await);
         }
-        assert_eq!(post.mails().await.len(), mails + usize::from(mails < 3));
+        assert_eq!(outbound.mails().await.len(), mails + usize::from(mails < 3));
     }
-    assert_eq!(held().await, 2);
+    assert_eq!(delayed_emails().await, 2);
 }
 
 #[tokio::test]
-async fn of_the_room_in_an_hour_what_has_waited_the_longest_has_its_turn() {
-    let (test, mut post) = start().await;
-    post.senders.mailer.as_mut().unwrap().mails_per_hour = 6;
-    // Errors and insights without end take all of the room.
+async fn longest_deferred_emails_are_sent_first() {
+    let (test, mut outbound) = start().await;
+    outbound.senders.mailer.as_mut().unwrap().emails_per_hour = 6;
+    // A stream of errors and insights uses the whole limit.
     for minute in 0..150 {
         if minute % 5 == 0 {
-            make_errors(&test, minute, 1).await;
+            create_errors(&test, minute, 1).await;
             create_insight(&test, usize::try_from(minute).unwrap(), "Checkout").await;
         }
         if minute == 40 {
-            let noor = UserId::parse("owner").unwrap();
-            test.key_with(|key| ApiKeyRecord { user: noor, ..key }).await;
+            let owner = UserId::parse("owner").unwrap();
+            test.key_with(|key| ApiKeyRecord { user: owner, ..key }).await;
         }
-        post.run(&test.app).await;
+        outbound.run(&test.app).await;
         test.pass(Duration::from_mins(1));
-        let mails = post.mails().await;
+        let mails = outbound.mails().await;
         if subjects(&mails).iter().any(|subject| subject.starts_with("New API key")) {
             assert!((40..=101).contains(&minute), "{minute}");
             return;
         }
     }
-    panic!("nobody is told of the key: {:?}", subjects(&post.mails().await));
+    panic!("no email about the key: {:?}", subjects(&outbound.mails().await));
 }
 
 #[tokio::test]
-async fn whoever_cannot_be_reached_now_is_reached_later() {
-    let (test, post) = start().await;
-    make_errors(&test, 0, 1).await;
-    let nowhere = nowhere();
+async fn failed_messages_are_retried() {
+    let (test, outbound) = start().await;
+    create_errors(&test, 0, 1).await;
+    let unreachable_senders = unreachable_senders();
     let deadline = shared::app::Deadline::after(Duration::from_mins(1));
-    let failed =
-        Box::pin(send_notifications::run(&test.app, &nowhere, Duration::ZERO, deadline)).await;
+    let failed = Box::pin(send_notifications::run(
+        &test.app,
+        &unreachable_senders,
+        Duration::ZERO,
+        deadline,
+    ))
+    .await;
     assert!(failed.is_err());
-    assert!(post.mails().await.is_empty());
-    post.run(&test.app).await;
-    assert_eq!(post.mails().await.len(), 1);
-    // That of the tests' key, and that of the error.
-    assert_eq!(post.events().await.len(), 2);
+    assert!(outbound.mails().await.is_empty());
+    outbound.run(&test.app).await;
+    assert_eq!(outbound.mails().await.len(), 1);
+    // The test key and the error.
+    assert_eq!(outbound.events().await.len(), 2);
 }
 
 #[tokio::test]
-async fn without_a_sender_nothing_is_kept_for_later() {
-    let (test, post) = start().await;
-    make_errors(&test, 0, 3).await;
+async fn events_without_a_sender_are_not_kept() {
+    let (test, outbound) = start().await;
+    create_errors(&test, 0, 3).await;
     run(&test.app, &Senders::default(), Duration::ZERO).await;
-    post.run(&test.app).await;
-    assert!(post.mails().await.is_empty());
+    outbound.run(&test.app).await;
+    assert!(outbound.mails().await.is_empty());
 }
 
 #[tokio::test]
-async fn a_run_that_finds_nothing_costs_a_few_reads() {
-    let (test, post) = start().await;
+async fn idle_runs_cost_few_reads() {
+    let (test, outbound) = start().await;
     test.pass(Duration::from_hours(2));
-    post.run(&test.app).await;
+    outbound.run(&test.app).await;
     test.round_trips();
-    post.run(&test.app).await;
+    outbound.run(&test.app).await;
     assert!(test.round_trips() <= 8, "{}", test.round_trips());
 }
 
 #[tokio::test]
-async fn titles_of_strangers_are_nothing_but_text() {
-    let (test, post) = start().await;
+async fn untrusted_titles_stay_plain_text() {
+    let (test, outbound) = start().await;
     for (number, title) in
         ["<img src=x onerror=alert(1)>", "\u{202e}gnp.exe\nBcc: x@y.de", "</p><h1>\"'&"]
             .into_iter()
@@ -247,64 +252,62 @@ async fn titles_of_strangers_are_nothing_but_text() {
     {
         deliver(&test, test.project_id, &event(&test, number as u64, title)).await;
     }
-    post.run(&test.app).await;
-    let [mail] = &post.mails().await[..] else { panic!("one mail") };
+    outbound.run(&test.app).await;
+    let [mail] = &outbound.mails().await[..] else { panic!("expected one email") };
     let html = mail["html"].as_str().unwrap();
     assert!(!html.contains("<img") && !html.contains("<h1>\"") && !html.contains('\u{202e}'));
     assert!(html.contains("&lt;img src=x"), "{html}");
 }
 
 #[tokio::test]
-async fn two_runs_at_once_send_each_mail_once() {
-    let (test, post) = start().await;
-    make_errors(&test, 0, 40).await;
+async fn concurrent_runs_send_each_message_once() {
+    let (test, outbound) = start().await;
+    create_errors(&test, 0, 40).await;
     let (other, _) = app_over(&test.engine.endpoint());
-    tokio::join!(post.run(&test.app), post.run(&other));
-    post.run(&test.app).await;
-    assert_eq!(post.mails().await.len(), 1);
-    assert_eq!(post.events().await.len(), 41);
+    tokio::join!(outbound.run(&test.app), outbound.run(&other));
+    outbound.run(&test.app).await;
+    assert_eq!(outbound.mails().await.len(), 1);
+    assert_eq!(outbound.events().await.len(), 41);
 }
 
-/// A run that is cut off anywhere, again and again, loses nothing, and sends at most one mail and one batch
-/// of ten events more for each cut.
+/// Each interruption repeats at most one email and one batch of ten events.
 #[tokio::test]
-async fn a_run_that_is_cut_off_anywhere_loses_nothing() {
+async fn interrupted_runs_lose_nothing() {
     const DOMAIN_EVENTS: u64 = 240;
-    let (test, post) = start().await;
+    let (test, outbound) = start().await;
     let seed = tests::seed();
     println!("SEED={seed}");
     let mut random = ChaCha8Rng::seed_from_u64(seed);
-    let (mut made, mut cuts) = (0, 0);
-    while made < DOMAIN_EVENTS || cuts < 40 {
-        if made < DOMAIN_EVENTS {
-            make_errors(&test, made, 12).await;
-            made += 12;
+    let (mut created, mut cuts) = (0, 0);
+    while created < DOMAIN_EVENTS || cuts < 40 {
+        if created < DOMAIN_EVENTS {
+            create_errors(&test, created, 12).await;
+            created += 12;
         }
         let time = Duration::from_micros(random.random_range(500..90_000));
-        if tokio::time::timeout(time, post.run(&test.app)).await.is_err() {
+        if tokio::time::timeout(time, outbound.run(&test.app)).await.is_err() {
             cuts += 1;
         }
-        // The lease of the run that was cut off must end; and now and then a window.
+        // Ends the lease of an interrupted run, and sometimes a window.
         test.pass(Duration::from_secs(random.random_range(21..120)));
     }
     for _ in 0..3 {
         test.pass(Duration::from_mins(11));
-        post.run(&test.app).await;
+        outbound.run(&test.app).await;
     }
-    let events = post.events().await;
+    let events = outbound.events().await;
     let ids: BTreeSet<&str> =
         events.iter().map(|it| it["detail"]["id"].as_str().unwrap()).collect();
     let errors = ids.iter().filter(|id| id.contains("#error_new#")).count();
     assert_eq!(errors as u64, DOMAIN_EVENTS, "an event is missing");
     assert!(events.len() - ids.len() <= 10 * cuts, "{} of {cuts} cuts", events.len() - ids.len());
-    let mails = post.mails().await;
-    let counts = subjects(&mails).into_iter().map(|it| it.split(' ').next().unwrap().to_owned());
-    let told: u64 = counts.map(|count| count.parse().unwrap_or(1)).sum();
-    assert!(told >= DOMAIN_EVENTS, "{told}: {:?}", subjects(&mails));
+    let mails = outbound.mails().await;
+    let mailed: u64 = subjects(&mails).into_iter().map(event_count).sum();
+    assert!(mailed >= DOMAIN_EVENTS, "{mailed}: {:?}", subjects(&mails));
     let texts: BTreeSet<&str> = mails.iter().map(|mail| mail["text"].as_str().unwrap()).collect();
     assert!(mails.len() - texts.len() <= cuts, "{:?}", subjects(&mails));
     println!(
-        "{cuts} cuts, {} events and {} mails twice",
+        "{cuts} interruptions, {} events and {} emails twice",
         events.len() - ids.len(),
         mails.len() - texts.len()
     );

@@ -1,4 +1,4 @@
-//! announce-trends: spikes, insights that trend, and the week.
+//! announce-trends: error spikes, trending insights and weekly digests.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,54 +25,54 @@ use tests::proxy::{self, Proxy, ProxyResponse, Upstream};
 use tests::wire::Request;
 
 use super::actions::{
-    create_flag, create_insight, create_trend, deliver, deliver_many, make_errors, set_status,
-    start, subjects, waiting,
+    create_errors, create_flag, create_insight, create_trend, deliver, deliver_many, outbox_titles,
+    set_status, start, subjects,
 };
 
 const HOUR: Duration = Duration::from_hours(1);
 const DAY: Duration = Duration::from_hours(24);
-/// From the start of a test to Monday, 08:00 UTC.
+/// Time from the start of a test to Monday 08:00 UTC.
 const TO_MONDAY: Duration = Duration::from_mins(51 * 60 + 44);
 
-/// Lets the happenings of the outbox be told to nobody.
-async fn forget(test: &TestApp) {
+/// Empties the outbox without emails and events.
+async fn discard_outbox(test: &TestApp) {
     run(&test.app, &Senders::default(), Duration::ZERO).await;
 }
 
 async fn spikes(test: &TestApp) -> usize {
     announce_trends(&test.app).await;
-    let found = waiting(test, "error_spike").await.len();
-    forget(test).await;
+    let found = outbox_titles(test, "error_spike").await.len();
+    discard_outbox(test).await;
     found
 }
 
 #[tokio::test]
-async fn a_spike_is_announced_once_and_by_mail_with_its_plot() {
-    let (test, post) = start().await;
+async fn spikes_are_emailed_once_with_a_plot() {
+    let (test, outbound) = start().await;
     deliver_many(&test, 0, 1, "TypeError").await;
-    post.run(&test.app).await;
+    outbound.run(&test.app).await;
     test.pass(2 * HOUR);
     deliver_many(&test, 1, 19, "TypeError").await;
     announce_trends(&test.app).await;
-    assert_eq!(waiting(&test, "error_spike").await, [""; 0]);
+    assert_eq!(outbox_titles(&test, "error_spike").await, [""; 0]);
     deliver_many(&test, 20, 1, "TypeError").await;
     for _ in 0..2 {
         announce_trends(&test.app).await;
-        post.run(&test.app).await;
+        outbound.run(&test.app).await;
     }
-    let mails = post.mails().await;
-    assert_eq!(subjects(&mails)[0], "Spike in Shop: TypeError: cart is undefined");
-    assert_eq!(mails.len(), 2, "that of the error, and that of the spike");
-    let told = mails[0]["text"].as_str().unwrap();
-    assert!(told.contains("20 events · 2026-11-21 06:16 UTC\n"), "{told}");
-    assert!(told.contains("\n21 events of TypeError"), "{told}");
-    let events = post.events().await;
+    let mails = outbound.mails().await;
+    assert_eq!(subjects(&mails)[0], "[Shop] Error spike: TypeError: cart is undefined");
+    assert_eq!(mails.len(), 2, "the new error and the spike");
+    let text = mails[0]["text"].as_str().unwrap();
+    assert!(text.contains("20 events · 2026-11-21 06:16 UTC\n"), "{text}");
+    assert!(text.contains("\nTypeError: cart is undefined · 21 events in"), "{text}");
+    let events = outbound.events().await;
     let spikes: Vec<_> = events.iter().filter(|it| it["detailType"] == "error.spike").collect();
     assert_eq!((spikes.len(), &spikes[0]["detail"]["events"]), (1, &20.into()));
 }
 
 #[tokio::test]
-async fn a_spike_that_goes_on_is_no_other_and_later_ones_are() {
+async fn ongoing_spikes_are_announced_once() {
     let (test, _) = start().await;
     deliver_many(&test, 0, 1, "TypeError").await;
     test.pass(2 * HOUR);
@@ -81,25 +81,25 @@ async fn a_spike_that_goes_on_is_no_other_and_later_ones_are() {
     assert_eq!(spikes(&test).await, 0, "once an hour");
     test.pass(HOUR);
     deliver_many(&test, 100, 30, "TypeError").await;
-    assert_eq!(spikes(&test).await, 0, "it goes on");
+    assert_eq!(spikes(&test).await, 0, "the spike continues");
     test.pass(2 * HOUR);
     deliver_many(&test, 200, 30, "TypeError").await;
     set_status(&test, "ignored").await;
-    assert_eq!(spikes(&test).await, 0, "nobody wants to hear of it");
+    assert_eq!(spikes(&test).await, 0, "ignored errors have no spikes");
     set_status(&test, "open").await;
     assert_eq!(spikes(&test).await, 1);
-    // What is new is announced as new, and that is enough.
+    // New errors have no spikes.
     deliver_many(&test, 300, 40, "ValueError").await;
     assert_eq!(spikes(&test).await, 0);
 }
 
 #[tokio::test]
-async fn the_end_of_an_hour_is_looked_at_in_the_next_one() {
+async fn the_previous_hour_is_also_checked() {
     let (test, _) = start().await;
     deliver_many(&test, 0, 1, "TypeError").await;
     test.pass(2 * HOUR + Duration::from_mins(40));
     deliver_many(&test, 1, 20, "TypeError").await;
-    // 07:01; nobody looked since 06:56.
+    // 07:01. The events came at 06:56.
     test.pass(Duration::from_mins(5));
     assert_eq!(spikes(&test).await, 1);
     test.pass(Duration::from_mins(10));
@@ -108,12 +108,12 @@ async fn the_end_of_an_hour_is_looked_at_in_the_next_one() {
 
 /// Packs all rows of the project.
 async fn pack(test: &TestApp) {
-    // What is received later must not lie before what is packed.
+    // Later events must not precede packed rows.
     test.pass(Duration::from_mins(2));
-    assert!(pack_all(&test.app, test.project_id).await > 0, "there was something to pack");
+    assert!(pack_all(&test.app, test.project_id).await > 0, "no rows to pack");
 }
 
-/// Packs all rows of a project that can be packed; answers in how many steps.
+/// Packs all possible rows of a project, and returns the number of pack steps.
 async fn pack_all(app: &App, project: ProjectId) -> usize {
     let limits = PackingLimits { waits: false, ..PackingLimits::default() };
     let now = app.clock.now();
@@ -123,65 +123,65 @@ async fn pack_all(app: &App, project: ProjectId) -> usize {
         match ErrorStore::new(&app.store).pack_step(project, &limits, &new_id, now).await.unwrap() {
             PackOutcome::Packed { .. } => packed += 1,
             PackOutcome::Left(_) => return packed,
-            PackOutcome::Lost | PackOutcome::ProjectGone => panic!("nobody else packs"),
+            PackOutcome::Lost | PackOutcome::ProjectGone => panic!("a concurrent packer"),
         }
     }
 }
 
-/// Packs the log of a project before its head is read, when all that is read beside that has been.
-struct PackedMeanwhile {
+/// A proxy that packs a project's log before its head is read, after the concurrent reads.
+struct PackBeforeHeadRead {
     upstream: Upstream,
     app: App,
     project: ProjectId,
-    steps: AtomicUsize,
+    packed_steps: AtomicUsize,
 }
 
-impl Proxy for PackedMeanwhile {
+impl Proxy for PackBeforeHeadRead {
     async fn answer(&self, request: Request) -> ProxyResponse {
         let body = String::from_utf8_lossy(&request.body);
         if request.target == "BatchGetItem" && body.contains("log-head#") {
             tokio::time::sleep(Duration::from_millis(200)).await;
-            let steps = pack_all(&self.app, self.project).await;
-            self.steps.fetch_add(steps, Ordering::Relaxed);
+            let packed_steps = pack_all(&self.app, self.project).await;
+            self.packed_steps.fetch_add(packed_steps, Ordering::Relaxed);
         }
         self.upstream.forward(&request).await
     }
 }
 
 #[tokio::test]
-async fn a_spike_is_found_whose_events_are_packed_while_it_is_looked_for() {
+async fn spikes_are_found_during_packing() {
     let (test, _) = start().await;
     deliver_many(&test, 0, 1, "TypeError").await;
     test.pass(2 * HOUR);
     deliver_many(&test, 1, 20, "TypeError").await;
     test.pass(Duration::from_mins(2));
     let now = test.app.clock.now();
-    let packed_meanwhile = Arc::new(PackedMeanwhile {
+    let packer = Arc::new(PackBeforeHeadRead {
         upstream: Upstream::new(&test.engine.endpoint()),
         app: test.app_at(clock_at(now)),
         project: test.project_id,
-        steps: AtomicUsize::new(0),
+        packed_steps: AtomicUsize::new(0),
     });
-    let endpoint = proxy::serve(Arc::clone(&packed_meanwhile)).await;
+    let endpoint = proxy::serve(Arc::clone(&packer)).await;
     let (app, _) = app_over(&endpoint);
     let spikes =
         ErrorStore::new(&app.store).find_spikes(test.project_id, Hour::of(now), now).await.unwrap();
-    assert!(packed_meanwhile.steps.load(Ordering::Relaxed) > 0, "it was packed meanwhile");
+    assert!(packer.packed_steps.load(Ordering::Relaxed) > 0, "nothing was packed");
     assert_eq!(spikes.len(), 1);
 }
 
 #[tokio::test]
-async fn the_week_before_counts_packed_or_not() {
+async fn packed_and_unpacked_events_count() {
     let (test, _) = start().await;
     let now = test.app.clock.now();
-    // Four events an hour, on the average of a week.
-    let before: Vec<SentEvent> = (0..672)
+    // A weekly average of four events per hour.
+    let previous: Vec<SentEvent> = (0..672)
         .map(|number| {
             let age = HOUR * (3 + u32::try_from(number).unwrap() % 150);
             SentEvent::new(number, now.minus(age), "TypeError", "cart is undefined")
         })
         .collect();
-    for (half, events) in before.chunks(336).enumerate() {
+    for (half, events) in previous.chunks(336).enumerate() {
         for events in events.chunks(4) {
             join_all(events.iter().map(|event| deliver(&test, test.project_id, event))).await;
         }
@@ -190,87 +190,88 @@ async fn the_week_before_counts_packed_or_not() {
         }
     }
     deliver_many(&test, 1_000, 20, "TypeError").await;
-    assert_eq!(spikes(&test).await, 0, "not more than five times as many");
+    assert_eq!(spikes(&test).await, 0, "exactly five times the average");
     deliver_many(&test, 1_020, 1, "TypeError").await;
     assert_eq!(spikes(&test).await, 1);
     test.pass(Duration::from_mins(10));
     pack(&test).await;
-    assert_eq!(spikes(&test).await, 0, "that is the same one, packed");
+    assert_eq!(spikes(&test).await, 0, "the spike is already announced");
 }
 
 #[tokio::test]
-async fn an_insight_that_trends_is_announced_once() {
+async fn trending_insights_are_announced_once() {
     let (test, _) = start().await;
     create_trend(&test, 0, "Too few", [9, 1]).await;
     create_trend(&test, 100, "Not above", [10, 5]).await;
     create_trend(&test, 200, "Trending", [10, 4]).await;
     announce_trends(&test.app).await;
-    assert_eq!(waiting(&test, "insight_trending").await, ["Trending"]);
-    forget(&test).await;
-    // Every day there is another look; what trends now is as old as what does no more in ten days.
+    assert_eq!(outbox_titles(&test, "insight_trending").await, ["Trending"]);
+    discard_outbox(&test).await;
+
     create_trend(&test, 300, "Later", [12, 3]).await;
     announce_trends(&test.app).await;
-    assert_eq!(waiting(&test, "insight_trending").await, [""; 0], "once a day");
+    assert_eq!(outbox_titles(&test, "insight_trending").await, [""; 0], "once a day");
     test.pass(DAY);
     announce_trends(&test.app).await;
-    assert_eq!(waiting(&test, "insight_trending").await, ["Later"]);
-    forget(&test).await;
+    assert_eq!(outbox_titles(&test, "insight_trending").await, ["Later"]);
+    discard_outbox(&test).await;
     test.pass(DAY);
     announce_trends(&test.app).await;
-    assert_eq!(waiting(&test, "insight_trending").await, [""; 0]);
+    assert_eq!(outbox_titles(&test, "insight_trending").await, [""; 0]);
 }
 
 #[tokio::test]
-async fn on_monday_morning_the_week_is_summed_up_in_one_mail() {
-    let (test, post) = start().await;
+async fn digests_are_emailed_on_monday_morning() {
+    let (test, outbound) = start().await;
     let store = &test.app.store;
     let other = local::demo::ensure_project(store, "blog", "Blog").await.unwrap();
     local::demo::ensure_project(store, "quiet", "Quiet").await.unwrap();
-    make_errors(&test, 0, 5).await;
+    create_errors(&test, 0, 5).await;
     deliver_many(&test, 100, 3, "Errorb").await;
     create_trend(&test, 0, "Checkout", [10, 4]).await;
     create_flag(&test, PROJECT, "beta").await;
     announce_trends(&test.app).await;
     deliver(&test, other, &super::actions::event(&test, 200, "TypeError")).await;
-    post.run(&test.app).await;
+    outbound.run(&test.app).await;
 
     test.pass(TO_MONDAY.saturating_sub(Duration::from_millis(1)));
     announce_trends(&test.app).await;
-    assert_eq!(waiting(&test, "weekly_digest").await, [""; 0], "the week is not over");
-    let before = post.mails().await.len();
+    assert_eq!(outbox_titles(&test, "weekly_digest").await, [""; 0], "the week is not over");
+    let before = outbound.mails().await.len();
     test.pass(Duration::from_millis(1));
     announce_trends(&test.app).await;
-    post.run(&test.app).await;
-    let mails = post.mails().await;
+    outbound.run(&test.app).await;
+    let mails = outbound.mails().await;
     assert_eq!(mails.len(), before + 1);
-    assert_eq!(subjects(&mails)[0], "The week in 2 projects");
-    let told = mails[0]["text"].as_str().unwrap();
-    let shop = "8 events, 5 new errors, 1 insight trends, 1 flag changed\n  Shop\n  \
+    assert_eq!(subjects(&mails)[0], "[2 projects] Weekly digest");
+    let text = mails[0]["text"].as_str().unwrap();
+    let shop = "8 events, 5 new errors, 1 trending insight, 1 changed flag\n  Shop\n  \
                 https://api.example.com/console/?project=shop\n";
-    assert!(told.contains(shop), "{told}");
-    assert!(told.contains("\n  new error, 4 events · Shop\n"), "{told}");
-    assert!(told.contains("Checkout\n  insight, +150 % in 30 days · Shop\n"), "{told}");
-    assert!(told.contains("The beta\n  flag, changed · Shop\n"), "{told}");
-    assert!(told.contains("1 event, 1 new error\n  Blog\n"), "{told}");
-    assert!(!told.contains("Quiet"), "{told}");
-    let events = post.events().await;
+    assert!(text.contains(shop), "{text}");
+    assert!(text.contains("\n  new error, 4 events · Shop\n"), "{text}");
+    assert!(text.contains("Checkout\n  trending insight, +150 % in 30 days · Shop\n"), "{text}");
+    assert!(text.contains("The beta\n  changed flag · Shop\n"), "{text}");
+    assert!(text.contains("1 event, 1 new error\n  Blog\n"), "{text}");
+    assert!(!text.contains("Quiet"), "{text}");
+    let events = outbound.events().await;
     assert!(!events.iter().any(|event| event["detail"]["id"].to_string().contains("digest")));
 
     // Once a week.
     for _ in 0..3 {
         test.pass(2 * HOUR);
         announce_trends(&test.app).await;
-        post.run(&test.app).await;
+        outbound.run(&test.app).await;
     }
-    assert_eq!(post.mails().await.len(), before + 1);
+    assert_eq!(outbound.mails().await.len(), before + 1);
     test.pass(6 * DAY + 18 * HOUR);
     announce_trends(&test.app).await;
-    assert_eq!(waiting(&test, "weekly_digest").await, [""; 0], "nothing happened in that one");
+    assert_eq!(outbox_titles(&test, "weekly_digest").await, [""; 0], "an empty week");
 }
 
-/// Of an error of which more happened than is read at once: hours in which little did, before a busy one.
+/// Plots an error with few events per hour before an hour with many, and more events than one read
+/// returns.
 #[tokio::test]
-async fn no_hour_of_a_plot_looks_empty_that_is_not() {
+async fn plots_show_every_hour_with_events() {
     let (test, _) = start().await;
     for hour in 0..4 {
         deliver_many(&test, 10 * hour, 2, "TypeError").await;
@@ -290,83 +291,85 @@ async fn no_hour_of_a_plot_looks_empty_that_is_not() {
             .unwrap()
     };
     let all = EventsByHour { hours: vec![0, 2, 2, 2, 2, 9], is_cut: false };
-    // All at once; hour by hour; and with more in the last one than is counted.
+    // In one read, and in one read per hour.
     for limit in [100, 10] {
         assert_eq!(counted(6, limit).await, all, "{limit}");
     }
+    // The last hour has more events than the limit.
     let cut = EventsByHour { hours: vec![0, 2, 2, 2, 2, 5], is_cut: true };
     assert_eq!(counted(6, 5).await, cut);
-    // What occurred before the first hour is none of it.
+    // Earlier events do not count.
     assert_eq!(counted(2, 100).await.hours, [2, 9]);
     assert_eq!(counted(2, 10).await.hours, [2, 9]);
 }
 
-/// A digest may come up to a day after the end of its week.
+/// A digest is announced up to a day after the end of its week.
 #[tokio::test]
-async fn what_happens_after_the_end_of_a_week_is_told_with_the_next_one() {
+async fn digests_contain_only_their_week() {
     let (test, _) = start().await;
-    let trends = async |title: &str| {
-        let scene = Visibility::Project(test.project_id);
+    let announce_trend = async |title: &str| {
+        let visibility = Visibility::Project(test.project_id);
         let now = test.app.clock.now();
-        let trend = DomainEvent::new(DomainEventKind::InsightTrending, scene, title, title, now);
+        let trend =
+            DomainEvent::new(DomainEventKind::InsightTrending, visibility, title, title, now);
         assert!(NotificationStore::new(&test.app.store).announce_once(&[trend], 30).await.unwrap());
     };
-    // The first moment of a week, and its last one.
+    // The first and the last moment of a week.
     test.pass(TO_MONDAY);
     create_flag(&test, PROJECT, "first").await;
-    trends("First trend").await;
+    announce_trend("First trend").await;
     test.pass(DAY);
-    forget(&test).await;
+    discard_outbox(&test).await;
     test.pass((6 * DAY).saturating_sub(Duration::from_millis(1)));
     create_flag(&test, PROJECT, "last").await;
-    trends("Last trend").await;
-    // The first moment of the next one.
+    announce_trend("Last trend").await;
+    // The first moment of the next week.
     test.pass(Duration::from_millis(1));
     create_flag(&test, PROJECT, "next").await;
-    trends("Next trend").await;
+    announce_trend("Next trend").await;
     test.pass(HOUR);
     announce_trends(&test.app).await;
-    let lines = waiting(&test, "weekly_digest").await;
-    let counts = "2 insights trend, 2 flags changed";
+    let lines = outbox_titles(&test, "weekly_digest").await;
+    let counts = "2 trending insights, 2 changed flags";
     assert_eq!(lines, [counts, "First trend", "Last trend", "The first", "The last"]);
-    forget(&test).await;
+    discard_outbox(&test).await;
     test.pass(7 * DAY);
     announce_trends(&test.app).await;
-    let lines = waiting(&test, "weekly_digest").await;
-    assert_eq!(lines, ["1 insight trends, 1 flag changed", "Next trend", "The next"]);
+    let lines = outbox_titles(&test, "weekly_digest").await;
+    assert_eq!(lines, ["1 trending insight, 1 changed flag", "Next trend", "The next"]);
 }
 
 #[tokio::test]
-async fn the_digest_tells_what_had_to_wait_for_room() {
-    let (test, mut post) = start().await;
-    post.senders.mailer.as_mut().unwrap().mails_per_hour = 1;
-    make_errors(&test, 0, 1).await;
+async fn digests_report_delayed_emails() {
+    let (test, mut outbound) = start().await;
+    outbound.senders.mailer.as_mut().unwrap().emails_per_hour = 1;
+    create_errors(&test, 0, 1).await;
     create_flag(&test, PROJECT, "beta").await;
     create_insight(&test, 1, "Checkout").await;
     for _ in 0..8 {
-        post.run(&test.app).await;
+        outbound.run(&test.app).await;
         test.pass(Duration::from_mins(10));
     }
-    assert_eq!(post.mails().await.len(), 2, "one in an hour");
+    assert_eq!(outbound.mails().await.len(), 2, "one per hour");
     for digest in [true, false] {
         test.pass(if digest { TO_MONDAY.saturating_sub(Duration::from_mins(80)) } else { 7 * DAY });
         create_flag(&test, PROJECT, if digest { "gamma" } else { "delta" }).await;
         announce_trends(&test.app).await;
         for _ in 0..20 {
-            post.run(&test.app).await;
+            outbound.run(&test.app).await;
             test.pass(HOUR);
         }
-        let mails = post.mails().await;
-        let digests =
-            mails.iter().filter(|it| it["subject"].as_str().unwrap().starts_with("The week"));
-        let latest = digests.collect::<Vec<_>>()[0]["text"].as_str().unwrap();
-        assert_eq!(latest.contains("1 mail had to wait"), digest, "{latest}");
+        let mails = outbound.mails().await;
+        let mut digests =
+            mails.iter().filter(|it| it["subject"].as_str().unwrap().contains("Weekly digest"));
+        let latest = digests.next().unwrap()["text"].as_str().unwrap();
+        assert_eq!(latest.contains("the hourly limit delayed 1 email."), digest, "{latest}");
     }
 }
 
-/// Runs that are cut off anywhere announce everything, and nothing twice.
+/// Interrupted runs announce everything once.
 #[tokio::test]
-async fn a_pass_that_is_cut_off_goes_on_where_it_was() {
+async fn interrupted_passes_resume() {
     const PROJECTS: usize = 50;
     let (test, _) = start().await;
     for number in 0..PROJECTS {
@@ -374,50 +377,48 @@ async fn a_pass_that_is_cut_off_goes_on_where_it_was() {
         local::demo::ensure_project(&test.app.store, &slug, &slug).await.unwrap();
         create_flag(&test, &slug, "beta").await;
     }
-    forget(&test).await;
+    discard_outbox(&test).await;
     test.pass(TO_MONDAY);
     let seed = tests::seed();
     println!("SEED={seed}");
     let mut random = ChaCha8Rng::seed_from_u64(seed);
-    let mut told: BTreeMap<String, usize> = BTreeMap::new();
-    let (mut cuts, mut is_done) = (0_u64, false);
-    while !is_done {
-        // On any machine a page is done at last.
+    let mut announced: BTreeMap<String, usize> = BTreeMap::new();
+    let (mut cuts, mut is_complete) = (0_u64, false);
+    while !is_complete {
+        // The time increases, so that slow machines also complete a page.
         let time = Duration::from_millis(random.random_range(1..50 + 100 * cuts));
         let deadline = Deadline::after(Duration::from_mins(1));
         let cut = tokio::time::timeout(time, announce_trends::run(&test.app, deadline)).await;
-        is_done = cut.is_ok();
-        cuts += u64::from(!is_done);
-        // What was sent just then is still carried out.
+        is_complete = cut.is_ok();
+        cuts += u64::from(!is_complete);
+        // Pending writes still apply.
         tokio::time::sleep(Duration::from_millis(5)).await;
-        // What is announced again would be told again.
         for item in test.items("notifications").await {
             let sk = item["sk"].as_s().unwrap();
             if sk.starts_with("outbox#") && sk.contains("#weekly_digest#") {
-                *told.entry(sk.clone()).or_default() += 1;
+                *announced.entry(sk.clone()).or_default() += 1;
             }
         }
-        forget(&test).await;
+        discard_outbox(&test).await;
     }
-    println!("{cuts} cuts");
-    assert_eq!(told.len(), 2 * PROJECTS, "two lines of each project");
-    assert!(told.values().all(|times| *times == 1), "{told:?}");
+    println!("{cuts} interruptions");
+    assert_eq!(announced.len(), 2 * PROJECTS, "two lines per project");
+    assert!(announced.values().all(|times| *times == 1), "{announced:?}");
 }
 
 #[tokio::test]
-async fn a_run_that_finds_nothing_costs_a_few_reads() {
+async fn idle_runs_cost_few_reads() {
     let (test, _) = start().await;
-    // The first one of the day looks for insights in all projects.
+    // The first run of the day checks the insights of all projects.
     announce_trends(&test.app).await;
     test.round_trips();
     announce_trends(&test.app).await;
-    // The sixteen parts of the packing queue, and how far the pass has come.
+    // 16 partitions of the packing queue, and the progress of the pass.
     assert_eq!(test.round_trips(), 17);
     deliver_many(&test, 0, 1, "TypeError").await;
-    forget(&test).await;
+    discard_outbox(&test).await;
     test.round_trips();
     announce_trends(&test.app).await;
-    // And where the pass over projects with events is, and for two hours of the one that has some, what
-    // tells that they are few: the log's head, a manifest, and rows.
+    // Also the progress of the spike pass; and for each of two hours, log head, manifest and rows.
     assert_eq!(test.round_trips(), 17 + 1 + 2 * 3);
 }

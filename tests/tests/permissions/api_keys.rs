@@ -1,5 +1,5 @@
-//! Every operation asks for a valid key, and for its own scope, if it has one, and no other, before it
-//! looks at anything else. That `openapi.yaml` names the same scope is seen by `tests/tests/contract.rs`.
+//! Each operation requires a valid key with its own scope, if it has one, before any other check.
+//! `tests/tests/contract.rs` checks that `openapi.yaml` names this scope.
 
 use shared::app::{Access, Operation};
 use shared::projects::api_key::{ApiKey, ApiKeyRecord, Scope};
@@ -11,17 +11,16 @@ use tests::errors::project;
 use tests::operations::OPERATIONS;
 use tests::permissions::used_during;
 
-/// A call without a key that could otherwise be carried out, unless it names things that are not
-/// there.
+/// Returns a call without a key that is otherwise valid, except for resources that do not exist.
 fn call(operation: &'static Operation) -> Call {
     let call = Call::of(operation).parameter("idOrSlug", PROJECT);
     let ids = ["key", "insightId", "collectionId", "errorId"];
-    let call = ids.into_iter().fold(call, |call, name| call.parameter(name, "nothing"));
+    let call = ids.into_iter().fold(call, |call, name| call.parameter(name, "missing"));
     example_body(operation.name).into_iter().fold(call, Call::json)
 }
 
-/// Sends a call for which nothing may be done but reading keys, and the project with them.
-async fn refused(test: &TestApp, call: Call) -> Reply {
+/// Sends a call that may only read keys and projects.
+async fn send_rejected(test: &TestApp, call: Call) -> Reply {
     let mut reply = None;
     let used = used_during(async { reply = Some(call.send(&test.app).await) }).await;
     for permission in used.values().flatten() {
@@ -33,7 +32,7 @@ async fn refused(test: &TestApp, call: Call) -> Reply {
 }
 
 #[tokio::test]
-async fn every_operation_asks_for_a_valid_key_with_its_scope_and_for_no_other() {
+async fn every_operation_requires_a_key_with_its_scope() {
     let test = TestApp::start().await;
     let past = Some(Timestamp::from_millis(1_000_000_000_000));
     let invalid = [
@@ -41,7 +40,7 @@ async fn every_operation_asks_for_a_valid_key_with_its_scope_and_for_no_other() 
         ApiKey::generate().unwrap().reveal(),
         test.key_with(|key| ApiKeyRecord { revoked_at: past, ..key }).await,
         test.key_with(|key| ApiKeyRecord { expires_at: past, ..key }).await,
-        // The key of a DSN is for reporting errors alone.
+        // A DSN's key only allows reporting errors.
         project(&test.app.store, test.project_id).await.public_key.to_string(),
     ];
     for operation in OPERATIONS {
@@ -49,11 +48,11 @@ async fn every_operation_asks_for_a_valid_key_with_its_scope_and_for_no_other() 
             continue;
         }
         let (name, call) = (operation.name, call(operation));
-        let reply = refused(&test, call.clone()).await;
+        let reply = send_rejected(&test, call.clone()).await;
         assert_eq!(reply.problem(), (401, "missing_api_key"), "{name}");
         assert_eq!(reply.headers["www-authenticate"], "Bearer", "{name}");
         for key in &invalid {
-            let reply = refused(&test, call.clone().key(key)).await;
+            let reply = send_rejected(&test, call.clone().key(key)).await;
             assert_eq!(reply.problem(), (401, "invalid_api_key"), "{name}");
             assert_eq!(reply.headers["www-authenticate"], "Bearer", "{name}");
         }
@@ -64,12 +63,12 @@ async fn every_operation_asks_for_a_valid_key_with_its_scope_and_for_no_other() 
             continue;
         };
         let others = Scope::ALL.into_iter().filter(|other| *other != scope).collect();
-        let outsider = test.key_with(|key| ApiKeyRecord { scopes: others, ..key }).await;
-        let reply = refused(&test, call.clone().key(&outsider)).await;
+        let unauthorized = test.key_with(|key| ApiKeyRecord { scopes: others, ..key }).await;
+        let reply = send_rejected(&test, call.clone().key(&unauthorized)).await;
         assert_eq!(reply.problem(), (403, "insufficient_scope"), "{name}");
         assert!(reply.body["detail"].as_str().unwrap().contains(scope.as_str()), "{}", reply.body);
-        let insider = test.key_with(|key| ApiKeyRecord { scopes: [scope].into(), ..key }).await;
-        let reply = call.key(&insider).send(&test.app).await;
+        let authorized = test.key_with(|key| ApiKeyRecord { scopes: [scope].into(), ..key }).await;
+        let reply = call.key(&authorized).send(&test.app).await;
         assert!(!matches!(reply.status, 401 | 403), "{name}: {}", reply.body);
     }
 }

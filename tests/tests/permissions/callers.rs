@@ -1,4 +1,4 @@
-//! Callers, and the projects that they may see.
+//! Functions for callers and their projects.
 
 use std::time::Duration;
 
@@ -9,13 +9,13 @@ use shared::projects::console_code::ConsoleCode;
 use tests::app::TestApp;
 use tests::call::Call;
 
-use super::{answered, assert_uses_all};
+use super::{assert_uses_all, send};
 
 pub(super) const FUNCTIONS: [&str; 3] =
     [get_caller::OPERATION.name, list_projects::OPERATION.name, serve_console::OPERATION.name];
 
 #[tokio::test]
-async fn functions_of_callers_may_do_what_they_do_and_no_more() {
+async fn caller_functions_use_exactly_their_permissions() {
     let test = TestApp::start().await;
     let projects = Some([test.project_id].into());
     let bound = test.key_with(|key| ApiKeyRecord { projects, ..key }).await;
@@ -24,10 +24,10 @@ async fn functions_of_callers_may_do_what_they_do_and_no_more() {
     test.app.store.put_console_code(&code, &key, expires_at).await.unwrap();
     let scenario = Box::pin(async {
         let exchange = Call::of(&serve_console::OPERATION).method(Method::POST);
-        answered(&test, exchange.json(&json!({"code": code.reveal()})), 200).await;
+        send(&test, exchange.json(&json!({"code": code.reveal()})), 200).await;
         for key in [&test.key, &bound] {
-            answered(&test, Call::of(&get_caller::OPERATION).key(key), 200).await;
-            answered(&test, Call::of(&list_projects::OPERATION).key(key), 200).await;
+            send(&test, Call::of(&get_caller::OPERATION).key(key), 200).await;
+            send(&test, Call::of(&list_projects::OPERATION).key(key), 200).await;
         }
     });
     assert_uses_all(&FUNCTIONS, scenario).await;

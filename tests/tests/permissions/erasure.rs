@@ -1,4 +1,4 @@
-//! Erasing projects and users.
+//! The function that erases projects and users.
 
 use std::time::Duration;
 
@@ -10,19 +10,19 @@ use shared::projects::erasure::{Erasure, Subject};
 use tests::app::TestApp;
 use tests::notifications::user;
 
-use super::{answered, assert_uses_all, call, deadline, scheduled};
+use super::{assert_uses_all, call, deadline, scheduled, send};
 
 pub(super) const FUNCTIONS: [&str; 1] = [erase_data::JOB.name];
 
-/// Something of every kind that is erased in a way of its own.
+/// Creates data of every type that is erased in a different way.
 async fn fill(test: &TestApp) {
     let flag = json!({"key": "checkout", "name": "Checkout", "type": "boolean"});
     let flag = call(test, &create_feature_flag::OPERATION).json(&flag);
-    answered(test, flag.header("idempotency-key", "k"), 201).await;
+    send(test, flag.header("idempotency-key", "k"), 201).await;
     let insight = tests::insights::filled(&test.app.store, test.project_id, 20, 1).await;
     let split = call(test, &split_insight::OPERATION).parameter("insightId", insight);
     let split = split.json(&json!({"painPointIds": [tests::insights::id(1)]}));
-    answered(test, split, 201).await;
+    send(test, split, 201).await;
     tests::markers::filled(&test.app.store, test.project_id, 3).await;
     let other = demo::ensure_project(&test.app.store, "other", "Other").await.unwrap();
     for projects in [vec![test.project_id], vec![test.project_id, other]] {
@@ -34,7 +34,7 @@ async fn fill(test: &TestApp) {
 }
 
 #[tokio::test]
-async fn what_erases_may_do_what_it_does_and_no_more() {
+async fn erasure_function_uses_exactly_its_permissions() {
     let test = TestApp::start().await;
     fill(&test).await;
     let store = &test.app.store;

@@ -1,4 +1,4 @@
-//! Error tracking.
+//! Functions for error tracking.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use tests::call::Call;
 use tests::errors::{SentEvent, project};
 use tests::scripted::{ScriptedDynamoDb, ScriptedReply, cancelled};
 
-use super::{answered, assert_uses_all, call, deadline, items, scheduled};
+use super::{assert_uses_all, call, deadline, items, scheduled, send};
 
 pub(super) const FUNCTIONS: [&str; 12] = [
     pack_error_log::JOB.name,
@@ -39,7 +39,7 @@ fn delivery(project: &Project, event: &SentEvent) -> Call {
     call.query("sentry_key", project.public_key).bytes(event.envelope())
 }
 
-/// An event that occurred some time ago.
+/// Returns an event that occurred this long ago.
 fn event(test: &TestApp, number: u64, ago: Duration) -> SentEvent {
     SentEvent::new(number, test.app.clock.now().minus(ago), "TypeError", "x")
 }
@@ -50,7 +50,7 @@ fn table() -> String {
     format!("{}{TABLE}", local::environment::table_prefix())
 }
 
-/// The items of a partition.
+/// Returns the items of a partition.
 async fn items_of(test: &TestApp, pk: &str) -> Vec<Item> {
     let query = test.client.query().table_name(table()).consistent_read(true);
     let query = query.key_condition_expression("pk = :pk");
@@ -58,8 +58,8 @@ async fn items_of(test: &TestApp, pk: &str) -> Vec<Item> {
     query.into_paginator().items().send().try_collect().await.unwrap()
 }
 
-/// Removes all errors and what leads to them, as if ingestion had died before it wrote them.
-async fn forget_errors(test: &TestApp, project: &Project) {
+/// Removes all errors and their fingerprints, as if ingestion had died before it wrote them.
+async fn remove_errors(test: &TestApp, project: &Project) {
     for kind in ["errors", "fingerprints"] {
         for item in items_of(test, &format!("{kind}#{}", project.id)).await {
             let key = ["pk", "sk"].map(|name| (name.to_owned(), item[name].clone()));
@@ -69,15 +69,15 @@ async fn forget_errors(test: &TestApp, project: &Project) {
     }
 }
 
-/// Delivers an event of some days ago, and forgets its error: whoever packs it makes it anew.
+/// Delivers an event with an age in days and removes its error, so that the packer recreates it.
 async fn leave_to_packers(test: &TestApp, project: &Project, number: u64, days: u32) {
     let late = event(test, number, days * DAY);
-    answered(test, delivery(project, &late), 200).await;
-    forget_errors(test, project).await;
+    send(test, delivery(project, &late), 200).await;
+    remove_errors(test, project).await;
 }
 
-/// Makes it look as if the last packer had been ended before its step was finished.
-async fn unfinish(test: &TestApp, project: &Project) {
+/// Simulates a packer that died before it finished its step.
+async fn interrupt_packing(test: &TestApp, project: &Project) {
     let manifests = items_of(test, &format!("manifest#{}", project.id)).await;
     let runs = manifests.iter().flat_map(|item| {
         let names = item.keys().filter_map(|name| name.strip_prefix("r_"));
@@ -95,17 +95,17 @@ async fn pack(test: &TestApp) {
     scheduled(pack_error_log::JOB.name, pack).await;
 }
 
-/// Delivers an event to a partition that is throttled.
+/// Delivers an event to a throttled partition.
 async fn deliver_under_throttling(project: &Project, event: &SentEvent) {
     let dynamodb = ScriptedDynamoDb::start(|target, before| match (target, before) {
-        ("GetItem", 0) => ScriptedReply::Answer(json!({"Item": {
+        ("GetItem", 0) => ScriptedReply::Response(json!({"Item": {
             "idOrSlug": {"S": "ingest#1"},
             "projectId": {"S": "00000000-0000-7000-8000-000000000001"},
             "publicKey": {"S": "0123456789abcdef0123456789abcdef"},
         }})),
-        // As often as it is tried.
+        // The number of attempts.
         ("TransactWriteItems", 0..=2) => cancelled(&["None", "ThrottlingError", "None"]),
-        _ => ScriptedReply::Answer(json!({})),
+        _ => ScriptedReply::Response(json!({})),
     })
     .await;
     let (app, _) = app_over(&dynamodb.endpoint);
@@ -116,50 +116,50 @@ async fn deliver_under_throttling(project: &Project, event: &SentEvent) {
     assert_eq!(dynamodb.single_writes("Update").len(), 1);
 }
 
-/// Lists by the table's two indexes, from page to page, and answers an error.
+/// Lists errors by the table's two indexes, over several pages, and returns one.
 async fn list_all(test: &TestApp) -> Value {
     let list = call(test, &list_errors::OPERATION).query("limit", 1);
-    let page = answered(test, list.clone(), 200).await;
+    let page = send(test, list.clone(), 200).await;
     let next = page.body["nextCursor"].as_str().unwrap();
-    answered(test, list.clone().query("cursor", next), 200).await;
-    answered(test, list.query("status", "open"), 200).await;
+    send(test, list.clone().query("cursor", next), 200).await;
+    send(test, list.query("status", "open"), 200).await;
     items(&page)[0].clone()
 }
 
 #[tokio::test]
-async fn functions_of_errors_may_do_what_they_do_and_no_more() {
+async fn error_functions_use_exactly_their_permissions() {
     let mut test = TestApp::start().await;
-    // What one function remembers is read by another one anew.
+    // No cache, so that each function reads the data itself.
     test.app.store = test.app.store.clone().remembering(0);
     let project = project(&test.app.store, test.project_id).await;
     let query = |body: Value| call(&test, &query_error_timeseries::OPERATION).json(&body);
     let scenario = Box::pin(async {
         let now = event(&test, 1, Duration::ZERO);
-        answered(&test, delivery(&project, &now), 200).await;
-        answered(&test, delivery(&project, &now), 200).await;
+        send(&test, delivery(&project, &now), 200).await;
+        send(&test, delivery(&project, &now), 200).await;
         let other = SentEvent::new(2, test.app.clock.now(), "ValueError", "y");
-        answered(&test, delivery(&project, &other), 200).await;
+        send(&test, delivery(&project, &other), 200).await;
         deliver_under_throttling(&project, &now).await;
 
         let error = list_all(&test).await;
         let of = |operation: &'static Operation| {
             call(&test, operation).parameter("errorId", error["errorId"].as_str().unwrap())
         };
-        answered(&test, of(&list_error_events::OPERATION), 200).await;
-        // With rows only, and with runs.
+        send(&test, of(&list_error_events::OPERATION), 200).await;
+        // First with rows only, then with runs.
         for status in ["resolved", "open"] {
             let list = call(&test, &list_errors::OPERATION);
-            answered(&test, list, 200).await;
-            answered(&test, of(&get_error::OPERATION), 200).await;
+            send(&test, list, 200).await;
+            send(&test, of(&get_error::OPERATION), 200).await;
             let update = of(&update_error::OPERATION).json(&json!({ "status": status }));
-            answered(&test, update, 200).await;
+            send(&test, update, 200).await;
             test.pass(DAY);
             pack(&test).await;
         }
-        // Its events are removed after a while, and it is forgotten an hour later.
-        answered(&test, of(&delete_error::OPERATION), 204).await;
+        // The error's events are removed after some minutes, and its tombstone hours later.
+        send(&test, of(&delete_error::OPERATION), 204).await;
         for again in [&now, &other] {
-            answered(&test, delivery(&project, again), 200).await;
+            send(&test, delivery(&project, again), 200).await;
         }
         for wait in [Duration::from_mins(3), Duration::from_hours(2)] {
             test.pass(wait);
@@ -167,22 +167,22 @@ async fn functions_of_errors_may_do_what_they_do_and_no_more() {
         }
         let question = json!({"projectId": PROJECT, "query": "firefox", "currentFilters": [],
             "categories": [{"id": "browser", "label": "Browser", "values": ["Firefox"]}]});
-        answered(
+        send(
             &test,
             Call::of(&interpret_error_filters::OPERATION).key(&test.key).json(&question),
             200,
         )
         .await;
 
-        // Four steps with events of one day, of which the second finishes the first, and a merging of
-        // what they made.
+        // Four pack steps with events of one day each. The second step finishes the first one.
+        // Their runs are then compacted.
         for number in 10..14 {
             let days = u32::try_from(number).unwrap() - 7;
             leave_to_packers(&test, &project, number, days).await;
             test.pass(DAY);
             pack(&test).await;
             if number == 10 {
-                unfinish(&test, &project).await;
+                interrupt_packing(&test, &project).await;
             }
         }
         leave_to_packers(&test, &project, 14, 6).await;
@@ -202,14 +202,14 @@ async fn functions_of_errors_may_do_what_they_do_and_no_more() {
             of_project(&query_errors::OPERATION).json(&json!({ "from": from })),
             of_project(&list_error_categories::OPERATION),
         ];
-        // A row that is not packed, beside the runs.
+        // An unpacked row in addition to the runs.
         leave_to_packers(&test, &project, 15, 6).await;
         for counting in counting {
-            answered(&test, counting, 200).await;
+            send(&test, counting, 200).await;
         }
         let mut filtered = all;
         filtered["searchQuery"] = json!("environment:production TypeError");
-        answered(&test, query(filtered), 200).await;
+        send(&test, query(filtered), 200).await;
     });
     assert_uses_all(&FUNCTIONS, scenario).await;
 }

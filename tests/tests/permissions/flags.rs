@@ -1,11 +1,11 @@
-//! Feature flags.
+//! Functions for feature flags.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use tests::app::TestApp;
 
-use super::{answered, assert_uses_all, call};
+use super::{assert_uses_all, call, send};
 
 pub(super) const FUNCTIONS: [&str; 14] = [
     create_feature_flag::OPERATION.name,
@@ -38,19 +38,19 @@ fn prerequisites(key: Option<&str>) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn functions_of_feature_flags_may_do_what_they_do_and_no_more() {
+async fn flag_functions_use_exactly_their_permissions() {
     let test = TestApp::start().await;
     let scenario = Box::pin(async {
         let create = call(&test, &create_feature_flag::OPERATION);
         let first = create.clone().header("idempotency-key", "k").json(&flag("first", None));
-        answered(&test, first.clone(), 201).await;
-        answered(&test, first, 201).await;
-        // A prerequisite is checked; one that has prerequisites itself is read.
-        answered(&test, create.clone().json(&flag("second", Some("first"))), 201).await;
-        answered(&test, create.json(&flag("third", Some("second"))), 201).await;
+        send(&test, first.clone(), 201).await;
+        send(&test, first, 201).await;
+        // A prerequisite is only checked; one with its own prerequisites is read.
+        send(&test, create.clone().json(&flag("second", Some("first"))), 201).await;
+        send(&test, create.json(&flag("third", Some("second"))), 201).await;
 
         let update = call(&test, &update_feature_flag::OPERATION).parameter("key", "third");
-        let change = async |body: Value| answered(&test, update.clone().json(&body), 200).await;
+        let change = async |body: Value| send(&test, update.clone().json(&body), 200).await;
         change(json!({"enabled": true})).await;
         change(json!({"prerequisites": prerequisites(Some("first"))})).await;
         change(json!({"archived": true})).await;
@@ -58,45 +58,45 @@ async fn functions_of_feature_flags_may_do_what_they_do_and_no_more() {
         change(json!({"prerequisites": null})).await;
         change(json!({"prerequisites": prerequisites(Some("second"))})).await;
 
-        // A segment, and the flag that uses it.
+        // A segment and a flag that uses it.
         let conditions = json!([{"attribute": "plan", "operator": "equals", "values": ["pro"]}]);
         let segment = json!({"key": "beta", "name": "Beta", "conditions": conditions});
         let create = call(&test, &create_segment::OPERATION).header("idempotency-key", "s");
-        answered(&test, create.json(&segment), 201).await;
+        send(&test, create.json(&segment), 201).await;
         let of_segment = |call: tests::call::Call| call.parameter("key", "beta");
-        answered(&test, of_segment(call(&test, &get_segment::OPERATION)), 200).await;
-        answered(&test, call(&test, &list_segments::OPERATION), 200).await;
+        send(&test, of_segment(call(&test, &get_segment::OPERATION)), 200).await;
+        send(&test, call(&test, &list_segments::OPERATION), 200).await;
         let rename = of_segment(call(&test, &update_segment::OPERATION));
-        answered(&test, rename.json(&json!({"name": "Testers"})), 200).await;
+        send(&test, rename.json(&json!({"name": "Testers"})), 200).await;
         let uses = json!([{"operator": "in_segment", "values": ["beta"]}]);
         let rules = json!([{"id": "r", "conditions": uses, "serve": {"variant": "on"}}]);
         change(json!({"rules": rules})).await;
         let delete = of_segment(call(&test, &delete_segment::OPERATION));
-        answered(&test, delete.clone(), 409).await;
+        send(&test, delete.clone(), 409).await;
         change(json!({"rules": null})).await;
-        answered(&test, delete, 204).await;
+        send(&test, delete, 204).await;
 
         let of_third = |call: tests::call::Call| call.parameter("key", "third");
-        answered(&test, of_third(call(&test, &get_feature_flag::OPERATION)), 200).await;
-        answered(&test, call(&test, &list_feature_flags::OPERATION), 200).await;
+        send(&test, of_third(call(&test, &get_feature_flag::OPERATION)), 200).await;
+        send(&test, call(&test, &list_feature_flags::OPERATION), 200).await;
         let context = json!({"context": {"targetingKey": "ann"}});
-        // The flags are read twice, then only their state.
+        // The flags are read twice, then only their revision.
         for _ in 0..3 {
             let one = of_third(call(&test, &evaluate_feature_flag::OPERATION)).json(&context);
-            answered(&test, one, 200).await;
+            send(&test, one, 200).await;
             let all = call(&test, &evaluate_feature_flags::OPERATION).json(&context);
-            answered(&test, all, 200).await;
-            answered(&test, call(&test, &get_flagd_configuration::OPERATION), 200).await;
+            send(&test, all, 200).await;
+            send(&test, call(&test, &get_flagd_configuration::OPERATION), 200).await;
             test.pass(Duration::from_secs(5));
         }
 
         change(json!({"restoreVersion": 1})).await;
-        answered(&test, of_third(call(&test, &list_flag_changes::OPERATION)), 200).await;
+        send(&test, of_third(call(&test, &list_flag_changes::OPERATION)), 200).await;
 
         let delete = of_third(call(&test, &delete_feature_flag::OPERATION));
-        answered(&test, delete.clone(), 409).await;
+        send(&test, delete.clone(), 409).await;
         change(json!({"archived": true})).await;
-        answered(&test, delete, 204).await;
+        send(&test, delete, 204).await;
     });
     assert_uses_all(&FUNCTIONS, scenario).await;
 }

@@ -1,6 +1,6 @@
-//! The role of every function allows what the function does, and nothing else. That it allows enough
-//! is checked by every test that calls an operation (`tests::permissions::checked`); here each
-//! function is brought to do all that it ever does. [`request_units`] tells what that costs.
+//! The role of each function allows exactly what the function does. Each test that calls an
+//! operation checks that the role allows enough (`tests::permissions::checked`). Here each function
+//! uses all its permissions. [`request_units`] measures the consumed units.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -28,8 +28,8 @@ use tests::call::{Call, Reply};
 use tests::operations::OPERATIONS;
 use tests::permissions::{ALLOWED, Permission, checked, used_during};
 
-/// The functions of each scenario. Whoever adds a function adds it here, and to the scenario
-/// something that uses its every permission.
+/// The functions of each scenario. A new function must be added here, with a scenario that uses all
+/// its permissions.
 const SCENARIOS: [&[&str]; 8] = [
     &callers::FUNCTIONS,
     &erasure::FUNCTIONS,
@@ -41,50 +41,51 @@ const SCENARIOS: [&[&str]; 8] = [
     &notifications::preferences::FUNCTIONS,
 ];
 
-/// Permissions that no scenario uses, by function: those for large logs, crashes and undone changes of addresses.
+/// Permissions that no scenario uses, by function: those for large logs, crashes and undone address
+/// changes.
 const RARE: [(&str, &str); 2] =
     [("confirm-email-address", "Write on notifications/shard#*"), ("pack-error-log", COLUMNS)];
 const COLUMNS: &str = "Write on errors/columns#*";
 
-/// A call in the tests' project, by a key that may do everything.
+/// Returns a call in the tests' project, with a key that has all scopes.
 fn call(test: &TestApp, operation: &'static Operation) -> Call {
     Call::of(operation).parameter("idOrSlug", PROJECT).key(&test.key)
 }
 
-/// Sends a call that is answered with a status, when nothing is remembered of calls before it.
-async fn answered(test: &TestApp, call: Call, status: u16) -> Reply {
+/// Sends a call without cached data, and expects a status.
+async fn send(test: &TestApp, call: Call, status: u16) -> Reply {
     test.pass(Duration::from_mins(2));
     let reply = call.send(&test.app).await;
     assert_eq!(reply.status, status, "{}", reply.body);
     reply
 }
 
-/// A member of an answer that is text.
-fn text<'r>(reply: &'r Reply, member: &str) -> &'r str {
-    reply.body[member].as_str().unwrap()
+/// Returns a text field of a response.
+fn text<'r>(reply: &'r Reply, field: &str) -> &'r str {
+    reply.body[field].as_str().unwrap()
 }
 
-/// Lets a job of a schedule run.
+/// Runs a scheduled job.
 async fn scheduled(function: &str, run: impl Future<Output = Result<(), StoreError>>) {
     checked(function, run).await.unwrap();
 }
 
-/// Enough time for a job.
+/// Returns a deadline that is sufficient for a job.
 fn deadline() -> Deadline {
     Deadline::after(Duration::from_mins(1))
 }
 
-/// Panics unless the functions use exactly what `template.yaml` allows them.
+/// Panics unless the functions use exactly the permissions in `template.yaml`.
 async fn assert_uses_all(functions: &[&str], scenario: impl Future<Output = ()>) {
     let used = used_during(scenario).await;
     let mut unused = BTreeMap::new();
     for function in functions {
         let used = used.get(*function).cloned().unwrap_or_default();
         let never = ALLOWED[*function].difference(&used);
-        // `every_operation_counts_its_requests_where_there_is_a_limit` uses it.
+        // `limited_operations_count_their_requests` uses it.
         let never = never.filter(|permission| !permission.resource.starts_with("quotas"));
         let never: Vec<String> = never.map(ToString::to_string).collect();
-        // erase-data deletes items of any kind, and no scenario has all kinds.
+        // erase-data deletes items of all types, and no scenario has all types.
         let erases = *function == erase_data::JOB.name;
         let is_rare = |it: &String| {
             RARE.contains(&(*function, it.as_str())) || (erases && it.starts_with("Write on "))
@@ -94,19 +95,19 @@ async fn assert_uses_all(functions: &[&str], scenario: impl Future<Output = ()>)
             unused.insert(*function, never);
         }
     }
-    assert!(unused.is_empty(), "template.yaml allows more than is used: {unused:#?}");
+    assert!(unused.is_empty(), "template.yaml allows unused permissions: {unused:#?}");
 }
 
 #[test]
-fn every_function_has_its_place_in_a_scenario() {
+fn every_function_is_in_one_scenario() {
     let listed: Vec<&str> = SCENARIOS.concat();
     let names: BTreeSet<&str> = listed.iter().copied().collect();
-    assert_eq!(names.len(), listed.len(), "no function is in two scenarios");
+    assert_eq!(names.len(), listed.len(), "every function is in one scenario");
     assert_eq!(names, ALLOWED.keys().map(String::as_str).collect());
 }
 
 #[tokio::test]
-async fn every_operation_counts_its_requests_where_there_is_a_limit() {
+async fn limited_operations_count_their_requests() {
     let test = TestApp::start().await;
     let project = tests::errors::project(&test.app.store, test.project_id).await;
     let limit = NonZeroU32::new(1_000_000);
@@ -133,7 +134,7 @@ async fn every_operation_counts_its_requests_where_there_is_a_limit() {
 }
 
 #[tokio::test]
-async fn every_function_may_make_the_call_that_opens_its_connection() {
+async fn every_function_can_open_its_connection() {
     let test = TestApp::start().await;
     let (app, _) = app_over(&test.engine.endpoint());
     for operation in callable() {
@@ -143,17 +144,17 @@ async fn every_function_may_make_the_call_that_opens_its_connection() {
     }
 }
 
-/// The operations whose callers are known. What is public uses no table, or asks for a token.
+/// Returns the operations with known callers. Public operations use no table, or require a token.
 fn callable() -> impl Iterator<Item = &'static Operation> {
     OPERATIONS.into_iter().filter(|operation| !matches!(operation.access, Access::Public(_)))
 }
 
-/// The id of an answer's resource.
+/// Returns the ID of the resource in a response.
 fn id(reply: &Reply) -> String {
     text(reply, "id").to_owned()
 }
 
-/// An answer's list.
+/// Returns the list in a response.
 fn items(reply: &Reply) -> &Vec<Value> {
     reply.body["items"].as_array().unwrap()
 }

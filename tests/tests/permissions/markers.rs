@@ -1,4 +1,4 @@
-//! Event markers.
+//! Functions for event markers.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::{Value, json};
 use tests::app::TestApp;
 
-use super::{answered, assert_uses_all, call, deadline, id, items, scheduled};
+use super::{assert_uses_all, call, deadline, id, items, scheduled, send};
 
 pub(super) const FUNCTIONS: [&str; 7] = [
     add_event_markers::OPERATION.name,
@@ -24,11 +24,12 @@ fn events(count: usize) -> Value {
     json!({"events": vec![json!({"name": "v1", "occurredAt": "2026-11-21T04:16:00Z"}); count]})
 }
 
-/// Leaves an event with its collection, as a writer does that dies between its two transactions.
+/// Leaves an event pending in its collection, like a writer that died between its two transactions.
 async fn leave_pending(test: &TestApp, collection: &str) {
     let events = test.items(TABLE).await;
     let event = events.into_iter().find(|item| item["pk"].as_s().unwrap().starts_with("events#"));
-    let pending = AttributeValue::L(vec![AttributeValue::M(event.expect("there is an event"))]);
+    let pending =
+        AttributeValue::L(vec![AttributeValue::M(event.expect("the collection has an event"))]);
     let (project, collection) =
         (format!("project#{}", test.project_id), format!("collection#{collection}"));
     let key = [("pk", project.as_str()), ("sk", collection.as_str())];
@@ -36,34 +37,34 @@ async fn leave_pending(test: &TestApp, collection: &str) {
 }
 
 #[tokio::test]
-async fn functions_of_event_markers_may_do_what_they_do_and_no_more() {
+async fn marker_functions_use_exactly_their_permissions() {
     let test = TestApp::start().await;
     let scenario = Box::pin(async {
         let create = call(&test, &create_event_marker_collection::OPERATION);
         let create = create.header("idempotency-key", "k").json(&json!({"name": "Releases"}));
-        let collection = id(&answered(&test, create.clone(), 201).await);
-        answered(&test, create, 201).await;
+        let collection = id(&send(&test, create.clone(), 201).await);
+        send(&test, create, 201).await;
         let of = |operation| call(&test, operation).parameter("collectionId", &collection);
 
-        // More than fit into one transaction, and once more behind what is pending.
+        // More events than fit into one transaction, and another request after pending events.
         let add = of(&add_event_markers::OPERATION).json(&events(100));
-        answered(&test, add.clone().header("idempotency-key", "k"), 201).await;
+        send(&test, add.clone().header("idempotency-key", "k"), 201).await;
         let elsewhere = call(&test, &add_event_markers::OPERATION).parameter("collectionId", "-");
         let elsewhere = elsewhere.header("idempotency-key", "k").json(&events(1));
-        answered(&test, elsewhere, 409).await;
+        send(&test, elsewhere, 409).await;
         leave_pending(&test, &collection).await;
-        answered(&test, add, 201).await;
+        send(&test, add, 201).await;
 
         leave_pending(&test, &collection).await;
         let list = of(&list_event_markers::OPERATION).query("limit", 7);
-        let page = answered(&test, list.clone(), 200).await;
+        let page = send(&test, list.clone(), 200).await;
         assert_eq!(items(&page).len(), 7);
         let next = page.body["nextCursor"].as_str().unwrap();
-        answered(&test, list.query("cursor", next), 200).await;
+        send(&test, list.query("cursor", next), 200).await;
 
-        answered(&test, of(&get_event_marker_collection::OPERATION), 200).await;
-        answered(&test, call(&test, &list_event_marker_collections::OPERATION), 200).await;
-        answered(&test, of(&delete_event_marker_collection::OPERATION), 204).await;
+        send(&test, of(&get_event_marker_collection::OPERATION), 200).await;
+        send(&test, call(&test, &list_event_marker_collections::OPERATION), 200).await;
+        send(&test, of(&delete_event_marker_collection::OPERATION), 204).await;
 
         let purge = || Box::pin((purge_event_markers::JOB.run)(&test.app, deadline()));
         scheduled(purge_event_markers::JOB.name, purge()).await;

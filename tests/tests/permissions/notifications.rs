@@ -1,4 +1,4 @@
-//! Notifications.
+//! Functions for notifications.
 
 pub(crate) mod preferences;
 
@@ -14,7 +14,7 @@ use tests::insights::upload;
 use tests::notifications::{SentMessages, announce_trends, token_in};
 
 use super::insights::set_revision;
-use super::{answered, assert_uses_all, call};
+use super::{assert_uses_all, call, send};
 
 pub(super) const FUNCTIONS: [&str; 6] = [
     get_email_address::OPERATION.name,
@@ -25,23 +25,23 @@ pub(super) const FUNCTIONS: [&str; 6] = [
     announce_trends::JOB.name,
 ];
 
-/// Creates a flag as another user than the tests' own.
+/// Creates a flag as a user other than the tests' own.
 async fn create_flag_as_another(test: &TestApp) {
     let other = UserId::parse("other").unwrap();
     let key = test.key_with(|key| ApiKeyRecord { user: other, ..key }).await;
     let body = json!({"key": "beta", "name": "Beta", "type": "boolean"});
     let create = Call::of(&create_feature_flag::OPERATION).parameter("idOrSlug", PROJECT);
     let create = create.key(&key).json(&body);
-    answered(test, create, 201).await;
+    send(test, create, 201).await;
 }
 
-/// Has announce-trends find a spike and, on a Monday, an insight that is just being changed.
-async fn look_for_trends(test: &TestApp) {
+/// Lets announce-trends find a spike and, on a Monday, an insight whose chunks are being changed.
+async fn announce_all_trends(test: &TestApp) {
     let project = project(&test.app.store, test.project_id).await;
     let body = upload(0..1);
     let create = call(test, &create_insight::OPERATION)
         .json(&json!({"title": "Checkout", "painPoints": body["painPoints"]}));
-    answered(test, create, 201).await;
+    send(test, create, 201).await;
     set_revision(test, 99).await;
     test.pass(Duration::from_hours(50));
     for number in 100..120 {
@@ -61,49 +61,49 @@ async fn look_for_trends(test: &TestApp) {
 }
 
 #[tokio::test]
-async fn functions_of_notifications_may_do_what_they_do_and_no_more() {
-    let (test, post) = (TestApp::start().await, SentMessages::open());
+async fn notification_functions_use_exactly_their_permissions() {
+    let (test, messages) = (TestApp::start().await, SentMessages::open());
     let project = project(&test.app.store, test.project_id).await;
     let scenario = Box::pin(async {
-        // Whoever needs the key of tokens first makes it.
+        // The first function that needs the token key creates it.
         for operation in [&confirm_email_address::OPERATION, &unsubscribe::OPERATION] {
             let other = TestApp::start().await;
-            answered(&other, Call::of(operation).query("token", "x"), 400).await;
+            send(&other, Call::of(operation).query("token", "x"), 400).await;
         }
         let set = Call::of(&set_email_address::OPERATION).key(&test.key);
         let set = set.json(&json!({"email": "owner@example.com"}));
-        answered(&test, set, 200).await;
-        answered(&test, Call::of(&get_email_address::OPERATION).key(&test.key), 200).await;
-        post.run(&test.app).await;
-        let token = token_in(&post.mails().await[0], "/v0/notifications/confirm");
+        send(&test, set, 200).await;
+        send(&test, Call::of(&get_email_address::OPERATION).key(&test.key), 200).await;
+        messages.run(&test.app).await;
+        let token = token_in(&messages.mails().await[0], "/v0/notifications/confirm");
         let confirm = Call::of(&confirm_email_address::OPERATION).query("token", &token);
-        answered(&test, confirm, 200).await;
-        // Another address is set, and taken back before anybody was asked for it.
+        send(&test, confirm, 200).await;
+        // A new address is set, and replaced before its confirmation email is sent.
         for email in ["other@example.com", "owner@example.com"] {
             let set = Call::of(&set_email_address::OPERATION).key(&test.key);
-            answered(&test, set.json(&json!({ "email": email })), 200).await;
+            send(&test, set.json(&json!({ "email": email })), 200).await;
         }
 
         create_flag_as_another(&test).await;
-        // Of two errors in one mail, that of more events comes first.
+        // Two errors in one email; the one with more events comes first.
         for (number, kind) in [(1, "TypeError"), (2, "RangeError")] {
             let event = SentEvent::new(number, test.app.clock.now(), kind, "x");
             let deliver = Call::of(&ingest_error_events::OPERATION)
                 .parameter("ingestId", project.ingest_id)
                 .query("sentry_key", project.public_key)
                 .bytes(event.envelope());
-            answered(&test, deliver, 200).await;
+            send(&test, deliver, 200).await;
         }
-        post.run(&test.app).await;
-        let token = token_in(&post.mails().await[0], "/v0/notifications/unsubscribe");
+        messages.run(&test.app).await;
+        let token = token_in(&messages.mails().await[0], "/v0/notifications/unsubscribe");
         let unsubscribe = Call::of(&unsubscribe::OPERATION).query("token", &token);
-        answered(&test, unsubscribe, 200).await;
+        send(&test, unsubscribe, 200).await;
         for _ in 0..8 {
             test.pass(Duration::from_mins(10));
-            post.run(&test.app).await;
+            messages.run(&test.app).await;
         }
-        look_for_trends(&test).await;
-        post.run(&test.app).await;
+        announce_all_trends(&test).await;
+        messages.run(&test.app).await;
     });
     assert_uses_all(&FUNCTIONS, scenario).await;
 }

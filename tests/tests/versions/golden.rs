@@ -1,4 +1,4 @@
-//! Items of all tables in files, as DynamoDB writes them in JSON.
+//! Items of all tables in files, in DynamoDB's JSON format.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
@@ -29,16 +29,16 @@ use tests::errors::{SentEvent, project};
 use tests::filling::{TABLES, fill};
 use tests::notifications::{SentMessages, give_address, user};
 
-use super::answers::{Answers, ask};
+use super::responses::{Responses, read_all};
 
 pub(super) type Item = HashMap<String, AttributeValue>;
 
-/// What was recorded.
+/// The recording.
 pub(super) struct Golden {
     tables: Vec<(&'static str, Vec<Item>)>,
-    /// What was asked, and answered.
-    pub(super) answers: Answers,
-    /// The key that asks.
+    /// The requests and responses.
+    pub(super) responses: Responses,
+    /// The API key of the requests.
     pub(super) key: String,
     now: u64,
 }
@@ -53,7 +53,7 @@ fn read_file(name: &str) -> Value {
     serde_json::from_str(&text).unwrap()
 }
 
-/// One item a line, so that a change shows as one.
+/// Writes one item per line, for readable diffs.
 fn write_file(name: &str, lines: &[Value]) {
     let lines: Vec<String> = lines.iter().map(Value::to_string).collect();
     fs::write(file(name), format!("[\n{}\n]\n", lines.join(",\n"))).unwrap();
@@ -67,18 +67,20 @@ impl Golden {
                 items.as_array().unwrap().iter().map(|it| from_json(it.as_object().unwrap()));
             (table, items.collect())
         };
-        let answers = read_file("answers");
-        let [about, answers @ ..] = &answers.as_array().unwrap()[..] else { panic!("it is empty") };
+        let responses = read_file("answers");
+        let [about, responses @ ..] = &responses.as_array().unwrap()[..] else {
+            panic!("the recording is empty")
+        };
         let pair = |it: &Value| (it["name"].as_str().unwrap().to_owned(), it["answer"].clone());
         Self {
             tables: TABLES.into_iter().map(of).collect(),
-            answers: answers.iter().map(pair).collect(),
+            responses: responses.iter().map(pair).collect(),
             key: about["key"].as_str().unwrap().to_owned(),
             now: about["now"].as_u64().unwrap(),
         }
     }
 
-    /// An app over an engine that has all items, changed as a later release might have them.
+    /// Returns an app with an engine that has all items, changed like a later release would.
     pub(super) async fn start(&self, change: impl Fn(&str, Item) -> Item) -> (App, Engine, Client) {
         let address = (Ipv4Addr::LOCALHOST, 0).into();
         let engine = Engine::start(address, None, &tests::tables()).unwrap();
@@ -91,14 +93,14 @@ impl Golden {
         (self.app(&engine), engine, client)
     }
 
-    /// An app over an engine, at the time of the recording.
+    /// Returns an app for an engine, at the time of the recording.
     pub(super) fn app(&self, engine: &Engine) -> App {
         let (app, _) = app_over(&engine.endpoint());
         pass(&app, Duration::from_millis(self.now - START));
         app
     }
 
-    /// The last item of a kind.
+    /// Returns the last item of a kind.
     pub(super) fn last(&self, table: &str, kind: &str) -> Item {
         let mut items = self.tables.iter().filter(|(name, _)| *name == table).flat_map(|it| &it.1);
         items.rfind(|item| kind_of(table, item) == kind).unwrap().clone()
@@ -111,14 +113,14 @@ impl Golden {
         self.tables.iter().flat_map(kinds).collect()
     }
 
-    /// The keys of a table's items.
+    /// Returns the keys of a table's items.
     pub(super) fn keys(&self, table: &str) -> BTreeSet<String> {
         let items = self.tables.iter().filter(|(name, _)| *name == table).flat_map(|it| &it.1);
         items.map(key_of).collect()
     }
 }
 
-/// The key of an item, of whatever table.
+/// Returns the key of an item of any table.
 pub(super) fn key_of(item: &Item) -> String {
     const NAMES: [&str; 9] =
         ["pk", "sk", "idOrSlug", "keyId", "projectId", "key", "userId", "window", "scope"];
@@ -130,7 +132,7 @@ pub(super) fn key_of(item: &Item) -> String {
     parts.join(" ")
 }
 
-/// What kind an item is of: how its key begins.
+/// Returns the kind of an item: the beginning of its key.
 pub(super) fn kind_of(table: &str, item: &Item) -> String {
     let text = |name: &str| item.get(name).and_then(|it| it.as_s().ok()).map_or("", String::as_str);
     let until_hash = |text: &str| text.find('#').map_or(String::new(), |at| text[..=at].to_owned());
@@ -164,11 +166,11 @@ pub(super) async fn put(client: &Client, table: &str, item: Item) {
     client.put_item().table_name(table).set_item(Some(item)).send().await.unwrap();
 }
 
-/// Has this release write something of every kind, and keeps that with what it answers.
+/// Writes items of every kind with this release, and records them with the responses.
 pub(super) async fn record() {
     let test = TestApp::start().await;
     let shop = project(&test.app.store, test.project_id).await;
-    // What is counted of requests and events, too.
+    // Request and event counters, too.
     let limit = 10_000.try_into().ok();
     let (app, _) = app_over(&test.engine.endpoint());
     let app = app.with_limits(Limits {
@@ -197,7 +199,7 @@ pub(super) async fn record() {
     tests::notifications::announce_trends(&test.app).await;
     test.pass(Duration::from_mins(10));
 
-    // What is on its way: a collection that is purged, a user and a project that are erased, a confirmation.
+    // Pending work: a collection to purge, a user and a project to erase, and a confirmation.
     let gone = tests::markers::filled(&test.app.store, shop.id, 3).await;
     let delete = call(&delete_event_marker_collection::OPERATION).parameter("collectionId", gone);
     assert_eq!(delete.send(&test.app).await.status, 204);
@@ -215,10 +217,12 @@ pub(super) async fn record() {
     let change = json!({"name": "Checkout, again"});
     let change = call(&update_feature_flag::OPERATION).parameter("key", "checkout").json(&change);
     assert_eq!(change.send(&test.app).await.status, 200);
-    // What was taken on and cannot be told, and what was not taken on yet.
-    let nobody = tests::notifications::senders("http://127.0.0.1:9", "http://127.0.0.1:9");
+    // Accepted notifications that cannot be sent, and pending ones.
+    let unreachable = tests::notifications::senders("http://127.0.0.1:9", "http://127.0.0.1:9");
     let deadline = Deadline::after(Duration::from_mins(1));
-    assert!(send_notifications::run(&test.app, &nobody, Duration::ZERO, deadline).await.is_err());
+    assert!(
+        send_notifications::run(&test.app, &unreachable, Duration::ZERO, deadline).await.is_err()
+    );
     let change = json!({"name": "Checkout, at last"});
     let change = call(&update_feature_flag::OPERATION).parameter("key", "checkout").json(&change);
     assert_eq!(change.send(&test.app).await.status, 200);
@@ -238,12 +242,12 @@ pub(super) async fn record() {
     let (fresh, _) = app_over(&test.engine.endpoint());
     pass(&fresh, Duration::from_millis(now - START));
     let mut lines = vec![json!({"key": mira, "now": now})];
-    let answers = ask(&fresh, &mira).await;
-    lines.extend(answers.iter().map(|(name, answer)| json!({"name": name, "answer": answer})));
+    let responses = read_all(&fresh, &mira).await;
+    lines.extend(responses.iter().map(|(name, it)| json!({"name": name, "answer": it})));
     write_file("answers", &lines);
 }
 
-/// Events whose run is large enough to have columns of its own, and some that nobody has packed.
+/// Creates events with a run that has its own columns, and unpacked events.
 async fn fill_log(test: &TestApp, app: &App) {
     let shop = project(&test.app.store, test.project_id).await;
     let Clock::Fixed(now) = &test.app.clock else { unreachable!("a test's clock is fixed") };
@@ -290,9 +294,9 @@ async fn fill_log(test: &TestApp, app: &App) {
 }
 
 fn to_json(item: &Item) -> Value {
-    let mut members: Vec<_> = item.iter().collect();
-    members.sort_by_key(|(name, _)| *name);
-    members
+    let mut fields: Vec<_> = item.iter().collect();
+    fields.sort_by_key(|(name, _)| *name);
+    fields
         .into_iter()
         .map(|(name, it)| (name.clone(), value_to_json(it)))
         .collect::<Map<_, _>>()
@@ -312,13 +316,13 @@ fn value_to_json(value: &AttributeValue) -> Value {
             json!({ "SS": texts })
         }
         AttributeValue::L(list) => json!({"L": list.iter().map(value_to_json).collect::<Vec<_>>()}),
-        AttributeValue::M(members) => json!({"M": to_json(members)}),
+        AttributeValue::M(fields) => json!({"M": to_json(fields)}),
         other => panic!("no item has {other:?}"),
     }
 }
 
-fn from_json(members: &Map<String, Value>) -> Item {
-    members.iter().map(|(name, it)| (name.clone(), value_from_json(it))).collect()
+fn from_json(fields: &Map<String, Value>) -> Item {
+    fields.iter().map(|(name, it)| (name.clone(), value_from_json(it))).collect()
 }
 
 fn value_from_json(value: &Value) -> AttributeValue {

@@ -1,9 +1,9 @@
-//! Two releases on the same tables: what an earlier one wrote is read as it was meant, and what a later one
-//! adds is in nobody's way (`docs/data-model.md`, "Two releases at a time").
+//! Two releases with the same tables: items of an earlier release are read correctly, and additions
+//! of a later one cause no errors (`docs/data-model.md`, "Two releases at a time").
 //!
-//! `recorded/` has the items of all tables as the release wrote them that recorded them, of every kind, and what
-//! it answered about them. Where an item's form is changed on purpose, the old form must go on being read: so
-//! the recording stays, and a new kind is added to it by recording again:
+//! `recorded/` has items of every kind as the recording release wrote them, and its responses. If
+//! an item's format changes, the old format must remain readable. So the recording stays, and new
+//! kinds are added by recording again:
 //!
 //! ```text
 //! RECORD_ITEMS=1 cargo nextest run --workspace --locked --test versions
@@ -11,9 +11,9 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod answers;
 mod golden;
 mod poison;
+mod responses;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -24,12 +24,12 @@ use shared::app::{Deadline, Ids};
 use tests::app::{PROJECT, pass};
 use tests::call::Call;
 
-use answers::ask;
 use golden::{Golden, Item, kind_of};
+use responses::read_all;
 
 const MINUTE: Duration = Duration::from_mins(1);
 
-/// What a later release adds to an item.
+/// An attribute that a later release adds.
 const ADDED: &str = "addedLater";
 
 fn added() -> AttributeValue {
@@ -37,7 +37,7 @@ fn added() -> AttributeValue {
     AttributeValue::M(inner.into())
 }
 
-/// Every kind of item, by its table and how its key begins: `docs/data-model.md`.
+/// Every kind of item by table, and the beginning of its key: `docs/data-model.md`.
 const KINDS: [(&str, &str); 46] = [
     ("api-keys", ""),
     ("email-preferences", ""),
@@ -87,7 +87,7 @@ const KINDS: [(&str, &str); 46] = [
     ("replay-insights", "split#"),
 ];
 
-/// Kinds of which an item is written whole where it changes: what a later release added is gone then.
+/// Kinds that are rewritten completely on a change, so additions of a later release are lost.
 const WRITTEN_WHOLE: [(&str, &str); 4] = [
     ("errors", "errors#"),
     ("feature-flags", ""),
@@ -96,7 +96,7 @@ const WRITTEN_WHOLE: [(&str, &str); 4] = [
 ];
 
 #[tokio::test]
-async fn what_an_earlier_release_wrote_is_read_as_it_was_meant() {
+async fn items_of_an_earlier_release_are_read_correctly() {
     if std::env::var_os("RECORD_ITEMS").is_some() {
         golden::record().await;
     }
@@ -104,22 +104,22 @@ async fn what_an_earlier_release_wrote_is_read_as_it_was_meant() {
     let kinds: BTreeSet<(&str, String)> = golden.kinds();
     let expected: BTreeSet<(&str, String)> =
         KINDS.iter().map(|(table, kind)| (*table, (*kind).to_owned())).collect();
-    assert_eq!(kinds, expected, "every kind is recorded");
+    assert_eq!(kinds, expected, "a kind is not recorded");
     let (app, _engine, _client) = golden.start(|_, item| item).await;
-    answers::compare(&golden.answers, &ask(&app, &golden.key).await);
+    responses::compare(&golden.responses, &read_all(&app, &golden.key).await);
 }
 
 #[tokio::test]
-async fn what_a_later_release_adds_to_items_is_in_nobodys_way() {
+async fn added_attributes_of_a_later_release_are_ignored() {
     let golden = Golden::read();
     let with_more = |_: &str, mut item: Item| {
         item.insert(ADDED.to_owned(), added());
         item
     };
     let (app, _engine, client) = golden.start(with_more).await;
-    answers::compare(&golden.answers, &ask(&app, &golden.key).await);
+    responses::compare(&golden.responses, &read_all(&app, &golden.key).await);
 
-    // All that changes items by itself or for a caller, and then what is left of it.
+    // Runs all changes by callers and jobs, and then checks the remaining items.
     let mut app = app;
     app.ids = Ids::Random;
     change(&app, &golden).await;
@@ -146,9 +146,9 @@ async fn what_a_later_release_adds_to_items_is_in_nobodys_way() {
     assert_eq!(without, expected, "docs/data-model.md, \"Two releases at a time\"");
 }
 
-/// Changes something of every resource, each of which succeeds.
+/// Changes each resource successfully.
 async fn change(app: &shared::app::App, golden: &Golden) {
-    for (what, call) in answers::changes(&golden.answers, &golden.key) {
+    for (what, call) in responses::changes(&golden.responses, &golden.key) {
         let call: Call = call;
         let reply = call.send(app).await;
         assert!(reply.status < 300, "{what}: {}", reply.text);
@@ -156,7 +156,7 @@ async fn change(app: &shared::app::App, golden: &Golden) {
 }
 
 #[tokio::test]
-async fn kinds_that_a_later_release_adds_are_in_nobodys_way() {
+async fn new_kinds_of_a_later_release_are_ignored() {
     let golden = Golden::read();
     let (app, _engine, client) = golden.start(|_, item| item).await;
     for table in ["errors", "event-markers", "notifications", "replay-insights"] {
@@ -167,7 +167,7 @@ async fn kinds_that_a_later_release_adds_are_in_nobodys_way() {
             golden::put(&client, table, item.into()).await;
         }
     }
-    answers::compare(&golden.answers, &ask(&app, &golden.key).await);
+    responses::compare(&golden.responses, &read_all(&app, &golden.key).await);
     let deadline = Deadline::after(MINUTE);
     for job in [pack_error_log::JOB, purge_event_markers::JOB, announce_trends::JOB] {
         (job.run)(&app, deadline).await.unwrap_or_else(|error| panic!("{}: {error}", job.name));
@@ -175,14 +175,14 @@ async fn kinds_that_a_later_release_adds_are_in_nobodys_way() {
 }
 
 #[tokio::test]
-async fn what_a_later_release_says_within_a_definition_is_refused_and_kept() {
+async fn unknown_definition_fields_are_rejected_and_kept() {
     let golden = Golden::read();
-    let (flag, member) = ("checkout", "\"conditions\":[{\"negated\":true,");
+    let (flag, field) = ("checkout", "\"conditions\":[{\"negated\":true,");
     let with_more = |_: &str, mut item: Item| {
         let is_flag = item.get("key").is_some_and(|key| key.as_s().is_ok_and(|it| it == flag));
         if let Some(AttributeValue::S(text)) = item.get_mut("definition").filter(|_| is_flag) {
-            *text = text.replacen("\"conditions\":[{", member, 1);
-            assert!(text.contains(member), "{text}");
+            *text = text.replacen("\"conditions\":[{", field, 1);
+            assert!(text.contains(field), "{text}");
         }
         item
     };
@@ -190,7 +190,7 @@ async fn what_a_later_release_says_within_a_definition_is_refused_and_kept() {
     let call = |operation| {
         Call::of(operation).parameter("idOrSlug", PROJECT).parameter("key", flag).key(&golden.key)
     };
-    // Serving it as if the member were not there might let in whom it was to keep out.
+    // Ignoring the unknown field could serve the flag to excluded users.
     let evaluated = call(&evaluate_feature_flag::OPERATION).send(&app).await;
     assert_eq!((evaluated.status, &evaluated.body["errorCode"]), (400, &"PARSE_ERROR".into()));
     let change = serde_json::json!({"name": "Changed"});
@@ -198,5 +198,5 @@ async fn what_a_later_release_says_within_a_definition_is_refused_and_kept() {
     assert_eq!(changed.status, 500, "{}", changed.text);
     let items = tests::app::items(&client, "feature-flags").await;
     let definitions = items.iter().filter_map(|item| item.get("definition")?.as_s().ok());
-    assert!(definitions.into_iter().any(|text| text.contains(member)), "it is as it was");
+    assert!(definitions.into_iter().any(|text| text.contains(field)), "the definition changed");
 }

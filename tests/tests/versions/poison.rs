@@ -1,5 +1,5 @@
-//! One damaged item of any kind: whatever does not ask for that very item is answered, all jobs go on, and the
-//! item is reported (`docs/data-model.md`, "What is damaged").
+//! One unreadable item of any kind: requests for other items succeed, all jobs continue, and the
+//! item is reported (`docs/data-model.md`, "Unreadable items").
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -13,11 +13,11 @@ use tests::app::{PROJECT, pass};
 use tests::call::Call;
 
 use super::golden::{Golden, Item, key_of, put};
-use super::{KINDS, MINUTE, answers};
+use super::{KINDS, MINUTE, responses};
 
-/// What refuses to work while an item of a kind is damaged, since it asks for that item: questions, changes and
-/// jobs. A job that cannot do all of its work does the rest, and says that it failed.
-const REFUSED: [(&str, &str, &[&str]); 11] = [
+/// Reads, changes and jobs that fail while an item of a kind is unreadable, because they need that
+/// item. Jobs do their other work and then report a failure.
+const FAILING: [(&str, &str, &[&str]); 11] = [
     ("email-preferences", "", &["preferences 500"]),
     ("errors", "errors#", &["error 500"]),
     (
@@ -28,9 +28,9 @@ const REFUSED: [(&str, &str, &[&str]); 11] = [
     ("event-markers", "project#", &["markers 500"]),
     ("feature-flags", "", &["flag 500"]),
     ("feature-flags", "/", &["segment 500"]),
-    // Whether its owner is still to be asked for a confirmation stands in it.
+    // The item records whether the user still gets a confirmation email.
     ("notifications", "addresses#", &["send-notifications"]),
-    // The slug by which all of these name the project.
+    // The slug with which these requests name the project.
     (
         "projects",
         "",
@@ -51,14 +51,14 @@ const REFUSED: [(&str, &str, &[&str]); 11] = [
             "segment 500",
         ],
     ),
-    // Whatever is erased next stands in it.
+    // The item names the next erasure.
     ("projects", "erasures#", &["erase-data"]),
     ("replay-insights", "chunk#", &["insight 500", "pain points 500"]),
     ("replay-insights", "project#", &["insight 500", "pain points 500"]),
 ];
 
-/// The item with nothing left of it but what the keys of its table and of indexes need, and its end.
-fn damaged(table: &str, mut item: Item) -> Item {
+/// Removes everything from an item except keys and expiry.
+fn unreadable(table: &str, mut item: Item) -> Item {
     let tables = tests::tables();
     let table = tables.iter().find(|it| it.name.ends_with(&format!("-{table}"))).unwrap();
     let attributes = table.create["AttributeDefinitions"].as_array().unwrap();
@@ -73,25 +73,25 @@ fn damaged(table: &str, mut item: Item) -> Item {
     item
 }
 
-/// What refuses to work for a moment: questions, changes and jobs.
-async fn refused(app: &App, golden: &Golden) -> BTreeSet<String> {
-    let mut refused = BTreeSet::new();
-    let changes = answers::changes(&golden.answers, &golden.key);
+/// Returns the reads, changes and jobs that currently fail.
+async fn failing(app: &App, golden: &Golden) -> BTreeSet<String> {
+    let mut failing = BTreeSet::new();
+    let changes = responses::changes(&golden.responses, &golden.key);
     let evaluate = Call::of(&evaluate_feature_flags::OPERATION).parameter("idOrSlug", PROJECT);
     let evaluate =
         ("evaluation", evaluate.key(&golden.key).json(&json!({"context": {"targetingKey": "u"}})));
-    let questions = answers::questions(&golden.key).into_iter().chain([evaluate]);
-    for (name, call) in questions.chain(changes) {
+    let reads = responses::read_requests(&golden.key).into_iter().chain([evaluate]);
+    for (name, call) in reads.chain(changes) {
         let reply = call.send(app).await;
         if reply.status >= 300 {
-            refused.insert(format!("{name} {}", reply.status));
+            failing.insert(format!("{name} {}", reply.status));
         }
     }
-    refused.extend(run_jobs(app).await);
-    refused
+    failing.extend(run_jobs(app).await);
+    failing
 }
 
-/// Lets all jobs run; answers those that fail.
+/// Runs all jobs and returns those that fail.
 async fn run_jobs(app: &App) -> BTreeSet<String> {
     let mut failed = BTreeSet::new();
     let deadline = || Deadline::after(MINUTE);
@@ -110,26 +110,26 @@ async fn run_jobs(app: &App) -> BTreeSet<String> {
 }
 
 #[tokio::test]
-async fn one_damaged_item_of_any_kind_is_in_nobodys_way() {
+async fn one_unreadable_item_affects_only_itself() {
     let golden = Golden::read();
     let (_, engine, client) = golden.start(|_, item| item).await;
     let mut wrong = Vec::new();
     for (at, (table, kind)) in KINDS.into_iter().enumerate() {
         let item = golden.last(table, kind);
-        // As it is by now, unless it is gone.
+        // The current item, unless it is gone.
         let now = tests::app::items(&client, table).await.into_iter();
         let item = now.filter(|it| key_of(it) == key_of(&item)).last().unwrap_or(item);
-        put(&client, table, damaged(table, item.clone())).await;
-        // One that remembers nothing, and for whom all is due.
+        put(&client, table, unreadable(table, item.clone())).await;
+        // Without cached data, and with all jobs due.
         let mut app = golden.app(&engine);
         app.ids = Ids::Random;
         pass(&app, 2 * MINUTE * u32::try_from(at + 1).unwrap());
-        let refused = refused(&app, &golden).await;
+        let failing = failing(&app, &golden).await;
         put(&client, table, item).await;
-        let expected = REFUSED.iter().find(|(of, it, _)| (*of, *it) == (table, kind));
-        let expected = expected.map_or(&[][..], |(_, _, refused)| refused);
-        if !refused.iter().eq(expected) {
-            wrong.push(format!("{table} {kind}: {refused:?}"));
+        let expected = FAILING.iter().find(|(of, it, _)| (*of, *it) == (table, kind));
+        let expected = expected.map_or(&[][..], |(_, _, failing)| failing);
+        if !failing.iter().eq(expected) {
+            wrong.push(format!("{table} {kind}: {failing:?}"));
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");

@@ -1,5 +1,5 @@
-//! Errors: lists, queries, and the interpreter of filters. What a query counts is a matter of the project; here
-//! it has some thousand events, so that what the request itself costs shows.
+//! Errors: lists, queries, and the filter interpreter. Counting costs depend on the project. Here
+//! it has a few thousand events, so that the costs of the request itself dominate.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -11,15 +11,15 @@ use shared::app::Deadline;
 use tests::errors::{SentEvent, project};
 
 use super::hostile::BODY_BYTES;
-use super::{Case, Field, Report, Visibility, padded};
+use super::{Area, Case, Fixture, Report, padded};
 
-/// How many errors the project has, of an event each.
+/// Errors of the project, with one event each.
 const ERRORS: u64 = 300;
 
-/// Events with as many values of everything.
-async fn fill(scene: &Visibility) {
-    let dsn = project(&scene.test.app.store, scene.test.project_id).await;
-    let now = scene.test.app.clock.now();
+/// Creates events with as many different values of each attribute.
+async fn fill(fixture: &Fixture) {
+    let dsn = project(&fixture.test.app.store, fixture.test.project_id).await;
+    let now = fixture.test.app.clock.now();
     for at in 0..ERRORS {
         let message = format!("{} {}", letters(at), "wörd ".repeat(100));
         let event = SentEvent::new(at, now, &letters(at), &message)
@@ -27,12 +27,12 @@ async fn fill(scene: &Visibility) {
             .with("os", &format!("System {at}"))
             .with("release", &format!("release-{at}-{}", "x".repeat(150)))
             .with("user", &at.to_string());
-        let call = scene.bare("ingest-error-events").parameter("ingestId", dsn.ingest_id);
-        scene.make(call.query("sentry_key", dsn.public_key).bytes(event.envelope())).await;
+        let call = fixture.bare("ingest-error-events").parameter("ingestId", dsn.ingest_id);
+        fixture.make(call.query("sentry_key", dsn.public_key).bytes(event.envelope())).await;
     }
 }
 
-/// A word of letters, which no template takes for a number.
+/// Returns a word of letters, which message templates do not treat as a number.
 fn letters(mut number: u64) -> String {
     let mut text = "E".to_owned();
     for _ in 0..4 {
@@ -42,7 +42,7 @@ fn letters(mut number: u64) -> String {
     text
 }
 
-/// Twenty filters, none of which leaves anything out.
+/// Returns twenty filters that match everything.
 fn filters() -> Value {
     let filter = |at: usize| {
         let category = ["browser", "os", "release", "environment", "device"][at % 5];
@@ -51,8 +51,8 @@ fn filters() -> Value {
     json!((0..20).map(filter).collect::<Vec<_>>())
 }
 
-/// Two thousand values of long words, and a query of words that are almost among them.
-fn question(project: &str, long: bool) -> Value {
+/// Returns a request with two thousand values of long words, and a query of similar words.
+fn request_body(project: &str, long: bool) -> Value {
     let word = |seed: usize| -> String {
         let mut state = seed as u64 + 1;
         let mut text = String::new();
@@ -83,7 +83,7 @@ fn question(project: &str, long: bool) -> Value {
     json!({"projectId": project, "query": query.trim_end(), "categories": categories, "currentFilters": current})
 }
 
-/// Values of many words each, and a query of such words.
+/// Returns a request with values of many words, and a query of such words.
 fn wordy(project: &str) -> Value {
     let value = |at: usize| format!("a b {at} not in the of and or c d e f g h");
     let categories: Vec<Value> = (0..50)
@@ -98,32 +98,40 @@ fn wordy(project: &str) -> Value {
 
 #[tokio::test]
 async fn errors_cost_little() {
-    let scene = Visibility::start().await;
+    let fixture = Fixture::start().await;
     let report = &mut Report::default();
-    let id = scene.test.project_id.to_string();
+    let id = fixture.test.project_id.to_string();
 
-    let json_type = |id: &str| scene.call(id).header("content-type", "application/json");
+    let json_type = |id: &str| fixture.call(id).header("content-type", "application/json");
     let ask = |body: &Value| json_type("interpret-error-filters").bytes(padded(body, BODY_BYTES));
     let cases = vec![
-        Case::of("long words, misspelt", 200, ask(&question(&id, true)).query("explain", "true")),
-        Case::of("short words, misspelt", 200, ask(&question(&id, false)).query("explain", "true")),
+        Case::of(
+            "long words, misspelt",
+            200,
+            ask(&request_body(&id, true)).query("explain", "true"),
+        ),
+        Case::of(
+            "short words, misspelt",
+            200,
+            ask(&request_body(&id, false)).query("explain", "true"),
+        ),
         Case::of("many words", 200, ask(&wordy(&id)).query("explain", "true")),
     ];
-    scene.measure("interpret-error-filters", cases, report).await;
+    fixture.measure("interpret-error-filters", cases, report).await;
 
-    fill(&scene).await;
-    tests::app::pass(&scene.test.app, Duration::from_hours(48));
-    tests::app::pass(&scene.app, Duration::from_hours(48));
+    fill(&fixture).await;
+    tests::app::pass(&fixture.test.app, Duration::from_hours(48));
+    tests::app::pass(&fixture.app, Duration::from_hours(48));
     let deadline = Deadline::after(Duration::from_mins(1));
-    (pack_error_log::JOB.run)(&scene.test.app, deadline).await.unwrap();
+    (pack_error_log::JOB.run)(&fixture.test.app, deadline).await.unwrap();
 
     let mut projects = vec![id.clone()];
     for at in 0..49 {
         let slug = format!("other-{at}");
-        let made = demo::ensure_project(&scene.test.app.store, &slug, "Other").await.unwrap();
-        projects.push(made.to_string());
+        let id = demo::ensure_project(&fixture.test.app.store, &slug, "Other").await.unwrap();
+        projects.push(id.to_string());
     }
-    let to = scene.app.clock.now().as_millis();
+    let to = fixture.app.clock.now().as_millis();
     let range = |days: i64| (to - days * 86_400_000, to);
     let search = "wörd ".repeat(204) + "wör";
     let query = |days: i64, more: Value| {
@@ -135,30 +143,30 @@ async fn errors_cost_little() {
     let series = query(90, json!({"projectIds": projects, "limit": 1_000}));
     let call = json_type("query-error-timeseries").bytes(padded(&series, BODY_BYTES));
     let cases = vec![Case::of("fifty projects", 200, call)];
-    scene.measure("query-error-timeseries", cases, report).await;
+    fixture.measure("query-error-timeseries", cases, report).await;
     let breakdown = query(90, json!({"projectIds": projects, "by": "release", "limit": 100}));
     let call = json_type("breakdown-errors").bytes(padded(&breakdown, BODY_BYTES));
-    scene.measure("breakdown-errors", vec![Case::of("fifty projects", 200, call)], report).await;
+    fixture.measure("breakdown-errors", vec![Case::of("fifty projects", 200, call)], report).await;
     let errors = query(90, json!({"sort": "users", "limit": 100}));
     let cases = vec![
         Case::of("a search", 200, json_type("query-errors").bytes(padded(&errors, BODY_BYTES))),
-        Case::of("a page", 200, scene.call("query-errors").json(&json!({"limit": 100}))),
+        Case::of("a page", 200, fixture.call("query-errors").json(&json!({"limit": 100}))),
     ];
-    scene.measure("query-errors", cases, report).await;
-    let all = vec![Case::of("all", 200, scene.call("list-error-categories"))];
-    scene.measure("list-error-categories", all, report).await;
-    let list = scene.call("list-errors").query("limit", 100);
-    let listed = scene.make(list.clone()).await;
-    scene.measure("list-errors", vec![Case::of("a page", 200, list)], report).await;
+    fixture.measure("query-errors", cases, report).await;
+    let all = vec![Case::of("all", 200, fixture.call("list-error-categories"))];
+    fixture.measure("list-error-categories", all, report).await;
+    let list = fixture.call("list-errors").query("limit", 100);
+    let listed = fixture.make(list.clone()).await;
+    fixture.measure("list-errors", vec![Case::of("a page", 200, list)], report).await;
 
     let error = listed.body["items"][0]["errorId"].as_str().unwrap().to_owned();
-    let of_error = |id: &str| scene.call(id).parameter("errorId", &error);
-    scene.measure("get-error", vec![Case::of("one", 200, of_error("get-error"))], report).await;
+    let of_error = |id: &str| fixture.call(id).parameter("errorId", &error);
+    fixture.measure("get-error", vec![Case::of("one", 200, of_error("get-error"))], report).await;
     let events = of_error("list-error-events").query("limit", 100);
-    scene.measure("list-error-events", vec![Case::of("a page", 200, events)], report).await;
+    fixture.measure("list-error-events", vec![Case::of("a page", 200, events)], report).await;
     let update = of_error("update-error").json(&json!({"status": "resolved"}));
-    scene.measure("update-error", vec![Case::of("one", 200, update)], report).await;
+    fixture.measure("update-error", vec![Case::of("one", 200, update)], report).await;
     let delete = vec![Case::once("one", 204, of_error("delete-error"))];
-    scene.measure("delete-error", delete, report).await;
-    report.finish(Field::Errors);
+    fixture.measure("delete-error", delete, report).await;
+    report.finish(Area::Errors);
 }

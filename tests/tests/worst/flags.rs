@@ -5,26 +5,28 @@ use serde_json::{Value, json};
 use tests::call::Call;
 
 use super::hostile::BODY_BYTES;
-use super::{Case, Field, Report, Visibility, padded};
+use super::{Area, Case, Fixture, Report, padded};
 
-/// How many flags a project has: as many as it may have, where that does not take minutes to make.
+/// Flags of a project: the maximum, except in slow debug builds.
 const FLAGS: usize = if cfg!(debug_assertions) { 30 } else { 2_000 };
-/// How many of them are each nearly as much work as a flag may be: together more than a request may.
+/// Flags whose evaluation is nearly the maximum of a flag. Together they exceed the maximum of a
+/// request.
 const HEAVY: usize = 12;
-/// As many more segments, a quarter of a megabyte each: with the flags, what a project may have.
+/// Segments with a quarter of a megabyte each. With the flags, they fill the project's limit.
 const SEGMENTS: usize = if cfg!(debug_assertions) { 10 } else { 40 };
-/// How large a pattern may be, compiled.
+/// Maximum size of a compiled pattern in bytes.
 const PATTERN_BYTES: usize = 64 * 1024;
-/// The most of a flag's patterns; unoptimized, as many as can be compiled in a request's time.
+/// Maximum patterns of a flag. Debug builds compile fewer within a request's time.
 const PATTERNS: usize = if cfg!(debug_assertions) { 40 } else { 250 };
-/// The most of a segment's.
-const PATTERNS_OF_SEGMENT: usize = 25;
+/// Maximum patterns of a segment.
+const SEGMENT_PATTERNS: usize = 25;
 
-/// What patterns repeat, as often as their size allows: of letters of any alphabet, which are many, and of few.
+/// Repeated parts of patterns, repeated up to the size limit: of letters of all alphabets, and of
+/// few.
 const REPEATED: [&str; 5] = ["[a-z]", "[^!]", "\\w", "(?i:k)", "(a|b|ab)"];
 
-/// As many patterns as large as they may be. None matches a text without `!`, and of a text of `a`, every letter
-/// may begin what matches.
+/// Returns patterns of maximum size. None matches a text without `!`. In a text of `a`, a match can
+/// begin at every letter.
 fn patterns(repeated: &str, count: usize) -> Vec<String> {
     let written = |times: usize, at: usize| format!("{repeated}{{{times}}}!{at}");
     let fits = |times: usize| {
@@ -43,7 +45,7 @@ fn condition(operator: &str, values: &[String]) -> Value {
     json!({"attribute": "text", "operator": operator, "values": values})
 }
 
-/// A flag whose only rule has these conditions.
+/// Returns a flag with one rule with these conditions.
 fn flag(key: &str, conditions: &Value) -> Value {
     let variants = json!([{"key": "a", "value": "a"}, {"key": "b", "value": "b"}]);
     let rules = json!([{"conditions": conditions, "serve": {"variant": "a"}}]);
@@ -53,7 +55,7 @@ fn flag(key: &str, conditions: &Value) -> Value {
     })
 }
 
-/// A flag that has the most of all but conditions.
+/// Returns a flag with the maximum of everything except conditions.
 fn long_flag(key: &str) -> Value {
     let variants: Vec<Value> =
         (0..100).map(|at| json!({"key": format!("v{at}"), "value": "é".repeat(100)})).collect();
@@ -72,7 +74,7 @@ fn long_flag(key: &str) -> Value {
     })
 }
 
-/// Values of one letter: as many as a flag holds. Of two, three and more there are fewer.
+/// Returns values of one letter, as many as a flag can have. Longer values exceed the flag's size.
 fn short_values() -> Value {
     let values: Vec<String> = (0..250).map(|at| format!("!{at}")).collect();
     let of_rule = vec![condition("not_contains", &values); 30];
@@ -83,7 +85,7 @@ fn context(text: &Value) -> Value {
     json!({"context": {"targetingKey": "user", "text": text}})
 }
 
-/// The longest text, and the longest list, of a context.
+/// Returns a context with the longest text, and one with the longest list.
 fn contexts() -> [(&'static str, Value); 2] {
     let items = vec!["a"; 15_000];
     [("a long text", context(&json!("a".repeat(63_000)))), ("a long list", context(&json!(items)))]
@@ -91,27 +93,27 @@ fn contexts() -> [(&'static str, Value); 2] {
 
 #[tokio::test]
 async fn flags_cost_little() {
-    let scene = Visibility::start().await;
+    let fixture = Fixture::start().await;
     let report = &mut Report::default();
-    let create = |body: &Value| scene.call("create-feature-flag").json(body);
+    let create = |body: &Value| fixture.call("create-feature-flag").json(body);
 
-    let made = |name: &str, body: &Value| {
+    let add = |name: &str, body: &Value| {
         let bytes = padded(body, BODY_BYTES);
-        let call = scene.call("create-feature-flag").header("content-type", "application/json");
+        let call = fixture.call("create-feature-flag").header("content-type", "application/json");
         Case::once(name, 201, call.bytes(bytes).header("idempotency-key", name))
     };
     let matching = |at: usize| json!([condition("matches", &patterns(REPEATED[at], PATTERNS))]);
     let mut cases = vec![
         Case::once("much of all", 201, create(&long_flag("long"))),
-        made("many values", &flag("values", &short_values())),
+        add("many values", &flag("values", &short_values())),
     ];
     for (at, repeated) in REPEATED.iter().enumerate() {
         let name = format!("patterns of {repeated}");
-        cases.push(made(&name, &flag(&format!("patterns-{at}"), &matching(at))));
+        cases.push(add(&name, &flag(&format!("patterns-{at}"), &matching(at))));
     }
-    scene.measure("create-feature-flag", cases, report).await;
+    fixture.measure("create-feature-flag", cases, report).await;
 
-    let keyed = |id: &str, key: &str| scene.call(id).parameter("key", key);
+    let keyed = |id: &str, key: &str| fixture.call(id).parameter("key", key);
     let mut patch = flag("patterns-2", &matching(2));
     patch.as_object_mut().unwrap().retain(|name, _| name != "key" && name != "type");
     patch["name"] = json!("other");
@@ -130,24 +132,24 @@ async fn flags_cost_little() {
             keyed("update-feature-flag", "patterns-2").json(&json!({"restoreVersion": 1})),
         ),
     ];
-    scene.measure("update-feature-flag", cases, report).await;
+    fixture.measure("update-feature-flag", cases, report).await;
 
     for key in ["long", "patterns-2"] {
         for at in 0..5 {
             let change = json!({"name": format!("{key} {at}")});
-            scene.make(keyed("update-feature-flag", key).json(&change)).await;
+            fixture.make(keyed("update-feature-flag", key).json(&change)).await;
         }
     }
     let changes =
         vec![Case::of("large flags", 200, keyed("list-flag-changes", "long").query("limit", 100))];
-    scene.measure("list-flag-changes", changes, report).await;
+    fixture.measure("list-flag-changes", changes, report).await;
     let one = vec![Case::of("a large flag", 200, keyed("get-feature-flag", "long"))];
-    scene.measure("get-feature-flag", one, report).await;
+    fixture.measure("get-feature-flag", one, report).await;
 
-    measure_segments(&scene, report).await;
+    measure_segments(&fixture, report).await;
 
-    // Every flag that was made is asked for with what costs it most.
-    let evaluate = |id: &str, body: &Value| scene.call(id).json(body);
+    // Evaluates each flag with its most expensive context.
+    let evaluate = |id: &str, body: &Value| fixture.call(id).json(body);
     let mut cases = Vec::new();
     for (name, body) in contexts() {
         for key in
@@ -157,69 +159,70 @@ async fn flags_cost_little() {
             cases.push(Case::hostile(&format!("{key} of {name}"), super::Expected::Anything, call));
         }
     }
-    scene.measure("evaluate-feature-flag", cases, report).await;
+    fixture.measure("evaluate-feature-flag", cases, report).await;
 
-    fill(&scene).await;
+    fill(&fixture).await;
     let [(_, long), _] = contexts();
     let heavy = evaluate("evaluate-feature-flag", &long).parameter("key", "heavy-0");
-    assert_eq!(scene.make(heavy).await.status, 200, "each by itself is little enough");
+    assert_eq!(fixture.make(heavy).await.status, 200, "each flag alone is within the limit");
     for id in ["evaluate-feature-flags", "evaluate-feature-flags-with-slash"] {
         let mut cases = Vec::new();
         for (name, body) in contexts() {
             cases.push(Case::of(&format!("all of {name}"), 200, evaluate(id, &body)));
         }
-        scene.measure(id, cases, report).await;
+        fixture.measure(id, cases, report).await;
     }
-    let all = vec![Case::of("all flags", 200, scene.call("get-flagd-configuration"))];
-    scene.measure("get-flagd-configuration", all, report).await;
-    let page = scene.call("list-feature-flags").query("limit", 100);
-    scene.measure("list-feature-flags", vec![Case::of("a page", 200, page)], report).await;
+    let all = vec![Case::of("all flags", 200, fixture.call("get-flagd-configuration"))];
+    fixture.measure("get-flagd-configuration", all, report).await;
+    let page = fixture.call("list-feature-flags").query("limit", 100);
+    fixture.measure("list-feature-flags", vec![Case::of("a page", 200, page)], report).await;
     let archive = keyed("update-feature-flag", "long").json(&json!({"archived": true}));
-    scene.make(archive).await;
+    fixture.make(archive).await;
     let deletion = Case::once("a large flag", 204, keyed("delete-feature-flag", "long"));
-    scene.measure("delete-feature-flag", vec![deletion], report).await;
-    report.finish(Field::Flags);
+    fixture.measure("delete-feature-flag", vec![deletion], report).await;
+    report.finish(Area::Flags);
 }
 
-async fn measure_segments(scene: &Visibility, report: &mut Report) {
+async fn measure_segments(fixture: &Fixture, report: &mut Report) {
     let named =
         |key: &str, conditions: &Value| json!({"key": key, "name": key, "conditions": conditions});
-    let matching = json!([condition("not_matches", &patterns("\\w", PATTERNS_OF_SEGMENT))]);
+    let matching = json!([condition("not_matches", &patterns("\\w", SEGMENT_PATTERNS))]);
     let values: Vec<String> = (0..250).map(|at| format!("!{at}")).collect();
     let many = json!(vec![condition("not_contains", &values); 20]);
-    let create = |body: &Value| scene.call("create-segment").json(body);
+    let create = |body: &Value| fixture.call("create-segment").json(body);
     let cases = vec![
         Case::once("many patterns", 201, create(&named("patterns", &matching))),
         Case::once("many values", 201, create(&named("values", &many))),
     ];
-    scene.measure("create-segment", cases, report).await;
-    let keyed = |id: &str, key: &str| scene.call(id).parameter("key", key);
+    fixture.measure("create-segment", cases, report).await;
+    let keyed = |id: &str, key: &str| fixture.call(id).parameter("key", key);
     let patch = json!({"conditions": matching, "name": "other"});
     let cases =
         vec![Case::of("many patterns", 200, keyed("update-segment", "patterns").json(&patch))];
-    scene.measure("update-segment", cases, report).await;
+    fixture.measure("update-segment", cases, report).await;
     let one = vec![Case::of("a large segment", 200, keyed("get-segment", "values"))];
-    scene.measure("get-segment", one, report).await;
+    fixture.measure("get-segment", one, report).await;
     for at in 0..SEGMENTS {
-        scene.make(create(&named(&format!("s{at}"), &many))).await;
+        fixture.make(create(&named(&format!("s{at}"), &many))).await;
     }
-    let page = scene.call("list-segments").query("limit", 100);
-    scene.measure("list-segments", vec![Case::of("a page", 200, page)], report).await;
+    let page = fixture.call("list-segments").query("limit", 100);
+    fixture.measure("list-segments", vec![Case::of("a page", 200, page)], report).await;
     let unused = Case::once("a large segment", 204, keyed("delete-segment", "s0"));
-    scene.measure("delete-segment", vec![unused], report).await;
+    fixture.measure("delete-segment", vec![unused], report).await;
 }
 
-/// Fills the project with flags that ask for segments.
-async fn fill(scene: &Visibility) {
+/// Fills the project with flags that use segments.
+async fn fill(fixture: &Fixture) {
     let segments = json!([{"operator": "in_segment", "values": ["s1", "s2", "s3"]}]);
     let create = async |key: &str, conditions: &Value| {
-        let call: Call = scene.call("create-feature-flag").json(&flag(key, conditions));
-        scene.make(call).await;
+        let call: Call = fixture.call("create-feature-flag").json(&flag(key, conditions));
+        fixture.make(call).await;
     };
     for at in 0..FLAGS.saturating_sub(10 + HEAVY) {
         create(&format!("flag-{at}"), &segments).await;
     }
-    // Slow for its size, in no larger a state than a page's context is compared with in a flag's time.
+    // Slow for its size, with a state small enough that a page's context is compared within a
+    // flag's time.
     for at in 0..HEAVY {
         let pattern = format!("(?:a?){{60}}!{at}");
         create(&format!("heavy-{at}"), &json!([condition("matches", &[pattern])])).await;

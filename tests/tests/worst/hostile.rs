@@ -1,4 +1,4 @@
-//! What anybody can send to any operation, with a key and without.
+//! Hostile requests that any client can send to any operation, with a key and without.
 
 use lambda_http::http::Method;
 use serde_json::{Value, json};
@@ -10,46 +10,50 @@ use tests::call::Call;
 use tests::contract::resolve;
 use tests::operation_specs::OperationSpec;
 
-use super::{Case, Expected, Visibility};
+use super::{Case, Expected, Fixture};
 
-/// The members of objects of a schema that are lists.
+/// Returns the fields of a schema's objects that are lists.
 fn lists(schema: &'static Value) -> Vec<&'static str> {
     let choices =
         ["oneOf", "allOf"].map(|it| schema[it].as_array()).into_iter().flatten().flatten();
     let own = schema["properties"].as_object().into_iter().flatten();
-    let own = own.filter(|(_, member)| {
-        let kind = &resolve(member)["type"];
+    let own = own.filter(|(_, field)| {
+        let kind = &resolve(field)["type"];
         kind == "array" || kind.as_array().is_some_and(|kinds| kinds.contains(&json!("array")))
     });
     own.map(|(name, _)| name.as_str()).chain(choices.flat_map(|it| lists(resolve(it)))).collect()
 }
 
-/// How much an HTTP API takes of a request's line and headers together (API Gateway, quotas).
+/// Maximum bytes of the request line and headers in an HTTP API (API Gateway, quotas).
 const HEAD_BYTES: usize = 10_000;
-/// The largest body that fits into an event of 6 MB as base64.
+/// Maximum body that fits into a 6 MB event as base64.
 const WIRE_BYTES: usize = 4_400_000;
-/// The largest body of most operations.
+/// Maximum body of most operations.
 pub(super) const BODY_BYTES: usize = 256 * 1024;
 
-/// Requests that bring whatever is large, deep or many, by strangers and with a key.
-pub(super) fn cases(scene: &Visibility, described: &OperationSpec, found: &Call) -> Vec<Case> {
-    let for_strangers = match described.operation.access {
+/// Returns large, deep and numerous inputs, unauthenticated and with a key.
+pub(super) fn cases(fixture: &Fixture, described: &OperationSpec, found: &Call) -> Vec<Case> {
+    let unauthenticated_result = match described.operation.access {
         Access::Public(_) => Expected::Anything,
-        _ => Expected::Refusal,
+        _ => Expected::Rejection,
     };
     let unknown_key = "f".repeat(HEAD_BYTES / 4);
-    let stranger = filled(described, HEAD_BYTES / 4).key(&unknown_key);
-    let largest = stranger.clone().bytes("[".repeat(WIRE_BYTES)).base64();
+    let unauthenticated = filled(described, HEAD_BYTES / 4).key(&unknown_key);
+    let largest = unauthenticated.clone().bytes("[".repeat(WIRE_BYTES)).base64();
     let mut cases = vec![
-        Case::hostile("a stranger's largest body", for_strangers, largest),
-        Case::hostile("a stranger's long head", for_strangers, with_long_head(stranger, described)),
+        Case::hostile("largest unauthenticated body", unauthenticated_result, largest),
+        Case::hostile(
+            "long unauthenticated head",
+            unauthenticated_result,
+            with_long_head(unauthenticated, described),
+        ),
     ];
     let has_no_key = matches!(described.operation.access, Access::Dsn(_) | Access::Public(_));
-    // What is deleted by one request cannot be deleted by the next.
+    // Only one request can delete a resource.
     if has_no_key || described.method == Method::DELETE {
         return cases;
     }
-    let known = found.clone().key(&scene.test.key);
+    let known = found.clone().key(&fixture.test.key);
     let head = with_long_head(known.clone(), described);
     cases.push(Case::hostile("a long head", Expected::Anything, head));
     for (name, body) in bodies(described) {
@@ -59,7 +63,7 @@ pub(super) fn cases(scene: &Visibility, described: &OperationSpec, found: &Call)
     cases
 }
 
-/// A call whose path has long parameters.
+/// Returns a call with long path parameters.
 fn filled(described: &OperationSpec, bytes: usize) -> Call {
     let in_path = described.parameters.iter().filter(|it| it["in"] == "path");
     let names: Vec<&str> = in_path.filter_map(|it| it["name"].as_str()).collect();
@@ -67,7 +71,7 @@ fn filled(described: &OperationSpec, bytes: usize) -> Call {
     names.into_iter().fold(described.call(), |call, name| call.parameter(name, "a".repeat(each)))
 }
 
-/// All headers and parameters of the query that an operation knows, of the same length.
+/// Sets all headers and query parameters of an operation to the same length.
 fn with_long_head(call: Call, described: &OperationSpec) -> Call {
     let of = |place: &'static str| {
         let found = described.parameters.iter().filter(move |it| it["in"] == place);
@@ -81,8 +85,8 @@ fn with_long_head(call: Call, described: &OperationSpec) -> Call {
     call.header("accept", &"*/*;q=0.1,".repeat(each / 10)).header("x", &",".repeat(each))
 }
 
-/// The most bytes of an operation's body.
-fn most_bytes(described: &OperationSpec) -> usize {
+/// Returns the maximum bytes of an operation's body.
+fn max_bytes(described: &OperationSpec) -> usize {
     match described.id {
         "create-insight" | "add-pain-points" => MAX_PAIN_POINTS_BYTES,
         _ if described.path.contains("/ofrep/") => MAX_BODY_BYTES,
@@ -90,12 +94,12 @@ fn most_bytes(described: &OperationSpec) -> usize {
     }
 }
 
-/// Bodies that are as large as the operation takes, and JSON.
+/// Returns JSON bodies with the maximum size of an operation.
 fn bodies(described: &OperationSpec) -> Vec<(String, Vec<u8>)> {
     let json = described.contents.iter().find(|(media_type, _)| *media_type == "application/json");
     let Some((_, json)) = json else { return Vec::new() };
     let lists = lists(resolve(&json["schema"]));
-    let bytes = most_bytes(described);
+    let bytes = max_bytes(described);
     let repeated = |open: &str, item: &str, close: &str| {
         let count = (bytes - open.len() - close.len()) / item.len();
         let mut text = format!("{open}{}", item.repeat(count));
@@ -103,11 +107,11 @@ fn bodies(described: &OperationSpec) -> Vec<(String, Vec<u8>)> {
         (text + close).into_bytes()
     };
     let deep = format!("{}{},", "[".repeat(30), "]".repeat(30));
-    let members: Vec<String> = (0..bytes / 10).map(|at| format!("\"{at:05x}\":0")).collect();
+    let fields: Vec<String> = (0..bytes / 10).map(|at| format!("\"{at:05x}\":0")).collect();
     let mut all = vec![
         ("lists in lists".to_owned(), repeated("[", &deep, "]")),
-        ("many members".to_owned(), format!("{{{}}}", members.join(",")).into_bytes()),
-        ("one member many times".to_owned(), repeated("{", "\"\":0,", "}")),
+        ("many fields".to_owned(), format!("{{{}}}", fields.join(",")).into_bytes()),
+        ("one field many times".to_owned(), repeated("{", "\"\":0,", "}")),
         ("escapes".to_owned(), repeated("{\"name\":\"", "\\u00e9 ", "\"}")),
         ("digits".to_owned(), repeated("{\"limit\":", "9", "}")),
     ];

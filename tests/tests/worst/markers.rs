@@ -4,9 +4,9 @@ use serde_json::{Map, Value, json};
 use tests::markers::filled;
 
 use super::hostile::BODY_BYTES;
-use super::{Case, Field, Report, Visibility, padded};
+use super::{Area, Case, Fixture, Report, padded};
 
-/// A hundred events with as many attributes as fit.
+/// Returns a hundred events with the maximum attributes.
 fn events() -> Value {
     let attributes: Map<String, Value> =
         (0..50).map(|at| (format!("{at}{}", "k".repeat(10)), json!("é".repeat(9)))).collect();
@@ -17,32 +17,32 @@ fn events() -> Value {
 
 #[tokio::test]
 async fn markers_cost_little() {
-    let scene = Visibility::start().await;
+    let fixture = Fixture::start().await;
     let report = &mut Report::default();
     let create = |at: usize| {
         let body =
             json!({"name": format!("{at}{}", "é".repeat(190)), "description": "é".repeat(2_000)});
-        scene.call("create-event-marker-collection").json(&body)
+        fixture.call("create-event-marker-collection").json(&body)
     };
     let cases = vec![Case::once("all of it", 201, create(0))];
-    scene.measure("create-event-marker-collection", cases, report).await;
+    fixture.measure("create-event-marker-collection", cases, report).await;
     for at in 1..100 {
-        scene.make(create(at)).await;
+        fixture.make(create(at)).await;
     }
-    let page = scene.call("list-event-marker-collections").query("limit", 100);
+    let page = fixture.call("list-event-marker-collections").query("limit", 100);
     let page = vec![Case::of("a page", 200, page)];
-    scene.measure("list-event-marker-collections", page, report).await;
+    fixture.measure("list-event-marker-collections", page, report).await;
 
-    let collection = filled(&scene.test.app.store, scene.test.project_id, 500).await;
-    let call = |id: &str| scene.call(id).parameter("collectionId", collection);
+    let collection = filled(&fixture.test.app.store, fixture.test.project_id, 500).await;
+    let call = |id: &str| fixture.call(id).parameter("collectionId", collection);
     let add = call("add-event-markers").header("content-type", "application/json");
     let add = add.bytes(padded(&events(), BODY_BYTES));
-    scene.measure("add-event-markers", vec![Case::of("much of all", 201, add)], report).await;
+    fixture.measure("add-event-markers", vec![Case::of("much of all", 201, add)], report).await;
     let page = call("list-event-markers").query("limit", 100);
-    scene.measure("list-event-markers", vec![Case::of("a page", 200, page)], report).await;
+    fixture.measure("list-event-markers", vec![Case::of("a page", 200, page)], report).await;
     let get = vec![Case::of("one", 200, call("get-event-marker-collection"))];
-    scene.measure("get-event-marker-collection", get, report).await;
+    fixture.measure("get-event-marker-collection", get, report).await;
     let delete = vec![Case::once("one", 204, call("delete-event-marker-collection"))];
-    scene.measure("delete-event-marker-collection", delete, report).await;
-    report.finish(Field::Markers);
+    fixture.measure("delete-event-marker-collection", delete, report).await;
+    report.finish(Area::Markers);
 }

@@ -1,5 +1,6 @@
-//! Work of all fields on a bad day of DynamoDB: whoever asks again until there is an answer has done
-//! each thing once, every answer on the way is described and comes in time, and what is counted adds up.
+//! Work of all feature areas during failures of DynamoDB. A client that repeats a request until it
+//! gets a response causes one execution. Each response is described in openapi.yaml and arrives in
+//! time, and the final counts are correct.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -18,16 +19,16 @@ use tests::preferences::TYPES;
 use tests::proxy::{self, Faults, InjectedFault};
 use tests::seed;
 
-/// How many things each worker makes.
-const THINGS: usize = 12;
-/// How often a request is sent at most.
+/// Number of items that each worker creates.
+const ITEMS: usize = 12;
+/// Maximum attempts per request.
 const ATTEMPTS: usize = 60;
-/// How long is waited between them.
+/// Pause between attempts.
 const PAUSE: Duration = Duration::from_millis(20);
-/// The longest that an answer may take.
-const IN_TIME: Duration = Duration::from_secs(10);
+/// Maximum duration of a response.
+const MAX_DURATION: Duration = Duration::from_secs(10);
 
-/// Somebody who works over the bad network.
+/// A client on the bad network.
 struct Client<'t> {
     app: App,
     key: &'t str,
@@ -39,41 +40,41 @@ impl Client<'_> {
         Call::of(operation).key(self.key).parameter("idOrSlug", PROJECT)
     }
 
-    /// Sends a request, again where the answer says that it may be, until it is answered.
+    /// Sends a request until it has a final response. Repeats it if the response allows.
     async fn done(&self, call: Call) -> Reply {
         for _ in 0..ATTEMPTS {
             let began = Instant::now();
             let reply = call.clone().send(&self.app).await;
             let took = began.elapsed();
-            assert!(took < IN_TIME, "{} took {took:?}", call.id());
-            let is_worth_another = match reply.status {
+            assert!(took < MAX_DURATION, "{} took {took:?}", call.id());
+            let is_retryable = match reply.status {
                 429 | 500.. => true,
                 409 => ["idempotency_in_progress", "conflict"].contains(&reply.code()),
                 _ => false,
             };
-            if !is_worth_another {
+            if !is_retryable {
                 return reply;
             }
             tokio::time::sleep(PAUSE).await;
-            // What a request that failed has claimed is free again after five seconds.
+            // Claims of failed requests expire after five seconds.
             pass(&self.app, 10 * PAUSE);
         }
-        panic!("{} was not answered", call.id());
+        panic!("{} got no response", call.id());
     }
 
-    /// Sends what makes something under an idempotency key, until it is made.
-    async fn made(&self, call: Call, key: &str) -> Value {
+    /// Sends a creation with an idempotency key until it succeeds.
+    async fn created(&self, call: Call, key: &str) -> Value {
         let reply = self.done(call.header("idempotency-key", key)).await;
         assert!(matches!(reply.status, 200 | 201), "{}", reply.text);
         reply.body
     }
 
     async fn flags(&self) {
-        for number in 0..THINGS {
+        for number in 0..ITEMS {
             let key = format!("flag-{number}");
             let body = json!({"key": key, "name": "n", "type": "boolean"});
             let created = self.call(&create_feature_flag::OPERATION).json(&body);
-            assert_eq!(self.made(created, &format!("create-{key}")).await["version"], 1);
+            assert_eq!(self.created(created, &format!("create-{key}")).await["version"], 1);
             for change in ["one", "other"] {
                 let call = self.call(&update_feature_flag::OPERATION).parameter("key", &key);
                 let changed = self.done(call.json(&json!({"description": change}))).await;
@@ -84,14 +85,14 @@ impl Client<'_> {
         }
     }
 
-    /// Segments, every other one of which is deleted again.
+    /// Creates segments, and deletes every other one.
     async fn segments(&self) {
-        for number in 0..THINGS {
+        for number in 0..ITEMS {
             let key = format!("segment-{number}");
             let conditions = json!([{"attribute": "plan", "operator": "in", "values": ["gold"]}]);
             let body = json!({"key": key, "name": "n", "conditions": conditions});
             let created = self.call(&create_segment::OPERATION).json(&body);
-            assert_eq!(self.made(created, &format!("create-{key}")).await["version"], 1);
+            assert_eq!(self.created(created, &format!("create-{key}")).await["version"], 1);
             let change = self.call(&update_segment::OPERATION).parameter("key", &key);
             let changed = self.done(change.json(&json!({"name": "other"}))).await;
             assert_eq!((changed.status, &changed.body["version"]), (200, &json!(2)));
@@ -104,39 +105,42 @@ impl Client<'_> {
 
     async fn markers(&self) {
         let create = self.call(&create_event_marker_collection::OPERATION);
-        let made = self.made(create.json(&json!({"name": "Releases"})), "collection").await;
-        for number in 0..THINGS {
+        let collection =
+            self.created(create.json(&json!({"name": "Releases"})), "collection").await;
+        for number in 0..ITEMS {
             let events = ["a", "b", "c"].map(|letter| {
                 json!({"name": format!("{number}{letter}"), "occurredAt": "2026-11-21T04:16:00Z"})
             });
             let add = self.call(&add_event_markers::OPERATION);
-            let add = add.parameter("collectionId", made["id"].as_str().unwrap());
-            self.made(add.json(&json!({ "events": events })), &format!("markers-{number}")).await;
+            let add = add.parameter("collectionId", collection["id"].as_str().unwrap());
+            self.created(add.json(&json!({ "events": events })), &format!("markers-{number}"))
+                .await;
         }
     }
 
-    /// An insight that grows, and of which parts are split off.
+    /// Creates an insight, adds pain points and splits some off.
     async fn insights(&self) {
         let mut body = upload(0..10);
         body["title"] = json!("Checkout");
-        let created = self.made(self.call(&create_insight::OPERATION).json(&body), "insight").await;
+        let created =
+            self.created(self.call(&create_insight::OPERATION).json(&body), "insight").await;
         let of = |operation| {
             self.call(operation).parameter("insightId", created["id"].as_str().unwrap())
         };
-        for number in 1..THINGS {
+        for number in 1..ITEMS {
             let body = upload(number * 10..number * 10 + 10);
             let add = of(&add_pain_points::OPERATION).json(&body);
-            self.made(add, &format!("pain-points-{number}")).await;
+            self.created(add, &format!("pain-points-{number}")).await;
             if number.is_multiple_of(4) {
                 let parts: Vec<String> = (number * 10..number * 10 + 5).map(id).collect();
                 let split = of(&split_insight::OPERATION).json(&json!({ "painPointIds": parts }));
-                self.made(split, &format!("split-{number}")).await;
+                self.created(split, &format!("split-{number}")).await;
             }
         }
     }
 
     async fn events(&self) {
-        for number in 0..2 * THINGS {
+        for number in 0..2 * ITEMS {
             let now = self.app.clock.now();
             let kind = format!("Error{}", char::from(b'A' + u8::try_from(number % 3).unwrap()));
             let event = SentEvent::new(u64::try_from(number).unwrap(), now, &kind, "x");
@@ -148,7 +152,7 @@ impl Client<'_> {
         }
         let deadline = || Deadline::after(Duration::from_mins(1));
         for _ in 0..3 {
-            // It may fail; whoever comes next goes on.
+            // A run can fail; the next one continues.
             let _ = (pack_error_log::JOB.run)(&self.app, deadline()).await;
         }
         let errors = self.done(self.call(&list_errors::OPERATION)).await;
@@ -163,7 +167,7 @@ impl Client<'_> {
     }
 
     async fn preferences(&self) {
-        for number in 0..THINGS {
+        for number in 0..ITEMS {
             let update = json!([{"type": TYPES[2], "emailEnabled": number % 2 == 0}]);
             let call = Call::of(&update_email_preferences::OPERATION).key(self.key);
             let reply = self.done(call.json(&json!({ "preferences": update }))).await;
@@ -171,7 +175,7 @@ impl Client<'_> {
         }
     }
 
-    /// Reads what others write, as long as that takes.
+    /// Reads while others write.
     async fn reads(&self) {
         for operation in [
             &list_feature_flags::OPERATION,
@@ -189,24 +193,24 @@ impl Client<'_> {
     }
 }
 
-/// Who asks again after an answer that says nothing may learn that it is gone already.
+/// After an unknown outcome, a repeated deletion can return 404.
 fn assert_deleted(reply: &Reply) {
     assert!([204, 404].contains(&reply.status), "{}", reply.text);
 }
 
-/// The sum of a member of all items.
-fn sum(items: &[Value], member: &str) -> u64 {
-    items.iter().map(|item| item[member].as_u64().unwrap()).sum()
+/// Returns the sum of a field over all items.
+fn sum(items: &[Value], field: &str) -> u64 {
+    items.iter().map(|item| item[field].as_u64().unwrap()).sum()
 }
 
-/// Holds what is there, read over a good network, against what was answered.
+/// Compares the stored items, read over a good network, with the responses.
 async fn check(test: &TestApp) {
     let list = async |operation| {
         let call = Call::of(operation).key(&test.key).parameter("idOrSlug", PROJECT);
         test.pages(&call, 100).await.concat()
     };
     let flags = list(&list_feature_flags::OPERATION).await;
-    assert_eq!(flags.len(), THINGS);
+    assert_eq!(flags.len(), ITEMS);
     for flag in flags {
         assert_eq!((&flag["description"], &flag["version"]), (&json!("other"), &json!(3)));
         let call = Call::of(&list_flag_changes::OPERATION).key(&test.key);
@@ -217,18 +221,18 @@ async fn check(test: &TestApp) {
         assert_eq!(versions, [3, 2, 1], "{}", flag["key"]);
     }
     let segments = list(&list_segments::OPERATION).await;
-    assert_eq!(segments.len(), THINGS / 2);
+    assert_eq!(segments.len(), ITEMS / 2);
     assert!(segments.iter().all(|segment| segment["name"] == "other"));
 
     let collections = list(&list_event_marker_collections::OPERATION).await;
     assert_eq!(collections.len(), 1);
-    assert_eq!(sum(&collections, "eventCount"), 3 * THINGS as u64);
+    assert_eq!(sum(&collections, "eventCount"), 3 * ITEMS as u64);
     let call = Call::of(&list_event_markers::OPERATION).key(&test.key);
     let call = call.parameter("idOrSlug", PROJECT);
     let call = call.parameter("collectionId", collections[0]["id"].as_str().unwrap());
     let markers = test.pages(&call, 100).await.concat();
     let names: BTreeSet<&str> = markers.iter().filter_map(|it| it["name"].as_str()).collect();
-    assert_eq!((markers.len(), names.len()), (3 * THINGS, 3 * THINGS));
+    assert_eq!((markers.len(), names.len()), (3 * ITEMS, 3 * ITEMS));
 
     let insights = list(&list_insights::OPERATION).await;
     let mut pain_points = Vec::new();
@@ -239,11 +243,11 @@ async fn check(test: &TestApp) {
         pain_points.extend(test.pages(&call, 100).await.concat());
     }
     let ids: BTreeSet<&str> = pain_points.iter().filter_map(|it| it["id"].as_str()).collect();
-    assert_eq!((pain_points.len(), ids.len()), (10 * THINGS, 10 * THINGS));
-    assert_eq!(insights.len(), 1 + (THINGS - 1) / 4);
+    assert_eq!((pain_points.len(), ids.len()), (10 * ITEMS, 10 * ITEMS));
+    assert_eq!(insights.len(), 1 + (ITEMS - 1) / 4);
 
     let errors = list(&list_errors::OPERATION).await;
-    assert_eq!((errors.len(), sum(&errors, "count")), (2, 2 * THINGS as u64 / 3 * 2));
+    assert_eq!((errors.len(), sum(&errors, "count")), (2, 2 * ITEMS as u64 / 3 * 2));
     let resolved = errors.iter().filter(|error| error["status"] == "resolved");
     assert_eq!(resolved.count(), 1);
 
@@ -251,7 +255,7 @@ async fn check(test: &TestApp) {
     let preferences = preferences.send(&test.app).await;
     let all = preferences.body.as_array().unwrap();
     let preference = all.iter().find(|it| it["type"] == TYPES[2]).unwrap();
-    assert_eq!(preference["emailEnabled"], json!((THINGS - 1).is_multiple_of(2)));
+    assert_eq!(preference["emailEnabled"], json!((ITEMS - 1).is_multiple_of(2)));
 }
 
 async fn work_with(percent: u32, kinds: &'static [InjectedFault]) {
@@ -275,9 +279,9 @@ async fn work_with(percent: u32, kinds: &'static [InjectedFault]) {
         preferences.preferences(),
         reads.reads(),
     );
-    assert!(faults.met() > 0, "nothing went wrong");
+    assert!(faults.met() > 0, "no fault was injected");
     check(&test).await;
-    // Nothing that was left halfway stands in the way.
+    // Partial work of failed requests does not block others.
     let again = join_all([client(), client()].map(async |client| client.reads().await));
     again.await;
 }
@@ -299,6 +303,6 @@ async fn three_requests_in_ten_fail() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_request_in_ten_fails_in_one_way() {
-    // What is late is mostly waited for.
+    // In this variant, late responses mostly arrive within the timeout.
     join_all(InjectedFault::ALL.chunks(1).map(|alone| Box::pin(work_with(10, alone)))).await;
 }

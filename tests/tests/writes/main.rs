@@ -1,11 +1,11 @@
-//! Writes over a network that loses, delays and refuses, while others write, delete and make again the
-//! same thing: nothing is refused that happened, and nothing happens twice (docs/data-model.md, "How a
-//! write recognizes itself").
+//! Concurrent writes over a network that loses, delays and rejects requests, while other clients
+//! change, delete and recreate the same item. No executed write is reported as rejected, and none
+//! is executed twice (docs/data-model.md, "Idempotent writes").
 //!
-//! `WRITES` sets how many contended writes each test makes, `SEED` which.
+//! `WRITES` sets the number of contended writes per test, `SEED` the random choices.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-#![allow(clippy::print_stdout)] // What became of all writes is told beside the verdict.
+#![allow(clippy::print_stdout)] // Prints the outcomes of all writes.
 
 mod faults;
 mod kills;
@@ -22,7 +22,7 @@ use network::{Item, Network};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use serde_json::json;
-use verdict::{Operation as Done, Wanted, judge};
+use verdict::{ExpectedItem, Operation as CompletedOperation, judge};
 
 use shared::app::Operation;
 use tests::app::{PROJECT, TestApp};
@@ -31,23 +31,22 @@ use tests::errors::{SentEvent, project};
 use tests::preferences::TYPES;
 use tests::seed;
 
-/// How often a request meets a fault on the lines of those who write, in percent; the last are the
-/// rivals, who see no fault.
+/// Fault rates in percent on the lines of clients. The last clients are rivals without faults.
 const LINES: [u32; 6] = [1, 10, 30, 30, 0, 0];
-/// How many writes a test makes, unless `WRITES` tells.
+/// Number of writes per test, unless `WRITES` is set.
 const WRITES: usize = 250;
-/// How often as many are made, at most, until somebody was overtaken: two or three of 250 are.
+/// Maximum number of rounds until a write was overtaken, as two or three of 250 are.
 const MAX_ROUNDS: u64 = 6;
 
 fn item<const N: usize>(attributes: [(&str, &str); N]) -> Item {
     attributes.map(|(name, value)| (name.to_owned(), AttributeValue::S(value.to_owned()))).into()
 }
 
-/// What somebody does next: a call, and how the item looks when it is carried out.
-type Step = (Call, Wanted);
+/// The next step of a client: a call, and the expected item after its execution.
+type Step = (Call, ExpectedItem);
 
-/// Lets those on all lines do one step after another, and judges what became of all. Where by chance nobody was
-/// overtaken, that has shown little: they go on.
+/// Lets clients on all lines do one step after another, and judges the history. Repeats if by
+/// chance no write was overtaken, since that tests little.
 async fn contend(
     network: &Arc<Network>,
     seed: u64,
@@ -57,7 +56,7 @@ async fn contend(
     let mut done = Vec::new();
     for round in 1..=MAX_ROUNDS {
         done.extend(work(network, writes, seed ^ round << 16, &next).await);
-        // What is late arrives.
+        // Late requests arrive.
         tokio::time::sleep(Duration::from_millis(1_500)).await;
         let history = network.history.lock().await;
         let verdict = judge(&history, &done);
@@ -68,16 +67,16 @@ async fn contend(
             return;
         }
     }
-    panic!("no rival came between in {} writes", done.len());
+    panic!("no write was overtaken in {} writes", done.len());
 }
 
-/// Has so many writes made on all lines together.
+/// Sends this number of writes on all lines together.
 async fn work(
     network: &Arc<Network>,
     writes: usize,
     seed: u64,
     next: &impl AsyncFn(&mut ChaCha8Rng, usize) -> Step,
-) -> Vec<Done> {
+) -> Vec<CompletedOperation> {
     let left = AtomicUsize::new(writes);
     let is_left = || {
         let one_less = |left: usize| left.checked_sub(1);
@@ -89,9 +88,14 @@ async fn work(
         let mut done = Vec::new();
         while is_left() {
             let marker = rng.random_range(0..usize::MAX);
-            let (call, wanted) = next(&mut rng, marker).await;
+            let (call, expected) = next(&mut rng, marker).await;
             let (number, reply) = network.run(&line, call.send(&line.app)).await;
-            done.push(Done { number, status: reply.status, told: reply.text, wanted });
+            done.push(CompletedOperation {
+                number,
+                status: reply.status,
+                reply: reply.text,
+                expected,
+            });
         }
         done
     };
@@ -111,8 +115,8 @@ mod flags {
     const UPDATE: &Operation = &update_feature_flag::OPERATION;
     const DELETE: &Operation = &delete_feature_flag::OPERATION;
 
-    /// The changes that one in a few of which is meant for the version that was read.
-    fn perhaps_meant_for(call: Call, version: &serde_json::Value, rng: &mut ChaCha8Rng) -> Call {
+    /// Adds a condition on the version that was read to half of the changes.
+    fn maybe_conditional(call: Call, version: &serde_json::Value, rng: &mut ChaCha8Rng) -> Call {
         if rng.random_range(0..2) == 0 {
             return call;
         }
@@ -120,9 +124,9 @@ mod flags {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn writes_of_a_flag_happen_once_or_are_refused() {
+    async fn flag_writes_happen_once_or_are_rejected() {
         let (test, seed) = (TestApp::start().await, seed());
-        let network = Network::before(&test.engine.endpoint(), seed);
+        let network = Network::in_front_of(&test.engine.endpoint(), seed);
         let project = test.project_id.to_string();
         network.watch("feature-flags", item([("projectId", &project), ("key", "contended")])).await;
         let test = &test;
@@ -138,14 +142,15 @@ mod flags {
                     "key": "contended", "name": "n", "type": "boolean", "description": marker,
                 });
                 let call = Call::of(CREATE).key(&test.key).parameter("idOrSlug", PROJECT);
-                let wanted: Wanted = Box::new(move |it| text(it, "description") == Some(&*marker));
-                return (call.json(&body), wanted);
+                let expected: ExpectedItem =
+                    Box::new(move |it| text(it, "description") == Some(&*marker));
+                return (call.json(&body), expected);
             }
             let version = &flag.body["version"];
             let is_archived = !flag.body["archivedAt"].is_null();
-            let (patch, wanted): (_, Wanted) = match (is_archived, rng.random_range(0..4)) {
+            let (patch, expected): (_, ExpectedItem) = match (is_archived, rng.random_range(0..4)) {
                 (true, 0 | 1) => {
-                    let call = perhaps_meant_for(of(DELETE), version, rng);
+                    let call = maybe_conditional(of(DELETE), version, rng);
                     return (call, Box::new(|it| it.is_none()));
                 }
                 (true, _) => (
@@ -160,7 +165,7 @@ mod flags {
                     Box::new(move |it| text(it, "description") == Some(&*marker)),
                 ),
             };
-            (perhaps_meant_for(of(UPDATE).json(&patch), version, rng), wanted)
+            (maybe_conditional(of(UPDATE).json(&patch), version, rng), expected)
         })
         .await;
     }
@@ -175,10 +180,10 @@ mod errors {
     const INGEST: &Operation = &ingest_error_events::OPERATION;
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn changes_of_an_error_happen_once_while_events_reopen_it() {
+    async fn error_updates_happen_once_while_events_reopen_it() {
         let (test, seed) = (TestApp::start().await, seed());
-        let network = Network::before(&test.engine.endpoint(), seed);
-        let clean = network.beside_the_engine();
+        let network = Network::in_front_of(&test.engine.endpoint(), seed);
+        let clean = network.direct_app();
         let project = project(&test.app.store, test.project_id).await;
         let event = |number: u64| {
             let now = clean.clock.now();
@@ -197,8 +202,8 @@ mod errors {
         let (event, of, id, clean) = (&event, &of, &id, &clean);
         contend(&network, seed, async move |rng: &mut ChaCha8Rng, marker: usize| -> Step {
             if rng.random_range(0..4) == 0 {
-                let wanted: Wanted = Box::new(|_| true);
-                return (event(marker as u64), wanted);
+                let expected: ExpectedItem = Box::new(|_| true);
+                return (event(marker as u64), expected);
             }
             let error = of(GET).parameter("errorId", id).send(clean).await;
             let other = |status: &&&str| error.body["status"] != **status;
@@ -209,8 +214,8 @@ mod errors {
             if rng.random_range(0..2) == 0 {
                 call = call.header("if-match", error.headers["etag"].to_str().unwrap());
             }
-            let wanted: Wanted = Box::new(move |it| text(it, "status") == Some(status));
-            (call, wanted)
+            let expected: ExpectedItem = Box::new(move |it| text(it, "status") == Some(status));
+            (call, expected)
         })
         .await;
     }
@@ -222,9 +227,9 @@ mod notifications {
     const UPDATE: &Operation = &update_email_preferences::OPERATION;
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn updates_of_preferences_happen_once_and_in_their_order() {
+    async fn preference_updates_happen_once_and_in_order() {
         let (test, seed) = (TestApp::start().await, seed());
-        let network = Network::before(&test.engine.endpoint(), seed);
+        let network = Network::in_front_of(&test.engine.endpoint(), seed);
         network.watch("email-preferences", item([("userId", "default/owner")])).await;
         let key = &test.key;
         contend(&network, seed, async move |rng: &mut ChaCha8Rng, _: usize| -> Step {
@@ -239,11 +244,11 @@ mod notifications {
                 .map(|(name, enabled)| json!({"type": name, "emailEnabled": enabled}))
                 .collect();
             let call = Call::of(UPDATE).key(key).json(&json!({ "preferences": update }));
-            let wanted: Wanted = Box::new(move |it| {
+            let expected: ExpectedItem = Box::new(move |it| {
                 let is = |name: &str| it?.get(name)?.as_bool().ok().copied();
                 choices.iter().all(|(name, enabled)| is(name) == Some(*enabled))
             });
-            (call, wanted)
+            (call, expected)
         })
         .await;
     }

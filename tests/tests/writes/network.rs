@@ -1,5 +1,5 @@
-//! A network between functions and the engine that loses, delays and refuses what is sent, by a seed; and
-//! the history of one item behind it, of which every change is put down to the request that made it.
+//! A network between functions and the engine that loses, delays and rejects requests, by a seed.
+//! It records the history of one item, with the operation that caused each change.
 
 use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -24,57 +24,57 @@ use tests::wire::{self, Request};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Mutex;
 
-/// An item as it is stored.
+/// A stored item.
 pub(crate) type Item = std::collections::HashMap<String, AttributeValue>;
 
-/// How long functions wait for an answer in these tests.
+/// Timeout of functions in these tests.
 const ATTEMPT: Duration = Duration::from_millis(300);
-/// How long what is late is under way, in milliseconds: longer than one waits, and mostly longer than
-/// all attempts of a request.
+/// Delay of late requests in milliseconds: longer than a timeout, and mostly longer than all
+/// attempts of a request.
 const LATE: std::ops::Range<u64> = 320..1_200;
 
-/// What happens to a request on its way.
+/// A fault on the way of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum InjectedFault {
-    /// It is never delivered.
+    /// The request is never delivered.
     RequestLost,
-    /// It is carried out, and nobody learns of it.
-    AnswerLost,
-    /// It is carried out after the caller gave up.
+    /// The request is executed, but its response is lost.
+    ResponseLost,
+    /// The request is executed after the client gave up.
     DeliveredLate,
-    /// It is answered after the caller gave up.
-    AnsweredLate,
+    /// The response arrives after the client gave up.
+    RespondedLate,
     /// Another transaction holds the item.
     Conflict,
 }
 
 const FAULTS: [InjectedFault; 5] = [
     InjectedFault::RequestLost,
-    InjectedFault::AnswerLost,
+    InjectedFault::ResponseLost,
     InjectedFault::DeliveredLate,
-    InjectedFault::AnsweredLate,
+    InjectedFault::RespondedLate,
     InjectedFault::Conflict,
 ];
 
-/// What happened to the item, in order.
+/// An event in the item's history.
 #[derive(Debug, Clone)]
 pub(crate) enum Event {
     /// An operation began.
     Began(usize),
-    /// An operation changed the item to this.
+    /// An operation changed the item to this state.
     Changed(usize, Option<Item>),
-    /// An operation was answered.
+    /// An operation ended.
     Ended(usize),
 }
 
-/// The item that is watched, and what happened to it.
+/// The watched item and its history.
 #[derive(Default)]
 pub(crate) struct History {
     watched: Option<(String, Item)>,
-    /// The item as it was at the beginning.
+    /// The item at the beginning.
     pub(crate) first: Option<Item>,
     latest: Option<Item>,
-    /// What happened since.
+    /// The events since then, in order.
     pub(crate) events: Vec<Event>,
 }
 
@@ -83,23 +83,23 @@ pub(crate) struct Network {
     upstream: Upstream,
     direct: Client,
     operations: AtomicUsize,
-    /// What happened. Held while a write is delivered, so that changes stand in their order.
+    /// The history. Locked during the delivery of a write, so that changes are in order.
     pub(crate) history: Mutex<History>,
     lines: AtomicUsize,
     seed: u64,
 }
 
-/// A function's way to the engine.
+/// A function's connection to the engine.
 pub(crate) struct Line {
-    /// What the function works with.
+    /// The function's app.
     pub(crate) app: App,
-    /// The operation that is under way.
+    /// The current operation.
     current: Arc<AtomicUsize>,
 }
 
 impl Network {
-    /// A network in front of an engine.
-    pub(crate) fn before(engine: &str, seed: u64) -> Arc<Self> {
+    /// Returns a network in front of an engine.
+    pub(crate) fn in_front_of(engine: &str, seed: u64) -> Arc<Self> {
         Arc::new(Self {
             upstream: Upstream::new(engine),
             direct: client::for_endpoint(engine).unwrap(),
@@ -118,7 +118,7 @@ impl Network {
         (history.first, history.latest) = (now.clone(), now);
     }
 
-    /// A new way to the engine, on which so many of a hundred requests meet a fault.
+    /// Returns a new connection to the engine, with this fault rate in percent.
     pub(crate) async fn line(self: &Arc<Self>, percent: u32) -> Line {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let endpoint = format!("http://{}", listener.local_addr().unwrap());
@@ -141,12 +141,12 @@ impl Network {
         Line { app: app(store), current }
     }
 
-    /// What a function works with that is beside the engine.
-    pub(crate) fn beside_the_engine(&self) -> App {
+    /// Returns an app with a direct connection to the engine.
+    pub(crate) fn direct_app(&self) -> App {
         app(Store::new(self.direct.clone(), table_prefix()))
     }
 
-    /// Carries out an operation on a line, and tells its number.
+    /// Runs an operation on a connection, and returns its number.
     pub(crate) async fn run<T>(
         &self,
         line: &Line,
@@ -172,7 +172,7 @@ impl Network {
             let (status, body) = match fault {
                 None => self.deliver(by, &request).await,
                 Some(InjectedFault::RequestLost) => return,
-                Some(InjectedFault::AnswerLost) => {
+                Some(InjectedFault::ResponseLost) => {
                     let before = self.changes().await;
                     self.deliver(by, &request).await;
                     if self.changes().await > before {
@@ -185,13 +185,13 @@ impl Network {
                     self.deliver(by, &request).await;
                     return;
                 }
-                Some(InjectedFault::AnsweredLate) => {
+                Some(InjectedFault::RespondedLate) => {
                     self.deliver(by, &request).await;
                     tokio::time::sleep(late).await;
                     return;
                 }
                 Some(InjectedFault::Conflict) => match conflict(&request) {
-                    Some(refusal) => (400, refusal.to_string().into_bytes()),
+                    Some(rejection) => (400, rejection.to_string().into_bytes()),
                     None => self.deliver(by, &request).await,
                 },
             };
@@ -201,20 +201,20 @@ impl Network {
         }
     }
 
-    /// Has the engine carry out a request, and notes what it changed.
+    /// Forwards a request to the engine, and records the change.
     async fn deliver(&self, by: usize, request: &Request) -> (u16, Vec<u8>) {
         let is_read = matches!(&*request.target, "GetItem" | "BatchGetItem" | "Query");
         if is_read {
             return self.upstream.forward(request).await;
         }
         let mut history = self.history.lock().await;
-        let answer = self.upstream.forward(request).await;
+        let response = self.upstream.forward(request).await;
         let now = self.read_watched(&history).await;
         if now != history.latest {
             history.events.push(Event::Changed(by, now.clone()));
             history.latest = now;
         }
-        answer
+        response
     }
 
     async fn changes(&self) -> usize {
@@ -222,8 +222,7 @@ impl Network {
         history.events.iter().filter(|event| matches!(event, Event::Changed(..))).count()
     }
 
-    /// Waits until somebody else has changed the item too, but no longer than whoever waits for an
-    /// answer.
+    /// Waits until another client has also changed the item, but less than a timeout.
     async fn wait_for_a_rival(&self) {
         let changes = self.changes().await;
         let deadline = Instant::now() + ATTEMPT * 4 / 5;
@@ -244,8 +243,8 @@ fn app(store: Store) -> App {
     App::new(store, Clock::System, Ids::Random).with_cursor_key(Some(key))
 }
 
-/// Names the operation that is under way in each request: one that was given up may arrive when the
-/// next is under way.
+/// Adds the current operation's number to each request, since an abandoned request can arrive
+/// during the next operation.
 #[derive(Debug)]
 struct Sender(Arc<AtomicUsize>);
 
@@ -270,10 +269,10 @@ impl Intercept for Sender {
 
 fn sender(request: &Request) -> usize {
     let header = request.headers.iter().find(|(name, _)| name == SENDER);
-    header.and_then(|(_, operation)| operation.parse().ok()).expect("every request names it")
+    header.and_then(|(_, operation)| operation.parse().ok()).expect("every request has the header")
 }
 
-/// How DynamoDB refuses a write while a transaction holds an item of it.
+/// Returns DynamoDB's rejection of a write while a transaction holds its item.
 fn conflict(request: &Request) -> Option<Value> {
     let name = |name: &str| format!("com.amazonaws.dynamodb.v20120810#{name}");
     match &*request.target {

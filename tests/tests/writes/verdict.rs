@@ -1,23 +1,23 @@
-//! What is wrong with a history.
+//! Checks a history for faults.
 
 use std::collections::HashMap;
 use std::fmt;
 
 use super::network::{Event, History, Item};
 
-/// Whether the item looks as an operation wants it.
-pub(crate) type Wanted = Box<dyn Fn(Option<&Item>) -> bool>;
+/// Returns whether the item is as expected after an operation.
+pub(crate) type ExpectedItem = Box<dyn Fn(Option<&Item>) -> bool>;
 
-/// An operation that was answered.
+/// An operation with its response.
 pub(crate) struct Operation {
-    /// Its number in the history.
+    /// The operation's number in the history.
     pub(crate) number: usize,
-    /// Its status code.
+    /// The status code.
     pub(crate) status: u16,
-    /// Its answer.
-    pub(crate) told: String,
-    /// How the item looks when it is carried out.
-    pub(crate) wanted: Wanted,
+    /// The body of the response.
+    pub(crate) reply: String,
+    /// The expected item after the operation.
+    pub(crate) expected: ExpectedItem,
 }
 
 impl Operation {
@@ -25,40 +25,40 @@ impl Operation {
         (200..300).contains(&self.status)
     }
 
-    fn is_refused(&self) -> bool {
+    fn is_rejected(&self) -> bool {
         (400..500).contains(&self.status)
     }
 }
 
-/// What became of all operations.
+/// The outcomes of all operations.
 #[derive(Debug, Default)]
 pub(crate) struct Verdict {
-    /// How many there were.
+    /// Number of operations.
     pub(crate) writes: usize,
     acknowledged: usize,
-    refused: usize,
+    rejected: usize,
     unavailable: usize,
-    /// Those after whose change somebody else's came before they were answered.
+    /// Number of operations that another change overtook before their response.
     pub(crate) overtaken: usize,
-    /// Changes that came after their operation was answered.
+    /// Number of changes that came after their operation's response.
     late: usize,
-    /// What must not be.
+    /// Violations of the guarantees.
     pub(crate) faults: Vec<String>,
 }
 
 impl fmt::Display for Verdict {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { writes, acknowledged, refused, unavailable, overtaken, late, faults } = self;
+        let Self { writes, acknowledged, rejected, unavailable, overtaken, late, faults } = self;
         write!(
             formatter,
-            "{writes} writes, {acknowledged} acknowledged, {refused} refused, {unavailable} \
-             unavailable; {overtaken} overtaken before their answer, {late} changes after it; {} faults",
+            "{writes} writes, {acknowledged} acknowledged, {rejected} rejected, {unavailable} \
+             unavailable; {overtaken} overtaken before their response, {late} changes after it; {} faults",
             faults.len()
         )
     }
 }
 
-/// Where an operation stands in the history.
+/// The events of an operation in the history.
 #[derive(Default)]
 struct Span {
     began: usize,
@@ -66,10 +66,10 @@ struct Span {
     changes: Vec<usize>,
 }
 
-/// Holds what was answered against what happened.
+/// Compares the responses with the history.
 pub(crate) fn judge(history: &History, operations: &[Operation]) -> Verdict {
     let mut spans: HashMap<usize, Span> = HashMap::new();
-    // The item as it was after each event.
+    // The item after each event.
     let mut states = Vec::with_capacity(history.events.len());
     let mut changes = Vec::new();
     let mut state = history.first.as_ref();
@@ -87,30 +87,30 @@ pub(crate) fn judge(history: &History, operations: &[Operation]) -> Verdict {
     }
     let mut verdict = Verdict { writes: operations.len(), ..Verdict::default() };
     for operation in operations {
-        let Operation { number, status, told, wanted } = operation;
+        let Operation { number, status, reply, expected } = operation;
         let span = &spans[number];
         let mut fault = |what: &str| {
-            verdict.faults.push(format!("{number}, answered {status}, {what}: {told}"));
+            verdict.faults.push(format!("{number}, status {status}, {what}: {reply}"));
         };
         if *status == 500 {
             fault("failed");
         }
         if span.changes.len() > 1 {
-            fault("was carried out twice");
+            fault("was executed twice");
         }
-        if operation.is_refused() && !span.changes.is_empty() {
-            fault("was carried out all the same");
+        if operation.is_rejected() && !span.changes.is_empty() {
+            fault("was rejected but executed");
         }
         if operation.is_acknowledged()
-            && !states[span.began..=span.ended].iter().any(|it| wanted(*it))
+            && !states[span.began..=span.ended].iter().any(|it| expected(*it))
         {
-            fault("was not carried out");
+            fault("was not executed");
         }
         for &change in span.changes.iter().filter(|change| **change > span.ended) {
             verdict.late += 1;
-            // Whoever was not told what became of making something may find it made after another's deletion.
-            let is_made = states[change - 1].is_none() && states[change].is_some();
-            if *status == 503 && is_made {
+            // A creation without a known outcome can take effect after another client's deletion.
+            let is_creation = states[change - 1].is_none() && states[change].is_some();
+            if *status == 503 && is_creation {
                 continue;
             }
             let newer = operations.iter().find(|newer| {
@@ -127,7 +127,7 @@ pub(crate) fn judge(history: &History, operations: &[Operation]) -> Verdict {
             }
         }
         verdict.acknowledged += usize::from(operation.is_acknowledged());
-        verdict.refused += usize::from(operation.is_refused());
+        verdict.rejected += usize::from(operation.is_rejected());
         verdict.unavailable += usize::from(*status == 503);
         let overtakes = |(at, by): &(usize, usize)| {
             by != number && span.changes.first().is_some_and(|own| own < at) && *at < span.ended

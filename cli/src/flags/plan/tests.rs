@@ -18,11 +18,11 @@ fn key(text: &str) -> FlagKey {
     FlagKey::parse(text).unwrap()
 }
 
-/// A boolean flag with some members of its own, as the project has it.
-fn stored(flag_key: &str, members: &Value) -> FeatureFlag {
+/// A stored boolean flag with the given fields.
+fn stored(flag_key: &str, fields: &Value) -> FeatureFlag {
     let mut body = json!({"key": flag_key, "name": flag_key, "type": "boolean"});
     let mut archived_at = None;
-    for (name, value) in members.as_object().unwrap() {
+    for (name, value) in fields.as_object().unwrap() {
         match name.as_str() {
             "archived" => archived_at = value.as_bool().unwrap().then(|| at(5)),
             name => body[name] = value.clone(),
@@ -35,9 +35,9 @@ fn stored(flag_key: &str, members: &Value) -> FeatureFlag {
     FeatureFlag { archived_at, ..flag }
 }
 
-/// The same as a document describes it.
-fn described(flag_key: &str, members: &Value) -> DescribedFlag {
-    let flag = stored(flag_key, members);
+/// The same flag as the document describes it.
+fn described(flag_key: &str, fields: &Value) -> DescribedFlag {
+    let flag = stored(flag_key, fields);
     let archived = flag.archived_at.is_some();
     let flag = FeatureFlag { id: Uuid::from_u128(9), archived_at: None, created_at: at(7), ..flag };
     DescribedFlag { flag, archived, new_rule_ids: HashSet::new() }
@@ -59,11 +59,11 @@ fn conflicts(stored: Vec<FeatureFlag>, described: Vec<DescribedFlag>) -> Vec<Str
 }
 
 fn order(plan: Plan) -> Vec<String> {
-    plan.changes().iter().map(|fate| fate.outcome().key.to_string()).collect()
+    plan.changes().iter().map(|planned| planned.outcome().key.to_string()).collect()
 }
 
 #[test]
-fn each_flag_has_its_fate() {
+fn plan_has_one_action_per_flag() {
     let enabled = json!({"enabled": true});
     let project = ["same", "other", "extra"].map(|key| stored(key, &json!({})));
     let document = vec![
@@ -88,7 +88,7 @@ fn each_flag_has_its_fate() {
 }
 
 #[test]
-fn what_the_document_lacks_is_archived_only_if_asked_for() {
+fn missing_flags_are_archived_only_on_request() {
     let project = || vec![stored("a", &json!({})), stored("b", &json!({"archived": true}))];
     let plan = plan(project(), vec![], &SegmentPlan::default(), true, at(100)).unwrap();
     let flag = plan.flags[&key("a")].outcome();
@@ -98,7 +98,7 @@ fn what_the_document_lacks_is_archived_only_if_asked_for() {
 }
 
 #[test]
-fn a_flag_is_archived_and_brought_back_but_not_changed_in_the_archive() {
+fn archived_flags_can_be_unarchived_but_not_changed() {
     let archived = json!({"archived": true});
     let plan = planned(
         vec![stored("down", &json!({})), stored("up", &archived), stored("there", &archived)],
@@ -114,19 +114,22 @@ fn a_flag_is_archived_and_brought_back_but_not_changed_in_the_archive() {
     assert!(matches!(plan.flags[&key("there")], PlannedAction::Unchanged(_)));
 
     let changed = json!({"archived": true, "description": "new"});
-    let told = conflicts(vec![stored("a", &archived)], vec![described("a", &changed)]);
-    assert!(told[0].contains("archived flags cannot be changed"), "{told:?}");
+    let messages = conflicts(vec![stored("a", &archived)], vec![described("a", &changed)]);
+    assert!(messages[0].contains("archived flags cannot be changed"), "{messages:?}");
 }
 
 #[test]
-fn a_type_stays() {
+fn type_changes_are_conflicts() {
     let number = json!({"type": "number"});
-    let told = conflicts(vec![stored("a", &json!({}))], vec![described("a", &number)]);
-    assert!(told[0].starts_with("a: is of type boolean and cannot become number"), "{told:?}");
+    let messages = conflicts(vec![stored("a", &json!({}))], vec![described("a", &number)]);
+    assert!(
+        messages[0].starts_with("a: has type boolean, which cannot become number"),
+        "{messages:?}"
+    );
 }
 
 #[test]
-fn rules_without_an_id_keep_that_of_their_like() {
+fn rules_without_id_keep_the_matching_id() {
     let rule = |id: &str, serve: &str| json!({"id": id, "serve": {"variant": serve}});
     let project =
         stored("a", &json!({"rules": [rule("1", "on"), rule("2", "off"), rule("3", "on")]}));
@@ -141,7 +144,7 @@ fn rules_without_an_id_keep_that_of_their_like() {
 }
 
 #[test]
-fn what_others_depend_on_comes_first_and_the_archive_last() {
+fn prerequisites_come_first_and_archived_flags_last() {
     let document = vec![
         described("a", &on(&["c"])),
         described("b", &on(&["a", "d"])),
@@ -150,7 +153,7 @@ fn what_others_depend_on_comes_first_and_the_archive_last() {
         described("e", &json!({"archived": true})),
     ];
     assert_eq!(order(planned(vec![], document)), ["d", "c", "a", "b", "e"]);
-    // What is archived loses its dependents first.
+    // Dependents of archived flags come first.
     let project = vec![stored("a", &json!({})), stored("b", &on(&["a"])), stored("c", &on(&["a"]))];
     let mut archived = on(&["a"]);
     archived["archived"] = json!(true);
@@ -163,23 +166,23 @@ fn what_others_depend_on_comes_first_and_the_archive_last() {
 }
 
 #[test]
-fn dependencies_that_would_not_hold_are_conflicts() {
-    let told = conflicts(vec![], vec![described("a", &on(&["b"]))]);
+fn broken_prerequisites_are_conflicts() {
+    let messages = conflicts(vec![], vec![described("a", &on(&["b"]))]);
     assert!(
-        told[0].starts_with("a: depends on b, which would be archived or not there"),
-        "{told:?}"
+        messages[0].starts_with("a: depends on b, which would be archived or missing"),
+        "{messages:?}"
     );
-    // Also of a flag that the document leaves as it is.
+    // Also for a flag that the document does not change.
     let project = || vec![stored("a", &json!({})), stored("b", &on(&["a"]))];
     let other_variants = json!({"variants": [{"key": "other", "value": "true"}]});
     let keep = || described("b", &on(&["a"]));
-    let told = conflicts(project(), vec![described("a", &other_variants), keep()]);
-    assert!(told[0].starts_with("b: depends on the variant on of a, which"), "{told:?}");
-    let told = conflicts(project(), vec![described("a", &json!({"archived": true})), keep()]);
-    assert!(told[0].starts_with("b: depends on a, which would be archived"), "{told:?}");
+    let messages = conflicts(project(), vec![described("a", &other_variants), keep()]);
+    assert!(messages[0].starts_with("b: depends on the variant on of a, which"), "{messages:?}");
+    let messages = conflicts(project(), vec![described("a", &json!({"archived": true})), keep()]);
+    assert!(messages[0].starts_with("b: depends on a, which would be archived"), "{messages:?}");
 
-    let told = conflicts(project(), vec![described("a", &on(&["b"])), keep()]);
-    assert_eq!(told, ["a: would depend on itself: a → b → a; take away a prerequisite"]);
+    let messages = conflicts(project(), vec![described("a", &on(&["b"])), keep()]);
+    assert_eq!(messages, ["a: would depend on itself: a → b → a; remove a prerequisite"]);
     let chain: Vec<String> = (0..11).map(|index| format!("f{index:02}")).collect();
     let flags = chain.iter().enumerate().map(|(index, key)| {
         described(
@@ -187,16 +190,20 @@ fn dependencies_that_would_not_hold_are_conflicts() {
             &on(&chain.get(index + 1).map(String::as_str).into_iter().collect::<Vec<_>>()),
         )
     });
-    let told = conflicts(vec![], flags.collect());
-    assert!(told[0].starts_with("f00: would be in a chain too long: f00 → f01"), "{told:?}");
+    let messages = conflicts(vec![], flags.collect());
+    assert!(
+        messages[0]
+            .starts_with("f00: would be in a prerequisite chain that is too long: f00 → f01"),
+        "{messages:?}"
+    );
 }
 
 #[test]
-fn a_chain_of_archived_flags_counts_for_nothing() {
+fn chains_of_archived_flags_are_ignored() {
     let archived = |prerequisite: &str| {
-        let mut members = on(&[prerequisite]);
-        members["archived"] = json!(true);
-        members
+        let mut fields = on(&[prerequisite]);
+        fields["archived"] = json!(true);
+        fields
     };
     let document = vec![described("a", &archived("b")), described("b", &archived("a"))];
     let keys: BTreeSet<_> = order(planned(vec![], document)).into_iter().collect();
@@ -205,10 +212,10 @@ fn a_chain_of_archived_flags_counts_for_nothing() {
 }
 
 #[test]
-fn a_project_has_so_many_live_flags_and_no_more() {
+fn live_flags_over_the_limit_are_a_conflict() {
     let flags = |from: u32, to: u32| (from..to).map(|index| format!("f{index}"));
     let project = || flags(0, MAX_LIVE_FLAGS).map(|key| stored(&key, &json!({}))).collect();
-    let told = plan(
+    let messages = plan(
         project(),
         vec![described("one-more", &json!({}))],
         &SegmentPlan::default(),
@@ -216,7 +223,7 @@ fn a_project_has_so_many_live_flags_and_no_more() {
         at(1),
     )
     .unwrap_err();
-    assert!(told.to_string().contains("would have 2001 flags"), "{told}");
+    assert!(messages.to_string().contains("would have 2001 flags"), "{messages}");
     let document = vec![described("f0", &json!({"archived": true})), described("z", &json!({}))];
     assert_eq!(planned(project(), document).count(PlannedAction::is_change), 2);
 }

@@ -6,13 +6,13 @@ use super::message_template::is_hexadecimal;
 
 const LEAST_HASH_LENGTH: usize = 8;
 const MAX_HASH_LENGTH: usize = 64;
-/// What bundlers put a content hash in front of.
+/// Extensions of files that bundlers name with a content hash.
 const BUILT_EXTENSIONS: [&str; 11] =
     ["js", "mjs", "cjs", "css", "map", "wasm", "html", "json", "woff2", "png", "svg"];
 
-/// The name with `<hash>` for each content hash: `app.8f14e45f.js`, `index-BxK3f9a0.css`,
-/// `8f14e45fceea167a.chunk.js`. Hexadecimal hashes count in any name, others only right before the
-/// extension of a built file.
+/// Returns the name with `<hash>` for each content hash: `app.8f14e45f.js`, `index-BxK3f9a0.css`,
+/// `8f14e45fceea167a.chunk.js`. Hexadecimal hashes count anywhere. Other hashes count only right
+/// before the extension of a built file.
 pub(super) fn without_hash(name: &str) -> Cow<'_, str> {
     let Some(first) = parts(name).position(|part| is_hash(name, part)) else {
         return Cow::Borrowed(name);
@@ -28,7 +28,7 @@ pub(super) fn without_hash(name: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// The name split at `.`, `-` and `~`; each separator is a part of its own.
+/// Returns the name's parts, split at `.`, `-` and `~`. Each separator is a part of its own.
 fn parts(name: &str) -> impl Iterator<Item = &str> {
     let separators: &[char] = &['.', '-', '~'];
     name.split_inclusive(separators).flat_map(move |part| {
@@ -57,7 +57,8 @@ fn is_before_extension(name: &str, part: &str, extension: &str) -> bool {
         .is_some_and(|stem| stem.len() > part.len() && stem.ends_with(part))
 }
 
-/// Base64url or base36 rather than a word: letters and digits alternate, or the case does.
+/// `true` for Base64url or base36 instead of a word: letters and digits alternate, or the case
+/// does.
 fn looks_random(part: &str) -> bool {
     let bytes = part.as_bytes();
     let has_letter = bytes.iter().any(u8::is_ascii_alphabetic);

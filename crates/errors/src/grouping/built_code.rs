@@ -1,38 +1,38 @@
-//! What lasts of JavaScript that was built: bundlers and minifiers name functions and files anew in
-//! every build (`docs/semantics/error-tracking.md`, "Built code").
+//! Stable parts of built JavaScript. Bundlers and minifiers rename functions and files in every
+//! build (`docs/semantics/error-tracking.md`, "Built code").
 
 use std::borrow::Cow;
 
 use super::asset_name;
 use super::message_template::message_template;
 
-/// Minifiers choose names of up to three letters: four are needed from 220,000 names on.
+/// Minimum length of a stable name. Minifiers need four letters only from 220,000 names on.
 const LEAST_LASTING_LENGTH: usize = 4;
-/// How long the hashes are that bundlers put into names of files, but for hexadecimal ones.
+/// Length of content hashes in file names, except hexadecimal ones.
 const HASH_LENGTH: usize = 8;
-/// Where a message names a property. Properties keep their names.
+/// Texts before the name of a property in a message. Properties keep their names.
 const PROPERTIES: [&str; 5] = ["(reading '", "(setting '", "property '", "property \"", EVALUATING];
-/// Where Safari names the path to it.
+/// Text before the path to a property, in Safari.
 const EVALUATING: &str = "(evaluating '";
-/// What every bundle has, whoever wrote it.
+/// Function names that every bundle contains.
 const OF_BUNDLERS: [&str; 4] = ["anonymous", "eval", "__webpack_require__", "__webpack_exec__"];
-/// What Safari calls code outside of functions.
+/// Names of code outside functions, in Safari.
 const OUTSIDE_OF_FUNCTIONS: [&str; 3] = ["global code", "module code", "eval code"];
-/// Where engines say that a function of their own is, which only some of them list.
+/// File names of the engine's own functions. Only some engines list these functions.
 const OF_ENGINES: [&str; 3] = ["<anonymous>", "[native code]", "native"];
-/// How many digits bundlers put behind a name that stands several times in a bundle: from 2 on, in names of
-/// functions that people number from 1 on. What has more is named so: `sha256`.
+/// Maximum digits that bundlers append to a repeated name, starting with 2. Developers number
+/// functions from 1, and choose longer numbers themselves: `sha256`.
 const MOST_DIGITS: usize = 2;
-/// How short hexadecimal hashes may be set.
+/// Minimum length of hexadecimal hashes in file names.
 const LEAST_HEXADECIMAL: usize = 6;
 
-/// Whether a file is none: the function is one of the engine's own, as `JSON.parse`.
+/// `true` if the file stands for the engine, as for `JSON.parse`.
 pub(super) fn is_of_engine(file: &str) -> bool {
     OF_ENGINES.contains(&file.trim())
 }
 
-/// The function's own name, if it lasts: without the object that it was called on, whose class has a
-/// new name in each build, and without the number that tells it from others of the bundle.
+/// Returns the function's own name if it is stable. Drops the object that it was called on, whose
+/// class is renamed in each build, and the bundler's number.
 pub(super) fn lasting_name(function: &str) -> Option<&str> {
     let name = function.split(" [as ").next().unwrap_or(function);
     let name = name.split(" (").next().unwrap_or(name).trim();
@@ -45,7 +45,8 @@ pub(super) fn lasting_name(function: &str) -> Option<&str> {
     (lasts && !is_inner && !is_nobodys).then_some(last)
 }
 
-/// `load` of `load2` and `load$1`, which bundlers number; not of `step1` and `sha256`, which people do.
+/// Drops a bundler's number: `load` for `load2` and `load$1`. Keeps a developer's number: `step1`,
+/// `sha256`.
 fn without_number(name: &str) -> &str {
     let rest = name.trim_end_matches(|c: char| c.is_ascii_digit());
     if let Some(rest) = rest.strip_suffix('$') {
@@ -56,8 +57,8 @@ fn without_number(name: &str) -> &str {
     if is_of_bundler || rest.is_empty() { rest } else { name }
 }
 
-/// The name of a built file, without what differs from one build to the next: hashes, versions, and
-/// numbers of chunks. Nothing of a page, which a script within it has for its file: pages with the script differ.
+/// Returns the name of a built file without its hash, version and chunk number. Returns `""` for a
+/// page, which is the file of its inline scripts: several pages can have the script.
 pub(super) fn lasting_file(file: &str) -> String {
     let path = file.split(['?', '#']).next().unwrap_or(file);
     let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
@@ -85,8 +86,8 @@ pub(super) fn lasting_file(file: &str) -> String {
     lasting
 }
 
-/// Whether the end of a name is no word: words have no digits, and no capital but the first letter. What is shorter
-/// than hashes are must be hexadecimal.
+/// `true` if the end of a name is a hash. Words have no digits, and no capital except the first
+/// letter. A short hash must be hexadecimal.
 fn is_hash(end: &str) -> bool {
     let is_hexadecimal = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
     let is_of_hashes = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
@@ -97,7 +98,7 @@ fn is_hash(end: &str) -> bool {
     end.bytes().all(is_of_hashes) && !is_word
 }
 
-/// The template of a message, in which properties stay and names of variables do not.
+/// Returns the template of a message, with properties but without names of variables.
 pub(super) fn lasting_template(message: &str) -> String {
     let line = message.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
     let mut kept = String::with_capacity(line.len());
@@ -108,15 +109,15 @@ pub(super) fn lasting_template(message: &str) -> String {
         rest = after;
     }
     kept.push_str(rest);
-    // What is not defined is no variable of the bundle's, and has the name that everybody knows it by.
+    // A name that is not defined is global, so the bundler did not rename it.
     let is_known = kept.ends_with(" is not defined");
     let words = kept.split(' ').enumerate();
     let words = words.map(|(index, word)| without_variable(word, index == 0 && !is_known));
     message_template(&words.collect::<Vec<_>>().join(" "))
 }
 
-/// The property, or the name that is not defined, of which an engine says that it is missing or no function:
-/// browsers say so in words of their own. Nothing of what the application says.
+/// Returns the name in an engine's message about a missing property, an undefined name or a missing
+/// function. Each browser words it differently. Returns `None` for the application's own messages.
 pub(super) fn missing_name(message: &str) -> Option<&str> {
     let message = message.trim();
     if let Some(name) = message.strip_prefix("Can't find variable: ") {
@@ -134,7 +135,7 @@ pub(super) fn missing_name(message: &str) -> Option<&str> {
     Some(name)
 }
 
-/// `e.cart.items`.
+/// `true` for a path such as `e.cart.items`.
 fn is_path(text: &str) -> bool {
     text.chars().all(|c| is_of_name(c) || c == '.')
 }
@@ -143,7 +144,7 @@ fn is_of_name(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '_' | '$')
 }
 
-/// A property in a message, or a path to one, with what stands around its quotes.
+/// A property in a message, or the path to one, with the text around its quotes.
 struct Property<'m> {
     opening: &'static str,
     before: &'m str,
@@ -160,8 +161,9 @@ fn first_property(text: &str) -> Option<Property<'_>> {
     Some(Property { opening, before: before.trim_end_matches(quote), name, after })
 }
 
-/// `e.cart.items` as `_.cart.items`: a name of up to three letters is a variable's where a property
-/// follows it, and so is the first word of a message, as in `e is not iterable`.
+/// Replaces the variable of `e.cart.items`: `_.cart.items`. A name of up to three letters is a
+/// variable if a property follows it. It is also one as the first word of a message:
+/// `e is not iterable`.
 fn without_variable(word: &str, is_first: bool) -> Cow<'_, str> {
     let start = word.find(is_of_name);
     let Some((before, rest)) = start.and_then(|start| word.split_at_checked(start)) else {
@@ -184,7 +186,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_that_somebody_chose_last() {
+    fn chosen_function_names_last() {
         for (function, name) in [
             ("submitOrder", Some("submitOrder")),
             ("t.total", Some("total")),
@@ -217,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_files_lose_what_a_build_gave_them() {
+    fn file_names_lose_parts_of_the_build() {
         for (file, lasting) in [
             ("https://h/assets/main-C-h--39K.js", "main-<hash>"),
             ("https://h/assets/main-DORQCSFD.js?v=3", "main-<hash>"),
@@ -270,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn browsers_name_what_is_missing_in_words_of_their_own() {
+    fn missing_names_are_found_for_each_browser() {
         for (message, name) in [
             ("Cannot read properties of undefined (reading 'amount')", Some("amount")),
             ("Cannot read property 'amount' of undefined", Some("amount")),

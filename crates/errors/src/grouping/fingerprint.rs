@@ -1,4 +1,4 @@
-//! Which error an event belongs to: fingerprint version 1 (`docs/semantics/error-tracking.md`,
+//! Fingerprints, version 1, which assign events to errors (`docs/semantics/error-tracking.md`,
 //! "Fingerprints").
 //!
 //! A fingerprint is the first 16 bytes of SHA-256 over
@@ -7,28 +7,28 @@
 //! version (1 byte: 1)
 //! basis   (1 byte: 1 client, 2 stack, 3 type and value, 4 message, 5 browser extension, 6 nothing,
 //!          7 stack of built code)
-//! parts   (each: 1 byte tag, length as 4 bytes big-endian, so many bytes)
+//! parts   (each: 1 byte tag, length as 4 bytes big-endian, then the bytes)
 //! ```
 //!
-//! with these parts, in order; a text that is absent is an empty part:
+//! The parts follow in this order. An absent text is an empty part.
 //!
-//! - client: each string that the application set (tag 0); for `{{ default }}` the 16 bytes of the
-//!   fingerprint that the event would have without it (tag 1). `{{ default }}` alone is that
-//!   fingerprint itself.
+//! - client: each string that the application set (tag 0). `{{ default }}` is replaced by the 16
+//!   bytes of the fingerprint that the event would have without it (tag 1). `{{ default }}` alone
+//!   is that fingerprint itself.
 //! - stack: per exception, outermost last, its type (tag 2), then per frame place (tag 3), function
 //!   (tag 4) and context line (tag 5).
 //! - type and value: type (tag 2) and the value's template (tag 6).
 //! - message: the template that was logged, else the message's template (tag 6).
 //! - browser extension, nothing: no parts.
-//! - stack of built code: per exception its type (tag 2), then per frame whose function lasts place
-//!   (tag 3) and function (tag 4); if the nearest frame does not last, the template that lasts of
-//!   the value (tag 6), else the name that an engine misses, if the value tells one (tag 8); if no frame
-//!   lasts, the route (tag 7).
+//! - stack of built code: per exception its type (tag 2), then per frame with a stable function
+//!   place (tag 3) and function (tag 4). If the nearest frame is not stable: the stable template of
+//!   the value (tag 6). Else, if the value contains one: the name that an engine misses (tag 8). If
+//!   no frame is stable: the route (tag 7).
 //!
-//! Frames are those of the application; if no frame of the chain is, the five nearest to the throw
-//! of each exception. A run of equal frames counts once, so that the depth of a recursion does not
-//! matter. Frames of browser extensions are left out; if one of them threw, or nothing else is
-//! left, the event belongs to the one group of browser extensions.
+//! Frames of the application count. If the chain has none, the five frames nearest to the throw of
+//! each exception count. A run of equal frames counts once, so the depth of a recursion does not
+//! matter. Frames of browser extensions are left out. If one of them threw, or no other frame is
+//! left, the event belongs to the single group of browser extensions.
 
 use std::fmt;
 
@@ -39,12 +39,12 @@ use super::frame_identity::{FrameIdentity, is_browser_extension};
 use super::message_template::message_template;
 use super::occurrence::{Exception, Frame, LogMessage, Occurrence};
 
-/// The identity of an error: a 128-bit hash of what its events have in common.
+/// The identity of an error: a 128-bit hash of the parts that its events share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Fingerprint(pub [u8; 16]);
 
 impl Fingerprint {
-    /// Reads what [`fmt::Display`] writes: 32 lower-case hexadecimal digits.
+    /// Parses the form of [`fmt::Display`]: 32 lower-case hexadecimal digits.
     pub fn parse(text: &str) -> Option<Self> {
         let fingerprint = Self(u128::from_str_radix(text, 16).ok()?.to_be_bytes());
         (fingerprint.to_string() == text).then_some(fingerprint)
@@ -57,10 +57,9 @@ impl fmt::Display for Fingerprint {
     }
 }
 
-/// The version of the rules. It is the first byte that is hashed, so that fingerprints of two
-/// versions never meet.
+/// Version of the rules. It is the first hashed byte, so fingerprints of two versions differ.
 const FINGERPRINT_VERSION: u8 = 1;
-/// How many frames count of a stack without frames of the application.
+/// Number of frames that count in a stack without frames of the application.
 const LIBRARY_FRAMES: usize = 5;
 
 #[derive(Debug, Clone, Copy)]
@@ -87,16 +86,16 @@ enum Part {
     MissingName = 8,
 }
 
-/// The fingerprint of what an event reports.
-pub fn fingerprint(failure: &Occurrence<'_>) -> Fingerprint {
-    match failure.client_fingerprint.as_slice() {
-        [] => default_fingerprint(failure),
-        [only] if is_default(only) => default_fingerprint(failure),
+/// Returns the fingerprint of an event's content.
+pub fn fingerprint(occurrence: &Occurrence<'_>) -> Fingerprint {
+    match occurrence.client_fingerprint.as_slice() {
+        [] => default_fingerprint(occurrence),
+        [only] if is_default(only) => default_fingerprint(occurrence),
         parts => {
             let mut hash = PartHash::new(GroupingBasis::Client);
             for part in parts {
                 if is_default(part) {
-                    hash.part(Part::Default, &default_fingerprint(failure).0);
+                    hash.part(Part::Default, &default_fingerprint(occurrence).0);
                 } else {
                     hash.part(Part::Literal, part.as_bytes());
                 }
@@ -111,28 +110,28 @@ fn is_default(part: &str) -> bool {
     inner.is_some_and(|name| name.trim() == "default")
 }
 
-fn default_fingerprint(failure: &Occurrence<'_>) -> Fingerprint {
-    let exceptions = &failure.exceptions;
+fn default_fingerprint(occurrence: &Occurrence<'_>) -> Fingerprint {
+    let exceptions = &occurrence.exceptions;
     if is_thrown_by_extension(exceptions) {
         return PartHash::new(GroupingBasis::BrowserExtension).finish();
     }
     let has_frames = exceptions.iter().any(|exception| !exception.frames.is_empty());
-    if has_frames && failure.is_built {
-        return built_fingerprint(failure);
+    if has_frames && occurrence.is_built {
+        return built_fingerprint(occurrence);
     }
     if has_frames {
         return stack_fingerprint(exceptions);
     }
-    if let Some(exception) = failure.naming_exception() {
+    if let Some(exception) = occurrence.naming_exception() {
         let mut hash = PartHash::new(GroupingBasis::TypeAndValue);
         hash.part(Part::Type, exception.error_type.as_bytes());
         hash.part(Part::Template, message_template(exception.value).as_bytes());
         return hash.finish();
     }
-    message_fingerprint(&failure.log)
+    message_fingerprint(&occurrence.log)
 }
 
-/// Whether the frame that threw last belongs to an extension, or all frames do.
+/// `true` if the frame that threw last belongs to an extension, or all frames do.
 fn is_thrown_by_extension(exceptions: &[Exception<'_>]) -> bool {
     let mut thrown_from = exceptions.iter().rev().filter_map(|exception| exception.frames.last());
     thrown_from.next().is_some_and(is_browser_extension)
@@ -157,11 +156,11 @@ fn stack_fingerprint(exceptions: &[Exception<'_>]) -> Fingerprint {
     hash.finish()
 }
 
-/// Of built code, what stays the same in its next build.
-fn built_fingerprint(failure: &Occurrence<'_>) -> Fingerprint {
+/// Returns the fingerprint of built code, from parts that stay equal in its next build.
+fn built_fingerprint(occurrence: &Occurrence<'_>) -> Fingerprint {
     let mut hash = PartHash::new(GroupingBasis::BuiltStack);
     let (mut any_lasts, mut nearest_lasts) = (false, false);
-    for exception in &failure.exceptions {
+    for exception in &occurrence.exceptions {
         hash.part(Part::Type, exception.error_type.as_bytes());
         let is_known = |frame: &&Frame<'_>| {
             !is_browser_extension(frame) && !built_code::is_of_engine(frame.file)
@@ -184,14 +183,14 @@ fn built_fingerprint(failure: &Occurrence<'_>) -> Fingerprint {
             hash.part(Part::Function, name.as_bytes());
         }
     }
-    let value = failure.naming_exception().map_or("", |exception| exception.value);
+    let value = occurrence.naming_exception().map_or("", |exception| exception.value);
     if !nearest_lasts {
         hash.part(Part::Template, built_code::lasting_template(value).as_bytes());
     } else if let Some(name) = built_code::missing_name(value) {
         hash.part(Part::MissingName, name.as_bytes());
     }
     if !any_lasts {
-        hash.part(Part::Route, failure.route.as_bytes());
+        hash.part(Part::Route, occurrence.route.as_bytes());
     }
     hash.finish()
 }
@@ -226,7 +225,7 @@ impl PartHash {
     }
 
     fn part(&mut self, part: Part, bytes: &[u8]) {
-        // No text of an event of 1 MiB reaches 4 GiB.
+        // No text of a 1 MiB event reaches 4 GiB.
         let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
         self.0.update([part as u8]);
         self.0.update(length.to_be_bytes());
@@ -260,9 +259,9 @@ mod tests {
         Occurrence { log: LogMessage { template, text }, ..Occurrence::default() }
     }
 
-    fn hex(failure: &Occurrence<'_>) -> String {
+    fn hex(occurrence: &Occurrence<'_>) -> String {
         use std::fmt::Write;
-        fingerprint(failure).0.iter().fold(String::new(), |mut hex, byte| {
+        fingerprint(occurrence).0.iter().fold(String::new(), |mut hex, byte| {
             let _ = write!(hex, "{byte:02x}");
             hex
         })
@@ -277,7 +276,7 @@ mod tests {
         "44602a999abbebedf7de0ae1318e4f57",
     ];
 
-    /// Computed by an independent program from the layout above.
+    /// Vectors from an independent program that follows the layout above.
     #[test]
     fn keeps_its_byte_layout() {
         let stack = [frame("lib", "run", false), frame("shop.cart", "add", true)];
@@ -285,7 +284,7 @@ mod tests {
             client_fingerprint: vec!["{{ default }}", "tenant-a"],
             ..thrown("ValueError", "x", &stack)
         };
-        for (failure, expected) in [
+        for (occurrence, expected) in [
             (thrown("ValueError", "x", &stack), VECTORS[0]),
             (chained, VECTORS[1]),
             (thrown("KeyError", "no key 42", &[]), VECTORS[2]),
@@ -293,12 +292,12 @@ mod tests {
             (logged("", "payment 4711 failed"), VECTORS[4]),
             (Occurrence::default(), VECTORS[5]),
         ] {
-            assert_eq!(hex(&failure), expected, "{failure:?}");
+            assert_eq!(hex(&occurrence), expected, "{occurrence:?}");
         }
     }
 
     #[test]
-    fn application_frames_count_and_library_frames_do_not() {
+    fn library_frames_do_not_count() {
         let own = frame("shop", "add", true);
         let one = thrown("E", "a", &[frame("lib", "x", false), own, frame("lib", "y", false)]);
         let other = thrown("E", "b", &[own, frame("lib2", "z", false)]);
@@ -310,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn five_library_frames_count_where_none_is_the_applications() {
+    fn five_library_frames_count_without_application_frames() {
         let names = ["a", "b", "c", "d", "e", "f", "g"].map(|name| frame(name, "run", false));
         let all = thrown("E", "", &names);
         assert_eq!(fingerprint(&all), fingerprint(&thrown("E", "", &names[2..])));
@@ -329,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn the_depth_of_a_recursion_does_not_matter() {
+    fn recursion_depth_does_not_matter() {
         let frames = |depth| vec![frame("tree", "visit", true); depth];
         let shallow = thrown("E", "", &frames(2));
         assert_eq!(fingerprint(&shallow), fingerprint(&thrown("E", "", &frames(40))));
@@ -348,10 +347,10 @@ mod tests {
     }
 
     #[test]
-    fn the_client_decides_and_may_refine_the_default() {
+    fn clients_can_replace_or_refine_the_fingerprint() {
         let with = |parts: &[&'static str], function| {
-            let failure = thrown("E", "v", &[frame("m", function, true)]);
-            hex(&Occurrence { client_fingerprint: parts.to_vec(), ..failure })
+            let occurrence = thrown("E", "v", &[frame("m", function, true)]);
+            hex(&Occurrence { client_fingerprint: parts.to_vec(), ..occurrence })
         };
         assert_eq!(with(&["a", "b"], "f"), with(&["a", "b"], "g"));
         assert_ne!(with(&["a", "b"], "ff"), with(&["ab"], "ff"));
@@ -362,14 +361,14 @@ mod tests {
     }
 
     #[test]
-    fn without_a_stack_the_value_counts_without_its_numbers() {
+    fn value_templates_count_without_a_stack() {
         let one = thrown("KeyError", "no order 1", &[]);
         assert_eq!(fingerprint(&one), fingerprint(&thrown("KeyError", "no order 27", &[])));
         assert_ne!(fingerprint(&one), fingerprint(&thrown("KeyError", "no user 1", &[])));
     }
 
     #[test]
-    fn a_logged_template_counts_as_it_is() {
+    fn logged_templates_count_unchanged() {
         let one = logged("took %d of 500 ms", "took 900 of 500 ms");
         assert_eq!(hex(&one), hex(&logged("took %d of 500 ms", "took 700 of 500 ms")));
         assert_ne!(hex(&one), hex(&logged("took %d of 900 ms", "took 950 of 900 ms")));
@@ -378,7 +377,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn parts_do_not_run_into_each_other(a in "[a-c]{1,3}", b in "[a-c]{1,3}", c in "[a-c]{1,3}", d in "[a-c]{1,3}") {
+        fn part_boundaries_change_the_fingerprint(a in "[a-c]{1,3}", b in "[a-c]{1,3}", c in "[a-c]{1,3}", d in "[a-c]{1,3}") {
             let print = |a, b| {
                 fingerprint(&Occurrence { client_fingerprint: vec![a, b], ..Occurrence::default() })
             };

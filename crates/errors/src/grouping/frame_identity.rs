@@ -1,5 +1,5 @@
-//! What a frame contributes to a fingerprint (`docs/semantics/error-tracking.md`, "Frames"): where
-//! it is, never at which line.
+//! The part of a fingerprint from a frame (`docs/semantics/error-tracking.md`, "Frames"): the
+//! frame's place, but never its line.
 
 use std::borrow::Cow;
 
@@ -15,14 +15,14 @@ const EXTENSION_SCHEMES: [&str; 6] = [
     "webkit-masked-url://",
 ];
 
-/// Place and function of a frame, and the line of code where the function has no name that lasts.
+/// Place and function of a frame, and the source line if the function has no stable name.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct FrameIdentity<'e> {
-    /// The module, else the name of the file.
+    /// The module, else the file name.
     pub place: Cow<'e, str>,
     /// The function, or `""`.
     pub function: &'e str,
-    /// The source line, only where there is no function.
+    /// The source line, only if there is no function.
     pub context_line: &'e str,
 }
 
@@ -37,26 +37,26 @@ impl<'e> FrameIdentity<'e> {
     }
 }
 
-/// Whether a frame is the code of a browser extension.
+/// `true` if a frame belongs to a browser extension.
 pub(super) fn is_browser_extension(frame: &Frame<'_>) -> bool {
     EXTENSION_SCHEMES.iter().any(|scheme| frame.file.starts_with(scheme))
 }
 
-/// The name of the file, without directories and, for a URL, without query and fragment.
+/// Returns the file name without directories. For a URL, also drops query and fragment.
 fn basename(file: &str) -> &str {
     let path =
         if file.contains("://") { file.split(['?', '#']).next().unwrap_or(file) } else { file };
     path.rsplit(['/', '\\']).next().unwrap_or(path)
 }
 
-/// The function's name, or `""` if it has none, or one that a minifier chose: `?`, `<anonymous>`
-/// or one letter, also as a method of something (`Object.<anonymous>`).
+/// Returns the function's name, or `""` for an anonymous or minified one: `?`, `<anonymous>` or one
+/// letter, also as a method (`Object.<anonymous>`).
 fn lasting_function(function: &str) -> &str {
     let name = function.trim().trim_start_matches("async ").trim_start_matches("new ");
     let last = name.rsplit('.').next().unwrap_or(name);
     let is_anonymous = matches!(last, "" | "?" | "<anonymous>" | "{anonymous}" | "(anonymous)");
     let is_minified = name.chars().nth(1).is_none();
-    // Rust mangles a hash of the build into each name: `shop::cart::add::h0123456789abcdef`.
+    // Rust mangles a build hash into each name: `shop::cart::add::h0123456789abcdef`.
     let demangled = name.rsplit_once("::h").filter(|(_, hash)| hash.len() == 16);
     if is_anonymous || is_minified { "" } else { demangled.map_or(name, |(path, _)| path) }
 }
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_is_the_module_or_the_name_of_the_file() {
+    fn place_is_the_module_or_file_name() {
         for (module, file, place) in [
             ("shop.cart", "/srv/a/cart.py", "shop.cart"),
             ("", "/srv/release-41/cart.py", "cart.py"),
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn the_source_line_stands_in_for_a_function_without_a_lasting_name() {
+    fn source_line_replaces_an_unstable_function_name() {
         for function in
             ["", "?", "<anonymous>", "Object.<anonymous>", "Object.?", "new <anonymous>", "e"]
         {

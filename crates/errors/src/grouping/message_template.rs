@@ -1,25 +1,27 @@
-//! Messages without what differs from one occurrence to the next
+//! Message templates: messages without parts that differ between occurrences
 //! (`docs/semantics/error-tracking.md`, "Message templates").
 //!
-//! A scanner by hand: it makes one pass, needs no tables, and takes about as long as hashing.
+//! The scanner is written by hand: it makes one pass, needs no tables, and takes about as long as
+//! hashing.
 
 use std::borrow::Cow;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use super::asset_name;
 
-/// How much of a message tells errors apart, in bytes.
+/// Maximum bytes of a message that distinguish errors.
 const MAX_BYTES: usize = 1_024;
 const UUID_GROUPS: [usize; 5] = [8, 4, 4, 4, 12];
-/// Fewer hexadecimal digits are as likely a word.
+/// Minimum hexadecimal digits of an identifier. Fewer are as likely a word.
 const LEAST_HEX_DIGITS: usize = 8;
-/// So many hexadecimal letters without one digit are no word any more.
+/// Minimum hexadecimal letters of an identifier without digits. Fewer can be a word.
 const LEAST_HEX_LETTERS: usize = 16;
 
-/// The template of a message: its first line that is not empty, at most 1 KiB of it, where
-/// `<url>`, `<email>`, `<ip>`, `<uuid>`, `<date>`, `<path>`, `<quoted>` and `<number>` (whole,
-/// decimal, hexadecimal, versions) stand for what they name, hashes in names of assets for
-/// `<hash>`, and one space for all white space. The template of a template is itself.
+/// Returns the template of a message: its first non-empty line, at most 1 KiB.
+///
+/// Placeholders replace the variable parts: `<url>`, `<email>`, `<ip>`, `<uuid>`, `<date>`,
+/// `<path>`, `<quoted>` and `<number>` (whole, decimal, hexadecimal, versions). `<hash>` replaces
+/// hashes in asset names, and one space replaces white space. The template of a template is itself.
 pub(super) fn message_template(message: &str) -> String {
     let line = message.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
     let mut scanner =
@@ -29,20 +31,20 @@ pub(super) fn message_template(message: &str) -> String {
     scanner.out
 }
 
-/// The longest start of at most `most` bytes that ends between characters.
+/// Returns the longest start of at most `most` bytes that ends between characters.
 pub(super) fn cut_bytes(text: &str, most: usize) -> &str {
     text.get(..text.floor_char_boundary(most)).unwrap_or(text)
 }
 
 struct Scanner<'t> {
     rest: &'t str,
-    /// The last byte written: a placeholder separates words like the bracket it ends in.
+    /// The last byte written. A placeholder separates words, like the bracket at its end.
     previous: Option<u8>,
     out: String,
 }
 
 impl Scanner<'_> {
-    /// Moves one token on; `false` at the end.
+    /// Processes one token. Returns `false` at the end.
     fn step(&mut self) -> bool {
         let Some(first) = self.rest.chars().next() else { return false };
         if first.is_whitespace() {
@@ -83,7 +85,7 @@ impl Scanner<'_> {
         self.previous = self.out.bytes().next_back();
     }
 
-    /// A literal in quotes; an apostrophe is none.
+    /// Returns the length of a quoted literal. An apostrophe does not begin one.
     fn quoted_length(&self) -> Option<usize> {
         let quote = self.rest.chars().next().filter(|first| matches!(first, '"' | '\'' | '`'))?;
         if !self.is_at_word_start() {
@@ -95,7 +97,7 @@ impl Scanner<'_> {
             .find(|end| !self.rest.as_bytes().get(*end).copied().is_some_and(is_word_byte))
     }
 
-    /// A run of characters that may belong together, such as an address or a path.
+    /// Processes a run of characters that can belong together, such as an address or a path.
     fn word(&mut self) {
         let end = self.rest.find(|c: char| c.is_whitespace() || is_delimiter(c));
         let run = self.rest.get(..end.unwrap_or(self.rest.len())).unwrap_or_default();
@@ -112,7 +114,8 @@ impl Scanner<'_> {
         }
     }
 
-    /// The length of a number at the start of `rest`, with a sign, or the `v` of a version.
+    /// Returns the length of a number at the start of `rest`, with its sign or the `v` of a
+    /// version.
     fn number_length(&self, rest: &str) -> Option<usize> {
         if self.previous.is_some_and(is_atom_byte) {
             return None;
@@ -127,7 +130,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// Looks for numbers and identifiers inside of a word.
+    /// Replaces the numbers inside a word.
     fn parts_of_word(&mut self, word: &str) {
         let mut rest = word;
         while let Some(first) = rest.chars().next() {
@@ -151,7 +154,7 @@ impl Scanner<'_> {
     }
 }
 
-/// What separates words besides white space.
+/// `true` for separators of words, except white space.
 fn is_delimiter(c: char) -> bool {
     matches!(
         c,
@@ -159,7 +162,7 @@ fn is_delimiter(c: char) -> bool {
     )
 }
 
-/// Letters beyond ASCII belong to words.
+/// Letters outside ASCII belong to words.
 fn is_word_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80
 }
@@ -168,7 +171,7 @@ fn is_atom_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte >= 0x80
 }
 
-/// A placeholder in an earlier template stays as it is.
+/// Returns the length of a placeholder of an earlier template, which stays.
 fn placeholder_length(text: &str) -> Option<usize> {
     const PLACEHOLDERS: [&str; 9] = [
         "<url>", "<email>", "<ip>", "<uuid>", "<date>", "<path>", "<quoted>", "<number>", "<hash>",
@@ -176,7 +179,8 @@ fn placeholder_length(text: &str) -> Option<usize> {
     PLACEHOLDERS.iter().find(|name| text.starts_with(**name)).map(|name| name.len())
 }
 
-/// `scheme://` and everything up to white space or a quote, without closing punctuation.
+/// Returns the length of `scheme://` and the text up to white space or a quote, without closing
+/// punctuation.
 fn url_length(text: &str) -> Option<usize> {
     let scheme =
         text.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.')))?;
@@ -190,7 +194,7 @@ fn url_length(text: &str) -> Option<usize> {
     (starts_with_letter && !trimmed.is_empty()).then(|| scheme + "://".len() + trimmed.len())
 }
 
-/// `YYYY-MM-DD` or `YYYY/MM/DD`, then perhaps a time with fraction and zone.
+/// Returns the length of `YYYY-MM-DD` or `YYYY/MM/DD`, with an optional time, fraction and zone.
 fn date_length(text: &str) -> Option<usize> {
     let bytes = text.as_bytes();
     let date = shape_length(bytes, b"0000-00-00").or_else(|| shape_length(bytes, b"0000/00/00"))?;
@@ -222,7 +226,7 @@ fn fraction_length(bytes: &[u8]) -> usize {
     }
 }
 
-/// The length of `shape` if `bytes` begin with it, where `0` stands for any digit.
+/// Returns the length of `shape` if `bytes` begin with it. A `0` matches any digit.
 fn shape_length(bytes: &[u8], shape: &[u8]) -> Option<usize> {
     let start = bytes.get(..shape.len())?;
     let fits = |(byte, shape): (&u8, &u8)| match shape {
@@ -258,7 +262,7 @@ fn is_email(word: &str) -> bool {
     })
 }
 
-/// An address, perhaps with a port or a prefix length.
+/// `true` for an address, with an optional port or prefix length.
 fn is_ip(word: &str) -> bool {
     let bare = word.split_once('/').map_or(word, |(address, _)| address);
     let host = match bare.split_once(':') {
@@ -270,7 +274,8 @@ fn is_ip(word: &str) -> bool {
         || (bare.bytes().any(|byte| byte.is_ascii_digit()) && bare.parse::<Ipv6Addr>().is_ok())
 }
 
-/// Absolute and relative paths of Unix and Windows. One slash inside of a word is none: `and/or`.
+/// `true` for absolute and relative paths of Unix and Windows. One slash inside a word is not
+/// enough: `and/or`.
 fn is_path(word: &str) -> bool {
     let starts = ["/", "./", "../", "~/", ".\\", "..\\", "\\\\"];
     let has_drive =
@@ -280,8 +285,8 @@ fn is_path(word: &str) -> bool {
     has_name && (starts.iter().any(|start| word.starts_with(start)) || has_drive || separators >= 2)
 }
 
-/// A number at the start of `text`: hexadecimal with a prefix or many digits, whole, decimal, with
-/// an exponent, or several dots as in a version.
+/// Returns the length of a number at the start of `text`. It can be whole, decimal, have an
+/// exponent, or several dots like a version. A hexadecimal number has a prefix or many digits.
 fn unsigned_number_length(text: &str) -> Option<usize> {
     let bytes = text.as_bytes();
     if let [b'0', b'x' | b'X', digits @ ..] = bytes {
@@ -325,7 +330,7 @@ fn atom_length(text: &str) -> usize {
     text.bytes().take_while(u8::is_ascii_alphanumeric).count()
 }
 
-/// Whether a word of letters and digits is rather a hash or an id than a word.
+/// `true` if letters and digits are a hash or an id instead of a word.
 pub(super) fn is_hexadecimal(atom: &str) -> bool {
     atom.len() >= LEAST_HEX_DIGITS
         && atom.bytes().all(|byte| byte.is_ascii_hexdigit())
@@ -338,7 +343,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn replaces_what_differs_between_occurrences() {
+    fn replaces_variable_parts() {
         for (message, template) in [
             ("cannot load order 8271", "cannot load order <number>"),
             ("took 1.5e3 ms, -3 left, v1.2.3", "took <number> ms, <number> left, <number>"),
@@ -382,7 +387,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_template_of_a_template_is_itself(
+        fn templates_of_templates_are_equal(
             words in prop::collection::vec(
                 "[a-zé]{1,9}[.:!?]?|-?[0-9]{1,9}(\\.[0-9]{1,4})?|[0-9a-f]{8,40}|'[a-z ]{1,9}'|\\([0-9]{1,3}\\)\
                 |https?://[a-z.]{1,9}/[a-z0-9?=&/]{0,9}|/[a-z]{1,5}/[a-z0-9.]{1,5}|[a-z]{1,5}=[0-9]{1,5}\
@@ -395,7 +400,7 @@ mod tests {
         }
 
         #[test]
-        fn never_panics_on_what_looks_special(message in "[a-f0-9é .:/\\\\<>'\"`@=,+x~v-]{0,60}") {
+        fn never_panics_on_special_characters(message in "[a-f0-9é .:/\\\\<>'\"`@=,+x~v-]{0,60}") {
             message_template(&message);
         }
 

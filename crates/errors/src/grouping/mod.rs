@@ -1,4 +1,4 @@
-//! Which error an event belongs to.
+//! The grouping of events into errors.
 
 mod asset_name;
 mod built_code;

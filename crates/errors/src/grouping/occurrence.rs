@@ -1,34 +1,34 @@
-//! What an event reports, as far as errors are told apart and named by it.
+//! The content of an event that groups and names errors.
 
 use std::borrow::Cow;
 
-/// What an event reports. A text that the event does not have is `""`.
+/// The content of an event. A text that the event lacks is `""`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Occurrence<'e> {
-    /// The parts of the fingerprint that the application set; none if it set none.
+    /// Fingerprint parts that the application set. Empty if it set none.
     pub client_fingerprint: Vec<&'e str>,
-    /// The chain of exceptions, the one that was thrown last at the end.
+    /// The chain of exceptions. The one that was thrown last is at the end.
     pub exceptions: Vec<Exception<'e>>,
-    /// What was logged.
+    /// The logged message.
     pub log: LogMessage<'e>,
-    /// Whether its code was built, by what names functions and files anew in each build.
+    /// `true` if the code was built, so each build renames functions and files.
     pub is_built: bool,
-    /// The transaction, else the path of the page; told of built code only.
+    /// The transaction, else the path of the page. Only set for built code.
     pub route: Cow<'e, str>,
 }
 
 /// One exception of a chain.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Exception<'e> {
-    /// Its class: `ValueError`.
+    /// The class: `ValueError`.
     pub error_type: &'e str,
-    /// Its message.
+    /// The message.
     pub value: &'e str,
-    /// Its stack, the frame that threw it at the end.
+    /// The stack. The frame that threw is at the end.
     pub frames: Vec<Frame<'e>>,
 }
 
-/// One call of a stack.
+/// A call in a stack.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Frame<'e> {
     /// The module or class: `shop.cart`.
@@ -39,22 +39,22 @@ pub struct Frame<'e> {
     pub function: &'e str,
     /// The line of source code.
     pub context_line: &'e str,
-    /// Whether the code is the application's own, not a library's.
+    /// `true` if the code belongs to the application, not to a library.
     pub in_app: bool,
 }
 
 /// A logged message.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LogMessage<'e> {
-    /// The message before its parameters were filled in, if there are any.
+    /// The message before its parameters were filled in, if it has any.
     pub template: &'e str,
     /// The message.
     pub text: &'e str,
 }
 
 impl<'e> Occurrence<'e> {
-    /// The exception that names the error: the last one that has a message, else the last one that
-    /// has a type.
+    /// Returns the exception that names the error: the last one with a message, else the last one
+    /// with a type.
     pub fn naming_exception(&self) -> Option<&Exception<'e>> {
         let last = |has: fn(&&Exception<'e>) -> bool| self.exceptions.iter().rev().find(has);
         last(|exception| !exception.value.trim().is_empty())
@@ -72,12 +72,12 @@ mod tests {
             value,
             frames: Vec::new(),
         });
-        let failure = Occurrence { exceptions: exceptions.collect(), ..Occurrence::default() };
-        failure.naming_exception().map(|exception| exception.error_type)
+        let occurrence = Occurrence { exceptions: exceptions.collect(), ..Occurrence::default() };
+        occurrence.naming_exception().map(|exception| exception.error_type)
     }
 
     #[test]
-    fn the_last_exception_with_a_message_names_the_error() {
+    fn last_exception_with_a_message_names_the_error() {
         assert_eq!(named(&[("A", "a"), ("B", "b")]), Some("B"));
         assert_eq!(named(&[("A", "a"), ("B", " ")]), Some("A"));
         assert_eq!(named(&[("A", ""), ("B", ""), ("", "")]), Some("B"));

@@ -1,5 +1,5 @@
-//! Paths of URLs without what differs from one request to the next
-//! (`docs/semantics/error-tracking.md`, "Categories").
+//! URL paths without parts that differ between requests (`docs/semantics/error-tracking.md`,
+//! "Categories").
 
 use std::borrow::Cow;
 
@@ -7,24 +7,25 @@ use percent_encoding::percent_decode_str;
 
 use super::message_template::{cut_bytes, message_template};
 
-/// How much of a URL is looked at, in bytes.
+/// Maximum bytes of a URL that are read.
 const MAX_BYTES: usize = 2_048;
-/// Shorter texts of letters and digits are as likely a name.
+/// Minimum length of a token. Shorter texts of letters and digits are as likely a name.
 const LEAST_TOKEN_LENGTH: usize = 16;
-/// Names have a number at their end, not several inside.
+/// Minimum digits inside a token. Names have a number only at their end.
 const LEAST_DIGITS_INSIDE: usize = 2;
 
-/// The path of a URL, or of a text that begins with a path: without query and fragment, and with each
-/// segment as a message's template would have it, but for versions (`v1`), which stay, and for long
-/// tokens of letters and digits, which are `<hash>`. Nothing of a URL without a path, such as
-/// `about:blank`.
+/// Returns the path of a URL, or of a text that begins with a path, without query and fragment.
+/// Returns `None` for a URL without a path, such as `about:blank`.
+///
+/// Each segment becomes a message template. Versions (`v1`) stay, and long tokens of letters and
+/// digits become `<hash>`.
 pub fn path_template(url: &str) -> Option<String> {
     let path = path_of(cut_bytes(url.trim(), MAX_BYTES))?;
     let path = path.split(['?', '#']).next().filter(|path| !path.is_empty()).unwrap_or("/");
     Some(path.split('/').map(segment_template).collect::<Vec<_>>().join("/"))
 }
 
-/// What follows the host.
+/// Returns the text after the host.
 fn path_of(url: &str) -> Option<&str> {
     let after_scheme = match url.split_once("://") {
         Some((scheme, rest)) if scheme.bytes().all(|byte| byte.is_ascii_alphanumeric()) => rest,
@@ -48,14 +49,14 @@ fn segment_template(segment: &str) -> Cow<'_, str> {
     Cow::Owned(message_template(&decoded))
 }
 
-/// `v1`, `v2.1`: which part of an interface, not which request.
+/// `true` for `v1` and `v2.1`, which identify an interface and not a request.
 fn is_version(segment: &str) -> bool {
     let number = segment.strip_prefix(['v', 'V']).unwrap_or_default();
     let is_short = |part: &str| matches!(part.len(), 1..=3);
     number.split('.').all(|part| is_short(part) && part.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// A random identifier in letters and digits. Hexadecimal ones are left to the template.
+/// `true` for a random identifier of letters and digits. Hexadecimal ones are left to the template.
 fn is_token(text: &str) -> bool {
     let bytes = text.as_bytes();
     let inside = bytes.iter().rev().skip_while(|byte| byte.is_ascii_digit());
@@ -71,7 +72,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn keeps_the_path_without_what_changes() {
+    fn replaces_variable_parts_of_paths() {
         for (url, path) in [
             ("https://shop.example.com/cart?id=1#top", "/cart"),
             ("https://shop.example.com", "/"),
@@ -92,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_url_has_no_path() {
+    fn other_texts_have_no_path() {
         for text in ["", "about:blank", "data:text/html,<p>/x", "blob:https", "cart", "a b://c"] {
             assert_eq!(path_template(text), None, "{text}");
         }

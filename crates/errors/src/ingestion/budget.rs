@@ -1,4 +1,4 @@
-//! Keeping the stored event small enough for its item.
+//! Cuts an event to the size of its item.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -12,11 +12,11 @@ use super::json_text::member_size;
 use super::member::{Members, get, get_mut, take};
 use super::trimmed_paths::TrimmedPaths;
 
-/// The largest stored event, in bytes of JSON. zstd leaves what it cannot compress as it is and
-/// adds at most 1/256 and a few bytes, so the compressed form always fits 350,000 bytes.
+/// Maximum JSON bytes of a stored event. zstd keeps incompressible data as it is and adds at most
+/// 1/256 and a few bytes. So the compressed form always fits 350,000 bytes.
 pub const MAX_PAYLOAD_BYTES: usize = 348_000;
 
-/// What makes up an event. All of it is bounded, and together it fits once stacks are short.
+/// Essential fields of an event. Each is bounded, and they fit together once stacks are short.
 const ESSENTIAL: [&str; 10] = [
     "event_id",
     "timestamp",
@@ -29,22 +29,23 @@ const ESSENTIAL: [&str; 10] = [
     "logentry",
     "fingerprint",
 ];
-/// Chains and stacks, shorter and shorter, for what is too large without all optional parts.
+/// Limits for exceptions and frames, from long to short. They apply to an event that is too large
+/// without all optional parts.
 const SHORTER: [(usize, usize); 4] = [(50, 20), (20, 10), (5, 10), (1, 1)];
 
-/// Room for the record of what was left out.
+/// Bytes reserved for the record of omitted parts.
 const RECORD_BYTES: usize = 10_000;
 const OF_EXCEPTIONS: [&str; 1] = ["mechanism"];
 const OF_FRAMES: [&str; 3] = ["vars", "pre_context", "post_context"];
 
-/// A part that can be left out.
+/// An optional part of an event.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Part {
     Member(String),
     Context(String),
-    /// A member of each exception.
+    /// A field of each exception.
     OfExceptions(&'static str),
-    /// A member of each frame.
+    /// A field of each frame.
     OfFrames(&'static str),
 }
 
@@ -59,8 +60,10 @@ impl Part {
     }
 }
 
-/// The JSON of an event, at most [`MAX_PAYLOAD_BYTES`]. The largest optional parts are left out
-/// until the rest fits, then the middle of stacks and of the chain; each is recorded in `trimmed`.
+/// Returns the JSON of an event, at most [`MAX_PAYLOAD_BYTES`].
+///
+/// Leaves out the largest optional parts until the rest fits, then the middle of stacks and of the
+/// chain. Records each in `trimmed`.
 pub(super) fn write_within_budget(
     mut event: Members<'_>,
     trimmed_paths: &mut TrimmedPaths,
@@ -107,7 +110,7 @@ fn leave_out_largest(event: &mut Members<'_>, mut total: usize, trimmed_paths: &
     leave_out(event, &left_out);
 }
 
-/// All optional parts with their size, the largest first.
+/// Returns all optional parts with their sizes, the largest first.
 fn optional_parts(event: &mut Members<'_>) -> Vec<(usize, Part)> {
     let mut parts = Vec::new();
     for name in OF_EXCEPTIONS {
@@ -146,7 +149,7 @@ fn size_of_member(members: &Members<'_>, name: &str) -> usize {
     members.iter().find(|(member, _)| member == name).map_or(0, with_comma)
 }
 
-/// One pass over each object: a hostile event has tens of thousands of parts.
+/// Removes parts in one pass over each object: a hostile event has tens of thousands of parts.
 fn leave_out(event: &mut Members<'_>, parts: &HashSet<Part>) {
     event.retain(|(name, _)| !parts.contains(&Part::Member(name.to_string())));
     if let Some(Json::Object(contexts)) = get_mut(event, "contexts") {
@@ -171,19 +174,19 @@ mod tests {
     use super::*;
 
     fn written(text: &str) -> (usize, String) {
-        let Ok(Json::Object(event)) = Json::parse(text, 16) else { panic!("it is an object") };
+        let Ok(Json::Object(event)) = Json::parse(text, 16) else { panic!("not an object") };
         let payload = write_within_budget(event, &mut TrimmedPaths::default());
         (payload.len(), String::from_utf8(payload).unwrap())
     }
 
     #[test]
-    fn leaves_alone_what_fits() {
+    fn small_events_stay_unchanged() {
         let text = r#"{"exception":{"values":[{"type":"E"}]},"unknown":[1]}"#;
         assert_eq!(written(text).1, text);
     }
 
     #[test]
-    fn local_variables_go_before_the_frames_that_hold_them() {
+    fn local_variables_are_dropped_before_frames() {
         let frame = format!(r#"{{"function":"f","vars":{{"v":"{}"}}}}"#, "x".repeat(10_000));
         let frames = [frame.as_str(); 40].join(",");
         let text =
@@ -199,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn tens_of_thousands_of_members_fit() {
+    fn tens_of_thousands_of_fields_fit() {
         let members: Vec<String> = (0..40_000).map(|i| format!("\"m{i}\":0")).collect();
         let many = members.join(",");
         for text in [format!("{{{many}}}"), format!("{{\"contexts\":{{{many}}}}}")] {

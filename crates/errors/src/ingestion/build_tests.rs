@@ -1,6 +1,8 @@
-//! One error for each bug, whichever build of an application it happens in: stacks of ten bugs in
-//! twenty builds by each of several bundlers (`crates/errors/src/testdata/builds/README.md`), and stacks whose
-//! names last, which are what they always were.
+//! Each bug is one error in all builds of an application.
+//!
+//! The stacks are those of ten bugs in twenty builds by each of several bundlers
+//! (`crates/errors/src/testdata/builds/README.md`). Stacks with stable names keep the fingerprints
+//! that they always had.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -73,8 +75,9 @@ fn each_bug_is_one_error_in_all_builds_of_a_bundler() {
     }
 }
 
-/// The error of what was thrown in a bundle, by its functions, but for those that have a file of their own.
-fn of_bundle(value: &str, transaction: &str, functions: &[&str]) -> Fingerprint {
+/// Returns the fingerprint of an error in a bundle, from its functions. `function@file` names
+/// another file than the bundle.
+fn bundle_fingerprint(value: &str, transaction: &str, functions: &[&str]) -> Fingerprint {
     const BUNDLE: &str = "https://shop.example.com/assets/main-DORQCSFD.js";
     let frames = functions.iter().map(|function| match function.split_once('@') {
         Some((function, file)) => (function.to_owned(), file.to_owned()),
@@ -87,13 +90,14 @@ fn of_bundle(value: &str, transaction: &str, functions: &[&str]) -> Fingerprint 
 }
 
 #[test]
-fn functions_of_the_engine_do_not_count() {
-    let parse =
-        |value, transaction| of_bundle(value, transaction, &["?", "a", "JSON.parse@<anonymous>"]);
+fn engine_functions_do_not_count() {
+    let parse = |value, transaction| {
+        bundle_fingerprint(value, transaction, &["?", "a", "JSON.parse@<anonymous>"])
+    };
     assert_ne!(parse("Unexpected end of JSON input", "/cart"), parse("\"x\" is no JSON", "/cart"));
     assert_ne!(parse("x", "/cart"), parse("x", "/login"));
     let each = |called: &[&str]| {
-        of_bundle("x", "/cart", &[&["?", "checkout"], called, &["submitOrder"]].concat())
+        bundle_fingerprint("x", "/cart", &[&["?", "checkout"], called, &["submitOrder"]].concat())
     };
     let of_firefox = each(&[]);
     assert_eq!(each(&["Array.forEach@<anonymous>"]), of_firefox);
@@ -101,8 +105,8 @@ fn functions_of_the_engine_do_not_count() {
 }
 
 #[test]
-fn methods_of_one_name_are_told_apart_by_what_they_miss() {
-    let save = |value| of_bundle(value, "/cart", &["?", "t.save"]);
+fn missing_names_distinguish_methods_with_equal_names() {
+    let save = |value| bundle_fingerprint(value, "/cart", &["?", "t.save"]);
     let amount = save("Cannot read properties of undefined (reading 'amount')");
     assert_ne!(amount, save("Cannot read properties of undefined (reading 'roles')"));
     for of_another_browser in [
@@ -111,26 +115,26 @@ fn methods_of_one_name_are_told_apart_by_what_they_miss() {
     ] {
         assert_eq!(save(of_another_browser), amount, "{of_another_browser}");
     }
-    assert_eq!(save("No rate for EUR"), save("No rate for USD"), "what the application says");
+    assert_eq!(save("No rate for EUR"), save("No rate for USD"), "the application's own message");
 }
 
 #[test]
-fn functions_that_people_number_stay_apart_and_those_of_bundlers_do_not() {
-    let of = |function| of_bundle("x", "/cart", &["?", function]);
+fn only_numbers_of_bundlers_are_ignored() {
+    let of = |function| bundle_fingerprint("x", "/cart", &["?", function]);
     assert_ne!(of("submitStep1"), of("submitStep2"));
     assert_eq!(of("load2"), of("load$1"));
 }
 
 #[test]
-fn paths_of_pages_are_one_route() {
-    let at = |transaction| of_bundle("x is undefined", transaction, &["?", "ab"]);
+fn page_paths_become_routes() {
+    let at = |transaction| bundle_fingerprint("x is undefined", transaction, &["?", "ab"]);
     assert_eq!(at("/orders/4711"), at("/orders/4712"));
     assert_ne!(at("/orders/4711"), at("/cart"));
     assert_ne!(at("checkout"), at("cart"));
 }
 
 #[test]
-fn code_that_was_not_built_is_grouped_by_all_its_names() {
+fn unbuilt_code_is_grouped_by_all_names() {
     let of_node = |function: &str, column: u64| {
         let frame = json!({"function": function, "module": "app", "in_app": true, "colno": column});
         fingerprint(&json!({"platform": "node", "exception": [{
@@ -144,7 +148,7 @@ fn code_that_was_not_built_is_grouped_by_all_its_names() {
 }
 
 #[test]
-fn what_sdks_send_whose_names_last_has_the_fingerprint_that_it_always_had() {
+fn events_with_stable_names_keep_their_fingerprints() {
     let sent: [&[u8]; 5] = [
         include_bytes!("../testdata/python-chained-exception.envelope"),
         include_bytes!("../testdata/python-unhandled.envelope"),

@@ -1,7 +1,7 @@
-//! An event in the one shape that the rest of ingestion reads, within Sentry's limits.
+//! Converts an event to the one shape that the rest of ingestion reads, within Sentry's limits.
 //!
-//! SDKs of all ages write lists as objects, objects as lists, texts as numbers. What cannot be
-//! read as what it should be is left out; nothing makes an event fail.
+//! SDKs of all ages write lists as objects, objects as lists, texts as numbers. Values of an
+//! unexpected type are left out. No event fails because of them.
 
 use std::borrow::Cow;
 
@@ -14,7 +14,7 @@ use super::member::{Members, any_text, cut, get, get_mut, scalar_text, set, take
 use super::occurrence_time::parse_timestamp;
 use super::trimmed_paths::TrimmedPaths;
 
-/// Names of the protocol before version 7.
+/// Field names of the protocol before version 7.
 const FORMER_NAMES: [(&str, &str); 7] = [
     ("sentry.interfaces.Exception", "exception"),
     ("sentry.interfaces.Message", "logentry"),
@@ -28,13 +28,13 @@ const SHORT_TEXTS: [&str; 7] =
     ["environment", "release", "platform", "transaction", "dist", "logger", "server_name"];
 
 /// Brings an event to its canonical shape.
-pub(super) fn canonicalise(event: &mut Members<'_>, trimmed_paths: &mut TrimmedPaths) {
+pub(super) fn canonicalize(event: &mut Members<'_>, trimmed_paths: &mut TrimmedPaths) {
     for (former, name) in FORMER_NAMES {
         if let Some(value) = take(event, former).filter(|_| get(event, name).is_none()) {
             set(event, name, value);
         }
     }
-    canonicalise_log(event, trimmed_paths);
+    canonicalize_log(event, trimmed_paths);
     if let Some(sent) = take(event, "exception")
         && let Some(exceptions) = canonical_exceptions(sent, trimmed_paths)
     {
@@ -50,11 +50,11 @@ pub(super) fn canonicalise(event: &mut Members<'_>, trimmed_paths: &mut TrimmedP
     }
     let level = level(take(event, "level").as_ref());
     set(event, "level", Json::String(level.into()));
-    canonicalise_fingerprint(event, trimmed_paths);
+    canonicalize_fingerprint(event, trimmed_paths);
     if let Some(tags) = take(event, "tags").and_then(|sent| canonical_tags(sent, trimmed_paths)) {
         set(event, "tags", tags);
     }
-    canonicalise_times(event);
+    canonicalize_times(event);
     if let Some(Json::Object(mut contexts)) = take(event, "contexts") {
         contexts.retain_mut(|(name, context)| {
             let path = format!("contexts.{name}");
@@ -71,11 +71,11 @@ pub(super) fn canonicalise(event: &mut Members<'_>, trimmed_paths: &mut TrimmedP
     }
 }
 
-/// Brings the times of an event and of the items in its lists to the form of the event's own `timestamp`,
-/// which is corrected elsewhere.
-fn canonicalise_times(event: &mut Members<'_>) {
-    canonicalise_time(event, "start_timestamp");
-    canonicalise_time(event, "received");
+/// Converts the times of an event, and of the items in its lists, to the form of `timestamp`.
+/// `timestamp` itself is corrected elsewhere.
+fn canonicalize_times(event: &mut Members<'_>) {
+    canonicalize_time(event, "start_timestamp");
+    canonicalize_time(event, "received");
     for list in ["breadcrumbs", "spans"] {
         let items = match get_mut(event, list) {
             Some(Json::Object(members)) => get_mut(members, "values"),
@@ -84,14 +84,14 @@ fn canonicalise_times(event: &mut Members<'_>) {
         let Some(Json::Array(items)) = items else { continue };
         for item in items {
             if let Json::Object(item) = item {
-                canonicalise_time(item, "timestamp");
-                canonicalise_time(item, "start_timestamp");
+                canonicalize_time(item, "timestamp");
+                canonicalize_time(item, "start_timestamp");
             }
         }
     }
 }
 
-fn canonicalise_time(members: &mut Members<'_>, name: &'static str) {
+fn canonicalize_time(members: &mut Members<'_>, name: &'static str) {
     let Some(sent) = get_mut(members, name) else { return };
     match parse_timestamp(sent) {
         Some(at) => *sent = Json::String(at.to_string().into()),
@@ -99,8 +99,8 @@ fn canonicalise_time(members: &mut Members<'_>, name: &'static str) {
     }
 }
 
-/// `fatal`, `error`, `warning`, `info` or `debug`: also from the names that SDKs use beside, and
-/// from the numbers of Python's `logging`. Anything else is an error.
+/// Returns `fatal`, `error`, `warning`, `info` or `debug`. Accepts other names that SDKs use, and
+/// the numbers of Python's `logging`. Anything else is an error.
 fn level(sent: Option<&Json<'_>>) -> &'static str {
     let name = sent.and_then(scalar_text).unwrap_or_default().trim().to_ascii_lowercase();
     match name.as_str() {
@@ -112,8 +112,8 @@ fn level(sent: Option<&Json<'_>>) -> &'static str {
     }
 }
 
-/// `logentry` from itself or from `message`, each a text or an object.
-fn canonicalise_log(event: &mut Members<'_>, trimmed_paths: &mut TrimmedPaths) {
+/// Sets `logentry` from itself or from `message`. Each is a text or an object.
+fn canonicalize_log(event: &mut Members<'_>, trimmed_paths: &mut TrimmedPaths) {
     let logentry = take(event, "logentry").and_then(|sent| canonical_log(sent, trimmed_paths));
     let message = take(event, "message").and_then(|sent| canonical_log(sent, trimmed_paths));
     if let Some(log) = logentry.or(message) {
@@ -155,7 +155,7 @@ fn has_items(json: &Json<'_>) -> bool {
     }
 }
 
-fn canonicalise_fingerprint(event: &mut Members<'_>, trimmed_paths: &mut TrimmedPaths) {
+fn canonicalize_fingerprint(event: &mut Members<'_>, trimmed_paths: &mut TrimmedPaths) {
     let Some(Json::Array(mut parts)) = take(event, "fingerprint") else { return };
     if parts.len() > limits::FINGERPRINT_PARTS {
         parts.truncate(limits::FINGERPRINT_PARTS);
@@ -171,7 +171,7 @@ fn canonicalise_fingerprint(event: &mut Members<'_>, trimmed_paths: &mut Trimmed
     }
 }
 
-/// An object of texts, from an object or from pairs.
+/// Returns an object of texts, from an object or from pairs.
 fn canonical_tags<'a>(sent: Json<'a>, trimmed_paths: &mut TrimmedPaths) -> Option<Json<'a>> {
     let pairs: Members<'a> = match sent {
         Json::Object(members) => members,
@@ -211,7 +211,7 @@ mod tests {
     fn canonical(text: &str) -> String {
         let Ok(Json::Object(mut event)) = Json::parse(text, 16) else { panic!("{text}") };
         let mut trimmed_paths = TrimmedPaths::default();
-        canonicalise(&mut event, &mut trimmed_paths);
+        canonicalize(&mut event, &mut trimmed_paths);
         trimmed_paths.put_into(&mut event);
         event.retain(|(name, value)| !(name == "level" && *value == Json::String("error".into())));
         to_string(&Json::Object(event))
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn times_of_breadcrumbs_are_dates_that_every_reader_can_show() {
+    fn breadcrumb_times_become_rfc3339() {
         for (sent, stored) in [
             ("1795258800.25", Some("2026-11-21T11:00:00.250Z")),
             (r#""2026-11-21T11:00:00.250000""#, Some("2026-11-21T11:00:00.250Z")),
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn holds_contexts_and_extra_to_their_limits() {
+    fn limits_contexts_and_extra() {
         let text = format!(
             r#"{{"contexts":{{"a":{{"x":"{}","y":1}},"b":null,"c":"{}"}}}}"#,
             "x".repeat(9_000),
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn ignores_members_of_wrong_types() {
+    fn ignores_fields_of_wrong_types() {
         let text = r#"{"release":[],"environment":{},"platform":5,"transaction":null,
             "fingerprint":"x","contexts":[1],"exception":3}"#;
         assert_eq!(canonical(text), r#"{"platform":"5"}"#);

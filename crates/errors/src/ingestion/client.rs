@@ -1,4 +1,4 @@
-//! Browser, operating system and device of events that do not tell them, by the User-Agent
+//! Browser, operating system and device from the User-Agent, for events that lack them
 //! (`docs/semantics/error-tracking.md`, "User-Agents").
 
 use shared::json::Json;
@@ -7,9 +7,9 @@ use super::member::{Members, get, get_mut, scalar_text, set};
 use crate::user_agent::{UserAgent, Versioned};
 
 const USER_AGENT: &str = "user-agent";
-/// What the names of SDKs for browsers begin with.
+/// Name prefixes of SDKs for browsers.
 const JAVASCRIPT_SDKS: [&str; 2] = ["sentry.javascript.", "raven-js"];
-/// SDKs whose events say `javascript` as well, but which no browser sends.
+/// Rest of the names of JavaScript SDKs that do not run in browsers.
 const NOT_IN_BROWSERS: [&str; 12] = [
     "aws-serverless",
     "bun",
@@ -25,9 +25,9 @@ const NOT_IN_BROWSERS: [&str; 12] = [
     "vercel-edge",
 ];
 
-/// Adds the contexts `browser`, `os` and `device` that a canonical event lacks and its User-Agent
-/// tells: that of its request, else the one it was sent with, if a browser sent it. Answers whether
-/// it is a robot's.
+/// Adds the contexts `browser`, `os` and `device` that a canonical event lacks, from its
+/// User-Agent. The User-Agent is that of the event's request. If there is none and a browser sent
+/// the event, it is that of the sender. Returns `true` if it is a robot's.
 pub(super) fn add_contexts(event: &mut Members<'_>, sent_with: Option<&str>) -> bool {
     let of_sender = || sent_with.filter(|_| is_sent_by_browser(event));
     let Some(user_agent) = user_agent_of_request(event).or_else(of_sender) else { return false };
@@ -67,8 +67,8 @@ fn add_context(
     name: &'static str,
     members: impl IntoIterator<Item = (&'static str, Option<String>)>,
 ) {
-    let told = members.into_iter().filter_map(|(name, text)| Some((name, text?)));
-    let members = told.map(|(name, text)| (name.into(), Json::String(text.into())));
+    let present = members.into_iter().filter_map(|(name, text)| Some((name, text?)));
+    let members = present.map(|(name, text)| (name.into(), Json::String(text.into())));
     let context =
         Json::Object(members.chain([("type".into(), Json::String(name.into()))]).collect());
     match get_mut(event, "contexts") {
@@ -77,7 +77,7 @@ fn add_context(
     }
 }
 
-/// The header of the request that the event is about; headers are an object or pairs.
+/// Returns the header of the request that the event is about. Headers are an object or pairs.
 fn user_agent_of_request<'e>(event: &'e Members<'_>) -> Option<&'e str> {
     let is_user_agent = |name: &str| name.eq_ignore_ascii_case(USER_AGENT);
     let value = match get(event, "request")?.member("headers")? {
@@ -125,14 +125,14 @@ mod tests {
     }
 
     #[test]
-    fn a_browsers_event_is_told_by_the_user_agent_that_it_was_sent_with() {
+    fn browser_events_use_the_user_agent_of_the_sender() {
         let (contexts, is_robot) = contexts(&format!("{{{BROWSER}}}"), Some(CHROME));
         let expected = r#"{"browser":{"name":"Chrome","version":"142.0.0.0","type":"browser"},"os":{"name":"Windows","version":"10","type":"os"}}"#;
         assert_eq!((contexts.as_str(), is_robot), (expected, false));
     }
 
     #[test]
-    fn what_no_browser_sent_is_not_told_by_its_sender() {
+    fn other_events_ignore_the_user_agent_of_the_sender() {
         for event in [
             "{}".to_owned(),
             r#"{"platform":"python","sdk":{"name":"sentry.python"}}"#.to_owned(),
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn the_request_that_failed_comes_first() {
+    fn user_agent_of_the_failed_request_wins() {
         for headers in [
             format!(r#"{{"Host":"h","user-Agent":"{GOOGLEBOT}"}}"#),
             format!(r#"{{"User-Agent":["{GOOGLEBOT}","x"]}}"#),
@@ -166,10 +166,10 @@ mod tests {
     }
 
     #[test]
-    fn what_the_event_tells_stays() {
-        let told = r#""contexts":{"browser":{"name":"Mine"},"client_os":{"name":"Own"},"app":{}}"#;
-        let event = format!("{{{BROWSER},{told}}}");
+    fn existing_contexts_stay() {
+        let sent = r#""contexts":{"browser":{"name":"Mine"},"client_os":{"name":"Own"},"app":{}}"#;
+        let event = format!("{{{BROWSER},{sent}}}");
         let (contexts, _) = contexts(&event, Some(CHROME));
-        assert_eq!(format!("\"contexts\":{contexts}"), told);
+        assert_eq!(format!("\"contexts\":{contexts}"), sent);
     }
 }

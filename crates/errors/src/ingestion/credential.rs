@@ -5,7 +5,7 @@ use shared::projects::dsn::PublicKey;
 
 use super::IngestionFault;
 
-/// Where a request may carry its key.
+/// Places in a request that can contain its key.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct CredentialSources<'r> {
     /// The numeric project id of the path.
@@ -14,18 +14,18 @@ pub struct CredentialSources<'r> {
     pub query_keys: &'r [&'r str],
     /// All values of the header `x-sentry-auth`.
     pub sentry_auth: &'r [&'r str],
-    /// All values of the header `authorization`; other schemes than `Sentry` are not ours to judge.
+    /// All values of the header `authorization`. Schemes other than `Sentry` are ignored.
     pub authorization: &'r [&'r str],
 }
 
 impl CredentialSources<'_> {
-    /// Whether there is a key in what can be read without the body.
+    /// `true` if a place outside the body contains a key.
     pub fn hold_a_key(&self) -> bool {
         !self.keys().is_empty()
     }
 
-    /// The key, which may also be in the `dsn` of an envelope's header. All that are present must
-    /// agree, and a DSN must name the project of the path.
+    /// Returns the key, which can also be in the `dsn` of an envelope's header. All present keys
+    /// must be equal, and a DSN must name the project of the path.
     pub fn read(&self, envelope_dsn: Option<&str>) -> Result<PublicKey, IngestionFault> {
         let mut keys = self.keys();
         if let Some(dsn) = envelope_dsn {
@@ -55,7 +55,7 @@ impl CredentialSources<'_> {
     }
 }
 
-/// The parameters of `Sentry k=v, …`; the scheme's name is in either case (RFC 9110 §11.1).
+/// Returns the parameters of `Sentry k=v, …`. The scheme's case does not matter (RFC 9110 §11.1).
 fn sentry_parameters(value: &str) -> Option<&str> {
     const SCHEME: &str = "sentry";
     let (scheme, parameters) = value.trim_start().split_at_checked(SCHEME.len())?;
@@ -64,7 +64,7 @@ fn sentry_parameters(value: &str) -> Option<&str> {
     is_sentry.then_some(parameters)
 }
 
-/// The values of `sentry_key` among parameters that commas, spaces or both separate.
+/// Returns the values of `sentry_key` among parameters that commas, spaces or both separate.
 fn header_keys(parameters: &str) -> impl Iterator<Item = String> {
     let pairs = parameters.split([',', ' ', '\t']).filter_map(|pair| pair.split_once('='));
     pairs
@@ -72,7 +72,7 @@ fn header_keys(parameters: &str) -> impl Iterator<Item = String> {
         .map(|(_, value)| value.trim_matches('"').to_owned())
 }
 
-/// The key and the project id of `scheme://key[:secret]@host[/prefix]/id`.
+/// Returns the key and the project id of `scheme://key[:secret]@host[/prefix]/id`.
 fn split_dsn(dsn: &str) -> Option<(&str, &str)> {
     let (_, rest) = dsn.split_once("://")?;
     let (user, location) = rest.split_once('@')?;
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn takes_the_key_from_each_place() {
+    fn reads_the_key_from_each_place() {
         let query = CredentialSources { query_keys: &[KEY], ..Default::default() };
         assert!(query.hold_a_key());
         assert_eq!(read(query, None), Ok(KEY.into()));
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_is_missing_wrong_or_contradictory() {
+    fn rejects_missing_wrong_and_contradictory_keys() {
         let header = format!("Sentry sentry_key={OTHER}");
         let dsn = format!("https://{OTHER}@example.com/42");
         let other_project = format!("https://{KEY}@example.com/43");
@@ -144,13 +144,13 @@ mod tests {
             (CredentialSources::default(), Some(other_project.as_str())),
             (query, Some("x")),
         ] {
-            let refused = read(sources, envelope_dsn);
-            assert_eq!(refused, Err(IngestionFault::Unauthorized), "{sources:?}");
+            let result = read(sources, envelope_dsn);
+            assert_eq!(result, Err(IngestionFault::Unauthorized), "{sources:?}");
         }
     }
 
     #[test]
-    fn takes_several_places_that_agree_and_leaves_other_schemes_alone() {
+    fn accepts_equal_keys_and_ignores_other_schemes() {
         let header = format!("Sentry sentry_key={KEY}");
         let dsn = format!("https://{KEY}@example.com/42");
         let sources = CredentialSources {

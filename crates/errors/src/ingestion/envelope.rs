@@ -7,35 +7,35 @@ use super::occurrence_time::parse_timestamp;
 use super::{IngestionFault, lenient_json};
 use crate::{EventId, NotAnEventId};
 
-/// The most items of an envelope.
+/// Maximum items of an envelope.
 pub const MAX_ITEMS: usize = 100;
-/// The longest header line of an envelope or an item, in bytes.
+/// Maximum bytes of a header line of an envelope or an item.
 pub const MAX_HEADER_LINE_BYTES: usize = 8 * 1024;
-/// What the header line of an envelope is among, in bytes: a byte order mark and its newline too.
+/// Maximum bytes of an envelope's header line with its newline and a byte order mark.
 pub const MAX_START_BYTES: usize = BYTE_ORDER_MARK.len() + MAX_HEADER_LINE_BYTES + 1;
-/// Bytes at the start of an envelope that hold its header line and that of its first item. SDKs send an event
+/// Maximum bytes of the header lines of an envelope and of its first item. SDKs send an event
 /// before its attachments and sessions.
 pub const MAX_FIRST_ITEM_BYTES: usize = MAX_START_BYTES + MAX_HEADER_LINE_BYTES + 1;
-/// The largest event, in bytes.
+/// Maximum bytes of an event.
 pub const MAX_EVENT_BYTES: usize = 1024 * 1024;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// What an envelope holds, as far as it matters here.
+/// The relevant content of an envelope.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Envelope<'b> {
-    /// The event's identity, if the header gives it.
+    /// The event's id, if the header has one.
     pub event_id: Option<EventId>,
-    /// When the SDK sent it, by its clock.
+    /// Time of sending, by the SDK's clock.
     pub sent_at: Option<Timestamp>,
-    /// The DSN it was sent to: one more place for the key.
+    /// The DSN that the envelope was sent to, which contains the key.
     pub dsn: Option<String>,
     /// The payload of the first item of type `event`.
     pub event: Option<&'b [u8]>,
-    /// How many items are client reports: what SDKs themselves have dropped.
+    /// Number of client reports, in which SDKs list items that they dropped.
     pub client_reports: usize,
-    /// How many items are accepted and not kept: sessions, transactions, attachments and so on,
-    /// unknown types, and all events but the first.
+    /// Number of items that are accepted and not kept: sessions, transactions, attachments and so
+    /// on, unknown types, and all events except the first.
     pub dropped_items: usize,
 }
 
@@ -46,8 +46,7 @@ enum ItemKind {
 }
 
 impl<'b> Envelope<'b> {
-    /// The DSN in the header line of an envelope, of which no more than the first
-    /// [`MAX_START_BYTES`] are needed.
+    /// Returns the DSN in the header line of an envelope. The first [`MAX_START_BYTES`] suffice.
     pub fn read_dsn(start: &[u8]) -> Result<Option<String>, IngestionFault> {
         let line = next_header_line(&mut without_byte_order_mark(start))?;
         let text = lenient_json::repair(line);
@@ -68,7 +67,7 @@ impl<'b> Envelope<'b> {
         }
     }
 
-    /// Reads an inflated body. A `\r` belongs to the payload, the last newline may be missing, and
+    /// Parses an inflated body. A `\r` belongs to the payload, the last newline can be absent, and
     /// empty lines between items are skipped.
     pub fn parse(body: &'b [u8]) -> Result<Self, IngestionFault> {
         let mut rest = without_byte_order_mark(body);
@@ -83,7 +82,7 @@ impl<'b> Envelope<'b> {
         };
         let mut items = 0_usize;
         loop {
-            // Empty lines stand for nothing, however many there are.
+            // Empty lines have no meaning, in any number.
             rest = rest.trim_ascii_start();
             if rest.is_empty() {
                 break;
@@ -92,13 +91,13 @@ impl<'b> Envelope<'b> {
             items += 1;
             if items > MAX_ITEMS {
                 return Err(IngestionFault::too_large(format!(
-                    "the envelope has more than {MAX_ITEMS} items; send them in several envelopes"
+                    "the envelope has more than {MAX_ITEMS} items; send several envelopes"
                 )));
             }
             let (kind, length) = read_item_header(line)?;
             envelope.add(&kind, take_payload(length, &mut rest)?)?;
         }
-        // Answering 200 and storing nothing would hide a client's mistake for ever.
+        // Returning 200 and storing nothing would hide a client's mistake permanently.
         if items == 0 && looks_like_event(&header) {
             return Err(IngestionFault::malformed(
                 "this is an event, not an envelope; send it to store/",
@@ -120,18 +119,18 @@ impl<'b> Envelope<'b> {
     }
 }
 
-/// An event has at most 1 MiB, on both routes.
+/// Rejects an event of more than 1 MiB, on both routes.
 pub(super) fn check_event_size(payload: &[u8]) -> Result<(), IngestionFault> {
     if payload.len() > MAX_EVENT_BYTES {
         return Err(IngestionFault::too_large(format!(
-            "the event has {} bytes; at most {MAX_EVENT_BYTES} are accepted: attach less to it",
+            "the event has {} bytes; at most {MAX_EVENT_BYTES} are allowed, so attach less data",
             payload.len()
         )));
     }
     Ok(())
 }
 
-/// Event ids are compared and stored, so a wrong one cannot just be ignored here.
+/// Returns the event id of a header. A wrong id is an error, since ids are compared and stored.
 pub(super) fn header_event_id(header: &Json<'_>) -> Result<Option<EventId>, IngestionFault> {
     let id = header.member_text("event_id").map(EventId::parse).transpose();
     id.map_err(|fault: NotAnEventId| IngestionFault::malformed(fault.to_string()))
@@ -145,14 +144,15 @@ fn next_header_line<'b>(rest: &mut &'b [u8]) -> Result<&'b [u8], IngestionFault>
     let line = take_line(rest);
     if line.len() > MAX_HEADER_LINE_BYTES {
         return Err(IngestionFault::too_large(format!(
-            "a header of the envelope has {} bytes; at most {MAX_HEADER_LINE_BYTES} are accepted",
+            "a header line of the envelope has {} bytes; at most {MAX_HEADER_LINE_BYTES} are \
+             allowed",
             line.len()
         )));
     }
     Ok(line)
 }
 
-/// Everything up to the next newline, which is skipped, or the end.
+/// Returns the text up to the next newline, which is skipped, or up to the end.
 fn take_line<'b>(rest: &mut &'b [u8]) -> &'b [u8] {
     let mut parts = rest.splitn(2, |byte| *byte == b'\n');
     let line = parts.next().unwrap_or_default();
@@ -163,11 +163,11 @@ fn take_line<'b>(rest: &mut &'b [u8]) -> &'b [u8] {
 fn parse_header(text: &str) -> Result<Json<'_>, IngestionFault> {
     match lenient_json::parse(text) {
         Ok(header @ Json::Object(_)) => Ok(header),
-        _ => Err(IngestionFault::malformed("a header line is not a JSON object")),
+        _ => Err(IngestionFault::malformed("a header line of the envelope is not a JSON object")),
     }
 }
 
-/// The kind of the item that a header line announces, and its length if that is stated.
+/// Returns the type of the item that a header line announces, and its length if stated.
 fn read_item_header(header_line: &[u8]) -> Result<(ItemKind, Option<usize>), IngestionFault> {
     let text = lenient_json::repair(header_line);
     let header = parse_header(&text)?;
@@ -175,7 +175,7 @@ fn read_item_header(header_line: &[u8]) -> Result<(ItemKind, Option<usize>), Ing
         Some("event") => ItemKind::Event,
         Some("client_report") => ItemKind::ClientReport,
         Some(_) => ItemKind::Other,
-        None => return Err(IngestionFault::malformed("an item has no type")),
+        None => return Err(IngestionFault::malformed("an item of the envelope has no type")),
     };
     let length =
         match header.member("length") {
@@ -188,7 +188,8 @@ fn read_item_header(header_line: &[u8]) -> Result<(ItemKind, Option<usize>), Ing
     Ok((kind, length))
 }
 
-/// A payload up to the end of the line, or of stated length, which a newline or the end must follow.
+/// Returns a payload up to the end of the line, or of the stated length. A newline or the end must
+/// follow.
 fn take_payload<'b>(
     length: Option<usize>,
     rest: &mut &'b [u8],
@@ -255,13 +256,13 @@ mod tests {
         assert_eq!(read("{}\nx"), Ok(None));
         let longest = |bytes: usize| format!("\u{feff}{{\"a\":\"{}\"}}\n{{", &padding[..bytes - 8]);
         assert_eq!(read(&longest(MAX_HEADER_LINE_BYTES)), Ok(None));
-        let refused = read(&longest(MAX_HEADER_LINE_BYTES + 1));
-        assert!(matches!(refused, Err(IngestionFault::TooLarge(_))));
+        let result = read(&longest(MAX_HEADER_LINE_BYTES + 1));
+        assert!(matches!(result, Err(IngestionFault::TooLarge(_))));
         assert!(matches!(read("x"), Err(IngestionFault::Malformed(_))));
     }
 
     #[test]
-    fn takes_items_with_and_without_length() {
+    fn reads_items_with_and_without_length() {
         for body in [
             &b"{}\n{\"type\":\"event\",\"length\":4}\n{\n}\r\n{\"type\":\"x\"}\nabc"[..],
             b"{}\n{\"type\":\"event\",\"length\":4}\n{\n}\r",
@@ -291,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_broken_framing() {
+    fn rejects_broken_framing() {
         for body in [
             &b""[..],
             b"\n",
@@ -314,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn holds_the_limits() {
+    fn enforces_the_limits() {
         let items = |count| format!("{{}}\n{}", "{\"type\":\"x\"}\n{}\n".repeat(count));
         assert!(Envelope::parse(items(MAX_ITEMS).as_bytes()).is_ok());
         assert!(is_too_large(items(MAX_ITEMS + 1).as_bytes()));
@@ -333,14 +334,14 @@ mod tests {
         }
 
         #[test]
-        fn never_panics_on_what_looks_like_an_envelope(
+        fn never_panics_on_nearly_valid_envelopes(
             body in "\\{\\}\n(\\{\"type\":\"event\"(,\"length\":[0-9]{1,3})?\\}\n[a{}\n\"]{0,9}\n?){0,4}",
         ) {
             let _ = Envelope::parse(body.as_bytes());
         }
 
         #[test]
-        fn finds_the_event_again_wherever_it_is_framed(
+        fn finds_the_event_at_any_position(
             event in proptest::collection::vec(any::<u8>(), 0..200),
             others in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..50), 0..4),
             last in any::<bool>(),

@@ -1,11 +1,11 @@
-//! A Sentry event, read, cleaned and identified.
+//! Parses, cleans and identifies Sentry events.
 
 use std::borrow::Cow;
 
 use shared::json::Json;
 use shared::timestamp::Timestamp;
 
-use super::canonical::canonicalise;
+use super::canonical::canonicalize;
 use super::client::add_contexts;
 use super::envelope::{Envelope, check_event_size};
 use super::event_attributes::read_attributes;
@@ -23,12 +23,12 @@ use crate::grouping::occurrence::{LogMessage, Occurrence};
 use crate::grouping::url_path::path_template;
 use crate::{ErrorDescription, EventId, NotAnEventId};
 
-/// An event, ready to be stored and counted.
+/// An event that is ready to be stored and counted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NormalizedEvent {
-    /// Its identity, if the SDK gave one.
+    /// The id, if the SDK gave one.
     pub event_id: Option<EventId>,
-    /// When it happened, by our clock.
+    /// Time of occurrence, by our clock.
     pub occurred_at: Timestamp,
     /// The exception's type, at most 200 characters; `""` for a message.
     pub error_type: String,
@@ -38,17 +38,17 @@ pub struct NormalizedEvent {
     pub title: String,
     /// The transaction, else `module in function` of what threw, else `""`; at most 200 characters.
     pub culprit: String,
-    /// What it can be filtered by.
+    /// The filterable attributes.
     pub attributes: Attributes,
-    /// Which error it belongs to.
+    /// The fingerprint of its error.
     pub fingerprint: Fingerprint,
-    /// The event as JSON, without secrets, at most [`budget::MAX_PAYLOAD_BYTES`]. What was left out
-    /// stands in its member `trimmed`.
+    /// The event as JSON without secrets, at most [`budget::MAX_PAYLOAD_BYTES`]. Its field
+    /// `trimmed` lists the omitted parts.
     pub payload: Vec<u8>,
 }
 
 impl NormalizedEvent {
-    /// What its error is about, if it is the first.
+    /// Returns the description of a new error with this event.
     pub fn description(&self) -> ErrorDescription {
         let description = ErrorDescription {
             fingerprint: self.fingerprint,
@@ -61,10 +61,10 @@ impl NormalizedEvent {
     }
 }
 
-/// How an event was received.
+/// The circumstances in which an event was received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Received<'r> {
-    /// When.
+    /// Time of receipt.
     pub at: Timestamp,
     /// The header `User-Agent` of the request that brought it.
     pub user_agent: Option<&'r str>,
@@ -77,7 +77,8 @@ impl From<Timestamp> for Received<'_> {
 }
 
 impl Envelope<'_> {
-    /// The envelope's event, if it has one. An id in the envelope's header wins over the event's.
+    /// Returns the envelope's event, if it has one. An id in the envelope's header wins over the
+    /// event's.
     pub fn normalize_event<'r>(
         &self,
         received: impl Into<Received<'r>>,
@@ -89,8 +90,8 @@ impl Envelope<'_> {
     }
 }
 
-/// The event of an inflated `/store/` body; nothing if it is a transaction, which is accepted and
-/// dropped.
+/// Returns the event of an inflated `/store/` body, or `None` for a transaction, which is accepted
+/// and dropped.
 pub fn normalize_store_body<'r>(
     body: &[u8],
     received: impl Into<Received<'r>>,
@@ -110,7 +111,9 @@ fn normalize(
     let mut event = match parsed {
         Ok(Json::Object(event)) => event,
         Ok(_) => return Err(IngestionFault::malformed("the event is not a JSON object")),
-        Err(fault) => return Err(IngestionFault::malformed(format!("the event: {fault}"))),
+        Err(fault) => {
+            return Err(IngestionFault::malformed(format!("the event is not valid JSON: {fault}")));
+        }
     };
     if get(&event, "type") == Some(&Json::String("transaction".into())) {
         return Ok(None);
@@ -121,13 +124,13 @@ fn normalize(
     set(&mut event, "timestamp", Json::String(occurred_at.to_string().into()));
 
     let mut trimmed_paths = TrimmedPaths::take_from(&mut event);
-    canonicalise(&mut event, &mut trimmed_paths);
+    canonicalize(&mut event, &mut trimmed_paths);
     scrub(&mut event);
     let is_robot = add_contexts(&mut event, received.user_agent);
 
-    let failure = read_failure(&event);
-    let label = Label::of(&failure, event_text(&event, "transaction"));
-    let fingerprint = fingerprint(&failure);
+    let occurrence = read_occurrence(&event);
+    let label = Label::of(&occurrence, event_text(&event, "transaction"));
+    let fingerprint = fingerprint(&occurrence);
     let attributes = read_attributes(&event, &label, is_robot);
     Ok(Some(NormalizedEvent {
         event_id,
@@ -142,17 +145,20 @@ fn normalize(
     }))
 }
 
-/// What the error of a stored event is about: `payload` is that of a [`NormalizedEvent`], whose work is not
-/// done again. Nothing of it brings what ingestion alone needs into functions that pack.
+/// Returns the description of a stored event's error. `payload` is that of a [`NormalizedEvent`].
+///
+/// Normalization is not repeated. So functions that pack do not link code that only ingestion
+/// needs.
 pub fn describe_stored_event(payload: &[u8], fingerprint: Fingerprint) -> Option<ErrorDescription> {
     let text = lenient_json::repair(payload);
     let Ok(Json::Object(event)) = lenient_json::parse(&text) else { return None };
-    let label = Label::of(&read_failure(&event), event_text(&event, "transaction"));
+    let label = Label::of(&read_occurrence(&event), event_text(&event, "transaction"));
     let Label { error_type, message, title, culprit } = label;
     Some(ErrorDescription { fingerprint, title, error_type, message, culprit }.cut())
 }
 
-/// The envelope's id, else the event's; one of another form is no id. Sets it in the event.
+/// Returns the envelope's id, else the event's, and sets it in the event. An id of another form
+/// counts as absent.
 fn event_id(
     event: &mut Members<'_>,
     envelope_id: Option<EventId>,
@@ -174,8 +180,8 @@ fn event_id(
     Ok(id)
 }
 
-/// What a canonical event reports.
-fn read_failure<'e>(event: &'e Members<'_>) -> Occurrence<'e> {
+/// Returns the content of a canonical event.
+fn read_occurrence<'e>(event: &'e Members<'_>) -> Occurrence<'e> {
     let text = |name: &str| {
         get(event, "logentry").and_then(|log| log.member_text(name)).unwrap_or_default()
     };
@@ -201,7 +207,8 @@ fn read_failure<'e>(event: &'e Members<'_>) -> Occurrence<'e> {
     }
 }
 
-/// The transaction, else the path of the page. SDKs that know no routes send the path as the transaction.
+/// Returns the transaction, else the path of the page. SDKs without routes send the path as the
+/// transaction.
 fn route<'e>(event: &'e Members<'_>) -> Cow<'e, str> {
     let transaction = event_text(event, "transaction");
     if !transaction.is_empty() {

@@ -1,9 +1,9 @@
-//! What an event can be filtered by.
+//! The filterable attributes of an event.
 //!
-//! The values are cut to few bytes each, so that a row with all of them stays under 1 KB: one write
-//! unit. An attribute that the event does not tell is absent. That holds for `environment` too:
-//! official SDKs themselves send `production` where nothing is configured, and Sentry's servers
-//! add nothing to an event without one.
+//! Each value is cut to few bytes, so that a row with all of them stays under 1 KB: one write unit.
+//!
+//! An attribute that the event lacks is absent, also `environment`. Official SDKs send `production`
+//! if nothing is configured, and Sentry's servers add nothing to an event without one.
 
 use std::borrow::Cow;
 
@@ -23,18 +23,18 @@ const DEVICE: &[&[&str]] = &[
     &["contexts", "device", "name"],
 ];
 const COUNTRY: &[&[&str]] = &[&["user", "geo", "country_code"]];
-/// Old SDKs tell environment and release by tags only.
+/// Old SDKs send environment and release only as tags.
 const ENVIRONMENT: &[&[&str]] = &[&["environment"], &["tags", "environment"]];
 const RELEASE: &[&[&str]] = &[&["release"], &["tags", "release"]];
 const URL: &[&[&str]] = &[&["request", "url"]];
 const USER: [&[&str]; 3] = [&["user", "id"], &["user", "email"], &["user", "ip_address"]];
-/// What SDKs send in place of an address that they do not know.
+/// Text that SDKs send for an address that they do not know.
 const ADDRESS_OF_SENDER: &str = "{{auto}}";
-/// How long all values may be together, what stands in a row once counted once. The URL gets what
-/// the others leave.
+/// Maximum bytes of all values together. A value that a row stores once for two attributes counts
+/// once. The URL gets the rest.
 const MOST_BYTES_TOGETHER: usize = 768;
 
-/// How long a value may be, in bytes of UTF-8.
+/// Returns the maximum bytes of a value in UTF-8.
 fn most_bytes(attribute: Attribute) -> usize {
     match attribute {
         Attribute::Release | Attribute::Transaction | Attribute::Url | Attribute::Culprit => 200,
@@ -46,7 +46,7 @@ fn most_bytes(attribute: Attribute) -> usize {
     }
 }
 
-/// The attributes of a canonical event, which is called so, and was a robot's or not.
+/// Returns the attributes of a canonical event with this label, from a robot or not.
 pub(super) fn read_attributes(event: &Members<'_>, label: &Label, is_robot: bool) -> Attributes {
     let mut attributes = Attributes::default();
     for attribute in Attribute::ALL {
@@ -88,8 +88,8 @@ fn read_attribute<'e>(
     value.map(Cow::Borrowed)
 }
 
-/// Cuts the URL to what the other values leave of a write unit. The culprit is the transaction, if
-/// there is one, and then stands in a row once.
+/// Cuts the URL to the rest of a write unit. If there is a transaction, the culprit equals it, and
+/// a row stores both once.
 fn fit_together(attributes: &mut Attributes) {
     let has_transaction = attributes.get(Attribute::Transaction).is_some();
     let others = Attribute::ALL.into_iter().filter(|attribute| {
@@ -101,7 +101,7 @@ fn fit_together(attributes: &mut Attributes) {
     attributes.set(Attribute::Url, url);
 }
 
-/// What tells the user from others: the id, else the e-mail address, else the IP address that the
+/// Returns the identity of the user: the id, else the email address, else the IP address that the
 /// SDK sent.
 fn user_identity<'e>(event: &'e Members<'_>) -> Option<&'e str> {
     USER.iter().find_map(|path| {
@@ -112,7 +112,7 @@ fn user_identity<'e>(event: &'e Members<'_>) -> Option<&'e str> {
     })
 }
 
-/// The first of several members that holds text.
+/// Returns the first text of several fields.
 fn first_text<'e>(event: &'e Members<'_>, paths: &[&[&str]]) -> Option<&'e str> {
     paths.iter().find_map(|path| {
         let (name, rest) = path.split_first()?;
@@ -121,17 +121,17 @@ fn first_text<'e>(event: &'e Members<'_>, paths: &[&[&str]]) -> Option<&'e str> 
     })
 }
 
-/// Numbers and booleans are texts too where old SDKs send them, as a release may be.
+/// `true` for texts and numbers. Old SDKs send some texts as numbers, such as a release.
 fn is_text(json: &Json<'_>) -> bool {
     matches!(json, Json::String(_) | Json::Number(_))
 }
 
-/// ISO 3166-1 alpha-2.
+/// `true` for an ISO 3166-1 alpha-2 code.
 fn is_country_code(code: &str) -> bool {
     code.len() == 2 && code.bytes().all(|byte| byte.is_ascii_alphabetic())
 }
 
-/// Without control characters, and cut between characters.
+/// Removes control characters, and cuts between characters.
 fn clean(value: &str, most: usize) -> String {
     let mut cleaned: String = value.chars().filter(|c| !c.is_control()).take(most).collect();
     cleaned.truncate(cleaned.floor_char_boundary(most));
@@ -152,8 +152,8 @@ mod tests {
     fn read(event: &Members<'_>) -> Attributes {
         let transaction = first_text(event, &[&["transaction"]]).unwrap_or_default();
         let exceptions = vec![Exception { error_type: "E", ..Exception::default() }];
-        let failure = Occurrence { exceptions, ..Occurrence::default() };
-        read_attributes(event, &Label::of(&failure, transaction), false)
+        let occurrence = Occurrence { exceptions, ..Occurrence::default() };
+        read_attributes(event, &Label::of(&occurrence, transaction), false)
     }
 
     #[test]
@@ -184,8 +184,8 @@ mod tests {
     }
 
     #[test]
-    fn leaves_absent_what_the_event_does_not_tell() {
-        for name in Attribute::ALL.into_iter().filter(|name| !is_always_there(*name)) {
+    fn missing_values_stay_absent() {
+        for name in Attribute::ALL.into_iter().filter(|name| !is_always_present(*name)) {
             assert_eq!(attribute("{}", name), None);
             let odd = r#"{"environment":"","release":" ","contexts":{"browser":{"name":{}},"os":"x",
                 "device":[]},"user":{"geo":{"country_code":"Germany"}}}"#;
@@ -194,12 +194,12 @@ mod tests {
         assert_eq!(attribute(r#"{"environment":"None"}"#, Attribute::Environment), None);
     }
 
-    fn is_always_there(attribute: Attribute) -> bool {
+    fn is_always_present(attribute: Attribute) -> bool {
         matches!(attribute, Attribute::Handled | Attribute::Bot | Attribute::Type)
     }
 
     #[test]
-    fn tells_users_apart_by_what_identifies_them_best() {
+    fn users_are_identified_by_the_best_field() {
         let user = |user: &str| {
             let text = format!(r#"{{"user":{user}}}"#);
             let Ok(Json::Object(event)) = Json::parse(&text, 16) else { panic!("{text}") };
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn falls_back_to_other_places() {
+    fn falls_back_to_other_fields() {
         let text = r#"{"tags":{"environment":"qa","release":"2"},
             "contexts":{"client_os":{"name":"iOS"},"device":{"model":"iPhone 15"}}}"#;
         assert_eq!(attribute(text, Attribute::Environment).as_deref(), Some("qa"));
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn all_values_together_are_short() {
+    fn all_values_together_are_limited() {
         let long = "\u{1F600}\u{0007}".repeat(300);
         let text = format!(
             r#"{{"environment":"{long}","release":"{long}","level":"error","platform":"{long}",

@@ -1,4 +1,4 @@
-//! The chain of exceptions, brought to the one shape that Sentry documents.
+//! Converts the chain of exceptions to the one shape that Sentry documents.
 
 use shared::json::Json;
 
@@ -14,12 +14,12 @@ const FRAME_NAMES: [&str; 6] =
     ["function", "raw_function", "module", "package", "filename", "abs_path"];
 const FRAME_SCALARS: [&str; 7] =
     ["lineno", "colno", "in_app", "platform", "instruction_addr", "symbol_addr", "image_addr"];
-/// Nobody writes lines of so many characters.
+/// Minimum column of built code. Lines that people write are shorter.
 const LEAST_BUILT_COLUMN: u64 = 1_000;
 const SOURCE_CONTEXT: [&str; 2] = ["pre_context", "post_context"];
 
-/// `{"values": […]}` of what may be that, a list, or a single exception. Members that the protocol
-/// does not know are left out: they are the one part whose size nothing else bounds.
+/// Returns `{"values": […]}`, from such an object, a list, or a single exception. Drops fields that
+/// the protocol does not know, since nothing else bounds their size.
 pub(super) fn canonical_exceptions<'a>(
     sent: Json<'a>,
     trimmed_paths: &mut TrimmedPaths,
@@ -31,7 +31,7 @@ pub(super) fn canonical_exceptions<'a>(
     }
     for exception in &mut exceptions {
         if let Json::Object(members) = exception {
-            canonicalise_exception(members, trimmed_paths);
+            canonicalize_exception(members, trimmed_paths);
         }
     }
     exceptions
@@ -51,7 +51,7 @@ fn listed(sent: Json<'_>) -> Vec<Json<'_>> {
     }
 }
 
-fn canonicalise_exception(members: &mut Members<'_>, trimmed_paths: &mut TrimmedPaths) {
+fn canonicalize_exception(members: &mut Members<'_>, trimmed_paths: &mut TrimmedPaths) {
     members.retain(|(name, _)| EXCEPTION_MEMBERS.contains(&name.as_ref()));
     for (name, most) in [
         ("type", limits::NAME_CHARS),
@@ -104,7 +104,7 @@ fn canonical_stack<'a>(sent: Json<'a>, trimmed_paths: &mut TrimmedPaths) -> Opti
     (!frames.is_empty()).then(|| Json::Object(vec![("frames".into(), Json::Array(frames))]))
 }
 
-/// A member of a frame; nothing if it has the wrong type or is none of the protocol's.
+/// Returns a field of a frame, or `None` if it has the wrong type or is not in the protocol.
 fn canonical_frame_member<'a>(name: &str, value: Json<'a>) -> Option<Json<'a>> {
     match value {
         Json::String(text) if FRAME_NAMES.contains(&name) => {
@@ -134,7 +134,7 @@ fn source_lines(lines: Vec<Json<'_>>) -> Json<'_> {
     Json::Array(texts.collect())
 }
 
-/// The exceptions of a canonical event.
+/// Returns the exceptions of a canonical event.
 pub(super) fn read_exceptions<'e>(event: &'e Members<'_>) -> Vec<Exception<'e>> {
     let text = |json: &'e Json<'_>, name: &str| json.member_text(name).unwrap_or_default();
     let values = items(get(event, "exception").and_then(|exception| exception.member("values")));
@@ -146,8 +146,8 @@ pub(super) fn read_exceptions<'e>(event: &'e Members<'_>) -> Vec<Exception<'e>> 
     exceptions.collect()
 }
 
-/// Whether the code was built: a browser runs what a bundler made, as a server does if its lines are
-/// longer than anybody writes them.
+/// `true` if the code was built. Browsers run the output of a bundler. A server does if its lines
+/// are longer than people write them.
 pub(super) fn is_built(event: &Members<'_>) -> bool {
     match get(event, "platform").and_then(scalar_text) {
         Some("javascript") => true,
@@ -180,7 +180,7 @@ fn read_frame<'e>(frame: &'e Json<'_>) -> Frame<'e> {
     }
 }
 
-/// Whether no exception of a canonical event says that the application failed to catch it.
+/// `true` unless an exception of a canonical event says that the application did not catch it.
 pub(super) fn is_handled(event: &Members<'_>) -> bool {
     let values = items(get(event, "exception").and_then(|exception| exception.member("values")));
     !values.iter().any(|exception| {
@@ -189,7 +189,7 @@ pub(super) fn is_handled(event: &Members<'_>) -> bool {
     })
 }
 
-/// Every exception of a canonical event, to be shortened further.
+/// Calls `change` for each exception of a canonical event.
 pub(super) fn each_exception<'a>(
     event: &mut Members<'a>,
     mut change: impl FnMut(&mut Members<'a>),
@@ -203,7 +203,7 @@ pub(super) fn each_exception<'a>(
     }
 }
 
-/// Every frame of an exception, to be shortened further.
+/// Calls `change` for each frame of an exception.
 pub(super) fn each_frame<'a>(
     exception: &mut Members<'a>,
     mut change: impl FnMut(&mut Members<'a>),
@@ -217,7 +217,7 @@ pub(super) fn each_frame<'a>(
     }
 }
 
-/// Leaves out the middle of the chain and of each stack.
+/// Removes the middle of the chain and of each stack.
 pub(super) fn shorten(event: &mut Members<'_>, exceptions: usize, frames: usize) {
     if let Some(Json::Array(values)) = values_mut(event) {
         limits::cut_middle(values, exceptions);
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn brings_all_shapes_to_one() {
+    fn converts_all_shapes_to_one() {
         let expected = Some(r#"{"values":[{"type":"E","value":"v"}]}"#.to_owned());
         for text in [
             r#"{"type":"E","value":"v"}"#,
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn takes_any_value_for_its_text_and_ignores_frames_of_wrong_types() {
+    fn values_become_text_and_wrong_types_are_dropped() {
         let text = r#"[{"type":7,"value":{"code":1},"mechanism":"x","stacktrace":{"frames":[
             {"function":3,"lineno":"x","in_app":true,"vars":[],"odd":{}}]}}]"#;
         let expected = r#"{"values":[{"type":"7","value":"{\"code\":1}","stacktrace":{"frames":[{"lineno":"x","in_app":true}]}}]}"#;

@@ -1,16 +1,16 @@
-//! Why a delivery is refused.
+//! Reasons to reject a delivery.
 
-/// Why a delivery is refused as a whole. What is merely odd inside of an event never is.
+/// The reason why a whole delivery is rejected. Odd content inside an event is not one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum IngestionFault {
-    /// The body is not what the route takes: 400.
+    /// The body is not one that the route accepts: 400.
     #[error("{0}")]
     Malformed(String),
-    /// The body exceeds a limit: 413, which SDKs know and do not repeat.
+    /// The body exceeds a limit: 413, which SDKs know and do not retry.
     #[error("{0}")]
     TooLarge(String),
-    /// No key, several that differ, or one that cannot exist: 403. Never says which.
-    #[error("missing or invalid DSN key")]
+    /// No key, several different keys, or an impossible one: 403. The response does not say which.
+    #[error("the DSN key is missing or invalid; check the DSN")]
     Unauthorized,
 }
 

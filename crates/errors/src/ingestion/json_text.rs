@@ -1,10 +1,10 @@
-//! Writing [`Json`] and measuring what it would take.
+//! Writes [`Json`], and measures its size.
 
 use std::borrow::Cow;
 
 use shared::json::Json;
 
-/// The JSON text of a value, without white space, numbers as they were sent.
+/// Returns the JSON text of a value, without white space, with numbers as sent.
 pub(super) fn to_string(json: &Json<'_>) -> String {
     let mut text = Vec::with_capacity(1_024);
     write(json, &mut text);
@@ -40,7 +40,7 @@ pub(super) fn write(json: &Json<'_>, out: &mut Vec<u8>) {
     }
 }
 
-/// How many bytes [`write`] appends.
+/// Returns the number of bytes that [`write`] appends.
 pub(super) fn size(json: &Json<'_>) -> usize {
     match json {
         Json::Null | Json::Bool(true) => 4,
@@ -56,7 +56,7 @@ pub(super) fn size(json: &Json<'_>) -> usize {
     }
 }
 
-/// How many bytes a member takes, without the comma.
+/// Returns the number of bytes of a field, without the comma.
 pub(super) fn member_size((name, value): &(Cow<'_, str>, Json<'_>)) -> usize {
     string_size(name) + 1 + size(value)
 }
@@ -87,7 +87,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn writes_what_was_parsed() {
+    fn writes_parsed_json_unchanged() {
         let text = r#"{"a":[1.50,-0,1e9,true,false,null,[],{}],"é\n":"\u0000\"\\"}"#;
         let json = Json::parse(text, 8).unwrap();
         assert_eq!(to_string(&json), text);
@@ -95,7 +95,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn measures_what_it_writes(strings in proptest::collection::vec(any::<String>(), 0..5)) {
+        fn size_equals_the_written_bytes(strings in proptest::collection::vec(any::<String>(), 0..5)) {
             let items = strings.iter().map(|text| Json::String(text.into())).collect();
             let members = strings.iter().map(|text| (text.into(), Json::String(text.into())));
             let members = members.chain([("list".into(), Json::Array(items))]).collect();

@@ -1,4 +1,4 @@
-//! What an error is called.
+//! The texts that name an error.
 
 use crate::grouping::occurrence::{Exception, Frame, Occurrence};
 
@@ -7,7 +7,7 @@ const TYPE_CHARS: usize = 200;
 const CULPRIT_CHARS: usize = 200;
 const UNLABELED: &str = "<unlabeled event>";
 
-/// What an error is called.
+/// The texts that name an error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Label {
     pub error_type: String,
@@ -17,11 +17,12 @@ pub(super) struct Label {
 }
 
 impl Label {
-    /// Type and message are those of the naming exception, else `""` and the logged message.
-    pub(super) fn of(failure: &Occurrence<'_>, transaction: &str) -> Self {
-        let named = failure.naming_exception();
+    /// Creates a label. Type and message are those of the naming exception, else `""` and the
+    /// logged message.
+    pub(super) fn of(occurrence: &Occurrence<'_>, transaction: &str) -> Self {
+        let named = occurrence.naming_exception();
         let error_type = named.map_or("", |exception| exception.error_type);
-        let message = named.map_or_else(|| logged(failure), |exception| exception.value);
+        let message = named.map_or_else(|| logged(occurrence), |exception| exception.value);
         let title = match (error_type, first_line(message)) {
             ("", "") => UNLABELED.to_owned(),
             ("", line) => one_line(line, TITLE_CHARS),
@@ -29,7 +30,7 @@ impl Label {
             (error_type, line) => one_line(&format!("{error_type}: {line}"), TITLE_CHARS),
         };
         let culprit = match transaction {
-            "" => one_line(&place_of_throw(failure), CULPRIT_CHARS),
+            "" => one_line(&place_of_throw(occurrence), CULPRIT_CHARS),
             transaction => one_line(transaction, CULPRIT_CHARS),
         };
         Self {
@@ -41,11 +42,11 @@ impl Label {
     }
 }
 
-fn logged<'e>(failure: &Occurrence<'e>) -> &'e str {
-    if failure.log.text.is_empty() { failure.log.template } else { failure.log.text }
+fn logged<'e>(occurrence: &Occurrence<'e>) -> &'e str {
+    if occurrence.log.text.is_empty() { occurrence.log.template } else { occurrence.log.text }
 }
 
-/// The first line that is not empty.
+/// Returns the first non-empty line.
 fn first_line(text: &str) -> &str {
     text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default()
 }
@@ -54,11 +55,11 @@ fn one_line(text: &str, most: usize) -> String {
     text.chars().filter(|c| !c.is_control()).take(most).collect()
 }
 
-/// `module in function` of the nearest frame of the application, else of the nearest frame, of the
-/// exception that was thrown last.
-fn place_of_throw(failure: &Occurrence<'_>) -> String {
+/// Returns `module in function` of the nearest frame of the application, else of the nearest frame.
+/// The frames are those of the exception that was thrown last.
+fn place_of_throw(occurrence: &Occurrence<'_>) -> String {
     let has_frames = |exception: &&Exception<'_>| !exception.frames.is_empty();
-    let frames = failure.exceptions.iter().rev().find(has_frames);
+    let frames = occurrence.exceptions.iter().rev().find(has_frames);
     let frames = frames.map_or(&[][..], |exception| &exception.frames);
     let own = frames.iter().rev().find(|frame| frame.in_app);
     own.or_else(|| frames.last()).map(place).unwrap_or_default()
@@ -109,11 +110,11 @@ mod tests {
     }
 
     #[test]
-    fn the_culprit_is_the_transaction_or_the_nearest_own_frame() {
+    fn culprit_is_transaction_or_nearest_own_frame() {
         let own = Frame { module: "shop", function: "add", in_app: true, ..Frame::default() };
         let library = Frame { file: "lib/http.js", function: "send", ..Frame::default() };
-        let failure = |frames| thrown("E", "", frames);
-        let culprit = |frames, transaction| Label::of(&failure(frames), transaction).culprit;
+        let occurrence = |frames| thrown("E", "", frames);
+        let culprit = |frames, transaction| Label::of(&occurrence(frames), transaction).culprit;
         assert_eq!(culprit(vec![own, library], "GET /cart"), "GET /cart");
         assert_eq!(culprit(vec![own, library], ""), "shop in add");
         assert_eq!(culprit(vec![library], ""), "lib/http.js in send");

@@ -1,24 +1,24 @@
-//! JSON as SDKs really send it.
+//! JSON as SDKs send it.
 //!
-//! Python's `json` writes `NaN` and `Infinity`, JavaScript's writes lone surrogates, both nest
-//! what they were given. The text is repaired in one pass; the parser of [`shared::json`] does the
-//! rest, and what only it can tell is mended in what it read.
+//! Python's `json` writes `NaN` and `Infinity`, JavaScript's writes lone surrogates, and both nest
+//! as deeply as their input. One pass repairs the text. The parser of [`shared::json`] parses it,
+//! and the parsed value is fixed afterwards.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
 
 use shared::json::{Json, Malformed};
 
-/// How deep arrays and objects may nest. What lies deeper becomes `null`; SDKs stop at ten, and some
-/// parsers of what an event is answered in at 64.
+/// Maximum depth of arrays and objects. Deeper values become `null`. SDKs stop at ten, and some
+/// parsers of responses with an event stop at 64.
 const MAX_DEPTH: usize = 48;
-/// How long a number may be. The longest form of a double that is no integer and that anything writes has
-/// some 350 bytes; parsers stop at 1,000.
+/// Maximum bytes of a number. The longest written form of a double that is not an integer has about
+/// 350 bytes; parsers stop at 1,000.
 const MAX_NUMBER_BYTES: usize = 400;
-/// All integers of so many bytes have 64 bits.
+/// Maximum bytes of a number that surely fits 64 bits.
 const SHORT_INTEGER: usize = 18;
 
-/// A text that [`parse`] takes: repaired only where it has to be.
+/// Returns a text that [`parse`] accepts. Copies it only if a repair is needed.
 pub(super) fn repair(bytes: &[u8]) -> Cow<'_, str> {
     match String::from_utf8_lossy(bytes) {
         Cow::Borrowed(text) => Repair::new(text).run(),
@@ -26,16 +26,18 @@ pub(super) fn repair(bytes: &[u8]) -> Cow<'_, str> {
     }
 }
 
-/// Parses a repaired text. Of members with the same name the last one stays, as in the parsers
-/// that SDKs are tested with. A number that not every parser takes becomes text, as RFC 7493 §2.2 has it:
-/// those that do not take it refuse the whole text, so that one event would keep a page of events from them.
+/// Parses a repaired text.
+///
+/// The last of several fields with one name stays, as in the parsers that SDKs are tested with. A
+/// number that not every parser accepts becomes text, as in RFC 7493 §2.2. Such parsers reject the
+/// whole text, so one event would hide a page of events.
 pub(super) fn parse(repaired: &str) -> Result<Json<'_>, Malformed> {
     let mut json = Json::parse(repaired, MAX_DEPTH)?;
-    mend(&mut json);
+    fix(&mut json);
     Ok(json)
 }
 
-fn mend(json: &mut Json<'_>) {
+fn fix(json: &mut Json<'_>) {
     match json {
         Json::Number(written) if !is_interoperable(written) => {
             *json = Json::String(Cow::Borrowed(written));
@@ -49,16 +51,16 @@ fn mend(json: &mut Json<'_>) {
                 members.retain(|_| kept.next().unwrap_or(true));
             }
             for (_, value) in members {
-                mend(value);
+                fix(value);
             }
         }
-        Json::Array(items) => items.iter_mut().for_each(mend),
+        Json::Array(items) => items.iter_mut().for_each(fix),
         _ => {}
     }
 }
 
-/// Whether it is an integer of 64 bits, or a double (IEEE 754 binary64) holds it, perhaps not to its last
-/// digit.
+/// `true` for an integer of 64 bits, or a number that a double (IEEE 754 binary64) holds, perhaps
+/// not to its last digit.
 fn is_interoperable(written: &str) -> bool {
     if written.contains(['.', 'e', 'E']) {
         return written.len() <= MAX_NUMBER_BYTES && written.parse().is_ok_and(f64::is_finite);
@@ -69,7 +71,7 @@ fn is_interoperable(written: &str) -> bool {
 }
 
 fn has_repeated_name(members: &[(Cow<'_, str>, Json<'_>)]) -> bool {
-    // Few members are compared faster than they are hashed.
+    // Comparing is faster than hashing for few fields.
     if members.len() <= 16 {
         let mut rest = members;
         while let Some(((name, _), later)) = rest.split_first() {
@@ -84,7 +86,7 @@ fn has_repeated_name(members: &[(Cow<'_, str>, Json<'_>)]) -> bool {
     members.iter().any(|(name, _)| !names.insert(name.as_ref()))
 }
 
-/// One pass over a text that copies it only from the first repair on.
+/// One pass over a text, which it copies only from the first repair on.
 struct Repair<'t> {
     text: &'t str,
     at: usize,
@@ -127,7 +129,7 @@ impl<'t> Repair<'t> {
         self.text.as_bytes().get(self.at.saturating_add(ahead)).copied()
     }
 
-    /// Puts `replacement` in the place of the next `length` bytes. Both ends are ASCII.
+    /// Replaces the next `length` bytes. Both ends are ASCII.
     fn replace(&mut self, length: usize, replacement: &str) {
         self.repaired.push_str(self.text.get(self.copied_to..self.at).unwrap_or_default());
         self.repaired.push_str(replacement);
@@ -160,7 +162,7 @@ impl<'t> Repair<'t> {
         }
     }
 
-    /// A surrogate without its other half becomes U+FFFD.
+    /// Replaces a surrogate without its other half by U+FFFD.
     fn unicode_escape(&mut self) {
         const ESCAPE: usize = 6;
         match self.escaped_unit(0) {
@@ -179,7 +181,7 @@ impl<'t> Repair<'t> {
         u32::from_str_radix(digits, 16).ok()
     }
 
-    /// Skips a value that begins too deep, in one pass.
+    /// Replaces a value that is nested too deeply, in one pass.
     fn too_deep(&mut self) {
         let start = self.at;
         let (mut depth, mut in_string) = (0_usize, false);
@@ -220,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn repairs_what_sdks_are_known_to_send() {
+    fn repairs_known_output_of_sdks() {
         for (sent, meant) in [
             (r#"{"a":NaN,"b":[Infinity,-Infinity,-1]}"#, r#"{"a":null,"b":[null,null,-1]}"#),
             (r#"["\ud800","\udc00x","\ud83d\ude00"]"#, r#"["�","�x","😀"]"#),
@@ -234,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_that_not_every_parser_takes_becomes_text() {
+    fn non_interoperable_numbers_become_text() {
         let long = |digits: usize| format!("0.{}", "7".repeat(digits));
         for number in [
             "0",
@@ -260,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn keeps_the_last_of_many_members_with_one_name() {
+    fn keeps_the_last_field_with_one_name() {
         let members: Vec<String> = (0..40).map(|i| format!("\"m{}\":{i}", i % 20)).collect();
         let expected: Vec<String> = (20..40).map(|i| format!("\"m{}\":{i}", i % 20)).collect();
         let text = format!("{{{}}}", members.join(","));
@@ -268,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn cuts_what_nests_too_deep() {
+    fn cuts_values_that_nest_too_deep() {
         let deep = format!("{}\"]\"{}", "[".repeat(100), "]".repeat(100));
         let cut = format!("{}null{}", "[".repeat(MAX_DEPTH), "]".repeat(MAX_DEPTH));
         assert_eq!(reparsed(deep.as_bytes()), Ok(cut));
@@ -284,7 +286,7 @@ mod tests {
         }
 
         #[test]
-        fn never_panics_on_what_looks_like_json(text in "[\\[\\]{}\":,\\\\NI\\-uad0-9 é]{0,120}") {
+        fn never_panics_on_nearly_valid_json(text in "[\\[\\]{}\":,\\\\NI\\-uad0-9 é]{0,120}") {
             let _ = reparsed(text.as_bytes());
         }
     }

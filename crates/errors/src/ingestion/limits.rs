@@ -1,5 +1,5 @@
-//! How large the parts of a stored event may be: what Sentry documents
-//! (`docs/semantics/error-tracking.md`, "Trimming"), and bounds for what it leaves open.
+//! Maximum sizes of the parts of a stored event. Most are limits that Sentry documents
+//! (`docs/semantics/error-tracking.md`, "Trimming"); the others bound the remaining parts.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -11,32 +11,32 @@ use super::json_text::{member_size, size};
 use super::member::{Members, cut};
 use super::trimmed_paths::TrimmedPaths;
 
-/// A message or an exception's value, in characters.
+/// Maximum characters of a message or an exception's value.
 pub(super) const MESSAGE_CHARS: usize = 8_192;
-/// The frames of one stack; the middle is left out.
+/// Maximum frames of a stack. The middle is left out.
 pub(super) const FRAMES: usize = 50;
-/// The exceptions of one chain; the middle is left out.
+/// Maximum exceptions of a chain. The middle is left out.
 pub(super) const EXCEPTIONS: usize = 50;
-/// Key and value of a tag, in characters.
+/// Maximum characters of a tag's key, and of its value.
 pub(super) const TAG_CHARS: usize = 200;
-/// The tags of an event.
+/// Maximum tags of an event.
 pub(super) const TAGS: usize = 200;
-/// One context, and each other small structure, as JSON.
+/// Maximum JSON bytes of a context, and of each other small structure.
 pub(super) const CONTEXT_BYTES: usize = 8_000;
-/// All extra data, as JSON.
+/// Maximum JSON bytes of all extra data.
 pub(super) const EXTRA_BYTES: usize = 256_000;
-/// Names: functions, modules, files, types, in characters.
+/// Maximum characters of a name: function, module, file, type.
 pub(super) const NAME_CHARS: usize = 512;
-/// A line of source code, in characters.
+/// Maximum characters of a line of source code.
 pub(super) const SOURCE_LINE_CHARS: usize = 256;
-/// The lines before or after the one that failed.
+/// Maximum lines before or after the one that failed.
 pub(super) const SOURCE_LINES: usize = 10;
-/// Short values that events can be filtered by, in characters.
+/// Maximum characters of a short filterable value.
 pub(super) const ATTRIBUTE_CHARS: usize = 200;
-/// The parts of a client's fingerprint.
+/// Maximum parts of a client's fingerprint.
 pub(super) const FINGERPRINT_PARTS: usize = 32;
 
-/// Cuts a text, and notes it if that changed it.
+/// Cuts a text, and notes its path if the text was too long.
 pub(super) fn cut_noted<'a>(
     text: Cow<'a, str>,
     most: usize,
@@ -51,7 +51,8 @@ pub(super) fn cut_noted<'a>(
     text
 }
 
-/// Leaves out the middle of a list, so that at most `most` items stay.
+/// Removes the middle of a list, so that at most `most` items stay. Returns `true` if it removed
+/// any.
 pub(super) fn cut_middle<T>(list: &mut Vec<T>, most: usize) -> bool {
     let excess = list.len().saturating_sub(most);
     if excess > 0 {
@@ -61,9 +62,9 @@ pub(super) fn cut_middle<T>(list: &mut Vec<T>, most: usize) -> bool {
     excess > 0
 }
 
-/// Leaves out the largest members of an object, or what is no object as a whole, until its JSON
-/// has at most `most` bytes. Of members of one size the later goes first. `false` if nothing of
-/// the value can stay.
+/// Removes the largest fields of an object until its JSON has at most `most` bytes. The later of
+/// two fields with equal sizes is removed first. Returns `false` if the value is not an object and
+/// is too large.
 pub(super) fn fit(
     json: &mut Json<'_>,
     most: usize,
@@ -83,7 +84,7 @@ pub(super) fn fit(
         if total <= most {
             break;
         }
-        // With its comma.
+        // The size includes the comma.
         total = total.saturating_sub(bytes + 1);
         left_out.insert(index);
         if let Some((name, _)) = members.get(index) {
@@ -95,7 +96,8 @@ pub(super) fn fit(
     true
 }
 
-/// Place and size of each member; of one size the later comes first.
+/// Returns the index and size of each field, the largest first. For equal sizes the later field is
+/// first.
 fn largest_first(members: &Members<'_>) -> Vec<(usize, usize)> {
     let sizes = members.iter().map(member_size).enumerate();
     let mut sizes: Vec<(usize, usize)> = sizes.collect();
@@ -110,7 +112,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn leaves_out_the_largest_members_first() {
+    fn removes_the_largest_fields_first() {
         let mut json = Json::parse(r#"{"a":"xxxx","b":"xxxxxxxx","c":"x","d":"x"}"#, 4).unwrap();
         let mut trimmed_paths = TrimmedPaths::default();
         assert!(fit(&mut json, 30, "extra", &mut trimmed_paths));
@@ -136,7 +138,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn fits(texts in proptest::collection::vec("[a\"é]{0,20}", 0..12), most in 2..200_usize) {
+        fn objects_fit_the_limit(texts in proptest::collection::vec("[a\"é]{0,20}", 0..12), most in 2..200_usize) {
             let members = texts.iter().map(|text| (text.into(), Json::String(text.into())));
             let mut json = Json::Object(members.collect());
             fit(&mut json, most, "x", &mut TrimmedPaths::default());

@@ -1,4 +1,4 @@
-//! Looking into and changing parsed objects.
+//! Reads and changes the fields of parsed objects.
 
 use std::borrow::Cow;
 
@@ -6,15 +6,15 @@ use shared::json::Json;
 
 use super::json_text;
 
-/// The members of an object.
+/// The fields of an object.
 pub(super) type Members<'a> = Vec<(Cow<'a, str>, Json<'a>)>;
 
-/// The member `name`.
+/// Returns the field `name`.
 pub(super) fn get<'m, 'a>(members: &'m Members<'a>, name: &str) -> Option<&'m Json<'a>> {
     members.iter().find_map(|(member, value)| (member == name).then_some(value))
 }
 
-/// The member `name`, to be changed.
+/// Returns the field `name`, to be changed.
 pub(super) fn get_mut<'m, 'a>(
     members: &'m mut Members<'a>,
     name: &str,
@@ -22,13 +22,13 @@ pub(super) fn get_mut<'m, 'a>(
     members.iter_mut().find_map(|(member, value)| (member == name).then_some(value))
 }
 
-/// Removes the member `name` and gives its value.
+/// Removes the field `name` and returns its value.
 pub(super) fn take<'a>(members: &mut Members<'a>, name: &str) -> Option<Json<'a>> {
     let index = members.iter().position(|(member, _)| member == name)?;
     Some(members.remove(index).1)
 }
 
-/// Sets the member `name` where it stands, or at the end.
+/// Sets the field `name` in its place, or appends it.
 pub(super) fn set<'a>(members: &mut Members<'a>, name: &'static str, value: Json<'a>) {
     match get_mut(members, name) {
         Some(present) => *present = value,
@@ -36,12 +36,12 @@ pub(super) fn set<'a>(members: &mut Members<'a>, name: &'static str, value: Json
     }
 }
 
-/// The member reached by a path of names.
+/// Returns the field at a path of names.
 pub(super) fn at_path<'j, 'a>(json: &'j Json<'a>, path: &[&str]) -> Option<&'j Json<'a>> {
     path.iter().try_fold(json, |json, name| json.member(name))
 }
 
-/// The items of an array; none of anything else.
+/// Returns the items of an array, or none for any other value.
 pub(super) fn items<'j, 'a>(json: Option<&'j Json<'a>>) -> &'j [Json<'a>] {
     match json {
         Some(Json::Array(items)) => items,
@@ -49,7 +49,7 @@ pub(super) fn items<'j, 'a>(json: Option<&'j Json<'a>>) -> &'j [Json<'a>] {
     }
 }
 
-/// A string, or a number or boolean as it was written.
+/// Returns a string, or a number or boolean as written.
 pub(super) fn scalar_text<'j>(json: &'j Json<'_>) -> Option<&'j str> {
     match json {
         Json::String(text) => Some(text),
@@ -60,8 +60,8 @@ pub(super) fn scalar_text<'j>(json: &'j Json<'_>) -> Option<&'j str> {
     }
 }
 
-/// The text of any value but `null`: lists and objects as JSON, as Sentry's servers read what
-/// ought to be a string.
+/// Returns the text of any value except `null`. Lists and objects become JSON, as on Sentry's
+/// servers if a string is expected.
 pub(super) fn any_text(json: Json<'_>) -> Option<Cow<'_, str>> {
     match json {
         Json::Null => None,
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn sets_a_member_where_it_stands() {
+    fn sets_fields_in_place() {
         let mut members = vec![("a".into(), Json::Null), ("b".into(), Json::Null)];
         set(&mut members, "a", Json::Bool(true));
         set(&mut members, "c", Json::Bool(false));

@@ -1,12 +1,12 @@
-//! What official Sentry SDKs send, from the bytes of a request to an event that can be stored
-//! (`docs/semantics/error-tracking.md`). No I/O; the order of use is
+//! Ingestion of official Sentry SDKs' requests, from the bytes to an event that can be stored
+//! (`docs/semantics/error-tracking.md`). Nothing here does I/O. The steps are:
 //!
-//! 1. [`CredentialSources::read`] the key, which [`Envelope::read_dsn`] may find in what
-//!    [`inflate_start`] gives, and look it up,
-//! 2. count the delivery, by whether it [begins with an event](Envelope::begins_with_event),
-//! 3. [`inflate`] the body,
-//! 4. for `/envelope/` [`Envelope::parse`] it,
-//! 5. [`Envelope::normalize_event`] or [`normalize_store_body`].
+//! 1. [`CredentialSources::read`] the key, and look it up. [`Envelope::read_dsn`] can find it in
+//!    the output of [`inflate_start`].
+//! 2. Count the delivery, by whether it [begins with an event](Envelope::begins_with_event).
+//! 3. [`inflate`] the body.
+//! 4. For `/envelope/`, [`Envelope::parse`] it.
+//! 5. Call [`Envelope::normalize_event`] or [`normalize_store_body`].
 
 mod budget;
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! When an event happened, by our clock (`docs/semantics/error-tracking.md`, "Occurrence time").
+//! The time of an event, by our clock (`docs/semantics/error-tracking.md`, "Occurrence time").
 
 use std::borrow::Cow;
 
@@ -7,13 +7,14 @@ use shared::timestamp::Timestamp;
 
 const MINUTE_MILLIS: i64 = 60_000;
 const DAY_MILLIS: i64 = 24 * 60 * MINUTE_MILLIS;
-/// A smaller difference between the clocks is taken for the time that sending took.
+/// Minimum difference of the clocks that is corrected. A smaller one can be the time that sending
+/// took.
 const LEAST_DRIFT_MILLIS: i64 = 55 * MINUTE_MILLIS;
 const MOST_AHEAD_MILLIS: i64 = MINUTE_MILLIS;
 const MOST_BEHIND_MILLIS: i64 = 30 * DAY_MILLIS;
 
-/// The time of an event: its own, corrected by how far the sender's clock is off, or the time of
-/// receipt where there is none or where it lies too far ahead or behind.
+/// Returns the event's own time, corrected by the drift of the sender's clock. Returns the time of
+/// receipt if the event has none, or one too far ahead or behind.
 pub(super) fn occurrence_time(
     claimed: Option<Timestamp>,
     sent_at: Option<Timestamp>,
@@ -29,9 +30,9 @@ pub(super) fn occurrence_time(
     if is_plausible { Timestamp::from_millis(corrected) } else { received_at }
 }
 
-/// Reads RFC 3339, where a space may stand for `T` and a missing zone means UTC (old Python), or
-/// seconds since the Unix epoch, as a number or as text. A time that RFC 3339 cannot name becomes the nearest
-/// one that it can.
+/// Parses RFC 3339, or seconds since the Unix epoch as a number or as text. A space can replace the
+/// `T`, and a missing zone means UTC (old Python). A time outside the range of RFC 3339 becomes the
+/// nearest one inside.
 pub(super) fn parse_timestamp(json: &Json<'_>) -> Option<Timestamp> {
     match json {
         Json::Number(written) => parse_seconds(written),
@@ -72,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn corrects_a_drift_of_55_minutes_but_no_smaller_one() {
+    fn corrects_clock_drift_from_55_minutes_on() {
         let drift = 55 * MINUTE_MILLIS;
         for sign in [1, -1] {
             let behind = NOW - sign * drift;
@@ -84,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn takes_the_time_of_receipt_for_one_that_cannot_be() {
+    fn implausible_times_become_the_time_of_receipt() {
         assert_eq!(time(NOW + 60_000, None), NOW + 60_000);
         assert_eq!(time(NOW + 60_001, None), NOW);
         assert_eq!(time(NOW - 30 * DAY_MILLIS, None), NOW - 30 * DAY_MILLIS);

@@ -1,11 +1,11 @@
-//! Secrets that must not be stored, whatever the SDK was told to send.
+//! Removes secrets that must not be stored, whatever the SDK sends.
 //!
 //! - `request.cookies` is removed.
-//! - The value of every member, header and pair with a secret name is replaced, at any depth.
-//!   A name is secret if, without case and punctuation, it contains one of [`SECRET_PARTS`], is
-//!   one of [`SECRET_NAMES`] or ends in `token`.
-//! - Parameters with a secret name are replaced in query strings, URLs and form bodies, members
-//!   with one in JSON bodies that are sent as text.
+//! - The value of each field, header and pair with a secret name is replaced, at any depth. A name
+//!   is secret if, ignoring case and punctuation, it contains one of [`SECRET_PARTS`], is one of
+//!   [`SECRET_NAMES`] or ends in `token`.
+//! - Parameters with a secret name are replaced in query strings, URLs and form bodies. Fields with
+//!   one are replaced in JSON bodies that are sent as text.
 
 use std::borrow::Cow;
 
@@ -50,7 +50,7 @@ const SECRET_NAMES: [&str; 14] = [
     "ssn",
     "xauth",
 ];
-/// Members that hold a URL or a query.
+/// Fields that contain a URL or a query.
 const URL_MEMBERS: [&str; 12] = [
     "url",
     "uri",
@@ -66,8 +66,8 @@ const URL_MEMBERS: [&str; 12] = [
     "referrer",
 ];
 
-/// Members of an event that have names alone: of packages, one of which may well be called `cookie`,
-/// and of what the event is grouped by, where `["auth", "cache"]` is no pair.
+/// Fields of an event without secrets. A package in `modules` or `sdk` can have the name `cookie`.
+/// `["auth", "cache"]` in `fingerprint` is not a pair.
 const MEMBERS_WITHOUT_SECRETS: [&str; 3] = ["modules", "sdk", "fingerprint"];
 
 /// Replaces all secrets of an event.
@@ -124,7 +124,7 @@ fn scrub_member(name: &str, value: &mut Json<'_>) {
 }
 
 fn is_secret_name(name: &str) -> bool {
-    // No name of ours is longer; this bounds the copy.
+    // No name above is longer. This limit bounds the copy.
     const MAX_BYTES: usize = 256;
     let name = name.as_bytes().iter().take(MAX_BYTES).filter(|byte| byte.is_ascii_alphanumeric());
     let name: String = name.map(|byte| char::from(byte.to_ascii_lowercase())).collect();
@@ -144,7 +144,7 @@ fn scrub_url(url: &str) -> Option<String> {
     Some(format!("{location}?{scrubbed}{fragment}"))
 }
 
-/// `a=1&b=2`, perhaps after a `?`; nothing if there is nothing to replace.
+/// Replaces secrets in `a=1&b=2`, also after a `?`. Returns `None` if there are none.
 fn scrub_parameters(query: &str) -> Option<String> {
     let mut found = false;
     let pairs = query.split('&').map(|pair| {
@@ -159,7 +159,7 @@ fn scrub_parameters(query: &str) -> Option<String> {
     found.then_some(scrubbed)
 }
 
-/// A body that was sent as text: JSON, or a form.
+/// Replaces secrets in a body that was sent as text: JSON, or a form.
 fn scrub_body(body: &str) -> Option<String> {
     if !body.trim_start().starts_with(['{', '[']) {
         return scrub_parameters(body);
@@ -171,7 +171,7 @@ fn scrub_body(body: &str) -> Option<String> {
             scrub_value(&mut json);
             (json != before).then(|| json_text::to_string(&json))
         }
-        // SDKs cut long bodies; where such a rest may hold a secret, none of it is kept.
+        // SDKs cut long bodies. A cut body that might contain a secret is not kept.
         Err(_) => is_secret_text(body).then(|| FILTERED.to_owned()),
     }
 }
@@ -248,13 +248,13 @@ mod tests {
     }
 
     #[test]
-    fn leaves_what_events_are_grouped_by() {
+    fn fingerprints_stay_unchanged() {
         let text = r#"{"fingerprint":["auth","cache"]}"#;
         assert_eq!(scrubbed(text), text);
     }
 
     #[test]
-    fn leaves_other_text_as_it_was_sent() {
+    fn other_text_stays_unchanged() {
         let text = r#"{"request":{"query_string":"a=%20&b","url":"https://h/?a=b=c","data":"{ \"a\": 1 }"}}"#;
         assert_eq!(scrubbed(text), text);
     }

@@ -1,5 +1,5 @@
-//! Whole deliveries: bodies that official SDKs really sent (sentry-sdk 2.75.0, @sentry/node
-//! 10.78.0; paths and host names replaced), and what holds for every event.
+//! Whole deliveries: bodies that official SDKs sent (sentry-sdk 2.75.0, @sentry/node 10.78.0; paths
+//! and host names replaced), and properties of every event.
 
 use proptest::prelude::*;
 
@@ -23,7 +23,7 @@ const NODE_MESSAGE: &[u8] = include_bytes!("../testdata/node-message.envelope");
 const NODE_UNHANDLED: &[u8] = include_bytes!("../testdata/node-unhandled.envelope");
 const NODE_SESSION: &[u8] = include_bytes!("../testdata/node-session.envelope");
 
-/// One minute after the fixtures were sent.
+/// Returns a time one minute after the fixtures were sent.
 fn received_at() -> Timestamp {
     Timestamp::parse_rfc3339("2026-11-21T11:01:00Z").unwrap()
 }
@@ -46,7 +46,7 @@ fn attribute(event: &NormalizedEvent, attribute: Attribute) -> &str {
 }
 
 #[test]
-fn takes_a_chained_exception_of_sentry_python() {
+fn accepts_chained_exceptions_of_sentry_python() {
     let body = inflate(PYTHON_CHAINED_BROTLI, "br").unwrap();
     assert_eq!(body, PYTHON_CHAINED);
     let event = delivered(&body);
@@ -68,7 +68,7 @@ fn takes_a_chained_exception_of_sentry_python() {
 }
 
 #[test]
-fn takes_an_unhandled_exception_of_sentry_python() {
+fn accepts_unhandled_exceptions_of_sentry_python() {
     let event = delivered(PYTHON_UNHANDLED);
     assert_eq!(attribute(&event, Attribute::Handled), "false");
     assert_eq!(event.error_type, "RuntimeError");
@@ -76,7 +76,7 @@ fn takes_an_unhandled_exception_of_sentry_python() {
 }
 
 #[test]
-fn takes_a_logged_message_of_sentry_python() {
+fn accepts_logged_messages_of_sentry_python() {
     let event = delivered(PYTHON_LOGGED);
     assert_eq!((event.error_type.as_str(), event.culprit.as_str()), ("", ""));
     assert_eq!(event.title, "payment 4711 failed for a@example.com");
@@ -87,7 +87,7 @@ fn takes_a_logged_message_of_sentry_python() {
 }
 
 #[test]
-fn takes_a_client_fingerprint_and_nan_of_sentry_python() {
+fn accepts_fingerprints_and_nan_of_sentry_python() {
     let event = delivered(PYTHON_FINGERPRINT);
     assert!(payload(&event).contains("\"password\":\"[Filtered]\""));
     let text = String::from_utf8_lossy(PYTHON_FINGERPRINT).into_owned();
@@ -98,7 +98,7 @@ fn takes_a_client_fingerprint_and_nan_of_sentry_python() {
 }
 
 #[test]
-fn takes_what_sentry_node_sends() {
+fn accepts_events_of_sentry_node() {
     let event = delivered(NODE_CHAINED);
     assert_eq!(event.title, "Error: outer failed");
     assert_eq!(event.culprit, "prog in outer");
@@ -107,22 +107,22 @@ fn takes_what_sentry_node_sends() {
     let event = delivered(NODE_UNHANDLED);
     assert_eq!(event.title, "SyntaxError: crash 42");
     assert_eq!(event.occurred_at.to_string(), "2026-11-21T10:59:59.293Z");
-    let told = [Attribute::Level, Attribute::Handled].map(|name| attribute(&event, name));
-    assert_eq!(told, ["fatal", "false"]);
+    let values = [Attribute::Level, Attribute::Handled].map(|name| attribute(&event, name));
+    assert_eq!(values, ["fatal", "false"]);
     let event = delivered(NODE_MESSAGE);
     assert_eq!(event.title, "hello from node");
     assert_eq!(attribute(&event, Attribute::Level), "info");
 }
 
 #[test]
-fn takes_a_session_without_an_event() {
+fn accepts_sessions_without_an_event() {
     let envelope = Envelope::parse(NODE_SESSION).unwrap();
     assert_eq!((envelope.event, envelope.dropped_items), (None, 1));
     assert_eq!(envelope.normalize_event(received_at()), Ok(None));
 }
 
 #[test]
-fn reads_the_key_as_both_sdks_send_it() {
+fn reads_the_key_of_both_sdks() {
     let key = "0123456789abcdef0123456789abcdef";
     let python =
         format!("Sentry sentry_key={key}, sentry_version=7, sentry_client=sentry.python/2.75.0");
@@ -135,7 +135,7 @@ fn reads_the_key_as_both_sdks_send_it() {
 }
 
 #[test]
-fn groups_by_stack_whatever_lines_and_values_are() {
+fn lines_and_values_do_not_affect_grouping() {
     let event = delivered(PYTHON_CHAINED);
     let text = String::from_utf8_lossy(PYTHON_CHAINED).into_owned();
     let moved = text.replace("\"lineno\":7", "\"lineno\":9").replace("order 8271", "order 1234");
@@ -146,7 +146,7 @@ fn groups_by_stack_whatever_lines_and_values_are() {
 }
 
 #[test]
-fn the_header_id_wins_and_odd_ids_of_events_are_ignored() {
+fn header_id_wins_and_odd_ids_are_ignored() {
     let id = "ac012cadf588491bb76da90129e33c41";
     let other = "bc012cad-f588-491b-b76d-a90129e33c41";
     let body =
@@ -160,12 +160,12 @@ fn the_header_id_wins_and_odd_ids_of_events_are_ignored() {
         assert_eq!(stored(&format!("{{\"event_id\":{odd}}}")).event_id, None, "{odd}");
     }
     let nil = format!("{{\"event_id\":\"{}\"}}", "0".repeat(32));
-    let refused = normalize_store_body(nil.as_bytes(), received_at());
-    assert!(matches!(refused, Err(IngestionFault::Malformed(_))));
+    let result = normalize_store_body(nil.as_bytes(), received_at());
+    assert!(matches!(result, Err(IngestionFault::Malformed(_))));
 }
 
 #[test]
-fn takes_an_event_without_anything() {
+fn accepts_empty_events() {
     let event = stored("{}");
     assert_eq!(event.title, "<unlabeled event>");
     assert_eq!(event.occurred_at, received_at());
@@ -175,19 +175,19 @@ fn takes_an_event_without_anything() {
 }
 
 #[test]
-fn refuses_what_is_no_event() {
+fn rejects_invalid_events() {
     for body in ["", "[]", "7", "{\"a\":", "{\"a\":01}", "[[[["] {
-        let refused = normalize_store_body(body.as_bytes(), received_at());
-        assert!(matches!(refused, Err(IngestionFault::Malformed(_))), "{body}");
+        let result = normalize_store_body(body.as_bytes(), received_at());
+        assert!(matches!(result, Err(IngestionFault::Malformed(_))), "{body}");
     }
     let large = format!("{{\"a\":\"{}\"}}", "x".repeat(MAX_EVENT_BYTES));
-    let refused = normalize_store_body(large.as_bytes(), received_at());
-    assert!(matches!(refused, Err(IngestionFault::TooLarge(_))));
+    let result = normalize_store_body(large.as_bytes(), received_at());
+    assert!(matches!(result, Err(IngestionFault::TooLarge(_))));
     assert_eq!(normalize_store_body(b"{\"type\":\"transaction\"}", received_at()), Ok(None));
 }
 
 #[test]
-fn corrects_the_clock_by_the_time_of_sending() {
+fn time_of_sending_corrects_the_clock() {
     let body = |sent_at: &str, timestamp: &str| {
         format!(
             "{{\"sent_at\":\"{sent_at}\"}}\n{{\"type\":\"event\"}}\n{{\"timestamp\":{timestamp}}}"
@@ -201,7 +201,7 @@ fn corrects_the_clock_by_the_time_of_sending() {
 }
 
 #[test]
-fn leaves_out_the_largest_optional_parts_until_the_event_fits() {
+fn omits_the_largest_optional_parts_until_it_fits() {
     let crumbs = format!("{{\"values\":[{{\"message\":\"{}\"}}]}}", "b".repeat(200_000));
     let text = format!(
         "{{\"breadcrumbs\":{crumbs},\"extra\":{{\"a\":\"{}\"}},\"debug_meta\":\"{}\",
@@ -218,7 +218,7 @@ fn leaves_out_the_largest_optional_parts_until_the_event_fits() {
 }
 
 #[test]
-fn the_most_hostile_event_fits_into_its_item() {
+fn most_hostile_event_fits_into_its_item() {
     let frame = format!(
         r#"{{"function":"{0}","module":"{0}","filename":"{0}","abs_path":"{0}","context_line":"{0}","vars":{{"a":"{0}"}}}}"#,
         "\\u0001".repeat(40)
@@ -236,7 +236,7 @@ fn the_most_hostile_event_fits_into_its_item() {
 }
 
 #[test]
-fn even_incompressible_payloads_fit_350_000_bytes_compressed() {
+fn incompressible_payloads_fit_350_000_bytes() {
     let mut state = 1_u64;
     let noise: Vec<u8> = std::iter::repeat_with(|| {
         state =
@@ -248,7 +248,7 @@ fn even_incompressible_payloads_fit_350_000_bytes_compressed() {
     assert!(zstd::bulk::compress(&noise, 3).unwrap().len() <= 350_000);
 }
 
-/// A member of an event with a value of any type.
+/// Returns events with fields of any type.
 fn odd_event() -> impl Strategy<Value = String> {
     let scalar = prop_oneof![
         Just("null".to_owned()),
@@ -343,7 +343,7 @@ proptest! {
     }
 
     #[test]
-    fn damaged_deliveries_never_panic(
+    fn corrupt_deliveries_never_panic(
         at in 0..PYTHON_CHAINED.len(),
         byte in any::<u8>(),
         cut in 0..PYTHON_CHAINED.len(),
@@ -356,7 +356,7 @@ proptest! {
     }
 
     #[test]
-    fn odd_members_never_fail_and_what_comes_out_is_an_event(text in odd_event()) {
+    fn odd_fields_result_in_an_event(text in odd_event()) {
         let event = stored(&text);
         let payload = payload(&event);
         prop_assert!(matches!(Json::parse(&payload, 64), Ok(Json::Object(_))));
@@ -365,7 +365,7 @@ proptest! {
     }
 
     #[test]
-    fn normalising_twice_is_normalising_once(text in odd_event()) {
+    fn normalization_is_idempotent(text in odd_event()) {
         let once = stored(&text);
         let again = stored(&payload(&once));
         let described = describe_stored_event(&once.payload, once.fingerprint);
@@ -375,7 +375,7 @@ proptest! {
 }
 
 #[test]
-fn normalising_a_real_event_twice_is_normalising_it_once() {
+fn normalization_of_real_events_is_idempotent() {
     for body in [PYTHON_CHAINED, PYTHON_LOGGED, PYTHON_FINGERPRINT, NODE_CHAINED, NODE_MESSAGE] {
         let once = delivered(body);
         let described = describe_stored_event(&once.payload, once.fingerprint);

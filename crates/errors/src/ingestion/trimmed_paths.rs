@@ -1,4 +1,4 @@
-//! The record of what was cut from an event, kept with it as `trimmed`.
+//! The record of parts that were cut from an event, stored in it as `trimmed`.
 
 use shared::json::Json;
 
@@ -8,12 +8,12 @@ const MEMBER: &str = "trimmed";
 const MAX_PATHS: usize = 50;
 const MAX_PATH_CHARS: usize = 100;
 
-/// Which parts of an event were cut or left out: paths of member names, at most 50.
+/// Paths of field names that were cut or left out, at most 50.
 #[derive(Debug, Default)]
 pub(super) struct TrimmedPaths(Vec<String>);
 
 impl TrimmedPaths {
-    /// Takes an earlier record out of the event, so that trimming twice is trimming once.
+    /// Takes an earlier record out of the event, so that trimming twice equals trimming once.
     pub(super) fn take_from(event: &mut Members<'_>) -> Self {
         let mut trimmed_paths = Self::default();
         let earlier = take(event, MEMBER);
@@ -25,7 +25,7 @@ impl TrimmedPaths {
         trimmed_paths
     }
 
-    /// Notes a part.
+    /// Records a part.
     pub(super) fn note(&mut self, path: &str) {
         let path = cut(path.into(), MAX_PATH_CHARS);
         if self.0.len() < MAX_PATHS && !self.0.iter().any(|noted| *noted == path) {
@@ -33,7 +33,7 @@ impl TrimmedPaths {
         }
     }
 
-    /// Puts the record into the event, if there is anything to say.
+    /// Puts the record into the event, unless it is empty.
     pub(super) fn put_into(&self, event: &mut Members<'_>) {
         take(event, MEMBER);
         if !self.0.is_empty() {

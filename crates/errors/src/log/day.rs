@@ -7,23 +7,24 @@ use serde::{Serialize, Serializer};
 
 use shared::timestamp::Timestamp;
 
-/// Minutes of a day. UTC as computers count it has no leap seconds.
+/// Minutes of a day. Unix time has no leap seconds.
 pub const MINUTES_PER_DAY: i64 = 24 * 60;
 const MILLIS_PER_MINUTE: i64 = 60_000;
-/// How long counts are kept after the day of their events, and errors after their last event.
+/// Retention of counts after the day of their events, and of errors after their last event: 400
+/// days.
 pub const COUNT_RETENTION: Duration = Duration::from_hours(24 * 400);
 
-/// The minute in which `at` lies, counted from the Unix epoch.
+/// Returns the minute of `at`, counted from the Unix epoch.
 pub fn minute_of(at: Timestamp) -> i64 {
     at.as_millis().div_euclid(MILLIS_PER_MINUTE)
 }
 
-/// The start of a minute that is counted from the Unix epoch.
+/// Returns the start of a minute, which is counted from the Unix epoch.
 pub fn start_of_minute(minute: i64) -> Timestamp {
     Timestamp::from_millis(minute.saturating_mul(MILLIS_PER_MINUTE))
 }
 
-/// The hour of the day in which `at` lies.
+/// Returns the hour of the day of `at`, 0 to 23.
 pub fn hour_of(at: Timestamp) -> u8 {
     let hour = minute_of(at).div_euclid(60).rem_euclid(24);
     u8::try_from(hour).unwrap_or_default()
@@ -34,27 +35,27 @@ pub fn hour_of(at: Timestamp) -> u8 {
 pub struct Day(i64);
 
 impl Day {
-    /// The day in which `at` lies.
+    /// Returns the day of `at`.
     pub fn of(at: Timestamp) -> Self {
         Self::of_minute(minute_of(at))
     }
 
-    /// The day in which a minute lies that is counted from the Unix epoch.
+    /// Returns the day of a minute, which is counted from the Unix epoch.
     pub fn of_minute(minute: i64) -> Self {
         Self(minute.div_euclid(MINUTES_PER_DAY))
     }
 
-    /// Its first minute, counted from the Unix epoch.
+    /// Returns the first minute of the day, counted from the Unix epoch.
     pub fn first_minute(self) -> i64 {
         self.0.saturating_mul(MINUTES_PER_DAY)
     }
 
-    /// Its first moment.
+    /// Returns the start of the day.
     pub fn start(self) -> Timestamp {
         start_of_minute(self.first_minute())
     }
 
-    /// The day after it.
+    /// Returns the next day.
     #[must_use]
     pub fn next(self) -> Self {
         Self(self.0.saturating_add(1))
@@ -84,57 +85,57 @@ impl Hours {
     /// No hour.
     pub const NONE: Self = Self(0);
 
-    /// The hours from `from` on and before `to`, as far as a day has them.
+    /// Returns the hours of a day from `from` up to, but not including, `to`.
     pub fn between(from: u8, to: u8) -> Self {
         let before = |hour: u8| (1_u32 << hour.min(24)) - 1;
         Self(before(to) & !before(from))
     }
 
-    /// The hours whose bits are set, that of hour 0 being the lowest. `None` if a day has no such
-    /// hour.
+    /// Returns the hours whose bits are set. The lowest bit is hour 0. `None` if a bit is not an
+    /// hour of a day.
     pub fn from_bits(bits: u32) -> Option<Self> {
         (bits <= Self::ALL.0).then_some(Self(bits))
     }
 
-    /// One bit for each hour, that of hour 0 being the lowest.
+    /// Returns one bit for each hour. The lowest bit is hour 0.
     pub fn bits(self) -> u32 {
         self.0
     }
 
-    /// Whether `hour` is one of them.
+    /// `true` if the set contains `hour`.
     pub fn contains(self, hour: u8) -> bool {
         hour < 24 && self.0 >> hour & 1 == 1
     }
 
-    /// Whether each of them is one of `others`.
+    /// `true` if `others` contains every hour of this set.
     pub fn is_within(self, others: Self) -> bool {
         self.0 & !others.0 == 0
     }
 
-    /// Whether there is none.
+    /// `true` if the set contains no hour.
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// The hours that are in this set, in `others`, or in both.
+    /// Returns the hours that are in this set, in `others`, or in both.
     #[must_use]
     pub fn with(self, others: Self) -> Self {
         Self(self.0 | others.0)
     }
 
-    /// The hours that are in both sets.
+    /// Returns the hours that are in both sets.
     #[must_use]
     pub fn common_with(self, others: Self) -> Self {
         Self(self.0 & others.0)
     }
 
-    /// The hours that are not in `others`.
+    /// Returns the hours of this set that are not in `others`.
     #[must_use]
     pub fn without(self, others: Self) -> Self {
         Self(self.0 & !others.0)
     }
 
-    /// The hours in their order.
+    /// Returns the hours in ascending order.
     pub fn iter(self) -> impl Iterator<Item = u8> {
         let mut left = self.0;
         std::iter::from_fn(move || {
@@ -174,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn minutes_start_at_or_before_what_they_hold() {
+    fn minutes_start_at_or_before_their_times() {
         for millis in [-60_001, -60_000, -1, 0, 59_999, 60_000] {
             let start = start_of_minute(minute_of(Timestamp::from_millis(millis))).as_millis();
             assert!((start..start + 60_000).contains(&millis), "{millis}");
@@ -182,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn hours_are_half_open_and_end_with_the_day() {
+    fn hours_are_half_open_within_a_day() {
         let listed = |hours: Hours| hours.iter().collect::<Vec<u8>>();
         assert_eq!(listed(Hours::between(3, 6)), [3, 4, 5]);
         assert_eq!(listed(Hours::between(22, 255)), [22, 23]);

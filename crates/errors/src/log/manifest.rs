@@ -1,4 +1,4 @@
-//! Which runs of a day count, and which of them are merged next.
+//! The manifest of a day: its counted runs, and the runs to compact next.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,31 +10,34 @@ use shared::timestamp::Timestamp;
 use super::day::Day;
 use super::run::{ColumnName, Damaged, Totals, Unread, put_bytes, put_number, put_wide_number};
 
-/// How many runs of one level are merged at once.
+/// Number of runs of one level that triggers their compaction.
 const FAN_IN: usize = 16;
-/// From how many events on all of a day's runs are merged when the day is over: reading fewer than these
-/// costs less than writing them anew.
+/// Minimum events of a day for compacting all of its runs after the day: reading fewer events costs
+/// less than rewriting them.
 const COMPACTION_MIN_EVENTS: u64 = 1_000;
-/// From how many runs on they are merged however few events they have.
+/// Minimum runs of a day for compacting them after the day, even if they have few events.
 const COMPACTION_MIN_RUNS: usize = 4;
-/// The most runs that are merged at once: DynamoDB takes 4 kB of an expression that names them.
-const MOST_AT_ONCE: usize = 40;
-/// The level of what is merged when its day is over. The other levels grow by one with each merging.
+/// Maximum runs of one compaction: an expression names each of them, and DynamoDB limits it to 4
+/// kB.
+const MAX_COMPACTED_RUNS: usize = 40;
+/// The level of a run that was compacted after its day. The other levels grow by one with each
+/// compaction.
 const FINAL_LEVEL: u8 = 100;
-/// How long after its end a day is merged as a whole: most late events have come by then.
+/// Delay between the end of a day and the compaction of all its runs: most late events have arrived
+/// by then.
 const DAY_CLOSE_DELAY: Duration = Duration::from_hours(48);
 
-/// How large a merged run becomes: it is read and made in the memory of one function.
+/// Limits of a compacted run: one function reads and builds it in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CompactionLimits {
-    /// The most events.
+    /// Maximum events.
     pub events: u64,
-    /// The most bytes of its columns.
+    /// Maximum bytes of the columns.
     pub bytes: u64,
-    /// The most bytes of its distinct values before they are compressed. Some hundred times as much may be
-    /// in so many bytes of columns.
+    /// Maximum bytes of the distinct values before compression, which can be a hundred times the
+    /// bytes of the columns.
     pub values: u64,
-    /// How many runs of one level are merged at once.
+    /// Number of runs of one level that triggers their compaction.
     pub fan_in: usize,
 }
 
@@ -44,17 +47,17 @@ impl Default for CompactionLimits {
     }
 }
 
-/// The identity of a run: displays as 16 hexadecimal digits, and is never used again.
+/// The ID of a run, which is never reused. Displays as 16 hexadecimal digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RunId([u8; 8]);
 
 impl RunId {
-    /// A new identity.
+    /// Returns a new ID.
     pub fn random() -> Self {
         Self(random_bytes())
     }
 
-    /// Reads what [`fmt::Display`] writes.
+    /// Parses the output of [`fmt::Display`].
     pub fn parse(text: &str) -> Option<Self> {
         let id = Self(u64::from_str_radix(text, 16).ok()?.to_be_bytes());
         (id.to_string() == text).then_some(id)
@@ -67,50 +70,51 @@ impl fmt::Display for RunId {
     }
 }
 
-/// Into how many items the columns of a run are split.
+/// The items that store the columns of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RunLayout {
-    /// All of them are in one.
+    /// One item stores all columns.
     Bundle,
-    /// Each has one of its own, and those that are named have so many.
+    /// Each column has its own item. The map has the number of items of columns with several.
     Columns(BTreeMap<ColumnName, usize>),
 }
 
-/// A run, as its manifest refers to it.
+/// The manifest's entry of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Run {
-    /// Which one.
+    /// The ID.
     pub id: RunId,
-    /// The step of packing that the oldest of its events are from.
+    /// The pack step of the oldest events.
     pub first_step: u64,
-    /// The step that the latest of them are from.
+    /// The pack step of the latest events.
     pub last_step: u64,
-    /// When all of its events had been received.
+    /// A time by which all events had been received.
     pub until: Timestamp,
-    /// How often its events were merged.
+    /// The number of compactions of the events. The compaction after the day sets a final level.
     pub level: u8,
-    /// The bytes of its columns.
+    /// The bytes of the columns.
     pub bytes: u64,
-    /// The bytes of its distinct values before they are compressed.
+    /// The bytes of the distinct values before compression.
     pub values: u64,
-    /// The items of its columns.
+    /// The items of the columns.
     pub form: RunLayout,
-    /// How many events and errors it has.
+    /// The numbers of events and errors.
     pub totals: Totals,
 }
 
 impl Run {
-    /// How many events it has.
+    /// Returns the number of events.
     pub fn events(&self) -> u64 {
         u64::from(self.totals.whole().events)
     }
 
-    /// All but its identity, in some 20 to 150 bytes: a byte for the form of what follows, its steps, times
-    /// and sizes, its totals, and the columns that have several items. What a later release adds at the end
-    /// is left unread.
+    /// Encodes all fields except the ID in about 20 to 150 bytes. The format version comes first,
+    /// the columns with several items last.
+    ///
+    /// Readers ignore bytes that a later release adds at the end.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let mut bytes = vec![FORM, self.level];
-        // Earlier than 1970 is only what was imported, which is in no log.
+        let mut bytes = vec![FORMAT, self.level];
+        // Only the time of backfilled runs is before 1970: they come from no log.
         let until = self.until.as_millis().max(0).unsigned_abs();
         for number in [self.first_step, self.last_step, until, self.bytes, self.values] {
             put_wide_number(number, &mut bytes);
@@ -131,14 +135,14 @@ impl Run {
         bytes
     }
 
-    /// Reads what [`to_bytes`](Self::to_bytes) made.
+    /// Decodes the output of [`to_bytes`](Self::to_bytes).
     ///
     /// # Errors
     ///
-    /// [`Damaged`], if these are not its bytes.
+    /// [`Damaged`] if the bytes are not a valid encoding.
     pub fn from_bytes(id: RunId, bytes: &[u8]) -> Result<Self, Damaged> {
-        let Some(([FORM, level], rest)) = bytes.split_first_chunk() else {
-            return Err(Damaged("a run in a manifest has an unknown form"));
+        let Some(([FORMAT, level], rest)) = bytes.split_first_chunk() else {
+            return Err(Damaged("a run in a manifest has an unknown format"));
         };
         let (level, mut unread) = (*level, Unread::part(rest));
         let first_step = unread.wide_number()?;
@@ -156,8 +160,8 @@ impl Run {
     }
 }
 
-/// The first byte of what [`Run::to_bytes`] writes.
-const FORM: u8 = 1;
+/// The format version, the first byte of [`Run::to_bytes`].
+const FORMAT: u8 = 1;
 const BUNDLE: u8 = 0;
 const COLUMNS: u8 = 1;
 
@@ -165,43 +169,46 @@ fn take_parts(unread: &mut Unread<'_>) -> Result<BTreeMap<ColumnName, usize>, Da
     let mut parts = BTreeMap::new();
     for _ in 0..unread.length()? {
         let (name, number) = (unread.bytes()?, unread.length()?);
-        // Each item is read: a column has some dozens at most.
+        // Queries read every item, and a valid column has a few dozen at most.
         if number > usize::from(u8::MAX) {
             return Err(Damaged("a column has too many items"));
         }
-        // A column that a later release adds is not read by this one.
+        // A later release can add columns: ignore unknown names.
         let name = ColumnName::all().find(|it| it.name().as_bytes() == name);
         parts.extend(name.filter(|_| number > 1).map(|name| (name, number)));
     }
     Ok(parts)
 }
 
-/// Which runs of a day count.
+/// The counted and the replaced runs of a day.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Manifest {
-    /// The day in which the events occurred.
+    /// The day of the events.
     pub day: Day,
-    /// The runs that count.
+    /// The counted runs.
     pub runs: Vec<Run>,
-    /// Runs that were merged into others, and when: those who have read an older manifest read them.
+    /// Runs that were compacted into others, and when. Queries with an older manifest still read
+    /// them.
     pub replaced: Vec<(Run, Timestamp)>,
 }
 
 impl Manifest {
-    /// Runs of which each group is to be merged into one at `now`, of those that are `readable`; none if
-    /// there is nothing to merge. The first group whose runs can be read is enough at a time. The level of
-    /// what it becomes is [`merged_level`](Self::merged_level).
+    /// Returns groups of runs to compact at `now`, each into one run of the level
+    /// [`compacted_level`](Self::compacted_level).
     ///
-    /// Runs of one level are merged when there are many of them, so that each event is written again
-    /// a few times only; and all of a day once it is over.
-    pub fn next_mergings(
+    /// Groups contain only runs up to the step `readable`. The caller compacts the first group
+    /// whose runs can be read.
+    ///
+    /// Runs of one level are compacted once there are many, so each event is rewritten only
+    /// a few times. After the day, all of its small runs are compacted.
+    pub fn next_compactions(
         &self,
         readable: u64,
         limits: &CompactionLimits,
         now: Timestamp,
     ) -> Vec<Vec<&Run>> {
         let is_small = |run: &&Run| {
-            // Two halves make a whole: what is larger than half finds nothing to be merged with.
+            // Two runs over half a limit do not fit into one.
             run.last_step <= readable
                 && run.events() < limits.events / 2
                 && run.bytes < limits.bytes / 2
@@ -223,8 +230,8 @@ impl Manifest {
         many.filter_map(|runs| fitting(runs, limits)).collect()
     }
 
-    /// The level of what these runs are merged into at `now`.
-    pub fn merged_level(&self, runs: &[&Run], now: Timestamp) -> u8 {
+    /// Returns the level of the run that these runs are compacted into at `now`.
+    pub fn compacted_level(&self, runs: &[&Run], now: Timestamp) -> u8 {
         if now >= self.day.next().start().plus(DAY_CLOSE_DELAY)
             && !self.runs.iter().any(|run| run.level >= FINAL_LEVEL)
         {
@@ -235,18 +242,18 @@ impl Manifest {
     }
 }
 
-/// As many of the runs as one holds, the smallest first; none if these are not at least two.
+/// Returns as many runs as one run can hold, the smallest first. `None` if fewer than two fit.
 fn fitting<'m>(mut runs: Vec<&'m Run>, limits: &CompactionLimits) -> Option<Vec<&'m Run>> {
     runs.sort_by_key(|run| (run.bytes, run.id));
     let (mut events, mut bytes, mut values) = (0, 0, 0);
     let fits = |run: &&Run| {
         events += run.events();
         bytes += run.bytes;
-        // Values that several have are in the sum several times: it is as many as there can be.
+        // An upper bound: values that several runs share are summed several times.
         values += run.values;
         events <= limits.events && bytes <= limits.bytes && values <= limits.values
     };
-    let fitting: Vec<&Run> = runs.into_iter().take_while(fits).take(MOST_AT_ONCE).collect();
+    let fitting: Vec<&Run> = runs.into_iter().take_while(fits).take(MAX_COMPACTED_RUNS).collect();
     (fitting.len() >= 2).then_some(fitting)
 }
 
@@ -284,43 +291,43 @@ mod tests {
 
     fn count(manifest: &Manifest, readable: u64, hours: u64) -> usize {
         let now = start().plus(Duration::from_hours(hours));
-        let mergings = manifest.next_mergings(readable, &CompactionLimits::default(), now);
-        mergings.first().map_or(0, Vec::len)
+        let compactions = manifest.next_compactions(readable, &CompactionLimits::default(), now);
+        compactions.first().map_or(0, Vec::len)
     }
 
     #[test]
-    fn many_runs_of_one_level_are_merged() {
+    fn many_runs_of_one_level_are_compacted() {
         let mut manifest = manifest((1..16).map(|step| run(0, 1, 100, step)).collect());
         assert_eq!(count(&manifest, 99, 1), 0);
         manifest.runs.push(run(1, 1, 100, 16));
-        assert_eq!(count(&manifest, 99, 1), 0, "another level");
+        assert_eq!(count(&manifest, 99, 1), 0, "the new run has another level");
         manifest.runs.push(run(0, 1, 100, 17));
         assert_eq!(count(&manifest, 99, 1), 16);
-        assert_eq!(count(&manifest, 16, 1), 0, "one of them is not yet readable");
+        assert_eq!(count(&manifest, 16, 1), 0, "one run is not yet readable");
     }
 
     #[test]
-    fn a_day_that_is_over_is_merged_once() {
+    fn finished_days_are_compacted_once() {
         let mut manifest = manifest((0..4).map(|level| run(level, 1, 100, 1)).collect());
         assert_eq!((count(&manifest, 1, 71), count(&manifest, 1, 72)), (0, 4));
         manifest.runs = vec![run(FINAL_LEVEL, 4, 300, 1), run(0, 1, 100, 2), run(1, 1, 100, 2)];
         manifest.runs.push(run(2, 1, 100, 2));
-        assert_eq!(count(&manifest, 2, 72), 0, "what came since is merged by levels");
+        assert_eq!(count(&manifest, 2, 72), 0, "later runs are compacted by level");
         manifest.runs.truncate(3);
         manifest.runs.remove(0);
-        assert_eq!(count(&manifest, 2, 72), 0, "few runs of few events are left as they are");
+        assert_eq!(count(&manifest, 2, 72), 0, "few runs with few events stay");
         manifest.runs[0] = run(0, 999, 100, 2);
-        assert_eq!(count(&manifest, 2, 72), 2, "few runs of many events are not");
+        assert_eq!(count(&manifest, 2, 72), 2, "few runs with many events are compacted");
     }
 
     #[test]
-    fn no_more_runs_are_merged_at_once_than_one_write_can_name() {
+    fn one_compaction_takes_at_most_40_runs() {
         let manifest = manifest((0..500).map(|step| run(0, 1, 100, step)).collect());
         assert_eq!((count(&manifest, 999, 1), count(&manifest, 999, 99)), (40, 40));
     }
 
     #[test]
-    fn what_is_full_is_left_as_it_is() {
+    fn full_runs_are_not_compacted() {
         let full = |_| run(0, 1, 4_000_000, 1);
         assert_eq!(count(&manifest((0..20).map(full).collect()), 1, 1), 0);
         let third = |_| run(0, 1, 3_000_000, 1);
@@ -328,17 +335,17 @@ mod tests {
     }
 
     #[test]
-    fn runs_are_not_merged_whose_values_are_too_long_together() {
+    fn runs_with_too_many_values_stay_separate() {
         let long = |values| move |_| Run { values, ..run(0, 1, 100, 1) };
         assert_eq!(count(&manifest((0..20).map(long(16_000_000)).collect()), 1, 1), 0);
         assert_eq!(count(&manifest((0..20).map(long(15_000_000)).collect()), 1, 1), 2);
     }
 
     #[test]
-    fn runs_of_each_level_that_has_many_are_a_group() {
+    fn runs_are_grouped_by_level() {
         let runs = (0..40).map(|number| run(number % 2, 1, 100, 1)).collect();
         let manifest = manifest(runs);
-        let groups = manifest.next_mergings(1, &CompactionLimits::default(), start());
+        let groups = manifest.next_compactions(1, &CompactionLimits::default(), start());
         assert_eq!(groups.iter().map(Vec::len).collect::<Vec<_>>(), [20, 20]);
         assert!(groups.iter().all(|runs| runs.iter().all(|run| run.level == runs[0].level)));
     }
@@ -348,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read() {
+    fn encoded_runs_decode_unchanged() {
         let url = ColumnName::Attribute(Attribute::Url);
         for form in [RunLayout::Bundle, several_items(&[]), several_items(&[(url, 2), (BASE, 255)])]
         {
@@ -360,9 +367,9 @@ mod tests {
         }
     }
 
-    /// Runs are there for 400 days: what is written today must be read by what is written tomorrow.
+    /// Runs are kept for 400 days, so later releases must read the bytes of this one.
     #[test]
-    fn the_form_stays() {
+    fn encoding_is_stable() {
         let form = several_items(&[(BASE, 3), (ColumnName::Minutes, 1)]);
         let run = Run { form, values: 300, ..run(2, 2, 5, 7) };
         let expected = b"\x01\x02\x07\x07\x80\xb0\x9c\xdb\x9f4\x05\xac\x02\
@@ -371,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_later_release_adds_is_left_unread() {
+    fn bytes_of_later_releases_are_ignored() {
         let mut later = run(0, 1, 100, 1);
         later.form = RunLayout::Columns(BTreeMap::new());
         let mut bytes = later.to_bytes();
@@ -381,13 +388,13 @@ mod tests {
     }
 
     #[test]
-    fn damaged_bytes_are_told() {
+    fn damaged_bytes_are_rejected() {
         let run = Run { form: several_items(&[(BASE, 3)]), ..run(2, 2, 5, 7) };
         let whole = run.to_bytes();
         for length in 0..whole.len() {
             assert!(Run::from_bytes(run.id, &whole[..length]).is_err(), "{length} bytes");
         }
-        let other_form = [&[FORM + 1], &whole[1..]].concat();
+        let other_form = [&[FORMAT + 1], &whole[1..]].concat();
         assert!(Run::from_bytes(run.id, &other_form).is_err());
         let too_many = [&whole[..whole.len() - 1], &[0x80, 2]].concat();
         assert!(Run::from_bytes(run.id, &too_many).is_err());
@@ -395,7 +402,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn changed_bytes_are_read_or_told_damaged(at in any::<Index>(), byte in any::<u8>()) {
+        fn changed_bytes_decode_or_are_rejected(at in any::<Index>(), byte in any::<u8>()) {
             let run = Run { form: several_items(&[(BASE, 3)]), ..run(2, 2, 5, 7) };
             let mut bytes = run.to_bytes();
             let at = at.index(bytes.len());
@@ -407,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_is_read_as_it_is_shown() {
+    fn run_ids_parse_their_display() {
         let id = RunId::random();
         assert_eq!(RunId::parse(&id.to_string()), Some(id));
         assert_eq!(RunId::parse("1"), None);

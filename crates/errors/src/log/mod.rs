@@ -1,4 +1,4 @@
-//! Events as they are counted: rows in the log, and the runs that rows are packed into.
+//! Counted events: rows of the log, and the runs that rows are packed into.
 
 pub mod day;
 pub mod manifest;

@@ -1,4 +1,4 @@
-//! What is counted of an event.
+//! The counted part of an event.
 
 use shared::timestamp::Timestamp;
 
@@ -6,61 +6,63 @@ use super::run::{Damaged, Unread, put_bytes};
 use crate::attribute::{Attribute, Attributes, Category, UserHash};
 use crate::grouping::Fingerprint;
 
-/// One event, as far as it is counted.
+/// The counted part of one event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventRow {
-    /// When it happened.
+    /// The time of the event.
     pub occurred_at: Timestamp,
-    /// Which error it belongs to.
+    /// The fingerprint of its error group.
     pub fingerprint: Fingerprint,
-    /// What it can be filtered by.
+    /// The values that filters match.
     pub attributes: Attributes,
 }
 
-/// The first byte of what [`encode_attributes`] writes.
-const FORM: u8 = 1;
+/// The format version, the first byte of [`encode_attributes`].
+const FORMAT: u8 = 1;
 
-/// What an event can be filtered by, as its row has it: a byte for the form, then of the user and of each
-/// attribute the length and the bytes, none of what the event does not tell. Attributes have the order of
-/// [`Attribute::ALL`], to which later releases add at the end only: what they add is left unread, and what was
-/// written before is absent.
+/// Encodes the attributes of an event for its row: a format version, then the length and bytes of
+/// the user and of each attribute. An absent value has length 0.
+///
+/// Attributes have the order of [`Attribute::ALL`], and later releases only append to that list. So
+/// an older release ignores new attributes, and a newer one reads older rows without them.
 pub fn encode_attributes(attributes: &Attributes) -> Vec<u8> {
-    let mut encoded = vec![FORM];
+    let mut encoded = vec![FORMAT];
     let mut put = |value: &[u8]| put_bytes(value, &mut encoded);
     put(attributes.user().map(UserHash::to_bytes).as_ref().map_or(&[], <[u8; 8]>::as_slice));
     for attribute in Attribute::ALL {
-        let value = attributes.get(attribute).filter(|_| !follows(attribute, attributes));
+        let value = attributes.get(attribute).filter(|_| !is_derived(attribute, attributes));
         put(value.unwrap_or_default().as_bytes());
     }
     encoded
 }
 
-/// Reads what [`encode_attributes`] writes: all of it, or what tells the `wanted` categories.
+/// Decodes the output of [`encode_attributes`]: all attributes, or only those that the `requested`
+/// categories need. The user is always decoded.
 ///
 /// # Errors
 ///
-/// [`Damaged`], if these are not its bytes.
+/// [`Damaged`] if the bytes are not a valid encoding.
 pub fn decode_attributes(
     encoded: &[u8],
-    wanted: Option<&[Category]>,
+    requested: Option<&[Category]>,
 ) -> Result<Attributes, Damaged> {
     let mut unread = match encoded.split_first() {
-        Some((&FORM, rest)) => Unread::part(rest),
-        _ => return Err(Damaged("what a row is filtered by has an unknown form")),
+        Some((&FORMAT, rest)) => Unread::part(rest),
+        _ => return Err(Damaged("the attributes of a row have an unknown format")),
     };
     let mut next = || if unread.is_empty() { Ok([].as_slice()) } else { unread.bytes() };
     let mut attributes = Attributes::default();
     match next()? {
         [] => {}
         user => {
-            let user = user.try_into().map_err(|_| Damaged("a user has not 8 bytes"))?;
+            let user = user.try_into().map_err(|_| Damaged("a user does not have 8 bytes"))?;
             attributes.set_user(UserHash::from_bytes(user));
         }
     }
     for attribute in Attribute::ALL {
         let value = next()?;
-        if wanted.is_none_or(|wanted| tells(attribute, wanted)) {
-            let value = str::from_utf8(value).map_err(|_| Damaged("a value is no text"))?;
+        if requested.is_none_or(|requested| is_needed(attribute, requested)) {
+            let value = str::from_utf8(value).map_err(|_| Damaged("a value is not UTF-8"))?;
             attributes.set(attribute, Some(value.to_owned()));
         }
     }
@@ -68,20 +70,20 @@ pub fn decode_attributes(
     Ok(attributes)
 }
 
-/// Whether an attribute is one of these categories, or one of them follows from it.
-fn tells(attribute: Attribute, categories: &[Category]) -> bool {
+/// `true` if an attribute is one of these categories, or one of them is derived from it.
+fn is_needed(attribute: Attribute, categories: &[Category]) -> bool {
     categories.contains(&Category::Attribute(attribute))
         || attribute == Attribute::Transaction
             && categories.contains(&Category::Attribute(Attribute::Culprit))
 }
 
-/// Whether an attribute need not be written: where there is a transaction, it is usually also the culprit.
-fn follows(attribute: Attribute, attributes: &Attributes) -> bool {
+/// `true` if an attribute is not stored: the culprit usually equals the transaction.
+fn is_derived(attribute: Attribute, attributes: &Attributes) -> bool {
     attribute == Attribute::Culprit
         && attributes.get(Attribute::Culprit) == attributes.get(Attribute::Transaction)
 }
 
-/// Adds the culprit that a row did not have, since it follows from the transaction.
+/// Copies the transaction into a culprit that was not stored.
 fn add_culprit(attributes: &mut Attributes) {
     if attributes.get(Attribute::Culprit).is_none() {
         let transaction = attributes.get(Attribute::Transaction).map(str::to_owned);
@@ -105,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_encoded_is_decoded() {
+    fn encoded_attributes_decode_unchanged() {
         let long = "ä".repeat(200);
         for values in [
             &[][..],
@@ -124,9 +126,9 @@ mod tests {
         }
     }
 
-    /// Rows are there for 90 days: what is written today must be read by what is written tomorrow.
+    /// Rows are kept for 90 days, so later releases must read the bytes of this one.
     #[test]
-    fn the_form_stays() {
+    fn encoding_is_stable() {
         let values = Attribute::ALL.map(|attribute| (attribute, attribute.name()));
         let encoded = encode_attributes(&attributes(&values, UserHash::from_bytes([7; 8])));
         let expected = b"\x01\x08\x07\x07\x07\x07\x07\x07\x07\x07\
@@ -136,40 +138,40 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_before_an_attribute_was_added_is_read() {
+    fn rows_without_newer_attributes_are_read() {
         let older = b"\x01\x00\x0aproduction\x051.2.3";
         let values = [(Attribute::Environment, "production"), (Attribute::Release, "1.2.3")];
         assert_eq!(decode_attributes(older, None), Ok(attributes(&values, None)));
     }
 
     #[test]
-    fn no_more_is_read_than_what_tells_the_wanted_categories() {
+    fn only_attributes_of_requested_categories_are_decoded() {
         let mut values = Attribute::ALL.map(|attribute| (attribute, attribute.name())).to_vec();
         values.retain(|(attribute, _)| *attribute != Attribute::Culprit);
         let encoded = encode_attributes(&attributes(&values, UserHash::of("42")));
-        let read = |wanted: Attribute| {
-            decode_attributes(&encoded, Some(&[Category::Attribute(wanted)])).unwrap()
+        let read = |requested: Attribute| {
+            decode_attributes(&encoded, Some(&[Category::Attribute(requested)])).unwrap()
         };
-        let there = |attributes: &Attributes| {
+        let present = |attributes: &Attributes| {
             Attribute::ALL
                 .into_iter()
                 .filter(|it| attributes.get(*it).is_some())
                 .collect::<Vec<_>>()
         };
-        assert_eq!(there(&read(Attribute::Release)), [Attribute::Release]);
+        assert_eq!(present(&read(Attribute::Release)), [Attribute::Release]);
         assert_eq!(read(Attribute::Culprit).get(Attribute::Culprit), Some("transaction"));
         assert_eq!(read(Attribute::Culprit).get(Attribute::Release), None);
     }
 
     #[test]
-    fn what_a_later_release_adds_is_left_unread() {
+    fn bytes_of_later_releases_are_ignored() {
         let attributes = attributes(&[(Attribute::Release, "1.2.3")], None);
         let encoded = [encode_attributes(&attributes), b"\x02de".to_vec()].concat();
         assert_eq!(decode_attributes(&encoded, None), Ok(attributes));
     }
 
     #[test]
-    fn damaged_bytes_are_told() {
+    fn damaged_bytes_are_rejected() {
         let whole = encode_attributes(&attributes(
             &[(Attribute::Culprit, "shop in add")],
             UserHash::of("42"),
@@ -190,7 +192,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn changed_bytes_are_read_or_told_damaged(
+        fn changed_bytes_decode_or_are_rejected(
             values in proptest::collection::vec("\\PC{0,6}", Attribute::ALL.len()),
             user in proptest::option::of(any::<[u8; 8]>()),
             at in any::<proptest::sample::Index>(),

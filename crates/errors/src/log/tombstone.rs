@@ -1,4 +1,4 @@
-//! Deleted errors whose events are still in the log and its runs, and count no more.
+//! Deleted errors whose events are still stored in the log and its runs, but no longer count.
 
 use std::time::Duration;
 
@@ -9,90 +9,92 @@ use super::manifest::Run;
 use crate::ErrorId;
 use crate::grouping::Fingerprint;
 
-/// How long after the last of its events was removed a deleted error is remembered: nobody reads a
-/// manifest for longer.
+/// Retention of a tombstone after the last event was removed: no query reads an old manifest for
+/// longer than 1 hour.
 const RETENTION_AFTER_REMOVAL: Duration = Duration::from_hours(1);
 
-/// A deleted error: what was received of it before its deletion does not count, what came since does.
+/// A deleted error. Its events received before the deletion do not count, later ones do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tombstone {
     /// The error that was deleted.
     pub error: ErrorId,
-    /// What its events had in common.
+    /// The fingerprint of its events.
     pub fingerprint: Fingerprint,
-    /// Over how many partitions the keys of its events were spread.
+    /// The number of partitions that store the keys of its events.
     pub event_shards: u8,
-    /// When it was deleted.
+    /// The time of the deletion.
     pub at: Timestamp,
     /// The day of its first event.
     pub first_day: Day,
-    /// What of it has been removed.
+    /// The progress of the removal.
     pub removed: RemovalProgress,
 }
 
-/// How far the events of a deleted error are removed.
+/// The progress of removing the events of a deleted error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RemovalProgress {
-    /// From the runs of the days before this one.
+    /// The events are removed from the runs of all days before this one.
     FromRunsBefore(Day),
-    /// From all runs. Payloads are removed up to a key among those of its events, if any are.
+    /// The events are removed from all runs, and payloads, rows and keys up to this key.
     UpToEvent {
         /// The partition of the key.
         shard: u8,
-        /// The key; `None` before the first of the partition.
+        /// The key. `None` before the first of the partition.
         after: Option<String>,
     },
-    /// All of it, at that time.
+    /// All events were removed at this time.
     All(Timestamp),
 }
 
 impl Tombstone {
-    /// The last day that may have events of it.
+    /// Returns the last day that can have events of the error.
     pub fn last_day(&self) -> Day {
         Day::of(self.at).next()
     }
 
-    /// Whether all of it is removed, and it is still to be remembered at `now`.
+    /// `true` if all events are removed, but the tombstone is still kept at `now`.
     pub fn is_waiting(&self, now: Timestamp) -> bool {
         matches!(self.removed, RemovalProgress::All(at) if now < at.plus(RETENTION_AFTER_REMOVAL))
     }
 
-    /// Whether a run has events of before its deletion only. No step of packing spans a deletion, and
-    /// merging leaves out what is deleted; so other runs have none of these events.
+    /// `true` if all events of a run are from before the deletion.
+    ///
+    /// Other runs have no deleted events: no pack step spans a deletion, and compaction drops
+    /// deleted events.
     pub fn hides_in(&self, run: &Run) -> bool {
         run.until <= self.at
     }
 }
 
-/// The deleted errors of a project that are remembered.
+/// The tombstones of a project.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tombstones(pub Vec<Tombstone>);
 
 impl Tombstones {
-    /// Whether an event does not count that was received then.
+    /// `true` if an event with this fingerprint, received at `received_at`, is deleted.
     pub fn hide_event(&self, fingerprint: Fingerprint, received_at: Timestamp) -> bool {
-        let mut of_kind = self.0.iter().filter(|it| it.fingerprint == fingerprint);
-        of_kind.any(|tombstone| received_at < tombstone.at)
+        let mut of_group = self.0.iter().filter(|it| it.fingerprint == fingerprint);
+        of_group.any(|tombstone| received_at < tombstone.at)
     }
 
-    /// Whether the events of a kind do not count that a run has.
+    /// `true` if the events with this fingerprint in a run are deleted.
     pub fn hide_in_run(&self, fingerprint: Fingerprint, run: &Run) -> bool {
-        let mut of_kind = self.0.iter().filter(|it| it.fingerprint == fingerprint);
-        of_kind.any(|tombstone| tombstone.hides_in(run))
+        let mut of_group = self.0.iter().filter(|it| it.fingerprint == fingerprint);
+        of_group.any(|tombstone| tombstone.hides_in(run))
     }
 
-    /// Whether a run of a day may have events that do not count: its totals do not tell then.
+    /// `true` if a run of a day can contain deleted events. Its totals then cannot be used.
     pub fn may_hide_in(&self, day: Day, run: &Run) -> bool {
         let of_day = self.0.iter().filter(|it| (it.first_day..=it.last_day()).contains(&day));
         of_day.into_iter().any(|tombstone| tombstone.hides_in(run))
     }
 
-    /// Whether an error is deleted.
+    /// `true` if an error is deleted.
     pub fn have(&self, error: ErrorId) -> bool {
         self.0.iter().any(|tombstone| tombstone.error == error)
     }
 
-    /// The first deletion after `from`, and at `to` at the latest: a step of packing ends there.
+    /// Returns the first deletion after `from` and up to `to`. A pack step ends there.
     pub fn first_between(&self, from: Timestamp, to: Timestamp) -> Option<Timestamp> {
         let times = self.0.iter().map(|tombstone| tombstone.at);
         times.filter(|at| from < *at && *at <= to).min()

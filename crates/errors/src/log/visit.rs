@@ -1,79 +1,81 @@
-//! When the log of a project is packed, and when it is looked at next.
+//! Schedules the packing of a project's log and the next check of the project.
 
 use std::time::Duration;
 
 use shared::timestamp::Timestamp;
 
-/// The time after which a row is in the log or never arrives, from the time in its key.
+/// Time from the timestamp in a row's key until the row is in the log or will never arrive.
 ///
-/// An attempt at writing it starts at that time. It lasts at most 3.5 s: its transaction is tried for 1.5 s,
-/// and the last try lasts 2 s. Lambda ends the function 10 s after the request arrived, and DynamoDB can
-/// carry out a last try some seconds after that. The clocks of writer and packer may be 20 s apart: the
-/// packer refuses to pack if its own differs from DynamoDB's by more than 10 s.
+/// A write starts at that timestamp and lasts at most 3.5 s. Its transaction is retried for 1.5 s,
+/// and the last try takes up to 2 s. Lambda ends the function 10 s after the request arrived.
+/// DynamoDB can apply a last try some seconds later. The clocks of writer and packer can differ by
+/// 20 s: the packer stops if its clock differs from DynamoDB's by more than 10 s.
 pub const GRACE: Duration = Duration::from_mins(1);
-/// From how many rows on they are packed at once: each step writes some items however few rows it has, and
-/// large runs take fewer bytes an event.
+/// Number of rows that are packed immediately. Each step writes a few items even for few rows, and
+/// large runs take fewer bytes per event.
 const PACK_ROW_THRESHOLD: usize = 1_000;
-/// From how many rows on they are packed where they come slowly. Each query reads what is not packed row by
-/// row, at some thirty times the read units, and at few events a day these items are few as well.
-const ENOUGH_SLOW_ROWS: usize = 250;
-/// How long ago the oldest of rows was received, at least, that come slowly.
-const SLOW: Duration = Duration::from_mins(15);
-/// From how many bytes of rows on.
-const ENOUGH_BYTES: usize = 1_000_000;
-/// Time after which a row can certainly be packed.
+/// Number of rows that are packed if they arrive slowly. Queries read unpacked rows one by one, at
+/// about thirty times the read units. At few events a day, packing writes few items too.
+const SLOW_PACK_ROW_THRESHOLD: usize = 250;
+/// Minimum age of the oldest row for rows that arrive slowly.
+const SLOW_AGE: Duration = Duration::from_mins(15);
+/// Bytes of rows that are packed immediately.
+const PACK_BYTE_THRESHOLD: usize = 1_000_000;
+/// Delay after which a row can certainly be packed.
 pub const SOON: Duration = GRACE.saturating_add(Duration::from_secs(30));
-/// How long a row waits at most.
+/// Maximum time that a row waits to be packed.
 pub const LONGEST_WAIT: Duration = Duration::from_hours(24);
-/// How often a project is looked at while something is left to remove of deleted errors.
-const DELETIONS_PAUSE: Duration = Duration::from_mins(10);
-/// How often a project is looked at, at most.
-const SHORTEST_PAUSE: Duration = Duration::from_mins(1);
+/// Time between checks of a project while events of deleted errors are left to remove.
+const DELETION_CHECK_INTERVAL: Duration = Duration::from_mins(10);
+/// Minimum time between checks of a project.
+const MIN_CHECK_INTERVAL: Duration = Duration::from_mins(1);
 
-/// Rows that can be packed, as far as they were read.
+/// The rows that were read and can be packed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Backlog {
-    /// How many.
+    /// The number of rows.
     pub rows: usize,
-    /// Their bytes.
+    /// The bytes of the rows.
     pub bytes: usize,
-    /// When the first of them was received.
+    /// The time of receipt of the first row.
     pub oldest: Option<Timestamp>,
-    /// Whether something is left to remove of errors that were deleted.
+    /// `true` if events of deleted errors are left to remove.
     pub has_deletions: bool,
 }
 
 impl Backlog {
-    /// Whether it is worth to pack them at `now`.
+    /// `true` if packing the rows at `now` is worth a step.
     pub fn is_worth_packing(&self, now: Timestamp) -> bool {
         let wait = match self.rows {
             PACK_ROW_THRESHOLD.. => Duration::ZERO,
-            ENOUGH_SLOW_ROWS.. => SLOW,
+            SLOW_PACK_ROW_THRESHOLD.. => SLOW_AGE,
             _ => LONGEST_WAIT,
         };
-        self.bytes >= ENOUGH_BYTES || self.oldest.is_some_and(|oldest| now >= oldest.plus(wait))
+        self.bytes >= PACK_BYTE_THRESHOLD
+            || self.oldest.is_some_and(|oldest| now >= oldest.plus(wait))
     }
 
-    /// When to look at the project again, if these rows stay at `now`.
+    /// Returns the time of the next check of the project if the rows are not packed at `now`.
     pub fn next_check(&self, now: Timestamp) -> Timestamp {
-        let Some(oldest) = self.oldest else { return self.latest_visit(now) };
+        let Some(oldest) = self.oldest else { return self.latest_check(now) };
         self.time_until_enough(self.rows, oldest, now)
             .min(oldest.plus(LONGEST_WAIT))
-            .min(self.latest_visit(now))
-            .max(now.plus(SHORTEST_PAUSE))
+            .min(self.latest_check(now))
+            .max(now.plus(MIN_CHECK_INTERVAL))
     }
 
-    /// When to look at the project again, if these rows were packed at `now`.
+    /// Returns the time of the next check of the project if the rows were packed at `now`.
     pub fn next_visit_once_packed(&self, now: Timestamp) -> Timestamp {
         if self.rows == 0 {
-            return self.latest_visit(now);
+            return self.latest_check(now);
         }
         self.time_until_enough(0, now, now)
-            .min(self.latest_visit(now))
-            .max(now.plus(SHORTEST_PAUSE))
+            .min(self.latest_check(now))
+            .max(now.plus(MIN_CHECK_INTERVAL))
     }
 
-    /// About how many rows have come from `end` to `now`, if they come as these did, which end there.
+    /// Estimates the rows received from `end` to `now` by the rate of these rows, which end at
+    /// `end`.
     pub fn rows_since(&self, end: Timestamp, now: Timestamp) -> u64 {
         let Some(oldest) = self.oldest else { return 0 };
         let rows = u128::try_from(self.rows).unwrap_or_default();
@@ -81,13 +83,14 @@ impl Backlog {
         u64::try_from(since / oldest.until(end).as_millis().max(1)).unwrap_or(u64::MAX)
     }
 
-    fn latest_visit(&self, now: Timestamp) -> Timestamp {
-        now.plus(if self.has_deletions { DELETIONS_PAUSE } else { LONGEST_WAIT })
+    fn latest_check(&self, now: Timestamp) -> Timestamp {
+        now.plus(if self.has_deletions { DELETION_CHECK_INTERVAL } else { LONGEST_WAIT })
     }
 
-    /// When enough rows wait, if so many do now, the oldest since then, and more come as these did.
+    /// Estimates when enough rows wait. `waiting` rows wait at `now`, the oldest since `since`. New
+    /// rows arrive at the rate of these rows.
     fn time_until_enough(&self, waiting: usize, since: Timestamp, now: Timestamp) -> Timestamp {
-        let slow = self.time_until(ENOUGH_SLOW_ROWS, waiting, now).max(since.plus(SLOW));
+        let slow = self.time_until(SLOW_PACK_ROW_THRESHOLD, waiting, now).max(since.plus(SLOW_AGE));
         self.time_until(PACK_ROW_THRESHOLD, waiting, now).min(slow)
     }
 
@@ -101,14 +104,15 @@ impl Backlog {
     }
 }
 
-/// The early visit of a project that one event asks for, if it does: one of [`ENOUGH_SLOW_ROWS`] does, by the
-/// event's random `draw`.
+/// Returns the time of an early check if the event's random `draw` requests one: 1 of 250 events
+/// does.
 ///
-/// No execution environment knows how many rows the others write. Independent draws need no count: the
-/// visit follows [`ENOUGH_SLOW_ROWS`] rows of all together on average, and sees the rate at which they come.
+/// No execution environment knows how many rows the others write. Independent draws need no count:
+/// on average, the check follows 250 rows of all environments together, and sees their rate.
 pub fn early_check(draw: u32, now: Timestamp) -> Option<Timestamp> {
-    let asks = usize::try_from(draw).is_ok_and(|draw| draw.is_multiple_of(ENOUGH_SLOW_ROWS));
-    asks.then(|| now.plus(SOON))
+    let is_drawn =
+        usize::try_from(draw).is_ok_and(|draw| draw.is_multiple_of(SLOW_PACK_ROW_THRESHOLD));
+    is_drawn.then(|| now.plus(SOON))
 }
 
 #[cfg(test)]
@@ -137,14 +141,14 @@ mod tests {
     }
 
     #[test]
-    fn a_project_is_looked_at_again_when_enough_rows_can_be_expected() {
-        let visit = |rows, age| backlog(rows, age).next_check(now());
-        assert_eq!(visit(0, HOUR), now().plus(24 * HOUR));
-        assert_eq!(visit(125, HOUR), now().plus(HOUR));
-        assert_eq!(visit(1, 10 * HOUR), now().plus(14 * HOUR));
-        assert_eq!(visit(249, HOUR), now().plus(MINUTE));
-        assert_eq!(visit(250, 5 * MINUTE), now().plus(10 * MINUTE));
-        assert_eq!(visit(500, 5 * MINUTE), now().plus(5 * MINUTE));
+    fn next_check_waits_for_enough_rows() {
+        let check = |rows, age| backlog(rows, age).next_check(now());
+        assert_eq!(check(0, HOUR), now().plus(24 * HOUR));
+        assert_eq!(check(125, HOUR), now().plus(HOUR));
+        assert_eq!(check(1, 10 * HOUR), now().plus(14 * HOUR));
+        assert_eq!(check(249, HOUR), now().plus(MINUTE));
+        assert_eq!(check(250, 5 * MINUTE), now().plus(10 * MINUTE));
+        assert_eq!(check(500, 5 * MINUTE), now().plus(5 * MINUTE));
         let packed = |rows, age| backlog(rows, age).next_visit_once_packed(now());
         assert_eq!(packed(24, 24 * HOUR), now().plus(24 * HOUR));
         assert_eq!(packed(250, HOUR), now().plus(HOUR));
@@ -154,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_that_are_not_read_are_estimated_by_those_that_were() {
+    fn unread_rows_are_estimated_by_read_rows() {
         let end = now().minus(3 * HOUR);
         let read = |rows| Backlog { oldest: Some(end.minus(HOUR)), ..backlog(rows, HOUR) };
         assert_eq!(read(20_000).rows_since(end, now()), 60_000);
@@ -165,20 +169,20 @@ mod tests {
     }
 
     #[test]
-    fn of_a_hundred_events_a_second_no_more_than_15_000_wait() {
+    fn high_rates_leave_at_most_15_000_rows() {
         for minutes in [1, 3, 60] {
             let age = Duration::from_mins(minutes);
             let rows = usize::try_from(100 * age.as_secs()).unwrap();
-            let visit = backlog(rows, age).next_visit_once_packed(now());
-            let pause = visit.as_millis() - now().as_millis();
+            let check = backlog(rows, age).next_visit_once_packed(now());
+            let pause = check.as_millis() - now().as_millis();
             let waiting = GRACE + Duration::from_millis(pause.unsigned_abs());
             assert!(100 * waiting.as_secs() <= 15_000, "{minutes}: {waiting:?}");
         }
     }
 
     #[test]
-    fn one_of_250_events_asks_for_an_early_visit() {
-        let visits: Vec<_> = (0..1_000).filter_map(|draw| early_check(draw, now())).collect();
-        assert_eq!(visits, [now().plus(Duration::from_secs(90)); 4]);
+    fn one_of_250_events_requests_an_early_check() {
+        let checks: Vec<_> = (0..1_000).filter_map(|draw| early_check(draw, now())).collect();
+        assert_eq!(checks, [now().plus(Duration::from_secs(90)); 4]);
     }
 }

@@ -1,5 +1,5 @@
-//! The request and the answer of breakdown-errors
-//! (`docs/semantics/error-tracking.md`, "Errors that filters lead to").
+//! The request and response of breakdown-errors
+//! (`docs/semantics/error-tracking.md`, "Error queries").
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -21,26 +21,26 @@ use crate::log::run::{Damaged, Decoder};
 
 const DEFAULT_LIMIT: u16 = 10;
 const MAX_LIMIT: u16 = 100;
-/// The most values that are told apart, and the most errors of all of them. They are in memory together,
-/// and who reports events can make up values.
+/// Maximum distinct values, and maximum errors of all values together. Both are in memory, and
+/// senders of events can invent values.
 const MAX_VALUES: usize = 200_000;
 const MAX_ERRORS_OF_VALUES: usize = 2_000_000;
 
-/// A query of a breakdown.
+/// A breakdown query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BreakdownQuery {
-    /// The projects, each name once. An id and a slug may still be the same project's.
+    /// The projects, each name once. An ID and a slug can still name one project.
     pub projects: Vec<NamedProject>,
-    /// Which events count. All buckets count.
+    /// The events that count, of all buckets.
     pub events: EventQuery,
-    /// By what they are divided.
+    /// The attribute whose values are counted.
     pub by: Attribute,
-    /// How many values are answered by themselves.
+    /// Maximum rows with a single value.
     pub limit: usize,
 }
 
 impl BreakdownQuery {
-    /// Reads the body of breakdown-errors, as it is asked at `now`.
+    /// Reads the body of a breakdown-errors request received at `now`.
     pub fn read(body: &Json<'_>, now: Timestamp) -> Result<Self, Violations> {
         let mut violations = Violations::default();
         let query = Fields::read(body, &JsonPath::Root, &mut violations, |fields, violations| {
@@ -61,7 +61,7 @@ fn parse_by(name: &str) -> Result<Attribute, FieldError> {
         let names = Attribute::ALL.map(Attribute::name).join(", ");
         let message = if name == Category::User.name() {
             format!(
-                "`user` is kept as a hash, which tells nobody apart by name; use one of {names}"
+                "`user` is stored only as a hash, which has no name to show; use one of {names}"
             )
         } else {
             format!("must be one of {names}")
@@ -70,32 +70,32 @@ fn parse_by(name: &str) -> Result<Attribute, FieldError> {
     })
 }
 
-/// A row of the answer.
+/// A row of the response.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BreakdownRow {
-    /// The value; `None` for events without one, and for the rest.
+    /// The value. `None` for events without a value, and for the row of the other values.
     pub value: Option<String>,
-    /// Its events.
+    /// The number of events.
     pub errors: u64,
-    /// Their distinct errors.
+    /// The number of distinct errors.
     pub unique_errors: u64,
-    /// Whether it has all that is not answered by itself.
+    /// `true` for the row of all other values.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub other: bool,
 }
 
-/// Rows of a project, by value and error; one more than all values may have, where there are too many.
+/// Counts of a project's rows by value and error. Stops at one entry over the limit of errors.
 #[derive(Debug, Default)]
 pub struct RowShares(HashMap<(Option<Box<str>>, u32), u64>);
 
 impl RowTally for RowShares {
-    fn add(&mut self, row: &EventRow, demand: &QueryNeeds<'_>, errors: &mut CountedErrors) {
-        let Aggregation::Values(by) = demand.counted else { return };
+    fn add(&mut self, row: &EventRow, needs: &QueryNeeds<'_>, errors: &mut CountedErrors) {
+        let Aggregation::Values(by) = needs.counted else { return };
         if self.0.len() > MAX_ERRORS_OF_VALUES {
             return;
         }
-        if let Some(error) = counted_error(row, demand, errors) {
+        if let Some(error) = counted_error(row, needs, errors) {
             *self.0.entry((row.attributes.get(by).map(Box::from), error)).or_default() += 1;
         }
     }
@@ -107,16 +107,16 @@ pub struct ValueShares {
     by: Attribute,
     /// The number of each value.
     values: HashMap<Option<Box<str>>, u32>,
-    /// The events of each value, by its number.
+    /// The events of each value, by the number of the value.
     events: Vec<u64>,
-    /// The errors of each value: numbers of both.
+    /// The pairs of value number and error number.
     errors: HashSet<(u32, u32)>,
-    /// How many errors the projects have that ended.
+    /// The number of errors of the projects that ended.
     errors_before: u32,
 }
 
 impl ValueShares {
-    /// Those of no events yet.
+    /// Returns empty counts.
     pub fn new(by: Attribute) -> Self {
         Self {
             by,
@@ -127,14 +127,18 @@ impl ValueShares {
         }
     }
 
-    /// The answer: `limit` values, the one with the most events first, values with as many in their
-    /// order, and what is left. Refused where there are more values than can be told apart.
+    /// Returns the response: the `limit` values with the most events in descending order, then a
+    /// row of the other values. Values with equally many events are in ascending order.
+    ///
+    /// # Errors
+    ///
+    /// Violations if there are too many values or errors.
     pub fn into_shares(self, limit: usize) -> Result<Vec<BreakdownRow>, Violations> {
         if self.has_too_many() {
             let mut violations = Violations::default();
             let message = format_args!(
-                "there are more than {MAX_VALUES} values, or {MAX_ERRORS_OF_VALUES} errors of them; ask for \
-                 a shorter range, or filter"
+                "has more than {MAX_VALUES} values in the range, or {MAX_ERRORS_OF_VALUES} errors \
+                 across them; use a shorter range or more filters"
             );
             violations.note(&JsonPath::Root.member("by"), ViolationCode::TooManyItems, message);
             return Err(violations);
@@ -151,12 +155,12 @@ impl ValueShares {
         for (value, _) in &self.errors {
             errors_of[*value as usize] += 1;
         }
-        // Events without a value come last of those with as many.
+        // Events without a value come after values with equally many events.
         let mut values: Vec<(Option<Box<str>>, u32)> = self.values.into_iter().collect();
         values.sort_unstable_by(|(one, one_number), (other, other_number)| {
             let events = |number: &u32| Reverse(self.events[*number as usize]);
-            let place = |number, value: &Option<Box<str>>| (events(number), value.is_none());
-            place(one_number, one).cmp(&place(other_number, other)).then_with(|| one.cmp(other))
+            let rank = |number, value: &Option<Box<str>>| (events(number), value.is_none());
+            rank(one_number, one).cmp(&rank(other_number, other)).then_with(|| one.cmp(other))
         });
         let rest = values.split_off(limit.min(values.len()));
         let share = |(value, number): (Option<Box<str>>, u32)| BreakdownRow {
@@ -206,7 +210,7 @@ impl RangeCounts for ValueShares {
         }
         let column = run.columns.attribute(self.by, decoder, run.base())?;
         let of_run: Vec<Option<&str>> = column.values().collect();
-        // The numbers of the values that count.
+        // The numbers of the values that have counted events.
         let mut numbers = vec![None; of_run.len()];
         let mut last = None;
         run.for_each(|error, event| {
@@ -218,7 +222,7 @@ impl RangeCounts for ValueShares {
                 Self::number_of(&mut self.values, &mut self.events, value)
             });
             self.events[value as usize] += 1;
-            // Runs have events that are alike side by side.
+            // In runs, similar events are adjacent.
             let pair = (value, self.errors_before + error);
             if last.replace(pair) != Some(pair) {
                 self.errors.insert(pair);

@@ -1,13 +1,13 @@
-//! Comparing texts without regard to case.
+//! Compares texts without regard to case.
 
-/// A text in which letters that differ only in case are the same.
+/// A text in which letters that differ only in case are equal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Folded(String);
 
 impl Folded {
-    /// Folds a text. Upper case first, so that letters with two lower-case forms (`σ` and `ς`), or
-    /// with an upper-case form of two letters (`ß`), meet as well; letter by letter, so that a part
-    /// of a text stays a part of it.
+    /// Folds a text letter by letter, so a part of a text stays a part of it. Converts to upper
+    /// case first. This also equates letters with two lower-case forms (`σ` and `ς`) and letters
+    /// whose upper case has two letters (`ß`).
     pub(super) fn new(text: &str) -> Self {
         if text.is_ascii() {
             return Self(text.to_ascii_lowercase());
@@ -16,7 +16,7 @@ impl Folded {
         Self(upper.flat_map(char::to_lowercase).collect())
     }
 
-    /// Whether `part` stands anywhere in it.
+    /// `true` if the text contains `part`.
     pub(super) fn contains(&self, part: &Self) -> bool {
         self.0.contains(&part.0)
     }
@@ -27,7 +27,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn letters_of_either_case_are_the_same() {
+    fn letters_match_in_either_case() {
         for (text, part) in [
             ("TypeError: x is undefined", "typeerror: X"),
             ("ΟΔΟΣ", "οδος"),

@@ -1,5 +1,5 @@
-//! The answer of list-error-categories
-//! (`docs/semantics/error-tracking.md`, "Errors that filters lead to"): what interpret-error-filters can be told of a project.
+//! The response of list-error-categories (`docs/semantics/error-tracking.md`, "Error queries"),
+//! which clients pass to interpret-error-filters.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -19,16 +19,16 @@ use crate::log::day::MINUTES_PER_DAY;
 use crate::log::row::EventRow;
 use crate::log::run::{Damaged, Decoder};
 
-/// How long values are listed after they were last seen.
+/// Minutes that values are listed after they were last seen: 30 days.
 const LISTED_MINUTES: i64 = 30 * MINUTES_PER_DAY;
-/// The most values of a category.
+/// Maximum values of a category.
 const MAX_VALUES: usize = 200;
-/// The most values of all categories: as many as interpret-error-filters takes.
+/// Maximum values of all categories, which interpret-error-filters accepts.
 const MAX_VALUES_TOGETHER: usize = 2_000;
-/// The most bytes of their JSON, which is sent to interpret-error-filters as it is: as many as that takes, less
-/// what else a request has. Whoever reports events can make values long.
+/// Maximum bytes of all values as JSON: clients send it to interpret-error-filters unchanged, whose
+/// limit also covers the rest of the request. Senders of events can invent long values.
 const MAX_BYTES_TOGETHER: usize = 200 * 1_024;
-/// The categories whose values are listed. Paths are too many; users have only hashes.
+/// The categories whose values are listed. URLs are too many, and users are only stored as hashes.
 const LISTED: [Attribute; Attribute::ALL.len() - 1] = [
     Attribute::Environment,
     Attribute::Release,
@@ -45,34 +45,34 @@ const LISTED: [Attribute; Attribute::ALL.len() - 1] = [
     Attribute::Culprit,
 ];
 
-/// The events whose values are listed at `now`.
+/// Returns the query of the events whose values are listed at `now`.
 pub fn listed_events(now: Timestamp) -> EventQuery {
     EventQuery::all(QueryRange::until(now, LISTED_MINUTES))
 }
 
-/// A category as interpret-error-filters takes it.
+/// A category in the format of interpret-error-filters.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ListedCategory {
-    /// What filters name it by.
+    /// The ID that filters use.
     pub id: &'static str,
-    /// What people call it.
+    /// The name for users.
     pub label: &'static str,
-    /// Its values, the most frequent one first; empty if others are possible.
+    /// The values, the most frequent first. Empty if values are not listed.
     pub values: Vec<String>,
-    /// Whether its values are numbers.
+    /// `true` if the values are numbers.
     pub is_numeric: bool,
-    /// Whether its values are `true` and `false`.
+    /// `true` if the values are `true` and `false`.
     pub is_boolean: bool,
-    /// Whether an event can have several of its values.
+    /// `true` if an event can have several values.
     pub is_array: bool,
 }
 
-/// How many values of a category are counted at once. Beyond that the rarest half is forgotten: who reports
-/// events can make up values, and the most frequent are what is asked for.
+/// Maximum values of a category that are counted. A further value discards the rarer half: senders
+/// of events can invent values, and only frequent values are listed.
 const MAX_COUNTED: usize = 20_000;
 
-/// How often each value of a category occurs.
+/// The number of events of each value of a category.
 #[derive(Debug, Default)]
 struct Frequencies(HashMap<Box<str>, u64>);
 
@@ -98,7 +98,7 @@ fn most_frequent(counts: HashMap<Box<str>, u64>) -> impl Iterator<Item = (Box<st
     values.into_iter()
 }
 
-/// How often each value of the listed categories occurs.
+/// The number of events of each value of the listed categories.
 #[derive(Debug, Default)]
 pub struct ValueCounts([Frequencies; LISTED.len()]);
 
@@ -107,7 +107,7 @@ impl ValueCounts {
         LISTED.into_iter().zip(&mut self.0)
     }
 
-    /// The answer.
+    /// Returns the response.
     pub fn into_categories(self) -> Vec<ListedCategory> {
         let listed = self.0.map(|Frequencies(counts)| {
             let values = most_frequent(counts).take(MAX_VALUES);
@@ -135,8 +135,8 @@ impl ValueCounts {
     }
 }
 
-/// To how many values each list is cut, so that they fit together: the longest lose first. Of each list it takes
-/// the bytes of its values.
+/// Returns the number of values to which each list is cut, so that all lists fit together. The
+/// longest lists are cut first. `lists` has the bytes of the values of each list.
 fn most_of_each(lists: &[Vec<usize>]) -> usize {
     let fit = |most: &usize| {
         let kept = lists.iter().map(|list| list.get(..*most).unwrap_or(list));
@@ -150,13 +150,14 @@ fn most_of_each(lists: &[Vec<usize>]) -> usize {
     (0..=MAX_VALUES).rev().find(fit).unwrap_or_default()
 }
 
-/// The bytes of a text and a comma in JSON, written by whoever escapes all that may be.
+/// Returns the maximum bytes of a text and a comma in JSON, for a client that escapes every
+/// possible character.
 fn json_bytes(text: &str) -> usize {
     const QUOTES_AND_COMMA: usize = 3;
     let of_character = |c: char| match c {
         '"' | '\\' => 2,
         ' '..='~' => 1,
-        // `\uXXXX`, twice beyond the basic plane.
+        // `\uXXXX`, twice for characters beyond the basic plane.
         c => 6 * c.len_utf16(),
     };
     QUOTES_AND_COMMA + text.chars().map(of_character).sum::<usize>()
@@ -182,8 +183,8 @@ fn label(attribute: Attribute) -> &'static str {
 }
 
 impl RowTally for ValueCounts {
-    fn add(&mut self, row: &EventRow, demand: &QueryNeeds<'_>, errors: &mut CountedErrors) {
-        if counted_error(row, demand, errors).is_some() {
+    fn add(&mut self, row: &EventRow, needs: &QueryNeeds<'_>, errors: &mut CountedErrors) {
+        if counted_error(row, needs, errors).is_some() {
             for (attribute, counts) in self.of_categories() {
                 if let Some(value) = row.attributes.get(attribute) {
                     counts.add(value, 1);

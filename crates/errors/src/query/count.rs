@@ -1,8 +1,7 @@
-//! Counting events and errors in buckets, exactly.
+//! Counts events and errors in buckets exactly.
 //!
-//! Nothing is estimated: distinct errors are a set. No bucket reaches beyond its day, so sets are
-//! needed only for one day of one project at a time, whose runs come one after the other; that bounds the
-//! memory of a query.
+//! Distinct errors are counted with a set, not estimated. No bucket spans two days, so a query
+//! needs only one set at a time, for one day of one project. This bounds the memory of a query.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
@@ -18,18 +17,18 @@ use crate::log::day::{Day, Hours, hour_of, minute_of};
 use crate::log::row::EventRow;
 use crate::log::run::{Columns, Damaged, Decoder, Totals};
 
-/// Which errors of a project count, and which fingerprints belong to one error.
+/// The errors of a project that count, and their fingerprints.
 #[derive(Debug, Clone, Default)]
 pub struct CountedErrors {
-    /// A number for each error, from 0 on; `None` for fingerprints that do not count.
+    /// The number of each fingerprint's error, from 0. `None` for fingerprints that do not count.
     numbers: HashMap<Fingerprint, Option<u32>>,
     error_count: u32,
     only_listed: bool,
 }
 
 impl CountedErrors {
-    /// All errors count. Fingerprints that are listed with the same error belong together; each
-    /// other one is an error of its own.
+    /// Counts all errors. Fingerprints in `known` count under their error, any other one as a
+    /// separate error.
     pub fn all<E: Hash + Eq>(known: impl IntoIterator<Item = (Fingerprint, E)>) -> Self {
         let mut errors = HashMap::new();
         let mut counted = Self::default();
@@ -42,17 +41,18 @@ impl CountedErrors {
         counted
     }
 
-    /// Only errors of the listed fingerprints count, as the status and the search of a query ask.
-    pub fn only<E: Hash + Eq>(wanted: impl IntoIterator<Item = (Fingerprint, E)>) -> Self {
-        Self { only_listed: true, ..Self::all(wanted) }
+    /// Counts only errors of the listed fingerprints, for example those that match a status or
+    /// search.
+    pub fn only<E: Hash + Eq>(matching: impl IntoIterator<Item = (Fingerprint, E)>) -> Self {
+        Self { only_listed: true, ..Self::all(matching) }
     }
 
-    /// How many errors there are so far.
+    /// Returns the number of errors so far.
     pub(super) fn count(&self) -> u32 {
         self.error_count
     }
 
-    /// The number of the error that a fingerprint belongs to, if that counts.
+    /// Returns the number of a fingerprint's error, if the error counts.
     pub(super) fn number_of(&mut self, fingerprint: Fingerprint) -> Option<u32> {
         *self.numbers.entry(fingerprint).or_insert_with(|| {
             let number = self.error_count;
@@ -64,16 +64,16 @@ impl CountedErrors {
     }
 }
 
-/// What one bucket counts.
+/// The counts of one bucket.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Count {
-    /// Events.
+    /// The number of events.
     pub events: u64,
-    /// Distinct errors.
+    /// The number of distinct errors.
     pub errors: u64,
 }
 
-/// Counts the events of a query, one project's day after the other.
+/// Counts the events of a query, one day of a project after the other.
 #[derive(Debug)]
 pub struct Counter<'q> {
     range: &'q QueryRange,
@@ -81,36 +81,35 @@ pub struct Counter<'q> {
     counts: Vec<Count>,
     decoder: Decoder,
     seen: SeenErrors,
-    /// Whose errors were seen.
+    /// The day of the seen errors.
     open_day: Option<Day>,
 }
 
 impl<'q> Counter<'q> {
-    /// A counter for events of the range that pass the filters.
+    /// Returns a counter for events of the range that pass the filters.
     pub fn new(range: &'q QueryRange, filters: &'q EventFilters) -> Self {
         let counts = vec![Count::default(); range.bucket_count()];
         let (decoder, seen) = (Decoder::new(), SeenErrors::default());
         Self { range, filters, counts, decoder, seen, open_day: None }
     }
 
-    /// Starts a day of a project. Every event of that day has to be added to it once, from a
-    /// run or as a row; another start for the same project and day would count its errors
-    /// again.
+    /// Starts a day of a project. Add every event of the day to the returned counter once, from a
+    /// run or as a row. Starting a day of a project twice counts its errors twice.
     pub fn day<'c>(&'c mut self, errors: &'c mut CountedErrors, day: Day) -> DayCounter<'c, 'q> {
         self.open_day = None;
-        self.go_on(errors, day)
+        self.resume_day(errors, day)
     }
 
-    /// Goes on with a day of the same project, or starts it.
-    fn go_on<'c>(&'c mut self, errors: &'c mut CountedErrors, day: Day) -> DayCounter<'c, 'q> {
+    /// Continues with a day of the project, or starts it.
+    fn resume_day<'c>(&'c mut self, errors: &'c mut CountedErrors, day: Day) -> DayCounter<'c, 'q> {
         let buckets = DayBuckets::new(self.range, day);
         if self.open_day.replace(day) != Some(day) {
-            self.seen.forget(buckets.positions.len());
+            self.seen.reset(buckets.positions.len());
         }
         DayCounter { counter: self, errors, day, buckets }
     }
 
-    /// The counts of the range's buckets, oldest first.
+    /// Returns the counts of the buckets, oldest first.
     pub fn into_counts(self) -> Vec<Count> {
         self.counts
     }
@@ -126,9 +125,11 @@ pub struct DayCounter<'c, 'q> {
 }
 
 impl DayCounter<'_, '_> {
-    /// Adds the events that a run has in some hours. Needs its base, the minutes if the range
-    /// [needs](QueryRange::needs_minutes) them for these hours, and what the filters ask for.
-    /// Leaves out fingerprints that are hidden. A damaged run adds nothing.
+    /// Adds the events of a run in these hours, except those with hidden fingerprints. A damaged
+    /// run adds nothing.
+    ///
+    /// Needs the base, the columns of the filters, and the minutes if the range
+    /// [needs](QueryRange::needs_minutes) them for these hours.
     pub fn add_run(
         &mut self,
         hours: Hours,
@@ -146,8 +147,8 @@ impl DayCounter<'_, '_> {
         Ok(())
     }
 
-    /// Adds hours of a run by its totals, as [`QueryNeeds::plan`](super::day_plan::Demand::plan) allows
-    /// where they tell as much as its columns.
+    /// Adds hours of a run by its totals. [`QueryNeeds::plan`] returns the hours for which this is
+    /// exact.
     pub fn add_totals(&mut self, hours: Hours, totals: &Totals) {
         let range = self.counter.range;
         let hours = hours.common_with(range.hours_of(self.day));
@@ -192,12 +193,12 @@ impl DayCounter<'_, '_> {
     }
 }
 
-/// Rows of a project of any days, counted by bucket and error: so they take no more memory than what is
-/// answered of them.
+/// Counts of a project's rows by day, bucket and error. They take no more memory than the result
+/// needs.
 #[derive(Debug, Default)]
 pub struct RowCounts(BTreeMap<Day, DayRows>);
 
-/// What [`RowCounts`] has of a day.
+/// The counts of a day's rows.
 #[derive(Debug, Default)]
 pub struct DayRows {
     hours: Hours,
@@ -205,7 +206,7 @@ pub struct DayRows {
 }
 
 impl RowCounts {
-    /// Adds a row, if it lies in the range, passes the filters, and is of an error that counts.
+    /// Adds a row if it is in the range, passes the filters, and its error counts.
     pub fn add(
         &mut self,
         row: &EventRow,
@@ -224,25 +225,25 @@ impl RowCounts {
         }
     }
 
-    /// The hours of a day that have rows.
+    /// Returns the hours of a day that have rows.
     pub fn hours_of(&self, day: Day) -> Hours {
         self.0.get(&day).map_or(Hours::NONE, |rows| rows.hours)
     }
 
-    /// The rows of a day, which are gone then.
+    /// Removes and returns the counts of a day.
     pub fn take_day(&mut self, day: Day) -> DayRows {
         self.0.remove(&day).unwrap_or_default()
     }
 
-    /// The rows of all days.
+    /// Returns the counts of all days.
     pub fn into_days(self) -> impl Iterator<Item = (Day, DayRows)> {
         self.0.into_iter()
     }
 }
 
 impl RowTally for RowCounts {
-    fn add(&mut self, row: &EventRow, demand: &QueryNeeds<'_>, errors: &mut CountedErrors) {
-        self.add(row, demand.range, demand.filters, errors);
+    fn add(&mut self, row: &EventRow, needs: &QueryNeeds<'_>, errors: &mut CountedErrors) {
+        self.add(row, needs.range, needs.filters, errors);
     }
 
     fn hours_of(&self, day: Day) -> Hours {
@@ -264,7 +265,7 @@ impl Tally for Counter<'_> {
         runs: &[DayRun<'_>],
         rows: &mut RowCounts,
     ) -> Vec<usize> {
-        let mut counting = self.go_on(errors, day);
+        let mut counting = self.resume_day(errors, day);
         let damaged = damaged(runs, |run| {
             counting.add_totals(run.plan.totals, run.totals);
             if run.plan.columns.is_empty() {
@@ -293,11 +294,11 @@ impl Counter<'_> {
     }
 }
 
-/// Which buckets count a day.
+/// The buckets of a day.
 #[derive(Debug)]
 pub(super) struct DayBuckets {
     positions: Range<usize>,
-    /// The bucket of an hour that lies in one bucket as a whole.
+    /// The bucket of each hour that is completely in one bucket.
     of_hours: [Option<usize>; 24],
 }
 
@@ -314,13 +315,13 @@ impl DayBuckets {
         Self { positions: range.buckets_of(day), of_hours }
     }
 
-    /// The bucket of an hour that lies in one bucket as a whole.
+    /// The bucket of each hour that is completely in one bucket.
     pub(super) fn of_hour(&self, hour: u8) -> Option<usize> {
         self.of_hours.get(usize::from(hour)).copied().flatten()
     }
 }
 
-/// Which errors were seen in which buckets of one day: a row of bits for each error.
+/// The errors that were seen in each bucket of one day: a row of bits for each error.
 #[derive(Debug, Default)]
 struct SeenErrors {
     words: Vec<u64>,
@@ -328,12 +329,12 @@ struct SeenErrors {
 }
 
 impl SeenErrors {
-    fn forget(&mut self, buckets: usize) {
+    fn reset(&mut self, buckets: usize) {
         self.words.clear();
         self.words_per_error = buckets.div_ceil(64);
     }
 
-    /// Whether it was not yet there.
+    /// Returns `true` if the error was not yet seen in the bucket.
     fn insert(&mut self, error: u32, bucket: usize) -> bool {
         let index = error as usize * self.words_per_error + bucket / 64;
         if index >= self.words.len() {

@@ -1,4 +1,4 @@
-//! The events of a run that a query counts: what all that is counted of events rests on.
+//! The events of a run that a query counts. All counts are based on them.
 
 use super::count::{CountedErrors, DayBuckets};
 use super::filter::EventFilters;
@@ -7,27 +7,27 @@ use crate::grouping::Fingerprint;
 use crate::log::day::{Day, Hours};
 use crate::log::run::{Base, ColumnName, Columns, Damaged, Decoder, Minutes};
 
-/// A run as it was read.
+/// The columns of a run that were read.
 pub(super) struct EventsOfRun<'r> {
-    /// Its base, the minutes if they are needed, and what the filters ask for.
+    /// The base, the minutes if needed, and the columns of the filters.
     pub(super) columns: &'r Columns,
-    /// Whether its minutes are needed.
+    /// `true` if the minutes are needed.
     pub(super) needs_minutes: bool,
-    /// Which fingerprints are deleted.
+    /// Returns `true` for deleted fingerprints.
     pub(super) is_hidden: &'r dyn Fn(Fingerprint) -> bool,
 }
 
-/// A run, decoded as far as it tells which of its events count.
+/// A run, decoded to find the events that count.
 pub(super) struct CountedRun {
     base: Base,
-    /// The error of each of its fingerprints, if that counts.
+    /// The number of each fingerprint's error. `None` if the error does not count.
     errors: Vec<Option<u32>>,
-    /// Whether each event passes the filters; `None` if all do.
+    /// For each event, `true` if it passes the filters. `None` if all do.
     passing: Option<Vec<bool>>,
     minutes: Option<Minutes>,
 }
 
-/// Events of one error in one hour: neighbours in all columns.
+/// The events of one error in one hour, which are adjacent in all columns.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CountedPart<'r> {
     /// The number of the error.
@@ -36,11 +36,11 @@ pub(super) struct CountedPart<'r> {
     pub(super) hour: u8,
     /// The position of the first event.
     start: usize,
-    /// How many events there are, whether they pass or not.
+    /// The number of events, including those that do not pass.
     length: usize,
-    /// Whether each passes the filters; `None` if all do.
+    /// For each event, `true` if it passes the filters. `None` if all do.
     passing: Option<&'r [bool]>,
-    /// The minute of each in its hour, if it was asked for.
+    /// The minute of each event in its hour. Empty if it was not requested.
     minutes: &'r [u8],
 }
 
@@ -70,7 +70,7 @@ impl CountedRun {
         &self.base
     }
 
-    /// The events of some hours, of the errors that count.
+    /// Returns the events of these hours whose errors count.
     pub(super) fn parts(&self, hours: Hours) -> impl Iterator<Item = CountedPart<'_>> {
         let mut start = 0;
         self.base.error_hours().iter().filter_map(move |error_hour| {
@@ -91,7 +91,7 @@ impl CountedRun {
         })
     }
 
-    /// Takes the error and the position of each event of some hours that counts, in order.
+    /// Calls `take` with the error and position of each event of these hours that counts, in order.
     pub(super) fn for_each(
         &self,
         range: &QueryRange,
@@ -114,7 +114,8 @@ impl CountedRun {
         }
     }
 
-    /// Takes the error, the position and the bucket of each event of some hours that counts, in order.
+    /// Calls `take` with the error, position and bucket of each event of these hours that counts,
+    /// in order.
     pub(super) fn for_each_in_buckets(
         &self,
         range: &QueryRange,
@@ -136,13 +137,13 @@ impl CountedRun {
 }
 
 impl CountedPart<'_> {
-    /// How many of its events pass.
+    /// Returns the number of events that pass.
     pub(super) fn count(&self) -> u32 {
         let passing = self.passing.map(|passing| passing.iter().map(|passes| u32::from(*passes)));
         passing.map_or_else(|| u32::try_from(self.length).unwrap_or(u32::MAX), Iterator::sum)
     }
 
-    /// The minute of each event that passes, from the Unix epoch.
+    /// Returns the minute of each event that passes, counted from the Unix epoch.
     pub(super) fn minutes(&self, day: Day) -> impl Iterator<Item = i64> {
         let passing = (0..self.length).filter(|index| self.passes(*index));
         passing.filter_map(move |index| self.minute(day, index))
@@ -162,8 +163,8 @@ fn part_of<T>(all: &[T], start: usize, count: usize) -> &[T] {
     all.get(start..start.saturating_add(count)).unwrap_or_default()
 }
 
-/// Whether each event of a run passes the filters; `None` if there are none. A column is
-/// decoded, asked once for each distinct value, and let go before the next one.
+/// Returns for each event of a run whether it passes the filters, or `None` if there are no
+/// filters. Holds one decoded column at a time, and tests each distinct value once.
 fn passing_events(
     decoder: &mut Decoder,
     filters: &EventFilters,
@@ -181,7 +182,7 @@ fn passing_events(
             .map(|index| values.get(*index as usize).copied().unwrap_or_default());
         require(&mut passing, of_events);
     }
-    if filters.ask_for_user() {
+    if filters.need_user() {
         let users = columns.users(decoder, base)?;
         require(&mut passing, users.of_events().iter().map(|user| filters.match_user(*user)));
     }

@@ -1,4 +1,4 @@
-//! What has to be read to count one day of a project.
+//! Plans what to read to count one day of a project.
 
 use crate::attribute::{Attribute, Category};
 use crate::log::day::{Day, Hours};
@@ -7,40 +7,40 @@ use crate::log::run::{ColumnName, Totals};
 use super::filter::EventFilters;
 use super::time_bucket::{BucketSize, QueryRange};
 
-/// What a query needs of a run: its totals for some hours, some of its columns for others.
+/// The parts of a run that a query needs: totals for some hours, columns for others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RunPlan {
-    /// The hours that its totals tell enough of.
+    /// The hours to count by totals.
     pub totals: Hours,
-    /// The hours that take its columns.
+    /// The hours to count by columns.
     pub columns: Hours,
 }
 
 impl RunPlan {
-    /// Whether nothing of it is needed.
+    /// `true` if the query does not need the run.
     pub fn is_empty(&self) -> bool {
         self.totals.is_empty() && self.columns.is_empty()
     }
 }
 
-/// What is counted of events.
+/// The counts of a query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Aggregation {
-    /// They and their errors, by bucket.
+    /// Events and errors by bucket.
     Buckets,
-    /// They and their users, by error.
+    /// Events and users by error.
     Errors {
-        /// Whether also by bucket.
+        /// `true` to also count events by bucket.
         by_bucket: bool,
     },
-    /// They and their errors, by the value of an attribute.
+    /// Events and errors by the value of an attribute.
     Values(Attribute),
-    /// They, by the values of each of some attributes.
+    /// Events by the values of each of these attributes.
     Categories(&'static [Attribute]),
 }
 
 impl Aggregation {
-    /// Whether counting these hours of a day takes the minute of each event.
+    /// `true` if counting these hours of a day needs the minute of each event.
     pub fn needs_minutes(self, range: &QueryRange, day: Day, hours: Hours) -> bool {
         match self {
             Self::Buckets | Self::Errors { by_bucket: true } => range.needs_minutes(day, hours),
@@ -51,37 +51,37 @@ impl Aggregation {
     }
 }
 
-/// What a query asks of events, as far as it decides what has to be read.
+/// The parts of a query that decide what to read.
 #[derive(Debug, Clone, Copy)]
 pub struct QueryNeeds<'q> {
-    /// Which events, by their time.
+    /// The time range of the events.
     pub range: &'q QueryRange,
-    /// Which events, by their attributes.
+    /// The filters on the events.
     pub filters: &'q EventFilters,
-    /// Whether every error counts, each with one fingerprint: otherwise totals tell nothing.
+    /// `true` if every error counts, each with one fingerprint. Totals cannot be used otherwise.
     pub every_fingerprint_counts: bool,
-    /// What is counted of them.
+    /// The requested counts.
     pub counted: Aggregation,
 }
 
 impl QueryNeeds<'_> {
-    /// What has to be read of each run of a day, which have these totals, if the day also has rows in
-    /// the hours of `rows`.
+    /// Returns what to read of each run of a day. `runs` has the totals of the runs, `rows` the
+    /// hours with rows.
     pub fn plan(&self, day: Day, runs: &[&Totals], rows: Hours) -> Vec<RunPlan> {
-        let wanted = self.range.hours_of(day);
+        let requested = self.range.hours_of(day);
         let hours: Vec<Hours> = runs.iter().map(|totals| totals.hours()).collect();
         let plan = |number: usize| {
             let all = hours.get(number).copied().unwrap_or(Hours::NONE);
             let others = hours.iter().enumerate().filter(|(other, _)| *other != number);
             let others = others.fold(rows, |others, (_, hours)| others.with(*hours));
-            let totals = self.hours_of_totals(day, all, others.common_with(wanted));
-            RunPlan { totals, columns: all.common_with(wanted).without(totals) }
+            let totals = self.hours_of_totals(day, all, others.common_with(requested));
+            RunPlan { totals, columns: all.common_with(requested).without(totals) }
         };
         (0..runs.len()).map(plan).collect()
     }
 
-    /// The hours of a run that its totals tell enough of. Fingerprints do not add up: in a bucket, the
-    /// run must have all that is counted, and all that it has must be counted.
+    /// Returns the hours of a run that its totals can count. Numbers of fingerprints cannot be
+    /// added: in a bucket, the run must have all counted events and no others.
     fn hours_of_totals(&self, day: Day, hours: Hours, others: Hours) -> Hours {
         let is_by_bucket = self.counted == Aggregation::Buckets;
         if !is_by_bucket || !self.every_fingerprint_counts || !self.filters.is_empty() {
@@ -95,12 +95,12 @@ impl QueryNeeds<'_> {
         }
     }
 
-    /// Whether counting these hours of a day takes the minute of each event.
+    /// `true` if counting these hours of a day needs the minute of each event.
     pub fn needs_minutes(&self, day: Day, hours: Hours) -> bool {
         self.counted.needs_minutes(self.range, day, hours)
     }
 
-    /// The columns of a run that tell what is counted in some of its hours.
+    /// Returns the columns to read of a run to count these hours.
     pub fn columns(&self, day: Day, hours: Hours) -> Vec<ColumnName> {
         let minutes = self.needs_minutes(day, hours).then_some(ColumnName::Minutes);
         let categories = self.categories().into_iter().map(|category| match category {
@@ -110,7 +110,7 @@ impl QueryNeeds<'_> {
         std::iter::once(ColumnName::Base).chain(minutes).chain(categories).collect()
     }
 
-    /// The categories of events that are filtered by or counted.
+    /// Returns the categories that the query filters or counts.
     pub fn categories(&self) -> Vec<Category> {
         let is_counted = |category: &Category| match (self.counted, category) {
             (Aggregation::Errors { .. }, Category::User) => true,

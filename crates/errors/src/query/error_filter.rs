@@ -4,24 +4,24 @@ use std::collections::BTreeSet;
 
 use crate::ErrorId;
 
-/// What a filter asks of an error.
+/// A condition on an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ErrorTest {
     Is(ErrorId),
     IsNot(ErrorId),
 }
 
-/// Which errors count, by their identifiers: by default, all.
+/// Filters on error IDs. By default, all errors pass.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ErrorFilters {
-    /// One of these; `None` for any.
+    /// Only these errors pass. `None` for any.
     only: Option<BTreeSet<ErrorId>>,
-    /// None of these.
+    /// These errors do not pass.
     without: BTreeSet<ErrorId>,
 }
 
 impl ErrorFilters {
-    /// Several `is` are alternatives, everything else must hold.
+    /// Combines conditions: several `is` are alternatives, all others must hold.
     pub(super) fn new(tests: impl IntoIterator<Item = ErrorTest>) -> Self {
         let mut filters = Self::default();
         for test in tests {
@@ -33,17 +33,18 @@ impl ErrorFilters {
         filters
     }
 
-    /// Whether every error passes.
+    /// `true` if every error passes.
     pub fn is_empty(&self) -> bool {
         self.only.is_none() && self.without.is_empty()
     }
 
-    /// Whether an error passes.
+    /// `true` if an error passes.
     pub fn matches(&self, id: ErrorId) -> bool {
         self.only.as_ref().is_none_or(|only| only.contains(&id)) && !self.without.contains(&id)
     }
 
-    /// The errors of which alone any can pass: no others need to be read. `None` if all may.
+    /// Returns the only errors that can pass, so no others need to be read. `None` if any error can
+    /// pass.
     pub fn candidates(&self) -> Option<&BTreeSet<ErrorId>> {
         self.only.as_ref()
     }
@@ -64,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn is_are_alternatives_and_every_is_not_holds() {
+    fn is_are_alternatives_and_all_is_not_hold() {
         use ErrorTest::{Is, IsNot};
         assert_eq!(passing(&[]), [0, 1, 2, 3]);
         assert_eq!(passing(&[Is(id(1)), Is(id(3))]), [1, 3]);
@@ -74,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_named_can_pass() {
+    fn only_named_errors_can_pass() {
         let named = ErrorFilters::new([ErrorTest::Is(id(1)), ErrorTest::IsNot(id(2))]);
         assert_eq!(named.candidates(), Some(&[id(1)].into()));
         assert_eq!(ErrorFilters::new([ErrorTest::IsNot(id(2))]).candidates(), None);

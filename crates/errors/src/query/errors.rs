@@ -1,5 +1,5 @@
-//! The request of query-errors, and how what it counts is ordered
-//! (`docs/semantics/error-tracking.md`, "Errors that filters lead to").
+//! The request of query-errors and the order of its results
+//! (`docs/semantics/error-tracking.md`, "Error queries").
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -27,21 +27,20 @@ use crate::{ErrorId, ErrorRecord, ErrorStatus, ShownError};
 
 const DEFAULT_LIMIT: u16 = 50;
 const MAX_LIMIT: u16 = 100;
-/// The most users of all errors together, who are in memory: those of an error count there, whoever else's
-/// they are.
+/// Maximum users in memory, summed over all errors: a user of several errors counts several times.
 const MAX_USERS: usize = 10_000_000;
 
-/// What errors are ordered by, the largest first.
+/// The key by which errors are ordered, the largest first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ErrorSort {
-    /// When they were last seen.
+    /// The time when the error was last seen.
     #[default]
     LastSeen,
-    /// When they were first seen.
+    /// The time when the error was first seen.
     FirstSeen,
-    /// How many of their events are counted.
+    /// The number of counted events.
     Count,
-    /// How many users these events have.
+    /// The number of users of the counted events.
     Users,
 }
 
@@ -66,13 +65,13 @@ impl ErrorSort {
     }
 }
 
-/// Where a page ended.
+/// The end of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Position {
     sort: ErrorSort,
-    /// When the first page was asked for: ranges without an end stay as they were then.
-    asked_at: Timestamp,
-    /// By what the last error was ordered.
+    /// The time of the request for the first page, which fixes ranges without an end.
+    requested_at: Timestamp,
+    /// The sort key of the last error.
     value: i64,
     /// The last error.
     id: ErrorId,
@@ -83,7 +82,7 @@ impl Position {
         let mut parts = text.split('#');
         let position = Self {
             sort: ErrorSort::parse(parts.next()?).ok()?,
-            asked_at: Timestamp::from_millis(parts.next()?.parse().ok()?),
+            requested_at: Timestamp::from_millis(parts.next()?.parse().ok()?),
             value: parts.next()?.parse().ok()?,
             id: ErrorId::parse(parts.next()?)?,
         };
@@ -91,26 +90,27 @@ impl Position {
     }
 
     fn write(self) -> String {
-        let Self { sort, asked_at, value, id } = self;
-        format!("{}#{}#{value}#{id}", sort.name(), asked_at.as_millis())
+        let Self { sort, requested_at, value, id } = self;
+        format!("{}#{}#{value}#{id}", sort.name(), requested_at.as_millis())
     }
 }
 
-/// A query of errors.
+/// A query-errors request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ErrorsQuery {
-    /// Which events count. All buckets count.
+    /// The events that count, of all buckets.
     pub events: EventQuery,
-    /// Whether the events of each error are told by bucket.
+    /// `true` to also return the events of each error by bucket.
     pub with_series: bool,
     sort: ErrorSort,
     limit: usize,
-    asked_at: Timestamp,
+    requested_at: Timestamp,
     after: Option<Position>,
 }
 
 impl ErrorsQuery {
-    /// Reads the body of query-errors, as it is asked at `now`. A cursor is made a position by `open`.
+    /// Reads the body of a query-errors request received at `now`. `open` decodes a cursor into a
+    /// position.
     pub fn read(
         body: &Json<'_>,
         open: impl Fn(&str) -> Result<String, FieldError>,
@@ -124,22 +124,25 @@ impl ErrorsQuery {
             let with_series = fields.optional("series", violations, boolean).or_default();
             let parse_cursor = |cursor: &str| parse_cursor(&open(cursor)?, sort).map(Some);
             let after = fields.optional("cursor", violations, text(parse_cursor)).or_default();
-            let asked_at = after.flatten().map_or(now, |after| after.asked_at);
-            let events = EventQuery::read(fields, asked_at, violations, |_, _| Some(None));
+            let requested_at = after.flatten().map_or(now, |after| after.requested_at);
+            let events = EventQuery::read(fields, requested_at, violations, |_, _| Some(None));
             Some(Self {
                 events: events?,
                 with_series: with_series?,
                 sort: sort?,
                 limit: usize::from(limit?.unwrap_or(DEFAULT_LIMIT)),
-                asked_at,
+                requested_at,
                 after: after?,
             })
         });
         violations.into_result(query)
     }
 
-    /// The errors of a page, of those that have events that count. Refused where they have more users than
-    /// can be told apart.
+    /// Returns a page of the errors with counted events.
+    ///
+    /// # Errors
+    ///
+    /// Violations if the errors have too many users.
     pub fn page(
         &self,
         errors: &[ErrorOutline],
@@ -148,7 +151,7 @@ impl ErrorsQuery {
         if counts.has_too_many_users() {
             let mut violations = Violations::default();
             let message = format_args!(
-                "the errors have more than {MAX_USERS} users; ask for a shorter range, or filter"
+                "the errors have more than {MAX_USERS} users; use a shorter range or more filters"
             );
             violations.note(&JsonPath::Root, ViolationCode::TooManyItems, message);
             return Err(violations);
@@ -177,22 +180,21 @@ impl ErrorsQuery {
             };
             ((value, ranked.id), ranked)
         });
-        let is_left = |place: &(i64, ErrorId)| {
-            self.after.is_none_or(|after| *place < (after.value, after.id))
-        };
-        let mut ranked: Vec<_> = ranked.filter(|(place, _)| is_left(place)).collect();
-        ranked.sort_unstable_by_key(|(place, _)| Reverse(*place));
+        let is_left =
+            |rank: &(i64, ErrorId)| self.after.is_none_or(|after| *rank < (after.value, after.id));
+        let mut ranked: Vec<_> = ranked.filter(|(rank, _)| is_left(rank)).collect();
+        ranked.sort_unstable_by_key(|(rank, _)| Reverse(*rank));
         let has_more = ranked.len() > self.limit;
         ranked.truncate(self.limit);
         for (_, error) in &mut ranked {
-            // Buckets after the last of its events.
+            // Add the empty buckets after the last event.
             if let Some(series) = &mut error.series {
                 series.resize(self.events.range.bucket_count(), 0);
             }
         }
         let end = ranked.last().filter(|_| has_more).map(|((value, id), _)| {
-            let (sort, asked_at) = (self.sort, self.asked_at);
-            Position { sort, asked_at, value: *value, id: *id }.write()
+            let (sort, requested_at) = (self.sort, self.requested_at);
+            Position { sort, requested_at, value: *value, id: *id }.write()
         });
         Page { items: ranked.into_iter().map(|(_, ranked)| ranked).collect(), end }
     }
@@ -200,27 +202,28 @@ impl ErrorsQuery {
 
 fn parse_cursor(position: &str, sort: Option<ErrorSort>) -> Result<Position, FieldError> {
     let fault = |message| FieldError::new(ViolationCode::InvalidValue, message);
-    let position = Position::read(position).ok_or_else(|| fault("is not a cursor of this list"))?;
+    let position = Position::read(position)
+        .ok_or_else(|| fault("is not a cursor of this list; send `nextCursor` unchanged"))?;
     if sort.is_some_and(|sort| sort != position.sort) {
         return Err(fault(
-            "is of a list in another order; send the `sort` that it was answered to",
+            "belongs to a list with another `sort`; send the `sort` of the first page",
         ));
     }
     Ok(position)
 }
 
-/// What is known of an error before its events are counted.
+/// The stored fields of an error that a query needs before it counts events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ErrorOutline {
-    /// What its events have in common.
+    /// The fingerprint of its events.
     pub fingerprint: Fingerprint,
-    /// Its identifier.
+    /// The ID.
     pub id: ErrorId,
-    /// Its status.
+    /// The status.
     pub status: ErrorStatus,
-    /// When the first of its events occurred.
+    /// The time of the first event.
     pub first_seen: Timestamp,
-    /// When the last of its packed events occurred.
+    /// The time of the last packed event.
     pub last_seen: Timestamp,
 }
 
@@ -232,18 +235,18 @@ impl From<&ErrorRecord> for ErrorOutline {
     }
 }
 
-/// An error of a page, and what was counted of it.
+/// An error of a page and its counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RankedError {
-    /// Its identifier.
+    /// The ID.
     pub id: ErrorId,
-    /// When the last of all its events occurred.
+    /// The time of the last event, packed or not.
     pub last_seen: Timestamp,
-    /// Its events.
+    /// The number of counted events.
     pub count: u64,
-    /// Their distinct users.
+    /// The number of their distinct users.
     pub users: u64,
-    /// How many of them each bucket of the range has, oldest first; `None` where nobody asked.
+    /// The number of counted events of each bucket, oldest first. `None` if not requested.
     pub series: Option<Vec<u64>>,
 }
 
@@ -255,26 +258,26 @@ impl RankedError {
     }
 }
 
-/// An error as query-errors answers it.
+/// An error in the response of query-errors.
 #[derive(Debug, Clone, Serialize)]
 pub struct MatchingError<'e> {
-    /// The error, with the count of its events that are counted.
+    /// The error, with its number of counted events.
     #[serde(flatten)]
     pub error: ShownError<'e>,
-    /// The distinct users of these events.
+    /// The number of distinct users of these events.
     pub users: u64,
-    /// How many of them each bucket has.
+    /// The number of counted events of each bucket.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub series: Option<&'e [u64]>,
 }
 
-/// What is counted of each error, by its number.
+/// The counts of each error, by its number.
 #[derive(Debug, Clone, Default)]
 pub struct ErrorCounts {
     errors: Vec<ErrorCount>,
-    /// When the last unpacked event of an error occurred, whether it is counted or not.
+    /// The time of the last unpacked event of each error, counted or not.
     unpacked: HashMap<Fingerprint, Timestamp>,
-    /// How many users are kept of all errors.
+    /// The number of users in memory, summed over all errors.
     users: usize,
     by_bucket: bool,
 }
@@ -283,8 +286,8 @@ pub struct ErrorCounts {
 struct ErrorCount {
     events: u64,
     users: DistinctUsers,
-    /// The events of each bucket up to the last that has any, where these are counted. A project has at
-    /// most some 10,000 errors and a range 401 buckets, so those of all errors take 32 MB at most.
+    /// The events of each bucket up to the last one with events, if buckets are counted. At most 32
+    /// MB for all errors: a project has about 10,000 errors at most, and a range 401 buckets.
     series: Vec<u64>,
 }
 
@@ -300,7 +303,7 @@ impl ErrorCount {
 }
 
 impl ErrorCounts {
-    /// Counts of no events yet, with what a query asks for.
+    /// Returns empty counts for a query.
     pub fn new(query: &ErrorsQuery) -> Self {
         Self { by_bucket: query.with_series, ..Self::default() }
     }
@@ -336,13 +339,13 @@ impl ErrorCounts {
 }
 
 impl RowTally for ErrorCounts {
-    fn add(&mut self, row: &EventRow, demand: &QueryNeeds<'_>, errors: &mut CountedErrors) {
+    fn add(&mut self, row: &EventRow, needs: &QueryNeeds<'_>, errors: &mut CountedErrors) {
         let last = self.unpacked.entry(row.fingerprint).or_insert(row.occurred_at);
         *last = row.occurred_at.max(*last);
-        if let Some(error) = counted_error(row, demand, errors) {
+        if let Some(error) = counted_error(row, needs, errors) {
             self.add(error, 1, row.attributes.user());
-            if demand.counted == (Aggregation::Errors { by_bucket: true })
-                && let Some(bucket) = demand.range.bucket_of(minute_of(row.occurred_at))
+            if needs.counted == (Aggregation::Errors { by_bucket: true })
+                && let Some(bucket) = needs.range.bucket_of(minute_of(row.occurred_at))
             {
                 self.add_in_bucket(error, bucket, 1);
             }

@@ -1,4 +1,4 @@
-//! What queries that count events have in common: which events count
+//! The common part of queries that count events: the selection of events
 //! (`docs/semantics/error-tracking.md`, "Timeseries").
 
 use shared::json::{FieldError, Fields, JsonPath, ViolationCode, Violations, number, text};
@@ -12,26 +12,26 @@ use super::search::{SearchQuery, SearchedError};
 use super::time_bucket::{QueryRange, WrittenTime};
 use crate::ErrorStatus;
 
-/// Which events a query counts.
+/// The events that a query counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventQuery {
     /// The time range and its buckets.
     pub range: QueryRange,
-    /// The status that errors must have now; `None` for any.
+    /// The current status of the errors. `None` for any.
     pub status: Option<ErrorStatus>,
-    /// What errors must contain.
+    /// The search that errors must match.
     pub search: SearchQuery,
-    /// What events must pass, those of the search included.
+    /// The filters that events must pass, including those of the search.
     pub event_filters: EventFilters,
-    /// Which errors count, by their identifiers.
+    /// The filters on error IDs.
     pub error_filters: ErrorFilters,
 }
 
-/// Reads how many buckets are shown, where a query has any; `None` if that is invalid.
+/// Reads the maximum number of buckets of a query with buckets. `None` if it is invalid.
 pub(super) type ReadBucketLimit = fn(&Fields<'_, '_, '_>, &mut Violations) -> Option<Option<u16>>;
 
 impl EventQuery {
-    /// All events of a range.
+    /// Returns a query of all events of a range.
     pub fn all(range: QueryRange) -> Self {
         Self {
             range,
@@ -42,8 +42,8 @@ impl EventQuery {
         }
     }
 
-    /// Reads the members `from`, `to`, `searchQuery`, `status` and `filters` of a query, as it is asked
-    /// at `now`.
+    /// Reads the fields `from`, `to`, `searchQuery`, `status` and `filters` of a query received at
+    /// `now`.
     pub(super) fn read(
         fields: &Fields<'_, '_, '_>,
         now: Timestamp,
@@ -63,18 +63,18 @@ impl EventQuery {
         Some(Self { range: range?, status, search, event_filters, error_filters })
     }
 
-    /// Whether every error counts, whatever is known of it.
-    pub fn wants_every_error(&self) -> bool {
-        self.status.is_none() && !self.asks_for_texts() && self.error_filters.is_empty()
+    /// `true` if all errors match.
+    pub fn matches_every_error(&self) -> bool {
+        self.status.is_none() && !self.needs_texts() && self.error_filters.is_empty()
     }
 
-    /// Whether the texts of an error tell whether it counts.
-    pub fn asks_for_texts(&self) -> bool {
+    /// `true` if matching an error needs its texts.
+    pub fn needs_texts(&self) -> bool {
         !self.search.matches_every_error()
     }
 
-    /// Whether the events of an error count.
-    pub fn wants(&self, error: &ErrorOutline, texts: &SearchedError<'_>) -> bool {
+    /// `true` if an error matches, so its events count.
+    pub fn matches(&self, error: &ErrorOutline, texts: &SearchedError<'_>) -> bool {
         self.error_filters.matches(error.id)
             && self.status.is_none_or(|status| status == error.status)
             && self.search.matches(texts)
@@ -91,7 +91,7 @@ fn read_range(
     let to = fields.optional("to", violations, number(parse_time)).or_default();
     let limit = read_bucket_limit(fields, violations);
     let (from, to) = (from?, to?);
-    // A range is also checked beside a wrong limit: all violations are answered at once.
+    // Check the range even if the limit is invalid: a response lists all violations.
     let shown = limit.flatten();
     let range = QueryRange::new(from.as_ref(), to.as_ref(), shown, now).map_err(|fault| {
         let later = if to.is_some() { "to" } else { "from" };
@@ -100,14 +100,14 @@ fn read_range(
     limit.and(range.ok())
 }
 
-/// Reads an optional time, which is there.
+/// Parses a time that is present.
 fn parse_time(written: &str) -> Result<Option<WrittenTime>, FieldError> {
     let message = "must be a number of milliseconds since the Unix epoch";
     let fault = || FieldError::new(ViolationCode::InvalidFormat, message);
     JsonNumber::parse(written).map(WrittenTime::new).map(Some).ok_or_else(fault)
 }
 
-/// Reads an optional limit, which is there: a whole number from 1 on.
+/// Parses a limit that is present: a whole number from 1 to `most`.
 pub(super) fn parse_limit(written: &str, most: u16) -> Result<Option<u16>, FieldError> {
     let limit = JsonNumber::parse(written).and_then(|limit| limit.as_integer());
     let limit = limit.and_then(|limit| u16::try_from(limit).ok());

@@ -7,10 +7,10 @@ use super::error_filter::{ErrorFilters, ErrorTest};
 use crate::ErrorId;
 use crate::attribute::{Attribute, Attributes, Category, UserHash};
 
-/// The most filters of a query.
+/// Maximum filters of a query.
 const MAX_FILTERS: usize = 20;
 
-/// The name of the category that tells errors apart, of which no event keeps anything by itself.
+/// The name of the category of error IDs, which events do not store.
 const ERROR_ID: &str = "errorId";
 
 /// A condition on one category of an event.
@@ -23,22 +23,22 @@ enum Condition {
     User(UserTest),
 }
 
-/// What a filter asks of its attribute's value. An event that lacks the attribute passes the
-/// negative tests and fails the others.
+/// A condition on an attribute's value. An event without the attribute passes the negative tests
+/// and fails the others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Test {
-    /// The same bytes.
+    /// The value has exactly these bytes.
     Is(String),
     IsNot(String),
-    /// A part of the value, in either case.
+    /// The value contains this text in any case.
     Contains(Folded),
     NotContains(Folded),
     IsSet,
     IsNotSet,
 }
 
-/// What a filter asks of the user. An event without one passes the negative tests and fails the
-/// others. Nobody has an empty identity, whose hash is `None`.
+/// A condition on the user. An event without a user passes the negative tests and fails the others.
+/// The hash of the empty identity is `None`, which no user has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum UserTest {
     Is(Option<UserHash>),
@@ -51,8 +51,8 @@ impl Test {
     fn matches(&self, value: Option<&str>) -> bool {
         let contains = |part: &Folded| value.is_some_and(|value| Folded::new(value).contains(part));
         match self {
-            Self::Is(wanted) => value == Some(wanted),
-            Self::IsNot(unwanted) => value != Some(unwanted),
+            Self::Is(expected) => value == Some(expected),
+            Self::IsNot(excluded) => value != Some(excluded),
             Self::Contains(part) => contains(part),
             Self::NotContains(part) => !contains(part),
             Self::IsSet => value.is_some(),
@@ -64,8 +64,8 @@ impl Test {
 impl UserTest {
     fn matches(self, user: Option<UserHash>) -> bool {
         match self {
-            Self::Is(wanted) => user.is_some() && user == wanted,
-            Self::IsNot(unwanted) => user.is_none() || user != unwanted,
+            Self::Is(expected) => user.is_some() && user == expected,
+            Self::IsNot(excluded) => user.is_none() || user != excluded,
             Self::IsSet => user.is_some(),
             Self::IsNotSet => user.is_none(),
         }
@@ -73,22 +73,22 @@ impl UserTest {
 }
 
 impl Filter {
-    /// Passes events whose `attribute` has exactly this value.
+    /// Returns a filter that passes events whose `attribute` has exactly this value.
     pub fn is(attribute: Attribute, value: &str) -> Self {
         Self(Condition::Attribute(attribute, Test::Is(value.to_owned())))
     }
 
-    /// Passes events whose `attribute` has another value or none.
+    /// Returns a filter that passes events whose `attribute` has another value or none.
     pub fn is_not(attribute: Attribute, value: &str) -> Self {
         Self(Condition::Attribute(attribute, Test::IsNot(value.to_owned())))
     }
 
-    /// Passes events that have the attribute.
+    /// Returns a filter that passes events with the attribute.
     pub fn is_set(attribute: Attribute) -> Self {
         Self(Condition::Attribute(attribute, Test::IsSet))
     }
 
-    /// Passes events that lack the attribute.
+    /// Returns a filter that passes events without the attribute.
     pub fn is_not_set(attribute: Attribute) -> Self {
         Self(Condition::Attribute(attribute, Test::IsNotSet))
     }
@@ -100,7 +100,7 @@ impl Filter {
         }
     }
 
-    /// Whether an event with that value of the filter's attribute passes.
+    /// `true` if an event with this value of the filter's attribute passes.
     pub fn matches(&self, value: Option<&str>) -> bool {
         matches!(&self.0, Condition::Attribute(_, test) if test.matches(value))
     }
@@ -109,7 +109,8 @@ impl Filter {
         matches!(&self.0, Condition::User(test) if test.matches(user))
     }
 
-    /// Whether several such filters on one category mean that any of them may pass an event.
+    /// `true` if several such filters on one category are alternatives: an event needs to pass only
+    /// one.
     fn is_alternative(&self) -> bool {
         matches!(
             self.0,
@@ -119,7 +120,7 @@ impl Filter {
     }
 }
 
-/// What a filter is on.
+/// The subject of a filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Filtered {
     Event(Category),
@@ -140,7 +141,7 @@ impl Filtered {
     }
 }
 
-/// A filter as it was read.
+/// A filter of the request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum ReadFilter {
     OnEvents(Filter),
@@ -167,10 +168,10 @@ impl Operator {
         ("is_set", Self::IsSet),
         ("is_not_set", Self::IsNotSet),
     ];
-    /// Operators that compare numbers. No category is a number.
+    /// Operators that compare numbers. No category has numbers.
     const NUMERIC: [&str; 4] = ["gt", "gte", "lt", "lte"];
 
-    /// Reads the operator of a filter on `filtered`, if that is known.
+    /// Parses the operator of a filter on `filtered`, which is `None` if it is invalid.
     fn parse(name: &str, filtered: Option<Filtered>) -> Result<Self, FieldError> {
         let is_allowed = |operator| match filtered {
             Some(Filtered::Error) => matches!(operator, Self::Is | Self::IsNot),
@@ -186,13 +187,11 @@ impl Operator {
         let allowed = Self::NAMES.into_iter().filter(|(_, operator)| is_allowed(*operator));
         let allowed = allowed.map(|(name, _)| name).collect::<Vec<_>>().join(", ");
         let message = if found.is_some() && filtered == Some(Filtered::Error) {
-            format!(
-                "every event has an `errorId`, and only the whole of it says anything; use {allowed}"
-            )
+            format!("`errorId` can only be compared as a whole; use {allowed}")
         } else if found.is_some() {
-            format!("`user` is kept as a hash, which has no parts; use {allowed}")
+            format!("`user` is stored only as a hash, which cannot be searched; use {allowed}")
         } else if Self::NUMERIC.contains(&name) {
-            format!("`{name}` compares numbers, and every category here is text; use {allowed}")
+            format!("`{name}` compares numbers, but every category is text; use {allowed}")
         } else {
             format!("must be one of {allowed}")
         };
@@ -205,7 +204,7 @@ impl Operator {
         value: &str,
     ) -> Result<Option<ReadFilter>, FieldError> {
         if matches!(self, Self::IsSet | Self::IsNotSet) && !value.is_empty() {
-            let message = "`is_set` and `is_not_set` take the value \"\"";
+            let message = "must be \"\" for `is_set` and `is_not_set`";
             return Err(FieldError::new(ViolationCode::InvalidValue, message));
         }
         let condition = match filtered {
@@ -220,7 +219,7 @@ impl Operator {
     }
 
     fn error_test(self, value: &str) -> Result<Option<ReadFilter>, FieldError> {
-        let message = "must be the id of an error, a UUID";
+        let message = "must be an error ID, which is a UUID";
         let fault = || FieldError::new(ViolationCode::InvalidFormat, message);
         let id = ErrorId::parse(value).ok_or_else(fault)?;
         Ok(match self {
@@ -266,7 +265,7 @@ fn read_filter(
                 let filter = |value: &str| operator.with_value(filtered, value);
                 fields.required("value", violations, text(filter)).flatten()
             }
-            // Its own faults are still worth telling.
+            // Also report violations of the value.
             None => fields.required("value", violations, text(|_| Ok(()))).and(None),
         }
     })
@@ -275,14 +274,14 @@ fn read_filter(
 /// The filters of a query.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct QueryFilters {
-    /// Those on events.
+    /// The filters on events.
     pub(super) events: EventFilters,
-    /// Those on the errors that events belong to.
+    /// The filters on the errors of events.
     pub(super) errors: ErrorFilters,
 }
 
 impl QueryFilters {
-    /// Reads the member `filters` of a query: at most 20 of `{categoryId, operator, value}`.
+    /// Reads the field `filters` of a query: at most 20 of `{categoryId, operator, value}`.
     pub(super) fn read(
         json: &Json<'_>,
         path: &JsonPath<'_>,
@@ -299,13 +298,13 @@ impl QueryFilters {
     }
 }
 
-/// What an event must pass to be counted: one filter of each group.
+/// The filters on events. A counted event must pass one filter of each group.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EventFilters {
     groups: Vec<Alternatives>,
 }
 
-/// Filters on one category of which one must pass.
+/// Filters on one category. An event must pass one of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Alternatives {
     category: Category,
@@ -313,8 +312,8 @@ struct Alternatives {
 }
 
 impl EventFilters {
-    /// The filters of a query: `is` and `contains` of one category are alternatives, everything
-    /// else must hold.
+    /// Combines the filters of a query: `is` and `contains` of one category are alternatives, all
+    /// others must hold.
     pub fn new(filters: Vec<Filter>) -> Self {
         let mut event_filters = Self::default();
         let (alternatives, others): (Vec<_>, Vec<_>) =
@@ -329,54 +328,55 @@ impl EventFilters {
         event_filters
     }
 
-    /// Adds what another part of the query asks of events.
+    /// Adds the filters of another part of the query.
     pub fn require(&mut self, others: Self) {
         self.groups.extend(others.groups);
     }
 
-    /// Adds that one of some filters on a category must pass; nothing, if there are none.
+    /// Requires that events pass one of these filters on a category. Requires nothing if there are
+    /// no filters.
     pub(super) fn require_one_of(&mut self, category: Category, filters: Vec<Filter>) {
         if !filters.is_empty() {
             self.groups.push(Alternatives { category, filters });
         }
     }
 
-    /// Whether every event passes, whatever is known of it.
+    /// `true` if every event passes.
     pub fn is_empty(&self) -> bool {
         self.groups.is_empty()
     }
 
-    /// The attributes that must be known.
+    /// Returns the attributes that the filters need.
     pub fn attributes(&self) -> impl Iterator<Item = Attribute> {
-        let is_asked = |attribute: &Attribute| {
+        let is_needed = |attribute: &Attribute| {
             self.groups_of(Category::Attribute(*attribute)).next().is_some()
         };
-        Attribute::ALL.into_iter().filter(is_asked)
+        Attribute::ALL.into_iter().filter(is_needed)
     }
 
-    /// Whether the user must be known.
-    pub fn ask_for_user(&self) -> bool {
+    /// `true` if the filters need the user.
+    pub fn need_user(&self) -> bool {
         self.groups_of(Category::User).next().is_some()
     }
 
-    /// The categories that they ask for.
+    /// Returns the categories that the filters need.
     pub fn categories(&self) -> impl Iterator<Item = Category> {
         Category::all().filter(|category| self.groups_of(*category).next().is_some())
     }
 
-    /// Whether an event with that value of one attribute passes the filters on this attribute.
+    /// `true` if an event with this value of an attribute passes the filters on that attribute.
     pub fn match_value(&self, attribute: Attribute, value: Option<&str>) -> bool {
         let groups = &mut self.groups_of(Category::Attribute(attribute));
         groups.all(|group| group.filters.iter().any(|filter| filter.matches(value)))
     }
 
-    /// Whether an event of that user passes the filters on users.
+    /// `true` if an event of this user passes the filters on users.
     pub fn match_user(&self, user: Option<UserHash>) -> bool {
         let groups = &mut self.groups_of(Category::User);
         groups.all(|group| group.filters.iter().any(|filter| filter.matches_user(user)))
     }
 
-    /// Whether an event passes.
+    /// `true` if an event passes.
     pub fn matches(&self, attributes: &Attributes) -> bool {
         self.groups.iter().all(|group| {
             group.filters.iter().any(|filter| match &filter.0 {

@@ -1,4 +1,4 @@
-//! What is asked of events: ranges, filters and searches in, counts out.
+//! Event queries: time ranges, filters, searches and counts.
 
 pub mod breakdown;
 mod case_folding;

@@ -1,4 +1,4 @@
-//! Counting the events of a range as a whole, or by bucket of something else than all of them.
+//! Counts the events of a range by other keys than buckets alone, for example by error or value.
 
 use super::count::CountedErrors;
 use super::counted_run::{CountedRun, EventsOfRun};
@@ -9,22 +9,22 @@ use super::time_bucket::QueryRange;
 use crate::log::day::{Day, Hours};
 use crate::log::run::{Base, Columns, Damaged, Decoder};
 
-/// What is counted of the events of a range.
+/// The counts of the events of a range.
 pub trait RangeCounts {
-    /// What is kept of rows.
+    /// The type that counts rows.
     type Rows: RowTally;
 
-    /// What has to be read of events.
+    /// Returns what is counted, which decides what is read.
     fn counted(&self) -> Aggregation;
 
-    /// Adds the events of a run. Of a damaged one it adds nothing, or not all.
+    /// Adds the events of a run, or nothing or only some if the run is damaged.
     fn add_run(&mut self, run: &RunInRange<'_>, decoder: &mut Decoder) -> Result<(), Damaged>;
 
-    /// Adds the rows of a project, all of whose runs were added.
+    /// Adds the rows of a project, after all of its runs.
     fn end_project(&mut self, errors: &mut CountedErrors, rows: Self::Rows);
 }
 
-/// The events of a run that lie in a range and count.
+/// The events of a run in a range that count.
 pub struct RunInRange<'r> {
     pub(super) columns: &'r Columns,
     counted: CountedRun,
@@ -38,13 +38,13 @@ impl RunInRange<'_> {
         self.counted.base()
     }
 
-    /// Takes the error and the position of each event, in order.
+    /// Calls `take` with the error and position of each event, in order.
     pub(super) fn for_each(&self, take: impl FnMut(u32, usize)) {
         self.counted.for_each(self.range, self.day, self.hours, take);
     }
 
-    /// Takes the error, the position and the bucket of each event, in order: of counts that need the
-    /// minutes which that takes.
+    /// Calls `take` with the error, position and bucket of each event, in order. Needs minutes, so
+    /// [`RangeCounts::counted`] must request them.
     pub(super) fn for_each_in_buckets(&self, take: impl FnMut(u32, usize, usize)) {
         self.counted.for_each_in_buckets(self.range, self.day, self.hours, take);
     }
@@ -59,12 +59,12 @@ pub struct RangeCounter<'q, C> {
 }
 
 impl<'q, C> RangeCounter<'q, C> {
-    /// A counter that goes on from these counts.
+    /// Returns a counter that adds to `counts`.
     pub fn new(query: &'q EventQuery, counts: C) -> Self {
         Self { query, counts, decoder: Decoder::new() }
     }
 
-    /// What it counted.
+    /// Returns the counts.
     pub fn into_counts(self) -> C {
         self.counts
     }

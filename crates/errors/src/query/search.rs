@@ -1,5 +1,5 @@
-//! The search query of a timeseries (`docs/semantics/error-tracking.md`, "Search"): terms that must
-//! all hold.
+//! The search of event queries (`docs/semantics/error-tracking.md`, "Search"): terms that must all
+//! hold.
 
 use shared::json::{FieldError, ViolationCode};
 
@@ -8,19 +8,19 @@ use super::filter::{EventFilters, Filter};
 use crate::ErrorDescription;
 use crate::attribute::{Attribute, Category};
 
-/// The most characters of a search query.
+/// Maximum characters of a search query.
 const MAX_SEARCH_CHARACTERS: usize = 1_024;
 
-/// What a search looks at in an error.
+/// The texts of an error that a search matches.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SearchedError<'e> {
     /// The type of the exception.
     pub error_type: &'e str,
-    /// Its message.
+    /// The message of the exception.
     pub message: &'e str,
-    /// What the error is called in lists.
+    /// The title of the error in lists.
     pub title: &'e str,
-    /// Where it comes from.
+    /// The source of the error.
     pub culprit: &'e str,
 }
 
@@ -32,14 +32,14 @@ impl<'e> From<&'e ErrorDescription> for SearchedError<'e> {
 }
 
 /// A search query: words and phrases that an error must contain or lack, and filters on events.
-/// Every text is one; what has not the form of another term is a word.
+/// Every text is valid: anything that is not another kind of term is a word.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SearchQuery {
     terms: Vec<TextTerm>,
     event_filters: EventFilters,
 }
 
-/// A text that must stand in one of an error's texts, or in none of them.
+/// A text that one of an error's texts must contain. If `negated`, none of them must contain it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct TextTerm {
     text: Folded,
@@ -47,7 +47,7 @@ struct TextTerm {
 }
 
 impl SearchQuery {
-    /// Reads a search query. The only fault is its length.
+    /// Parses a search query. Only the length can be invalid.
     pub fn parse(text: &str) -> Result<Self, FieldError> {
         let length = text.chars().count();
         if length > MAX_SEARCH_CHARACTERS {
@@ -64,12 +64,12 @@ impl SearchQuery {
         Ok(query)
     }
 
-    /// Whether every error passes, whatever its texts.
+    /// `true` if every error matches.
     pub fn matches_every_error(&self) -> bool {
         self.terms.is_empty()
     }
 
-    /// Whether an error contains and lacks what it has to.
+    /// `true` if an error matches all words and phrases.
     pub fn matches(&self, error: &SearchedError<'_>) -> bool {
         if self.matches_every_error() {
             return true;
@@ -82,18 +82,18 @@ impl SearchQuery {
         })
     }
 
-    /// What the search asks of events.
+    /// Returns the filters on events.
     pub fn event_filters(&self) -> &EventFilters {
         &self.event_filters
     }
 
-    /// Takes the term at the start of `rest`, and gives what follows it.
+    /// Adds the term at the start of `rest`, and returns the rest after it.
     fn take_term<'t>(&mut self, rest: &'t str) -> &'t str {
         if let Some((term, rest)) = AttributeTerm::parse(rest) {
             term.add_to(&mut self.event_filters);
             return rest;
         }
-        // `--x` is how programs write options: text, as anything else that only looks like a term.
+        // `--x` is a command-line option, so a text and not a negated term.
         let negatable = rest.strip_prefix('-').filter(|text| !text.starts_with('-'));
         if let Some((phrase, after)) = parse_quoted(negatable.unwrap_or(rest)) {
             self.add_text(phrase, negatable.is_some());
@@ -101,7 +101,7 @@ impl SearchQuery {
         }
         let (word, after) = split_word(rest);
         match word.strip_prefix('-').filter(|_| negatable.is_some() && word.len() > 1) {
-            Some(unwanted) => self.add_text(unwanted, true),
+            Some(excluded) => self.add_text(excluded, true),
             None => self.add_text(word, false),
         }
         after
@@ -112,7 +112,7 @@ impl SearchQuery {
     }
 }
 
-/// A term `key:value`, `key:"value"`, `key:[a,b]`, or one of them after `!`.
+/// A term `key:value`, `key:"value"` or `key:[a,b]`, or one of them after `!`.
 #[derive(Debug)]
 struct AttributeTerm<'t> {
     attribute: Attribute,
@@ -121,8 +121,8 @@ struct AttributeTerm<'t> {
 }
 
 impl<'t> AttributeTerm<'t> {
-    /// Reads a term at the start of `text`, and gives what follows it. A key that is not known, or
-    /// one with nothing after its colon, makes no such term.
+    /// Parses a term at the start of `text`, and also returns the rest after it. `None` if the key
+    /// is unknown, or if nothing follows the colon.
     fn parse(text: &'t str) -> Option<(Self, &'t str)> {
         let unnegated = text.strip_prefix('!');
         let (key, after_colon) = unnegated.unwrap_or(text).split_once(':')?;
@@ -130,7 +130,7 @@ impl<'t> AttributeTerm<'t> {
         let (values, rest) = parse_list(after_colon)
             .or_else(|| parse_quoted(after_colon).map(|(value, rest)| (vec![value], rest)))
             .or_else(|| parse_empty_quotes(after_colon).map(|rest| (vec![""], rest)))
-            // A list or a quote that is followed by anything, or never closed, is a plain value.
+            // A list or quote that is unclosed or followed by other text is a plain value.
             .filter(|(_, rest)| rest.is_empty() || rest.starts_with(char::is_whitespace))
             .unwrap_or_else(|| {
                 let (value, rest) = split_word(after_colon);
@@ -157,7 +157,8 @@ impl<'t> AttributeTerm<'t> {
     }
 }
 
-/// `key:""` finds events that lack the attribute, since none has an empty value.
+/// Returns the filter of `key:value`. `key:""` matches events without the attribute, since no event
+/// has an empty value.
 fn with(attribute: Attribute, value: &str) -> Filter {
     if value.is_empty() { Filter::is_not_set(attribute) } else { Filter::is(attribute, value) }
 }
@@ -166,13 +167,13 @@ fn without(attribute: Attribute, value: &str) -> Filter {
     if value.is_empty() { Filter::is_set(attribute) } else { Filter::is_not(attribute, value) }
 }
 
-/// Everything up to the next white space, and what follows.
+/// Returns the text up to the next white space, and the rest.
 fn split_word(text: &str) -> (&str, &str) {
     text.split_at(text.find(char::is_whitespace).unwrap_or(text.len()))
 }
 
-/// The text between quotes, and what follows them. A quote without its other half, and quotes
-/// around nothing, are text like any other.
+/// Returns the text between quotes, and the rest. `None` for a single quote or empty quotes, which
+/// are ordinary text.
 fn parse_quoted(text: &str) -> Option<(&str, &str)> {
     text.strip_prefix('"')?.split_once('"').filter(|(quoted, _)| !quoted.is_empty())
 }
@@ -181,7 +182,7 @@ fn parse_empty_quotes(text: &str) -> Option<&str> {
     text.strip_prefix("\"\"")
 }
 
-/// The values of `[a,"b, c"]`, and what follows. Spaces around values do not count.
+/// Returns the values of `[a,"b, c"]`, and the rest. Spaces around values are ignored.
 fn parse_list(text: &str) -> Option<(Vec<&str>, &str)> {
     let mut rest = text.strip_prefix('[')?;
     let mut values = Vec::new();
@@ -227,14 +228,14 @@ mod tests {
         attributes
     }
 
-    /// Whether a search finds an event of [`ERROR`].
+    /// `true` if a search matches [`ERROR`] and an event with these attributes.
     fn finds(text: &str, values: &[(&str, &str)]) -> bool {
         let query = query(text);
         query.matches(&ERROR) && query.event_filters().matches(&event(values))
     }
 
     #[test]
-    fn all_words_must_stand_somewhere_in_the_error() {
+    fn all_words_must_be_in_the_error() {
         for (text, found) in [
             ("", true),
             (" \t\n ", true),
@@ -250,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_is_searched_in_type_message_title_and_culprit() {
+    fn words_match_type_message_title_and_culprit() {
         let empty = SearchedError { error_type: "", message: "", title: "", culprit: "" };
         let needle = query("needle");
         assert!(!needle.matches(&empty));
@@ -262,13 +263,13 @@ mod tests {
         ] {
             assert!(needle.matches(&error), "{error:?}");
         }
-        // A text does not go on in the next one.
+        // A word must be within one text.
         let split = SearchedError { error_type: "nee", message: "dle", ..empty };
         assert!(!needle.matches(&split));
     }
 
     #[test]
-    fn a_phrase_is_searched_as_it_stands() {
+    fn phrases_match_as_a_whole() {
         assert!(finds("\"read property\"", &[]));
         assert!(!finds("\"property read\"", &[]));
         assert!(finds("\"cannot READ\" undefined", &[]));
@@ -277,19 +278,19 @@ mod tests {
     }
 
     #[test]
-    fn an_unbalanced_quote_is_literal() {
+    fn unbalanced_quotes_are_literal() {
         assert!(finds("\"name", &[]));
         assert!(finds("property \"name", &[]));
         assert!(!finds("\"cannot read", &[]));
         assert!(finds("\"", &[]));
         assert!(!finds("\"\"", &[]));
-        // Its minus still negates it.
+        // A minus still negates the word.
         assert!(!finds("-\"name", &[]));
         assert!(finds("-\"missing", &[]));
     }
 
     #[test]
-    fn a_minus_finds_what_lacks_the_word() {
+    fn minus_excludes_errors_with_the_word() {
         for (text, found) in [
             ("-missing", true),
             ("-TypeError", false),
@@ -307,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn a_known_key_filters_events() {
+    fn known_keys_filter_events() {
         let chrome = [("browser", "Chrome"), ("release", "app@2.0")];
         for (text, found) in [
             ("browser:Chrome", true),
@@ -336,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn quoted_values_may_hold_spaces_commas_and_brackets() {
+    fn quoted_values_can_contain_spaces_commas_and_brackets() {
         let mobile = [("browser", "Chrome Mobile"), ("transaction", "a, b]")];
         assert!(finds("browser:\"Chrome Mobile\"", &mobile));
         assert!(!finds("browser:Chrome Mobile", &mobile));
@@ -352,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_else_with_a_colon_is_text() {
+    fn other_terms_with_a_colon_are_text() {
         for text in [
             "TypeError: Cannot read property \"name\" of undefined (reading 'x')",
             "Rack::Timeout",
@@ -377,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_or_quote_that_is_not_closed_is_a_plain_value() {
+    fn unclosed_lists_and_quotes_are_plain_values() {
         assert!(finds("transaction:[id]/edit", &[("transaction", "[id]/edit")]));
         assert!(finds("transaction:[a", &[("transaction", "[a")]));
         assert!(finds("transaction:\"a", &[("transaction", "\"a")]));
@@ -387,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn a_search_has_at_most_1024_characters() {
+    fn searches_have_at_most_1024_characters() {
         assert!(SearchQuery::parse(&"é".repeat(MAX_SEARCH_CHARACTERS)).is_ok());
         let fault = SearchQuery::parse(&"é".repeat(MAX_SEARCH_CHARACTERS + 1)).unwrap_err();
         assert_eq!(fault.code, ViolationCode::TooLong);
@@ -395,12 +396,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_is_refused(text in "([-!\":,\\[\\] a]|browser|os|é|\\PC){0,60}") {
+        fn every_text_is_valid(text in "([-!\":,\\[\\] a]|browser|os|é|\\PC){0,60}") {
             prop_assert!(SearchQuery::parse(&text).is_ok());
         }
 
         #[test]
-        fn words_without_signs_are_searched_one_by_one(words in proptest::collection::vec("[a-z.]{1,6}", 0..6)) {
+        fn plain_words_are_searched_separately(words in proptest::collection::vec("[a-z.]{1,6}", 0..6)) {
             let text = words.join(" ");
             let all_there = words.iter().all(|word| {
                 [ERROR.error_type, ERROR.message, ERROR.title, ERROR.culprit]

@@ -1,4 +1,4 @@
-//! What is counted of events, one project's day after the other.
+//! Interfaces for counting events, one day of a project after the other.
 
 use super::count::CountedErrors;
 use super::day_plan::{Aggregation, QueryNeeds, RunPlan};
@@ -7,40 +7,41 @@ use crate::log::day::{Day, Hours, minute_of};
 use crate::log::row::EventRow;
 use crate::log::run::{Columns, Damaged, Totals};
 
-/// A run of a day, and what is to be counted of it.
+/// A run of a day, and the hours to count.
 pub struct DayRun<'r> {
-    /// Which of its hours are counted how.
+    /// The hours to count by totals and by columns.
     pub plan: RunPlan,
-    /// What it has in each hour.
+    /// The totals of the run.
     pub totals: &'r Totals,
-    /// The columns that were asked for.
+    /// The columns that were requested.
     pub columns: &'r Columns,
-    /// Which fingerprints are deleted.
+    /// Returns `true` for deleted fingerprints.
     pub is_hidden: &'r dyn Fn(Fingerprint) -> bool,
 }
 
-/// What is kept of the rows of a project until its runs are counted: no more than what is answered of
-/// them.
+/// The counts of a project's rows until its runs are counted. They must not take more memory than
+/// the result needs.
 pub trait RowTally: Default {
     /// Adds a row, if it counts.
-    fn add(&mut self, row: &EventRow, demand: &QueryNeeds<'_>, errors: &mut CountedErrors);
+    fn add(&mut self, row: &EventRow, needs: &QueryNeeds<'_>, errors: &mut CountedErrors);
 
-    /// The hours of a day that have rows, where totals of runs are counted.
+    /// Returns the hours of a day that have rows. Only needed if totals of runs are counted.
     fn hours_of(&self, _day: Day) -> Hours {
         Hours::NONE
     }
 }
 
-/// Counts events. Errors have numbers, which are those of one project until that ends.
+/// Counts events. The numbers of errors are valid within one project, until
+/// [`end_project`](Self::end_project).
 pub trait Tally {
-    /// What it keeps of rows.
+    /// The type that counts rows.
     type Rows: RowTally;
 
-    /// What it counts of events, which decides what is read of them.
+    /// Returns what is counted, which decides what is read.
     fn counted(&self) -> Aggregation;
 
-    /// Adds runs of a day of a project; of rows as many as it likes. All runs of a day come before those of
-    /// the next. Answers the numbers of those runs that are damaged, which are left out.
+    /// Adds runs of a day of a project, and optionally takes some of `rows`. All runs of a day come
+    /// before those of the next day. Skips damaged runs and returns their indexes.
     fn add_runs(
         &mut self,
         errors: &mut CountedErrors,
@@ -49,11 +50,11 @@ pub trait Tally {
         rows: &mut Self::Rows,
     ) -> Vec<usize>;
 
-    /// Adds the rows that are left of a project, all of whose days were added.
+    /// Adds the remaining rows of a project, after all of its runs.
     fn end_project(&mut self, errors: &mut CountedErrors, rows: Self::Rows);
 }
 
-/// The numbers of the runs that cannot be added.
+/// Adds runs, and returns the indexes of the runs that fail.
 pub(super) fn damaged(
     runs: &[DayRun<'_>],
     mut add: impl FnMut(&DayRun<'_>) -> Result<(), Damaged>,
@@ -62,13 +63,13 @@ pub(super) fn damaged(
     numbered.filter_map(|(number, run)| add(run).is_err().then_some(number)).collect()
 }
 
-/// The number of a row's error, if the row counts.
+/// Returns the number of a row's error, if the row counts.
 pub(super) fn counted_error(
     row: &EventRow,
-    demand: &QueryNeeds<'_>,
+    needs: &QueryNeeds<'_>,
     errors: &mut CountedErrors,
 ) -> Option<u32> {
-    let is_within = demand.range.bucket_of(minute_of(row.occurred_at)).is_some();
-    let counts = is_within && demand.filters.matches(&row.attributes);
+    let is_within = needs.range.bucket_of(minute_of(row.occurred_at)).is_some();
+    let counts = is_within && needs.filters.matches(&row.attributes);
     if counts { errors.number_of(row.fingerprint) } else { None }
 }

@@ -7,21 +7,22 @@ use shared::timestamp::Timestamp;
 
 use crate::log::day::{Day, Hours, MINUTES_PER_DAY, minute_of, start_of_minute};
 
-/// How long events can be counted: 400 days.
+/// Minutes that events can be counted: 400 days.
 pub const RETENTION_MINUTES: i64 = 400 * MINUTES_PER_DAY;
 const DEFAULT_RANGE_MINUTES: i64 = 7 * MINUTES_PER_DAY;
-/// A time below this many milliseconds since the Unix epoch (March 1973) is meant in seconds.
+/// A number below this (March 1973 in milliseconds since the Unix epoch) is read as seconds.
 const MIN_MILLIS: i64 = 100_000_000_000;
 const MILLIS_PER_MINUTE: i64 = 60_000;
 
-/// A point in time as a client wrote it, exactly.
+/// The exact time that a client sent.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct WrittenTime {
     millis: JsonNumber,
 }
 
 impl WrittenTime {
-    /// Reads milliseconds since the Unix epoch; a number below 10^11 is taken for seconds.
+    /// Returns the time of milliseconds since the Unix epoch. A number below 10^11 is read as
+    /// seconds.
     pub fn new(written: JsonNumber) -> Self {
         let in_seconds = written < JsonNumber::from(MIN_MILLIS);
         Self { millis: if in_seconds { written.times_power_of_ten(3) } else { written } }
@@ -42,12 +43,12 @@ impl From<Timestamp> for WrittenTime {
     }
 }
 
-/// A range that ends before it starts, or where it does.
+/// The error of a range that does not end after its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("`from` must come before `to`")]
 pub struct NotARange;
 
-/// The size of buckets: a divisor of a day, so that no bucket lies in two days.
+/// The size of buckets: a divisor of a day, so no bucket spans two days.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BucketSize {
     /// One minute.
@@ -63,7 +64,7 @@ pub enum BucketSize {
 }
 
 impl BucketSize {
-    /// The size for a range of that length.
+    /// Returns the size for a range of `minutes`.
     fn for_length(minutes: i64) -> Self {
         match minutes {
             ..=120 => Self::Minute,
@@ -74,7 +75,7 @@ impl BucketSize {
         }
     }
 
-    /// Its minutes.
+    /// Returns the size in minutes.
     pub fn minutes(self) -> i64 {
         match self {
             Self::Minute => 1,
@@ -85,30 +86,30 @@ impl BucketSize {
         }
     }
 
-    /// Its seconds, as the answer's header tells them.
+    /// Returns the size in seconds, the unit of the response header.
     pub fn seconds(self) -> i64 {
         self.minutes() * 60
     }
 
-    /// Whether each bucket has whole hours.
+    /// `true` if each bucket has whole hours.
     pub fn has_whole_hours(self) -> bool {
         matches!(self, Self::Hour | Self::Day)
     }
 }
 
-/// What a query asks for, cut into buckets. All minutes are counted from the Unix epoch.
+/// The time range of a query and its buckets. All minutes are counted from the Unix epoch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueryRange {
     size: BucketSize,
-    /// The range after rounding, and after `from` was moved up to the retention.
+    /// The rounded range, with `from` moved up to the retention.
     minutes: Range<i64>,
-    /// The buckets that are answered: multiples of their size since the Unix epoch.
+    /// The returned buckets, numbered from the Unix epoch in units of their size.
     buckets: Range<i64>,
 }
 
 impl QueryRange {
-    /// The range [`from`, `to`) as it is asked for at `now`. `to` defaults to now, `from` to 7 days
-    /// before `to`. Of its buckets the newest `limit` are answered.
+    /// Returns the range [`from`, `to`) of a query at `now`, with the newest `limit` buckets. `to`
+    /// defaults to now, `from` to 7 days before `to`.
     pub fn new(
         from: Option<&WrittenTime>,
         to: Option<&WrittenTime>,
@@ -123,23 +124,23 @@ impl QueryRange {
         let to_minute = to.ceil_to_minute();
         let from_minute = match from {
             Some(from) => from.floor_to_minute(),
-            // 7 days before `to` itself, not before the end of its minute.
+            // Count 7 days from `to` itself, not from the end of its minute.
             None => to.floor_to_minute().saturating_sub(DEFAULT_RANGE_MINUTES),
         };
         let range = Self::of_minutes(from_minute, to_minute, limit, minute_of(now));
-        // Rounded, its start may lie before now, and so may the bucket it begins with.
+        // Rounding can move a future start before now, and into a bucket that has begun.
         let is_to_come = from.is_some_and(|from| *from > written_now);
         Ok(if is_to_come { range.without_buckets() } else { range })
     }
 
-    /// The range of so many minutes before `now`.
+    /// Returns the range of the last `minutes` before `now`.
     pub fn until(now: Timestamp, minutes: i64) -> Self {
         let (from, to) = (minute_of(now).saturating_sub(minutes), minute_of(now) + 1);
         Self::of_minutes(from, to, None, minute_of(now))
     }
 
     fn of_minutes(from: i64, to: i64, limit: Option<u16>, now: i64) -> Self {
-        // Chosen before the retention moves `from`, so that it depends on the range alone.
+        // Choose the size before the retention moves `from`, so it depends only on the request.
         let size = BucketSize::for_length(to.saturating_sub(from));
         let oldest = now.saturating_sub(RETENTION_MINUTES);
         let to = to.min(LAST_MINUTE);
@@ -156,33 +157,33 @@ impl QueryRange {
         Self { buckets: start..start, ..self }
     }
 
-    /// The size of the buckets.
+    /// Returns the size of the buckets.
     pub fn bucket_size(&self) -> BucketSize {
         self.size
     }
 
-    /// The start of the range, rounded down to the minute and moved up to the retention.
+    /// Returns the start of the range, rounded down to the minute and moved up to the retention.
     pub fn from(&self) -> Timestamp {
         start_of_minute(self.minutes.start)
     }
 
-    /// The end of the range, rounded up to the minute.
+    /// Returns the end of the range, rounded up to the minute.
     pub fn to(&self) -> Timestamp {
         start_of_minute(self.minutes.end)
     }
 
-    /// How many buckets are answered.
+    /// Returns the number of returned buckets.
     pub fn bucket_count(&self) -> usize {
         usize::try_from(self.buckets.end - self.buckets.start).unwrap_or(0)
     }
 
-    /// The starts of the buckets, oldest first.
+    /// Returns the starts of the buckets, oldest first.
     pub fn bucket_starts(&self) -> impl Iterator<Item = Timestamp> {
         let minutes = self.size.minutes();
         self.buckets.clone().map(move |bucket| start_of_minute(bucket * minutes))
     }
 
-    /// The position of the bucket that counts a minute; `None` for a minute that none counts.
+    /// Returns the index of the bucket that counts a minute. `None` if no bucket counts it.
     pub fn bucket_of(&self, minute: i64) -> Option<usize> {
         if !self.counted_minutes().contains(&minute) {
             return None;
@@ -190,7 +191,7 @@ impl QueryRange {
         usize::try_from(minute.div_euclid(self.size.minutes()) - self.buckets.start).ok()
     }
 
-    /// The positions of the buckets that count minutes of a day.
+    /// Returns the indexes of the buckets that count minutes of a day.
     pub fn buckets_of(&self, day: Day) -> Range<usize> {
         let counted = self.counted_minutes();
         let start = counted.start.max(day.first_minute());
@@ -201,7 +202,7 @@ impl QueryRange {
         }
     }
 
-    /// The days whose events are needed.
+    /// Returns the days with counted minutes.
     pub fn days(&self) -> impl Iterator<Item = Day> {
         let Range { start, end } = self.counted_minutes();
         let first = (start < end).then(|| Day::of_minute(start));
@@ -209,31 +210,31 @@ impl QueryRange {
             .take_while(move |day| day.first_minute() < end)
     }
 
-    /// The hours of a day of which at least a minute is counted.
+    /// Returns the hours of a day with at least one counted minute.
     pub fn hours_of(&self, day: Day) -> Hours {
         let counted = self.counted_minutes();
         hours_where(day, |hour| hour.start < counted.end && counted.start < hour.end)
     }
 
-    /// The hours of a day of which every minute is counted.
+    /// Returns the hours of a day whose minutes are all counted.
     pub fn whole_hours_of(&self, day: Day) -> Hours {
         let counted = self.counted_minutes();
         hours_where(day, |hour| counted.start <= hour.start && hour.end <= counted.end)
     }
 
-    /// Whether counting these hours of a day takes the minute of each event.
+    /// `true` if counting these hours of a day needs the minute of each event.
     pub fn needs_minutes(&self, day: Day, hours: Hours) -> bool {
         let counted = hours.common_with(self.hours_of(day));
         let is_divided = !self.size.has_whole_hours() && !counted.is_empty();
         is_divided || self.cuts(day, hours)
     }
 
-    /// Whether of any of these hours of a day some minutes are counted and others not.
+    /// `true` if some of these hours are only partly counted.
     pub fn cuts(&self, day: Day, hours: Hours) -> bool {
         !hours.common_with(self.hours_of(day)).is_within(self.whole_hours_of(day))
     }
 
-    /// The minutes of the range that lie in buckets that are answered.
+    /// Returns the minutes of the range that are in returned buckets.
     fn counted_minutes(&self) -> Range<i64> {
         let size = self.size.minutes();
         let start = self.minutes.start.max(self.buckets.start * size);
@@ -241,7 +242,7 @@ impl QueryRange {
     }
 }
 
-/// The years that timestamps can name, in minutes.
+/// The first minute that a timestamp can express. [`LAST_MINUTE`] is the last.
 const FIRST_MINUTE: i64 = Timestamp::MIN_MILLIS / MILLIS_PER_MINUTE;
 const LAST_MINUTE: i64 = Timestamp::MAX_MILLIS / MILLIS_PER_MINUTE;
 
@@ -269,7 +270,7 @@ mod tests {
         WrittenTime::new(JsonNumber::parse(number).unwrap())
     }
 
-    /// `from` and `to` as numbers, or as dates, or not at all.
+    /// Returns a range. `from` and `to` are numbers or dates, or empty if absent.
     fn range_at(from: &str, to: &str, limit: Option<u16>, now: &str) -> QueryRange {
         let time = |text: &str| match text {
             "" => None,
@@ -294,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_below_1e11_is_read_as_seconds() {
+    fn numbers_below_1e11_are_seconds() {
         let second = range("1795234560", "1795234620");
         assert_eq!(second, range("1795234560000", "1795234620000"));
         assert_eq!(bounds(&second), ["2026-11-21T04:16:00.000Z", "2026-11-21T04:17:00.000Z"]);
@@ -305,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn from_is_floored_and_to_is_ceiled_to_the_minute() {
+    fn ranges_are_widened_to_whole_minutes() {
         let rounded = range("1795234559999.999", "1795234560000.001");
         assert_eq!(bounds(&rounded), ["2026-11-21T04:15:00.000Z", "2026-11-21T04:17:00.000Z"]);
         assert_eq!(rounded.bucket_count(), 2);
@@ -314,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn to_defaults_to_now_and_from_to_seven_days_before_to() {
+    fn ranges_default_to_the_last_seven_days() {
         let default = range("", "");
         assert_eq!(bounds(&default), ["2026-11-14T04:16:00.000Z", "2026-11-21T04:17:00.000Z"]);
         assert_eq!(default.bucket_size(), BucketSize::Hour);
@@ -326,25 +327,25 @@ mod tests {
 
     #[test]
     fn from_must_come_before_to() {
-        let refused = |from: &str, to: Option<&str>| {
+        let rejected = |from: &str, to: Option<&str>| {
             let to = to.map(written);
             QueryRange::new(Some(&written(from)), to.as_ref(), None, at(NOW)).is_err()
         };
-        assert!(refused("1795234560000", Some("1795234560000")));
-        assert!(refused("1795234560001", Some("1795234560000")));
-        // The same point, once in seconds.
-        assert!(refused("1795234560", Some("1795234560000")));
-        assert!(refused("1e401", Some("1e400")));
-        // Without `to`, from now on lies in the future.
-        assert!(refused("1795234590500", None));
-        assert!(!refused("1795234590499", None));
-        assert!(!refused("1795234560000", Some("1795234560000.0001")));
-        assert!(!refused("-1e401", Some("-1e400")));
-        assert!(!refused("1e400", Some("1e401")));
+        assert!(rejected("1795234560000", Some("1795234560000")));
+        assert!(rejected("1795234560001", Some("1795234560000")));
+        // Seconds and milliseconds of one point in time.
+        assert!(rejected("1795234560", Some("1795234560000")));
+        assert!(rejected("1e401", Some("1e400")));
+        // Without `to`, the range ends now, so `from` must be earlier.
+        assert!(rejected("1795234590500", None));
+        assert!(!rejected("1795234590499", None));
+        assert!(!rejected("1795234560000", Some("1795234560000.0001")));
+        assert!(!rejected("-1e401", Some("-1e400")));
+        assert!(!rejected("1e400", Some("1e401")));
     }
 
     #[test]
-    fn the_bucket_follows_from_the_length_of_the_minute_rounded_range() {
+    fn bucket_size_depends_on_the_rounded_length() {
         let minute = 60_000_i64;
         let end = at("2026-11-21").as_millis();
         let size_of = |minutes: i64, more_millis: i64| {
@@ -365,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn buckets_are_aligned_to_utc_multiples_of_their_size() {
+    fn buckets_are_aligned_to_utc() {
         let five = range("2026-11-20T10:03:00Z", "2026-11-20T14:01:00Z");
         let shown = starts(&five);
         assert_eq!(shown[0], "2026-11-20T10:00:00.000Z");
@@ -377,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_and_the_last_bucket_count_only_what_lies_in_the_range() {
+    fn outer_buckets_count_only_minutes_of_the_range() {
         let days = range("2026-10-01T17:00:00Z", "2026-11-01T03:00:00Z");
         let bucket_of = |text: &str| days.bucket_of(minute_of(at(text)));
         assert_eq!(bucket_of("2026-10-01T16:59:00Z"), None);
@@ -393,22 +394,22 @@ mod tests {
         assert_eq!(starts(&open).last().unwrap(), "2026-11-21T04:16:00.000Z");
         assert_eq!(open.to(), at("2026-11-21T05:10:00Z"));
         assert_eq!(open.bucket_of(minute_of(at("2026-11-21T04:17:00Z"))), None);
-        // A bucket that starts just now is answered.
+        // A bucket that starts exactly now is returned.
         let whole =
             range_at("2026-11-21T03:00:00Z", "2026-11-21T05:00:00Z", None, "2026-11-21T04:00:00Z");
         assert_eq!(starts(&whole).last().unwrap(), "2026-11-21T04:00:00.000Z");
-        // So does one that has begun, with all of the range that lies in it.
+        // The current bucket is returned, including its future minutes.
         let days = range("2026-11-01", "2027-11-01");
         assert_eq!(starts(&days).last().unwrap(), "2026-11-21T00:00:00.000Z");
         assert_eq!(days.bucket_of(minute_of(at("2026-11-21T23:59:00Z"))), Some(20));
     }
 
     #[test]
-    fn a_range_in_the_future_has_no_buckets() {
+    fn future_ranges_have_no_buckets() {
         let futures = [
             ("2026-11-21T04:17:00Z", "2026-11-21T04:18:00Z"),
             ("1e400", "1e401"),
-            // Later in a bucket that has begun: of a minute, of five, of a day.
+            // Starts later in the current bucket of a minute, five minutes and a day.
             ("2026-11-21T04:16:30.501Z", "2026-11-21T05:16:00Z"),
             ("2026-11-21T04:17:00Z", "2026-11-21T09:17:00Z"),
             ("2026-11-21T05:00:00Z", "2027-11-21T00:00:00Z"),
@@ -417,12 +418,12 @@ mod tests {
             let future = range(from, to);
             assert_eq!((future.bucket_count(), future.days().count()), (0, 0), "{from}");
         }
-        // What begins now has the bucket of now.
+        // A range that starts exactly now has the current bucket.
         assert_eq!(range("2026-11-21T04:16:30.500Z", "2026-11-21T05:16:00Z").bucket_count(), 1);
     }
 
     #[test]
-    fn a_range_that_ends_now_has_the_bucket_of_now() {
+    fn ranges_until_now_have_the_current_bucket() {
         let last_hour = range("1795230990500", "");
         assert_eq!(bounds(&last_hour), ["2026-11-21T03:16:00.000Z", "2026-11-21T04:17:00.000Z"]);
         assert_eq!(last_hour.bucket_count(), 61);
@@ -430,13 +431,13 @@ mod tests {
     }
 
     #[test]
-    fn from_is_moved_up_to_the_retention() {
+    fn old_ranges_start_at_the_retention() {
         let all = range("0", "");
         assert_eq!(bounds(&all), ["2025-10-17T04:16:00.000Z", "2026-11-21T04:17:00.000Z"]);
         assert_eq!(all.bucket_count(), 401);
         let hostile = range("-1e999999999999999999999", "");
         assert_eq!((starts(&hostile), bounds(&hostile)), (starts(&all), bounds(&all)));
-        // The size of buckets is that of the range that was asked for.
+        // The bucket size depends on the requested range.
         let nearly_gone = range("2025-09-01", "2025-10-17T05:00:00Z");
         assert_eq!(nearly_gone.bucket_size(), BucketSize::Day);
         assert_eq!(starts(&nearly_gone), ["2025-10-17T00:00:00.000Z"]);
@@ -445,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_wholly_before_the_retention_has_no_buckets() {
+    fn ranges_before_the_retention_have_no_buckets() {
         for (from, to) in [("2025-01-01", "2025-10-17T04:16:00Z"), ("0", "1"), ("-1e401", "-1e400")]
         {
             let gone = range(from, to);
@@ -455,13 +456,13 @@ mod tests {
     }
 
     #[test]
-    fn the_limit_keeps_the_newest_buckets() {
+    fn limit_keeps_the_newest_buckets() {
         let (from, to) = ("2026-10-01T17:00:00Z", "2026-11-01T03:00:00Z");
         let unlimited = starts(&range(from, to));
         for (limit, kept) in [(1, 1), (5, 5), (32, 32), (1_000, 32)] {
             let limited = range_at(from, to, Some(limit), NOW);
             assert_eq!(starts(&limited), unlimited[32 - kept..]);
-            // The headers tell the range, not the part that is shown.
+            // The range itself does not depend on the limit.
             assert_eq!(bounds(&limited), bounds(&range(from, to)));
         }
         let two = range_at(from, to, Some(2), NOW);
@@ -470,7 +471,7 @@ mod tests {
     }
 
     #[test]
-    fn a_leap_day_and_a_years_end_are_days_like_others() {
+    fn leap_days_and_new_year_are_ordinary_days() {
         let now = "2028-03-05T00:00:00Z";
         let leap = range_at("2028-02-20", "2028-03-06", None, now);
         assert_eq!(starts(&leap)[9..11], ["2028-02-29T00:00:00.000Z", "2028-03-01T00:00:00.000Z"]);
@@ -484,7 +485,7 @@ mod tests {
     }
 
     #[test]
-    fn tells_which_hours_of_a_day_it_counts() {
+    fn ranges_report_the_counted_hours() {
         let days = range("2026-10-01T17:30:00Z", "2026-11-01T03:00:00Z");
         let first = Day::of(at("2026-10-01"));
         assert_eq!(days.hours_of(first), Hours::between(17, 24));
@@ -512,7 +513,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_range_has_few_buckets_that_hold_their_minutes(
+        fn any_range_has_few_consistent_buckets(
             from in proptest::option::of(numbers()),
             to in proptest::option::of(numbers()),
             limit in proptest::option::of(1_u16..=1_000),

@@ -1,5 +1,5 @@
-//! The request and the answer of query-error-timeseries (`docs/semantics/error-tracking.md`,
-//! "Timeseries").
+//! The request and response of query-error-timeseries
+//! (`docs/semantics/error-tracking.md`, "Timeseries").
 
 use serde::Serialize;
 
@@ -14,17 +14,17 @@ use crate::log::day::Day;
 
 const MAX_LIMIT: u16 = 1_000;
 
-/// A query of a timeseries.
+/// A timeseries query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TimeseriesQuery {
-    /// The projects, each name once. An id and a slug may still be the same project's.
+    /// The projects, each name once. An ID and a slug can still name one project.
     pub projects: Vec<NamedProject>,
-    /// Which events count, and in which buckets.
+    /// The events that count, and their buckets.
     pub events: EventQuery,
 }
 
 impl TimeseriesQuery {
-    /// Reads the body of query-error-timeseries, as it is asked at `now`.
+    /// Reads the body of a query-error-timeseries request received at `now`.
     pub fn read(body: &Json<'_>, now: Timestamp) -> Result<Self, Violations> {
         let mut violations = Violations::default();
         let query = Fields::read(body, &JsonPath::Root, &mut violations, |fields, violations| {
@@ -39,22 +39,22 @@ impl TimeseriesQuery {
     }
 }
 
-/// One bucket of the answer.
+/// One bucket of the response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Bucket {
-    /// The calendar day of its start, in UTC.
+    /// The calendar day of the start, in UTC.
     pub date: Day,
-    /// Its events.
+    /// The number of events.
     pub errors: u64,
-    /// Its distinct errors.
+    /// The number of distinct errors.
     pub unique_errors: u64,
-    /// Its start.
+    /// The start of the bucket.
     pub bucket_start: Timestamp,
 }
 
 impl Bucket {
-    /// The answer: a bucket for each count of the range, oldest first.
+    /// Returns a bucket for each count of the range, oldest first.
     pub fn of_counts(range: &QueryRange, counts: &[Count]) -> Vec<Self> {
         let buckets = range.bucket_starts().zip(counts);
         let bucket = |(bucket_start, count): (Timestamp, &Count)| Self {

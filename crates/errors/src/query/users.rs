@@ -1,31 +1,32 @@
-//! Counting users, exactly.
+//! Exact counts of users.
 
 use crate::attribute::UserHash;
 
-/// How many are kept before it is looked for users that are there twice.
-const FEW: usize = 32;
+/// Number of users that are kept before duplicates are removed.
+const MIN_KEPT: usize = 32;
 
-/// Distinct users. They take 16 bytes each at most, for a while, which a set of hashes would not.
+/// Distinct users. Each takes at most 16 bytes until duplicates are removed, less than in a hash
+/// set.
 #[derive(Debug, Clone, Default)]
 pub(super) struct DistinctUsers {
     users: Vec<UserHash>,
-    /// How many of them were distinct when they were last sorted.
+    /// The number of distinct users when duplicates were last removed.
     distinct: usize,
 }
 
 impl DistinctUsers {
     pub(super) fn add(&mut self, user: UserHash) {
-        // Runs have the events of a user side by side.
+        // In runs, the events of a user are adjacent.
         if self.users.last() == Some(&user) {
             return;
         }
-        if self.users.len() >= self.distinct.saturating_mul(2).max(FEW) {
+        if self.users.len() >= self.distinct.saturating_mul(2).max(MIN_KEPT) {
             self.sort();
         }
         self.users.push(user);
     }
 
-    /// How many are kept, some perhaps twice.
+    /// Returns the number of kept users, including duplicates.
     pub(super) fn kept(&self) -> usize {
         self.users.len()
     }
@@ -75,7 +76,7 @@ mod tests {
                 all.add(user);
             }
             prop_assert_eq!(all.count(), expected.len() as u64);
-            prop_assert!(all.users.capacity() <= 4 * expected.len().max(FEW));
+            prop_assert!(all.users.capacity() <= 4 * expected.len().max(MIN_KEPT));
         }
     }
 }

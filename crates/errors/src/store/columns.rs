@@ -1,5 +1,5 @@
-//! The columns of runs, in table `errors`. They are written before any manifest names them, and never
-//! change.
+//! The columns of runs, in table `errors`. They are written before a manifest references them, and
+//! never change.
 //!
 //! | pk | sk | item |
 //! | --- | --- | --- |
@@ -23,26 +23,26 @@ use crate::log::day::{Day, MINUTES_PER_DAY};
 use crate::log::manifest::{Run, RunId, RunLayout};
 use crate::log::run::{ColumnName, Columns};
 
-/// The most bytes of columns that are put into one item, which one write and one read have as a whole. A
-/// query needs a few of seventeen columns, so larger runs cost readers more than writers save.
+/// Maximum bytes of columns that share one item, which is written and read as a whole. Queries need
+/// a few of seventeen columns, so larger bundles cost readers more than they save writers.
 const MAX_BUNDLE_BYTES: usize = 16_000;
-/// The most bytes of a column in one item.
+/// Maximum bytes of a column in one item.
 const PART_BYTES: usize = 350_000;
-/// Over how many partitions the runs of one column are spread.
+/// Number of partitions that store one column of all runs.
 const COLUMN_PARTITIONS: i64 = 8;
-/// Requests under way at once.
+/// Maximum concurrent requests.
 const PARALLEL: usize = 8;
 
-/// What is to be read of a run.
+/// The columns to read of a run.
 #[derive(Debug, Clone)]
-pub(super) struct WantedColumns<'m> {
+pub(super) struct ColumnRequest<'m> {
     pub(super) day: Day,
     pub(super) run: &'m Run,
     pub(super) names: &'m [ColumnName],
 }
 
 impl ErrorStore<'_> {
-    /// Writes the columns of a run under a new identity, and answers that and the form that they have.
+    /// Writes the columns of a run under a new ID. Returns the ID, the layout and the bytes.
     pub(super) async fn put_columns(
         self,
         project: ProjectId,
@@ -79,33 +79,34 @@ impl ErrorStore<'_> {
         Ok((id, form, u64::try_from(bytes).unwrap_or(u64::MAX)))
     }
 
-    /// Columns of runs, in the order of what is wanted; `None` for a run of which some are damaged or
-    /// missing, which is reported.
+    /// Returns the requested columns in the order of `requested`. A run with damaged or missing
+    /// columns is reported and returned as `None`.
     pub(super) async fn read_columns(
         self,
         project: ProjectId,
-        wanted: &[WantedColumns<'_>],
+        requested: &[ColumnRequest<'_>],
     ) -> Result<Vec<Option<Columns>>, StoreError> {
-        let keys: Vec<Item> = wanted
+        let keys: Vec<Item> = requested
             .iter()
-            .flat_map(|wanted| keys_of(project, wanted.day, wanted.run, wanted.names))
+            .flat_map(|requested| keys_of(project, requested.day, requested.run, requested.names))
             .collect();
         let found = self.db.get_all_unchanging(TABLE, keys).await?;
-        let assemble = |wanted: &WantedColumns<'_>| {
-            let first = keys_of(project, wanted.day, wanted.run, wanted.names).into_iter().next();
-            let columns = assemble(project, wanted, &found);
+        let assemble = |requested: &ColumnRequest<'_>| {
+            let first =
+                keys_of(project, requested.day, requested.run, requested.names).into_iter().next();
+            let columns = assemble(project, requested, &found);
             self.db.unless_damaged(&first.unwrap_or_default(), columns)
         };
-        wanted.iter().map(assemble).collect()
+        requested.iter().map(assemble).collect()
     }
 
-    /// Reports a run whose columns cannot be decoded, and is left out.
+    /// Reports a run that is skipped because its columns cannot be decoded.
     pub(super) fn report_damaged_run(self, project: ProjectId, day: Day, run: &Run) {
         let first = keys_of(project, day, run, &[ColumnName::Base]).into_iter().next();
         self.db.report_damaged(TABLE, &first.unwrap_or_default(), "bytes");
     }
 
-    /// Deletes the columns of a run that nobody counts any more.
+    /// Deletes the columns of runs that no query counts any more.
     pub(super) async fn delete_columns(
         self,
         project: ProjectId,
@@ -128,10 +129,10 @@ fn part_key(project: ProjectId, day: Day, run: RunId, name: ColumnName, part: us
     key(&pk, &format!("{day}#{run}#{part:02}"))
 }
 
-/// The keys of the items that have some columns of a run.
+/// Returns the keys of the items that store these columns of a run.
 fn keys_of(project: ProjectId, day: Day, run: &Run, names: &[ColumnName]) -> Vec<Item> {
     match &run.form {
-        // Its totals, which the manifest has, may tell enough.
+        // The totals in the manifest suffice.
         RunLayout::Bundle if names.is_empty() => Vec::new(),
         RunLayout::Bundle => vec![bundle_key(project, day, run.id)],
         RunLayout::Columns(parts) => names
@@ -144,7 +145,7 @@ fn keys_of(project: ProjectId, day: Day, run: &Run, names: &[ColumnName]) -> Vec
     }
 }
 
-/// The most bytes that some columns of a run have.
+/// Returns the maximum bytes of these columns of a run.
 pub(super) fn most_bytes_of(run: &Run, names: &[ColumnName]) -> u64 {
     let RunLayout::Columns(parts) = &run.form else { return run.bytes };
     let parts: usize = names.iter().map(|name| parts.get(name).copied().unwrap_or(1)).sum();
@@ -153,12 +154,12 @@ pub(super) fn most_bytes_of(run: &Run, names: &[ColumnName]) -> u64 {
 
 fn assemble(
     project: ProjectId,
-    wanted: &WantedColumns<'_>,
+    requested: &ColumnRequest<'_>,
     found: &HashMap<ItemKey, Arc<Item>>,
 ) -> Result<Columns, StoreError> {
     let missing = || StoreError::Damaged { table: TABLE, attribute: "pk" };
     let find = |key: Item| found.get(&place(&key)).ok_or_else(missing);
-    let (day, run) = (wanted.day, wanted.run);
+    let (day, run) = (requested.day, requested.run);
     let column = |name: &ColumnName| match &run.form {
         RunLayout::Bundle => {
             let item = find(bundle_key(project, day, run.id))?;
@@ -182,5 +183,5 @@ fn assemble(
             Ok(Some((*name, bytes)))
         }
     };
-    wanted.names.iter().filter_map(|name| column(name).transpose()).collect()
+    requested.names.iter().filter_map(|name| column(name).transpose()).collect()
 }

@@ -1,7 +1,8 @@
-//! Deleting an error, in table `errors`: at once to whoever reads, and bit by bit from what is stored.
+//! Deletes errors, in table `errors`. Queries ignore a deleted error immediately, while its events
+//! are removed step by step.
 //!
-//! The head of the log remembers deleted errors until all of their events are removed, at most
-//! [`MAX_TOMBSTONES`] of a project.
+//! The head of the log stores a tombstone for each deleted error until all of its events are
+//! removed, at most [`MAX_TOMBSTONES`] per project.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use aws_sdk_dynamodb::types::builders::UpdateBuilder;
@@ -13,7 +14,7 @@ use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
 
 use super::ErrorStore;
-use super::columns::WantedColumns;
+use super::columns::ColumnRequest;
 use super::errors::{TABLE, error_key};
 use super::events::{EventKey, error_events_pk, payload_key, read_event_key};
 use super::head::{LogHead, head_key};
@@ -28,41 +29,44 @@ use crate::log::tombstone::{RemovalProgress, Tombstone, Tombstones};
 use crate::log::visit::GRACE;
 use crate::{ErrorId, ErrorRecord};
 
-/// The most deleted errors of a project whose events are not yet removed: whoever reads the log reads
-/// them all.
+/// Maximum deleted errors of a project whose events are not yet removed. Every query of the log
+/// reads all tombstones.
 pub const MAX_TOMBSTONES: u32 = 200;
-/// How many of them are worked on at once: DynamoDB takes 4 kB of an expression that names them.
+/// Tombstones that one call processes: an expression names each of them, and DynamoDB limits it to
+/// 4 kB.
 const TOMBSTONES_AT_ONCE: usize = 30;
-/// How many events are removed at once, or up to twice as many.
+/// Events that one call removes, or up to twice as many.
 const EVENTS_AT_ONCE: usize = 500;
-/// How many events of runs are looked through at once, about.
+/// Approximate number of events of the runs that one call searches.
 const RUN_EVENTS_AT_ONCE: u64 = 1_000_000;
-/// How many runs of a manifest are rewritten until the last ones that were replaced are deleted: it names
-/// them so long.
-const MOST_REPLACED: usize = 256;
-/// What the attributes begin with that remember deleted errors.
+/// Maximum replaced runs in a manifest, which lists them until they are deleted. No more runs are
+/// rewritten until then.
+const MAX_REPLACED: usize = 256;
+/// The prefix of the attributes with tombstones.
 const TOMBSTONE: &str = "t_";
-/// What became of a deletion.
+
+/// The outcome of a deletion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Deletion {
-    /// The error is gone.
+    /// The error is deleted.
     Done,
-    /// It was gone before, or somebody has just changed it.
+    /// The error was already deleted, or a concurrent request changed it.
     Changed,
-    /// The events of as many errors as can be remembered are still to be removed.
+    /// The project already has [`MAX_TOMBSTONES`] deleted errors whose events are not yet removed.
     TooMany,
 }
 
 impl ErrorStore<'_> {
-    /// Deletes an error as it was read: from then on nobody finds it, and no event counts that was
-    /// received before. What comes later is a new error's.
+    /// Deletes an error, unless its fingerprint or number of event partitions changed since it was
+    /// read. From then on, it is not found, and events received before do not count. Later events
+    /// belong to a new error.
     pub async fn delete_error(
         self,
         project: ProjectId,
         error: &ErrorRecord,
         now: Timestamp,
     ) -> Result<Deletion, StoreError> {
-        // Events of this millisecond are deleted too.
+        // Also delete the events of this millisecond.
         let at = Timestamp::from_millis(now.as_millis().saturating_add(1));
         let tombstone = Tombstone {
             error: error.id,
@@ -77,12 +81,12 @@ impl ErrorStore<'_> {
             .delete(TABLE, error_key(project, error.id))
             .condition_expression("attribute_exists(pk) AND eventShards = :shards")
             .expression_attribute_values(":shards", n(error.event_shards));
-        let forget = self
+        let detach_fingerprint = self
             .update_fingerprint(project, error)
             .update_expression("REMOVE errorId SET deletedAt = :at, expiresAt = :expiresAt")
             .expression_attribute_values(":at", n(at.as_millis()))
             .expression_attribute_values(":expiresAt", n(now.plus(COUNT_RETENTION).as_seconds()));
-        let remember = self
+        let add_tombstone = self
             .db
             .update(TABLE, head_key(project))
             .condition_expression("attribute_not_exists(tombstones) OR tombstones < :most")
@@ -94,9 +98,9 @@ impl ErrorStore<'_> {
             .expression_attribute_values(":most", n(MAX_TOMBSTONES))
             .expression_attribute_values(":one", n(1));
         let mut transaction = Transaction::default();
-        transaction.add("tombstone", remember)?;
+        transaction.add("tombstone", add_tombstone)?;
         transaction.add("error", delete)?;
-        transaction.add("fingerprint", forget)?;
+        transaction.add("fingerprint", detach_fingerprint)?;
         transaction.add("error count", self.release_error(project)?)?;
         Ok(match self.db.commit_all(transaction).await? {
             None => Deletion::Done,
@@ -105,8 +109,8 @@ impl ErrorStore<'_> {
         })
     }
 
-    /// Removes some of what is stored of deleted errors. Answers whether it did, so that there may be more
-    /// to remove now.
+    /// Removes some events of deleted errors. Returns `true` if it did, so there can be more to
+    /// remove.
     pub(super) async fn remove_deleted(
         self,
         project: ProjectId,
@@ -114,8 +118,8 @@ impl ErrorStore<'_> {
         now: Timestamp,
     ) -> Result<bool, StoreError> {
         let Tombstones(all) = &head.tombstones;
-        // Before that, rows of it may still come, or be packed; and runs that nobody counts yet stay as they
-        // are, since whoever finishes their step looks for them.
+        // Until then, rows of the error can still arrive or be packed. Runs of an unfinished step
+        // must stay: finishing the step checks that they exist.
         let is_packed = |it: &&Tombstone| it.at <= head.readable.time() && now >= it.at.plus(GRACE);
         let ready = all.iter().filter(|it| is_packed(it) && !it.is_waiting(now));
         let ready: Vec<&Tombstone> = ready.take(TOMBSTONES_AT_ONCE).collect();
@@ -137,7 +141,7 @@ impl ErrorStore<'_> {
                     removed
                 }
                 RemovalProgress::All(_) => {
-                    update.forget(tombstone);
+                    update.remove(tombstone);
                     continue;
                 }
             };
@@ -148,11 +152,11 @@ impl ErrorStore<'_> {
         if update.conditions.is_empty() {
             return Ok(false);
         }
-        // Otherwise somebody else is at it.
-        self.db.write_if(update.of(self.db.update(TABLE, head_key(project)))).await
+        // `false` if a concurrent packer changed a tombstone.
+        self.db.write_if(update.apply_to(self.db.update(TABLE, head_key(project)))).await
     }
 
-    /// Rewrites runs that have events of some deleted errors without them, day by day. Answers how far.
+    /// Rewrites runs without the events of these deleted errors, day by day. Returns the progress.
     async fn remove_from_runs(
         self,
         project: ProjectId,
@@ -172,14 +176,14 @@ impl ErrorStore<'_> {
         };
         let mut left = RUN_EVENTS_AT_ONCE;
         for manifest in self.list_manifests(project, first, last).await? {
-            let mut room = MOST_REPLACED.saturating_sub(manifest.replaced.len());
+            let mut capacity = MAX_REPLACED.saturating_sub(manifest.replaced.len());
             for run in &manifest.runs {
                 let of_run = tombstones.iter().filter(|tombstone| tombstone.hides_in(run));
                 let fingerprints: Vec<Fingerprint> = of_run.map(|it| it.fingerprint).collect();
                 if fingerprints.is_empty() {
                     continue;
                 }
-                if left == 0 || room == 0 {
+                if left == 0 || capacity == 0 {
                     return Ok(RemovalProgress::FromRunsBefore(manifest.day));
                 }
                 left = left.saturating_sub(run.events());
@@ -187,12 +191,12 @@ impl ErrorStore<'_> {
                     continue;
                 }
                 let target = Target { day: manifest.day, level: run.level };
-                let rewritten = self.merge_runs(project, head, &[run], &target, now).await?;
+                let rewritten = self.compact_runs(project, head, &[run], &target, now).await?;
                 if rewritten == CompactionOutcome::Lost {
-                    // Somebody has merged it: once more.
+                    // A concurrent packer compacted the run: retry this day.
                     return Ok(RemovalProgress::FromRunsBefore(manifest.day));
                 }
-                room -= 1;
+                capacity -= 1;
             }
         }
         Ok(done)
@@ -205,11 +209,11 @@ impl ErrorStore<'_> {
         run: &Run,
         fingerprints: &[Fingerprint],
     ) -> Result<bool, StoreError> {
-        let wanted = WantedColumns { day, run, names: &[ColumnName::Base] };
-        let columns = self.read_columns(project, &[wanted]).await?;
+        let request = ColumnRequest { day, run, names: &[ColumnName::Base] };
+        let columns = self.read_columns(project, &[request]).await?;
         let Some(columns) = columns.into_iter().flatten().next() else { return Ok(false) };
         let base = columns.get(ColumnName::Base);
-        // What is damaged counts nothing, whatever it has.
+        // A damaged run counts nothing, so its events need no removal.
         let Ok(base) = base.and_then(|base| Base::decode(&mut Decoder::new(), base)) else {
             return Ok(false);
         };
@@ -217,8 +221,8 @@ impl ErrorStore<'_> {
         Ok(fingerprints.iter().any(has))
     }
 
-    /// Deletes payloads, rows and keys of some events of a deleted error, and answers how many. Their
-    /// claims stay: an event that is delivered once more does not count.
+    /// Deletes payloads, rows and keys of some events of a deleted error. Returns the progress and
+    /// the number of events. Claims stay, so an event that is delivered again does not count.
     async fn remove_events(
         self,
         project: ProjectId,
@@ -228,7 +232,7 @@ impl ErrorStore<'_> {
         now: Timestamp,
     ) -> Result<(RemovalProgress, usize), StoreError> {
         let pk = error_events_pk(project, tombstone.fingerprint, shard);
-        let answer = self
+        let response = self
             .db
             .query(TABLE)
             .consistent_read(true)
@@ -240,8 +244,8 @@ impl ErrorStore<'_> {
             .limit(i32::try_from(EVENTS_AT_ONCE).unwrap_or(i32::MAX))
             .send()
             .await?;
-        let next = sort_key_at_end(TABLE, answer.last_evaluated_key.as_ref())?;
-        let stored = answer.items.unwrap_or_default();
+        let next = sort_key_at_end(TABLE, response.last_evaluated_key.as_ref())?;
+        let stored = response.items.unwrap_or_default();
         let of_events: Vec<[Item; 3]> =
             self.db.undamaged(&stored, |event| keys_of_event(project, &pk, event))?;
         let items: Vec<Item> = of_events.into_iter().flatten().collect();
@@ -257,7 +261,8 @@ impl ErrorStore<'_> {
     }
 }
 
-/// What is to become of tombstones in one update of the head, if they are still as they were read.
+/// Changes of tombstones in one update of the head, which fails if a tombstone has changed since it
+/// was read.
 #[derive(Default)]
 struct HeadUpdate {
     conditions: Vec<String>,
@@ -268,25 +273,25 @@ struct HeadUpdate {
 
 impl HeadUpdate {
     fn set(&mut self, before: &Tombstone, after: &Tombstone) {
-        let number = self.if_still(before);
+        let number = self.require_unchanged(before);
         self.set.push(format!("{} = :after{number}", name_of(before.error)));
         self.values.push((format!(":after{number}"), write_tombstone(after)));
     }
 
-    fn forget(&mut self, tombstone: &Tombstone) {
-        self.if_still(tombstone);
+    fn remove(&mut self, tombstone: &Tombstone) {
+        self.require_unchanged(tombstone);
         self.remove.push(name_of(tombstone.error));
     }
 
-    fn if_still(&mut self, tombstone: &Tombstone) -> usize {
+    fn require_unchanged(&mut self, tombstone: &Tombstone) -> usize {
         let number = self.conditions.len();
         self.conditions.push(format!("{} = :before{number}", name_of(tombstone.error)));
         self.values.push((format!(":before{number}"), write_tombstone(tombstone)));
         number
     }
 
-    fn of(self, update: UpdateBuilder) -> UpdateBuilder {
-        let forgotten = i32::try_from(self.remove.len()).unwrap_or(i32::MAX);
+    fn apply_to(self, update: UpdateBuilder) -> UpdateBuilder {
+        let removed = i32::try_from(self.remove.len()).unwrap_or(i32::MAX);
         let clause = |name: &str, parts: Vec<String>| {
             if parts.is_empty() { String::new() } else { format!("{name} {} ", parts.join(", ")) }
         };
@@ -294,19 +299,19 @@ impl HeadUpdate {
         let update = update
             .condition_expression(self.conditions.join(" AND "))
             .update_expression(format!("{expression}ADD tombstones :less"))
-            .expression_attribute_values(":less", n(-forgotten));
+            .expression_attribute_values(":less", n(-removed));
         let values = self.values.into_iter();
         values.fold(update, |update, (name, value)| update.expression_attribute_values(name, value))
     }
 }
 
-/// The attribute of the head that remembers a deleted error.
+/// Returns the attribute of the head that stores the tombstone of an error.
 fn name_of(error: ErrorId) -> String {
     format!("{TOMBSTONE}{}", error.to_string().replace('-', ""))
 }
 
 fn write_tombstone(tombstone: &Tombstone) -> AttributeValue {
-    let mut members = item([
+    let mut fields = item([
         ("error", s(tombstone.error)),
         ("fingerprint", b(&tombstone.fingerprint.0)),
         ("eventShards", n(tombstone.event_shards)),
@@ -314,25 +319,25 @@ fn write_tombstone(tombstone: &Tombstone) -> AttributeValue {
         ("firstDay", s(tombstone.first_day)),
     ]);
     match &tombstone.removed {
-        RemovalProgress::FromRunsBefore(day) => members.insert("day".to_owned(), s(day)),
+        RemovalProgress::FromRunsBefore(day) => fields.insert("day".to_owned(), s(day)),
         RemovalProgress::UpToEvent { shard, after } => {
             if let Some(after) = after {
-                members.insert("event".to_owned(), s(after));
+                fields.insert("event".to_owned(), s(after));
             }
-            members.insert("shard".to_owned(), n(*shard))
+            fields.insert("shard".to_owned(), n(*shard))
         }
-        RemovalProgress::All(at) => members.insert("removedAt".to_owned(), n(at.as_millis())),
+        RemovalProgress::All(at) => fields.insert("removedAt".to_owned(), n(at.as_millis())),
     };
-    AttributeValue::M(members)
+    AttributeValue::M(fields)
 }
 
-/// The deleted errors that a head remembers, the first deleted first.
+/// Reads the tombstones of a head, in the order of deletion.
 pub(super) fn read_tombstones(head: &Item) -> Result<Tombstones, StoreError> {
-    let members = head.iter().filter(|(name, _)| name.starts_with(TOMBSTONE));
-    let read = members.map(|(_, value)| {
+    let fields = head.iter().filter(|(name, _)| name.starts_with(TOMBSTONE));
+    let read = fields.map(|(_, value)| {
         let damaged = |_| StoreError::Damaged { table: TABLE, attribute: TOMBSTONE };
-        let members = value.as_m().map_err(damaged)?;
-        read_tombstone(&ItemReader { table: TABLE, item: members })
+        let fields = value.as_m().map_err(damaged)?;
+        read_tombstone(&ItemReader { table: TABLE, item: fields })
     });
     let mut tombstones = read.collect::<Result<Vec<Tombstone>, StoreError>>()?;
     tombstones.sort_by_key(|tombstone| (tombstone.at, tombstone.error));
@@ -359,7 +364,7 @@ fn read_tombstone(reader: &ItemReader<'_>) -> Result<Tombstone, StoreError> {
     })
 }
 
-/// The keys of what is stored of an event of an error besides its claim.
+/// Returns the keys of an event's items, except its claim.
 fn keys_of_event(project: ProjectId, pk: &str, event: &Item) -> Result<[Item; 3], StoreError> {
     let reader = ItemReader { table: TABLE, item: event };
     let EventKey { sk, id, .. } = read_event_key(event)?;

@@ -1,7 +1,7 @@
-//! What a project that is erased leaves in table `errors`.
+//! Erases the data of a project from table `errors`.
 //!
-//! Nothing leads to all of it: claims outlive their errors, and what a packer put in vain is named by
-//! nobody. So the table is read from end to end.
+//! No key lists all items of a project: claims outlive their errors, and no manifest references the
+//! columns of failed pack steps. So erasure scans the whole table.
 
 use shared::dynamodb::item::{Item, ItemReader, key};
 use shared::dynamodb::{StoreError, Sweep};
@@ -13,13 +13,13 @@ use super::head::head_key;
 use super::queue::entry_key;
 
 impl ErrorStore<'_> {
-    /// Ends the packing of a project's log: nobody begins to once it is not queued, and whoever has begun
-    /// cannot move on without the log's head.
+    /// Ends the packing of a project's log by deleting its queue entry and log head. Without the
+    /// entry, no packer starts. Without the head, a running packer cannot continue.
     pub async fn end_packing(self, project: ProjectId) -> Result<Sweep, StoreError> {
         self.db.sweep_away(TABLE, vec![entry_key(project), head_key(project)], None).await
     }
 
-    /// Removes all of a project from the next page of the table.
+    /// Removes all items of a project from the next page of the table.
     pub async fn sweep_errors(
         self,
         project: ProjectId,
@@ -31,7 +31,7 @@ impl ErrorStore<'_> {
         for item in &items {
             let reader = ItemReader { table: TABLE, item };
             let (pk, sk) = (reader.text("pk")?, reader.text("sk")?);
-            if is_of(&id, pk, sk) {
+            if belongs_to(&id, pk, sk) {
                 found.push(key(pk, sk));
             }
         }
@@ -39,8 +39,8 @@ impl ErrorStore<'_> {
     }
 }
 
-/// Whether an item is of a project, by its key (`docs/data-model.md`, "errors").
-fn is_of(project: &str, pk: &str, sk: &str) -> bool {
+/// `true` if the key of an item belongs to a project (`docs/data-model.md`, "errors").
+fn belongs_to(project: &str, pk: &str, sk: &str) -> bool {
     pk.split('#').nth(1) == Some(project) || (pk.starts_with("packing-queue#") && sk == project)
 }
 
@@ -49,12 +49,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_item_is_of_the_project_that_its_key_names() {
+    fn items_belong_to_the_project_in_their_key() {
         let id = "019aa3c5-0000-7000-8000-000000000000";
-        let of = |pk: &str, sk: &str| is_of(id, &pk.replace("ID", id), &sk.replace("ID", id));
-        assert!(of("event#ID#0123", "claim") && of("log-head#ID", "head"));
-        assert!(of("columns#ID#url#3", "2026-11-21#x#0") && of("packing-queue#07", "ID"));
-        assert!(!of("errors#019aa3c5-0000-7000-8000-000000000001", "ID"));
-        assert!(!of("event#other#ID", "claim") && !of("packing-queue#07", "other"));
+        let belongs =
+            |pk: &str, sk: &str| belongs_to(id, &pk.replace("ID", id), &sk.replace("ID", id));
+        assert!(belongs("event#ID#0123", "claim") && belongs("log-head#ID", "head"));
+        assert!(belongs("columns#ID#url#3", "2026-11-21#x#0") && belongs("packing-queue#07", "ID"));
+        assert!(!belongs("errors#019aa3c5-0000-7000-8000-000000000001", "ID"));
+        assert!(!belongs("event#other#ID", "claim") && !belongs("packing-queue#07", "other"));
     }
 }

@@ -1,11 +1,12 @@
-//! How many errors a project has, in table `errors`: whoever has its DSN can report events of any kinds.
+//! Limits the errors of a project, in table `errors`: a DSN holder can report events with any
+//! fingerprints.
 //!
 //! | pk | sk | item |
 //! | --- | --- | --- |
-//! | `error-count#PROJECT` | `count` | how many errors there are, and how many were made in an hour |
+//! | `error-count#PROJECT` | `count` | number of errors, and number of errors created per hour |
 //!
-//! Room is reserved before an error is made. What was reserved in vain, or expired, is given back once a
-//! day, when the errors are counted.
+//! Capacity is reserved before an error is created. The daily count releases the capacity
+//! of failed reservations and expired errors.
 
 use std::time::Duration;
 
@@ -21,18 +22,18 @@ use super::ErrorStore;
 use super::errors::{TABLE, errors_pk};
 use crate::ErrorLimits;
 
-/// How often the errors of a project are counted.
+/// Time between counts of a project's errors.
 const COUNTED_AFTER: Duration = Duration::from_hours(24);
-/// The attribute that tells how many errors there are.
+/// The attribute with the number of errors.
 const ERRORS: &str = "errors";
-/// The attribute that tells when they were counted.
+/// The attribute with the time of the last count.
 const COUNTED_AT: &str = "countedAt";
-/// What the attribute begins with that tells how many errors were made in an hour.
-const MADE: &str = "made";
+/// The prefix of the attributes with the number of errors created in an hour.
+const CREATED: &str = "made";
 const SECONDS_PER_HOUR: i64 = 3_600;
 
 impl ErrorStore<'_> {
-    /// Reserves room for one more error of a project. Answers whether there is any.
+    /// Reserves capacity for one more error of a project. Returns `false` if a limit is reached.
     pub async fn reserve_error(
         self,
         project: ProjectId,
@@ -40,17 +41,17 @@ impl ErrorStore<'_> {
         now: Timestamp,
     ) -> Result<bool, StoreError> {
         let hour = now.as_seconds().div_euclid(SECONDS_PER_HOUR);
-        let made = format!("{MADE}{hour}");
-        let counts = [(ERRORS, limits.errors), (&made, limits.new_errors_per_hour)];
+        let created = format!("{CREATED}{hour}");
+        let counts = [(ERRORS, limits.errors), (&created, limits.new_errors_per_hour)];
         let reserve = || self.db.add_while_below(TABLE, count_key(project), &counts);
         let Some(item) = reserve().await? else { return Ok(true) };
-        // What is no number is below nothing.
-        Ok(self.forget_damaged_counts(project, &item).await? && reserve().await?.is_none())
+        // A count that is not a number never passes the condition.
+        Ok(self.reset_damaged_counts(project, &item).await? && reserve().await?.is_none())
     }
 
-    /// Removes counts of a project that cannot be read, so that they begin anew and the packer counts the
-    /// errors on its next visit. Answers whether there were any.
-    async fn forget_damaged_counts(
+    /// Removes unreadable counts of a project, so they restart at 0 and the packer counts the
+    /// errors at its next check. Returns `true` if there were any.
+    async fn reset_damaged_counts(
         self,
         project: ProjectId,
         item: &Item,
@@ -61,7 +62,7 @@ impl ErrorStore<'_> {
         for (name, value) in item {
             let known = [ERRORS, COUNTED_AT].into_iter().find(|known| *known == name);
             let is_of_hour = of_earlier_hour(name, i64::MAX).is_some();
-            let Some(known) = known.or(is_of_hour.then_some(MADE)) else { continue };
+            let Some(known) = known.or(is_of_hour.then_some(CREATED)) else { continue };
             if is_integer(value) {
                 continue;
             }
@@ -78,11 +79,11 @@ impl ErrorStore<'_> {
         let update = update
             .condition_expression(conditions.join(" AND "))
             .update_expression(format!("REMOVE {}", remove.join(", ")));
-        // Otherwise somebody else has just done that.
+        // If the condition fails, a concurrent request has removed them.
         self.db.write_if(update).await.map(|_| true)
     }
 
-    /// The action that gives the room of an error back.
+    /// Returns the action that releases the capacity of an error.
     pub(super) fn release_error(self, project: ProjectId) -> Result<TransactWriteItem, StoreError> {
         self.db
             .update(TABLE, count_key(project))
@@ -91,10 +92,10 @@ impl ErrorStore<'_> {
             .into_action()
     }
 
-    /// Counts the errors of a project, unless that was done within a day.
+    /// Counts the errors of a project, unless they were counted within a day.
     pub async fn count_errors(self, project: ProjectId, now: Timestamp) -> Result<(), StoreError> {
         let Some(mut item) = self.db.get(TABLE, count_key(project)).await? else { return Ok(()) };
-        if self.forget_damaged_counts(project, &item).await? {
+        if self.reset_damaged_counts(project, &item).await? {
             let undamaged = self.db.get(TABLE, count_key(project)).await?;
             item = undamaged.unwrap_or_default();
         }
@@ -104,25 +105,25 @@ impl ErrorStore<'_> {
             return Ok(());
         }
         let reserved = reader.optional_integer(ERRORS)?.unwrap_or_default();
-        let there = self.count_kept_errors(project, now).await?;
+        let existing = self.count_kept_errors(project, now).await?;
         let hour = now.as_seconds().div_euclid(SECONDS_PER_HOUR);
         let old: Vec<&str> = item.keys().filter_map(|name| of_earlier_hour(name, hour)).collect();
         let remove =
             if old.is_empty() { String::new() } else { format!(" REMOVE {}", old.join(", ")) };
-        // What is reserved meanwhile is added to.
+        // `ADD` keeps concurrent reservations.
         let mut update = self
             .db
             .update(TABLE, count_key(project))
             .condition_expression("attribute_not_exists(countedAt)")
             .update_expression(format!("ADD errors :more SET countedAt = :now{remove}"))
-            .expression_attribute_values(":more", n(there - reserved))
+            .expression_attribute_values(":more", n(existing - reserved))
             .expression_attribute_values(":now", n(now.as_millis()));
         if let Some(counted_at) = counted_at {
             update = update
                 .condition_expression("countedAt = :counted")
                 .expression_attribute_values(":counted", n(counted_at.as_millis()));
         }
-        // Otherwise somebody else has just counted.
+        // If the condition fails, a concurrent packer has just counted.
         self.db.write_if(update).await.map(drop)
     }
 
@@ -157,8 +158,8 @@ fn is_integer(value: &AttributeValue) -> bool {
     value.as_n().is_ok_and(|digits| digits.parse::<i64>().is_ok())
 }
 
-/// The name of an attribute that tells how many errors were made in an hour before `hour`.
+/// Returns the attribute name if it counts the errors created in an hour before `hour`.
 fn of_earlier_hour(name: &str, hour: i64) -> Option<&str> {
-    let of: i64 = name.strip_prefix(MADE)?.parse().ok()?;
+    let of: i64 = name.strip_prefix(CREATED)?.parse().ok()?;
     (of < hour).then_some(name)
 }

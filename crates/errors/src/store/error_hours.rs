@@ -1,5 +1,4 @@
-//! How many events errors have, hour by hour, as far as their bases tell: whose they are, and in which hour
-//! they occurred.
+//! Counts the events of each error by hour. Reads only the base columns of runs.
 
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
@@ -28,11 +27,11 @@ use crate::query::search::SearchedError;
 use crate::spike::{FEWEST_EVENTS, Hour, SpikeWindow, hours_of_day};
 use crate::{ErrorId, ErrorRecord};
 
-/// Which events of a project are counted by error and hour.
+/// A selection of a project's events to count by error and hour.
 struct ErrorHours {
-    /// Those that occurred in these hours.
+    /// The hours in which the events occurred.
     range: RangeInclusive<Hour>,
-    /// Of those that are not packed, those that were received then or later.
+    /// The earliest receipt of unpacked events.
     received_from: Option<Timestamp>,
 }
 
@@ -40,7 +39,7 @@ struct ErrorHours {
 #[derive(Debug)]
 pub struct EventCounts {
     counts: HashMap<Fingerprint, u64>,
-    /// When the last unpacked event of an error occurred.
+    /// The time of the last unpacked event of each error.
     pub(super) unpacked: HashMap<Fingerprint, Timestamp>,
     tombstones: Tombstones,
 }
@@ -62,14 +61,14 @@ impl EventCounts {
     }
 }
 
-/// What occurred in a project in some time.
+/// The events and new errors of a project in a time range.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ErrorSummary {
-    /// The events.
+    /// The number of events.
     pub events: u64,
-    /// How many errors occurred for the first time.
+    /// The number of errors that occurred for the first time.
     pub new_errors: u64,
-    /// Those of them that have most events, with how many that are.
+    /// The new errors with the most events, and their number of events.
     pub most_frequent: Vec<(ErrorRecord, u64)>,
 }
 
@@ -82,7 +81,7 @@ impl ErrorStore<'_> {
     ) -> Result<EventCounts, StoreError> {
         let first = Hour::of_day(Day::of(now.minus(EVENT_RETENTION)), 0);
         let last = Hour::of_day(Day::of(now).next(), 23);
-        let wanted = ErrorHours { range: first..=last, received_from: None };
+        let selected = ErrorHours { range: first..=last, received_from: None };
         let add = |(counts, unpacked): &mut (HashMap<_, u64>, HashMap<_, Timestamp>),
                    fingerprint,
                    of: Occurrence,
@@ -93,31 +92,31 @@ impl ErrorStore<'_> {
                 *last = at.max(*last);
             }
         };
-        let (counted, tombstones) = self.count_error_hours(project, &wanted, add, now).await?;
+        let (counted, tombstones) = self.count_error_hours(project, &selected, add, now).await?;
         let (counts, unpacked) = counted;
         Ok(EventCounts { counts, unpacked, tombstones })
     }
 
-    /// The spikes that begin in an hour, of errors that are open and were known before. Most projects have so few events in an
-    /// hour that what is kept of their sums tells that there is none.
+    /// Returns the spikes that begin in an hour, of open errors that were known before. For most
+    /// projects, the totals of runs and the number of rows already rule out a spike.
     pub async fn find_spikes(
         self,
         project: ProjectId,
         hour: Hour,
         now: Timestamp,
     ) -> Result<Vec<DomainEvent>, StoreError> {
-        // No event is received before it occurs, but for clocks that differ.
+        // Events are received after they occur, except if clocks differ.
         let received_from = Some(hour.start().minus(EARLIEST_RECEIPT));
         if self.events_at_most(project, hour, received_from, now).await? < FEWEST_EVENTS {
             return Ok(Vec::new());
         }
-        let wanted = ErrorHours { range: hour..=hour, received_from };
-        let mut frequent = self.count_events_of(project, &wanted, now).await?;
+        let selected = ErrorHours { range: hour..=hour, received_from };
+        let mut frequent = self.count_events_of(project, &selected, now).await?;
         frequent.retain(|_, events| *events >= FEWEST_EVENTS);
         if frequent.is_empty() {
             return Ok(Vec::new());
         }
-        let wanted = ErrorHours { range: SpikeWindow::range(hour), received_from: None };
+        let selected = ErrorHours { range: SpikeWindow::range(hour), received_from: None };
         let add = |around: &mut HashMap<Fingerprint, SpikeWindow>,
                    fingerprint,
                    of: Occurrence,
@@ -127,18 +126,18 @@ impl ErrorStore<'_> {
                 error.add(of.hour(), events);
             }
         };
-        let (mut around, _) = self.count_error_hours(project, &wanted, add, now).await?;
+        let (mut around, _) = self.count_error_hours(project, &selected, add, now).await?;
         around.retain(|_, events| events.begins_spike());
         let errors = self.find_errors_of(project, around.keys().copied(), now).await?;
-        let told = errors.into_iter().filter(|(_, error)| error.may_spike(hour));
-        Ok(told
+        let spiking = errors.into_iter().filter(|(_, error)| error.may_spike(hour));
+        Ok(spiking
             .filter_map(|(fingerprint, error)| {
                 Some(error.spike(project, around.get(&fingerprint)?, now))
             })
             .collect())
     }
 
-    /// What occurred in some hours, with up to `most` of the errors that are new.
+    /// Returns the number of events and new errors in these hours, and up to `most` new errors.
     pub async fn sum_up_errors(
         self,
         project: ProjectId,
@@ -146,15 +145,15 @@ impl ErrorStore<'_> {
         most: usize,
         now: Timestamp,
     ) -> Result<ErrorSummary, StoreError> {
-        let wanted = ErrorHours { range: range.clone(), received_from: None };
-        let counts = self.count_events_of(project, &wanted, now).await?;
+        let selected = ErrorHours { range: range.clone(), received_from: None };
+        let counts = self.count_events_of(project, &selected, now).await?;
         if counts.is_empty() {
             return Ok(ErrorSummary::default());
         }
         let is_new = |error: &ErrorOutline, _: &SearchedError<'_>| {
             range.contains(&Hour::of(error.first_seen))
         };
-        let new = self.find_errors_that(project, false, is_new, now).await?;
+        let new = self.find_errors_where(project, false, is_new, now).await?;
         let count = |error: &ErrorOutline| counts.get(&error.fingerprint).copied();
         let mut ranked: Vec<(u64, ErrorId)> =
             new.iter().map(|error| (count(error).unwrap_or_default(), error.id)).collect();
@@ -170,7 +169,8 @@ impl ErrorStore<'_> {
         })
     }
 
-    /// The errors of a project that have most events since an hour began, up to so many, and how many they have.
+    /// Returns up to `most` errors of a project with the most events since the start of an hour,
+    /// and their number of events.
     pub async fn most_frequent_errors(
         self,
         project: ProjectId,
@@ -178,7 +178,7 @@ impl ErrorStore<'_> {
         most: usize,
         now: Timestamp,
     ) -> Result<HashMap<ErrorId, u64>, StoreError> {
-        // Clocks of those who sent them may be ahead.
+        // Clocks of senders can be ahead.
         let range = since..=Hour::of(now.plus(Duration::from_hours(1)));
         let received_from = Some(since.start().minus(EARLIEST_RECEIPT));
         let counts =
@@ -193,23 +193,24 @@ impl ErrorStore<'_> {
         Ok(counted.collect())
     }
 
-    /// How many events each error has in the hours that are wanted.
+    /// Returns the number of events of each error in the selected hours.
     async fn count_events_of(
         self,
         project: ProjectId,
-        wanted: &ErrorHours,
+        selected: &ErrorHours,
         now: Timestamp,
     ) -> Result<HashMap<Fingerprint, u64>, StoreError> {
         let add = |counts: &mut HashMap<Fingerprint, u64>, fingerprint, of: Occurrence, events| {
-            if wanted.range.contains(&of.hour()) {
+            if selected.range.contains(&of.hour()) {
                 *counts.entry(fingerprint).or_default() += events;
             }
         };
-        Ok(self.count_error_hours(project, wanted, add, now).await?.0)
+        Ok(self.count_error_hours(project, selected, add, now).await?.0)
     }
 
-    /// How many events an hour has at most: exactly, if they are few and none is deleted, by the totals of runs
-    /// and the number of rows.
+    /// Returns an upper bound of the events of an hour, by the totals of runs and the number of
+    /// rows. Stops reading rows once there are enough for a spike. The number is exact if it is
+    /// small and no event is deleted.
     async fn events_at_most(
         self,
         project: ProjectId,
@@ -237,20 +238,20 @@ impl ErrorStore<'_> {
         Ok(rows + packed.sum::<u64>())
     }
 
-    /// Passes the events of the wanted hours to `add`, by fingerprint and time. Rows of other hours are passed
-    /// as well. Returns which errors were deleted, too.
+    /// Passes the selected events to `add`, by fingerprint and time. Also passes rows of other
+    /// hours. Returns the counts and the deleted errors.
     async fn count_error_hours<C: Default>(
         self,
         project: ProjectId,
-        wanted: &ErrorHours,
+        selected: &ErrorHours,
         add: impl Fn(&mut C, Fingerprint, Occurrence, u64),
         now: Timestamp,
     ) -> Result<(C, Tombstones), StoreError> {
-        let (first, last) = (wanted.range.start().day(), wanted.range.end().day());
+        let (first, last) = (selected.range.start().day(), selected.range.end().day());
         let add = &add;
         let read_rows = |head: Arc<LogHead>| async move {
             let mut counts = C::default();
-            let from = rows_from(&head, wanted.received_from);
+            let from = rows_from(&head, selected.received_from);
             let range = readable_rows(project, &head, &from, &[], now);
             let mut pages = Box::pin(self.row_pages(&range));
             while let Some(rows) = pages.try_next().await? {
@@ -266,7 +267,7 @@ impl ErrorStore<'_> {
         };
         let (head, manifests, mut counts) =
             self.read_log(project, None, first..=last, read_rows).await?;
-        let planned = planned_runs(manifests, &wanted.range);
+        let planned = planned_runs(manifests, &selected.range);
         let reads: Vec<_> =
             windows(planned).into_iter().map(|window| self.load(project, window)).collect();
         let mut reads = stream::iter(reads).buffered(2);
@@ -290,12 +291,12 @@ impl ErrorStore<'_> {
     }
 }
 
-/// When events occurred.
+/// The time of events.
 #[derive(Debug, Clone, Copy)]
 enum Occurrence {
-    /// The time of one that is not packed.
+    /// The time of an unpacked event.
     Row(Timestamp),
-    /// The hour of some that are packed.
+    /// The hour of packed events.
     Packed(Hour),
 }
 
@@ -308,19 +309,19 @@ impl Occurrence {
     }
 }
 
-/// From where on rows are read.
+/// Returns the position from which rows are read.
 fn rows_from(head: &LogHead, received_from: Option<Timestamp>) -> LogPosition {
     let from = received_from.map_or_else(LogPosition::start, LogPosition::before);
     from.max(head.readable.clone())
 }
 
-/// The runs that have events in these hours.
+/// Returns the runs that have events in these hours.
 fn planned_runs(manifests: Vec<Manifest>, range: &RangeInclusive<Hour>) -> Vec<PlannedRun> {
     let mut planned = Vec::new();
     for Manifest { day, runs, .. } in manifests {
-        let wanted = hours_of_day(range, day);
+        let selected = hours_of_day(range, day);
         planned.extend(runs.into_iter().filter_map(|run| {
-            let columns = wanted.common_with(run.totals.hours());
+            let columns = selected.common_with(run.totals.hours());
             let plan = RunPlan { totals: Hours::NONE, columns };
             (!columns.is_empty()).then(|| PlannedRun {
                 day,

@@ -1,5 +1,6 @@
-//! Table `errors`, key `pk` / `sk`: errors. What leads to them is in [`super::fingerprints`], events are
-//! in [`super::events`], what is counted of them in [`super::rows`] and [`super::columns`].
+//! Errors, in table `errors`, key `pk` / `sk`. [`super::fingerprints`] maps events to errors,
+//! [`super::events`] stores events, and [`super::rows`] and [`super::columns`] store their counted
+//! parts.
 //!
 //! | pk | sk | item |
 //! | --- | --- | --- |
@@ -33,11 +34,12 @@ use crate::{ErrorDescription, ErrorId, ErrorRecord, ErrorStatus, KnownError, New
 pub(super) const TABLE: &str = "errors";
 
 impl ErrorStore<'_> {
-    /// Creates the error of a counted event if it does not exist, reopens it if it was resolved before the
-    /// event occurred, and stores when it was first seen. For a packed event, it also stores when the error
-    /// was last seen: ingestion leaves that to packing. Idempotent. `new_id` is the identifier of a new
-    /// error. Returns `None` if the event was deleted with its error. Strongly consistent: an error that was
-    /// resolved a moment ago must reopen.
+    /// Creates the error of a counted event if it does not exist, and stores when it was first
+    /// seen. Reopens the error if it was resolved before the event occurred. For a packed event,
+    /// also stores when the error was last seen: ingestion leaves that to packing.
+    ///
+    /// Idempotent. `new_id` is the ID of a new error. Returns `None` if the event was deleted with
+    /// its error. Strongly consistent: an error that was just resolved must reopen.
     pub async fn see_error(
         self,
         project: ProjectId,
@@ -63,14 +65,14 @@ impl ErrorStore<'_> {
                 let description = description.clone();
                 let new = NewError { known, description, events_since: entry.deleted_at };
                 let mut transaction = Transaction::default();
-                self.make_error(project, &new, at, now, &mut transaction)?;
+                self.create_error(project, &new, at, now, &mut transaction)?;
                 if self.db.commit_all(transaction).await?.is_none() {
                     return Ok(Some(known));
                 }
                 continue;
             };
             let Some(error) = self.find_error(project, current.id, now).await? else {
-                // It was deleted, or expired, since it was remembered.
+                // The error was deleted or expired since it was read or cached.
                 known = None;
                 continue;
             };
@@ -83,7 +85,7 @@ impl ErrorStore<'_> {
                 return Ok(Some(error.known()));
             }
             let seen = error.clone().seen_at(at, received_at);
-            // A resolved error opens by an event alone here.
+            // Here, only an event can change the status.
             let reopened = (seen.status != error.status)
                 .then(|| seen.domain_event(DomainEventKind::ErrorReopened, project, now));
             if self.replace_error(project, &error, &seen, reopened.as_ref()).await? {
@@ -93,8 +95,8 @@ impl ErrorStore<'_> {
         Err(StoreError::Contended("the error kept changing".into()))
     }
 
-    /// The errors of those of these fingerprints that have one, without those that cannot be read.
-    /// Strongly consistent: an error that was just created is there.
+    /// Returns the errors of these fingerprints, without missing and unreadable ones. Strongly
+    /// consistent: an error that was just created is found.
     pub(super) async fn find_errors_of(
         self,
         project: ProjectId,
@@ -110,7 +112,7 @@ impl ErrorStore<'_> {
         Ok(errors.map(|error| (error.description.fingerprint, error)).collect())
     }
 
-    /// Errors by their identifiers, those that there are. Strongly consistent.
+    /// Returns the existing errors with these IDs. Strongly consistent.
     pub(super) async fn find_errors(
         self,
         project: ProjectId,
@@ -124,8 +126,8 @@ impl ErrorStore<'_> {
         Ok(errors.into_iter().map(|error| (error.id, error)).collect())
     }
 
-    /// Returns the ids of errors that exist, damaged ones among them. Strongly consistent: a new error must not
-    /// seem deleted.
+    /// Returns the IDs of errors that exist, including damaged ones. Strongly consistent: a new
+    /// error must not appear deleted.
     pub async fn existing_errors(
         self,
         project: ProjectId,
@@ -139,9 +141,9 @@ impl ErrorStore<'_> {
         kept.map(read).collect()
     }
 
-    /// Adds the actions that create an error and its fingerprint, and announce it. They fail if the fingerprint
-    /// has an error.
-    pub(super) fn make_error(
+    /// Adds the actions that create an error and its fingerprint, and announce it. They fail if the
+    /// fingerprint has an error.
+    pub(super) fn create_error(
         self,
         project: ProjectId,
         new: &NewError,
@@ -160,7 +162,7 @@ impl ErrorStore<'_> {
         transaction.add("announcement", NotificationStore::new(self.db).announce(&created)?)
     }
 
-    /// An error. Strongly consistent: what is written next rests on it.
+    /// Returns an error. Strongly consistent: later writes depend on it.
     pub async fn find_error(
         self,
         project: ProjectId,
@@ -172,7 +174,8 @@ impl ErrorStore<'_> {
         found.as_ref().map(read_error).transpose()
     }
 
-    /// Replaces an error, if it is still stored as it was read, and announces what then has happened.
+    /// Replaces an error and announces the domain event, if any. Returns `false` if the error
+    /// changed since it was read.
     pub async fn replace_error(
         self,
         project: ProjectId,
@@ -194,7 +197,7 @@ impl ErrorStore<'_> {
             .expression_attribute_values(":eventShards", n(read.event_shards));
         let mut actions = vec![put.into_action()?];
         if error.expires_at != read.expires_at {
-            // Both expire together: neither is found without the other.
+            // The error and its fingerprint must expire together.
             let renew = self
                 .update_fingerprint(project, error)
                 .update_expression("SET expiresAt = :expiresAt")
@@ -207,8 +210,8 @@ impl ErrorStore<'_> {
         Ok(self.db.commit_all(actions).await?.is_none())
     }
 
-    /// Spreads the keys of an error's events over twice as many partitions, after one of them was
-    /// throttled. Answers what leads to the error then; `None` if it is gone.
+    /// Spreads the keys of an error's events over twice as many partitions, after one was
+    /// throttled. Returns the updated error, or `None` if it no longer exists.
     pub async fn add_event_shards(
         self,
         project: ProjectId,
@@ -236,13 +239,13 @@ impl ErrorStore<'_> {
         if self.db.commit_all(actions).await?.is_none() {
             return Ok(Some(spread.known()));
         }
-        // Somebody else did, or deleted it.
+        // A concurrent request added partitions or deleted the error.
         let error = self.find_error(project, known.id, now).await?;
         Ok(error.map(|error| error.known()))
     }
 
-    /// Lists errors of a project, the last seen first. `counts` must have been read before: its unpacked
-    /// events move errors up. Eventually consistent, like an index: an error of a moment ago can be missing.
+    /// Lists errors of a project, the last seen first. Unpacked events in `counts` move errors up.
+    /// Eventually consistent, like its index: an error that was just created can be missing.
     pub async fn list_errors(
         self,
         project: ProjectId,
@@ -288,8 +291,9 @@ impl ErrorStore<'_> {
         }
     }
 
-    /// Returns the errors that unpacked events place on a page: one more than fits, or all. The index can have
-    /// them there as well. Strongly consistent: the packer can move an error after `counts` were read.
+    /// Returns the errors that unpacked events place on a page: at least one more than fits, or
+    /// all. The index can also list them there. Strongly consistent: the packer can move an error
+    /// after `counts` were read.
     async fn find_moved_errors(
         self,
         project: ProjectId,
@@ -321,13 +325,14 @@ impl ErrorStore<'_> {
         Ok(moved)
     }
 
-    /// The errors of a project that are `wanted`, which is asked with their texts if `with_texts`: else
-    /// these are not read. Strongly consistent: a status that was just set counts.
-    pub(super) async fn find_errors_that(
+    /// Returns the errors of a project for which `matches` is `true`. Their texts are read only if
+    /// `with_texts` is `true`, and otherwise empty. Strongly consistent: a status that was just set
+    /// counts.
+    pub(super) async fn find_errors_where(
         self,
         project: ProjectId,
         with_texts: bool,
-        wanted: impl Fn(&ErrorOutline, &SearchedError<'_>) -> bool,
+        matches: impl Fn(&ErrorOutline, &SearchedError<'_>) -> bool,
         now: Timestamp,
     ) -> Result<Vec<ErrorOutline>, StoreError> {
         let mut names = OUTLINE.to_vec();
@@ -350,28 +355,28 @@ impl ErrorStore<'_> {
             let item = item?;
             let read = read_outline(&item).and_then(|outline| {
                 let texts = if with_texts { read_texts(&item)? } else { SearchedError::default() };
-                Ok(wanted(&outline, &texts).then_some(outline))
+                Ok(matches(&outline, &texts).then_some(outline))
             });
-            // A damaged error is found by nothing that it says, and hides no other.
+            // Skip a damaged error instead of failing the query.
             found.extend(self.db.unless_damaged(&item, read)?.flatten());
         }
         Ok(found)
     }
 }
 
-/// How many moved errors are read at once.
+/// Moved errors that are read at once.
 const MOVED_AT_ONCE: usize = 100;
 
-/// The part of a list that a page has.
+/// The range of a page in a list.
 struct MovedRange<'r> {
     status: Option<ErrorStatus>,
     page_request: &'r PageRequest,
-    /// The position of the last error of the index on the page, if more follow.
+    /// The position of the last index entry on the page, if more follow.
     end: Option<&'r str>,
 }
 
 impl MovedRange<'_> {
-    /// `true` if an error that was last seen at `at` can be on the page, by its time alone.
+    /// `true` if an error last seen at `at` can be on the page, by its time alone.
     fn can_have(&self, at: Timestamp) -> bool {
         let at = time_key(at);
         let is_after = |bound: &str| bound.split_once('#').is_some_and(|(time, _)| *at <= *time);
@@ -388,21 +393,21 @@ impl MovedRange<'_> {
     }
 }
 
-/// The attributes of an outline, and what tells the item.
+/// The key and the attributes of an outline.
 const OUTLINE: [&str; 6] = ["pk", "sk", "fingerprint", "status", "firstSeen", "lastSeen"];
-/// The attributes that a search looks at.
+/// The attributes that a search matches.
 const TEXTS: [&str; 4] = ["type", "message", "title", "culprit"];
 
-/// An event, as far as its error has seen it.
+/// The times of an event, which its error stores.
 #[derive(Debug, Clone, Copy)]
 pub struct SeenEvent {
-    /// When it occurred.
+    /// The time of the event.
     pub occurred_at: Timestamp,
-    /// When it was received, by its row.
+    /// The time of receipt in the event's row.
     pub received_at: Timestamp,
-    /// `true` if the event is being packed: no reader will find its row any more.
+    /// `true` if the event is being packed, so readers will no longer find its row.
     pub is_packed: bool,
-    /// Now.
+    /// The current time.
     pub now: Timestamp,
 }
 
@@ -418,7 +423,7 @@ fn version_number(version: u64) -> AttributeValue {
     AttributeValue::N(version.to_string())
 }
 
-/// Where an error stands among those of its project: by when it was last seen, and by its id.
+/// Returns the position of an error in a list: the time when it was last seen, and its ID.
 fn position(error: &ErrorRecord) -> String {
     format!("{}#{}", time_key(error.last_seen), error.id)
 }

@@ -1,15 +1,17 @@
-//! Events, in table `errors`: what SDKs sent, and what is counted of it.
+//! Events and their claims and keys, in table `errors`.
 //!
 //! | pk | sk | item |
 //! | --- | --- | --- |
 //! | `event#PROJECT#ID` | `payload` | the event as it was sent, trimmed and compressed |
-//! | `event#PROJECT#ID` | `claim` | that the event is counted |
-//! | `error-events#PROJECT#FINGERPRINT#SHARD` | time and id | that the event is one of an error's |
+//! | `event#PROJECT#ID` | `claim` | marks the event as counted |
+//! | `error-events#PROJECT#FINGERPRINT#SHARD` | time and ID | lists the event under its error |
 //!
-//! An event counts from the moment on at which its claim, its row in the log and its key among its error's
-//! events are written, in one transaction with the condition that there is no claim yet. All keys of
-//! that transaction are the event's own, but for the first of an error: events do not get into each
-//! other's way, and one that is delivered twice counts once.
+//! One transaction writes an event's claim, its row in the log and its key under the error, unless
+//! the claim already exists. From then on the event counts. So an event that is delivered twice
+//! counts once.
+//!
+//! Each item of that transaction belongs to the event, so different events do not conflict. Only
+//! the first event of an error also creates the error.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -35,57 +37,57 @@ use crate::grouping::Fingerprint;
 use crate::log::row::EventRow;
 use crate::{ErrorRecord, EventId, KnownError, NewError, StoredEvent};
 
-/// How long events are kept. What is counted of them is kept longer, in runs.
+/// Retention of events: 90 days. Their counts are kept longer, in runs.
 pub const EVENT_RETENTION: Duration = Duration::from_hours(90 * 24);
-/// Queries under way at once.
+/// Maximum concurrent queries.
 const PARALLEL: usize = 8;
 const HOUR: Duration = Duration::from_hours(1);
-/// The most bytes of payloads of a page, before compression: an answer may have 6 MB, as JSON in
-/// JSON.
+/// Maximum bytes of payloads of a page, before compression: a response can have 6 MB and escapes
+/// them as JSON in JSON.
 const MAX_PAGE_PAYLOADS: usize = 2_000_000;
-/// zstd's own default: more takes longer than it saves.
+/// The default level of zstd. Higher levels cost more time than they save.
 const COMPRESSION_LEVEL: i32 = 3;
-/// The most bytes that a payload may have after decompression: more than any event is trimmed to.
+/// Maximum bytes of a decompressed payload: more than the limit that events are trimmed to.
 const MAX_PAYLOAD_BYTES: usize = 16 << 20;
 
-/// The most partitions of the keys of one error's events: 8,000 events a second.
+/// Maximum partitions of the keys of one error's events, for 8,000 events a second.
 pub(super) const MAX_EVENT_SHARDS: u8 = 16;
 
-/// What became of an event.
+/// The outcome of counting an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CountOutcome {
-    /// It is counted now.
+    /// The event is counted.
     Counted,
-    /// It was counted before.
+    /// The event was already counted.
     Duplicate {
-        /// The error that it counts under.
+        /// The fingerprint of the error that counts the event.
         fingerprint: Fingerprint,
-        /// When it occurred by its first delivery.
+        /// The time of the event in its first delivery.
         occurred_at: Timestamp,
-        /// When that was received.
+        /// The time of receipt of the first delivery.
         received_at: Timestamp,
     },
-    /// It was counted before; under which error, cannot be read any more.
+    /// The event was already counted, but its claim cannot be read.
     UnreadableDuplicate,
-    /// It is not counted: its error was to be made, and somebody else has just done that.
+    /// The event is not counted: a concurrent request has just created its error.
     ErrorExists,
-    /// It is not counted: the partition of its row takes no more.
+    /// The event is not counted: the partition of its row is throttled.
     LogThrottled,
-    /// It is not counted: the partition of the keys of its error's events takes no more.
+    /// The event is not counted: the partition of its key is throttled.
     EventsThrottled,
 }
 
-/// The error that an event counts under.
+/// The error that counts an event.
 #[derive(Debug, Clone)]
 pub enum ErrorOfEvent {
-    /// One that was there.
+    /// An existing error.
     Known(KnownError),
-    /// One that is made with the event.
+    /// A new error, created together with the event.
     New(Box<NewError>),
 }
 
 impl ErrorOfEvent {
-    /// What leads to the error, once the event is counted.
+    /// Returns the error, which exists once the event is counted.
     pub fn known(&self) -> KnownError {
         match self {
             Self::Known(known) => *known,
@@ -95,7 +97,7 @@ impl ErrorOfEvent {
 }
 
 impl ErrorStore<'_> {
-    /// Stores what was sent of an event. The first delivery stays.
+    /// Stores the payload of an event. The payload of the first delivery stays.
     pub async fn put_payload(
         self,
         project: ProjectId,
@@ -112,7 +114,7 @@ impl ErrorStore<'_> {
         self.db.put_unless_there(TABLE, "pk", item).await
     }
 
-    /// Deletes what was sent of an event that counts for nothing, since it was deleted.
+    /// Deletes the payload of a deleted event, which is not counted.
     pub async fn delete_payload(
         self,
         project: ProjectId,
@@ -121,9 +123,9 @@ impl ErrorStore<'_> {
         self.db.delete_all(TABLE, vec![payload_key(project, event)]).await
     }
 
-    /// Counts an event, once, as received `now`: its row is in the log soon after that, or never. The
-    /// project must be [wanted](Self::want_packing) in the packing queue. A new error is made in the same
-    /// transaction, so that none is counted that is not there.
+    /// Counts an event once, as received `now`: its row is in the log soon, or never. Call
+    /// [`enqueue_for_packing`](Self::enqueue_for_packing) first. The same transaction creates a new
+    /// error, so no event is counted without its error.
     pub async fn count_event(
         self,
         project: ProjectId,
@@ -142,7 +144,7 @@ impl ErrorStore<'_> {
         let shard = shard_of(event, error.known().event_shards);
         let mut of_error =
             key(&error_events_pk(project, row.fingerprint, shard), &event_sk(row, event));
-        // Where its row is.
+        // The time and shard of the row, for deletions.
         of_error.insert("receivedAt".to_owned(), n(now.as_millis()));
         of_error.insert("logShard".to_owned(), n(log_shard));
         let [claim, logged, of_error] = [claim, logged, of_error].map(|mut item| {
@@ -159,7 +161,7 @@ impl ErrorStore<'_> {
         transaction.add("row", self.db.put(TABLE, logged))?;
         transaction.add("key", self.db.put(TABLE, of_error))?;
         if let ErrorOfEvent::New(new) = error {
-            self.make_error(project, new, row.occurred_at, now, &mut transaction)?;
+            self.create_error(project, new, row.occurred_at, now, &mut transaction)?;
         }
         match self.db.commit_unless_throttled(transaction).await {
             Err(StoreError::Throttled { actions, .. }) if actions.contains(&"row") => {
@@ -180,7 +182,8 @@ impl ErrorStore<'_> {
         }
     }
 
-    /// Events of an error, the latest first. Strongly consistent: what was acknowledged is seen.
+    /// Returns events of an error, the latest first. Strongly consistent: acknowledged events are
+    /// listed.
     pub async fn list_error_events(
         self,
         project: ProjectId,
@@ -193,7 +196,7 @@ impl ErrorStore<'_> {
             self.read_event_keys(project, error, shard, page_request.after.as_deref(), limit, now)
         });
         let shards = try_join_all(shards).await?;
-        // Down to the greatest key that a shard was read to, no event is missing.
+        // Keys are complete down to the greatest key that a shard was read to.
         let bound = shards.iter().filter_map(|page| page.next.clone()).max();
         let mut keys: Vec<EventKey> = shards.into_iter().flat_map(|page| page.keys).collect();
         if let Some(bound) = &bound {
@@ -227,7 +230,7 @@ impl ErrorStore<'_> {
         Ok(Page { items: items.collect(), end })
     }
 
-    /// Keys of events of an error in one of their partitions, the latest first.
+    /// Returns event keys of an error in one partition, the latest first.
     async fn read_event_keys(
         self,
         project: ProjectId,
@@ -237,7 +240,7 @@ impl ErrorStore<'_> {
         limit: i32,
         now: Timestamp,
     ) -> Result<EventKeyPage, StoreError> {
-        let answer = self
+        let response = self
             .db
             .query(TABLE)
             .consistent_read(true)
@@ -254,8 +257,8 @@ impl ErrorStore<'_> {
             .limit(limit)
             .send()
             .await?;
-        let next = sort_key_at_end(TABLE, answer.last_evaluated_key.as_ref())?;
-        let items = answer.items.unwrap_or_default();
+        let next = sort_key_at_end(TABLE, response.last_evaluated_key.as_ref())?;
+        let items = response.items.unwrap_or_default();
         let keys = self.db.undamaged(&items, read_event_key)?;
         Ok(EventKeyPage { keys, next })
     }
@@ -270,10 +273,11 @@ impl ErrorStore<'_> {
         self.db.undamaged(&items, read_payload)
     }
 
-    /// How many events of an error occurred in each of some hours up to `now`. Of each of their partitions the
-    /// latest `limit` are read; where there are more, each hour is counted by itself, up to `limit` again. So no
-    /// hour that has some looks like one that has none, however many there are in others. Eventually
-    /// consistent: it is to be looked at, and nothing rests on it.
+    /// Returns the number of events of an error in each of the last `hours` hours.
+    ///
+    /// Reads the latest `limit` events of each partition. If a partition has more, counts each of
+    /// its hours separately, up to `limit`. So an hour with events never appears empty, even if
+    /// other hours have many. Eventually consistent: the numbers are only displayed.
     pub async fn latest_events_by_hour(
         self,
         project: ProjectId,
@@ -309,7 +313,8 @@ impl ErrorStore<'_> {
         Ok(counted)
     }
 
-    /// When the events of a partition occurred since a time; nothing if there may be more than `limit`.
+    /// Returns the times of a partition's events since a time. `None` if there can be more than
+    /// `limit`.
     async fn event_times_if_few(
         self,
         project: ProjectId,
@@ -319,17 +324,17 @@ impl ErrorStore<'_> {
         limit: i32,
     ) -> Result<Option<Vec<Timestamp>>, StoreError> {
         let query = self.query_event_keys(project, error, shard, &time_key(since), END);
-        let answer = query.limit(limit).send().await?;
-        if answer.last_evaluated_key.is_some() {
+        let response = query.limit(limit).send().await?;
+        if response.last_evaluated_key.is_some() {
             return Ok(None);
         }
-        let items = answer.items.unwrap_or_default();
+        let items = response.items.unwrap_or_default();
         let keys: Vec<EventKey> = self.db.undamaged(&items, read_event_key)?;
         Ok(Some(keys.into_iter().map(|key| key.occurred_at).collect()))
     }
 
-    /// How many events of a partition occurred in an hour that ended so many hours before `now`, up to `limit`,
-    /// and whether there may be more.
+    /// Counts events of a partition in the hour that ended `ago` hours before `now`, up to `limit`.
+    /// Also returns `true` if there can be more.
     async fn count_hour(
         self,
         project: ProjectId,
@@ -339,17 +344,17 @@ impl ErrorStore<'_> {
         limit: i32,
         now: Timestamp,
     ) -> Result<(u64, bool), StoreError> {
-        // What is a whole hour ago is of the hour before.
+        // An event exactly one hour old belongs to the earlier hour.
         let end = |ago: u32| time_key(now.minus(HOUR * ago).plus(Duration::from_millis(1)));
-        // Clocks differ: what is yet to come is of the last hour.
+        // Clocks differ: future events belong to the last hour.
         let last = if ago == 0 { END.to_owned() } else { end(ago) };
         let query = self.query_event_keys(project, error, shard, &end(ago + 1), &last);
-        let answer = query.select(Select::Count).limit(limit).send().await?;
-        let events = u64::try_from(answer.count()).unwrap_or_default();
-        Ok((events, answer.last_evaluated_key.is_some()))
+        let response = query.select(Select::Count).limit(limit).send().await?;
+        let events = u64::try_from(response.count()).unwrap_or_default();
+        Ok((events, response.last_evaluated_key.is_some()))
     }
 
-    /// Begins a query of a partition's keys between two, the latest first.
+    /// Returns a query of a partition's keys from `from` to `to`, the latest first.
     fn query_event_keys(
         self,
         project: ProjectId,
@@ -374,14 +379,14 @@ impl ErrorStore<'_> {
     }
 }
 
-/// The events of an error: where their keys are, and from when on they are its own.
+/// The location of an error's events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EventsOfError {
-    /// What they have in common.
+    /// The fingerprint of the events.
     pub fingerprint: Fingerprint,
-    /// Over how many partitions their keys are spread.
+    /// The number of partitions that store their keys.
     pub shards: u8,
-    /// Events that were received before belong to an error that was deleted.
+    /// Events received before this time belong to a deleted error.
     pub since: Option<Timestamp>,
 }
 
@@ -395,12 +400,12 @@ impl From<&ErrorRecord> for EventsOfError {
     }
 }
 
-/// How many events there were in each of some hours.
+/// The number of events in each hour.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventsByHour {
-    /// Those of each hour, the earliest first.
+    /// The number of events of each hour, the earliest first.
     pub hours: Vec<u64>,
-    /// Whether there may be more of them than were counted.
+    /// `true` if there can be more events than were counted.
     pub is_cut: bool,
 }
 
@@ -409,7 +414,7 @@ impl EventsByHour {
         Self { hours: vec![0; usize::try_from(hours).unwrap_or_default()], is_cut: false }
     }
 
-    /// Adds events of the hour that ended so many hours ago.
+    /// Adds events of the hour that ended `ago` hours ago.
     fn add(&mut self, ago: u64, events: u64) {
         let Ok(ago) = usize::try_from(ago) else { return };
         if let Some(hour) = self.hours.iter_mut().nth_back(ago) {
@@ -418,22 +423,22 @@ impl EventsByHour {
     }
 }
 
-/// How many whole hours before `now` something was.
+/// Returns the whole hours from `at` to `now`.
 fn hours_ago(at: Timestamp, now: Timestamp) -> u64 {
     at.until(now).as_secs() / HOUR.as_secs()
 }
 
-/// What sorts after the keys of all events.
+/// A key that sorts after the keys of all events.
 const END: &str = "~";
 
-/// Keys of events that were read at once.
+/// A page of event keys.
 struct EventKeyPage {
     keys: Vec<EventKey>,
-    /// The key after which more may follow.
+    /// The key after which more keys can follow.
     next: Option<String>,
 }
 
-/// Where an event stands among those of its error.
+/// The position of an event among those of its error.
 pub(super) struct EventKey {
     pub(super) sk: String,
     pub(super) occurred_at: Timestamp,
@@ -448,7 +453,7 @@ pub(super) fn payload_key(project: ProjectId, event: EventId) -> Item {
     key(&event_pk(project, event), "payload")
 }
 
-/// The partition of keys of an error's events.
+/// Returns a partition of an error's event keys.
 pub(super) fn error_events_pk(project: ProjectId, fingerprint: Fingerprint, shard: u8) -> String {
     format!("error-events#{project}#{fingerprint}#{shard:02}")
 }
@@ -457,7 +462,7 @@ fn event_sk(row: &EventRow, event: EventId) -> String {
     format!("{}#{event}", time_key(row.occurred_at))
 }
 
-/// What is known of an event that was counted before.
+/// Reads the claim of an event that was already counted.
 fn read_claim(item: &Item) -> Result<CountOutcome, StoreError> {
     let reader = ItemReader { table: TABLE, item };
     Ok(CountOutcome::Duplicate {

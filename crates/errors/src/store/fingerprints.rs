@@ -1,8 +1,8 @@
-//! What leads from an event to its error, in table `errors`.
+//! Fingerprints, which map events to errors, in table `errors`.
 //!
 //! | pk | sk | item |
 //! | --- | --- | --- |
-//! | `fingerprints#PROJECT` | `FINGERPRINT` | the error that it belongs to, or when that was deleted |
+//! | `fingerprints#PROJECT` | `FINGERPRINT` | its error, or the time of the error's deletion |
 
 use aws_sdk_dynamodb::types::TransactWriteItem;
 use aws_sdk_dynamodb::types::builders::UpdateBuilder;
@@ -18,14 +18,14 @@ use super::errors::TABLE;
 use crate::grouping::Fingerprint;
 use crate::{ErrorId, ErrorRecord, KnownError, NewError};
 
-/// What is known of a fingerprint.
+/// The error of a fingerprint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FingerprintEntry {
-    /// The error that it belongs to.
+    /// The ID of the error.
     pub error: Option<ErrorId>,
-    /// When the last error was deleted that it belonged to.
+    /// The time when the last error with the fingerprint was deleted.
     pub deleted_at: Option<Timestamp>,
-    /// Over how many partitions the keys of its events are spread.
+    /// The number of partitions that store the keys of its events.
     pub event_shards: u8,
 }
 
@@ -36,7 +36,7 @@ impl Default for FingerprintEntry {
 }
 
 impl FingerprintEntry {
-    /// The error that it belongs to.
+    /// Returns the error, if the fingerprint has one.
     pub fn known(&self) -> Option<KnownError> {
         let event_shards = self.event_shards;
         self.error.map(|id| KnownError { id, event_shards })
@@ -44,8 +44,8 @@ impl FingerprintEntry {
 }
 
 impl ErrorStore<'_> {
-    /// What is known of a fingerprint. Strongly consistent: an error that was just made is there, and
-    /// one that was just deleted is not.
+    /// Returns the entry of a fingerprint. Strongly consistent: an error that was just created is
+    /// found, and one that was just deleted is not.
     pub async fn find_fingerprint(
         self,
         project: ProjectId,
@@ -57,7 +57,7 @@ impl ErrorStore<'_> {
         found.as_ref().map_or_else(|| Ok(FingerprintEntry::default()), read_fingerprint)
     }
 
-    /// The action that puts the fingerprint of an error that is about to be made `now`.
+    /// Returns the action that puts the fingerprint of an error to be created `now`.
     pub(super) fn put_fingerprint(
         self,
         project: ProjectId,
@@ -84,7 +84,8 @@ impl ErrorStore<'_> {
             .into_action()
     }
 
-    /// Begins to update what is known of an error's fingerprint, if it still belongs to that.
+    /// Returns an update of an error's fingerprint, on the condition that it still belongs to the
+    /// error.
     pub(super) fn update_fingerprint(
         self,
         project: ProjectId,
@@ -97,7 +98,7 @@ impl ErrorStore<'_> {
     }
 }
 
-/// Whether an item has not expired: it may be there for days more until DynamoDB removes it.
+/// `true` if an item has not expired. DynamoDB can take days to remove expired items.
 pub(super) fn is_kept(item: &Item, now: Timestamp) -> bool {
     let expires_at = ItemReader { table: TABLE, item }.optional_integer("expiresAt");
     !matches!(expires_at, Ok(Some(expires_at)) if expires_at <= now.as_seconds())

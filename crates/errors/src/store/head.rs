@@ -1,8 +1,8 @@
-//! The head of a project's log, in table `errors`: how far the log is packed.
+//! The head of a project's log, in table `errors`.
 //!
 //! | pk | sk | item |
 //! | --- | --- | --- |
-//! | `log-head#PROJECT` | `head` | how far the log is packed, and over how many partitions it is spread |
+//! | `log-head#PROJECT` | `head` | packing progress, number of partitions, tombstones |
 
 use std::fmt;
 
@@ -24,33 +24,33 @@ use crate::log::day::Day;
 use crate::log::manifest::RunId;
 use crate::log::tombstone::Tombstones;
 
-/// A place in a log: before all rows whose sort key is equal or greater.
+/// A position in a log: before all rows with an equal or greater sort key.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct LogPosition(String);
 
 impl LogPosition {
-    /// Before all rows.
+    /// Returns the position before all rows.
     pub(super) fn start() -> Self {
         Self("0".to_owned())
     }
 
-    /// Reads what was displayed.
+    /// Parses a displayed position.
     pub(super) fn read(text: &str) -> Self {
         Self(text.to_owned())
     }
 
-    /// Before all rows that were received then or later.
+    /// Returns the position before all rows received at `received_at` or later.
     pub(super) fn before(received_at: Timestamp) -> Self {
         Self(time_key(received_at))
     }
 
-    /// Right after the row of a sort key.
+    /// Returns the position directly after the row with a sort key.
     pub(super) fn after(sk: &str) -> Self {
-        // All sort keys of rows have the same length.
+        // The sort keys of all rows have equal length.
         Self(format!("{sk}~"))
     }
 
-    /// A time by which all rows before it had been received.
+    /// Returns a time by which all rows before the position had been received.
     pub(super) fn time(&self) -> Timestamp {
         let time = row_time(&self.0).unwrap_or(Timestamp::from_millis(Timestamp::MIN_MILLIS));
         if self.0.ends_with('~') {
@@ -67,30 +67,30 @@ impl fmt::Display for LogPosition {
     }
 }
 
-/// How far a log is packed.
+/// The packing progress of a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct LogHead {
-    /// All rows before it are packed.
+    /// All rows before this position are packed.
     pub(super) watermark: LogPosition,
-    /// How many steps of packing that took.
+    /// The number of pack steps up to the watermark.
     pub(super) steps: u64,
-    /// Up to where readers count runs, and from where on rows.
+    /// Readers count runs before this position, and rows from it on.
     pub(super) readable: LogPosition,
-    /// How many steps that were.
+    /// The number of pack steps up to `readable`.
     pub(super) readable_steps: u64,
-    /// The runs of the step in between.
+    /// The runs of the step between `readable` and the watermark.
     pub(super) step: Vec<(Day, RunId)>,
-    /// Over how many partitions the rows are spread.
+    /// The number of partitions of the rows.
     pub(super) shards: u8,
-    /// Which errors are deleted.
+    /// The deleted errors.
     pub(super) tombstones: Tombstones,
 }
 
-/// A step of packing that is to be made.
+/// A pack step to commit.
 pub(super) struct PackCommit<'s> {
-    /// The rows that it packs end here.
+    /// The end of the packed rows.
     pub(super) end: &'s LogPosition,
-    /// Its runs.
+    /// The runs of the step.
     pub(super) runs: Vec<(Day, RunId)>,
 }
 
@@ -109,13 +109,13 @@ impl Default for LogHead {
 }
 
 impl ErrorStore<'_> {
-    /// The head of a project's log. Strongly consistent: counting rests on it.
+    /// Returns the head of a project's log. Strongly consistent: counts depend on it.
     pub(super) async fn find_log_head(self, project: ProjectId) -> Result<LogHead, StoreError> {
         let found = self.db.get(TABLE, head_key(project)).await?;
         found.as_ref().map_or_else(|| Ok(LogHead::default()), read_head)
     }
 
-    /// The heads of the logs of projects, in their order. Strongly consistent.
+    /// Returns the log heads of projects, in the order of `projects`. Strongly consistent.
     pub(super) async fn find_log_heads(
         self,
         projects: &[ProjectId],
@@ -130,14 +130,14 @@ impl ErrorStore<'_> {
         projects.iter().map(of).collect()
     }
 
-    /// Over how many partitions the rows of a log are spread, by its head, whatever else that has: writing
-    /// rests on nothing else of it. Where it does not tell, rows are written into the first one.
+    /// Returns the number of partitions of a log's rows, or 1 if the head does not have it. Ignores
+    /// damage of other attributes: writers of rows do not need them.
     pub(super) fn shards_of_head(self, head: &Item) -> Result<u8, StoreError> {
         Ok(self.db.unless_damaged(head, read_shards(head))?.unwrap_or(1))
     }
 
-    /// Spreads a log's rows over twice as many partitions, after one of them was throttled. Answers
-    /// over how many they are spread then.
+    /// Spreads a log's rows over twice as many partitions, after one was throttled. Returns the new
+    /// number of partitions.
     pub async fn add_log_shards(self, project: ProjectId, seen: u8) -> Result<u8, StoreError> {
         let shards = seen.saturating_mul(2).min(MAX_SHARDS);
         let spread = self
@@ -149,13 +149,13 @@ impl ErrorStore<'_> {
         if self.db.write_if(spread).await? {
             return Ok(shards);
         }
-        // Somebody else added some.
+        // A concurrent request added partitions.
         let head = self.db.get(TABLE, head_key(project)).await?;
         head.map_or(Ok(1), |head| self.shards_of_head(&head))
     }
 
-    /// What reading a log gave. If that was throttled, further rows are spread over more partitions, so
-    /// that it passes.
+    /// Returns `read`, the result of reading a log. If the read was throttled, first spreads new
+    /// rows over more partitions.
     pub(super) async fn spread_if_throttled<T>(
         self,
         project: ProjectId,
@@ -168,7 +168,8 @@ impl ErrorStore<'_> {
         read
     }
 
-    /// The action that moves the watermark of a log that was read as `head`.
+    /// Returns the action that moves the watermark of a log, on the condition that the steps and
+    /// shards of `head` are unchanged.
     pub(super) fn move_watermark(
         self,
         project: ProjectId,
@@ -185,7 +186,7 @@ impl ErrorStore<'_> {
             .db
             .update(TABLE, head_key(project))
             .update_expression("SET watermark = :to, steps = :next, step = :runs")
-            // Who has read fewer shards has not read all rows.
+            // A packer that read fewer shards has not read all rows.
             .condition_expression(condition)
             .expression_attribute_values(":to", s(step.end))
             .expression_attribute_values(":next", count(head.steps.saturating_add(1)))
@@ -197,8 +198,8 @@ impl ErrorStore<'_> {
         update.into_action()
     }
 
-    /// Lets readers count the runs of the last step, once all of its transaction is carried out. Answers
-    /// whether the log is still as it was read.
+    /// Publishes the runs of the last step to readers. Call it after the step's transaction was
+    /// committed. Returns `false` if another step was committed since `head` was read.
     pub(super) async fn finish_step(
         self,
         project: ProjectId,
@@ -207,8 +208,8 @@ impl ErrorStore<'_> {
         self.db.write_if(self.move_readable(project, head)).await
     }
 
-    /// The same where somebody else made the step: its transaction may still be at work, so that what
-    /// it writes is checked together.
+    /// Publishes the runs of another packer's last step to readers. That packer's transaction can
+    /// still be in progress, so the update also checks that the manifests list the runs.
     pub(super) async fn finish_step_of_others(
         self,
         project: ProjectId,

@@ -1,14 +1,14 @@
-//! Which runs of a day count, in table `errors`.
+//! Manifests, which list the counted runs of a day, in table `errors`.
 //!
 //! | pk | sk | item |
 //! | --- | --- | --- |
 //! | `manifest#PROJECT` | `DAY`, or `DAY#PART` | an attribute for each run of the day |
 //!
-//! A run is bytes: as a map of its numbers, taking it apart was much of the work of a query that manifests
-//! alone answer, and the names were most of it.
+//! A run is stored as bytes. Parsing a map of its numbers, mostly the names, took much of the time
+//! of queries that read only manifests.
 //!
-//! An item has at most 400 kB, and a day any number of runs: those of some hundred steps of packing each are
-//! a part of the day's manifest by themselves, and are merged with each other only.
+//! An item has at most 400 kB, but a day can have any number of runs. So each part of a day's
+//! manifest holds the runs of [`STEPS_OF_PART`] pack steps. Runs are compacted only within a part.
 
 use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem};
 
@@ -23,22 +23,23 @@ use super::errors::TABLE;
 use crate::log::day::{COUNT_RETENTION, Day};
 use crate::log::manifest::{Manifest, Run, RunId};
 
-/// What the attribute of a run begins with.
+/// The prefix of the attributes with runs.
 const RUN: &str = "r_";
-/// What the attribute of a run begins with that was merged into another one.
+/// The prefix of the attributes with runs that were compacted into another one.
 const REPLACED: &str = "d_";
-/// The member of it that has the run.
+/// The field of a replaced run that has the run.
 const RUN_OF_REPLACED: &str = "run";
-/// The member that has the time.
+/// The field of a replaced run that has the time of its replacement.
 const REPLACED_AT: &str = "replacedAt";
-/// Of how many steps the runs of a day have one item: each has one of them, of up to 200 bytes. What they are
-/// merged into, and what that replaced within an hour, is about as much again.
+/// Pack steps whose runs share one item of a day. Each step adds a run of up to 200 bytes.
+/// Compacted runs, and runs replaced within the last hour, take about as much again.
 const STEPS_OF_PART: u64 = 512;
 
 impl ErrorStore<'_> {
-    /// The manifests of the days from `first` to `last` that have some. What has expired may be there for days
-    /// more until DynamoDB removes it, so `first` is no day that is not kept. Strongly consistent: counting
-    /// rests on them.
+    /// Returns the manifests of the days from `first` to `last`. Strongly consistent: counts depend
+    /// on them.
+    ///
+    /// `first` must be within the retention: DynamoDB can take days to remove expired items.
     pub(super) async fn list_manifests(
         self,
         project: ProjectId,
@@ -64,7 +65,7 @@ impl ErrorStore<'_> {
         Ok(manifests)
     }
 
-    /// A manifest. A run that cannot be read counts nothing, and is in no other's way.
+    /// Reads a manifest. An unreadable run counts nothing and does not affect other runs.
     fn read_manifest(self, item: &Item) -> Result<Manifest, StoreError> {
         let day = |sk: &str| read_date(sk.split('#').next()?);
         let day = ItemReader { table: TABLE, item }.parsed("sk", day)?;
@@ -80,7 +81,7 @@ impl ErrorStore<'_> {
         Ok(Manifest { day, runs, replaced })
     }
 
-    /// The action that adds a run to a day.
+    /// Returns the action that adds a run to a day.
     pub(super) fn add_run(
         self,
         project: ProjectId,
@@ -95,8 +96,8 @@ impl ErrorStore<'_> {
             .into_action()
     }
 
-    /// Puts a run in the place of those that it was merged from, which are of one part of a day. Answers
-    /// whether these were all there.
+    /// Replaces the runs `merged`, which are of one part of a day, by `run`. Returns `false` if the
+    /// manifest no longer lists all of them.
     pub(super) async fn replace_runs(
         self,
         project: ProjectId,
@@ -127,8 +128,8 @@ impl ErrorStore<'_> {
         self.db.write_if(update).await
     }
 
-    /// Forgets runs that were merged into others, once their columns are deleted.
-    pub(super) async fn forget_replaced(
+    /// Removes replaced runs from a manifest, after their columns were deleted.
+    pub(super) async fn remove_replaced(
         self,
         project: ProjectId,
         day: Day,
@@ -139,7 +140,7 @@ impl ErrorStore<'_> {
         let update = self
             .db
             .update(TABLE, manifest_key(project, day, step_of(replaced)))
-            // It may have expired meanwhile, and is not to come back.
+            // An expired manifest must not be recreated.
             .condition_expression("attribute_exists(pk)")
             .update_expression(format!("REMOVE {}", attributes.join(", ")));
         self.db.write_if(update).await.map(drop)
@@ -150,10 +151,10 @@ fn manifests_pk(project: ProjectId) -> String {
     format!("manifest#{project}")
 }
 
-/// What sorts after the parts of a day.
+/// A suffix that sorts after the parts of a day.
 const AFTER_PARTS: &str = "~";
 
-/// The key of the manifest of a day that has the runs of a step.
+/// Returns the key of a day's manifest part with the runs of a step.
 pub(super) fn manifest_key(project: ProjectId, day: Day, step: u64) -> Item {
     let sk = match step / STEPS_OF_PART {
         0 => day.to_string(),
@@ -162,17 +163,17 @@ pub(super) fn manifest_key(project: ProjectId, day: Day, step: u64) -> Item {
     key(&manifests_pk(project), &sk)
 }
 
-/// A step of runs that one manifest has.
+/// Returns a step of these runs, which are of one manifest part.
 pub(super) fn step_of(runs: &[&Run]) -> u64 {
     runs.first().map_or(0, |run| run.first_step)
 }
 
-/// The attribute of a run in its manifest.
+/// Returns the attribute of a run in its manifest.
 pub(super) fn run_attribute(id: RunId) -> String {
     format!("{RUN}{id}")
 }
 
-/// When the runs of a day expire.
+/// Returns the expiry of the runs of a day.
 pub(super) fn run_expiry(day: Day) -> AttributeValue {
     n(day.next().start().plus(COUNT_RETENTION).as_seconds())
 }
@@ -194,9 +195,9 @@ fn damaged_run() -> StoreError {
 }
 
 fn read_replaced(id: &str, value: &AttributeValue) -> Result<(Run, Timestamp), StoreError> {
-    let members = value.as_m().map_err(|_| damaged_run())?;
-    let at = ItemReader { table: TABLE, item: members }.millis(REPLACED_AT)?;
-    let run = read_run(id, members.get(RUN_OF_REPLACED).ok_or_else(damaged_run)?)?;
+    let fields = value.as_m().map_err(|_| damaged_run())?;
+    let at = ItemReader { table: TABLE, item: fields }.millis(REPLACED_AT)?;
+    let run = read_run(id, fields.get(RUN_OF_REPLACED).ok_or_else(damaged_run)?)?;
     Ok((run, at))
 }
 
@@ -234,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_are_read_as_they_were_written() {
+    fn written_runs_are_read_unchanged() {
         let (run, at) = (run(), Timestamp::from_millis(1_795_219_260_000));
         let id = run.id.to_string();
         assert_eq!(read_run(&id, &write_run(&run)).ok().as_ref(), Some(&run));

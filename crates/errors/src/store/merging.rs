@@ -1,7 +1,7 @@
-//! Merging runs of a day into fewer, so that queries read few items and each event takes few bytes.
+//! Compacts runs of a day into fewer, so queries read few items and each event takes few bytes.
 //!
-//! A merging is one conditional write of one manifest: whoever reads that sees the runs before or the
-//! one after, and packing does not disturb it.
+//! A compaction is one conditional write of one manifest. So readers see either the old runs or the
+//! new one, and concurrent packing does not interfere.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
 
 use super::ErrorStore;
-use super::columns::WantedColumns;
+use super::columns::ColumnRequest;
 use super::errors::TABLE;
 use super::head::LogHead;
 use super::manifest::{manifest_key, step_of};
@@ -19,38 +19,39 @@ use crate::log::day::Day;
 use crate::log::manifest::{CompactionLimits, Manifest, Run};
 use crate::log::run::{ColumnName, CompactionError, DecodedRun, Decoder, merge};
 
-/// How many days back events may come, and days be merged: the 30 of ingestion, and some for packing
-/// that lags.
+/// Maximum age of days to compact: ingestion accepts events up to 30 days old, and packing can lag.
 const DAYS_BACK: Duration = Duration::from_hours(24 * 33);
-/// How long runs that were replaced are kept: who has read a manifest reads its runs within seconds.
+/// Retention of replaced runs: queries read the runs of a manifest within seconds.
 const REPLACED_RETENTION: Duration = Duration::from_hours(1);
 
-/// What became of merging runs.
+/// The outcome of a compaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CompactionOutcome {
-    /// One run is in their place, or none where nothing of them is left.
+    /// One run replaced the runs, or none if no events are left.
     Done,
-    /// Somebody else has replaced one of them.
+    /// A concurrent packer replaced one of the runs.
     Lost,
-    /// Too many of them are damaged, or one run does not hold them.
+    /// Too many of the runs are damaged, or they do not fit into one run.
     Skipped,
 }
 
-/// What runs are merged into.
+/// The day and level of a compacted run.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Target {
-    /// The day of their events.
+    /// The day of the events.
     pub(super) day: Day,
-    /// How often these were merged then.
+    /// The number of compactions of the events.
     pub(super) level: u8,
 }
 
-/// The most runs that are deleted at once: DynamoDB takes 4 kB of an expression that names them.
-const MOST_AT_ONCE: usize = 150;
+/// Runs that one call deletes per manifest: an expression names each of them, and DynamoDB limits
+/// it to 4 kB.
+const MAX_DELETED_RUNS: usize = 150;
 
 impl ErrorStore<'_> {
-    /// Merges runs of a project: as many as one merging takes, and perhaps some of further days. Removes
-    /// some of what is left of deleted errors. Answers whether there may be more to do.
+    /// Takes one step of removing events of deleted errors or, if there are none, of compaction.
+    /// Compacts runs of one or more days with about `limits.events` events. Returns `true` if there
+    /// can be more to do.
     pub async fn merge_step(
         self,
         project: ProjectId,
@@ -60,7 +61,7 @@ impl ErrorStore<'_> {
         let head = &self.find_log_head(project).await?;
         let (first, last) = (Day::of(now.minus(DAYS_BACK)), Day::of(now).next());
         let manifests = self.list_manifests(project, first, last).await?;
-        // It makes room for what follows.
+        // Free space in the manifests first.
         for manifest in &manifests {
             self.delete_replaced(project, manifest, now).await?;
         }
@@ -69,11 +70,11 @@ impl ErrorStore<'_> {
         }
         let mut left = limits.events;
         for manifest in &manifests {
-            for runs in manifest.next_mergings(head.readable_steps, limits, now) {
-                let level = manifest.merged_level(&runs, now);
+            for runs in manifest.next_compactions(head.readable_steps, limits, now) {
+                let level = manifest.compacted_level(&runs, now);
                 let target = Target { day: manifest.day, level };
-                let merging = self.merge_runs(project, head, &runs, &target, now).await?;
-                if merging == CompactionOutcome::Skipped {
+                let outcome = self.compact_runs(project, head, &runs, &target, now).await?;
+                if outcome == CompactionOutcome::Skipped {
                     continue;
                 }
                 let events = runs.iter().map(|run| run.events()).sum::<u64>();
@@ -87,9 +88,8 @@ impl ErrorStore<'_> {
         Ok(left < limits.events)
     }
 
-    /// Puts one run in the place of some of a day, without what is deleted. Damaged runs stay as they
-    /// are, and are in nobody's way.
-    pub(super) async fn merge_runs(
+    /// Replaces runs of a day by one run without deleted events. Damaged runs stay unchanged.
+    pub(super) async fn compact_runs(
         self,
         project: ProjectId,
         head: &LogHead,
@@ -98,10 +98,10 @@ impl ErrorStore<'_> {
         now: Timestamp,
     ) -> Result<CompactionOutcome, StoreError> {
         let Target { day, level } = *target;
-        let wanted = runs.len();
+        let requested = runs.len();
         let (runs, decoded) = self.read_whole_runs(project, day, runs).await?;
-        // What is left of several is merged already.
-        if runs.len() < wanted.min(2) {
+        // A single readable run of several needs no compaction.
+        if runs.len() < requested.min(2) {
             return Ok(CompactionOutcome::Skipped);
         }
         let is_hidden = |number: usize, fingerprint| {
@@ -136,7 +136,7 @@ impl ErrorStore<'_> {
             };
             let is_replaced = self.replace_runs(project, day, &runs, Some(&merged), now).await?;
             if !is_replaced {
-                // Nothing names what was written here.
+                // No manifest references the new columns.
                 self.delete_columns(project, day, &[&merged]).await?;
             }
             is_replaced
@@ -144,7 +144,8 @@ impl ErrorStore<'_> {
         Ok(if is_replaced { CompactionOutcome::Done } else { CompactionOutcome::Lost })
     }
 
-    /// Those of some runs of a day of which all columns are there and can be read. The others are reported.
+    /// Returns the runs whose columns are all readable, and their decoded columns. Reports the
+    /// others.
     async fn read_whole_runs<'m>(
         self,
         project: ProjectId,
@@ -152,9 +153,9 @@ impl ErrorStore<'_> {
         runs: &[&'m Run],
     ) -> Result<(Vec<&'m Run>, Vec<DecodedRun>), StoreError> {
         let names: Vec<ColumnName> = ColumnName::all().collect();
-        let wanted: Vec<WantedColumns<'_>> =
-            runs.iter().map(|run| WantedColumns { day, run, names: &names }).collect();
-        let columns = self.read_columns(project, &wanted).await?;
+        let requests: Vec<ColumnRequest<'_>> =
+            runs.iter().map(|run| ColumnRequest { day, run, names: &names }).collect();
+        let columns = self.read_columns(project, &requests).await?;
         let mut decoder = Decoder::new();
         let (mut whole, mut contents) = (Vec::new(), Vec::new());
         for (run, columns) in runs.iter().zip(columns) {
@@ -170,7 +171,7 @@ impl ErrorStore<'_> {
         Ok((whole, contents))
     }
 
-    /// Deletes runs that were replaced so long ago that nobody reads them any more.
+    /// Deletes runs that were replaced so long ago that no query reads them any more.
     async fn delete_replaced(
         self,
         project: ProjectId,
@@ -179,11 +180,11 @@ impl ErrorStore<'_> {
     ) -> Result<(), StoreError> {
         let is_old = |at: Timestamp| now >= at.plus(REPLACED_RETENTION);
         let old = manifest.replaced.iter().filter(|(_, at)| is_old(*at));
-        let old: Vec<&Run> = old.map(|(run, _)| run).take(MOST_AT_ONCE).collect();
+        let old: Vec<&Run> = old.map(|(run, _)| run).take(MAX_DELETED_RUNS).collect();
         if old.is_empty() {
             return Ok(());
         }
         self.delete_columns(project, manifest.day, &old).await?;
-        self.forget_replaced(project, manifest.day, &old).await
+        self.remove_replaced(project, manifest.day, &old).await
     }
 }

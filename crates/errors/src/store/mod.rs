@@ -27,7 +27,7 @@ pub use queue::{QueueBacklog, QueueEntry};
 
 use shared::dynamodb::Store;
 
-/// Table `errors`.
+/// The store of table `errors`.
 #[derive(Debug, Clone, Copy)]
 pub struct ErrorStore<'a> {
     db: &'a Store,

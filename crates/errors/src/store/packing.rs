@@ -1,8 +1,8 @@
-//! Packing the rows of a log into runs.
+//! Packs the rows of a log into runs.
 //!
-//! Whoever packs writes runs that nobody counts yet, and then says in one transaction that they count
-//! and that their rows do not any more. So two may pack at once, and one may be killed anywhere: nothing
-//! happens then, or all of it, and the next one goes on.
+//! A packer first writes runs that no query counts yet. One transaction then switches counting
+//! from the rows to the runs. So packers can run concurrently and can be killed at any point: a step
+//! applies completely or not at all, and the next packer continues.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -32,23 +32,23 @@ use crate::log::run::{Base, ColumnName, Columns, Decoder, Totals, pack};
 use crate::log::visit::{Backlog, GRACE};
 use crate::{ErrorDescription, ErrorId, ErrorRecord};
 
-/// How far a packer's clock may be from DynamoDB's: [`GRACE`] allows for it, and not for more.
+/// Maximum difference between the clocks of a packer and of DynamoDB, which [`GRACE`] allows for.
 const MAX_CLOCK_DIFFERENCE: Duration = Duration::from_secs(10);
-/// How many errors are updated at once.
+/// Errors that are updated concurrently.
 const ERRORS_AT_ONCE: usize = 8;
-/// The most days of a step: one transaction names all of their manifests.
+/// Maximum days of a step: one transaction updates all of their manifests.
 const MAX_DAYS: usize = 60;
 
-/// How much one step of packing takes on, which bounds its memory and its time.
+/// Limits of one pack step, which bound its memory and time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PackingLimits {
-    /// The most rows.
+    /// Maximum rows.
     pub rows: usize,
-    /// The most bytes of rows.
+    /// Maximum bytes of rows.
     pub bytes: usize,
-    /// Whether few rows are left until there are more of them, or they are a day old.
+    /// `true` if few rows stay unpacked until there are more, or they are a day old.
     pub waits: bool,
-    /// How much is merged at once.
+    /// Limits of compacted runs.
     pub merging: CompactionLimits,
 }
 
@@ -59,35 +59,35 @@ impl Default for PackingLimits {
     }
 }
 
-/// Makes the identifiers of errors that turn out to be missing.
+/// Creates the IDs of errors that turn out to be missing.
 pub type NewErrorId<'a> = &'a (dyn Fn() -> ErrorId + Sync);
 
-/// What a step of packing found and did.
+/// The outcome of a pack step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PackOutcome {
-    /// These rows are worth no step yet; there are none, or few.
+    /// There are no rows, or too few for a step.
     Left(Backlog),
-    /// These rows are packed.
+    /// The rows are packed.
     Packed {
-        /// What was packed.
+        /// The packed rows.
         backlog: Backlog,
-        /// Whether there are rows that had no room.
+        /// `true` if there can be more rows to pack.
         has_more: bool,
-        /// When all that is packed now had been received.
+        /// A time by which all packed rows had been received.
         until: Timestamp,
     },
-    /// Somebody else packed at the same time.
+    /// Another packer works on the log concurrently.
     Lost,
-    /// There is no such project any more.
+    /// The project no longer exists.
     ProjectGone,
 }
 
 /// Rows that are packed together.
 struct Batch {
     rows: Vec<LogRow>,
-    /// Where they end.
+    /// The end of the rows.
     end: LogPosition,
-    /// Whether more come after them that can be packed.
+    /// `true` if more rows after them can be packed.
     has_more: bool,
 }
 
@@ -103,7 +103,7 @@ impl Batch {
 }
 
 impl ErrorStore<'_> {
-    /// Packs rows of a project's log, as many as are worth it and fit into one step.
+    /// Packs as many rows of a project's log as fit into one step, if they are worth a step.
     pub async fn pack_step(
         self,
         project: ProjectId,
@@ -111,8 +111,8 @@ impl ErrorStore<'_> {
         new_error_id: NewErrorId<'_>,
         now: Timestamp,
     ) -> Result<PackOutcome, StoreError> {
-        // The head is read after `now` was taken: rows in shards that it does not know yet are later
-        // than what is packed.
+        // `now` precedes the read of the head: rows in shards that the head does not list yet are
+        // later than the packed rows.
         let Some(head) = self.recover_log_head(project).await? else {
             return Ok(PackOutcome::Lost);
         };
@@ -123,7 +123,7 @@ impl ErrorStore<'_> {
                 format!("the clock is {seconds} s from DynamoDB's: rows might be left out").into(),
             ));
         }
-        // No step spans a deletion: a run has events of before it, or of after it.
+        // No step spans a deletion: all events of a run are from before it, or all from after it.
         let closed = now.minus(GRACE);
         let deletion = head.tombstones.first_between(head.watermark.time(), closed);
         let to = LogPosition::before(deletion.unwrap_or(closed));
@@ -144,7 +144,7 @@ impl ErrorStore<'_> {
             head.tombstones.hide_event(row.row.fingerprint, at)
         };
         batch.rows.retain(|row| !hidden(row));
-        // Before the rows are out of sight: who packs next does not see them.
+        // Before the commit: the next packer does not read these rows.
         self.upsert_errors(project, &batch.rows, new_error_id, now).await?;
         let mut days: BTreeMap<Day, Vec<EventRow>> = BTreeMap::new();
         for LogRow { row, .. } in batch.rows {
@@ -159,14 +159,14 @@ impl ErrorStore<'_> {
             end: &batch.end,
             runs: runs.iter().map(|(day, run)| (*day, run.id)).collect(),
         };
-        // What was written in vain, or by who was killed, is named by nothing, and expires.
-        let refused = self.commit_step(project, &head, &step, &runs).await?;
+        // No manifest references the columns of a failed or killed attempt: they expire.
+        let failure = self.commit_step(project, &head, &step, &runs).await?;
         let until = batch.end.time();
-        Ok(refused.unwrap_or(PackOutcome::Packed { backlog, has_more: batch.has_more, until }))
+        Ok(failure.unwrap_or(PackOutcome::Packed { backlog, has_more: batch.has_more, until }))
     }
 
-    /// Adds events of a day that have no rows, as a run of their own, and answers its bytes. For bringing
-    /// in what was counted elsewhere: done twice, they count twice.
+    /// Adds events of a day that have no rows as a separate run, and returns its bytes. Use it to
+    /// import events that were counted elsewhere. Not idempotent: events added twice count twice.
     pub async fn backfill_events(
         self,
         project: ProjectId,
@@ -179,7 +179,8 @@ impl ErrorStore<'_> {
         Ok(run.bytes)
     }
 
-    /// The head of a log after the last step of packing is finished; `None` if somebody else is at it.
+    /// Finishes the last pack step and returns the head of the log. `None` if another packer is
+    /// working on the log.
     async fn recover_log_head(self, project: ProjectId) -> Result<Option<LogHead>, StoreError> {
         let head = self.find_log_head(project).await?;
         if head.readable_steps == head.steps {
@@ -210,8 +211,8 @@ impl ErrorStore<'_> {
         Ok(Run { id, first_step, last_step, until, level, bytes, values, form, totals })
     }
 
-    /// Makes the runs of a step count in the place of its rows. Answers what it found instead, if it
-    /// cannot.
+    /// Commits a step: from then on, its runs count instead of its rows. Returns the outcome of the
+    /// step if the commit fails.
     async fn commit_step(
         self,
         project: ProjectId,
@@ -222,7 +223,7 @@ impl ErrorStore<'_> {
         let mut transaction = Transaction::default();
         transaction.add("watermark", self.move_watermark(project, head, step)?)?;
         if head.steps == 0 {
-            // A deleted project must not come back.
+            // A deleted project must not get a log again.
             transaction.add("project", self.db.check_project(project)?)?;
         }
         for (day, run) in runs {
@@ -233,13 +234,13 @@ impl ErrorStore<'_> {
             return Ok(Some(if is_gone { PackOutcome::ProjectGone } else { PackOutcome::Lost }));
         }
         let head = LogHead { steps: head.steps.saturating_add(1), ..head.clone() };
-        // If somebody else was faster with that, it is done.
+        // If this fails, another packer has already finished the step.
         self.finish_step(project, &head).await?;
         Ok(None)
     }
 
-    /// The rows between the watermark and `to`, in the order of the log: as many as a step takes. Nobody
-    /// writes between them any more.
+    /// Returns the rows between the watermark and `to` in log order, as many as a step takes. No
+    /// new rows arrive in this range.
     async fn read_batch(
         self,
         project: ProjectId,
@@ -264,7 +265,7 @@ impl ErrorStore<'_> {
         };
         let first = (0..head.shards).map(|shard| self.read_row_page(&range, shard, None));
         let mut shards: Vec<RowPage> = try_join_all(first).await?;
-        // Up to the least key that a shard was read to, no row is missing.
+        // Rows are complete up to the smallest key that a shard was read to.
         let bound = loop {
             let unread =
                 (0..).zip(&shards).filter_map(|(shard, page)| Some((page.next.clone()?, shard)));
@@ -297,8 +298,9 @@ impl ErrorStore<'_> {
         Ok(Batch { rows, end: end.unwrap_or(to), has_more })
     }
 
-    /// Stores when the errors of rows were last seen. Also finishes ingestion that was cut off after it counted
-    /// an event: the error exists after this, and is open if one of the events came after its resolution.
+    /// Stores when the errors of rows were last seen. Also finishes ingestion that was interrupted
+    /// after it counted an event. Afterwards, each error exists, and is open if an event came after
+    /// its resolution.
     async fn upsert_errors(
         self,
         project: ProjectId,
@@ -324,7 +326,7 @@ impl ErrorStore<'_> {
             async move {
                 let seen =
                     self.see_rows(project, fingerprint, error, rows, new_error_id, now).await;
-                // One that is damaged must not hold up the others.
+                // A damaged error must not block the others.
                 self.db.unless_damaged(&fingerprint_key(project, fingerprint), seen).map(drop)
             }
         });
@@ -360,7 +362,7 @@ impl ErrorStore<'_> {
         Ok(())
     }
 
-    /// What an error is about, by one of its events.
+    /// Returns the description of an error, taken from one of its events.
     async fn describe_error(
         self,
         project: ProjectId,
@@ -373,21 +375,21 @@ impl ErrorStore<'_> {
         let of_error = EventsOfError { fingerprint, shards, since };
         let events = self.list_error_events(project, &of_error, &one, now).await?;
         let Some(event) = events.items.first() else { return Ok(None) };
-        // It may count under another kind than its own.
+        // Use `fingerprint`: the event's own differs if it counts under the overflow error.
         Ok(describe_stored_event(event.event.get().as_bytes(), fingerprint))
     }
 }
 
-/// Rows of one error.
+/// The rows of one error.
 #[derive(Debug, Clone, Copy)]
 struct SeenRows {
     first: Timestamp,
     last: Timestamp,
-    /// When the last of them was received.
+    /// The time of receipt of the last row.
     received_at: Timestamp,
 }
 
-/// How many of the rows, which are in order, fit into a step: one at least.
+/// Returns how many of the sorted rows fit into a step, at least one.
 fn fitting(rows: &[LogRow], limits: &PackingLimits) -> usize {
     let (mut bytes, mut days) = (0, BTreeSet::new());
     let fits = |(number, row): &(usize, &LogRow)| {
@@ -398,7 +400,7 @@ fn fitting(rows: &[LogRow], limits: &PackingLimits) -> usize {
     rows.iter().enumerate().take_while(fits).count()
 }
 
-/// How many events and errors a run has.
+/// Returns the totals of a run.
 pub(super) fn totals_of(columns: &Columns) -> Result<Totals, StoreError> {
     let base = columns.get(ColumnName::Base).map_err(|_| damaged())?;
     let base = Base::decode(&mut Decoder::new(), base).map_err(|_| damaged())?;

@@ -1,11 +1,11 @@
-//! Which projects have rows to pack, in table `errors`.
+//! The queue of projects that have rows to pack, in table `errors`.
 //!
 //! | pk | sk | item |
 //! | --- | --- | --- |
-//! | `packing-queue#SHARD` | `PROJECT` | when the project got events, and when it is looked at next |
+//! | `packing-queue#SHARD` | `PROJECT` | when the project got events, and the next check |
 //!
-//! Who writes a row has seen the entry `wanted` in the twelve hours before, and an entry is removed
-//! only when it was not wanted for 25: so none is missing of a project that has rows.
+//! When a row is written, its project's entry has a `wanted` time of the last twelve hours. An
+//! entry is removed only once that time is 25 hours old. So every project with rows has an entry.
 
 use std::time::Duration;
 
@@ -21,48 +21,48 @@ use super::errors::TABLE;
 use super::head::{count, head_key};
 use crate::log::visit::SOON;
 
-/// Over how many partitions the queue is spread: thousands of projects may enter it at once.
+/// Number of partitions of the queue: thousands of projects can enter it concurrently.
 const QUEUE_SHARDS: u8 = 16;
-/// How often an entry is wanted again.
-const WANTED_AGAIN: Duration = Duration::from_hours(12);
-/// How long nobody wants an entry that is removed.
-const UNWANTED: Duration = Duration::from_hours(25);
-/// How long after its first event a project is looked at first.
-const FIRST_VISIT: Duration = Duration::from_mins(5);
+/// Maximum age of an entry's `wanted` time before the next event refreshes it.
+const REFRESH_INTERVAL: Duration = Duration::from_hours(12);
+/// Minimum age of the `wanted` time of an entry that is removed.
+const IDLE_RETENTION: Duration = Duration::from_hours(25);
+/// Delay between the first event of a project and its first check.
+const FIRST_CHECK_DELAY: Duration = Duration::from_mins(5);
 
 /// A project in the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueueEntry {
     /// The project.
     pub project: ProjectId,
-    /// When it last was asked for.
+    /// The time of the last refresh by an event or deletion.
     pub wanted: Timestamp,
-    /// When it is looked at next.
+    /// The time of the next check.
     pub due: Timestamp,
-    /// What is waiting to be packed.
+    /// The rows that wait to be packed.
     pub waiting: QueueBacklog,
 }
 
-/// An entry as it was found.
+/// A stored entry, or its replacement if it is damaged.
 struct Found {
     entry: QueueEntry,
-    /// Whether it is to be written anew.
+    /// `true` if the stored entry is damaged and must be rewritten.
     is_damaged: bool,
 }
 
-/// Rows of a project that are not packed.
+/// The unpacked rows of a project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueueBacklog {
-    /// Since when there are some at the earliest.
+    /// The earliest time from which rows wait.
     pub since: Timestamp,
-    /// How many there were when the project was last looked at.
+    /// The number of rows at the last check.
     pub rows: u64,
 }
 
 impl ErrorStore<'_> {
-    /// Makes sure that a project's log will be packed, by an `early` visit if there is one, and answers
-    /// over how many partitions its rows are spread. To be called a minute before a row is written at the
-    /// earliest.
+    /// Makes sure that a project is queued for packing, with a check no later than `early` if
+    /// given. Returns the number of partitions of its rows. Call it at most a minute before writing
+    /// a row.
     pub async fn enqueue_for_packing(
         self,
         project: ProjectId,
@@ -80,27 +80,28 @@ impl ErrorStore<'_> {
             }
         }
         let is_fresh = |entry: &QueueEntry| {
-            now < entry.wanted.plus(WANTED_AGAIN) && early.is_none_or(|early| entry.due <= early)
+            now < entry.wanted.plus(REFRESH_INTERVAL)
+                && early.is_none_or(|early| entry.due <= early)
         };
         match entry {
             None => {
-                let due = early.unwrap_or_else(|| now.plus(FIRST_VISIT));
+                let due = early.unwrap_or_else(|| now.plus(FIRST_CHECK_DELAY));
                 let entry = QueueEntry { project, wanted: now, due, waiting };
-                // If somebody else was faster, theirs is as new.
+                // A concurrent request's entry is equally recent.
                 self.db.put_unless_there(TABLE, "pk", write_entry(&entry)).await?;
             }
             Some(found) if is_fresh(&found.entry) => {}
             Some(found) => {
                 let due = early.map_or(found.entry.due, |early| found.entry.due.min(early));
-                self.want_again(&found, due, now).await?;
+                self.refresh_entry(&found, due, now).await?;
             }
         }
         Ok(shards)
     }
 
-    /// Makes sure that a project is in the queue, and is looked at once everything that was received
-    /// before `now` can be packed. For an error that is about to be deleted: for hours from then on the
-    /// project stays, and as long as something is to be removed.
+    /// Makes sure that a project is queued, with a check once all rows received before `now` can be
+    /// packed. Call it before deleting an error: the project stays queued for hours, and until the
+    /// error's events are removed.
     pub async fn want_removal(self, project: ProjectId, now: Timestamp) -> Result<(), StoreError> {
         let due = now.plus(SOON);
         let waiting = QueueBacklog { since: now, rows: 0 };
@@ -109,10 +110,11 @@ impl ErrorStore<'_> {
         if let Some(item) = self.db.get(TABLE, entry_key(project)).await? {
             found = self.found_entry(project, &item, now)?;
         }
-        self.want_again(&found, found.entry.due.min(due), now).await
+        self.refresh_entry(&found, found.entry.due.min(due), now).await
     }
 
-    /// The entry of a project. One that is damaged is as if nobody had wanted it for long.
+    /// Reads the entry of a project. A damaged entry is replaced by one last refreshed 25 hours
+    /// ago.
     fn found_entry(
         self,
         project: ProjectId,
@@ -121,11 +123,11 @@ impl ErrorStore<'_> {
     ) -> Result<Found, StoreError> {
         let read = self.db.unless_damaged(item, read_entry(item))?;
         let waiting = QueueBacklog { since: now, rows: 0 };
-        let old = QueueEntry { project, wanted: now.minus(UNWANTED), due: now, waiting };
+        let old = QueueEntry { project, wanted: now.minus(IDLE_RETENTION), due: now, waiting };
         Ok(Found { is_damaged: read.is_none(), entry: read.unwrap_or(old) })
     }
 
-    async fn want_again(
+    async fn refresh_entry(
         self,
         found: &Found,
         due: Timestamp,
@@ -144,13 +146,16 @@ impl ErrorStore<'_> {
             .expression_attribute_values(":due", n(due.as_millis()))
             .expression_attribute_values(":now", n(now.as_millis()));
         match self.db.write_if(update).await {
-            // Others want it too, and for as long as this nobody removes it.
-            Err(StoreError::Contended(_)) if now < entry.wanted.plus(WANTED_AGAIN * 2) => Ok(()),
+            // Concurrent requests refresh the entry, and it is not removed for another hour at
+            // least.
+            Err(StoreError::Contended(_)) if now < entry.wanted.plus(REFRESH_INTERVAL * 2) => {
+                Ok(())
+            }
             written => written.map(drop),
         }
     }
 
-    /// All projects that have rows to pack, or had some lately.
+    /// Returns all projects that have rows to pack, or recently had some.
     pub async fn list_packing_queue(self) -> Result<Vec<QueueEntry>, StoreError> {
         let shards = (0..QUEUE_SHARDS).map(|shard| async move {
             let mut items = self
@@ -165,7 +170,7 @@ impl ErrorStore<'_> {
             let mut entries = Vec::new();
             while let Some(item) = items.next().await {
                 let item = item?;
-                // One that is damaged must not keep all others from being packed.
+                // A damaged entry must not block the packing of other projects.
                 entries.extend(self.db.unless_damaged(&item, read_entry(&item))?);
             }
             Ok::<_, StoreError>(entries)
@@ -173,7 +178,7 @@ impl ErrorStore<'_> {
         Ok(try_join_all(shards).await?.concat())
     }
 
-    /// Sets when a project is looked at next.
+    /// Sets the next check of a project.
     pub async fn postpone(
         self,
         entry: &QueueEntry,
@@ -183,7 +188,7 @@ impl ErrorStore<'_> {
         let update = self
             .db
             .update(TABLE, entry_key(entry.project))
-            // One that was removed stays removed.
+            // Do not recreate an entry that was removed.
             .condition_expression("attribute_exists(pk)")
             .update_expression("SET due = :due, waitingSince = :since, waitingRows = :rows")
             .expression_attribute_values(":due", n(due.as_millis()))
@@ -192,7 +197,8 @@ impl ErrorStore<'_> {
         self.db.write_if(update).await.map(drop)
     }
 
-    /// Removes a project from the queue that had no rows at `now`, if nobody wants it.
+    /// Removes a project without rows from the queue, unless its entry was refreshed since it was
+    /// read.
     pub async fn leave_queue(self, entry: &QueueEntry) -> Result<(), StoreError> {
         let delete = self
             .db
@@ -204,9 +210,9 @@ impl ErrorStore<'_> {
 }
 
 impl QueueEntry {
-    /// From when on a project without rows may leave the queue.
+    /// Returns the time from which a project without rows can leave the queue.
     pub fn may_leave(&self) -> Timestamp {
-        self.wanted.plus(UNWANTED)
+        self.wanted.plus(IDLE_RETENTION)
     }
 }
 

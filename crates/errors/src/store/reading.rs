@@ -1,5 +1,5 @@
-//! Reading what a query counts, in table `errors`: as little of it as tells the answer, and no more at
-//! once than fits into memory.
+//! Reads the events that a query counts, in table `errors`. Reads as little as the result needs, in
+//! portions that fit into memory.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
 
 use super::ErrorStore;
-use super::columns::{WantedColumns, most_bytes_of};
+use super::columns::{ColumnRequest, most_bytes_of};
 use super::head::{LogHead, LogPosition};
 use super::rows::{PAGE_ROWS, RowCategories, RowRange};
 use crate::ErrorRecord;
@@ -28,23 +28,24 @@ use crate::query::event_query::EventQuery;
 use crate::query::search::SearchedError;
 use crate::query::tally::{DayRun, RowTally, Tally};
 
-/// How many projects are read at the same time: bounds the memory of a query.
+/// Projects that are read concurrently, which bounds the memory of a query.
 const PROJECTS_AT_ONCE: usize = 5;
-/// The events of the runs that are in memory at once, and twice as many are being read meanwhile.
+/// Maximum events of the runs of a window. One window is in memory while two more are being read.
 const WINDOW_EVENTS: u64 = 1_000_000;
-/// The most runs of them.
+/// Maximum runs of a window.
 const WINDOW_RUNS: usize = 400;
-/// The most bytes of what is read of them, as far as one run has no more: as many as one may have.
+/// Maximum bytes of the columns of a window, unless a single run has more. Equals the limit of a
+/// compacted run.
 const WINDOW_BYTES: u64 = 8_000_000;
-/// How often a log is read again because it was packed and merged in between.
+/// Maximum attempts to read a log that is packed and compacted concurrently.
 const MAX_ROUNDS: usize = 8;
-/// How old a head may be when what it names is read. The older it is, the more often that was packed, merged
-/// or deleted since.
-const HEAD_AGE: Duration = Duration::from_secs(1);
-/// How long before it occurs an event is received at most, as far as clocks differ.
+/// Maximum age of a head when its runs and rows are read. The older a head, the more often its log
+/// was packed, compacted or deleted from since.
+const MAX_HEAD_AGE: Duration = Duration::from_secs(1);
+/// Maximum time that an event can be received before it occurs, since clocks differ.
 pub(super) const EARLIEST_RECEIPT: Duration = Duration::from_mins(5);
 
-/// What was read of a project to answer a query, and what is still to be read.
+/// The data of a project for a query: what was read, and the windows still to read.
 struct ProjectEvents<'s, R> {
     store: ErrorStore<'s>,
     project: ProjectId,
@@ -56,24 +57,24 @@ struct ProjectEvents<'s, R> {
     windows: Vec<Vec<PlannedRun>>,
 }
 
-/// A run, and what a query needs of it.
+/// A run and the parts of it that a query needs.
 pub(super) struct PlannedRun {
     pub(super) day: Day,
     pub(super) run: Run,
     pub(super) plan: RunPlan,
-    /// The columns that are read of it.
+    /// The columns to read.
     pub(super) names: Vec<ColumnName>,
 }
 
-/// A run, and the columns of it that a query needs.
+/// A run and the columns of it that a query needs.
 pub(super) struct LoadedRun {
     pub(super) planned: PlannedRun,
     pub(super) columns: Columns,
 }
 
 impl<R: RowTally> ProjectEvents<'_, R> {
-    /// Counts what was read, and reads what is left. Answers the errors by their numbers, if those are
-    /// what is counted.
+    /// Counts the read data, then reads and counts the other windows. Returns the errors by their
+    /// numbers if the query counts errors.
     async fn count(
         mut self,
         tally: &mut impl Tally<Rows = R>,
@@ -92,7 +93,7 @@ impl<R: RowTally> ProjectEvents<'_, R> {
         Ok(self.outlines)
     }
 
-    /// Counts runs, and the rows of their days.
+    /// Counts runs and the rows of their days.
     fn count_window(&mut self, tally: &mut impl Tally<Rows = R>, window: &[LoadedRun]) {
         for runs in window.chunk_by(|one, other| one.planned.day == other.planned.day) {
             let Some(day) = runs.first().map(|run| run.planned.day) else { continue };
@@ -116,7 +117,7 @@ impl<R: RowTally> ProjectEvents<'_, R> {
     }
 }
 
-/// Runs in parts that are in memory together.
+/// Splits runs into windows, each of which fits into memory.
 pub(super) fn windows(runs: Vec<PlannedRun>) -> Vec<Vec<PlannedRun>> {
     let mut windows: Vec<Vec<PlannedRun>> = Vec::new();
     let (mut events, mut bytes) = (0, 0);
@@ -145,7 +146,7 @@ pub(super) fn windows(runs: Vec<PlannedRun>) -> Vec<Vec<PlannedRun>> {
 }
 
 impl<'s> ErrorStore<'s> {
-    /// Counts the events of projects, each as soon as it is read.
+    /// Counts the events of several projects, each project as soon as it is read.
     pub async fn count_projects(
         self,
         projects: Vec<ProjectId>,
@@ -154,7 +155,7 @@ impl<'s> ErrorStore<'s> {
         now: Timestamp,
     ) -> Result<(), StoreError> {
         let counted = tally.counted();
-        // One round trip for all of them: each has a hundred kB at most, and usually less than one.
+        // One round trip for all heads. A head has at most 100 kB, and usually less than 1 kB.
         let heads = self.find_log_heads(&projects).await?;
         let read_at = Instant::now();
         let reads: Vec<_> = projects
@@ -172,8 +173,8 @@ impl<'s> ErrorStore<'s> {
         Ok(())
     }
 
-    /// Counts the events of one project. Answers its errors by their numbers, if those are what is
-    /// counted.
+    /// Counts the events of one project. Returns its errors by their numbers if the query counts
+    /// errors.
     pub async fn count_project(
         self,
         project: ProjectId,
@@ -187,8 +188,10 @@ impl<'s> ErrorStore<'s> {
         read.count(tally).await
     }
 
-    /// Reads what a query counts of a project, whose log had this head at a moment, if that was read.
-    /// Strongly consistent, but for runs, which never change: what was acknowledged is counted.
+    /// Reads the events that a query counts of a project. `head` is the head of its log and the
+    /// time when it was read, if it was.
+    ///
+    /// Strongly consistent, except for runs, which never change: acknowledged events are counted.
     async fn read_project_events<R: RowTally>(
         self,
         project: ProjectId,
@@ -198,11 +201,11 @@ impl<'s> ErrorStore<'s> {
         now: Timestamp,
     ) -> Result<ProjectEvents<'s, R>, StoreError> {
         let range = &query.range;
-        // Errors that are answered must be known; that they are there goes before their events.
+        // A response with errors needs their outlines. An error is stored no later than its first event.
         let every_fingerprint_counts =
-            query.wants_every_error() && !matches!(counted, Aggregation::Errors { .. });
+            query.matches_every_error() && !matches!(counted, Aggregation::Errors { .. });
         let filters = &query.event_filters;
-        let demand = QueryNeeds { range, filters, every_fingerprint_counts, counted };
+        let needs = QueryNeeds { range, filters, every_fingerprint_counts, counted };
         let mut events = ProjectEvents {
             store: self,
             project,
@@ -216,20 +219,20 @@ impl<'s> ErrorStore<'s> {
         let (Some(first), Some(last)) = (range.days().next(), range.days().last()) else {
             return Ok(events);
         };
-        let demand = &demand;
+        let needs = &needs;
         let read_rows = |head: Arc<LogHead>| async move {
             let (mut errors, mut outlines) = (CountedErrors::default(), Vec::new());
             if !every_fingerprint_counts {
-                outlines = self.find_wanted_errors(project, query, now).await?;
-                let wanted = outlines.iter().map(|error| (error.fingerprint, error.id));
-                errors = CountedErrors::only(wanted);
+                outlines = self.find_matching_errors(project, query, now).await?;
+                let matching = outlines.iter().map(|error| (error.fingerprint, error.id));
+                errors = CountedErrors::only(matching);
             }
-            let rows = self.count_rows(project, &head, demand, &mut errors, now).await?;
+            let rows = self.count_rows(project, &head, needs, &mut errors, now).await?;
             Ok::<_, StoreError>((errors, outlines, rows))
         };
         let (head, manifests, read) = self.read_log(project, head, first..=last, read_rows).await?;
         (events.errors, events.outlines, events.rows) = read;
-        let planned = plan(demand, manifests, &events.rows, &head.tombstones);
+        let planned = plan(needs, manifests, &events.rows, &head.tombstones);
         events.tombstones = head.tombstones.clone();
         let mut windows = windows(planned).into_iter();
         if let Some(window) = windows.next() {
@@ -239,9 +242,9 @@ impl<'s> ErrorStore<'s> {
         Ok(events)
     }
 
-    /// A log as it is at one moment: its head, the manifests of some days with the runs that readers of that
-    /// head count, and what `read_rows` makes of the rows that they count beside these. The head may have been
-    /// read a moment before.
+    /// Reads a consistent view of a log: the head, and the manifests of these days with the runs
+    /// that readers of the head count. Also returns the result of `read_rows`, which reads the rows
+    /// that they count. A passed `head` is read again if it is older than [`MAX_HEAD_AGE`].
     pub(super) async fn read_log<T, R: Future<Output = Result<T, StoreError>>>(
         &self,
         project: ProjectId,
@@ -251,7 +254,7 @@ impl<'s> ErrorStore<'s> {
     ) -> Result<(Arc<LogHead>, Vec<Manifest>, T), StoreError> {
         for _ in 0..MAX_ROUNDS {
             let head = match head.take() {
-                Some((head, read_at)) if read_at.elapsed() < HEAD_AGE => head,
+                Some((head, read_at)) if read_at.elapsed() < MAX_HEAD_AGE => head,
                 _ => self.find_log_heads(&[project]).await?.pop().unwrap_or_default(),
             };
             let head = Arc::new(head);
@@ -264,66 +267,66 @@ impl<'s> ErrorStore<'s> {
         Err(StoreError::Contended("the log kept being packed".into()))
     }
 
-    /// The errors that a query wants, whatever is counted of them. Strongly consistent.
-    async fn find_wanted_errors(
+    /// Returns the errors that match a query. Strongly consistent.
+    async fn find_matching_errors(
         self,
         project: ProjectId,
         query: &EventQuery,
         now: Timestamp,
     ) -> Result<Vec<ErrorOutline>, StoreError> {
-        let wanted = |error: &ErrorOutline, texts: &SearchedError<'_>| query.wants(error, texts);
+        let matches = |error: &ErrorOutline, texts: &SearchedError<'_>| query.matches(error, texts);
         let Some(ids) = query.error_filters.candidates() else {
-            let with_texts = query.asks_for_texts();
-            return self.find_errors_that(project, with_texts, wanted, now).await;
+            let with_texts = query.needs_texts();
+            return self.find_errors_where(project, with_texts, matches, now).await;
         };
         let found = self.find_errors(project, ids.iter().copied(), now).await?;
         let outlines = found.values().map(|error| (ErrorOutline::from(error), &error.description));
-        let wanted = outlines.filter(|(outline, texts)| wanted(outline, &(*texts).into()));
-        Ok(wanted.map(|(outline, _)| outline).collect())
+        let matching = outlines.filter(|(outline, texts)| matches(outline, &(*texts).into()));
+        Ok(matching.map(|(outline, _)| outline).collect())
     }
 
-    /// Counts the rows of a log that readers count as rows.
+    /// Counts the rows of a log that no readable run contains.
     async fn count_rows<R: RowTally>(
         self,
         project: ProjectId,
         head: &LogHead,
-        demand: &QueryNeeds<'_>,
+        needs: &QueryNeeds<'_>,
         errors: &mut CountedErrors,
         now: Timestamp,
     ) -> Result<R, StoreError> {
         let mut counts = R::default();
-        let categories = demand.categories();
+        let categories = needs.categories();
         let range = readable_rows(project, head, &head.readable, &categories, now);
         let mut pages = Box::pin(self.row_pages(&range));
         while let Some(rows) = pages.try_next().await? {
             for row in rows {
                 let received_at = row.received_at().unwrap_or(now);
                 if !head.tombstones.hide_event(row.row.fingerprint, received_at) {
-                    counts.add(&row.row, demand, errors);
+                    counts.add(&row.row, needs, errors);
                 }
             }
         }
         Ok(counts)
     }
 
-    /// Reads the columns of runs that are wanted of each.
+    /// Reads the planned columns of runs.
     pub(super) async fn load(
         self,
         project: ProjectId,
         runs: Vec<PlannedRun>,
     ) -> Result<Vec<LoadedRun>, StoreError> {
-        let wanted: Vec<_> = runs
+        let requests: Vec<_> = runs
             .iter()
-            .map(|run| WantedColumns { day: run.day, run: &run.run, names: &run.names })
+            .map(|run| ColumnRequest { day: run.day, run: &run.run, names: &run.names })
             .collect();
-        let columns = self.read_columns(project, &wanted).await?;
+        let columns = self.read_columns(project, &requests).await?;
         let loaded = runs.into_iter().zip(columns);
         Ok(loaded
             .filter_map(|(planned, columns)| Some(LoadedRun { planned, columns: columns? }))
             .collect())
     }
 
-    /// Returns the stored errors of a page of query-errors, without those that were deleted meanwhile.
+    /// Returns the stored errors of a page of query-errors, without errors that were deleted since.
     /// Strongly consistent.
     pub async fn find_ranked_errors(
         self,
@@ -341,8 +344,8 @@ impl<'s> ErrorStore<'s> {
     }
 }
 
-/// The rows from a place on that readers of a head count, since no run that they count has them: that place
-/// is `head.readable` or after it.
+/// Returns the range of the rows from `from` on, which no readable run of the head contains. `from`
+/// is `head.readable` or later.
 pub(super) fn readable_rows<'h>(
     project: ProjectId,
     head: &'h LogHead,
@@ -361,8 +364,8 @@ pub(super) fn readable_rows<'h>(
     }
 }
 
-/// The manifests with the runs that readers of a head count; `None` if the head is too old for them:
-/// some of what was rows then was merged with what was not.
+/// Returns the manifests with the runs that readers of a head count. `None` if the head is too old:
+/// a compacted run mixes events that the head counts in runs and as rows.
 fn readable(mut manifests: Vec<Manifest>, head: &LogHead) -> Option<Vec<Manifest>> {
     let readable = head.readable_steps;
     let is_mixed = |run: &Run| run.first_step <= readable && readable < run.last_step;
@@ -372,7 +375,7 @@ fn readable(mut manifests: Vec<Manifest>, head: &LogHead) -> Option<Vec<Manifest
     for manifest in &mut manifests {
         manifest.runs.retain(|run| run.last_step <= readable);
     }
-    // What a query needs of a run follows from all others of the day.
+    // Join the parts of a day: the plan of a run depends on all runs of the day.
     manifests.dedup_by(|part, day| {
         let is_same = part.day == day.day;
         if is_same {
@@ -383,25 +386,25 @@ fn readable(mut manifests: Vec<Manifest>, head: &LogHead) -> Option<Vec<Manifest
     Some(manifests)
 }
 
-/// What a query needs of each run.
+/// Returns the runs that a query needs, with the parts that it needs of each.
 fn plan(
-    demand: &QueryNeeds<'_>,
+    needs: &QueryNeeds<'_>,
     manifests: Vec<Manifest>,
     rows: &impl RowTally,
     tombstones: &Tombstones,
 ) -> Vec<PlannedRun> {
     let mut planned = Vec::new();
     for Manifest { day, runs, .. } in manifests {
-        // Totals tell nothing where something of them does not count.
+        // Totals cannot be used if they include deleted events.
         let is_whole = !runs.iter().any(|run| tombstones.may_hide_in(day, run));
-        let every_fingerprint_counts = demand.every_fingerprint_counts && is_whole;
-        let demand = QueryNeeds { every_fingerprint_counts, ..*demand };
+        let every_fingerprint_counts = needs.every_fingerprint_counts && is_whole;
+        let needs = QueryNeeds { every_fingerprint_counts, ..*needs };
         let totals: Vec<_> = runs.iter().map(|run| &run.totals).collect();
-        let plans = demand.plan(day, &totals, rows.hours_of(day));
+        let plans = needs.plan(day, &totals, rows.hours_of(day));
         let of_day = runs.into_iter().zip(plans).filter(|(_, plan)| !plan.is_empty());
         planned.extend(of_day.map(|(run, plan)| {
             let hours = plan.columns;
-            let names = if hours.is_empty() { Vec::new() } else { demand.columns(day, hours) };
+            let names = if hours.is_empty() { Vec::new() } else { needs.columns(day, hours) };
             PlannedRun { day, run, plan, names }
         }));
     }
@@ -425,7 +428,7 @@ mod tests {
         Day::of(Timestamp::parse_rfc3339("2026-11-21T00:00:00Z").unwrap())
     }
 
-    /// A run of one event, in whose form `url` has so many parts.
+    /// Returns a run with one event, whose column `url` has `url_parts` items.
     fn planned(bytes: u64, url_parts: usize, names: &[ColumnName]) -> PlannedRun {
         let occurred_at = day().start();
         let (fingerprint, attributes) = (Fingerprint([0; 16]), Attributes::default());
@@ -441,16 +444,16 @@ mod tests {
     }
 
     #[test]
-    fn no_more_of_a_day_is_read_at_once_than_fits() {
+    fn windows_hold_no_more_than_fits_into_memory() {
         let all = [ColumnName::Base, ColumnName::Attribute(Attribute::Url)];
         let runs = |bytes, parts, names: &[ColumnName], count| {
             let runs = std::iter::repeat_with(|| planned(bytes, parts, names)).take(count);
             windows(runs.collect()).iter().map(Vec::len).collect::<Vec<_>>()
         };
-        assert_eq!(runs(3_000_000, 20, &all, 5), [2, 2, 1], "the bytes of all columns");
-        assert_eq!(runs(3_000_000, 20, &all[..1], 5), [5], "those of small ones");
-        assert_eq!(runs(9_000_000, 40, &all, 2), [1, 1], "one is read, however large it is");
-        assert_eq!(runs(9_000_000, 40, &[], 5), [5], "nothing is read of them");
+        assert_eq!(runs(3_000_000, 20, &all, 5), [2, 2, 1], "all columns exceed the bytes");
+        assert_eq!(runs(3_000_000, 20, &all[..1], 5), [5], "small columns fit");
+        assert_eq!(runs(9_000_000, 40, &all, 2), [1, 1], "a single large run is read");
+        assert_eq!(runs(9_000_000, 40, &[], 5), [5], "no columns are read");
         assert_eq!(runs(1_000, 1, &all, 401), [400, 1]);
     }
 }

@@ -1,11 +1,11 @@
-//! The rows of a project's log, in table `errors`: its events in the order in which they were received.
+//! The rows of a project's log, in table `errors`: its events in the order of receipt.
 //!
 //! | pk | sk | item |
 //! | --- | --- | --- |
-//! | `log#PROJECT#SHARD` | time of receipt and event id | what is counted of an event |
+//! | `log#PROJECT#SHARD` | time of receipt and event ID | the counted part of an event |
 //!
-//! What events are filtered by has one attribute of the item for all categories: the more attributes the
-//! items have, the longer a query of many rows takes, and the more read units, since their names count.
+//! One attribute of the item holds the values of all categories. With more attributes, a query of
+//! many rows would take longer and cost more read units, since attribute names count.
 
 use futures_util::stream::{self, Stream, StreamExt};
 
@@ -25,16 +25,16 @@ use crate::attribute::{Attribute, Attributes, Category};
 use crate::grouping::Fingerprint;
 use crate::log::row::{EventRow, decode_attributes, encode_attributes};
 
-/// The most partitions of a log: 8,000 events a second.
+/// Maximum partitions of a log, for 8,000 events a second.
 pub(super) const MAX_SHARDS: u8 = 16;
-/// The most rows of a page: a function with little of a processor reads them well within the time of
+/// Maximum rows of a page: a function with a small CPU share reads them well within the timeout of
 /// one attempt.
 pub(super) const PAGE_ROWS: usize = 1_000;
-/// The attribute that has what events are filtered by.
+/// The attribute with the values that filters match.
 const ATTRIBUTES: &str = "attributes";
-/// What sorts after the sort keys of all rows.
+/// A key that sorts after the sort keys of all rows.
 const END: &str = "~";
-/// What a row takes besides the values of its attributes.
+/// Approximate bytes of a row without the values of its attributes.
 const ROW_BYTES: usize = 150;
 
 /// A row of a log.
@@ -45,62 +45,62 @@ pub(super) struct LogRow {
 }
 
 impl LogRow {
-    /// When it was received.
+    /// Returns the time of receipt.
     pub(super) fn received_at(&self) -> Option<Timestamp> {
         row_time(&self.sk)
     }
 
-    /// About how many bytes it has.
+    /// Returns the approximate number of bytes.
     pub(super) fn bytes(&self) -> usize {
         let values = Attribute::ALL.map(|it| self.row.attributes.get(it).map_or(0, str::len));
         ROW_BYTES + values.iter().sum::<usize>()
     }
 }
 
-/// Rows of one shard that were read at once.
+/// A page of the rows of one shard.
 #[derive(Debug, Default)]
 pub(super) struct RowPage {
     pub(super) rows: Vec<LogRow>,
-    /// The sort key after which more may follow.
+    /// The sort key after which more rows can follow.
     pub(super) next: Option<String>,
 }
 
-/// Which rows of a log are read.
+/// The rows of a log to read.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RowRange<'p> {
     pub(super) project: ProjectId,
     pub(super) shards: u8,
     pub(super) from: &'p LogPosition,
-    /// Before which rows are read; `None` for all that there are.
+    /// The end of the rows. `None` for all rows from `from` on.
     pub(super) to: Option<&'p LogPosition>,
-    /// What of events is read besides their time and their error.
+    /// The categories to read in addition to time and error.
     pub(super) categories: RowCategories<'p>,
-    /// The most rows that are wanted of a shard at once.
+    /// Maximum rows of a page of one shard.
     pub(super) page: usize,
     pub(super) now: Timestamp,
 }
 
-/// What of the events of rows is read: the less, the sooner.
+/// The categories to read of rows. Fewer categories are faster to read.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum RowCategories<'p> {
-    /// Everything, for packing.
+    /// All categories, for packing.
     All,
-    /// What is asked for.
+    /// These categories.
     Only(&'p [Category]),
 }
 
 impl<'p> RowCategories<'p> {
-    /// What is asked for; `None` for everything.
-    fn wanted(self) -> Option<&'p [Category]> {
+    /// Returns the categories to read. `None` for all.
+    fn requested(self) -> Option<&'p [Category]> {
         match self {
             Self::All => None,
             Self::Only(categories) => Some(categories),
         }
     }
 
-    /// The attributes of items that tell it; `None` for all.
+    /// Returns the item attributes to read. `None` for all.
     fn names(self) -> Option<Vec<&'static str>> {
-        let categories = self.wanted()?;
+        let categories = self.requested()?;
         let mut names = vec!["sk", "occurredAt", "fingerprint"];
         if !categories.is_empty() {
             names.push(ATTRIBUTES);
@@ -110,8 +110,8 @@ impl<'p> RowCategories<'p> {
 }
 
 impl ErrorStore<'_> {
-    /// A page of the rows of a shard, after a sort key. Strongly consistent: what was acknowledged is
-    /// counted.
+    /// Returns a page of the rows of a shard, after a sort key. Strongly consistent: acknowledged
+    /// events are counted.
     pub(super) async fn read_row_page(
         self,
         range: &RowRange<'_>,
@@ -119,8 +119,8 @@ impl ErrorStore<'_> {
         after: Option<&str>,
     ) -> Result<RowPage, StoreError> {
         let pk = log_pk(range.project, shard);
-        // What has expired may be there for days more until DynamoDB removes it. Like the items that list
-        // an event, its row expires by whole seconds.
+        // DynamoDB can take days to remove expired rows. Like other items of an event, a row
+        // expires at a whole second.
         let next_second = Timestamp::from_millis((range.now.as_seconds() + 1) * 1_000);
         let kept = LogPosition::before(next_second.minus(EVENT_RETENTION));
         let from = range.from.max(&kept);
@@ -133,9 +133,9 @@ impl ErrorStore<'_> {
             None => self.db.query(TABLE),
             Some(names) => self.db.query_attributes(TABLE, &names),
         };
-        let answer = query
+        let response = query
             .consistent_read(true)
-            // No row has the sort key of a position, so the end is left out.
+            // No row has the sort key of a position, so `:to` is exclusive.
             .key_condition_expression("pk = :pk AND sk BETWEEN :from AND :to")
             .expression_attribute_values(":pk", s(&pk))
             .expression_attribute_values(":from", s(from))
@@ -144,15 +144,15 @@ impl ErrorStore<'_> {
             .set_exclusive_start_key(start)
             .send()
             .await?;
-        let next = sort_key_at_end(TABLE, answer.last_evaluated_key.as_ref())?;
-        let rows = answer.items.unwrap_or_default();
-        // One that is damaged must not keep all others from being packed and counted.
+        let next = sort_key_at_end(TABLE, response.last_evaluated_key.as_ref())?;
+        let rows = response.items.unwrap_or_default();
+        // A damaged row must not keep the others from being packed and counted.
         let read = |item: &Item| {
             let row = read_row(item, range.categories);
             if row.is_ok() {
                 return row.map(Some);
             }
-            // The partition key, which tells whose it is, may not have been asked for.
+            // The report needs the partition key, which the query can omit.
             let mut item = item.clone();
             item.insert("pk".to_owned(), s(&pk));
             self.db.unless_damaged(&item, row)
@@ -161,7 +161,7 @@ impl ErrorStore<'_> {
         Ok(RowPage { rows, next })
     }
 
-    /// All rows of a range, page by page, in no order.
+    /// Returns all rows of a range, page by page, in no particular order.
     pub(super) fn row_pages<'s>(
         &'s self,
         range: &'s RowRange<'s>,
@@ -183,18 +183,18 @@ fn log_pk(project: ProjectId, shard: u8) -> String {
     format!("log#{project}#{shard:02}")
 }
 
-/// In which of some partitions an event is.
+/// Returns the partition of an event.
 pub(super) fn shard_of(event: EventId, shards: u8) -> u8 {
     let last = event.as_bytes().last().copied().unwrap_or_default();
     last.checked_rem(shards).unwrap_or_default()
 }
 
-/// The time in the sort key of a row.
+/// Returns the time of receipt in the sort key of a row.
 pub(super) fn row_time(sk: &str) -> Option<Timestamp> {
     read_time_key(sk.get(..15)?)
 }
 
-/// The key of the row of an event.
+/// Returns the key of an event's row.
 pub(super) fn row_key(
     project: ProjectId,
     shard: u8,
@@ -220,10 +220,10 @@ pub(super) fn write_row(
 
 fn read_row(item: &Item, categories: RowCategories<'_>) -> Result<LogRow, StoreError> {
     let reader = ItemReader { table: TABLE, item };
-    let attributes = match categories.wanted() {
-        // Then the attribute is not read.
+    let attributes = match categories.requested() {
+        // The attribute was not read.
         Some([]) => Attributes::default(),
-        wanted => decode_attributes(reader.blob(ATTRIBUTES)?, wanted)
+        requested => decode_attributes(reader.blob(ATTRIBUTES)?, requested)
             .map_err(|_| reader.damaged(ATTRIBUTES))?,
     };
     let row = EventRow {
@@ -259,12 +259,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read() {
+    fn written_rows_are_read_unchanged() {
         let row = row(&Attribute::ALL.map(|name| (name, format!("{name:?}"))));
         assert_eq!(read_row(&written(&row), RowCategories::All).unwrap().row, row);
     }
 
-    /// The bytes that DynamoDB counts of an item, a number of which has two digits a byte.
+    /// Returns the bytes of an item as DynamoDB counts them. A number takes a byte for two digits.
     fn size(item: &Item) -> usize {
         let size_of = |value: &AttributeValue| match value {
             AttributeValue::S(text) => text.len(),

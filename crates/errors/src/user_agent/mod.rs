@@ -1,19 +1,21 @@
-//! Which browser, operating system and device a User-Agent header names (RFC 9110 §10.1.5), by the
-//! rules of ua-parser (`crates/errors/src/user_agent/data/README.md`), which Sentry's own servers follow, too.
+//! Finds the browser, operating system and device in a User-Agent header (RFC 9110 §10.1.5). The
+//! rules are those of ua-parser (`crates/errors/src/user_agent/data/README.md`), which Sentry's own
+//! servers use, too.
 
 mod rules;
 
 use rules::{Matched, Rules};
 
-/// How much of a User-Agent is looked at, in bytes: browsers and robots send up to 400.
+/// Maximum bytes of a User-Agent that are read. Browsers and robots send up to 400.
 const MAX_BYTES: usize = 512;
-/// How many parts a version has at most.
+/// Maximum parts of a version.
 const VERSION_PARTS: usize = 4;
-/// The name of what is known to be none of the known ones.
+/// ua-parser's name for an unknown value.
 const OTHER: &str = "Other";
-/// What ua-parser calls the device of a robot.
+/// ua-parser's device name for a robot.
 const ROBOT: &str = "Spider";
-/// What else robots say that they are, in lower case. A phone may be a `CUBOT`, without a version of its own.
+/// More texts that identify robots, in lower case. `bot` alone is none: a phone can be a `CUBOT`,
+/// without a version.
 const ROBOTS: [&str; 7] = [
     "bot/",
     "spider",
@@ -24,7 +26,7 @@ const ROBOTS: [&str; 7] = [
     "+http",
 ];
 
-/// What a User-Agent tells.
+/// The content of a User-Agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct UserAgent {
     /// The browser, or another program: `Mobile Safari`.
@@ -33,32 +35,32 @@ pub struct UserAgent {
     pub os: Option<Versioned>,
     /// The device.
     pub device: Option<Device>,
-    /// Whether it says that it is a robot.
+    /// `true` if it identifies itself as a robot.
     pub is_robot: bool,
 }
 
 /// A program and its version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Versioned {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its version, as far as it is told: `17.6`.
+    /// The known part of the version: `17.6`.
     pub version: Option<String>,
 }
 
 /// A device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Device {
-    /// What it is called: `iPhone`, `Samsung SM-S921B`; `Spider` for robots.
+    /// The name: `iPhone`, `Samsung SM-S921B`; `Spider` for robots.
     pub family: String,
-    /// Who made it.
+    /// The maker.
     pub brand: Option<String>,
-    /// Its model.
+    /// The model.
     pub model: Option<String>,
 }
 
 impl UserAgent {
-    /// Reads a User-Agent. However long it is, no more than its first 512 bytes count.
+    /// Reads a User-Agent. Only its first 512 bytes count.
     pub fn read(user_agent: &str) -> Self {
         let text = user_agent.get(..user_agent.floor_char_boundary(MAX_BYTES)).unwrap_or_default();
         let [browser, os, device] = Rules::known().first_matches(text);

@@ -1,25 +1,27 @@
-//! The table of rules. A rule's pattern is tried where the text has what it requires, which few
-//! rules do, and compiled when it is tried first: to compile all takes a quarter of a second.
+//! The table of rules.
+//!
+//! A rule's pattern is tried only on a text with the rule's required parts, which few texts have.
+//! It is compiled on first use: compiling all patterns takes a quarter of a second.
 
 use std::borrow::Cow;
 use std::sync::{LazyLock, OnceLock};
 
 use regex::bytes::{Captures, Regex, RegexBuilder};
 
-/// What stands for the start and the end of a text in what rules require.
+/// Marks for the start and the end of a text in required parts.
 const START: char = '\u{2}';
 const END: char = '\u{3}';
-/// What separates what a rule requires, and alternatives of it.
+/// Separators of required parts, and of their alternatives.
 const AND: char = '\u{1e}';
 const OR: char = '\u{1f}';
-/// How many replacements a rule can have.
+/// Maximum replacements of a rule.
 const REPLACEMENTS: usize = 5;
-/// How large a compiled pattern may be. The largest takes a tenth of it.
+/// Maximum bytes of a compiled pattern. The largest takes a tenth of it.
 const MAX_COMPILED_BYTES: usize = 1 << 20;
 
 static KNOWN: LazyLock<Rules> = LazyLock::new(|| Rules::parse(include_str!("data/rules.txt")));
 
-/// What a rule tells.
+/// The kind of value that a rule finds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Browser,
@@ -43,35 +45,35 @@ impl Kind {
 struct Rule {
     kind: Kind,
     any_case: bool,
-    /// What a text must contain besides what the rule was found by.
+    /// Parts that a text must contain, except the indexed one.
     required: &'static str,
     pattern: &'static str,
     replacements: [&'static str; REPLACEMENTS],
-    /// `None` for a pattern that is not valid, of which a test knows that there is none.
+    /// `None` for an invalid pattern. A test checks that there is none.
     compiled: OnceLock<Option<Regex>>,
 }
 
-/// All rules, and how to find those that may match.
+/// All rules, with an index of those that can match.
 pub(super) struct Rules {
     all: Vec<Rule>,
-    /// Three letters with a rule that requires them, in their order.
+    /// Groups of three letters, each with a rule that requires it, sorted.
     index: Vec<(Letters, u16)>,
-    /// Rules that the index does not have.
+    /// Rules that are not in the index.
     unindexed: Vec<u16>,
-    /// A bit for each hash of three letters that the index has.
+    /// A bit for each hash of three indexed letters.
     indexed: Box<[u64; 1 << 10]>,
 }
 
 type Letters = [u8; 3];
 
-/// What the first rule that matches says of a text.
+/// The match of a rule in a text.
 pub(super) struct Matched<'t> {
     replacements: [&'static str; REPLACEMENTS],
     captures: Captures<'t>,
 }
 
 impl Rules {
-    /// The rules of ua-parser.
+    /// Returns the rules of ua-parser.
     pub(super) fn known() -> &'static Self {
         &KNOWN
     }
@@ -90,7 +92,7 @@ impl Rules {
         known
     }
 
-    /// A line that is none of a rule is passed over; a test knows that there is none.
+    /// Adds the rule of a line. Skips a line without a rule; a test checks that there is none.
     fn add(&mut self, line: &'static str) {
         let mut fields = line.split('\t');
         let mut field = || fields.next().unwrap_or_default();
@@ -114,20 +116,20 @@ impl Rules {
         self.all.push(Rule { kind, any_case, required, pattern, replacements, compiled });
     }
 
-    /// What the first rule of each kind that matches says.
+    /// Returns the match of the first rule of each kind.
     pub(super) fn first_matches<'t>(&self, text: &'t str) -> [Option<Matched<'t>>; 3] {
         let lower_case = format!("{START}{}{END}", text.to_ascii_lowercase());
         let candidates = self.candidates(&lower_case);
         Kind::ALL.map(|kind| {
             let mut rules = candidates.iter().filter_map(|it| self.all.get(usize::from(*it)));
             rules.find_map(|rule| {
-                let may_match = rule.kind == kind && rule.has_what_it_requires(&lower_case);
+                let may_match = rule.kind == kind && rule.has_required_parts(&lower_case);
                 may_match.then(|| rule.matched(text)).flatten()
             })
         })
     }
 
-    /// The numbers of rules that may match a text, in their order.
+    /// Returns the numbers of rules that can match a text, in order.
     fn candidates(&self, lower_case: &str) -> Vec<u16> {
         let mut candidates = self.unindexed.clone();
         for letters in lower_case.as_bytes().array_windows() {
@@ -144,7 +146,7 @@ impl Rules {
     }
 }
 
-/// The word and the bit of the hash of three letters.
+/// Returns the word and the bit for the hash of three letters.
 fn place(letters: Letters) -> (usize, u64) {
     let [first, second, third] = letters.map(usize::from);
     // Letters of texts differ in their lowest six bits.
@@ -153,7 +155,7 @@ fn place(letters: Letters) -> (usize, u64) {
 }
 
 impl Rule {
-    fn has_what_it_requires(&self, lower_case: &str) -> bool {
+    fn has_required_parts(&self, lower_case: &str) -> bool {
         let mut parts = self.required.split(AND).filter(|part| !part.is_empty());
         parts.all(|part| part.split(OR).any(|text| lower_case.contains(text)))
     }
@@ -173,7 +175,8 @@ impl Rule {
 }
 
 impl Matched<'_> {
-    /// The replacement of that number, with what groups matched in it, else what one group matched.
+    /// Returns the replacement with this number, filled with matched groups, or else a matched
+    /// group.
     pub(super) fn text(&self, replacement: usize, group: Option<usize>) -> Option<String> {
         let text = match (self.replacements.get(replacement), group) {
             (None | Some(&""), None) => return None,
@@ -184,7 +187,7 @@ impl Matched<'_> {
         (!text.is_empty()).then(|| text.to_owned())
     }
 
-    /// A template with what groups matched in place of `$1` to `$9`.
+    /// Returns a template with matched groups in place of `$1` to `$9`.
     fn fill(&self, template: &str) -> String {
         let mut parts = template.split('$');
         let mut filled = parts.next().unwrap_or_default().to_owned();
@@ -212,14 +215,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_line_is_a_rule_whose_pattern_is_valid() {
+    fn every_line_is_a_valid_rule() {
         let rules = Rules::known();
         assert_eq!(rules.all.len(), include_str!("data/rules.txt").lines().count());
         for rule in &rules.all {
             rule.matched("");
             assert!(matches!(rule.compiled.get(), Some(Some(_))), "{}", rule.pattern);
         }
-        // All others are found by what they require.
+        // The index contains all other rules.
         assert!(rules.unindexed.len() < 10, "{}", rules.unindexed.len());
     }
 }

@@ -41,7 +41,7 @@ fn cases(text: &str) -> Vec<Case> {
 }
 
 #[test]
-fn browsers_are_those_of_the_published_tests() {
+fn browsers_match_the_published_tests() {
     let cases = cases(include_str!("data/test_ua.yaml"));
     assert!(cases.len() > 1_400);
     for case in cases {
@@ -51,7 +51,7 @@ fn browsers_are_those_of_the_published_tests() {
 }
 
 #[test]
-fn operating_systems_are_those_of_the_published_tests() {
+fn operating_systems_match_the_published_tests() {
     let cases = cases(include_str!("data/test_os.yaml"));
     assert!(cases.len() > 450);
     for case in cases {
@@ -61,7 +61,7 @@ fn operating_systems_are_those_of_the_published_tests() {
 }
 
 #[test]
-fn devices_are_those_of_the_published_tests() {
+fn devices_match_the_published_tests() {
     let cases = cases(include_str!("data/test_device.yaml"));
     assert!(cases.len() > 1_600);
     for case in cases {
@@ -77,7 +77,7 @@ fn names(user_agent: &str) -> [String; 3] {
 }
 
 #[test]
-fn knows_what_most_people_use() {
+fn reads_common_user_agents() {
     for (user_agent, expected) in [
         (
             "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) \
@@ -120,7 +120,7 @@ fn knows_what_most_people_use() {
 }
 
 #[test]
-fn what_follows_the_first_512_bytes_does_not_count() {
+fn only_the_first_512_bytes_count() {
     let robot = "Googlebot/2.1";
     let long = format!("{}{robot}", "x; ".repeat(4_000));
     assert!(!UserAgent::read(&long).is_robot);
@@ -131,7 +131,7 @@ fn what_follows_the_first_512_bytes_does_not_count() {
 }
 
 #[test]
-fn robots_say_so_in_several_ways() {
+fn robots_are_found_by_several_texts() {
     const SAFARI: &str = "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_5) AppleWebKit/605.1.15 \
         (KHTML, like Gecko) Version/13.1.1 Safari/605.1.15";
     const CHROME: &str = "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/537.36 \

@@ -1,10 +1,10 @@
-//! Conditions as requests have them.
+//! Parses the conditions in requests.
 
 use shared::json::{Fields, Json, JsonPath, ViolationCode, Violations, array, text};
 
 use super::{Condition, MAX_VALUES, Operator, parse_attribute, parse_value};
 
-/// Reads a condition. Where there are too many patterns, which is noted, none is compiled.
+/// Parses a condition. If `too_many_patterns`, which the caller has noted, compiles no pattern.
 pub(crate) fn read_condition(
     json: &Json<'_>,
     path: &JsonPath<'_>,
@@ -12,10 +12,10 @@ pub(crate) fn read_condition(
     violations: &mut Violations,
 ) -> Option<Condition> {
     Fields::read(json, path, violations, |fields, violations| {
-        // The operator decides whether there is an attribute, which is told of first all the same.
+        // The attribute is checked first, but the operator decides whether it is required.
         let attribute = match operator_of(json) {
             Some(operator) if operator.is_about_segments() => {
-                fields.optional("attribute", violations, refuse_attribute).or_default()
+                fields.optional("attribute", violations, reject_attribute).or_default()
             }
             _ => fields.required("attribute", violations, text(parse_attribute)).map(Some),
         };
@@ -44,30 +44,30 @@ pub(crate) fn read_condition(
     })
 }
 
-/// What is said of an attribute where segments are asked for.
-fn refuse_attribute<T>(
+/// Notes the violation of an attribute for an operator about segments.
+fn reject_attribute<T>(
     _: &Json<'_>,
     path: &JsonPath<'_>,
     violations: &mut Violations,
 ) -> Option<T> {
-    let message = "`in_segment` and `not_in_segment` are about no attribute; leave it out";
+    let message = "`in_segment` and `not_in_segment` take no attribute; omit it";
     violations.note(path, ViolationCode::InvalidValue, message);
     None
 }
 
-/// How many values of matching conditions there are.
+/// Returns the number of regular expressions in conditions.
 pub(crate) fn count_patterns<'j, 'a: 'j>(conditions: impl Iterator<Item = &'j Json<'a>>) -> usize {
     let takes_patterns =
         |condition: &&Json<'_>| operator_of(condition).is_some_and(Operator::takes_patterns);
     conditions.filter(takes_patterns).map(|it| items(it.member("values")).len()).sum()
 }
 
-/// The operator of a condition, if it has one that there is.
+/// Returns the operator of a condition, if it is valid.
 pub(crate) fn operator_of(condition: &Json<'_>) -> Option<Operator> {
     Operator::parse(condition.member_text("operator")?).ok()
 }
 
-/// The items of a list; none of what is no list.
+/// Returns the items of a list; none if the value is not a list.
 pub(crate) fn items<'j, 'a>(json: Option<&'j Json<'a>>) -> &'j [Json<'a>] {
     match json {
         Some(Json::Array(items)) => items,

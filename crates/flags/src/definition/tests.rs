@@ -26,7 +26,7 @@ fn is_readable(stored: &Value) -> bool {
 }
 
 #[test]
-fn damage_is_an_error() {
+fn invalid_definitions_are_errors() {
     assert!(is_readable(&full()));
     for (pointer, damaged) in [
         ("", json!([])),
@@ -196,7 +196,7 @@ prop_compose! {
 
 proptest! {
     #[test]
-    fn a_flag_is_read_back_as_it_was_stored(flag in flag()) {
+    fn stored_flags_are_read_back_unchanged(flag in flag()) {
         let stored = serde_json::to_string(&Definition::of(&flag)).unwrap();
         let read = Definition::parse(&stored).unwrap();
         let same = FeatureFlag {
@@ -214,7 +214,7 @@ proptest! {
     }
 
     #[test]
-    fn no_text_makes_the_reader_panic(stored: String) {
+    fn parser_never_panics(stored: String) {
         let _ = Definition::parse(&stored);
     }
 }

@@ -46,7 +46,7 @@ const ATTRIBUTE: &str = "/rules/0/conditions/0/attribute";
 const OPERATOR: &str = "/rules/0/conditions/0/operator";
 const VALUE: &str = "/rules/0/conditions/0/values/0";
 
-/// Every value in `full()`: its pointer, its JSON type, and what is wrong with `null` there.
+/// Each value in `full()`: its pointer, its JSON type, and the violation that `null` causes.
 fn fields() -> impl Iterator<Item = (&'static str, &'static str, Option<ViolationCode>)> {
     [
         ("object", Some(InvalidType), " /variants/0 /fallthrough/rollout/0 /rules/0"),
@@ -71,12 +71,12 @@ fn fields() -> impl Iterator<Item = (&'static str, &'static str, Option<Violatio
     .flat_map(|(kind, null, pointers)| pointers.split(' ').map(move |p| (p, kind, null)))
 }
 
-/// `full()` with `value` at `pointer`.
+/// Returns `full()` with `value` at `pointer`.
 fn with(pointer: &str, value: impl Into<Value>) -> Value {
     put(full(), pointer, value)
 }
 
-/// `body` with `value` at `pointer`; the index after an array's last appends.
+/// Returns `body` with `value` at `pointer`. The index after an array's last item appends.
 fn put(mut body: Value, pointer: &str, value: impl Into<Value>) -> Value {
     let Some((parent, name)) = pointer.rsplit_once('/') else { return value.into() };
     match body.pointer_mut(parent).unwrap() {
@@ -89,7 +89,7 @@ fn put(mut body: Value, pointer: &str, value: impl Into<Value>) -> Value {
     body
 }
 
-/// `base` with the members of `more`.
+/// Returns `base` with the fields of `more`.
 fn merged(mut base: Value, more: &Value) -> Value {
     base.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     base
@@ -119,7 +119,7 @@ fn shown(body: &dyn fmt::Display) -> Value {
     serde_json::to_value(create(body).unwrap()).unwrap()
 }
 
-/// The flag that `create` makes of a body with these members and no others.
+/// Returns the flag that `create` builds from a body with only these fields.
 fn flag_of(members: &Value) -> Value {
     let others = json!({
         "id": "00000000-0000-0000-0000-000000000001",
@@ -132,7 +132,7 @@ fn flag_of(members: &Value) -> Value {
     merged(others, members)
 }
 
-/// What a client may send back of a flag that it was shown.
+/// Returns the fields of a returned flag that a client can send back.
 fn writable(mut flag: Value) -> Value {
     for name in ["id", "projectId", "archivedAt", "version", "createdAt", "updatedAt"] {
         flag.as_object_mut().unwrap().remove(name).unwrap();
@@ -149,14 +149,16 @@ fn faults(violations: &Violations) -> Vec<(&str, ViolationCode)> {
 fn assert_faults(body: &dyn fmt::Display, expected: &[(&str, ViolationCode)]) {
     let violations = match read(body) {
         Ok(_) => Violations::default(),
-        Err(violations) if violations.is_empty() => panic!("{body:.300} is refused without a word"),
+        Err(violations) if violations.is_empty() => {
+            panic!("{body:.300} is rejected without violations")
+        }
         Err(violations) => violations,
     };
     assert_eq!(faults(&violations), expected, "{body:.300}");
 }
 
 #[test]
-fn every_omitted_field_gets_the_default_of_its_type() {
+fn omitted_fields_get_the_default_of_their_type() {
     let defaults = json!({
         "variants": [
             {"key": "on", "name": "On", "value": "true"},
@@ -208,14 +210,14 @@ fn given_variants_choose_the_default_serves() {
 }
 
 #[test]
-fn a_full_body_is_kept_as_it_was_sent_and_can_be_sent_again() {
+fn full_bodies_are_kept_and_can_be_resent() {
     let flag = shown(&full());
     assert_eq!(flag, flag_of(&full()));
     assert_eq!(shown(&writable(flag.clone())), flag);
 }
 
 #[test]
-fn names_are_trimmed_and_missing_ones_and_rule_ids_are_made_up() {
+fn missing_names_and_rule_ids_are_generated() {
     let flag = create(&json!({
         "key": "f",
         "name": "\t Two  words \u{3000}",
@@ -244,7 +246,7 @@ fn names_are_trimmed_and_missing_ones_and_rule_ids_are_made_up() {
 }
 
 #[test]
-fn members_stand_in_the_order_of_the_interface() {
+fn fields_follow_the_order_of_openapi() {
     let text = serde_json::to_string(&create(&full()).unwrap()).unwrap();
     let name = regex::Regex::new("\"([A-Za-z]+)\":").unwrap();
     let names: Vec<&str> = name.captures_iter(&text).map(|c| c.extract::<1>().1[0]).collect();
@@ -259,7 +261,7 @@ fn members_stand_in_the_order_of_the_interface() {
 }
 
 #[test]
-fn a_value_of_another_json_type_is_one_violation_at_its_place() {
+fn wrong_json_types_are_one_violation_each() {
     let samples = json!({"boolean": true, "number": 1, "string": "x", "array": [], "object": {}});
     for (pointer, kind, null) in fields() {
         for (_, sample) in samples.as_object().unwrap().iter().filter(|(other, _)| *other != kind) {
@@ -272,7 +274,7 @@ fn a_value_of_another_json_type_is_one_violation_at_its_place() {
 }
 
 #[test]
-fn a_required_member_cannot_be_left_out() {
+fn required_fields_cannot_be_omitted() {
     for (pointer, ..) in fields().filter(|(.., null)| *null == Some(Required)) {
         let (parent, name) = pointer.rsplit_once('/').unwrap();
         let mut body = full();
@@ -287,14 +289,14 @@ fn unknown_fields_are_named() {
         let pointer = format!("{object}/valeu");
         assert_faults(&with(&pointer, 1), &[(&pointer, UnknownField)]);
     }
-    // Also names in another case, and what only the server sets.
+    // Also names with another case, and fields that only the server sets.
     for pointer in ["/Key", "/id", "/projectId", "/archivedAt", "/version", "/createdAt"] {
         assert_faults(&with(pointer, Value::Null), &[(pointer, UnknownField)]);
     }
 }
 
 #[test]
-fn an_object_that_names_a_member_twice_is_refused() {
+fn duplicate_fields_are_rejected() {
     for (member, pointer) in [
         (r#""enabled":true"#, "/enabled"),
         (r##""value":"#00f""##, "/variants/0/value"),
@@ -314,14 +316,14 @@ fn an_object_that_names_a_member_twice_is_refused() {
 }
 
 #[test]
-fn nul_is_refused_in_every_text() {
+fn nul_is_rejected_in_all_texts() {
     for (pointer, ..) in fields().filter(|(_, kind, _)| *kind == "string") {
         assert_faults(&with(pointer, "a\0b"), &[(pointer, InvalidFormat)]);
     }
 }
 
 #[test]
-fn all_violations_are_told_at_once_in_the_order_of_reading() {
+fn all_violations_are_listed_in_field_order() {
     let body = r#"{
         "surprise": 1, "key": "a/b", "type": "boolean", "description": 5, "enabled": "yes",
         "variants": [{"key": "on", "value": "true"}, {"key": "off", "valeu": 1, "value": "false"}],
@@ -357,13 +359,13 @@ fn all_violations_are_told_at_once_in_the_order_of_reading() {
 }
 
 #[test]
-fn a_fault_in_a_variants_value_does_not_hide_unknown_variants() {
+fn invalid_values_do_not_hide_unknown_variants() {
     let body = put(with("/variants/0/value", 5), "/offVariant", "c");
     assert_faults(&body, &[("/variants/0/value", InvalidType), ("/offVariant", UnknownVariant)]);
 }
 
 #[test]
-fn a_fault_in_one_value_of_a_condition_does_not_hide_another() {
+fn all_invalid_condition_values_are_listed() {
     let condition = json!({"attribute": "plan", "operator": "matches", "values": ["x", 5, "("]});
     let [second, third] = [1, 2].map(|i| format!("{CONDITION}/values/{i}"));
     let expected = [(&*second, InvalidType), (&*third, InvalidFormat)];
@@ -371,20 +373,20 @@ fn a_fault_in_one_value_of_a_condition_does_not_hide_another() {
 }
 
 #[test]
-fn a_fault_in_a_rollouts_variant_does_not_hide_that_all_weights_are_zero() {
+fn unknown_variants_do_not_hide_zero_weights() {
     let body = with("/fallthrough/rollout", json!([{"variant": "c", "weight": 0}]));
     let unknown = ("/fallthrough/rollout/0/variant", UnknownVariant);
     assert_faults(&body, &[unknown, ("/fallthrough/rollout", OutOfRange)]);
 }
 
 #[test]
-fn a_wrong_type_does_not_put_the_default_variants_in_doubt() {
+fn invalid_flag_types_are_the_only_violation() {
     let body = minimal("bool", &json!({"offVariant": "on", "fallthrough": {"variant": "off"}}));
     assert_faults(&body, &[("/type", InvalidValue)]);
 }
 
 #[test]
-fn texts_are_taken_up_to_their_limits() {
+fn texts_are_accepted_up_to_their_limits() {
     let e = |count: usize| "é".repeat(count);
     let key = |count: usize| "k".repeat(count);
     for (pointer, longest, beyond, code) in [
@@ -415,7 +417,7 @@ fn texts_are_taken_up_to_their_limits() {
 }
 
 #[test]
-fn keys_names_and_enumerated_values_have_their_form() {
+fn keys_and_enumerated_values_have_a_form() {
     let keys = "/key /rules/0/id /prerequisites/0/flagKey /prerequisites/0/variant";
     for key in ["", "-a", ".a", "_a", "..", "a/b", "a:b", "a b", " a", "é", "a\n"] {
         for pointer in keys.split(' ') {
@@ -446,7 +448,7 @@ fn keys_names_and_enumerated_values_have_their_form() {
 }
 
 #[test]
-fn lists_are_taken_up_to_their_limits() {
+fn lists_are_accepted_up_to_their_limits() {
     type Item = fn(usize) -> Value;
     fn key(i: usize) -> String {
         ["a", "b"].get(i).map_or_else(|| i.to_string(), ToString::to_string)
@@ -469,7 +471,7 @@ fn lists_are_taken_up_to_their_limits() {
 }
 
 #[test]
-fn a_flag_that_is_too_large_as_json_is_refused_as_a_whole() {
+fn oversized_flags_are_rejected() {
     let body = |padding: usize| {
         let mut variants = vec![variant("padding", &"x".repeat(padding))];
         variants.extend((0..9).map(|i| variant(&i.to_string(), &"x".repeat(20_000))));
@@ -482,10 +484,10 @@ fn a_flag_that_is_too_large_as_json_is_refused_as_a_whole() {
 }
 
 #[test]
-fn values_fit_the_type_and_are_kept_as_written() {
+fn values_fit_their_type_and_stay_unchanged() {
     let nested = |depth: usize| "[".repeat(depth) + &"]".repeat(depth);
     let (deepest, too_deep) = (nested(20), nested(21));
-    for (flag_type, accepted, refused, code) in [
+    for (flag_type, accepted, rejected, code) in [
         ("boolean", "true|false", r#"|True|TRUE|1|null| true|false |"true""#, InvalidValue),
         (
             "number",
@@ -519,9 +521,9 @@ fn values_fit_the_type_and_are_kept_as_written() {
             let flag = shown(&minimal(flag_type, &value(accepted)));
             assert_eq!(flag["variants"], value(accepted)["variants"]);
         }
-        for refused in refused.split('|') {
+        for rejected in rejected.split('|') {
             let places = ["/variants/0/value", "/variants/1/value"].map(|p| (p, code));
-            assert_faults(&minimal(flag_type, &value(refused)), &places);
+            assert_faults(&minimal(flag_type, &value(rejected)), &places);
         }
     }
     for text in ["", "  ", " kept\tas\r\nis ", "01", "é😀\u{feff}\u{7f}\u{1}", "{\"a\":"] {
@@ -531,7 +533,7 @@ fn values_fit_the_type_and_are_kept_as_written() {
 }
 
 #[test]
-fn what_must_be_unique_is_refused_at_the_later_item() {
+fn duplicates_are_violations_at_the_later_item() {
     let other = |key: &str| json!({"flagKey": key, "variant": "off"});
     for (pointer, same, place, in_another_case) in [
         ("/variants/2", variant("b", "x"), "/variants/2/key", variant("B", "#00f")),
@@ -563,7 +565,7 @@ fn only_variants_of_the_flag_can_be_named() {
 }
 
 #[test]
-fn a_serve_is_a_variant_or_a_rollout_or_explicitly_nothing() {
+fn serves_are_variant_rollout_or_explicit_default() {
     let zero_beside = json!([{"variant": "a", "weight": 0}, {"variant": "b", "weight": 0.001}]);
     let twice = json!([{"variant": "a", "weight": 1}, {"variant": "a", "weight": 2}]);
     let all_zero = json!([{"variant": "a", "weight": 0}, {"variant": "b", "weight": 0}]);
@@ -592,7 +594,7 @@ fn a_serve_is_a_variant_or_a_rollout_or_explicitly_nothing() {
 }
 
 #[test]
-fn weights_are_judged_as_written() {
+fn weights_are_checked_as_written() {
     let body = |weight: &str| full().to_string().replacen("33.3", weight, 1);
     let place = "/fallthrough/rollout/0/weight";
     for (written, weight) in [("0.001", 0.001), ("33.330", 33.33), ("1e-3", 0.001)] {
@@ -605,7 +607,7 @@ fn weights_are_judged_as_written() {
 }
 
 #[test]
-fn every_operator_takes_values_of_its_kind() {
+fn operators_accept_values_of_their_type() {
     let mut count = 0;
     for (operators, values) in [
         ("equals not_equals in not_in", json!(["", "x", "x"])),
@@ -630,7 +632,7 @@ fn every_operator_takes_values_of_its_kind() {
 }
 
 #[test]
-fn a_condition_has_the_values_that_its_operator_needs() {
+fn conditions_have_the_values_of_their_operator() {
     for (operator, values, pointer, code) in [
         ("equals", json!([]), "", TooFewItems),
         ("in", json!(null), "", TooFewItems),
@@ -656,7 +658,7 @@ fn a_condition_has_the_values_that_its_operator_needs() {
 
 #[test]
 fn attribute_names_are_kept_as_sent() {
-    // An evaluation looks them up exactly, so a space at either end is part of the name.
+    // Evaluations look up the exact name, so surrounding spaces are part of it.
     for name in ["user.plan", "$Now", " plan", "plan ", " "] {
         let flag = create(&with(ATTRIBUTE, name)).unwrap();
         assert_eq!(flag.rules[0].conditions[0].attribute.as_deref(), Some(name));
@@ -671,7 +673,7 @@ mod properties {
 
     use super::*;
 
-    /// JSON texts with the real names and values mixed in, duplicate members included.
+    /// JSON texts with real names and values mixed in, including duplicate fields.
     fn any_json() -> impl Strategy<Value = String> {
         let words = "a b on off true 1e5 {} boolean number json string identifier equals matches \
                      $now r.1 new-checkout \0";
@@ -693,7 +695,7 @@ mod properties {
 
     proptest! {
         #[test]
-        fn no_body_breaks_the_reader_and_what_it_takes_it_takes_again(
+        fn parser_never_panics_and_accepts_its_output(
             (pointer, ..) in select(fields().collect::<Vec<_>>()),
             replacement in any_json(),
         ) {
@@ -710,7 +712,7 @@ mod properties {
 }
 
 #[test]
-fn a_flag_has_at_most_250_patterns_over_all_its_rules() {
+fn flags_have_at_most_250_patterns_in_total() {
     let rule = |operator: &str, count: usize| {
         let values = vec!["^a"; count];
         let condition = json!({"attribute": "x", "operator": operator, "values": values});

@@ -1,4 +1,4 @@
-//! Attributes of an evaluation context, and where a condition finds them.
+//! Attributes of an evaluation context and their lookup.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -12,8 +12,7 @@ use shared::timestamp::Timestamp;
 
 use crate::condition::{is_number, parse_version};
 
-/// A value of the context. What a text or number means is worked out once, however many conditions
-/// ask for it.
+/// A value in the context. Texts and numbers are parsed at most once for all conditions.
 #[derive(Debug)]
 pub(super) enum Attribute<'a> {
     Null,
@@ -50,7 +49,7 @@ impl Number<'_> {
     }
 }
 
-/// A text, and what it may be besides.
+/// A text and its parsed forms.
 #[derive(Debug)]
 pub(super) struct Text<'a> {
     written: Cow<'a, str>,
@@ -93,7 +92,7 @@ impl<'a> Text<'a> {
     }
 }
 
-/// The members of an object, sorted by name.
+/// The fields of an object, sorted by name.
 #[derive(Debug, Default)]
 pub(super) struct Members<'a>(Vec<(Cow<'a, str>, Attribute<'a>)>);
 
@@ -111,11 +110,11 @@ impl<'a> Members<'a> {
     }
 }
 
-/// Where an attribute is: the member of the whole name first, else the dotted path.
+/// The path of an attribute. A field with the whole name takes precedence over the dotted path.
 #[derive(Debug)]
 pub(super) struct AttributePath {
     name: Box<str>,
-    /// The segments of a dotted path; none where the name has no dot.
+    /// The segments of a dotted path; empty if the name has no dot.
     segments: Box<[Box<str>]>,
 }
 
@@ -140,12 +139,13 @@ impl AttributePath {
     }
 }
 
-/// The attributes that a flag's conditions ask for, each once. Conditions know them by index.
+/// The attributes that a flag's conditions use, without duplicates. Conditions refer to them by
+/// index.
 #[derive(Debug, Default)]
 pub(super) struct AttributePaths(Vec<AttributePath>);
 
 impl AttributePaths {
-    /// The index of the attribute of this name.
+    /// Returns the index of the attribute with this name.
     pub(super) fn index_of(&mut self, name: &str) -> usize {
         let known = self.0.iter().position(|path| path.name.as_ref() == name);
         known.unwrap_or_else(|| {
@@ -155,30 +155,30 @@ impl AttributePaths {
     }
 }
 
-/// How many attributes of a flag are searched once for all its conditions; further ones, which few
-/// flags have, are searched for each.
-const REMEMBERED: usize = 16;
+/// Maximum number of attributes per flag whose lookup is cached. Further ones, which few flags
+/// have, are looked up for each condition.
+const CACHED_LOOKUPS: usize = 16;
 
-/// The attributes of a context by the indices of a flag.
+/// A context's attributes by the flag's indices.
 pub(super) struct Found<'c, 'a> {
     paths: &'c AttributePaths,
     members: &'c Members<'a>,
-    remembered: [OnceCell<Option<&'c Attribute<'a>>>; REMEMBERED],
+    cached: [OnceCell<Option<&'c Attribute<'a>>>; CACHED_LOOKUPS],
 }
 
 impl<'c, 'a> Found<'c, 'a> {
     pub(super) fn new(paths: &'c AttributePaths, members: &'c Members<'a>) -> Self {
-        Self { paths, members, remembered: [const { OnceCell::new() }; REMEMBERED] }
+        Self { paths, members, cached: [const { OnceCell::new() }; CACHED_LOOKUPS] }
     }
 
-    /// The attribute of an index, if the context has it and it is not null.
+    /// Returns the attribute at an index, unless it is missing or null.
     pub(super) fn get(&self, index: usize) -> Option<&'c Attribute<'a>> {
         let find = || {
             let found = self.paths.0.get(index)?.find(self.members);
             found.filter(|attribute| !matches!(attribute, Attribute::Null))
         };
-        match self.remembered.get(index) {
-            Some(remembered) => *remembered.get_or_init(find),
+        match self.cached.get(index) {
+            Some(cached) => *cached.get_or_init(find),
             None => find(),
         }
     }
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn the_whole_name_comes_before_the_path() {
+    fn whole_names_take_precedence_over_paths() {
         let context = r#"{"b.c": "whole", "b": {"c": "path", "d": {"e": 1.50}}, "a": true}"#;
         assert_eq!(found(context, "b.c").as_deref(), Some("whole"));
         assert_eq!(found(context, "b.d.e").as_deref(), Some("1.50"));
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_null_of_the_whole_name_hides_the_path() {
+    fn null_with_the_whole_name_hides_the_path() {
         assert_eq!(found(r#"{"a.b": null, "a": {"b": 1}}"#, "a.b").as_deref(), Some("Null"));
     }
 

@@ -1,10 +1,11 @@
-//! Which share of a rollout an individual falls into.
+//! The share of a rollout for an individual.
 //!
-//! Identical to flagd's `fractional`: the 32-bit `MurmurHash3` (Austin Appleby, public domain) of the
-//! flag's key followed by the targeting key, scaled to the sum of the weights. One hash serves all
-//! rollouts of a flag, so whoever is in 10 % of one rule is in 20 % of another.
+//! Identical to flagd's `fractional`. The 32-bit `MurmurHash3` (Austin Appleby, public domain)
+//! hashes the flag key followed by the targeting key. The hash is scaled to the sum of the weights.
+//! All rollouts of a flag use the same hash. So an individual in the first 10% of one rule is also
+//! in the first 20% of another.
 
-/// Places individuals on a line from 0 to 2^32, the same one for all rollouts of a flag.
+/// Places individuals on a line from 0 to 2^32, the same for all rollouts of a flag.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bucketing {
     after_flag_key: Murmur3,
@@ -27,13 +28,13 @@ impl Bucketing {
 /// The shares of a rollout, in their order.
 #[derive(Debug, Clone)]
 pub(super) struct Shares {
-    /// Each share's end, in thousandths of a weight, and the index of its variant.
+    /// Each share's end in thousandths of a weight, and its variant's index.
     ends: Box<[(u64, usize)]>,
     total: u64,
 }
 
 impl Shares {
-    /// Shares of the given weights in thousandths, with their variants.
+    /// Returns shares with the given weights, in thousandths, and variants.
     pub(super) fn new(weights: impl IntoIterator<Item = (u32, usize)>) -> Self {
         let mut total = 0_u64;
         let ends = weights.into_iter().map(|(weight, variant)| {
@@ -43,7 +44,7 @@ impl Shares {
         Self { ends: ends.collect(), total }
     }
 
-    /// The variant at a place; none only if there is no share at all.
+    /// Returns the variant at a place; `None` only if there are no shares.
     pub(super) fn at(&self, place: u32) -> Option<usize> {
         let bucket = (u128::from(place) * u128::from(self.total)) >> 32;
         let share = self.ends.partition_point(|(end, _)| u128::from(*end) <= bucket);
@@ -55,7 +56,7 @@ impl Shares {
 #[derive(Debug, Clone, Copy, Default)]
 struct Murmur3 {
     hash: u32,
-    /// The bytes of the block begun, the first of them lowest.
+    /// The bytes of the current block, first byte lowest.
     block: u32,
     length: u32,
 }
@@ -77,7 +78,7 @@ impl Murmur3 {
     }
 
     fn finish(self) -> u32 {
-        // A block of zeros only, as after a whole number of blocks, scrambles to zero.
+        // A block of zeros, as after a whole number of blocks, scrambles to zero.
         let mut hash = self.hash ^ scramble(self.block) ^ self.length;
         hash = (hash ^ (hash >> 16)).wrapping_mul(0x85eb_ca6b);
         hash = (hash ^ (hash >> 13)).wrapping_mul(0xc2b2_ae35);

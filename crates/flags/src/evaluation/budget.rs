@@ -1,38 +1,40 @@
-//! How much work an evaluation may be.
+//! Work limits for evaluations.
 //!
-//! A flag may have 250 patterns, a context a text of 60 kB, and each pattern looks at each of its bytes: minutes
-//! of a function's time. So the conditions of a flag, and of a segment, may do so much work and no more, and so
-//! may those of all flags that a request evaluates: a project may have 2,000. It is reckoned and not measured:
-//! the same flags and context have the same result wherever it is asked for.
+//! A flag can have 250 patterns, a context a text of 60 kB, and each pattern reads each of its
+//! bytes: minutes of computing time. Therefore the conditions of each flag and of each segment have
+//! a work limit. All flags in a request also share one, since a project can have 2,000 flags. Work
+//! is estimated, not measured, so that equal flags and contexts always have equal results.
 
 use std::cell::Cell;
 use std::fmt;
 
-/// About as many nanoseconds of a core, at worst: usually a tenth of that and less.
-const OF_FLAG: u64 = 50_000_000;
-/// A segment has at most a tenth of a flag's patterns, and a flag asks for thirty.
-const OF_SEGMENT: u64 = 5_000_000;
-/// All flags of a request together, with what they depend on: as much as three flags at worst, since most have
-/// a thousandth of that.
-const OF_REQUEST: u64 = 150_000_000;
+/// Limit per flag in nanoseconds of one core, at worst. Most evaluations use at most a tenth of
+/// their estimate.
+const FLAG_LIMIT: u64 = 50_000_000;
+/// Limit per segment. A segment has at most a tenth of a flag's patterns, and a flag can use thirty
+/// segments.
+const SEGMENT_LIMIT: u64 = 5_000_000;
+/// Limit for all flags of a request and their dependencies: as much as for three flags, since most
+/// flags need a thousandth of theirs.
+const REQUEST_LIMIT: u64 = 150_000_000;
 
-/// Which of the limits of work an evaluation met.
+/// The work limit that an evaluation exceeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WorkLimit {
-    /// That of one flag.
+    /// The limit for one flag.
     Flag,
-    /// That of one segment.
+    /// The limit for one segment.
     Segment,
-    /// That of all flags of a request.
+    /// The limit for all flags of a request.
     Request,
 }
 
 impl WorkLimit {
     fn nanoseconds(self) -> u64 {
         match self {
-            Self::Flag => OF_FLAG,
-            Self::Segment => OF_SEGMENT,
-            Self::Request => OF_REQUEST,
+            Self::Flag => FLAG_LIMIT,
+            Self::Segment => SEGMENT_LIMIT,
+            Self::Request => REQUEST_LIMIT,
         }
     }
 }
@@ -40,16 +42,16 @@ impl WorkLimit {
 impl fmt::Display for WorkLimit {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let milliseconds = self.nanoseconds() / 1_000_000;
-        let whose = match self {
+        let scope = match self {
             Self::Flag => "a flag",
             Self::Segment => "a segment",
             Self::Request => "all flags of a request",
         };
-        write!(formatter, "{milliseconds} ms, the most for {whose}")
+        write!(formatter, "{milliseconds} ms, the limit for {scope}")
     }
 }
 
-/// The work that the conditions of all flags of a request may still do.
+/// The remaining work for the conditions of all flags in a request.
 #[derive(Debug)]
 pub(super) struct RequestBudget {
     left: Cell<u64>,
@@ -57,25 +59,25 @@ pub(super) struct RequestBudget {
 
 impl Default for RequestBudget {
     fn default() -> Self {
-        Self { left: Cell::new(OF_REQUEST) }
+        Self { left: Cell::new(REQUEST_LIMIT) }
     }
 }
 
 impl RequestBudget {
     pub(super) fn of_flag(&self) -> EvaluationBudget<'_> {
-        self.effort(WorkLimit::Flag)
+        self.budget(WorkLimit::Flag)
     }
 
     pub(super) fn of_segment(&self) -> EvaluationBudget<'_> {
-        self.effort(WorkLimit::Segment)
+        self.budget(WorkLimit::Segment)
     }
 
-    fn effort(&self, limit: WorkLimit) -> EvaluationBudget<'_> {
-        EvaluationBudget { left: Cell::new(Ok(limit.nanoseconds())), limit, of_request: self }
+    fn budget(&self, limit: WorkLimit) -> EvaluationBudget<'_> {
+        EvaluationBudget { left: Cell::new(Ok(limit.nanoseconds())), limit, request: self }
     }
 
-    /// Whether so much work may be done. What may not be done is not counted: flags that are little work go on
-    /// beside those that are too much.
+    /// Returns `true` if this work is within the limit. Rejected work is not counted, so that cheap
+    /// flags are still evaluated after expensive ones.
     fn spend(&self, work: u64) -> bool {
         let left = self.left.get().checked_sub(work);
         self.left.set(left.unwrap_or(self.left.get()));
@@ -83,31 +85,31 @@ impl RequestBudget {
     }
 }
 
-/// The work that the conditions of one flag or segment may still do.
+/// The remaining work for the conditions of one flag or segment.
 #[derive(Debug)]
 pub(super) struct EvaluationBudget<'r> {
     left: Cell<Result<u64, WorkLimit>>,
     limit: WorkLimit,
-    of_request: &'r RequestBudget,
+    request: &'r RequestBudget,
 }
 
 impl EvaluationBudget<'_> {
-    /// Whether so much work may be done. Where it may not, none may be done any more.
+    /// Returns `true` if this work is within the limits. After one rejection, rejects all work.
     pub(super) fn spend(&self, work: u64) -> bool {
         let spent = self.left.get().and_then(|left| {
             let left = left.checked_sub(work).ok_or(self.limit)?;
-            if self.of_request.spend(work) { Ok(left) } else { Err(WorkLimit::Request) }
+            if self.request.spend(work) { Ok(left) } else { Err(WorkLimit::Request) }
         });
         self.left.set(spent);
         spent.is_ok()
     }
 
-    /// Lets no work be done any more, since this limit was met.
+    /// Rejects all further work, since this limit was exceeded.
     pub(super) fn exhaust(&self, limit: WorkLimit) {
         self.left.set(Err(limit));
     }
 
-    /// The limit that was met, if more was wanted than may be done: then what was found counts for nothing.
+    /// Returns the limit that was exceeded, if any. The conditions' results are then invalid.
     pub(super) fn exhausted(&self) -> Option<WorkLimit> {
         self.left.get().err()
     }
@@ -118,22 +120,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn flags_and_segments_spend_what_the_request_has() {
+    fn flags_and_segments_share_the_request_budget() {
         let request = RequestBudget::default();
         for _ in 0..2 {
             let flag = request.of_flag();
-            assert!(flag.spend(OF_FLAG));
+            assert!(flag.spend(FLAG_LIMIT));
             assert!(!flag.spend(1) && !flag.spend(0));
             assert_eq!(flag.exhausted(), Some(WorkLimit::Flag));
         }
         let segment = request.of_segment();
-        assert!(segment.spend(OF_SEGMENT) && !segment.spend(1));
+        assert!(segment.spend(SEGMENT_LIMIT) && !segment.spend(1));
         assert_eq!(segment.exhausted(), Some(WorkLimit::Segment));
-        let left = OF_FLAG - OF_SEGMENT;
+        let left = FLAG_LIMIT - SEGMENT_LIMIT;
         let too_much = request.of_flag();
         assert!(!too_much.spend(left + 1) && !too_much.spend(1));
         assert_eq!(too_much.exhausted(), Some(WorkLimit::Request));
-        // What is little work is done all the same.
+        // Cheap flags are still evaluated.
         let little = request.of_flag();
         assert!(little.spend(left));
         assert_eq!(little.exhausted(), None);

@@ -1,4 +1,4 @@
-//! Flags compiled for their evaluation.
+//! Compiled flags.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -19,7 +19,7 @@ use crate::{
     VariantKey,
 };
 
-/// A flag with everything that its evaluation needs parsed, and nothing else.
+/// A flag with only the parsed data that its evaluation needs.
 #[derive(Debug)]
 pub struct CompiledFlag {
     pub(super) key: FlagKey,
@@ -28,36 +28,36 @@ pub struct CompiledFlag {
     pub(super) enabled: bool,
     pub(super) prerequisites: Box<[Prerequisite]>,
     pub(super) fallthrough: CompiledServe,
-    /// The segments that its rules ask for.
+    /// The segments that the rules use.
     pub(super) segments: Box<[SegmentKey]>,
     variants: Box<[TypedVariant]>,
     off_variant: Option<usize>,
     rules: Box<[CompiledRule]>,
     attributes: AttributePaths,
-    /// Indices of variants by targeting key.
+    /// Variant indices by targeting key.
     targets: HashMap<Box<str>, usize>,
     bucketing: Bucketing,
 }
 
-/// What a flag takes compiled, in bytes, besides what there are several of; and what a rule does, and a variant
-/// or an individual of a target or rollout.
+/// Sizes in memory, in bytes: a flag without its lists, a rule, and one variant, target or rollout
+/// entry.
 const FLAG_BYTES: usize = 1_000;
 const RULE_BYTES: usize = 256;
 const ENTRY_BYTES: usize = 96;
 
-/// Why a stored flag cannot be evaluated. No write lets one arise.
+/// The reason why a stored flag cannot be evaluated. No write creates such a flag.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct DamagedFlag(String);
 
 impl DamagedFlag {
-    /// A flag that cannot be evaluated for the given reason.
+    /// Returns the damage of a flag that cannot be evaluated for this reason.
     pub fn new(reason: impl fmt::Display) -> Self {
         Self(reason.to_string())
     }
 }
 
-/// A rule with its conditions compiled.
+/// A rule with compiled conditions.
 #[derive(Debug)]
 pub(super) struct CompiledRule {
     pub(super) id: RuleId,
@@ -87,23 +87,23 @@ impl CompiledRule {
         &self,
         attributes: &Found<'_, '_>,
         memberships: &Memberships<'_, '_>,
-        effort: &EvaluationBudget<'_>,
+        budget: &EvaluationBudget<'_>,
     ) -> bool {
-        self.conditions.iter().all(|condition| condition.holds(attributes, memberships, effort))
+        self.conditions.iter().all(|condition| condition.holds(attributes, memberships, budget))
     }
 }
 
-/// What is served, by indices of variants.
+/// A serve with indices of variants.
 #[derive(Debug)]
 pub(super) enum CompiledServe {
-    /// The same to everyone; `None` is the caller's own default.
+    /// One variant for all contexts; `None` for the caller's default.
     Fixed(Option<usize>),
-    /// By the targeting key: there are several positive weights.
+    /// A variant chosen by the targeting key. Several weights are positive.
     Split(Shares),
 }
 
 impl CompiledFlag {
-    /// Compiles a flag. Fails only on one that no write lets arise.
+    /// Compiles a flag. Fails only for flags that no write creates.
     pub fn new(flag: &FeatureFlag, compiler: &mut Compiler) -> Result<Self, DamagedFlag> {
         let indices = VariantIndices::of(flag);
         let mut attributes = AttributePaths::default();
@@ -130,9 +130,9 @@ impl CompiledFlag {
         })
     }
 
-    /// About how much memory a flag takes compiled, in bytes, at most: without its patterns, which
-    /// [`ProjectPatterns`](super::patterns::ProjectPatterns) counts, and with what other flags have of the
-    /// same as if each had it alone.
+    /// Returns the approximate maximum size of a compiled flag in memory, in bytes. Excludes
+    /// patterns, which [`ProjectPatterns`](super::patterns::ProjectPatterns) counts, and counts
+    /// shared tests for each flag.
     pub(crate) fn bytes_of(flag: &FeatureFlag) -> usize {
         let bytes_of_serve = |serve: &Serve| match serve {
             Serve::Rollout(entries) => entries.len() * ENTRY_BYTES,
@@ -150,23 +150,23 @@ impl CompiledFlag {
             + flag.prerequisites.len() * (ENTRY_BYTES + 2 * TEXT_BYTES)
     }
 
-    /// Whether anything but the variant decides what is served to whom.
+    /// `true` if the flag has rules, targets or prerequisites.
     pub(super) fn has_targeting(&self) -> bool {
         !(self.rules.is_empty() && self.targets.is_empty() && self.prerequisites.is_empty())
     }
 
-    /// The first rule whose conditions all hold.
+    /// Returns the first rule whose conditions all hold.
     pub(super) fn matching_rule(
         &self,
         memberships: &Memberships<'_, '_>,
     ) -> Result<Option<&CompiledRule>, EvaluationError<'_>> {
         let attributes = Found::new(&self.attributes, memberships.context().attributes());
-        let effort = memberships.effort().of_flag();
+        let budget = memberships.budget().of_flag();
         let holds = |rule: &&CompiledRule| {
-            effort.exhausted().is_some() || rule.holds(&attributes, memberships, &effort)
+            budget.exhausted().is_some() || rule.holds(&attributes, memberships, &budget)
         };
         let found = self.rules.iter().find(holds);
-        match effort.exhausted() {
+        match budget.exhausted() {
             Some(limit) => Err(EvaluationError::TooMuchWork(&self.key, limit)),
             None => Ok(found),
         }
@@ -190,7 +190,7 @@ impl CompiledFlag {
     }
 }
 
-/// Where a flag's variants are, by their keys.
+/// Indices of a flag's variants by key.
 struct VariantIndices<'f>(HashMap<&'f VariantKey, usize>);
 
 impl<'f> VariantIndices<'f> {
@@ -200,7 +200,8 @@ impl<'f> VariantIndices<'f> {
 
     fn get(&self, key: &VariantKey) -> Result<usize, DamagedFlag> {
         let index = self.0.get(key).copied();
-        index.ok_or_else(|| DamagedFlag::new(format_args!("it has no variant {key}, but names it")))
+        index
+            .ok_or_else(|| DamagedFlag::new(format_args!("it refers to the missing variant {key}")))
     }
 
     fn serve(&self, serve: &Serve) -> Result<CompiledServe, DamagedFlag> {
@@ -215,7 +216,7 @@ impl<'f> VariantIndices<'f> {
         }
         shares.retain(|(weight, _)| *weight > 0);
         match shares.as_slice() {
-            [] => Err(DamagedFlag::new("a rollout of it has no positive weight")),
+            [] => Err(DamagedFlag::new("a rollout has no positive weight")),
             [(_, only)] => Ok(CompiledServe::Fixed(Some(*only))),
             _ => Ok(CompiledServe::Split(Shares::new(shares))),
         }

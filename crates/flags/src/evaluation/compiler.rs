@@ -1,4 +1,4 @@
-//! What the flags of a reading are compiled by.
+//! The compiler for flags that are read together.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,27 +8,27 @@ use crate::condition::Operator;
 use super::condition::Test;
 use super::patterns::ProjectPatterns;
 
-/// Compiles flags that are read together. Flags of a project are often about the same plans, countries or
-/// versions: what several conditions compare with is kept once.
+/// Compiles flags that are read together. A project's flags often compare with equal lists of
+/// plans, countries or versions, so equal tests are shared.
 #[derive(Debug, Default)]
 pub struct Compiler {
     patterns: Arc<ProjectPatterns>,
-    /// By operator and values. Gone with the reading.
+    /// By operator and values.
     tests: HashMap<Operator, HashMap<Vec<String>, Arc<Test>>>,
 }
 
 impl Compiler {
-    /// One for flags of a project with these patterns.
+    /// Returns a compiler for flags of a project with these patterns.
     pub fn new(patterns: Arc<ProjectPatterns>) -> Self {
         Self { patterns, tests: HashMap::new() }
     }
 
-    /// What is remembered of the project's patterns.
+    /// Returns the project's patterns.
     pub(super) fn patterns(&self) -> &Arc<ProjectPatterns> {
         &self.patterns
     }
 
-    /// What an operator compares an attribute with. The error says which value it cannot use.
+    /// Returns the test of an operator. The error names the value that the operator cannot use.
     pub(super) fn test(
         &mut self,
         operator: Operator,

@@ -1,4 +1,4 @@
-//! Conditions compiled for their evaluation.
+//! Compiled conditions.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -17,12 +17,12 @@ use super::segments::Memberships;
 use crate::SegmentKey;
 use crate::condition::{Condition, NOW, Operator, is_number, parse_address_range, parse_version};
 
-/// A condition whose values are parsed; attributes are indices of the flag's [`AttributePaths`].
+/// A condition with parsed values. Attributes are indices into the flag's [`AttributePaths`].
 #[derive(Debug)]
 pub(super) enum CompiledCondition {
-    /// The time of the evaluation is compared.
+    /// The time of the evaluation is before or after a time.
     Now { holds: Comparison, than: Timestamp },
-    /// The attribute is there, and not null, or neither.
+    /// The attribute is present and not null, or the opposite.
     Presence { of: usize, expected: bool },
     /// The attribute matches one of the values, or none.
     Attribute { of: usize, test: Arc<Test>, negated: bool },
@@ -30,10 +30,10 @@ pub(super) enum CompiledCondition {
     Segments { any_of: Box<[SegmentKey]>, negated: bool },
 }
 
-/// Whether a comparison's outcome is the wanted one.
+/// `true` if a comparison has the required result.
 type Comparison = fn(Ordering) -> bool;
 
-/// What is compared with the attribute. Any of several values may match.
+/// The test of an attribute. Any of several values can match.
 #[derive(Debug)]
 pub(super) enum Test {
     OneOf(OneOf),
@@ -47,7 +47,7 @@ pub(super) enum Test {
     AddressIn(Box<[IpNet]>),
 }
 
-/// A point in time, also as the number of milliseconds since the Unix epoch.
+/// A point in time, also in milliseconds since the Unix epoch.
 #[derive(Debug)]
 pub(super) struct MomentOfTime {
     timestamp: Timestamp,
@@ -55,7 +55,7 @@ pub(super) struct MomentOfTime {
 }
 
 impl CompiledCondition {
-    /// Compiles a condition. The error says which value its operator cannot use.
+    /// Compiles a condition. The error names the value that its operator cannot use.
     pub(super) fn new(
         condition: &Condition,
         paths: &mut AttributePaths,
@@ -70,16 +70,16 @@ impl CompiledCondition {
                     any_of: parse_all(values, |key| SegmentKey::parse(key).ok())?,
                     negated: operator == O::NotInSegment,
                 }),
-                _ => Err("an operator asks for no attribute".to_owned()),
+                _ => Err("a condition has no attribute".to_owned()),
             };
         };
         if attribute == NOW {
             let parsed = parse_all(values, |value| Timestamp::parse_rfc3339(value).ok())?;
-            let than = parsed.first().copied().ok_or("`$now` is compared with nothing")?;
+            let than = parsed.first().copied().ok_or("a condition on `$now` has no value")?;
             return match operator {
                 O::Before => Ok(Self::Now { holds: Ordering::is_lt, than }),
                 O::After => Ok(Self::Now { holds: Ordering::is_gt, than }),
-                _ => Err("`$now` is only before or after a date".to_owned()),
+                _ => Err("a condition on `$now` uses neither `before` nor `after`".to_owned()),
             };
         }
         let of = paths.index_of(attribute);
@@ -90,15 +90,15 @@ impl CompiledCondition {
         Ok(Self::Attribute { of, test, negated: is_negated(operator) })
     }
 
-    /// Whether the condition holds. One on an attribute that is missing, null or of a type that
-    /// the operator does not know fails, negated or not; only `not_exists` can hold then. That a
-    /// segment's condition fails so means that the context is not in the segment. What it answers counts only if
-    /// the effort is not exhausted then.
+    /// `true` if the condition holds. A missing or null attribute, or a type that the operator does
+    /// not support, fails every condition except `not_exists`, even a negated one. If a segment's
+    /// condition fails in this way, the context is not in the segment. The result is valid only if
+    /// `budget` is not exhausted afterwards.
     pub(super) fn holds(
         &self,
         attributes: &Found<'_, '_>,
         memberships: &Memberships<'_, '_>,
-        effort: &EvaluationBudget<'_>,
+        budget: &EvaluationBudget<'_>,
     ) -> bool {
         let now = memberships.now();
         match self {
@@ -106,22 +106,21 @@ impl CompiledCondition {
             Self::Presence { of, expected } => attributes.get(*of).is_some() == *expected,
             Self::Attribute { of, test, negated } => match attributes.get(*of) {
                 None => false,
-                Some(Attribute::List(items)) => test.matches_any(items, effort) != *negated,
+                Some(Attribute::List(items)) => test.matches_any(items, budget) != *negated,
                 Some(scalar) => {
-                    effort.spend(test.work(scalar))
+                    budget.spend(test.work(scalar))
                         && test.matches(scalar).is_some_and(|matches| matches != *negated)
                 }
             },
             Self::Segments { any_of, negated } => {
-                any_of.iter().any(|segment| memberships.includes(segment, effort)) != *negated
+                any_of.iter().any(|segment| memberships.includes(segment, budget)) != *negated
             }
         }
     }
 }
 
 impl Test {
-    /// What an operator that asks for an attribute's value compares it with. The error says which value it
-    /// cannot use.
+    /// Returns the test of an operator. The error names the value that the operator cannot use.
     pub(super) fn new(
         operator: Operator,
         values: &[String],
@@ -149,50 +148,50 @@ impl Test {
             O::SemverLessThanOrEqual => versions(Ordering::is_le, values)?,
             O::InCidr => Self::AddressIn(parse_all(values, parse_address_range)?),
             O::Exists | O::NotExists => {
-                return Err("whether there is an attribute is asked of no value".to_owned());
+                return Err("`exists` and `not_exists` compare no values".to_owned());
             }
             O::InSegment | O::NotInSegment => {
-                return Err("an operator asks for segments of an attribute".to_owned());
+                return Err("a segment condition has an attribute".to_owned());
             }
         })
     }
 
-    /// About how many nanoseconds [`Self::matches`] takes of an attribute, at worst.
+    /// Returns the approximate worst-case time of [`Self::matches`] in nanoseconds.
     fn work(&self, attribute: &Attribute<'_>) -> u64 {
-        const OF_COMPARISON: usize = 10;
+        const PER_COMPARISON: usize = 10;
         let text = text_of(attribute).map_or("", Text::as_str);
         let work = match self {
-            Self::OneOf(_) => FEW_VALUES * OF_COMPARISON,
-            Self::Contains(parts) => parts.len().saturating_mul(text.len() + OF_COMPARISON),
-            Self::StartsWith(parts) | Self::EndsWith(parts) => parts.len() * OF_COMPARISON,
+            Self::OneOf(_) => FEW_VALUES * PER_COMPARISON,
+            Self::Contains(parts) => parts.len().saturating_mul(text.len() + PER_COMPARISON),
+            Self::StartsWith(parts) | Self::EndsWith(parts) => parts.len() * PER_COMPARISON,
             Self::Matches(patterns) => {
                 let works = patterns.iter().map(|pattern| pattern.work_in(text));
                 works.fold(0, usize::saturating_add)
             }
-            Self::Number(_, values) => values.len() * OF_COMPARISON,
-            Self::Date(_, values) => values.len() * OF_COMPARISON,
-            Self::Version(_, values) => values.len() * OF_COMPARISON,
-            Self::AddressIn(values) => values.len() * OF_COMPARISON,
+            Self::Number(_, values) => values.len() * PER_COMPARISON,
+            Self::Date(_, values) => values.len() * PER_COMPARISON,
+            Self::Version(_, values) => values.len() * PER_COMPARISON,
+            Self::AddressIn(values) => values.len() * PER_COMPARISON,
         };
         nanoseconds(work)
     }
 
-    /// Whether a value of the test matches one of some attributes.
-    fn matches_any(&self, items: &[Attribute<'_>], effort: &EvaluationBudget<'_>) -> bool {
+    /// `true` if one of the attributes matches.
+    fn matches_any(&self, items: &[Attribute<'_>], budget: &EvaluationBudget<'_>) -> bool {
         if let Self::Matches(patterns) = self {
             let is_in_any = |pattern: &Pattern| {
                 let texts = items.iter().filter_map(text_of).map(Text::as_str);
                 pattern.is_in_any(
-                    texts.filter(|text| effort.spend(nanoseconds(pattern.work_in(text)))),
+                    texts.filter(|text| budget.spend(nanoseconds(pattern.work_in(text)))),
                 )
             };
             return patterns.iter().any(is_in_any);
         }
         let matches = |item: &Attribute<'_>| self.matches(item) == Some(true);
-        items.iter().any(|item| effort.spend(self.work(item)) && matches(item))
+        items.iter().any(|item| budget.spend(self.work(item)) && matches(item))
     }
 
-    /// Whether a value of the test matches; nothing if the test does not know the attribute's type.
+    /// Returns whether the attribute matches; `None` if the test does not support its type.
     fn matches(&self, attribute: &Attribute<'_>) -> Option<bool> {
         match self {
             Self::OneOf(values) => values.include(attribute),
@@ -230,7 +229,8 @@ impl Test {
             }
             Self::AddressIn(ranges) => {
                 let address = text_of(attribute)?.address()?;
-                // An IPv4 address that a dual-stack socket wrote as IPv6 is in ranges of both.
+                // Dual-stack sockets write IPv4 addresses as IPv6. Such an address can match ranges
+                // of both.
                 let canonical = address.to_canonical();
                 let holds = |range: &IpNet| range.contains(&address) || range.contains(&canonical);
                 Some(ranges.iter().any(holds))
@@ -243,15 +243,15 @@ fn nanoseconds(work: usize) -> u64 {
     u64::try_from(work).unwrap_or(u64::MAX)
 }
 
-/// What a condition takes compiled, in bytes, besides its values.
+/// Size of a compiled condition without its values, in bytes.
 const CONDITION_BYTES: usize = 128;
-/// What a text takes, besides its own bytes: its place in a list, and what the allocator has with it.
+/// Size of a text without its own bytes: its list entry and allocator overhead.
 pub(super) const TEXT_BYTES: usize = 48;
-/// What a value takes that is a number too.
+/// Additional size of a value that is also a number, in bytes.
 const NUMBER_BYTES: usize = 80;
 
-/// About how much memory conditions take compiled, in bytes, at most: without their patterns, and with what
-/// other flags have of the same as if each had it alone.
+/// Returns the approximate maximum size of compiled conditions in memory, in bytes. Excludes
+/// patterns, and counts shared tests for each flag.
 pub(super) fn bytes_of(conditions: &[Condition]) -> usize {
     let bytes_of_value = |value: &String| {
         let may_be_number = value.starts_with(|first: char| first == '-' || first.is_ascii_digit());
@@ -265,10 +265,11 @@ pub(super) fn bytes_of(conditions: &[Condition]) -> usize {
     conditions.iter().map(bytes_of_condition).sum()
 }
 
-/// Up to this number, values are found sooner one by one, since most differ in length.
+/// Maximum number of values for a linear search, which is faster for few values, since most differ
+/// in length.
 const FEW_VALUES: usize = 16;
 
-/// Values by each type that they can be equal to, each list sorted.
+/// Values by each type that they can equal, each list sorted.
 #[derive(Debug)]
 pub(super) struct OneOf {
     texts: Box<[Box<str>]>,
@@ -361,7 +362,7 @@ fn versions(holds: Comparison, values: &[String]) -> Result<Test, String> {
 }
 
 fn parse_all<T>(values: &[String], parse: impl Fn(&str) -> Option<T>) -> Result<Box<[T]>, String> {
-    let unusable = |value: &str| format!("an operator cannot use the value {value:?}");
+    let unusable = |value: &str| format!("a condition has the invalid value {value:?}");
     values.iter().map(|value| parse(value).ok_or_else(|| unusable(value))).collect()
 }
 

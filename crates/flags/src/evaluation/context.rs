@@ -1,4 +1,4 @@
-//! What a flag is evaluated for.
+//! The context of an evaluation.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,27 +7,27 @@ use shared::json::Json;
 
 use super::attribute::Members;
 
-/// The most bytes of a targeting key.
+/// Maximum size of a targeting key in bytes.
 const MAX_TARGETING_KEY_BYTES: usize = 1_000;
-/// The name of the targeting key among the attributes.
+/// Name of the targeting key among the attributes.
 const TARGETING_KEY: &str = "targetingKey";
 
-/// An evaluation context: who asks, and with which attributes. Borrows from the request's text;
-/// numbers stay as they were written.
+/// An evaluation context: the individual and its attributes. Borrows from the request's text;
+/// numbers keep their written form.
 #[derive(Debug, Default)]
 pub struct Context<'a> {
     targeting_key: Option<Cow<'a, str>>,
     attributes: Members<'a>,
 }
 
-/// Why a JSON value is no context.
+/// The reason why a JSON value is not a valid context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InvalidContext {
-    /// It is no object.
+    /// The value is not an object.
     NotAnObject,
-    /// An object in it names a member twice.
+    /// An object in the context has a duplicate name.
     DuplicateName,
-    /// The targeting key is no string.
+    /// The targeting key is not a string.
     TargetingKeyNotText,
     /// The targeting key is too long.
     TargetingKeyTooLong,
@@ -38,7 +38,7 @@ impl fmt::Display for InvalidContext {
         match self {
             Self::NotAnObject => formatter.write_str("the context must be an object"),
             Self::DuplicateName => {
-                formatter.write_str("an object of the context names a member twice")
+                formatter.write_str("an object in the context has a field twice; remove one")
             }
             Self::TargetingKeyNotText => {
                 write!(formatter, "the context's {TARGETING_KEY} must be a string")
@@ -52,8 +52,8 @@ impl fmt::Display for InvalidContext {
 }
 
 impl<'a> Context<'a> {
-    /// Reads the context of an evaluation request. The targeting key is an attribute like any
-    /// other; absent and null are the same.
+    /// Parses the context of an evaluation request. The targeting key is also an attribute. A null
+    /// targeting key counts as missing.
     pub fn read(json: Json<'a>) -> Result<Self, InvalidContext> {
         if json.has_duplicate_names() {
             return Err(InvalidContext::DuplicateName);
@@ -71,7 +71,7 @@ impl<'a> Context<'a> {
         Ok(Self { targeting_key, attributes: Members::new(members) })
     }
 
-    /// The individual that asks, if the context names one; an empty key names nobody.
+    /// Returns the targeting key, unless it is missing or empty.
     pub fn targeting_key(&self) -> Option<&str> {
         self.targeting_key.as_deref().filter(|key| !key.is_empty())
     }
@@ -91,10 +91,10 @@ mod tests {
     }
 
     #[test]
-    fn a_targeting_key_is_text_or_absent() {
+    fn targeting_keys_are_text_or_absent() {
         assert_eq!(read(r#"{"targetingKey": "é"}"#), Ok(Some("é".to_owned())));
-        for nobody in ["{}", r#"{"targetingKey": null}"#, r#"{"targetingKey": ""}"#] {
-            assert_eq!(read(nobody), Ok(None), "{nobody}");
+        for absent in ["{}", r#"{"targetingKey": null}"#, r#"{"targetingKey": ""}"#] {
+            assert_eq!(read(absent), Ok(None), "{absent}");
         }
         for other in ["1", "true", "[]", "{}"] {
             let text = format!(r#"{{"targetingKey": {other}}}"#);
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_targeting_key_has_at_most_a_thousand_bytes() {
+    fn targeting_keys_have_at_most_1000_bytes() {
         let of_length =
             |bytes: usize| read(&format!(r#"{{"targetingKey": "{}"}}"#, "k".repeat(bytes)));
         assert!(of_length(1_000).is_ok());
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn what_two_readers_could_take_differently_is_refused() {
+    fn ambiguous_contexts_are_rejected() {
         assert_eq!(read(r#"{"a": {"b": 1, "b": 2}}"#), Err(InvalidContext::DuplicateName));
         assert_eq!(read("[]"), Err(InvalidContext::NotAnObject));
     }

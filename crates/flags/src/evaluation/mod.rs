@@ -1,7 +1,9 @@
-//! Evaluation of feature flags without any I/O (`docs/semantics/feature-flags.md`): what a context is served, and why.
+//! Flag evaluation without I/O (`docs/semantics/feature-flags.md`): the served value and its
+//! reason.
 //!
-//! A flag is compiled once ([`compiled`]) and evaluated often. [`project_flags`] is the way in,
-//! [`super::ofrep`] the way out to `OpenFeature`'s providers, [`super::flagd`] the way out to flagd.
+//! A flag is compiled once ([`compiled`]) and evaluated often. [`project_flags`] is the entry
+//! point. [`super::ofrep`] serves results to `OpenFeature` providers; [`super::flagd`] exports
+//! flags to flagd.
 
 pub(crate) mod attribute;
 mod bucketing;

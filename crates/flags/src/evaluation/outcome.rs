@@ -1,6 +1,6 @@
-//! The order of evaluation, its results and their reasons.
+//! The order of evaluation, with its results and reasons.
 //!
-//! Disabled, prerequisites, targets, rules, fallthrough: the first of them decides.
+//! The first step that applies decides: disabled, prerequisites, targets, rules, fallthrough.
 
 use std::fmt;
 
@@ -16,7 +16,7 @@ use super::segments::Memberships;
 use super::variant::TypedVariant;
 use crate::{FlagKey, MAX_PREREQUISITE_DEPTH, RuleId, SegmentKey, VariantKey};
 
-/// What a flag is for a context.
+/// The result of evaluating a flag for a context.
 #[derive(Debug, Clone, Copy)]
 pub struct Evaluation<'f> {
     variant: Option<&'f TypedVariant>,
@@ -24,24 +24,24 @@ pub struct Evaluation<'f> {
     metadata: Metadata<'f>,
 }
 
-/// Why a variant is served: `OpenFeature`'s own reasons, since providers refuse others.
+/// The reason for a result. Only `OpenFeature`'s own reasons, since providers reject others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum Reason {
-    /// The flag has nothing that could decide otherwise.
+    /// The flag has no targeting and no rollout.
     Static,
     /// No target and no rule matched, or there is no variant to serve.
     Default,
     /// A target or a rule matched.
     TargetingMatch,
-    /// The fallthrough's rollout chose.
+    /// The fallthrough's rollout chose the variant.
     Split,
     /// The flag is disabled, or a prerequisite is unmet.
     Disabled,
 }
 
-/// What else is known of an evaluation, under the names of `OpenFeature`'s Appendix D where it has
-/// one.
+/// Additional information about an evaluation, with the names of `OpenFeature`'s Appendix D if it
+/// defines them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Metadata<'f> {
@@ -50,80 +50,80 @@ pub struct Metadata<'f> {
     pub version: u64,
     /// The flag's project.
     pub flag_set_id: ProjectId,
-    /// The direct prerequisite that is unmet.
+    /// The unmet direct prerequisite.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prerequisite: Option<&'f FlagKey>,
-    /// Whether a target matched; absent where none did.
+    /// `true` if a target matched, else absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub targeted: Option<bool>,
     /// The rule that matched.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rule_id: Option<&'f RuleId>,
-    /// Whether a rollout with at least two positive weights chose; absent where no rule matched
-    /// and no rollout was asked.
+    /// `true` if a rollout with at least two positive weights chose the variant. Absent if no rule
+    /// matched and no rollout was used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bucketed: Option<bool>,
 }
 
-/// Why a flag could not be evaluated. Displays as the details for the caller.
+/// The reason why a flag could not be evaluated. Displays as the details for clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EvaluationError<'f> {
     /// The project has no such flag, or it is archived.
     FlagNotFound,
     /// A rollout of this flag needs a targeting key.
     TargetingKeyMissing(&'f FlagKey),
-    /// This flag is damaged.
+    /// This flag is unreadable.
     Damaged(&'f FlagKey, &'f DamagedFlag),
-    /// This flag asks for this segment, which is damaged.
+    /// This flag uses this unreadable segment.
     SegmentDamaged(&'f FlagKey, &'f SegmentKey),
-    /// This flag is reached by its own prerequisites.
+    /// This flag depends on itself through its prerequisites.
     PrerequisiteCycle(&'f FlagKey),
-    /// This flag has too long a chain of prerequisites.
+    /// This flag's chain of prerequisites is too long.
     PrerequisitesTooDeep(&'f FlagKey),
-    /// To compare this context with the conditions of this flag would be more work than this limit allows.
+    /// Evaluating this flag's conditions for this context exceeds this work limit.
     TooMuchWork(&'f FlagKey, WorkLimit),
 }
 
-/// The codes of `OpenFeature` errors that evaluation has.
+/// The `OpenFeature` error codes of evaluations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum ErrorCode {
     /// The flag does not exist.
     FlagNotFound,
-    /// The context names no individual, and a rollout needs one.
+    /// A rollout needs a targeting key, and the context has none.
     TargetingKeyMissing,
     /// The context is not valid.
     InvalidContext,
     /// The request or a stored flag cannot be read.
     ParseError,
-    /// Any other.
+    /// Any other error.
     General,
 }
 
 impl<'f> Evaluation<'f> {
-    /// The key of the variant; none where the caller's own default is meant.
+    /// Returns the variant's key; `None` for the caller's default.
     pub fn variant(&self) -> Option<&'f VariantKey> {
         self.variant.map(TypedVariant::key)
     }
 
-    /// The variant's value as JSON, typed; none where the caller's own default is meant.
+    /// Returns the variant's typed value as JSON; `None` for the caller's default.
     pub fn value(&self) -> Option<&'f RawValue> {
         self.variant.map(TypedVariant::value)
     }
 
-    /// Why it is this variant.
+    /// Returns the reason for the result.
     pub fn reason(&self) -> Reason {
         self.reason
     }
 
-    /// What else is known.
+    /// Returns the metadata.
     pub fn metadata(&self) -> &Metadata<'f> {
         &self.metadata
     }
 }
 
 impl EvaluationError<'_> {
-    /// The error's code.
+    /// Returns the error's code.
     pub fn code(&self) -> ErrorCode {
         match self {
             Self::FlagNotFound => ErrorCode::FlagNotFound,
@@ -140,40 +140,36 @@ impl EvaluationError<'_> {
 impl fmt::Display for EvaluationError<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::FlagNotFound => formatter.write_str("the project has no flag of this key"),
+            Self::FlagNotFound => formatter.write_str("the project has no flag with this key"),
             Self::TargetingKeyMissing(flag) => write!(
                 formatter,
-                "a rollout of the flag {flag} needs the context's targetingKey, which is missing \
-                 or empty"
+                "the context has no targetingKey, which a rollout of the flag {flag} requires"
             ),
             Self::Damaged(flag, damage) => {
-                write!(formatter, "the stored flag {flag} is damaged: {damage}")
+                write!(formatter, "the stored flag {flag} is corrupted: {damage}")
             }
             Self::SegmentDamaged(flag, segment) => {
-                write!(
-                    formatter,
-                    "the flag {flag} asks for the segment {segment}, which is damaged"
-                )
+                write!(formatter, "the flag {flag} uses the segment {segment}, which is corrupted")
             }
             Self::PrerequisiteCycle(flag) => {
                 write!(formatter, "the flag {flag} depends on itself through its prerequisites")
             }
             Self::PrerequisitesTooDeep(flag) => write!(
                 formatter,
-                "the flag {flag} has a chain of prerequisites of more than \
-                 {MAX_PREREQUISITE_DEPTH} flags"
+                "the flag {flag} has a prerequisite chain of more than {MAX_PREREQUISITE_DEPTH} \
+                 flags"
             ),
             Self::TooMuchWork(flag, limit) => write!(
                 formatter,
-                "the context's texts and lists are too long for the conditions of the flag {flag}: \
-                 comparing them may take more than {limit}"
+                "the context is too large for the conditions of the flag {flag}: evaluation may \
+                 take more than {limit}"
             ),
         }
     }
 }
 
 impl CompiledFlag {
-    /// Evaluates a flag that is not enabled, or whose direct prerequisite is unmet.
+    /// Evaluates a disabled flag, or a flag with an unmet direct prerequisite.
     pub(super) fn evaluate_off<'f>(&'f self, unmet: Option<&'f FlagKey>) -> Evaluation<'f> {
         let metadata = Metadata { prerequisite: unmet, ..self.metadata() };
         Evaluation { variant: self.off_variant(), reason: Reason::Disabled, metadata }
@@ -190,7 +186,7 @@ impl CompiledFlag {
             let reason = Reason::TargetingMatch;
             return Ok(Evaluation { variant: Some(variant), reason, metadata });
         }
-        if let Some(damaged) = self.segments.iter().find(|key| !memberships.knows(key)) {
+        if let Some(damaged) = self.segments.iter().find(|key| !memberships.is_readable(key)) {
             return Err(EvaluationError::SegmentDamaged(&self.key, damaged));
         }
         if let Some(rule) = self.matching_rule(memberships)? {
@@ -207,7 +203,7 @@ impl CompiledFlag {
         Ok(Evaluation { variant, reason, metadata })
     }
 
-    /// The variant that is served, and whether it was chosen by the targeting key.
+    /// Returns the served variant, and whether the targeting key chose it.
     fn serve<'f>(
         &'f self,
         serve: &CompiledServe,
@@ -235,7 +231,7 @@ impl CompiledFlag {
     }
 }
 
-/// Without a variant to serve it is the default, whatever chose that.
+/// Returns `reason`, or the default reason if there is no variant to serve.
 fn reason_for(variant: Option<&TypedVariant>, reason: Reason) -> Reason {
     if variant.is_some() { reason } else { Reason::Default }
 }

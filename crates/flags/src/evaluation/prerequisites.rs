@@ -1,7 +1,7 @@
-//! Prerequisites: other flags whose evaluation comes first.
+//! Evaluation of prerequisites.
 //!
-//! Writes let no cycle and no chain of more than ten flags arise; this guards against stored ones
-//! all the same. The result for a flag does not depend on which flags were evaluated before it.
+//! Writes reject cycles and chains of more than ten flags, but stored ones must also fail cleanly.
+//! A flag's result does not depend on which flags were evaluated before it.
 
 use shared::timestamp::Timestamp;
 
@@ -18,18 +18,18 @@ type Outcome<'f> = Result<Evaluation<'f>, EvaluationError<'f>>;
 pub(super) struct Evaluator<'f, 'c> {
     flags: &'f Flags,
     memberships: Memberships<'f, 'c>,
-    /// By index of the project's flags.
+    /// By index in the project's flags.
     progress: Box<[Progress<'f>]>,
 }
 
-/// How far the evaluation of a flag has come.
+/// The progress of a flag's evaluation.
 enum Progress<'f> {
     NotBegun,
     Begun,
     Done { outcome: Outcome<'f>, chain: usize },
 }
 
-/// An outcome, and how many flags the longest chain of prerequisites had that led to it.
+/// An outcome, and the length of the longest chain of prerequisites that led to it.
 struct EvaluatedFlag<'f> {
     outcome: Outcome<'f>,
     chain: usize,
@@ -42,13 +42,13 @@ impl<'f, 'c> Evaluator<'f, 'c> {
         Self { flags, memberships, progress }
     }
 
-    /// Evaluates the flag at an index of the project's flags.
+    /// Evaluates the flag at an index in the project's flags.
     pub(super) fn evaluate(&mut self, index: usize) -> Outcome<'f> {
-        self.reach(index, 1).outcome
+        self.evaluate_at(index, 1).outcome
     }
 
-    /// Evaluates a flag as the `depth`-th of a chain of prerequisites.
-    fn reach(&mut self, index: usize, depth: usize) -> EvaluatedFlag<'f> {
+    /// Evaluates a flag at position `depth` in a chain of prerequisites.
+    fn evaluate_at(&mut self, index: usize, depth: usize) -> EvaluatedFlag<'f> {
         let Some(flag) = self.flags.at(index) else {
             return EvaluatedFlag { outcome: Err(EvaluationError::FlagNotFound), chain: 1 };
         };
@@ -58,7 +58,7 @@ impl<'f, 'c> Evaluator<'f, 'c> {
                 let cycle = EvaluationError::PrerequisiteCycle(flag.key());
                 return EvaluatedFlag { outcome: Err(cycle), chain: 1 };
             }
-            // What was short enough from elsewhere may be too long from here.
+            // A chain that was short enough from another flag can be too long from here.
             Some(Progress::Done { chain, .. }) if depth + chain > MAX_PREREQUISITE_DEPTH + 1 => {
                 return EvaluatedFlag { outcome: Err(too_deep), chain: *chain };
             }
@@ -77,19 +77,19 @@ impl<'f, 'c> Evaluator<'f, 'c> {
                 return EvaluatedFlag { outcome, chain: 1 };
             }
         };
-        self.note(index, Progress::Begun);
-        let reached = self.evaluate_compiled(compiled, depth);
-        // A chain that is too long from here may be short enough from further down.
-        if depth > 1 && matches!(reached.outcome, Err(EvaluationError::PrerequisitesTooDeep(_))) {
-            self.note(index, Progress::NotBegun);
+        self.set_progress(index, Progress::Begun);
+        let evaluated = self.evaluate_compiled(compiled, depth);
+        // A chain that is too long from here can be short enough from a flag further down.
+        if depth > 1 && matches!(evaluated.outcome, Err(EvaluationError::PrerequisitesTooDeep(_))) {
+            self.set_progress(index, Progress::NotBegun);
         } else {
-            let EvaluatedFlag { outcome, chain } = reached;
-            self.note(index, Progress::Done { outcome, chain });
+            let EvaluatedFlag { outcome, chain } = evaluated;
+            self.set_progress(index, Progress::Done { outcome, chain });
         }
-        reached
+        evaluated
     }
 
-    fn note(&mut self, index: usize, progress: Progress<'f>) {
+    fn set_progress(&mut self, index: usize, progress: Progress<'f>) {
         if let Some(place) = self.progress.get_mut(index) {
             *place = progress;
         }
@@ -108,7 +108,7 @@ impl<'f, 'c> Evaluator<'f, 'c> {
         EvaluatedFlag { outcome, chain }
     }
 
-    /// The first prerequisite that is unmet, and the length of the longest chain up to it.
+    /// Returns the first unmet prerequisite, and the length of the longest chain up to it.
     fn find_unmet(
         &mut self,
         flag: &'f CompiledFlag,
@@ -120,9 +120,9 @@ impl<'f, 'c> Evaluator<'f, 'c> {
             let Some(index) = self.flags.index_of(key.as_str()) else {
                 return (Ok(Some(key)), chain);
             };
-            let reached = self.reach(index, depth + 1);
-            chain = chain.max(reached.chain + 1);
-            match reached.outcome {
+            let evaluated = self.evaluate_at(index, depth + 1);
+            chain = chain.max(evaluated.chain + 1);
+            match evaluated.outcome {
                 Err(error) => return (Err(error), chain),
                 Ok(evaluation) if !self.meets(index, &evaluation, prerequisite) => {
                     return (Ok(Some(key)), chain);
@@ -133,8 +133,8 @@ impl<'f, 'c> Evaluator<'f, 'c> {
         (Ok(None), chain)
     }
 
-    /// Whether a prerequisite's flag is enabled and has become the wanted variant. That of a
-    /// disabled flag is unmet even where its off variant is the wanted one.
+    /// `true` if a prerequisite's flag is enabled and has the required variant. A disabled flag
+    /// never meets it, even if its off variant is the required one.
     fn meets(
         &self,
         index: usize,

@@ -1,4 +1,4 @@
-//! A project's flags, ready to be evaluated.
+//! A project's flags, ready for evaluation.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use super::prerequisites::Evaluator;
 use super::segments::Segments;
 use crate::{FeatureFlag, FlagKey};
 
-/// A flag as it was read from its store, compiled: what was read of it is not kept besides.
+/// A flag as read from the store, in compiled form only.
 #[derive(Debug)]
 pub struct LoadedFlag {
     key: FlagKey,
@@ -25,7 +25,7 @@ pub struct LoadedFlag {
 }
 
 impl LoadedFlag {
-    /// A flag that could be read.
+    /// Returns a readable flag.
     pub fn new(flag: &FeatureFlag, compiler: &mut Compiler) -> Self {
         Self {
             key: flag.key.clone(),
@@ -35,23 +35,23 @@ impl LoadedFlag {
         }
     }
 
-    /// A flag that is there but could not be read: its evaluation fails, that of others does not.
+    /// Returns a stored but unreadable flag. Its evaluation fails, others do not.
     pub fn damaged(key: FlagKey, damage: DamagedFlag) -> Self {
         Self { key, id_and_version: None, compiled: Err(damage), bytes: 0 }
     }
 
-    /// The flag's key.
+    /// Returns the flag's key.
     pub fn key(&self) -> &FlagKey {
         &self.key
     }
 
-    /// About how much memory it takes, in bytes, without its patterns.
+    /// Returns the approximate size in memory, in bytes, without the patterns.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Whether this is the given version of the flag with the given id. Then it need not be read
-    /// again, let alone compiled.
+    /// `true` if this is the given version of the flag with the given ID, so that it need not be
+    /// read and compiled again.
     pub fn is(&self, id: Uuid, version: u64) -> bool {
         self.id_and_version == Some((id, version))
     }
@@ -65,18 +65,18 @@ impl LoadedFlag {
     }
 }
 
-/// The flags of a project that are not archived.
+/// The unarchived flags of a project.
 #[derive(Debug)]
 pub struct Flags {
     project_id: ProjectId,
-    /// Sorted by key, each key once.
+    /// Sorted by key, without duplicates.
     live: Vec<Arc<LoadedFlag>>,
     segments: Segments,
 }
 
 impl Flags {
-    /// A project's flags. Archived ones are left out by the caller: to an evaluation they do not
-    /// exist.
+    /// Returns a project's flags. The caller omits archived flags, which evaluations treat as
+    /// missing.
     pub fn new(
         project_id: ProjectId,
         live_flags: impl IntoIterator<Item = Arc<LoadedFlag>>,
@@ -87,23 +87,23 @@ impl Flags {
         Self { project_id, live: flags, segments: Segments::default() }
     }
 
-    /// The same flags with the segments that their rules ask for.
+    /// Returns the flags together with the segments that their rules use.
     #[must_use]
     pub fn with_segments(self, segments: Segments) -> Self {
         Self { segments, ..self }
     }
 
-    /// The segments.
+    /// Returns the segments.
     pub fn segments(&self) -> &Segments {
         &self.segments
     }
 
-    /// The project.
+    /// Returns the project's ID.
     pub fn project_id(&self) -> ProjectId {
         self.project_id
     }
 
-    /// A flag by its key, to be kept where a newer reading has the same version of it.
+    /// Returns a flag by its key. A later read can reuse it if its version is unchanged.
     pub fn get(&self, key: &str) -> Option<&Arc<LoadedFlag>> {
         self.live.get(self.index_of(key)?)
     }
@@ -119,7 +119,7 @@ impl Flags {
         Evaluator::new(self, context, now).evaluate(index)
     }
 
-    /// Evaluates all flags, sorted by key. Those that cannot be evaluated stand among the others.
+    /// Evaluates all flags, sorted by key. Flags that cannot be evaluated are included.
     pub fn evaluate_all<'f>(
         &'f self,
         context: &Context<'_>,
@@ -132,7 +132,7 @@ impl Flags {
         self.live.iter().enumerate().map(evaluated)
     }
 
-    /// How many flags there are.
+    /// Returns the number of flags.
     pub(super) fn len(&self) -> usize {
         self.live.len()
     }
@@ -154,14 +154,14 @@ mod tests {
     use crate::evaluation::test_flags::{context, flag, flags, now, project, resident};
 
     #[test]
-    fn a_flag_of_the_same_version_can_be_kept() {
+    fn flags_with_the_same_version_are_reusable() {
         let stored = flag("f", &json!({}));
         let (id, version) = (stored.id, stored.version);
         let old = flags([stored]);
         let kept = old.get("f").unwrap();
         assert!(kept.is(id, version));
         assert!(!kept.is(id, version + 1));
-        // Deleted, and created again under the same key.
+        // The flag was deleted and created again with the same key.
         assert!(!kept.is(Uuid::from_u128(7), version));
         let new = Flags::new(project(), [Arc::clone(kept)]);
         assert!(new.evaluate("f", &context("{}"), now()).is_ok());
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flag_takes_no_more_memory_than_is_counted() {
+    fn flags_use_at_most_the_counted_memory() {
         let list = |of: fn(usize) -> String| (0..30).map(of).collect::<Vec<_>>();
         let numbers: Vec<String> = (0..250).map(|number| number.to_string()).collect();
         let texts: Vec<String> = (0..250).map(|number| format!("{number:x}t")).collect();
@@ -203,7 +203,7 @@ mod tests {
             let times = (8_000_000 / loaded[0].bytes()).min(2_000);
             let before = resident();
             for _ in 0..times {
-                // As if each had conditions of its own.
+                // A new compiler each time, so that flags share nothing.
                 loaded.push(LoadedFlag::new(&flag, &mut Compiler::default()));
             }
             let grown = resident().saturating_sub(before);
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn flags_can_be_remembered_between_requests() {
+    fn flags_can_be_shared_between_requests() {
         fn can_be_shared<T: Send + Sync>() {}
         can_be_shared::<Flags>();
     }

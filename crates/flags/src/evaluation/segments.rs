@@ -1,4 +1,4 @@
-//! Segments compiled for their evaluation, and which of them a context is in.
+//! Compiled segments, and a context's memberships in them.
 
 use std::cell::OnceCell;
 use std::fmt;
@@ -17,10 +17,10 @@ use super::context::Context;
 use super::patterns::ProjectPatterns;
 use crate::{Segment, SegmentKey};
 
-/// What a segment takes, in bytes, besides its conditions.
+/// Size of a segment in memory without its conditions, in bytes.
 const SEGMENT_BYTES: usize = 1_000;
 
-/// A segment as it was read from its store. It is compiled when a flag first asks for it.
+/// A segment as read from the store. It is compiled when a flag first uses it.
 pub struct LoadedSegment {
     key: SegmentKey,
     id_and_version: Option<(Uuid, u64)>,
@@ -37,7 +37,7 @@ struct CompiledSegment {
 }
 
 impl LoadedSegment {
-    /// A segment that could be read.
+    /// Returns a readable segment.
     pub fn new(segment: Segment, compiler: &Compiler) -> Self {
         let patterns = Arc::clone(compiler.patterns());
         Self {
@@ -48,25 +48,25 @@ impl LoadedSegment {
         }
     }
 
-    /// About how much memory a segment takes, in bytes, without its patterns.
+    /// Returns the approximate size of a segment in memory, in bytes, without its patterns.
     pub(crate) fn bytes_of(segment: &Segment) -> usize {
         SEGMENT_BYTES + condition::bytes_of(&segment.conditions)
     }
 
-    /// A segment that is there but could not be read: flags that ask for it fail, others do not.
+    /// Returns a stored but unreadable segment. Only flags that use it fail.
     pub fn damaged(key: SegmentKey) -> Self {
         let damage = DamagedFlag::new("it cannot be read");
         let compiled = LazyLock::new(Box::new(move || Err(damage)) as Compile);
         Self { key, id_and_version: None, compiled, bytes: 0 }
     }
 
-    /// About how much memory it takes, in bytes, without its patterns.
+    /// Returns the approximate size in memory, in bytes, without the patterns.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Whether this is the given version of the segment with the given id. Then it need not be read
-    /// again, let alone compiled.
+    /// `true` if this is the given version of the segment with the given ID, so that it need not be
+    /// read and compiled again.
     pub fn is(&self, id: Uuid, version: u64) -> bool {
         self.id_and_version == Some((id, version))
     }
@@ -87,8 +87,8 @@ impl CompiledSegment {
         let mut compile =
             |condition| CompiledCondition::new(condition, &mut attributes, &mut compiler);
         let compile = |condition| match compile(condition)? {
-            // Otherwise segments could ask for each other in a circle.
-            CompiledCondition::Segments { .. } => Err("it asks for segments".to_owned()),
+            // Segments that use segments could form a cycle.
+            CompiledCondition::Segments { .. } => Err("it refers to segments".to_owned()),
             of_attribute => Ok(of_attribute),
         };
         let conditions: Result<_, String> = segment.conditions.iter().map(compile).collect();
@@ -96,15 +96,15 @@ impl CompiledSegment {
     }
 }
 
-/// The segments of a project, or those of them that some flags ask for.
+/// The segments of a project, or those that some flags use.
 #[derive(Debug, Default)]
 pub struct Segments(
-    /// Sorted by key, each key once.
+    /// Sorted by key, without duplicates.
     Vec<Arc<LoadedSegment>>,
 );
 
 impl Segments {
-    /// These segments.
+    /// Returns a set of these segments.
     pub fn new(segments: impl IntoIterator<Item = Arc<LoadedSegment>>) -> Self {
         let mut segments: Vec<_> = segments.into_iter().collect();
         segments.sort_by(|one, other| one.key.cmp(&other.key));
@@ -112,7 +112,7 @@ impl Segments {
         Self(segments)
     }
 
-    /// A segment by its key, to be kept where a newer reading has the same version of it.
+    /// Returns a segment by its key. A later read can reuse it if its version is unchanged.
     pub fn get(&self, key: &SegmentKey) -> Option<&Arc<LoadedSegment>> {
         self.0.get(self.index_of(key)?)
     }
@@ -122,21 +122,21 @@ impl Segments {
     }
 }
 
-/// Which segments a context is in, and how much work may still be done for it. What several flags ask is worked
-/// out once.
+/// A context's memberships in segments, and the remaining work of its request. Each membership is
+/// evaluated once for all flags.
 pub(super) struct Memberships<'f, 'c> {
     segments: &'f Segments,
     context: &'c Context<'c>,
     now: Timestamp,
-    /// The limit that was met where it would take too long to tell.
+    /// Each membership, or the work limit that its evaluation exceeded.
     known: Box<[OnceCell<Result<bool, WorkLimit>>]>,
-    effort: RequestBudget,
+    budget: RequestBudget,
 }
 
 impl<'f, 'c> Memberships<'f, 'c> {
     pub(super) fn new(segments: &'f Segments, context: &'c Context<'c>, now: Timestamp) -> Self {
         let known = segments.0.iter().map(|_| OnceCell::new()).collect();
-        Self { segments, context, now, known, effort: RequestBudget::default() }
+        Self { segments, context, now, known, budget: RequestBudget::default() }
     }
 
     pub(super) fn context(&self) -> &'c Context<'c> {
@@ -147,19 +147,23 @@ impl<'f, 'c> Memberships<'f, 'c> {
         self.now
     }
 
-    /// The work that may still be done.
-    pub(super) fn effort(&self) -> &RequestBudget {
-        &self.effort
+    /// Returns the remaining work.
+    pub(super) fn budget(&self) -> &RequestBudget {
+        &self.budget
     }
 
-    /// Whether it can be said of this segment who is in it.
-    pub(super) fn knows(&self, segment: &SegmentKey) -> bool {
+    /// `true` if the segment exists and is readable.
+    pub(super) fn is_readable(&self, segment: &SegmentKey) -> bool {
         self.segments.get(segment).is_some_and(|segment| segment.compiled.is_ok())
     }
 
-    /// Whether the context is in a segment; nobody is in one of which it cannot be said. Exhausts whoever asks
-    /// where it would take too long to tell.
-    pub(super) fn includes(&self, segment: &SegmentKey, asking: &EvaluationBudget<'_>) -> bool {
+    /// `true` if the context is in a segment. No context is in a missing or unreadable segment. If
+    /// the evaluation exceeds a work limit, exhausts `flag_budget`.
+    pub(super) fn includes(
+        &self,
+        segment: &SegmentKey,
+        flag_budget: &EvaluationBudget<'_>,
+    ) -> bool {
         let Some(index) = self.segments.index_of(segment) else { return false };
         let (Some(known), Some(segment)) = (self.known.get(index), self.segments.0.get(index))
         else {
@@ -168,13 +172,14 @@ impl<'f, 'c> Memberships<'f, 'c> {
         let known = *known.get_or_init(|| {
             let Ok(compiled) = segment.compiled.as_ref() else { return Ok(false) };
             let attributes = Found::new(&compiled.attributes, self.context.attributes());
-            let effort = self.effort.of_segment();
+            let segment_budget = self.budget.of_segment();
             let mut conditions = compiled.conditions.iter();
-            let holds = conditions.all(|condition| condition.holds(&attributes, self, &effort));
-            effort.exhausted().map_or(Ok(holds), Err)
+            let holds =
+                conditions.all(|condition| condition.holds(&attributes, self, &segment_budget));
+            segment_budget.exhausted().map_or(Ok(holds), Err)
         });
         known.unwrap_or_else(|limit| {
-            asking.exhaust(limit);
+            flag_budget.exhaust(limit);
             false
         })
     }

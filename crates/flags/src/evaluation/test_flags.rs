@@ -1,4 +1,4 @@
-//! Flags and contexts of tests.
+//! Flags and contexts for tests.
 
 use std::fs;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ pub(crate) fn project() -> ProjectId {
     ProjectId::new(Uuid::from_u128(0xa))
 }
 
-/// An enabled boolean flag with these members besides, as a client would create it.
+/// Returns an enabled boolean flag with these additional fields, created as by a client.
 pub(crate) fn flag(key: &str, members: &Value) -> FeatureFlag {
     let mut body = json!({"key": key, "name": key, "type": "boolean", "enabled": true});
     body.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
@@ -36,14 +36,14 @@ pub(crate) fn flag(key: &str, members: &Value) -> FeatureFlag {
     draft.into_flag(project(), now(), || ids.next().unwrap()).unwrap()
 }
 
-/// A segment of these conditions.
+/// Returns a segment with these conditions.
 pub(crate) fn segment(key: &str, conditions: &Value) -> Segment {
     let text = json!({"key": key, "name": key, "conditions": conditions}).to_string();
     let draft = SegmentDraft::read(&Json::parse(&text, MAX_BODY_DEPTH).unwrap()).unwrap();
     draft.into_segment(project(), now(), Uuid::from_u128(1)).unwrap()
 }
 
-/// A flag as an evaluation has it.
+/// Compiles a flag for evaluation.
 pub(crate) fn loaded(flag: &FeatureFlag) -> LoadedFlag {
     LoadedFlag::new(flag, &mut Compiler::default())
 }
@@ -52,7 +52,7 @@ pub(crate) fn flags(flags: impl IntoIterator<Item = FeatureFlag>) -> Flags {
     Flags::new(project(), flags.into_iter().map(|flag| Arc::new(loaded(&flag))))
 }
 
-/// How much memory the process has taken, in bytes. The tests that ask have a process each.
+/// Returns the resident memory of the process in bytes. Each test runs in its own process.
 pub(crate) fn resident() -> usize {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();

@@ -1,4 +1,4 @@
-//! Values of variants, typed.
+//! Typed values of variants.
 
 use serde_json::value::RawValue;
 
@@ -14,18 +14,18 @@ pub struct TypedVariant {
 }
 
 impl TypedVariant {
-    /// The variant's key.
+    /// Returns the variant's key.
     pub fn key(&self) -> &VariantKey {
         &self.key
     }
 
-    /// The variant's value as JSON. The numbers of a flag are all integers, or all have a fraction
-    /// or exponent: some providers tell the two apart, and must always find the same.
+    /// Returns the variant's value as JSON. A flag's numbers are either all integers or all have a
+    /// fraction or exponent. Providers that distinguish the two therefore always get the same type.
     pub fn value(&self) -> &RawValue {
         &self.value
     }
 
-    /// Types all variants of a flag.
+    /// Parses the values of a flag's variants.
     pub(crate) fn all_of(
         flag_type: FlagType,
         variants: &[Variant],
@@ -75,17 +75,17 @@ mod tests {
     }
 
     #[test]
-    fn the_numbers_of_a_flag_are_of_one_kind() {
+    fn numbers_of_a_flag_share_one_type() {
         let numbers = |values: &[&str]| typed(FlagType::Number, values).unwrap();
         assert_eq!(numbers(&["1", "-0", "9007199254740991"]), ["1", "0", "9007199254740991"]);
         assert_eq!(numbers(&["1", "0.1", "-0"]), ["1.0", "0.1", "-0.0"]);
         assert_eq!(numbers(&["10", "1e3"]), ["10.0", "1000.0"]);
-        // Large numbers keep the exponent, which marks them as well as a fraction does.
+        // Large numbers keep the exponent, which also marks them as non-integers.
         assert_eq!(numbers(&["1e300"]), ["1e+300"]);
     }
 
     #[test]
-    fn other_values_are_as_they_were_stored() {
+    fn other_values_keep_their_stored_form() {
         assert_eq!(typed(FlagType::Boolean, &["true", "false"]).unwrap(), ["true", "false"]);
         assert_eq!(typed(FlagType::String, &["", "a\"é\n"]).unwrap(), [r#""""#, r#""a\"é\n""#]);
         let json = r#"{"b": 1.50, "a": [1e400, "\u00e9"]}"#;
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_of_another_type_is_damage() {
+    fn values_of_another_type_are_rejected() {
         for (flag_type, value) in [
             (FlagType::Boolean, "TRUE"),
             (FlagType::Boolean, ""),

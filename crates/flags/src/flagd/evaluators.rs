@@ -1,4 +1,4 @@
-//! Segments as flagd's shared evaluators (`$evaluators`), to which the targeting of flags refers.
+//! Segments as flagd's shared evaluators (`$evaluators`), which the targeting of flags references.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,8 @@ use crate::{FeatureFlag, Segment};
 
 use super::json_logic::{self, all, any, not};
 
-/// The segments of a project in `JsonLogic`, or why one is not, by their keys.
+/// The segments of a project by key, in `JsonLogic` or with the reason why flagd cannot express
+/// them.
 pub(super) struct Evaluators<'s>(BTreeMap<&'s str, Result<Value, String>>);
 
 impl<'s> Evaluators<'s> {
@@ -21,7 +22,7 @@ impl<'s> Evaluators<'s> {
         Self(segments.iter().map(|it| (it.key.as_str(), logic(it))).collect())
     }
 
-    /// A condition of a rule in `JsonLogic`, or why there is none.
+    /// Returns a rule's condition in `JsonLogic`, or the reason why flagd cannot express it.
     pub(super) fn condition(&self, condition: &Condition) -> Result<Value, String> {
         if !condition.operator.is_about_segments() {
             return json_logic::condition(condition);
@@ -37,23 +38,23 @@ impl<'s> Evaluators<'s> {
         Ok(if condition.operator == Operator::InSegment { is_in } else { not(&is_in) })
     }
 
-    /// The evaluators to which the targeting of a flag refers.
+    /// Returns the evaluators that a flag's targeting references.
     pub(super) fn referenced_by(
         &self,
         flag: &FeatureFlag,
     ) -> impl Iterator<Item = (&'s str, &Value)> {
         let segments = flag.segments();
-        let asked_for =
+        let used =
             self.0.iter().filter(move |(key, _)| segments.iter().any(|it| it.as_str() == **key));
-        let logic = asked_for.filter_map(|(key, logic)| Some((*key, logic.as_ref().ok()?)));
+        let logic = used.filter_map(|(key, logic)| Some((*key, logic.as_ref().ok()?)));
         logic.filter(|(_, logic)| can_be_referenced(logic))
     }
 }
 
-/// Whether a reference to an evaluator comes out as the evaluator. References are replaced in the
-/// document's text: JavaScript's core takes `$` of the evaluator for a pattern, and Python's fails on
-/// escapes, of which it makes one for every character beyond ASCII. Such a segment is written out
-/// wherever it is asked for.
+/// `true` if references to an evaluator work in all cores. Cores replace references in the
+/// document's text. JavaScript's core treats `$` in the evaluator as a pattern. Python's core fails
+/// on escapes, which it writes for every non-ASCII character. Such a segment is copied into each
+/// condition that uses it.
 fn can_be_referenced(logic: &Value) -> bool {
     logic.to_string().bytes().all(|byte| matches!(byte, b' '..=b'~') && !b"\\$".contains(&byte))
 }

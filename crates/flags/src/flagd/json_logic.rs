@@ -6,11 +6,11 @@ use shared::timestamp::Timestamp;
 
 use crate::condition::{Condition, NOW, Operator, is_number, parse_version};
 
-/// A condition in `JsonLogic`, or why there is none.
+/// Returns a condition in `JsonLogic`, or the reason why flagd cannot express it.
 pub(super) fn condition(condition: &Condition) -> Result<Value, String> {
     use Operator as O;
     let Condition { attribute, operator, values } = condition;
-    let Some(attribute) = attribute else { return Err("it is about no attribute".to_owned()) };
+    let Some(attribute) = attribute else { return Err("it has no attribute".to_owned()) };
     let is_now = attribute == NOW;
     let var = json!({"var": if is_now { "$flagd.timestamp" } else { attribute }});
     Ok(match operator {
@@ -52,12 +52,12 @@ fn is_present(var: &Value) -> Value {
     json!({"!==": [var, null]})
 }
 
-/// Only a text is the same as itself made into text, which flagd cannot make of null.
+/// Only a text is equal to its conversion to text. flagd cannot convert null.
 fn is_text(var: &Value) -> [Value; 2] {
     [is_present(var), json!({"===": [{"cat": [var]}, var]})]
 }
 
-/// A condition for texts only.
+/// Returns a condition that holds only for texts.
 fn of_text(var: &Value, condition: Value) -> Value {
     let [present, text] = is_text(var);
     all(vec![present, text, condition])
@@ -87,7 +87,7 @@ fn contains(var: &Value, parts: &[String]) -> Value {
     any_of(parts, |part| json!({"in": [part, var]}))
 }
 
-/// Each value as all that it can be equal to: text, number, truth.
+/// Compares with each value in all types that it can equal: text, number, boolean.
 fn one_of(var: &Value, values: &[String]) -> Result<Value, String> {
     let mut equal = Vec::with_capacity(values.len());
     for value in values {
@@ -95,8 +95,8 @@ fn one_of(var: &Value, values: &[String]) -> Result<Value, String> {
         if is_number(value) {
             equal.push(exact_number(value)?);
         }
-        if let Ok(truth) = value.parse::<bool>() {
-            equal.push(json!(truth));
+        if let Ok(boolean) = value.parse::<bool>() {
+            equal.push(json!(boolean));
         }
     }
     Ok(json!({"in": [var, equal]}))
@@ -104,15 +104,15 @@ fn one_of(var: &Value, values: &[String]) -> Result<Value, String> {
 
 fn number(var: &Value, operator: &str, values: &[String]) -> Result<Value, String> {
     let number = exact_number(only(values)?)?;
-    // What flagd would take for 0 or 1.
-    let no_numbers = [json!(null), json!(""), json!(true), json!(false)];
+    // Values that flagd would convert to 0 or 1.
+    let non_numbers = [json!(null), json!(""), json!(true), json!(false)];
     let mut conditions: Vec<Value> =
-        no_numbers.iter().map(|other| json!({"!==": [var, other]})).collect();
+        non_numbers.iter().map(|other| json!({"!==": [var, other]})).collect();
     conditions.push(json!({operator: [var, number]}));
     Ok(all(conditions))
 }
 
-/// A number as flagd reads it, which has binary floats only.
+/// Returns a number as flagd reads it. flagd has only binary floats.
 fn exact_number(written: &str) -> Result<Value, String> {
     const MAX_SAFE_INTEGER: i64 = 9_007_199_254_740_991;
     let integer = written.parse::<i64>();
@@ -125,7 +125,7 @@ fn exact_number(written: &str) -> Result<Value, String> {
     }
 }
 
-/// Compares flagd's clock of whole seconds with the end of the second.
+/// Compares flagd's clock, which has whole seconds, with the time rounded up.
 fn now(var: &Value, operator: &str, values: &[String]) -> Result<Value, String> {
     let at = Timestamp::parse_rfc3339(only(values)?).map_err(|error| error.to_string())?;
     let seconds = at.as_millis().div_euclid(1_000) + i64::from(at.as_millis() % 1_000 != 0);
@@ -133,13 +133,13 @@ fn now(var: &Value, operator: &str, values: &[String]) -> Result<Value, String> 
 }
 
 fn version(var: &Value, operator: &str, values: &[String]) -> Result<Value, String> {
-    let version = parse_version(only(values)?).ok_or("it is no version")?;
+    let version = parse_version(only(values)?).ok_or("it is not a version")?;
     Ok(of_text(var, json!({"sem_ver": [var, operator, version.to_string()]})))
 }
 
 fn only(values: &[String]) -> Result<&str, String> {
     match values {
         [value] => Ok(value),
-        _ => Err("it has not one value".to_owned()),
+        _ => Err("it does not have exactly one value".to_owned()),
     }
 }

@@ -19,7 +19,7 @@ fn assert_left_out(flag: FeatureFlag, pointers: &[&str]) {
     assert_eq!(exported(flag).1, expected);
 }
 
-/// The `JsonLogic` of a condition, or nothing if flagd has none.
+/// Returns a condition's `JsonLogic`, if flagd can express it.
 fn logic(operator: &str, values: &[&str]) -> Option<Value> {
     let condition = json!({"attribute": "a", "operator": operator, "values": values});
     json_logic::condition(&serde_json::from_value(condition).unwrap()).ok()
@@ -31,7 +31,7 @@ fn weights(weights: &[(&str, f64)]) -> Value {
 }
 
 #[test]
-fn a_flag_without_targeting_is_its_default_variant() {
+fn flags_without_targeting_have_a_default_variant() {
     let (found, differences) = exported(flag("f", &json!({})));
     let expected = json!({
         "state": "ENABLED", "variants": {"on": true, "off": false}, "defaultVariant": "on",
@@ -74,7 +74,7 @@ fn targets_and_rules_become_one_chain() {
 }
 
 #[test]
-fn where_null_can_come_out_the_default_is_the_callers() {
+fn possible_null_results_use_the_callers_default() {
     let code_default = json!({"variant": null, "rollout": []});
     let rule = json!({"conditions": [], "serve": code_default});
     let (found, _) = exported(flag("f", &json!({"rules": [rule]})));
@@ -91,7 +91,7 @@ fn where_null_can_come_out_the_default_is_the_callers() {
 }
 
 #[test]
-fn weights_become_integers_without_moving_anyone() {
+fn weights_become_integers_with_equal_shares() {
     let fractional = |entries: &[(&str, f64)]| {
         exported(flag("f", &json!({"fallthrough": weights(entries)}))).0["targeting"].clone()
     };
@@ -106,7 +106,7 @@ fn weights_become_integers_without_moving_anyone() {
 }
 
 #[test]
-fn a_rollout_to_everyone_is_a_variant() {
+fn single_variant_rollouts_become_variants() {
     let all = weights(&[("off", 0.0), ("on", 7.0)]);
     let (found, _) = exported(flag("f", &json!({"fallthrough": all})));
     assert_eq!((&found["defaultVariant"], found.get("targeting")), (&json!("on"), None));
@@ -117,7 +117,7 @@ fn a_rollout_to_everyone_is_a_variant() {
 }
 
 #[test]
-fn a_disabled_flag_is_exported_as_one_and_says_so() {
+fn disabled_flags_are_exported_with_a_difference() {
     let rule = json!({"conditions": [
         {"attribute": "a", "operator": "matches", "values": ["x"]},
     ], "serve": {"variant": "on"}});
@@ -131,7 +131,7 @@ fn a_disabled_flag_is_exported_as_one_and_says_so() {
 }
 
 #[test]
-fn what_flagd_cannot_express_is_left_out_with_every_reason() {
+fn inexpressible_flags_are_omitted_with_all_reasons() {
     let condition = |attribute: &str, operator: &str, value: &str| json!({"attribute": attribute, "operator": operator, "values": [value]});
     let members = json!({
         "prerequisites": [{"flagKey": "g", "variant": "on"}],
@@ -169,7 +169,7 @@ fn values_keep_their_type() {
 }
 
 #[test]
-fn conditions_fail_for_what_is_missing_or_of_another_type() {
+fn conditions_fail_for_missing_or_mistyped_attributes() {
     let var = json!({"var": "a"});
     let present = json!({"!==": [var, null]});
     let text = json!({"===": [{"cat": [var]}, var]});
@@ -208,7 +208,7 @@ fn conditions_fail_for_what_is_missing_or_of_another_type() {
 }
 
 #[test]
-fn a_scheduled_release_follows_flagds_clock() {
+fn scheduled_releases_follow_flagds_clock() {
     let at = |operator: &str, value: &str| {
         let condition = json!({"attribute": "$now", "operator": operator, "values": [value]});
         json_logic::condition(&serde_json::from_value(condition).unwrap()).unwrap()
@@ -219,14 +219,15 @@ fn a_scheduled_release_follows_flagds_clock() {
     assert_eq!(at("before", "1969-12-31T23:59:59.5Z"), json!({"<": [clock, 0]}));
 }
 
-/// What an enabled flag becomes that is on in these segments, beside the whole document.
-fn asking(condition: &Value, segments: &[Segment]) -> (Value, Value, Vec<ExportGap>) {
+/// Exports an enabled flag with one rule for this condition. Returns the condition's targeting, the
+/// document and the differences.
+fn exported_condition(condition: &Value, segments: &[Segment]) -> (Value, Value, Vec<ExportGap>) {
     let rules = json!([{"conditions": [condition], "serve": {"variant": "off"}}]);
-    let asking = flag("f", &json!({"rules": rules}));
-    let exported = export(project(), &[asking], segments, Layout::Compact);
+    let enabled = flag("f", &json!({"rules": rules}));
+    let exported = export(project(), &[enabled], segments, Layout::Compact);
     let document: Value = serde_json::from_str(&exported.document).unwrap();
-    let asked = document["flags"]["f"]["targeting"]["if"][0].clone();
-    (asked, document, exported.differences)
+    let targeting = document["flags"]["f"]["targeting"]["if"][0].clone();
+    (targeting, document, exported.differences)
 }
 
 #[test]
@@ -239,37 +240,37 @@ fn segments_become_evaluators_that_flags_refer_to() {
     ];
     let present = |attribute: &str| json!({"!==": [{"var": attribute}, null]});
     let is_in = json!({"operator": "in_segment", "values": ["staff"]});
-    let (asked, document, differences) = asking(&is_in, &segments);
-    assert_eq!(asked, json!({"$ref": "staff"}));
+    let (targeting, document, differences) = exported_condition(&is_in, &segments);
+    assert_eq!(targeting, json!({"$ref": "staff"}));
     let evaluators = json!({"staff": {"and": [present("a"), present("b")]}});
     assert_eq!(document["$evaluators"], evaluators);
     assert_eq!(differences, []);
     let is_in_none = json!({"operator": "not_in_segment", "values": ["staff", "beta"]});
-    let (asked, document, _) = asking(&is_in_none, &segments);
-    assert_eq!(asked, json!({"!": [{"or": [{"$ref": "staff"}, {"$ref": "beta"}]}]}));
+    let (targeting, document, _) = exported_condition(&is_in_none, &segments);
+    assert_eq!(targeting, json!({"!": [{"or": [{"$ref": "staff"}, {"$ref": "beta"}]}]}));
     let names: Vec<_> = document["$evaluators"].as_object().unwrap().keys().collect();
     assert_eq!(names, ["beta", "staff"]);
-    assert_eq!(asking(&exists("a"), &segments).1.get("$evaluators"), None);
+    assert_eq!(exported_condition(&exists("a"), &segments).1.get("$evaluators"), None);
 }
 
 #[test]
-fn what_no_core_can_put_in_the_place_of_a_reference_is_written_out() {
+fn segments_with_special_characters_are_copied() {
     for value in ["é", "\"", "\\", "$&", "\u{7f}"] {
         let starts = json!({"attribute": "a", "operator": "starts_with", "values": [value]});
         let segments = [segment("s", &json!([starts]))];
         let is_in = json!({"operator": "in_segment", "values": ["s"]});
-        let (asked, document, _) = asking(&is_in, &segments);
-        assert_eq!(asked, json!({"starts_with": [{"var": "a"}, value]}), "{value:?}");
+        let (targeting, document, _) = exported_condition(&is_in, &segments);
+        assert_eq!(targeting, json!({"starts_with": [{"var": "a"}, value]}), "{value:?}");
         assert_eq!(document.get("$evaluators"), None, "{value:?}");
     }
 }
 
 #[test]
-fn a_flag_whose_segment_flagd_cannot_express_is_left_out() {
+fn flags_with_inexpressible_segments_are_omitted() {
     let matches = json!({"attribute": "a", "operator": "matches", "values": ["x"]});
     let segments = [segment("s", &json!([matches]))];
     let is_in = json!({"operator": "in_segment", "values": ["s"]});
-    let (_, document, differences) = asking(&is_in, &segments);
+    let (_, document, differences) = exported_condition(&is_in, &segments);
     assert_eq!((&document["flags"], document.get("$evaluators")), (&json!({}), None));
     let [difference] = differences.as_slice() else { panic!("{differences:?}") };
     assert_eq!((difference.pointer.as_str(), difference.left_out), ("/rules/0/conditions/0", true));
@@ -277,7 +278,7 @@ fn a_flag_whose_segment_flagd_cannot_express_is_left_out() {
 }
 
 #[test]
-fn a_value_that_flagd_would_take_for_a_reference_is_left_out() {
+fn values_that_look_like_references_are_omitted() {
     let theme = |value: &str| {
         flag("f", &json!({"type": "json", "variants": [{"key": "a", "value": value}]}))
     };

@@ -19,7 +19,7 @@ fn flag(members: &Value) -> FeatureFlag {
     draft.into_flag(ProjectId::new(Uuid::from_u128(7)), at(0), || Uuid::from_u128(8)).unwrap()
 }
 
-/// A flag of which every member differs from those of an empty one.
+/// Returns a flag in which each field differs from an empty flag's.
 fn full() -> FeatureFlag {
     flag(&json!({
         "name": "Full",
@@ -35,8 +35,8 @@ fn full() -> FeatureFlag {
     }))
 }
 
-/// The changes that are told once they were stored and read.
-fn told(stored: Option<&FeatureFlag>, flag: &FeatureFlag) -> Value {
+/// Returns the changes of a record that was serialized and parsed.
+fn changes(stored: Option<&FeatureFlag>, flag: &FeatureFlag) -> Value {
     let record = ChangeRecord::of(stored, flag).unwrap();
     let text = serde_json::to_string(&record).unwrap();
     let read: ChangeRecord = serde_json::from_str(&text).unwrap();
@@ -44,26 +44,26 @@ fn told(stored: Option<&FeatureFlag>, flag: &FeatureFlag) -> Value {
 }
 
 #[test]
-fn a_new_flag_has_all_that_it_has_from_nothing() {
+fn new_flags_list_all_their_fields() {
     let shown = serde_json::to_value(full()).unwrap();
-    let told = told(None, &full());
+    let changes = changes(None, &full());
     let members: Vec<&str> =
-        told.as_array().unwrap().iter().map(|it| it["member"].as_str().unwrap()).collect();
-    let of_a_live_flag: Vec<&str> =
-        MEMBERS.into_iter().filter(|member| *member != "archivedAt").collect();
-    assert_eq!(members, of_a_live_flag);
-    for change in told.as_array().unwrap() {
+        changes.as_array().unwrap().iter().map(|it| it["member"].as_str().unwrap()).collect();
+    let live_fields: Vec<&str> =
+        FIELDS.into_iter().filter(|member| *member != "archivedAt").collect();
+    assert_eq!(members, live_fields);
+    for change in changes.as_array().unwrap() {
         assert_eq!(change["from"], Value::Null);
         assert_eq!(change["to"], shown[change["member"].as_str().unwrap()]);
     }
 }
 
 #[test]
-fn a_change_has_what_is_different_with_both_values() {
+fn changes_have_previous_and_new_values() {
     let (before, mut after) = (full(), full());
     after.version = 2;
     after.updated_at = at(5);
-    assert_eq!(told(Some(&before), &after), json!([]));
+    assert_eq!(changes(Some(&before), &after), json!([]));
     after.off_variant = None;
     after.name = "N".to_owned();
     after.archived_at = Some(at(5));
@@ -72,11 +72,11 @@ fn a_change_has_what_is_different_with_both_values() {
         {"member": "archivedAt", "from": null, "to": at(5)},
         {"member": "offVariant", "from": "a", "to": null},
     ]);
-    assert_eq!(told(Some(&before), &after), expected);
+    assert_eq!(changes(Some(&before), &after), expected);
 }
 
 #[test]
-fn all_that_can_change_but_the_archiving_is_restored() {
+fn restoration_keeps_only_the_archive_state() {
     let wanted = full();
     let record = ChangeRecord::of(None, &wanted).unwrap();
     let mut now = flag(&json!({}));
@@ -84,7 +84,7 @@ fn all_that_can_change_but_the_archiving_is_restored() {
     let restored = record.state().unwrap().restored(&now, at(9));
     assert_eq!(restored, FeatureFlag { version: 8, updated_at: at(9), ..wanted });
     let again = record.state().unwrap().restored(&restored, at(11));
-    assert_eq!(again, restored, "nothing is different");
+    assert_eq!(again, restored, "the second restoration changes nothing");
 
     let archived = FeatureFlag { archived_at: Some(at(1)), ..full() };
     let record = ChangeRecord::of(Some(&full()), &archived).unwrap();
@@ -92,7 +92,7 @@ fn all_that_can_change_but_the_archiving_is_restored() {
 }
 
 #[test]
-fn what_a_change_did_follows_from_the_archiving() {
+fn change_kinds_follow_from_the_archive_state() {
     let live = full();
     let archived = FeatureFlag { archived_at: Some(at(1)), ..full() };
     for (stored, flag, kind) in [

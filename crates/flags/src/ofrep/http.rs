@@ -1,4 +1,4 @@
-//! The `OpenFeature` Remote Evaluation Protocol over HTTP: what [`crate::ofrep`] leaves to it.
+//! The `OpenFeature` Remote Evaluation Protocol over HTTP: path, headers and problems.
 
 use lambda_http::http::StatusCode;
 use lambda_http::http::header::ETAG;
@@ -8,29 +8,29 @@ use shared::http::{ApiRequest, ApiResponse, JSON, Problem, Protocol, header_valu
 use super::super::http::FLAG_KEY;
 use crate::Freshness;
 use crate::evaluation::{Context, ErrorCode};
-use crate::ofrep::{EvaluationFailure, OfrepAnswer, read_context};
+use crate::ofrep::{EvaluationFailure, OfrepResponse, read_context};
 
-/// OFREP: its providers know failures of its own, and problems where it has none.
+/// The protocol OFREP. Failures have its format; errors that it does not define are problems.
 pub const OFREP: Protocol =
     Protocol { name: "OFREP", answer_problem: answer_failure, request_headers: &[] };
 
-/// The key of the flag in the path, as it was asked for.
+/// Returns the flag key in the path as requested.
 pub fn evaluated_key(incoming: &ApiRequest) -> String {
     incoming.path_parameter(FLAG_KEY).unwrap_or_default()
 }
 
-/// Reads the evaluation context. The body is optional.
+/// Parses the evaluation context. The body is optional.
 pub fn evaluation_context(incoming: &ApiRequest) -> Result<Context<'_>, EvaluationFailure> {
     if !incoming.body().is_empty()
         && let Some(other) = incoming.other_media_type(&[JSON])
     {
-        let details = format_args!("the body is of type {other}; send {JSON}");
+        let details = format_args!("the content type {other} is not supported; send {JSON}");
         return Err(EvaluationFailure::new(ErrorCode::ParseError, details));
     }
     read_context(incoming.body())
 }
 
-/// Returns the freshness that the request demands of flags (`cache-control: no-cache`, RFC 9111 §5.2.1.4).
+/// Returns the freshness that the request requires (`cache-control: no-cache`, RFC 9111 §5.2.1.4).
 pub fn freshness(incoming: &ApiRequest) -> Freshness {
     let values = incoming.header_texts("cache-control");
     let mut directives = values.iter().flat_map(|value| value.split(','));
@@ -41,26 +41,27 @@ pub fn freshness(incoming: &ApiRequest) -> Freshness {
     }
 }
 
-/// The entity tags that the caller has answers of.
+/// Returns the entity tags of the client's cached responses.
 pub fn if_none_match(incoming: &ApiRequest) -> impl Iterator<Item = &[u8]> {
     incoming.header_values("if-none-match")
 }
 
-impl TryFrom<OfrepAnswer> for ApiResponse {
+impl TryFrom<OfrepResponse> for ApiResponse {
     type Error = Problem;
 
-    fn try_from(answer: OfrepAnswer) -> Result<Self, Problem> {
-        let status = StatusCode::from_u16(answer.status)
-            .map_err(|error| Problem::internal(format!("an answer has no status: {error}")))?;
-        let written = Self::of_json_text(status, answer.body);
-        Ok(match answer.etag {
-            None => written,
-            Some(etag) => written.with_header(ETAG, header_value(etag.as_str())?),
+    fn try_from(response: OfrepResponse) -> Result<Self, Problem> {
+        let status = StatusCode::from_u16(response.status).map_err(|error| {
+            Problem::internal(format!("a response has an invalid status: {error}"))
+        })?;
+        let json = Self::of_json_text(status, response.body);
+        Ok(match response.etag {
+            None => json,
+            Some(etag) => json.with_header(ETAG, header_value(etag.as_str())?),
         })
     }
 }
 
-/// The answer to a request that a problem keeps from being evaluated.
+/// Returns the response to a request that could not be evaluated because of a problem.
 fn answer_failure(problem: &Problem, incoming: &ApiRequest) -> ApiResponse {
     let status = problem.status();
     let code = match status {
@@ -73,11 +74,11 @@ fn answer_failure(problem: &Problem, incoming: &ApiRequest) -> ApiResponse {
         _ => ErrorCode::General,
     };
     let failure = EvaluationFailure::new(code, problem.detail());
-    let answer = match incoming.path_parameter(FLAG_KEY) {
+    let response = match incoming.path_parameter(FLAG_KEY) {
         Some(key) => failure.for_flag(&key),
         None => failure.for_all_flags(),
     };
-    problem.with_retry_after(ApiResponse::of_json_text(status, answer.body))
+    problem.with_retry_after(ApiResponse::of_json_text(status, response.body))
 }
 
 #[cfg(test)]
@@ -100,8 +101,8 @@ mod tests {
     }
 
     fn shown(problem: &Problem, key: Option<&str>) -> (u16, String, Option<String>) {
-        let answer = answer_failure(problem, &incoming(&[], "", key));
-        let response = answer.into_response("r-1");
+        let response = answer_failure(problem, &incoming(&[], "", key));
+        let response = response.into_response("r-1");
         let retry_after = response.headers().get("retry-after");
         let retry_after = retry_after.map(|value| value.to_str().unwrap().to_owned());
         let Body::Text(body) = response.body() else { panic!("a failure has a body") };
@@ -109,9 +110,9 @@ mod tests {
     }
 
     #[test]
-    fn problems_have_the_form_of_the_protocol() {
+    fn problems_have_the_format_of_the_protocol() {
         let (status, body, _) = shown(&Problem::project_not_found(), Some("f\"1"));
-        let expected = r#"{"key":"f\"1","errorCode":"FLAG_NOT_FOUND","errorDetails":"There is no project of this id or slug that the API key may see."}"#;
+        let expected = r#"{"key":"f\"1","errorCode":"FLAG_NOT_FOUND","errorDetails":"The project does not exist, or the API key cannot see it. Check the ID or slug."}"#;
         assert_eq!((status, body.as_str()), (404, expected));
         let (status, body, _) = shown(&Problem::internal("secret"), None);
         assert_eq!(status, 500);
@@ -123,14 +124,14 @@ mod tests {
     }
 
     #[test]
-    fn who_may_not_call_gets_a_problem() {
+    fn unauthorized_requests_get_a_problem() {
         let (status, body, _) = shown(&Problem::missing_api_key(), Some("f"));
         assert_eq!(status, 401);
         assert!(body.contains("\"code\":\"missing_api_key\""), "{body}");
     }
 
     #[test]
-    fn a_context_is_json_or_nothing() {
+    fn contexts_are_json_or_absent() {
         let code = |content_type: &str, body: &str| {
             let incoming = incoming(&[("content-type", content_type)], body, None);
             evaluation_context(&incoming).err().map(|failure| failure.code())
@@ -146,16 +147,16 @@ mod tests {
     }
 
     #[test]
-    fn flags_are_read_afresh_for_whoever_asks() {
+    fn no_cache_requires_current_flags() {
         let freshness = |values: &[&str]| {
             let headers: Vec<_> = values.iter().map(|value| ("cache-control", *value)).collect();
             super::freshness(&incoming(&headers, "", None))
         };
-        for remembered in [&[][..], &["max-age=3"], &["no-cache-x"], &[""]] {
-            assert_eq!(freshness(remembered), Freshness::Cached, "{remembered:?}");
+        for cached in [&[][..], &["max-age=3"], &["no-cache-x"], &[""]] {
+            assert_eq!(freshness(cached), Freshness::Cached, "{cached:?}");
         }
-        for afresh in [&["no-cache"][..], &["max-age=0, No-Cache"], &["x", "no-cache"]] {
-            assert_eq!(freshness(afresh), Freshness::Current, "{afresh:?}");
+        for current in [&["no-cache"][..], &["max-age=0, No-Cache"], &["x", "no-cache"]] {
+            assert_eq!(freshness(current), Freshness::Current, "{current:?}");
         }
     }
 }

@@ -13,12 +13,12 @@ fn failure(body: &[u8]) -> (ErrorCode, String) {
 }
 
 fn one(flags: &Flags, key: &str, body: &str) -> (u16, String) {
-    let answer = evaluate_one(flags, key, &read_context(body.as_bytes()).unwrap(), now());
-    assert_eq!(answer.etag, None);
-    (answer.status, answer.body.unwrap())
+    let response = evaluate_one(flags, key, &read_context(body.as_bytes()).unwrap(), now());
+    assert_eq!(response.etag, None);
+    (response.status, response.body.unwrap())
 }
 
-fn all(flags: &Flags, body: &str, if_none_match: &[&str]) -> OfrepAnswer {
+fn all(flags: &Flags, body: &str, if_none_match: &[&str]) -> OfrepResponse {
     let context = read_context(body.as_bytes()).unwrap();
     evaluate_all(flags, &context, now(), if_none_match.iter().map(|value| value.as_bytes()))
 }
@@ -30,7 +30,7 @@ fn split() -> Value {
 const METADATA: &str = r#""version":"1","flagSetId":"00000000-0000-0000-0000-00000000000a""#;
 
 #[test]
-fn a_context_may_be_left_out() {
+fn contexts_are_optional() {
     for body in ["", " \n", "{}", r#"{"context": null}"#, r#"{"context": {}, "x": 1}"#] {
         assert_eq!(read_context(body.as_bytes()).unwrap().targeting_key(), None, "{body:?}");
     }
@@ -39,7 +39,7 @@ fn a_context_may_be_left_out() {
 }
 
 #[test]
-fn what_is_no_request_is_refused_by_its_own_code() {
+fn invalid_requests_have_specific_codes() {
     for body in [&b"{"[..], b"[]", b"1", b"null", b"\xff", b"{} {}", &[b'['; 1_000]] {
         assert_eq!(failure(body).0, ErrorCode::ParseError, "{body:?}");
     }
@@ -55,7 +55,7 @@ fn what_is_no_request_is_refused_by_its_own_code() {
 }
 
 #[test]
-fn a_body_has_at_most_64_kilobytes() {
+fn bodies_have_at_most_64_kilobytes() {
     let of_length = |length: usize| {
         let frame = r#"{"context": {"a": ""}}"#.len();
         format!(r#"{{"context": {{"a": "{}"}}}}"#, "x".repeat(length - frame))
@@ -67,7 +67,7 @@ fn a_body_has_at_most_64_kilobytes() {
 }
 
 #[test]
-fn a_success_has_these_members_in_this_order() {
+fn successes_have_these_fields_in_order() {
     let flags = flags([flag("f", &json!({}))]);
     let expected = format!(
         r#"{{"key":"f","value":true,"reason":"STATIC","variant":"on","metadata":{{{METADATA}}}}}"#
@@ -95,7 +95,7 @@ fn values_have_the_type_of_their_flag() {
 }
 
 #[test]
-fn without_a_value_the_variant_is_empty_and_no_value_is_sent() {
+fn missing_values_have_an_empty_variant() {
     let flags = flags([flag("f", &json!({"type": "string"}))]);
     let expected =
         format!(r#"{{"key":"f","reason":"DEFAULT","variant":"","metadata":{{{METADATA}}}}}"#);
@@ -103,7 +103,7 @@ fn without_a_value_the_variant_is_empty_and_no_value_is_sent() {
 }
 
 #[test]
-fn metadata_says_what_decided() {
+fn metadata_names_the_deciding_step() {
     let targets = json!([{"kind": "identifier", "value": "vip", "variant": "off"}]);
     let rule = json!({"id": "r", "conditions": [
         {"attribute": "a", "operator": "exists"},
@@ -133,9 +133,9 @@ fn failures_have_their_status_code_and_details() {
         LoadedFlag::damaged(FlagKey::parse("d").unwrap(), DamagedFlag::new("it is \"x\""));
     let split = loaded(&flag("s", &json!({"fallthrough": split()})));
     let flags = Flags::new(project(), [damaged, split].map(Arc::new));
-    let not_found = r#"{"key":"a\"b","errorCode":"FLAG_NOT_FOUND","errorDetails":"the project has no flag of this key"}"#;
+    let not_found = r#"{"key":"a\"b","errorCode":"FLAG_NOT_FOUND","errorDetails":"the project has no flag with this key"}"#;
     assert_eq!(one(&flags, "a\"b", ""), (404, not_found.to_owned()));
-    let damage = r#"{"key":"d","errorCode":"PARSE_ERROR","errorDetails":"the stored flag d is damaged: it is \"x\""}"#;
+    let damage = r#"{"key":"d","errorCode":"PARSE_ERROR","errorDetails":"the stored flag d is corrupted: it is \"x\""}"#;
     assert_eq!(one(&flags, "d", ""), (400, damage.to_owned()));
     let (status, body) = one(&flags, "s", "");
     let body: Value = serde_json::from_str(&body).unwrap();
@@ -143,13 +143,13 @@ fn failures_have_their_status_code_and_details() {
     assert_eq!(body["key"], "s");
     assert!(body["errorDetails"].is_string());
 
-    let answer = EvaluationFailure::new(ErrorCode::General, "x").for_all_flags();
+    let response = EvaluationFailure::new(ErrorCode::General, "x").for_all_flags();
     let expected = r#"{"errorCode":"GENERAL","errorDetails":"x"}"#;
-    assert_eq!((answer.status, answer.body.as_deref()), (500, Some(expected)));
+    assert_eq!((response.status, response.body.as_deref()), (500, Some(expected)));
 }
 
 #[test]
-fn all_flags_are_answered_with_each_failure_in_its_place() {
+fn bulk_evaluations_include_each_failure() {
     let mut disabled = flag("c", &json!({}));
     disabled.enabled = false;
     let flags = flags([
@@ -157,17 +157,17 @@ fn all_flags_are_answered_with_each_failure_in_its_place() {
         disabled,
         flag("a", &json!({"type": "string"})),
     ]);
-    let answer = all(&flags, "", &[]);
+    let response = all(&flags, "", &[]);
     let expected = format!(
-        r#"{{"flags":[{{"key":"a","reason":"DEFAULT","variant":"","metadata":{{{METADATA}}}}},{{"key":"b","errorCode":"TARGETING_KEY_MISSING","errorDetails":"a rollout of the flag b needs the context's targetingKey, which is missing or empty"}},{{"key":"c","value":false,"reason":"DISABLED","variant":"off","metadata":{{{METADATA}}}}}],"metadata":{{"flagSetId":"00000000-0000-0000-0000-00000000000a"}}}}"#
+        r#"{{"flags":[{{"key":"a","reason":"DEFAULT","variant":"","metadata":{{{METADATA}}}}},{{"key":"b","errorCode":"TARGETING_KEY_MISSING","errorDetails":"the context has no targetingKey, which a rollout of the flag b requires"}},{{"key":"c","value":false,"reason":"DISABLED","variant":"off","metadata":{{{METADATA}}}}}],"metadata":{{"flagSetId":"00000000-0000-0000-0000-00000000000a"}}}}"#
     );
-    assert_eq!((answer.status, answer.body), (200, Some(expected)));
+    assert_eq!((response.status, response.body), (200, Some(expected)));
     let nothing = all(&Flags::new(project(), []), "", &[]);
     assert!(nothing.body.unwrap().starts_with(r#"{"flags":[],"metadata":"#));
 }
 
 #[test]
-fn the_entity_tag_is_that_of_the_answer() {
+fn entity_tags_cover_the_response() {
     let rule = json!({"id": "r", "conditions": [
         {"attribute": "plan", "operator": "equals", "values": ["pro"]},
     ], "serve": {"variant": "off"}});
@@ -176,21 +176,21 @@ fn the_entity_tag_is_that_of_the_answer() {
     let free = tag(r#"{"context": {"targetingKey": "u"}}"#);
     let quoted = free.as_str();
     assert!(quoted.len() == 34 && quoted.starts_with('"') && quoted.ends_with('"'), "{quoted}");
-    // Another context with the same answer, and one with another answer for the same person.
+    // Another context with an equal response, and the same individual with a different one.
     assert_eq!(tag(r#"{"context": {"targetingKey": "v"}}"#), free);
     assert_ne!(tag(r#"{"context": {"targetingKey": "u", "plan": "pro"}}"#), free);
 }
 
 #[test]
-fn an_answer_that_the_caller_has_is_not_sent_again() {
+fn cached_responses_return_304() {
     let flags = flags([flag("f", &json!({}))]);
     let etag = all(&flags, "", &[]).etag.unwrap();
     let tag = etag.as_str();
     let weak = format!("W/{tag}");
     let listed = format!("\"x\", {tag} ,\"y\"");
     for named in [&[tag][..], &[&weak], &[&listed], &["\"x\"", tag], &["*"]] {
-        let answer = all(&flags, "", named);
-        assert_eq!(answer, OfrepAnswer { status: 304, body: None, etag: Some(etag.clone()) });
+        let response = all(&flags, "", named);
+        assert_eq!(response, OfrepResponse { status: 304, body: None, etag: Some(etag.clone()) });
     }
     let unquoted = tag.trim_matches('"');
     let within = format!("\"x,{unquoted}\"");
@@ -200,19 +200,19 @@ fn an_answer_that_the_caller_has_is_not_sent_again() {
 }
 
 #[test]
-fn more_than_an_answer_can_hold_is_refused() {
-    let answer = |count: usize, value: &str| {
+fn oversized_responses_are_rejected() {
+    let response = |count: usize, value: &str| {
         let members = json!({"type": "string", "variants": [{"key": "v", "value": value}]});
         let large = |index: usize| flag(&format!("f{index}"), &members);
         all(&flags((0..count).map(large)), "", &[])
     };
     let text = "x".repeat(20_000);
-    let refused = answer(300, &text);
-    assert_eq!(refused.status, 500);
-    assert!(refused.body.unwrap().starts_with(r#"{"errorCode":"GENERAL","errorDetails":"#));
-    assert_eq!(refused.etag, None);
-    assert_eq!(answer(290, &text).status, 200);
-    // A quote is two bytes of JSON, and four of JSON within JSON.
+    let rejected = response(300, &text);
+    assert_eq!(rejected.status, 500);
+    assert!(rejected.body.unwrap().starts_with(r#"{"errorCode":"GENERAL","errorDetails":"#));
+    assert_eq!(rejected.etag, None);
+    assert_eq!(response(290, &text).status, 200);
+    // A quote takes two bytes in JSON, and four in JSON within JSON.
     let quotes = "\"".repeat(10_000);
-    assert_eq!((answer(150, &quotes).status, answer(140, &quotes).status), (500, 200));
+    assert_eq!((response(150, &quotes).status, response(140, &quotes).status), (500, 200));
 }

@@ -10,7 +10,7 @@ fn at(seconds: i64) -> Timestamp {
     Timestamp::from_millis(1_795_234_560_000 + seconds * 1_000)
 }
 
-/// A flag with these members, as a client would create it.
+/// Returns a flag with these fields, created as by a client.
 fn flag(members: &Value) -> FeatureFlag {
     let mut body = json!({"key": "f", "name": "F", "type": "string"});
     body.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
@@ -20,7 +20,7 @@ fn flag(members: &Value) -> FeatureFlag {
     draft.into_flag(ProjectId::new(Uuid::from_u128(7)), at(0), || ids.next().unwrap()).unwrap()
 }
 
-/// A flag of texts with all that a flag can have.
+/// Returns a flag of texts with all optional fields.
 fn full() -> FeatureFlag {
     flag(&json!({
         "description": "d",
@@ -36,13 +36,13 @@ fn full() -> FeatureFlag {
     }))
 }
 
-type Refused = Vec<(String, ViolationCode)>;
+type Rejections = Vec<(String, ViolationCode)>;
 
-fn listed(violations: &Violations) -> Refused {
+fn listed(violations: &Violations) -> Rejections {
     violations.listed().iter().map(|it| (it.pointer.clone(), it.code)).collect()
 }
 
-fn patched(flag: &FeatureFlag, patch: &Value) -> Result<FeatureFlag, Refused> {
+fn patched(flag: &FeatureFlag, patch: &Value) -> Result<FeatureFlag, Rejections> {
     let text = patch.to_string();
     let body = Json::parse(&text, MAX_BODY_DEPTH).unwrap();
     let patch = FlagPatch::check(&body).map_err(|violations| listed(&violations))?;
@@ -50,16 +50,16 @@ fn patched(flag: &FeatureFlag, patch: &Value) -> Result<FeatureFlag, Refused> {
     patch.apply(flag, at(60), || ids.next().unwrap()).map_err(|violations| listed(&violations))
 }
 
-/// What a patch makes of a flag, as it is answered.
+/// Returns the patched flag as in a response.
 fn shown(flag: &FeatureFlag, patch: &Value) -> Value {
     serde_json::to_value(patched(flag, patch).unwrap()).unwrap()
 }
 
-fn refused(flag: &FeatureFlag, patch: &Value) -> Refused {
+fn rejected(flag: &FeatureFlag, patch: &Value) -> Rejections {
     patched(flag, patch).unwrap_err()
 }
 
-fn one(pointer: &str, code: ViolationCode) -> Refused {
+fn one(pointer: &str, code: ViolationCode) -> Rejections {
     vec![(pointer.to_owned(), code)]
 }
 
@@ -67,7 +67,7 @@ fn one(pointer: &str, code: ViolationCode) -> Refused {
 fn each_field_can_be_changed_alone() {
     let flag = full();
     let before = serde_json::to_value(&flag).unwrap();
-    for (field, sent, answered) in [
+    for (field, sent, expected_value) in [
         ("name", json!("  N "), json!("N")),
         ("description", json!(" x "), json!(" x ")),
         ("enabled", json!(false), json!(false)),
@@ -88,7 +88,7 @@ fn each_field_can_be_changed_alone() {
         ),
     ] {
         let mut expected = before.clone();
-        expected[field] = answered;
+        expected[field] = expected_value;
         expected["version"] = json!(2);
         expected["updatedAt"] = json!(at(60));
         assert_eq!(shown(&flag, &json!({field: sent})), expected, "{field}");
@@ -103,7 +103,7 @@ fn each_field_can_be_changed_alone() {
 }
 
 #[test]
-fn what_changes_nothing_keeps_version_and_time() {
+fn empty_changes_keep_version_and_time() {
     let flag = full();
     for patch in [
         json!({}),
@@ -123,7 +123,7 @@ fn what_changes_nothing_keeps_version_and_time() {
 }
 
 #[test]
-fn null_resets_to_what_a_new_flag_has() {
+fn null_resets_fields_to_defaults() {
     let nulls = json!({
         "description": null, "enabled": null, "rules": null, "targets": null, "prerequisites": null
     });
@@ -140,30 +140,30 @@ fn null_resets_to_what_a_new_flag_has() {
     }
     let first = json!({"variant": "a", "rollout": []});
     assert_eq!(shown(&flag, &json!({"fallthrough": null}))["fallthrough"], first);
-    assert_eq!(refused(&flag, &json!({"name": null})), one("/name", ViolationCode::Required));
+    assert_eq!(rejected(&flag, &json!({"name": null})), one("/name", ViolationCode::Required));
 
-    let switch = flag_with_variants_of_its_own();
+    let switch = flag_with_own_variants();
     let reset =
         shown(&switch, &json!({"variants": null, "fallthrough": null, "offVariant": "off"}));
     assert_eq!(reset["variants"][0], json!({"key": "on", "name": "On", "value": "true"}));
     assert_eq!(reset["fallthrough"], json!({"variant": "on", "rollout": []}));
 }
 
-fn flag_with_variants_of_its_own() -> FeatureFlag {
+fn flag_with_own_variants() -> FeatureFlag {
     flag(&json!({"type": "boolean", "variants": [
         {"key": "no", "value": "false"}, {"key": "yes", "value": "true"}
     ]}))
 }
 
 #[test]
-fn a_fallthrough_is_a_variant_a_rollout_or_the_callers_default() {
+fn fallthroughs_are_variant_rollout_or_default() {
     let flag = full();
     let fallthrough = |patch: Value| patched(&flag, &json!({"fallthrough": patch}));
     let serve = |patch: Value| fallthrough(patch).map(|flag| flag.fallthrough);
     let variant = |key| Serve::Variant(VariantKey::parse(key).unwrap());
     assert_eq!(serve(json!({"variant": "b"})), Ok(variant("b")));
     assert_eq!(serve(json!({"variant": null, "rollout": []})), Ok(Serve::CodeDefault));
-    // To take away the rollout leaves nothing to serve.
+    // Removing the rollout leaves nothing to serve.
     for nothing in [json!({"rollout": []}), json!({"rollout": null})] {
         let expected = one("/fallthrough", ViolationCode::InvalidValue);
         assert_eq!(serve(nothing), Err(expected));
@@ -176,13 +176,13 @@ fn a_fallthrough_is_a_variant_a_rollout_or_the_callers_default() {
         json!({"variant": null, "rollout": [{"variant": "c", "weight": 5}]})
     );
     let removed = json!({"fallthrough": {"variant": null}});
-    assert_eq!(refused(&fixed, &removed), one("/fallthrough", ViolationCode::InvalidValue));
+    assert_eq!(rejected(&fixed, &removed), one("/fallthrough", ViolationCode::InvalidValue));
     let both = json!({"fallthrough": {"variant": "a", "rollout": rollout}});
-    assert_eq!(refused(&fixed, &both), one("/fallthrough", ViolationCode::InvalidValue));
+    assert_eq!(rejected(&fixed, &both), one("/fallthrough", ViolationCode::InvalidValue));
 }
 
 #[test]
-fn key_type_and_what_the_server_sets_cannot_be_changed() {
+fn immutable_fields_cannot_be_changed() {
     for field in [
         "key",
         "type",
@@ -195,9 +195,9 @@ fn key_type_and_what_the_server_sets_cannot_be_changed() {
         "tags",
     ] {
         let expected = one(&format!("/{field}"), ViolationCode::UnknownField);
-        assert_eq!(refused(&full(), &json!({field: "f"})), expected, "{field}");
+        assert_eq!(rejected(&full(), &json!({field: "f"})), expected, "{field}");
     }
-    assert_eq!(refused(&full(), &json!([])), one("", ViolationCode::InvalidType));
+    assert_eq!(rejected(&full(), &json!([])), one("", ViolationCode::InvalidType));
 }
 
 #[test]
@@ -206,11 +206,11 @@ fn values_must_fit_the_type_of_the_flag() {
     let patch = |value: &str| json!({"variants": [{"key": "n", "value": value}]});
     assert!(patched(&number, &patch("1.5")).is_ok());
     let expected = one("/variants/0/value", ViolationCode::InvalidFormat);
-    assert_eq!(refused(&number, &patch("one")), expected);
-    let switch = flag_with_variants_of_its_own();
+    assert_eq!(rejected(&number, &patch("one")), expected);
+    let switch = flag_with_own_variants();
     let patch =
         json!({"variants": [{"key": "no", "value": "false"}, {"key": "yes", "value": "1"}]});
-    assert_eq!(refused(&switch, &patch), one("/variants/1/value", ViolationCode::InvalidValue));
+    assert_eq!(rejected(&switch, &patch), one("/variants/1/value", ViolationCode::InvalidValue));
 }
 
 #[test]
@@ -228,10 +228,10 @@ fn only_variants_of_the_flag_can_be_named() {
         "/rules/1/serve/variant",
         "/targets/0/variant",
     ];
-    let expected: Refused =
+    let expected: Rejections =
         expected.iter().map(|pointer| ((*pointer).to_owned(), UnknownVariant)).collect();
-    assert_eq!(refused(&full(), &patch), expected);
-    // Those of the same patch are the flag's own.
+    assert_eq!(rejected(&full(), &patch), expected);
+    // Variants in the same patch count too.
     let patch = json!({
         "variants": [{"key": "x", "value": "X"}], "offVariant": "x",
         "fallthrough": {"variant": "x"}, "rules": [], "targets": null
@@ -240,29 +240,29 @@ fn only_variants_of_the_flag_can_be_named() {
 }
 
 #[test]
-fn a_variant_that_is_named_elsewhere_cannot_be_removed() {
+fn variants_in_use_cannot_be_removed() {
     let without = |keys: &[&str]| {
         let variants: Vec<Value> =
             keys.iter().map(|key| json!({"key": key, "value": "v"})).collect();
         json!({ "variants": variants })
     };
-    let refused = |keys: &[&str]| refused(&full(), &without(keys)).len();
-    // c: the off variant; b: the fallthrough and a rule; a: the fallthrough and a target.
-    assert_eq!((refused(&["a", "b"]), refused(&["a", "c"]), refused(&["b", "c"])), (1, 2, 2));
-    assert_eq!(refused(&[]), 5);
-    let lost = super::tests::refused(&full(), &without(&["a", "b"]));
+    let rejected = |keys: &[&str]| rejected(&full(), &without(keys)).len();
+    // The off variant uses c, the fallthrough and a rule use b, the fallthrough and a target use a.
+    assert_eq!((rejected(&["a", "b"]), rejected(&["a", "c"]), rejected(&["b", "c"])), (1, 2, 2));
+    assert_eq!(rejected(&[]), 5);
+    let lost = super::tests::rejected(&full(), &without(&["a", "b"]));
     assert_eq!(lost, one("/variants", ViolationCode::UnknownVariant));
 }
 
 #[test]
-fn a_flag_cannot_be_its_own_prerequisite() {
+fn flags_cannot_be_their_own_prerequisite() {
     let patch = json!({"prerequisites": [{"flagKey": "f", "variant": "a"}]});
     let expected = one("/prerequisites/0/flagKey", ViolationCode::Cycle);
-    assert_eq!(refused(&full(), &patch), expected);
+    assert_eq!(rejected(&full(), &patch), expected);
 }
 
 #[test]
-fn archiving_and_bringing_back_are_idempotent() {
+fn archiving_and_unarchiving_are_idempotent() {
     let flag = full();
     let archived = patched(&flag, &json!({"archived": true})).unwrap();
     assert_eq!((archived.archived_at, archived.version), (Some(at(60)), 2));
@@ -274,7 +274,7 @@ fn archiving_and_bringing_back_are_idempotent() {
 }
 
 #[test]
-fn rules_without_an_id_get_one_and_others_keep_theirs() {
+fn rules_without_an_id_get_one() {
     let serve = json!({"variant": "a"});
     let patch = json!({"rules": [{"serve": serve}, {"id": "r", "serve": serve}]});
     let rules = patched(&full(), &patch).unwrap().rules;
@@ -283,9 +283,9 @@ fn rules_without_an_id_get_one_and_others_keep_theirs() {
 }
 
 #[test]
-fn the_same_rules_without_ids_are_no_change() {
+fn equal_rules_without_ids_change_nothing() {
     let serve = json!({"variant": "a"});
-    // Two that are alike, and one that differs.
+    // Two equal rules, and a different one.
     let rules =
         json!({"rules": [{"serve": serve}, {"serve": serve}, {"name": "n", "serve": serve}]});
     let first = patched(&full(), &rules).unwrap();
@@ -295,7 +295,7 @@ fn the_same_rules_without_ids_are_no_change() {
 }
 
 #[test]
-fn a_flag_may_not_grow_too_large_but_can_be_switched_at_any_size() {
+fn oversized_flags_cannot_grow_but_can_be_disabled() {
     let value = |length: usize| json!({"key": "a", "value": "x".repeat(length)});
     let variants = |count: usize, last: usize| {
         let mut variants: Vec<Value> = (0..count)
@@ -305,17 +305,17 @@ fn a_flag_may_not_grow_too_large_but_can_be_switched_at_any_size() {
         variants
     };
     let small = flag(&json!({"enabled": true, "variants": variants(9, 1)}));
-    let room = MAX_FLAG_BYTES - flag_bytes(&small);
-    let full = flag(&json!({"enabled": true, "variants": variants(9, 1 + room)}));
+    let capacity = MAX_FLAG_BYTES - flag_bytes(&small);
+    let full = flag(&json!({"enabled": true, "variants": variants(9, 1 + capacity)}));
     assert_eq!(flag_bytes(&full), MAX_FLAG_BYTES);
     let off = patched(&full, &json!({"enabled": false})).unwrap();
     assert!(flag_bytes(&off) > MAX_FLAG_BYTES);
     let archived = patched(&off, &json!({"archived": true})).unwrap();
     assert!(patched(&archived, &json!({"archived": false, "enabled": true})).is_ok());
     assert!(patched(&off, &json!({"name": "G"})).is_ok());
-    let grown = refused(&off, &json!({"name": "GG"}));
+    let grown = rejected(&off, &json!({"name": "GG"}));
     assert_eq!(grown, one("", ViolationCode::TooLong));
-    let switched_and_grown = refused(&full, &json!({"enabled": false, "name": "GG"}));
-    assert_eq!(switched_and_grown, one("", ViolationCode::TooLong));
-    assert!(patched(&off, &json!({"variants": variants(9, room)})).is_ok());
+    let disabled_and_grown = rejected(&full, &json!({"enabled": false, "name": "GG"}));
+    assert_eq!(disabled_and_grown, one("", ViolationCode::TooLong));
+    assert!(patched(&off, &json!({"variants": variants(9, capacity)})).is_ok());
 }

@@ -23,12 +23,12 @@ fn patch(body: &Value) -> Result<SegmentPatch, Violations> {
     SegmentPatch::read(&Json::parse(&text, MAX_BODY_DEPTH).unwrap())
 }
 
-fn told(violations: &Violations) -> Vec<(&str, ViolationCode)> {
+fn listed(violations: &Violations) -> Vec<(&str, ViolationCode)> {
     violations.listed().iter().map(|it| (it.pointer.as_str(), it.code)).collect()
 }
 
 #[test]
-fn a_segment_has_a_key_a_name_and_conditions() {
+fn segments_have_a_key_a_name_and_conditions() {
     let segment = read(&body(&json!([staff()]))).unwrap();
     assert_eq!(
         (segment.key.as_str(), segment.name.as_str(), segment.version),
@@ -42,36 +42,36 @@ fn a_segment_has_a_key_a_name_and_conditions() {
         ("/name", ViolationCode::Required),
         ("/conditions", ViolationCode::Required),
     ];
-    assert_eq!(told(&violations), expected);
+    assert_eq!(listed(&violations), expected);
 }
 
 #[test]
-fn conditions_are_one_to_fifty_and_not_about_segments() {
+fn segments_have_1_to_50_attribute_conditions() {
     let of = |count: usize| read(&body(&json!(vec![staff(); count])));
-    assert_eq!(told(&of(0).unwrap_err()), [("/conditions", ViolationCode::TooFewItems)]);
+    assert_eq!(listed(&of(0).unwrap_err()), [("/conditions", ViolationCode::TooFewItems)]);
     assert!(of(50).is_ok());
-    assert_eq!(told(&of(51).unwrap_err()), [("/conditions", ViolationCode::TooManyItems)]);
+    assert_eq!(listed(&of(51).unwrap_err()), [("/conditions", ViolationCode::TooManyItems)]);
     let nested = json!({"operator": "in_segment", "values": ["other"]});
     let violations = read(&body(&json!([staff(), nested]))).unwrap_err();
-    assert_eq!(told(&violations), [("/conditions/1/operator", ViolationCode::InvalidValue)]);
+    assert_eq!(listed(&violations), [("/conditions/1/operator", ViolationCode::InvalidValue)]);
 }
 
 #[test]
-fn patterns_and_bytes_are_bounded() {
+fn patterns_and_bytes_are_limited() {
     let matching = |count: usize| {
         let patterns = vec!["a"; count];
         read(&body(&json!([{"attribute": "a", "operator": "matches", "values": patterns}])))
     };
     assert!(matching(25).is_ok());
-    assert_eq!(told(&matching(26).unwrap_err()), [("/conditions", ViolationCode::TooManyItems)]);
+    assert_eq!(listed(&matching(26).unwrap_err()), [("/conditions", ViolationCode::TooManyItems)]);
     let long = json!({"attribute": "a", "operator": "in", "values": vec!["v".repeat(1_000); 49]});
     assert!(read(&body(&json!([long]))).is_ok());
     let more = json!({"attribute": "a", "operator": "in", "values": vec!["v".repeat(1_000); 50]});
-    assert_eq!(told(&read(&body(&json!([more]))).unwrap_err()), [("", ViolationCode::TooLong)]);
+    assert_eq!(listed(&read(&body(&json!([more]))).unwrap_err()), [("", ViolationCode::TooLong)]);
 }
 
 #[test]
-fn a_patch_changes_what_it_names() {
+fn patches_change_only_their_fields() {
     let segment = read(&body(&json!([staff()]))).unwrap();
     let now = Timestamp::from_millis(9);
     let same = patch(&json!({"name": "Staff", "conditions": [staff()]})).unwrap();
@@ -85,5 +85,5 @@ fn a_patch_changes_what_it_names() {
         ("/name", ViolationCode::Required),
         ("/conditions", ViolationCode::Required),
     ];
-    assert_eq!(told(&violations), expected);
+    assert_eq!(listed(&violations), expected);
 }

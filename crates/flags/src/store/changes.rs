@@ -1,7 +1,7 @@
-//! Table `feature-flags`: changing and deleting flags.
+//! Table `feature-flags`: updates and deletes flags.
 //!
-//! A flag is put on the condition that it still is as it was read. Where a change touches what other
-//! flags rest on, or what the flag rests on, that is checked by the same transaction.
+//! A flag is written only if it is unchanged since it was read. If the change affects dependent
+//! flags or adds prerequisites, the same transaction checks these.
 
 use std::collections::BTreeSet;
 
@@ -16,50 +16,50 @@ use shared::timestamp::Timestamp;
 use super::FlagStore;
 use super::history::VersionedChange;
 use super::items::{CounterUpdate, ProjectChange, TABLE, key, version_number};
-use super::prerequisites::{ChainGuard, ViolationSource, refusals};
+use super::prerequisites::{ChainGuard, ViolationSource, prerequisite_violations};
 use super::segments::{SegmentUsageDelta, unknown_segments};
 use crate::history::ChangeKind;
 use crate::{Dependencies, FeatureFlag, FlagKey, Prerequisite, ProjectLimit, VariantKey};
 
-/// What became of a change of a flag.
+/// Outcome of a flag update.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FlagReplacement {
-    /// It is stored.
+    /// Stored.
     Done,
-    /// It is not stored: the flag, or what the change rests on, is not as it was read.
+    /// Not stored: the flag or the dependencies changed after they were read.
     Outdated,
-    /// It is not stored: the project would have more than it may have.
+    /// Not stored: the project would exceed this limit.
     LimitReached(ProjectLimit),
-    /// It is not stored: it names flags and segments that do not fit what the project has, by their
+    /// Not stored: prerequisites or segments are missing or not allowed. Each violation has its
     /// place in the body.
     ReferencesRefused(Violations),
-    /// It is not stored: these flags depend on what it takes away.
+    /// Not stored: these flags depend on something that the update removes.
     InUse(Vec<FlagKey>),
 }
 
-/// What became of the deletion of a flag.
+/// Outcome of a flag deletion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FlagDeletion {
-    /// It is gone.
+    /// Deleted.
     Done,
-    /// It is there: it is not as it was read.
+    /// Not deleted: the flag changed after it was read.
     Outdated,
 }
 
-/// What a change means for other flags.
+/// The impact of a change on other flags.
 struct DependencyImpact {
     live_flags: CounterUpdate,
-    /// Whether what the flag depends on changes.
+    /// `true` if the flag's prerequisites change.
     prerequisites_change: bool,
-    /// Whether it depends on anything that it did not depend on before.
+    /// `true` if the flag gets a new prerequisite.
     adds_prerequisites: bool,
-    /// Whether anything is taken away that other flags may depend on.
+    /// `true` if a variant is lost that other flags can require.
     loses_variants: bool,
 }
 
 impl DependencyImpact {
     fn of(stored: &FeatureFlag, flag: &FeatureFlag) -> Self {
-        let (before, after) = (prerequisites_in_force(stored), prerequisites_in_force(flag));
+        let (before, after) = (active_prerequisites(stored), active_prerequisites(flag));
         let is_lost = |key: &VariantKey| lost(flag, key);
         Self {
             live_flags: match (stored.archived_at, flag.archived_at) {
@@ -74,25 +74,25 @@ impl DependencyImpact {
         }
     }
 
-    /// Whether the change rests on how the project's flags depend on each other.
-    fn rests_on_dependencies(&self) -> bool {
+    /// `true` if the change must be checked against the dependencies between the project's flags.
+    fn needs_dependencies(&self) -> bool {
         self.adds_prerequisites || self.loses_variants
     }
 }
 
-/// An archived flag depends on nothing.
-fn prerequisites_in_force(flag: &FeatureFlag) -> &[Prerequisite] {
+/// Returns the prerequisites of a flag; an archived flag has none.
+fn active_prerequisites(flag: &FeatureFlag) -> &[Prerequisite] {
     if flag.archived_at.is_none() { &flag.prerequisites } else { &[] }
 }
 
-/// Whether a flag cannot become this variant any more.
+/// `true` if a flag can no longer serve this variant.
 fn lost(flag: &FeatureFlag, variant: &VariantKey) -> bool {
     flag.archived_at.is_some() || flag.variants.iter().all(|it| it.key != *variant)
 }
 
 impl FlagStore<'_> {
-    /// Replaces a flag that is still as it was read, adds to its history, and announces it. A change that concerns
-    /// no other flag is one round trip; one that others may depend on reads how they do.
+    /// Replaces a flag that is unchanged since it was read, records the change and announces it.
+    /// One round trip, plus reads of the dependencies if the change affects them.
     pub async fn replace_flag(
         self,
         stored: &FeatureFlag,
@@ -100,24 +100,24 @@ impl FlagStore<'_> {
         kind: ChangeKind,
         author: &Actor,
     ) -> Result<FlagReplacement, StoreError> {
-        let effect = DependencyImpact::of(stored, flag);
+        let impact = DependencyImpact::of(stored, flag);
         let mut project = ProjectChange {
-            live_flags: effect.live_flags,
+            live_flags: impact.live_flags,
             bytes: flag.project_bytes() - stored.project_bytes(),
-            prerequisites_change: effect.prerequisites_change,
+            prerequisites_change: impact.prerequisites_change,
             ..ProjectChange::default()
         };
         let mut transaction = Transaction::default();
         transaction.add("flag", self.put_flag(flag, Some(stored))?)?;
-        if effect.rests_on_dependencies() {
-            let state = self.prerequisites_state(flag.project_id).await?;
-            if let Some(refused) = self.refuse(stored, flag, &effect, state).await? {
-                return Ok(refused);
+        if impact.needs_dependencies() {
+            let revision = self.prerequisites_revision(flag.project_id).await?;
+            if let Some(rejection) = self.rejection(stored, flag, &impact, revision).await? {
+                return Ok(rejection);
             }
-            project.only_at_state = Some(state);
-            if effect.adds_prerequisites {
+            project.only_at_revision = Some(revision);
+            if impact.adds_prerequisites {
                 for prerequisite in &flag.prerequisites {
-                    let guard = ChainGuard::ReadAt(state);
+                    let guard = ChainGuard::ReadAt(revision);
                     let check = self.require(flag.project_id, prerequisite, guard)?;
                     transaction.add("prerequisite", check)?;
                 }
@@ -145,21 +145,21 @@ impl FlagStore<'_> {
         Ok(limit.map_or(FlagReplacement::Outdated, FlagReplacement::LimitReached))
     }
 
-    /// Why a change is not possible in a state of the project's prerequisites.
-    async fn refuse(
+    /// Returns the reason to reject a change at this revision of the project's prerequisites.
+    async fn rejection(
         self,
         stored: &FeatureFlag,
         flag: &FeatureFlag,
-        effect: &DependencyImpact,
-        state: i64,
+        impact: &DependencyImpact,
+        revision: i64,
     ) -> Result<Option<FlagReplacement>, StoreError> {
-        let dependencies = match state {
-            // No flag has ever depended on another.
+        let dependencies = match revision {
+            // No flag has ever had prerequisites.
             0 => Dependencies::default(),
             _ => self.read_dependencies(flag.project_id).await?,
         };
-        if effect.adds_prerequisites {
-            let blamed = if stored.prerequisites == flag.prerequisites {
+        if impact.adds_prerequisites {
+            let source = if stored.prerequisites == flag.prerequisites {
                 ViolationSource::Archived
             } else {
                 ViolationSource::Prerequisites
@@ -167,12 +167,12 @@ impl FlagStore<'_> {
             let keys: Vec<FlagKey> =
                 flag.prerequisites.iter().map(|it| it.flag_key.clone()).collect();
             let links = self.read_links_of(flag.project_id, &keys).await?;
-            let violations = refusals(flag, &links, &dependencies, blamed);
+            let violations = prerequisite_violations(flag, &links, &dependencies, source);
             if !violations.is_empty() {
                 return Ok(Some(FlagReplacement::ReferencesRefused(violations)));
             }
         }
-        if effect.loses_variants {
+        if impact.loses_variants {
             let dependents = dependencies.dependents_of(&flag.key, |variant| lost(flag, variant));
             if !dependents.is_empty() {
                 return Ok(Some(FlagReplacement::InUse(dependents)));
@@ -181,9 +181,12 @@ impl FlagStore<'_> {
         Ok(None)
     }
 
-    /// Deletes an archived flag that is still as it was read, and announces that. Nothing depends on it: what
-    /// others depend on cannot be archived, and nothing can come to depend on what is. Its history leads nowhere
-    /// from then on, and expires. Its key is marked: whoever has it next is told from it.
+    /// Deletes an archived flag that is unchanged since it was read, and announces the deletion. No
+    /// flag depends on it: a flag with dependents cannot be archived, and an archived flag cannot
+    /// become a prerequisite.
+    ///
+    /// The flag's history becomes unreachable and expires. Its key is marked as freed, which
+    /// distinguishes later flags with this key.
     pub async fn delete_flag(
         self,
         stored: &FeatureFlag,

@@ -1,4 +1,4 @@
-//! What a project that is erased leaves in tables `feature-flags` and `flag-changes`.
+//! Erases a project's items in the tables `feature-flags` and `flag-changes`.
 
 use shared::dynamodb::item::s;
 use shared::dynamodb::{StoreError, Sweep};
@@ -7,13 +7,14 @@ use shared::projects::project::ProjectId;
 use super::items::TABLE;
 use super::{FlagStore, history};
 
-/// How many items are looked up at a time.
-const AT_ONCE: i32 = 1_000;
+/// Maximum number of items per step.
+const MAX_ITEMS: i32 = 1_000;
 
 impl FlagStore<'_> {
-    /// Removes some of a project's flags, segments and counts. Nothing is left where it removed nothing.
+    /// Removes some of a project's flags, segments and counters. The table has none left if it
+    /// removes nothing.
     pub async fn erase_flags(self, project: ProjectId) -> Result<Sweep, StoreError> {
-        let answer = self
+        let output = self
             .db
             .query(TABLE)
             .consistent_read(true)
@@ -21,14 +22,14 @@ impl FlagStore<'_> {
             .expression_attribute_values(":project", s(project))
             .projection_expression("projectId, #key")
             .expression_attribute_names("#key", "key")
-            .limit(AT_ONCE)
+            .limit(MAX_ITEMS)
             .send()
             .await?;
-        self.db.sweep_away(TABLE, answer.items.unwrap_or_default(), None).await
+        self.db.sweep_away(TABLE, output.items.unwrap_or_default(), None).await
     }
 
-    /// Removes a project's changes of flags from the next page of the table: no flag leads to those of one
-    /// that was deleted. To be carried out after its flags are removed.
+    /// Removes a project's flag changes from the next page of the table. Scans the table, since no
+    /// flag leads to the changes of deleted flags. Must run after the project's flags are removed.
     pub async fn sweep_flag_changes(
         self,
         project: ProjectId,

@@ -1,7 +1,7 @@
-//! Table `feature-flags`: flags as they are evaluated, and the segments that they ask for.
+//! Table `feature-flags`: reads flags and their segments for evaluations.
 //!
-//! Reads are strongly consistent, so that what a function remembers for some seconds is not older
-//! than that. A flag that cannot be read is there all the same: its evaluation fails, others' do not.
+//! Reads are strongly consistent, so that a cached flag is never older than its time in the cache.
+//! An unreadable flag stays in the result: its evaluation fails, others do not.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -24,13 +24,13 @@ use crate::evaluation::{
 };
 use crate::{FeatureFlag, FlagKey, MAX_PREREQUISITE_DEPTH, Segment, SegmentKey};
 
-/// The state that a project's flags and segments are in, by a number that grows with every write of one. One
-/// that cannot be read is like no other: flags are then read each time, instead of not at all.
+/// The revision of a project's flags and segments, incremented by each write. An unreadable
+/// revision equals no other, so that flags are then read each time.
 #[derive(Debug, Clone, Copy)]
 pub struct FlagSetRevision(pub(crate) Option<i64>);
 
 impl Default for FlagSetRevision {
-    /// That of a project none of whose flags was ever written.
+    /// Returns the revision of a project without any writes.
     fn default() -> Self {
         Self(Some(0))
     }
@@ -47,25 +47,25 @@ impl PartialEq for FlagSetRevision {
 pub struct StoredFlags {
     /// The flags.
     pub flags: Flags,
-    /// About how much memory they take, in bytes.
+    /// Approximate size in memory, in bytes.
     pub bytes: usize,
-    /// The state that the project's flags were in, read no later than they were; of one flag, at the same time.
-    pub state: FlagSetRevision,
+    /// The revision of the project's flags, read no later than the flags.
+    pub revision: FlagSetRevision,
 }
 
-/// Flags that were read to be exported.
+/// Flags that were read for an export.
 #[derive(Debug, Default)]
 pub struct ExportedFlags {
-    /// Those that are not archived, by their keys.
+    /// Unarchived flags, sorted by key.
     pub flags: Vec<FeatureFlag>,
-    /// All segments, by their keys.
+    /// All segments, sorted by key.
     pub segments: Vec<Segment>,
-    /// The state that they were in, read no later than they were.
-    pub state: FlagSetRevision,
+    /// The revision of the project's flags, read no later than the flags.
+    pub revision: FlagSetRevision,
 }
 
-/// Flags that are being read, with what is still known of an earlier reading.
-struct CachedRead<'k> {
+/// Collects flags and segments as they are read, and reuses those `known` from an earlier read.
+struct FlagCollector<'k> {
     store: FlagStore<'k>,
     project: ProjectId,
     known: Option<&'k Flags>,
@@ -73,12 +73,12 @@ struct CachedRead<'k> {
     flags: Vec<Arc<LoadedFlag>>,
     segments: Vec<Arc<LoadedSegment>>,
     bytes: usize,
-    state: FlagSetRevision,
+    revision: FlagSetRevision,
 }
 
 impl FlagStore<'_> {
-    /// All flags of a project that are not archived, and all its segments. Those that are `known` in the same version are
-    /// taken over as they are.
+    /// Returns all unarchived flags and all segments of a project. Reuses `known` ones with the
+    /// same version.
     pub(crate) async fn flags_to_evaluate(
         self,
         project: ProjectId,
@@ -87,16 +87,16 @@ impl FlagStore<'_> {
         progress: &Progress,
     ) -> Result<StoredFlags, StoreError> {
         let mut pages = self.flags_and_segments(project).into_paginator().items().send();
-        let mut reading = CachedRead::new(self, project, known, patterns);
+        let mut collector = FlagCollector::new(self, project, known, patterns);
         while let Some(item) = pages.next().await {
-            reading.take(&item?)?;
+            collector.add(&item?)?;
             progress.note();
         }
-        Ok(reading.finish())
+        Ok(collector.finish())
     }
 
-    /// All flags of a project that are not archived, and all its segments, each by its key. Strongly
-    /// consistent, as [`Self::flags_to_evaluate`]; what cannot be read is left out, and reported.
+    /// Returns all unarchived flags and all segments of a project, sorted by key. Strongly
+    /// consistent. Omits and reports unreadable items.
     pub(crate) async fn flags_to_export(
         self,
         project: ProjectId,
@@ -108,7 +108,7 @@ impl FlagStore<'_> {
             let item = item?;
             progress.note();
             if is_project(&item) {
-                read.state = self.read_state(Some(&item))?;
+                read.revision = self.read_revision(Some(&item))?;
             } else if is_segment(&item) {
                 read.segments.extend(self.db.unless_damaged(&item, read_segment(project, &item))?);
             } else {
@@ -118,8 +118,8 @@ impl FlagStore<'_> {
         Ok(read)
     }
 
-    /// The query of a project's own item, which comes first, of its segments, and of its flags that are not
-    /// archived.
+    /// Returns the query for a project's own item, which comes first, its segments and its
+    /// unarchived flags.
     fn flags_and_segments(self, project: ProjectId) -> QueryFluentBuilder {
         self.db
             .query(TABLE)
@@ -131,21 +131,24 @@ impl FlagStore<'_> {
             .expression_attribute_values(":first", s(PROJECT_ITEM))
     }
 
-    /// The state that a project's flags and segments are in. One read unit.
-    pub async fn flags_state(self, project: ProjectId) -> Result<FlagSetRevision, StoreError> {
-        self.read_state(self.db.get(TABLE, key(project, PROJECT_ITEM)).await?.as_ref())
+    /// Returns the revision of a project's flags and segments. Costs one read unit.
+    pub async fn flag_set_revision(
+        self,
+        project: ProjectId,
+    ) -> Result<FlagSetRevision, StoreError> {
+        self.read_revision(self.db.get(TABLE, key(project, PROJECT_ITEM)).await?.as_ref())
     }
 
-    /// The state of a project's own item; the first one where there is none yet.
-    fn read_state(self, item: Option<&Item>) -> Result<FlagSetRevision, StoreError> {
+    /// Reads the revision from a project's own item, if there is one.
+    fn read_revision(self, item: Option<&Item>) -> Result<FlagSetRevision, StoreError> {
         let Some(item) = item else { return Ok(FlagSetRevision::default()) };
-        let state = ItemReader { table: TABLE, item }.optional_integer("flagsState");
-        let state = self.db.unless_damaged(item, state)?;
-        Ok(FlagSetRevision(state.map(Option::unwrap_or_default)))
+        let revision = ItemReader { table: TABLE, item }.optional_integer("flagsState");
+        let revision = self.db.unless_damaged(item, revision)?;
+        Ok(FlagSetRevision(revision.map(Option::unwrap_or_default)))
     }
 
-    /// A flag with all that it depends on, as far as an evaluation may follow, and the segments that any
-    /// of these ask for; what is not there or archived is left out. Otherwise as [`Self::flags_to_evaluate`].
+    /// Returns a flag and its prerequisites, as deep as an evaluation can follow, with all their
+    /// segments. Omits missing and archived flags. Otherwise like [`Self::flags_to_evaluate`].
     pub(crate) async fn flag_to_evaluate(
         self,
         project: ProjectId,
@@ -154,31 +157,31 @@ impl FlagStore<'_> {
         patterns: &Arc<ProjectPatterns>,
         progress: &Progress,
     ) -> Result<StoredFlags, StoreError> {
-        let mut reading = CachedRead::new(self, project, known, patterns);
+        let mut collector = FlagCollector::new(self, project, known, patterns);
         let mut wanted = HashSet::from([PROJECT_ITEM.to_owned(), flag.to_string()]);
-        let mut asked_for = HashSet::new();
-        // One level more than a chain may have shows that a chain is too long.
+        let mut requested = HashSet::new();
+        // One level more than allowed reveals a chain that is too long.
         for _ in 0..=MAX_PREREQUISITE_DEPTH {
             if wanted.is_empty() {
                 break;
             }
             let keys = wanted.iter().map(|wanted| key(project, wanted)).collect();
-            asked_for.extend(wanted.drain());
+            requested.extend(wanted.drain());
             for item in self.db.get_all(TABLE, keys).await? {
-                reading.take(&item)?;
+                collector.add(&item)?;
                 progress.note();
-                // Those of a flag that cannot be read do not matter any more.
+                // The prerequisites of an unreadable flag do not matter.
                 let next = read_prerequisites(&item).unwrap_or_default();
                 let next = next.into_iter().map(|prerequisite| prerequisite.flag_key.to_string());
                 let segments = read_segment_keys(&item).into_iter().map(|key| sort_key(&key));
-                wanted.extend(next.chain(segments).filter(|key| !asked_for.contains(key)));
+                wanted.extend(next.chain(segments).filter(|key| !requested.contains(key)));
             }
         }
-        Ok(reading.finish())
+        Ok(collector.finish())
     }
 }
 
-impl<'k> CachedRead<'k> {
+impl<'k> FlagCollector<'k> {
     fn new(
         store: FlagStore<'k>,
         project: ProjectId,
@@ -187,25 +190,25 @@ impl<'k> CachedRead<'k> {
     ) -> Self {
         let (flags, segments) = (Vec::new(), Vec::new());
         let compiler = Compiler::new(Arc::clone(patterns));
-        let state = FlagSetRevision::default();
-        Self { store, project, known, compiler, flags, segments, bytes: 0, state }
+        let revision = FlagSetRevision::default();
+        Self { store, project, known, compiler, flags, segments, bytes: 0, revision }
     }
 
-    fn take(&mut self, item: &Item) -> Result<(), StoreError> {
+    fn add(&mut self, item: &Item) -> Result<(), StoreError> {
         if is_project(item) {
-            self.state = self.store.read_state(Some(item))?;
+            self.revision = self.store.read_revision(Some(item))?;
         } else if is_segment(item) {
-            self.take_segment(item);
+            self.add_segment(item);
         } else if !item.contains_key("archivedAt") {
-            self.take_flag(item);
+            self.add_flag(item);
         }
         Ok(())
     }
 
-    fn take_flag(&mut self, item: &Item) {
+    fn add_flag(&mut self, item: &Item) {
         let key = match read_key(item) {
             Ok(key) => key,
-            // Nobody can ask for a flag whose key is none.
+            // No request can name a flag with an invalid key.
             Err(damage) => return self.report(item, &damage),
         };
         let loaded = self.known_flag(&key, item).unwrap_or_else(|| {
@@ -221,10 +224,10 @@ impl<'k> CachedRead<'k> {
         self.flags.push(loaded);
     }
 
-    fn take_segment(&mut self, item: &Item) {
+    fn add_segment(&mut self, item: &Item) {
         let key = match read_segment_key(item) {
             Ok(key) => key,
-            // No flag can ask for a segment whose key is none.
+            // No flag can name a segment with an invalid key.
             Err(damage) => return self.report(item, &damage),
         };
         let loaded = self.known_segment(&key, item).unwrap_or_else(|| {
@@ -263,16 +266,16 @@ impl<'k> CachedRead<'k> {
     fn finish(self) -> StoredFlags {
         let segments = Segments::new(self.segments);
         let flags = Flags::new(self.project, self.flags).with_segments(segments);
-        StoredFlags { flags, bytes: self.bytes, state: self.state }
+        StoredFlags { flags, bytes: self.bytes, revision: self.revision }
     }
 }
 
-/// Whether an item is the project's own.
+/// `true` if an item is the project's own.
 fn is_project(item: &Item) -> bool {
     item.get("key").and_then(|key| key.as_s().ok()).is_some_and(|key| key == PROJECT_ITEM)
 }
 
-/// What a caller is told of a flag that cannot be read.
+/// Describes an unreadable flag for clients.
 fn damage_of(error: &StoreError) -> String {
     match error {
         StoreError::Damaged { attribute, .. } => format!("its {attribute} cannot be read"),

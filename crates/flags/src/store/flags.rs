@@ -1,4 +1,4 @@
-//! Table `feature-flags`: creates and finds flags. [`super::items`] describes the items.
+//! Table `feature-flags`: creates, finds and lists flags. [`super::items`] describes the items.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -17,42 +17,47 @@ use shared::projects::project::ProjectId;
 use super::FlagStore;
 use super::history::VersionedChange;
 use super::items::{CounterUpdate, FIRST_FLAG, ProjectChange, TABLE, key, read_flag};
-use super::prerequisites::{ChainGuard, ViolationSource, dependencies_among, refusals};
+use super::prerequisites::{
+    ChainGuard, ViolationSource, dependencies_among, prerequisite_violations,
+};
 use super::segments::{SegmentUsageDelta, unknown_segments};
 use crate::history::ChangeKind;
 use crate::{FeatureFlag, FlagKey, ProjectLimit};
 
-/// What became of a new flag.
+/// Outcome of a flag creation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FlagCreation {
-    /// The flag, as it is stored.
+    /// The stored flag.
     Created(Box<FeatureFlag>),
-    /// The project has a flag of this key, perhaps an archived one.
+    /// The project has a flag with this key, perhaps an archived one.
     KeyTaken,
-    /// The project would have more than it may have.
+    /// The project would exceed this limit.
     LimitReached(ProjectLimit),
-    /// It names flags and segments that do not fit what the project has, by their place in the body.
+    /// Prerequisites or segments are missing or not allowed. Each violation has its place in the
+    /// body.
     ReferencesRefused(Violations),
     /// The idempotency key was used before.
     Replay(Replay),
 }
 
-/// Which flags of a project a list has.
+/// The flags that a list includes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ListedFlags {
-    /// Those that are not archived.
+    /// Unarchived flags.
     Live,
-    /// All.
+    /// All flags.
     All,
 }
 
-/// Attempts at a creation. A successor takes a second one, changed prerequisites take more.
+/// Maximum attempts at a creation. A reused key takes a second attempt, changing prerequisites take
+/// more.
 const MAX_ATTEMPTS: u32 = 5;
-/// How often a page of live flags is looked for among archived ones before it is answered as it is.
+/// Maximum queries per page of live flags. After that, the page is returned as it is.
 const MAX_QUERIES: u32 = 10;
 
 impl FlagStore<'_> {
-    /// Returns the keys of flags that exist, archived and damaged ones among them. Strongly consistent.
+    /// Returns the keys of existing flags, including archived and unreadable ones. Strongly
+    /// consistent.
     pub async fn existing_flags(
         self,
         project: ProjectId,
@@ -64,13 +69,14 @@ impl FlagStore<'_> {
         items.iter().map(read).collect()
     }
 
-    /// Stores a new flag with the first entry of its history, announces it, and stores the response to its
-    /// request if that has an idempotency key.
+    /// Stores a new flag with its first history record, announces it, and stores the response if
+    /// the request has an idempotency key.
     ///
-    /// One transaction checks that the key is free, that the project has room for a flag, and that all
-    /// prerequisites and segments exist. It is the only round trip, with two exceptions. If a prerequisite is
-    /// refused or has prerequisites itself, the chains are read. If the key was another flag's, a second
-    /// transaction stores the flag as its successor. `respond` makes the response to store.
+    /// One transaction checks that the key is free, that the project stays within its limits, and
+    /// that all prerequisites and segments exist. It is the only round trip, with two exceptions.
+    /// If a prerequisite fails its check or has prerequisites itself, the chains are read. If a
+    /// deleted flag had the key, a second transaction marks the new flag as a successor. `respond`
+    /// returns the response to store.
     pub async fn create_flag<E: From<StoreError>>(
         self,
         mut flag: FeatureFlag,
@@ -97,17 +103,18 @@ impl FlagStore<'_> {
             }
             let mut violations = unknown_segments(&flag, &uses.missing(&cancelled));
             let limit = project.limit_reached(&cancelled)?;
-            let is_unsure = cancelled.failed("prerequisite")
+            let must_read_chains = cancelled.failed("prerequisite")
                 || (cancelled.failed("project") && limit.is_none());
-            if is_unsure {
-                let (state, unfit) = self.check_prerequisites(&flag).await?;
-                violations.append(unfit);
-                guard = ChainGuard::ReadAt(state);
+            if must_read_chains {
+                let (revision, invalid) = self.check_prerequisites(&flag).await?;
+                violations.append(invalid);
+                guard = ChainGuard::ReadAt(revision);
             }
             if !violations.is_empty() {
                 return Ok(FlagCreation::ReferencesRefused(violations));
-            } else if is_unsure {
-                // Perhaps only because prerequisites have some themselves.
+            } else if must_read_chains {
+                // Try again with the chains: the prerequisites can be valid and have prerequisites
+                // themselves.
             } else if cancelled.failed("flag") {
                 return Ok(FlagCreation::KeyTaken);
             } else if let Some(limit) = limit {
@@ -147,21 +154,24 @@ impl FlagStore<'_> {
         Ok(transaction)
     }
 
-    /// Reads the chains that start at a new flag's prerequisites. Answers what is wrong with them,
-    /// and in which state of the project's prerequisites that is so. No chain can lead to the flag:
-    /// nothing depends on what does not exist yet.
+    /// Reads the chains that start at a new flag's prerequisites. Returns the revision of the
+    /// project's prerequisites and the violations. No chain can lead to the flag, since no flag
+    /// depends on one that does not exist yet.
     async fn check_prerequisites(
         self,
         flag: &FeatureFlag,
     ) -> Result<(i64, Violations), StoreError> {
-        let state = self.prerequisites_state(flag.project_id).await?;
+        let revision = self.prerequisites_revision(flag.project_id).await?;
         let links = self.read_links(flag.project_id, &flag.prerequisites).await?;
         let dependencies = dependencies_among(&links);
-        Ok((state, refusals(flag, &links, &dependencies, ViolationSource::Prerequisites)))
+        Ok((
+            revision,
+            prerequisite_violations(flag, &links, &dependencies, ViolationSource::Prerequisites),
+        ))
     }
 
-    /// A flag by its key, archived or not. Strongly consistent: what was answered is seen, and what
-    /// is written next rests on it.
+    /// Returns a flag by its key, archived or not. Strongly consistent, so that completed writes
+    /// are visible and the next write can build on the flag.
     pub async fn find_flag(
         self,
         project: ProjectId,
@@ -171,8 +181,8 @@ impl FlagStore<'_> {
         found.as_ref().map(|item| read_flag(project, item)).transpose()
     }
 
-    /// Flags of a project, by their keys. Strongly consistent, as [`Self::find_flag`]. A page ends
-    /// early where its flags are very large, or very many archived ones lie between them.
+    /// Returns a project's flags, sorted by key. Strongly consistent. A page ends early if its
+    /// flags are very large, or if there are very many archived flags between them.
     pub async fn list_flags(
         self,
         project: ProjectId,
@@ -197,15 +207,15 @@ impl FlagStore<'_> {
             if listed == ListedFlags::Live {
                 query = query.filter_expression("attribute_not_exists(archivedAt)");
             }
-            let answer = query.send().await?;
-            items.extend(answer.items.unwrap_or_default());
-            start = answer.last_evaluated_key;
-            // Flags so large that DynamoDB stops before the limit fill a page by themselves.
-            if start.is_none() || items.len() >= wanted || answer.scanned_count < limit {
+            let output = query.send().await?;
+            items.extend(output.items.unwrap_or_default());
+            start = output.last_evaluated_key;
+            // DynamoDB stopped at its size limit: flags this large fill a page.
+            if start.is_none() || items.len() >= wanted || output.scanned_count < limit {
                 break;
             }
         }
-        // As it is stored: a page may end with what is no flag's key.
+        // Pages end at the stored text, which can be an invalid key.
         let end_of = |item: &Item| ItemReader { table: TABLE, item }.text("key").map(str::to_owned);
         let read = |item: &Item| read_flag(project, item);
         let none_found = items.is_empty();
@@ -217,15 +227,15 @@ impl FlagStore<'_> {
     }
 }
 
-/// What a new flag changes of its project.
+/// Returns the change of the project's item for a new flag.
 fn project_change(flag: &FeatureFlag, guard: ChainGuard) -> ProjectChange {
     ProjectChange {
         live_flags: CounterUpdate::OneMore,
         bytes: flag.project_bytes(),
         prerequisites_change: !flag.prerequisites.is_empty(),
-        only_at_state: match guard {
+        only_at_revision: match guard {
             ChainGuard::Leaves => None,
-            ChainGuard::ReadAt(state) => Some(state),
+            ChainGuard::ReadAt(revision) => Some(revision),
         },
         ..ProjectChange::default()
     }

@@ -1,7 +1,8 @@
-//! Table `flag-changes`, key `flagId` / `version`: one item per version of a flag, put by the transaction
-//! that makes the version. So there are neither gaps nor versions that never were.
+//! Table `flag-changes`, key `flagId` / `version`: one item per version of a flag, put by the
+//! transaction that creates the version. So the history has no gaps and no versions that never
+//! existed.
 //!
-//! The id and not the key of the flag leads to them: a key that was freed may be another flag's next.
+//! The key uses the flag's ID, since a new flag can reuse a freed flag key.
 
 use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem};
 
@@ -20,27 +21,27 @@ use crate::history::{ChangeKind, ChangeRecord, FlagChange, FlagState, RETENTION}
 use crate::{FeatureFlag, MAX_FLAG_BYTES};
 
 pub(super) const TABLE: &str = "flag-changes";
-/// zstd's own default: more takes longer than it saves.
+/// zstd's default level; higher levels cost more time than they save.
 const COMPRESSION_LEVEL: i32 = 3;
-/// The most bytes of a record: the flag, what was different before, and some names.
+/// Maximum size of a record in bytes: the flag, the previous values and some names.
 const MAX_RECORD_BYTES: usize = 2 * MAX_FLAG_BYTES + 20_000;
-/// What a change has in an answer besides its values, at most.
+/// Maximum size of a change in a response without its values, in bytes.
 const FRAME_BYTES: usize = 2_000;
 
-/// A change that a transaction makes, and who makes it.
+/// A change to record and its author.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct VersionedChange<'a> {
-    /// The flag before; nothing if it is new.
+    /// The flag before the change; `None` if it is new.
     pub(super) stored: Option<&'a FeatureFlag>,
-    /// The flag afterwards.
+    /// The flag after the change.
     pub(super) flag: &'a FeatureFlag,
     pub(super) kind: ChangeKind,
     pub(super) author: &'a Actor,
 }
 
 impl FlagStore<'_> {
-    /// The action that records a change. It has no condition: that the version is new is one of the
-    /// flag's own.
+    /// Returns the action that records a change. The condition on the flag already ensures that the
+    /// version is new.
     pub(super) fn record_change(
         self,
         change: VersionedChange<'_>,
@@ -48,8 +49,8 @@ impl FlagStore<'_> {
         self.db.put(TABLE, write_change(change)?).into_action()
     }
 
-    /// The changes of a flag that are remembered at `now`, the latest first. Strongly consistent: a
-    /// change that was answered is seen.
+    /// Returns the changes of a flag that are unexpired at `now`, latest first. Strongly
+    /// consistent, so that every completed change is visible.
     pub async fn list_flag_changes(
         self,
         flag: &FeatureFlag,
@@ -58,7 +59,7 @@ impl FlagStore<'_> {
     ) -> Result<Page<FlagChange>, StoreError> {
         let after = page_request.after.as_deref();
         let start = after.map(|version| key(flag, AttributeValue::N(version.to_owned())));
-        let answer = self
+        let output = self
             .db
             .query(TABLE)
             .consistent_read(true)
@@ -72,12 +73,13 @@ impl FlagStore<'_> {
             .send()
             .await?;
         let end_of = |item: &Item| Ok(read_version(item)?.to_string());
-        let more = answer.last_evaluated_key.is_some();
-        let items = answer.items.unwrap_or_default();
-        self.db.page_of_size(items, more, page_request.limit, answer_bytes, end_of, read_change)
+        let more = output.last_evaluated_key.is_some();
+        let items = output.items.unwrap_or_default();
+        self.db.page_of_size(items, more, page_request.limit, response_bytes, end_of, read_change)
     }
 
-    /// What a flag was in one of its versions, if that is remembered at `now`. Strongly consistent.
+    /// Returns a flag's state in one of its versions, if the record is unexpired at `now`. Strongly
+    /// consistent.
     pub async fn find_flag_state(
         self,
         flag: &FeatureFlag,
@@ -101,18 +103,18 @@ fn key(flag: &FeatureFlag, version: AttributeValue) -> Item {
 
 fn write_change(change: VersionedChange<'_>) -> Result<Item, StoreError> {
     let VersionedChange { stored, flag, kind, author } = change;
-    let refused =
+    let unwritable =
         |error| StoreError::Refused(Cause::of_step("a change of a flag cannot be written", error));
-    let record = ChangeRecord::of(stored, flag).map_err(refused)?;
-    let changes = serde_json::to_string(&record.changes()).map_err(refused)?;
-    let text = serde_json::to_vec(&record).map_err(refused)?;
+    let record = ChangeRecord::of(stored, flag).map_err(unwritable)?;
+    let changes = serde_json::to_string(&record.changes()).map_err(unwritable)?;
+    let text = serde_json::to_vec(&record).map_err(unwritable)?;
     let compressed = zstd::bulk::compress(&text, COMPRESSION_LEVEL)
         .map_err(|error| StoreError::Refused(Cause::of_step("a change cannot be packed", error)))?;
     let bytes = i64::try_from(bytes_within_json(&changes)).unwrap_or(i64::MAX);
     let mut item = item_at(
         key(flag, version_number(flag.version)),
         [
-            // Whose it is, of flags too that are deleted.
+            // Lets the erasure find changes of deleted flags too.
             ("projectId", s(flag.project_id)),
             ("at", s(flag.updated_at)),
             ("kind", s(kind.as_str())),
@@ -149,8 +151,9 @@ fn read_record(reader: ItemReader<'_>) -> Result<ChangeRecord, StoreError> {
     record.ok_or_else(|| reader.damaged("record"))
 }
 
-/// About how many bytes a change takes in an answer. It is stored, since what it counts is compressed.
-fn answer_bytes(item: &Item) -> usize {
+/// Returns the approximate size of a change in a response, in bytes. The item stores it because the
+/// values are compressed.
+fn response_bytes(item: &Item) -> usize {
     let stored = ItemReader { table: TABLE, item }.count("answerBytes");
     let bytes = stored.ok().and_then(|bytes| usize::try_from(bytes).ok());
     bytes.unwrap_or_default().saturating_add(FRAME_BYTES)

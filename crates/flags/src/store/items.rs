@@ -1,11 +1,13 @@
-//! Items of the table `feature-flags`, key `projectId` / `key`: each flag whole, in one item; segments are
-//! in [`super::segments`].
+//! Items of the table `feature-flags`, key `projectId` / `key`: each flag is one item;
+//! [`super::segments`] describes segments.
 //!
-//! The item under the key `#` (no flag's, since those start with a letter or digit) belongs to the
-//! project. It numbers the state that its flags are in, so that whoever has read them learns from one
-//! small read that none has changed; it counts the live flags, the segments and the bytes of all; and it numbers the state of the
-//! prerequisites between them, so that whoever has read a chain of them can make sure at the write that
-//! it still is as read.
+//! The item with the key `#` belongs to the project (flag keys start with a letter or digit). It
+//! stores:
+//!
+//! - the revision of the project's flags, so that one small read shows whether any flag has changed
+//! - the number of live flags, the number of segments and their total size
+//! - the revision of the prerequisites, so that a write detects whether a chain changed after it
+//!   was read
 
 use aws_sdk_dynamodb::types::builders::PutBuilder;
 use aws_sdk_dynamodb::types::{
@@ -30,57 +32,56 @@ use crate::{
 };
 
 pub(super) const TABLE: &str = "feature-flags";
-/// The index of the flags that depend on others, archived ones left out: an archived flag depends on
-/// nothing.
+/// The index of flags with prerequisites, without archived flags, which depend on nothing.
 pub(super) const BY_DEPENDENT: &str = "byDependent";
-/// The sort key of the index.
+/// The index's sort key.
 const DEPENDENT_KEY: &str = "dependentKey";
-/// The sort key of the item that belongs to the project.
+/// The sort key of the project's own item.
 pub(super) const PROJECT_ITEM: &str = "#";
-/// No sort key of a flag is below, that of the project's item is.
+/// A lower bound of all flags' sort keys, above the project's item.
 pub(super) const FIRST_FLAG: &str = "0";
 
-/// What the sort key of an item begins with that marks another sort key, of which a flag or segment was
-/// deleted: it comes before all that queries read.
+/// Prefix of the items that mark freed sort keys of deleted flags and segments. They sort before
+/// all items that queries read.
 const FREED: &str = "!";
 
-/// What a transaction does to the item that belongs to the project beside growing the number of its
-/// flags' state, and on which condition.
+/// The changes and conditions that a transaction applies to the project's item. The revision is
+/// always incremented.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct ProjectChange {
     pub(super) live_flags: CounterUpdate,
     pub(super) segments: CounterUpdate,
-    /// By how many bytes its flags and segments grow.
+    /// Growth of the flags and segments, in bytes.
     pub(super) bytes: i64,
-    /// Whether any flag's prerequisites change.
+    /// `true` if the prerequisites of a flag change.
     pub(super) prerequisites_change: bool,
-    /// The state of the prerequisites that the transaction rests on.
-    pub(super) only_at_state: Option<i64>,
+    /// The revision of the prerequisites that the transaction requires.
+    pub(super) only_at_revision: Option<i64>,
 }
 
-/// What becomes of a number of what a project has.
+/// The change of a counter.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum CounterUpdate {
-    /// One more, if there is room.
+    /// One more, within the limit.
     OneMore,
     #[default]
     Same,
     OneLess,
 }
 
-/// Room in a number of the project's item.
+/// A limit for an attribute of the project's item.
 struct CounterLimit {
     attribute: &'static str,
-    /// What it may be at most before the change.
+    /// Maximum value before the change.
     most: i64,
-    /// The name of that in the condition.
+    /// Name of this value in the condition.
     value: &'static str,
-    /// The limit that is reached if it is more.
+    /// The limit that is reached if the attribute is larger.
     limit: ProjectLimit,
 }
 
 impl FlagStore<'_> {
-    /// Puts a flag on a condition, which may ask for an earlier version.
+    /// Puts a flag on the condition that its key is free, or that `replaced` is unchanged.
     pub(super) fn put_flag(
         self,
         flag: &FeatureFlag,
@@ -89,7 +90,7 @@ impl FlagStore<'_> {
         let put = self.db.put(TABLE, write_flag(flag)?);
         Ok(match replaced {
             None => put.condition_expression("attribute_not_exists(projectId)"),
-            // A key that was freed may belong to another flag by now.
+            // Another flag can have reused the key, so compare the ID too.
             Some(replaced) => put
                 .condition_expression("id = :id AND version = :version")
                 .expression_attribute_values(":id", s(replaced.id))
@@ -97,7 +98,7 @@ impl FlagStore<'_> {
         })
     }
 
-    /// The action that marks a flag's or segment's sort key as one that was in use.
+    /// Returns the action that marks a flag's or segment's sort key as freed.
     pub(super) fn mark_freed(
         self,
         project: ProjectId,
@@ -106,7 +107,7 @@ impl FlagStore<'_> {
         self.db.put(TABLE, freed_key(project, sort_key)).into_action()
     }
 
-    /// The action that checks that nothing that was deleted had a flag's or segment's sort key.
+    /// Returns the action that checks that a sort key was never freed.
     pub(super) fn require_never_freed(
         self,
         project: ProjectId,
@@ -118,8 +119,8 @@ impl FlagStore<'_> {
             .into_action()
     }
 
-    /// The action on the project's item that belongs into every transaction which changes what
-    /// evaluations read: it grows the number of the flags' state.
+    /// Returns the action on the project's item. Every transaction that changes data for
+    /// evaluations needs it, since it increments the revision.
     pub(super) fn change_project(
         self,
         project: ProjectId,
@@ -128,7 +129,7 @@ impl FlagStore<'_> {
         let mut additions = vec!["flagsState :one"];
         let mut values = vec![(":one", n(1))];
         let mut conditions = Vec::new();
-        for CounterLimit { attribute, most, value, .. } in change.rooms() {
+        for CounterLimit { attribute, most, value, .. } in change.counter_limits() {
             conditions
                 .push(format!("(attribute_not_exists({attribute}) OR {attribute} <= {value})"));
             values.push((value, n(most)));
@@ -156,12 +157,12 @@ impl FlagStore<'_> {
         if change.prerequisites_change {
             additions.push("prerequisitesState :one");
         }
-        match change.only_at_state {
-            // A project whose flags never had prerequisites has no number yet; that reads as 0.
+        match change.only_at_revision {
+            // A project that never had prerequisites has no revision, which reads as 0.
             Some(0) => conditions.push("attribute_not_exists(prerequisitesState)".to_owned()),
-            Some(state) => {
-                conditions.push("prerequisitesState = :state".to_owned());
-                values.push((":state", n(state)));
+            Some(revision) => {
+                conditions.push("prerequisitesState = :revision".to_owned());
+                values.push((":revision", n(revision)));
             }
             None => {}
         }
@@ -178,8 +179,8 @@ impl FlagStore<'_> {
 }
 
 impl ProjectChange {
-    /// What a project must have room for.
-    fn rooms(self) -> impl Iterator<Item = CounterLimit> {
+    /// Returns the limits that the change must respect.
+    fn counter_limits(self) -> impl Iterator<Item = CounterLimit> {
         let one_more = |count, attribute, value, most: u32, limit| {
             let most = i64::from(most) - 1;
             (count == CounterUpdate::OneMore).then_some(CounterLimit {
@@ -209,7 +210,7 @@ impl ProjectChange {
     ) -> Result<Option<ProjectLimit>, StoreError> {
         let Some(item) = cancelled.items("project").next() else { return Ok(None) };
         let reader = ItemReader { table: TABLE, item };
-        for CounterLimit { attribute, most, limit, .. } in self.rooms() {
+        for CounterLimit { attribute, most, limit, .. } in self.counter_limits() {
             if reader.optional_integer(attribute)?.unwrap_or_default() > most {
                 return Ok(Some(limit));
             }
@@ -222,15 +223,15 @@ pub(super) fn key(project: ProjectId, sort_key: &str) -> Item {
     item([("projectId", s(project)), ("key", s(sort_key))])
 }
 
-/// The key of the item that marks a sort key as one that was in use.
+/// Returns the key of the item that marks a freed sort key.
 fn freed_key(project: ProjectId, sort_key: &str) -> Item {
     key(project, &format!("{FREED}{sort_key}"))
 }
 
-/// The attribute of what has the sort key of something that was deleted.
+/// The attribute that marks flags and segments with a reused key.
 pub(super) const IS_SUCCESSOR: &str = "isSuccessor";
 
-/// Whether something has the sort key of something that was deleted.
+/// Returns `true` if a deleted flag or segment had this key before.
 pub(super) fn read_is_successor(reader: ItemReader<'_>) -> Result<bool, StoreError> {
     Ok(reader.optional_boolean(IS_SUCCESSOR)?.unwrap_or_default())
 }
@@ -259,7 +260,7 @@ fn write_flag(flag: &FeatureFlag) -> Result<Item, StoreError> {
     let depends = flag.archived_at.is_none() && !flag.prerequisites.is_empty();
     let optional = [
         ("archivedAt", flag.archived_at.map(s)),
-        // What other flags' transactions look at stands apart from the definition.
+        // Other flags' transactions check these attributes, so they are not part of the definition.
         ("variantKeys", ss(flag.variants.iter().map(|variant| &variant.key))),
         ("prerequisites", write_prerequisites(&flag.prerequisites)),
         ("segments", ss(flag.segments())),
@@ -319,7 +320,8 @@ pub(super) fn read_version(reader: ItemReader<'_>) -> Result<u64, StoreError> {
     reader.optional_count("version")?.ok_or_else(|| reader.damaged("version"))
 }
 
-/// The segments that a flag names. What is no key of one is none: whoever reads the flag is told so.
+/// Returns the segments that a flag names. Ignores invalid keys, which fail when the flag is
+/// compiled.
 pub(super) fn read_segment_keys(item: &Item) -> Vec<SegmentKey> {
     let named = ItemReader { table: TABLE, item }.text_set("segments").unwrap_or_default();
     named.iter().filter_map(|key| SegmentKey::parse(key).ok()).collect()

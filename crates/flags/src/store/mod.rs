@@ -23,7 +23,7 @@ pub struct FlagStore<'a> {
 }
 
 impl<'a> FlagStore<'a> {
-    /// Returns the store in these tables.
+    /// Returns a store for these tables.
     pub fn new(db: &'a Store) -> Self {
         Self { db }
     }

@@ -1,4 +1,4 @@
-//! What the prerequisites of a flag lead to, and what leads to the flag.
+//! Reads and checks the prerequisites of flags.
 
 use std::collections::{HashMap, HashSet};
 
@@ -17,25 +17,25 @@ use crate::{
     Dependencies, FeatureFlag, FlagKey, InvalidPrerequisite, MAX_PREREQUISITE_DEPTH, Prerequisite,
 };
 
-/// How a transaction makes sure that no chain of prerequisites gets too long, or closes.
+/// The protection of a transaction against cycles and overlong chains of prerequisites.
 #[derive(Clone, Copy)]
 pub(super) enum ChainGuard {
-    /// Every prerequisite has none itself. True of most flags, and needs no read.
+    /// No prerequisite has prerequisites itself. True for most flags, and needs no read.
     Leaves,
-    /// The chains were read in this state of the project's prerequisites, and are sound.
+    /// The chains are valid at this revision of the project's prerequisites.
     ReadAt(i64),
 }
 
-/// Where the body of a request is to blame for a prerequisite that does not fit.
+/// The field of the request body that causes violations of prerequisites.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum ViolationSource {
-    /// It names the prerequisites.
+    /// The body sets the prerequisites.
     Prerequisites,
-    /// It brings a flag back that has them.
+    /// The body unarchives a flag that has prerequisites.
     Archived,
 }
 
-/// What matters of a flag that others depend on.
+/// The properties of a flag that matter to dependent flags.
 #[derive(Debug)]
 pub(super) struct DependencyInfo {
     archived: bool,
@@ -44,7 +44,8 @@ pub(super) struct DependencyInfo {
 }
 
 impl FlagStore<'_> {
-    /// The action that checks that a prerequisite exists, is not archived and has the variant.
+    /// Returns the action that checks that a prerequisite exists, is not archived and has the
+    /// variant. With [`ChainGuard::Leaves`], the prerequisite must not have prerequisites.
     pub(super) fn require(
         self,
         project: ProjectId,
@@ -67,17 +68,21 @@ impl FlagStore<'_> {
             .into_action()
     }
 
-    /// The number of the state in which a project's prerequisites are. Whoever rests a write on what
-    /// they are reads this first, so that a change between the two reads shows at the write.
-    pub(super) async fn prerequisites_state(self, project: ProjectId) -> Result<i64, StoreError> {
+    /// Returns the revision of a project's prerequisites. A write that depends on prerequisites
+    /// reads it first, so that the transaction detects later changes.
+    pub(super) async fn prerequisites_revision(
+        self,
+        project: ProjectId,
+    ) -> Result<i64, StoreError> {
         let found = self.db.get(TABLE, key(project, PROJECT_ITEM)).await?;
         let item = found.unwrap_or_default();
-        let state =
+        let revision =
             ItemReader { table: TABLE, item: &item }.optional_integer("prerequisitesState")?;
-        Ok(state.unwrap_or_default())
+        Ok(revision.unwrap_or_default())
     }
 
-    /// Which flags of a project depend on which. Strongly consistent: the write depends on it.
+    /// Reads the dependencies between a project's flags. Strongly consistent, since writes depend
+    /// on them.
     pub(super) async fn read_dependencies(
         self,
         project: ProjectId,
@@ -100,8 +105,8 @@ impl FlagStore<'_> {
         Ok(Dependencies::new(flags))
     }
 
-    /// Reads flags and all that they depend on, down to the depth at which a chain is too long in
-    /// any case. Strongly consistent: the write depends on it.
+    /// Reads flags and all their prerequisites, down to the depth at which a chain is too long
+    /// anyway. Strongly consistent, since writes depend on them.
     pub(super) async fn read_links(
         self,
         project: ProjectId,
@@ -124,7 +129,7 @@ impl FlagStore<'_> {
         Ok(links)
     }
 
-    /// What matters of each of these flags.
+    /// Reads the dependency information of these flags.
     pub(super) async fn read_links_of(
         self,
         project: ProjectId,
@@ -156,24 +161,25 @@ fn read_links(item: &Item) -> Result<DependencyInfo, StoreError> {
     })
 }
 
-/// The dependencies of flags that were read with all that they lead to.
+/// Returns the dependencies between flags that were read with all their prerequisites.
 pub(super) fn dependencies_among(links: &HashMap<FlagKey, DependencyInfo>) -> Dependencies {
     let flags = links.iter().map(|(key, found)| (key.clone(), found.prerequisites.clone()));
     Dependencies::new(flags)
 }
 
-/// What is wrong with a flag's prerequisites, given what they are and how flags depend on each other.
-pub(super) fn refusals(
+/// Returns the violations of a flag's prerequisites, given the required flags and the dependencies
+/// between flags.
+pub(super) fn prerequisite_violations(
     flag: &FeatureFlag,
     links: &HashMap<FlagKey, DependencyInfo>,
     dependencies: &Dependencies,
-    blamed: ViolationSource,
+    source: ViolationSource,
 ) -> Violations {
     let mut violations = Violations::default();
     let list = JsonPath::Root.member("prerequisites");
     for (index, Prerequisite { flag_key, variant }) in flag.prerequisites.iter().enumerate() {
         let item = list.item(index);
-        let mut note = |member: Option<&str>, code, message: &str| match (blamed, member) {
+        let mut note = |member: Option<&str>, code, message: &str| match (source, member) {
             (ViolationSource::Archived, _) => {
                 let message = format_args!("the prerequisite {flag_key}: {message}");
                 violations.note(&JsonPath::Root.member("archived"), code, message);
@@ -184,16 +190,16 @@ pub(super) fn refusals(
             }
         };
         let Some(found) = links.get(flag_key) else {
-            let message = "the project has no flag of this key";
+            let message = "the project has no flag with this key";
             note(Some("flagKey"), ViolationCode::UnknownFlag, message);
             continue;
         };
         if found.archived {
-            let message = "the flag is archived; nothing new can depend on it";
+            let message = "the flag is archived; unarchive it first";
             note(Some("flagKey"), ViolationCode::FlagArchived, message);
         }
         if !found.variant_keys.iter().any(|key| key == variant.as_str()) {
-            let message = "the flag has no variant of this key";
+            let message = "the flag has no variant with this key";
             note(Some("variant"), ViolationCode::UnknownVariant, message);
         }
         match dependencies.check(&flag.key, flag_key) {

@@ -1,8 +1,8 @@
-//! Table `feature-flags`: segments, beside the flags of their project, so that one query reads both.
+//! Table `feature-flags`: segments, stored beside the project's flags so that one query reads both.
 //!
-//! A segment counts the flags that use it, archived ones too. Whatever lets a flag begin or cease to use
-//! it counts that in the flag's own transaction, on the condition that it exists; and one that is used
-//! cannot be deleted. So no flag can name a segment that is not there.
+//! A segment counts the flags that use it, including archived ones. A transaction that changes a
+//! flag's segments also updates their counters and requires that new ones exist. A segment in use
+//! cannot be deleted, so no flag names a missing segment.
 
 use std::collections::BTreeSet;
 
@@ -27,57 +27,57 @@ use super::items::{
 use crate::condition::Condition;
 use crate::{FeatureFlag, FlagKey, ProjectLimit, Segment, SegmentKey};
 
-/// What the sort key of a segment begins with: it comes right before those of flags, and no key of
-/// either has it.
+/// Prefix of segments' sort keys. They sort directly before those of flags, and no flag or segment
+/// key contains it.
 const SEGMENT: &str = "/";
-/// The attribute that counts the flags which use a segment.
+/// The attribute that counts the flags using a segment.
 const USERS: &str = "users";
-/// How many flags that use a segment are looked for, to be named.
+/// Maximum number of using flags that an error names.
 const MAX_NAMED_USERS: usize = 10;
-/// How many pages of a project's flags are read to find them.
+/// Maximum number of pages to read in search of these flags.
 const MAX_USER_PAGES: u32 = 4;
 
-/// What became of a new segment.
+/// Outcome of a segment creation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SegmentCreation {
-    /// The segment, as it is stored.
+    /// The stored segment.
     Created(Segment),
-    /// The project has a segment of this key.
+    /// The project has a segment with this key.
     KeyTaken,
-    /// The project would have more than it may have.
+    /// The project would exceed this limit.
     LimitReached(ProjectLimit),
     /// The idempotency key was used before.
     Replay(Replay),
 }
 
-/// What became of a change of a segment.
+/// Outcome of a segment update.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SegmentReplacement {
-    /// It is stored.
+    /// Stored.
     Done,
-    /// It is not stored: the segment is not as it was read.
+    /// Not stored: the segment changed after it was read.
     Outdated,
-    /// It is not stored: the project would have more than it may have.
+    /// Not stored: the project would exceed this limit.
     LimitReached(ProjectLimit),
 }
 
-/// What became of the deletion of a segment.
+/// Outcome of a segment deletion.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SegmentDeletion {
-    /// It is gone.
+    /// Deleted.
     Done,
-    /// It is there: it is not as it was read.
+    /// Not deleted: the segment changed after it was read.
     Outdated,
-    /// It is there: so many flags use it, archived ones too.
+    /// Not deleted: flags use it, possibly archived ones.
     InUse {
-        /// How many.
+        /// Number of these flags.
         count: u64,
-        /// Some of them.
+        /// Some of these flags.
         among: Vec<FlagKey>,
     },
 }
 
-/// Which segments a write lets a flag use, and which not any more.
+/// The segments that a flag starts and stops using.
 #[derive(Debug, Default)]
 pub(super) struct SegmentUsageDelta {
     begun: Vec<SegmentKey>,
@@ -85,7 +85,7 @@ pub(super) struct SegmentUsageDelta {
 }
 
 impl SegmentUsageDelta {
-    /// From using some segments to using others.
+    /// Returns the difference between two sets of segments.
     pub(super) fn between(before: &BTreeSet<SegmentKey>, after: &BTreeSet<SegmentKey>) -> Self {
         Self {
             begun: after.difference(before).cloned().collect(),
@@ -93,8 +93,7 @@ impl SegmentUsageDelta {
         }
     }
 
-    /// Returns the segments that made actions of [`FlagStore::count_uses`] fail: the project has none of these
-    /// keys.
+    /// Returns the missing segments, for which actions of [`FlagStore::count_uses`] failed.
     pub(super) fn missing(&self, cancelled: &Cancellation) -> BTreeSet<&SegmentKey> {
         let begun = self.begun.iter().enumerate();
         let missing = begun.filter(|(index, _)| cancelled.failed_at("begun use", *index));
@@ -102,7 +101,7 @@ impl SegmentUsageDelta {
     }
 }
 
-/// The violations of a flag that names segments which do not exist: at each value that does.
+/// Returns a violation for each value that names a missing segment.
 pub(super) fn unknown_segments(flag: &FeatureFlag, missing: &BTreeSet<&SegmentKey>) -> Violations {
     let mut violations = Violations::default();
     let rules = JsonPath::Root.member("rules");
@@ -117,7 +116,7 @@ pub(super) fn unknown_segments(flag: &FeatureFlag, missing: &BTreeSet<&SegmentKe
             let values = condition_place.member("values");
             for (index, value) in condition.values.iter().enumerate() {
                 if missing.iter().any(|key| key.as_str() == value) {
-                    let message = "the project has no segment of this key";
+                    let message = "the project has no segment with this key";
                     violations.note(&values.item(index), ViolationCode::UnknownSegment, message);
                 }
             }
@@ -127,11 +126,11 @@ pub(super) fn unknown_segments(flag: &FeatureFlag, missing: &BTreeSet<&SegmentKe
 }
 
 impl FlagStore<'_> {
-    /// Stores a new segment, and the response to its request if that has an idempotency key.
+    /// Stores a new segment, and the response if the request has an idempotency key.
     ///
-    /// One transaction checks that the key is free, and that the project has room for a segment. If the key was
-    /// another segment's, a second transaction stores the segment as its successor. `respond` makes the
-    /// response to store.
+    /// One transaction checks that the key is free and that the project stays within its limits. If
+    /// a deleted segment had the key, a second transaction marks the new segment as a successor.
+    /// `respond` returns the response to store.
     pub async fn create_segment<E: From<StoreError>>(
         self,
         mut segment: Segment,
@@ -182,8 +181,8 @@ impl FlagStore<'_> {
         Ok(transaction)
     }
 
-    /// A segment by its key. Strongly consistent: what was answered is seen, and what is written next
-    /// rests on it.
+    /// Returns a segment by its key. Strongly consistent, so that completed writes are visible and
+    /// the next write can build on the segment.
     pub async fn find_segment(
         self,
         project: ProjectId,
@@ -193,14 +192,14 @@ impl FlagStore<'_> {
         found.as_ref().map(|item| read_segment(project, item)).transpose()
     }
 
-    /// Segments of a project, by their keys. Strongly consistent, as [`Self::find_segment`].
+    /// Returns a project's segments, sorted by key. Strongly consistent.
     pub async fn list_segments(
         self,
         project: ProjectId,
         page_request: &PageRequest,
     ) -> Result<Page<Segment>, StoreError> {
         let start = page_request.after.as_ref().map(|after| key(project, after));
-        let answer = self
+        let output = self
             .db
             .query(TABLE)
             .consistent_read(true)
@@ -212,20 +211,21 @@ impl FlagStore<'_> {
             .limit(one_more_than(page_request.limit))
             .send()
             .await?;
-        // As it is stored: a page may end with what is no segment's key.
+        // Pages end at the stored text, which can be an invalid key.
         let end_of = |item: &Item| ItemReader { table: TABLE, item }.text("key").map(str::to_owned);
         let read = |item: &Item| read_segment(project, item);
-        let more = answer.last_evaluated_key.is_some();
-        self.db.page(answer.items.unwrap_or_default(), more, page_request.limit, end_of, read)
+        let more = output.last_evaluated_key.is_some();
+        self.db.page(output.items.unwrap_or_default(), more, page_request.limit, end_of, read)
     }
 
-    /// Replaces a segment that is still as it was read. One round trip; who uses it does not matter.
+    /// Replaces a segment that is unchanged since it was read. One round trip, whether flags use it
+    /// or not.
     pub async fn replace_segment(
         self,
         stored: &Segment,
         segment: &Segment,
     ) -> Result<SegmentReplacement, StoreError> {
-        // Not put whole: how many flags use it may have changed since.
+        // An update, not a put, since the usage counter can have changed.
         let update = self
             .db
             .update(TABLE, key(segment.project_id, &sort_key(&segment.key)))
@@ -257,8 +257,9 @@ impl FlagStore<'_> {
         })
     }
 
-    /// Deletes a segment that is still as it was read, and that no flag uses. Its key is marked: whoever has it
-    /// next is told from it. One round trip, unless flags use it: then some of them are looked for.
+    /// Deletes a segment that is unchanged since it was read and that no flag uses. Its key is
+    /// marked as freed, which distinguishes later segments with this key. One round trip, unless
+    /// flags use the segment: then some of them are read.
     pub async fn delete_segment(self, stored: &Segment) -> Result<SegmentDeletion, StoreError> {
         let delete = self.db
             .delete(TABLE, key(stored.project_id, &sort_key(&stored.key)))
@@ -298,8 +299,8 @@ impl FlagStore<'_> {
         }
     }
 
-    /// Some of the flags that use a segment, sorted by key. Eventually consistent, and only as far as a
-    /// few reads go: they are named to somebody, and nothing rests on them.
+    /// Returns some of the flags that use a segment, sorted by key. Eventually consistent and
+    /// limited to a few reads, since only an error message needs them.
     async fn users_of(
         self,
         project: ProjectId,
@@ -308,7 +309,7 @@ impl FlagStore<'_> {
         let mut users = Vec::new();
         let mut start = None;
         for _ in 0..MAX_USER_PAGES {
-            let answer = self
+            let output = self
                 .db
                 .query(TABLE)
                 .key_condition_expression("projectId = :project AND #key >= :first")
@@ -321,10 +322,10 @@ impl FlagStore<'_> {
                 .set_exclusive_start_key(start)
                 .send()
                 .await?;
-            for item in answer.items.unwrap_or_default() {
+            for item in output.items.unwrap_or_default() {
                 users.push(read_key(&item)?);
             }
-            start = answer.last_evaluated_key;
+            start = output.last_evaluated_key;
             if start.is_none() || users.len() >= MAX_NAMED_USERS {
                 break;
             }
@@ -333,8 +334,8 @@ impl FlagStore<'_> {
         Ok(users)
     }
 
-    /// The actions that count which segments a flag uses: first one for each whose use begins, on the
-    /// condition that it exists.
+    /// Adds the actions that count the segments a flag uses. New uses come first, each with the
+    /// condition that the segment exists.
     pub(super) fn count_uses(
         self,
         project: ProjectId,
@@ -359,12 +360,12 @@ impl FlagStore<'_> {
     }
 }
 
-/// The sort key of a segment.
+/// Returns a segment's sort key.
 pub(super) fn sort_key(segment: &SegmentKey) -> String {
     format!("{SEGMENT}{segment}")
 }
 
-/// Whether an item is a segment.
+/// `true` if an item is a segment.
 pub(super) fn is_segment(item: &Item) -> bool {
     let key = item.get("key").and_then(|key| key.as_s().ok());
     key.is_some_and(|key| key.starts_with(SEGMENT))
@@ -393,13 +394,11 @@ fn write_segment(segment: &Segment) -> Result<Item, StoreError> {
     Ok(item)
 }
 
-/// Reads the key of a segment.
 pub(super) fn read_segment_key(item: &Item) -> Result<SegmentKey, StoreError> {
     let parse = |text: &str| SegmentKey::parse(text.strip_prefix(SEGMENT)?).ok();
     ItemReader { table: TABLE, item }.parsed("key", parse)
 }
 
-/// Reads a segment.
 pub(super) fn read_segment(project_id: ProjectId, item: &Item) -> Result<Segment, StoreError> {
     let reader = ItemReader { table: TABLE, item };
     let time = |text: &str| Timestamp::parse_rfc3339(text).ok();

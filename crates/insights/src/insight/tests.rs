@@ -1,5 +1,5 @@
-//! Random histories of insights, against plain sets of pain points and against what a table of chunks
-//! would hold.
+//! Random insight histories, compared with plain sets of pain points and with a simulated table of
+//! chunks.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,13 +21,13 @@ type Moment = (u8, Option<u8>, i64);
 enum Step {
     Create(Vec<Moment>),
     Add(Index, Vec<Moment>),
-    /// Of every `nth` pain point.
+    /// Splits off every `nth` pain point.
     Split(Index, usize),
     Merge(Index, Index),
 }
 
 fn moments(count: std::ops::Range<usize>) -> impl Strategy<Value = Vec<Moment>> {
-    // Few times, so that some pain points share one.
+    // Few distinct times, so that some pain points share one.
     let age = (0..140_i64).prop_map(|half_days| half_days * DAY / 2);
     vec((0..9_u8, prop::option::of(0..5_u8), age), count)
 }
@@ -45,7 +45,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What an insight should be.
+/// The expected state of an insight.
 #[derive(Debug, Clone, Default)]
 struct Model {
     members: BTreeMap<PainPointId, PainPoint>,
@@ -59,7 +59,7 @@ impl Model {
     }
 }
 
-/// A project's insights, what they should be, and the chunks that are stored.
+/// A project's insights, their expected state, and the stored chunks.
 #[derive(Default)]
 struct World {
     insights: Vec<Insight>,
@@ -90,7 +90,7 @@ impl World {
         pain_points
     }
 
-    fn take(&mut self, step: &Step) {
+    fn apply(&mut self, step: &Step) {
         match step {
             Step::Create(drawn) => self.create(drawn),
             Step::Add(to, drawn) => {
@@ -123,7 +123,7 @@ impl World {
         self.ids = ids;
         let model = &mut self.models[at];
         if model.merged_into.is_some() {
-            assert_eq!(added, Err(Refusal::Merged));
+            assert_eq!(added, Err(Rejection::Merged));
             return;
         }
         assert_eq!(added, Ok(()));
@@ -135,36 +135,36 @@ impl World {
     fn split(&mut self, at: usize, nth: usize) {
         let all = self.models[at].members.keys().copied();
         let ids: Vec<PainPointId> = all.step_by(nth).take(500).collect();
-        let made = InsightId::new(self.new_id());
+        let split_id = InsightId::new(self.new_id());
         let mut chunk_ids = self.ids;
         let mut source = self.insights[at].clone();
-        let split = source.split_off(&ids, made, || {
+        let split = source.split_off(&ids, split_id, || {
             chunk_ids += 1;
             Uuid::from_u128(chunk_ids)
         });
         self.ids = chunk_ids;
         let model = &mut self.models[at];
-        let mut made = match split {
-            Ok(made) => made,
-            Err(refusal) => {
+        let mut split_off = match split {
+            Ok(split_off) => split_off,
+            Err(rejection) => {
                 let expected = if model.merged_into.is_some() {
-                    Refusal::Merged
+                    Rejection::Merged
                 } else {
                     assert_eq!(ids.len(), model.members.len());
-                    Refusal::WouldEmpty
+                    Rejection::WouldEmpty
                 };
-                assert_eq!((refusal, &source), (expected, &self.insights[at]));
+                assert_eq!((rejection, &source), (expected, &self.insights[at]));
                 return;
             }
         };
         let details = model.members.iter().map(|(id, point)| (*id, point.clone())).collect();
         source.refresh_latest(&details);
-        made.refresh_latest(&details);
+        split_off.refresh_latest(&details);
         model.version += 1;
         let moved = ids.iter().map(|id| (*id, model.members.remove(id).unwrap())).collect();
         self.models.push(Model { members: moved, version: 1, merged_into: None });
         self.insights[at] = source;
-        self.insights.push(made);
+        self.insights.push(split_off);
         self.save(&[at, self.insights.len() - 1]);
     }
 
@@ -175,7 +175,7 @@ impl World {
         let (mut source, mut receiver) = (self.insights[from].clone(), self.insights[into].clone());
         let merged = receiver.merge(&mut source);
         if self.models[from].merged_into.is_some() || self.models[into].merged_into.is_some() {
-            assert_eq!(merged, Err(Refusal::Merged));
+            assert_eq!(merged, Err(Rejection::Merged));
             assert_eq!((&source, &receiver), (&self.insights[from], &self.insights[into]));
             return;
         }
@@ -190,7 +190,7 @@ impl World {
         self.save(&[from, into]);
     }
 
-    /// Does to the chunks what the store would, and reads the insights back.
+    /// Changes the chunks as the store would, and reads the insights back.
     fn save(&mut self, changed: &[usize]) {
         for at in changed {
             let members = &self.insights[*at].members;
@@ -200,7 +200,7 @@ impl World {
                 assert_eq!(revision, before.map_or(0, |(revision, _)| revision) + 1);
             }
             for id in members.removed() {
-                assert!(self.chunks.remove(&id).is_some(), "what is removed was stored");
+                assert!(self.chunks.remove(&id).is_some(), "a removed chunk was stored");
             }
         }
         for at in changed {
@@ -238,7 +238,7 @@ impl World {
             check_statistics(&insight.at(now), &model.members);
             chunks.extend(insight.members.references().map(|reference| reference.id));
         }
-        // No chunk is left over, and none is in two insights.
+        // No chunk is orphaned or in two insights.
         assert_eq!(chunks.len(), self.insights.iter().map(chunk_count).sum::<usize>());
         assert!(chunks.iter().eq(self.chunks.keys()));
     }
@@ -259,7 +259,7 @@ fn check_packing(members: &Membership) {
     assert!(count <= most, "{count} chunks: all but one are at least half alive");
 }
 
-/// Counts from scratch, by names and not by hashes.
+/// Counts from scratch, by names instead of hashes.
 fn check_statistics(insight: &ReplayInsight<'_>, members: &BTreeMap<PainPointId, PainPoint>) {
     let age = |point: &&PainPoint| NOW - point.occurred_at.as_millis();
     let current = || members.values().filter(|point| age(point) <= 30 * DAY);
@@ -283,7 +283,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_happens_every_pain_point_is_in_one_insight_and_counted_there(
+    fn random_histories_keep_pain_points_in_one_insight(
         first in some_moments(),
         steps in vec(step(), 1..14),
     ) {
@@ -292,16 +292,16 @@ proptest! {
         world.check();
         for step in &steps {
             let before = world.occurrences();
-            world.take(step);
+            world.apply(step);
             world.check();
             if matches!(step, Step::Split(..) | Step::Merge(..)) {
-                prop_assert_eq!(world.occurrences(), before, "they only move");
+                prop_assert_eq!(world.occurrences(), before, "pain points only move");
             }
         }
     }
 
     #[test]
-    fn a_merge_undoes_a_split(drawn in some_moments(), nth in 1..90_usize) {
+    fn merging_undoes_a_split(drawn in some_moments(), nth in 1..90_usize) {
         let mut world = World::default();
         world.create(&drawn);
         let before = (world.insights[0].clone(), world.models[0].members.clone());
@@ -319,7 +319,7 @@ proptest! {
     }
 }
 
-/// An insight with as many sessions in the current period, and in the one before.
+/// Returns an insight with these numbers of sessions in the current and previous period.
 fn affecting(current: u32, before: u32) -> Insight {
     let pain_points: Vec<PainPoint> = (0..current + before)
         .map(|number| PainPoint {
@@ -339,7 +339,7 @@ fn affecting(current: u32, before: u32) -> Insight {
 }
 
 #[test]
-fn an_open_insight_trends_with_ten_sessions_and_more_than_twice_as_many_as_before() {
+fn open_insights_trend_with_twice_the_sessions() {
     let now = Timestamp::from_millis(NOW);
     let trends = |current, before| affecting(current, before).trending(now).is_some();
     for (current, before) in [(9, 1), (10, 5), (20, 10), (10, 0)] {
@@ -348,9 +348,9 @@ fn an_open_insight_trends_with_ten_sessions_and_more_than_twice_as_many_as_befor
     for (current, before) in [(10, 4), (21, 10)] {
         assert!(trends(current, before), "{current} after {before}");
     }
-    let told = affecting(10, 4).trending(now).unwrap();
-    assert_eq!((told.detail.as_str(), told.weight), ("+150 % in 30 days", 10));
-    assert_eq!(told.instance, 20_778);
+    let event = affecting(10, 4).trending(now).unwrap();
+    assert_eq!((event.detail.as_str(), event.weight), ("+150 % in 30 days", 10));
+    assert_eq!(event.instance, 20_778);
     for status in [InsightStatus::Resolved, InsightStatus::Ignored] {
         assert_eq!(Insight { status, ..affecting(10, 4) }.trending(now), None);
     }

@@ -1,4 +1,4 @@
-//! What a project that is erased leaves in table `replay-insights`.
+//! Erases a project's items in the table `replay-insights`.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -13,16 +13,19 @@ use super::insights::{TABLE, chunk_key, insight_key, project_pk, read_head};
 use super::pain_points::{BatchId, batch_key};
 use crate::InsightId;
 
-/// Before when no request is running that could still meet an abandoned batch.
-const LONG_AGO: Duration = Duration::from_hours(1);
-/// How many insights are removed at a time, each with up to 91 chunks.
-const INSIGHTS_AT_ONCE: i32 = 25;
+/// Minimum age of abandoned batches that no running request can still meet.
+const MIN_BATCH_AGE: Duration = Duration::from_hours(1);
+/// Maximum number of insights removed per step, each with up to 91 chunks.
+const MAX_INSIGHTS: i32 = 25;
 
 impl InsightStore<'_> {
-    /// Removes a project's pain points, the commit records of their batches, and the records of its
-    /// splits from the next page of the table. To be carried out before its insights are removed, which
-    /// tell whose a split is. Nothing tells whose an abandoned batch was that has no pain points, so all
-    /// of an hour before go: who meets a claim of one abandons it once more.
+    /// Removes from the next page of the table a project's pain points, the records of their
+    /// batches, and the project's split records. Must run before the project's insights are
+    /// removed, since these show whether a split belongs to the project.
+    ///
+    /// Nothing shows the project of an abandoned batch without pain points, so all such batches
+    /// older than an hour are removed. A request that meets a claim of such a batch abandons it
+    /// again.
     pub async fn sweep_pain_points(
         self,
         project: ProjectId,
@@ -32,7 +35,8 @@ impl InsightStore<'_> {
         let (items, after) =
             self.db.scan_page(TABLE, &["pk", "sk", "batch", "made", "committed"], after).await?;
         let prefix = format!("pain-point#{project}#");
-        // A batch goes before its pain points: should this be cut short, they still lead to it.
+        // Batches are removed before their pain points, which still lead to them if this is
+        // interrupted.
         let (mut batches, mut found, mut splits) = (HashSet::new(), Vec::new(), HashMap::new());
         for item in &items {
             let reader = ItemReader { table: TABLE, item };
@@ -42,21 +46,21 @@ impl InsightStore<'_> {
                 found.push(key(pk, reader.text("sk")?));
             } else if let Some(batch) = pk.strip_prefix("batch#").and_then(BatchId::parse) {
                 let is_committed = reader.optional_boolean("committed")?.unwrap_or_default();
-                if !is_committed && !batch.may_be_running(now.minus(LONG_AGO)) {
+                if !is_committed && !batch.may_be_running(now.minus(MIN_BATCH_AGE)) {
                     found.push(batch_key(batch));
                 }
             } else if pk.starts_with("split#") {
-                let made = reader.parsed("made", InsightId::parse)?;
-                splits.entry(made).or_insert_with(Vec::new).push(key(pk, reader.text("sk")?));
+                let split_off = reader.parsed("made", InsightId::parse)?;
+                splits.entry(split_off).or_insert_with(Vec::new).push(key(pk, reader.text("sk")?));
             }
         }
-        let heads = splits.keys().map(|made| insight_key(project, *made)).collect();
+        let heads = splits.keys().map(|id| insight_key(project, *id)).collect();
         for head in self.db.get_all(TABLE, heads).await? {
             let sk = ItemReader { table: TABLE, item: &head }.text("sk")?;
-            let made = sk.strip_prefix("insight#").and_then(InsightId::parse);
-            found.extend(made.and_then(|made| splits.remove(&made)).into_iter().flatten());
+            let id = sk.strip_prefix("insight#").and_then(InsightId::parse);
+            found.extend(id.and_then(|id| splits.remove(&id)).into_iter().flatten());
         }
-        // One request must not name an item twice.
+        // A request must not contain a key twice.
         let batches = batches.into_iter().map(batch_key);
         let batches: Vec<Item> = batches.filter(|batch| !found.contains(batch)).collect();
         let of_batches = self.db.sweep_away(TABLE, batches, None).await?;
@@ -64,20 +68,21 @@ impl InsightStore<'_> {
         Ok(Sweep { removed: swept.removed + of_batches.removed, ..swept })
     }
 
-    /// Removes some of a project's insights, with their chunks. Nothing is left where it removed nothing.
+    /// Removes some of a project's insights and their chunks. The table has none left if it removes
+    /// nothing.
     pub async fn erase_insights(self, project: ProjectId) -> Result<Sweep, StoreError> {
-        let answer = self
+        let output = self
             .db
             .query(TABLE)
             .consistent_read(true)
             .key_condition_expression("pk = :pk")
             .expression_attribute_values(":pk", s(project_pk(project)))
-            .limit(INSIGHTS_AT_ONCE)
+            .limit(MAX_INSIGHTS)
             .send()
             .await?;
-        // Chunks first: the insight alone leads to them.
+        // Chunks are removed first, since only the insight leads to them.
         let (mut chunks, mut heads) = (HashSet::new(), Vec::new());
-        for item in answer.items.unwrap_or_default() {
+        for item in output.items.unwrap_or_default() {
             let head = self.db.unless_damaged(&item, read_head(project, &item))?;
             chunks.extend(head.into_iter().flat_map(|head| head.chunks).map(|chunk| chunk.id));
             let reader = ItemReader { table: TABLE, item: &item };

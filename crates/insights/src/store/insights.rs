@@ -1,15 +1,15 @@
-//! Table `replay-insights`, key `pk` / `sk`: insights and the chunks that hold their members. What
-//! else the table holds belongs to [`super::pain_points`].
+//! Table `replay-insights`, key `pk` / `sk`: insights and the chunks with their members.
+//! [`super::pain_points`] describes the table's other items.
 //!
 //! | pk | sk | item |
 //! | --- | --- | --- |
 //! | `project#ID` | `insight#ID` | an insight, with references to its chunks |
 //! | `chunk#ID` | `chunk` | up to 400 members of one insight |
-//! | `split#HASH` | `split` | the insight that a split made |
+//! | `split#HASH` | `split` | the insight that a split created |
 //!
-//! An insight's item and its chunks are written together, in one transaction whose condition is the
-//! insight's version, and read apart: every chunk that is read must be of the revision that the
-//! insight refers to. So an insight is always seen as it was at one moment.
+//! One transaction writes an insight's item and its chunks, with the insight's version as its
+//! condition. Reads are separate: each chunk must have the revision that the insight references. So
+//! an insight is always read as it was at one time.
 
 use std::collections::{HashMap, HashSet};
 
@@ -34,37 +34,37 @@ use crate::membership::{Chunk, ChunkReference, Membership};
 use crate::{Insight, InsightId, InsightStatus, Latest, PainPointId, StatusFilter};
 
 pub(super) const TABLE: &str = "replay-insights";
-/// The beginning of an insight's sort key.
+/// Prefix of insights' sort keys.
 const INSIGHT: &str = "insight#";
-/// The most chunks that are read for one page of insights: 4.6 MB.
-const MAX_CHUNKS_OF_A_PAGE: usize = 200;
+/// Maximum number of chunks to read for one page of insights: 4.6 MB.
+const MAX_CHUNKS_PER_PAGE: usize = 200;
 
-/// What else the transaction writes that writes insights.
+/// The record that a transaction writes in addition to insights.
 #[derive(Debug, Clone, Copy)]
 pub enum RequestRecord {
-    /// Nothing else.
+    /// No record.
     None,
-    /// That the pain points of a batch now belong to an insight.
+    /// The pain points of this batch now belong to an insight.
     Batch(BatchId),
-    /// Which insight a split of this fingerprint made.
+    /// The insight that a split with this fingerprint created.
     Split {
-        /// The split.
+        /// The split's fingerprint.
         fingerprint: u128,
-        /// The insight that it made.
+        /// The created insight.
         made: InsightId,
     },
 }
 
-/// What became of changes to insights.
+/// Outcome of a write of insights.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum InsightWrite {
-    /// All of them are stored.
+    /// All changes are stored.
     Done,
-    /// None is stored: an insight is not as it was read.
+    /// Nothing is stored: an insight changed after it was read.
     Outdated,
-    /// None is stored: the batch took so long that others gave it up.
+    /// Nothing is stored: the batch took too long, and another request abandoned it.
     BatchAbandoned,
-    /// None is stored: the idempotency key was used before.
+    /// Nothing is stored: the idempotency key was used before.
     Replay(Replay),
 }
 
@@ -75,15 +75,15 @@ fn keyed_chunk(item: &Item) -> Result<((Uuid, u32), Chunk), StoreError> {
     read_chunk(item).map(|chunk| ((chunk.reference.id, chunk.reference.revision), chunk))
 }
 
-/// An insight whose members are still to be read.
+/// An insight whose members are not read yet.
 pub(super) struct Head {
     insight: Insight,
     pub(super) chunks: Vec<ChunkReference>,
 }
 
 impl InsightStore<'_> {
-    /// An insight with its members, as it was at one moment. Strongly consistent: what was answered
-    /// is seen, and what is written next rests on it.
+    /// Returns an insight with its members, as it was at one time. Strongly consistent, so that
+    /// completed writes are visible and the next write can build on the insight.
     pub async fn find_insight(
         self,
         project: ProjectId,
@@ -94,7 +94,8 @@ impl InsightStore<'_> {
         found.ok_or_else(|| StoreError::Unavailable(kept_changing.into()))
     }
 
-    /// Returns the ids of insights that exist, merged and damaged ones among them. Strongly consistent.
+    /// Returns the IDs of existing insights, including merged and unreadable ones. Strongly
+    /// consistent.
     pub async fn existing_insights(
         self,
         project: ProjectId,
@@ -106,7 +107,7 @@ impl InsightStore<'_> {
         items.iter().map(|item| ItemReader { table: TABLE, item }.parsed("sk", id)).collect()
     }
 
-    /// As [`Self::find_insight`]; nothing where the insight and its chunks never fit together.
+    /// Like [`Self::find_insight`], but `None` if the insight and its chunks never matched.
     async fn read_insight(
         self,
         project: ProjectId,
@@ -127,8 +128,8 @@ impl InsightStore<'_> {
         Ok(None)
     }
 
-    /// Insights of a project, the one last seen latest first, merged ones last. Strongly consistent,
-    /// as [`Self::find_insight`]. A page ends early where its insights have very many members.
+    /// Returns a project's insights, most recently seen first, merged ones last. Strongly
+    /// consistent. A page ends early if its insights have very many members.
     pub async fn list_insights(
         self,
         project: ProjectId,
@@ -145,7 +146,7 @@ impl InsightStore<'_> {
         let read = |item: &Item| Ok((read_head(project, item)?, position_of(TABLE, item)?));
         let heads = self.db.page_by_last_seen(&list, page_request, key_at, read).await?;
         let mut insights = self.complete(project, heads).await?;
-        // One that was read again may have another status by now.
+        // An insight that was read again can have another status.
         insights.items.retain(|insight| {
             status.is_none_or(|status| status.as_str() == insight.status.as_str())
         });
@@ -162,14 +163,14 @@ impl InsightStore<'_> {
         let affordable = heads.items.iter().take_while(|(head, _)| {
             let first = count == 0;
             count += head.chunks.len();
-            first || count <= MAX_CHUNKS_OF_A_PAGE
+            first || count <= MAX_CHUNKS_PER_PAGE
         });
         let affordable = affordable.count();
         if affordable < heads.items.len() {
             heads.items.truncate(affordable);
             heads.end = heads.items.last().map(|(_, position)| position.clone());
         }
-        // A merge while the query ran may show two insights with the same chunk.
+        // If a merge happens during the query, two insights can reference the same chunk.
         let wanted = heads.items.iter().flat_map(|(head, _)| &head.chunks);
         let items = self.chunk_items(wanted.map(|chunk| chunk.id)).await?;
         let mut chunks = self.db.undamaged(&items, keyed_chunk)?;
@@ -187,7 +188,7 @@ impl InsightStore<'_> {
         Ok(Page { items: insights, end: heads.end })
     }
 
-    /// An insight of a list; nothing if it is gone or damaged, which is reported.
+    /// Returns a listed insight; `None` if it is gone or unreadable. Reports unreadable insights.
     async fn read_listed(
         self,
         project: ProjectId,
@@ -201,14 +202,14 @@ impl InsightStore<'_> {
     }
 
     async fn chunk_items(self, ids: impl Iterator<Item = Uuid>) -> Result<Vec<Item>, StoreError> {
-        // DynamoDB refuses a key that it is asked for twice.
+        // DynamoDB rejects duplicate keys.
         let ids: HashSet<Uuid> = ids.collect();
         let keys = ids.into_iter().map(chunk_key).collect();
         self.db.get_all(TABLE, keys).await
     }
 
-    /// Writes the insights that have changed, if they are still stored as they were read, and announces
-    /// those that are new, in one transaction.
+    /// Writes the changed insights if they are unchanged in the table, and announces the new ones,
+    /// in one transaction.
     pub async fn save_insights(
         self,
         insights: &[&Insight],
@@ -296,8 +297,8 @@ impl InsightStore<'_> {
         }
     }
 
-    /// The insight that the latest split of this fingerprint made. Strongly consistent: whoever asks
-    /// has found the pain points gone.
+    /// Returns the insight that the latest split with this fingerprint created. Strongly
+    /// consistent, since the caller has seen that the pain points were moved.
     pub async fn find_split(self, fingerprint: u128) -> Result<Option<InsightId>, StoreError> {
         let found = self.db.get(TABLE, split_key(fingerprint)).await?;
         let made = |item: &Item| ItemReader { table: TABLE, item }.parsed("made", InsightId::parse);
@@ -305,11 +306,11 @@ impl InsightStore<'_> {
     }
 }
 
-/// An insight with its members, if all its chunks were read in the state that it refers to.
+/// Returns an insight with its members, if all its chunks have the referenced revisions.
 fn assemble(head: Head, chunks: &mut ReadChunks) -> Option<Insight> {
     let read = head.chunks.iter().map(|reference| {
         let mut chunk = chunks.remove(&(reference.id, reference.revision))?;
-        // Who has left a chunk is told by the insight.
+        // The insight's reference marks the removed members.
         chunk.reference = *reference;
         Some(chunk)
     });
@@ -337,8 +338,8 @@ fn version_number(version: u64) -> AttributeValue {
     AttributeValue::N(version.to_string())
 }
 
-/// Where an insight stands among those of its project: by when it was last seen, and by its id.
-/// Those that nobody saw come before all others, and so last in a list.
+/// Returns an insight's position in its project's list: the time it was last seen, then its ID.
+/// Insights without a time sort before all others, so they are last in the list.
 fn position(insight: &Insight) -> String {
     let last_seen = insight.latest.as_ref().map(|latest| time_key(latest.occurred_at));
     format!("{}#{}", last_seen.unwrap_or_default(), insight.id)

@@ -16,7 +16,7 @@ pub struct InsightStore<'a> {
 }
 
 impl<'a> InsightStore<'a> {
-    /// Returns the store in these tables.
+    /// Returns a store for this table.
     pub fn new(db: &'a Store) -> Self {
         Self { db }
     }

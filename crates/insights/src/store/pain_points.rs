@@ -1,17 +1,17 @@
-//! Pain points, in table `replay-insights`: their details, and who may count them.
+//! Pain points in the table `replay-insights`: their details and the batches that claim them.
 //!
 //! | pk | sk | item |
 //! | --- | --- | --- |
-//! | `pain-point#PROJECT#ID` | `pain-point` | a pain point, and the batch that brought it |
+//! | `pain-point#PROJECT#ID` | `pain-point` | a pain point, and the batch that claimed it |
 //! | `batch#ID` | `batch` | whether the pain points of a batch belong to an insight |
 //!
-//! A request may bring 500 pain points, more than one transaction holds, and none of them may get
-//! into two insights. So the pain points are claimed first, for a batch; then the transaction that
-//! makes them members of an insight writes that the batch is committed. A claim counts if its batch
-//! is committed. Claims of a request that died are taken over by whoever brings the same pain points
-//! next, after writing that the dead batch is abandoned: then it can never be committed. A request that
-//! is refused abandons its own batch, and so does the later one of two requests that wait for each
-//! other.
+//! A request can add 500 pain points, more than one transaction can hold, and no pain point may get
+//! into two insights. So a batch first claims the pain points. The transaction that then adds them
+//! to an insight records that the batch is committed. A claim is valid if its batch is committed.
+//!
+//! If a request died, the next request with its pain points takes over the claims. It first records
+//! that the dead batch is abandoned, so that it can never be committed. A rejected request abandons
+//! its own batch. If two requests wait for each other, the later one abandons its batch.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -34,47 +34,47 @@ use super::InsightStore;
 use super::insights::TABLE;
 use crate::{PainPoint, PainPointId};
 
-/// The most actions of a transaction.
-const CLAIMS_AT_ONCE: usize = 100;
-/// Transactions under way at once: the largest request needs five.
+/// Maximum number of actions per transaction.
+const MAX_ACTIONS: usize = 100;
+/// Number of concurrent transactions; the largest request needs five.
 const PARALLEL: usize = 5;
-/// After this time, longer than any request runs, a batch that is not committed never will be. Only
-/// how long others wait depends on it, not that every pain point is counted once.
+/// Time after which an uncommitted batch is never committed, longer than any request runs. Only the
+/// wait of other requests depends on it, not the correctness of counts.
 const BATCH_LIFETIME: Duration = Duration::from_secs(5);
-/// How often claims that were in the way are looked into.
+/// Maximum number of attempts to resolve conflicting claims.
 const MAX_ROUNDS: usize = 4;
 
 uuid_type! {
-    /// The pain points that one request brings; a UUID of version 7, which tells when it came.
+    /// The pain points of one request: a UUID of version 7, which contains its time.
     BatchId, parse_uuid
 }
 
 impl BatchId {
-    /// Whether its request may still be running.
+    /// `true` if the batch's request can still be running.
     pub(super) fn may_be_running(self, now: Timestamp) -> bool {
-        let Some(made) = self.0.get_timestamp() else { return false };
-        let (seconds, nanos) = made.to_unix();
+        let Some(created) = self.0.get_timestamp() else { return false };
+        let (seconds, nanos) = created.to_unix();
         let millis = i64::try_from(seconds).unwrap_or(i64::MAX).saturating_mul(1_000);
-        let made = Timestamp::from_millis(millis.saturating_add(i64::from(nanos / 1_000_000)));
-        now < made.plus(BATCH_LIFETIME)
+        let created = Timestamp::from_millis(millis.saturating_add(i64::from(nanos / 1_000_000)));
+        now < created.plus(BATCH_LIFETIME)
     }
 }
 
-/// What became of a claim.
+/// Outcome of a claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ClaimOutcome {
-    /// All pain points are the batch's.
+    /// The batch has claimed all pain points.
     Claimed,
-    /// These belong to an insight already. The batch is given up.
+    /// These pain points already belong to an insight. The batch is abandoned.
     Taken(Vec<PainPointId>),
-    /// Other requests that are still running, and came later, bring some of them.
+    /// Later requests that are still running have claimed some of the pain points.
     InProgress,
-    /// Another request that is still running, and came first, brings some of them. The batch is given
-    /// up: of two requests that each wait for the other, one has to make way.
+    /// An earlier request that is still running has claimed some of the pain points. The batch is
+    /// abandoned, so that two requests do not wait for each other.
     GivenUp,
 }
 
-/// What is known of a batch that has ended.
+/// The outcome of a finished batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum BatchOutcome {
     Committed,
@@ -82,7 +82,7 @@ enum BatchOutcome {
 }
 
 impl InsightStore<'_> {
-    /// Claims pain points for a batch. May be repeated with the same batch.
+    /// Claims pain points for a batch. Can be repeated with the same batch.
     pub async fn claim_pain_points(
         self,
         project: ProjectId,
@@ -90,7 +90,7 @@ impl InsightStore<'_> {
         pain_points: &[&PainPoint],
         now: Timestamp,
     ) -> Result<ClaimOutcome, StoreError> {
-        // Whose claims may be overwritten: those of batches that can never be committed.
+        // Claims that can be overwritten: their batches can never be committed.
         let mut void = HashMap::new();
         for _ in 0..MAX_ROUNDS {
             let owners = self.try_to_claim(project, batch, pain_points, &void).await?;
@@ -98,16 +98,16 @@ impl InsightStore<'_> {
                 return Ok(ClaimOutcome::Claimed);
             }
             let batches: HashSet<BatchId> = owners.iter().map(|(_, owner)| *owner).collect();
-            let mut fates = self.fates(&batches).await?;
+            let mut outcomes = self.outcomes(&batches).await?;
             let taken = owners
                 .iter()
-                .filter(|(_, owner)| fates.get(owner) == Some(&BatchOutcome::Committed));
+                .filter(|(_, owner)| outcomes.get(owner) == Some(&BatchOutcome::Committed));
             let taken: Vec<PainPointId> = taken.map(|(id, _)| *id).collect();
             if !taken.is_empty() {
                 self.give_up(batch).await?;
                 return Ok(ClaimOutcome::Taken(taken));
             }
-            let unknown = || batches.iter().filter(|owner| !fates.contains_key(owner));
+            let unknown = || batches.iter().filter(|owner| !outcomes.contains_key(owner));
             if let Some(first) = unknown().filter(|owner| owner.may_be_running(now)).min() {
                 if batch < *first {
                     return Ok(ClaimOutcome::InProgress);
@@ -118,16 +118,16 @@ impl InsightStore<'_> {
             let abandoning: Vec<_> = unknown().map(|owner| self.give_up(*owner)).collect();
             let abandoned: Vec<Option<BatchId>> =
                 stream::iter(abandoning).buffer_unordered(PARALLEL).try_collect().await?;
-            fates.extend(
+            outcomes.extend(
                 abandoned.into_iter().flatten().map(|owner| (owner, BatchOutcome::Abandoned)),
             );
-            // Where another fate came first, the next round finds out which.
-            void.extend(owners.into_iter().filter(|(_, owner)| fates.contains_key(owner)));
+            // If another outcome was recorded first, the next attempt reads it.
+            void.extend(owners.into_iter().filter(|(_, owner)| outcomes.contains_key(owner)));
         }
         Ok(ClaimOutcome::InProgress)
     }
 
-    /// Claims what nobody else has claimed, and answers whose claims are in the way.
+    /// Claims the unclaimed pain points, and returns the conflicting claims.
     async fn try_to_claim(
         self,
         project: ProjectId,
@@ -136,7 +136,7 @@ impl InsightStore<'_> {
         void: &HashMap<PainPointId, BatchId>,
     ) -> Result<Vec<(PainPointId, BatchId)>, StoreError> {
         let groups: Vec<_> = pain_points
-            .chunks(CLAIMS_AT_ONCE)
+            .chunks(MAX_ACTIONS)
             .map(|group| self.claim_group(project, batch, group, void))
             .collect();
         stream::iter(groups).buffer_unordered(PARALLEL).try_concat().await
@@ -182,35 +182,37 @@ impl InsightStore<'_> {
             .into_action()
     }
 
-    /// What became of batches; those that are neither committed nor abandoned are left out.
-    /// Strongly consistent: a batch is committed before its request is answered.
-    async fn fates(
+    /// Returns the outcomes of batches, without those that are neither committed nor abandoned.
+    /// Strongly consistent, since a batch is committed before its request is completed.
+    async fn outcomes(
         self,
         batches: &HashSet<BatchId>,
     ) -> Result<HashMap<BatchId, BatchOutcome>, StoreError> {
         let items =
             self.db.get_all(TABLE, batches.iter().copied().map(batch_key).collect()).await?;
-        items.iter().map(read_fate).collect()
+        items.iter().map(read_outcome).collect()
     }
 
-    /// Writes that a batch is abandoned, so that its claims are in nobody's way, and answers it; unless
-    /// it has a fate already.
+    /// Records that a batch is abandoned, so that its claims no longer conflict, and returns the
+    /// batch. Returns `None` if it already has an outcome.
     pub async fn give_up(self, batch: BatchId) -> Result<Option<BatchId>, StoreError> {
-        let abandoned = self.db.write_if(self.put_fate(batch, BatchOutcome::Abandoned)).await?;
+        let abandoned = self.db.write_if(self.put_outcome(batch, BatchOutcome::Abandoned)).await?;
         Ok(abandoned.then_some(batch))
     }
 
-    /// The action that writes that a batch is committed, and fails if it was abandoned.
+    /// Returns the action that records that a batch is committed. Fails if it was abandoned.
     pub(super) fn put_committed(self, batch: BatchId) -> Result<TransactWriteItem, StoreError> {
-        self.put_fate(batch, BatchOutcome::Committed).into_action()
+        self.put_outcome(batch, BatchOutcome::Committed).into_action()
     }
 
-    fn put_fate(self, batch: BatchId, fate: BatchOutcome) -> PutBuilder {
-        self.db.put(TABLE, write_fate(batch, fate)).condition_expression("attribute_not_exists(pk)")
+    fn put_outcome(self, batch: BatchId, outcome: BatchOutcome) -> PutBuilder {
+        self.db
+            .put(TABLE, write_outcome(batch, outcome))
+            .condition_expression("attribute_not_exists(pk)")
     }
 
-    /// The details of pain points that belong to an insight, by id. Strongly consistent: they may
-    /// just have been added.
+    /// Returns the details of pain points in insights, by ID. Strongly consistent, since they can
+    /// be new.
     pub async fn find_pain_points(
         self,
         project: ProjectId,
@@ -220,7 +222,7 @@ impl InsightStore<'_> {
         let wanted = keys.len();
         let items = self.db.get_all(TABLE, keys).await?;
         if items.len() < wanted {
-            // Whatever belongs to an insight was claimed before, and a claim stays.
+            // Each pain point of an insight was claimed before, and claims stay.
             return Err(StoreError::Damaged { table: TABLE, attribute: "pk" });
         }
         items.iter().map(|item| read_pain_point(item).map(|found| (found.id, found))).collect()
@@ -228,7 +230,7 @@ impl InsightStore<'_> {
 }
 
 impl InsightStore<'_> {
-    /// As [`Self::find_pain_points`], without those that cannot be read.
+    /// Like [`Self::find_pain_points`], without unreadable pain points.
     pub async fn list_pain_points(
         self,
         project: ProjectId,
@@ -239,7 +241,7 @@ impl InsightStore<'_> {
         let found: HashMap<_, _> = self
             .db
             .undamaged(&items, |item| read_pain_point(item).map(|found| (found.id, found)))?;
-        // Whatever belongs to an insight was claimed before, and a claim stays.
+        // Each pain point of an insight was claimed before, and claims stay.
         for key in ids.iter().map(|id| pain_point_key(project, *id)) {
             if items.iter().all(|item| item.get("pk") != key.get("pk")) {
                 self.db.report_damaged(TABLE, &key, "pk");
@@ -287,24 +289,24 @@ fn read_pain_point(item: &Item) -> Result<PainPoint, StoreError> {
     })
 }
 
-/// A pain point, and the batch that has claimed it.
+/// Returns a pain point's ID and the batch that claimed it.
 fn read_owner(item: &Item) -> Result<(PainPointId, BatchId), StoreError> {
     let reader = ItemReader { table: TABLE, item };
     let id = reader.parsed("id", PainPointId::parse)?;
     Ok((id, reader.parsed("batch", BatchId::parse)?))
 }
 
-fn write_fate(batch: BatchId, fate: BatchOutcome) -> Item {
+fn write_outcome(batch: BatchId, outcome: BatchOutcome) -> Item {
     let mut item = batch_key(batch);
-    item.insert("committed".to_owned(), AttributeValue::Bool(fate == BatchOutcome::Committed));
+    item.insert("committed".to_owned(), AttributeValue::Bool(outcome == BatchOutcome::Committed));
     item
 }
 
-fn read_fate(item: &Item) -> Result<(BatchId, BatchOutcome), StoreError> {
+fn read_outcome(item: &Item) -> Result<(BatchId, BatchOutcome), StoreError> {
     let reader = ItemReader { table: TABLE, item };
     let id = |pk: &str| pk.strip_prefix("batch#").and_then(BatchId::parse);
     let committed = reader.optional_boolean("committed")?;
     let committed = committed.ok_or_else(|| reader.damaged("committed"))?;
-    let fate = if committed { BatchOutcome::Committed } else { BatchOutcome::Abandoned };
-    Ok((reader.parsed("pk", id)?, fate))
+    let outcome = if committed { BatchOutcome::Committed } else { BatchOutcome::Abandoned };
+    Ok((reader.parsed("pk", id)?, outcome))
 }

@@ -1,19 +1,19 @@
-//! The index of one request: the parts of all names, by the keys of their texts.
+//! The postings of one request: the parts of all names, by the keys of their texts.
 
 use std::iter;
 
 use crate::fold::Key;
 
-/// How a part of a form is stored.
+/// The way in which a stored key matches a part of a form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MatchKind {
     /// The same folded text.
     Exact,
     /// The same stem.
     Stem,
-    /// A word of the same meaning.
+    /// A word with the same meaning.
     Concept,
-    /// Its initials.
+    /// The initials.
     Initials,
     /// The first numbers of a version.
     VersionPrefix,
@@ -26,7 +26,7 @@ pub(crate) struct Posting {
     pub(crate) start: u8,
     pub(crate) len: u8,
     pub(crate) likeness: MatchKind,
-    /// The part is the whole form, but for words that need not be said.
+    /// `true` if the part covers all required atoms of the form.
     pub(crate) whole: bool,
 }
 
@@ -36,10 +36,10 @@ impl Posting {
     }
 }
 
-/// How many postings share a bucket, about. Many short sorts are cheaper than a long one.
+/// Estimated postings per bucket. Many short sorts are cheaper than a long one.
 const BUCKET: usize = 64;
 
-/// All postings of a request, in buckets that part the keys by their size.
+/// All postings of a request, in buckets of equal key ranges.
 pub(super) struct Postings {
     buckets: Vec<Vec<(Key, Posting)>>,
 }
@@ -57,14 +57,14 @@ impl Postings {
         }
     }
 
-    /// Puts the postings of each key together, whole forms first, otherwise as they were pushed.
+    /// Groups the postings by key, whole forms first, otherwise in insertion order.
     pub(super) fn sort(&mut self) {
         for bucket in &mut self.buckets {
             bucket.sort_by_key(|&(key, posting)| (key, !posting.whole));
         }
     }
 
-    /// The postings under a key.
+    /// Returns the postings under a key.
     pub(super) fn of(&self, key: Key) -> impl Iterator<Item = Posting> {
         let bucket = self.buckets.get(key.share_of(self.buckets.len()));
         let bucket = bucket.map_or(&[][..], Vec::as_slice);
@@ -73,7 +73,7 @@ impl Postings {
         rest.iter().take_while(move |found| found.0 == key).map(|&(_, posting)| posting)
     }
 
-    /// All postings with their keys.
+    /// Returns all postings with their keys.
     pub(super) fn all(&self) -> impl Iterator<Item = (Key, Posting)> {
         self.buckets.iter().flatten().copied()
     }
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keeps_the_postings_of_a_key_together_with_whole_forms_first() {
+    fn postings_of_a_key_start_with_whole_forms() {
         let mut postings = Postings::expecting(1_000);
         let words = ["red", "green", "blue"].map(|word| Key::of([word]));
         for form in 0..300 {

@@ -1,12 +1,12 @@
-//! The label beside a value, which tells the category that the value belongs to (rule 11).
+//! The label next to a value, which determines the value's category (rule 11).
 
 use super::{Class, JOINS, ParseContext, Role};
 
-/// How many elements a label may stand before its value.
+/// Maximum distance from a value back to its label, in elements.
 const FARTHEST_LABEL: usize = 14;
 
 impl ParseContext<'_> {
-    /// The category of the value that a list has before this element.
+    /// Returns the category of the preceding value in a list.
     pub(super) fn listed_category(&self, at: usize) -> Option<usize> {
         const JOINTS: [Class; 3] = [Class::And, Class::Or, Class::Comma];
         let joint = self.previous(at).filter(|&joint| self.is_any(joint, &JOINTS))?;
@@ -16,7 +16,7 @@ impl ParseContext<'_> {
         }
     }
 
-    /// The label beside a value, of a category that has the value.
+    /// Returns the label next to a value, with a category that has the value.
     pub(super) fn label_near(
         &self,
         at: usize,
@@ -28,7 +28,7 @@ impl ParseContext<'_> {
         }
     }
 
-    /// The category of a label that has one of these values.
+    /// Returns the category of a label, if it has one of these values.
     fn fitting(&self, at: usize, values: &[(usize, usize)]) -> Option<usize> {
         let owns = |category: usize| values.iter().any(|value| value.0 == category);
         match self.role(at) {
@@ -42,7 +42,7 @@ impl ParseContext<'_> {
         }
     }
 
-    /// Whether an element may name a value of the same category as one of these.
+    /// `true` if an element can name a value in the same category as one of these.
     pub(super) fn is_mate(&self, at: usize, values: &[(usize, usize)]) -> bool {
         self.candidates(at).iter().any(|found| values.iter().any(|value| value.0 == found.0))
     }
@@ -50,7 +50,7 @@ impl ParseContext<'_> {
     fn label_after(&self, at: usize, values: &[(usize, usize)]) -> Option<(usize, usize)> {
         let label = at + 1;
         let category = self.fitting(label, values)?;
-        // "chrome environment: staging" begins something new at the label.
+        // In "chrome environment: staging" the label belongs to the next value.
         let next = label + 1;
         let begins = self.is_any(next, &[Class::Is, Class::Eq, Class::Ne])
             && !self.is_idle(next)
@@ -59,7 +59,7 @@ impl ParseContext<'_> {
         (!begins).then_some((label, category))
     }
 
-    /// Also says whether the label is tied to the value: by `is`, a colon, or directly.
+    /// Returns the label before a value, its category, and `true` unless a list separates them.
     fn label_before(&self, at: usize, values: &[(usize, usize)]) -> Option<(usize, usize, bool)> {
         const LINKS: [Class; 10] = [
             Class::Is,
@@ -82,7 +82,7 @@ impl ParseContext<'_> {
                 tied = false;
             } else if self.is_any(before, &JOINS) {
                 tied = false;
-                // Only a list of values goes on over a comma.
+                // Only a list of values continues after a conjunction or comma.
                 if !before.checked_sub(1).is_some_and(|earlier| self.is_mate(earlier, values)) {
                     return None;
                 }
@@ -96,7 +96,7 @@ impl ParseContext<'_> {
         None
     }
 
-    /// Rule 11: a value that stands in several categories goes to the one whose label is named.
+    /// Rule 11: assigns a value of several categories to the category whose label is named.
     pub(super) fn settle_by_named_labels(&mut self) {
         for at in 0..self.elements.len() {
             let Role::Values { category, .. } = *self.role(at) else { continue };

@@ -1,9 +1,9 @@
-//! Ordinary verbs and the thing searched: whether such a word stands as a value would.
+//! Decides whether an ordinary verb, or a word for the searched items, is used as a value.
 
 use super::{Class, JOINS, MatchConfidence, Mention, ParseContext, ValueCoverage, Word};
 
 impl ParseContext<'_> {
-    /// Ordinary verbs and the thing searched are values only where they stand as a value would.
+    /// `true` if an ordinary verb, or a word for the searched items, is not used as a value.
     pub(super) fn is_doubtful(&self, at: usize, mention: &Mention) -> bool {
         let one = self.element(at).filter(|element| element.tokens.len() == 1);
         let (Some(element), Some(token)) = (one, self.first_token(at)) else { return false };
@@ -33,10 +33,10 @@ impl ParseContext<'_> {
         if introduced || place || denied && !generic || self.lists_with_value(at, mention) {
             return false;
         }
-        generic || function || !self.verb_stands_as_value(at)
+        generic || function || !self.is_verb_used_as_value(at)
     }
 
-    fn verb_stands_as_value(&self, at: usize) -> bool {
+    fn is_verb_used_as_value(&self, at: usize) -> bool {
         const GOVERNS: [Class; 13] = [
             Class::Not,
             Class::Except,
@@ -78,7 +78,7 @@ impl ParseContext<'_> {
             || counted && (at > 0 || self.elements.len() > at + 2)
     }
 
-    /// Whether a value of the same category stands beside it in a list.
+    /// `true` if a list joins the element with a value of the same category.
     pub(super) fn lists_with_value(&self, at: usize, mention: &Mention) -> bool {
         let joins = |other: usize| self.is_any(other, &JOINS);
         let after = self.next(at);

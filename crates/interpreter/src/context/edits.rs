@@ -1,20 +1,20 @@
-//! Phrases that edit the current filters, by themselves: resets, replacements, slips of the
-//! tongue; and words that say that there is no value.
+//! Phrases that edit the current filters: resets, replacements and corrections. Also words that say
+//! that a value is absent.
 
 use super::{Class, Key, Kind, Owner, ParseContext, Role, Word, fold};
 
-/// The values that others take the place of.
+/// The values that are replaced.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Replacement {
     pub(crate) category: usize,
     pub(crate) indexes: Vec<usize>,
-    /// The first element after them.
+    /// The first element after the values.
     pub(crate) end: usize,
 }
 
 impl ParseContext<'_> {
-    /// Whether all filters go ("clear everything", "start over with firefox", "reset" alone): the
-    /// first element after what says so, which is the next one unless an exception follows.
+    /// Returns the first element after a phrase that removes all filters: "clear everything",
+    /// "start over with firefox", "reset" alone. An exception word after the phrase belongs to it.
     pub(crate) fn reset_end(&self, at: usize) -> Option<usize> {
         let next = self.next(at);
         let of_label = self.is_label(next) && next == at + 1 && self.is(at, Class::Remove);
@@ -36,12 +36,12 @@ impl ParseContext<'_> {
         (self.is(at, Class::ResetVerb) && alone).then_some(at + 1)
     }
 
-    /// Whether an edit is denied by the word before it: "don't remove chrome", "no reset".
+    /// `true` if the preceding word negates an edit: "don't remove chrome", "no reset".
     pub(crate) fn is_forbidden(&self, at: usize) -> bool {
         self.follows_any(at, &[Class::Not, Class::No, Class::Inability])
     }
 
-    /// "no, firefox", "no wait": said to correct, not to deny.
+    /// `true` if a word corrects instead of negating: "no, firefox", "no wait".
     pub(crate) fn is_interjection(&self, at: usize) -> bool {
         let bare = self.element(at).is_some_and(|element| element.tokens.len() == 1)
             && self.says(at, Word::Interjection);
@@ -49,7 +49,7 @@ impl ParseContext<'_> {
             || bare && self.is_any(at + 1, &[Class::Comma, Class::Correction, Class::Switch])
     }
 
-    /// "replace nina with leo": the values that go.
+    /// Returns the values that "replace nina with leo" removes.
     pub(crate) fn replacement(&self, at: usize) -> Option<Replacement> {
         let mut first: Option<Replacement> = None;
         for other in (at + 1..self.elements.len()).filter(|_| self.is(at, Class::Replace)) {
@@ -69,7 +69,7 @@ impl ParseContext<'_> {
         None
     }
 
-    /// The category of which a word says that it has no value: "unassigned", "anonymous".
+    /// Returns the category that a word says has no value: "unassigned", "anonymous".
     pub(crate) fn absent_category(&self, at: usize) -> Option<usize> {
         let word = self.word(at);
         let bases = self.lexicon.absences(word).iter().copied();

@@ -1,29 +1,29 @@
-//! What is said of a label beside it: that it does not matter, that it is true or false, that it
-//! has a value or none.
+//! Statements about a label next to it: that it does not matter, is true or false, or has a value
+//! or none.
 
 use super::{Class, JOINS, Kind, LabelLink, Operator, ParseContext, Role, Word};
 
-/// What is said of a boolean label, before any denial of it.
+/// The value that the query gives a boolean label, before negation.
 pub(crate) struct BooleanMention {
     pub(crate) category: usize,
     pub(crate) value: bool,
-    /// Either value will do: "handled or not".
+    /// `true` if either value matches: "handled or not".
     pub(crate) either: bool,
-    /// The first element after what says so.
+    /// The first element after the statement.
     pub(crate) end: usize,
 }
 
-/// Labels whose categories may have any value.
+/// Labels whose categories can have any value.
 pub(crate) struct AnyPhrase {
-    /// Their elements and categories.
+    /// Elements and categories of the labels.
     pub(crate) labels: Vec<(usize, usize)>,
-    /// The first element after them.
+    /// The first element after the labels.
     pub(crate) end: usize,
 }
 
 impl ParseContext<'_> {
-    /// What kind of filter a removal names after a value or label: whether a noun such as filter
-    /// follows, and whether it is one of an exclusion ("the chrome exclusion").
+    /// Returns whether a noun such as filter follows a value or label, and whether that noun is an
+    /// exclusion ("the chrome exclusion").
     pub(crate) fn nouns_after(&self, at: usize) -> (bool, bool) {
         let mut noun = false;
         for next in at + 1..self.elements.len() {
@@ -40,20 +40,20 @@ impl ParseContext<'_> {
         (noun, false)
     }
 
-    /// Of the categories that a label names, the one that the query can edit.
+    /// Returns a category that a label names, preferably one with a current filter.
     pub(crate) fn preferred(&self, at: usize) -> Option<usize> {
         let labels = self.as_labels(at);
         let filtered = labels.iter().find(|label| self.catalog.has_filter(label.category));
         filtered.or(labels.first()).map(|label| label.category)
     }
 
-    /// The boolean category that a label names.
+    /// Returns the boolean category that a label names.
     pub(crate) fn boolean_label(&self, at: usize) -> Option<&LabelLink> {
         let mut labels = self.as_labels(at).iter();
         labels.find(|label| self.catalog.kind(label.category) == Kind::Boolean)
     }
 
-    /// The element after a label and an `is` or colon.
+    /// Returns the element after a label and its `is` or colon.
     pub(crate) fn after_is(&self, at: usize) -> usize {
         const LINKS: [Class; 4] = [Class::Is, Class::Eq, Class::Carrier, Class::Polite];
         const SAYS: [Class; 8] = [
@@ -73,7 +73,7 @@ impl ParseContext<'_> {
         next
     }
 
-    /// "browser doesn't matter": the category, and the first element after that.
+    /// Returns the category of "browser doesn't matter", and the first element after the phrase.
     pub(crate) fn label_of_no_matter(&self, at: usize) -> Option<(usize, usize)> {
         let after = self.after_is(at);
         let ends = self.is_boundary(self.next(after)) || !self.is(after, Class::Any);
@@ -81,14 +81,14 @@ impl ParseContext<'_> {
         (self.is(after, Class::AfterAny) && ends).then_some((category, after + 1))
     }
 
-    /// What is said of a boolean label: "handled", "ray tracing off", "handled: no".
+    /// Returns the value given to a boolean label: "handled", "ray tracing off", "handled: no".
     pub(crate) fn boolean_said(&self, at: usize) -> Option<BooleanMention> {
         let label = self.boolean_label(at)?;
         let category = label.category;
         let next = self.after_is(at);
         let polar = self.next(next);
         let tied = next > at + 1 || !self.is_boundary(next);
-        // "orders on the web" switches nothing on.
+        // "orders on the web" turns nothing on.
         let place = self.says(next, Word::Preposition) && self.names_value(polar);
         // "consent missing"
         let lacks = self.says(next, Word::Lacking) && self.is(next, Class::AfterAbsent);
@@ -106,13 +106,13 @@ impl ParseContext<'_> {
         } else if next > at + 1 && self.says(next, Word::BareNo) && self.is_boundary(next + 1) {
             (!label.positive, next)
         } else {
-            return self.boolean_told(at, label);
+            return self.implied_boolean(at, label);
         };
         Some(BooleanMention { category, value, either: false, end: last + 1 })
     }
 
-    /// What a boolean label says by itself, or with the word before it.
-    fn boolean_told(&self, at: usize, label: &LabelLink) -> Option<BooleanMention> {
+    /// Returns the value that a boolean label has alone or with the word before it.
+    fn implied_boolean(&self, at: usize, label: &LabelLink) -> Option<BooleanMention> {
         let mut value = label.positive;
         let mut telling = label.telling;
         if let Some(before) = self.previous(at) {
@@ -130,13 +130,14 @@ impl ParseContext<'_> {
         telling.then_some(BooleanMention { category, value, either, end })
     }
 
-    /// Whether a label's first word stands here: "not organic" for Organic certified.
+    /// `true` if the element is the first word of a label: "not organic" for Organic certified.
     fn begins_label(&self, at: usize, label: &LabelLink) -> bool {
         let first = self.label_atoms(label.category).next();
         first.is_some_and(|first| first.folded == self.word(at))
     }
 
-    /// "on" for a label that says "disabled" means false; "true" means what the label says.
+    /// Returns the value of a word such as "on" for a label. "on" means false for a label with
+    /// "disabled". "true" means what the label says.
     fn on(&self, label: &LabelLink, at: usize, yes: bool) -> bool {
         let last = self.element(at).and_then(|element| self.tokens.get(element.tokens.end - 1));
         let literal = self.says(at, Word::Literal)
@@ -145,8 +146,8 @@ impl ParseContext<'_> {
         (yes != inverse) == label.positive
     }
 
-    /// "with a user", "release is missing", "email is set": the category, the operator, and the
-    /// first element after what says so.
+    /// Returns the category and operator of "with a user", "release is missing" or "email is set",
+    /// and the first element after the phrase.
     pub(crate) fn presence_said(&self, at: usize) -> Option<(usize, Operator, usize)> {
         const VALUED: [Class; 4] = [Class::Is, Class::Eq, Class::Ne, Class::Contains];
         let labels = self
@@ -157,9 +158,9 @@ impl ParseContext<'_> {
         let category = full.or(labels.clone().next())?.category;
         let next = self.next(at);
         let after = self.after_is(at);
-        // "release missing user" speaks of the user.
+        // "release missing user" is about the user.
         let of_next = self.is(next, Class::MissingLabel) && self.is_label(self.next(next));
-        // "alerts that nobody acknowledged" denies what follows.
+        // `alerts that nobody acknowledged` negates the next word.
         let denies = self.is(after, Class::No) && self.boolean_label(self.next(after)).is_some();
         let absent =
             self.is(next, Class::AfterAbsent) && !of_next || self.is(after, Class::AfterAbsent);
@@ -178,7 +179,7 @@ impl ParseContext<'_> {
         Some((category, operator, if said { last + 1 } else { at + 1 }))
     }
 
-    /// "any browser", "regardless of store or brand".
+    /// Returns the labels of "any browser" or "regardless of store or brand".
     pub(crate) fn any_phrase(&self, at: usize) -> Option<AnyPhrase> {
         const ANY: [Class; 3] = [Class::Any, Class::Regardless, Class::Is];
         if !self.is_any(at, &[Class::Any, Class::Regardless]) {
@@ -200,7 +201,8 @@ impl ParseContext<'_> {
         }
     }
 
-    /// The category of "any browser", "regardless of the os"; not of "any browser: chrome".
+    /// Returns the category of "any browser" or "regardless of the os", but not of "any browser:
+    /// chrome".
     fn label_of_any(&self, at: usize, label: usize) -> Option<usize> {
         const STATES: [Class; 6] =
             [Class::Gt, Class::Gte, Class::Lt, Class::Lte, Class::AfterAbsent, Class::AfterPresent];

@@ -1,10 +1,10 @@
-//! Names whose rest stands apart: "sensio one but not the plus", "returns are not allowed".
+//! Names whose rest is separate: "sensio one but not the plus", "returns are not allowed".
 
 use super::{Class, Element, Mention, ParseContext, ValueCoverage, Word, fold};
 
 impl ParseContext<'_> {
-    /// The one value that goes on from the name of the value before, by the part that stands here:
-    /// "sensio one but not the plus".
+    /// Returns the only value that continues the preceding value's name with this part: "sensio one
+    /// but not the plus".
     pub(super) fn continued_name(&self, at: usize, mention: &Mention) -> Option<(usize, usize)> {
         const DENIES: [Class; 2] = [Class::Not, Class::Except];
         if !matches!(mention.extent, ValueCoverage::Part | ValueCoverage::SharedPart)
@@ -34,14 +34,14 @@ impl ParseContext<'_> {
         longer.next().is_none().then_some(found)
     }
 
-    /// Whether the rest of a label is denied after the part of it that stands here: the last
-    /// element of "index not used", "returns are not allowed".
+    /// Returns the last element of a negated rest of a label, after the part at `at`: "index not
+    /// used", "returns are not allowed".
     pub(crate) fn denied_rest_of_label(&self, at: usize, category: usize) -> Option<usize> {
         let mut cursor = at + 1;
         while self.is(cursor, Class::Is) && !self.is_boundary(cursor) {
             cursor += 1;
         }
-        // "not allowed" is a phrase of its own.
+        // "not allowed" is a single phrase.
         let own = self.element(cursor).filter(|element| element.tokens.len() > 1);
         let last = own.and_then(|element| self.tokens.get(element.tokens.end - 1));
         if self.is_any(cursor, &[Class::AfterNot, Class::AfterAbsent])
@@ -54,7 +54,7 @@ impl ParseContext<'_> {
         denied.then_some(cursor + 1)
     }
 
-    /// Whether a word, or one of the same meaning, stands in a category's label.
+    /// `true` if a category's label contains a word or one of its synonyms.
     pub(super) fn label_means(&self, category: usize, word: &str) -> bool {
         let mut concepts = self.lexicon.concepts_of(fold::Key::of([word])).iter();
         self.label_has(category, &[word])

@@ -1,21 +1,21 @@
-//! Texts of open categories (rule 8): where one begins and ends, and which category holds which.
+//! Texts of open categories (rule 8): where each begins and ends, and its category.
 
 use std::ops::Range;
 
 use super::{Class, JOINS, Kind, Operator, ParseContext, TokenKind, Word};
 
-/// A text and the elements that it takes.
+/// A text and its elements.
 pub(crate) type Text = (Range<usize>, String);
 
 impl ParseContext<'_> {
-    /// The open category that a label names.
+    /// Returns the open category that a label names.
     pub(crate) fn open_label(&self, at: usize) -> Option<usize> {
         let mut categories = self.as_labels(at).iter().map(|label| label.category);
         categories.find(|&category| self.catalog.is_open(category))
     }
 
-    /// "players with double xp", "flights without a diversion": a part of a label (Player report),
-    /// or the label of a name, only says who has the value that follows.
+    /// `true` if a label only names the owner of the next value: "players with double xp", "flights
+    /// without a diversion". The label is partial (Player report), or its category is not prose.
     pub(crate) fn speaks_of_bearer(&self, label: usize, link: usize) -> bool {
         let labels = self.labels(label).iter();
         let mut open = labels.filter(|found| self.catalog.is_open(found.category)).peekable();
@@ -31,33 +31,33 @@ impl ParseContext<'_> {
             && self.names_value(value)
     }
 
-    /// The operator that a text of a category takes.
+    /// Returns the operator for a text of a category.
     pub(crate) fn text_operator(&self, category: usize, exact: bool, denied: bool) -> Operator {
         let array = self.catalog.kind(category) == Kind::Array;
         let operator = if array || !exact { Operator::Contains } else { Operator::Is };
         if denied { operator.negated() } else { operator }
     }
 
-    /// The open categories whose labels have a word of a class.
+    /// Returns the open categories whose labels contain a word of the class.
     fn open_categories(&self, class: Word) -> impl Iterator<Item = usize> {
         let all = 0..self.catalog.request.categories.len();
         all.filter(move |&it| self.catalog.is_open(it) && self.label_is(it, class))
     }
 
-    /// The open category whose label has a word of a class, if there is one alone.
+    /// Returns the open category whose label contains a word of the class, if it is the only one.
     pub(crate) fn only_open_category(&self, class: Word) -> Option<usize> {
         let mut open = self.open_categories(class);
         open.next().filter(|_| open.next().is_none())
     }
 
-    /// The open category that holds what an error says.
+    /// Returns the open category with the error message.
     pub(crate) fn message_category(&self) -> Option<usize> {
         let classes = [Word::Message, Word::ProseTitle, Word::ProseNote];
         let mut open = classes.into_iter().flat_map(|class| self.open_categories(class));
         open.find(|&category| self.catalog.kind(category) == Kind::Text)
     }
 
-    /// Whether the category holds running text, in which one searches.
+    /// `true` if the category contains running text, which is searched for parts.
     pub(crate) fn is_prose(&self, category: usize) -> bool {
         !self.label_is(category, Word::Code) && self.label_is(category, Word::Prose)
     }
@@ -66,12 +66,12 @@ impl ParseContext<'_> {
         self.element(at).is_some_and(|element| element.quoted)
     }
 
-    /// Whether an element is read by no rule and names nothing.
+    /// `true` if no rule has read the element and it names nothing.
     pub(crate) fn is_free(&self, at: usize) -> bool {
         self.is_other(at) && self.element(at).is_some_and(|element| !element.used)
     }
 
-    /// The texts of a list that begins at an element.
+    /// Returns the texts of a list that begins at an element.
     pub(crate) fn texts(&self, start: usize) -> Vec<Text> {
         let mut found = Vec::new();
         let mut at = start;
@@ -94,7 +94,7 @@ impl ParseContext<'_> {
         found
     }
 
-    /// What makes the word that begins at an element a path or an e-mail address.
+    /// Returns the sign that makes the word at an element a path or an email address.
     fn address_sign(&self, at: usize) -> Option<char> {
         let word = self.chunk_from(at);
         let own = self.chunk_start(at) == at;
@@ -111,7 +111,7 @@ impl ParseContext<'_> {
         let glued = |token: usize| self.tokens.get(token).is_some_and(|token| token.glued);
         let mut end = at + 1;
         while let Some(element) = self.elements.get(end) {
-            // The dot of an initial ends nothing: "M. Oliver".
+            // The dot of an initial does not end a text: "M. Oliver".
             let before = self.elements.get(end - 1)?;
             let initial = self.word(end) == "." && is_capital(self.text(before.tokens.clone()));
             let punctuation = !initial
@@ -123,7 +123,7 @@ impl ParseContext<'_> {
             }
             end += 1;
         }
-        // A sign that begins the text: the @ of "@gmail.com".
+        // A leading sign belongs to the text: the @ of "@gmail.com".
         let sign = first.tokens.start.checked_sub(1).filter(|&before| {
             glued(first.tokens.start)
                 && self.tokens.get(before).is_some_and(|token| {
@@ -135,7 +135,7 @@ impl ParseContext<'_> {
         Some((at..end, trimmed(self.text(tokens))))
     }
 
-    /// Whether running text stops before this element.
+    /// `true` if running text ends before this element.
     fn ends_text(&self, at: usize) -> bool {
         const STEERS: [Class; 8] = [
             Class::Comma,
@@ -161,7 +161,7 @@ impl ParseContext<'_> {
             && (!self.is_other(next) || self.is_any(next, &BOUNDS) || self.is_number(next))
     }
 
-    /// The word of the query that begins at an element, with its signs and digits.
+    /// Returns the word of the query that begins at an element, with its signs and digits.
     pub(crate) fn chunk_at(&self, at: usize) -> &str {
         let rest = self.query.get(self.chunk_place(at)..).unwrap_or_default();
         let word = rest.split_whitespace().next().unwrap_or_default();
@@ -172,7 +172,7 @@ impl ParseContext<'_> {
         self.first_token(at).map_or(self.query.len(), |token| token.span.start)
     }
 
-    /// That word with a sign before it that belongs to it: the slash of `/cart`.
+    /// Returns the word at an element with its leading sign: the slash of `/cart`.
     pub(crate) fn chunk_from(&self, at: usize) -> &str {
         let chunk = self.chunk_at(at);
         let start = self.chunk_place(at);
@@ -181,14 +181,14 @@ impl ParseContext<'_> {
         self.query.get(start - sign..start + chunk.len()).unwrap_or(chunk)
     }
 
-    /// The first element after the word that begins at an element.
+    /// Returns the first element after the word that begins at an element.
     pub(crate) fn chunk_end(&self, at: usize) -> usize {
         let end = self.chunk_place(at) + self.chunk_at(at).len();
         let inside = (at + 1..self.elements.len()).take_while(|&it| self.chunk_place(it) < end);
         at + 1 + inside.count()
     }
 
-    /// Whether a word with signs, digits or capitals in it begins here: a path, a name, a code.
+    /// `true` if a word with signs, digits or capitals begins here: a path, a name, a code.
     pub(crate) fn is_identifier_at(&self, at: usize) -> bool {
         let word = self.chunk_at(at);
         let signs = word.contains(['/', '_', '.', '@', '#', '\\'])
@@ -199,7 +199,7 @@ impl ParseContext<'_> {
         word.contains(char::is_alphanumeric) && (signs || digits || camel)
     }
 
-    /// The first element of the word that an element belongs to.
+    /// Returns the first element of the word that contains an element.
     pub(crate) fn chunk_start(&self, at: usize) -> usize {
         let glued = |at: usize| self.first_token(at).is_some_and(|token| token.glued);
         (1..=at).rev().find(|&at| !glued(at)).unwrap_or_default()
@@ -211,7 +211,7 @@ fn is_capital(text: &str) -> bool {
     characters.next().is_some_and(char::is_uppercase) && characters.next().is_none()
 }
 
-/// A text without the punctuation after it.
+/// Returns a text without its trailing punctuation.
 pub(crate) fn trimmed(text: &str) -> String {
     text.trim().trim_end_matches([',', ';', '?', '!', '.']).trim().to_owned()
 }

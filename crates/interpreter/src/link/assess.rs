@@ -1,4 +1,4 @@
-//! What a span with its matches names, and how sure that is.
+//! The mention of a span, given its matches, and the confidence in it.
 
 use std::ops::Range;
 
@@ -7,11 +7,11 @@ use super::{
     Piece, TokenKind, ValueCoverage, Word, Words, fold, in_order, score, weights,
 };
 
-/// A value that a span leads to, by how sure a match.
+/// The confidence in a match, and the matched value.
 type Found = (MatchConfidence, (usize, usize));
 
 impl Words<'_> {
-    /// What a span with these matches names; none when nothing, or nothing sure enough.
+    /// Returns the mention of a span with these matches, or `None` if no match is sure enough.
     pub(super) fn assess(&self, span: Range<usize>, matches: &[Match]) -> Option<Link> {
         let tokens = self.tokens.get(span.clone())?;
         let words = tokens.iter().filter(|token| token.is_content()).count();
@@ -19,9 +19,9 @@ impl Words<'_> {
         let single = (words == 1).then_some(first);
         let (mut mention, value_worth) = self.assess_values(matches, &span, single);
         let span = self.signed(span, &mut mention);
-        // A category's id may be spelt like a number: `ten` of Tenant.
+        // A category's id can be spelled like a number: `ten` of Tenant.
         let mut label_worth = 0.0;
-        if words > 1 || self.spelt_from(span.start).is_none() {
+        if words > 1 || self.spelled_from(span.start).is_none() {
             (mention.labels, label_worth) = self.assess_labels(matches, first, words);
         }
         if mention.values.is_empty() && mention.labels.is_empty() {
@@ -33,7 +33,7 @@ impl Words<'_> {
         if !whole && tokens.first().is_some_and(|token| token.kind == TokenKind::Quoted) {
             return None;
         }
-        // Signs inside a name count as words: `over/under` outweighs its steering words.
+        // Signs inside a name count as words, so `over/under` outweighs its cue words.
         let words = tokens.iter().filter(|token| token.kind != TokenKind::Separator).count();
         let glued = tokens.iter().skip(1).all(|token| token.glued)
             && tokens.iter().all(|it| matches!(it.kind, TokenKind::Word | TokenKind::Separator));
@@ -43,7 +43,7 @@ impl Words<'_> {
         Some(Link { tokens: span, mention, score })
     }
 
-    /// The values that a span names, and what each of its words is worth.
+    /// Returns the values that a span names, and the weight of each of its words.
     fn assess_values(
         &self,
         matches: &[Match],
@@ -73,7 +73,7 @@ impl Words<'_> {
         if let Some(best) = full.iter().map(|found| found.0).min().filter(|_| !shared_part) {
             let values = in_order(full.iter().filter(|found| found.0 == best).map(|found| found.1));
             let shared = catalog.distinct(&values) > 1;
-            // London's airports, by their codes: all are meant.
+            // London's airports, by their codes: all of them are meant.
             let is_code = |&(category, index): &(usize, usize)| {
                 !catalog.value(category, index).contains(char::is_lowercase)
             };
@@ -113,13 +113,13 @@ impl Words<'_> {
             lexicon.is(word, class) || base.is_some_and(|base| lexicon.is(&base, class))
         };
         let number = single.is_some_and(|word| word.bytes().all(|byte| byte.is_ascii_digit()))
-            || self.spelt_from(span.start).is_some_and(|it| it.tokens.end >= span.end);
+            || self.spelled_from(span.start).is_some_and(|it| it.tokens.end >= span.end);
         let weak = single.is_some_and(|word| word.len() < 2 || is(word, Word::WeakPart));
-        // "builds" for a value with release in it: an ordinary word that only resembles a part.
+        // "builds" for a value with "release": an ordinary word that only resembles a part.
         let resembles =
             tier >= MatchConfidence::Stem && single.is_some_and(|word| is(word, Word::Common));
         let needs_label = number || weak || shared || resembles || tier == MatchConfidence::Maker;
-        // LHR is no other beginning of London Heathrow (LHR), though it means London too.
+        // LHR is not another beginning of London Heathrow (LHR), though LHR also means London.
         let leads = |found: &Match| found.cover & 1 != 0 || group(found.tier) != best;
         let is_value = |found: &&Match| {
             let form = catalog.form(found.form);
@@ -131,8 +131,8 @@ impl Words<'_> {
         (mention, weights::of_tier(tier) - penalty)
     }
 
-    /// Of values that only a sign at their end tells apart (`A`, `A+`, `A-`), leaves those that have
-    /// the sign that follows, and takes it into the span.
+    /// Narrows values that only a final sign distinguishes (`A`, `A+`, `A-`) to those with the sign
+    /// after the span. Returns the span, extended by that sign.
     fn signed(&self, span: Range<usize>, mention: &mut Mention) -> Range<usize> {
         let sign_of = |&(category, index): &(usize, usize)| {
             let name = self.catalog.value(category, index).trim_end();
@@ -157,7 +157,7 @@ impl Words<'_> {
         span.start..span.end + usize::from(taken.is_some())
     }
 
-    /// The labels that a span names, from its first word, and what each of its words is worth.
+    /// Returns the labels that a span names, and the weight of each of its words.
     fn assess_labels(&self, matches: &[Match], first: &str, words: usize) -> (Vec<LabelLink>, f32) {
         let (catalog, lexicon) = (self.catalog, self.tokens.lexicon);
         let mut labels: Vec<LabelLink> = Vec::new();
@@ -192,8 +192,8 @@ impl Words<'_> {
             }
         }
         if labels.iter().any(|label| label.full) {
-            // "users" is the whole of User and a part of Affected users: a number tells which.
-            // "renewal not allowed" beside Renewals.
+            // Some partial labels stay. With a number, "users" can mean Affected users instead of
+            // User. "renewal not allowed" can mean Renewal allowed instead of Renewals.
             let kept = |label: &&LabelLink| match catalog.kind(label.category) {
                 Kind::Numeric => !label.full && label.tier <= MatchConfidence::Stem,
                 Kind::Boolean => !label.full && !label.telling,
@@ -220,8 +220,8 @@ impl Words<'_> {
     }
 }
 
-/// Whether what leads to whole values by another word is a part of them that others have too: the
-/// "card" of Credit card, beside Debit card.
+/// `true` if a synonym of whole values is also a part that other values share: "card" for Credit
+/// card, next to Debit card.
 fn is_shared_part(full: &[Found], parts: &[(Found, bool)], catalog: &Catalog<'_>) -> bool {
     let exact = parts.iter().map(|it| it.0).filter(|found| found.0 == MatchConfidence::Exact);
     let sharers = in_order(exact.map(|found| found.1));
@@ -232,7 +232,7 @@ fn is_shared_part(full: &[Found], parts: &[(Found, bool)], catalog: &Catalog<'_>
         && catalog.distinct(&sharers) > 1
 }
 
-/// Exact and stemmed parts compete on equal terms.
+/// Returns the rank of a confidence. Exact and stemmed parts have equal ranks.
 fn group(tier: MatchConfidence) -> u8 {
     match tier {
         MatchConfidence::Exact | MatchConfidence::Stem => 0,
@@ -247,15 +247,15 @@ fn better(one: &LabelLink, other: &LabelLink) -> bool {
     (!one.full, one.tier) < (!other.full, other.tier)
 }
 
-/// A part of an opposite counts only when it holds the word that makes it one.
+/// `true` if a part of an opposite contains the word that makes it one.
 fn covers_opposite(form: &Form, cover: u64, catalog: &Catalog<'_>, category: usize) -> bool {
     let label = catalog.category(category).map(|facts| fold::atoms(&facts.label));
     let pairs = form.atoms.iter().zip(label.iter().flatten()).enumerate();
     pairs.into_iter().any(|(at, (atom, own))| cover & (1 << at) != 0 && own.folded != atom.folded)
 }
 
-/// Whether the covered part of a boolean label says what is true: its participle or adjective,
-/// or else its first word.
+/// `true` if the covered part of a boolean label is its predicate: a participle or adjective, or
+/// else the first word.
 fn is_telling(atoms: &[Piece], cover: u64, lexicon: &Lexicon) -> bool {
     let polar = |word: &str| lexicon.is(word, Word::IdleLabel);
     let predicate = |word: &str| {

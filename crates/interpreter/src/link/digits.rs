@@ -1,4 +1,4 @@
-//! Values that are named by their digits: spelt with words (`twelve oh six`), or several at once
+//! Values that are named by their digits: spelled out (`twelve oh six`), or several at once
 //! (`5xx`).
 
 use super::{
@@ -7,7 +7,7 @@ use super::{
 };
 
 impl Words<'_> {
-    /// `5xx`, `40x`: all values of three digits that begin so.
+    /// Returns families of values with three digits: `5xx`, `40x`.
     pub(super) fn digit_families(&self) -> Vec<Link> {
         let pairs = self.tokens.iter().zip(self.tokens.iter().skip(1)).enumerate();
         let families = pairs.filter_map(|(at, (number, rest))| {
@@ -29,10 +29,10 @@ impl Words<'_> {
         families.filter(|link| !link.mention.values.is_empty()).collect()
     }
 
-    /// Spoken or written numbers that name a value by its digits: `twelve oh six` is `1206`.
-    pub(super) fn spelt_values(&self) -> Vec<Link> {
+    /// Returns the spelled-out numbers whose digits name a value: `twelve oh six` for `1206`.
+    pub(super) fn spelled_values(&self) -> Vec<Link> {
         let mut links = Vec::new();
-        for number in self.spelt.iter().filter(|spelt| !spelt.weak) {
+        for number in self.spelled.iter().filter(|spelled| !spelled.weak) {
             let (mut whole, mut parts) = (Vec::new(), Vec::new());
             let key = Key::of([number.digits.as_str()]);
             for posting in [key, catalog::without_dots(key)]
@@ -47,7 +47,7 @@ impl Words<'_> {
                     if full { &mut whole } else { &mut parts }.push((category, index));
                 }
             }
-            // "terminal two" for T2: a part, which counts only beside its label.
+            // "terminal two" for T2: a part, which counts only next to its label.
             let needs_label = whole.is_empty();
             let (values, extent, penalty) = if needs_label {
                 (parts, ValueCoverage::SharedPart, weights::SHARED_PENALTY)

@@ -5,12 +5,12 @@ use super::{
     Words, score, weights,
 };
 
-/// How many letters such an acronym has. Two words begin with the letters of too many.
+/// Minimum letters of such an acronym. Too many pairs of words begin with any two letters.
 const LEAST_LETTERS: usize = 3;
 const MOST_LETTERS: usize = 5;
 
 impl Words<'_> {
-    /// The longest span from here whose words begin with the letters of a value that stands in
+    /// Returns the longest span from `start` whose words begin with the letters of a value in
     /// capitals.
     pub(super) fn initialism(&self, start: usize) -> Option<Link> {
         let (mut all, mut weighty) = (String::new(), String::new());
@@ -43,7 +43,7 @@ impl Words<'_> {
         Some(Link { tokens, mention, score: score(weights::INITIALISM, words) })
     }
 
-    /// Whether a word may be one of an acronym's: none that steers, and none that is a value itself.
+    /// `true` if a word can belong to an acronym: it is not a cue word and does not name a value.
     fn is_said_in_full(&self, at: usize) -> bool {
         let (word, lexicon) = (self.tokens.folded(at), self.tokens.lexicon);
         self.tokens.kind(at) == Some(TokenKind::Word)
@@ -51,7 +51,7 @@ impl Words<'_> {
             && word.len() >= 3
             && word.bytes().all(|byte| byte.is_ascii_lowercase())
             && (lexicon.has_affix(word, Affix::Opposite)
-                || !lexicon.is_steering_word(word) && !lexicon.is_verb(word))
+                || !lexicon.is_cue_word(word) && !lexicon.is_verb(word))
             && self.values_called(word).next().is_none()
     }
 
@@ -59,9 +59,9 @@ impl Words<'_> {
         self.catalog.value(category, index).bytes().all(|byte| byte.is_ascii_uppercase())
     }
 
-    /// The values that are wholly called so.
+    /// Returns the values with exactly this name.
     fn values_called(&self, word: &str) -> impl Iterator<Item = (usize, usize)> {
-        // Whole forms stand first.
+        // Whole forms come first.
         let whole = self.catalog.lookup(Key::of([word])).take_while(|posting| posting.whole);
         let exact = whole.filter(|posting| posting.likeness == MatchKind::Exact);
         exact.filter_map(|posting| match self.catalog.form(posting.form)?.owner {

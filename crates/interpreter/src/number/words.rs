@@ -1,8 +1,8 @@
-//! What words of numbers say together: `two thousand`, `twelve oh six`.
+//! The joint meaning of number words: `two thousand`, `twelve oh six`.
 
 use crate::decimal::Decimal;
 
-/// What a word of a number is.
+/// The kind of a number word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NumberWord {
     /// Below ten.
@@ -19,7 +19,7 @@ pub(crate) enum NumberWord {
 }
 
 impl NumberWord {
-    /// The one that a line of `data/en/numbers.txt` describes.
+    /// Returns the number word that a line of `data/en/numbers.txt` describes.
     pub(crate) fn parse(kind: &str, value: i64) -> Option<Self> {
         Some(match kind {
             "digit" => Self::Digit(value),
@@ -34,7 +34,7 @@ impl NumberWord {
         })
     }
 
-    /// Whether it is a number below a hundred.
+    /// `true` for a number below a hundred.
     pub(super) fn spells(self) -> bool {
         matches!(self, Self::Digit(_) | Self::Teen(_) | Self::Tens(_))
     }
@@ -44,13 +44,13 @@ impl NumberWord {
     }
 }
 
-/// Where a list of two numbers parts: at an `and` that joins no rest to a hundred or more.
+/// Returns the index of the `and` between two numbers, which adds nothing to a hundred or more.
 pub(super) fn list_break(words: &[NumberWord]) -> Option<usize> {
     (0..words.len()).find(|&and| words.get(and) == Some(&NumberWord::And) && !adds_rest(words, and))
 }
 
-/// Whether what follows an `and` belongs to the round number before it: `a hundred and two`; not
-/// `a dozen and a hundred`, `five hundred and five oh two`.
+/// `true` if the words after an `and` add to the round number before it: `a hundred and two`.
+/// `false` for `a dozen and a hundred` and `five hundred and five oh two`.
 fn adds_rest(words: &[NumberWord], and: usize) -> bool {
     let rest = words.get(and + 1..).unwrap_or_default();
     let rest = rest.split(|word| *word == NumberWord::And).next().unwrap_or_default();
@@ -65,7 +65,8 @@ fn adds_rest(words: &[NumberWord], and: usize) -> bool {
     }
 }
 
-/// The value by the grammar of number words; none when they only make sense one after the other.
+/// Returns the value by the grammar of numbers, or `None` if the words are only a sequence of
+/// digits.
 pub(super) fn value(words: &[NumberWord]) -> Option<Decimal> {
     let mut total = Decimal::ZERO;
     let mut group: Option<Decimal> = None;
@@ -106,7 +107,7 @@ pub(super) fn value(words: &[NumberWord]) -> Option<Decimal> {
     total.plus(or_zero(group))?.plus(half)
 }
 
-/// The digits one after the other: `twelve oh six` is 1206, `two point four` is 2.4.
+/// Returns the digits in sequence: 1206 for `twelve oh six`, 2.4 for `two point four`.
 pub(super) fn digits(words: &[NumberWord]) -> Option<String> {
     if let [NumberWord::Digit(0), rest @ ..] = words
         && !rest.is_empty()

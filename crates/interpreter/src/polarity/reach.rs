@@ -1,87 +1,89 @@
-//! How far a cue reaches.
+//! The reach of a cue.
 
 use super::{
     Affix, Class, CueEffect, Governor, Kind, MatchConfidence, Polarity, PolarityPass, Role, Word,
 };
 
 impl PolarityPass<'_, '_> {
-    /// The edit in force for a value or label here; it ends where its list does.
+    /// Returns the edit that governs a value or label. The edit ends with its list.
     pub(super) fn edit_of(&mut self, category: usize, value: Option<&str>) -> Option<Governor> {
-        let reign = self.reign.as_mut().filter(|reign| !reign.denies())?;
-        let governor = reign.governor;
-        let catalog = self.scene.catalog;
+        let scope = self.scope.as_mut().filter(|scope| !scope.denies())?;
+        let governor = scope.governor;
+        let catalog = self.context.catalog;
         let first = self.last.is_none_or(|last| last < governor.at);
         let current = value
             .map_or_else(|| catalog.has_filter(category), |value| catalog.holds(category, value));
         let removes = governor.force == CueEffect::Remove;
-        let goes_on = if self.joint.is_list() {
+        let continues = if self.joint.is_list() {
             current || value.is_none() || !self.joint.is(Class::Comma) && !removes
         } else {
             !self.joint.preposition
         };
-        if first || goes_on {
+        if first || continues {
             return Some(governor);
         }
-        if removes && !reign.categories.is_empty() {
-            // There was nothing to remove: it excludes, and goes on so.
-            reign.governor.force = CueEffect::Exclude;
+        if removes && !scope.categories.is_empty() {
+            // There was nothing to remove, so the cue excludes from here on.
+            scope.governor.force = CueEffect::Exclude;
         } else {
-            self.reign = None;
+            self.scope = None;
         }
         None
     }
 
-    /// The denial in force for a category, which notes that it was reached.
+    /// Returns the negation that governs a category, and records the category as reached.
     pub(super) fn denial_of(&mut self, category: usize) -> Option<Governor> {
         let joint = self.joint;
-        let reign = self.reign.as_mut().filter(|reign| reign.denies())?;
+        let scope = self.scope.as_mut().filter(|scope| scope.denies())?;
         let joined = joint.is(Class::And) || joint.is(Class::Or);
-        // "not Poland, Romania" where Poland is the current filter: the second takes its place.
-        let turns = reign.turns && joint.is(Class::Comma) && !joined;
-        let reached = if reign.categories.is_empty() || reign.categories.contains(&category) {
+        // "not Poland, Romania", if Poland is the current filter: the second value replaces it.
+        let turns = scope.turns && joint.is(Class::Comma) && !joined;
+        let reached = if scope.categories.is_empty() || scope.categories.contains(&category) {
             !turns
         } else {
             joined && (!joint.preposition || joint.is(Class::Or))
         };
         if !reached {
-            self.reign = None;
+            self.scope = None;
             return None;
         }
-        if !reign.categories.contains(&category) {
-            reign.categories.push(category);
+        if !scope.categories.contains(&category) {
+            scope.categories.push(category);
         }
-        Some(reign.governor)
+        Some(scope.governor)
     }
 
-    /// "not in Norway and on Chrome", "not chrome; firefox": whether the denial before it means
-    /// this too, nobody can tell.
+    /// Returns an ambiguous governor if a preceding negation might reach this category: "not in
+    /// Norway and on Chrome", "not chrome; firefox".
     pub(super) fn unclear_of(&self, category: usize) -> Option<Governor> {
         let joint = self.joint;
-        let reign = self.reign.as_ref().filter(|reign| reign.denies() && !reign.is_to_deny())?;
-        let unclear = if reign.categories.contains(&category) {
+        let scope = self.scope.as_ref().filter(|scope| scope.denies() && !scope.is_to_deny())?;
+        let unclear = if scope.categories.contains(&category) {
             joint.is(Class::Stop)
         } else {
             joint.is(Class::And) && !joint.is(Class::Comma) && joint.preposition
         };
-        unclear.then_some(Governor { force: CueEffect::Unclear, ..reign.governor })
+        unclear.then_some(Governor { force: CueEffect::Unclear, ..scope.governor })
     }
 
-    /// "not chrome, firefox instead", "not chrome, firefox only": the list that such a word ends is wanted.
+    /// Ends a negation for a list that ends in such a word: "not chrome, firefox instead", "not
+    /// chrome, firefox only".
     pub(super) fn turn_instead(&mut self, at: usize, category: usize) {
-        let scene = self.scene;
+        let context = self.context;
         let listed = |it: &usize| {
-            scene.is_any(*it, &[Class::And, Class::Or])
-                || scene.is_idle(*it)
-                || matches!(*scene.role(*it), Role::Values { category: own, .. } if own == category)
+            context.is_any(*it, &[Class::And, Class::Or])
+                || context.is_idle(*it)
+                || matches!(*context.role(*it), Role::Values { category: own, .. } if own == category)
         };
-        let after = (at + 1..scene.elements.len()).find(|it| !listed(it));
-        let ends = |it| scene.is_any(it, &[Class::Instead, Class::Only]);
+        let after = (at + 1..context.elements.len()).find(|it| !listed(it));
+        let ends = |it| context.is_any(it, &[Class::Instead, Class::Only]);
         if self.joint.is(Class::Comma) && after.is_some_and(ends) {
-            self.reign = self.reign.take().filter(|reign| !reign.denies());
+            self.scope = self.scope.take().filter(|scope| !scope.denies());
         }
     }
 
-    /// The category of a label that a denial says has no value: "no release", "without a user".
+    /// Returns the category of a label that a negation says has no value: "no release", "without a
+    /// user".
     pub(super) fn lacking(&self, at: usize, cue: Governor, first: bool) -> Option<usize> {
         const LEADS: [Class; 8] = [
             Class::And,
@@ -93,18 +95,18 @@ impl PolarityPass<'_, '_> {
             Class::Mentions,
             Class::Contains,
         ];
-        let scene = self.scene;
-        let labels = scene.as_labels(at);
-        let before = scene.previous(at)?;
+        let context = self.context;
+        let labels = context.as_labels(at);
+        let before = context.previous(at)?;
         let direct = before == cue.at
-            || scene.is_any(before, &LEADS)
-            || before > cue.at && scene.is_word(before);
+            || context.is_any(before, &LEADS)
+            || before > cue.at && context.is_word(before);
         if !direct {
             return None;
         }
-        if cue.force == CueEffect::Exclude && !scene.is(cue.at, Class::No) {
+        if cue.force == CueEffect::Exclude && !context.is(cue.at, Class::No) {
             // "ignore the environment" removes its filter.
-            let filtered = labels.iter().find(|label| scene.catalog.has_filter(label.category));
+            let filtered = labels.iter().find(|label| context.catalog.has_filter(label.category));
             return filtered.filter(|_| first).map(|label| label.category);
         }
         let full = labels.iter().find(|label| label.full);
@@ -112,87 +114,89 @@ impl PolarityPass<'_, '_> {
             return None;
         }
         let category = full.or(labels.first())?.category;
-        match scene.catalog.kind(category) {
+        match context.catalog.kind(category) {
             Kind::Boolean => None,
             Kind::Numeric if cue.force == CueEffect::Deny => None,
             _ => Some(category),
         }
     }
 
-    /// Whether `only` follows a value of the category.
+    /// `true` if `only` follows a value of the category.
     pub(super) fn only_follows(&self, category: usize) -> bool {
-        (0..self.scene.elements.len()).any(|at| {
-            matches!(*self.scene.role(at), Role::Values { category: own, .. } if own == category)
-                && self.scene.is(self.scene.next(at), Class::Only)
+        (0..self.context.elements.len()).any(|at| {
+            matches!(*self.context.role(at), Role::Values { category: own, .. } if own == category)
+                && self.context.is(self.context.next(at), Class::Only)
         })
     }
 
-    /// "drive not syncing" for the value sync: the verb is denied, not the value.
+    /// `true` for "drive not syncing" and the value sync: the verb is negated, not the value.
     pub(super) fn is_action(&self, at: usize) -> bool {
-        let mention = self.scene.element(at).and_then(|element| element.mention.as_ref());
+        let mention = self.context.element(at).and_then(|element| element.mention.as_ref());
         let stemmed = mention.is_some_and(|mention| mention.value_tier == MatchConfidence::Stem);
-        let direct = self.reign.as_ref().is_some_and(|reign| {
-            reign.governor.force == CueEffect::Deny
-                && self.scene.previous(at) == Some(reign.governor.at)
+        let direct = self.scope.as_ref().is_some_and(|scope| {
+            scope.governor.force == CueEffect::Deny
+                && self.context.previous(at) == Some(scope.governor.at)
         });
-        stemmed && direct && self.scene.lexicon.has_affix(self.scene.word(at), Affix::Gerund)
+        stemmed && direct && self.context.lexicon.has_affix(self.context.word(at), Affix::Gerund)
     }
 
-    /// What denies the mention that stands before it, and belongs to it: "chrome excluded", "bob
-    /// doesn't count".
+    /// Returns the cue that negates the mention before it: "chrome excluded", "bob doesn't count".
+    /// Marks the cue as part of the mention.
     pub(super) fn denied_after(&mut self, at: usize) -> Option<Governor> {
-        let scene = self.scene;
+        let context = self.context;
         let mut cue = at + 1;
         // "the chrome browser can go"
-        let own_label = |it: usize| matches!(*scene.role(at), Role::Values { category, .. } if scene.is_label_of(it, category));
-        while matches!(scene.role(cue), Role::Context(_))
+        let own_label = |it: usize| matches!(*context.role(at), Role::Values { category, .. } if context.is_label_of(it, category));
+        while matches!(context.role(cue), Role::Context(_))
             || own_label(cue)
-            || (scene.is_any(cue, &[Class::Generic, Class::Polite, Class::Is])
-                || scene.says(cue, Word::Modal))
-                && !scene.is(cue, Class::AfterNot)
+            || (context.is_any(cue, &[Class::Generic, Class::Polite, Class::Is])
+                || context.says(cue, Word::Modal))
+                && !context.is(cue, Class::AfterNot)
         {
             cue += 1;
         }
         // "chrome? no thanks"
-        let said = |it| scene.is(it, Class::AfterNot) && scene.is(it, Class::Interjection);
-        let bare = scene.is(cue + 1, Class::No) && cue + 2 >= scene.elements.len();
-        let rejected = scene.is_boundary(cue) && (said(cue + 1) || bare);
+        let said = |it| context.is(it, Class::AfterNot) && context.is(it, Class::Interjection);
+        let bare = context.is(cue + 1, Class::No) && cue + 2 >= context.elements.len();
+        let rejected = context.is_boundary(cue) && (said(cue + 1) || bare);
         cue += usize::from(rejected);
-        let flag = matches!(*scene.role(at), Role::Values { category, .. }
-            if scene.catalog.kind(category) == Kind::Array);
-        if flag && scene.is(at + 1, Class::Off) {
+        let flag = matches!(*context.role(at), Role::Values { category, .. }
+            if context.catalog.kind(category) == Kind::Array);
+        if flag && context.is(at + 1, Class::Off) {
             cue = at + 1;
-        } else if !rejected && (!scene.is(cue, Class::AfterNot) || scene.is(cue + 1, Class::Is)) {
-            // "ones excluded: chrome" begins a list of its own.
+        } else if !rejected && (!context.is(cue, Class::AfterNot) || context.is(cue + 1, Class::Is))
+        {
+            // "ones excluded: chrome" begins its own list.
             return None;
         }
         self.take(at, cue + 1);
         Some(Governor { at: cue, force: CueEffect::Deny })
     }
 
-    /// Denies a value and the list that it ends. Whether a comma alone joins that, nobody can tell
-    /// ("stable, beta excluded"); "firefox and chrome, edge excluded" has a list of its own.
+    /// Negates a value and the list that it ends. A list that only commas join is ambiguous
+    /// ("stable, beta excluded"). "firefox and chrome, edge excluded" negates only edge.
     pub(super) fn deny_list(&mut self, last: usize, category: usize, cue: Governor) {
         const JOINS: [Class; 3] = [Class::And, Class::Or, Class::Comma];
-        let scene = self.scene;
-        let goes_on = |it| scene.is_any(it, &JOINS) || scene.is_idle(it) || scene.is_used(it);
+        let context = self.context;
+        let continues =
+            |it| context.is_any(it, &JOINS) || context.is_idle(it) || context.is_used(it);
         let (mut edge, mut members, mut stated) = (last, Vec::new(), None);
         for &(at, own) in self.mentions.iter().rev().skip_while(|mention| mention.0 >= last) {
             let denied = self.senses.get(at).is_some_and(Polarity::is_denied);
             let mut between = at + 1..edge;
-            if denied && cue.force != CueEffect::Twice || !between.clone().all(goes_on) {
+            if denied && cue.force != CueEffect::Twice || !between.clone().all(continues) {
                 break;
             }
-            let joined = between.any(|it| scene.is_any(it, &[Class::And, Class::Or]));
+            let joined = between.any(|it| context.is_any(it, &[Class::And, Class::Or]));
             if own != category {
-                stated = Some(at).filter(|_| joined && scene.is_used(at));
+                stated = Some(at).filter(|_| joined && context.is_used(at));
                 break;
             }
             members.push((at, joined));
             edge = at;
         }
         if let Some(at) = stated {
-            // "over 10 users and chrome excluded": of a number, nobody can tell.
+            // "over 10 users and chrome excluded": the negation of the number is ambiguous.
             self.set(at, |sense| sense.governor = Some(cue.unclear()));
         }
         self.set(last, |sense| sense.governor = Some(cue));
@@ -206,27 +210,27 @@ impl PolarityPass<'_, '_> {
         }
     }
 
-    /// A negator that denies nothing after a value: what it is meant for, nobody can tell, and the
-    /// value is left out. Before a verb it denies that alone ("why does chrome not load").
+    /// Marks the value before a negator as ambiguous, if the negator has no target. Before a verb
+    /// the negator negates only the verb ("why does chrome not load").
     pub(super) fn leave_out_before(&mut self, at: usize) {
-        let scene = self.scene;
-        let heard = |sense: &Polarity| sense.governor.is_some_and(|cue| cue.at == at);
-        let heard = |mention: &(usize, usize)| self.senses.get(mention.0).is_some_and(heard);
-        let clause = |it: &usize| !scene.is_boundary(*it);
-        let mut after = (at + 1..scene.elements.len()).take_while(clause);
-        let next = scene.next(at);
-        if !scene.is_any(at, &[Class::Not, Class::No])
-            || !scene.word(at).starts_with(char::is_alphabetic)
-            || scene.is_word(next) && !scene.says(next, Word::Head)
+        let context = self.context;
+        let governed = |sense: &Polarity| sense.governor.is_some_and(|cue| cue.at == at);
+        let governed = |mention: &(usize, usize)| self.senses.get(mention.0).is_some_and(governed);
+        let clause = |it: &usize| !context.is_boundary(*it);
+        let mut after = (at + 1..context.elements.len()).take_while(clause);
+        let next = context.next(at);
+        if !context.is_any(at, &[Class::Not, Class::No])
+            || !context.word(at).starts_with(char::is_alphabetic)
+            || context.is_word(next) && !context.says(next, Word::Head)
             || self.senses.get(at).is_some_and(|sense| sense.part_of.is_some())
-            || self.mentions.iter().any(heard)
-            || after.any(|it| !scene.is_other(it) || scene.is_used(it))
+            || self.mentions.iter().any(governed)
+            || after.any(|it| !context.is_other(it) || context.is_used(it))
         {
             return;
         }
-        let joins = |it: &usize| scene.is_any(*it, &[Class::And, Class::Or]);
+        let joins = |it: &usize| context.is_any(*it, &[Class::And, Class::Or]);
         let mut before = (0..at).rev().take_while(|it| clause(it) && !joins(it));
-        let value = before.find_map(|it| match *scene.role(it) {
+        let value = before.find_map(|it| match *context.role(it) {
             Role::Values { category, .. } => Some((it, category)),
             _ => None,
         });

@@ -1,4 +1,4 @@
-//! Texts and numbers, which have been read before: what governs them.
+//! The polarity of texts and numbers, which earlier rounds have read.
 
 use super::{
     ActiveScope, Affix, Class, Condition, CueEffect, Governor, Kind, PolarityPass, RuleMatch, Word,
@@ -12,7 +12,7 @@ impl PolarityPass<'_, '_> {
             let category = condition.category;
             let apart = self.is_apart(condition, fired);
             if apart {
-                self.reign = None;
+                self.scope = None;
             }
             let unclear = self.unclear_of(category);
             let mut governor = self.governor_of_stated(condition, fired);
@@ -27,52 +27,52 @@ impl PolarityPass<'_, '_> {
             self.set(at, |sense| (sense.governor, sense.adds) = (governor, adds));
             self.finish(at, category);
         }
-        let names = self.scene.element(at).is_some_and(|element| element.mention.is_some());
+        let names = self.context.element(at).is_some_and(|element| element.mention.is_some());
         if names && self.force() != Some(CueEffect::Remove) {
-            self.reign = self.reign.take().filter(ActiveScope::denies);
+            self.scope = self.scope.take().filter(ActiveScope::denies);
         }
     }
 
-    /// "not chrome and over 10 users": what compares or brings its own label is a statement of its
-    /// own, which a plain `not` of another category does not reach over `and`.
+    /// `true` for a comparison or a labeled text or number: "not chrome and over 10 users". A plain
+    /// `not` of another category does not reach it over `and`.
     fn is_apart(&self, condition: &Condition, fired: &RuleMatch) -> bool {
         let category = condition.category;
-        let other = self.reign.as_ref().is_some_and(|reign| {
-            matches!(reign.governor.force, CueEffect::Deny | CueEffect::Lack)
-                && !reign.is_to_deny()
-                && !reign.categories.contains(&category)
+        let other = self.scope.as_ref().is_some_and(|scope| {
+            matches!(scope.governor.force, CueEffect::Deny | CueEffect::Lack)
+                && !scope.is_to_deny()
+                && !scope.categories.contains(&category)
         });
         let labelled = fired
             .elements
             .clone()
             .chain(fired.besides)
-            .any(|it| self.scene.is_label_of(it, category));
+            .any(|it| self.context.is_label_of(it, category));
         other && (labelled || condition.operator.is_bound()) && !self.joint.is(Class::Or)
     }
 
     fn governor_of_stated(&mut self, condition: &Condition, fired: &RuleMatch) -> Option<Governor> {
-        let reign = self.reign.as_ref()?;
-        let governor = reign.governor;
-        if reign.denies() {
+        let scope = self.scope.as_ref()?;
+        let governor = scope.governor;
+        if scope.denies() {
             return self.denial_of(condition.category);
         }
-        let scene = self.scene;
-        let goes_on = |at: usize| {
+        let context = self.context;
+        let continues = |at: usize| {
             let same = self.mentions.last().is_some_and(|it| it.1 == condition.category);
             at < governor.at
                 || fired.elements.contains(&at)
                 || same && (self.joint.is(Class::And) || self.joint.is(Class::Or))
         };
         // "drop it to 50" changes a bound; "we lost over 10 users" edits nothing.
-        let bound = fired.elements.start.checked_sub(1).is_some_and(|it| scene.is(it, Class::To));
-        let before = scene.previous(governor.at);
+        let bound = fired.elements.start.checked_sub(1).is_some_and(|it| context.is(it, Class::To));
+        let before = context.previous(governor.at);
         let bids = governor.force != CueEffect::Remove
-            || before.is_none_or(|it| scene.is_boundary(it) || scene.is(it, Class::And));
-        if !self.last.is_none_or(goes_on) || self.joint.is(Class::Comma) || bound || !bids {
+            || before.is_none_or(|it| context.is_boundary(it) || context.is(it, Class::And));
+        if !self.last.is_none_or(continues) || self.joint.is(Class::Comma) || bound || !bids {
             return None;
         }
         match governor.force {
-            CueEffect::Remove if !scene.catalog.has_filter(condition.category) => {
+            CueEffect::Remove if !context.catalog.has_filter(condition.category) => {
                 Some(Governor { force: CueEffect::Exclude, ..governor })
             }
             CueEffect::Remove | CueEffect::Readmit | CueEffect::Displace => Some(governor),
@@ -80,44 +80,44 @@ impl PolarityPass<'_, '_> {
         }
     }
 
-    /// "no response in over 5 seconds", "no one can open /cart": whether the number or text is
-    /// denied, or what stands before it, nobody can tell.
+    /// `true` if the negator might negate a word before the text or number: "no response in over 5
+    /// seconds", `no one can open /cart`.
     fn lacks_something_else(&self, governor: Governor, category: usize, fired: &RuleMatch) -> bool {
-        let scene = self.scene;
-        let lacked = scene.next(governor.at);
-        let number = scene.catalog.kind(category) == Kind::Numeric;
+        let context = self.context;
+        let lacked = context.next(governor.at);
+        let number = context.catalog.kind(category) == Kind::Numeric;
         let mut between = lacked..fired.elements.start;
         governor.force == CueEffect::Lack
             && if number {
-                scene.is_word(lacked) && !fired.elements.contains(&lacked)
+                context.is_word(lacked) && !fired.elements.contains(&lacked)
             } else {
-                // "no one" lacks no text: the verb after it is what is denied.
-                let person = scene.is(governor.at, Class::AfterAbsent);
+                // `no one` negates the verb after it, not a text.
+                let person = context.is(governor.at, Class::AfterAbsent);
                 between.any(|it| {
-                    let verb = person && !scene.says(it, Word::Function);
-                    scene.is_word(it) && (verb || scene.says(it, Word::Verb))
+                    let verb = person && !context.says(it, Word::Function);
+                    context.is_word(it) && (verb || context.says(it, Word::Verb))
                 })
             }
     }
 
-    /// Whether a word after a negator is a noun before its text: "not the page /cart"; not
+    /// `true` if a word after a negator is a noun before its text: "not the page /cart", but not
     /// "doesn't load /cart".
     pub(super) fn is_noun_of_text(&self, negator: usize, noun: usize) -> bool {
-        let scene = self.scene;
-        let word = scene.word(noun);
-        let verb = scene.says(negator, Word::Auxiliary)
-            || scene.lexicon.is_verb(word)
-            || scene.lexicon.has_affix(word, Affix::Gerund);
+        let context = self.context;
+        let word = context.word(noun);
+        let verb = context.says(negator, Word::Auxiliary)
+            || context.lexicon.is_verb(word)
+            || context.lexicon.has_affix(word, Affix::Gerund);
         !verb && self.states_text(noun + 1)
     }
 
     pub(super) fn states_text(&self, at: usize) -> bool {
-        let kind = |category| self.scene.catalog.kind(category);
+        let kind = |category| self.context.catalog.kind(category);
         self.stated.conditions.iter().any(|it| it.at == at && kind(it.category) != Kind::Numeric)
     }
 }
 
-/// The last element of what was read, with its label.
+/// Returns the last element of a match, including its label.
 fn last_element(fired: &RuleMatch) -> usize {
     let last = fired.elements.end.saturating_sub(1);
     fired.besides.map_or(last, |label| label.max(last))

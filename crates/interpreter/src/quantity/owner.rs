@@ -1,34 +1,38 @@
-//! Which category a number belongs to.
+//! The category of a number.
 
 use super::{Class, JOINS, Kind, Operator, ParseContext, Quantity, Word};
 
-/// A category, and the label that told it.
+/// A category, and the label that determined it.
 pub(crate) type Owner = (usize, Option<usize>);
 
 impl ParseContext<'_> {
-    /// The category of a number, by the first of these that tells: the label before it, the label
-    /// after it, the comparative's or unit's dimension, the last category with a number, the
-    /// nearest label of the clause, the only numeric category with a filter, the only one there is.
+    /// Returns the category of a number. The first of these sources decides:
+    ///
+    /// - the label before or after the number
+    /// - the dimension of the comparative or unit
+    /// - the last category with a number
+    /// - the nearest label
+    /// - the only numeric category with a filter, else the only numeric category
     pub(crate) fn owner(&self, quantity: &Quantity, last: Option<usize>) -> Option<Owner> {
         let compared = quantity.is_compared();
-        let told = |category: usize| (category, None);
+        let without_label = |category: usize| (category, None);
         self.label_beside(quantity)
-            .or_else(|| self.category_told(quantity, last).map(told))
+            .or_else(|| self.implied_category(quantity, last).map(without_label))
             .or_else(|| self.nearest_label(quantity).filter(|_| compared))
-            .or_else(|| self.only_category(quantity).map(told))
+            .or_else(|| self.only_category(quantity).map(without_label))
     }
 
-    /// The category of a number by what it is, or by what stands around it.
-    fn category_told(&self, quantity: &Quantity, last: Option<usize>) -> Option<usize> {
+    /// Returns the category that the number or the words around it imply.
+    fn implied_category(&self, quantity: &Quantity, last: Option<usize>) -> Option<usize> {
         let compared = quantity.is_compared();
         let number = self.free_number(quantity.at)?;
         let measured = self.measured(quantity);
         let named = measured.iter().find(|it| self.clause_names(quantity.at, **it));
         let again = measured.iter().find(|it| Some(**it) == last);
-        // "women over 60": a mere number said of people is their age.
+        // "women over 60": a plain number about people is their age.
         let mere = quantity.unit.is_none() && quantity.dimensions.is_empty();
         let people = self.previous(quantity.start).is_some_and(|it| self.says(it, Word::Person));
-        let goes_on = if compared {
+        let continues = if compared {
             !number.is_weak()
         } else {
             self.joins_number(quantity.start) || self.is_corrected(quantity)
@@ -38,10 +42,10 @@ impl ParseContext<'_> {
             .or_else(|| self.catalog.age_category().filter(|_| quantity.ago))
             .or(named.or(again).or(measured.first()).copied().filter(|_| compared))
             .or_else(|| self.numeric_of(Word::Age).filter(|_| compared && mere && people))
-            .or(last.filter(|_| goes_on || quantity.negator.is_some()))
+            .or(last.filter(|_| continues || quantity.negator.is_some()))
     }
 
-    /// The only category that a number can mean, if one has to be meant.
+    /// Returns the only category that a number can mean, if it must mean one.
     fn only_category(&self, quantity: &Quantity) -> Option<usize> {
         let compared = quantity.is_compared();
         let weak = self.free_number(quantity.at)?.is_weak();
@@ -65,12 +69,12 @@ impl ParseContext<'_> {
         all.filter(|&category| self.catalog.kind(category) == Kind::Numeric)
     }
 
-    /// The first numeric category whose label has a word of the class.
+    /// Returns the first numeric category whose label contains a word of the class.
     pub(crate) fn numeric_of(&self, class: Word) -> Option<usize> {
         self.numeric().find(|&category| self.label_is(category, class))
     }
 
-    /// Of the numeric categories that a label names, the one that the number's unit fits.
+    /// Returns a numeric category that a label names, preferably one that fits the number's unit.
     fn fitting_number(&self, quantity: &Quantity, at: usize) -> Option<usize> {
         if self.is_other(at) || self.names_value(at) {
             return None;
@@ -82,7 +86,8 @@ impl ParseContext<'_> {
         quantity.unit.and_then(fits).or(first)
     }
 
-    /// The label beside a number: "users > 100", "more events than 2 million", "five or more stops".
+    /// Returns the label next to a number: "users > 100", "more events than 2 million", "five or
+    /// more stops".
     fn label_beside(&self, quantity: &Quantity) -> Option<Owner> {
         let mut before = quantity.start.checked_sub(1);
         while let Some(at) = before {
@@ -116,7 +121,7 @@ impl ParseContext<'_> {
         None
     }
 
-    /// "3 or 4 stops": the last number of the list has the label.
+    /// Returns the category of the label after a list of numbers: "3 or 4 stops".
     fn label_of_list(&self, quantity: &Quantity) -> Option<usize> {
         let mut end = quantity.end;
         while self.is_any(end, &JOINS) && self.free_number(end + 1).is_some() {
@@ -127,9 +132,9 @@ impl ParseContext<'_> {
         listed.then(|| self.fitting_number(quantity, self.next(end - 1))).flatten()
     }
 
-    /// The categories that the comparative or the unit speaks of.
+    /// Returns the categories with the dimension of the comparative or the unit.
     fn measured(&self, quantity: &Quantity) -> Vec<usize> {
-        // The first dimension that a category has: "older" speaks of an age rather than a time.
+        // The first dimension that a category has: "older" prefers an age to a time.
         let dimensions = quantity.dimensions.iter().chain(&quantity.unit);
         let measured: Vec<_> = self.numeric().map(|it| (it, self.dimensions(it))).collect();
         let measure = |dimension: &&str| -> Vec<usize> {
@@ -138,7 +143,7 @@ impl ParseContext<'_> {
         dimensions.map(measure).find(|found| !found.is_empty()).unwrap_or_default()
     }
 
-    /// "rating under 2, actually make that 3"
+    /// `true` if a correction precedes: "rating under 2, actually make that 3".
     fn is_corrected(&self, quantity: &Quantity) -> bool {
         let plain = |at: &usize| !self.is_number(*at);
         (0..quantity.start).rev().take_while(plain).any(|at| self.is(at, Class::Correction))
@@ -152,7 +157,7 @@ impl ParseContext<'_> {
         named.min().map(|(_, at, category)| (category, Some(at)))
     }
 
-    /// "make it 500", "500 instead".
+    /// `true` if the number edits a filter: "make it 500", "500 instead".
     fn is_number_edit(&self, quantity: &Quantity) -> bool {
         const EDITS: [Class; 3] = [Class::Switch, Class::Raise, Class::Correction];
         (0..quantity.at).any(|at| self.is_any(at, &EDITS))
@@ -164,8 +169,8 @@ impl ParseContext<'_> {
             .any(|other| other.abs_diff(at) < 6 && self.is_label_of(other, category))
     }
 
-    /// The operator of a bare number. "make it 500" keeps the direction of the filter it changes;
-    /// "500 users" and "exit code 3" are exact.
+    /// Returns the operator of a bare number. "make it 500" keeps the direction of the filter that
+    /// it changes. "500 users" and "exit code 3" are exact.
     pub(crate) fn direction(
         &self,
         quantity: &Quantity,

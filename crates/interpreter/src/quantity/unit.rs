@@ -1,4 +1,4 @@
-//! What a numeric category measures, and in which unit.
+//! The dimensions and the unit of a numeric category.
 
 use super::{Decimal, Operator, ParseContext, Unit, Word, fold};
 
@@ -9,7 +9,7 @@ const MONTH: (i128, i128) = (2_592_000, 1);
 const PERCENT: &str = "percent";
 
 impl ParseContext<'_> {
-    /// What a category measures, by the unit and the words of its label.
+    /// Returns the dimensions of a category, from the unit and the words of its label.
     pub(crate) fn dimensions(&self, category: usize) -> Vec<&'static str> {
         let facts = self.catalog.category(category);
         let unit = self.label_unit(category).map(|unit| unit.dimension);
@@ -21,7 +21,8 @@ impl ParseContext<'_> {
         found
     }
 
-    /// The unit in a label: in brackets, "Duration (ms)", or as a word of time, "Days open".
+    /// Returns the unit in a label: in brackets, "Duration (ms)", or as a word of time, "Days
+    /// open".
     fn label_unit(&self, category: usize) -> Option<Unit> {
         let label = &self.catalog.category(category)?.label;
         let lexicon = self.lexicon;
@@ -31,7 +32,7 @@ impl ParseContext<'_> {
             let mut units = long.filter_map(|atom| lexicon.unit(&atom.folded));
             return units.find(Unit::is_time);
         };
-        // A week is no `W`.
+        // `W` is not a week.
         if bracket.starts_with("W)") || bracket.starts_with("W]") {
             return lexicon.unit(WATT);
         }
@@ -43,8 +44,8 @@ impl ParseContext<'_> {
             .or_else(|| lexicon.unit(&folded.replace(' ', "")))
     }
 
-    /// The number in the unit that the label names: "2 seconds" for "Latency (ms)" is 2000; none
-    /// where it has no short decimal form in it.
+    /// Returns the number in the unit of the label: 2000 for "2 seconds" and "Latency (ms)". `None`
+    /// if the result has no short decimal form.
     pub(crate) fn converted(
         &self,
         value: Decimal,
@@ -60,7 +61,7 @@ impl ParseContext<'_> {
             (YEAR, MONTH) => value.times(12, 1),
             (MONTH, YEAR) => value.times(1, 12),
             (from, mut to) => {
-                // GiB and MB: who counts by 1,024 does so all the way.
+                // GiB and MB: a user who counts by 1,024 does so for both units.
                 if let Some(binary) = binary(to).filter(|it| is_binary(from) && it.0 < from.0) {
                     to = binary;
                 }
@@ -71,8 +72,8 @@ impl ParseContext<'_> {
         }
     }
 
-    /// "faster than 50 km/h" is more, "faster than 2 seconds" less; what is newer is of a later
-    /// year.
+    /// Returns the operator in the direction of the category. "faster than 50 km/h" is more, and
+    /// "faster than 2 seconds" is less. "newer" means a later year.
     pub(crate) fn turned(&self, at: usize, operator: Operator, category: usize) -> Operator {
         let dimensions = self.dimensions(category);
         let rate = dimensions.iter().any(|dimension| self.lexicon.is(dimension, Word::Rate))
@@ -94,21 +95,21 @@ impl ParseContext<'_> {
     }
 }
 
-/// The unit that a label writes as W.
+/// The unit that labels abbreviate as W.
 const WATT: &str = "watt";
 
-/// Whether a factor counts by 1,024.
+/// `true` if a factor is binary: a power of two.
 fn is_binary(factor: (i128, i128)) -> bool {
     factor.1 == 1 && factor.0 > 1 && factor.0 & (factor.0 - 1) == 0
 }
 
-/// A factor that counts by 1,000, by 1,024.
+/// Returns the binary counterpart of a decimal factor: 1,024 for 1,000.
 fn binary((numerator, denominator): (i128, i128)) -> Option<(i128, i128)> {
     let steps = (1..5).find(|&steps| denominator == 1 && 1_000_i128.pow(steps) == numerator)?;
     Some((1_024_i128.pow(steps), 1))
 }
 
-/// The greatest common divisor of two positive numbers.
+/// Returns the greatest common divisor of two positive numbers.
 fn divisor(one: i128, other: i128) -> i128 {
     if other == 0 { one.max(1) } else { divisor(other, one % other) }
 }

@@ -1,4 +1,4 @@
-//! A denied label has no value; a number is 0 (rules 9 and 10).
+//! A negated label means no value, or 0 for a number (rules 9 and 10).
 
 use super::{Effect, Kind, Operator, Reading, Rule, View};
 
@@ -13,10 +13,10 @@ pub(crate) static RULE: Rule = Rule {
 };
 
 fn read(view: &View<'_>, at: usize) -> Option<Reading> {
-    let scene = view.scene;
-    let labels = scene.as_labels(at);
+    let context = view.context;
+    let labels = context.as_labels(at);
     let category = labels.iter().find(|label| label.full).or(labels.first())?.category;
-    let (operator, value) = match scene.catalog.kind(category) {
+    let (operator, value) = match context.catalog.kind(category) {
         _ if !view.sense(at).is_denied() => return None,
         Kind::Boolean => return None,
         Kind::Numeric => (Operator::Is, "0"),

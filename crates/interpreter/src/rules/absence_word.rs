@@ -9,7 +9,7 @@ pub(crate) static RULE: Rule = Rule {
 };
 
 fn read(view: &View<'_>, at: usize) -> Option<Reading> {
-    let category = view.scene.absent_category(at).filter(|_| view.scene.is_word(at))?;
+    let category = view.context.absent_category(at).filter(|_| view.context.is_word(at))?;
     let denied = view.sense(at).is_denied();
     let operator = if denied { Operator::IsSet } else { Operator::IsNotSet };
     Some(Reading::new(at..at + 1, [Effect::state(at, category, operator, "")]))

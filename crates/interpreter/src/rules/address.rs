@@ -1,4 +1,4 @@
-//! A path or an e-mail address by itself, of the one open category for such (rule 8).
+//! A path or an email address alone, for the only open category of that type (rule 8).
 
 use super::{Effect, Operator, ParseContext, Reading, Rule, View, Word};
 
@@ -20,24 +20,24 @@ pub(crate) static RULE: Rule = Rule {
 };
 
 fn read(view: &View<'_>, at: usize) -> Option<Reading> {
-    let scene = view.scene;
-    if scene.chunk_start(at) != at || is_pasted(scene) {
+    let context = view.context;
+    if context.chunk_start(at) != at || is_pasted(context) {
         return None;
     }
-    let value = scene.chunk_from(at);
+    let value = context.chunk_from(at);
     let path = value.strip_prefix('/').is_some_and(|rest| rest.starts_with(char::is_alphanumeric));
     let mail = value.split_once('@').is_some_and(|(name, host)| {
         !name.is_empty() && host.contains('.') && !host.contains(['@', '/'])
     });
     let class = if path { Word::Path } else { Word::Address };
-    let category = scene.only_open_category(class).filter(|_| path || mail)?;
+    let category = context.only_open_category(class).filter(|_| path || mail)?;
     let effect = Effect::state(at, category, Operator::Contains, value);
-    Some(Reading::new(at..scene.chunk_end(at), [effect]))
+    Some(Reading::new(at..context.chunk_end(at), [effect]))
 }
 
-/// Whether the query is a fragment of an error: `TypeError: x is undefined on /cart`.
-fn is_pasted(scene: &ParseContext<'_>) -> bool {
-    scene.query.split_whitespace().any(|word| {
+/// `true` if the query is a fragment of an error: `TypeError: x is undefined on /cart`.
+fn is_pasted(context: &ParseContext<'_>) -> bool {
+    context.query.split_whitespace().any(|word| {
         word.strip_suffix(':').is_some_and(|name| name.chars().skip(1).any(char::is_uppercase))
     })
 }

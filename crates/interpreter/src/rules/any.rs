@@ -1,4 +1,4 @@
-//! Any value of a category will do: its filters go.
+//! Removes the filters of a category that can have any value.
 
 use super::{Effect, Reading, Rule, Selection, View};
 
@@ -12,7 +12,7 @@ pub(crate) static RULE: Rule = Rule {
 };
 
 fn read(view: &View<'_>, at: usize) -> Option<Reading> {
-    let any = view.scene.any_phrase(at)?;
+    let any = view.context.any_phrase(at)?;
     let removed = any.labels.into_iter().map(|(_, category)| Selection::of(category));
     Some(Reading::new(at..any.end, removed.map(Effect::Remove)))
 }

@@ -1,4 +1,4 @@
-//! What a boolean category is said to be (rule 5).
+//! The value of a boolean category (rule 5).
 
 use super::{Class, Effect, Operator, Reading, Rule, Selection, View};
 
@@ -23,7 +23,7 @@ pub(crate) static RULE: Rule = Rule {
 };
 
 fn read(view: &View<'_>, at: usize) -> Option<Reading> {
-    let said = view.scene.boolean_said(at)?;
+    let said = view.context.boolean_said(at)?;
     let category = said.category;
     if said_again(view, at, category) {
         return None;
@@ -37,13 +37,13 @@ fn read(view: &View<'_>, at: usize) -> Option<Reading> {
     Some(Reading::new(at..said.end, [effect]))
 }
 
-/// Two words of one label, "voice chat ... muted", are one mention: the last one tells.
+/// `true` if a later word of the same label follows, which decides: "voice chat ... muted".
 fn said_again(view: &View<'_>, at: usize, category: usize) -> bool {
-    let scene = view.scene;
-    let same = |next: &usize| scene.boolean_said(*next).is_some_and(|it| it.category == category);
+    let context = view.context;
+    let same = |next: &usize| context.boolean_said(*next).is_some_and(|it| it.category == category);
     let again = (at + 1..=at + 3).find(same);
     again.is_some_and(|next| {
-        (at + 1..next).all(|between| !scene.is_any(between, &[Class::And, Class::Or]))
+        (at + 1..next).all(|between| !context.is_any(between, &[Class::And, Class::Or]))
             && view.sense(next).part_of.is_none()
     })
 }

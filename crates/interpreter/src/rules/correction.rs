@@ -1,4 +1,4 @@
-//! The speaker corrects herself: of the category that follows, what was said before is dropped.
+//! A correction drops earlier conditions on the category that follows it.
 
 use super::{Class, Effect, Reading, Rule, View};
 
@@ -13,6 +13,6 @@ pub(crate) static RULE: Rule = Rule {
 };
 
 fn read(view: &View<'_>, at: usize) -> Option<Reading> {
-    let slip = view.scene.is_interjection(at) || view.scene.is(at, Class::Correction);
+    let slip = view.context.is_interjection(at) || view.context.is(at, Class::Correction);
     slip.then(|| Reading::new(at..at + 1, [Effect::Correct]))
 }

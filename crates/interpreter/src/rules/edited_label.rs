@@ -1,4 +1,4 @@
-//! The filters of a category are removed or kept.
+//! Removes or keeps the filters of a category.
 
 use super::{CueEffect, Effect, Reading, Rule, Selection, View};
 
@@ -14,17 +14,17 @@ pub(crate) static RULE: Rule = Rule {
 };
 
 fn read(view: &View<'_>, at: usize) -> Option<Reading> {
-    let scene = view.scene;
-    let category = scene.preferred(at)?;
+    let context = view.context;
+    let category = context.preferred(at)?;
     let all = Selection::of(category);
-    let (_, exclusion) = scene.nouns_after(at);
+    let (_, exclusion) = context.nouns_after(at);
     let effect = match view.sense(at).governor?.force {
         CueEffect::Remove | CueEffect::Displace => {
             Effect::Remove(Selection { negative_only: exclusion, ..all })
         }
         CueEffect::Readmit => Effect::Remove(Selection { negative_only: true, ..all }),
         CueEffect::Spare | CueEffect::Keep => Effect::Keep(all),
-        CueEffect::Exclude if scene.catalog.has_filter(category) => Effect::Remove(all),
+        CueEffect::Exclude if context.catalog.has_filter(category) => Effect::Remove(all),
         _ => return None,
     };
     Some(Reading::new(at..at + 1, [effect]))

@@ -1,4 +1,4 @@
-//! The filter of a value is removed or kept.
+//! Removes or keeps the filter with a value.
 
 use super::{CueEffect, Effect, Reading, Role, Rule, Selection, View};
 
@@ -23,22 +23,22 @@ pub(crate) static RULE: Rule = Rule {
 };
 
 fn read(view: &View<'_>, at: usize) -> Option<Reading> {
-    let scene = view.scene;
-    let Role::Values { category, ref indexes } = *scene.role(at) else { return None };
+    let context = view.context;
+    let Role::Values { category, ref indexes } = *context.role(at) else { return None };
     let force = view.sense(at).governor?.force;
     if force.denies() {
         return None;
     }
-    let (_, exclusion) = scene.nouns_after(at);
+    let (_, exclusion) = context.nouns_after(at);
     let effect = |value: &str| {
         let one = Selection::of_value(category, value);
         let negative_only = force == CueEffect::Readmit || force == CueEffect::Remove && exclusion;
         match force {
             CueEffect::Keep | CueEffect::Spare => Some(Effect::Keep(one)),
-            CueEffect::Displace if !scene.catalog.holds(category, value) => None,
+            CueEffect::Displace if !context.catalog.holds(category, value) => None,
             _ => Some(Effect::Remove(Selection { negative_only, ..one })),
         }
     };
-    let values = indexes.iter().map(|&index| scene.catalog.value(category, index));
+    let values = indexes.iter().map(|&index| context.catalog.value(category, index));
     Some(Reading::new(at..at + 1, values.filter_map(effect)))
 }

@@ -1,4 +1,4 @@
-//! The one current filter is turned into its opposite.
+//! Inverts the only current filter.
 
 use super::{Class, Effect, Reading, Rule, View};
 
@@ -9,6 +9,6 @@ pub(crate) static RULE: Rule = Rule {
 };
 
 fn read(view: &View<'_>, at: usize) -> Option<Reading> {
-    let flips = view.scene.is(at, Class::Flip) && !view.scene.is_forbidden(at);
+    let flips = view.context.is(at, Class::Flip) && !view.context.is_forbidden(at);
     flips.then(|| Reading::new(at..at + 1, [Effect::Flip]))
 }

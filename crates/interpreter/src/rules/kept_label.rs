@@ -1,4 +1,4 @@
-//! A category's filters stay as they are.
+//! Keeps the filters of a category.
 
 use super::{Class, Reading, Rule, View};
 
@@ -9,6 +9,6 @@ pub(crate) static RULE: Rule = Rule {
 };
 
 fn read(view: &View<'_>, at: usize) -> Option<Reading> {
-    let kept = view.scene.is_label(at) && view.scene.is(at + 1, Class::AfterKeep);
+    let kept = view.context.is_label(at) && view.context.is(at + 1, Class::AfterKeep);
     kept.then(|| Reading::new(at..at + 2, []))
 }

@@ -35,42 +35,42 @@ pub(crate) static RULE: Rule = Rule {
 };
 
 fn read(view: &View<'_>, at: usize) -> Option<Reading> {
-    let scene = view.scene;
-    let category = scene.open_label(at)?;
+    let context = view.context;
+    let category = context.open_label(at)?;
     let mut cursor = at + 1;
-    while scene.is(cursor, Class::FilterNoun)
-        || scene.says(cursor, Word::TextNoun) && !scene.is(cursor, Class::Contains)
+    while context.is(cursor, Class::FilterNoun)
+        || context.says(cursor, Word::TextNoun) && !context.is(cursor, Class::Contains)
     {
         cursor += 1;
     }
     // "no promo code was used" is about presence.
-    let absent = scene.follows_any(at, &[Class::No]);
-    if absent && scene.is(cursor, Class::Is) && scene.word(cursor) != ":"
-        || counts(scene, at, cursor)
+    let absent = context.follows_any(at, &[Class::No]);
+    if absent && context.is(cursor, Class::Is) && context.word(cursor) != ":"
+        || counts(context, at, cursor)
     {
         return None;
     }
-    let (said, first) = operator(scene, at, cursor, category)?;
-    let mut texts = scene.texts(first);
-    if said.exact.is_none() && !scene.is_quoted(first) {
-        // Without an operator only a quoted text or an identifier follows.
-        let identifiers = texts.iter().take_while(|text| scene.is_identifier_at(text.0.start));
+    let (said, first) = operator(context, at, cursor, category)?;
+    let mut texts = context.texts(first);
+    if said.exact.is_none() && !context.is_quoted(first) {
+        // Without an operator, only a quoted text or an identifier can follow.
+        let identifiers = texts.iter().take_while(|text| context.is_identifier_at(text.0.start));
         let count = identifiers.count();
         texts.truncate(if first == at + 1 { count } else { 0 });
     }
-    let exact = said.exact.unwrap_or(!scene.is_prose(category));
+    let exact = said.exact.unwrap_or(!context.is_prose(category));
     let mut end = texts.last()?.0.end;
     let stated = |denied: bool, texts| {
-        Effect::state_texts(category, scene.text_operator(category, exact, denied), texts)
+        Effect::state_texts(category, context.text_operator(category, exact, denied), texts)
     };
     let mut effects = stated(said.denied, texts);
     // "subject contains invoice but not refund"
-    let other = scene.next(end);
+    let other = context.next(end);
     if !said.denied
-        && scene.is(end, Class::Except)
-        && (scene.is_quoted(other) || scene.is_word(other))
-        && scene.is_other(other)
-        && let Some(text) = scene.texts(other).into_iter().next()
+        && context.is(end, Class::Except)
+        && (context.is_quoted(other) || context.is_word(other))
+        && context.is_other(other)
+        && let Some(text) = context.texts(other).into_iter().next()
     {
         end = text.0.end;
         effects.extend(stated(true, vec![text]));
@@ -78,60 +78,60 @@ fn read(view: &View<'_>, at: usize) -> Option<Reading> {
     Some(Reading::new(at..end, effects))
 }
 
-/// "users: >50", where the label is a numeric one too.
-fn counts(scene: &ParseContext<'_>, at: usize, cursor: usize) -> bool {
+/// `true` if a number follows a label that is also numeric: "users: >50".
+fn counts(context: &ParseContext<'_>, at: usize, cursor: usize) -> bool {
     const COMPARES: [Class; 5] = [Class::Gt, Class::Gte, Class::Lt, Class::Lte, Class::Between];
     let mut amount = cursor;
-    while scene.is_any(amount, &[Class::Is, Class::Eq, Class::Ne, Class::Not]) {
+    while context.is_any(amount, &[Class::Is, Class::Eq, Class::Ne, Class::Not]) {
         amount += 1;
     }
-    scene.labels_number(at) && (scene.is_any(amount, &COMPARES) || scene.is_number(amount))
+    context.labels_number(at) && (context.is_any(amount, &COMPARES) || context.is_number(amount))
 }
 
-/// What stands between a label and its text.
+/// The operator between a label and its text.
 struct TextOperator {
     denied: bool,
-    /// Whether it is the whole text; none where nothing says so.
+    /// `true` if the text is the whole value. `None` if nothing says so.
     exact: Option<bool>,
 }
 
-/// What is said between a label and its text, and where the text begins.
+/// Returns the operator between a label and its text, and the first element of the text.
 fn operator(
-    scene: &ParseContext<'_>,
+    context: &ParseContext<'_>,
     at: usize,
     mut cursor: usize,
     category: usize,
 ) -> Option<(TextOperator, usize)> {
     let mut said = TextOperator { denied: false, exact: None };
-    while cursor < scene.elements.len() {
-        if scene.is_any(cursor, &[Class::AfterAbsent, Class::AfterPresent])
-            || scene.speaks_of_bearer(at, cursor)
+    while cursor < context.elements.len() {
+        if context.is_any(cursor, &[Class::AfterAbsent, Class::AfterPresent])
+            || context.speaks_of_bearer(at, cursor)
         {
             return None;
-        } else if scene.is(cursor, Class::NotContains) {
+        } else if context.is(cursor, Class::NotContains) {
             said = TextOperator { denied: true, exact: Some(false) };
-        } else if scene.is(cursor, Class::Contains) {
+        } else if context.is(cursor, Class::Contains) {
             said.exact = Some(false);
-        } else if scene.is(cursor, Class::Ne) {
+        } else if context.is(cursor, Class::Ne) {
             said = TextOperator { denied: true, exact: Some(true) };
-        } else if scene.is_any(cursor, &[Class::Eq, Class::Is]) {
-            let colon = scene.word(cursor) == ":";
-            if said.exact.is_none() || scene.is(cursor, Class::Eq) {
-                said.exact = Some(!(colon && scene.is_prose(category)));
+        } else if context.is_any(cursor, &[Class::Eq, Class::Is]) {
+            let colon = context.word(cursor) == ":";
+            if said.exact.is_none() || context.is(cursor, Class::Eq) {
+                said.exact = Some(!(colon && context.is_prose(category)));
             }
-        } else if scene.is_any(cursor, &[Class::Not, Class::Neither]) {
+        } else if context.is_any(cursor, &[Class::Not, Class::Neither]) {
             said.denied = true;
-            let next = scene.next(cursor);
-            let named = scene.first_token(next).is_some_and(|token| token.capital)
-                || scene.is_quoted(next)
-                || scene.is_identifier_at(next);
-            if said.exact.is_none() && (named || scene.says(cursor, Word::Copula)) {
+            let next = context.next(cursor);
+            let named = context.first_token(next).is_some_and(|token| token.capital)
+                || context.is_quoted(next)
+                || context.is_identifier_at(next);
+            if said.exact.is_none() && (named || context.says(cursor, Word::Copula)) {
                 said.exact = Some(true);
             }
         } else if said.exact.is_none()
-            || !scene.says(cursor, Word::Determiner)
-            || scene.is_quoted(cursor)
-            || scene.is_identifier_at(cursor)
+            || !context.says(cursor, Word::Determiner)
+            || context.is_quoted(cursor)
+            || context.is_identifier_at(cursor)
         {
             break;
         }

@@ -1,4 +1,4 @@
-//! A text that the message has in it (rule 8).
+//! A text that the error message contains (rule 8).
 
 use super::{Class, Effect, Reading, Role, Rule, View, Word};
 
@@ -12,27 +12,27 @@ pub(crate) static RULE: Rule = Rule {
 };
 
 fn read(view: &View<'_>, at: usize) -> Option<Reading> {
-    let scene = view.scene;
-    let category = scene.message_category().filter(|_| scene.is(at, Class::Mentions))?;
-    let next = scene.next(at);
-    if !scene.is_quoted(next) {
-        let long = scene.element(at).is_some_and(|element| element.tokens.len() > 1);
-        let of_label = scene.previous(at).is_some_and(|before| {
-            matches!(scene.role(before), Role::Label | Role::Context(_))
-                && !scene.is(before, Class::Generic)
-                && scene.labels(before).iter().any(|label| label.full)
+    let context = view.context;
+    let category = context.message_category().filter(|_| context.is(at, Class::Mentions))?;
+    let next = context.next(at);
+    if !context.is_quoted(next) {
+        let long = context.element(at).is_some_and(|element| element.tokens.len() > 1);
+        let of_label = context.previous(at).is_some_and(|before| {
+            matches!(context.role(before), Role::Label | Role::Context(_))
+                && !context.is(before, Class::Generic)
+                && context.labels(before).iter().any(|label| label.full)
         });
-        if of_label || scene.names_value(next) || !long && !scene.says(at, Word::Mention) {
+        if of_label || context.names_value(next) || !long && !context.says(at, Word::Mention) {
             return None;
         }
     }
-    let denied = scene.is(at, Class::NotContains);
+    let denied = context.is(at, Class::NotContains);
     let mut start = at + 1;
-    while scene.says(start, Word::BeforeQuote) && scene.is_quoted(start + 1) {
+    while context.says(start, Word::BeforeQuote) && context.is_quoted(start + 1) {
         start += 1;
     }
-    let texts = scene.texts(start);
+    let texts = context.texts(start);
     let end = texts.last()?.0.end;
-    let operator = scene.text_operator(category, false, denied);
+    let operator = context.text_operator(category, false, denied);
     Some(Reading::new(at..end, Effect::state_texts(category, operator, texts)))
 }

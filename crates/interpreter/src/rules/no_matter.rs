@@ -1,4 +1,4 @@
-//! A category does not matter: its filters go.
+//! Removes the filters of a category that does not matter.
 
 use super::{Effect, Reading, Rule, Selection, View};
 
@@ -9,6 +9,6 @@ pub(crate) static RULE: Rule = Rule {
 };
 
 fn read(view: &View<'_>, at: usize) -> Option<Reading> {
-    let (category, end) = view.scene.label_of_no_matter(at)?;
+    let (category, end) = view.context.label_of_no_matter(at)?;
     Some(Reading::new(at..end, [Effect::Remove(Selection::of(category))]))
 }

@@ -1,4 +1,4 @@
-//! A number is compared with a numeric category (rule 6).
+//! Compares a numeric category with a number (rule 6).
 
 use super::{Effect, Kind, Operator, ParseContext, Reading, Rule, View};
 use crate::decimal::Decimal;
@@ -53,27 +53,27 @@ pub(crate) static RULE: Rule = Rule {
 };
 
 fn read(view: &View<'_>, at: usize) -> Option<Reading> {
-    let scene = view.scene;
-    let quantity = scene.quantity(at)?;
+    let context = view.context;
+    let quantity = context.quantity(at)?;
     let numbers = || {
         let conditions = view.findings.conditions.iter().rev();
-        conditions.filter(|found| scene.catalog.kind(found.category) == Kind::Numeric)
+        conditions.filter(|found| context.catalog.kind(found.category) == Kind::Numeric)
     };
     let last = numbers().next();
-    let (category, label) = scene.owner(&quantity, last.map(|last| last.category))?;
-    let bare = !quantity.is_compared() && scene.joins_number(quantity.start);
+    let (category, label) = context.owner(&quantity, last.map(|last| last.category))?;
+    let bare = !quantity.is_compared() && context.joins_number(quantity.start);
     let listed = last.filter(|last| bare && last.category == category).map(|last| last.operator);
     let operator = quantity.operator.or(listed.filter(|it| *it == Operator::Is));
     let before = numbers().find(|found| found.category == category).map(|found| found.operator);
-    let operator = operator.unwrap_or_else(|| scene.direction(&quantity, category, before));
+    let operator = operator.unwrap_or_else(|| context.direction(&quantity, category, before));
     let state = |at: usize, value: Decimal, operator: Operator, unit| {
-        let value = scene.converted(value, unit, category)?.to_string();
-        Some(Effect::state(at, category, scene.turned(at, operator, category), value))
+        let value = context.converted(value, unit, category)?.to_string();
+        Some(Effect::state(at, category, context.turned(at, operator, category), value))
     };
-    let number = scene.free_number(at)?;
+    let number = context.free_number(at)?;
     let effects = if let Some(second) = quantity.second {
-        let high = scene.free_number(second)?;
-        let low = shared_scale(scene, &quantity).unwrap_or(number.value);
+        let high = context.free_number(second)?;
+        let low = shared_scale(context, &quantity).unwrap_or(number.value);
         vec![
             state(at, low, Operator::Gte, number.unit.or(high.unit))?,
             state(second, high.value, Operator::Lte, high.unit)?,
@@ -86,10 +86,10 @@ fn read(view: &View<'_>, at: usize) -> Option<Reading> {
     Some(Reading { besides, ..Reading::new(span, effects) })
 }
 
-/// "between 3 and 4 thousand": the scale of the second number is the first's too.
-fn shared_scale(scene: &ParseContext<'_>, quantity: &Quantity) -> Option<Decimal> {
-    let low = scene.free_number(quantity.at)?;
-    let high = scene.free_number(quantity.second?)?;
+/// Returns the first number with the scale of the second: "between 3 and 4 thousand".
+fn shared_scale(context: &ParseContext<'_>, quantity: &Quantity) -> Option<Decimal> {
+    let low = context.free_number(quantity.at)?;
+    let high = context.free_number(quantity.second?)?;
     let shared = low.scale == 1 && high.scale > 1 && low.unit.is_none();
     low.value.times(high.scale, 1).filter(|scaled| shared && scaled.is_less_than(high.value))
 }

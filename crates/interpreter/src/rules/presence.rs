@@ -13,6 +13,6 @@ pub(crate) static RULE: Rule = Rule {
 };
 
 fn read(view: &View<'_>, at: usize) -> Option<Reading> {
-    let (category, operator, end) = view.scene.presence_said(at)?;
+    let (category, operator, end) = view.context.presence_said(at)?;
     Some(Reading::new(at..end, [Effect::state(at, category, operator, "")]))
 }

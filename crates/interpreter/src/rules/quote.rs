@@ -1,4 +1,4 @@
-//! A quoted text that nothing else reads is looked for in the message (rule 8).
+//! Searches the error message for a quoted text that no other rule reads (rule 8).
 
 use super::{Class, Effect, Reading, Rule, View};
 
@@ -14,11 +14,12 @@ pub(crate) static RULE: Rule = Rule {
 };
 
 fn read(view: &View<'_>, at: usize) -> Option<Reading> {
-    let scene = view.scene;
-    let category = scene.message_category().filter(|_| scene.is_quoted(at) && scene.is_free(at))?;
-    let exact = scene.follows_any(at, &[Class::Eq]);
-    let operator = scene.text_operator(category, exact, false);
-    let texts = scene.texts(at);
+    let context = view.context;
+    let category =
+        context.message_category().filter(|_| context.is_quoted(at) && context.is_free(at))?;
+    let exact = context.follows_any(at, &[Class::Eq]);
+    let operator = context.text_operator(category, exact, false);
+    let texts = context.texts(at);
     let end = texts.last()?.0.end;
     Some(Reading::new(at..end, Effect::state_texts(category, operator, texts)))
 }

@@ -1,4 +1,4 @@
-//! One value takes the place of another: the first goes, the second joins the others.
+//! Replaces one value with another, which joins the remaining filters.
 
 use super::{Effect, Reading, Rule, Selection, View};
 
@@ -13,9 +13,9 @@ pub(crate) static RULE: Rule = Rule {
 };
 
 fn read(view: &View<'_>, at: usize) -> Option<Reading> {
-    let replaced = view.scene.replacement(at).filter(|_| !view.scene.is_forbidden(at))?;
+    let replaced = view.context.replacement(at).filter(|_| !view.context.is_forbidden(at))?;
     let category = replaced.category;
-    let values = replaced.indexes.iter().map(|&index| view.scene.catalog.value(category, index));
+    let values = replaced.indexes.iter().map(|&index| view.context.catalog.value(category, index));
     let removed = values.map(|value| Effect::Remove(Selection::of_value(category, value)));
     Some(Reading::new(at..replaced.end, removed))
 }

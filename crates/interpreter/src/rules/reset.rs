@@ -1,4 +1,4 @@
-//! Everything goes, but for what is named after "except".
+//! Removes all filters, except those named after "except".
 
 use super::{Effect, Reading, Rule, View};
 
@@ -14,6 +14,6 @@ pub(crate) static RULE: Rule = Rule {
 };
 
 fn read(view: &View<'_>, at: usize) -> Option<Reading> {
-    let end = view.scene.reset_end(at).filter(|_| !view.scene.is_forbidden(at))?;
+    let end = view.context.reset_end(at).filter(|_| !view.context.is_forbidden(at))?;
     Some(Reading::new(at..end, [Effect::Reset]))
 }

@@ -1,4 +1,4 @@
-//! All filters go that were not named.
+//! Removes all filters that the query does not name.
 
 use super::{Class, CueEffect, Effect, Reading, Rule, View};
 
@@ -10,6 +10,6 @@ pub(crate) static RULE: Rule = Rule {
 
 fn read(view: &View<'_>, at: usize) -> Option<Reading> {
     let removed = view.sense(at).governor.is_some_and(|it| it.force == CueEffect::Remove);
-    let drops = removed && view.scene.is(at, Class::Rest);
+    let drops = removed && view.context.is(at, Class::Rest);
     drops.then(|| Reading::new(at..at + 1, [Effect::DropRest]))
 }

@@ -1,4 +1,4 @@
-//! A category has a value, or has it not (rules 4, 7 and 9).
+//! A category has a value or does not have it (rules 4, 7 and 9).
 
 use super::{Effect, Kind, Operator, Reading, Role, Rule, View};
 
@@ -13,8 +13,8 @@ pub(crate) static RULE: Rule = Rule {
 };
 
 fn read(view: &View<'_>, at: usize) -> Option<Reading> {
-    let catalog = view.scene.catalog;
-    let Role::Values { category, ref indexes } = *view.scene.role(at) else { return None };
+    let catalog = view.context.catalog;
+    let Role::Values { category, ref indexes } = *view.context.role(at) else { return None };
     let array = catalog.kind(category) == Kind::Array;
     let operator = if array { Operator::Contains } else { Operator::Is };
     let operator = if view.sense(at).is_denied() { operator.negated() } else { operator };

@@ -1,13 +1,13 @@
-//! Table `event-markers`, key `pk` / `sk`: collections, their events, and the purging of both.
+//! Table `event-markers`, key `pk` / `sk`: collections, their events, and purge jobs.
 //!
 //! | pk | sk | item |
 //! | --- | --- | --- |
 //! | `project#ID` | `collection#ID` | a collection |
-//! | `events#ID` | time and id of the event | an event of the collection |
-//! | `purge-jobs` | the collection's id | a deleted collection whose events are still there |
+//! | `events#ID` | time and ID of the event | an event of the collection |
+//! | `purge-jobs` | the collection's ID | a deleted collection whose events still exist |
 //!
-//! Every write of an event has the condition that its collection exists, in the same transaction:
-//! once a collection is deleted, no event can be added to it.
+//! Each write of an event requires, in the same transaction, that its collection exists. So no
+//! event can be added to a deleted collection.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -32,39 +32,41 @@ use crate::{CollectionId, EventMarker, EventMarkerCollection, PurgeJob, TimeRang
 
 pub(super) const TABLE: &str = "event-markers";
 const PURGE_JOBS: &str = "purge-jobs";
-/// A transaction has at most 100 actions; one is the collection's, one the stored answer's.
-const MAX_EVENTS_AT_ONCE: usize = 98;
+/// Maximum number of events per transaction. A transaction has at most 100 actions, including one
+/// for the collection and one for the stored response.
+const MAX_EVENTS_PER_TRANSACTION: usize = 98;
 
-/// What became of a new collection.
+/// Outcome of a collection's creation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CollectionCreation {
-    /// It is stored.
+    /// Stored.
     Created,
     /// The idempotency key was used before.
     Replay(Replay),
 }
 
-/// What became of new events.
+/// Outcome of an addition of events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EventAddition {
-    /// They are stored.
+    /// Stored.
     Added,
-    /// The collection does not exist, or not any more.
+    /// The collection does not exist or was deleted.
     CollectionGone,
     /// The idempotency key was used before.
     Replay(Replay),
 }
 
-/// What became of a deletion.
+/// Outcome of a collection's deletion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CollectionDeletion {
-    /// The collection is gone, and its events are queued for purging.
+    /// The collection is deleted, and its events are queued for purging.
     Deleted,
-    /// The collection does not exist, or not any more.
+    /// The collection does not exist or was deleted.
     CollectionGone,
 }
 
-/// A collection, with the few events that its last writer could not put at once.
+/// A collection with its pending events: those that did not fit into their writer's first
+/// transaction.
 struct Found {
     collection: EventMarkerCollection,
     pending: Vec<EventMarker>,
@@ -90,8 +92,8 @@ impl MarkerStore<'_> {
         }
     }
 
-    /// A collection of a project. Strongly consistent: what is deleted is gone from the answer on,
-    /// and the count includes every event that was added.
+    /// Returns a collection of a project. Strongly consistent: a deleted collection is gone
+    /// immediately, and the count includes all added events.
     pub async fn find_collection(
         self,
         project: ProjectId,
@@ -109,7 +111,7 @@ impl MarkerStore<'_> {
         found.as_ref().map(read_collection).transpose()
     }
 
-    /// Collections of a project, the newest first. Strongly consistent, as [`Self::find_collection`].
+    /// Returns a project's collections, newest first. Strongly consistent.
     pub async fn list_collections(
         self,
         project: ProjectId,
@@ -127,14 +129,14 @@ impl MarkerStore<'_> {
         if let Some(after) = &page_request.after {
             query = query.set_exclusive_start_key(Some(key(&project_pk(project), after)));
         }
-        let answer = query.send().await?;
-        let more = answer.last_evaluated_key.is_some();
-        self.db.page(answer.items.unwrap_or_default(), more, page_request.limit, end_of, |item| {
+        let output = query.send().await?;
+        let more = output.last_evaluated_key.is_some();
+        self.db.page(output.items.unwrap_or_default(), more, page_request.limit, end_of, |item| {
             read_collection(item).map(|found| found.collection)
         })
     }
 
-    /// Adds events to a collection, all of them or none, and counts them.
+    /// Adds and counts events, all or none.
     pub async fn add_events(
         self,
         project: ProjectId,
@@ -143,20 +145,20 @@ impl MarkerStore<'_> {
         now: Timestamp,
         idempotent: Option<Idempotent<'_>>,
     ) -> Result<EventAddition, StoreError> {
-        let (at_once, rest) = events.split_at(events.len().min(MAX_EVENTS_AT_ONCE));
+        let (in_transaction, rest) = events.split_at(events.len().min(MAX_EVENTS_PER_TRANSACTION));
         for _ in 0..MAX_ATTEMPTS {
             let mut transaction = Transaction::default();
-            let counting = self.count_events(project, collection, events, rest, now)?;
-            transaction.add("collection", counting)?;
-            for event in at_once {
+            let count = self.count_events(project, collection, events, rest, now)?;
+            transaction.add("collection", count)?;
+            for event in in_transaction {
                 transaction.add("event", self.put_event(collection, event)?)?;
             }
             let cancellation = match self.db.commit(transaction, idempotent, now).await? {
                 TransactionOutcome::Done if rest.is_empty() => return Ok(EventAddition::Added),
                 TransactionOutcome::Done => {
-                    // The events are stored and counted. Readers and the next writer find events that stay
-                    // pending.
-                    let _ = self.settle(project, collection, rest).await;
+                    // The events are stored and counted. If they stay pending, readers and the next
+                    // writer find them.
+                    let _ = self.store_pending(project, collection, rest).await;
                     return Ok(EventAddition::Added);
                 }
                 TransactionOutcome::Replay(replay) => return Ok(EventAddition::Replay(replay)),
@@ -165,20 +167,20 @@ impl MarkerStore<'_> {
             if !cancellation.failed("collection") {
                 return Err(cancellation.into_error());
             }
-            // The collection is not there, or has events pending: those come first.
+            // The collection is gone, or has pending events that must be stored first.
             match cancellation.items("collection").next() {
                 None => return Ok(EventAddition::CollectionGone),
                 Some(item) => {
                     let found = read_collection(item)?;
-                    self.settle(project, collection, &found.pending).await?;
+                    self.store_pending(project, collection, &found.pending).await?;
                 }
             }
         }
         Err(StoreError::Contended("the collection kept having events pending".into()))
     }
 
-    /// Counts new events, if the collection exists. Those that the transaction has no room for are
-    /// left pending with the collection, which every reader reads first.
+    /// Returns the action that counts new events, if the collection exists. It stores events that
+    /// do not fit into the transaction as pending in the collection, which each reader reads first.
     fn count_events(
         self,
         project: ProjectId,
@@ -213,9 +215,9 @@ impl MarkerStore<'_> {
         self.db.put(TABLE, write_event(collection, event)).into_action()
     }
 
-    /// Puts the events that were left with a collection. Does nothing if somebody else did, or if
-    /// the collection was deleted in the meantime.
-    async fn settle(
+    /// Stores a collection's pending events. Does nothing if another request has stored them, or if
+    /// the collection was deleted.
+    async fn store_pending(
         self,
         project: ProjectId,
         collection: CollectionId,
@@ -234,15 +236,15 @@ impl MarkerStore<'_> {
         for event in pending {
             actions.push(self.put_event(collection, event)?);
         }
-        // A condition that fails tells that somebody else has put them.
+        // A failed condition means that another request has stored them.
         self.db.commit_all(actions).await.map(drop)
     }
 
-    /// Returns events of a collection, the oldest first; `None` if there is no such collection.
+    /// Returns events of a collection, oldest first; `None` if there is no such collection.
     ///
-    /// The collection is read first, both strongly consistently. Its pending events are part of the page, so
-    /// that none is missing that is stored in between. Reading both at the same time would save a round trip,
-    /// and sometimes miss events.
+    /// Reads the collection first, then the events, both strongly consistently. The page includes
+    /// pending events, so that it misses none that are stored between the two reads. Concurrent
+    /// reads would save a round trip, but could miss events.
     pub async fn list_events(
         self,
         project: ProjectId,
@@ -251,7 +253,8 @@ impl MarkerStore<'_> {
         page_request: &PageRequest,
     ) -> Result<Option<Page<EventMarker>>, StoreError> {
         let Some(found) = self.find(project, collection).await? else { return Ok(None) };
-        // All keys have one length: what follows a key is greater, and less than any later key.
+        // All keys have the same length, so this sorts directly after the key and before the next
+        // one.
         let after = page_request.after.as_ref().map(|after| format!("{after}!"));
         // The range can differ from that of the previous page.
         let first = range_key(range.from).max(after.unwrap_or_default());
@@ -259,22 +262,22 @@ impl MarkerStore<'_> {
         if first > end {
             return Ok(Some(Page { items: Vec::new(), end: None }));
         }
-        let answer = self
+        let output = self
             .db
             .query(TABLE)
             .consistent_read(true)
             .key_condition_expression("pk = :pk AND sk BETWEEN :first AND :end")
             .expression_attribute_values(":pk", s(events_pk(collection)))
             .expression_attribute_values(":first", s(&first))
-            // No event has this key, a time without an id, so the end is left out.
+            // No event has this key, a time without an ID, so the end is exclusive.
             .expression_attribute_values(":end", s(&end))
             .limit(one_more_than(page_request.limit))
             .send()
             .await?;
-        let more = answer.last_evaluated_key.is_some();
-        let mut items = answer.items.unwrap_or_default();
+        let more = output.last_evaluated_key.is_some();
+        let mut items = output.items.unwrap_or_default();
         if !found.pending.is_empty() {
-            // Beyond the last item of an incomplete answer there may be stored events.
+            // An incomplete result can be followed by more stored events.
             let last = items.last().filter(|_| more).map(end_of).transpose()?;
             let (first, end) = (first.as_str(), last.as_deref().unwrap_or(&end));
             merge_pending(&mut items, collection, &found.pending, first..=end)?;
@@ -282,8 +285,8 @@ impl MarkerStore<'_> {
         self.db.page(items, more, page_request.limit, end_of, read_event).map(Some)
     }
 
-    /// Deletes a collection and queues its events for purging, in one transaction whose cost does
-    /// not depend on how many they are.
+    /// Deletes a collection and queues its events for purging, in one transaction. The cost does
+    /// not depend on the number of events.
     pub async fn delete_collection(
         self,
         project: ProjectId,
@@ -304,7 +307,8 @@ impl MarkerStore<'_> {
     }
 }
 
-/// Adds the pending events between two keys to the items of a page, in their order, unless they are stored by now.
+/// Merges the pending events between two keys into a page's items, in order, unless they are
+/// already stored.
 fn merge_pending(
     items: &mut Vec<Item>,
     collection: CollectionId,
@@ -326,7 +330,7 @@ fn merge_pending(
     Ok(())
 }
 
-/// Where a page that ends with `item` ends.
+/// Returns the end position of a page whose last item is `item`.
 fn end_of(item: &Item) -> Result<String, StoreError> {
     ItemReader { table: TABLE, item }.text("sk").map(str::to_owned)
 }
@@ -343,12 +347,12 @@ pub(super) fn events_pk(collection: CollectionId) -> String {
     format!("events#{collection}")
 }
 
-/// The key of a purge job.
+/// Returns the key of a purge job.
 pub(super) fn job_key(collection: CollectionId) -> Item {
     key(PURGE_JOBS, &collection.to_string())
 }
 
-/// The partition of all purge jobs.
+/// Returns the partition key of all purge jobs.
 pub(super) fn jobs_pk() -> AttributeValue {
     s(PURGE_JOBS)
 }

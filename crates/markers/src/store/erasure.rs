@@ -1,4 +1,4 @@
-//! What a project that is erased leaves in table `event-markers`.
+//! Erases a project's items in the table `event-markers`.
 
 use shared::dynamodb::item::{ItemReader, s};
 use shared::dynamodb::{StoreError, Sweep};
@@ -9,29 +9,29 @@ use super::MarkerStore;
 use super::collections::{CollectionDeletion, TABLE, project_pk};
 use crate::CollectionId;
 
-/// How many collections are deleted at a time, by a transaction each.
-const AT_ONCE: i32 = 25;
+/// Maximum number of collections deleted per step, one transaction each.
+const MAX_COLLECTIONS: i32 = 25;
 
 impl MarkerStore<'_> {
-    /// Deletes some of a project's collections, and queues their events for purging. Nothing is left where
-    /// it removed nothing.
+    /// Deletes some of a project's collections, and queues their events for purging. None are left
+    /// if it deletes nothing.
     pub async fn erase_collections(
         self,
         project: ProjectId,
         now: Timestamp,
     ) -> Result<Sweep, StoreError> {
-        let answer = self
+        let output = self
             .db
             .query(TABLE)
             .consistent_read(true)
             .key_condition_expression("pk = :pk")
             .expression_attribute_values(":pk", s(project_pk(project)))
             .projection_expression("pk, sk")
-            .limit(AT_ONCE)
+            .limit(MAX_COLLECTIONS)
             .send()
             .await?;
         let mut removed = 0;
-        for item in answer.items.unwrap_or_default() {
+        for item in output.items.unwrap_or_default() {
             let id = |sk: &str| CollectionId::parse(sk.strip_prefix("collection#")?);
             let collection = ItemReader { table: TABLE, item: &item }.parsed("sk", id)?;
             let deleted = self.delete_collection(project, collection, now).await?;
@@ -40,7 +40,8 @@ impl MarkerStore<'_> {
         Ok(Sweep { removed, after: None })
     }
 
-    /// Whether the events of all collections are gone that were deleted up to a time.
+    /// Returns `true` if the events of all collections that were deleted until this time are
+    /// purged.
     pub async fn are_events_purged(self, until: Timestamp) -> Result<bool, StoreError> {
         Ok(self.list_purge_jobs().await?.iter().all(|job| job.deleted_at > until))
     }

@@ -15,7 +15,7 @@ pub struct MarkerStore<'a> {
 }
 
 impl<'a> MarkerStore<'a> {
-    /// Returns the store in these tables.
+    /// Returns a store for this table.
     pub fn new(db: &'a Store) -> Self {
         Self { db }
     }

@@ -1,7 +1,7 @@
-//! Purging: the events of deleted collections, removed in batches by whoever holds a job's lease.
+//! Purges the events of deleted collections in batches, under the lease of a job.
 //!
-//! There is no cursor to keep: progress is the shrinking partition. A purger that is killed leaves
-//! its lease to run out, and a second one that works on the same job deletes what is deleted already.
+//! No cursor is stored: the shrinking partition is the progress. If a purger is killed, its lease
+//! expires. A second purger of the same job only deletes events that are already deleted.
 
 use std::time::Duration;
 
@@ -13,11 +13,11 @@ use super::MarkerStore;
 use super::collections::{TABLE, events_pk, job_key, jobs_pk, read_job};
 use crate::{CollectionId, PurgeJob};
 
-/// How long a purger may be silent before another takes over.
+/// Time after which another purger can take over a lease that was not renewed.
 const LEASE: Duration = Duration::from_secs(30);
 
 impl MarkerStore<'_> {
-    /// All purge jobs, the oldest first. Strongly consistent: a job that was just queued is seen.
+    /// Returns all purge jobs, oldest first. Strongly consistent, so that a new job is visible.
     pub async fn list_purge_jobs(self) -> Result<Vec<PurgeJob>, StoreError> {
         let mut items = self
             .db
@@ -37,8 +37,8 @@ impl MarkerStore<'_> {
         Ok(jobs)
     }
 
-    /// Takes or renews the lease of a job at `now`. False if another purger holds it, or the job is
-    /// done.
+    /// Takes or renews the lease of a job at `now`. Returns `false` if another purger holds it, or
+    /// if the job is finished.
     pub async fn lease_purge_job(
         self,
         collection: CollectionId,
@@ -59,7 +59,7 @@ impl MarkerStore<'_> {
         self.db.write_if(lease).await
     }
 
-    /// Gives up the lease of a job, so that the next purger need not wait for it to run out.
+    /// Releases the lease of a job, so that the next purger need not wait until it expires.
     pub async fn release_purge_job(
         self,
         collection: CollectionId,
@@ -74,7 +74,7 @@ impl MarkerStore<'_> {
         self.db.write_if(release).await.map(drop)
     }
 
-    /// Removes a job whose events are all gone, if its lease is still held.
+    /// Removes a job without remaining events, if its lease is still held.
     pub async fn finish_purge_job(
         self,
         collection: CollectionId,
@@ -88,14 +88,14 @@ impl MarkerStore<'_> {
         self.db.write_if(finish).await.map(drop)
     }
 
-    /// The sort keys of up to `limit` events of a collection. Strongly consistent: an empty answer
-    /// means that there are none.
+    /// Returns the sort keys of up to `limit` events of a collection. Strongly consistent, so that
+    /// an empty result means that none remain.
     pub async fn event_keys(
         self,
         collection: CollectionId,
         limit: i32,
     ) -> Result<Vec<String>, StoreError> {
-        let answer = self
+        let output = self
             .db
             .query(TABLE)
             .consistent_read(true)
@@ -105,12 +105,12 @@ impl MarkerStore<'_> {
             .limit(limit)
             .send()
             .await?;
-        let items = answer.items.unwrap_or_default();
+        let items = output.items.unwrap_or_default();
         let keys = items.iter().map(|item| ItemReader { table: TABLE, item }.text("sk"));
         keys.map(|key| key.map(str::to_owned)).collect()
     }
 
-    /// Deletes events, several batches at a time.
+    /// Deletes events, several batches concurrently.
     pub async fn delete_events(
         self,
         collection: CollectionId,

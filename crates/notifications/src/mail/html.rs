@@ -1,5 +1,5 @@
-//! The HTML of a mail. Styles stand at each element, since mail programs drop what stands elsewhere; those
-//! that keep a style sheet get the colours of a dark screen from it. Nothing is loaded from anywhere.
+//! HTML of emails, without external resources. Elements have inline styles, because many email
+//! clients drop style sheets. The style sheet contains only the colors of the dark mode.
 
 use std::fmt::Write;
 
@@ -59,12 +59,12 @@ pub(super) fn html_of(parts: &Parts<'_>) -> String {
              font-weight:600\">{label}</a></p>"
         );
     }
-    let mut foot = escape_html(&parts.foot);
+    let mut footer = escape_html(&parts.footer);
     if let Some(url) = parts.unsubscribe_url {
         let url = escape_html(url);
         let _ = write!(
-            foot,
-            "<br><a class=\"link\" href=\"{url}\" style=\"color:#1f4ed8\">Stop these mails</a>"
+            footer,
+            "<br><a class=\"link\" href=\"{url}\" style=\"color:#1f4ed8\">Unsubscribe</a>"
         );
     }
     format!(
@@ -79,7 +79,7 @@ pub(super) fn html_of(parts: &Parts<'_>) -> String {
          <div class=\"card\" style=\"max-width:600px;margin:0 auto;padding:24px;background:#ffffff;\
          border:1px solid #dde3e8;border-radius:8px\">\n{body}</div>\n\
          <p class=\"soft\" style=\"max-width:600px;margin:16px auto 0;padding:0 12px;font-size:12px;\
-         line-height:1.5;color:#566573\">{foot}</p>\n</div>\n</body>\n</html>\n"
+         line-height:1.5;color:#566573\">{footer}</p>\n</div>\n</body>\n</html>\n"
     )
 }
 

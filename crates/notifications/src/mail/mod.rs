@@ -1,4 +1,4 @@
-//! Mails: what a person reads, as text and as HTML (`docs/notifications.md`, "Mails").
+//! Emails, as text and as HTML (`docs/notifications.md`).
 
 mod html;
 mod notification_email;
@@ -6,21 +6,21 @@ mod plot;
 mod safe_text;
 mod wording;
 
-pub(super) use notification_email::subject_of;
+pub(super) use notification_email::type_label;
 pub use notification_email::{
     NotificationEmail, ProjectLink, ProjectSection, address_changed, confirmation,
 };
 pub use plot::Plot;
 
-/// A mail that is ready to be sent.
+/// A rendered email.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Email {
-    /// One line that says what and where.
+    /// The subject, in one line.
     pub subject: String,
-    /// For programs that show text alone.
+    /// The body as plain text.
     pub text: String,
-    /// The same for all others.
+    /// The body as HTML, with the content of `text`.
     pub html: String,
-    /// Where mails of its type are switched off, if they can be.
+    /// The unsubscribe link, if there is one.
     pub unsubscribe_url: Option<String>,
 }

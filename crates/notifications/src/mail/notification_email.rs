@@ -1,4 +1,4 @@
-//! What a mail says, before it is text or HTML.
+//! Contents of emails, independent of their format.
 
 use shared::text::{counted, grouped};
 use shared::timestamp::Timestamp;
@@ -14,75 +14,75 @@ use crate::feed::most_important;
 use crate::notification_type::NotificationType;
 use crate::store::UserName;
 
-/// How many projects are shown of a week.
-const MOST_PROJECTS: usize = 10;
+/// Maximum projects in a weekly digest.
+const MAX_PROJECTS: usize = 10;
 
-/// A project as mails name it, and where it is shown.
+/// The name and slug of a project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProjectLink {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its slug.
+    /// The slug.
     pub slug: String,
 }
 
 impl ProjectLink {
-    /// Its name, if anything of that is to be seen.
-    fn shown(&self) -> String {
+    /// Returns the name, or the slug if the name has no visible characters.
+    fn label(&self) -> String {
         let name = line(&self.name);
         if name.is_empty() { self.slug.clone() } else { name }
     }
 }
 
-/// What happened in a place, or to the user alone where there is none.
+/// The events of one project, or of the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProjectSection {
-    /// The project.
-    pub place: Option<ProjectLink>,
-    /// How often it happened.
+    /// The project. `None` for events of the user, and for unreadable projects.
+    pub project: Option<ProjectLink>,
+    /// The number of events.
     pub count: u64,
-    /// The most important times.
+    /// The most important events.
     pub lines: Vec<DomainEvent>,
 }
 
-/// A notification of one type to one user.
+/// An email to one user about events of one kind.
 #[derive(Debug, Clone, Copy)]
 pub struct NotificationEmail<'l> {
-    /// What happened.
+    /// The kind of the events.
     pub kind: DomainEventKind,
-    /// Where, and how often. There is at least one.
-    pub stories: &'l [ProjectSection],
-    /// The events of the last 24 hours, where it is about errors.
+    /// The events by project. At least one section.
+    pub sections: &'l [ProjectSection],
+    /// The plot of the first error.
     pub plot: Option<&'l Plot>,
-    /// Where the console is, without a slash at its end.
+    /// The URL of the API, without a slash at its end.
     pub base_url: &'l str,
-    /// Where mails of its type are switched off.
+    /// The unsubscribe link.
     pub unsubscribe_url: &'l str,
-    /// How many mails had to wait until there was room for them in their hour, if it is to say so.
-    pub held_back: u64,
+    /// Emails that the hourly limit delayed. 0: the email does not mention them.
+    pub delayed_emails: u64,
 }
 
-/// A line of a mail about one happening.
+/// The paragraph of an email about one event.
 pub(super) struct Item {
     pub(super) title: String,
     pub(super) detail: String,
     pub(super) url: Option<String>,
 }
 
-/// The parts of a mail, in their order.
+/// The parts of an email, in order.
 pub(super) struct Parts<'p> {
     pub(super) headline: String,
     pub(super) items: Vec<Item>,
     pub(super) more: Option<String>,
     pub(super) plot: Option<(String, String)>,
     pub(super) button: Option<(&'static str, String)>,
-    pub(super) foot: String,
+    pub(super) footer: String,
     pub(super) unsubscribe_url: Option<&'p str>,
 }
 
 impl NotificationEmail<'_> {
-    /// The mail.
-    pub fn mail(&self) -> Email {
+    /// Returns the rendered email.
+    pub fn render(&self) -> Email {
         let parts = self.parts();
         Email {
             subject: self.subject(),
@@ -92,64 +92,65 @@ impl NotificationEmail<'_> {
         }
     }
 
-    /// Whether it sums up a week, project by project, and does not tell of one thing or several.
+    /// Returns `true` for a weekly digest, which lists its lines by project.
     fn is_digest(&self) -> bool {
         self.kind == DomainEventKind::WeekEnded
     }
 
     fn count(&self) -> u64 {
-        self.stories.iter().map(|story| story.count).sum()
+        self.sections.iter().map(|section| section.count).sum()
     }
 
-    /// Where it happened, in a few words.
-    fn places(&self) -> Option<String> {
-        let mut places = self.stories.iter().filter_map(|story| story.place.as_ref());
-        let first = places.next()?;
-        Some(match places.count() {
-            0 => first.shown(),
+    /// Returns the project's name, or the number of projects.
+    fn project_label(&self) -> Option<String> {
+        let mut projects = self.sections.iter().filter_map(|section| section.project.as_ref());
+        let first = projects.next()?;
+        Some(match projects.count() {
+            0 => first.label(),
             more => format!("{} projects", more + 1),
         })
     }
 
     fn subject(&self) -> String {
         let Wording { one, many, .. } = wording(self.kind);
-        let place = self.places().map(|place| format!(" in {place}")).unwrap_or_default();
-        let first = self.stories.first().and_then(|story| story.lines.first());
+        let prefix = self.project_label().map(|label| format!("[{label}] ")).unwrap_or_default();
+        let first = self.sections.first().and_then(|section| section.lines.first());
         let text = match first {
-            // The first line about a week tells its counts.
-            Some(first) if self.is_digest() && self.stories.len() == 1 => {
-                format!("{one}{place}: {}", title(&first.title))
+            // The first line of a project's digest contains its counts.
+            Some(first) if self.is_digest() && self.sections.len() == 1 => {
+                format!("{prefix}{one}: {}", title(&first.title))
             }
-            _ if self.is_digest() => format!("{one}{place}"),
-            Some(first) if self.count() == 1 => format!("{one}{place}: {}", title(&first.title)),
-            _ => format!("{} {many}{place}", grouped(self.count())),
+            _ if self.is_digest() => format!("{prefix}{one}"),
+            Some(first) if self.count() == 1 => format!("{prefix}{one}: {}", title(&first.title)),
+            _ => format!("{prefix}{} {many}", grouped(self.count())),
         };
         safe_text::subject(&text)
     }
 
     fn parts(&self) -> Parts<'_> {
         let all: Vec<(&DomainEvent, Option<&ProjectLink>)> = self
-            .stories
+            .sections
             .iter()
-            .flat_map(|story| story.lines.iter().map(move |line| (line, story.place.as_ref())))
+            .flat_map(|section| {
+                section.lines.iter().map(move |line| (line, section.project.as_ref()))
+            })
             .collect();
         let shown = if self.is_digest() {
-            // Project by project, as many of them as a mail has room for.
-            let stories = self.stories.iter().take(MOST_PROJECTS);
-            stories.flat_map(|story| story.lines.clone()).collect()
+            let sections = self.sections.iter().take(MAX_PROJECTS);
+            sections.flat_map(|section| section.lines.clone()).collect()
         } else {
             most_important(all.iter().map(|(domain_event, _)| *domain_event))
         };
-        let place_of = |domain_event: &DomainEvent| {
-            let found = all.iter().find(|(other, _)| other.scene == domain_event.scene);
-            found.and_then(|(_, place)| *place)
+        let project_of = |domain_event: &DomainEvent| {
+            let found = all.iter().find(|(other, _)| other.visibility == domain_event.visibility);
+            found.and_then(|(_, project)| *project)
         };
         let items: Vec<Item> = shown
             .iter()
-            .map(|domain_event| self.item(domain_event, place_of(domain_event)))
+            .map(|domain_event| self.item(domain_event, project_of(domain_event)))
             .collect();
         let more = if self.is_digest() {
-            let more = self.stories.len().saturating_sub(MOST_PROJECTS);
+            let more = self.sections.len().saturating_sub(MAX_PROJECTS);
             let more = u64::try_from(more).unwrap_or(u64::MAX);
             (more > 0).then(|| format!("and {}", counted(more, ("more project", "more projects"))))
         } else {
@@ -162,34 +163,37 @@ impl NotificationEmail<'_> {
             more,
             plot: self.plot.map(|plot| (plot.bars(), plot.caption())),
             button: None,
-            foot: self.foot(),
+            footer: self.footer(),
             unsubscribe_url: Some(self.unsubscribe_url),
         }
     }
 
-    fn foot(&self) -> String {
-        let about = subject_of(self.kind.notification_type());
-        let because = format!("You get this because mails about {about} are switched on for you.");
-        match self.held_back {
-            0 => because,
-            held_back => format!(
-                "Since the last such mail, {} had to wait until there was room for more in an hour. {because}",
-                counted(held_back, ("mail", "mails"))
+    fn footer(&self) -> String {
+        let label = type_label(self.kind.notification_type());
+        let reason = format!("You receive this because {label} emails are on.");
+        match self.delayed_emails {
+            0 => reason,
+            delayed_emails => format!(
+                "Since the last weekly digest, the hourly limit delayed {}. {reason}",
+                counted(delayed_emails, ("email", "emails"))
             ),
         }
     }
 
     fn headline(&self) -> String {
         let Wording { one, many, .. } = wording(self.kind);
-        let place = self.places().map(|place| format!(" in {place}")).unwrap_or_default();
-        match self.count() {
-            _ if self.is_digest() => format!("{one}{place}"),
-            1 => format!("{one}{place}"),
-            count => format!("{} {many}{place}", grouped(count)),
+        let name = match self.count() {
+            count if count > 1 && !self.is_digest() => format!("{} {many}", grouped(count)),
+            _ => one.to_owned(),
+        };
+        match self.project_label() {
+            Some(label) if self.is_digest() => format!("{name} for {label}"),
+            Some(label) => format!("{name} in {label}"),
+            None => name,
         }
     }
 
-    fn item(&self, domain_event: &DomainEvent, place: Option<&ProjectLink>) -> Item {
+    fn item(&self, domain_event: &DomainEvent, project: Option<&ProjectLink>) -> Item {
         let Wording { weight, .. } = wording(domain_event.kind);
         let mut details = Vec::new();
         let detail = line(&domain_event.detail);
@@ -198,8 +202,8 @@ impl NotificationEmail<'_> {
         }
         let weight = weight.filter(|_| domain_event.weight > 0);
         details.extend(weight.map(|words| counted(domain_event.weight, words)));
-        if self.stories.len() > 1 {
-            details.extend(place.map(ProjectLink::shown));
+        if self.sections.len() > 1 {
+            details.extend(project.map(ProjectLink::label));
         }
         details.extend(
             domain_event.actor.as_ref().map(|actor| format!("by {}", line(actor.as_str()))),
@@ -210,25 +214,25 @@ impl NotificationEmail<'_> {
         Item {
             title: title(&domain_event.title),
             detail: details.join(" · "),
-            url: place.and_then(|place| console_url(self.base_url, place, domain_event)),
+            url: project.and_then(|project| console_url(self.base_url, project, domain_event)),
         }
     }
 }
 
-/// Asks whoever reads it to confirm an address.
+/// Returns the email that asks the owner of an address for a confirmation.
 pub fn confirmation(email: &EmailAddress, organization: &str, url: &str) -> Email {
-    let foot = format!(
-        "A user of the organization {} asked to have notifications sent to {}. If that was not you, do \
-         nothing: without a confirmation nothing is sent. The link is valid for 24 hours.",
+    let footer = format!(
+        "A user of the organization {} requested notifications at {}. If this was not you, ignore this \
+         email: unconfirmed addresses receive no notifications. The link expires in 24 hours.",
         line(organization),
         line(email.as_str())
     );
-    of_address(
-        "Confirm your address for notifications of Waymark",
-        "Confirm your address",
+    address_email(
+        "[Waymark] Confirm your email address",
+        "Confirm your email address",
         None,
-        ("Confirm this address", url),
-        foot,
+        ("Confirm address", url),
+        footer,
     )
 }
 
@@ -236,31 +240,31 @@ pub fn confirmation(email: &EmailAddress, organization: &str, url: &str) -> Emai
 pub fn address_changed(replaced: &ReplacedAddress, name: &UserName, url: &str) -> Email {
     let more = format!(
         "Notifications for the user {} of the organization {} no longer go to {}. If you did not change \
-         the address, another person has an API key of that user: undo the change, and revoke the key.",
+         the address, an attacker has an API key of this user. Undo the change and revoke the key.",
         line(name.user.as_str()),
         line(name.organization.as_str()),
         line(replaced.email.as_str())
     );
-    let foot = format!(
-        "If you changed the address, do nothing. The link is good until {}.",
+    let footer = format!(
+        "If you changed the address, ignore this email. The link expires on {}.",
         minute(replaced.ends)
     );
-    of_address(
-        "Your notifications of Waymark go to another address",
-        "Your notifications go to another address",
+    address_email(
+        "[Waymark] Your notification address changed",
+        "Your notification address changed",
         Some(more),
-        ("Undo the change", url),
-        foot,
+        ("Undo change", url),
+        footer,
     )
 }
 
-/// Returns an email about an address, without a link to unsubscribe.
-fn of_address(
+/// Returns an email about an address, without an unsubscribe link.
+fn address_email(
     subject: &str,
     headline: &str,
     more: Option<String>,
     (label, url): (&'static str, &str),
-    foot: String,
+    footer: String,
 ) -> Email {
     let parts = Parts {
         headline: headline.to_owned(),
@@ -268,7 +272,7 @@ fn of_address(
         more,
         plot: None,
         button: Some((label, url.to_owned())),
-        foot,
+        footer,
         unsubscribe_url: None,
     };
     Email {
@@ -279,28 +283,32 @@ fn of_address(
     }
 }
 
-/// What mails of a type are about, in a sentence.
-pub(crate) fn subject_of(notification_type: NotificationType) -> &'static str {
+/// Returns the name of a type before the word `emails`.
+pub(crate) fn type_label(notification_type: NotificationType) -> &'static str {
     match notification_type {
-        NotificationType::OrganizationInvite => "invitations to organizations",
-        NotificationType::ProjectInvite => "invitations to projects",
-        NotificationType::ErrorNew => "new errors",
-        NotificationType::ErrorRegression => "errors that are back",
-        NotificationType::ErrorSpike => "errors that occur far more often than before",
-        NotificationType::InsightNew => "new insights",
-        NotificationType::InsightTrending => "insights that affect many more sessions than before",
-        NotificationType::FlagChanged => "changes of feature flags",
-        NotificationType::WeeklyDigest => "the week that is over",
-        NotificationType::ApiKeyCreated => "new API keys",
-        NotificationType::Billing => "invoices and payments",
+        NotificationType::OrganizationInvite => "organization invitation",
+        NotificationType::ProjectInvite => "project invitation",
+        NotificationType::ErrorNew => "new error",
+        NotificationType::ErrorRegression => "regression",
+        NotificationType::ErrorSpike => "error spike",
+        NotificationType::InsightNew => "new insight",
+        NotificationType::InsightTrending => "trending insight",
+        NotificationType::FlagChanged => "flag change",
+        NotificationType::WeeklyDigest => "weekly digest",
+        NotificationType::ApiKeyCreated => "new API key",
+        NotificationType::Billing => "billing",
     }
 }
 
-/// Where the console shows it.
-fn console_url(base_url: &str, place: &ProjectLink, domain_event: &DomainEvent) -> Option<String> {
-    let slug = &place.slug;
-    // Ids, slugs and keys of flags need no encoding in a URL.
-    Some(match domain_event.about()? {
+/// Returns the console URL of the event's subject.
+fn console_url(
+    base_url: &str,
+    project: &ProjectLink,
+    domain_event: &DomainEvent,
+) -> Option<String> {
+    let slug = &project.slug;
+    // Ids, slugs and flag keys need no encoding in a URL.
+    Some(match domain_event.typed_subject()? {
         DigestSubject::Overview => format!("{base_url}/console/?project={slug}"),
         DigestSubject::Error(id) => format!("{base_url}/console/error?project={slug}&id={id}"),
         DigestSubject::Insight(id) => format!("{base_url}/console/insight?project={slug}&id={id}"),
@@ -324,8 +332,8 @@ fn text_of(parts: &Parts<'_>) -> String {
     paragraphs.extend(parts.more.clone());
     paragraphs.extend(parts.plot.as_ref().map(|(bars, caption)| format!("{bars}\n{caption}")));
     paragraphs.extend(parts.button.as_ref().map(|(label, url)| format!("{label}:\n{url}")));
-    let stop = parts.unsubscribe_url.map(|url| format!("\nStop these mails: {url}"));
-    paragraphs.push(format!("-- \n{}{}", parts.foot, stop.unwrap_or_default()));
+    let unsubscribe = parts.unsubscribe_url.map(|url| format!("\nUnsubscribe: {url}"));
+    paragraphs.push(format!("-- \n{}{}", parts.footer, unsubscribe.unwrap_or_default()));
     paragraphs.join("\n\n") + "\n"
 }
 

@@ -1,33 +1,35 @@
-//! Texts of others in mails: titles of errors are written by whoever has a DSN.
+//! Untrusted texts in emails. For example, a DSN holder chooses error titles.
 
 use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
 
-/// The most characters of a text in a line.
+/// Maximum characters of a line.
 const MAX_LINE: usize = 160;
-/// What ends a text that was cut.
+/// End of a truncated text.
 const ELLIPSIS: char = '…';
-/// Between letters that would look like an address, so that no mail program makes a link of them: it is
-/// not seen, and is no break.
+/// Invisible character without a line break. After a delimiter, it keeps email clients from
+/// linking the text.
 const WORD_JOINER: char = '\u{2060}';
-/// Characters that end a part of an address, with those that IDNA and NFKC map to `.`, `:` and `@`.
+/// Delimiters of addresses, with all characters that IDNA and NFKC map to `.`, `:` and `@`.
 const DELIMITERS: &[char] = &[
     ':', '.', '@', '\u{2024}', '\u{3002}', '\u{fe13}', '\u{fe52}', '\u{fe55}', '\u{fe6b}',
     '\u{ff0e}', '\u{ff1a}', '\u{ff20}', '\u{ff61}',
 ];
-/// Zero-width character between digits. Programs that look for telephone numbers skip a word joiner.
+/// Zero-width character between digits. A word joiner has no effect on telephone numbers: clients
+/// that detect them skip it.
 const NON_JOINER: char = '\u{200c}';
-/// Maximum digits in a row, whatever separates them. Android makes a link of five.
+/// Maximum digits in a row, with any separators. Android links five.
 const MAX_DIGITS: usize = 4;
-/// The most marks of a letter that take no room of their own: many run over the lines around theirs.
+/// Maximum combining marks on a letter. More overlap the lines above and below.
 const MAX_MARKS: usize = 2;
-/// A character that is as wide as others and shows nothing, but is no white space.
+/// An invisible character that Unicode does not classify as white space.
 const BRAILLE_BLANK: char = '\u{2800}';
-/// What is shown of a title of which nothing is to be seen.
+/// Title for texts without visible characters.
 const NO_TITLE: &str = "(no title)";
 
-/// A text in one line: without what is not seen, without what turns the direction of others around it or
-/// runs over them, and without anything that a mail program would make a link of. Nothing is left of a text
-/// of which nothing is to be seen.
+/// Returns a text as one line, truncated to [`MAX_LINE`]. Empty if it has no visible characters.
+///
+/// Drops invisible characters, changes of the text direction and excess combining marks.
+/// Inserts invisible characters where an email client would detect a link.
 pub(super) fn line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     let (mut length, mut marks, mut digits) = (0, 0, 0);
@@ -39,12 +41,12 @@ pub(super) fn line(text: &str) -> String {
         match character.general_category() {
             GeneralCategory::NonspacingMark | GeneralCategory::EnclosingMark => {
                 marks += 1;
-                // At the beginning there is no letter that it could belong to.
+                // A mark without a letter is dropped.
                 if marks > MAX_MARKS || line.is_empty() {
                     continue;
                 }
             }
-            // It belongs to the same letter.
+            // A spacing mark belongs to the previous letter.
             GeneralCategory::SpacingMark => {}
             _ => marks = 0,
         }
@@ -52,7 +54,7 @@ pub(super) fn line(text: &str) -> String {
             line.push(ELLIPSIS);
             break;
         }
-        // `https://…`, `www.…`, `evil.example`, `a@b`: by what is shown, not by what stood in between.
+        // `https://…`, `www.…`, `evil.example`, `a@b`. Dropped characters do not count.
         let starts_part = character.is_alphanumeric() || "/\u{ff0f}+".contains(character);
         if starts_part && line.ends_with(DELIMITERS) {
             line.push(WORD_JOINER);
@@ -64,7 +66,7 @@ pub(super) fn line(text: &str) -> String {
             }
             digits += 1;
         } else if character.is_alphabetic() && !"xX".contains(character) {
-            // An `x` separates an extension.
+            // An `x` can precede an extension number.
             digits = 0;
         }
         line.push(character);
@@ -73,25 +75,25 @@ pub(super) fn line(text: &str) -> String {
     line.trim_end().to_owned()
 }
 
-/// The same for a title, which is told even if nothing of it is to be seen.
+/// Returns the [`line`] of a title, or [`NO_TITLE`] if it is empty.
 pub(super) fn title(text: &str) -> String {
     let title = line(text);
     if title.is_empty() { NO_TITLE.to_owned() } else { title }
 }
 
-/// The same for a subject, which no program makes links of.
+/// Returns the [`line`] of a subject. Email clients do not link subjects.
 pub(super) fn subject(text: &str) -> String {
     line(text).replace([WORD_JOINER, NON_JOINER], "")
 }
 
-/// Whether a character is not to be seen, or changes how others are.
+/// Returns `true` for characters that are invisible or affect how others are displayed.
 fn is_hidden(character: char) -> bool {
     character.is_control()
         || is_default_ignorable(character)
         || matches!(character, BRAILLE_BLANK | '\u{fff9}'..='\u{fffb}')
 }
 
-/// Unicode's property `Default_Ignorable_Code_Point`: what shows nothing, but to programs that know it.
+/// Returns Unicode's property `Default_Ignorable_Code_Point`.
 fn is_default_ignorable(character: char) -> bool {
     matches!(character,
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}'
@@ -106,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_is_one_line_that_shows_all_that_it_has() {
+    fn texts_become_one_visible_line() {
         assert_eq!(line("  a\r\nBcc: b\t c\0d\u{202e}e\u{200b}f "), "a Bcc: b cdef");
         assert_eq!(line(""), "");
         assert_eq!(line("\u{202e}\n"), "");
@@ -114,14 +116,14 @@ mod tests {
     }
 
     #[test]
-    fn what_shows_nothing_is_left_out() {
+    fn invisible_characters_are_dropped() {
         assert_eq!(line("a\u{3164}b\u{2800}c\u{34f}d\u{fe0f}e\u{ffa0}f\u{e0100}"), "abcdef");
         for nothing in ["", " ", "\u{3164}\u{2800} \u{34f}\u{fe0f}", " \u{301}\u{20dd}"] {
             assert_eq!((line(nothing), title(nothing)), (String::new(), NO_TITLE.to_owned()));
         }
         assert_eq!(title("a"), "a");
         let known = regex::Regex::new(r"^\p{Default_Ignorable_Code_Point}$").unwrap();
-        // Planes 0 and 1, and the beginning of 14: elsewhere there are none.
+        // Planes 0 and 1, and the start of 14. Other planes have none.
         for character in ('\0'..='\u{1ffff}').chain('\u{e0000}'..='\u{e1fff}') {
             let is_known = known.is_match(character.encode_utf8(&mut [0; 4]));
             assert_eq!(is_default_ignorable(character), is_known, "{character:?}");
@@ -129,10 +131,10 @@ mod tests {
     }
 
     #[test]
-    fn a_letter_has_two_marks_at_most() {
+    fn letters_keep_at_most_two_marks() {
         let marks = |count: usize| "\u{300}".repeat(count);
         assert_eq!(line(&format!("a{}b{}", marks(100), marks(2))), format!("a{0}b{0}", marks(2)));
-        // What is hidden, or takes room besides a letter, begins no other one.
+        // Hidden characters and spacing marks do not reset the count.
         assert_eq!(line("a\u{300}\u{200b}\u{301}\u{34f}\u{302}"), "a\u{300}\u{301}");
         let wide = "\u{93e}";
         assert_eq!(
@@ -142,17 +144,17 @@ mod tests {
         assert_eq!(line(&format!("a{}{wide}", marks(3))), format!("a{}{wide}", marks(2)));
         assert_eq!(line("a\u{20dd}\u{20de}\u{20df}"), "a\u{20dd}\u{20de}");
         assert_eq!(line("\u{e01}\u{e47}\u{e47}\u{e47}"), "\u{e01}\u{e47}\u{e47}");
-        // Words that have many.
+        // Words with many marks.
         for word in ["ज़िंदगी", "Vie\u{302}\u{323}t", "ที่นี่"] {
             assert_eq!(line(word), word);
         }
     }
 
     #[test]
-    fn a_text_is_no_link() {
+    fn texts_are_not_linked() {
         assert_eq!(line("https://evil.example/a"), "https:\u{2060}//evil.\u{2060}example/a");
         assert_eq!(line("mail me@b.de."), "mail me@\u{2060}b.\u{2060}de.");
-        // What is hidden is dropped, and hides nothing.
+        // Hidden characters do not prevent the detection of links.
         assert_eq!(line("evil.\u{200b}example"), "evil.\u{2060}example");
         assert_eq!(line("https:\u{1}//x"), "https:\u{2060}//x");
         assert_eq!(line("a@\u{2060}\u{ad}b"), "a@\u{2060}b");
@@ -160,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn delimiters_of_other_widths_make_no_link() {
+    fn delimiters_of_other_widths_are_not_linked() {
         for dot in ['\u{2024}', '\u{3002}', '\u{fe52}', '\u{ff0e}', '\u{ff61}'] {
             assert_eq!(line(&format!("evil{dot}example")), format!("evil{dot}\u{2060}example"));
         }
@@ -170,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn telephone_numbers_make_no_link() {
+    fn telephone_numbers_are_not_linked() {
         let numbers = [
             "+1 (800) 555-0199",
             "tel:+18005550199",
@@ -192,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_text_is_cut() {
+    fn long_texts_are_truncated() {
         let cut = line(&"é".repeat(200));
         assert_eq!(cut.chars().count(), 161);
         assert!(cut.ends_with('…'));

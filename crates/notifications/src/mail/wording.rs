@@ -1,27 +1,29 @@
-//! What mails call what happened.
+//! Names of event kinds in emails.
 
 use crate::domain_event::DomainEventKind;
 
-/// How a kind is told of.
+/// The words for a kind of event.
 pub(super) struct Wording {
-    /// Before the place and the title of the one thing that happened: `New error`.
+    /// The name of one event, in sentence case: `New error`.
     pub(super) one: &'static str,
-    /// After the number of several: `new errors`.
+    /// The name of several events, after their number: `new errors`.
     pub(super) many: &'static str,
-    /// What the weight counts, if it says anything; of errors that were not weighed, it is 0.
+    /// Singular and plural of the weight's unit, if the weight has a meaning.
     pub(super) weight: Option<(&'static str, &'static str)>,
 }
 
 pub(super) fn wording(kind: DomainEventKind) -> Wording {
     let (one, many, weight) = match kind {
         DomainEventKind::ErrorCreated => ("New error", "new errors", Some(EVENTS)),
-        DomainEventKind::ErrorReopened => ("Back again", "errors are back", Some(EVENTS)),
-        DomainEventKind::ErrorSpiked => ("Spike", "spikes of errors", Some(EVENTS)),
+        DomainEventKind::ErrorReopened => ("Regression", "regressions", Some(EVENTS)),
+        DomainEventKind::ErrorSpiked => ("Error spike", "error spikes", Some(EVENTS)),
         DomainEventKind::InsightCreated => ("New insight", "new insights", Some(SESSIONS)),
-        DomainEventKind::InsightTrending => ("Trending insight", "insights trend", Some(SESSIONS)),
-        DomainEventKind::FlagChanged => ("Flag changed", "changes of flags", None),
+        DomainEventKind::InsightTrending => {
+            ("Trending insight", "trending insights", Some(SESSIONS))
+        }
+        DomainEventKind::FlagChanged => ("Flag change", "flag changes", None),
         DomainEventKind::ApiKeyCreated => ("New API key", "new API keys", None),
-        DomainEventKind::WeekEnded => ("The week", "weeks", None),
+        DomainEventKind::WeekEnded => ("Weekly digest", "weekly digests", None),
     };
     Wording { one, many, weight }
 }

@@ -1,10 +1,10 @@
-//! Addresses, in table `notifications`, and the key of tokens.
+//! Addresses and the signing key of tokens, in table `notifications`.
 //!
 //! | pk | sk | item |
 //! | --- | --- | --- |
-//! | `addresses#ORGANIZATION` | user | where a user gets mail |
+//! | `addresses#ORGANIZATION` | user | addresses of a user |
 //! | `asked#HASH` | `asked` | times of an address's confirmation emails in the last day |
-//! | `token-key` | `token-key` | what tokens are signed with |
+//! | `token-key` | `token-key` | signing key of tokens |
 
 use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem};
 use base64::Engine;
@@ -34,48 +34,51 @@ pub struct UserName {
     pub user: UserId,
 }
 
-/// A user who has an address, or is to have one.
+/// A user with a confirmed or pending address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KnownUser {
-    /// Who it is.
+    /// The user.
     pub name: UserName,
-    /// Where the user gets mail; none if that is damaged.
+    /// The addresses. `None` if they are unreadable.
     pub address: Option<UserAddress>,
 }
 
 impl NotificationStore<'_> {
-    /// Where a user gets mail. Strongly consistent: what is written next rests on it, and mail must not go
-    /// to where it went before.
+    /// Returns the addresses of a user. Strongly consistent: writes depend on them, and emails must
+    /// not go to a replaced address.
     pub async fn find_address(self, name: &UserName) -> Result<UserAddress, StoreError> {
         let found = self.db.get(TABLE, address_key(name)).await?;
         found.as_ref().map_or(Ok(UserAddress::default()), read_address)
     }
 
-    /// Replaces where a user gets mail, if it is still stored as it was read; with `asks`, mail is to be
-    /// sent that asks for a confirmation. Answers whether it is stored.
+    /// Stores a user's addresses if they were not changed since they were read, and returns whether
+    /// they are stored. `asks_to_confirm` also requests the confirmation and security emails.
     pub async fn replace_address(
         self,
         name: &UserName,
         address: &UserAddress,
-        asks: bool,
+        asks_to_confirm: bool,
     ) -> Result<bool, StoreError> {
         let mut actions = vec![self.put_address(name, address)?];
-        if asks {
+        if asks_to_confirm {
             actions.push(self.db.put(TABLE, confirmation_key(name)).into_action()?);
         }
         Ok(self.db.commit_all(actions).await?.is_none())
     }
 
-    /// Returns the times of an address's confirmation emails in order, over all users.
-    pub async fn times_asked(self, email: &EmailAddress) -> Result<Vec<Timestamp>, StoreError> {
-        let found = self.db.get(TABLE, asked_key(email)).await?;
+    /// Returns the times of an address's confirmation emails in order, for all users together.
+    pub async fn confirmation_times(
+        self,
+        email: &EmailAddress,
+    ) -> Result<Vec<Timestamp>, StoreError> {
+        let found = self.db.get(TABLE, confirmation_times_key(email)).await?;
         let times = found.as_ref().map(|item| read_times(ItemReader { table: TABLE, item }));
         Ok(times.transpose()?.unwrap_or_default())
     }
 
-    /// Replaces a user's address and the times of confirmation emails to `email`, if both are still stored as
-    /// they were read. Returns whether they are stored.
-    pub async fn replace_asked(
+    /// Stores a user's addresses and the times of confirmation emails to `email`, unless either was
+    /// changed since it was read. Returns whether they are stored.
+    pub async fn record_confirmation_times(
         self,
         name: &UserName,
         address: &UserAddress,
@@ -84,8 +87,10 @@ impl NotificationStore<'_> {
     ) -> Result<bool, StoreError> {
         let latest = read.last().max(times.last());
         let ends = latest.map_or(0, |latest| latest.plus(DAY).as_seconds());
-        let item =
-            item_at(asked_key(email), [(ASKED, s(write_times(times))), ("expiresAt", n(ends))]);
+        let item = item_at(
+            confirmation_times_key(email),
+            [(CONFIRMATIONS_ATTRIBUTE, s(write_times(times))), ("expiresAt", n(ends))],
+        );
         let put = self
             .db
             .put(TABLE, item)
@@ -108,7 +113,7 @@ impl NotificationStore<'_> {
             .into_action()
     }
 
-    /// The check that an address is still stored as it was read.
+    /// Returns the check that addresses were not changed since they were read.
     pub(super) fn check_address(
         self,
         name: &UserName,
@@ -122,7 +127,7 @@ impl NotificationStore<'_> {
             .into_action()
     }
 
-    /// All users of an organization who have an address or are to have one. Strongly consistent.
+    /// Returns all users of an organization with a stored address item. Strongly consistent.
     pub async fn list_addresses(
         self,
         organization: &Organization,
@@ -147,19 +152,21 @@ impl NotificationStore<'_> {
         Ok(users)
     }
 
-    /// What tokens are signed with: `new`, unless there is a key already.
+    /// Returns the signing key of tokens. Stores `new` if there is none.
     pub(crate) async fn token_key(self, new: TokenKey) -> Result<TokenKey, StoreError> {
-        let place = || key("token-key", "token-key");
+        let item_key = || key("token-key", "token-key");
         loop {
-            if let Some(found) = self.db.get(TABLE, place()).await? {
+            if let Some(found) = self.db.get(TABLE, item_key()).await? {
                 return Ok(TokenKey(ItemReader { table: TABLE, item: &found }.bytes("key")?));
             }
-            self.db.put_unless_there(TABLE, "pk", item_at(place(), [("key", b(&new.0))])).await?;
+            self.db
+                .put_unless_there(TABLE, "pk", item_at(item_key(), [("key", b(&new.0))]))
+                .await?;
         }
     }
 }
 
-/// The condition that an address is stored as it was read, and its values.
+/// Returns the condition that addresses were not changed since they were read, and its values.
 fn still_as_read(read: &UserAddress) -> (&'static str, Option<Item>) {
     match read.revision {
         0 => ("attribute_not_exists(pk)", None),
@@ -175,21 +182,24 @@ pub(super) fn address_key(name: &UserName) -> Item {
     key(&addresses_pk(&name.organization), name.user.as_str())
 }
 
-/// That a user is to be asked for a confirmation. An organization has no `/`.
+/// Returns the key of a confirmation request. Organization names contain no `/`.
 pub(super) fn confirmation_key(name: &UserName) -> Item {
     let UserName { organization, user } = name;
-    key(&shard_pk(organization.as_str()), &format!("{CONFIRMATIONS}{organization}/{user}"))
+    key(&shard_pk(organization.as_str()), &format!("{CONFIRMATION_PREFIX}{organization}/{user}"))
 }
 
-/// Returns the key of an address's confirmation emails. It does not contain the address.
-fn asked_key(email: &EmailAddress) -> Item {
+/// Returns the key of an address's confirmation times. It contains a hash, not the address.
+fn confirmation_times_key(email: &EmailAddress) -> Item {
     // Most providers ignore case.
     let hash = Sha256::digest(email.as_str().to_ascii_lowercase());
-    key(&format!("{ASKED}#{}", BASE64_URL_SAFE_NO_PAD.encode(hash)), ASKED)
+    key(
+        &format!("{CONFIRMATIONS_ATTRIBUTE}#{}", BASE64_URL_SAFE_NO_PAD.encode(hash)),
+        CONFIRMATIONS_ATTRIBUTE,
+    )
 }
 
 /// Attribute: times of confirmation emails.
-const ASKED: &str = "asked";
+const CONFIRMATIONS_ATTRIBUTE: &str = "asked";
 
 fn write_times(times: &[Timestamp]) -> String {
     let times: Vec<String> = times.iter().map(|at| at.as_millis().to_string()).collect();
@@ -197,21 +207,21 @@ fn write_times(times: &[Timestamp]) -> String {
 }
 
 fn read_times(reader: ItemReader<'_>) -> Result<Vec<Timestamp>, StoreError> {
-    let times = reader.optional_parsed(ASKED, |text| {
+    let times = reader.optional_parsed(CONFIRMATIONS_ATTRIBUTE, |text| {
         let times = text.split_whitespace();
         times.map(|at| at.parse().ok().map(Timestamp::from_millis)).collect::<Option<Vec<_>>>()
     });
     Ok(times?.unwrap_or_default())
 }
 
-/// What the keys of users begin with who are to be asked.
-pub(super) const CONFIRMATIONS: &str = "confirm#";
+/// Prefix of the sort keys of confirmation requests.
+pub(super) const CONFIRMATION_PREFIX: &str = "confirm#";
 
 fn read_user(item: &Item) -> Result<UserId, StoreError> {
     ItemReader { table: TABLE, item }.parsed("sk", |text| UserId::parse(text).ok())
 }
 
-/// A count that only grows, far below what a number may be.
+/// Returns a count as an attribute. Counts do not reach `i64::MAX`.
 fn count(value: u64) -> AttributeValue {
     n(i64::try_from(value).unwrap_or(i64::MAX))
 }
@@ -228,48 +238,49 @@ fn write_address(name: &UserName, address: &UserAddress) -> Item {
         set("pendingNonce", b(&pending.nonce.0));
         set("pendingEnds", n(pending.ends.as_millis()));
     }
-    if let Some(used) = &address.used {
-        set("usedNonce", b(&used.0));
+    if let Some(used_nonce) = &address.used_nonce {
+        set("usedNonce", b(&used_nonce.0));
     }
     if let Some(refusal) = &address.refusal {
         set("refusedAt", n(refusal.at.as_millis()));
         set("refusal", s(&refusal.reason));
     }
-    if address.held_back > 0 {
-        set("heldBack", count(address.held_back));
+    if address.delayed_emails > 0 {
+        set("heldBack", count(address.delayed_emails));
     }
-    if !address.asked.is_empty() {
-        set(ASKED, s(write_times(&address.asked)));
+    if !address.confirmations.is_empty() {
+        set(CONFIRMATIONS_ATTRIBUTE, s(write_times(&address.confirmations)));
     }
     if !address.replaced.is_empty() {
         let replaced: Vec<String> = address.replaced.iter().map(write_replaced).collect();
-        set(REPLACED, s(replaced.join(" ")));
+        set(REPLACED_ATTRIBUTE, s(replaced.join(" ")));
     }
     item
 }
 
 /// Attribute: replaced addresses.
-const REPLACED: &str = "replaced";
+const REPLACED_ATTRIBUTE: &str = "replaced";
 
-/// Four words for each address: the address, its nonce, its end, and `told` or `untold`.
+/// Returns the stored text: address, nonce, expiry, and `told` if the security email was sent.
 fn write_replaced(replaced: &ReplacedAddress) -> String {
-    let ReplacedAddress { email, nonce, ends, is_told } = replaced;
+    let ReplacedAddress { email, nonce, ends, is_notified } = replaced;
     let nonce = BASE64_URL_SAFE_NO_PAD.encode(nonce.0);
-    let told = if *is_told { TOLD } else { "untold" };
-    format!("{email} {nonce} {} {told}", ends.as_millis())
+    let notified = if *is_notified { NOTIFIED } else { "untold" };
+    format!("{email} {nonce} {} {notified}", ends.as_millis())
 }
 
-const TOLD: &str = "told";
+/// Mark of a replaced address whose security email was sent.
+const NOTIFIED: &str = "told";
 
 fn read_replaced(text: &str) -> Option<Vec<ReplacedAddress>> {
     let words: Vec<&str> = text.split(' ').collect();
     let read = |words: &[&str]| {
-        let &[email, nonce, ends, told] = words else { return None };
+        let &[email, nonce, ends, notified] = words else { return None };
         Some(ReplacedAddress {
             email: EmailAddress::stored(email)?,
             nonce: Nonce(BASE64_URL_SAFE_NO_PAD.decode(nonce).ok()?.try_into().ok()?),
             ends: Timestamp::from_millis(ends.parse().ok()?),
-            is_told: told == TOLD,
+            is_notified: notified == NOTIFIED,
         })
     };
     words.chunks(4).map(read).collect()
@@ -282,19 +293,19 @@ fn read_address(item: &Item) -> Result<UserAddress, StoreError> {
         let nonce = Nonce(reader.bytes("pendingNonce")?);
         Ok::<_, StoreError>(PendingAddress { email, nonce, ends: reader.millis("pendingEnds")? })
     });
-    let used = item.contains_key("usedNonce").then(|| reader.bytes("usedNonce").map(Nonce));
+    let used_nonce = item.contains_key("usedNonce").then(|| reader.bytes("usedNonce").map(Nonce));
     let refusal = reader.optional_text("refusal")?.map(|reason| {
         Ok::<_, StoreError>(Refusal { at: reader.millis("refusedAt")?, reason: reason.to_owned() })
     });
-    let replaced = reader.optional_parsed(REPLACED, read_replaced)?;
+    let replaced = reader.optional_parsed(REPLACED_ATTRIBUTE, read_replaced)?;
     Ok(UserAddress {
         confirmed: email("email")?,
         pending: pending.transpose()?,
-        used: used.transpose()?,
+        used_nonce: used_nonce.transpose()?,
         replaced: replaced.unwrap_or_default(),
-        asked: read_times(reader)?,
+        confirmations: read_times(reader)?,
         refusal: refusal.transpose()?,
-        held_back: reader.optional_count("heldBack")?.unwrap_or_default(),
+        delayed_emails: reader.optional_count("heldBack")?.unwrap_or_default(),
         revision: reader.count("revision")?,
     })
 }

@@ -1,9 +1,9 @@
-//! What was announced that no write makes happen, in table `notifications`: whoever looks for it finds it
-//! again and again, and announces it once.
+//! Announcements of scheduled detection, in table `notifications`. Repeated detections of a spike,
+//! a trend or a week are announced once.
 //!
 //! | pk | sk | item |
 //! | --- | --- | --- |
-//! | `announced#SCENE` | `KIND#SUBJECT` | what was last announced of a subject |
+//! | `announced#VISIBILITY` | `KIND#SUBJECT` | the last announced domain event of a subject |
 
 use std::ops::Range;
 use std::time::Duration;
@@ -17,24 +17,25 @@ use super::NotificationStore;
 use super::outbox::{OUTBOX_TABLE, read_domain_event, write_domain_event};
 use crate::domain_event::{DomainEvent, DomainEventKind, Visibility};
 
-/// What partition keys of what was announced begin with.
+/// Prefix of announcement partition keys.
 pub(crate) const ANNOUNCED: &str = "announced#";
-/// For how long it is remembered: for longer than anything rests.
+/// Retention of an announcement: longer than the minimum time between two of a subject.
 const RETENTION: Duration = Duration::from_hours(90 * 24);
 
 impl NotificationStore<'_> {
-    /// Announces happenings of one kind in one scene, all of them or none: none if the first of them was
-    /// announced at its occasion, or at one less than `rest` before that. Answers whether they were.
+    /// Puts domain events with one kind and visibility into the outbox: all, or none. Returns
+    /// `false` if the subject of the first event was announced less than `interval` instances
+    /// earlier.
     pub async fn announce_once(
         self,
         domain_events: &[DomainEvent],
-        rest: u64,
+        interval: u64,
     ) -> Result<bool, StoreError> {
         let Some(first) = domain_events.first() else { return Ok(false) };
         let mut item = announced_key(first);
         item.extend(write_domain_event(first));
         item.insert("expiresAt".to_owned(), n(first.at.plus(RETENTION).as_seconds()));
-        let before = first.instance.saturating_sub(rest);
+        let before = first.instance.saturating_sub(interval);
         let put = self
             .db
             .put(OUTBOX_TABLE, item)
@@ -47,11 +48,11 @@ impl NotificationStore<'_> {
         Ok(self.db.commit_all(actions).await?.is_none())
     }
 
-    /// What of a kind was announced in a scene in some time, unless its subject was again since. What somebody
-    /// announces at the moment may be missing.
+    /// Returns the announcements of a kind in a time range. Each subject has only its latest
+    /// announcement. Eventually consistent.
     pub async fn announced_in(
         self,
-        scene: &Visibility,
+        visibility: &Visibility,
         kind: DomainEventKind,
         time: &Range<Timestamp>,
     ) -> Result<Vec<DomainEvent>, StoreError> {
@@ -59,7 +60,7 @@ impl NotificationStore<'_> {
             .db
             .query(OUTBOX_TABLE)
             .key_condition_expression("pk = :pk AND begins_with(sk, :kind)")
-            .expression_attribute_values(":pk", s(announced_pk(scene)))
+            .expression_attribute_values(":pk", s(announced_pk(visibility)))
             .expression_attribute_values(":kind", s(format!("{}#", kind.as_str())))
             .into_paginator()
             .items()
@@ -74,11 +75,11 @@ impl NotificationStore<'_> {
     }
 }
 
-fn announced_pk(scene: &Visibility) -> String {
-    format!("{ANNOUNCED}{scene}")
+fn announced_pk(visibility: &Visibility) -> String {
+    format!("{ANNOUNCED}{visibility}")
 }
 
 fn announced_key(domain_event: &DomainEvent) -> Item {
-    let DomainEvent { kind, scene, subject, .. } = domain_event;
-    key(&announced_pk(scene), &format!("{}#{subject}", kind.as_str()))
+    let DomainEvent { kind, visibility, subject, .. } = domain_event;
+    key(&announced_pk(visibility), &format!("{}#{subject}", kind.as_str()))
 }

@@ -1,9 +1,9 @@
-//! Taking what happened out of the outbox: into a step of a feed, and into batches of events.
+//! Dispatch of domain events from the outbox into feed entries and event batches.
 //!
 //! | pk | sk | item |
 //! | --- | --- | --- |
-//! | `shard#SHARD` | `events#SCENE#ID` | up to ten happenings that EventBridge is to be told of |
-//! | `leases` | shard | who works on a shard, and until when |
+//! | `shard#SHARD` | `events#VISIBILITY#ID` | up to ten domain events for EventBridge |
+//! | `leases` | shard | lease of a shard: owner and end |
 
 use std::time::Duration;
 
@@ -16,31 +16,32 @@ use shared::dynamodb::request::IntoAction;
 use shared::projects::project::Organization;
 use shared::timestamp::Timestamp;
 
-use super::feed::write_step;
+use super::feed::write_entry;
 use super::{NotificationStore, TABLE};
 use crate::domain_event::DomainEvent;
 use crate::feed::FeedEntry;
 use crate::store::outbox::{
-    OUTBOX, SHARDS, numbered_shard_pk, outbox_key, read_domain_event, scene_pk, write_domain_event,
+    OUTBOX, SHARDS, numbered_shard_pk, outbox_key, read_domain_event, visibility_pk,
+    write_domain_event,
 };
 
-/// How many happenings are taken at a time: with a step, a head and eight batches they are 90 actions of
-/// the 100 that a transaction takes.
-pub const TAKEN_AT_ONCE: usize = 80;
-/// How many events EventBridge takes at a time.
-pub const EVENTS_AT_ONCE: usize = 10;
-/// For how long a shard is left to who leased it, if it is not leased again.
+/// Maximum domain events per dispatch. With a feed entry, a feed head and eight batches they need
+/// 90 of the 100 actions of a transaction.
+pub const OUTBOX_PAGE_SIZE: usize = 80;
+/// Maximum events per request to EventBridge.
+pub const EVENT_BATCH_SIZE: usize = 10;
+/// Duration of a shard's lease.
 pub const LEASE: Duration = Duration::from_secs(20);
 
 pub(super) const EVENTS: &str = "events#";
 const LEASES: &str = "leases";
 
-/// A part of what is on its way.
+/// A shard of the outbox, batches and feeds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shard(u32);
 
 impl Shard {
-    /// All shards.
+    /// Returns all shards.
     pub fn all() -> impl Iterator<Item = Self> {
         (0..SHARDS).map(Self)
     }
@@ -50,45 +51,45 @@ impl Shard {
     }
 }
 
-/// Where what happened is to be told.
+/// The enabled channels of notifications.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Channels {
-    /// By mails.
-    pub mails: bool,
-    /// On EventBridge.
+    /// Emails.
+    pub emails: bool,
+    /// EventBridge events.
     pub events: bool,
 }
 
-/// What is in the outbox of a scene.
+/// A page of the outbox of one visibility.
 #[derive(Debug, Default)]
 pub struct OutboxPage {
-    /// At most [`TAKEN_AT_ONCE`].
+    /// At most [`OUTBOX_PAGE_SIZE`] events.
     pub domain_events: Vec<DomainEvent>,
-    /// Whether there may be more.
+    /// `true` if more can follow.
     pub has_more: bool,
 }
 
-/// Batches of a shard that were read at once.
+/// A page of a shard's event batches.
 #[derive(Debug)]
 pub struct BatchPage {
-    /// The batches.
+    /// The readable batches.
     pub batches: Vec<EventBatch>,
-    /// Where they end, if more may follow.
+    /// The sort key of the last batch, if more can follow.
     pub last: Option<String>,
 }
 
-/// Happenings that EventBridge is to be told of.
+/// Domain events for one EventBridge request.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EventBatch {
-    /// In which organization they happened.
+    /// The organization of the events.
     pub organization: Organization,
-    /// What happened.
+    /// The events to publish.
     pub domain_events: Vec<DomainEvent>,
     sk: String,
 }
 
 impl NotificationStore<'_> {
-    /// Whether anything is on its way in a shard. Strongly consistent: what just happened is seen.
+    /// Returns `true` if a shard has items. Strongly consistent.
     pub async fn is_shard_busy(self, shard: Shard) -> Result<bool, StoreError> {
         let first = self
             .db
@@ -101,7 +102,7 @@ impl NotificationStore<'_> {
         Ok(!first.send().await?.items.unwrap_or_default().is_empty())
     }
 
-    /// Takes or renews the lease of a shard. False if another one holds it.
+    /// Acquires or renews the lease of a shard. Returns `false` if another owner holds it.
     pub async fn lease_shard(
         self,
         shard: Shard,
@@ -121,7 +122,7 @@ impl NotificationStore<'_> {
         self.db.write_if(lease).await
     }
 
-    /// Gives up the lease of a shard, so that the next one need not wait for its end.
+    /// Releases the lease of a shard, so that the next invocation need not wait for its end.
     pub async fn release_shard(self, shard: Shard, owner: Uuid) -> Result<(), StoreError> {
         let release = self
             .db
@@ -132,13 +133,13 @@ impl NotificationStore<'_> {
         self.db.write_if(release).await.map(drop)
     }
 
-    /// The scenes of which something is in the outbox, as they are written in its keys.
-    pub async fn waiting_scenes(self, shard: Shard) -> Result<Vec<String>, StoreError> {
+    /// Returns the visibilities with outbox items, as texts of their keys.
+    pub async fn outbox_visibilities(self, shard: Shard) -> Result<Vec<String>, StoreError> {
         self.distinct(shard, OUTBOX).await
     }
 
-    /// What the sort keys of a shard that begin with a prefix have next, up to a `#`: each once. One read
-    /// for each of them, whatever there is of it. Strongly consistent.
+    /// Returns the distinct texts between a prefix and the next `#` of a shard's sort keys, with
+    /// one read per text. Strongly consistent.
     pub(super) async fn distinct(
         self,
         shard: Shard,
@@ -146,9 +147,9 @@ impl NotificationStore<'_> {
     ) -> Result<Vec<String>, StoreError> {
         let mut found: Vec<String> = Vec::new();
         loop {
-            // `~` sorts after all that follows a `#`, and `$` after the `#` itself.
+            // Skips the keys of `last`: `~` sorts after all characters that can follow a `#`.
             let after = found.last().map_or(prefix.to_owned(), |last| format!("{prefix}{last}#~"));
-            let answer = self
+            let response = self
                 .db
                 .query(TABLE)
                 .consistent_read(true)
@@ -160,7 +161,7 @@ impl NotificationStore<'_> {
                 .limit(1)
                 .send()
                 .await?;
-            let items = answer.items.unwrap_or_default();
+            let items = response.items.unwrap_or_default();
             let Some(item) = items.first() else { return Ok(found) };
             let sk = ItemReader { table: TABLE, item }.text("sk")?;
             let rest = sk.strip_prefix(prefix).unwrap_or_default();
@@ -168,62 +169,63 @@ impl NotificationStore<'_> {
         }
     }
 
-    /// Some of what is in the outbox of a scene. Strongly consistent: what was taken is not there. What is
-    /// damaged stays there, and is passed over.
-    pub async fn waiting_domain_events(
+    /// Returns the first page of a visibility's outbox. Strongly consistent: dispatched events are
+    /// not returned again. Skips unreadable items, which stay in the outbox.
+    pub async fn outbox_page(
         self,
         shard: Shard,
-        scene: &str,
+        visibility: &str,
     ) -> Result<OutboxPage, StoreError> {
         let mut start = None;
-        let mut waiting = OutboxPage::default();
+        let mut page = OutboxPage::default();
         loop {
-            let answer = self
+            let response = self
                 .db
                 .query(TABLE)
                 .consistent_read(true)
-                .key_condition_expression("pk = :pk AND begins_with(sk, :scene)")
+                .key_condition_expression("pk = :pk AND begins_with(sk, :outbox)")
                 .expression_attribute_values(":pk", s(shard.pk()))
-                .expression_attribute_values(":scene", s(format!("{OUTBOX}{scene}#")))
+                .expression_attribute_values(":outbox", s(format!("{OUTBOX}{visibility}#")))
                 .limit(
-                    i32::try_from(TAKEN_AT_ONCE - waiting.domain_events.len()).unwrap_or(i32::MAX),
+                    i32::try_from(OUTBOX_PAGE_SIZE - page.domain_events.len()).unwrap_or(i32::MAX),
                 )
                 .set_exclusive_start_key(start)
                 .send()
                 .await?;
-            let items = answer.items.unwrap_or_default();
+            let items = response.items.unwrap_or_default();
             let read: Vec<DomainEvent> = self.db.undamaged(&items, read_domain_event)?;
-            waiting.domain_events.extend(read);
-            waiting.has_more = answer.last_evaluated_key.is_some();
-            if !waiting.has_more || waiting.domain_events.len() >= TAKEN_AT_ONCE {
-                return Ok(waiting);
+            page.domain_events.extend(read);
+            page.has_more = response.last_evaluated_key.is_some();
+            if !page.has_more || page.domain_events.len() >= OUTBOX_PAGE_SIZE {
+                return Ok(page);
             }
-            start = answer.last_evaluated_key;
+            start = response.last_evaluated_key;
         }
     }
 
-    /// Takes happenings that belong together out of the outbox, into the feed of an organization and
-    /// into batches of events, as far as they are to be told, all of it or nothing. `new_id` names each batch.
-    /// False if somebody else took some of them, or wrote to the feed at the same time.
-    pub async fn take(
+    /// Moves domain events that can batch from the outbox into a feed and event batches, in one
+    /// transaction. Without a target, only removes them. `new_id` returns the id of a batch.
+    ///
+    /// Returns `false` and moves nothing if a concurrent invocation moved an event or extended the
+    /// feed.
+    pub async fn dispatch(
         self,
-        told: Option<(&Organization, Channels)>,
+        target: Option<(&Organization, Channels)>,
         domain_events: &[DomainEvent],
         new_id: impl Fn() -> Uuid,
     ) -> Result<bool, StoreError> {
-        let mut actions = Vec::with_capacity(TAKEN_AT_ONCE + EVENTS_AT_ONCE);
-        if let Some((organization, Channels { mails: true, .. })) = told {
+        let mut actions = Vec::with_capacity(OUTBOX_PAGE_SIZE + EVENT_BATCH_SIZE);
+        if let Some((organization, Channels { emails: true, .. })) = target {
             let head = self.find_feed_head(organization).await?;
             let next = head.map_or(0, |head| head.last).saturating_add(1);
-            let Some(step) = FeedEntry::of(next, domain_events) else { return Ok(true) };
-            actions.push(self.lengthen_feed(organization, head, next)?);
-            actions.push(self.db.put(TABLE, write_step(organization, &step)).into_action()?);
+            let Some(entry) = FeedEntry::of(next, domain_events) else { return Ok(true) };
+            actions.push(self.extend_feed(organization, head, next)?);
+            actions.push(self.db.put(TABLE, write_entry(organization, &entry)).into_action()?);
         }
-        if let Some((organization, Channels { events: true, .. })) = told {
-            // They are of one kind.
-            let told = domain_events.iter().filter(|it| it.kind.detail_type().is_some());
-            let told: Vec<DomainEvent> = told.cloned().collect();
-            for batch in told.chunks(EVENTS_AT_ONCE) {
+        if let Some((organization, Channels { events: true, .. })) = target {
+            let published = domain_events.iter().filter(|it| it.kind.detail_type().is_some());
+            let published: Vec<DomainEvent> = published.cloned().collect();
+            for batch in published.chunks(EVENT_BATCH_SIZE) {
                 let item = write_batch(organization, batch, new_id());
                 actions.push(self.db.put(TABLE, item).into_action()?);
             }
@@ -235,15 +237,15 @@ impl NotificationStore<'_> {
         Ok(self.db.commit_all(actions).await?.is_none())
     }
 
-    /// Some batches of events of a shard, those after a page. Strongly consistent: what was deleted is not sent
-    /// again.
+    /// Returns a page of a shard's event batches. Strongly consistent: deleted batches are not
+    /// published again.
     pub async fn event_batches(
         self,
         shard: Shard,
         after: Option<&str>,
         limit: i32,
     ) -> Result<BatchPage, StoreError> {
-        let answer = self
+        let response = self
             .db
             .query(TABLE)
             .consistent_read(true)
@@ -254,13 +256,13 @@ impl NotificationStore<'_> {
             .set_exclusive_start_key(after.map(|after| key(&shard.pk(), after)))
             .send()
             .await?;
-        let last = sort_key_at_end(TABLE, answer.last_evaluated_key.as_ref())?;
-        let batches = self.db.undamaged(&answer.items.unwrap_or_default(), read_batch)?;
+        let last = sort_key_at_end(TABLE, response.last_evaluated_key.as_ref())?;
+        let batches = self.db.undamaged(&response.items.unwrap_or_default(), read_batch)?;
         Ok(BatchPage { batches, last })
     }
 
-    /// Stores what is left of a batch of which EventBridge has the rest, unless somebody else deleted it.
-    pub async fn replace_batch_of_events(
+    /// Stores the remaining events of a partially accepted batch, unless the batch was deleted.
+    pub async fn replace_event_batch(
         self,
         shard: Shard,
         batch: &EventBatch,
@@ -274,8 +276,8 @@ impl NotificationStore<'_> {
         self.db.write_if(update).await.map(drop)
     }
 
-    /// Deletes a batch that EventBridge has.
-    pub async fn delete_batch_of_events(
+    /// Deletes a published batch.
+    pub async fn delete_event_batch(
         self,
         shard: Shard,
         batch: &EventBatch,
@@ -285,15 +287,16 @@ impl NotificationStore<'_> {
 }
 
 fn write_batch(organization: &Organization, domain_events: &[DomainEvent], id: Uuid) -> Item {
-    let scene = domain_events.first().map(|it| &it.scene);
-    let (pk, scene) = scene.map_or_else(Default::default, |it| (scene_pk(it), it.to_string()));
+    let visibility = domain_events.first().map(|it| &it.visibility);
+    let (pk, visibility) =
+        visibility.map_or_else(Default::default, |it| (visibility_pk(it), it.to_string()));
     item_at(
-        key(&pk, &format!("{EVENTS}{scene}#{id}")),
+        key(&pk, &format!("{EVENTS}{visibility}#{id}")),
         [("organization", s(organization)), ("domainEvents", write_domain_events(domain_events))],
     )
 }
 
-/// Happenings as an attribute.
+/// Returns domain events as an attribute.
 pub(super) fn write_domain_events(domain_events: &[DomainEvent]) -> AttributeValue {
     AttributeValue::L(
         domain_events.iter().map(|it| AttributeValue::M(write_domain_event(it))).collect(),
@@ -309,7 +312,7 @@ fn read_batch(item: &Item) -> Result<EventBatch, StoreError> {
     })
 }
 
-/// A list of happenings that an attribute holds.
+/// Returns the domain events of an attribute.
 pub(super) fn read_domain_events(
     item: &Item,
     attribute: &'static str,

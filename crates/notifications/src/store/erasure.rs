@@ -1,4 +1,4 @@
-//! What a project or a user that is erased leaves in table `notifications`.
+//! Erasure of a project or a user from table `notifications`.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
@@ -8,29 +8,29 @@ use shared::projects::erasure::Subject;
 
 use super::addresses::{UserName, address_key, confirmation_key};
 use super::dispatch::EVENTS;
-use super::feed::mailbox_key;
+use super::feed::delivery_state_key;
 use super::{NotificationStore, TABLE};
 use crate::store::announced::ANNOUNCED;
 use crate::store::outbox::OUTBOX;
 
-/// What one step of a sweep of notifications found.
+/// The result of sweeping one page.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NotificationSweep {
-    /// What it removed, and where the next step goes on.
+    /// The removed items, and the position of the next page.
     pub sweep: Sweep,
-    /// How many items it left that name the subject: lines of feeds, which tell of others too. They go
-    /// once their mails are sent.
+    /// The number of kept items that name the subject. They also concern other subjects, and are
+    /// deleted once their emails are sent.
     pub mentions: u64,
 }
 
 impl NotificationStore<'_> {
-    /// Removes where a user gets mail, and what is noted of mails to the user.
+    /// Deletes the addresses, confirmation request and delivery state of a user.
     pub async fn erase_mailbox(self, name: &UserName) -> Result<Sweep, StoreError> {
-        let keys = vec![address_key(name), confirmation_key(name), mailbox_key(name)];
+        let keys = vec![address_key(name), confirmation_key(name), delivery_state_key(name)];
         self.db.sweep_away(TABLE, keys, None).await
     }
 
-    /// Removes what is on its way of a project, or to a user, from the next page of the table.
+    /// Deletes a subject's outbox items, event batches and announcements from the next page.
     pub async fn sweep_notifications(
         self,
         subject: &Subject,
@@ -44,10 +44,10 @@ impl NotificationStore<'_> {
             if !names(item, subject) {
                 continue;
             }
-            // Of these each is of one project, or one user; but for who did it.
-            let of_one_scene =
+            // Apart from actors, these items concern one project or user each.
+            let has_one_subject =
                 sk.starts_with(OUTBOX) || sk.starts_with(EVENTS) || pk.starts_with(ANNOUNCED);
-            if of_one_scene && is_scene(item, subject) {
+            if has_one_subject && belongs_to(item, subject) {
                 found.push(key(pk, sk));
             } else {
                 mentions += 1;
@@ -58,18 +58,18 @@ impl NotificationStore<'_> {
     }
 }
 
-/// Whether an item, or a happening in it, names the subject.
+/// Returns `true` if an item or a domain event in it names the subject.
 fn names(item: &Item, subject: &Subject) -> bool {
     domain_events(item)
         .any(|domain_event| is_about(domain_event, subject) || is_by(domain_event, subject))
 }
 
-/// Whether a happening, or all of a batch, is the subject's own.
-fn is_scene(item: &Item, subject: &Subject) -> bool {
+/// Returns `true` if all domain events of an item are about the subject.
+fn belongs_to(item: &Item, subject: &Subject) -> bool {
     domain_events(item).filter(|it| it.contains_key("kind")).all(|it| is_about(it, subject))
 }
 
-/// The item itself, and the happenings in its lists.
+/// Returns the item itself and the domain events in its lists.
 fn domain_events(item: &Item) -> impl Iterator<Item = &Item> {
     let lists = item.values().filter_map(|value| value.as_l().ok()).flatten();
     let maps = lists.filter_map(|value| match value {
@@ -92,7 +92,7 @@ fn is_about(domain_event: &Item, subject: &Subject) -> bool {
 fn is_by(domain_event: &Item, subject: &Subject) -> bool {
     match subject {
         Subject::Project(_) => false,
-        // Users of the same name in other organizations only make this wait a little longer.
+        // Users with this name in other organizations also match. That only delays the erasure.
         Subject::User(_, user) => domain_event.get("actor") == Some(&s(user)),
     }
 }
@@ -104,21 +104,21 @@ mod tests {
     use shared::projects::project::ProjectId;
 
     #[test]
-    fn what_tells_of_others_too_only_mentions_it() {
+    fn shared_items_only_mention_the_subject() {
         let project = ProjectId::new(uuid::Uuid::nil());
         let subject = Subject::Project(project);
         let domain_event =
             |project: &str| item([("kind", s("error_new")), ("project", s(project))]);
-        let step = |of: &[&str]| {
-            let lines = of.iter().map(|project| AttributeValue::M(domain_event(project)));
+        let entry = |projects: &[&str]| {
+            let lines = projects.iter().map(|project| AttributeValue::M(domain_event(project)));
             item([("lines", AttributeValue::L(lines.collect()))])
         };
         let (own, other) = (project.to_string(), "another".to_owned());
-        assert!(names(&domain_event(&own), &subject) && is_scene(&domain_event(&own), &subject));
+        assert!(names(&domain_event(&own), &subject) && belongs_to(&domain_event(&own), &subject));
         assert!(!names(&domain_event(&other), &subject));
-        assert!(names(&step(&[&own, &other]), &subject));
-        assert!(!is_scene(&step(&[&own, &other]), &subject));
-        assert!(is_scene(&step(&[&own, &own]), &subject));
-        assert!(!names(&step(&[]), &subject));
+        assert!(names(&entry(&[&own, &other]), &subject));
+        assert!(!belongs_to(&entry(&[&own, &other]), &subject));
+        assert!(belongs_to(&entry(&[&own, &own]), &subject));
+        assert!(!names(&entry(&[]), &subject));
     }
 }

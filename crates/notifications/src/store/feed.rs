@@ -2,10 +2,10 @@
 //!
 //! | pk | sk | item |
 //! | --- | --- | --- |
-//! | `shard#SHARD` | `feed#ORGANIZATION#head` | how far the feed goes, and how far it was told |
-//! | `shard#SHARD` | `feed#ORGANIZATION#step#NUMBER` | what happened |
-//! | `shard#SHARD` | `feed#ORGANIZATION#user#USER` | what was sent to a user in the last hour |
-//! | `shard#SHARD` | `confirm#ORGANIZATION/USER` | that a user is to be asked for a confirmation |
+//! | `shard#SHARD` | `feed#ORGANIZATION#head` | feed progress and checkpoint |
+//! | `shard#SHARD` | `feed#ORGANIZATION#step#NUMBER` | feed entry |
+//! | `shard#SHARD` | `feed#ORGANIZATION#user#USER` | delivery state of a user |
+//! | `shard#SHARD` | `confirm#ORGANIZATION/USER` | request for a confirmation or security email |
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,7 +18,7 @@ use shared::projects::api_key::UserId;
 use shared::projects::project::Organization;
 use shared::timestamp::Timestamp;
 
-use super::addresses::{CONFIRMATIONS, UserName, confirmation_key};
+use super::addresses::{CONFIRMATION_PREFIX, UserName, confirmation_key};
 use super::dispatch::{Shard, read_domain_events, write_domain_events};
 use super::{NotificationStore, TABLE};
 use crate::address::UserAddress;
@@ -29,60 +29,64 @@ use crate::store::outbox::shard_pk;
 
 const FEEDS: &str = "feed#";
 
-/// How far a run came that had no time for all users.
+/// The position at which an invocation ran out of time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FeedCheckpoint {
-    /// Of which steps its users were to be told: those up to this one.
+    /// The number of the last entry to deliver.
     pub last: u64,
-    /// The last user, by name, of all who were told of them or are not to be.
+    /// The last completed user. Users are processed by name.
     pub user: UserId,
 }
 
-/// The feed of an organization, and what was sent of it lately.
+/// The feed of an organization.
 #[derive(Debug, Clone, Default)]
 pub struct Feed {
-    /// How far it goes.
+    /// The progress of the feed.
     pub head: FeedHead,
-    /// How far the last run came, if it had no time for all users.
-    pub looked: Option<FeedCheckpoint>,
-    /// What is kept of it, the earliest first.
-    pub steps: Vec<FeedEntry>,
-    /// What was sent, by user.
-    pub mailboxes: BTreeMap<String, DeliveryState>,
-    /// The users of whom it cannot be read what was sent, since it is damaged.
+    /// The position at which the last invocation ran out of time, if it did.
+    pub checkpoint: Option<FeedCheckpoint>,
+    /// The stored entries, earliest first.
+    pub entries: Vec<FeedEntry>,
+    /// Delivery states by user.
+    pub delivery_states: BTreeMap<String, DeliveryState>,
+    /// Users with an unreadable delivery state.
     pub unreadable: BTreeSet<String>,
 }
 
 impl Feed {
-    /// Since when something waits at `now` that could have been sent: what nobody was told of yet, and
-    /// what was gathered in windows that have ended.
+    /// Returns the time since which an email is overdue at `now`. Undelivered entries are due since
+    /// their events, batched entries since the end of their window.
     pub fn waiting_since(&self, now: Timestamp) -> Option<Timestamp> {
-        let new = self.steps.iter().filter(|step| step.number > self.head.told);
-        let gathered = self.mailboxes.iter().flat_map(|(user, mailbox)| {
+        let new = self.entries.iter().filter(|entry| entry.number > self.head.delivered);
+        let batched = self.delivery_states.iter().flat_map(|(user, state)| {
             let user = UserId::parse(user).ok();
-            let ended = mailbox.windows.iter().filter(move |(_, window)| window.until <= now);
+            let ended = state.windows.iter().filter(move |(_, window)| window.until <= now);
             ended.flat_map(move |(kind, window)| {
                 let user = user.clone();
-                let is_for_them = move |step: &&FeedEntry| {
-                    let concerned = user.as_ref().is_some_and(|user| step.concerns(user));
-                    step.number > window.covered && step.kind() == Some(*kind) && concerned
+                let is_batched = move |entry: &&FeedEntry| {
+                    let concerned = user.as_ref().is_some_and(|user| entry.concerns(user));
+                    entry.number > window.covered && entry.kind() == Some(*kind) && concerned
                 };
-                let steps = self.steps.iter().filter(is_for_them);
-                steps.map(|step| step.since.max(window.until))
+                let entries = self.entries.iter().filter(is_batched);
+                entries.map(|entry| entry.since.max(window.until))
             })
         });
-        new.map(|step| step.since).chain(gathered).min()
+        new.map(|entry| entry.since).chain(batched).min()
     }
 }
 
 impl NotificationStore<'_> {
-    /// The organizations of a shard whose feeds hold something.
-    pub async fn busy_feeds(self, shard: Shard) -> Result<Vec<Organization>, StoreError> {
+    /// Returns a shard's organizations with a feed.
+    pub async fn organizations_with_feed(
+        self,
+        shard: Shard,
+    ) -> Result<Vec<Organization>, StoreError> {
         let names = self.distinct(shard, FEEDS).await?;
         Ok(names.iter().filter_map(|name| Organization::parse(name).ok()).collect())
     }
 
-    /// The feed of an organization. Strongly consistent: who was told of what must not be forgotten.
+    /// Returns the feed of an organization. Strongly consistent: a stale delivery state would cause
+    /// duplicate emails.
     pub async fn find_feed(self, organization: &Organization) -> Result<Feed, StoreError> {
         let mut items = self
             .db
@@ -102,17 +106,19 @@ impl NotificationStore<'_> {
             match (parts.next(), parts.next()) {
                 (Some("head"), None) => {
                     feed.head = read_head(&item)?;
-                    let looked = self.db.unless_damaged(&item, read_looked(&item))?.flatten();
-                    feed.looked = looked.filter(|looked| looked.last > feed.head.told);
+                    let checkpoint =
+                        self.db.unless_damaged(&item, read_checkpoint(&item))?.flatten();
+                    feed.checkpoint =
+                        checkpoint.filter(|checkpoint| checkpoint.last > feed.head.delivered);
                 }
                 (Some("step"), Some(_)) => {
-                    feed.steps.extend(self.db.unless_damaged(&item, read_step(&item))?);
+                    feed.entries.extend(self.db.unless_damaged(&item, read_entry(&item))?);
                 }
                 (Some("user"), Some(user)) => {
-                    // It is not as if nothing had been sent: the same would go out every minute.
-                    match self.db.unless_damaged(&item, read_mailbox(&item))? {
-                        Some(mailbox) => {
-                            feed.mailboxes.insert(user.to_owned(), mailbox);
+                    // An empty delivery state instead would send the same email every minute.
+                    match self.db.unless_damaged(&item, read_delivery_state(&item))? {
+                        Some(state) => {
+                            feed.delivery_states.insert(user.to_owned(), state);
                         }
                         None => {
                             feed.unreadable.insert(user.to_owned());
@@ -125,7 +131,7 @@ impl NotificationStore<'_> {
         Ok(feed)
     }
 
-    /// How far a feed goes; none if there is nothing in it.
+    /// Returns the progress of a feed, or `None` if it does not exist.
     pub(super) async fn find_feed_head(
         self,
         organization: &Organization,
@@ -134,8 +140,8 @@ impl NotificationStore<'_> {
         found.as_ref().map(read_head).transpose()
     }
 
-    /// The action that lets a feed go as far as `last`, if it is as it was read.
-    pub(super) fn lengthen_feed(
+    /// Returns the action that sets a feed's last number, if it is still `read`.
+    pub(super) fn extend_feed(
         self,
         organization: &Organization,
         read: Option<FeedHead>,
@@ -157,23 +163,23 @@ impl NotificationStore<'_> {
         .into_action()
     }
 
-    /// Notes what was sent to a user, if nobody noted anything else since it was read. Answers whether it
-    /// is stored.
-    pub async fn replace_mailbox(
+    /// Stores a delivery state, or deletes an idle one, if its revision is unchanged. Returns
+    /// `false` otherwise.
+    pub async fn replace_delivery_state(
         self,
         name: &UserName,
-        mailbox: &DeliveryState,
+        state: &DeliveryState,
         now: Timestamp,
     ) -> Result<bool, StoreError> {
-        let place = mailbox_key(name);
-        if mailbox.is_idle(now) {
-            let delete = self.db.delete(TABLE, place).condition_expression("revision = :read");
-            let delete = delete.expression_attribute_values(":read", count(mailbox.revision));
-            return if mailbox.revision == 0 { Ok(true) } else { self.db.write_if(delete).await };
+        let item_key = delivery_state_key(name);
+        if state.is_idle(now) {
+            let delete = self.db.delete(TABLE, item_key).condition_expression("revision = :read");
+            let delete = delete.expression_attribute_values(":read", count(state.revision));
+            return if state.revision == 0 { Ok(true) } else { self.db.write_if(delete).await };
         }
-        let put = self.db.put(TABLE, write_mailbox(place, mailbox));
+        let put = self.db.put(TABLE, write_delivery_state(item_key, state));
         self.db
-            .write_if(match mailbox.revision {
+            .write_if(match state.revision {
                 0 => put.condition_expression("attribute_not_exists(pk)"),
                 revision => put
                     .condition_expression("revision = :read")
@@ -182,59 +188,62 @@ impl NotificationStore<'_> {
             .await
     }
 
-    /// Notes that everybody was told of the steps up to `told`, and removes those up to `needless`, which
-    /// nobody waits for any more.
-    pub async fn tell_feed(
+    /// Sets the number of the last delivered entry and removes the checkpoint. Deletes entries up
+    /// to `obsolete`. Writes nothing if another invocation advanced the feed.
+    pub async fn advance_feed(
         self,
         organization: &Organization,
         feed: &Feed,
-        told: u64,
-        needless: u64,
+        delivered: u64,
+        obsolete: u64,
     ) -> Result<(), StoreError> {
-        if told != feed.head.told {
+        if delivered != feed.head.delivered {
             let update = self
                 .db
                 .update(TABLE, feed_key(organization, "head"))
                 .condition_expression("told = :read")
                 .update_expression("SET told = :told REMOVE lookedUser, lookedLast")
-                .expression_attribute_values(":read", count(feed.head.told))
-                .expression_attribute_values(":told", count(told));
+                .expression_attribute_values(":read", count(feed.head.delivered))
+                .expression_attribute_values(":told", count(delivered));
             if !self.db.write_if(update).await? {
                 return Ok(());
             }
         }
-        let needless = feed.steps.iter().filter(|step| step.number <= needless);
-        let keys: Vec<Item> = needless.map(|step| step_key(organization, step.number)).collect();
+        let obsolete = feed.entries.iter().filter(|entry| entry.number <= obsolete);
+        let keys: Vec<Item> = obsolete.map(|entry| entry_key(organization, entry.number)).collect();
         if keys.is_empty() { Ok(()) } else { self.db.delete_all(TABLE, keys).await }
     }
 
-    /// Notes how far a run came that had no time for all users, or that the next one is to begin with the first
-    /// user again; unless everybody was told meanwhile.
-    pub async fn note_looked(
+    /// Stores or removes the checkpoint, unless another invocation advanced the feed.
+    pub async fn save_checkpoint(
         self,
         organization: &Organization,
-        told: u64,
-        looked: Option<&FeedCheckpoint>,
+        delivered: u64,
+        checkpoint: Option<&FeedCheckpoint>,
     ) -> Result<(), StoreError> {
         let update = self
             .db
             .update(TABLE, feed_key(organization, "head"))
             .condition_expression("told = :told")
-            .expression_attribute_values(":told", count(told));
+            .expression_attribute_values(":told", count(delivered));
         self.db
-            .write_if(match looked {
+            .write_if(match checkpoint {
                 None => update.update_expression("REMOVE lookedUser, lookedLast"),
-                Some(looked) => update
+                Some(checkpoint) => update
                     .update_expression("SET lookedUser = :user, lookedLast = :last")
-                    .expression_attribute_values(":user", s(&looked.user))
-                    .expression_attribute_values(":last", count(looked.last)),
+                    .expression_attribute_values(":user", s(&checkpoint.user))
+                    .expression_attribute_values(":last", count(checkpoint.last)),
             })
             .await
             .map(drop)
     }
 
-    /// Removes what is left of a feed of which everybody was told, if nothing came to it.
-    pub async fn end_feed(self, organization: &Organization, last: u64) -> Result<(), StoreError> {
+    /// Deletes the head of a delivered feed, unless it has new entries.
+    pub async fn delete_feed_head(
+        self,
+        organization: &Organization,
+        last: u64,
+    ) -> Result<(), StoreError> {
         let end = self
             .db
             .delete(TABLE, feed_key(organization, "head"))
@@ -244,96 +253,103 @@ impl NotificationStore<'_> {
         self.db.write_if(end).await.map(drop)
     }
 
-    /// Some users of a shard who are to be asked for a confirmation. Strongly consistent.
-    pub async fn users_to_ask(self, shard: Shard) -> Result<Vec<UserName>, StoreError> {
-        let answer = self
+    /// Returns the first page of a shard's users with a confirmation request. Strongly consistent.
+    pub async fn pending_confirmations(self, shard: Shard) -> Result<Vec<UserName>, StoreError> {
+        let response = self
             .db
             .query(TABLE)
             .consistent_read(true)
             .key_condition_expression("pk = :pk AND begins_with(sk, :confirm)")
             .expression_attribute_values(":pk", s(shard.pk()))
-            .expression_attribute_values(":confirm", s(CONFIRMATIONS))
+            .expression_attribute_values(":confirm", s(CONFIRMATION_PREFIX))
             .send()
             .await?;
         let read = |item: &Item| {
             ItemReader { table: TABLE, item }.parsed("sk", |sk| {
-                let (organization, user) = sk.strip_prefix(CONFIRMATIONS)?.split_once('/')?;
+                let (organization, user) = sk.strip_prefix(CONFIRMATION_PREFIX)?.split_once('/')?;
                 let organization = Organization::parse(organization).ok()?;
                 Some(UserName { organization, user: UserId::parse(user).ok()? })
             })
         };
-        self.db.undamaged(&answer.items.unwrap_or_default(), read)
+        self.db.undamaged(&response.items.unwrap_or_default(), read)
     }
 
-    /// Notes where a user gets mail, now that the user was asked for a confirmation. If the address was
-    /// changed since it was read, the user is asked again. Answers whether it was not.
-    pub async fn finish_asking(
+    /// Deletes a user's confirmation request and stores the address. Returns `false` and writes
+    /// nothing if the address was changed since it was read.
+    pub async fn complete_confirmation_request(
         self,
         name: &UserName,
         address: &UserAddress,
     ) -> Result<bool, StoreError> {
-        let asked = self.db.delete(TABLE, confirmation_key(name)).into_action()?;
-        Ok(self.db.commit_all(vec![asked, self.put_address(name, address)?]).await?.is_none())
+        let delete_request = self.db.delete(TABLE, confirmation_key(name)).into_action()?;
+        Ok(self
+            .db
+            .commit_all(vec![delete_request, self.put_address(name, address)?])
+            .await?
+            .is_none())
     }
 
-    /// Notes that a user need not be asked for a confirmation, unless the address was changed since it was
-    /// read: that may be a request of its own. Answers whether it was not.
-    pub async fn forget_asking(
+    /// Deletes a user's confirmation request. Returns `false` and writes nothing if the address was
+    /// changed since it was read: the change can have its own request.
+    pub async fn delete_confirmation_request(
         self,
         name: &UserName,
         read: &UserAddress,
     ) -> Result<bool, StoreError> {
-        let asked = self.db.delete(TABLE, confirmation_key(name)).into_action()?;
-        Ok(self.db.commit_all(vec![asked, self.check_address(name, read)?]).await?.is_none())
+        let delete_request = self.db.delete(TABLE, confirmation_key(name)).into_action()?;
+        Ok(self
+            .db
+            .commit_all(vec![delete_request, self.check_address(name, read)?])
+            .await?
+            .is_none())
     }
 }
 
-fn feed_key(organization: &Organization, of_feed: &str) -> Item {
-    key(&shard_pk(organization.as_str()), &format!("{FEEDS}{organization}#{of_feed}"))
+fn feed_key(organization: &Organization, suffix: &str) -> Item {
+    key(&shard_pk(organization.as_str()), &format!("{FEEDS}{organization}#{suffix}"))
 }
 
-/// What follows a window at whose end a mail waits for room.
-const HELD: &str = "held";
+/// Mark of a deferred email in a stored window. The time since which it waits follows.
+const DEFERRED_MARK: &str = "held";
 
-/// Where it is noted what was sent to a user.
-pub(super) fn mailbox_key(name: &UserName) -> Item {
+pub(super) fn delivery_state_key(name: &UserName) -> Item {
     feed_key(&name.organization, &format!("user#{}", name.user))
 }
 
-/// A number has as many digits as any, so that it sorts among others.
-fn step_key(organization: &Organization, number: u64) -> Item {
+/// Returns the key of an entry. Its number has a fixed width, so that keys sort by number.
+fn entry_key(organization: &Organization, number: u64) -> Item {
     feed_key(organization, &format!("step#{number:020}"))
 }
 
-/// A count that only grows, far below what a number may be.
+/// Returns a count as an attribute. Counts do not reach `i64::MAX`.
 fn count(value: u64) -> AttributeValue {
     n(i64::try_from(value).unwrap_or(i64::MAX))
 }
 
 fn read_head(item: &Item) -> Result<FeedHead, StoreError> {
     let reader = ItemReader { table: TABLE, item };
-    Ok(FeedHead { last: reader.count("last")?, told: reader.count("told")? })
+    Ok(FeedHead { last: reader.count("last")?, delivered: reader.count("told")? })
 }
 
-fn read_looked(item: &Item) -> Result<Option<FeedCheckpoint>, StoreError> {
+fn read_checkpoint(item: &Item) -> Result<Option<FeedCheckpoint>, StoreError> {
     let reader = ItemReader { table: TABLE, item };
     let user = reader.optional_parsed("lookedUser", |text| UserId::parse(text).ok())?;
     let Some(user) = user else { return Ok(None) };
     Ok(Some(FeedCheckpoint { last: reader.count("lookedLast")?, user }))
 }
 
-pub(super) fn write_step(organization: &Organization, step: &FeedEntry) -> Item {
+pub(super) fn write_entry(organization: &Organization, entry: &FeedEntry) -> Item {
     item_at(
-        step_key(organization, step.number),
+        entry_key(organization, entry.number),
         [
-            ("count", count(step.count)),
-            ("since", n(step.since.as_millis())),
-            ("lines", write_domain_events(&step.lines)),
+            ("count", count(entry.count)),
+            ("since", n(entry.since.as_millis())),
+            ("lines", write_domain_events(&entry.lines)),
         ],
     )
 }
 
-fn read_step(item: &Item) -> Result<FeedEntry, StoreError> {
+fn read_entry(item: &Item) -> Result<FeedEntry, StoreError> {
     let reader = ItemReader { table: TABLE, item };
     Ok(FeedEntry {
         number: reader.parsed("sk", |sk| sk.rsplit('#').next()?.parse().ok())?,
@@ -343,30 +359,32 @@ fn read_step(item: &Item) -> Result<FeedEntry, StoreError> {
     })
 }
 
-/// Windows are a text of kind, step and end each, and `held` with a time where a mail waits for room since then; as
-/// many as there are kinds at most.
-fn write_mailbox(place: Item, mailbox: &DeliveryState) -> Item {
-    let windows: Vec<String> = mailbox
+/// Returns the item of a delivery state.
+///
+/// Each window is a text: kind, covered entry, end, and `held` with a time for a deferred email.
+fn write_delivery_state(item_key: Item, state: &DeliveryState) -> Item {
+    let windows: Vec<String> = state
         .windows
         .iter()
         .map(|(kind, it)| {
-            let held = it.held_since.map(|since| format!(" {HELD} {}", since.as_millis()));
+            let deferred =
+                it.deferred_since.map(|since| format!(" {DEFERRED_MARK} {}", since.as_millis()));
             let (covered, until) = (it.covered, it.until.as_millis());
-            format!("{} {covered} {until}{}", kind.as_str(), held.unwrap_or_default())
+            format!("{} {covered} {until}{}", kind.as_str(), deferred.unwrap_or_default())
         })
         .collect();
-    let sent: Vec<String> = mailbox.sent.iter().map(|at| at.as_millis().to_string()).collect();
+    let sent: Vec<String> = state.sent.iter().map(|at| at.as_millis().to_string()).collect();
     item_at(
-        place,
+        item_key,
         [
-            ("revision", count(mailbox.revision.saturating_add(1))),
+            ("revision", count(state.revision.saturating_add(1))),
             ("windows", s(windows.join(","))),
             ("sent", s(sent.join(","))),
         ],
     )
 }
 
-fn read_mailbox(item: &Item) -> Result<DeliveryState, StoreError> {
+fn read_delivery_state(item: &Item) -> Result<DeliveryState, StoreError> {
     let reader = ItemReader { table: TABLE, item };
     let parts = |attribute| {
         let text = reader.text(attribute)?;
@@ -377,12 +395,12 @@ fn read_mailbox(item: &Item) -> Result<DeliveryState, StoreError> {
         let kind = parts.next()?;
         let covered = parts.next()?.parse().ok()?;
         let until = Timestamp::from_millis(parts.next()?.parse().ok()?);
-        let held_since = match parts.next() {
-            Some(HELD) => Some(Timestamp::from_millis(parts.next()?.parse().ok()?)),
+        let deferred_since = match parts.next() {
+            Some(DEFERRED_MARK) => Some(Timestamp::from_millis(parts.next()?.parse().ok()?)),
             _ => None,
         };
-        let window = BatchWindow { covered, until, held_since };
-        // A later release may know more kinds, of which this one tells nobody.
+        let window = BatchWindow { covered, until, deferred_since };
+        // Skips kinds that a later release added.
         Some(DomainEventKind::parse(kind).map(|kind| (kind, window)))
     };
     let windows = parts("windows")?.map(window).collect::<Option<Vec<_>>>();
@@ -409,47 +427,47 @@ mod tests {
         Timestamp::from_millis(0).plus(Duration::from_mins(minutes))
     }
 
-    fn step(number: u64, minutes: u64) -> FeedEntry {
-        let scene = Visibility::Project(ProjectId::new(uuid::Uuid::nil()));
-        let domain_event = DomainEvent::new(KIND, scene, number, "x", at(minutes));
+    fn entry(number: u64, minutes: u64) -> FeedEntry {
+        let visibility = Visibility::Project(ProjectId::new(uuid::Uuid::nil()));
+        let domain_event = DomainEvent::new(KIND, visibility, number, "x", at(minutes));
         FeedEntry::of(number, &[domain_event]).unwrap()
     }
 
     #[test]
-    fn what_waits_could_have_been_sent_when_it_happened_or_when_its_window_ended() {
+    fn emails_wait_from_event_or_window_end() {
         let mut feed = Feed {
-            head: FeedHead { last: 3, told: 3 },
-            steps: vec![step(2, 1), step(3, 12)],
+            head: FeedHead { last: 3, delivered: 3 },
+            entries: vec![entry(2, 1), entry(3, 12)],
             ..Feed::default()
         };
-        assert_eq!(feed.waiting_since(at(30)), None, "all were told");
-        let mut mailbox = DeliveryState::default();
-        mailbox.note_sent(KIND, 1, at(0));
-        feed.mailboxes.insert("mira".to_owned(), mailbox.clone());
-        assert_eq!(feed.waiting_since(at(9)), None, "they are gathered");
+        assert_eq!(feed.waiting_since(at(30)), None, "all entries are delivered");
+        let mut state = DeliveryState::default();
+        state.note_sent(KIND, 1, at(0));
+        feed.delivery_states.insert("mira".to_owned(), state.clone());
+        assert_eq!(feed.waiting_since(at(9)), None, "the window is open");
         assert_eq!(feed.waiting_since(at(30)), Some(at(10)));
-        mailbox.note_sent(KIND, 2, at(0));
-        feed.mailboxes.insert("mira".to_owned(), mailbox.clone());
+        state.note_sent(KIND, 2, at(0));
+        feed.delivery_states.insert("mira".to_owned(), state.clone());
         assert_eq!(feed.waiting_since(at(30)), Some(at(12)));
-        mailbox.note_sent(KIND, 3, at(0));
-        feed.mailboxes.insert("mira".to_owned(), mailbox);
+        state.note_sent(KIND, 3, at(0));
+        feed.delivery_states.insert("mira".to_owned(), state);
         assert_eq!(feed.waiting_since(at(30)), None);
-        feed.head.told = 1;
-        assert_eq!(feed.waiting_since(at(30)), Some(at(1)), "nobody was told of it");
+        feed.head.delivered = 1;
+        assert_eq!(feed.waiting_since(at(30)), Some(at(1)), "entry 2 is not delivered");
     }
 
     #[test]
-    fn a_mailbox_is_read_as_it_was_written_without_windows_of_kinds_that_are_unknown() {
-        let mut mailbox = DeliveryState { revision: 4, ..DeliveryState::default() };
-        mailbox.note_sent(KIND, 5, at(1));
-        mailbox.defer(DomainEventKind::FlagChanged, 7, at(60), at(2));
-        let mut item = write_mailbox(Item::new(), &mailbox);
-        mailbox.revision = 5;
-        assert_eq!(read_mailbox(&item).unwrap(), mailbox);
+    fn delivery_states_round_trip_without_unknown_kinds() {
+        let mut state = DeliveryState { revision: 4, ..DeliveryState::default() };
+        state.note_sent(KIND, 5, at(1));
+        state.defer(DomainEventKind::FlagChanged, 7, at(60), at(2));
+        let mut item = write_delivery_state(Item::new(), &state);
+        state.revision = 5;
+        assert_eq!(read_delivery_state(&item).unwrap(), state);
         let windows = item["windows"].as_s().unwrap().clone();
         item.insert("windows".to_owned(), s(format!("later_kind 3 5,{windows}")));
-        assert_eq!(read_mailbox(&item).unwrap(), mailbox);
+        assert_eq!(read_delivery_state(&item).unwrap(), state);
         item.insert("windows".to_owned(), s(format!("later_kind x 5,{windows}")));
-        assert!(read_mailbox(&item).is_err());
+        assert!(read_delivery_state(&item).is_err());
     }
 }

@@ -11,7 +11,7 @@ mod preferences;
 
 pub use addresses::{KnownUser, UserName};
 pub use dispatch::{
-    BatchPage, Channels, EVENTS_AT_ONCE, EventBatch, LEASE, OutboxPage, Shard, TAKEN_AT_ONCE,
+    BatchPage, Channels, EVENT_BATCH_SIZE, EventBatch, LEASE, OUTBOX_PAGE_SIZE, OutboxPage, Shard,
 };
 pub use erasure::NotificationSweep;
 pub use feed::{Feed, FeedCheckpoint};

@@ -1,9 +1,9 @@
-//! The outbox, in table `notifications`: what happened and was not announced yet. Its items are written by
-//! the transactions that make things happen (`docs/notifications.md`).
+//! The outbox, in table `notifications`. Its items are part of the transactions that cause the
+//! domain events (`docs/notifications.md`).
 //!
 //! | pk | sk | item |
 //! | --- | --- | --- |
-//! | `shard#SHARD` | `outbox#SCENE#KIND#SUBJECT#OCCASION` | something that happened |
+//! | `shard#SHARD` | `outbox#VISIBILITY#KIND#SUBJECT#INSTANCE` | domain event |
 
 use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem};
 
@@ -16,16 +16,16 @@ use shared::projects::project::{Organization, ProjectId};
 use super::NotificationStore;
 use crate::domain_event::{DomainEvent, DomainEventKind, Visibility};
 
-/// The table of all that is on its way.
+/// The table with outbox, feeds, event batches and addresses.
 pub(crate) const OUTBOX_TABLE: &str = "notifications";
-/// What the sort keys of the outbox begin with.
+/// Prefix of the outbox's sort keys.
 pub(crate) const OUTBOX: &str = "outbox#";
-/// Over how many partitions that is spread.
+/// Number of shards, the partitions of outbox, feeds and batches.
 pub(crate) const SHARDS: u32 = 4;
 
 impl NotificationStore<'_> {
-    /// The action that announces what the other actions of its transaction make happen. It has no
-    /// condition: theirs decide.
+    /// Returns the action that puts a domain event into the outbox. It has no condition: those of
+    /// the other actions in its transaction decide.
     pub fn announce(self, domain_event: &DomainEvent) -> Result<TransactWriteItem, StoreError> {
         let mut item = outbox_key(domain_event);
         item.extend(write_domain_event(domain_event));
@@ -34,37 +34,37 @@ impl NotificationStore<'_> {
 
     /// Stores a new key and announces it to its user.
     pub async fn create_api_key(self, record: &ApiKeyRecord) -> Result<(), StoreError> {
-        let announcement = self.announce(&DomainEvent::of_new_key(record))?;
+        let announcement = self.announce(&DomainEvent::api_key_created(record))?;
         self.db.create_api_key(record, announcement).await
     }
 }
 
-/// The partition of what a name belongs to: a project's id, or an organization.
+/// Returns the partition key for a project id or an organization.
 pub(crate) fn shard_pk(name: &str) -> String {
     numbered_shard_pk(crc32fast::hash(name.as_bytes()) % SHARDS)
 }
 
-/// The partition of a number below [`SHARDS`].
+/// Returns the partition key for a number below [`SHARDS`].
 pub(crate) fn numbered_shard_pk(shard: u32) -> String {
     format!("shard#{shard}")
 }
 
-/// The partition of a scene's happenings.
-pub(crate) fn scene_pk(scene: &Visibility) -> String {
-    match scene {
+/// Returns the partition key for domain events with a visibility.
+pub(crate) fn visibility_pk(visibility: &Visibility) -> String {
+    match visibility {
         Visibility::Project(project) => shard_pk(&project.to_string()),
         Visibility::User(organization, _) => shard_pk(organization.as_str()),
     }
 }
 
-/// Where a happening waits.
+/// Returns the key of a domain event in the outbox.
 pub(crate) fn outbox_key(domain_event: &DomainEvent) -> Item {
-    key(&scene_pk(&domain_event.scene), &format!("{OUTBOX}{}", domain_event.id()))
+    key(&visibility_pk(&domain_event.visibility), &format!("{OUTBOX}{}", domain_event.id()))
 }
 
-/// A happening as the attributes of an item, or of a map in one.
+/// Returns the attributes of a domain event, for an item or a map.
 pub(crate) fn write_domain_event(domain_event: &DomainEvent) -> Item {
-    let DomainEvent { kind, scene, subject, instance, at, title, detail, weight, actor } =
+    let DomainEvent { kind, visibility, subject, instance, at, title, detail, weight, actor } =
         domain_event;
     let count = |value: u64| n(i64::try_from(value).unwrap_or(i64::MAX));
     let mut written = item([
@@ -77,7 +77,7 @@ pub(crate) fn write_domain_event(domain_event: &DomainEvent) -> Item {
         ("weight", count(*weight)),
     ]);
     let mut set = |name: &str, value: AttributeValue| written.insert(name.to_owned(), value);
-    let (project, concerned) = match scene {
+    let (project, concerned) = match visibility {
         Visibility::Project(project) => (Some(project), None),
         Visibility::User(organization, user) => (None, Some((organization, user))),
     };
@@ -94,11 +94,11 @@ pub(crate) fn write_domain_event(domain_event: &DomainEvent) -> Item {
     written
 }
 
-/// Reads what [`write_domain_event`] wrote.
+/// Parses the attributes of [`write_domain_event`].
 pub(crate) fn read_domain_event(item: &Item) -> Result<DomainEvent, StoreError> {
     let reader = ItemReader { table: OUTBOX_TABLE, item };
     let user = |text: &str| UserId::parse(text).ok();
-    let scene = if let Some(project) = reader.optional_parsed("project", ProjectId::parse)? {
+    let visibility = if let Some(project) = reader.optional_parsed("project", ProjectId::parse)? {
         Visibility::Project(project)
     } else {
         let organization = reader.parsed("organization", |text| Organization::parse(text).ok())?;
@@ -106,7 +106,7 @@ pub(crate) fn read_domain_event(item: &Item) -> Result<DomainEvent, StoreError> 
     };
     Ok(DomainEvent {
         kind: reader.parsed("kind", DomainEventKind::parse)?,
-        scene,
+        visibility,
         subject: reader.text("subject")?.to_owned(),
         instance: reader.count("occasion")?,
         at: reader.millis("at")?,
@@ -123,16 +123,16 @@ mod tests {
     use shared::timestamp::Timestamp;
 
     #[test]
-    fn a_domain_event_is_read_as_it_was_written() {
+    fn domain_events_round_trip_as_items() {
         let organization = Organization::parse("default").unwrap();
         let user = UserId::parse("mira#1/x").unwrap();
-        let scenes = [
+        let visibilities = [
             Visibility::Project(ProjectId::new(uuid::Uuid::nil())),
             Visibility::User(organization, user.clone()),
         ];
-        for (scene, kind) in scenes.into_iter().zip(DomainEventKind::ALL) {
+        for (visibility, kind) in visibilities.into_iter().zip(DomainEventKind::ALL) {
             let at = Timestamp::from_millis(1_795_234_560_000);
-            let plain = DomainEvent::new(kind, scene, "subject", "title", at);
+            let plain = DomainEvent::new(kind, visibility, "subject", "title", at);
             let full = plain.clone().detailed("d").at_occasion(7).with_event_count(9).by(&user);
             for domain_event in [plain, full] {
                 assert_eq!(

@@ -1,8 +1,8 @@
-//! How far whoever visits all projects has come.
+//! Progress of passes over all projects.
 //!
 //! | pk | sk | item |
 //! | --- | --- | --- |
-//! | `passes` | name | in which round a pass is, and after which project it goes on |
+//! | `passes` | name | round and last completed project of a pass |
 
 use shared::dynamodb::StoreError;
 use shared::dynamodb::item::{Item, ItemReader, key, n, s};
@@ -11,25 +11,26 @@ use super::{NotificationStore, TABLE};
 
 const PASSES: &str = "passes";
 
-/// A pass over all projects, round after round.
+/// The progress of a pass over all projects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pass {
-    /// Which round it is; each is greater than those before.
+    /// The round, greater than those of earlier rounds.
     pub round: u64,
-    /// After which project it goes on; `None` if the round is complete.
+    /// The last completed project. `None` if the round is complete.
     pub after: Option<String>,
 }
 
 impl NotificationStore<'_> {
-    /// How far a pass has come; none that never began, or that cannot be read: then it begins anew.
+    /// Returns the progress of a pass. `None` if it is new or unreadable: then the pass starts
+    /// again.
     pub async fn find_pass(self, name: &str) -> Result<Option<Pass>, StoreError> {
         let found = self.db.get(TABLE, key(PASSES, name)).await?;
         let Some(found) = found else { return Ok(None) };
         self.db.unless_damaged(&found, read_pass(&found))
     }
 
-    /// Notes how far a pass has come. Of two that are at it at once, the later one decides: at worst,
-    /// projects are visited once more.
+    /// Stores the progress of a pass. Concurrent invocations overwrite it: at worst, projects are
+    /// checked again.
     pub async fn save_pass(self, name: &str, pass: &Pass) -> Result<(), StoreError> {
         let round = n(i64::try_from(pass.round).unwrap_or(i64::MAX));
         let update = self

@@ -1,5 +1,5 @@
-//! Table `email-preferences`, key `userId`: one item per user who ever chose, with one attribute
-//! per type that was chosen, and the ids of its latest updates.
+//! Table `email-preferences`, key `userId`: one item per user with a choice. It has one attribute
+//! per chosen type, and the ids of its latest updates.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use uuid::Uuid;
@@ -16,7 +16,7 @@ const TABLE: &str = "email-preferences";
 const KEY: &str = "userId";
 
 impl NotificationStore<'_> {
-    /// The preferences of a user. Strongly consistent: users see what they have just set.
+    /// Returns the preferences of a user. Strongly consistent: users see their latest update.
     pub async fn find_email_preferences(
         self,
         organization: &Organization,
@@ -26,7 +26,7 @@ impl NotificationStore<'_> {
         read_preferences(&found.unwrap_or_default())
     }
 
-    /// Whether a user ever chose. Strongly consistent.
+    /// Returns `true` if a user has stored choices. Strongly consistent.
     pub async fn has_email_preferences(
         self,
         organization: &Organization,
@@ -36,10 +36,10 @@ impl NotificationStore<'_> {
         Ok(found.is_some())
     }
 
-    /// Sets the preferences that an update names, all or none of them, and answers all. `id`, of
-    /// version 7, is the place of the update among those of the user.
+    /// Applies an update, completely or not at all, and returns all preferences. `id` is a UUID of
+    /// version 7 that orders the updates of the user.
     ///
-    /// Nothing is read before the write, so that concurrent updates of different types all hold.
+    /// Writes without a previous read, so that concurrent updates of different types all apply.
     pub async fn update_email_preferences(
         self,
         organization: &Organization,
@@ -61,7 +61,7 @@ impl NotificationStore<'_> {
 }
 
 impl NotificationStore<'_> {
-    /// Removes the preferences of a user.
+    /// Deletes the preferences of a user.
     pub async fn erase_email_preferences(
         self,
         organization: &Organization,
@@ -71,8 +71,8 @@ impl NotificationStore<'_> {
     }
 }
 
-/// Users of the same name in two organizations are two people. An organization has no `/`, so the
-/// first one separates.
+/// Returns the key of a user in an organization. Organization names contain no `/`, so the first
+/// one separates.
 fn key(organization: &Organization, user: &UserId) -> AttributeValue {
     s(format_args!("{organization}/{user}"))
 }

@@ -9,19 +9,19 @@ fn project() -> ProjectId {
 }
 
 #[test]
-fn a_week_is_summed_up_in_the_day_after_its_end() {
+fn digests_are_due_for_one_day() {
     for now in ["2026-11-22T23:00:00Z", "2026-11-23T07:59:59.999Z", "2026-11-24T08:00:00Z"] {
-        assert_eq!(Week::to_sum_up(at(now)), None, "{now}");
+        assert_eq!(Week::due_at(at(now)), None, "{now}");
     }
-    let week = Week::to_sum_up(at("2026-11-23T08:00:00Z")).unwrap();
-    assert_eq!(Week::to_sum_up(at("2026-11-24T07:59:59Z")), Some(week));
+    let week = Week::due_at(at("2026-11-23T08:00:00Z")).unwrap();
+    assert_eq!(Week::due_at(at("2026-11-24T07:59:59Z")), Some(week));
     assert_eq!(week.begin(), at("2026-11-16T08:00:00Z"));
-    assert_eq!(Week::to_sum_up(Timestamp::from_millis(0)), None);
+    assert_eq!(Week::due_at(Timestamp::from_millis(0)), None);
 }
 
 #[test]
-fn weeks_have_the_numbers_of_iso_8601() {
-    // By their ends: the week before each of these Mondays.
+fn weeks_have_iso_8601_numbers() {
+    // The number of the week before each Monday.
     for (end, number) in [
         ("2026-11-23T08:00:00Z", 202_647),
         ("2026-01-05T08:00:00Z", 202_601),
@@ -29,34 +29,34 @@ fn weeks_have_the_numbers_of_iso_8601() {
         ("2027-01-11T08:00:00Z", 202_701),
         ("2025-01-06T08:00:00Z", 202_501),
     ] {
-        assert_eq!(Week::to_sum_up(at(end)).unwrap().number(), number, "{end}");
+        assert_eq!(Week::due_at(at(end)).unwrap().number(), number, "{end}");
     }
 }
 
 #[test]
-fn a_digest_begins_with_counts_and_names_three_of_each() {
-    let week = Week::to_sum_up(at("2026-11-23T08:00:00Z")).unwrap();
+fn digests_have_counts_and_three_lines_each() {
+    let week = Week::due_at(at("2026-11-23T08:00:00Z")).unwrap();
     assert_eq!(Digest::default().domain_events(project(), &week), []);
 
-    let scene = Visibility::Project(project());
+    let visibility = Visibility::Project(project());
     let trending = |number: u32| {
         let (kind, now) = (DomainEventKind::InsightTrending, week.end);
         let title = format!("Insight {number}");
-        DomainEvent::new(kind, scene.clone(), number, &title, now).detailed("+250 %")
+        DomainEvent::new(kind, visibility.clone(), number, &title, now).detailed("+250%")
     };
     let digest = Digest {
         errors: ErrorSummary { events: 1_204, new_errors: 0, most_frequent: Vec::new() },
         trending: (1..=5).map(trending).collect(),
         flags: Vec::new(),
     };
-    let told = digest.domain_events(project(), &week);
-    let titles: Vec<&str> = told.iter().map(|line| line.title.as_str()).collect();
-    let counts = "1,204 events, 5 insights trend";
+    let lines = digest.domain_events(project(), &week);
+    let titles: Vec<&str> = lines.iter().map(|line| line.title.as_str()).collect();
+    let counts = "1,204 events, 5 trending insights";
     assert_eq!(titles, [counts, "Insight 1", "Insight 2", "Insight 3"]);
     assert_eq!(
-        (told[1].subject.as_str(), told[1].detail.as_str()),
-        ("insight/1", "insight, +250 %")
+        (lines[1].subject.as_str(), lines[1].detail.as_str()),
+        ("insight/1", "trending insight, +250%")
     );
-    assert!(told.iter().all(|line| line.instance == 202_647 && line.at == week.end));
-    assert!(told.is_sorted_by(|one, other| one.weight > other.weight));
+    assert!(lines.iter().all(|line| line.instance == 202_647 && line.at == week.end));
+    assert!(lines.is_sorted_by(|one, other| one.weight > other.weight));
 }

@@ -1,4 +1,4 @@
-//! The call of Bedrock's Converse API
+//! Calls Bedrock's Converse API
 //! (<https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html>).
 
 use std::time::Duration;
@@ -14,18 +14,18 @@ use aws_sdk_bedrockruntime::types::InferenceConfiguration;
 use interpreter::{Filter, Request};
 use shared::dynamodb::client::{ClientError, SdkConfig, function_config};
 
-use super::{OpinionError, model_id, prompt, reply};
+use super::{FallbackError, model_id, prompt, reply};
 
-/// The name of Bedrock's runtime in the variable of its endpoint, `AWS_ENDPOINT_URL_…`.
+/// The name of Bedrock's runtime in its endpoint variable, `AWS_ENDPOINT_URL_…`.
 const SERVICE: &str = "BEDROCK_RUNTIME";
 
-/// Attempts at one question, the first included: a connection that Lambda froze is dropped at once,
-/// and for a second pause there is no time.
+/// Attempts per call, including the first. A connection that Lambda froze fails immediately, and
+/// there is no time for a second pause.
 const MAX_ATTEMPTS: u32 = 2;
 const INITIAL_BACKOFF: Duration = Duration::from_millis(50);
 const CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// The longest answer; a filter takes about 30 tokens, and no model writes more in the time it has.
+/// Maximum tokens of a reply. A filter takes about 30 tokens, and no model writes more in time.
 const MAX_TOKENS: i32 = 800;
 
 /// A model on Amazon Bedrock.
@@ -36,13 +36,13 @@ pub struct Model {
 }
 
 impl Model {
-    /// The model that the environment names, in the function's own account and region.
+    /// Returns the model that the environment names, in the function's own account and region.
     pub fn from_environment() -> Result<Option<Self>, ClientError> {
         let Some(id) = model_id() else { return Ok(None) };
         Ok(Some(Self::new(&function_config(SERVICE)?, &id)))
     }
 
-    /// The model of an id, where a configuration leads.
+    /// Creates a client for the model `id` at the configured endpoint.
     pub fn new(config: &SdkConfig, id: &str) -> Self {
         let retries = RetryConfig::standard()
             .with_max_attempts(MAX_ATTEMPTS)
@@ -52,9 +52,9 @@ impl Model {
         Self { client: Client::from_conf(config), id: id.to_owned() }
     }
 
-    /// The filters that the model gives, which may be anything yet.
-    pub(super) async fn ask(&self, request: &Request) -> Result<Vec<Filter>, OpinionError> {
-        // The most probable answer: the same question should have the same answer.
+    /// Returns the filters of the model, which are not validated yet.
+    pub(super) async fn call(&self, request: &Request) -> Result<Vec<Filter>, FallbackError> {
+        // The most probable reply, so that equal queries have equal replies.
         let inference =
             InferenceConfiguration::builder().temperature(0.0).max_tokens(MAX_TOKENS).build();
         let output = self
@@ -71,21 +71,21 @@ impl Model {
     }
 }
 
-impl From<BuildError> for OpinionError {
+impl From<BuildError> for FallbackError {
     fn from(_: BuildError) -> Self {
         Self::Refused("the request is incomplete".to_owned())
     }
 }
 
-/// Only the kind of an error: its message may repeat what it was asked.
-impl From<SdkError<ConverseError>> for OpinionError {
+/// Keeps only the kind of an error, since its message can repeat the query.
+impl From<SdkError<ConverseError>> for FallbackError {
     fn from(error: SdkError<ConverseError>) -> Self {
         let kind = match &error {
             SdkError::ServiceError(_) => error.code().unwrap_or("an error without a code"),
-            SdkError::ResponseError(_) => "an answer that cannot be read",
+            SdkError::ResponseError(_) => "a response that cannot be read",
             SdkError::TimeoutError(_) => "no connection in time",
             SdkError::DispatchFailure(_) => "no connection",
-            _ => "no request could be made",
+            _ => "no request could be built",
         };
         Self::Refused(kind.to_owned())
     }

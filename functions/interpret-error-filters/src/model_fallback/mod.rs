@@ -1,9 +1,9 @@
-//! A second opinion: where words of a query mean nothing to the interpreter, a model on Amazon
-//! Bedrock may read the query again.
+//! The model fallback: if the interpreter does not understand some words of a query, a model on
+//! Amazon Bedrock can read the query.
 //!
-//! No model is asked unless [`MODEL_VARIABLE`] names one. Of the model's answer, only filters pass that the
-//! interpreter itself could have given. Otherwise, and without an answer in time, the interpreter's own
-//! filters are returned.
+//! The model is called only if [`MODEL_VARIABLE`] names one. Its filters are used only if the
+//! interpreter itself could have returned them. Otherwise, or without a reply in time, the
+//! interpreter's own filters are returned.
 
 mod bedrock;
 mod prompt;
@@ -23,21 +23,21 @@ use shared::telemetry::log_metric;
 
 pub use bedrock::Model;
 
-/// Names the model that is asked: the id of a model or of an inference profile of Bedrock. Set by
-/// `template.yaml`; where it is unset or empty, none is asked.
+/// Environment variable with the id of a Bedrock model or inference profile. `template.yaml` sets
+/// it. If it is unset or empty, no model is called.
 pub const MODEL_VARIABLE: &str = "WAYMARK_BEDROCK_MODEL_ID";
 
-/// The name of the metric that counts 1 for an opinion that was taken and 0 for one that was not.
-const OPINION_TAKEN: &str = "SecondOpinionTaken";
+/// Name of the metric that counts 1 for used model filters and 0 for rejected ones.
+const FALLBACK_USED: &str = "SecondOpinionTaken";
 
-/// The longest that a model is waited for, all retries together.
+/// Maximum wait for a model, including all retries.
 const LONGEST_WAIT: Duration = Duration::from_secs(2);
-/// What is left of a request's time for the answer after a model that did not answer.
-const ANSWER_MARGIN: Duration = Duration::from_millis(100);
+/// Time reserved for the response if the model does not reply.
+const RESPONSE_MARGIN: Duration = Duration::from_millis(100);
 
 static CONFIGURED: OnceLock<Model> = OnceLock::new();
 
-/// Takes the model that the environment names, if it names one.
+/// Configures the model that the environment names, if any.
 pub fn configure() -> Result<(), ClientError> {
     if let Some(model) = Model::from_environment()? {
         CONFIGURED.get_or_init(|| model);
@@ -45,36 +45,37 @@ pub fn configure() -> Result<(), ClientError> {
     Ok(())
 }
 
-/// The model that [`configure`] took.
+/// Returns the model that [`configure`] set.
 pub(crate) fn configured() -> Option<&'static Model> {
     CONFIGURED.get()
 }
 
-/// Why an opinion was not taken. It is logged, so it says nothing of the query.
+/// The reason why a model's filters are not used. It is logged, so it contains nothing of the
+/// query.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum OpinionError {
-    /// The model did not answer in time.
-    #[error("the model did not answer in time")]
+pub enum FallbackError {
+    /// The model did not reply in time.
+    #[error("the model did not reply in time")]
     Late,
-    /// The categories and their values are more than a model reads in time.
+    /// The categories and their values are more than a model can read in time.
     #[error("the categories are too large to send")]
     TooLarge,
-    /// Bedrock refused, or could not be asked.
+    /// Bedrock rejected the call, or was unreachable.
     #[error("Bedrock could not be asked: {0}")]
     Refused(String),
-    /// The model did something else than to call its tool, once and completely.
+    /// The model did not call its tool exactly once and completely.
     #[error("the model did not call its tool")]
     NoCall,
-    /// The call does not have the form that the tool asks for.
-    #[error("the model's call is not of the form that was asked for")]
+    /// The call does not have the form of the tool.
+    #[error("the model's call does not have the requested form")]
     Malformed,
-    /// A filter of the call is not valid against the request, or stands there twice.
-    #[error("the model gave a filter that is not valid")]
+    /// A filter of the call is invalid for the request, or is repeated.
+    #[error("the model returned an invalid filter")]
     Invalid,
 }
 
-/// The filters that a query means after all: those of the model where it is worth asking and its
-/// answer is sound, or else the interpreter's.
+/// Returns the model's filters if a call is worthwhile and all of them are valid, else the
+/// interpreter's filters.
 pub async fn review(
     model: &Model,
     app: &App,
@@ -85,33 +86,33 @@ pub async fn review(
     if interpretation.unexplained.is_empty() || request.categories.is_empty() {
         return interpretation.filters.clone();
     }
-    let answer = timeout(model_timeout(incoming.elapsed()), model.ask(request)).await;
-    let opinion = answer.unwrap_or(Err(OpinionError::Late)).and_then(|it| sound(request, it));
-    let taken = if opinion.is_ok() { 1.0 } else { 0.0 };
-    log_metric(incoming.operation(), OPINION_TAKEN, "Count", taken, app.clock.now());
-    opinion.unwrap_or_else(|error| {
+    let reply = timeout(model_timeout(incoming.elapsed()), model.call(request)).await;
+    let filters = reply.unwrap_or(Err(FallbackError::Late)).and_then(|it| validated(request, it));
+    let used = if filters.is_ok() { 1.0 } else { 0.0 };
+    log_metric(incoming.operation(), FALLBACK_USED, "Count", used, app.clock.now());
+    filters.unwrap_or_else(|error| {
         tracing::warn!(
             requestId = incoming.request_id(),
             operation = incoming.operation(),
             cause = %error,
-            "no second opinion"
+            "model fallback failed"
         );
         interpretation.filters.clone()
     })
 }
 
-/// How long a model is waited for when so much of the request's time has passed.
+/// Returns the maximum wait for a model after `passed` of the request's time.
 fn model_timeout(passed: Duration) -> Duration {
-    LONGEST_WAIT.min(TIME_BUDGET.saturating_sub(ANSWER_MARGIN).saturating_sub(passed))
+    LONGEST_WAIT.min(TIME_BUDGET.saturating_sub(RESPONSE_MARGIN).saturating_sub(passed))
 }
 
-/// The filters of a model, if all of them are valid: first those that stay, in their order
-/// (`docs/semantics/error-filters.md`, "Rule 1: edits").
-fn sound(request: &Request, answer: Vec<Filter>) -> Result<Vec<Filter>, OpinionError> {
-    let given = answer.len();
-    let mut filters = valid_filters(request, answer);
+/// Returns the filters of a model if all are valid, with remaining current filters first and in
+/// their order (`docs/semantics/error-filters.md`, "Rule 1: edits").
+fn validated(request: &Request, reply: Vec<Filter>) -> Result<Vec<Filter>, FallbackError> {
+    let given = reply.len();
+    let mut filters = valid_filters(request, reply);
     if filters.len() < given {
-        return Err(OpinionError::Invalid);
+        return Err(FallbackError::Invalid);
     }
     let old_place = |filter: &Filter| {
         request.current_filters.iter().position(|current| current == filter).unwrap_or(usize::MAX)
@@ -120,7 +121,7 @@ fn sound(request: &Request, answer: Vec<Filter>) -> Result<Vec<Filter>, OpinionE
     Ok(filters)
 }
 
-/// The model that the environment names.
+/// Returns the model id from the environment.
 fn model_id() -> Option<String> {
     env::var(MODEL_VARIABLE).ok().filter(|id| !id.is_empty())
 }

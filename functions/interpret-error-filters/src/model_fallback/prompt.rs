@@ -1,5 +1,5 @@
-//! What a model is asked: the rules, the request's own categories as the form of a tool, and the
-//! query as it was typed. Nothing in it can make the model do more than fill in that form.
+//! The prompt for a model: the rules, the request's categories as the schema of a tool, and the
+//! query as typed. Nothing in a query can make the model do more than call that tool.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use aws_sdk_bedrockruntime::types::{
 use aws_smithy_types::Document;
 use serde::Serialize;
 
-use super::OpinionError;
+use super::FallbackError;
 use crate::question::WrittenFilter;
 use interpreter::{Category, Kind, Operator, Request};
 
@@ -21,11 +21,11 @@ pub(super) const TOOL: &str = "set_filters";
 /// The rules of `docs/semantics/error-filters.md`, for a model.
 const INSTRUCTIONS: &str = include_str!("instructions.txt");
 
-/// The most bytes of categories and current filters that are sent, about 8,000 tokens: more are not
-/// read in the time that there is.
+/// Maximum bytes of categories and current filters in a prompt, about 8,000 tokens. A model cannot
+/// read more in time.
 const MAX_CONTEXT_BYTES: usize = 32_768;
 
-/// What a query is about.
+/// The context of a query.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Context<'a> {
@@ -41,13 +41,13 @@ struct WrittenCategory<'a> {
     values: &'a [String],
 }
 
-/// What the model is told before each question.
+/// Returns the system prompt.
 pub(super) fn instructions() -> SystemContentBlock {
     SystemContentBlock::Text(INSTRUCTIONS.to_owned())
 }
 
-/// The question: the context in one block, the query alone in another.
-pub(super) fn question(request: &Request) -> Result<Message, OpinionError> {
+/// Returns the user message: the context in one block, the query alone in another.
+pub(super) fn question(request: &Request) -> Result<Message, FallbackError> {
     let message = Message::builder()
         .role(ConversationRole::User)
         .content(ContentBlock::Text(context(request)?))
@@ -56,28 +56,28 @@ pub(super) fn question(request: &Request) -> Result<Message, OpinionError> {
     Ok(message)
 }
 
-/// The only way to answer.
+/// Returns the only tool, which the model must call.
 pub(super) fn tool(request: &Request) -> Result<ToolConfiguration, BuildError> {
     let specification = ToolSpecification::builder()
         .name(TOOL)
         .description("Sets the complete list of filters that hold after the query.")
         .input_schema(ToolInputSchema::Json(schema(request)))
         .build()?;
-    // Of a single tool, `any` is that one, and more models know it than know a choice by name.
+    // With a single tool, `any` means that tool. More models support `any` than a choice by name.
     ToolConfiguration::builder()
         .tools(Tool::ToolSpec(specification))
         .tool_choice(ToolChoice::Any(AnyToolChoice::builder().build()))
         .build()
 }
 
-fn context(request: &Request) -> Result<String, OpinionError> {
+fn context(request: &Request) -> Result<String, FallbackError> {
     let context = Context {
         categories: request.categories.iter().map(written).collect(),
         current_filters: request.current_filters.iter().cloned().map(Into::into).collect(),
     };
-    let text = serde_json::to_string(&context).map_err(|_| OpinionError::TooLarge)?;
+    let text = serde_json::to_string(&context).map_err(|_| FallbackError::TooLarge)?;
     if text.len() > MAX_CONTEXT_BYTES {
-        return Err(OpinionError::TooLarge);
+        return Err(FallbackError::TooLarge);
     }
     Ok(text)
 }
@@ -92,8 +92,8 @@ fn written(category: &Category) -> WrittenCategory<'_> {
     WrittenCategory { id: &category.id, label: &category.label, kind, values: &category.values }
 }
 
-/// The JSON schema of the tool's input. Which values and operators a category takes stands in the
-/// context: a schema that said so for each of them would be as long again.
+/// Returns the JSON schema of the tool's input. The context states the values and operators of each
+/// category. A schema with them would be as long again.
 fn schema(request: &Request) -> Document {
     let ids = request.categories.iter().map(|category| category.id.as_str());
     let operators = Operator::ALL.into_iter().map(Operator::as_str);

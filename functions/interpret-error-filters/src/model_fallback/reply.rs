@@ -1,22 +1,22 @@
-//! What a model answered: the input of its one call of the tool, read strictly.
+//! Parses a model's reply strictly: the input of its single tool call.
 
 use aws_sdk_bedrockruntime::operation::converse::ConverseOutput;
 use aws_sdk_bedrockruntime::types::{ContentBlock, StopReason, ToolUseBlock};
 use aws_smithy_types::Document;
 
-use super::OpinionError;
+use super::FallbackError;
 use super::prompt::TOOL;
 use interpreter::{Filter, Operator};
 
-/// The filters of a model's answer.
-pub(super) fn filters(output: &ConverseOutput) -> Result<Vec<Filter>, OpinionError> {
-    // An answer that was cut off has another reason, and a list that may lack its end.
+/// Returns the filters of a model's reply.
+pub(super) fn filters(output: &ConverseOutput) -> Result<Vec<Filter>, FallbackError> {
+    // A truncated reply has another stop reason, and its list can be incomplete.
     if *output.stop_reason() != StopReason::ToolUse {
-        return Err(OpinionError::NoCall);
+        return Err(FallbackError::NoCall);
     }
-    let call = only_call(output).ok_or(OpinionError::NoCall)?;
+    let call = only_call(output).ok_or(FallbackError::NoCall)?;
     let filters = call.input().as_object().and_then(|input| input.get("filters")?.as_array());
-    filters.ok_or(OpinionError::Malformed)?.iter().map(filter).collect()
+    filters.ok_or(FallbackError::Malformed)?.iter().map(filter).collect()
 }
 
 fn only_call(output: &ConverseOutput) -> Option<&ToolUseBlock> {
@@ -29,14 +29,14 @@ fn call(block: &ContentBlock) -> Option<&ToolUseBlock> {
     block.as_tool_use().ok().filter(|call| call.name() == TOOL)
 }
 
-fn filter(document: &Document) -> Result<Filter, OpinionError> {
-    let member = |name: &str| {
+fn filter(document: &Document) -> Result<Filter, FallbackError> {
+    let field = |name: &str| {
         let text = document.as_object().and_then(|filter| filter.get(name)?.as_string());
-        text.ok_or(OpinionError::Malformed)
+        text.ok_or(FallbackError::Malformed)
     };
     Ok(Filter {
-        category_id: member("categoryId")?.to_owned(),
-        operator: Operator::parse(member("operator")?).ok_or(OpinionError::Invalid)?,
-        value: member("value")?.to_owned(),
+        category_id: field("categoryId")?.to_owned(),
+        operator: Operator::parse(field("operator")?).ok_or(FallbackError::Invalid)?,
+        value: field("value")?.to_owned(),
     })
 }

@@ -24,17 +24,17 @@ fn request(current_filters: Vec<Filter>) -> Request {
 }
 
 #[test]
-fn what_stays_comes_first_in_its_order() {
+fn remaining_filters_come_first_in_order() {
     let chrome = filter("browser", Operator::Is, "Chrome");
     let many = filter("users", Operator::Gt, "5");
     let new = filter("message", Operator::Contains, "x");
     let request = request(vec![chrome.clone(), many.clone()]);
-    let answer = vec![new.clone(), many.clone(), chrome.clone()];
-    assert_eq!(sound(&request, answer), Ok(vec![chrome, many, new]));
+    let reply = vec![new.clone(), many.clone(), chrome.clone()];
+    assert_eq!(validated(&request, reply), Ok(vec![chrome, many, new]));
 }
 
 #[test]
-fn one_filter_that_is_not_valid_spoils_the_opinion() {
+fn one_invalid_filter_rejects_the_reply() {
     let long = "x".repeat(501);
     let chrome = filter("browser", Operator::Is, "Chrome");
     for wrong in [
@@ -50,22 +50,26 @@ fn one_filter_that_is_not_valid_spoils_the_opinion() {
         filter("message", Operator::IsSet, "x"),
         chrome.clone(),
     ] {
-        let answer = vec![chrome.clone(), wrong.clone()];
-        assert_eq!(sound(&request(Vec::new()), answer), Err(OpinionError::Invalid), "{wrong:?}");
+        let reply = vec![chrome.clone(), wrong.clone()];
+        assert_eq!(
+            validated(&request(Vec::new()), reply),
+            Err(FallbackError::Invalid),
+            "{wrong:?}"
+        );
     }
 }
 
 #[test]
-fn numbers_are_written_plainly_and_count_once() {
-    let answer = vec![filter("users", Operator::Gt, "1500.0")];
+fn normalized_numbers_must_be_unique() {
+    let reply = vec![filter("users", Operator::Gt, "1500.0")];
     let plain = vec![filter("users", Operator::Gt, "1500")];
-    assert_eq!(sound(&request(Vec::new()), answer.clone()), Ok(plain.clone()));
-    let twice = [answer, plain].concat();
-    assert_eq!(sound(&request(Vec::new()), twice), Err(OpinionError::Invalid));
+    assert_eq!(validated(&request(Vec::new()), reply.clone()), Ok(plain.clone()));
+    let twice = [reply, plain].concat();
+    assert_eq!(validated(&request(Vec::new()), twice), Err(FallbackError::Invalid));
 }
 
 #[test]
-fn a_model_is_waited_for_as_long_as_the_request_allows() {
+fn model_timeout_respects_the_time_of_the_request() {
     assert_eq!(model_timeout(Duration::ZERO), LONGEST_WAIT);
     assert_eq!(model_timeout(Duration::from_millis(800)), Duration::from_millis(1_500));
     assert_eq!(model_timeout(Duration::from_secs(9)), Duration::ZERO);

@@ -1,4 +1,4 @@
-//! Who calls, and which project is meant: the one read that crosses two tables.
+//! The key and the project of a request, in the only read across two tables.
 
 use std::collections::HashMap;
 
@@ -13,21 +13,20 @@ use super::{api_keys, projects};
 use crate::dynamodb::item::{Item, item, s};
 use crate::dynamodb::{Store, StoreError};
 
-/// What is stored of a key and a project.
+/// A stored key and project.
 #[derive(Debug, Clone, Default)]
 pub struct Access {
-    /// The key's record, if it was asked for and is there.
+    /// The key's record, if it was requested and exists.
     pub key: Option<ApiKeyRecord>,
-    /// The project, if it was asked for and is there.
+    /// The project, if it was requested and exists.
     pub project: Option<ProjectIdentity>,
 }
 
 impl Store {
-    /// Reads a key and a project in one round trip; either may be left out.
+    /// Reads a key and a project in one round trip. Either can be omitted.
     ///
-    /// Strongly consistent: a key or project that was just made works at once, and the time for
-    /// which a revoked key may still be remembered counts from the revocation, not from whenever a
-    /// replica heard of it.
+    /// Strongly consistent: a new key or project works immediately. The time for which a revoked
+    /// key can stay cached starts at its revocation, not at its replication.
     pub async fn find_access(
         &self,
         key_id: Option<&KeyId>,
@@ -54,7 +53,7 @@ impl Store {
         Ok(access)
     }
 
-    /// The projects of up to 100 names. Strongly consistent, as [`Self::find_access`].
+    /// Returns the projects with up to 100 names. Strongly consistent, like [`Self::find_access`].
     pub async fn find_projects(
         &self,
         names: &[IdOrSlug],
@@ -64,14 +63,14 @@ impl Store {
         items.iter().map(projects::read_named_identity).collect()
     }
 
-    /// Opens the connection, by a read that every function which authenticates may make.
+    /// Opens the connection with a read that every authenticating function is permitted to make.
     pub async fn warm_up(&self) {
         let key_id = KeyId::parse("0000000000000000");
-        // Only the connection matters; the first request tells what is wrong with it.
+        // Only the connection matters. The first request reports any error.
         let _ = self.find_access(key_id.as_ref(), None).await;
     }
 
-    /// Opens the connection, by a read that the function may make which takes deliveries.
+    /// Opens the connection with a read that the function for deliveries is permitted to make.
     pub async fn warm_up_delivery(&self) {
         if let Some(id) = IngestId::parse("1") {
             let _ = self.find_ingest_access(id).await;

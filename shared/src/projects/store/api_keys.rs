@@ -16,17 +16,17 @@ pub(super) const KEY: &str = "keyId";
 /// The index by organization and user.
 const BY_USER: &str = "byUser";
 
-/// What became of a revocation.
+/// The outcome of a revocation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Revocation {
-    /// The key is revoked, since the time that its record holds.
+    /// The key is revoked, since the time in its record.
     Revoked(Box<ApiKeyRecord>),
     /// There is no such key.
     UnknownKey,
 }
 
 impl Store {
-    /// Stores a new key together with the action that announces it to its user.
+    /// Stores a new key, together with the action that notifies its user.
     pub async fn create_api_key(
         &self,
         record: &ApiKeyRecord,
@@ -48,13 +48,14 @@ impl Store {
         for (attribute, value) in sets {
             item.extend(value.map(|value| (attribute.to_owned(), value)));
         }
-        // A key id has 95 random bits; should one ever repeat, nobody's key is overwritten.
+        // A key id has 95 random bits. Even if one repeats, no key is overwritten.
         let put = self.put(TABLE, item).condition_expression("attribute_not_exists(keyId)");
         let is_stored = self.commit_all(vec![put.into_action()?, announcement]).await?.is_none();
         is_stored.then_some(()).ok_or_else(|| StoreError::Refused("the key's id is taken".into()))
     }
 
-    /// All keys of all organizations. Scans the table: a command for operators, not a request.
+    /// Returns all keys of all organizations. Scans the table: for operator commands, not for
+    /// requests.
     pub async fn list_api_keys(&self) -> Result<Vec<ApiKeyRecord>, StoreError> {
         let mut pages = self.scan(TABLE).into_paginator().items().send();
         let mut keys = Vec::new();
@@ -66,8 +67,8 @@ impl Store {
         Ok(keys)
     }
 
-    /// The keys that act for a user. Which they are is read eventually consistent, as indexes are; each of
-    /// them strongly consistent, so that none counts that was revoked.
+    /// Returns the keys that act for a user. The index is eventually consistent. Each key is then
+    /// read with strong consistency, so that no revoked key counts.
     pub async fn list_keys_of(
         &self,
         organization: &Organization,
@@ -82,7 +83,7 @@ impl Store {
         self.keys_found_by(query).await
     }
 
-    /// All keys of an organization, read as those of a user are.
+    /// Returns all keys of an organization, with the same consistency as [`Self::list_keys_of`].
     pub async fn list_keys_of_organization(
         &self,
         organization: &Organization,
@@ -108,7 +109,7 @@ impl Store {
         self.undamaged(&keys, read_api_key)
     }
 
-    /// Revokes a key at `now`. One that is revoked already keeps its earlier time.
+    /// Revokes a key at `now`. A key that is already revoked keeps its earlier time.
     pub async fn revoke_api_key(
         &self,
         key_id: &KeyId,
@@ -125,7 +126,7 @@ impl Store {
 pub(super) fn read_api_key(item: &Item) -> Result<ApiKeyRecord, StoreError> {
     let reader = ItemReader { table: TABLE, item };
     let scopes = reader.text_set("scopes")?.iter().map(|scope| scope.parse::<Scope>());
-    // No set at all means every project; a set that cannot be read must not.
+    // A missing set means all projects; an unreadable set must not.
     let projects = item.contains_key("projects").then(|| {
         reader
             .text_set("projects")?

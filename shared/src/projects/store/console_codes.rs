@@ -1,4 +1,4 @@
-//! Keys sealed by console codes, in the table `idempotency`: its items expire by themselves.
+//! Keys sealed by console codes, in the table `idempotency`, whose items expire automatically.
 
 use crate::dynamodb::idempotency::{KEY, TABLE};
 use crate::dynamodb::item::{Item, ItemReader, b, item, n, s};
@@ -21,8 +21,8 @@ impl Store {
         self.put_unless_there(TABLE, KEY, stored).await
     }
 
-    /// Takes the key that a code opens; `None` for codes that are wrong, expired or already used. A wrong code
-    /// costs one read.
+    /// Takes the key that a code opens. Returns `None` for codes that are wrong, expired or already
+    /// used. A wrong code costs one read.
     pub async fn take_console_code(
         &self,
         code: &ConsoleCode,
@@ -44,7 +44,8 @@ impl Store {
     }
 }
 
-/// The role of serve-console is limited to this prefix (functions/serve-console/policies.yaml).
+/// Returns the key of a code's item. The role of serve-console is limited to this prefix
+/// (functions/serve-console/policies.yaml).
 fn item_key(code: &ConsoleCode) -> Item {
     item([(KEY, s(format!("console-code#{}", code.hash())))])
 }

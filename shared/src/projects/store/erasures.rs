@@ -1,9 +1,9 @@
-//! Erasures, in table `projects`, and the keys that they end.
+//! Erasures, in table `projects`, and the removal of keys.
 //!
 //! | idOrSlug | item |
 //! | --- | --- |
-//! | `erasures#` | the erasures that are under way |
-//! | `erasure#SUBJECT` | how far one has come |
+//! | `erasures#` | the list of erasures in progress |
+//! | `erasure#SUBJECT` | the progress of one erasure |
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
@@ -17,14 +17,14 @@ use crate::dynamodb::item::{Item, ItemReader, item, n, s, ss};
 use crate::dynamodb::request::IntoAction;
 use crate::dynamodb::{Store, StoreError, Sweep};
 
-/// The item that lists them.
+/// The item that lists the erasures.
 const LIST: &str = "erasures#";
-/// Its attribute.
+/// The attribute with the list.
 const SUBJECTS: &str = "subjects";
 
 impl Store {
-    /// Takes a project out of everybody's sight and queues its erasure, in one transaction. Answers
-    /// whether it was there.
+    /// Hides a project from all callers and queues its erasure, in one transaction. Returns `true`
+    /// if the project existed.
     pub async fn erase_project(
         &self,
         project: &Project,
@@ -49,8 +49,8 @@ impl Store {
         Ok(self.commit_all(actions).await?.is_none())
     }
 
-    /// Queues the erasure of what is left, or has come back, of a project that is no longer there. Answers
-    /// whether it is not there, and was not queued before.
+    /// Queues the erasure of remaining or reappeared data of a project that no longer exists.
+    /// Returns `false` if the project exists, or if its erasure was already queued.
     pub async fn erase_rest_of_project(
         &self,
         project: ProjectId,
@@ -63,7 +63,7 @@ impl Store {
         Ok(self.commit_all(actions).await?.is_none())
     }
 
-    /// Queues the erasure of a user. Answers whether it was not queued before.
+    /// Queues the erasure of a user. Returns `false` if it was already queued.
     pub async fn erase_user(&self, erasure: &Erasure) -> Result<bool, StoreError> {
         Ok(self.commit_all(self.queue_erasure(erasure)?).await?.is_none())
     }
@@ -90,7 +90,7 @@ impl Store {
             )
     }
 
-    /// The erasures that are under way, the oldest first. Strongly consistent.
+    /// Returns the erasures in progress, oldest first. Strongly consistent.
     pub async fn list_erasures(&self) -> Result<Vec<Erasure>, StoreError> {
         let Some(list) = self.get(TABLE, item([(KEY, s(LIST))])).await? else {
             return Ok(Vec::new());
@@ -106,7 +106,8 @@ impl Store {
         Ok(erasures)
     }
 
-    /// Notes how far an erasure has come that was read as `read`. False if somebody else carries it on.
+    /// Stores the progress of an erasure that was read as `read`. Returns `false` if another run
+    /// continued it.
     pub async fn note_erasure(&self, read: &Erasure, now: &Erasure) -> Result<bool, StoreError> {
         let next = Erasure { revision: read.revision.saturating_add(1), ..now.clone() };
         let put = self.put(TABLE, write_erasure(&next));
@@ -117,7 +118,7 @@ impl Store {
         .await
     }
 
-    /// Forgets an erasure that is done, name and all.
+    /// Deletes the record of a completed erasure, including the name.
     pub async fn finish_erasure(&self, erasure: &Erasure) -> Result<bool, StoreError> {
         let key = erasure_key(&erasure.subject.to_string());
         let delete = self.delete(TABLE, key);
@@ -128,8 +129,8 @@ impl Store {
         Ok(self.commit_all(vec![delete.into_action()?, unlisted]).await?.is_none())
     }
 
-    /// Takes a project out of the keys that name it, and deletes those that name no other: a key without
-    /// projects would see all of them. Answers how many there were.
+    /// Removes a project from the keys that list it. Deletes keys that list no other project, since
+    /// a key without projects would see all of them. Returns the number of these keys.
     pub async fn erase_project_from_keys(
         &self,
         organization: &Organization,
@@ -167,7 +168,7 @@ impl Store {
         Ok(Sweep { removed, after: None })
     }
 
-    /// Deletes the keys of a user that were made up to a time. Answers how many there were.
+    /// Deletes the keys of a user that were created up to `until`. Returns their number.
     pub async fn erase_keys_of(
         &self,
         organization: &Organization,
@@ -189,7 +190,7 @@ fn count(value: u64) -> AttributeValue {
     n(i64::try_from(value).unwrap_or(i64::MAX))
 }
 
-/// Its attributes are none that the index of projects is made of.
+/// Returns the item of an erasure. Its attributes do not include those of the project index.
 fn write_erasure(erasure: &Erasure) -> Item {
     let mut written = erasure_key(&erasure.subject.to_string());
     written.extend(item([

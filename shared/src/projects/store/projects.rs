@@ -1,7 +1,7 @@
 //! Table `projects`, key `idOrSlug`: three items per project.
 //!
-//! The item under the id is the project; those under the slug and under `ingest#` and the numeric
-//! id hold what a request needs that names it so, and each costs one read.
+//! The item under the id is the project. The items under the slug, and under `ingest#` and the
+//! numeric id, hold the data for a request with that name. Each costs one read.
 
 use aws_sdk_dynamodb::types::TransactWriteItem;
 
@@ -19,12 +19,13 @@ use crate::dynamodb::{Store, StoreError};
 
 pub(super) const TABLE: &str = "projects";
 pub(super) const KEY: &str = "idOrSlug";
-/// The index of the items under ids, which alone have a slug, by it.
+/// The index by organization and slug. Only the items under ids have a slug, so only they are in
+/// it.
 const BY_ORGANIZATION: &str = "byOrganization";
-/// Of the item under the ingest id.
+/// An attribute of the item under the ingest id.
 const LIMIT: &str = "eventsPerMinute";
 
-/// What a request needs to know of the project in its path.
+/// The identity of the project in a request's path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProjectIdentity {
     /// The project.
@@ -33,30 +34,31 @@ pub struct ProjectIdentity {
     pub organization: Organization,
 }
 
-/// What became of a new project.
+/// The outcome of creating a project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProjectCreation {
-    /// It is stored.
+    /// The project is stored.
     Created,
-    /// Another project has its slug.
+    /// Another project has the slug.
     SlugTaken,
-    /// Another project has its ingest id; a new one will do.
+    /// Another project has the ingest id. Retry with a new one.
     IngestIdTaken,
 }
 
-/// What an SDK's request needs to know of the project that it reports errors to.
+/// The project to which an SDK reports errors.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IngestAccess {
     /// The project.
     pub project: ProjectId,
-    /// The key that the request must bring.
+    /// The key that the request must contain.
     pub public_key: PublicKey,
-    /// How many deliveries a minute the project takes, 0 for any number, if it has a limit of its own.
+    /// The project's own limit of deliveries per minute, if it has one; 0 means no limit.
     pub events_per_minute: Option<u32>,
 }
 
 impl Store {
-    /// Stores a new project under its id, its slug and its ingest id, all or none.
+    /// Stores a new project under its id, its slug and its ingest id. All three are stored, or
+    /// none.
     pub async fn create_project(&self, project: &Project) -> Result<ProjectCreation, StoreError> {
         let by_id = item([
             (KEY, s(project.id)),
@@ -88,8 +90,8 @@ impl Store {
         })
     }
 
-    /// Gives a project that was read as `project` another DSN key. Answers whether it is stored: not if
-    /// another one was given in the meantime.
+    /// Replaces the DSN key of a project that was read as `project`. Returns `false` if the key has
+    /// changed since.
     pub async fn replace_dsn_key(
         &self,
         project: &Project,
@@ -109,8 +111,8 @@ impl Store {
         Ok(self.commit_all(actions).await?.is_none())
     }
 
-    /// Gives a project a limit of its own for deliveries a minute, 0 for any number; `None` takes it
-    /// away. Answers whether there is such a project.
+    /// Sets a project's own limit of deliveries per minute; 0 means no limit. `None` removes it.
+    /// Returns `false` if there is no such project.
     pub async fn set_events_per_minute(
         &self,
         project: &Project,
@@ -129,7 +131,8 @@ impl Store {
         .await
     }
 
-    /// All projects of all organizations. Scans the table: a command for operators, not a request.
+    /// Returns all projects of all organizations. Scans the table: for operator commands, not for
+    /// requests.
     pub async fn list_projects(&self) -> Result<Vec<Project>, StoreError> {
         let mut pages = self
             .scan(TABLE)
@@ -146,7 +149,8 @@ impl Store {
         Ok(projects)
     }
 
-    /// A page of the projects of an organization, by their slugs. Eventually consistent, as indexes are.
+    /// Returns a page of an organization's projects, sorted by slug. Eventually consistent, like
+    /// the index.
     pub async fn list_organization(
         &self,
         organization: &Organization,
@@ -167,42 +171,43 @@ impl Store {
             Some(after) => query.expression_attribute_values(":after", s(after)),
             None => query,
         };
-        let answer = query.send().await?;
-        let (items, more) = (answer.items.unwrap_or_default(), answer.last_evaluated_key.is_some());
+        let response = query.send().await?;
+        let (items, more) =
+            (response.items.unwrap_or_default(), response.last_evaluated_key.is_some());
         let end_of =
             |item: &Item| ItemReader { table: TABLE, item }.text("slug").map(str::to_owned);
         self.page(items, more, page_request.limit, end_of, read_summary)
     }
 
-    /// A page of all projects of all organizations, those of one together. `after` is where the page before
-    /// ended. Eventually consistent, as indexes are: for jobs, not for requests.
+    /// Returns a page of all projects, grouped by organization. `after` is the end of the previous
+    /// page. Eventually consistent, like the index: for jobs, not for requests.
     pub async fn page_of_all_projects(
         &self,
         after: Option<&str>,
         limit: u32,
     ) -> Result<Page<ProjectIdentity>, StoreError> {
         let start = after.and_then(read_index_position);
-        let answer = self
+        let response = self
             .scan(TABLE)
             .index_name(BY_ORGANIZATION)
             .limit(i32::try_from(limit).unwrap_or(i32::MAX))
             .set_exclusive_start_key(start)
             .send()
             .await?;
-        let items = self.undamaged(&answer.items.unwrap_or_default(), read_identity)?;
-        let end = answer.last_evaluated_key.as_ref().map(write_index_position).transpose()?;
+        let items = self.undamaged(&response.items.unwrap_or_default(), read_identity)?;
+        let end = response.last_evaluated_key.as_ref().map(write_index_position).transpose()?;
         Ok(Page { items, end })
     }
 
-    /// The projects of these ids that there are, in any order. Strongly consistent.
+    /// Returns the existing projects with these ids, in no particular order. Strongly consistent.
     pub async fn read_projects(&self, ids: &[ProjectId]) -> Result<Vec<Project>, StoreError> {
         let keys = ids.iter().map(|id| item([(KEY, s(id))])).collect();
         let items = self.get_all(TABLE, keys).await?;
         self.undamaged(&items, read_project)
     }
 
-    /// The project that receives errors under a numeric id. Strongly consistent: its DSN works as
-    /// soon as it was printed.
+    /// Returns the project that receives errors with a numeric id. Strongly consistent, so that a
+    /// DSN works as soon as it is printed.
     pub async fn find_ingest_access(
         &self,
         id: IngestId,
@@ -211,20 +216,21 @@ impl Store {
         found.as_ref().map(read_ingest_access).transpose()
     }
 
-    /// A project by its id, whole. Strongly consistent, as [`Self::find_project`].
+    /// Returns the whole project with this id. Strongly consistent, like [`Self::find_project`].
     pub async fn read_project(&self, id: ProjectId) -> Result<Option<Project>, StoreError> {
         let found = self.get(TABLE, item([(KEY, s(id))])).await?;
         found.as_ref().map(read_project).transpose()
     }
 
-    /// The action that fails a transaction if there is no project of an id.
+    /// Returns the action that fails a transaction if there is no project with this id.
     pub fn check_project(&self, id: ProjectId) -> Result<TransactWriteItem, StoreError> {
         self.check(TABLE, item([(KEY, s(id))]))
             .condition_expression("attribute_exists(idOrSlug)")
             .into_action()
     }
 
-    /// The project of an id or slug. Strongly consistent: commands follow each other closely.
+    /// Returns the project with this id or slug. Strongly consistent, since commands follow each
+    /// other closely.
     pub async fn find_project(
         &self,
         name: &IdOrSlug,
@@ -234,7 +240,7 @@ impl Store {
     }
 }
 
-/// Reads what both items of a project hold.
+/// Reads the identity, which the items under the id and under the slug contain.
 pub(super) fn read_identity(item: &Item) -> Result<ProjectIdentity, StoreError> {
     let reader = ItemReader { table: TABLE, item };
     Ok(ProjectIdentity {
@@ -243,7 +249,7 @@ pub(super) fn read_identity(item: &Item) -> Result<ProjectIdentity, StoreError> 
     })
 }
 
-/// The key of the item under a numeric id. No slug has a `#`.
+/// Returns the key of the item under a numeric id. Slugs contain no `#`.
 pub(super) fn ingest_key(id: IngestId) -> Item {
     item([(KEY, s(format!("ingest#{id}")))])
 }
@@ -251,7 +257,7 @@ pub(super) fn ingest_key(id: IngestId) -> Item {
 /// The attributes of an item's key in the index by organization.
 const INDEX_KEY: [&str; 3] = ["organization", "slug", KEY];
 
-/// A place in that index, as text: none of its parts has a `/`.
+/// Returns a position in that index as text. Its parts contain no `/`.
 fn write_index_position(key: &Item) -> Result<String, StoreError> {
     let reader = ItemReader { table: TABLE, item: key };
     let parts = INDEX_KEY.map(|name| reader.text(name));
@@ -276,7 +282,7 @@ fn read_ingest_access(item: &Item) -> Result<IngestAccess, StoreError> {
     })
 }
 
-/// Reads a project, and by which name it was asked for.
+/// Reads a project and the name with which it was requested.
 pub(super) fn read_named_identity(item: &Item) -> Result<(IdOrSlug, ProjectIdentity), StoreError> {
     let name = ItemReader { table: TABLE, item }.parsed(KEY, IdOrSlug::parse)?;
     Ok((name, read_identity(item)?))

@@ -1,7 +1,7 @@
-//! Fails as a shop would. What must arrive of it stands in
+//! Raises errors like a shop. The expected events are in
 //! `tests/tests/end_to_end/errors/sentry_sdks/`.
 //!
-//! `SENTRY_DSN` says where the SDK sends to.
+//! `SENTRY_DSN` is the destination of the SDK.
 
 use std::fmt;
 use std::time::Duration;
@@ -43,7 +43,7 @@ fn close_day() {
 }
 
 fn main() {
-    // What was not sent when the program ends is lost; a busy computer may answer slowly.
+    // Unsent events are lost when the program ends. A busy computer can respond slowly.
     let mut options = ClientOptions::default();
     options.release = Some("shop@1.2.3".into());
     options.environment = Some("staging".into());

@@ -1,4 +1,4 @@
-//! Error filters of what a person types.
+//! Natural-language error filters.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use crate::recording::{Recording, post};
 
 const INTERPRET: &str = "/v0/errors/filters/interpret";
 
-/// What errors can be filtered by: texts with values and without, numbers, a truth, a list.
+/// Returns filter categories: text with and without values, numbers, a boolean and a list.
 fn categories() -> Value {
     let category = |id: &str, label: &str, values: Value, kind: &str| {
         json!({"id": id, "label": label, "values": values, "isNumeric": kind == "number",
@@ -43,7 +43,7 @@ fn categories() -> Value {
     ])
 }
 
-/// Queries without filters before them.
+/// Queries without earlier filters.
 const QUERIES: [&str; 70] = [
     "chrome",
     "Chrome or Firefox",
@@ -117,7 +117,7 @@ const QUERIES: [&str; 70] = [
     "error level above 3",
 ];
 
-/// Edits: the filters before, as category, operator and value, and the query.
+/// Edits: the earlier filters (category, operator and value), and the query.
 const EDITS: [(&[[&str; 3]], &str); 24] = [
     (&[["browser", "is", "Chrome"]], "also firefox"),
     (&[["browser", "is", "Chrome"]], "firefox"),
@@ -145,7 +145,7 @@ const EDITS: [(&[[&str; 3]], &str); 24] = [
     (&[["message", "contains", "timeout"]], "message contains disk too"),
 ];
 
-/// Bodies that are refused, or just not.
+/// Bodies that are rejected, or just accepted.
 const BODIES: [(&str, &str); 16] = [
     ("no body", ""),
     ("not JSON", "{"),
@@ -202,30 +202,30 @@ const BODIES: [(&str, &str); 16] = [
 async fn answers() {
     let mut recording = Recording::start("interpret").await;
     let r = &mut recording;
-    let ask = |query: &str, filters: &[[&str; 3]]| {
+    let query_request = |query: &str, filters: &[[&str; 3]]| {
         let filter = |[category, operator, value]: &[&str; 3]| json!({"categoryId": category, "operator": operator, "value": value});
         let filters: Vec<Value> = filters.iter().map(filter).collect();
-        // What is the same in every request is not worth its place in the recording.
+        // The recording omits the values that all requests share.
         let shown = json!({"currentFilters": filters, "query": query});
         let body = json!({"projectId": "shop", "query": query, "categories": categories(),
             "currentFilters": filters});
         post(INTERPRET).json(&body).shown(shown.to_string())
     };
     for query in QUERIES {
-        r.send(query, ask(query, &[])).await;
+        r.send(query, query_request(query, &[])).await;
     }
     for (filters, query) in EDITS {
         let named: Vec<String> = filters.iter().map(|filter| filter.join(" ")).collect();
         let name = format!("after {}: {query}", named.join(", "));
-        r.send(&name, ask(query, filters)).await;
+        r.send(&name, query_request(query, filters)).await;
     }
     for (name, body) in BODIES {
         r.send(&format!("body: {name}"), post(INTERPRET).text(body)).await;
     }
-    let with = |member: &str, value: Value| {
+    let with = |field: &str, value: Value| {
         let mut body =
             json!({"projectId": "shop", "query": "a", "categories": [], "currentFilters": []});
-        body[member] = value;
+        body[field] = value;
         post(INTERPRET).json(&body)
     };
     let category = |values: usize| json!({"id": "a", "label": "A", "values": vec!["x"; values]});

@@ -11,7 +11,7 @@ fn request(stack: &Stack) -> RequestBuilder {
     stack.http.post(format!("{}/v0/errors/filters/interpret", stack.base_url))
 }
 
-/// What a page sends for a query over its filters.
+/// Returns the body of a page for a query and its filters.
 fn body(query: &str, current_filters: &Value) -> Value {
     json!({
         "projectId": PROJECT,
@@ -26,7 +26,7 @@ fn body(query: &str, current_filters: &Value) -> Value {
 }
 
 #[tokio::test]
-async fn a_person_narrows_down_errors_by_typing() {
+async fn queries_become_filters_that_narrow_errors() {
     let stack = Stack::start().await;
     let mut filters = json!([]);
     for (query, expected) in [
@@ -46,8 +46,8 @@ async fn a_person_narrows_down_errors_by_typing() {
         assert_eq!(reply.status, 200, "{}", reply.body);
         filters = reply.body["filters"].clone();
         let text = |filter: &Value| {
-            let member = |name: &str| filter[name].as_str().unwrap().to_owned();
-            format!("{} {} {}", member("categoryId"), member("operator"), member("value"))
+            let field = |name: &str| filter[name].as_str().unwrap().to_owned();
+            format!("{} {} {}", field("categoryId"), field("operator"), field("value"))
         };
         let texts: Vec<String> = filters.as_array().unwrap().iter().map(text).collect();
         assert_eq!(texts.join("; "), expected, "{query}");

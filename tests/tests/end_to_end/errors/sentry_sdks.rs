@@ -1,4 +1,5 @@
-//! The official Sentry SDKs, unmodified: programs that fail, what arrives of it, and what finds it.
+//! The official Sentry SDKs, unmodified: programs that raise errors, the reported events, and the
+//! filters that find them.
 
 mod browser;
 mod categories;
@@ -19,30 +20,36 @@ use tests::stack::{Stack, send};
 
 use crate::recording_proxy::{Exchange, RecordingProxy};
 
-/// What arrives of an error.
+/// A reported error.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Arrival<'a> {
+struct ReportedError<'a> {
     error_type: &'a str,
     culprit: &'a str,
     level: &'a str,
     handled: bool,
-    /// The message of each event, in order of the alphabet.
+    /// The messages of its events, in alphabetical order.
     messages: Vec<&'a str>,
 }
 
-fn handled<'a>(error_type: &'a str, culprit: &'a str, messages: &[&'a str]) -> Arrival<'a> {
-    Arrival { error_type, culprit, level: "error", handled: true, messages: messages.to_vec() }
+fn handled<'a>(error_type: &'a str, culprit: &'a str, messages: &[&'a str]) -> ReportedError<'a> {
+    ReportedError {
+        error_type,
+        culprit,
+        level: "error",
+        handled: true,
+        messages: messages.to_vec(),
+    }
 }
 
-fn unhandled<'a>(error_type: &'a str, culprit: &'a str, message: &'a str) -> Arrival<'a> {
-    Arrival { handled: false, ..handled(error_type, culprit, &[message]) }
+fn unhandled<'a>(error_type: &'a str, culprit: &'a str, message: &'a str) -> ReportedError<'a> {
+    ReportedError { handled: false, ..handled(error_type, culprit, &[message]) }
 }
 
-fn imported_late<'a>() -> Arrival<'a> {
-    Arrival { level: "warning", ..handled("", "", &["the nightly import is late"]) }
+fn imported_late<'a>() -> ReportedError<'a> {
+    ReportedError { level: "warning", ..handled("", "", &["the nightly import is late"]) }
 }
 
-/// Thrown by two lines that are called from two others.
+/// Raised at two lines with two callers.
 const PAYMENTS: [&str; 5] = [
     "order 1 at 10.0.0.1 is not found",
     "order 2 cannot be charged",
@@ -50,14 +57,14 @@ const PAYMENTS: [&str; 5] = [
     "order 4 cannot be charged",
     "order 5 at 10.0.0.5 is not found",
 ];
-/// The message of the exception that ends each program.
+/// Message of the exception that ends each program.
 const LAST: &str = "the last one";
 
-/// One stack for all: each has a project of its own.
+/// All programs share a stack, each with its own project.
 #[tokio::test]
-async fn official_sdks_report_each_error_and_every_category_finds_it() {
+async fn official_sdks_report_errors_with_all_categories() {
     let stack = Stack::start().await;
-    // A browser needs a whole machine.
+    // The browser runs first, because it needs the whole machine.
     browser::reports_each_error(&stack).await;
     futures_util::join!(
         python_reports_each_error(&stack, "sentry-sdk", "gzip"),
@@ -70,7 +77,7 @@ async fn official_sdks_report_each_error_and_every_category_finds_it() {
 
 async fn python_reports_each_error(stack: &Stack, environment: &str, coding: &str) {
     let python = tests::workspace().join(".venv").join(environment).join("bin/python");
-    let python = python.to_str().expect("its path is text");
+    let python = python.to_str().expect("the path is UTF-8");
     let command = ["python", python, "raise_errors.py"];
     let program = Program::fail(stack, &stack.base_url, environment, &command).await;
 
@@ -83,7 +90,7 @@ async fn python_reports_each_error(stack: &Stack, environment: &str, coding: &st
         unhandled("PermissionError", "__main__ in <module>", LAST),
         handled("RuntimeError", "__main__ in load_cart", &["no cart"]),
     ];
-    assert_eq!(arrivals(&errors), expected);
+    assert_eq!(reported_errors(&errors), expected);
     assert_eq!(types_of_chain(&errors, "RuntimeError"), ["KeyError", "RuntimeError"]);
     program.check_timeseries(&errors).await;
     program.check_categories(&errors).await;
@@ -104,20 +111,20 @@ async fn node_reports_each_error(stack: &Stack) {
         imported_late(),
         handled("Error", "raise_errors in loadCart", &["no cart"]),
         handled("PaymentError", "raise_errors in charge", &PAYMENTS),
-        Arrival { level: "fatal", ..fatal },
+        ReportedError { level: "fatal", ..fatal },
         unhandled("URIError", "raise_errors in synchronize", "the warehouse hung up"),
     ];
-    assert_eq!(arrivals(&errors), expected, "{}", program.output);
+    assert_eq!(reported_errors(&errors), expected, "{}", program.output);
     assert_eq!(types_of_chain(&errors, "Error"), ["TypeError", "Error"]);
     program.check_timeseries(&errors).await;
     program.check_categories(&errors).await;
 
     let accepted = program.output.lines().map(|line| line.strip_prefix("200 "));
-    let accepted: BTreeSet<_> = accepted.map(|id| id.expect("it is accepted")).collect();
+    let accepted: BTreeSet<_> = accepted.map(|id| id.expect("the event is accepted")).collect();
     assert_eq!(accepted, event_ids(&errors));
 }
 
-/// The SDK compresses what is larger than 32 KiB.
+/// The SDK compresses bodies over 32 KiB.
 async fn node_reports_a_large_error(stack: &Stack) {
     let command = ["node", "node", "raise_large_error.mjs"];
     let proxy = RecordingProxy::start(&stack.base_url).await;
@@ -125,7 +132,7 @@ async fn node_reports_a_large_error(stack: &Stack) {
 
     let errors = program.errors().await;
     let fatal = unhandled("RangeError", "raise_large_error in closeDay", LAST);
-    assert_eq!(arrivals(&errors), [Arrival { level: "fatal", ..fatal }]);
+    assert_eq!(reported_errors(&errors), [ReportedError { level: "fatal", ..fatal }]);
     let rows = errors[0].events[0]["event"]["extra"]["rows"].as_array().unwrap();
     assert_eq!((rows.len(), &rows[799]), (800, &json!(format!("row 799: {}", "x".repeat(50)))));
     let is_compressed = |it: &Exchange| it.content_encoding.as_deref() == Some("gzip");
@@ -134,7 +141,7 @@ async fn node_reports_a_large_error(stack: &Stack) {
 
 async fn rust_reports_each_error(stack: &Stack) {
     let program = tests::workspace().join("target/sdks/debug/raise-errors");
-    let program = program.to_str().expect("its path is text");
+    let program = program.to_str().expect("the path is UTF-8");
     let program = Program::fail(stack, &stack.base_url, "rust", &["rust", program]).await;
 
     let errors = program.errors().await;
@@ -142,14 +149,14 @@ async fn rust_reports_each_error(stack: &Stack) {
     let expected = [
         imported_late(),
         handled("PaymentError", "", &[PAYMENTS[0], "order 2 at 10.0.0.2 is not found"]),
-        Arrival { level: "fatal", ..panic },
+        ReportedError { level: "fatal", ..panic },
     ];
-    assert_eq!(arrivals(&errors), expected, "{}", program.output);
+    assert_eq!(reported_errors(&errors), expected, "{}", program.output);
     program.check_timeseries(&errors).await;
     program.check_categories(&errors).await;
 }
 
-/// A program that has failed.
+/// A program that has ended.
 struct Program<'s> {
     stack: &'s Stack,
     project: String,
@@ -157,14 +164,14 @@ struct Program<'s> {
     output: String,
 }
 
-/// An error as list-errors has it, and its events as list-error-events has them.
+/// An error from list-errors with its events from list-error-events.
 struct Reported {
     error: Value,
     events: Vec<Value>,
 }
 
 impl<'s> Program<'s> {
-    /// Runs a program for a project of its own, until an exception or a panic ends it.
+    /// Runs a program with its own project until an exception or panic ends it.
     async fn fail(stack: &'s Stack, base_url: &str, slug: &str, command: &[&str]) -> Self {
         let (program, status, stderr) = Self::run(stack, base_url, slug, command).await;
         assert!(matches!(status, Some(1 | 101)), "{stderr}");
@@ -172,8 +179,7 @@ impl<'s> Program<'s> {
         program
     }
 
-    /// Runs a program in a folder of `tests/sdks` for a project of its own, and answers with what it
-    /// ended.
+    /// Runs a program in a folder of `tests/sdks` with its own project, and returns how it ended.
     async fn run(
         stack: &'s Stack,
         base_url: &str,
@@ -189,7 +195,7 @@ impl<'s> Program<'s> {
         (program, status.code(), String::from_utf8(stderr).unwrap())
     }
 
-    /// All that was reported, checked for what holds for every error.
+    /// Returns all reported errors, after checks that apply to each.
     async fn errors(&self) -> Vec<Reported> {
         let listed = self.get("list-errors", "").await;
         let mut errors = Vec::new();
@@ -202,7 +208,7 @@ impl<'s> Program<'s> {
             errors.push(Reported { error: error.clone(), events });
         }
         let events = errors.iter().map(|reported| reported.events.len()).sum::<usize>();
-        assert_eq!(event_ids(&errors).len(), events, "each event arrived once");
+        assert_eq!(event_ids(&errors).len(), events, "an event arrived twice or is missing");
         errors
     }
 
@@ -217,7 +223,7 @@ impl<'s> Program<'s> {
         reply
     }
 
-    /// The timeseries tells of each minute what the events tell.
+    /// Checks that the timeseries agrees with the events of each minute.
     async fn check_timeseries(&self, errors: &[Reported]) {
         let query = json!({"projectIds": [self.project], "from": self.started_at});
         assert_eq!(self.timeseries(&query).await, counts(errors, |_| true));
@@ -229,7 +235,7 @@ impl<'s> Program<'s> {
         assert_eq!(self.timeseries(&query).await, counts(errors, |event| !is_handled(event)));
     }
 
-    /// Events and errors of each minute that has any.
+    /// Returns events and errors of each minute with any.
     async fn timeseries(&self, query: &Value) -> BTreeMap<String, (usize, usize)> {
         let url = format!("{}/v0/errors/timeseries/query", self.stack.base_url);
         let reply =
@@ -249,7 +255,7 @@ async fn run(command: &[&str], dsn: &str) -> Output {
     let running = Command::new(program)
         .args(arguments)
         .current_dir(tests::workspace().join("tests/sdks").join(folder))
-        // Nothing else may configure the SDK.
+        // The environment must not configure the SDK.
         .env_clear()
         .env("PATH", std::env::var_os("PATH").unwrap_or_default())
         .env("SENTRY_DSN", dsn)
@@ -257,11 +263,11 @@ async fn run(command: &[&str], dsn: &str) -> Output {
         .kill_on_drop(true)
         .output();
     let output = tokio::time::timeout(Duration::from_secs(90), running).await;
-    let output = output.expect("it ends by itself");
+    let output = output.expect("the program ends");
     output.unwrap_or_else(|error| panic!("{program}: {error}; run `make test-tools`"))
 }
 
-/// What holds for every error of every program.
+/// Checks the properties of every error.
 fn check_error(error: &Value, events: &[Value]) {
     let (error_type, message) = (text(error, "type"), text(error, "message"));
     let title =
@@ -285,14 +291,14 @@ fn check_error(error: &Value, events: &[Value]) {
     }
 }
 
-/// What arrived, in the order of types.
-fn arrivals(errors: &[Reported]) -> Vec<Arrival<'_>> {
-    let mut arrivals: Vec<_> = errors.iter().map(Arrival::of).collect();
-    arrivals.sort();
-    arrivals
+/// Returns the reported errors, sorted by type.
+fn reported_errors(errors: &[Reported]) -> Vec<ReportedError<'_>> {
+    let mut reported_errors: Vec<_> = errors.iter().map(ReportedError::of).collect();
+    reported_errors.sort();
+    reported_errors
 }
 
-impl<'r> Arrival<'r> {
+impl<'r> ReportedError<'r> {
     fn of(Reported { error, events }: &'r Reported) -> Self {
         let first = &events[0]["event"];
         let mut messages: Vec<_> = events.iter().map(|event| message_of(&event["event"])).collect();
@@ -322,10 +328,10 @@ fn is_handled(event: &Value) -> bool {
     exceptions(event).iter().all(|exception| exception["mechanism"]["handled"] != false)
 }
 
-/// The types of the exceptions of an error, the cause first.
+/// Returns the types of an error's exceptions, starting with the cause.
 fn types_of_chain<'r>(errors: &'r [Reported], error_type: &str) -> Vec<&'r str> {
     let mut found = errors.iter().filter(|reported| reported.error["type"] == error_type);
-    let event = &found.next().expect("it was reported").events[0]["event"];
+    let event = &found.next().expect("the error was reported").events[0]["event"];
     exceptions(event).iter().map(|exception| text(exception, "type")).collect()
 }
 
@@ -334,7 +340,7 @@ fn event_ids(errors: &[Reported]) -> BTreeSet<&str> {
     events.map(|event| text(event, "eventId")).collect()
 }
 
-/// Of each minute, how many events there are that pass, and of how many errors.
+/// Returns the number of selected events and their errors, by minute.
 fn counts(
     errors: &[Reported],
     passes: impl Fn(&Value) -> bool,

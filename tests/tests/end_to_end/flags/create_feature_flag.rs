@@ -19,7 +19,7 @@ fn post(stack: &Stack, project: &str) -> RequestBuilder {
     stack.http.post(url).timeout(Duration::from_secs(30))
 }
 
-/// A request that lacks only its body.
+/// Returns a request without a body.
 fn create(stack: &Stack) -> RequestBuilder {
     post(stack, PROJECT).header("x-api-key", &stack.key)
 }
@@ -28,13 +28,13 @@ fn minimal(key: &str) -> Value {
     json!({"key": key, "name": "A flag", "type": "boolean"})
 }
 
-/// Sends a request, and holds `openapi.yaml` against the answer.
+/// Sends a request, and checks the response against `openapi.yaml`.
 async fn send(request: RequestBuilder) -> Reply {
     stack::send(OPERATION, request).await
 }
 
 #[tokio::test]
-async fn creates_flags_for_either_credential_header_and_either_name_of_the_project() {
+async fn accepts_both_credential_headers_and_project_names() {
     let stack = Stack::start().await;
     let reply = send(create(&stack).json(&minimal("first"))).await;
     assert_eq!(reply.status, 201);
@@ -49,7 +49,7 @@ async fn creates_flags_for_either_credential_header_and_either_name_of_the_proje
     assert_eq!((reply.status, &reply.body["projectId"]), (201, &json!(stack.project_id)));
     let escaped = post(&stack, "%73hop").header("x-api-key", &stack.key).json(&minimal("fourth"));
     assert_eq!(send(escaped).await.status, 201);
-    // curl sends this type unless told otherwise; no type at all is as good as JSON.
+    // curl's default media type and a missing one are read as JSON.
     let form = create(&stack).header("content-type", "application/x-www-form-urlencoded");
     let reply = send(form.body(minimal("fifth").to_string())).await;
     assert_eq!(reply.problem(), (415, "unsupported_media_type"));
@@ -58,7 +58,7 @@ async fn creates_flags_for_either_credential_header_and_either_name_of_the_proje
 }
 
 #[tokio::test]
-async fn answers_with_each_documented_error() {
+async fn returns_each_documented_error() {
     let stack = Stack::start().await;
     assert_eq!(send(create(&stack).json(&minimal("taken"))).await.status, 201);
     let reader =
@@ -96,7 +96,7 @@ async fn answers_with_each_documented_error() {
 }
 
 #[tokio::test]
-async fn of_fifty_concurrent_creations_exactly_one_succeeds() {
+async fn one_of_fifty_concurrent_creations_succeeds() {
     let stack = Stack::start().await;
     let creations = (0..50).map(|_| send(create(&stack).json(&minimal("contested"))));
     let replies = futures_util::future::join_all(creations).await;
@@ -108,7 +108,7 @@ async fn of_fifty_concurrent_creations_exactly_one_succeeds() {
 }
 
 #[tokio::test]
-async fn an_idempotent_retry_gets_the_first_answer() {
+async fn idempotent_retries_get_the_first_response() {
     let stack = Stack::start().await;
     let request = || create(&stack).header("idempotency-key", "order 4711").json(&minimal("flag"));
     let first = send(request()).await;
@@ -122,7 +122,7 @@ async fn an_idempotent_retry_gets_the_first_answer() {
 }
 
 #[tokio::test]
-async fn refuses_hostile_bodies_and_goes_on_working() {
+async fn rejects_hostile_bodies_and_keeps_working() {
     let stack = Stack::start().await;
     let mut largest = minimal("largest").to_string();
     largest.push_str(&" ".repeat(256 * 1024 - largest.len()));
@@ -155,7 +155,7 @@ async fn refuses_hostile_bodies_and_goes_on_working() {
 }
 
 #[tokio::test]
-async fn names_every_field_of_a_wrong_type() {
+async fn names_every_field_with_a_wrong_type() {
     let stack = Stack::start().await;
     let full = json!({
         "key": "k", "name": "n", "type": "string", "description": "d", "enabled": true,
@@ -188,10 +188,14 @@ async fn names_every_field_of_a_wrong_type() {
             assert!(reply.violations().iter().any(at_place), "{pointer} {wrong}: {}", reply.body);
         }
     }
-    assert_eq!(send(create(&stack).json(&full)).await.status, 201, "nothing of it was written");
+    assert_eq!(
+        send(create(&stack).json(&full)).await.status,
+        201,
+        "rejected requests write nothing"
+    );
 }
 
-/// The places of all values below the root.
+/// Collects the pointers of all values below the root.
 fn collect_pointers(value: &Value, pointer: &str, pointers: &mut Vec<String>) {
     if !pointer.is_empty() {
         pointers.push(pointer.to_owned());
@@ -202,9 +206,9 @@ fn collect_pointers(value: &Value, pointer: &str, pointers: &mut Vec<String>) {
                 collect_pointers(item, &format!("{pointer}/{index}"), pointers);
             }
         }
-        Value::Object(members) => {
-            for (name, member) in members {
-                collect_pointers(member, &format!("{pointer}/{name}"), pointers);
+        Value::Object(fields) => {
+            for (name, field) in fields {
+                collect_pointers(field, &format!("{pointer}/{name}"), pointers);
             }
         }
         _ => {}
@@ -212,7 +216,7 @@ fn collect_pointers(value: &Value, pointer: &str, pointers: &mut Vec<String>) {
 }
 
 #[tokio::test]
-async fn lets_pages_of_any_origin_call() {
+async fn pages_of_any_origin_can_call() {
     let stack = Stack::start().await;
     let url = format!("{}/v0/project/{PROJECT}/feature-flags", stack.base_url);
     let preflight = stack
@@ -227,15 +231,15 @@ async fn lets_pages_of_any_origin_call() {
     assert_eq!(header("access-control-allow-origin"), "*");
     assert!(header("access-control-allow-headers").contains("x-api-key"));
     assert!(header("access-control-allow-methods").contains("POST"));
-    let refused = post(&stack, PROJECT).header("origin", "https://example.com").json(&json!({}));
-    let reply = send(refused).await;
+    let rejected = post(&stack, PROJECT).header("origin", "https://example.com").json(&json!({}));
+    let reply = send(rejected).await;
     assert_eq!(reply.status, 401);
     let origins: Vec<_> = reply.headers.get_all("access-control-allow-origin").iter().collect();
     assert_eq!(origins, ["*"]);
 }
 
 #[tokio::test]
-async fn answers_503_within_three_seconds_when_dynamodb_is_down() {
+async fn returns_503_within_three_seconds_without_dynamodb() {
     let mut stack = Stack::start().await;
     assert_eq!(send(create(&stack).json(&minimal("before"))).await.status, 201);
     stack.engine.kill();
@@ -246,31 +250,31 @@ async fn answers_503_within_three_seconds_when_dynamodb_is_down() {
 }
 
 #[tokio::test]
-async fn logs_each_request_once_and_no_secret() {
+async fn logs_each_request_once_without_secrets() {
     let stack = Stack::start().await;
     let secret = &stack.key[20..];
     let bearer = post(&stack, PROJECT).bearer_auth(&stack.key);
     let created =
         send(bearer.json(&json!({"key": "k", "name": "Private name", "type": "boolean"}))).await;
-    let refused =
+    let rejected =
         send(create(&stack).header("idempotency-key", "private-retry").json(&json!({}))).await;
     let unknown = send(post(&stack, PROJECT).header("x-api-key", "private-nonsense")).await;
     let again =
         send(create(&stack).json(&json!({"key": "again", "name": "x", "type": "boolean"}))).await;
-    // The line is written before the answer is, but by another process.
+    // Another process writes the log line, which can follow the response.
     tokio::time::sleep(Duration::from_millis(300)).await;
     let log = stack.log();
     let id_of = |reply: &Reply| reply.headers["x-request-id"].to_str().unwrap().to_owned();
     for (reply, status, code, known) in [
         (&created, 201, Value::Null, true),
-        (&refused, 400, json!("validation_failed"), true),
+        (&rejected, 400, json!("validation_failed"), true),
         (&unknown, 401, json!("invalid_api_key"), false),
     ] {
         let id = id_of(reply);
         let lines: Vec<Value> = log
             .lines()
             .filter(|line| line.contains(&id) && line.starts_with('{'))
-            .map(|line| serde_json::from_str(line).expect("a line is JSON"))
+            .map(|line| serde_json::from_str(line).expect("the line is JSON"))
             .collect();
         let [line] = lines.as_slice() else { panic!("{} lines of {id}:\n{log}", lines.len()) };
         assert_eq!(line["requestId"], id);
@@ -287,11 +291,11 @@ async fn logs_each_request_once_and_no_secret() {
     }
     let again = log.lines().find(|line| line.contains(&id_of(&again))).unwrap();
     let again: Value = serde_json::from_str(again).unwrap();
-    // As Lambda does, cargo-lambda gives each request a trace.
+    // Like Lambda, cargo-lambda adds a trace to each request.
     let trace: Vec<usize> = again["traceId"].as_str().unwrap().split('-').map(str::len).collect();
     assert_eq!(trace, [1, 8, 24]);
-    // The key and the project are remembered; the flag, the number of the project's flags, its history and
-    // what is announced are one transaction, which also looks whether the key was in use before.
+    // The key and the project are cached. One transaction writes the flag, the flag count, the
+    // history and the announcement, and checks whether the key was used before.
     for (figure, expected) in [
         ("DynamoDbCalls", json!(1)),
         ("DynamoDbRetries", json!(0)),

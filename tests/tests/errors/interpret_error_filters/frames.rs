@@ -1,8 +1,8 @@
-//! Whatever value stands in a frame, its polarity is that of the frame.
+//! Frames of queries: every value in a frame has the frame's polarity.
 
 use interpreter::{Category, Filter, Kind, Operator, Request, interpret};
 
-/// Frames that exclude: `-` is a value that is not to be seen, `+` one that is.
+/// Frames that exclude: `-` is an excluded value, `+` a wanted one.
 const EXCLUDING: &[&str] = &[
     "not -",
     "no -",
@@ -119,7 +119,7 @@ const INCLUDING: &[&str] = &[
     "+ matters, - doesn't",
 ];
 
-/// Frames for numbers, `+` wanted and `-` denied.
+/// Frames for numbers: `+` is a wanted number, `-` an excluded one.
 const NUMBERS: &[&str] = &[
     "users other than -",
     "users other than - and -",
@@ -171,7 +171,7 @@ const EXCLUDING_STATEMENTS: &[&str] = &[
     "* should be excluded",
 ];
 
-/// Frames that do not.
+/// Frames that include a text or a number, `*`.
 const INCLUDING_STATEMENTS: &[&str] = &[
     "*",
     "only *",
@@ -191,8 +191,8 @@ const INCLUDING_STATEMENTS: &[&str] = &[
     "hide Chrome, show *",
 ];
 
-/// Texts and numbers, and what they are where they are wanted and where not: nothing where no
-/// filter says it.
+/// Texts and numbers, their filters if they are wanted, and their filters if they are excluded.
+/// Empty if no filter can express that.
 const STATEMENTS: &[(&str, &str, &str)] = &[
     ("over 10 users", "users gt 10", "users lte 10"),
     ("users over 10", "users gt 10", "users lte 10"),
@@ -219,7 +219,7 @@ const STATEMENTS: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// Values of all kinds, those among them that look like cues.
+/// Values of several kinds. Some look like cues.
 const VALUES: [(&str, &[&str]); 5] = [
     ("browser", &["Chrome", "Firefox", "Safari", "Edge"]),
     ("region", &["eu-west-1", "ap-south-1", "us-east-1", "sa-east-1"]),
@@ -247,7 +247,7 @@ fn request(query: String) -> Request {
     Request { query, categories, current_filters: Vec::new() }
 }
 
-/// The frame with values of a category in it, and what it means.
+/// Returns a frame filled with values of a category, and the expected filters.
 fn filled(frame: &str, id: &str, values: &[&str], first: usize) -> (String, Vec<Filter>) {
     let mut expected = Vec::new();
     let mut query = String::new();
@@ -267,20 +267,20 @@ fn filled(frame: &str, id: &str, values: &[&str], first: usize) -> (String, Vec<
     (query, expected)
 }
 
-/// What is read otherwise than the frames say.
+/// Returns the queries that are not read as their frames say.
 fn misread(frames: &[&str], values: &[(&str, &[&str])]) -> Vec<String> {
     let mut wrong = Vec::new();
     for frame in frames {
         for &(id, values) in values {
             for first in 0..values.len() {
                 let (query, expected) = filled(frame, id, values, first);
-                let answer = interpret(&request(query.clone())).filters;
-                if answer.len() != expected.len()
-                    || !answer.iter().all(|filter| expected.contains(filter))
+                let filters = interpret(&request(query.clone())).filters;
+                if filters.len() != expected.len()
+                    || !filters.iter().all(|filter| expected.contains(filter))
                 {
-                    let answer: Vec<String> =
-                        answer.iter().map(|it| format!("{} {}", it.operator, it.value)).collect();
-                    wrong.push(format!("{query}: {answer:?}"));
+                    let filters: Vec<String> =
+                        filters.iter().map(|it| format!("{} {}", it.operator, it.value)).collect();
+                    wrong.push(format!("{query}: {filters:?}"));
                 }
             }
         }
@@ -288,7 +288,7 @@ fn misread(frames: &[&str], values: &[(&str, &[&str])]) -> Vec<String> {
     wrong
 }
 
-/// The frames with each text and number in them that are read otherwise than they say.
+/// Returns the queries of frames, filled with each text and number, that are not read as expected.
 fn misread_statements(frames: &[&str], denied: bool) -> Vec<String> {
     let category = |&(id, label, kind): &(&str, &str, Kind)| {
         let values = if id == "browser" { vec!["Chrome".to_owned()] } else { Vec::new() };
@@ -310,16 +310,17 @@ fn misread_statements(frames: &[&str], denied: bool) -> Vec<String> {
         for &(said, wanted, unwanted) in STATEMENTS {
             let query = frame.replace('*', said);
             let (categories, current_filters) = (categories.clone(), Vec::new());
-            let answer = interpret(&Request { query: query.clone(), categories, current_filters });
+            let interpretation =
+                interpret(&Request { query: query.clone(), categories, current_filters });
             let text = |it: &Filter| format!("{} {} {}", it.category_id, it.operator, it.value);
-            let mut read: Vec<String> = answer.filters.iter().map(text).collect();
+            let mut read: Vec<String> = interpretation.filters.iter().map(text).collect();
             read.retain(|filter| filter != "browser is_not Chrome");
             let expected = if denied { unwanted } else { wanted };
             if read.join("; ") != expected {
                 wrong.push(format!("{query}: {read:?}"));
             }
-            if read.is_empty() && answer.ignored.is_empty() {
-                wrong.push(format!("{query}: nothing is listed as ignored"));
+            if read.is_empty() && interpretation.ignored.is_empty() {
+                wrong.push(format!("{query}: no ignored words"));
             }
         }
     }
@@ -327,36 +328,36 @@ fn misread_statements(frames: &[&str], denied: bool) -> Vec<String> {
 }
 
 #[test]
-fn texts_and_numbers_are_denied_as_values_are() {
+fn excluded_texts_and_numbers_are_negated() {
     let wrong = misread_statements(EXCLUDING_STATEMENTS, true);
     assert!(wrong.is_empty(), "{} {wrong:#?}", wrong.len());
 }
 
 #[test]
-fn texts_and_numbers_that_are_included_are_not_denied() {
+fn included_texts_and_numbers_are_not_negated() {
     let wrong = misread_statements(INCLUDING_STATEMENTS, false);
     assert!(wrong.is_empty(), "{} {wrong:#?}", wrong.len());
 }
 
 #[test]
-fn what_is_excluded_is_denied() {
+fn excluded_values_are_negated() {
     let wrong = misread(EXCLUDING, &VALUES);
     assert!(wrong.is_empty(), "{} {wrong:#?}", wrong.len());
 }
 
 #[test]
-fn what_is_included_is_not_denied() {
+fn included_values_are_not_negated() {
     let wrong = misread(INCLUDING, &VALUES);
     assert!(wrong.is_empty(), "{} {wrong:#?}", wrong.len());
 }
 
 #[test]
-fn a_list_of_numbers_is_denied_as_a_whole() {
+fn number_lists_are_negated_as_a_whole() {
     let wrong = misread(NUMBERS, &[(NUMERIC, &["3", "503", "1200", "17"])]);
     assert!(wrong.is_empty(), "{} {wrong:#?}", wrong.len());
 }
 
-/// Frames in which a cue stands behind a list, denies an edit, or stands within another denial.
+/// Frames in which a cue follows a list, negates an edit, or is within another negation.
 const FAR: &[&str] = &[
     "-, - and - are excluded",
     "-, - and - are out",
@@ -404,7 +405,7 @@ const FAR: &[&str] = &[
     "- is out, same with -",
 ];
 
-/// Frames with a value `?` of which nobody can tell whether it is denied: it is left out.
+/// Frames with an ambiguous value `?`, which is left out.
 const UNCLEAR: &[&str] = &[
     "?, - excluded",
     "?, - don't count",
@@ -416,13 +417,13 @@ const UNCLEAR: &[&str] = &[
 ];
 
 #[test]
-fn what_a_far_or_denied_cue_means_is_told() {
+fn distant_and_nested_cues_are_read() {
     let wrong = misread(FAR, &VALUES);
     assert!(wrong.is_empty(), "{} {wrong:#?}", wrong.len());
 }
 
 #[test]
-fn what_nobody_can_tell_is_left_out() {
+fn ambiguous_values_are_left_out() {
     let (id, values) = VALUES[0];
     for frame in UNCLEAR {
         let (query, expected) = filled(&frame.replace('?', "Safari"), id, values, 0);

@@ -1,5 +1,5 @@
-//! Queries with gold answers, one JSON object a line: `id`, `tags`, `request` (the body of a
-//! request) and `expected`, the lists of filters that are all right. Their order plays no part.
+//! Queries with expected answers, one JSON object per line: `id`, `tags`, `request` (a request
+//! body) and `expected`, the accepted lists of filters. The order of filters does not matter.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -9,21 +9,21 @@ use ::interpret_error_filters::question::Question;
 use interpreter::interpret;
 use shared::json::{Json, MAX_BODY_DEPTH};
 
-/// A query and the answers that are right.
+/// A query and its accepted answers.
 #[derive(Deserialize)]
 pub(crate) struct Case<'a> {
-    /// Its name in the file.
+    /// The name in the file.
     pub(crate) id: String,
-    /// How hard it is, and what makes it so.
+    /// The difficulty, and its causes.
     pub(crate) tags: Vec<String>,
     #[serde(borrow)]
     request: &'a RawValue,
-    /// The answers.
+    /// The accepted lists of filters.
     pub(crate) expected: Vec<Vec<Value>>,
 }
 
 impl Case<'_> {
-    /// The cases of a file.
+    /// Parses the cases of a file.
     pub(crate) fn of_file(text: &str) -> Result<Vec<Case<'_>>, String> {
         let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
         let case = |(index, line)| {
@@ -32,19 +32,19 @@ impl Case<'_> {
         lines.map(case).collect()
     }
 
-    /// What the operation answers.
-    pub(crate) fn answer(&self) -> Result<Vec<Value>, String> {
+    /// Returns the filters that the operation returns.
+    pub(crate) fn filters(&self) -> Result<Vec<Value>, String> {
         let body = Json::parse(self.request.get(), MAX_BODY_DEPTH);
         let body = body.map_err(|error| format!("{}: {error}", self.id))?;
         let question = Question::read(&body);
         let question = question.map_err(|faults| format!("{}: {:?}", self.id, faults.listed()))?;
-        let answer = question.answer(interpret(&question.request()).filters);
-        let filters = answer.filters.iter().map(serde_json::to_value).collect::<Result<_, _>>();
+        let response = question.response(interpret(&question.request()).filters);
+        let filters = response.filters.iter().map(serde_json::to_value).collect::<Result<_, _>>();
         filters.map_err(|error| format!("{}: {error}", self.id))
     }
 
-    /// The rules that fired, and on which words.
-    #[allow(dead_code)] // The tests tell only whether an answer is right.
+    /// Returns the rules that matched, with their words.
+    #[allow(dead_code)] // The tests check only the filters.
     pub(crate) fn trace(&self) -> Option<String> {
         let body = Json::parse(self.request.get(), MAX_BODY_DEPTH).ok()?;
         let trace = interpret(&Question::read(&body).ok()?.request()).trace;
@@ -52,17 +52,17 @@ impl Case<'_> {
         Some(fired.collect::<Vec<_>>().join("; "))
     }
 
-    /// Whether an answer is right.
-    pub(crate) fn accepts(&self, answer: &[Value]) -> bool {
-        let is_answer = |expected: &Vec<Value>| {
-            expected.len() == answer.len() && expected.iter().all(|filter| answer.contains(filter))
+    /// `true` if these filters are an accepted answer.
+    pub(crate) fn accepts(&self, filters: &[Value]) -> bool {
+        let is_accepted = |expected: &Vec<Value>| {
+            expected.len() == filters.len() && expected.iter().all(|it| filters.contains(it))
         };
-        self.expected.iter().any(is_answer)
+        self.expected.iter().any(is_accepted)
     }
 
-    /// A member of the request.
-    pub(crate) fn asked(&self, member: &str) -> Value {
+    /// Returns a field of the request.
+    pub(crate) fn request_field(&self, name: &str) -> Value {
         let request: Value = serde_json::from_str(self.request.get()).unwrap_or_default();
-        request[member].clone()
+        request[name].clone()
     }
 }

@@ -1,12 +1,12 @@
-//! The language stands in data, not in code.
+//! The language is in data, not in code.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 const CRATE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/interpreter");
 
-/// What is no English: names of operators and values on the wire, names that the data files use,
-/// placeholders of formats, signs of units and of versions.
+/// Literals that are not English: names of operators and values on the wire, names in data files,
+/// placeholders of formats, signs of units and versions.
 const NO_LANGUAGE: [&str; 33] = [
     "is",
     "is_not",
@@ -60,8 +60,8 @@ fn all(folder: &str) -> Vec<(PathBuf, String)> {
     found.into_iter().map(|path| (path.clone(), fs::read_to_string(path).unwrap())).collect()
 }
 
-/// The code of a file: without comments, tests, the examples of a rule and its name, and the tables
-/// that say what the classes of the data files are.
+/// Returns the code of a file. Omits comments, tests, the names and examples of rules, and the
+/// tables that define the classes of the data files.
 fn code(text: &str) -> String {
     let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
     let mut code = String::new();
@@ -82,14 +82,14 @@ fn code(text: &str) -> String {
     code
 }
 
-/// The texts in quotes.
+/// Returns the texts in quotes.
 fn literals(code: &str) -> Vec<String> {
     let plain = code.replace("'\"'", "").replace("\\\"", "");
     plain.split('"').skip(1).step_by(2).map(str::to_owned).collect()
 }
 
 #[test]
-fn no_word_of_english_stands_in_the_interpreters_code() {
+fn interpreter_code_contains_no_english() {
     let mut words = Vec::new();
     for (path, text) in all("src") {
         for literal in literals(&code(&text)) {
@@ -105,17 +105,17 @@ fn no_word_of_english_stands_in_the_interpreters_code() {
 }
 
 #[test]
-fn data_stands_one_entry_a_line_sorted_and_with_its_source() {
+fn data_files_are_sorted_and_name_their_sources() {
     let files = all("data/en");
     assert!(files.len() > 10);
     for (path, text) in files {
         let (comments, entries): (Vec<&str>, Vec<&str>) =
             text.lines().partition(|line| line.starts_with("# "));
         let name = path.display();
-        assert!(comments.iter().any(|line| line.contains("Source")), "{name} names no source");
+        assert!(comments.iter().any(|line| line.contains("Source")), "{name} has no source");
         assert!(!entries.is_empty(), "{name}");
         for pair in entries.windows(2) {
-            assert!(pair[0] < pair[1], "{name}: {:?} stands before {:?}", pair[0], pair[1]);
+            assert!(pair[0] < pair[1], "{name}: {:?} is before {:?}", pair[0], pair[1]);
         }
     }
 }

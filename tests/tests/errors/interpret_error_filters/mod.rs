@@ -1,4 +1,4 @@
-//! interpret-error-filters against a real engine.
+//! interpret-error-filters with a real engine.
 
 mod fake_model;
 mod frames;
@@ -21,7 +21,7 @@ use tests::contract::{OPENAPI, assert_valid};
 
 const INTERPRET: &Operation = &::interpret_error_filters::OPERATION;
 
-/// The queries of all sets.
+/// Returns the queries of three sets.
 pub(super) fn all_queries() -> Vec<Value> {
     let files = [
         include_str!("queries/development.jsonl"),
@@ -29,10 +29,10 @@ pub(super) fn all_queries() -> Vec<Value> {
         include_str!("queries/specified.jsonl"),
     ];
     let cases = files.into_iter().flat_map(|file| gold::Case::of_file(file).unwrap());
-    cases.map(|case| case.asked("query")).collect()
+    cases.map(|case| case.request_field("query")).collect()
 }
 
-/// A body of a query over two categories.
+/// Returns the body of a query over two categories.
 fn body(query: &str, current_filters: &Value) -> Value {
     json!({
         "projectId": PROJECT,
@@ -59,7 +59,7 @@ async fn ask(test: &TestApp, body: &Value) -> Reply {
     call(body).key(&test.key).send(&test.app).await
 }
 
-/// The filters of an answer.
+/// Returns the filters of a response.
 async fn filters(test: &TestApp, body: &Value) -> Value {
     let reply = ask(test, body).await;
     assert_eq!(reply.status, 200, "{}", reply.body);
@@ -67,7 +67,7 @@ async fn filters(test: &TestApp, body: &Value) -> Value {
 }
 
 #[tokio::test]
-async fn a_query_edits_the_current_filters() {
+async fn queries_edit_the_current_filters() {
     let test = TestApp::start().await;
     let first = filters(&test, &body("not firefox, over 1.5k users", &json!([]))).await;
     assert_eq!(
@@ -81,10 +81,10 @@ async fn a_query_edits_the_current_filters() {
 }
 
 #[tokio::test]
-async fn the_examples_of_the_description_are_answered_as_they_stand_there() {
+async fn openapi_examples_match_the_responses() {
     let test = TestApp::start().await;
     let examples = &OPENAPI["components"]["examples"];
-    for (question, answer) in [
+    for (question, response) in [
         ("filter_question", "interpreted_filters"),
         ("filter_question_edit", "interpreted_filters_edit"),
     ] {
@@ -92,12 +92,12 @@ async fn the_examples_of_the_description_are_answered_as_they_stand_there() {
         question["projectId"] = json!(PROJECT);
         assert_valid(&OPENAPI["components"]["schemas"]["ErrorFilterQuestion"], &question);
         let reply = ask(&test, &question).await;
-        assert_eq!((reply.status, &reply.body), (200, &examples[answer]["value"]));
+        assert_eq!((reply.status, &reply.body), (200, &examples[response]["value"]));
     }
 }
 
 #[tokio::test]
-async fn an_explained_answer_says_which_words_led_to_which_filters() {
+async fn explanations_map_words_to_filters() {
     let test = TestApp::start().await;
     let examples = &OPENAPI["components"]["examples"];
     let mut question = examples["filter_question"]["value"].clone();
@@ -110,7 +110,7 @@ async fn an_explained_answer_says_which_words_led_to_which_filters() {
     let plain = explained(&question, "false").send(&test.app).await;
     assert_eq!(plain.body, examples["interpreted_filters"]["value"]);
 
-    // Counted in code points of the query as it was sent; a filter that stays rests on nothing.
+    // Spans count code points of the query as sent. A filter that stays has no span.
     let current = json!([filter("gone", "is", "x"), filter("browser", "is", "Chrome")]);
     let reply = explained(&body(" \u{a0}🦀é safari 🦀 zorblax\n", &current), "true");
     let reply = reply.send(&test.app).await;
@@ -124,7 +124,7 @@ async fn an_explained_answer_says_which_words_led_to_which_filters() {
 }
 
 #[tokio::test]
-async fn another_explain_than_true_or_false_is_refused_with_all_else() {
+async fn invalid_explain_is_reported_with_other_violations() {
     let test = TestApp::start().await;
     for explain in ["yes", "", "TRUE", "1"] {
         let call = call(&body("", &json!([]))).query("explain", explain);
@@ -137,7 +137,7 @@ async fn another_explain_than_true_or_false_is_refused_with_all_else() {
 }
 
 #[tokio::test]
-async fn the_same_request_always_has_the_same_answer() {
+async fn equal_requests_have_equal_responses() {
     let test = TestApp::start().await;
     let body = body("chrome or safri wihtout users", &json!([filter("browser", "is", "Firefox")]));
     let first = call(&body).key(&test.key).header("idempotency-key", "k").send(&test.app).await;
@@ -149,7 +149,7 @@ async fn the_same_request_always_has_the_same_answer() {
 }
 
 #[tokio::test]
-async fn a_current_filter_of_an_unknown_category_is_kept_untouched() {
+async fn filters_of_unknown_categories_stay_unchanged() {
     let test = TestApp::start().await;
     let foreign = filter("gone", "matches", "  Ä ");
     let current = json!([foreign, filter("browser", "is", "Chrome")]);
@@ -160,7 +160,7 @@ async fn a_current_filter_of_an_unknown_category_is_kept_untouched() {
 }
 
 #[tokio::test]
-async fn an_unknown_operator_of_a_known_category_is_refused_at_its_place() {
+async fn unknown_operators_of_known_categories_are_rejected() {
     let test = TestApp::start().await;
     let current = json!([filter("gone", "matches", "x"), filter("browser", "matches", "x")]);
     let reply = ask(&test, &body("safari", &current)).await;
@@ -169,7 +169,7 @@ async fn an_unknown_operator_of_a_known_category_is_refused_at_its_place() {
 }
 
 #[tokio::test]
-async fn every_violation_is_told_at_once() {
+async fn all_violations_are_reported_together() {
     let test = TestApp::start().await;
     let wrong = json!({
         "query": "x".repeat(501),
@@ -201,7 +201,7 @@ async fn every_violation_is_told_at_once() {
 }
 
 #[tokio::test]
-async fn the_description_allows_what_is_taken_and_refuses_what_is_refused() {
+async fn openapi_schema_matches_the_validation() {
     let test = TestApp::start().await;
     let schema = &OPENAPI["components"]["schemas"]["ErrorFilterQuestion"];
     let with = |pointer: &str, value: Value| {
@@ -213,7 +213,7 @@ async fn the_description_allows_what_is_taken_and_refuses_what_is_refused() {
     let category = |at: usize| json!({"id": format!("c{at}"), "label": ""});
     let categories = |count: usize| (0..count).map(category).collect::<Value>();
     let current = |count: usize| -> Value { vec![filter("gone", "is", "x"); count].into() };
-    for (pointer, taken, refused) in [
+    for (pointer, accepted, rejected) in [
         ("/query", long(500), json!(" \n ")),
         ("/categories", categories(50), categories(51)),
         ("/categories", json!([]), json!(null)),
@@ -233,20 +233,20 @@ async fn the_description_allows_what_is_taken_and_refuses_what_is_refused() {
         ("/currentFilters/0", filter("gone", "", ""), json!({"categoryId": "gone"})),
         ("/projectId", json!(PROJECT), json!("\u{0}")),
     ] {
-        let taken = with(pointer, taken);
-        assert_valid(schema, &taken);
-        assert_eq!(ask(&test, &taken).await.status, 200, "{pointer}");
-        let refused = with(pointer, refused);
-        let described = std::panic::catch_unwind(|| assert_valid(schema, &refused)).is_ok();
-        assert!(!described, "{pointer} {refused}");
-        let reply = ask(&test, &refused).await;
+        let accepted = with(pointer, accepted);
+        assert_valid(schema, &accepted);
+        assert_eq!(ask(&test, &accepted).await.status, 200, "{pointer}");
+        let rejected = with(pointer, rejected);
+        let described = std::panic::catch_unwind(|| assert_valid(schema, &rejected)).is_ok();
+        assert!(!described, "{pointer} {rejected}");
+        let reply = ask(&test, &rejected).await;
         assert_eq!(reply.problem(), (400, "validation_failed"), "{pointer}");
         assert!(reply.violations()[0].0.starts_with(pointer), "{}", reply.body);
     }
 }
 
 #[tokio::test]
-async fn projects_that_the_key_may_not_see_do_not_exist() {
+async fn inaccessible_projects_return_404() {
     let test = TestApp::start().await;
     let mut body = body("safari", &json!([]));
     let organization = Organization::parse("foreign").unwrap();
@@ -258,7 +258,7 @@ async fn projects_that_the_key_may_not_see_do_not_exist() {
         let reply = ask(&test, &body).await;
         assert_eq!(reply.problem(), (404, "project_not_found"), "{name}");
     }
-    // What is wrong with the body is told first.
+    // Violations of the body are reported first.
     body["query"] = json!("");
     assert_eq!(ask(&test, &body).await.problem(), (400, "validation_failed"));
     body["query"] = json!("safari");
@@ -267,7 +267,7 @@ async fn projects_that_the_key_may_not_see_do_not_exist() {
 }
 
 #[tokio::test]
-async fn a_warm_function_asks_dynamodb_nothing() {
+async fn warm_functions_do_not_call_dynamodb() {
     let test = TestApp::start().await;
     let body = body("safari", &json!([]));
     assert_eq!(ask(&test, &body).await.status, 200);
@@ -277,7 +277,7 @@ async fn a_warm_function_asks_dynamodb_nothing() {
 }
 
 #[tokio::test]
-async fn a_dynamodb_that_is_down_gives_503() {
+async fn dynamodb_outages_return_503() {
     let mut test = TestApp::start().await;
     test.engine.kill();
     let reply = ask(&test, &body("safari", &json!([]))).await;

@@ -1,4 +1,4 @@
-//! For any input whatever, the answer is valid against the request, and always the same.
+//! For any input, the filters are valid against the request, and always equal.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ fn is_plain_decimal(value: &str) -> bool {
     plain(whole) && plain(fraction)
 }
 
-/// Whether a filter may stand in an answer: untouched from the request, or valid for its category.
+/// `true` if a filter can be in a response: unchanged from the request, or valid for its category.
 fn is_valid(request: &Request, filter: &Filter) -> bool {
     if request.current_filters.contains(filter) {
         return true;
@@ -64,7 +64,7 @@ fn kind() -> impl Strategy<Value = Kind> {
     prop::sample::select(vec![Kind::Text, Kind::Text, Kind::Numeric, Kind::Boolean, Kind::Array])
 }
 
-/// A filter's value: often one that some kind of category takes.
+/// Returns a filter's value: often one that some kind of category accepts.
 fn value() -> impl Strategy<Value = String> {
     let plausible = prop::sample::select(vec!["true", "false", "5", "-0.5", "1e3", ""]);
     prop_oneof![name(), plausible.prop_map(str::to_owned)]
@@ -89,7 +89,7 @@ fn request() -> impl Strategy<Value = Request> {
             })
             .collect();
         let mut ids: Vec<String> = categories.iter().map(|category| category.id.clone()).collect();
-        ids.push("stranger".to_owned());
+        ids.push("unknown".to_owned());
         (prop::collection::vec(word(), 0..24), prop::collection::vec(filter(ids), 0..5)).prop_map(
             move |(words, current_filters)| {
                 let query: String = words.join(" ").chars().take(500).collect();
@@ -103,20 +103,20 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(150))]
 
     #[test]
-    fn answers_are_valid_and_repeatable(request in request()) {
-        let answer = interpret(&request);
-        for (index, filter) in answer.filters.iter().enumerate() {
+    fn filters_are_valid_and_repeatable(request in request()) {
+        let interpretation = interpret(&request);
+        for (index, filter) in interpretation.filters.iter().enumerate() {
             prop_assert!(is_valid(&request, filter), "{filter:?}");
-            prop_assert!(!answer.filters[..index].contains(filter), "twice: {filter:?}");
+            prop_assert!(!interpretation.filters[..index].contains(filter), "twice: {filter:?}");
         }
-        for filter in request.current_filters.iter().filter(|filter| filter.category_id == "stranger") {
-            prop_assert!(answer.filters.contains(filter), "lost: {filter:?}");
+        for filter in request.current_filters.iter().filter(|filter| filter.category_id == "unknown") {
+            prop_assert!(interpretation.filters.contains(filter), "lost: {filter:?}");
         }
-        prop_assert_eq!(interpret(&request), answer);
+        prop_assert_eq!(interpret(&request), interpretation);
     }
 
     #[test]
-    fn the_validator_lets_only_valid_filters_pass(request in request(), extra in prop::collection::vec(filter(vec!["c0".into(), "c1".into(), "c2".into(), "unknown".into()]), 0..12)) {
+    fn only_valid_filters_pass_the_validator(request in request(), extra in prop::collection::vec(filter(vec!["c0".into(), "c1".into(), "c2".into(), "unknown".into()]), 0..12)) {
         let passed = valid_filters(&request, extra);
         for filter in &passed {
             prop_assert!(is_valid(&request, filter), "{filter:?}");
@@ -136,7 +136,7 @@ proptest! {
     }
 }
 
-/// The largest request of the contract, made to be as expensive as possible.
+/// Returns the largest request of the contract, as expensive as possible.
 fn hostile(value: impl Fn(usize) -> String, query: &str) -> Request {
     let categories = (0..50)
         .map(|category| Category {
@@ -176,8 +176,8 @@ fn stays_fast_on_hostile_requests() {
         interpret(&request);
         let start = Instant::now();
         interpret(&request);
-        // Far above what an optimised build takes (`examples/bench.rs`), since this one may not be,
-        // and others use the machine; a blow-up is minutes.
+        // Far above the time of an optimized build: this one can be unoptimized, and other programs
+        // use the machine. A blow-up takes minutes.
         assert!(
             start.elapsed() < Duration::from_secs(5),
             "{:?} {}",

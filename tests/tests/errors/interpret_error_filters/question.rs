@@ -1,4 +1,4 @@
-//! What a request may be, and what is said of one that is not right.
+//! Valid requests, and the violations of invalid ones.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -8,7 +8,7 @@ use ::interpret_error_filters::question::Question;
 use interpreter::{Filter, Kind, Operator};
 use shared::json::{Json, ViolationCode, Violations};
 
-/// A body whose members are those given, and else valid.
+/// Returns a body with these fields, which is otherwise valid.
 fn body(members: &[(&str, Value)]) -> Value {
     let mut body = json!({
         "projectId": "shop",
@@ -29,9 +29,9 @@ fn read(body: &Value) -> Result<Question, Violations> {
     Question::read(&Json::parse(&body.to_string(), 8).unwrap())
 }
 
-/// Places and codes of what is wrong.
+/// Returns the pointers and codes of the violations.
 fn faults(body: &Value) -> Vec<(String, ViolationCode)> {
-    let violations = read(body).expect_err("it is refused");
+    let violations = read(body).expect_err("the body is accepted");
     violations.listed().iter().map(|it| (it.pointer.clone(), it.code)).collect()
 }
 
@@ -65,7 +65,7 @@ fn reads_a_question() {
 }
 
 #[test]
-fn a_category_needs_an_id_and_a_label_only() {
+fn categories_need_only_id_and_label() {
     let category = json!({"id": "c", "label": "", "values": null, "isNumeric": null});
     let read_kind = |category: &Value| {
         let question = read(&body(&[("categories", json!([category]))])).unwrap();
@@ -84,7 +84,7 @@ fn a_category_needs_an_id_and_a_label_only() {
 }
 
 #[test]
-fn every_member_is_required() {
+fn every_field_is_required() {
     for name in ["projectId", "query", "categories", "currentFilters"] {
         let mut missing = body(&[]);
         missing.as_object_mut().unwrap().remove(name);
@@ -95,7 +95,7 @@ fn every_member_is_required() {
 }
 
 #[test]
-fn everything_that_is_wrong_is_told_at_once() {
+fn all_violations_are_reported_together() {
     let wrong = json!({
         "projectId": 7,
         "query": " ",
@@ -135,16 +135,16 @@ fn everything_that_is_wrong_is_told_at_once() {
 }
 
 #[test]
-fn texts_may_be_as_long_as_allowed_and_no_longer() {
+fn text_lengths_are_limited() {
     let long = |extra: usize| json!("ü".repeat(500 + extra));
-    let category = |member: &str, value: Value| {
+    let category = |field: &str, value: Value| {
         let mut category = json!({"id": "c", "label": "C"});
-        category[member] = value;
+        category[field] = value;
         json!([category])
     };
-    let current = |member: &str, value: Value| {
+    let current = |field: &str, value: Value| {
         let mut filter = filter("gone", "is", "x");
-        filter[member] = value;
+        filter[field] = value;
         json!([filter])
     };
     for (pointer, body_with) in [
@@ -168,7 +168,7 @@ fn texts_may_be_as_long_as_allowed_and_no_longer() {
 }
 
 #[test]
-fn lists_may_be_as_long_as_allowed_and_no_longer() {
+fn list_lengths_are_limited() {
     let categories = |count: usize, values: usize| {
         let category = |index: usize| {
             let values: Vec<String> = (0..values).map(|value| format!("v{value}")).collect();
@@ -179,21 +179,21 @@ fn lists_may_be_as_long_as_allowed_and_no_longer() {
     assert!(read(&categories(0, 0)).is_ok());
     assert!(read(&categories(50, 40)).is_ok());
     assert!(read(&categories(1, 2_000)).is_ok());
-    let refused = ("/categories".to_owned(), ViolationCode::TooManyItems);
+    let violation = ("/categories".to_owned(), ViolationCode::TooManyItems);
     for (count, values) in [(51, 0), (50, 41), (1, 2_001)] {
-        assert_eq!(fault(&categories(count, values)), refused, "{count} {values}");
+        assert_eq!(fault(&categories(count, values)), violation, "{count} {values}");
     }
     let current = |count: usize| {
         let filters: Value = (0..count).map(|at| filter("gone", "is", &at.to_string())).collect();
         body(&[("currentFilters", filters)])
     };
     assert!(read(&current(50)).is_ok());
-    let refused = ("/currentFilters".to_owned(), ViolationCode::TooManyItems);
-    assert_eq!(fault(&current(51)), refused);
+    let violation = ("/currentFilters".to_owned(), ViolationCode::TooManyItems);
+    assert_eq!(fault(&current(51)), violation);
 }
 
 #[test]
-fn filters_of_unknown_categories_stay_as_they_were_sent_and_where_they_were() {
+fn filters_of_unknown_categories_keep_text_and_place() {
     let (first, second) = (filter("gone", "matches", "Ä b"), filter("gone", "", ""));
     let question = read(&body(&[(
         "currentFilters",
@@ -206,11 +206,11 @@ fn filters_of_unknown_categories_stay_as_they_were_sent_and_where_they_were() {
         ]),
     )]))
     .unwrap();
-    let answer = |filters: Vec<Filter>| serde_json::to_value(question.answer(filters)).unwrap();
-    assert_eq!(answer(Vec::new()), json!({"filters": [first, second]}));
+    let response = |filters: Vec<Filter>| serde_json::to_value(question.response(filters)).unwrap();
+    assert_eq!(response(Vec::new()), json!({"filters": [first, second]}));
     let known = question.request().current_filters;
     assert_eq!(
-        answer(known.clone()),
+        response(known.clone()),
         json!({"filters": [
             first,
             filter("browser", "is", "Chrome"),
@@ -220,7 +220,7 @@ fn filters_of_unknown_categories_stay_as_they_were_sent_and_where_they_were() {
     );
     let new = Filter { value: "Firefox".to_owned(), ..known[0].clone() };
     assert_eq!(
-        answer(vec![known[1].clone(), new]),
+        response(vec![known[1].clone(), new]),
         json!({"filters": [
             first,
             second,
@@ -230,7 +230,7 @@ fn filters_of_unknown_categories_stay_as_they_were_sent_and_where_they_were() {
     );
 }
 
-/// Bodies that are nearly right.
+/// Returns bodies that are nearly valid.
 fn any_body() -> impl Strategy<Value = Value> {
     let text = prop_oneof![
         Just("a".to_owned()),
@@ -259,10 +259,10 @@ fn any_body() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn every_body_is_answered_or_refused_with_reasons(body in any_body()) {
+    fn every_body_is_valid_or_has_violations(body in any_body()) {
         match read(&body) {
             Ok(question) => {
-                let unchanged = question.answer(question.request().current_filters);
+                let unchanged = question.response(question.request().current_filters);
                 let sent = body["currentFilters"].as_array().unwrap();
                 prop_assert!(unchanged.filters.len() <= sent.len());
                 for filter in unchanged.filters {

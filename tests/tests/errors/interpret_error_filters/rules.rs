@@ -1,4 +1,4 @@
-//! The examples of the rules, and queries that no single rule is about, over one set of categories.
+//! The examples of the rules, and queries that involve several rules, over one set of categories.
 //! Filters are written as `category operator value`, separated by semicolons.
 
 use interpreter::{Category, Filter, Interpretation, Kind, Operator, Request, examples, interpret};
@@ -82,7 +82,7 @@ const CATEGORIES: &[(&str, &str, Kind, &[&str])] = &[
     ("lab", "Bench", Kind::Text, &["lab-a", "lab-b", "field"]),
 ];
 
-/// What is tried, query, current filters, expected filters.
+/// Name, query, current filters, expected filters.
 const QUERIES: &[(&str, &str, &str, &str)] = &[
     ("function-word-after-a-denial", "refund not other", "", "refund is_not other"),
     (
@@ -96,7 +96,7 @@ const QUERIES: &[(&str, &str, &str, &str)] = &[
     ("id-is-a-family", "lab benches", "", "lab is lab-a; lab is lab-b"),
     ("denied-id-is-a-family", "not in lab", "", "lab is_not lab-a; lab is_not lab-b"),
     ("us-is-a-pronoun", "tell us about firefox", "", "browser is Firefox"),
-    // What texts and numbers are denied by. No filter says what is outside of a range.
+    // Negations of texts and numbers. No filter can express the outside of a range.
     ("denied-verb-before-a-text", "does not load /cart", "", "link contains /cart"),
     ("denied-range", "users not between 5 and 10", "", ""),
     ("denied-range-before-label", "not users between 10 and 20", "", ""),
@@ -292,7 +292,7 @@ const QUERIES: &[(&str, &str, &str, &str)] = &[
     ("denied-replacement", "don't replace iOS with android", "os is iOS", "os is iOS"),
     ("denied-flip", "don't flip it", "os is iOS", "os is iOS"),
     ("any-except", "all browsers except safari", "browser is Chrome", "browser is_not Safari"),
-    ("unknown-category-is-kept", "firefox", "stranger gt x", "stranger gt x; browser is Firefox"),
+    ("unknown-category-is-kept", "firefox", "gone gt x", "gone gt x; browser is Firefox"),
     ("nothing-usable", "lovely weather, isn't it", "os is iOS", "os is iOS"),
     // Categories.
     ("label-decides", "code 200", "", "code is 200"),
@@ -319,29 +319,29 @@ fn categories() -> Vec<Category> {
     CATEGORIES.iter().map(category).collect()
 }
 
-/// The answer to a query, and whether it is the expected one.
+/// Returns the interpretation of a query, and `true` if its filters are the expected ones.
 fn ask(query: &str, current: &str, expected: &str) -> (Interpretation, bool) {
     let request = Request {
         query: query.to_owned(),
         categories: categories(),
         current_filters: filters(current),
     };
-    let answer = interpret(&request);
+    let interpretation = interpret(&request);
     let expected = filters(expected);
-    let right = answer.filters.len() == expected.len()
-        && answer.filters.iter().all(|filter| expected.contains(filter));
-    (answer, right)
+    let right = interpretation.filters.len() == expected.len()
+        && interpretation.filters.iter().all(|filter| expected.contains(filter));
+    (interpretation, right)
 }
 
 #[test]
-fn each_example_fires_its_rule_and_gives_its_reading() {
+fn each_example_matches_its_rule() {
     let mut wrong = Vec::new();
     for (rule, examples) in examples() {
         assert!(!examples.is_empty(), "{rule}");
         for &(query, current, expected) in examples {
-            let (answer, right) = ask(query, current, expected);
-            if !right || !answer.trace.iter().any(|fired| fired.0 == rule) {
-                wrong.push(format!("{rule}: {query:?} gave {answer:?}"));
+            let (interpretation, right) = ask(query, current, expected);
+            if !right || !interpretation.trace.iter().any(|fired| fired.0 == rule) {
+                wrong.push(format!("{rule}: {query:?} gave {interpretation:?}"));
             }
         }
     }
@@ -349,26 +349,26 @@ fn each_example_fires_its_rule_and_gives_its_reading() {
 }
 
 #[test]
-fn each_rule_has_a_name_of_its_own() {
+fn rule_names_are_unique() {
     let mut names: Vec<&str> = examples().map(|(rule, _)| rule).collect();
     names.sort_unstable();
     assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "{names:?}");
 }
 
 #[test]
-fn reads_what_no_single_rule_is_about() {
+fn reads_queries_that_involve_several_rules() {
     let mut wrong = Vec::new();
     for &(tried, query, current, expected) in QUERIES {
-        let (answer, right) = ask(query, current, expected);
+        let (interpretation, right) = ask(query, current, expected);
         if !right {
-            wrong.push(format!("{tried}: {query:?} gave {:?}", answer.filters));
+            wrong.push(format!("{tried}: {query:?} gave {:?}", interpretation.filters));
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
 #[test]
-fn us_is_a_family_where_a_country_would_stand() {
+fn us_selects_all_us_zones() {
     let values = ["us-east-1", "us-west-2", "eu-west-1"];
     let zone = Category {
         id: "zone".to_owned(),
@@ -390,13 +390,13 @@ fn us_is_a_family_where_a_country_would_stand() {
         ("it bothers us in eu", "zone is eu-west-1"),
     ] {
         let (query, categories) = (query.to_owned(), vec![zone.clone()]);
-        let answer = interpret(&Request { query, categories, current_filters: Vec::new() });
-        assert_eq!(answer.filters, filters(expected), "{:?}", answer.trace);
+        let interpretation = interpret(&Request { query, categories, current_filters: Vec::new() });
+        assert_eq!(interpretation.filters, filters(expected), "{:?}", interpretation.trace);
     }
 }
 
 #[test]
-fn current_filters_come_first_and_keep_their_order() {
+fn current_filters_stay_first_and_in_order() {
     let request = Request {
         query: "staging".to_owned(),
         categories: categories(),
@@ -409,7 +409,7 @@ fn current_filters_come_first_and_keep_their_order() {
 }
 
 #[test]
-fn words_without_a_meaning_are_reported() {
+fn unknown_words_are_reported() {
     let request = Request {
         query: "firefox frobnicating zorblax".to_owned(),
         categories: categories(),

@@ -1,4 +1,4 @@
-//! Random histories, and after each step random questions whose answers are counted by hand.
+//! Random histories. After each step, the results of random queries are compared with a recount.
 
 #![allow(clippy::print_stdout)]
 
@@ -34,15 +34,15 @@ use super::{
     UPDATE, column, envelope,
 };
 
-/// How many histories each test goes through.
+/// The number of histories per test.
 const HISTORIES: u64 = 8;
-/// How many of them where transactions are seen item by item.
+/// The number of histories with partially visible transactions.
 const HISTORIES_ITEM_BY_ITEM: u64 = 3;
 const STEPS: usize = 9;
-/// How long a history may last.
+/// The maximum duration of a history, by the test clock.
 const LONGEST: Duration = Duration::from_hours(40 * 24);
 
-/// Type and message of errors, each the only one of its fingerprint.
+/// Error types and messages, one for each fingerprint.
 const KINDS: [(&str, &str); 5] = [
     ("TypeError", "Cannot read property of undefined"),
     ("ValueError", "bad card"),
@@ -59,21 +59,22 @@ const ATTRIBUTES: [(&str, &[&str]); 6] = [
     ("user", &["ada", "bob", "eve"]),
 ];
 const STATUSES: [&str; 3] = ["open", "resolved", "ignored"];
-/// An event that was acknowledged, and its project.
+
+/// An acknowledged event and the index of its project.
 #[derive(Debug, Clone)]
 struct Acknowledged {
     project: usize,
     event: SentEvent,
 }
 
-/// What an error's status ought to be.
+/// The expected status of an error.
 #[derive(Debug, Clone, Copy)]
 struct Status {
     name: &'static str,
     resolved_at: Option<Timestamp>,
 }
 
-/// Some steps of packing and merging.
+/// Pack steps and compactions of a project.
 struct Work {
     project: ProjectId,
     steps: u32,
@@ -82,7 +83,7 @@ struct Work {
 }
 
 impl Work {
-    async fn carry_out(&self, tracker: &Tracker) {
+    async fn execute(&self, tracker: &Tracker) {
         let app = &tracker.test.app;
         let new_id = || ErrorId::new(app.ids.new_uuid(app.clock.now()));
         for _ in 0..self.steps {
@@ -99,19 +100,19 @@ impl Work {
     }
 }
 
-/// Whoever is not answered in time has carried out a step, or nothing of it.
+/// Expects success or [`StoreError::Unavailable`], which leaves a step applied or not applied.
 fn expect_done<T>(outcome: Result<T, StoreError>) {
     if let Err(error) = outcome {
         assert!(matches!(error, StoreError::Unavailable(_)), "{error}");
     }
 }
 
-/// How readers see a transaction that is being carried out.
+/// The visibility of a running transaction to readers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Engine {
-    /// Not at all, or all of it.
+    /// All writes become visible together.
     Atomic,
-    /// Item by item.
+    /// The writes become visible one by one.
     ItemByItem,
 }
 
@@ -123,10 +124,12 @@ struct History {
     events: Vec<Acknowledged>,
     /// Events that were deleted with their error.
     deleted: Vec<Acknowledged>,
+    /// Statuses by project and error type.
     statuses: BTreeMap<(usize, String), Status>,
+    /// The elapsed time, by the test clock.
     passed: Duration,
-    /// Whether many events may still come at once: how long a history takes grows with its events.
-    may_flood: bool,
+    /// `true` if a flood can still occur. More floods would make the test too slow.
+    can_flood: bool,
 }
 
 impl History {
@@ -144,16 +147,17 @@ impl History {
         let random = ChaCha8Rng::seed_from_u64(seed);
         let (events, deleted, statuses) = (Vec::new(), Vec::new(), BTreeMap::new());
         let passed = Duration::ZERO;
-        let may_flood = engine == Engine::Atomic;
-        Self { engine, tracker, projects, random, events, deleted, statuses, passed, may_flood }
+        let can_flood = engine == Engine::Atomic;
+        Self { engine, tracker, projects, random, events, deleted, statuses, passed, can_flood }
     }
 
     async fn step(&mut self) {
-        if self.may_flood && self.random.random_ratio(1, 48) {
-            self.may_flood = false;
+        if self.can_flood && self.random.random_ratio(1, 48) {
+            self.can_flood = false;
             return Box::pin(self.flood()).await;
         }
-        // What is seen of transactions is of interest while they are carried out.
+        // Partially visible transactions matter for queries during packing, so these are more
+        // frequent.
         let kinds = if self.engine == Engine::ItemByItem { 26 } else { 17 };
         match self.random.random_range(0..kinds) {
             0..4 => self.deliver().await,
@@ -165,18 +169,18 @@ impl History {
             12 => self.delete_error().await,
             13 => self.add_event_shards().await,
             14 => Box::pin(self.deliver_and_pack()).await,
-            _ => Box::pin(self.ask_while_packing()).await,
+            _ => Box::pin(self.query_while_packing()).await,
         }
     }
 
-    /// A time at which an event may have happened that is delivered now.
+    /// Returns a possible time of an event that is delivered now.
     fn time(&mut self) -> Timestamp {
         let longest = *[30 * MINUTE, 2 * HOUR, 20 * HOUR, 3 * DAY, 29 * DAY, 30 * DAY]
             .choose(&mut self.random)
             .unwrap();
         let exact = self.random.random_range(Duration::ZERO..longest);
         let age = match self.random.random_range(0..3) {
-            // The moments at which hours and days begin and end.
+            // A whole number of hours ago.
             0 => HOUR * u32::try_from(exact.as_secs() / 3_600).unwrap(),
             1 => {
                 return self
@@ -208,7 +212,8 @@ impl History {
         event
     }
 
-    /// Some events, of which some were acknowledged before, as they were or otherwise.
+    /// Returns events, some of them with ids of acknowledged events, repeated or with other
+    /// content.
     fn batch(&mut self) -> Vec<Acknowledged> {
         let mut batch = Vec::new();
         for _ in 0..=self.random.random_range(0..7) {
@@ -220,7 +225,8 @@ impl History {
                 let earlier = (*all.choose(&mut self.random).unwrap()).clone();
                 if self.random.random_ratio(1, 2) {
                     event.id.clone_from(&earlier.event.id);
-                    // With another content; in another project, it is another event.
+                    // An acknowledged id with other content. In another project it is another
+                    // event.
                     sent.event = event;
                 } else {
                     sent = earlier;
@@ -239,7 +245,7 @@ impl History {
         self.acknowledge(batch);
     }
 
-    /// Many events at once to one project, no two of which have a release or a transaction in common.
+    /// Sends many events to one project, each with a unique release and transaction.
     async fn flood(&mut self) {
         let project = self.random.random_range(0..self.projects.len());
         for _ in 0..self.random.random_range(6..9) {
@@ -259,7 +265,7 @@ impl History {
     async fn send(&self, batch: &[Acknowledged]) {
         let sends = batch.iter().map(async |sent| {
             let project = &self.projects[sent.project];
-            // Whatever was carried out of what is answered 503, it counts once.
+            // An event counts once, even if a 503 response hid a successful delivery.
             let call = envelope(project, &sent.event);
             let reply = call.send_until_answered(&self.tracker.test.app).await;
             assert_eq!((reply.status, &reply.body), (200, &json!({ "id": sent.event.id })));
@@ -295,18 +301,19 @@ impl History {
         self.passed += time;
     }
 
-    /// Packs and merges, by several at once whose clocks differ.
+    /// Packs and compacts, by several concurrent workers with different clocks.
     async fn pack(&mut self) {
         if self.random.random_ratio(1, 4) {
             tokio::join!(self.run_schedule(), self.run_schedule());
             return;
         }
         let works: Vec<Work> = (0..3).map(|_| self.work()).collect();
-        join_all(works.iter().map(|work| work.carry_out(&self.tracker))).await;
+        join_all(works.iter().map(|work| work.execute(&self.tracker))).await;
     }
 
-    /// Packs what has just come, step by step, and merges, while questions are asked until that is done.
-    async fn ask_while_packing(&mut self) {
+    /// Packs new events in small steps and compacts, with concurrent queries until that is
+    /// complete.
+    async fn query_while_packing(&mut self) {
         for _ in 0..3 {
             self.deliver().await;
         }
@@ -336,7 +343,7 @@ impl History {
                 self.check(&everything, &body).await;
             }
         };
-        let ask = async {
+        let queries = async {
             loop {
                 for (query, body) in &questions {
                     self.check(query, body).await;
@@ -345,13 +352,13 @@ impl History {
             }
         };
         tokio::select! {
-            _ = join_all(works.iter().map(|work| work.carry_out(&self.tracker))) => {}
+            _ = join_all(works.iter().map(|work| work.execute(&self.tracker))) => {}
             () = count => {}
-            () = ask => {}
+            () = queries => {}
         }
     }
 
-    /// Packs what is due, as the schedule does.
+    /// Runs pack-error-log once, as the schedule does.
     async fn run_schedule(&self) {
         let deadline = Deadline::after(Duration::from_mins(1));
         expect_done((pack_error_log::JOB.run)(&self.tracker.test.app, deadline).await);
@@ -373,13 +380,14 @@ impl History {
         }
     }
 
-    /// Ends deliveries, packers and mergers amid their work. The deliveries are sent again.
+    /// Cancels deliveries, packing and compaction at a random time, then sends the deliveries
+    /// again.
     async fn kill(&mut self) {
         let batch = self.batch();
         let works: Vec<Work> = (0..3).map(|_| self.work()).collect();
         let life = Duration::from_micros(self.random.random_range(0..30_000));
         let all = async {
-            let works = join_all(works.iter().map(|work| work.carry_out(&self.tracker)));
+            let works = join_all(works.iter().map(|work| work.execute(&self.tracker)));
             tokio::join!(works, self.send(&batch));
         };
         let _ = tokio::time::timeout(life, all).await;
@@ -390,7 +398,7 @@ impl History {
     async fn deliver_and_pack(&mut self) {
         let batch = self.batch();
         let works: Vec<Work> = (0..2).map(|_| self.work()).collect();
-        let works = join_all(works.iter().map(|work| work.carry_out(&self.tracker)));
+        let works = join_all(works.iter().map(|work| work.execute(&self.tracker)));
         tokio::join!(self.send(&batch), self.run_schedule(), works);
         self.acknowledge(batch);
     }
@@ -401,7 +409,7 @@ impl History {
         expect_done(add_log_shards(&self.tracker.test.app, project, shards).await);
     }
 
-    /// One of the errors that there are: its project, its type and its identifier.
+    /// Returns the project, type and id of a random error.
     async fn some_error(&mut self) -> Option<(usize, String, ErrorId)> {
         let keys: Vec<_> = self.statuses.keys().cloned().collect();
         let (project, error_type) = keys.choose(&mut self.random)?.clone();
@@ -419,14 +427,14 @@ impl History {
     async fn delete_error(&mut self) {
         let Some((project, error_type, id)) = self.some_error().await else { return };
         let call = self.call_for(&delete_error::OPERATION, project, id);
-        // One that was not answered in time may have deleted it.
+        // 404 if an earlier attempt timed out but deleted the error.
         let status = call.send_until_answered(&self.tracker.test.app).await.status;
         assert!(matches!(status, 204 | 404), "{status}");
         let is_its =
             |it: &mut Acknowledged| it.project == project && it.event.error_type == error_type;
         self.deleted.extend(self.events.extract_if(.., is_its));
         self.statuses.remove(&(project, error_type));
-        // What comes in the same millisecond is deleted, too.
+        // Events of the same millisecond would also be deleted.
         self.tracker.test.pass(Duration::from_millis(2));
     }
 
@@ -457,7 +465,7 @@ impl History {
         self.tracker.pages(&call.key(&self.tracker.test.key), 3).await.concat()
     }
 
-    /// Lists tell the same as all events by hand.
+    /// Checks that lists match a recount of all events.
     async fn check_lists(&self) {
         for project in 0..self.projects.len() {
             let mut listed = self.errors_of(project).await;
@@ -490,11 +498,11 @@ impl History {
     }
 }
 
-async fn go_through(histories: std::ops::Range<u64>, engine: Engine) {
+async fn run_histories(histories: std::ops::Range<u64>, engine: Engine) {
     let seed = seed();
     for number in histories {
         let seed = seed.wrapping_add(number);
-        // A failure is repeated by this seed, as the first history of the test of the same engine.
+        // This seed reproduces a failure, as the first history of a test with the same engine.
         println!("SEED={seed} {engine:?}");
         let mut history = History::start(seed, engine).await;
         for _ in 0..STEPS {
@@ -503,8 +511,8 @@ async fn go_through(histories: std::ops::Range<u64>, engine: Engine) {
                 let (query, body) = history.question();
                 history.check(&query, &body).await;
             }
-            history.ask_for_errors().await;
-            history.ask_for_breakdown().await;
+            history.check_errors().await;
+            history.check_breakdown().await;
         }
         history.check_lists().await;
         history.check_categories().await;
@@ -512,16 +520,16 @@ async fn go_through(histories: std::ops::Range<u64>, engine: Engine) {
 }
 
 #[tokio::test]
-async fn whatever_happens_every_question_is_answered_exactly() {
-    Box::pin(go_through(0..HISTORIES, Engine::Atomic)).await;
+async fn random_histories_give_exact_counts() {
+    Box::pin(run_histories(0..HISTORIES, Engine::Atomic)).await;
 }
 
 #[tokio::test]
-async fn whatever_happens_every_other_question_is_answered_exactly_too() {
-    Box::pin(go_through(HISTORIES..2 * HISTORIES, Engine::Atomic)).await;
+async fn more_random_histories_give_exact_counts() {
+    Box::pin(run_histories(HISTORIES..2 * HISTORIES, Engine::Atomic)).await;
 }
 
 #[tokio::test]
-async fn whatever_is_seen_of_a_transaction_every_question_is_answered_exactly() {
-    Box::pin(go_through(0..HISTORIES_ITEM_BY_ITEM, Engine::ItemByItem)).await;
+async fn random_histories_of_partial_transactions_give_exact_counts() {
+    Box::pin(run_histories(0..HISTORIES_ITEM_BY_ITEM, Engine::ItemByItem)).await;
 }

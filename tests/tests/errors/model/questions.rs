@@ -1,4 +1,4 @@
-//! Random questions, and their answers counted by hand.
+//! Random queries, and recounts of their results.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -17,7 +17,7 @@ const OPERATORS: [&str; 6] = ["is", "is_not", "contains", "not_contains", "is_se
 
 type Passes = fn(&SentEvent) -> bool;
 
-/// Searches, and what passes them.
+/// Searches, and the events that match them.
 const SEARCHES: [(&str, Passes); 8] = [
     ("card", |event| event.message.contains("card")),
     ("CARD -bad", |event| event.message == "the card was declined"),
@@ -33,7 +33,7 @@ const SEARCHES: [(&str, Passes); 8] = [
     }),
 ];
 
-/// The value of an attribute that filters see.
+/// Returns the value of an attribute, as filters use it.
 pub(super) fn value_of<'e>(event: &'e SentEvent, name: &str) -> Option<&'e str> {
     let sent = event.attributes.get(name).map(String::as_str);
     if name == "level" { sent.or(Some("error")) } else { sent }
@@ -43,7 +43,7 @@ pub(super) fn minute_start(at: i64) -> i64 {
     at.div_euclid(60_000) * 60_000
 }
 
-/// The milliseconds of a bucket of a range of whole minutes.
+/// Returns the bucket size of a range of whole minutes, in milliseconds.
 pub(super) fn bucket_size(from: i64, to: i64) -> i64 {
     let minutes = match (to - from) / 60_000 {
         ..=120 => 1,
@@ -55,7 +55,7 @@ pub(super) fn bucket_size(from: i64, to: i64) -> i64 {
     minutes * 60_000
 }
 
-/// A question.
+/// A query.
 #[derive(Debug, Clone)]
 pub(super) struct Query {
     pub(super) projects: Vec<usize>,
@@ -79,7 +79,7 @@ impl History {
             for _ in 0..=self.random.random_range(0..3) {
                 let (name, values) = *ATTRIBUTES.choose(&mut self.random).unwrap();
                 let operator = match OPERATORS.choose(&mut self.random).unwrap() {
-                    // A hash has no parts.
+                    // Users are hashed, so they do not support `contains`.
                     &"contains" | &"not_contains" if name == "user" => "is_not",
                     operator => *operator,
                 };
@@ -101,7 +101,7 @@ impl History {
         Query { projects, from, to, limit, status, search, filters }
     }
 
-    /// A range with ends of all kinds: at any millisecond, at minutes, hours and days, at an event.
+    /// Returns a range. Its ends are at any millisecond, at minutes, hours or days, or at an event.
     fn range(&mut self) -> (Option<i64>, Option<i64>) {
         let now = self.tracker.now().as_millis();
         let end = |history: &mut Self, at: i64| match history.random.random_range(0..4) {
@@ -155,7 +155,7 @@ impl History {
         })
     }
 
-    /// The range of a question, rounded to minutes. What is to come is empty, however it is rounded.
+    /// Returns the range of a query, rounded to minutes. A future range is empty.
     pub(super) fn minutes(&self, query: &Query) -> (i64, i64) {
         let now = self.tracker.now().as_millis();
         if query.from.is_some_and(|from| from > now) {
@@ -166,7 +166,7 @@ impl History {
         (minute_start(from), minute_start(to + 60_000 - 1))
     }
 
-    /// The answer, counted event by event.
+    /// Returns the expected buckets, counted event by event.
     fn expected(&self, query: &Query) -> Vec<(String, u64, u64)> {
         let now = self.tracker.now().as_millis();
         let (from, to) = self.minutes(query);
@@ -219,18 +219,18 @@ impl History {
             })
     }
 
-    /// A random question, and the request that asks it.
+    /// Returns a random query and its request body.
     pub(super) fn question(&mut self) -> (Query, Value) {
         let query = self.query();
         let body = self.body(&query);
         (query, body)
     }
 
-    /// Asks a question, and holds the answer against a recount.
+    /// Sends a query, and compares the buckets with a recount.
     pub(super) async fn check(&self, query: &Query, body: &Value) {
-        let answer = self.tracker.buckets(body).await;
+        let found = self.tracker.buckets(body).await;
         let expected = self.expected(query);
-        let differs = answer.iter().zip(&expected).find(|(one, other)| one != other);
-        assert!(answer == expected, "{body}: {differs:?}, {} {}", answer.len(), expected.len());
+        let differs = found.iter().zip(&expected).find(|(one, other)| one != other);
+        assert!(found == expected, "{body}: {differs:?}, {} {}", found.len(), expected.len());
     }
 }

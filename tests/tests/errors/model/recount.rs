@@ -1,4 +1,4 @@
-//! The same random questions to query-errors, breakdown-errors and list-error-categories.
+//! Random queries of query-errors, breakdown-errors and list-error-categories.
 
 use std::collections::BTreeSet;
 
@@ -8,18 +8,18 @@ use super::*;
 const SORTS: [&str; 4] = ["lastSeen", "firstSeen", "count", "users"];
 const BY: [&str; 7] = ["browser", "os", "environment", "release", "level", "type", "device"];
 
-/// The value of a category by which events can be divided.
+/// Returns the value of a breakdown category.
 fn value_by<'e>(event: &'e SentEvent, by: &str) -> Option<&'e str> {
     if by == "type" { Some(&event.error_type) } else { value_of(event, by) }
 }
 
 impl History {
-    /// The events that a question counts.
+    /// Returns the events that a query counts.
     fn counted(&self, query: &Query) -> Vec<&Acknowledged> {
         let (from, to) = self.minutes(query);
         let now = self.tracker.now().as_millis();
         let size = bucket_size(from, to);
-        // No bucket starts after now, but one that has begun counts to its end.
+        // No bucket starts after now, but the current bucket counts to its end.
         let last = (now.div_euclid(size) + 1) * size;
         let is_counted = |sent: &&Acknowledged| {
             let at = sent.event.at.as_millis();
@@ -28,7 +28,7 @@ impl History {
         self.events.iter().filter(is_counted).collect()
     }
 
-    pub(super) async fn ask_for_errors(&mut self) {
+    pub(super) async fn check_errors(&mut self) {
         let mut query = self.query();
         query.projects.truncate(1);
         let mut body = self.body(&query);
@@ -69,7 +69,7 @@ impl History {
             .collect();
         found.sort_by_key(|error| error[0].to_string());
         assert_eq!(found, expected, "{body}");
-        let place = |error: &Value| match &error[sort] {
+        let sort_value = |error: &Value| match &error[sort] {
             Value::String(time) => {
                 let minutes = if sort == "lastSeen" { 60_000 } else { 0 };
                 (Timestamp::parse_rfc3339(time).unwrap().as_millis(), minutes)
@@ -77,7 +77,9 @@ impl History {
             count => (count.as_i64().unwrap(), 0),
         };
         let in_order = |(one, lag): (i64, i64), (other, _)| one + lag >= other;
-        assert!(errors.is_sorted_by(|one, other| in_order(place(one), place(other))), "{errors:?}");
+        let is_sorted =
+            errors.is_sorted_by(|one, other| in_order(sort_value(one), sort_value(other)));
+        assert!(is_sorted, "{errors:?}");
         if !with_series {
             assert!(errors.iter().all(|error| error.get("series").is_none()), "{errors:?}");
         } else if let Some(error) = errors.choose(&mut self.random) {
@@ -85,7 +87,7 @@ impl History {
         }
     }
 
-    /// An error's events over time, as query-error-timeseries has them.
+    /// Returns the event counts of an error over time, from query-error-timeseries.
     async fn series_of(&mut self, query: &Query, error: &Value) -> Value {
         let mut body = self.body(query);
         body.as_object_mut().unwrap().remove("limit");
@@ -100,7 +102,7 @@ impl History {
         buckets.iter().map(|bucket| bucket["errors"].clone()).collect()
     }
 
-    pub(super) async fn ask_for_breakdown(&mut self) {
+    pub(super) async fn check_breakdown(&mut self) {
         let query = self.query();
         let mut body = self.body(&query);
         let by = *BY.choose(&mut self.random).unwrap();
@@ -138,7 +140,7 @@ impl History {
             let reply = call.send_until_answered(&self.tracker.test.app).await;
             assert_eq!(reply.status, 200, "{}", reply.body);
             let minute = minute_start(self.tracker.now().as_millis());
-            // Clocks that are ahead have events in minutes to come, which are not listed yet.
+            // Clocks that are ahead produce events in future minutes, which are not listed yet.
             let times = minute - 30 * 24 * 60 * 60_000..minute + 60_000;
             for category in reply.body.as_array().unwrap() {
                 let id = category["id"].as_str().unwrap();
@@ -156,7 +158,6 @@ impl History {
                 }
                 let mut values: Vec<(&str, usize)> = values.into_iter().collect();
                 values.sort_by_key(|(_, count)| usize::MAX - count);
-                // No more are listed.
                 values.truncate(200);
                 let values: Vec<&str> = values.into_iter().map(|(value, _)| value).collect();
                 assert_eq!(category["values"], json!(values), "{id}");

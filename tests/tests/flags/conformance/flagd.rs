@@ -1,7 +1,8 @@
-//! The cases of the suites once more, by flagd's own evaluators: its cores for JavaScript and Python,
-//! unmodified, serve of an export what is served here.
+//! The cases of the suites, run by flagd's own evaluators. Its unmodified cores for JavaScript and
+//! Python must serve an export as it is served here.
 //!
-//! A case that flagd cannot express, or takes otherwise on purpose, is left out, with the reason.
+//! Cases that flagd cannot express or interprets differently on purpose are omitted, with the
+//! reason.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -17,18 +18,18 @@ use super::{Found, growthbook, project, unleash};
 use crate::flagd_export::{Core, served_by_flagd};
 
 thread_local! {
-    /// The evaluations that were made while somebody wanted to know them.
+    /// The evaluations that were recorded.
     static VECTORS: RefCell<Vec<Vector>> = const { RefCell::new(Vec::new()) };
 }
 
-/// What the caller gives as the default, which no case serves.
+/// The caller's default, which no case serves.
 const DEFAULT: &str = "the caller's";
 
-/// Why a core has other individuals in its shares.
-const HASHES_CBOR: &str = "Python's core hashes in CBOR's encoding";
-const HASHES_UTF_16: &str = "JavaScript's core hashes UTF-16 code units of keys beyond ASCII";
+/// Reasons for other individuals in a core's shares.
+const HASHES_CBOR: &str = "Python's core hashes CBOR";
+const HASHES_UTF_16: &str = "JavaScript's core hashes UTF-16 code units of non-ASCII keys";
 
-/// An evaluation, and what it gave.
+/// An evaluation and its result.
 pub(super) struct Vector {
     flags: Vec<FeatureFlag>,
     key: String,
@@ -44,7 +45,7 @@ impl Vector {
         Self { flags, key, context, now, variant: None, value: None }
     }
 
-    pub(super) fn note(self, found: &Found) {
+    pub(super) fn record(self, found: &Found) {
         let vector = Self { variant: found.variant.clone(), value: found.value.clone(), ..self };
         VECTORS.with_borrow_mut(|vectors| vectors.push(vector));
     }
@@ -57,7 +58,7 @@ impl Vector {
         self.flag().into_iter().flat_map(|flag| &flag.rules).flat_map(|rule| &rule.conditions)
     }
 
-    /// The value that a condition asks about.
+    /// Returns the value of a condition's attribute.
     fn attribute(&self, condition: &Condition) -> &Value {
         let name = condition.attribute.as_deref().unwrap_or_default();
         match self.context.get(name) {
@@ -66,17 +67,17 @@ impl Vector {
         }
     }
 
-    /// Why a core of flagd takes the case otherwise than it is taken here.
+    /// Returns the reason why a core of flagd interprets the case differently.
     fn differs(&self, core: Core) -> Option<&'static str> {
         use Operator as O;
         let flag = self.flag()?;
         if !flag.enabled && flag.off_variant.is_some() {
-            return Some("a disabled flag serves the caller's default there");
+            return Some("flagd serves the caller's default for disabled flags");
         }
         if self.now != Timestamp::from_millis(0)
             && self.conditions().any(|it| it.attribute.as_deref() == Some(NOW))
         {
-            return Some("its clock cannot be set");
+            return Some("flagd's clock cannot be set");
         }
         if core == Core::Python && serves(flag).any(is_split) {
             return Some(HASHES_CBOR);
@@ -105,15 +106,15 @@ impl Vector {
             );
             let text = attribute.as_str();
             if attribute.is_array() || attribute.is_object() {
-                Some("it does not look into arrays and objects")
+                Some("flagd does not check arrays and objects")
             } else if name.contains('.') && self.context.get(name).is_some() {
-                Some("it finds names with dots by their paths")
+                Some("flagd finds names with dots only by path")
             } else if is_comparison && text.is_some_and(|text| !is_json_number(text)) {
-                Some("it compares texts that are no numbers")
+                Some("flagd compares non-numeric texts")
             } else if is_version
                 && text.is_some_and(|text| !text.starts_with(|c: char| c.is_ascii_digit()))
             {
-                Some("it takes versions that are none here")
+                Some("flagd accepts versions that are invalid here")
             } else {
                 None
             }
@@ -134,7 +135,7 @@ fn is_split(serve: &Serve) -> bool {
     entries.iter().filter(|entry| entry.weight.thousandths() > 0).count() > 1
 }
 
-/// The part of a reason that is the same for all flags.
+/// Returns the part of a reason that all flags share.
 fn kind_of(reason: &str) -> String {
     let known = [
         "flagd cannot compare dates",
@@ -142,15 +143,15 @@ fn kind_of(reason: &str) -> String {
         "flagd has no address ranges",
         "flagd has no prerequisites",
         "flagd would round an integer of this size",
-        "a flag of flagd has at least one variant",
+        "flagd requires at least one variant",
     ];
     known.into_iter().find(|known| reason.contains(known)).unwrap_or(reason).to_owned()
 }
 
-/// Holds what a core of flagd serves against what is served here.
+/// Compares the results of a core with those here.
 fn compare(core: Core, vectors: &[Vector]) -> (usize, BTreeMap<String, usize>, Vec<String>) {
     let mut left_out: BTreeMap<String, usize> = BTreeMap::new();
-    let mut asked = Vec::new();
+    let mut requests = Vec::new();
     let mut compared = Vec::new();
     for vector in vectors {
         let FlagdExport { document, differences } =
@@ -166,17 +167,17 @@ fn compare(core: Core, vectors: &[Vector]) -> (usize, BTreeMap<String, usize>, V
         let evaluation = json!({
             "flag": vector.key, "type": "string", "default": DEFAULT, "context": vector.context,
         });
-        asked.push(json!({"document": document, "evaluations": [evaluation]}));
+        requests.push(json!({"document": document, "evaluations": [evaluation]}));
         compared.push(vector);
     }
-    let answers = served_by_flagd(core, &asked);
-    assert_eq!(answers.len(), compared.len());
+    let results = served_by_flagd(core, &requests);
+    assert_eq!(results.len(), compared.len());
     let mut failures = Vec::new();
-    for (vector, answer) in compared.iter().zip(answers) {
+    for (vector, result) in compared.iter().zip(results) {
         let value = vector.value.as_deref().unwrap_or(DEFAULT);
-        if answer["value"] != value || answer["variant"].as_str() != vector.variant.as_deref() {
+        if result["value"] != value || result["variant"].as_str() != vector.variant.as_deref() {
             let rules = serde_json::to_string(&vector.flag().map(|flag| &flag.rules)).unwrap();
-            failures.push(format!("{value} here, {answer} there, for {}: {rules}", vector.context));
+            failures.push(format!("{value} here, {result} there, for {}: {rules}", vector.context));
         }
     }
     (compared.len(), left_out, failures)
@@ -185,7 +186,7 @@ fn compare(core: Core, vectors: &[Vector]) -> (usize, BTreeMap<String, usize>, V
 fn vectors() -> Vec<Vector> {
     let (of_unleash, of_growthbook) = (unleash::run_all().0, growthbook::run_all().0);
     let vectors = VECTORS.take();
-    assert!(vectors.len() >= of_unleash + of_growthbook, "some are not noted");
+    assert!(vectors.len() >= of_unleash + of_growthbook, "all evaluations are recorded");
     vectors
 }
 
@@ -205,16 +206,16 @@ fn check(core: Core, least: usize) {
 }
 
 #[test]
-fn flagd_in_javascript_serves_what_is_served_here() {
+fn javascript_core_passes_the_suites() {
     check(Core::JavaScript, 260);
 }
 
 #[test]
-fn flagd_in_python_serves_what_is_served_here() {
+fn python_core_passes_the_suites() {
     check(Core::Python, 260);
 }
 
-/// Of how many individuals with such targeting keys a core serves another half of a flag than is served here.
+/// Returns the number of individuals for whom a core serves another half than here.
 fn served_otherwise(core: Core, targeting_key: impl Fn(usize) -> String) -> usize {
     let half = |variant: &str| RolloutEntry {
         variant: super::variant_key(variant),
@@ -240,23 +241,23 @@ fn served_otherwise(core: Core, targeting_key: impl Fn(usize) -> String) -> usiz
 const INDIVIDUALS: usize = 48;
 
 #[test]
-fn shares_have_the_individuals_that_the_export_tells_of() {
+fn export_lists_differences_in_shares() {
     let ascii = |at: usize| format!("user-{at}");
     let beyond = |at: usize| format!("{}-{at}", ["é", "名前", "🙂"][at % 3]);
     assert_eq!(served_otherwise(Core::JavaScript, ascii), 0);
-    let told = |core: &str, how: &str| {
+    let is_listed = |core: &str, how: &str| {
         GENERAL_DIFFERENCES.iter().any(|it| it.contains(core) && it.contains(how))
     };
-    for (core, differ, is_told) in [
+    for (core, differ, listed) in [
         (
             Core::JavaScript,
             served_otherwise(Core::JavaScript, beyond),
-            told("JavaScript", "UTF-16"),
+            is_listed("JavaScript", "UTF-16"),
         ),
-        (Core::Python, served_otherwise(Core::Python, ascii), told("Python", "CBOR")),
-        (Core::Python, served_otherwise(Core::Python, beyond), told("Python", "CBOR")),
+        (Core::Python, served_otherwise(Core::Python, ascii), is_listed("Python", "CBOR")),
+        (Core::Python, served_otherwise(Core::Python, beyond), is_listed("Python", "CBOR")),
     ] {
-        // Of halves, about half of them.
-        assert!((12..=36).contains(&differ) && is_told, "{core:?}: {differ}");
+        // About half of the individuals are in the other half.
+        assert!((12..=36).contains(&differ) && listed, "{core:?}: {differ}");
     }
 }

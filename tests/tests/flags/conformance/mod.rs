@@ -1,9 +1,10 @@
-//! Other systems' conformance suites against the evaluation of flags: Unleash's client
-//! specification (Apache-2.0) and `GrowthBook`'s cases (MIT).
+//! Conformance suites of other systems, applied to flag evaluation: Unleash's client specification
+//! (Apache-2.0) and `GrowthBook`'s cases (MIT).
 //!
-//! Their flags are mapped onto ours where the meaning is the same; a case whose meaning differs on
-//! purpose is excluded, by name and with the reason. Writing is bypassed: some cases are about flags
-//! that could not be stored. `tests/conformance/README.md` says where the suites are from.
+//! The suites' flags are mapped to ours if the meaning is equal. A case with an intentionally
+//! different meaning is excluded, by name and with the reason. The tests bypass writes, since some
+//! cases use flags that could not be stored. `tests/conformance/README.md` names the sources of the
+//! suites.
 
 #![allow(clippy::print_stdout)]
 
@@ -27,7 +28,7 @@ use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
 use tests::workspace;
 
-/// Why a case is not run.
+/// The reason for excluding a case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Exclusion {
     Hash,
@@ -49,30 +50,26 @@ enum Exclusion {
 impl Exclusion {
     fn reason(self) -> &'static str {
         match self {
-            Self::Hash => "individuals are bucketed by another hash, in other units",
+            Self::Hash => "another hash and other units determine the buckets",
             Self::MissingNegated => {
                 "a negated condition on a missing attribute holds there; here it fails closed"
             }
-            Self::UnknownOperator => {
-                "an operator unknown to us, or with values of no use to it, is refused on writing"
-            }
-            Self::Untyped => "our values are texts, equal to a text and to a number alike",
-            Self::FlagKey => "our flag keys are ASCII, so that no client has to encode them",
-            Self::OffPrerequisite => {
-                "a disabled prerequisite is never met here, whichever variant is wanted"
-            }
+            Self::UnknownOperator => "writes reject unknown operators and unusable values",
+            Self::Untyped => "our values are texts, which equal both texts and numbers",
+            Self::FlagKey => "our flag keys are ASCII, so that clients need not encode them",
+            Self::OffPrerequisite => "a disabled prerequisite is never met here",
             Self::TransitivePrerequisite => {
-                "prerequisites of prerequisites are forbidden there, and allowed here"
+                "prerequisites of prerequisites are forbidden there, but allowed here"
             }
             Self::RulePrerequisite => "prerequisites belong to a flag here, not to a rule",
             Self::InvalidAmongValid => {
-                "an invalid value among valid ones is ignored there, and refused on writing here"
+                "an invalid value among valid ones is ignored there, but rejected by writes here"
             }
             Self::WholeValues => "whole arrays and objects are not compared here",
-            Self::TextOrder => "texts that are no numbers have no order here",
-            Self::ArrayShape => "size, type and inner members of an array cannot be asked for here",
+            Self::TextOrder => "non-numeric texts have no order here",
+            Self::ArrayShape => "conditions cannot use an array's size, type or inner fields here",
             Self::LenientVersion => {
-                "a version with a leading v, or of another form than semver's, is none here"
+                "versions with a leading v or not in semver format are invalid here"
             }
             Self::DeltaProtocol => "the case is about the SDKs' own protocol, not about evaluation",
         }
@@ -81,7 +78,7 @@ impl Exclusion {
 
 type Mapped<T> = Result<T, Exclusion>;
 
-/// What became of the cases of one file.
+/// Results of the cases of one file.
 #[derive(Default)]
 struct Tally {
     ran: usize,
@@ -90,8 +87,8 @@ struct Tally {
 }
 
 impl Tally {
-    /// Counts a case: whether it came out as expected, what is expected and what was found.
-    fn note(&mut self, name: &str, outcome: Mapped<Result<(), String>>) {
+    /// Counts a case. `outcome` is the difference from the expected result, if any.
+    fn count(&mut self, name: &str, outcome: Mapped<Result<(), String>>) {
         match outcome {
             Err(exclusion) => *self.excluded.entry(exclusion).or_default() += 1,
             Ok(result) => {
@@ -111,7 +108,7 @@ impl Tally {
     }
 }
 
-/// A file of a suite.
+/// Reads a file of a suite.
 fn suite(path: &str) -> Value {
     let path = workspace().join("tests/conformance").join(path);
     let text = fs::read_to_string(&path);
@@ -127,7 +124,7 @@ fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
-/// An alternative of conditions that must all hold.
+/// Alternatives, each a list of conditions that must all hold.
 type Alternatives = Vec<Vec<Condition>>;
 
 fn condition(attribute: &str, operator: Operator, values: &[&str]) -> Condition {
@@ -135,7 +132,7 @@ fn condition(attribute: &str, operator: Operator, values: &[&str]) -> Condition 
     Condition { attribute: Some(attribute.to_owned()), operator, values }
 }
 
-/// One of these together with one of the others.
+/// Combines each alternative with each of the others.
 fn both(these: &Alternatives, others: &Alternatives) -> Alternatives {
     let with = |one: &Vec<Condition>| {
         let one = one.clone();
@@ -160,7 +157,8 @@ fn variant_key(text: &str) -> VariantKey {
     VariantKey::parse(text).unwrap()
 }
 
-/// An enabled flag of texts that serves `fallthrough`, with a variant for each key and value.
+/// Returns an enabled flag of texts that serves `fallthrough`, with a variant for each key and
+/// value.
 fn flag(key: &str, variants: &[(&str, &str)], fallthrough: Option<&str>) -> Mapped<FeatureFlag> {
     let body = json!({"key": "f", "name": "F", "type": "string", "enabled": true}).to_string();
     let draft = FlagDraft::read(&Json::parse(&body, MAX_BODY_DEPTH).unwrap()).unwrap();
@@ -178,7 +176,7 @@ fn flag(key: &str, variants: &[(&str, &str)], fallthrough: Option<&str>) -> Mapp
     })
 }
 
-/// A rule for each alternative.
+/// Returns a rule for each alternative.
 fn rules(id: &str, alternatives: Alternatives, serve: &Serve) -> Vec<Rule> {
     let rule = |(index, conditions)| {
         let id = if index == 0 { id.to_owned() } else { format!("{id}.{index}") };
@@ -192,14 +190,14 @@ fn rules(id: &str, alternatives: Alternatives, serve: &Serve) -> Vec<Rule> {
     alternatives.into_iter().enumerate().map(rule).collect()
 }
 
-/// What a flag gives.
+/// The result of an evaluation.
 struct Found {
     variant: Option<String>,
     value: Option<String>,
     rule_id: Option<String>,
 }
 
-/// Evaluates a flag as a client would use it: an error is the caller's own default.
+/// Evaluates a flag as a client does: an error means the caller's default.
 fn evaluate(flags: Vec<FeatureFlag>, key: &str, context: &Value, now: Timestamp) -> Found {
     let vector = flagd::Vector::new(&flags, key, context, now);
     let flags = Flags::new(
@@ -216,7 +214,7 @@ fn evaluate(flags: Vec<FeatureFlag>, key: &str, context: &Value, now: Timestamp)
             .map(|value| serde_json::from_str(value.get()).unwrap()),
         rule_id: evaluation.and_then(|it| it.metadata().rule_id).map(ToString::to_string),
     };
-    vector.note(&found);
+    vector.record(&found);
     found
 }
 

@@ -1,5 +1,5 @@
-//! Answers of evaluations, held against the protocol's own description of them (`service/openapi.yaml`
-//! of the `OpenFeature` Remote Evaluation Protocol, Apache-2.0).
+//! Evaluation responses, checked against the protocol's own description (`service/openapi.yaml` of
+//! the `OpenFeature` Remote Evaluation Protocol, Apache-2.0).
 
 use std::sync::LazyLock;
 
@@ -10,15 +10,15 @@ use tests::workspace;
 
 use crate::{EVALUATE, EVALUATE_ALL, archive, call_for, create, create_dependent};
 
-/// With `anyOf` for `oneOf`: the schema of a flag that leaves the default to code, one of several that
-/// an answer may be, takes every other flag too.
+/// Replaces `oneOf` with `anyOf`: the schema of a flag with a code default also accepts every other
+/// flag.
 static PROTOCOL: LazyLock<Value> = LazyLock::new(|| {
     let file = workspace().join("tests/conformance/ofrep/openapi.yaml");
     let text = std::fs::read_to_string(file).unwrap().replace("oneOf:", "anyOf:");
     yaml_serde::from_str(&text).unwrap()
 });
 
-/// Panics unless the protocol describes an answer at a path.
+/// Panics unless the protocol describes this response of a path.
 fn check(path: &str, reply: &Reply) {
     let described = &PROTOCOL["paths"][path]["post"]["responses"][reply.status.to_string()];
     assert!(described.is_object(), "{path} {}", reply.status);
@@ -36,7 +36,7 @@ fn check(path: &str, reply: &Reply) {
 }
 
 #[tokio::test]
-async fn every_answer_is_one_that_the_protocol_describes() {
+async fn responses_match_the_protocol() {
     const ONE: &str = "/ofrep/v1/evaluate/flags/{key}";
     const ALL: &str = "/ofrep/v1/evaluate/flags";
     let test = TestApp::start().await;
@@ -60,7 +60,7 @@ async fn every_answer_is_one_that_the_protocol_describes() {
     }
 
     let keys = ["boolean", "split", "disabled", "default", "dependent", "text", "integer"];
-    let mut answers = Vec::new();
+    let mut statuses = Vec::new();
     for key in keys.into_iter().chain(["decimal", "object", "archived", "gone"]) {
         for body in [
             json!({"context": {"targetingKey": "user-1"}}),
@@ -70,22 +70,22 @@ async fn every_answer_is_one_that_the_protocol_describes() {
         ] {
             let reply = call_for(&test, EVALUATE, key).json(&body).send(&test.app).await;
             check(ONE, &reply);
-            answers.push(reply.status);
+            statuses.push(reply.status);
         }
     }
     for body in [json!({"context": {"targetingKey": "user-1"}}), json!({}), json!({"context": 1})] {
         let call = || call_for(&test, EVALUATE_ALL, "").json(&body);
         let reply = call().send(&test.app).await;
         check(ALL, &reply);
-        answers.push(reply.status);
+        statuses.push(reply.status);
         if let Some(etag) = reply.headers.get("etag") {
             let again = call().header("if-none-match", etag.to_str().unwrap());
             let again = again.send(&test.app).await;
             check(ALL, &again);
-            answers.push(again.status);
+            statuses.push(again.status);
         }
     }
-    answers.sort_unstable();
-    answers.dedup();
-    assert_eq!(answers, [200, 304, 400, 404]);
+    statuses.sort_unstable();
+    statuses.dedup();
+    assert_eq!(statuses, [200, 304, 400, 404]);
 }

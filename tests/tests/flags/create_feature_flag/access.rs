@@ -1,4 +1,4 @@
-//! Who may create a flag, in which project, and what is checked first.
+//! Permissions for creating flags, and the order of checks.
 
 use std::time::Duration;
 use tests::call::Call;
@@ -13,7 +13,7 @@ use tests::app::{PROJECT, START, TestApp, key_id};
 use super::{CREATE, call, create, minimal, stored_keys};
 
 #[tokio::test]
-async fn takes_the_key_from_either_header() {
+async fn both_key_headers_are_accepted() {
     let test = TestApp::start().await;
     for (key, name, value) in [
         ("plain", "x-api-key", test.key.clone()),
@@ -29,13 +29,13 @@ async fn takes_the_key_from_either_header() {
 }
 
 #[tokio::test]
-async fn does_not_tell_apart_why_a_key_is_invalid() {
+async fn invalid_keys_get_identical_responses() {
     let test = TestApp::start().await;
     let past = Timestamp::from_millis(1_000_000_000_000);
     let unknown = ApiKey::generate().unwrap().reveal();
     let revoked = test.key_with(|key| ApiKeyRecord { revoked_at: Some(past), ..key }).await;
     let expired = test.key_with(|key| ApiKeyRecord { expires_at: Some(past), ..key }).await;
-    // The id of a key that exists, with the secret of another one and the right checksum.
+    // An existing key ID with another key's secret and a valid checksum.
     let stolen_id = test
         .key_with(|key| ApiKeyRecord {
             secret_hash: ApiKey::generate().unwrap().secret_hash(),
@@ -60,7 +60,7 @@ async fn does_not_tell_apart_why_a_key_is_invalid() {
 }
 
 #[tokio::test]
-async fn asks_for_a_key_where_there_is_none() {
+async fn missing_keys_are_rejected() {
     let test = TestApp::start().await;
     let none = Call::of(CREATE).parameter("idOrSlug", PROJECT);
     for call in [
@@ -76,7 +76,7 @@ async fn asks_for_a_key_where_there_is_none() {
 }
 
 #[tokio::test]
-async fn hides_projects_that_a_key_may_not_see_as_if_they_did_not_exist() {
+async fn inaccessible_projects_look_nonexistent() {
     let test = TestApp::start().await;
     let other_project =
         local::demo::ensure_project(&test.app.store, "other", "Other").await.unwrap();
@@ -109,7 +109,7 @@ async fn hides_projects_that_a_key_may_not_see_as_if_they_did_not_exist() {
 }
 
 #[tokio::test]
-async fn finds_a_project_by_its_slug_and_by_its_id_in_either_case() {
+async fn projects_are_found_by_slug_or_id() {
     let test = TestApp::start().await;
     let id = test.project_id.to_string();
     let names = [PROJECT.to_owned(), id.clone(), id.to_uppercase(), PROJECT.replace('h', "%68")];
@@ -121,11 +121,11 @@ async fn finds_a_project_by_its_slug_and_by_its_id_in_either_case() {
 }
 
 #[tokio::test]
-async fn checks_key_then_scope_then_headers_then_project_then_body() {
+async fn key_scope_headers_project_and_body_are_checked() {
     let test = TestApp::start().await;
     let reader =
         test.key_with(|key| ApiKeyRecord { scopes: [Scope::FlagsRead].into(), ..key }).await;
-    // Everything is wrong with this call; each step mends one thing.
+    // Every part of this call is invalid; each step fixes one.
     let too_large = vec![b' '; 256 * 1024 + 1];
     let wrong =
         Call::of(CREATE).parameter("idOrSlug", "missing").header("content-type", "text/plain");
@@ -148,7 +148,7 @@ async fn checks_key_then_scope_then_headers_then_project_then_body() {
 }
 
 #[tokio::test]
-async fn remembers_a_key_for_less_than_a_minute() {
+async fn keys_are_cached_for_less_than_a_minute() {
     let test = TestApp::start().await;
     assert_eq!(create(&test, &minimal("one")).await.status, 201);
     let now = Timestamp::from_millis(i64::try_from(START).unwrap());
@@ -163,7 +163,7 @@ async fn remembers_a_key_for_less_than_a_minute() {
 }
 
 #[tokio::test]
-async fn remembers_nothing_of_what_does_not_exist() {
+async fn missing_keys_and_projects_are_not_cached() {
     let test = TestApp::start().await;
     let call = Call::of(CREATE).parameter("idOrSlug", "new").key(&test.key);
     assert_eq!(call.clone().json(&minimal("flag")).send(&test.app).await.status, 404);
@@ -172,7 +172,7 @@ async fn remembers_nothing_of_what_does_not_exist() {
 }
 
 #[tokio::test]
-async fn a_remembered_key_id_does_not_admit_another_secret() {
+async fn cached_key_ids_do_not_accept_other_secrets() {
     let test = TestApp::start().await;
     create(&test, &minimal("warm")).await;
     let secret_of = |key: &str| key[20..63].to_owned();
@@ -181,13 +181,13 @@ async fn a_remembered_key_id_does_not_admit_another_secret() {
     let unchecked = &forged[..63];
     let checksum = base62_checksum(unchecked);
     let forged = format!("{unchecked}{checksum}");
-    assert!(ApiKey::parse(&forged).is_some(), "its form is right");
+    assert!(ApiKey::parse(&forged).is_some(), "the key has a valid format");
     let call = Call::of(CREATE).parameter("idOrSlug", PROJECT).key(&forged);
     let reply = call.json(&minimal("flag")).send(&test.app).await;
     assert_eq!(reply.problem(), (401, "invalid_api_key"));
 }
 
-/// Finds the checksum by trying, so that the test needs no second implementation of it.
+/// Finds the checksum by trial, so that the test needs no second implementation.
 fn base62_checksum(unchecked: &str) -> String {
     const DIGITS: &[u8] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
     let mut rest = crc32fast::hash(unchecked.as_bytes()) as usize;

@@ -1,4 +1,4 @@
-//! Bodies that are refused: all that is wrong is said at once, and nothing is written.
+//! Invalid bodies: all violations are listed, and nothing is written.
 
 use serde_json::{Value, json};
 use tests::app::TestApp;
@@ -6,7 +6,7 @@ use tests::app::TestApp;
 use super::{call, create, minimal, stored_keys};
 
 #[tokio::test]
-async fn says_all_that_is_wrong_at_once_and_writes_nothing() {
+async fn all_violations_are_listed_and_nothing_is_written() {
     let test = TestApp::start().await;
     let body = json!({
         "key": "a/b",
@@ -47,7 +47,7 @@ async fn says_all_that_is_wrong_at_once_and_writes_nothing() {
 }
 
 #[tokio::test]
-async fn takes_256_kib_and_not_one_byte_more() {
+async fn bodies_have_at_most_256_kib() {
     let test = TestApp::start().await;
     let mut body = minimal("large").to_string();
     body.push_str(&" ".repeat(256 * 1024 - body.len()));
@@ -57,7 +57,7 @@ async fn takes_256_kib_and_not_one_byte_more() {
 }
 
 #[tokio::test]
-async fn refuses_a_flag_of_more_than_200_kb() {
+async fn flags_over_200_kb_are_rejected() {
     let test = TestApp::start().await;
     let variants = |count: usize| -> Vec<Value> {
         (0..count).map(|n| json!({"key": format!("v{n}"), "value": "x".repeat(20_000)})).collect()
@@ -69,12 +69,12 @@ async fn refuses_a_flag_of_more_than_200_kb() {
 }
 
 #[tokio::test]
-async fn names_the_place_of_malformed_json() {
+async fn json_errors_have_their_position() {
     let test = TestApp::start().await;
     for (body, detail) in [
-        (&b""[..], "The body is empty; send a JSON object."),
+        (&b""[..], "The body is empty. Send a JSON object."),
         (b"{\"key\": \"a\",\n}", "key must be a string at line 2 column 1"),
-        (b"{\"key\": \"\xff\"}", "The body is not UTF-8 from byte 9 on."),
+        (b"{\"key\": \"\xff\"}", "The body is not valid UTF-8 at byte 9. Encode it as UTF-8."),
         (b"\xef\xbb\xbf{}", "expected value at line 1 column 1"),
         (&b"[".repeat(200_000), "nested deeper than 32 levels at line 1 column 33"),
     ] {
@@ -86,7 +86,7 @@ async fn names_the_place_of_malformed_json() {
 }
 
 #[tokio::test]
-async fn refuses_bodies_that_are_no_object() {
+async fn bodies_must_be_objects() {
     let test = TestApp::start().await;
     for body in ["null", "true", "1", "\"x\"", "[]", "[{}]"] {
         let reply = call(&test).bytes(body).send(&test.app).await;
@@ -95,7 +95,7 @@ async fn refuses_bodies_that_are_no_object() {
 }
 
 #[tokio::test]
-async fn lists_a_thousand_violations_of_a_hostile_body_and_counts_the_rest() {
+async fn at_most_a_thousand_violations_are_listed() {
     let test = TestApp::start().await;
     let members: Vec<String> = (0..20_000).map(|n| format!("\"x{n}\":0")).collect();
     let reply = call(&test).bytes(format!("{{{}}}", members.join(","))).send(&test.app).await;

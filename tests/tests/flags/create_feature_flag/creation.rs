@@ -1,4 +1,4 @@
-//! Flags that are created, and those that cannot be because of the flags that are there.
+//! Flag creations, and conflicts with existing flags.
 
 use lambda_http::http::Method;
 use std::collections::HashMap;
@@ -12,7 +12,7 @@ use tests::call::Gateway;
 use super::{CREATE, call, create, minimal, stored_keys};
 
 #[tokio::test]
-async fn answers_201_with_the_flag_its_location_and_its_version() {
+async fn returns_201_with_flag_location_and_version() {
     let test = TestApp::start().await;
     let reply = create(&test, &minimal("new-checkout")).await;
     assert_eq!(reply.status, 201);
@@ -99,7 +99,7 @@ async fn stores_the_whole_flag_in_one_item() {
 }
 
 #[tokio::test]
-async fn costs_one_round_trip_when_warm_and_two_when_cold() {
+async fn warm_creations_take_one_round_trip() {
     let test = TestApp::start().await;
     create(&test, &minimal("cold")).await;
     assert_eq!(test.round_trips(), 2);
@@ -109,13 +109,13 @@ async fn costs_one_round_trip_when_warm_and_two_when_cold() {
         {"flagKey": "cold", "variant": "on"}, {"flagKey": "warm", "variant": "off"},
     ]});
     assert_eq!(create(&test, &body).await.status, 201);
-    assert_eq!(test.round_trips(), 1, "with prerequisites that have none themselves, too");
+    assert_eq!(test.round_trips(), 1, "also with prerequisites that have none themselves");
     create(&test, &json!({})).await;
     assert_eq!(test.round_trips(), 0, "an invalid body costs none");
 }
 
 #[tokio::test]
-async fn takes_events_of_http_and_rest_apis_with_bodies_as_text_or_base64() {
+async fn http_and_rest_api_events_are_accepted() {
     let test = TestApp::start().await;
     for (index, gateway) in [Gateway::HttpApi, Gateway::RestApi].into_iter().enumerate() {
         for (base64, name) in [(false, "text"), (true, "base64")] {
@@ -132,7 +132,7 @@ async fn takes_events_of_http_and_rest_apis_with_bodies_as_text_or_base64() {
 }
 
 #[tokio::test]
-async fn refuses_a_key_that_is_taken_also_by_an_archived_flag() {
+async fn keys_of_archived_flags_are_taken() {
     let test = TestApp::start().await;
     create(&test, &minimal("taken")).await;
     let reply = create(&test, &minimal("taken")).await;
@@ -146,7 +146,7 @@ async fn refuses_a_key_that_is_taken_also_by_an_archived_flag() {
 }
 
 #[tokio::test]
-async fn the_same_key_is_free_in_another_project() {
+async fn keys_are_unique_per_project() {
     let test = TestApp::start().await;
     local::demo::ensure_project(&test.app.store, "other", "Other").await.unwrap();
     create(&test, &minimal("flag")).await;
@@ -155,7 +155,7 @@ async fn the_same_key_is_free_in_another_project() {
 }
 
 #[tokio::test]
-async fn of_fifty_concurrent_creations_of_one_key_exactly_one_succeeds() {
+async fn one_of_fifty_concurrent_creations_succeeds() {
     let test = TestApp::start().await;
     let creations = (0..50).map(|index| {
         let body =
@@ -175,7 +175,7 @@ async fn of_fifty_concurrent_creations_of_one_key_exactly_one_succeeds() {
 }
 
 #[tokio::test]
-async fn concurrent_creations_of_different_keys_all_succeed_and_are_counted() {
+async fn concurrent_creations_of_different_keys_succeed() {
     let test = TestApp::start().await;
     let creations = (0..40).map(|index| {
         let call = call(&test).json(&minimal(&format!("flag-{index}")));
@@ -188,7 +188,7 @@ async fn concurrent_creations_of_different_keys_all_succeed_and_are_counted() {
 }
 
 #[tokio::test]
-async fn refuses_the_flag_after_the_two_thousandth_live_one() {
+async fn projects_have_at_most_2000_live_flags() {
     let test = TestApp::start().await;
     create(&test, &minimal("first")).await;
     let project = test.project_id.to_string();
@@ -198,7 +198,7 @@ async fn refuses_the_flag_after_the_two_thousandth_live_one() {
     assert_eq!(create(&test, &minimal("last")).await.status, 201);
     let reply = create(&test, &minimal("one-more")).await;
     assert_eq!(reply.problem(), (409, "flag_limit_reached"));
-    // With a prerequisite the project's item is looked at in another way.
+    // With a prerequisite, the project's item has another condition.
     let body = json!({"key": "one-more", "name": "A flag", "type": "boolean",
         "prerequisites": [{"flagKey": "first", "variant": "on"}]});
     assert_eq!(create(&test, &body).await.problem(), (409, "flag_limit_reached"));
@@ -208,7 +208,7 @@ async fn refuses_the_flag_after_the_two_thousandth_live_one() {
 }
 
 #[tokio::test]
-async fn answers_a_preflight_without_a_key() {
+async fn preflights_need_no_key() {
     let test = TestApp::start().await;
     let reply = Call::of(CREATE)
         .method(Method::OPTIONS)

@@ -1,4 +1,4 @@
-//! A DynamoDB that is down, slow, busy or forbidding, and a handler that panics.
+//! Failures with DynamoDB down, slow, busy or forbidden, and a panicking handler.
 
 use lambda_http::http::Method;
 use std::time::{Duration, Instant};
@@ -19,11 +19,11 @@ fn any_call() -> Call {
 fn assert_unavailable(reply: &Reply) {
     assert_eq!(reply.problem(), (503, "unavailable"));
     assert_eq!(reply.headers["retry-after"], "1");
-    assert_eq!(reply.body["detail"], "The service cannot reach its data at the moment. Try again.");
+    assert_eq!(reply.body["detail"], "The service is temporarily unavailable. Retry in 1 s.");
 }
 
 #[tokio::test]
-async fn a_dynamodb_that_is_down_gives_503_at_once() {
+async fn unreachable_dynamodb_gives_503_at_once() {
     let mut test = TestApp::start().await;
     test.engine.kill();
     let started = Instant::now();
@@ -32,7 +32,7 @@ async fn a_dynamodb_that_is_down_gives_503_at_once() {
 }
 
 #[tokio::test]
-async fn a_dynamodb_that_says_nothing_gives_503_within_three_seconds() {
+async fn silent_dynamodb_gives_503_within_three_seconds() {
     let (reply, _) = reply_under(|_, _| ScriptedReply::Silence, any_call()).await;
     assert_unavailable(&reply);
     let silent_write = |target: &str, _: usize| match target {
@@ -44,7 +44,7 @@ async fn a_dynamodb_that_says_nothing_gives_503_within_three_seconds() {
 }
 
 #[tokio::test]
-async fn a_dynamodb_that_throttles_is_tried_again_and_then_gives_503() {
+async fn throttled_requests_are_retried_then_give_503() {
     let throttle = |_: &str, _: usize| {
         ScriptedReply::Error(
             "ProvisionedThroughputExceededException",
@@ -57,17 +57,19 @@ async fn a_dynamodb_that_throttles_is_tried_again_and_then_gives_503() {
 }
 
 #[tokio::test]
-async fn a_throttled_read_that_passes_goes_unnoticed() {
+async fn retried_throttled_reads_succeed() {
     let script = |target: &str, before: usize| match (target, before) {
         ("BatchGetItem", 0) => {
             ScriptedReply::Error("ThrottlingException", json!({"message": "slow down"}))
         }
-        ("BatchGetItem", 1) => ScriptedReply::Answer(json!({"Responses": {}, "UnprocessedKeys": {
-            "waymark-api-keys": {"Keys": [{"keyId": {"S": "AAAABBBBCCCC0001"}}]},
-            "waymark-projects": {"Keys": [{"idOrSlug": {"S": PROJECT}}]},
-        }})),
+        ("BatchGetItem", 1) => {
+            ScriptedReply::Response(json!({"Responses": {}, "UnprocessedKeys": {
+                "waymark-api-keys": {"Keys": [{"keyId": {"S": "AAAABBBBCCCC0001"}}]},
+                "waymark-projects": {"Keys": [{"idOrSlug": {"S": PROJECT}}]},
+            }}))
+        }
         ("BatchGetItem", _) => access(),
-        _ => ScriptedReply::Answer(json!({})),
+        _ => ScriptedReply::Response(json!({})),
     };
     let (reply, dynamodb) = reply_under(script, any_call()).await;
     assert_eq!(reply.status, 201);
@@ -75,7 +77,7 @@ async fn a_throttled_read_that_passes_goes_unnoticed() {
 }
 
 #[tokio::test]
-async fn what_dynamodb_refuses_is_500_without_a_cause() {
+async fn forbidden_dynamodb_requests_give_500_without_cause() {
     let denied = |_: &str, _: usize| {
         ScriptedReply::Error(
             "AccessDeniedException",
@@ -88,12 +90,12 @@ async fn what_dynamodb_refuses_is_500_without_a_cause() {
 }
 
 #[tokio::test]
-async fn a_transaction_that_meets_another_is_tried_again() {
+async fn conflicting_transactions_are_retried() {
     let script = |target: &str, before: usize| match (target, before) {
         ("BatchGetItem", _) => access(),
         (_, 0..3) => cancelled(&["None", "TransactionConflict"]),
         (_, 3) => cancelled(&["ThrottlingError", "None"]),
-        _ => ScriptedReply::Answer(json!({})),
+        _ => ScriptedReply::Response(json!({})),
     };
     let (reply, dynamodb) = reply_under(script, any_call()).await;
     assert_eq!(reply.status, 201);
@@ -104,7 +106,7 @@ async fn a_transaction_that_meets_another_is_tried_again() {
 }
 
 #[tokio::test]
-async fn transactions_that_keep_meeting_others_give_409() {
+async fn permanently_conflicting_transactions_give_409() {
     let script = |target: &str, _: usize| match target {
         "BatchGetItem" => access(),
         _ => cancelled(&["None", "TransactionConflict", "None"]),
@@ -115,7 +117,7 @@ async fn transactions_that_keep_meeting_others_give_409() {
 }
 
 #[tokio::test]
-async fn a_twin_that_is_still_running_gives_409() {
+async fn running_duplicates_give_409() {
     let script = |target: &str, _: usize| match target {
         "BatchGetItem" => access(),
         // The response is the last action.
@@ -127,21 +129,21 @@ async fn a_twin_that_is_still_running_gives_409() {
 }
 
 #[tokio::test]
-async fn a_retry_of_the_sdk_cannot_write_twice() {
+async fn sdk_retries_cannot_write_twice() {
     let script = |target: &str, before: usize| match (target, before) {
         ("BatchGetItem", _) => access(),
         (_, 0) => ScriptedReply::Error("InternalServerError", json!({"message": "try again"})),
-        _ => ScriptedReply::Answer(json!({})),
+        _ => ScriptedReply::Response(json!({})),
     };
     let (reply, dynamodb) = reply_under(script, any_call()).await;
     assert_eq!(reply.status, 201);
     let transactions = dynamodb.requests("TransactWriteItems");
     assert_eq!(transactions.len(), 2);
-    assert_eq!(transactions[0], transactions[1], "the token tells DynamoDB that they are one");
+    assert_eq!(transactions[0], transactions[1], "the token identifies the retry");
 }
 
 #[tokio::test]
-async fn a_panic_becomes_500_and_the_next_request_works() {
+async fn panics_give_500_and_later_requests_work() {
     static PANICKING: Operation = Operation::new(
         "create-feature-flag",
         Method::POST,

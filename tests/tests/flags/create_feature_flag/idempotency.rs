@@ -1,4 +1,4 @@
-//! Requests that are sent twice.
+//! Repeated requests.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ fn retryable(test: &TestApp, key: &str) -> Call {
 }
 
 #[tokio::test]
-async fn the_same_request_gets_the_same_answer_again() {
+async fn repeated_requests_get_the_stored_response() {
     let test = TestApp::start().await;
     let first = retryable(&test, "flag").send(&test.app).await;
     assert_eq!(first.status, 201);
@@ -26,11 +26,11 @@ async fn the_same_request_gets_the_same_answer_again() {
         assert_eq!(again.headers[name], first.headers[name]);
     }
     assert!(!first.headers.contains_key("idempotency-replayed"));
-    assert_eq!(test.round_trips(), 2, "one for the key, which was forgotten, and one to replay");
+    assert_eq!(test.round_trips(), 2, "one for the evicted key and one for the replay");
 }
 
 #[tokio::test]
-async fn another_request_under_the_same_key_is_refused() {
+async fn reused_idempotency_keys_are_rejected() {
     let test = TestApp::start().await;
     retryable(&test, "flag").send(&test.app).await;
     let other_body = retryable(&test, "other").send(&test.app).await;
@@ -43,7 +43,7 @@ async fn another_request_under_the_same_key_is_refused() {
 }
 
 #[tokio::test]
-async fn keys_of_other_callers_do_not_meet() {
+async fn idempotency_keys_are_separate_per_caller() {
     let test = TestApp::start().await;
     let other = test.key_with(|record| record).await;
     retryable(&test, "flag").send(&test.app).await;
@@ -53,7 +53,7 @@ async fn keys_of_other_callers_do_not_meet() {
 }
 
 #[tokio::test]
-async fn an_answer_is_forgotten_after_24_hours() {
+async fn stored_responses_expire_after_24_hours() {
     let test = TestApp::start().await;
     retryable(&test, "flag").send(&test.app).await;
     test.pass(Duration::from_hours(24) - Duration::from_secs(1));
@@ -65,10 +65,10 @@ async fn an_answer_is_forgotten_after_24_hours() {
 }
 
 #[tokio::test]
-async fn refusals_are_not_stored() {
+async fn rejections_are_not_stored() {
     let test = TestApp::start().await;
-    let refused = call(&test).header("idempotency-key", "order-4711").json(&json!({}));
-    assert_eq!(refused.send(&test.app).await.status, 400);
+    let rejected = call(&test).header("idempotency-key", "order-4711").json(&json!({}));
+    assert_eq!(rejected.send(&test.app).await.status, 400);
     call(&test).json(&minimal("taken")).send(&test.app).await;
     let taken = retryable(&test, "taken").send(&test.app).await;
     assert_eq!(taken.problem(), (409, "flag_exists"));
@@ -77,14 +77,14 @@ async fn refusals_are_not_stored() {
 }
 
 #[tokio::test]
-async fn concurrent_twins_are_carried_out_once_and_all_get_the_answer() {
+async fn concurrent_duplicates_are_executed_once() {
     let test = TestApp::start().await;
-    let twins = (0..20).map(|_| {
+    let duplicates = (0..20).map(|_| {
         let call = retryable(&test, "flag");
         let app = &test.app;
         async move { call.send(app).await }
     });
-    let replies = futures_util::future::join_all(twins).await;
+    let replies = futures_util::future::join_all(duplicates).await;
     let firsts = replies.iter().filter(|r| !r.headers.contains_key("idempotency-replayed")).count();
     assert_eq!(firsts, 1);
     assert!(replies.iter().all(|reply| reply.status == 201 && reply.body == replies[0].body));
@@ -93,7 +93,7 @@ async fn concurrent_twins_are_carried_out_once_and_all_get_the_answer() {
 }
 
 #[tokio::test]
-async fn stored_answers_expire_by_themselves_and_name_no_secret() {
+async fn stored_responses_have_a_ttl_and_no_secrets() {
     let test = TestApp::start().await;
     retryable(&test, "flag").send(&test.app).await;
     let items = test.items("idempotency").await;

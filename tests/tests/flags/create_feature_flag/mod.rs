@@ -1,4 +1,4 @@
-//! create-feature-flag against a real engine: what it answers and what it stores.
+//! create-feature-flag against a real engine: responses and stored items.
 
 mod access;
 mod body;
@@ -13,7 +13,7 @@ use tests::call::{Call, Reply};
 
 use super::CREATE;
 
-/// A call that lacks only its body.
+/// Returns a call without a body.
 fn call(test: &TestApp) -> Call {
     Call::of(CREATE).parameter("idOrSlug", PROJECT).key(&test.key)
 }
@@ -23,12 +23,12 @@ async fn create(test: &TestApp, body: &Value) -> Reply {
     call(test).json(body).send(&test.app).await
 }
 
-/// The smallest body.
+/// Returns the smallest valid body.
 fn minimal(key: &str) -> Value {
     json!({"key": key, "name": "A flag", "type": "boolean"})
 }
 
-/// The keys of all flags that are stored, in order.
+/// Returns the keys of all stored flags, sorted.
 async fn stored_keys(test: &TestApp) -> Vec<String> {
     let items = test.items("feature-flags").await;
     let keys = items.iter().map(|item| item["key"].as_s().unwrap().clone());

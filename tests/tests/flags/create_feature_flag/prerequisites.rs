@@ -1,4 +1,4 @@
-//! Prerequisites: conditions of the same transaction, and never a chain of more than ten flags.
+//! Prerequisites: checked in the same transaction, with chains of at most ten flags.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ fn dependent(key: &str, prerequisites: &[(&str, &str)]) -> Value {
 }
 
 #[tokio::test]
-async fn names_every_prerequisite_that_does_not_fit() {
+async fn all_invalid_prerequisites_are_listed() {
     let test = TestApp::start().await;
     create(&test, &minimal("there")).await;
     create(&test, &minimal("archived")).await;
@@ -51,7 +51,7 @@ async fn names_every_prerequisite_that_does_not_fit() {
 }
 
 #[tokio::test]
-async fn wrong_prerequisites_come_before_a_key_that_is_taken() {
+async fn prerequisites_are_checked_before_taken_keys() {
     let test = TestApp::start().await;
     create(&test, &minimal("taken")).await;
     let reply = create(&test, &dependent("taken", &[("missing", "on")])).await;
@@ -59,7 +59,7 @@ async fn wrong_prerequisites_come_before_a_key_that_is_taken() {
 }
 
 #[tokio::test]
-async fn a_project_cannot_depend_on_flags_of_another() {
+async fn prerequisites_are_in_the_same_project() {
     let test = TestApp::start().await;
     local::demo::ensure_project(&test.app.store, "other", "Other").await.unwrap();
     let elsewhere = super::Call::of(CREATE).parameter("idOrSlug", "other").key(&test.key);
@@ -69,7 +69,7 @@ async fn a_project_cannot_depend_on_flags_of_another() {
 }
 
 #[tokio::test]
-async fn a_chain_has_at_most_ten_flags() {
+async fn chains_have_at_most_ten_flags() {
     let test = TestApp::start().await;
     create(&test, &minimal("f1")).await;
     for depth in 2..=10 {
@@ -85,7 +85,7 @@ async fn a_chain_has_at_most_ten_flags() {
 }
 
 #[tokio::test]
-async fn concurrent_additions_to_one_chain_leave_it_sound() {
+async fn concurrent_additions_keep_chains_valid() {
     let test = TestApp::start().await;
     create(&test, &minimal("leaf")).await;
     create(&test, &dependent("middle", &[("leaf", "on")])).await;
@@ -104,8 +104,8 @@ async fn concurrent_additions_to_one_chain_leave_it_sound() {
     assert!(created >= 1);
 }
 
-/// A DynamoDB in which `middle` has a prerequisite, and in which somebody changes a prerequisite
-/// between the first reading of the chain and the write.
+/// Simulates a DynamoDB in which `middle` has a prerequisite that changes between the first read of
+/// the chain and the write.
 fn changed_in_between(target: &str, before: usize) -> ScriptedReply {
     let state =
         |number: &str| json!({"liveFlags": {"N": "2"}, "prerequisitesState": {"N": number}});
@@ -121,7 +121,7 @@ fn changed_in_between(target: &str, before: usize) -> ScriptedReply {
         ScriptedReply::Error("TransactionCanceledException", members)
     };
     let flags = |flags: Value| {
-        ScriptedReply::Answer(
+        ScriptedReply::Response(
             json!({"Responses": {"waymark-feature-flags": flags}, "UnprocessedKeys": {}}),
         )
     };
@@ -131,20 +131,20 @@ fn changed_in_between(target: &str, before: usize) -> ScriptedReply {
         // Level by level, twice.
         ("BatchGetItem", 1 | 3) => flags(json!([flag("middle", on_leaf)])),
         ("BatchGetItem", _) => flags(json!([leaf])),
-        ("GetItem", 0) => ScriptedReply::Answer(json!({"Item": state("6")})),
-        ("GetItem", _) => ScriptedReply::Answer(json!({"Item": state("7")})),
+        ("GetItem", 0) => ScriptedReply::Response(json!({"Item": state("6")})),
+        ("GetItem", _) => ScriptedReply::Response(json!({"Item": state("7")})),
         ("TransactWriteItems", 0) => {
             cancelled(vec![none(), none(), failed("ConditionalCheckFailed", Value::Null)])
         }
         ("TransactWriteItems", 1) => {
             cancelled(vec![none(), failed("ConditionalCheckFailed", state("7")), none()])
         }
-        _ => ScriptedReply::Answer(json!({})),
+        _ => ScriptedReply::Response(json!({})),
     }
 }
 
 #[tokio::test]
-async fn a_chain_that_changes_between_reading_and_writing_is_read_again() {
+async fn chains_that_change_before_the_write_are_reread() {
     let dynamodb = ScriptedDynamoDb::start(changed_in_between).await;
     let (app, _) = app_over(&dynamodb.endpoint);
     let call = Call::of(CREATE).parameter("idOrSlug", PROJECT).key(KEY);
@@ -158,8 +158,8 @@ async fn a_chain_that_changes_between_reading_and_writing_is_read_again() {
     assert!(without_chains.ends_with("AND attribute_not_exists(prerequisites)"));
     for (index, state) in [(1, "6"), (2, "7")] {
         let condition = counting(index)["ConditionExpression"].as_str().unwrap();
-        assert!(condition.ends_with("AND prerequisitesState = :state"), "{condition}");
-        assert_eq!(counting(index)["ExpressionAttributeValues"][":state"], json!({"N": state}));
+        assert!(condition.ends_with("AND prerequisitesState = :revision"), "{condition}");
+        assert_eq!(counting(index)["ExpressionAttributeValues"][":revision"], json!({"N": state}));
         assert_eq!(
             requiring(index)["ConditionExpression"],
             "contains(variantKeys, :variant) AND attribute_not_exists(archivedAt)"
@@ -170,12 +170,12 @@ async fn a_chain_that_changes_between_reading_and_writing_is_read_again() {
         update,
         "ADD flagsState :one, liveFlags :one, flagBytes :bytes, prerequisitesState :one"
     );
-    // The state was read before the flags, so that a change in between cannot go unnoticed.
+    // The revision was read before the flags, so that no change between them is missed.
     assert!(dynamodb.requests("GetItem").iter().all(|get| get["ConsistentRead"] == true));
 }
 
 #[tokio::test]
-async fn prerequisites_are_stored_beside_the_definition() {
+async fn prerequisites_are_stored_outside_the_definition() {
     let test = TestApp::start().await;
     create(&test, &minimal("base")).await;
     let reply = create(&test, &dependent("top", &[("base", "off")])).await;

@@ -1,4 +1,4 @@
-//! Who may change preferences, whose, and what is checked first.
+//! Authorization of update-email-preferences, and the order of its checks.
 
 use shared::projects::api_key::{ApiKeyRecord, Scope, UserId};
 use shared::projects::project::Organization;
@@ -8,7 +8,7 @@ use tests::call::Call;
 use super::{UPDATE, all_but, call, preferences, update};
 
 #[tokio::test]
-async fn preferences_belong_to_the_user_of_the_organization_whatever_the_key() {
+async fn keys_of_a_user_share_preferences() {
     let test = TestApp::start().await;
     let of = |organization: &str, user: &str| {
         let organization = Organization::parse(organization).unwrap();
@@ -19,7 +19,7 @@ async fn preferences_belong_to_the_user_of_the_organization_whatever_the_key() {
         (of("default", "mira").await, "billing"),
         (of("foreign", "owner").await, "error_new"),
         (of("foreign", "mira").await, "error_spike"),
-        // Neither may a slash in a user's name reach into another organization.
+        // A slash in a user's name must not reach another organization.
         (of("default", "foreign/owner").await, "flag_changed"),
         (of("default", "/").await, "weekly_digest"),
     ];
@@ -41,7 +41,7 @@ async fn preferences_belong_to_the_user_of_the_organization_whatever_the_key() {
 }
 
 #[tokio::test]
-async fn a_key_for_some_projects_changes_the_preferences_of_its_user() {
+async fn keys_for_some_projects_change_preferences() {
     let test = TestApp::start().await;
     let project = test.project_id;
     let key = test.key_with(|key| ApiKeyRecord { projects: Some([project].into()), ..key }).await;

@@ -1,28 +1,28 @@
-//! Bodies that are refused: all that is wrong is said at once, and nothing is written.
+//! Rejected bodies: the response contains all violations, and nothing is written.
 
 use serde_json::{Value, json};
 use tests::app::TestApp;
 
 use super::{TYPES, all_but, call, preferences, update};
 
-/// Sends a body that must be refused, and answers places and codes of its violations.
-async fn refused(test: &TestApp, body: &Value) -> Vec<(String, String)> {
+/// Sends an invalid body, and returns pointers and codes of its violations.
+async fn violations(test: &TestApp, body: &Value) -> Vec<(String, String)> {
     let before = test.items("email-preferences").await;
     let reply = call(test).json(body).send(&test.app).await;
     assert_eq!(reply.problem(), (400, "validation_failed"), "{body}");
     assert_eq!(test.items("email-preferences").await, before, "{body}");
     let violations = reply.violations().into_iter();
-    violations.map(|(place, code)| (place.to_owned(), code.to_owned())).collect()
+    violations.map(|(pointer, code)| (pointer.to_owned(), code.to_owned())).collect()
 }
 
-fn one(place: &str, code: &str) -> [(String, String); 1] {
-    [(place.to_owned(), code.to_owned())]
+fn violation(pointer: &str, code: &str) -> [(String, String); 1] {
+    [(pointer.to_owned(), code.to_owned())]
 }
 
 #[tokio::test]
-async fn each_fault_is_told_at_its_place_and_nothing_is_changed() {
+async fn violations_name_field_and_code() {
     let test = TestApp::start().await;
-    let beside_a_valid_one =
+    let after_valid_item =
         |item: Value| json!({"preferences": [{"type": "billing", "emailEnabled": false}, item]});
     let bodies = [
         (json!({}), "/preferences", "required"),
@@ -57,19 +57,19 @@ async fn each_fault_is_told_at_its_place_and_nothing_is_changed() {
         (json!(null), "", "invalid_type"),
     ];
     update(&test, &[("insight_new", false)]).await;
-    for (body, place, code) in bodies {
-        assert_eq!(refused(&test, &body).await, one(place, code), "{body}");
+    for (body, pointer, code) in bodies {
+        assert_eq!(violations(&test, &body).await, violation(pointer, code), "{body}");
     }
-    for (item, place, code) in items {
-        let body = beside_a_valid_one(item);
-        let place = format!("/preferences/1{place}");
-        assert_eq!(refused(&test, &body).await, one(&place, code), "{body}");
+    for (item, pointer, code) in items {
+        let body = after_valid_item(item);
+        let pointer = format!("/preferences/1{pointer}");
+        assert_eq!(violations(&test, &body).await, violation(&pointer, code), "{body}");
     }
     assert_eq!(update(&test, &[]).await.body, all_but(&["insight_new"]));
 }
 
 #[tokio::test]
-async fn says_all_that_is_wrong_at_once() {
+async fn all_violations_are_reported() {
     let test = TestApp::start().await;
     let body = json!({
         "preferences": [
@@ -79,7 +79,7 @@ async fn says_all_that_is_wrong_at_once() {
         ],
         "mode": "replace",
     });
-    let mut violations = refused(&test, &body).await;
+    let mut violations = violations(&test, &body).await;
     violations.sort();
     let expected = [
         ("/mode", "unknown_field"),
@@ -89,11 +89,11 @@ async fn says_all_that_is_wrong_at_once() {
         ("/preferences/2/channel", "unknown_field"),
         ("/preferences/2/type", "duplicate"),
     ];
-    assert_eq!(violations, expected.map(|(place, code)| (place.to_owned(), code.to_owned())));
+    assert_eq!(violations, expected.map(|(pointer, code)| (pointer.to_owned(), code.to_owned())));
 }
 
 #[tokio::test]
-async fn an_unknown_type_is_answered_with_the_types_that_there_are() {
+async fn unknown_types_are_rejected_with_valid_ones() {
     let test = TestApp::start().await;
     let reply = update(&test, &[("newsletter", false)]).await;
     let message = reply.body["errors"][0]["message"].as_str().unwrap();
@@ -101,18 +101,18 @@ async fn an_unknown_type_is_answered_with_the_types_that_there_are() {
 }
 
 #[tokio::test]
-async fn more_than_a_hundred_items_are_refused_as_a_whole() {
+async fn arrays_over_100_items_are_rejected() {
     let test = TestApp::start().await;
     let items = |count: usize| json!({"preferences": vec![json!({"type": "x"}); count]});
-    assert_eq!(refused(&test, &items(101)).await, one("/preferences", "too_many_items"));
-    // Each lacks a value and has an unknown type, which all but the first repeat.
-    assert_eq!(refused(&test, &items(100)).await.len(), 299);
+    assert_eq!(violations(&test, &items(101)).await, violation("/preferences", "too_many_items"));
+    // Each item lacks a value and has an unknown type. All except the first are duplicates.
+    assert_eq!(violations(&test, &items(100)).await.len(), 299);
 }
 
 #[tokio::test]
-async fn a_member_that_stands_twice_is_refused() {
+async fn duplicate_json_fields_are_rejected() {
     let test = TestApp::start().await;
-    for (body, place) in [
+    for (body, pointer) in [
         (r#"{"preferences":[],"preferences":[]}"#, "/preferences"),
         (
             r#"{"preferences":[{"type":"billing","type":"error_new","emailEnabled":true}]}"#,
@@ -120,13 +120,13 @@ async fn a_member_that_stands_twice_is_refused() {
         ),
     ] {
         let reply = call(&test).bytes(body).send(&test.app).await;
-        assert_eq!(reply.violations(), [(place, "duplicate")]);
+        assert_eq!(reply.violations(), [(pointer, "duplicate")]);
     }
     assert!(test.items("email-preferences").await.is_empty());
 }
 
 #[tokio::test]
-async fn takes_256_kib_of_json_and_nothing_else() {
+async fn bodies_must_be_json_up_to_256_kib() {
     let test = TestApp::start().await;
     let mut body = preferences(&[("billing", false)]).to_string();
     body.push_str(&" ".repeat(256 * 1024 - body.len()));

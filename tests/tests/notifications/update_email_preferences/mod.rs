@@ -1,4 +1,4 @@
-//! update-email-preferences against a real engine: what it answers and what it stores.
+//! update-email-preferences with a real engine.
 
 mod access;
 mod body;
@@ -14,24 +14,24 @@ use tests::preferences::TYPES;
 
 const UPDATE: &Operation = &::update_email_preferences::OPERATION;
 
-/// A call that lacks only its body.
+/// Returns a call without its body.
 fn call(test: &TestApp) -> Call {
     Call::of(UPDATE).key(&test.key)
 }
 
-/// A body that sets these preferences.
+/// Returns a body that sets these preferences.
 fn preferences(items: &[(&str, bool)]) -> Value {
     let preference =
         |(name, enabled): &(&str, bool)| json!({"type": name, "emailEnabled": enabled});
     json!({"preferences": items.iter().map(preference).collect::<Vec<_>>()})
 }
 
-/// The answer in which e-mail is sent for all types but these.
+/// Returns the response body with all types on, except for these.
 fn all_but(disabled: &[&str]) -> Value {
     json!(TYPES.map(|name| json!({"type": name, "emailEnabled": !disabled.contains(&name)})))
 }
 
-/// Sets preferences of the usual user.
+/// Updates the preferences of the test user.
 async fn update(test: &TestApp, items: &[(&str, bool)]) -> Reply {
     call(test).json(&preferences(items)).send(&test.app).await
 }

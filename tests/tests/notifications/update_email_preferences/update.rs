@@ -1,4 +1,4 @@
-//! What an update changes, and what it leaves alone.
+//! Effects of valid updates.
 
 use lambda_http::http::Method;
 use std::collections::HashMap;
@@ -12,7 +12,7 @@ use tests::call::Gateway;
 use super::{TYPES, UPDATE, all_but, call, preferences, update};
 
 #[tokio::test]
-async fn answers_every_type_in_the_order_of_the_catalogue() {
+async fn responses_list_every_type_in_order() {
     let test = TestApp::start().await;
     let reply = update(&test, &[("weekly_digest", false), ("error_new", false)]).await;
     assert_eq!((reply.status, &reply.body), (200, &all_but(&["error_new", "weekly_digest"])));
@@ -22,7 +22,7 @@ async fn answers_every_type_in_the_order_of_the_catalogue() {
 }
 
 #[tokio::test]
-async fn leaves_types_that_are_not_listed_as_they_are() {
+async fn unlisted_types_do_not_change() {
     let test = TestApp::start().await;
     update(&test, &[("billing", false), ("error_spike", false)]).await;
     let reply = update(&test, &[("error_spike", true), ("project_invite", false)]).await;
@@ -32,7 +32,7 @@ async fn leaves_types_that_are_not_listed_as_they_are() {
 }
 
 #[tokio::test]
-async fn sets_every_type_at_once() {
+async fn one_update_sets_every_type() {
     let test = TestApp::start().await;
     let backwards: Vec<(&str, bool)> = TYPES.iter().rev().map(|name| (*name, false)).collect();
     assert_eq!(update(&test, &backwards).await.body, all_but(&TYPES));
@@ -42,7 +42,7 @@ async fn sets_every_type_at_once() {
 }
 
 #[tokio::test]
-async fn an_empty_array_changes_nothing_and_answers_what_is_set() {
+async fn empty_updates_return_preferences() {
     let test = TestApp::start().await;
     let reply = update(&test, &[]).await;
     assert_eq!((reply.status, &reply.body), (200, &all_but(&[])));
@@ -54,7 +54,7 @@ async fn an_empty_array_changes_nothing_and_answers_what_is_set() {
 }
 
 #[tokio::test]
-async fn stores_no_more_than_what_was_chosen() {
+async fn only_choices_are_stored() {
     let test = TestApp::start().await;
     update(&test, &[("insight_new", true), ("billing", false)]).await;
     let expected = HashMap::from([
@@ -63,26 +63,26 @@ async fn stores_no_more_than_what_was_chosen() {
         ("billing".to_owned(), AttributeValue::Bool(false)),
     ]);
     let mut items = test.items("email-preferences").await;
-    // Beside the ids of its latest updates.
+    // The item also has the ids of its latest updates.
     items[0].retain(|attribute, _| !attribute.starts_with("write"));
     assert_eq!(items, [expected]);
 }
 
 #[tokio::test]
-async fn costs_one_round_trip_when_warm_and_two_when_cold() {
+async fn warm_updates_cost_one_round_trip() {
     let test = TestApp::start().await;
     update(&test, &[("billing", false)]).await;
     assert_eq!(test.round_trips(), 2);
     update(&test, &[("billing", true)]).await;
     assert_eq!(test.round_trips(), 1);
     update(&test, &[]).await;
-    assert_eq!(test.round_trips(), 1, "an empty array, too");
+    assert_eq!(test.round_trips(), 1, "an empty update costs one");
     update(&test, &[("newsletter", true)]).await;
     assert_eq!(test.round_trips(), 0, "an invalid body costs none");
 }
 
 #[tokio::test]
-async fn concurrent_updates_of_different_types_all_hold() {
+async fn concurrent_updates_of_different_types_apply() {
     let test = TestApp::start().await;
     for enabled in [false, true, false] {
         let updates = TYPES.map(|name| {
@@ -98,7 +98,7 @@ async fn concurrent_updates_of_different_types_all_hold() {
 }
 
 #[tokio::test]
-async fn takes_events_of_http_and_rest_apis_with_bodies_as_text_or_base64() {
+async fn accepts_both_gateways_and_base64_bodies() {
     let test = TestApp::start().await;
     let calls = [
         (Gateway::HttpApi, false),
@@ -115,7 +115,7 @@ async fn takes_events_of_http_and_rest_apis_with_bodies_as_text_or_base64() {
 }
 
 #[tokio::test]
-async fn an_idempotency_key_is_not_looked_at() {
+async fn idempotency_keys_are_ignored() {
     let test = TestApp::start().await;
     for enabled in [false, true] {
         let call = call(&test).header("idempotency-key", "order-4711");
@@ -127,7 +127,7 @@ async fn an_idempotency_key_is_not_looked_at() {
 }
 
 #[tokio::test]
-async fn answers_a_preflight_without_a_key() {
+async fn preflights_need_no_key() {
     let test = TestApp::start().await;
     let preflight =
         Call::of(UPDATE).method(Method::OPTIONS).header("origin", "https://example.com");

@@ -1,5 +1,7 @@
-//! Brotli (RFC 7932). Nothing outside of it tells its parts, so what the decoder does is watched while
-//! it is fed: how much it takes without giving anything, and how many codes it makes tables for.
+//! Brotli (RFC 7932).
+//!
+//! A stream does not state the number of its parts, so the decoder is watched while it is fed.
+//! There are limits on input without output, and on codes in tables.
 
 use std::cell::Cell;
 use std::io::{Error, Read, Result as IoResult};
@@ -9,13 +11,13 @@ use brotli_decompressor::{Allocator, HuffmanCode, StandardAlloc};
 
 use super::{InflateFault, Inflated};
 
-/// What is fed at once: how late the decoder is stopped.
+/// Bytes per feed, so the delay until the decoder is stopped.
 const FED_BYTES: usize = 4 * 1024;
-/// What is read at once, for which the decoder may ask for as much and a little more.
+/// Bytes per read. The decoder can request as many bytes for it, and a few more.
 const CHUNK_BYTES: usize = 16 * 1024;
-/// How many bytes may be fed beyond those that came out. No encoder lets a body grow by as much.
+/// Maximum bytes that are fed beyond the decoded bytes. No encoder lets a body grow by as much.
 const MAX_LEAD: usize = 64 * 1024;
-/// How many codes tables may have, altogether: eight times as many as an encoder made for 20 MiB of JSON.
+/// Maximum codes in all tables: eight times the number that an encoder created for 20 MiB of JSON.
 const MAX_CODES: usize = 4 << 20;
 
 type Memory<T> = <StandardAlloc as Allocator<T>>::AllocatedMemory;
@@ -50,7 +52,7 @@ pub(super) fn inflate(body: &[u8], most: usize) -> Result<Inflated, InflateFault
     }
 }
 
-/// Feeds the decoder, until it has done too much.
+/// Feeds the decoder until a limit is reached.
 struct Feed<'b> {
     rest: &'b Cell<&'b [u8]>,
     lead: &'b Cell<usize>,
@@ -72,7 +74,7 @@ impl Read for Feed<'_> {
     }
 }
 
-/// Gives the decoder memory for tables, and counts their codes.
+/// Allocates the decoder's memory for tables, and counts their codes.
 struct Tables<'c> {
     memory: StandardAlloc,
     codes: &'c Cell<usize>,

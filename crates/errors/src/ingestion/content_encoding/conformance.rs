@@ -1,5 +1,5 @@
-//! What the makers of Brotli and Zstandard hold decoders against (MIT and BSD). Where it is from stands
-//! in `tests/conformance/README.md`.
+//! Conformance tests of the makers of Brotli and Zstandard (MIT and BSD).
+//! `tests/conformance/README.md` states the sources.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ fn folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/conformance").join(name)
 }
 
-/// Files of a folder with their names, sorted.
+/// Returns the files of a folder with their names, sorted.
 fn files(name: &str) -> Vec<(String, Vec<u8>)> {
     let mut files: Vec<_> = fs::read_dir(folder(name))
         .unwrap()
@@ -21,11 +21,11 @@ fn files(name: &str) -> Vec<(String, Vec<u8>)> {
     files
 }
 
-/// Nothing, in 65,536 blocks: no body may have as many.
+/// An empty text in 65,536 blocks, more than any body can have.
 const TOO_MANY_BLOCKS: &str = "empty.compressed.18";
 
 #[test]
-fn brotli_streams_are_what_was_compressed() {
+fn brotli_streams_are_decompressed() {
     let files = files("brotli/testdata");
     let mut compressed = 0;
     for (name, body) in &files {
@@ -44,7 +44,7 @@ fn brotli_streams_are_what_was_compressed() {
 }
 
 #[test]
-fn zstandard_frames_are_what_was_compressed() {
+fn zstandard_frames_are_decompressed() {
     let sizes: Vec<_> = files("zstd/golden-decompression")
         .into_iter()
         .map(|(name, body)| (name, inflate(&body, "zstd").map(|inflated| inflated.len())))
@@ -59,10 +59,10 @@ fn zstandard_frames_are_what_was_compressed() {
 }
 
 #[test]
-fn damaged_zstandard_frames_are_refused() {
-    let damaged = files("zstd/golden-decompression-errors");
-    assert_eq!(damaged.len(), 3);
-    for (name, body) in damaged {
+fn corrupt_zstandard_frames_are_rejected() {
+    let corrupt = files("zstd/golden-decompression-errors");
+    assert_eq!(corrupt.len(), 3);
+    for (name, body) in corrupt {
         assert!(inflate(&body, "zstd").is_err(), "{name}");
     }
 }

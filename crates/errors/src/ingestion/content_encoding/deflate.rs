@@ -1,24 +1,24 @@
 //! DEFLATE (RFC 1951), bare, in zlib's frame (RFC 1950) or in gzip's members (RFC 1952).
 //!
-//! The tables of a block take as long to build as kilobytes to inflate, and a block takes 10 bits: so
-//! blocks are counted, as the engine below `flate2` lets its callers.
+//! Building the tables of a block takes as long as inflating kilobytes, but a block can have only
+//! 10 bits. So blocks are counted, which the engine below `flate2` supports.
 
 use miniz_oxide::inflate::TINFLStatus;
 use miniz_oxide::inflate::core::{DecompressorOxide, decompress, inflate_flags};
 
 use super::{InflateFault, Inflated, MAX_MEMBERS};
 
-/// The blocks that any body may have. Encoders begin one every 5 kB or more, and wherever they flush.
+/// Blocks that any body can have. Encoders begin one every 5 kB or more, and at each flush.
 const FREE_BLOCKS: usize = 256;
-/// Another block for as many bytes that were inflated.
+/// Inflated bytes that allow one more block.
 const BYTES_PER_BLOCK: usize = 4_096;
-/// What the output grows by at least.
+/// Minimum growth of the output.
 const CHUNK_BYTES: usize = 64 * 1024;
 
-/// Whole blocks in an output that does not wrap.
+/// Flags for whole blocks in an output that does not wrap.
 const BLOCKS: u32 = inflate_flags::TINFL_FLAG_USING_NON_WRAPPING_OUTPUT_BUF
     | inflate_flags::TINFL_FLAG_STOP_ON_BLOCK_BOUNDARY;
-/// The same in zlib's frame, whose checksum is compared.
+/// Flags for zlib's frame, whose checksum is compared.
 const ZLIB: u32 = BLOCKS
     | inflate_flags::TINFL_FLAG_PARSE_ZLIB_HEADER
     | inflate_flags::TINFL_FLAG_COMPUTE_ADLER32;
@@ -56,7 +56,7 @@ pub(super) fn inflate_gzip(body: &[u8], most: usize) -> Result<Inflated, Inflate
     Ok(Inflated { is_whole: true, bytes: output.finish() })
 }
 
-/// What follows a member's header (RFC 1952 §2.3).
+/// Returns the data after a member's header (RFC 1952 §2.3).
 fn after_gzip_header(member: &[u8]) -> Option<&[u8]> {
     const CRC: u8 = 1 << 1;
     const EXTRA: u8 = 1 << 2;
@@ -84,7 +84,7 @@ fn after_gzip_header(member: &[u8]) -> Option<&[u8]> {
     Some(rest)
 }
 
-/// What was inflated so far.
+/// The output so far.
 struct Output {
     buffer: Vec<u8>,
     written: usize,
@@ -102,8 +102,8 @@ impl Output {
         self.buffer
     }
 
-    /// Inflates one stream, which knows nothing of what was written before `start`. Answers what
-    /// follows it, or nothing where the output was full before its end.
+    /// Inflates one stream, independent of the output before `start`. Returns the data after the
+    /// stream, or `None` if the output was full before the stream's end.
     fn inflate<'b>(
         &mut self,
         stream: &'b [u8],
@@ -137,7 +137,7 @@ impl Output {
     }
 
     fn grow(&mut self) {
-        // One byte more tells a body that just fits from one that does not.
+        // One byte more distinguishes a body that just fits from one that does not.
         let cap = self.most.saturating_add(1);
         let length = self.buffer.len().saturating_mul(2).max(CHUNK_BYTES).min(cap);
         self.buffer.resize(length, 0);

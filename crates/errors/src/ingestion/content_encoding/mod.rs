@@ -1,10 +1,11 @@
-//! Undoing the compression of a body.
+//! Decompresses bodies.
 //!
-//! A gateway may have inflated a body and left the header, and some clients compress without one.
-//! So the header's coding is tried first, then what the first bytes say, then plain text.
+//! A gateway can inflate a body and leave the header, and some clients compress without a header.
+//! So these codings are tried in order: the header's, the one that the first bytes indicate, plain
+//! text.
 //!
-//! A body may be small, inflate to little, and take long all the same, if it has many parts: members,
-//! blocks, tables. So they are bounded for each coding, far from what encoders write.
+//! A small body that inflates to little can still take long, if it has many parts: members, blocks,
+//! tables. So each coding limits them, far above the number that encoders write.
 
 mod brotli;
 #[cfg(test)]
@@ -19,12 +20,12 @@ use std::io::Read;
 
 use super::IngestionFault;
 
-/// The largest body on the wire, in bytes: what fits into a Lambda request of 6 MB as base64.
+/// Maximum bytes of a body on the wire. As base64 it fits into a Lambda request of 6 MB.
 pub const MAX_WIRE_BYTES: usize = 4 * 1024 * 1024;
-/// The largest inflated body, in bytes.
+/// Maximum bytes of an inflated body.
 pub const MAX_INFLATED_BYTES: usize = 20 * 1024 * 1024;
-/// The most members of gzip, or frames of zstd, one after the other. Encoders write one, or one for
-/// each write of a program that appends.
+/// Maximum gzip members, or zstd frames, in a body. Encoders write one, or one for each write of a
+/// program that appends.
 pub const MAX_MEMBERS: usize = 64;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,29 +37,30 @@ enum ContentCoding {
     Zstd,
 }
 
-/// Why one attempt at inflating failed.
+/// The reason why inflating failed.
 #[derive(Debug, PartialEq, Eq)]
 enum InflateFault {
     Corrupt,
     TooManyParts,
 }
 
-/// What one attempt at inflating gave.
+/// The result of inflating.
 #[derive(Debug)]
 struct Inflated {
     bytes: Vec<u8>,
-    /// Whether there was no more than was asked for.
+    /// `true` if there was no more than requested.
     is_whole: bool,
 }
 
-/// The body without its compression. `content_encoding` is the header's value, empty if absent.
+/// Returns the body without its compression. `content_encoding` is the header's value, or `""`.
 pub fn inflate<'b>(
     body: &'b [u8],
     content_encoding: &str,
 ) -> Result<Cow<'b, [u8]>, IngestionFault> {
     if body.len() > MAX_WIRE_BYTES {
         return Err(IngestionFault::too_large(format!(
-            "the body has {} bytes; at most {MAX_WIRE_BYTES} are accepted: attach less to events",
+            "the body has {} bytes; at most {MAX_WIRE_BYTES} are allowed, so attach less data to \
+             events",
             body.len()
         )));
     }
@@ -66,12 +68,13 @@ pub fn inflate<'b>(
         None => Ok(Cow::Borrowed(body)),
         Some(inflated) if inflated.is_whole => Ok(Cow::Owned(inflated.bytes)),
         Some(_) => Err(IngestionFault::too_large(format!(
-            "the body has more than {MAX_INFLATED_BYTES} bytes when it is decompressed"
+            "the decompressed body has more than {MAX_INFLATED_BYTES} bytes; attach less data to \
+             events"
         ))),
     }
 }
 
-/// The first `most` bytes of the body without its compression.
+/// Returns the first `most` bytes of the body without its compression.
 pub fn inflate_start<'b>(
     body: &'b [u8],
     content_encoding: &str,
@@ -82,31 +85,31 @@ pub fn inflate_start<'b>(
     Ok(inflated.map_or(Cow::Borrowed(start), |inflated| Cow::Owned(inflated.bytes)))
 }
 
-/// The first `most` bytes of a body without its compression; nothing where it has none.
+/// Returns the first `most` bytes of the inflated body, or `None` if it is not compressed.
 fn inflate_up_to(
     most: usize,
     body: &[u8],
     content_encoding: &str,
 ) -> Result<Option<Inflated>, IngestionFault> {
     let declared = declared_coding(content_encoding)?;
-    let told_by_magic = coding_by_magic(body);
-    let candidates = match (declared, told_by_magic) {
+    let by_magic = coding_by_magic(body);
+    let candidates = match (declared, by_magic) {
         (ContentCoding::Identity, None) => return Ok(None),
-        (ContentCoding::Identity, told_by_magic) => [told_by_magic, None, None],
-        (declared, told_by_magic) => [Some(declared), told_by_magic, plain_text(body)],
+        (ContentCoding::Identity, by_magic) => [by_magic, None, None],
+        (declared, by_magic) => [Some(declared), by_magic, plain_text(body)],
     };
     for coding in candidates.into_iter().flatten() {
         match decode(body, coding, most) {
             Ok(inflated) => return Ok(inflated),
             Err(InflateFault::TooManyParts) => {
                 return Err(IngestionFault::too_large(
-                    "the body's compression has too many parts; compress it as one",
+                    "the compressed body has too many parts; compress it in one part",
                 ));
             }
             Err(InflateFault::Corrupt) => {}
         }
     }
-    Err(IngestionFault::malformed("the body is not compressed as its content-encoding says"))
+    Err(IngestionFault::malformed("the body does not match its content-encoding"))
 }
 
 fn declared_coding(header: &str) -> Result<ContentCoding, IngestionFault> {
@@ -118,17 +121,21 @@ fn declared_coding(header: &str) -> Result<ContentCoding, IngestionFault> {
             "deflate" => ContentCoding::Deflate,
             "br" => ContentCoding::Brotli,
             "zstd" => ContentCoding::Zstd,
-            _ => return Err(IngestionFault::malformed("unknown content-encoding")),
+            _ => {
+                return Err(IngestionFault::malformed(
+                    "unknown content-encoding; use gzip, deflate, br or zstd",
+                ));
+            }
         };
         if declared != ContentCoding::Identity {
-            return Err(IngestionFault::malformed("more than one content-encoding"));
+            return Err(IngestionFault::malformed("more than one content-encoding; use one"));
         }
         declared = coding;
     }
     Ok(declared)
 }
 
-/// What the first bytes say; Brotli has no magic number.
+/// Returns the coding that the first bytes indicate. Brotli has no magic number.
 fn coding_by_magic(body: &[u8]) -> Option<ContentCoding> {
     match body {
         [0x1f, 0x8b, ..] => Some(ContentCoding::Gzip),
@@ -138,12 +145,13 @@ fn coding_by_magic(body: &[u8]) -> Option<ContentCoding> {
     }
 }
 
-/// RFC 1950 §2.2: method 8, a window of at most 32 KiB, a checksum.
+/// `true` for a zlib header (RFC 1950 §2.2): method 8, a window of at most 32 KiB, a checksum.
 fn is_zlib_header(cmf: u8, flg: u8) -> bool {
     cmf & 0x0f == 8 && cmf >> 4 <= 7 && (u16::from(cmf) << 8 | u16::from(flg)) % 31 == 0
 }
 
-/// Envelopes and events both begin with `{`, perhaps after a byte order mark and white space.
+/// Returns `Identity` for plain text. Envelopes and events begin with `{`, after an optional byte
+/// order mark and white space.
 fn plain_text(body: &[u8]) -> Option<ContentCoding> {
     let text = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body).trim_ascii_start();
     text.starts_with(b"{").then_some(ContentCoding::Identity)
@@ -168,7 +176,7 @@ fn decode(
     inflated.map(Some)
 }
 
-/// Reads up to `most` bytes, and whether that is all.
+/// Reads up to `most` bytes, and notes whether there are more.
 fn read_up_to(most: usize, reader: impl Read) -> Result<Inflated, InflateFault> {
     let mut bytes = Vec::new();
     let cap = u64::try_from(most).unwrap_or(u64::MAX).saturating_add(1);

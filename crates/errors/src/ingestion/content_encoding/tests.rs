@@ -6,7 +6,7 @@ use std::io::Write;
 use std::time::{Duration, Instant};
 
 const TEXT: &[u8] = b"{\"event_id\":\"ac012cadf588491bb76da90129e33c41\"}\n{\"type\":\"x\"}\n{}";
-/// `TEXT` as the Brotli library of sentry-sdk compresses it.
+/// `TEXT`, compressed by the Brotli library of sentry-sdk.
 const BROTLI: &[u8] = include_bytes!("../../testdata/small.br");
 
 fn gzip(bytes: &[u8]) -> Vec<u8> {
@@ -32,7 +32,7 @@ fn zstd(bytes: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn inflates_what_the_header_says() {
+fn inflates_by_header() {
     for (header, body) in [
         ("gzip", gzip(TEXT)),
         ("x-gzip", gzip(TEXT)),
@@ -50,7 +50,7 @@ fn inflates_what_the_header_says() {
 }
 
 #[test]
-fn inflates_what_the_bytes_say_where_the_header_does_not() {
+fn inflates_by_first_bytes_despite_the_header() {
     for body in [gzip(TEXT), zlib(TEXT), zstd(TEXT)] {
         for header in ["", "identity", "br", "gzip", "deflate", "zstd"] {
             assert_eq!(inflate(&body, header).as_deref(), Ok(TEXT), "{header}");
@@ -59,14 +59,14 @@ fn inflates_what_the_bytes_say_where_the_header_does_not() {
 }
 
 #[test]
-fn takes_a_body_that_a_gateway_has_inflated() {
+fn accepts_bodies_that_a_gateway_inflated() {
     for header in ["gzip", "deflate", "br", "zstd"] {
         assert_eq!(inflate(TEXT, header).as_deref(), Ok(TEXT), "{header}");
     }
 }
 
 #[test]
-fn refuses_truncated_and_undeclared_streams() {
+fn rejects_truncated_streams_and_unknown_codings() {
     for (header, body) in [
         ("gzip", gzip(TEXT)),
         ("deflate", zlib(TEXT)),
@@ -84,7 +84,7 @@ fn refuses_truncated_and_undeclared_streams() {
 }
 
 #[test]
-fn stops_a_bomb_at_the_cap() {
+fn bombs_stop_at_the_limit() {
     let zeros = vec![b' '; MAX_INFLATED_BYTES + 1];
     let bombs =
         [("gzip", gzip(&zeros)), ("deflate", zlib(&zeros)), ("deflate", raw_deflate(&zeros))];
@@ -117,7 +117,7 @@ impl Bits {
         }
     }
 
-    /// Writes the same until there are 4 MiB. Eight times anything are whole bytes.
+    /// Repeats a write up to 4 MiB. Eight repetitions are whole bytes.
     fn fill(mut self, write: impl Fn(&mut Self)) -> Vec<u8> {
         (0..8).for_each(|_| write(&mut self));
         let first = self.bytes.len();
@@ -128,11 +128,11 @@ impl Bits {
     }
 }
 
-/// A block of DEFLATE with tables of its own, and as many literals.
+/// Writes a DEFLATE block with tables of its own and this number of literals.
 fn block_of_tables(bits: &mut Bits, literals: usize) {
     bits.put(2 << 1, 3);
     bits.put(14 << 10, 14);
-    // Codes of lengths (RFC 1951 §3.2.7): of 18, 0 and 1.
+    // Code lengths (RFC 1951 §3.2.7): for 18, 0 and 1.
     for length in [0, 0, 1, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2] {
         bits.put(length, 3);
     }
@@ -145,7 +145,7 @@ fn block_of_tables(bits: &mut Bits, literals: usize) {
     bits.put(1, 1);
 }
 
-/// A meta-block of Brotli of one byte, and 512 tables of one code each (RFC 7932 §9.2).
+/// Writes a Brotli meta-block of one byte, with 512 tables of one code each (RFC 7932 §9.2).
 fn meta_block_of_tables(bits: &mut Bits) {
     bits.put(0, 20 + 3 + 6 + 2);
     for _ in 0..2 {
@@ -162,7 +162,7 @@ fn meta_block_of_tables(bits: &mut Bits) {
 }
 
 #[test]
-fn many_parts_are_refused_before_they_take_long() {
+fn bodies_with_many_parts_fail_fast() {
     const EMPTY_GZIP: [u8; 20] = [31, 139, 8, 0, 0, 0, 0, 0, 0, 255, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     let repeat = |part: &[u8]| part.repeat(MAX_WIRE_BYTES / part.len());
     let after = |start: &[u8], part: &[u8]| {
@@ -173,7 +173,7 @@ fn many_parts_are_refused_before_they_take_long() {
     trees.put(0, 1);
     for (name, header, body) in [
         ("members", "gzip", repeat(&EMPTY_GZIP)),
-        ("members that nobody declared", "", repeat(&EMPTY_GZIP)),
+        ("undeclared members", "", repeat(&EMPTY_GZIP)),
         ("stored blocks", "gzip", after(&EMPTY_GZIP[..10], &[0, 0, 0, 255, 255])),
         ("fixed blocks", "gzip", in_gzip.fill(|bits| bits.put(2, 10))),
         ("fixed blocks", "deflate", Bits::default().fill(|bits| bits.put(2, 10))),
@@ -186,24 +186,24 @@ fn many_parts_are_refused_before_they_take_long() {
         ("tables", "br", trees.fill(meta_block_of_tables)),
     ] {
         let started = Instant::now();
-        let refused = inflate(&body, header);
+        let result = inflate(&body, header);
         let taken = started.elapsed();
-        let told = format!("{name} of {header}: {refused:?} after {taken:?}");
+        let outcome = format!("{name} of {header}: {result:?} after {taken:?}");
         assert!(
-            matches!(&refused, Err(IngestionFault::TooLarge(detail)) if detail.contains("parts")),
-            "{told}"
+            matches!(&result, Err(IngestionFault::TooLarge(detail)) if detail.contains("parts")),
+            "{outcome}"
         );
-        // Not optimized and beside other tests; the release build takes less than 20 ms.
-        assert!(taken < Duration::from_millis(400), "{told}");
+        // Not optimized, and other tests run; the release build takes less than 20 ms.
+        assert!(taken < Duration::from_millis(400), "{outcome}");
         assert!(
             inflate_start(&body, header, 8_192).is_err() || name == "tables and bytes",
-            "{told}"
+            "{outcome}"
         );
     }
 }
 
 #[test]
-fn as_many_parts_as_encoders_write_are_taken() {
+fn accepts_as_many_parts_as_encoders_write() {
     let noise: Vec<u8> = (0..1_000_000_u64)
         .map(|index| index.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes()[0])
         .collect();
@@ -219,7 +219,7 @@ fn as_many_parts_as_encoders_write_are_taken() {
         let header = (u32::try_from(piece.len() - 1).unwrap() << 4 | 1 << 20).to_le_bytes();
         [&header[..3], piece].concat()
     };
-    // The window's size, then meta-blocks that are aligned to bytes.
+    // The window's size, then byte-aligned meta-blocks.
     let mut brotli = vec![stored(&noise[..50_000])];
     brotli.extend(noise[50_000..].chunks(50_000).map(|piece| {
         let header = (u32::try_from(piece.len() - 1).unwrap() << 3 | 1 << 19).to_le_bytes();
@@ -244,7 +244,7 @@ fn as_many_parts_as_encoders_write_are_taken() {
 }
 
 #[test]
-fn members_of_gzip_have_headers_and_checksums() {
+fn gzip_members_need_headers_and_checksums() {
     let mut named = flate2::GzBuilder::new()
         .filename("a")
         .comment("b")
@@ -259,9 +259,9 @@ fn members_of_gzip_have_headers_and_checksums() {
         (body.len() - 8, "checksum"),
         (body.len() - 1, "length"),
     ] {
-        let mut damaged = body.clone();
-        damaged[place] ^= 0x80;
-        assert!(matches!(inflate(&damaged, "gzip"), Err(IngestionFault::Malformed(_))), "{what}");
+        let mut corrupt = body.clone();
+        corrupt[place] ^= 0x80;
+        assert!(matches!(inflate(&corrupt, "gzip"), Err(IngestionFault::Malformed(_))), "{what}");
     }
     let second_refers_to_the_first =
         [gzip(TEXT), EMPTY_HEADER.to_vec(), vec![0x03, 0x82, 0, 0]].concat();
@@ -271,7 +271,7 @@ fn members_of_gzip_have_headers_and_checksums() {
 const EMPTY_HEADER: [u8; 10] = [31, 139, 8, 0, 0, 0, 0, 0, 0, 255];
 
 #[test]
-fn the_start_of_a_body_is_inflated_alone() {
+fn inflates_only_the_start_of_a_body() {
     let large = [TEXT, &vec![b' '; MAX_INFLATED_BYTES]].concat();
     for (header, body) in
         [("gzip", gzip(&large)), ("zstd", zstd(&large)), ("deflate", zlib(&large))]
@@ -290,14 +290,14 @@ fn the_start_of_a_body_is_inflated_alone() {
 }
 
 #[test]
-fn refuses_more_than_4_mib_on_the_wire() {
+fn rejects_more_than_4_mib_on_the_wire() {
     let body = vec![b' '; MAX_WIRE_BYTES + 1];
     assert!(matches!(inflate(&body, ""), Err(IngestionFault::TooLarge(_))));
     assert!(inflate(&body[1..], "").is_ok());
 }
 
 #[test]
-fn refuses_a_zstd_window_beyond_8_mib() {
+fn rejects_zstd_windows_over_8_mib() {
     let mut encoder = ::zstd::stream::write::Encoder::new(Vec::new(), 1).unwrap();
     encoder.window_log(27).unwrap();
     encoder.long_distance_matching(true).unwrap();
@@ -316,7 +316,7 @@ proptest! {
     }
 
     #[test]
-    fn gives_back_what_was_compressed(body in proptest::collection::vec(any::<u8>(), 0..2_000)) {
+    fn round_trips_compressed_bodies(body in proptest::collection::vec(any::<u8>(), 0..2_000)) {
         for (header, compressed) in [
             ("gzip", gzip(&body)),
             ("zstd", zstd(&body)),

@@ -1,5 +1,5 @@
-//! Zstandard (RFC 8878). Its frames and blocks say how long they are, so they are counted before
-//! anything is decoded: an empty one costs little, one that brings tables a good deal more.
+//! Zstandard (RFC 8878). Frames and blocks state their lengths, so they are counted before
+//! decoding. An empty block costs little, and a block with tables much more.
 
 use std::io::Read;
 
@@ -7,10 +7,10 @@ use zstd::stream::read::Decoder;
 
 use super::{InflateFault, Inflated, MAX_MEMBERS, read_up_to};
 
-/// The largest window of a frame, as a power of two: 8 MiB, which RFC 8878 §3.1.1.1.2 asks decoders to
+/// Maximum window of a frame, as a power of two: 8 MiB, which RFC 8878 §3.1.1.1.2 recommends to
 /// support. The library would allocate 128 MiB.
 const WINDOW_LOG: u32 = 23;
-/// The most blocks of a body. Encoders begin one every 8 KiB or more, and wherever they flush.
+/// Maximum blocks of a body. Encoders begin one every 8 KiB or more, and at each flush.
 const MAX_BLOCKS: usize = 4_096;
 
 /// Decodes all frames, up to `most` bytes.
@@ -21,7 +21,7 @@ pub(super) fn inflate(body: &[u8], most: usize) -> Result<Inflated, InflateFault
     read_up_to(most, decoder.by_ref())
 }
 
-/// Refuses a body of too many frames or blocks, without looking into any.
+/// Rejects a body with too many frames or blocks, without decoding any.
 fn count_blocks(body: &[u8]) -> Result<(), InflateFault> {
     let (mut rest, mut frames, mut blocks) = (body, 0_usize, 0_usize);
     while !rest.is_empty() {
@@ -37,7 +37,7 @@ fn count_blocks(body: &[u8]) -> Result<(), InflateFault> {
 fn after_frame<'b>(frame: &'b [u8], blocks: &mut usize) -> Result<&'b [u8], InflateFault> {
     let (magic, rest) = split::<4>(frame)?;
     match u32::from_le_bytes(magic) {
-        // What decoders skip.
+        // Skippable frames.
         0x184d_2a50..=0x184d_2a5f => {
             let (length, rest) = split::<4>(rest)?;
             skip(rest, usize::try_from(u32::from_le_bytes(length)).unwrap_or(usize::MAX))
@@ -52,7 +52,7 @@ fn after_frame<'b>(frame: &'b [u8], blocks: &mut usize) -> Result<&'b [u8], Infl
                 }
                 let ([low, middle, high], after) = split::<3>(rest)?;
                 let header = u32::from_le_bytes([low, middle, high, 0]);
-                // One byte that is repeated, else as many as the header says.
+                // A block of one repeated byte has length 1.
                 let length = if header >> 1 & 3 == 1 { 1 } else { header >> 3 };
                 rest = skip(after, usize::try_from(length).unwrap_or(usize::MAX))?;
                 if header & 1 == 1 {
@@ -66,7 +66,8 @@ fn after_frame<'b>(frame: &'b [u8], blocks: &mut usize) -> Result<&'b [u8], Infl
     }
 }
 
-/// The bytes of a frame's header after its descriptor (RFC 8878 §3.1.1.1): window, dictionary, size.
+/// Returns the bytes of a frame's header after its descriptor (RFC 8878 §3.1.1.1): window,
+/// dictionary, size.
 fn header_bytes(descriptor: u8) -> usize {
     let is_single_segment = descriptor >> 5 & 1 == 1;
     let dictionary = [0, 1, 2, 4][usize::from(descriptor & 3)];

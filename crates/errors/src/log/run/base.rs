@@ -1,4 +1,4 @@
-//! The base column: which errors occurred in which hours, how often.
+//! The base column: the number of events per error and hour.
 
 use super::encoding::{Damaged, Decoder, Encoder, Unread, new_column, put_number};
 use super::totals::Totals;
@@ -8,10 +8,10 @@ use crate::log::day::Hours;
 const HOURS_BYTES: usize = 3;
 const FINGERPRINT_BYTES: usize = 16;
 
-/// Events of one error in one hour: neighbours in all columns.
+/// The events of one error in one hour, which are adjacent in all columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ErrorHour {
-    /// The index of its fingerprint.
+    /// The index of the fingerprint.
     pub fingerprint: u32,
     /// The hour of the day.
     pub hour: u8,
@@ -23,13 +23,13 @@ impl ErrorHour {
         Self { fingerprint, hour, count }
     }
 
-    /// How many events it has: at least one.
+    /// Returns the number of events, at least 1.
     pub fn count(&self) -> usize {
         self.count as usize
     }
 }
 
-/// The base of a run, decoded.
+/// The decoded base column of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Base {
     fingerprints: Vec<Fingerprint>,
@@ -49,7 +49,7 @@ impl Base {
         if !fingerprints.is_sorted_by(|a, b| a < b) {
             return Err(Damaged("fingerprints are not in order"));
         }
-        // An hour of a fingerprint takes its count: at most four bytes.
+        // Each hour of a fingerprint has a count of at most four bytes.
         let most = fingerprint_count.saturating_mul(HOURS_BYTES + 24 * 4);
         let part = unread.part_up_to(most, decoder)?;
         unread.end()?;
@@ -57,41 +57,42 @@ impl Base {
         Ok(Self { fingerprints, error_hours, events })
     }
 
-    /// How many events the run has.
+    /// Returns the number of events of the run.
     pub fn events(&self) -> usize {
         self.events
     }
 
-    /// The distinct fingerprints, in ascending order.
+    /// Returns the distinct fingerprints in ascending order.
     pub fn fingerprints(&self) -> &[Fingerprint] {
         &self.fingerprints
     }
 
-    /// Them, in the order in which all columns list events.
+    /// Returns the error hours in the order in which all columns list events.
     pub fn error_hours(&self) -> &[ErrorHour] {
         &self.error_hours
     }
 
-    /// How many events each fingerprint has in each of some hours of the day.
+    /// Returns the number of events of each fingerprint in each of these hours.
     pub fn events_by_hour(&self, hours: Hours) -> impl Iterator<Item = (Fingerprint, u8, u64)> {
-        let wanted = self.error_hours.iter().filter(move |it| hours.contains(it.hour));
-        wanted.map(|it| (self.fingerprint(it), it.hour, u64::from(it.count)))
+        let in_hours = self.error_hours.iter().filter(move |it| hours.contains(it.hour));
+        in_hours.map(|it| (self.fingerprint(it), it.hour, u64::from(it.count)))
     }
 
-    /// How many events and fingerprints each hour has, and the run as a whole.
+    /// Returns the numbers of events and fingerprints of each hour and of the whole run.
     pub fn totals(&self) -> Totals {
         Totals::new(&self.error_hours)
     }
 
     pub(super) fn fingerprint(&self, error_hour: &ErrorHour) -> Fingerprint {
         let fingerprint = self.fingerprints.get(error_hour.fingerprint as usize);
-        // Decoding makes hours of known fingerprints only.
+        // Decoded error hours always have a valid index.
         fingerprint.copied().unwrap_or(Fingerprint([0; FINGERPRINT_BYTES]))
     }
 }
 
-/// The number of fingerprints, they themselves (hashes, which nothing can compress), and a part:
-/// the hours of each fingerprint, then the number of events in each of these hours.
+/// Encodes the number of fingerprints, the fingerprints, and a part. The part has the hours of each
+/// fingerprint, then the number of events in each of these hours. Fingerprints are hashes, which
+/// cannot be compressed.
 pub(super) fn encode(
     fingerprints: &[Fingerprint],
     error_hours: &[ErrorHour],

@@ -1,4 +1,4 @@
-//! The column of an attribute: its distinct values, and which of them each event has.
+//! The column of an attribute: the distinct values, and the value of each event.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use super::encoding::{Damaged, Decoder, Encoder, Unread, new_column, put_bytes, 
 use crate::attribute::Attribute;
 use crate::log::row::EventRow;
 
-/// The values of one attribute, decoded.
+/// The decoded column of an attribute.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Column {
     values: Vec<Option<Box<str>>>,
@@ -16,7 +16,7 @@ pub struct Column {
 }
 
 impl Column {
-    /// Decodes an attribute's column of the run that has this base.
+    /// Decodes the column of an attribute in the run with this base.
     pub fn decode(decoder: &mut Decoder, bytes: &[u8], base: &Base) -> Result<Self, Damaged> {
         let mut unread = Unread::column(bytes)?;
         if unread.length()? != base.events() {
@@ -36,48 +36,49 @@ impl Column {
         Ok(Self { values, indexes })
     }
 
-    /// The column of an attribute that none of the run's events has.
+    /// Returns the column of an attribute that no event of the run has.
     pub(super) fn unset(base: &Base) -> Self {
         Self { values: vec![None], indexes: vec![0; base.events()] }
     }
 
-    /// The distinct values; events without the attribute have `None`.
+    /// Returns the distinct values. `None` is the value of events without the attribute.
     pub fn values(&self) -> impl Iterator<Item = Option<&str>> {
         self.values.iter().map(Option::as_deref)
     }
 
-    /// Which of the values each event has, in the order of the base's hours of errors.
+    /// Returns the index of each event's value in [`values`](Self::values), in the order of the
+    /// base's error hours.
     pub fn indexes(&self) -> &[u32] {
         &self.indexes
     }
 
-    /// The value of each event, in the order of the base's hours of errors.
+    /// Returns the value of each event, in the order of the base's error hours.
     pub fn values_of_events(&self) -> impl Iterator<Item = Option<&str>> {
         self.indexes.iter().map(|index| self.values.get(*index as usize)?.as_deref())
     }
 }
 
-/// The distinct values of an attribute in ascending order, the missing one first.
+/// Returns the distinct values of an attribute in ascending order, `None` first.
 pub(super) fn distinct_values(rows: &[EventRow], attribute: Attribute) -> Vec<Option<&str>> {
     let values: BTreeSet<_> = rows.iter().map(|row| row.attributes.get(attribute)).collect();
     values.into_iter().collect()
 }
 
-/// The bytes that the distinct values of an encoded column take before they are compressed.
+/// Returns the bytes of the distinct values of an encoded column before compression.
 pub(super) fn values_length(column: &[u8]) -> Result<usize, Damaged> {
     let mut unread = Unread::column(column)?;
     let (_events, _values) = (unread.length()?, unread.length()?);
     Ok(unread.length()? / 2)
 }
 
-/// The most bytes that values take before they are compressed.
+/// Returns an upper bound of the bytes of values before compression.
 pub(super) fn encoded_length(values: &[Option<&str>]) -> usize {
     const LENGTH_BYTES: usize = 5;
     values.iter().flatten().map(|value| value.len() + LENGTH_BYTES).sum()
 }
 
-/// The number of events; the number of set values, times two, plus one if some events have none; a
-/// part with the set values; a part with the indexes, all their lowest bytes first.
+/// Encodes the number of events, the number of values, a part with the values, and a part with the
+/// indexes. The number of values is doubled, plus one if some events have no value.
 pub(super) fn encode(values: &[Option<&str>], indexes: &[u32], encoder: &mut Encoder) -> Vec<u8> {
     let mut column = new_column();
     put_number(indexes.len(), &mut column);
@@ -92,7 +93,8 @@ pub(super) fn encode(values: &[Option<&str>], indexes: &[u32], encoder: &mut Enc
     column
 }
 
-/// Indexes of so many bytes each, all their lowest bytes first.
+/// Encodes indexes of `width` bytes each: first the lowest byte of every index, then the next
+/// bytes.
 pub(super) fn encode_indexes(indexes: &[u32], width: usize) -> Vec<u8> {
     let byte_planes = (0..width).flat_map(|place| {
         indexes.iter().map(move |index| index.to_le_bytes().get(place).copied().unwrap_or_default())
@@ -100,7 +102,7 @@ pub(super) fn encode_indexes(indexes: &[u32], width: usize) -> Vec<u8> {
     byte_planes.collect()
 }
 
-/// How many bytes tell `count` values apart: none, if there is only one.
+/// Returns the bytes of an index into `count` values: 0 for a single value.
 pub(super) fn bytes_of_index(count: usize) -> usize {
     match count {
         0..=1 => 0,
@@ -125,7 +127,7 @@ fn decode_values(
     for _ in 0..set_count {
         let value = std::str::from_utf8(unread.bytes()?);
         let value = value.ok().filter(|value| !value.is_empty());
-        values.push(Some(value.ok_or(Damaged("a value is no text"))?.into()));
+        values.push(Some(value.ok_or(Damaged("a value is empty or not UTF-8"))?.into()));
     }
     unread.end()?;
     Ok(values)

@@ -2,24 +2,24 @@
 
 use zstd::bulk::{Compressor, Decompressor};
 
-/// The version of the format, the first byte of each column.
+/// The format version, the first byte of each column.
 const VERSION: u8 = 1;
-/// The level of zstd. Level 15 takes twice the time for 2 % of the size, level 19 six times the
-/// time for no more.
+/// The zstd level. Level 15 takes twice the time and saves 2% of the size. Level 19 takes six times
+/// the time and saves no more.
 const COMPRESSION_LEVEL: i32 = 12;
 
-/// A frame of zstd has at least a magic number, a header of two bytes and a block of three
-/// (RFC 8878 §3.1.1).
+/// Minimum bytes of a zstd frame: a magic number, a header of two bytes and a block of three (RFC
+/// 8878 §3.1.1).
 const SMALLEST_FRAME: usize = 9;
 
-/// A column that was not made by [`pack`](super::pack), or not read as a whole.
+/// A column that [`pack`](super::pack) did not write, or that is incomplete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a run is damaged: {0}")]
 pub struct Damaged(pub(in crate::log) &'static str);
 
 /// Writes columns.
 pub(super) struct Encoder {
-    /// `None` where it could not be started: parts are then left as they are.
+    /// `None` if zstd could not be started. Parts are then not compressed.
     zstd: Option<Compressor<'static>>,
 }
 
@@ -27,14 +27,14 @@ impl Encoder {
     pub(super) fn new() -> Self {
         let compressor = Compressor::new(COMPRESSION_LEVEL).ok();
         let without_size = |mut zstd: Compressor<'static>| {
-            // The column has it already.
+            // The column already stores the length.
             zstd.include_contentsize(false).ok().map(|()| zstd)
         };
         Self { zstd: compressor.and_then(without_size) }
     }
 
-    /// A part: its length times two, plus one if it is compressed; then the length of its
-    /// compressed bytes; then its bytes.
+    /// Adds a part: the doubled length, plus one if the part is compressed, then the bytes.
+    /// Compressed bytes follow their own length.
     pub(super) fn put_part(&mut self, part: &[u8], column: &mut Vec<u8>) {
         let zstd = self.zstd.as_mut().filter(|_| part.len() > SMALLEST_FRAME);
         let compressed = zstd.and_then(|zstd| zstd.compress(part).ok());
@@ -48,21 +48,21 @@ impl Encoder {
     }
 }
 
-/// A column that has nothing but its version.
+/// Returns a column that has only the format version.
 pub(super) fn new_column() -> Vec<u8> {
     vec![VERSION]
 }
 
-/// The bit of a number's byte that tells that another one follows.
+/// The bit of a byte that marks a number with more bytes.
 const CONTINUES: u8 = 0x80;
 const TOO_LARGE: Damaged = Damaged("a number is too large");
 
-/// LEB128 (DWARF 5 §7.6) of a number below 2^28: seven bits in a byte, the lowest first.
+/// Adds a number below 2^28 as LEB128 (DWARF 5 §7.6): seven bits per byte, the lowest first.
 pub(in crate::log) fn put_number(number: usize, column: &mut Vec<u8>) {
     put_wide_number(number as u64, column);
 }
 
-/// The same of any number.
+/// Adds any number as LEB128.
 pub(in crate::log) fn put_wide_number(mut number: u64, column: &mut Vec<u8>) {
     loop {
         let [low, ..] = (number & 0x7f).to_le_bytes();
@@ -75,13 +75,14 @@ pub(in crate::log) fn put_wide_number(mut number: u64, column: &mut Vec<u8>) {
     }
 }
 
-/// Bytes behind their length.
+/// Adds bytes after their length.
 pub(in crate::log) fn put_bytes(bytes: &[u8], column: &mut Vec<u8>) {
     put_number(bytes.len(), column);
     column.extend(bytes);
 }
 
-/// Reads columns. Made once for many, since starting zstd costs more than a small column.
+/// Reads columns. Reuse one decoder for many columns: starting zstd costs more than decoding a
+/// small column.
 pub struct Decoder {
     zstd: Option<Decompressor<'static>>,
 }
@@ -99,7 +100,7 @@ impl Default for Decoder {
 }
 
 impl Decoder {
-    /// A decoder.
+    /// Returns a decoder.
     pub fn new() -> Self {
         Self { zstd: Decompressor::new().ok() }
     }
@@ -112,12 +113,12 @@ impl Decoder {
     }
 }
 
-/// What is left to read of a column, or of a part.
+/// The unread rest of a column or part.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::log) struct Unread<'c>(&'c [u8]);
 
 impl<'c> Unread<'c> {
-    /// A column after its version.
+    /// Returns the bytes of a column after the format version.
     pub(super) fn column(bytes: &'c [u8]) -> Result<Self, Damaged> {
         match bytes.split_first() {
             Some((&VERSION, rest)) => Ok(Self(rest)),
@@ -140,7 +141,7 @@ impl<'c> Unread<'c> {
         Ok(taken)
     }
 
-    /// Bytes behind their length.
+    /// Reads bytes after their length.
     pub(in crate::log) fn bytes(&mut self) -> Result<&'c [u8], Damaged> {
         let length = self.length()?;
         self.take(length)
@@ -184,7 +185,7 @@ impl<'c> Unread<'c> {
         Err(TOO_LARGE)
     }
 
-    /// A part of `length` bytes.
+    /// Reads a part of exactly `length` bytes.
     pub(super) fn part_of(
         &mut self,
         length: usize,
@@ -194,7 +195,8 @@ impl<'c> Unread<'c> {
         if part.len() == length { Ok(part) } else { Err(Damaged("a part has another length")) }
     }
 
-    /// A part of at most `most` bytes. Nothing is allocated for one that claims to have more.
+    /// Reads a part of at most `most` bytes. Allocates nothing for a part that claims a larger
+    /// length.
     pub(super) fn part_up_to(
         &mut self,
         most: usize,
@@ -224,7 +226,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn numbers_survive(number in prop_oneof![0_u32..300, 0_u32..1 << 28]) {
+        fn numbers_decode_unchanged(number in prop_oneof![0_u32..300, 0_u32..1 << 28]) {
             let mut bytes = Vec::new();
             put_number(number as usize, &mut bytes);
             let mut unread = Unread::part(&bytes);
@@ -233,7 +235,7 @@ mod tests {
         }
 
         #[test]
-        fn wide_numbers_survive(number in prop_oneof![0_u64..300, any::<u64>(), Just(u64::MAX)]) {
+        fn wide_numbers_decode_unchanged(number in prop_oneof![0_u64..300, any::<u64>(), Just(u64::MAX)]) {
             let mut bytes = Vec::new();
             put_wide_number(number, &mut bytes);
             let mut unread = Unread::part(&bytes);
@@ -242,7 +244,7 @@ mod tests {
         }
 
         #[test]
-        fn parts_survive(part in proptest::collection::vec(0_u8..4, 0..400)) {
+        fn parts_decode_unchanged(part in proptest::collection::vec(0_u8..4, 0..400)) {
             let mut bytes = Vec::new();
             Encoder::new().put_part(&part, &mut bytes);
             let mut decoder = Decoder::new();
@@ -255,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_that_never_ends_is_refused() {
+    fn unterminated_numbers_are_rejected() {
         assert!(Unread::part(&[0xff; 12]).number().is_err());
         assert!(Unread::part(&[0x80]).number().is_err());
         assert!(Unread::part(&[]).number().is_err());
@@ -265,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_that_claims_to_be_huge_is_refused_before_it_is_made() {
+    fn parts_claiming_a_huge_length_are_rejected() {
         let mut bytes = Vec::new();
         put_number((1 << 27) + 1, &mut bytes);
         put_number(0, &mut bytes);

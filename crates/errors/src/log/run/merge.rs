@@ -1,5 +1,5 @@
-//! Merging runs of one day into one, without making rows of them: half a gigabyte of rows are some
-//! seventy megabytes of indexes.
+//! Compacts runs of one day into one without decoding rows: 500 MB of rows are about 70 MB of
+//! indexes.
 
 use std::collections::BTreeSet;
 
@@ -8,18 +8,18 @@ use super::{
     Minutes, PackError, PackedEvent, SORT_ORDER, Users, encode, position,
 };
 
-/// Why runs cannot be merged.
+/// The reason why runs cannot be compacted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum CompactionError {
-    /// What one of them has does not fit together.
+    /// The columns of a run are inconsistent.
     #[error(transparent)]
     Damaged(#[from] Damaged),
-    /// Together they are too much for one.
+    /// The runs are together too large for one run.
     #[error(transparent)]
     TooLarge(#[from] PackError),
 }
 
-/// A run whose columns are whole.
+/// A run with all columns decoded.
 #[derive(Debug)]
 pub struct DecodedRun {
     base: Base,
@@ -43,8 +43,10 @@ impl DecodedRun {
     }
 }
 
-/// The run of all events of some runs of one day, but for those that `is_hidden` tells by the number of
-/// their run and their fingerprint. It has the same bytes as if its events had been packed together.
+/// Returns one run of all events of these runs of one day.
+///
+/// Drops events for which `is_hidden` is `true`, given the number of their run and their
+/// fingerprint. The result has the same bytes as if the events had been packed together.
 pub fn merge(
     runs: &[DecodedRun],
     is_hidden: impl Fn(usize, Fingerprint) -> bool,
@@ -71,7 +73,7 @@ pub fn merge(
                 .zip(&kept)
                 .filter_map(|(run, kept)| Some((run.columns.get(place)?, kept_events(run, kept))))
         };
-        // Values of hidden events alone are left out: the bytes follow from what is counted.
+        // Drop values that only hidden events have: the bytes must depend only on counted events.
         let used: BTreeSet<Option<&str>> = columns()
             .flat_map(|(column, kept)| {
                 column
@@ -99,7 +101,7 @@ pub fn merge(
     Ok(encode(&fingerprints, &values, events)?)
 }
 
-/// The fingerprints of a run, `None` for those that are hidden.
+/// Returns the fingerprints of a run, `None` for hidden ones.
 fn kept_fingerprints(
     number: usize,
     run: &DecodedRun,
@@ -109,7 +111,7 @@ fn kept_fingerprints(
     fingerprints.map(|it| (!is_hidden(number, *it)).then_some(*it)).collect()
 }
 
-/// Whether each event of a run is kept.
+/// Returns for each event of a run whether it is kept.
 fn kept_events(run: &DecodedRun, kept: &[Option<Fingerprint>]) -> impl Iterator<Item = bool> {
     run.base.error_hours().iter().flat_map(|error_hour| {
         let is_kept = kept.get(error_hour.fingerprint as usize).is_some_and(Option::is_some);
@@ -117,18 +119,18 @@ fn kept_events(run: &DecodedRun, kept: &[Option<Fingerprint>]) -> impl Iterator<
     })
 }
 
-/// Adds the kept events of a run, without their values.
+/// Adds the kept events of a run without their values.
 fn add_events(
     run: &DecodedRun,
     kept: &[Option<Fingerprint>],
     fingerprints: &[Fingerprint],
     events: &mut Vec<PackedEvent>,
 ) -> Result<(), Damaged> {
-    let mut told = run.minutes.of_events().iter().zip(run.users.of_events());
+    let mut events_of_run = run.minutes.of_events().iter().zip(run.users.of_events());
     for error_hour in run.base.error_hours() {
-        let told = told.by_ref().take(error_hour.count());
+        let of_hour = events_of_run.by_ref().take(error_hour.count());
         let Some(fingerprint) = kept.get(error_hour.fingerprint as usize).copied().flatten() else {
-            told.for_each(drop);
+            of_hour.for_each(drop);
             continue;
         };
         let fingerprint = position(fingerprints, &fingerprint);
@@ -136,7 +138,7 @@ fn add_events(
         let values = [0; Attribute::ALL.len()];
         let hour = error_hour.hour;
         let event = |(&minute, &user)| PackedEvent { fingerprint, hour, values, user, minute };
-        events.extend(told.map(event));
+        events.extend(of_hour.map(event));
     }
     Ok(())
 }

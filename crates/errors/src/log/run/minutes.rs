@@ -1,14 +1,14 @@
-//! The minutes column: when in its hour each event happened.
+//! The minutes column: the minute of each event within its hour.
 
 use super::base::Base;
 use super::encoding::{Damaged, Decoder, Encoder, Unread, new_column};
 
-/// The minute of each event within its hour, decoded.
+/// The decoded minute of each event within its hour.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Minutes(Vec<u8>);
 
 impl Minutes {
-    /// Decodes the minutes column of the run that has this base.
+    /// Decodes the minutes column of the run with this base.
     pub fn decode(decoder: &mut Decoder, bytes: &[u8], base: &Base) -> Result<Self, Damaged> {
         let mut unread = Unread::column(bytes)?;
         let minutes = unread.part_of(base.events(), decoder)?;
@@ -19,13 +19,13 @@ impl Minutes {
         Ok(Self(minutes))
     }
 
-    /// The minute of each event, 0 to 59, in the order of the base's hours of errors.
+    /// Returns the minute of each event, 0 to 59, in the order of the base's error hours.
     pub fn of_events(&self) -> &[u8] {
         &self.0
     }
 }
 
-/// One part: a byte for each event.
+/// Encodes one part with a byte for each event.
 pub(super) fn encode(minutes: &[u8], encoder: &mut Encoder) -> Vec<u8> {
     let mut column = new_column();
     encoder.put_part(minutes, &mut column);

@@ -1,12 +1,14 @@
-//! Runs: events of a project's day, sorted, in a few bytes each.
+//! Runs: sorted events of a project's day, in a few bytes each.
 //!
 //! A run has a `base` column with fingerprints, hours and counts, a `minutes` column, one column
-//! for each attribute, and a `user` column. They can be stored and read one by one: a query reads
-//! the base and what its filters name. All list events in the same order, by fingerprint, hour,
-//! attributes, user and minute, which puts events that are alike side by side, where zstd (RFC 8878) finds them.
+//! for each attribute, and a `user` column. Each column can be stored and read alone: a query reads
+//! the base and the columns that its filters need.
 //!
-//! Every column starts with the version of its format. Numbers are LEB128, the bytes of larger
-//! parts are compressed where that makes them smaller.
+//! All columns list events by fingerprint, hour, attributes, user and minute. So similar events are
+//! adjacent, which zstd (RFC 8878) compresses well.
+//!
+//! Every column starts with a format version. Numbers are LEB128. Parts are compressed if that
+//! makes them smaller.
 
 mod base;
 mod column;
@@ -35,14 +37,14 @@ pub(super) use encoding::{Unread, put_bytes, put_number, put_wide_number};
 
 use encoding::Encoder;
 
-/// The most events of a run. What claims to have more is damaged.
+/// Maximum events of a run. A run that claims more is damaged.
 pub const MAX_EVENTS: usize = 4_000_000;
 
-/// The most bytes of an attribute's distinct values, with their lengths.
+/// Maximum bytes of an attribute's distinct values and their lengths.
 const MAX_VALUES_BYTES: usize = 64 << 20;
 
-/// The order in which attributes sort events: those that follow from the error come first, as they
-/// split its events least.
+/// The order in which attributes sort events. Attributes that depend on the error come first: they
+/// rarely differ between its events.
 const SORT_ORDER: [Attribute; Attribute::ALL.len()] = [
     Attribute::Platform,
     Attribute::Level,
@@ -63,7 +65,7 @@ const SORT_ORDER: [Attribute; Attribute::ALL.len()] = [
 /// The name of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ColumnName {
-    /// Fingerprints, hours and counts: what every query needs.
+    /// Fingerprints, hours and counts, which every query needs.
     Base,
     /// The minute of each event within its hour.
     Minutes,
@@ -74,14 +76,13 @@ pub enum ColumnName {
 }
 
 impl ColumnName {
-    /// Every column of a run.
+    /// Returns the names of all columns of a run.
     pub fn all() -> impl Iterator<Item = Self> {
         let attributes = Attribute::ALL.into_iter().map(Self::Attribute);
         [Self::Base, Self::Minutes].into_iter().chain(attributes).chain([Self::Users])
     }
 
-    /// Whether runs that were written before there was such a column are without it: none of their
-    /// events has a value.
+    /// `true` if the column was added later, so older runs lack it. Their events have no value.
     pub fn may_be_missing(self) -> bool {
         let added = |attribute| {
             use Attribute::{Bot, Culprit, Type, Url};
@@ -94,7 +95,7 @@ impl ColumnName {
         }
     }
 
-    /// Its name in storage.
+    /// Returns the stored name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Base => "base",
@@ -105,29 +106,29 @@ impl ColumnName {
     }
 }
 
-/// The encoded columns of one run, all of them or those that were read.
+/// Encoded columns of one run: all of them, or those that were read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Columns(BTreeMap<ColumnName, Vec<u8>>);
 
 impl Columns {
-    /// The columns and their bytes.
+    /// Returns the columns and their bytes.
     pub fn iter(&self) -> impl Iterator<Item = (ColumnName, &[u8])> {
         self.0.iter().map(|(name, bytes)| (*name, bytes.as_slice()))
     }
 
-    /// The bytes of a column; one that is not there is damaged.
+    /// Returns the bytes of a column. A missing column is damaged.
     pub fn get(&self, name: ColumnName) -> Result<&[u8], Damaged> {
         self.0.get(&name).map(Vec::as_slice).ok_or(Damaged("a column is missing"))
     }
 
-    /// How many bytes the distinct values of all attributes take before they are compressed: whoever
-    /// decodes them has so much in memory.
+    /// Returns the bytes of the distinct values of all attributes before compression. Decoding them
+    /// takes this much memory.
     pub fn values_bytes(&self) -> Result<u64, Damaged> {
         let attributes = self.iter().filter(|(name, _)| matches!(name, ColumnName::Attribute(_)));
         attributes.map(|(_, column)| Ok(column::values_length(column)? as u64)).sum()
     }
 
-    /// An attribute of the events of the run that has this base.
+    /// Returns an attribute of the events in the run with this base.
     pub fn attribute(
         &self,
         attribute: Attribute,
@@ -141,7 +142,7 @@ impl Columns {
         }
     }
 
-    /// The users of the events of the run that has this base.
+    /// Returns the users of the events in the run with this base.
     pub fn users(&self, decoder: &mut Decoder, base: &Base) -> Result<Users, Damaged> {
         match self.get(ColumnName::Users) {
             Err(_) => Ok(Users::unset(base)),
@@ -156,21 +157,21 @@ impl FromIterator<(ColumnName, Vec<u8>)> for Columns {
     }
 }
 
-/// Why events cannot be packed into one run.
+/// The reason why events cannot be packed into one run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PackError {
-    /// There are too many.
+    /// There are too many events.
     #[error("a run holds at most {MAX_EVENTS} events")]
     TooManyEvents,
     /// The distinct values of an attribute are too long.
     #[error("the values of an attribute have at most {MAX_VALUES_BYTES} bytes together")]
     ValuesTooLong,
-    /// One of them belongs to another day.
+    /// An event belongs to another day.
     #[error("a run holds events of one day")]
     OtherDay,
 }
 
-/// Packs events of one day. The same events give the same bytes, whatever their order.
+/// Packs events of one day. The bytes do not depend on the order of `rows`.
 pub fn pack(day: Day, rows: &[EventRow]) -> Result<Columns, PackError> {
     if rows.len() > MAX_EVENTS {
         return Err(PackError::TooManyEvents);
@@ -183,7 +184,7 @@ pub fn pack(day: Day, rows: &[EventRow]) -> Result<Columns, PackError> {
     encode(&fingerprints, &values, events.ok_or(PackError::OtherDay)?)
 }
 
-/// The columns of events, whose fingerprints and values are given in ascending order.
+/// Encodes the columns of events. `fingerprints` and `values` are in ascending order.
 fn encode(
     fingerprints: &[Fingerprint],
     values: &[Vec<Option<&str>>; Attribute::ALL.len()],
@@ -210,7 +211,7 @@ fn encode(
     Ok(Columns(columns))
 }
 
-/// The events of a run of that day, in no particular order. Each is back at the start of its
+/// Returns the events of a run of `day`, in no particular order. Times are rounded down to the
 /// minute.
 pub fn unpack(day: Day, columns: &Columns) -> Result<Vec<EventRow>, Damaged> {
     let mut decoder = Decoder::new();
@@ -241,7 +242,7 @@ pub fn unpack(day: Day, columns: &Columns) -> Result<Vec<EventRow>, Damaged> {
     Ok(rows)
 }
 
-/// An event on its way into columns: everything as an index, in the order of sorting.
+/// An event to encode. Fields are in sort order, fingerprint and values as indexes.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct PackedEvent {
     fingerprint: u32,
@@ -253,7 +254,7 @@ struct PackedEvent {
 }
 
 impl PackedEvent {
-    /// Nothing for an event of another day.
+    /// Returns `None` if the event is of another day.
     fn new(
         day: Day,
         row: &EventRow,

@@ -32,7 +32,7 @@ fn rows() -> impl Strategy<Value = Vec<EventRow>> {
     proptest::collection::vec(row_strategy(), 0..60)
 }
 
-/// Rows as a run keeps them: at the start of their minute, in some fixed order.
+/// Returns rows as a run keeps them: at the start of their minute, in a fixed order.
 fn normalized(mut rows: Vec<EventRow>) -> Vec<EventRow> {
     for row in &mut rows {
         row.occurred_at = start_of_minute(minute_of(row.occurred_at));
@@ -44,7 +44,7 @@ fn normalized(mut rows: Vec<EventRow>) -> Vec<EventRow> {
     rows
 }
 
-/// As many rows, whose attribute `transaction` has so many values.
+/// Returns `count` rows with distinct values of the attribute `transaction`.
 fn rows_with_values(count: usize) -> Vec<EventRow> {
     let row = |index: usize| {
         let mut attributes = Attributes::default();
@@ -77,24 +77,24 @@ fn replaced(columns: &Columns, name: ColumnName, bytes: &[u8]) -> Columns {
 
 proptest! {
     #[test]
-    fn what_is_packed_comes_back(rows in rows()) {
+    fn packed_rows_unpack_unchanged(rows in rows()) {
         let columns = pack(day(), &rows).unwrap();
         prop_assert_eq!(normalized(unpack(day(), &columns).unwrap()), normalized(rows));
     }
 
     #[test]
-    fn the_same_events_give_the_same_bytes_in_any_order(
+    fn packed_bytes_do_not_depend_on_order(
         (rows, shuffled) in rows().prop_flat_map(|rows| (Just(rows.clone()), Just(rows).prop_shuffle())),
     ) {
         let columns = pack(day(), &rows).unwrap();
         prop_assert_eq!(&columns, &pack(day(), &shuffled).unwrap());
-        // Also where some of them were packed before.
+        // Repacking unpacked rows gives equal bytes.
         let again = unpack(day(), &columns).unwrap();
         prop_assert_eq!(columns, pack(day(), &again).unwrap());
     }
 
     #[test]
-    fn merged_runs_have_the_bytes_of_all_events_packed_together(
+    fn compacted_runs_equal_events_packed_together(
         runs in proptest::collection::vec(rows(), 0..5),
     ) {
         let packed: Vec<Columns> = runs.iter().map(|rows| pack(day(), rows).unwrap()).collect();
@@ -103,7 +103,7 @@ proptest! {
     }
 
     #[test]
-    fn merging_leaves_hidden_events_out(runs in proptest::collection::vec(rows(), 1..4)) {
+    fn compaction_drops_hidden_events(runs in proptest::collection::vec(rows(), 1..4)) {
         let packed: Vec<Columns> = runs.iter().map(|rows| pack(day(), rows).unwrap()).collect();
         let is_hidden = |run: usize, of: Fingerprint| run == 0 && of.0[0].is_multiple_of(2);
         let kept = |(number, rows): (usize, &Vec<EventRow>)| {
@@ -115,11 +115,11 @@ proptest! {
     }
 
     #[test]
-    fn totals_count_events_and_fingerprints_of_each_hour(rows in rows()) {
+    fn totals_count_events_and_fingerprints_by_hour(rows in rows()) {
         let columns = pack(day(), &rows).unwrap();
         let base = columns.get(ColumnName::Base).unwrap();
         let totals = Base::decode(&mut Decoder::new(), base).unwrap().totals();
-        let total_of = |wanted: &dyn Fn(&EventRow) -> bool| {
+        let total_where = |wanted: &dyn Fn(&EventRow) -> bool| {
             let rows: Vec<&EventRow> = rows.iter().filter(|row| wanted(row)).collect();
             let fingerprints: BTreeSet<Fingerprint> = rows.iter().map(|row| row.fingerprint).collect();
             Total {
@@ -131,14 +131,14 @@ proptest! {
             let in_hour = |row: &EventRow| {
                 (minute_of(row.occurred_at) - day().first_minute()) / 60 == i64::from(hour)
             };
-            prop_assert_eq!(totals.hour(hour), total_of(&in_hour));
+            prop_assert_eq!(totals.hour(hour), total_where(&in_hour));
         }
-        prop_assert_eq!(totals.whole(), total_of(&|_| true));
+        prop_assert_eq!(totals.whole(), total_where(&|_| true));
         prop_assert_eq!(Totals::from_bytes(&totals.to_bytes()), Ok(totals));
     }
 
     #[test]
-    fn hostile_bytes_are_refused_or_read_but_never_harm(
+    fn hostile_bytes_never_panic(
         bytes in proptest::collection::vec(any::<u8>(), 0..60),
         column in 0_usize..12,
         has_version in any::<bool>(),
@@ -152,7 +152,7 @@ proptest! {
     }
 
     #[test]
-    fn changed_bytes_never_harm(column in 0_usize..12, place: prop::sample::Index, byte: u8) {
+    fn changed_bytes_never_panic(column in 0_usize..12, place: prop::sample::Index, byte: u8) {
         let (example, name) = (example(), ColumnName::all().nth(column).unwrap());
         let mut bytes = example.get(name).unwrap().to_vec();
         let place = place.index(bytes.len());
@@ -164,7 +164,7 @@ proptest! {
 }
 
 #[test]
-fn every_truncated_or_prolonged_column_is_damaged() {
+fn truncated_or_extended_columns_are_damaged() {
     let example = example();
     for (name, bytes) in example.iter() {
         for length in 0..bytes.len() {
@@ -188,7 +188,7 @@ fn columns_of_another_run_are_damaged() {
 }
 
 #[test]
-fn an_unknown_version_is_damaged() {
+fn unknown_versions_are_damaged() {
     let example = example();
     for (name, bytes) in example.iter() {
         let mut bytes = bytes.to_vec();
@@ -198,7 +198,7 @@ fn an_unknown_version_is_damaged() {
 }
 
 #[test]
-fn any_number_of_values_survives() {
+fn any_number_of_values_unpacks_unchanged() {
     for count in [0, 1, 2, 255, 256, 257, 65_536, 65_537] {
         let rows = rows_with_values(count);
         let columns = pack(day(), &rows).unwrap();
@@ -207,7 +207,7 @@ fn any_number_of_values_survives() {
 }
 
 #[test]
-fn refuses_events_of_another_day() {
+fn events_of_another_day_are_rejected() {
     for minute in [day().first_minute() - 1, day().next().first_minute()] {
         let mut rows = rows_with_values(2);
         rows[1].occurred_at = start_of_minute(minute);
@@ -216,14 +216,14 @@ fn refuses_events_of_another_day() {
 }
 
 #[test]
-fn columns_tell_how_long_their_values_are() {
+fn columns_report_the_bytes_of_their_values() {
     let columns = pack(day(), &rows_with_values(300)).unwrap();
     let mut expected = 0;
     let mut decoder = Decoder::new();
     let base = Base::decode(&mut decoder, columns.get(ColumnName::Base).unwrap()).unwrap();
     for attribute in Attribute::ALL {
         let column = columns.attribute(attribute, &mut decoder, &base).unwrap();
-        // None of them is so long that its length takes two bytes.
+        // Every value is so short that its length takes one byte.
         expected += column.values().flatten().map(|value| value.len() as u64 + 1).sum::<u64>();
     }
     assert!(expected > 300);
@@ -231,13 +231,13 @@ fn columns_tell_how_long_their_values_are() {
 }
 
 #[test]
-fn each_column_has_a_name_of_its_own() {
+fn column_names_are_unique() {
     let names: BTreeSet<&str> = ColumnName::all().map(ColumnName::name).collect();
     assert_eq!(names.len(), 17);
 }
 
 #[test]
-fn runs_from_before_there_was_a_column_have_no_values_in_it() {
+fn older_runs_lack_values_of_newer_columns() {
     let rows: Vec<EventRow> = rows_with_values(3)
         .into_iter()
         .map(|mut row| {
@@ -251,14 +251,14 @@ fn runs_from_before_there_was_a_column_have_no_values_in_it() {
     let before: Columns = before.map(|(name, bytes)| (name, bytes.to_vec())).collect();
     assert_eq!(before.iter().count(), columns.iter().count() - 5);
     assert_eq!(normalized(unpack(day(), &before).unwrap()), normalized(rows_with_values(3)));
-    // They are merged with others as if their events had been packed now.
+    // Compaction treats an old run as if its events had been packed now.
     let merged = merge(&decoded(&[before, columns]), |_, _| false).unwrap();
     let all = [rows_with_values(3), rows].concat();
     assert_eq!(merged, pack(day(), &all).unwrap());
 }
 
 #[test]
-fn users_take_eight_bytes_each_at_most_and_few_ones_less() {
+fn user_column_takes_at_most_eight_bytes_each() {
     let users = |count: usize| {
         let mut rows = rows_with_values(3_000);
         for (index, row) in rows.iter_mut().enumerate() {
@@ -272,7 +272,7 @@ fn users_take_eight_bytes_each_at_most_and_few_ones_less() {
 }
 
 #[test]
-fn damaged_users_are_found() {
+fn damaged_users_are_rejected() {
     let mut rows = rows_with_values(4);
     for (index, row) in rows.iter_mut().enumerate() {
         row.attributes.set_user(UserHash::of(["a", "b"][index % 2]));

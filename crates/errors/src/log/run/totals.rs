@@ -1,21 +1,21 @@
-//! What a query without filters asks of a run, ready to be added up.
+//! The totals of a run, which answer queries without filters.
 
 use super::MAX_EVENTS;
 use super::base::ErrorHour;
 use super::encoding::{Damaged, Unread, new_column, put_number};
 use crate::log::day::Hours;
 
-/// How many events there are, and how many errors they belong to.
+/// A number of events and of their errors.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Total {
-    /// The events.
+    /// The number of events.
     pub events: u32,
-    /// Their distinct fingerprints: as many as errors, where no error has several.
+    /// The number of distinct fingerprints. It is the number of errors if no error has several.
     pub fingerprints: u32,
 }
 
-/// The totals of a run. Events of hours add up; fingerprints do not, so those of all its hours
-/// stand beside them.
+/// The totals of a run by hour and as a whole. The whole has its own number of fingerprints, since
+/// hours can share fingerprints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Totals {
     hours: [Total; 24],
@@ -31,27 +31,27 @@ impl Totals {
                 hour.fingerprints += 1;
             }
         }
-        // They are sorted by fingerprint, and each has at least one.
+        // Error hours are sorted by fingerprint, and each fingerprint has at least one.
         let fingerprints = error_hours.last().map_or(0, |error_hour| error_hour.fingerprint + 1);
         Self { hours, whole: whole_of(&hours, fingerprints) }
     }
 
-    /// The total of an hour of the day.
+    /// Returns the total of an hour of the day.
     pub fn hour(&self, hour: u8) -> Total {
         self.hours.get(usize::from(hour)).copied().unwrap_or_default()
     }
 
-    /// The hours that have events.
+    /// Returns the hours that have events.
     pub fn hours(&self) -> Hours {
         (0..24).filter(|hour| self.hour(*hour).events > 0).collect()
     }
 
-    /// The total of all hours.
+    /// Returns the total of all hours.
     pub fn whole(&self) -> Total {
         self.whole
     }
 
-    /// Some 3 to 100 bytes that can stand beside other data of an item.
+    /// Encodes the totals in about 3 to 100 bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = new_column();
         let with_events = self.hours();
@@ -64,7 +64,7 @@ impl Totals {
         bytes
     }
 
-    /// Reads what [`to_bytes`](Self::to_bytes) made.
+    /// Decodes the output of [`to_bytes`](Self::to_bytes).
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, Damaged> {
         let mut unread = Unread::column(bytes)?;
         let with_events = Hours::from_bits(unread.number()?);
@@ -88,7 +88,7 @@ impl Totals {
         }
         let fingerprints = count()?;
         if !(most..=all).contains(&fingerprints) {
-            return Err(Damaged("a day has other errors than its hours"));
+            return Err(Damaged("the errors of a day contradict those of its hours"));
         }
         unread.end()?;
         Ok(Self { hours, whole: whole_of(&hours, fingerprints) })

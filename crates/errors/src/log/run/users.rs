@@ -1,4 +1,4 @@
-//! The users column: of whom each event is.
+//! The users column: the user of each event.
 
 use std::collections::BTreeSet;
 
@@ -8,15 +8,15 @@ use super::encoding::{Damaged, Decoder, Encoder, Unread, new_column, put_number}
 use crate::attribute::UserHash;
 
 const HASH_BYTES: usize = 8;
-/// What stands for no user.
-const NOBODY: [u8; HASH_BYTES] = [0; HASH_BYTES];
+/// The hash of events without a user.
+const NO_USER: [u8; HASH_BYTES] = [0; HASH_BYTES];
 
-/// The user of each event, decoded.
+/// The decoded user of each event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Users(Vec<Option<UserHash>>);
 
 impl Users {
-    /// Decodes the users column of the run that has this base.
+    /// Decodes the users column of the run with this base.
     pub fn decode(decoder: &mut Decoder, bytes: &[u8], base: &Base) -> Result<Self, Damaged> {
         let events = base.events();
         let mut unread = Unread::column(bytes)?;
@@ -31,7 +31,7 @@ impl Users {
             Some(distinct) => {
                 let length = distinct.checked_mul(HASH_BYTES).ok_or(Damaged("too many users"))?;
                 let hashes = unread.take(length)?.as_chunks::<HASH_BYTES>().0;
-                if !hashes.is_sorted_by(|a, b| a < b) || hashes.first() == Some(&NOBODY) {
+                if !hashes.is_sorted_by(|a, b| a < b) || hashes.first() == Some(&NO_USER) {
                     return Err(Damaged("users are not in order"));
                 }
                 let width = bytes_of_index(distinct + 1);
@@ -51,21 +51,22 @@ impl Users {
         Ok(Self(users))
     }
 
-    /// The column of a run whose events have no users.
+    /// Returns the column of a run whose events have no users.
     pub(super) fn unset(base: &Base) -> Self {
         Self(vec![None; base.events()])
     }
 
-    /// The user of each event, in the order of the base's hours of errors.
+    /// Returns the user of each event, in the order of the base's error hours.
     pub fn of_events(&self) -> &[Option<UserHash>] {
         &self.0
     }
 }
 
-/// The number of events, then what takes fewer bytes before it is compressed: the number of distinct
-/// users plus one, their hashes (which nothing can compress) in ascending order, and a part with
-/// the index of each event's, 0 for none; or a zero, and a part with the hash of each event's, zeros
-/// for none.
+/// Encodes the number of events, then the smaller of two layouts (before compression):
+///
+/// - the number of distinct users plus one, their hashes in ascending order, and a part with the
+///   index of each event's user. Index 0 is no user. Hashes cannot be compressed.
+/// - a zero, and a part with the hash of each event's user. Zeros are no user.
 pub(super) fn encode(users: &[Option<UserHash>], encoder: &mut Encoder) -> Vec<u8> {
     let mut column = new_column();
     put_number(users.len(), &mut column);
@@ -74,7 +75,7 @@ pub(super) fn encode(users: &[Option<UserHash>], encoder: &mut Encoder) -> Vec<u
     let width = bytes_of_index(distinct.len() + 1);
     if distinct.len() * HASH_BYTES + users.len() * width > users.len() * HASH_BYTES {
         put_number(0, &mut column);
-        let hashes = users.iter().flat_map(|user| user.map_or(NOBODY, UserHash::to_bytes));
+        let hashes = users.iter().flat_map(|user| user.map_or(NO_USER, UserHash::to_bytes));
         encoder.put_part(&hashes.collect::<Vec<u8>>(), &mut column);
         return column;
     }

@@ -15,7 +15,7 @@ fn shares() -> ValueShares {
 }
 
 #[test]
-fn values_with_as_many_events_have_an_order_and_the_rest_counts_its_errors_once() {
+fn rows_are_ordered_and_the_rest_is_distinct() {
     let row = |value: Option<&str>, errors, unique_errors, other| BreakdownRow {
         value: value.map(str::to_owned),
         errors,
@@ -25,21 +25,21 @@ fn values_with_as_many_events_have_an_order_and_the_rest_counts_its_errors_once(
     let rows = [
         row(Some("a"), 2, 2, false),
         row(Some("b"), 2, 1, false),
-        // Errors of two projects are two.
+        // Errors of two projects are distinct.
         row(Some("c"), 2, 2, false),
         row(None, 2, 1, false),
     ];
     assert_eq!(shares().into_shares(4).unwrap(), rows);
     assert_eq!(shares().into_shares(100).unwrap(), rows);
     let mut cut = rows[..2].to_vec();
-    // One of the two errors of `c` is that of the events without a value.
+    // Events without a value share one of the two errors of `c`.
     cut.push(row(None, 4, 2, true));
     assert_eq!(shares().into_shares(2).unwrap(), cut);
     assert_eq!(ValueShares::new(Attribute::Os).into_shares(3).unwrap(), []);
 }
 
 #[test]
-fn more_values_than_can_be_told_apart_are_refused() {
+fn too_many_values_are_rejected() {
     let with = |values: usize| {
         let mut shares = ValueShares::new(Attribute::Url);
         let rows = (0..values).map(|number| ((Some(number.to_string().into()), 0), 1));

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn the_longest_lists_are_cut_until_all_fit_together() {
+fn longest_lists_are_cut_until_all_fit() {
     let lists = |lengths: &[usize], bytes| -> Vec<Vec<usize>> {
         lengths.iter().map(|length| vec![bytes; *length]).collect()
     };
@@ -14,7 +14,7 @@ fn the_longest_lists_are_cut_until_all_fit_together() {
 }
 
 #[test]
-fn values_count_with_all_that_json_may_write_of_them() {
+fn json_bytes_cover_every_escape() {
     for text in ["", "a b", "\"\\", "\u{1}\n", "prod-é", "\u{1f600}"] {
         let escaped: String = text
             .encode_utf16()
@@ -30,7 +30,7 @@ fn values_count_with_all_that_json_may_write_of_them() {
 }
 
 #[test]
-fn the_most_frequent_values_are_kept() {
+fn most_frequent_values_are_kept() {
     let mut counts = ValueCounts::default();
     for (_, counts) in counts.of_categories() {
         for number in 0..300_u64 {
@@ -49,7 +49,7 @@ fn the_most_frequent_values_are_kept() {
 }
 
 #[test]
-fn values_that_are_made_up_do_not_push_out_those_that_are_frequent() {
+fn invented_values_do_not_displace_frequent_ones() {
     let mut frequencies = Frequencies::default();
     for number in 0..5 * MAX_COUNTED {
         frequencies.add(&number.to_string(), 1);

@@ -14,7 +14,7 @@ use crate::query::day_plan::{Aggregation, QueryNeeds, RunPlan};
 use crate::query::filter::Filter;
 use crate::query::time_bucket::WrittenTime;
 
-/// Ten days around a leap day; the queries of the model are asked on the last of them.
+/// The first of ten days around a leap day. The model's queries run on the last of them or later.
 const FIRST_DAY: &str = "2028-02-22";
 const DAYS: i64 = 10;
 
@@ -44,7 +44,7 @@ fn event(minute: i64, error: u8, values: &[(Attribute, &str)]) -> EventRow {
 
 fn rows() -> impl Strategy<Value = Vec<EventRow>> {
     let value = || select(vec!["", "a", "b", "ab"]);
-    // Half of them lie close together, so that buckets, hours and errors meet.
+    // Half of the events are close together, so buckets, hours and errors overlap.
     let minute = prop_oneof![
         0..DAYS * MINUTES_PER_DAY,
         9 * MINUTES_PER_DAY - 150..9 * MINUTES_PER_DAY + 150
@@ -73,8 +73,7 @@ fn filters() -> impl Strategy<Value = Vec<Filter>> {
     prop_oneof![Just(Vec::new()), proptest::collection::vec(filter, 0..4)]
 }
 
-/// How the events of one day of one project are stored: which of so many runs each is in, or that it
-/// is a row.
+/// The storage of the events of one day of one project: the run of each event, or `None` for a row.
 type Packing = Vec<Option<usize>>;
 
 const RUNS: usize = 3;
@@ -95,7 +94,8 @@ struct Model {
     packings: Vec<Packing>,
     range: QueryRange,
     filters: Vec<Filter>,
-    /// The error of each fingerprint, and whether it counts; without them, each counts for itself.
+    /// The error of each fingerprint, and `true` if it counts. `None` if each fingerprint is an
+    /// error that counts.
     errors: Option<[(u8, bool); 6]>,
 }
 
@@ -148,7 +148,7 @@ fn models() -> impl Strategy<Value = Model> {
     )
 }
 
-/// Counts bucket by bucket, as the contract words it.
+/// Counts bucket by bucket, by the definition in the API contract.
 fn brute_force(model: &Model) -> Vec<Count> {
     let filters = EventFilters::new(model.filters.clone());
     let size = model.range.bucket_size().seconds() * 1_000;
@@ -174,10 +174,10 @@ fn brute_force(model: &Model) -> Vec<Count> {
     model.range.bucket_starts().map(count_bucket).collect()
 }
 
-/// Counts from runs, totals and rows. Of a run it hands over only what the plan names.
+/// Counts from runs, totals and rows. Passes only the planned columns of each run.
 fn count(model: &Model) -> Vec<Count> {
     let filters = EventFilters::new(model.filters.clone());
-    let demand = QueryNeeds {
+    let needs = QueryNeeds {
         range: &model.range,
         filters: &filters,
         every_fingerprint_counts: model.errors.is_none(),
@@ -208,7 +208,7 @@ fn count(model: &Model) -> Vec<Count> {
             let hours = of_rows.hours;
             let mut counting = counter.day(&mut errors, day);
             counting.add_rows(of_rows);
-            count_runs(&mut counting, &demand, day, &runs, hours);
+            count_runs(&mut counting, &needs, day, &runs, hours);
         }
     }
     counter.into_counts()
@@ -216,18 +216,18 @@ fn count(model: &Model) -> Vec<Count> {
 
 fn count_runs(
     counter: &mut DayCounter<'_, '_>,
-    demand: &QueryNeeds<'_>,
+    needs: &QueryNeeds<'_>,
     day: Day,
     runs: &[Vec<EventRow>],
     rows: Hours,
 ) {
     let runs: Vec<Columns> = runs.iter().map(|rows| pack(day, rows).unwrap()).collect();
     let totals: Vec<Totals> = runs.iter().map(totals_of).collect();
-    let plans = demand.plan(day, &totals.iter().collect::<Vec<_>>(), rows);
+    let plans = needs.plan(day, &totals.iter().collect::<Vec<_>>(), rows);
     for ((columns, totals), plan) in runs.iter().zip(&totals).zip(plans) {
         counter.add_totals(plan.totals, totals);
         if !plan.columns.is_empty() {
-            let names = demand.columns(day, plan.columns);
+            let names = needs.columns(day, plan.columns);
             let read = names.into_iter().map(|name| (name, columns.get(name).unwrap().to_vec()));
             counter.add_run(plan.columns, &read.collect(), |_| false).unwrap();
         }
@@ -243,7 +243,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_answer_equals_a_count_over_the_raw_events(model in models()) {
+    fn counts_equal_those_of_raw_events(model in models()) {
         prop_assert_eq!(count(&model), brute_force(&model));
     }
 }
@@ -257,7 +257,7 @@ fn sum(counts: &[Count]) -> (u64, u64) {
     (counts.iter().map(|count| count.events).sum(), counts.iter().map(|count| count.errors).sum())
 }
 
-/// These rows, as they are counted.
+/// Counts rows of the first day.
 fn counted(
     rows: &[EventRow],
     range: &QueryRange,
@@ -272,7 +272,7 @@ fn counted(
 }
 
 #[test]
-fn an_error_with_several_fingerprints_counts_once_in_a_bucket() {
+fn errors_with_several_fingerprints_count_once() {
     let (range, filters) = (daily(), EventFilters::default());
     let rows = [event(0, 1, &[]), event(1, 2, &[]), event(2, 3, &[])];
     let columns = pack(first_day(), &rows[..2]).unwrap();
@@ -286,7 +286,7 @@ fn an_error_with_several_fingerprints_counts_once_in_a_bucket() {
 }
 
 #[test]
-fn an_error_counts_once_however_many_sources_have_its_events() {
+fn errors_in_runs_and_rows_count_once() {
     let (range, filters) = (daily(), EventFilters::default());
     let rows = [event(0, 1, &[]), event(200, 1, &[]), event(400, 1, &[])];
     let mut counter = Counter::new(&range, &filters);
@@ -299,7 +299,8 @@ fn an_error_counts_once_however_many_sources_have_its_events() {
     assert_eq!(sum(&counter.into_counts()), (3, 1));
 }
 
-/// The days of a project whose runs come in several parts, each day's rows with the first.
+/// Adds the days of a project. The first event of each day is a row, and each other event a run
+/// that is added separately.
 fn add_in_parts(counter: &mut Counter<'_>, days: &[(Day, &[EventRow])]) {
     let (range, filters) = (counter.range, counter.filters);
     let mut errors = CountedErrors::all::<u8>([]);
@@ -320,7 +321,7 @@ fn add_in_parts(counter: &mut Counter<'_>, days: &[(Day, &[EventRow])]) {
 }
 
 #[test]
-fn an_error_counts_once_in_a_day_whose_runs_come_in_parts() {
+fn errors_count_once_across_parts_of_a_day() {
     let (range, filters) = (daily(), EventFilters::default());
     let events = [event(0, 1, &[]), event(200, 1, &[]), event(400, 1, &[])];
     let of_next = events.clone().map(|event| EventRow {
@@ -336,11 +337,15 @@ fn an_error_counts_once_in_a_day_whose_runs_come_in_parts() {
     for _ in 0..2 {
         add_in_parts(&mut counter, &days[..1]);
     }
-    assert_eq!(sum(&counter.into_counts()), (6, 2), "in two projects it is two errors");
+    assert_eq!(
+        sum(&counter.into_counts()),
+        (6, 2),
+        "the same fingerprint is another error in another project"
+    );
 }
 
 #[test]
-fn the_same_fingerprint_in_two_projects_is_two_errors() {
+fn fingerprints_of_two_projects_are_two_errors() {
     let (range, filters) = (daily(), EventFilters::default());
     let mut counter = Counter::new(&range, &filters);
     for _ in 0..2 {
@@ -353,7 +358,7 @@ fn the_same_fingerprint_in_two_projects_is_two_errors() {
 }
 
 #[test]
-fn a_damaged_or_incomplete_run_adds_nothing() {
+fn damaged_or_incomplete_runs_add_nothing() {
     let (range, filters) = (daily(), EventFilters::new(vec![Filter::is_set(Attribute::Os)]));
     let columns = pack(first_day(), &[event(0, 1, &[(Attribute::Os, "a")])]).unwrap();
     let incomplete = columns.iter().filter(|(name, _)| *name == ColumnName::Base);
@@ -365,10 +370,10 @@ fn a_damaged_or_incomplete_run_adds_nothing() {
     assert_eq!(sum(&counter.into_counts()), (0, 0));
 }
 
-/// What is read of runs of the first day that have an event in each of these hours.
+/// Plans runs of the first day that have an event in each of these hours.
 fn plan(range: &QueryRange, runs: &[Hours], rows: Hours) -> Vec<RunPlan> {
     let filters = EventFilters::default();
-    let demand = QueryNeeds {
+    let needs = QueryNeeds {
         range,
         filters: &filters,
         every_fingerprint_counts: true,
@@ -382,7 +387,7 @@ fn plan(range: &QueryRange, runs: &[Hours], rows: Hours) -> Vec<RunPlan> {
             totals_of(&pack(first_day(), &rows).unwrap())
         })
         .collect();
-    demand.plan(first_day(), &totals.iter().collect::<Vec<_>>(), rows)
+    needs.plan(first_day(), &totals.iter().collect::<Vec<_>>(), rows)
 }
 
 fn by_totals(totals: Hours) -> RunPlan {
@@ -394,7 +399,7 @@ fn by_columns(columns: Hours) -> RunPlan {
 }
 
 #[test]
-fn days_are_counted_by_totals_only_where_one_run_tells_all() {
+fn totals_count_days_with_a_single_run() {
     let range = daily();
     let (morning, evening) = (Hours::between(0, 12), Hours::between(12, 24));
     assert_eq!(plan(&range, &[Hours::ALL], Hours::NONE), [by_totals(Hours::ALL)]);
@@ -405,7 +410,7 @@ fn days_are_counted_by_totals_only_where_one_run_tells_all() {
 }
 
 #[test]
-fn hours_are_counted_by_totals_where_they_are_whole_and_of_one_run() {
+fn totals_count_whole_hours_of_one_run() {
     let (from, to) =
         (WrittenTime::from(at("2028-02-20")), WrittenTime::from(at("2028-02-22T05:30:00Z")));
     let range = QueryRange::new(Some(&from), Some(&to), None, at("2028-04-01")).unwrap();
@@ -419,21 +424,21 @@ fn hours_are_counted_by_totals_where_they_are_whole_and_of_one_run() {
 }
 
 #[test]
-fn filters_and_errors_that_do_not_count_rule_totals_out() {
+fn filters_and_uncounted_errors_rule_out_totals() {
     let range = daily();
     let (none, os) =
         (EventFilters::default(), EventFilters::new(vec![Filter::is_set(Attribute::Os)]));
     let totals = totals_of(&pack(first_day(), &[event(0, 1, &[])]).unwrap());
     let read = |filters, every_fingerprint_counts| {
-        let demand = QueryNeeds {
+        let needs = QueryNeeds {
             range: &range,
             filters,
             every_fingerprint_counts,
             counted: Aggregation::Buckets,
         };
-        let plans = demand.plan(first_day(), &[&totals], Hours::NONE);
+        let plans = needs.plan(first_day(), &[&totals], Hours::NONE);
         assert_eq!(plans, [by_columns(Hours::between(0, 1))]);
-        demand.columns(first_day(), Hours::between(0, 1))
+        needs.columns(first_day(), Hours::between(0, 1))
     };
     assert_eq!(read(&os, true), [ColumnName::Base, ColumnName::Attribute(Attribute::Os)]);
     assert_eq!(read(&none, false), [ColumnName::Base]);

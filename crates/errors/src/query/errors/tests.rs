@@ -14,12 +14,12 @@ fn query(body: &serde_json::Value) -> Result<ErrorsQuery, Violations> {
     ErrorsQuery::read(&json, |cursor| Ok(cursor.to_owned()), now)
 }
 
-/// The errors of all pages, of which some have unpacked events.
+/// Returns the numbers of the errors of all pages. `unpacked` has the times of unpacked events.
 fn listed(sort: &str, limit: usize, unpacked: &[(u8, i64)]) -> Vec<u8> {
     let last_unpacked =
         |(number, at): &(u8, i64)| (Fingerprint([*number; 16]), Timestamp::from_millis(*at));
     let unpacked: HashMap<_, _> = unpacked.iter().map(last_unpacked).collect();
-    // First seen, last seen, events.
+    // The times first and last seen, and the number of events.
     let errors = [(5, 9, 1), (4, 9, 3), (3, 7, 3), (9, 9, 0), (3, 8, 2)];
     let outline = |(number, (first, last, _)): (u8, (i64, i64, u64))| ErrorOutline {
         fingerprint: Fingerprint([number; 16]),
@@ -45,25 +45,25 @@ fn listed(sort: &str, limit: usize, unpacked: &[(u8, i64)]) -> Vec<u8> {
 }
 
 #[test]
-fn pages_have_all_errors_that_count_in_their_order() {
+fn pages_list_all_counted_errors_in_order() {
     for limit in 1..6 {
         assert_eq!(listed("lastSeen", limit, &[]), [1, 0, 4, 2]);
         assert_eq!(listed("firstSeen", limit, &[]), [0, 1, 4, 2]);
         assert_eq!(listed("count", limit, &[]), [2, 1, 4, 0]);
         assert_eq!(listed("users", limit, &[]), [4, 2, 1, 0]);
-        // An error stands where its last event puts it, be that packed or not.
+        // The last event decides the order, packed or not.
         assert_eq!(listed("lastSeen", limit, &[(2, 10), (0, 8), (3, 20)]), [2, 1, 0, 4]);
     }
 }
 
 #[test]
-fn a_cursor_keeps_the_time_of_the_first_page() {
-    let asked_at = Timestamp::from_millis(1_794_000_000_000);
-    let position = Position { sort: ErrorSort::LastSeen, asked_at, value: 7, id: id(1) };
+fn cursors_keep_the_time_of_the_first_page() {
+    let requested_at = Timestamp::from_millis(1_794_000_000_000);
+    let position = Position { sort: ErrorSort::LastSeen, requested_at, value: 7, id: id(1) };
     let cursor = position.write();
     assert_eq!(Position::read(&cursor), Some(position));
     let later = query(&json!({ "cursor": cursor })).unwrap();
-    assert_eq!((later.asked_at, later.after), (asked_at, Some(position)));
+    assert_eq!((later.requested_at, later.after), (requested_at, Some(position)));
     assert_eq!(later.events.range.to(), Timestamp::from_millis(1_794_000_000_000));
     for wrong in ["", "lastSeen", "lastSeen#1#2#x", "title#1#2#3", &format!("{cursor}#")] {
         assert!(query(&json!({ "cursor": wrong })).is_err(), "{wrong}");
@@ -72,7 +72,7 @@ fn a_cursor_keeps_the_time_of_the_first_page() {
 }
 
 #[test]
-fn a_series_has_every_bucket_of_the_range_and_only_where_it_was_asked_for() {
+fn requested_series_have_every_bucket() {
     let outline = ErrorOutline {
         fingerprint: Fingerprint([1; 16]),
         id: id(1),
@@ -100,7 +100,7 @@ fn a_series_has_every_bucket_of_the_range_and_only_where_it_was_asked_for() {
 }
 
 #[test]
-fn more_users_than_can_be_told_apart_are_refused() {
+fn too_many_users_are_rejected() {
     let mut counts = ErrorCounts::default();
     let users = |all: std::ops::RangeInclusive<u64>| {
         all.filter_map(|number| UserHash::from_bytes(number.to_be_bytes()))

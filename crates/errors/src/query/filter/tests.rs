@@ -94,7 +94,7 @@ fn filters_on_different_attributes_must_all_hold() {
 }
 
 #[test]
-fn positive_and_negative_filters_on_one_attribute_must_both_hold() {
+fn positive_and_negative_filters_must_both_hold() {
     let filters = filters(&[
         ["release", "contains", "2."],
         ["release", "is_not", "2.0.1"],
@@ -106,7 +106,7 @@ fn positive_and_negative_filters_on_one_attribute_must_both_hold() {
 }
 
 #[test]
-fn tells_which_attributes_it_needs() {
+fn filters_report_the_attributes_they_need() {
     let filters = filters(&[["os", "is", "a"], ["browser", "is", "b"], ["os", "is_not", "c"]]);
     let names: Vec<&str> = filters.attributes().map(Attribute::name).collect();
     assert_eq!(names, ["browser", "os"]);
@@ -124,7 +124,7 @@ fn every_attribute_is_a_category() {
 }
 
 #[test]
-fn every_fault_is_told_at_its_place() {
+fn violations_are_reported_at_their_field() {
     let body = json!([
         {"categoryId": "browser", "operator": "is", "value": "Chrome"},
         {"categoryId": "uri", "operator": "starts_with", "value": "x"},
@@ -152,7 +152,7 @@ fn every_fault_is_told_at_its_place() {
 }
 
 #[test]
-fn numeric_operators_are_refused_at_the_operator() {
+fn numeric_operators_are_rejected_at_the_operator() {
     for operator in Operator::NUMERIC {
         let body = json!([{"categoryId": "release", "operator": operator, "value": "2"}]);
         let expected = [("/filters/0/operator".to_owned(), ViolationCode::InvalidValue)];
@@ -161,7 +161,7 @@ fn numeric_operators_are_refused_at_the_operator() {
 }
 
 #[test]
-fn a_user_is_found_by_the_identity_that_was_sent() {
+fn users_match_by_the_identity_sent() {
     let of = |identity: &str| {
         let mut attributes = Attributes::default();
         attributes.set_user(UserHash::of(identity));
@@ -177,7 +177,7 @@ fn a_user_is_found_by_the_identity_that_was_sent() {
         ("is_not_set", "", [false, false, true]),
     ] {
         let filters = filters(&[["user", operator, value]]);
-        assert!(filters.ask_for_user() && filters.attributes().next().is_none());
+        assert!(filters.need_user() && filters.attributes().next().is_none());
         assert_eq!(users.map(|user| filters.matches(&of(user))), expected, "{operator}");
         assert_eq!(
             users.map(|user| filters.match_user(UserHash::of(user))),
@@ -190,7 +190,7 @@ fn a_user_is_found_by_the_identity_that_was_sent() {
 }
 
 #[test]
-fn a_user_has_no_parts() {
+fn user_hashes_have_no_parts() {
     for operator in ["contains", "not_contains", "gt", "lte", "starts_with"] {
         let body = json!([{"categoryId": "user", "operator": operator, "value": "4"}]);
         let expected = [("/filters/0/operator".to_owned(), ViolationCode::InvalidValue)];
@@ -199,7 +199,7 @@ fn a_user_has_no_parts() {
 }
 
 #[test]
-fn an_error_is_named_by_the_whole_of_its_id() {
+fn error_filters_compare_whole_ids() {
     const ID: &str = "01A06648-2800-7C3A-9B1E-5D2F8A4C6E01";
     let one = |operator, value| {
         read(&json!([{"categoryId": ERROR_ID, "operator": operator, "value": value}]))
@@ -210,10 +210,10 @@ fn an_error_is_named_by_the_whole_of_its_id() {
         assert!(filters.events.is_empty());
         assert_eq!(filters.errors.matches(id), passes, "{operator}");
     }
-    let refused = |member: &str, code| Err(vec![(format!("/filters/0/{member}"), code)]);
-    assert_eq!(one("is", "1"), refused("value", ViolationCode::InvalidFormat));
+    let rejected = |field: &str, code| Err(vec![(format!("/filters/0/{field}"), code)]);
+    assert_eq!(one("is", "1"), rejected("value", ViolationCode::InvalidFormat));
     for (operator, value) in [("contains", ID), ("is_set", ""), ("is_not_set", ""), ("gt", ID)] {
-        assert_eq!(one(operator, value), refused("operator", ViolationCode::InvalidValue));
+        assert_eq!(one(operator, value), rejected("operator", ViolationCode::InvalidValue));
     }
 }
 

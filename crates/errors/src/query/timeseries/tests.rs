@@ -18,16 +18,16 @@ fn read_text(body: &str) -> Result<TimeseriesQuery, Vec<(String, ViolationCode)>
     })
 }
 
-fn read(members: &Value) -> Result<TimeseriesQuery, Vec<(String, ViolationCode)>> {
+fn read(fields: &Value) -> Result<TimeseriesQuery, Vec<(String, ViolationCode)>> {
     let mut body = json!({"projectIds": ["shop"]});
-    for (name, value) in members.as_object().unwrap() {
+    for (name, value) in fields.as_object().unwrap() {
         body[name] = value.clone();
     }
     read_text(&body.to_string())
 }
 
-fn fault(members: &Value) -> Vec<(String, ViolationCode)> {
-    read(members).err().unwrap_or_default()
+fn fault(fields: &Value) -> Vec<(String, ViolationCode)> {
+    read(fields).err().unwrap_or_default()
 }
 
 fn at(pointer: &str, code: ViolationCode) -> [(String, ViolationCode); 1] {
@@ -35,7 +35,7 @@ fn at(pointer: &str, code: ViolationCode) -> [(String, ViolationCode); 1] {
 }
 
 #[test]
-fn only_projects_are_required_and_null_means_left_out() {
+fn only_projects_are_required_and_null_is_absent() {
     let short = read(&json!({})).unwrap();
     let nulls = json!({
         "from": null, "to": null, "limit": null, "searchQuery": null, "status": null, "filters": null,
@@ -47,7 +47,7 @@ fn only_projects_are_required_and_null_means_left_out() {
 }
 
 #[test]
-fn takes_1_to_50_projects_and_counts_duplicates_once() {
+fn projects_are_1_to_50_without_duplicates() {
     let names = |count: usize| (0..count).map(|n| format!("p{n}")).collect::<Vec<_>>();
     let at_projects = |code| at("/projectIds", code);
     assert_eq!(fault(&json!({"projectIds": names(50)})), []);
@@ -64,7 +64,7 @@ fn takes_1_to_50_projects_and_counts_duplicates_once() {
     let written: Vec<&str> = projects.iter().map(|project| project.written.as_str()).collect();
     assert_eq!(written, [uuid, "shop", "No Slug"]);
     assert!(projects[0].name.is_some() && projects[1].name.is_some());
-    // It will be told as one that is unknown.
+    // The response will list it as unknown.
     assert_eq!(projects[2].name, None);
 }
 
@@ -79,7 +79,7 @@ fn from_and_to_are_any_numbers() {
 }
 
 #[test]
-fn a_range_that_does_not_go_forward_is_refused_at_its_later_item() {
+fn empty_ranges_are_rejected_at_the_later_field() {
     let code = ViolationCode::OutOfRange;
     assert_eq!(fault(&json!({"from": 5, "to": 5})), at("/to", code));
     assert_eq!(fault(&json!({"from": 6, "to": 5})), at("/to", code));
@@ -89,7 +89,7 @@ fn a_range_that_does_not_go_forward_is_refused_at_its_later_item() {
 }
 
 #[test]
-fn limit_is_a_whole_number_from_1_to_1000() {
+fn limit_must_be_1_to_1000() {
     for limit in ["1", "1000", "1e3", "10.0"] {
         let query = read_text(&format!(r#"{{"projectIds":["shop"],"limit":{limit}}}"#));
         assert!(query.is_ok(), "{limit}");
@@ -117,7 +117,7 @@ fn status_is_one_of_three() {
 }
 
 #[test]
-fn search_is_refused_only_for_its_length_and_for_nul() {
+fn only_long_searches_and_nul_are_rejected() {
     let at_search = |code| at("/searchQuery", code);
     assert_eq!(fault(&json!({"searchQuery": "\"[:-!browser:["})), []);
     assert_eq!(fault(&json!({"searchQuery": "x".repeat(1_024)})), []);
@@ -130,7 +130,7 @@ fn search_is_refused_only_for_its_length_and_for_nul() {
 }
 
 #[test]
-fn filters_and_keys_of_the_search_must_both_hold() {
+fn filters_and_search_keys_must_both_hold() {
     let query = read(&json!({
         "searchQuery": "os:Android timeout",
         "filters": [
@@ -147,7 +147,7 @@ fn filters_and_keys_of_the_search_must_both_hold() {
 }
 
 #[test]
-fn all_violations_are_told_at_once() {
+fn all_violations_are_reported_together() {
     let body = json!({
         "projectIds": [], "from": "x", "to": true, "limit": 0, "searchQuery": [], "status": "new",
         "filters": [{"categoryId": "uri", "operator": "gt", "value": 1}], "interval": 1,
@@ -173,7 +173,7 @@ fn all_violations_are_told_at_once() {
 }
 
 #[test]
-fn the_answer_has_a_row_for_each_bucket_also_without_events() {
+fn empty_buckets_are_in_the_response() {
     let range = read(&json!({"from": 1_794_873_600, "to": 1_795_046_400})).unwrap().events.range;
     assert_eq!(range.bucket_size(), BucketSize::HalfHour);
     let mut counts = vec![Count::default(); range.bucket_count()];

@@ -1,5 +1,5 @@
-// The sources of a small shop, as they are in one of its builds. Ten bugs stay what they are; around them
-// modules are added, imports change their order, and helpers get further callers.
+// The sources of a small shop in one of its builds. Ten bugs stay; around them modules are added,
+// imports change their order, and helpers get more callers.
 
 const BUGS = {
   cart: `import { sum } from './money.js';
@@ -50,7 +50,7 @@ export const run = () => new Chart().draw({});`,
 
 export const ROUTES = Object.keys(BUGS);
 
-// Numbers that the same seed gives again.
+// A repeatable sequence of numbers for a seed.
 function random(seed) {
   let state = seed * 2654435761 % 4294967296;
   return (below) => {
@@ -69,7 +69,7 @@ export function clamp(value, least, most) { return Math.min(most, Math.max(least
   for (const [name, code] of Object.entries(BUGS)) {
     files[`${name}.js`] = code + (next(3) === 0 ? `\nconsole.debug('${name}', ${build});` : '');
   }
-  // A module more with each build, and other callers of what they share.
+  // One more module with each build, and other callers of the shared helpers.
   const extras = [];
   for (let index = 0; index < 12 + build; index += 1) {
     const name = `extra${(index * 7 + build) % 97}`;

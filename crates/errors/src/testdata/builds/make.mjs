@@ -1,5 +1,5 @@
-// Bundles every build of the application with every bundler, lets its bugs happen, and writes what
-// @sentry/browser reads from their stacks into frames.json.
+// Bundles every build of the application with every bundler, triggers its bugs, and writes the
+// frames that @sentry/browser reads from their stacks to frames.json.
 
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -49,8 +49,8 @@ function scripts(folder) {
   return readdirSync(folder, { recursive: true }).filter((name) => name.endsWith('.js')).map((name) => join(folder, name));
 }
 
-// What the SDK sends of an error: the frames of the bundle alone, the one that threw at the end. What is
-// called from here is called by what has no name, as a listener or a route's function.
+// Returns the data that the SDK sends for an error: only the bundle's frames, the one that threw at
+// the end. Calls from here have no name, like a listener or a route's function.
 function reported(error, out) {
   const root = pathToFileURL(out).href;
   const frames = defaultStackParser(error.stack, 0).filter((frame) => frame.filename?.startsWith(root));

@@ -6,14 +6,14 @@ fn place(flag_key: &str, targeting_key: &str) -> u32 {
     Bucketing::new(flag_key).place(targeting_key)
 }
 
-/// Shares of whole weights, the variant of each being its index.
+/// Returns shares with whole weights. Each variant is its index.
 fn shares(weights: &[u32]) -> Shares {
     let weights = weights.iter().map(|weight| weight * 1_000);
     Shares::new(weights.zip(0..))
 }
 
 #[test]
-fn hashes_as_flagd_does() {
+fn hashes_match_flagd() {
     for (text, expected) in [
         ("ejOoVL", 0),
         ("bY9fO-", 1),
@@ -43,13 +43,13 @@ fn hashes_as_flagd_does() {
     }
 }
 
-/// The number of the bucket, counted with one share for each.
+/// Returns the bucket's number, with one share per bucket.
 fn bucket(buckets: usize, place: u32) -> usize {
     Shares::new((0..buckets).map(|index| (1_000, index))).at(place).unwrap()
 }
 
 #[test]
-fn scales_places_as_flagd_does() {
+fn buckets_match_flagd() {
     for (flag_key, targeting_key, buckets, expected) in [
         ("fractional-flag", "jack", 100, 62),
         ("fractional-flag", "queen", 100, 99),
@@ -71,7 +71,7 @@ fn scales_places_as_flagd_does() {
 }
 
 #[test]
-fn the_ends_of_the_line_are_in_the_first_and_the_last_share() {
+fn line_ends_are_in_the_outer_shares() {
     let shares = shares(&[0, 1, 0, 1, 0]);
     assert_eq!(shares.at(0), Some(1));
     assert_eq!(shares.at(0x7fff_ffff), Some(1));
@@ -80,14 +80,14 @@ fn the_ends_of_the_line_are_in_the_first_and_the_last_share() {
 }
 
 #[test]
-fn the_largest_rollout_does_not_overflow() {
+fn largest_rollouts_do_not_overflow() {
     let shares = Shares::new((0..1_000).map(|index| (1_000_000_000, index)));
     assert_eq!(shares.at(0), Some(0));
     assert_eq!(shares.at(u32::MAX), Some(999));
 }
 
 #[test]
-fn each_share_is_as_large_as_its_weight() {
+fn share_sizes_match_their_weights() {
     const IDS: u32 = 100_000;
     for weights in [&[50, 50][..], &[1, 1, 1], &[10, 90], &[1, 9, 90], &[1, 99_999], &[7; 13]] {
         let shares = shares(weights);
@@ -109,7 +109,7 @@ fn each_share_is_as_large_as_its_weight() {
 #[test]
 fn flags_split_independently_of_each_other() {
     const IDS: u32 = 20_000;
-    // Keys that differ in little, and keys on which weaker hashes correlate.
+    // Keys with small differences, and keys on which weaker hashes correlate.
     let keys = [
         "new-checkout-v2",
         "new-checkouu",
@@ -135,7 +135,7 @@ fn flags_split_independently_of_each_other() {
     }
 }
 
-/// The correlation of two properties of the same individuals.
+/// Returns the correlation of two properties of the same individuals.
 fn phi(one: &[bool], other: &[bool]) -> f64 {
     let count = |wanted: (bool, bool)| {
         let pairs = one.iter().copied().zip(other.iter().copied());
@@ -149,13 +149,13 @@ fn phi(one: &[bool], other: &[bool]) -> f64 {
 
 proptest! {
     #[test]
-    fn hashing_in_pieces_is_hashing_the_whole(flag_key: String, targeting_key: String) {
+    fn hashing_in_pieces_equals_hashing_the_whole(flag_key: String, targeting_key: String) {
         let whole = format!("{flag_key}{targeting_key}");
         prop_assert_eq!(place(&flag_key, &targeting_key), place("", &whole));
     }
 
     #[test]
-    fn a_place_is_in_the_share_whose_part_of_the_line_covers_it(
+    fn places_are_in_the_share_that_covers_them(
         weights in prop::collection::vec(0_u32..1_000_000_000, 1..20),
         place: u32,
     ) {
@@ -170,7 +170,7 @@ proptest! {
     }
 
     #[test]
-    fn nobody_leaves_a_first_share_that_grows(
+    fn growing_first_shares_keep_their_individuals(
         first in 0_u32..1_000_000,
         growth in 0_u32..1_000_000,
         others in prop::collection::vec(0_u32..1_000_000, 1..5),
@@ -184,7 +184,7 @@ proptest! {
     }
 
     #[test]
-    fn an_appended_share_moves_nobody_to_an_earlier_one(
+    fn appended_shares_move_individuals_only_forward(
         weights in prop::collection::vec(1_u32..1_000_000, 1..5),
         appended in 0_u32..1_000_000,
         places in prop::collection::vec(any::<u32>(), 200),

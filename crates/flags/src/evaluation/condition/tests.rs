@@ -7,7 +7,7 @@ use crate::evaluation::context::Context;
 use crate::evaluation::segments::Segments;
 use crate::evaluation::test_flags::{context, now};
 
-/// A condition, and the attribute that it asks for.
+/// A condition and the attribute that it uses.
 #[derive(Debug)]
 struct OnlyCondition(CompiledCondition, AttributePaths);
 
@@ -16,7 +16,7 @@ impl OnlyCondition {
         let segments = Segments::default();
         let memberships = Memberships::new(&segments, context, now);
         let found = Found::new(&self.1, context.attributes());
-        self.0.holds(&found, &memberships, &memberships.effort().of_flag())
+        self.0.holds(&found, &memberships, &memberships.budget().of_flag())
     }
 }
 
@@ -29,7 +29,7 @@ fn condition(attribute: &str, operator: &str, values: &[&str]) -> Result<OnlyCon
     Ok(OnlyCondition(compiled, paths))
 }
 
-/// Whether the condition holds for the attribute `a` of this value.
+/// Returns whether the condition holds if the attribute `a` has this value.
 #[track_caller]
 fn holds_for(attribute: &Value, operator: &str, values: &[&str]) -> bool {
     let text = json!({"a": attribute}).to_string();
@@ -50,7 +50,7 @@ fn assert_fails(operator: &str, values: &[&str], attributes: &[Value]) {
     }
 }
 
-/// An operator with values that it takes.
+/// Each operator with valid values.
 const EVERY: [(&str, &[&str]); 26] = [
     ("equals", &["x"]),
     ("in", &["x"]),
@@ -81,7 +81,7 @@ const EVERY: [(&str, &[&str]); 26] = [
 ];
 
 #[test]
-fn only_not_exists_holds_for_what_is_missing_or_null() {
+fn only_not_exists_holds_for_missing_attributes() {
     for (operator, values) in EVERY {
         let compiled = condition("a", operator, values).unwrap();
         let expected = operator == "not_exists";
@@ -100,7 +100,7 @@ fn only_exists_holds_for_an_object() {
 }
 
 #[test]
-fn of_an_array_any_element_matches_or_none_does() {
+fn arrays_match_if_any_element_matches() {
     for (positive, negative) in
         [("equals", "not_equals"), ("contains", "not_contains"), ("matches", "not_matches")]
     {
@@ -122,7 +122,7 @@ fn of_an_array_any_element_matches_or_none_does() {
 }
 
 #[test]
-fn text_is_equal_byte_by_byte() {
+fn texts_are_compared_byte_by_byte() {
     let values = ["pro", "", "12", "é"];
     for operator in ["equals", "in"] {
         let equal = [json!("pro"), json!(""), json!("12"), json!("é")];
@@ -137,7 +137,7 @@ fn text_is_equal_byte_by_byte() {
 }
 
 #[test]
-fn truth_is_equal_to_its_name() {
+fn booleans_equal_their_names() {
     assert_holds("equals", &["true", "x"], &[json!(true), json!("true")]);
     assert_fails("equals", &["true", "x"], &[json!(false), json!(1), json!("TRUE")]);
     assert_holds("equals", &["false"], &[json!(false)]);
@@ -145,12 +145,12 @@ fn truth_is_equal_to_its_name() {
 }
 
 #[test]
-fn numbers_are_equal_however_they_are_written() {
+fn numbers_are_equal_in_all_notations() {
     for value in ["12", "12.0", "1.2e1", "120E-1"] {
         assert_holds("equals", &["x", value], &[json!(12), json!(12.0)]);
         assert_fails("equals", &["x", value], &[json!(-12), json!(12.5), json!("12.00")]);
     }
-    // Neighbours that one binary float would take for the same.
+    // Neighboring numbers that are equal as binary floats.
     assert_holds("equals", &["9007199254740993"], &[json!(9_007_199_254_740_993_i64)]);
     assert_fails("equals", &["9007199254740993"], &[json!(9_007_199_254_740_992_i64)]);
     assert_fails("equals", &["012", "0x0c", " 12", "12abc"], &[json!(12)]);
@@ -158,7 +158,7 @@ fn numbers_are_equal_however_they_are_written() {
 }
 
 #[test]
-fn parts_of_text_are_compared_with_their_case() {
+fn text_parts_are_case_sensitive() {
     assert_holds("contains", &["zz", "ell"], &[json!("hello"), json!("ell")]);
     assert_fails("contains", &["zz", "ell"], &[json!("HELLO"), json!("el"), json!(1), json!(true)]);
     assert_holds("starts_with", &["zz", "he"], &[json!("hello")]);
@@ -174,7 +174,7 @@ fn parts_of_text_are_compared_with_their_case() {
 }
 
 #[test]
-fn patterns_are_searched_anywhere() {
+fn patterns_match_anywhere_in_the_text() {
     assert_holds("matches", &["^zz", "l+o"], &[json!("hello")]);
     assert_fails("matches", &["^ello", "(?-i)H"], &[json!("hello"), json!(1)]);
     assert_holds("matches", &["(?i)^HELLO$"], &[json!("hello")]);
@@ -185,7 +185,7 @@ fn patterns_are_searched_anywhere() {
 }
 
 #[test]
-fn order_is_that_of_exact_numbers() {
+fn numbers_are_ordered_exactly() {
     assert_holds("greater_than", &["12"], &[json!(12.5), json!("13"), json!("1.3e1")]);
     assert_fails("greater_than", &["12"], &[json!(12), json!("12.0"), json!(-13)]);
     assert_holds("greater_than_or_equal", &["12"], &[json!(12), json!("12.0"), json!(13)]);
@@ -209,7 +209,7 @@ fn dates_are_text_with_a_zone_or_milliseconds() {
         &[json!("2026-01-01T00:00:00.001Z"), json!(1_767_225_600_001_i64)],
     );
     assert_holds("before", &[at], &[json!("2025-12-31T23:59:59z"), json!(1_767_225_599_999.5)]);
-    // The same moment, however it is written.
+    // The same moment in other notations.
     let same = [json!(at), json!("2026-01-01T02:00:00+02:00"), json!(1_767_225_600_000_i64)];
     assert_fails("after", &[at], &same);
     assert_fails("before", &[at], &same);
@@ -263,12 +263,12 @@ fn addresses_are_in_ranges() {
         ["11.0.0.0", "192.168.0.2", "2001:db9::", "::ffff:11.0.0.1", "10.0.0", "10.0.0.1:80"];
     assert_fails("in_cidr", &ranges, &outside.map(|address| json!(address)));
     assert_fails("in_cidr", &ranges, &[json!(167_772_161), json!("")]);
-    // Written as IPv6, an IPv4 address is in ranges of that, too.
+    // An IPv4 address in IPv6 notation is also in IPv6 ranges.
     assert_holds("in_cidr", &["::ffff:0:0/96"], &[json!("::ffff:11.0.0.1")]);
 }
 
 #[test]
-fn now_is_the_time_of_the_evaluation_and_not_an_attribute() {
+fn now_is_the_evaluation_time() {
     let holds = |operator, value: &str| {
         let liar = context(r#"{"$now": "1999-01-01T00:00:00Z"}"#);
         condition("$now", operator, &[value]).unwrap().holds(&liar, now())
@@ -280,14 +280,14 @@ fn now_is_the_time_of_the_evaluation_and_not_an_attribute() {
 }
 
 #[test]
-fn the_targeting_key_is_an_attribute() {
+fn targeting_keys_are_attributes() {
     let someone = context(r#"{"targetingKey": "user-1"}"#);
     let compiled = condition("targetingKey", "starts_with", &["user-"]).unwrap();
     assert!(compiled.holds(&someone, now()));
 }
 
 #[test]
-fn values_that_an_operator_cannot_use_are_damage() {
+fn unusable_values_are_rejected() {
     for (operator, value) in [
         ("matches", "("),
         ("less_than", "x"),
@@ -307,7 +307,7 @@ fn values_that_an_operator_cannot_use_are_damage() {
 }
 
 #[test]
-fn whoever_asks_first_what_a_text_is_spoils_it_for_nobody() {
+fn texts_are_parsed_independently_for_each_operator() {
     let someone = context(r#"{"a": "2"}"#);
     for (operator, value) in
         [("equals", "2"), ("less_than", "3"), ("semver_equals", "2.0.0"), ("equals", "2")]

@@ -5,7 +5,7 @@ use crate::condition::Operator;
 use crate::evaluation::test_flags::{context, flag, flags, now};
 use crate::{FeatureFlag, Serve};
 
-/// Variant, reason and metadata beyond `version` and `flagSetId`; or the error's code.
+/// Returns variant, reason, and metadata without `version` and `flagSetId`; or the error's code.
 fn outcome_of(flag: FeatureFlag, of: &str) -> Value {
     let key = flag.key.clone();
     let flags = flags([flag]);
@@ -27,7 +27,7 @@ fn rollout(weights: &[(&str, u32)]) -> Value {
     json!({"variant": null, "rollout": weights.iter().map(entry).collect::<Vec<_>>()})
 }
 
-/// A flag in which each step of the order would decide.
+/// Returns a flag in which each step of the order could decide.
 fn full() -> Value {
     json!({
         "targets": [{"kind": "identifier", "value": "vip", "variant": "off"}],
@@ -48,7 +48,7 @@ fn full() -> Value {
 }
 
 #[test]
-fn a_disabled_flag_serves_its_off_variant_whatever_else_holds() {
+fn disabled_flags_always_serve_their_off_variant() {
     let mut disabled = flag("f", &full());
     disabled.enabled = false;
     for someone in [ANYONE, "{}", r#"{"targetingKey": "vip", "plan": "pro"}"#] {
@@ -66,7 +66,7 @@ fn targets_come_before_rules() {
 }
 
 #[test]
-fn the_first_rule_whose_conditions_all_hold_serves() {
+fn first_matching_rule_serves() {
     let outcome = |of: &str| outcome_of(flag("f", &full()), of);
     let matched = |variant: &str, rule: &str, bucketed: bool| json!([variant, "TARGETING_MATCH", {"ruleId": rule, "bucketed": bucketed}]);
     assert_eq!(outcome(r#"{"plan": "pro"}"#), matched("on", "pro", false));
@@ -80,14 +80,14 @@ fn the_first_rule_whose_conditions_all_hold_serves() {
 }
 
 #[test]
-fn a_rule_without_conditions_matches_everyone() {
+fn rules_without_conditions_always_match() {
     let rule = json!({"rules": [{"id": "all", "serve": {"variant": "off"}}]});
     let expected = json!(["off", "TARGETING_MATCH", {"ruleId": "all", "bucketed": false}]);
     assert_eq!(outcome_of(flag("f", &rule), "{}"), expected);
 }
 
 #[test]
-fn a_fixed_fallthrough_is_static_only_without_targeting() {
+fn fixed_fallthroughs_are_static_without_targeting() {
     assert_eq!(outcome_of(flag("f", &json!({})), "{}"), json!(["on", "STATIC", {}]));
     for targeting in ["rules", "targets"] {
         let one = json!({targeting: full()[targeting]});
@@ -96,27 +96,27 @@ fn a_fixed_fallthrough_is_static_only_without_targeting() {
 }
 
 #[test]
-fn a_fallthrough_splits_by_the_targeting_key() {
+fn fallthroughs_split_by_targeting_key() {
     let split = flag("new-checkout", &json!({"fallthrough": rollout(&[("on", 45), ("off", 55)])}));
     for (user, variant) in [("user-1", "off"), ("user-2", "on"), ("user-3", "off")] {
         let someone = json!({"targetingKey": user}).to_string();
         let expected = json!([variant, "SPLIT", {"bucketed": true}]);
         assert_eq!(outcome_of(split.clone(), &someone), expected, "{user}");
     }
-    for nobody in ["{}", r#"{"targetingKey": ""}"#] {
+    for absent in ["{}", r#"{"targetingKey": ""}"#] {
         let expected = json!({"error": "TARGETING_KEY_MISSING"});
-        assert_eq!(outcome_of(split.clone(), nobody), expected);
+        assert_eq!(outcome_of(split.clone(), absent), expected);
     }
 }
 
 #[test]
-fn a_single_positive_weight_needs_no_targeting_key() {
+fn single_positive_weights_need_no_targeting_key() {
     let alone = json!({"fallthrough": rollout(&[("off", 0), ("on", 3), ("off", 0)])});
     assert_eq!(outcome_of(flag("f", &alone), "{}"), json!(["on", "STATIC", {}]));
 }
 
 #[test]
-fn without_a_variant_to_serve_it_is_the_default() {
+fn missing_variants_have_the_default_reason() {
     let code_default = json!({"variant": null, "rollout": []});
     let fallthrough = flag("f", &json!({"fallthrough": code_default}));
     assert_eq!(outcome_of(fallthrough, "{}"), json!([null, "DEFAULT", {}]));
@@ -128,7 +128,7 @@ fn without_a_variant_to_serve_it_is_the_default() {
 }
 
 #[test]
-fn what_does_not_exist_is_not_found() {
+fn unknown_flags_are_not_found() {
     let flags = flags([flag("f", &json!({}))]);
     for key in ["", "F", "g", "f ", "../f", "é"] {
         let error = flags.evaluate(key, &context("{}"), now()).unwrap_err();
@@ -137,7 +137,7 @@ fn what_does_not_exist_is_not_found() {
 }
 
 #[test]
-fn a_damaged_flag_fails_and_says_why() {
+fn unreadable_flags_fail_with_details() {
     type Damage = fn(&mut FeatureFlag, VariantKey);
     const DAMAGES: [Damage; 6] = [
         |flag, key| flag.off_variant = Some(key),
@@ -155,22 +155,22 @@ fn a_damaged_flag_fails_and_says_why() {
         let flags = flags([flag]);
         let error = flags.evaluate("f", &context(ANYONE), now()).unwrap_err();
         assert_eq!(error.code(), ErrorCode::ParseError, "{index}");
-        assert!(error.to_string().starts_with("the stored flag f is damaged: "), "{error}");
+        assert!(error.to_string().starts_with("the stored flag f is corrupted: "), "{error}");
     }
 }
 
 #[test]
-fn all_flags_are_evaluated_in_the_order_of_their_keys() {
+fn flags_are_evaluated_in_key_order() {
     let flags = flags(["b", "a.b", "B", "a", "a-b"].map(|key| flag(key, &json!({}))));
-    let nobody = context("{}");
-    let evaluated = flags.evaluate_all(&nobody, now());
+    let absent = context("{}");
+    let evaluated = flags.evaluate_all(&absent, now());
     let keys: Vec<&str> =
         evaluated.filter_map(|(key, outcome)| outcome.is_ok().then_some(key.as_str())).collect();
     assert_eq!(keys, ["B", "a", "a-b", "a.b", "b"]);
 }
 
 #[test]
-fn a_rule_may_ask_for_any_number_of_attributes() {
+fn rules_can_use_any_number_of_attributes() {
     let names: Vec<String> = (0..30).map(|index| format!("a{index}")).collect();
     let exists = |name: &String| json!({"attribute": name, "operator": "exists"});
     let conditions: Vec<Value> = names.iter().map(exists).collect();
@@ -184,9 +184,9 @@ fn a_rule_may_ask_for_any_number_of_attributes() {
     assert_eq!(outcome_of(wide, &json!(all).to_string()), json!(["on", "DEFAULT", {}]));
 }
 
-/// A flag whose conditions may do `tenths` of 50 ms of work with [`long`], and hold.
+/// Returns a flag whose conditions hold and use `tenths` of 50 ms of work with [`long`].
 fn heavy(key: &str, tenths: usize) -> FeatureFlag {
-    // 100 values, of which each looks at 50,000 bytes: 5 ms.
+    // 100 values, each compared with 50,000 bytes: 5 ms.
     let values: Vec<String> = (0..100).map(|at| format!("!{at}")).collect();
     let condition = json!({"attribute": "text", "operator": "not_contains", "values": values});
     let rule = json!({"conditions": vec![condition; tenths], "serve": {"variant": "off"}});
@@ -198,7 +198,7 @@ fn long() -> String {
 }
 
 #[test]
-fn the_flags_of_a_request_do_so_much_work_and_no_more() {
+fn flags_of_a_request_share_a_work_limit() {
     let light = json!([{"attribute": "text", "operator": "equals", "values": ["b"]}]);
     let light = json!({"rules": [{"conditions": light, "serve": {"variant": "off"}}]});
     let mut all: Vec<_> = (0..9).map(|at| heavy(&format!("f{at}"), 9)).collect();
@@ -215,18 +215,19 @@ fn the_flags_of_a_request_do_so_much_work_and_no_more() {
         let outcomes = flags.evaluate_all(&context, now());
         outcomes.map(|(key, outcome)| (key.to_string(), outcome)).collect::<Vec<_>>()
     };
-    let refused: Vec<_> = evaluated().into_iter().filter(|(_, outcome)| outcome.is_err()).collect();
-    // Of 150 ms the first takes its own 50, and two take 45 each.
-    let keys: Vec<&str> = refused.iter().map(|(key, _)| key.as_str()).collect();
+    let rejected: Vec<_> =
+        evaluated().into_iter().filter(|(_, outcome)| outcome.is_err()).collect();
+    // The first flag uses its 50 ms of the 150 ms, and two more use 45 ms each.
+    let keys: Vec<&str> = rejected.iter().map(|(key, _)| key.as_str()).collect();
     assert_eq!(keys, ["a", "f2", "f3", "f4", "f5", "f6", "f7", "f8"]);
-    let said = |at: usize| refused[at].1.unwrap_err().to_string();
-    assert!(said(0).ends_with("more than 50 ms, the most for a flag"), "{}", said(0));
+    let message = |at: usize| rejected[at].1.unwrap_err().to_string();
+    assert!(message(0).ends_with("more than 50 ms, the limit for a flag"), "{}", message(0));
     assert!(
-        said(1).ends_with("more than 150 ms, the most for all flags of a request"),
+        message(1).ends_with("more than 150 ms, the limit for all flags of a request"),
         "{}",
-        said(1)
+        message(1)
     );
-    assert!(refused.iter().all(|(_, it)| it.unwrap_err().code() == ErrorCode::InvalidContext));
+    assert!(rejected.iter().all(|(_, it)| it.unwrap_err().code() == ErrorCode::InvalidContext));
     let shown = || format!("{:?}", evaluated());
-    assert_eq!(shown(), shown(), "it is always the same");
+    assert_eq!(shown(), shown(), "results are deterministic");
 }

@@ -10,7 +10,7 @@ use crate::evaluation::outcome::{ErrorCode, Reason};
 use crate::evaluation::test_flags::{context, flag, flags, loaded, now, project};
 use crate::evaluation::{DamagedFlag, Flags};
 
-/// A flag that is on for everyone, if these flags are.
+/// Returns a flag that is on if these flags are on.
 fn depending(key: &str, on: &[&str]) -> FeatureFlag {
     depending_on(key, &on.iter().map(|key| (*key, "on")).collect::<Vec<_>>())
 }
@@ -19,7 +19,7 @@ fn depending_on(key: &str, on: &[(&str, &str)]) -> FeatureFlag {
     let prerequisite = |(key, variant): &(&str, &str)| json!({"flagKey": key, "variant": variant});
     let prerequisites: Vec<Value> = on.iter().map(prerequisite).collect();
     let mut depending = flag(key, &json!({}));
-    // Not checked, so that cycles can be built.
+    // Set directly, since validation would reject cycles.
     depending.prerequisites = serde_json::from_value(prerequisites.into()).unwrap();
     depending
 }
@@ -28,7 +28,7 @@ fn disabled(key: &str) -> FeatureFlag {
     FeatureFlag { enabled: false, ..flag(key, &json!({})) }
 }
 
-/// The variant, or the error's code; and the prerequisite that is unmet.
+/// Returns the variant or the error's code, and the unmet prerequisite.
 fn outcome(flags: &Flags, key: &str) -> String {
     shown(&flags.evaluate(key, &context("{}"), now()))
 }
@@ -46,13 +46,13 @@ fn shown(outcome: &Outcome<'_>) -> String {
 }
 
 #[test]
-fn a_met_prerequisite_lets_the_flag_decide() {
+fn met_prerequisites_let_the_flag_decide() {
     let flags = flags([depending("f", &["p", "q"]), flag("p", &json!({})), flag("q", &json!({}))]);
     assert_eq!(outcome(&flags, "f"), "on Default -");
 }
 
 #[test]
-fn the_first_unmet_prerequisite_turns_the_flag_off_and_is_named() {
+fn first_unmet_prerequisite_turns_the_flag_off() {
     let flags = flags([
         depending_on("other-variant", &[("p", "on"), ("p", "off"), ("gone", "on")]),
         depending("gone-first", &["gone", "p"]),
@@ -68,20 +68,20 @@ fn the_first_unmet_prerequisite_turns_the_flag_off_and_is_named() {
 }
 
 #[test]
-fn a_disabled_prerequisite_is_unmet_even_if_its_off_variant_is_wanted() {
+fn disabled_prerequisites_are_always_unmet() {
     let flags = flags([depending_on("f", &[("d", "off")]), disabled("d")]);
     assert_eq!(outcome(&flags, "f"), "off Disabled d");
 }
 
 #[test]
-fn a_disabled_flag_asks_for_no_prerequisite() {
+fn disabled_flags_ignore_their_prerequisites() {
     let mut off = depending("f", &["gone"]);
     off.enabled = false;
     assert_eq!(outcome(&flags([off]), "f"), "off Disabled -");
 }
 
 #[test]
-fn an_error_propagates_where_it_is_reached_and_only_there() {
+fn errors_propagate_only_along_evaluated_prerequisites() {
     let split = json!({"fallthrough": {"rollout": [
         {"variant": "on", "weight": 1}, {"variant": "off", "weight": 1},
     ]}});
@@ -101,21 +101,21 @@ fn an_error_propagates_where_it_is_reached_and_only_there() {
 }
 
 #[test]
-fn a_damaged_flag_fails_whoever_depends_on_it_and_nobody_else() {
+fn unreadable_flags_fail_only_their_dependents() {
     let damaged = LoadedFlag::damaged(
         FlagKey::parse("damaged").unwrap(),
         DamagedFlag::new("its definition is no JSON"),
     );
     let others = [depending("f", &["damaged"]), flag("p", &json!({}))].map(|it| loaded(&it));
     let flags = Flags::new(project(), others.into_iter().chain([damaged]).map(Arc::new));
-    let nobody = context("{}");
-    let evaluated = flags.evaluate_all(&nobody, now());
+    let empty = context("{}");
+    let evaluated = flags.evaluate_all(&empty, now());
     let shown: Vec<String> = evaluated.map(|(_, outcome)| shown(&outcome)).collect();
     assert_eq!(shown, ["ParseError", "ParseError", "on Static -"]);
 }
 
 #[test]
-fn a_diamond_is_no_cycle() {
+fn diamonds_are_not_cycles() {
     let flags = flags([
         depending("top", &["left", "right"]),
         depending("left", &["bottom"]),
@@ -126,7 +126,7 @@ fn a_diamond_is_no_cycle() {
 }
 
 #[test]
-fn a_cycle_fails_unless_a_disabled_flag_breaks_it() {
+fn cycles_fail_without_a_disabled_flag() {
     let cycle = |middle: FeatureFlag| {
         flags([depending("a", &["b"]), middle, depending("c", &["a"]), depending("d", &["c"])])
     };
@@ -140,7 +140,7 @@ fn a_cycle_fails_unless_a_disabled_flag_breaks_it() {
     assert_eq!(outcome(&flags([depending("s", &["s"])]), "s"), "ParseError");
 }
 
-/// f01, and f02 that depends on it, and so on.
+/// Returns a chain: f02 depends on f01, and so on.
 fn chain(length: usize) -> Vec<FeatureFlag> {
     let key = |number: usize| format!("f{number:02}");
     let mut chain = vec![flag(&key(1), &json!({}))];
@@ -149,7 +149,7 @@ fn chain(length: usize) -> Vec<FeatureFlag> {
 }
 
 #[test]
-fn a_chain_has_at_most_ten_flags() {
+fn chains_have_at_most_ten_flags() {
     let flags = flags(chain(12));
     for (key, expected) in [
         ("f01", "on Static -"),
@@ -162,8 +162,8 @@ fn a_chain_has_at_most_ten_flags() {
 }
 
 #[test]
-fn a_chain_is_as_long_whichever_of_its_flags_is_evaluated_first() {
-    // Sorted by key, the longest chain comes first in one project and last in the other.
+fn chain_length_ignores_the_evaluation_order() {
+    // By sorted keys, the longest chain comes first in one project and last in the other.
     let rising = flags(chain(14));
     let falling = flags(chain(14).into_iter().map(|mut flag| {
         let mirrored = |key: &FlagKey| {
@@ -177,8 +177,8 @@ fn a_chain_is_as_long_whichever_of_its_flags_is_evaluated_first() {
         flag
     }));
     for (flags, from_the_end) in [(&rising, false), (&falling, true)] {
-        let nobody = context("{}");
-        let evaluated = flags.evaluate_all(&nobody, now());
+        let empty = context("{}");
+        let evaluated = flags.evaluate_all(&empty, now());
         let mut failed: Vec<bool> = evaluated.map(|(_, outcome)| outcome.is_err()).collect();
         if from_the_end {
             failed.reverse();
@@ -189,8 +189,8 @@ fn a_chain_is_as_long_whichever_of_its_flags_is_evaluated_first() {
 }
 
 #[test]
-fn a_dense_graph_costs_each_flag_once() {
-    // Without remembering, ten layers of twenty flags would be 20^9 evaluations.
+fn dense_graphs_evaluate_each_flag_once() {
+    // Without caching, ten layers of twenty flags would take 20^9 evaluations.
     let layer = |number: usize| (0..20).map(move |index| format!("l{number}-{index}"));
     let all = (0..10).flat_map(|number| {
         let below: Vec<String> = if number == 0 { Vec::new() } else { layer(number - 1).collect() };
@@ -202,10 +202,10 @@ fn a_dense_graph_costs_each_flag_once() {
     assert!(flags.evaluate_all(&context("{}"), now()).all(|(_, outcome)| outcome.is_ok()));
 }
 
-/// Whether flags are enabled, and on which of the others they depend, being on or off.
+/// Flags: whether each is enabled, and the flags that it requires to be on or off.
 type Graph = [(bool, Vec<(usize, bool)>)];
 
-/// Whether a flag of a graph is on, without remembering anything; nothing if that fails.
+/// Returns whether a flag of a graph is on, without caching; `None` if its evaluation fails.
 fn plain(graph: &Graph, path: &[usize], index: usize) -> Option<bool> {
     if path.contains(&index) || path.len() >= MAX_PREREQUISITE_DEPTH {
         return None;
@@ -223,7 +223,7 @@ fn plain(graph: &Graph, path: &[usize], index: usize) -> Option<bool> {
 
 proptest! {
     #[test]
-    fn remembering_changes_no_result(
+    fn caching_does_not_change_results(
         graph in prop::collection::vec(
             (prop::bool::weighted(0.9), prop::collection::vec((0_usize..16, prop::bool::weighted(0.9)), 0..3)),
             16,
@@ -238,8 +238,8 @@ proptest! {
             FeatureFlag { enabled: *enabled, ..depending_on(&keys[index], &prerequisites) }
         });
         let flags = flags(all);
-        let nobody = context("{}");
-        for (index, (key, outcome)) in flags.evaluate_all(&nobody, now()).enumerate() {
+        let empty = context("{}");
+        for (index, (key, outcome)) in flags.evaluate_all(&empty, now()).enumerate() {
             let alone = flags.evaluate(key.as_str(), &context("{}"), now());
             prop_assert_eq!(shown(&alone), shown(&outcome));
             match (plain(&graph, &[], index), &alone) {

@@ -10,14 +10,14 @@ fn key(text: &str) -> SegmentKey {
     SegmentKey::parse(text).unwrap()
 }
 
-/// A flag that is on for whom this condition about segments holds.
+/// Returns a flag that is on if this condition about segments holds.
 fn about(operator: &str, segments: &[&str]) -> FeatureFlag {
     let condition = json!({"operator": operator, "values": segments});
     let rules = json!([{"id": "r", "conditions": [condition], "serve": {"variant": "on"}}]);
     flag("f", &json!({"rules": rules, "fallthrough": {"variant": "off"}}))
 }
 
-/// The flag with the segments `staff` (by e-mail, and not blocked) and `beta`.
+/// Returns the flag with the segments `staff` (by email, not blocked) and `beta`.
 fn with_segments(flag: FeatureFlag) -> Flags {
     let staff = json!([
         {"attribute": "email", "operator": "ends_with", "values": ["@example.com"]},
@@ -38,7 +38,7 @@ fn variant(flags: &Flags, of: &Value) -> String {
 const ADA: &str = "ada@example.com";
 
 #[test]
-fn in_a_segment_is_for_whom_all_its_conditions_hold() {
+fn segment_members_meet_all_conditions() {
     let flags = with_segments(about("in_segment", &["staff"]));
     for (of, expected) in [
         (json!({"email": ADA}), "on"),
@@ -54,7 +54,7 @@ fn in_a_segment_is_for_whom_all_its_conditions_hold() {
 }
 
 #[test]
-fn of_several_segments_any_is_enough_and_of_not_in_none_may_be() {
+fn segment_operators_require_one_or_none() {
     let any = with_segments(about("in_segment", &["staff", "beta"]));
     let none = with_segments(about("not_in_segment", &["staff", "beta"]));
     for (of, is_in) in [
@@ -62,7 +62,7 @@ fn of_several_segments_any_is_enough_and_of_not_in_none_may_be() {
         (json!({"plan": "beta"}), true),
         (json!({"email": ADA, "plan": "beta"}), true),
         (json!({"plan": "free"}), false),
-        // Whoever is in no segment for want of attributes is in none.
+        // Missing attributes exclude a context from all segments.
         (json!({}), false),
     ] {
         assert_eq!(variant(&any, &of) == "on", is_in, "{of}");
@@ -71,7 +71,7 @@ fn of_several_segments_any_is_enough_and_of_not_in_none_may_be() {
 }
 
 #[test]
-fn a_flag_whose_segment_is_damaged_fails_alone_and_after_its_targets() {
+fn unreadable_segments_fail_only_their_flags_after_targets() {
     let mut asking = about("not_in_segment", &["lost"]);
     asking.targets =
         serde_json::from_value(json!([{"kind": "identifier", "value": "vip", "variant": "on"}]))
@@ -81,17 +81,17 @@ fn a_flag_whose_segment_is_damaged_fails_alone_and_after_its_targets() {
         flags([asking.clone(), flag("other", &json!({}))]).with_segments(damaged),
         flags([asking, flag("other", &json!({}))]),
     ] {
-        let nobody = context("{}");
-        let error = flags.evaluate("f", &nobody, now()).unwrap_err();
+        let empty = context("{}");
+        let error = flags.evaluate("f", &empty, now()).unwrap_err();
         assert_eq!(error.code(), ErrorCode::ParseError);
         assert!(error.to_string().contains("the segment lost"), "{error}");
-        assert!(flags.evaluate("other", &nobody, now()).is_ok());
+        assert!(flags.evaluate("other", &empty, now()).is_ok());
         assert_eq!(variant(&flags, &json!({"targetingKey": "vip"})), "on");
     }
 }
 
 #[test]
-fn stored_segments_that_ask_for_segments_are_damaged() {
+fn stored_segments_with_segment_conditions_fail() {
     let mut nested = segment("staff", &json!([{"attribute": "a", "operator": "exists"}]));
     nested.conditions = serde_json::from_value(
         json!([{"attribute": null, "operator": "in_segment", "values": ["staff"]}]),
@@ -103,7 +103,7 @@ fn stored_segments_that_ask_for_segments_are_damaged() {
 }
 
 #[test]
-fn a_segment_of_the_same_version_can_be_kept() {
+fn segments_with_the_same_version_are_reusable() {
     let stored = segment("staff", &json!([{"attribute": "a", "operator": "exists"}]));
     let (id, version) = (stored.id, stored.version);
     let segments = Segments::new([Arc::new(LoadedSegment::new(stored, &Compiler::default()))]);

@@ -1,4 +1,4 @@
-//! The SDK of pages in Chromium, with tracing and replay on.
+//! The browser SDK in Chromium, with tracing and replay enabled.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -9,20 +9,22 @@ use tests::stack::Stack;
 
 use crate::recording_proxy::{Exchange, RecordingProxy};
 
-use super::{Arrival, LAST, PAYMENTS, Program, arrivals, handled, imported_late, unhandled};
+use super::{
+    LAST, PAYMENTS, Program, ReportedError, handled, imported_late, reported_errors, unhandled,
+};
 
-/// What events of this page are found by as `browser`: pages' SDKs leave it to the server to read the header
-/// `user-agent`.
+/// Filter value `browser` of the page's events. Browser SDKs let the server read the `user-agent`
+/// header.
 const BROWSER: Option<&str> = Some("Chrome");
 
-/// Maximum time from an answer of the proxy until the page has it.
-const ON_THE_WAY: Duration = Duration::from_millis(100);
+/// Maximum delay between the proxy's response and its arrival at the page.
+const DELIVERY_DELAY: Duration = Duration::from_millis(100);
 
-/// With tracing on, the page is what an event happened in.
+/// With tracing, the transaction of an event is the page.
 const PAGE: &str = "/";
 
-/// A page reports each of its errors, and no request of it fails or is kept from it. After its first session it
-/// sends nothing that is dropped.
+/// Checks that a page reports each of its errors, and that none of its requests fails or is
+/// blocked. After its first session, it sends no items that are dropped.
 pub(super) async fn reports_each_error(stack: &Stack) {
     let proxy = RecordingProxy::start(&stack.base_url).await;
     let chromium = browser().expect("Chromium is on the PATH (Debian: apt install chromium)");
@@ -32,8 +34,8 @@ pub(super) async fn reports_each_error(stack: &Stack) {
 
     let seen: Value = serde_json::from_str(&page.output).unwrap();
     assert_eq!(seen["failed"], json!([]), "{seen}");
-    assert_eq!(seen["left"], true, "all was sent: {seen}");
-    // Browsers tell here, too, what they keep from a page.
+    assert_eq!(seen["left"], true, "events were not sent: {seen}");
+    // Browsers report blocked access here, too.
     assert_eq!(seen["messages"], json!([]), "{seen}");
     let uncaught: BTreeSet<&str> = texts(&seen["errors"]).collect();
     assert_eq!(uncaught, BTreeSet::from(["the last one", "the warehouse hung up"]));
@@ -47,9 +49,9 @@ pub(super) async fn reports_each_error(stack: &Stack) {
         let kind = format!("{{\"type\":\"{kind}\"");
         String::from_utf8_lossy(&exchange.body).contains(&kind)
     };
-    // Requests that were sent before the first answer cannot follow it.
+    // Requests that were sent before the first response cannot depend on it.
     let first = exchanges.iter().find(|it| has(it, "session")).expect("a session is sent");
-    let from = first.answered_at + ON_THE_WAY;
+    let from = first.responded_at + DELIVERY_DELAY;
     for kind in ["session", "span", "transaction", "replay_event", "replay_recording"] {
         let sent = exchanges.iter().find(|it| it.at > from && has(it, kind));
         assert!(sent.is_none(), "{kind}: {sent:?}");
@@ -58,12 +60,12 @@ pub(super) async fn reports_each_error(stack: &Stack) {
 
     let errors = page.errors().await;
     let expected = [
-        Arrival { culprit: PAGE, ..imported_late() },
+        ReportedError { culprit: PAGE, ..imported_late() },
         handled("PaymentError", PAGE, &[PAYMENTS[0], "order 2 at 10.0.0.2 is not found"]),
         unhandled("RangeError", PAGE, LAST),
         unhandled("URIError", PAGE, "the warehouse hung up"),
     ];
-    let arrived: Vec<Arrival<'_>> = arrivals(&errors);
+    let arrived: Vec<ReportedError<'_>> = reported_errors(&errors);
     assert_eq!(arrived, expected, "{}", page.output);
     page.check_timeseries(&errors).await;
     page.check_categories(&errors).await;

@@ -1,5 +1,4 @@
-//! What events can be filtered by: each value of each category finds the events that have it, and no
-//! others.
+//! Filter categories: each value of each category finds exactly the events with that value.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{Program, Reported, is_handled};
 
-/// A category, and what an event has in it, as `openapi.yaml` tells ("What events can be filtered by").
+/// A category, and the function that reads an event's value (`openapi.yaml`, "Filter categories").
 type Category = (&'static str, fn(&Value) -> Option<String>);
 
 const CATEGORIES: [Category; 13] = [
@@ -43,7 +42,7 @@ fn first(event: &Value, pointers: &[&str]) -> Option<String> {
 }
 
 impl Program<'_> {
-    /// Each value of each category is counted as often as events have it.
+    /// Checks the count of each value of each category.
     pub(super) async fn check_categories(&self, errors: &[Reported]) {
         for (category, value_of) in CATEGORIES {
             let mut counts: BTreeMap<String, usize> = BTreeMap::new();
@@ -61,7 +60,7 @@ impl Program<'_> {
         }
     }
 
-    /// How many events a filter finds.
+    /// Returns the number of events that a filter finds.
     pub(super) async fn count(&self, filter: Value) -> usize {
         let query = json!({
             "projectIds": [self.project], "from": self.started_at, "filters": [filter],

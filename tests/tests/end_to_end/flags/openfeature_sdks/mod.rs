@@ -1,5 +1,5 @@
-//! The official `OpenFeature` SDKs with their OFREP providers, unmodified: what an application gets
-//! of the flags that were made through the API.
+//! The official `OpenFeature` SDKs with their OFREP providers, unmodified: evaluations of flags
+//! that were created through the API.
 
 mod on_pages;
 mod on_servers;
@@ -16,8 +16,8 @@ use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
 use crate::recording_proxy::Exchange;
 
-/// The longest that a program may take for an answer: a busy computer may be slow.
-const PATIENCE: Duration = Duration::from_mins(1);
+/// Timeout of a program's response. A busy computer can be slow.
+const RESPONSE_TIMEOUT: Duration = Duration::from_mins(1);
 
 async fn create(stack: &Stack, flag: &Value) {
     let url = format!("{}/v0/project/{PROJECT}/feature-flags", stack.base_url);
@@ -33,7 +33,7 @@ async fn update(stack: &Stack, key: &str, patch: &Value) {
     assert_eq!(reply.status, 200, "{}", reply.body);
 }
 
-/// A stack with a flag for each case.
+/// Returns a stack with a flag for each case.
 async fn stack_with_flags() -> Stack {
     let stack = Stack::start().await;
     let half =
@@ -75,7 +75,8 @@ async fn stack_with_flags() -> Stack {
         create(&stack, &named).await;
     }
     update(&stack, "retired", &json!({"archived": true})).await;
-    // Providers wait for a few seconds only, which a cold function of a busy computer may need.
+    // Warms up the functions: providers wait only a few seconds, which a cold function on a busy
+    // computer can exceed.
     for (operation, path) in
         [("evaluate-feature-flag", "/checkout"), ("evaluate-feature-flags", "")]
     {
@@ -86,16 +87,16 @@ async fn stack_with_flags() -> Stack {
     stack
 }
 
-/// Where a provider asks.
+/// Returns the provider's endpoint.
 fn endpoint(base_url: &str) -> String {
     format!("{base_url}/v0/project/{PROJECT}")
 }
 
-/// A running program of `tests/sdks` that answers each line with one.
+/// A running program of `tests/sdks` that responds to each line with a line.
 struct Program {
     _child: Child,
     stdin: ChildStdin,
-    answers: Lines<BufReader<ChildStdout>>,
+    responses: Lines<BufReader<ChildStdout>>,
 }
 
 impl Program {
@@ -103,8 +104,8 @@ impl Program {
         let script = tests::workspace().join("tests/sdks").join(script);
         let mut child = Command::new(interpreter)
             .arg(&script)
-            .current_dir(script.parent().expect("it lies in a folder"))
-            // Nothing else may configure the SDK.
+            .current_dir(script.parent().expect("the script is in a folder"))
+            // The environment must not configure the SDK.
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .env("OFREP_ENDPOINT", endpoint(base_url))
@@ -116,40 +117,41 @@ impl Program {
             .spawn()
             .unwrap_or_else(|error| panic!("{interpreter}: {error}; run `make test-tools`"));
         let stdin = child.stdin.take().unwrap();
-        let answers = BufReader::new(child.stdout.take().unwrap()).lines();
-        Self { _child: child, stdin, answers }
+        let responses = BufReader::new(child.stdout.take().unwrap()).lines();
+        Self { _child: child, stdin, responses }
     }
 
-    async fn ask(&mut self, question: &Value) -> Value {
-        self.stdin.write_all(format!("{question}\n").as_bytes()).await.unwrap();
-        let answer = tokio::time::timeout(PATIENCE, self.answers.next_line()).await;
-        let answer = answer.unwrap_or_else(|_| panic!("no answer to {question}"));
-        let answer = answer.unwrap().unwrap_or_else(|| panic!("it ended at {question}"));
-        serde_json::from_str(&answer).unwrap()
+    async fn send(&mut self, request: &Value) -> Value {
+        self.stdin.write_all(format!("{request}\n").as_bytes()).await.unwrap();
+        let response = tokio::time::timeout(RESPONSE_TIMEOUT, self.responses.next_line()).await;
+        let response = response.unwrap_or_else(|_| panic!("no response to {request}"));
+        let response =
+            response.unwrap().unwrap_or_else(|| panic!("the program ended at {request}"));
+        serde_json::from_str(&response).unwrap()
     }
 
-    /// What the SDK tells about a flag.
+    /// Returns the SDK's details of an evaluation.
     async fn evaluate(&mut self, flag: &str, of: &str, default: Value, context: Value) -> Details {
-        let question = json!({
+        let request = json!({
             "command": "evaluate", "flag": flag, "type": of, "default": default, "context": context,
         });
-        Details(self.ask(&question).await)
+        Details(self.send(&request).await)
     }
 }
 
-/// What an SDK tells about an evaluation.
+/// The SDK's details of an evaluation.
 #[derive(Debug)]
 struct Details(Value);
 
 impl Details {
-    /// Value, variant and reason, if there is no error.
+    /// Returns value, variant and reason. Panics if there is an error.
     #[track_caller]
     fn served(&self) -> (&Value, &Value, &str) {
         assert!(self.0["errorCode"].is_null(), "{}", self.0);
         (&self.0["value"], &self.0["variant"], self.0["reason"].as_str().unwrap())
     }
 
-    /// The value and the code of an error.
+    /// Returns the default value and the error code.
     #[track_caller]
     fn failed(&self) -> (&Value, &str) {
         assert_eq!(self.0["reason"], "ERROR", "{}", self.0);
@@ -162,9 +164,9 @@ impl Details {
 
     fn metadata(&self, stack: &Stack) -> Value {
         let mut metadata = self.0["flagMetadata"].clone();
-        let members = metadata.as_object_mut().unwrap();
-        assert_eq!(members.remove("flagSetId"), Some(json!(stack.project_id)));
-        assert_eq!(members.remove("version"), Some(json!("1")));
+        let fields = metadata.as_object_mut().unwrap();
+        assert_eq!(fields.remove("flagSetId"), Some(json!(stack.project_id)));
+        assert_eq!(fields.remove("version"), Some(json!("1")));
         metadata
     }
 }

@@ -1,4 +1,4 @@
-//! The SDK of web pages, which asks for all flags of a context at once.
+//! The SDK for web pages, which requests all flags of a context.
 
 use std::time::{Duration, Instant};
 
@@ -7,19 +7,19 @@ use tests::app::PROJECT;
 
 use crate::recording_proxy::{Exchange, RecordingProxy};
 
-use super::{PATIENCE, Program, stack_with_flags, statuses, update};
+use super::{Program, RESPONSE_TIMEOUT, stack_with_flags, statuses, update};
 
 const WEB: [&str; 2] = ["node", "node/show_flags.mjs"];
 
-/// The same in Chromium, on a page of another origin.
+/// The SDK in Chromium, on a page of another origin.
 const CHROMIUM: [&str; 2] = ["node", "browser/show_flags.mjs"];
 
 async fn start_page(program: &mut Program, context: Value, poll_millis: u32) -> Value {
     let command = json!({"command": "start", "context": context, "pollInterval": poll_millis});
-    program.ask(&command).await["status"].clone()
+    program.send(&command).await["status"].clone()
 }
 
-/// Waits until enough has gone through a proxy.
+/// Waits until the proxy has forwarded enough.
 async fn until(proxy: &RecordingProxy, enough: impl Fn(&[Exchange]) -> bool) -> Vec<Exchange> {
     let started = Instant::now();
     loop {
@@ -27,13 +27,13 @@ async fn until(proxy: &RecordingProxy, enough: impl Fn(&[Exchange]) -> bool) -> 
         if enough(&exchanges) {
             return exchanges;
         }
-        assert!(started.elapsed() < PATIENCE, "{exchanges:?}");
+        assert!(started.elapsed() < RESPONSE_TIMEOUT, "{exchanges:?}");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }
 
 #[tokio::test]
-async fn openfeature_web_has_all_flags_of_a_context_with_one_request() {
+async fn openfeature_web_loads_all_flags_with_one_request() {
     let stack = stack_with_flags().await;
     let proxy = RecordingProxy::start(&stack.base_url).await;
     let mut page = Program::start(WEB, &proxy.base_url, &stack.key);
@@ -64,13 +64,13 @@ async fn openfeature_web_has_all_flags_of_a_context_with_one_request() {
     let details = page.evaluate("checkout", "string", json!("x"), Value::Null).await;
     assert_eq!(details.failed(), (&json!("x"), "TYPE_MISMATCH"));
     let exchanges = proxy.exchanges();
-    assert_eq!(statuses(&exchanges), [200], "one request tells of all flags");
+    assert_eq!(statuses(&exchanges), [200], "one request returns all flags");
     assert_eq!(exchanges[0].path, format!("/v0/project/{PROJECT}/ofrep/v1/evaluate/flags"));
 
-    // Another context is evaluated anew, also where only an attribute is another: then the provider
-    // sends the entity tag of the context before, which must not be taken for this one's.
+    // A new context is evaluated again, even if only an attribute changes. Then the provider sends
+    // the entity tag of the previous context, which must not match.
     let context = json!({"targetingKey": "user-1", "email": "ada@example.org"});
-    page.ask(&json!({"command": "setContext", "context": context})).await;
+    page.send(&json!({"command": "setContext", "context": context})).await;
     let details = page.evaluate("banner", "string", json!(""), Value::Null).await;
     assert_eq!(details.served(), (&json!("Hello"), &json!("plain"), "DEFAULT"));
     let exchanges = proxy.exchanges();
@@ -80,8 +80,8 @@ async fn openfeature_web_has_all_flags_of_a_context_with_one_request() {
     let sent: Value = serde_json::from_slice(&exchanges[1].body).unwrap();
     assert_eq!(sent["context"], context);
 
-    // One flag that needs a targeting key is no hindrance for the others.
-    page.ask(&json!({"command": "setContext", "context": {}})).await;
+    // A flag that needs a targeting key does not affect the others.
+    page.send(&json!({"command": "setContext", "context": {}})).await;
     let details = page.evaluate("new-checkout", "boolean", json!(true), Value::Null).await;
     assert_eq!(details.failed(), (&json!(true), "TARGETING_KEY_MISSING"));
     let details = page.evaluate("checkout", "boolean", json!(false), Value::Null).await;
@@ -89,29 +89,29 @@ async fn openfeature_web_has_all_flags_of_a_context_with_one_request() {
 }
 
 #[tokio::test]
-async fn openfeature_web_polls_with_its_entity_tag_and_sees_a_change() {
+async fn openfeature_web_polls_with_its_entity_tag() {
     let stack = stack_with_flags().await;
     let proxy = RecordingProxy::start(&stack.base_url).await;
     let mut page = Program::start(WEB, &proxy.base_url, &stack.key);
     assert_eq!(start_page(&mut page, json!({"targetingKey": "user-1"}), 200).await, "READY");
 
-    // Nothing changes: the tag of the first answer is sent, and nothing else comes back.
+    // Without changes, polls send the first entity tag and get 304.
     let exchanges = until(&proxy, |exchanges| exchanges.len() >= 4).await;
     let [first, polls @ ..] = exchanges.as_slice() else { unreachable!() };
     assert_eq!((first.status, &first.if_none_match), (200, &None));
     for poll in polls {
-        assert_eq!((poll.status, poll.answer.as_str()), (304, ""));
+        assert_eq!((poll.status, poll.response_body.as_str()), (304, ""));
         assert!(first.etag.is_some());
         assert_eq!((&poll.if_none_match, &poll.etag), (&first.etag, &first.etag));
     }
     let details = page.evaluate("checkout", "boolean", json!(false), Value::Null).await;
     assert_eq!(details.served(), (&json!(true), &json!("on"), "STATIC"));
 
-    // A change arrives, alone.
+    // Only the changed flag is reported.
     update(&stack, "checkout", &json!({"enabled": false})).await;
-    let event = page.ask(&json!({"command": "nextEvent"})).await;
-    let told = (&event["type"], &event["flagsChanged"]);
-    assert_eq!(told, (&json!("PROVIDER_CONFIGURATION_CHANGED"), &json!(["checkout"])));
+    let event = page.send(&json!({"command": "nextEvent"})).await;
+    let reported = (&event["type"], &event["flagsChanged"]);
+    assert_eq!(reported, (&json!("PROVIDER_CONFIGURATION_CHANGED"), &json!(["checkout"])));
     let details = page.evaluate("checkout", "boolean", json!(true), Value::Null).await;
     assert_eq!(details.served(), (&json!(false), &json!("off"), "DISABLED"));
     let exchanges = proxy.exchanges();
@@ -127,40 +127,40 @@ async fn openfeature_web_polls_with_its_entity_tag_and_sees_a_change() {
 }
 
 #[tokio::test]
-async fn openfeature_web_backs_off_when_it_is_refused_and_goes_on_then() {
+async fn openfeature_web_backs_off_and_resumes() {
     let stack = stack_with_flags().await;
     let proxy = RecordingProxy::start(&stack.base_url).await;
     let mut page = Program::start(WEB, &proxy.base_url, &stack.key);
     assert_eq!(start_page(&mut page, json!({"targetingKey": "user-1"}), 200).await, "READY");
-    proxy.refuse_next("3");
-    let event = page.ask(&json!({"command": "nextEvent"})).await;
+    proxy.reject_next("3");
+    let event = page.send(&json!({"command": "nextEvent"})).await;
     assert_eq!(event["type"], "PROVIDER_STALE");
-    // What it has it goes on serving.
+    // The provider continues to serve its flags.
     let details = page.evaluate("checkout", "boolean", json!(false), Value::Null).await;
     assert_eq!(details.served(), (&json!(true), &json!("on"), "STATIC"));
 
-    let is_refused = |exchange: &Exchange| exchange.status == 429;
+    let is_rejected = |exchange: &Exchange| exchange.status == 429;
     let exchanges = until(&proxy, |all| {
-        all.iter().position(is_refused).is_some_and(|refused| all.len() > refused + 1)
+        all.iter().position(is_rejected).is_some_and(|rejected| all.len() > rejected + 1)
     })
     .await;
-    let refused = exchanges.iter().position(is_refused).unwrap();
-    let (refused, next) = (&exchanges[refused], &exchanges[refused + 1]);
-    let pause = next.at.duration_since(refused.at);
+    let rejected = exchanges.iter().position(is_rejected).unwrap();
+    let (rejected, next) = (&exchanges[rejected], &exchanges[rejected + 1]);
+    let pause = next.at.duration_since(rejected.at);
     assert!(pause >= Duration::from_millis(2_990), "{pause:?}");
     assert_eq!(next.status, 304);
 
-    let mut stranger = Program::start(WEB, &stack.base_url, &format!("{}x", stack.key));
-    let status = start_page(&mut stranger, json!({"targetingKey": "user-1"}), 0).await;
+    let mut unauthenticated = Program::start(WEB, &stack.base_url, &format!("{}x", stack.key));
+    let status = start_page(&mut unauthenticated, json!({"targetingKey": "user-1"}), 0).await;
     assert_eq!(status, "FATAL");
-    let details = stranger.evaluate("checkout", "boolean", json!(false), Value::Null).await;
+    let details = unauthenticated.evaluate("checkout", "boolean", json!(false), Value::Null).await;
     assert_eq!(details.failed(), (&json!(false), "PROVIDER_FATAL"));
 }
 
-/// What a browser lets a page send and read, it shows only there: the preflight request, the headers
-/// `x-api-key` and `if-none-match`, and `etag`, without which each poll would be answered in full.
+/// Only a browser checks the preflight request, the request headers `x-api-key` and
+/// `if-none-match`, and access to `etag`. Without `etag`, each poll would get a full response.
 #[tokio::test]
-async fn openfeature_web_in_chromium_polls_across_origins_and_sees_a_change() {
+async fn openfeature_web_in_chromium_polls_across_origins() {
     tests::browser().expect("Chromium is on the PATH (Debian: apt install chromium)");
     let stack = stack_with_flags().await;
     let proxy = RecordingProxy::start(&stack.base_url).await;
@@ -170,27 +170,27 @@ async fn openfeature_web_in_chromium_polls_across_origins_and_sees_a_change() {
     let details = page.evaluate("banner", "string", json!(""), Value::Null).await;
     assert_eq!(details.served(), (&json!("Hi\n\"you\""), &json!("internal"), "TARGETING_MATCH"));
 
-    // Whether it may ask, the answer, and from then on nothing but that it still holds. A browser that is
-    // driven forgets each time that it may.
-    let is_asked = |exchange: &&Exchange| exchange.status != 204;
-    let exchanges = until(&proxy, |all| all.iter().filter(is_asked).count() >= 4).await;
+    // The preflight request, the response, and then only 304. An automated browser does not cache
+    // preflight responses.
+    let is_not_preflight = |exchange: &&Exchange| exchange.status != 204;
+    let exchanges = until(&proxy, |all| all.iter().filter(is_not_preflight).count() >= 4).await;
     assert_eq!(exchanges[0].status, 204, "{exchanges:?}");
-    let asked: Vec<Exchange> = exchanges.iter().filter(is_asked).cloned().collect();
-    assert_eq!(statuses(&asked)[..4], [200, 304, 304, 304]);
-    let tag = &asked[0].etag;
-    assert!(tag.is_some() && asked[1..4].iter().all(|poll| poll.if_none_match == *tag));
+    let polls: Vec<Exchange> = exchanges.iter().filter(is_not_preflight).cloned().collect();
+    assert_eq!(statuses(&polls)[..4], [200, 304, 304, 304]);
+    let tag = &polls[0].etag;
+    assert!(tag.is_some() && polls[1..4].iter().all(|poll| poll.if_none_match == *tag));
 
     update(&stack, "checkout", &json!({"enabled": false})).await;
-    let change = page.ask(&json!({"command": "nextChange"})).await;
+    let change = page.send(&json!({"command": "nextChange"})).await;
     assert_eq!(change, json!({"flagsChanged": ["checkout"]}));
     let details = page.evaluate("checkout", "boolean", json!(true), Value::Null).await;
     assert_eq!(details.served(), (&json!(false), &json!("off"), "DISABLED"));
 
-    // Of the same key the provider first shows what the browser has stored.
+    // With the same key, the provider first serves flags from the browser's storage.
     let other = json!({"targetingKey": "user-2", "email": "ada@example.org"});
-    page.ask(&json!({"command": "setContext", "context": other})).await;
+    page.send(&json!({"command": "setContext", "context": other})).await;
     let details = page.evaluate("banner", "string", json!(""), Value::Null).await;
     assert_eq!(details.served(), (&json!("Hello"), &json!("plain"), "DEFAULT"));
-    // What a browser keeps from a page, it tells there.
-    assert_eq!(page.ask(&json!({"command": "end"})).await, json!({"messages": []}));
+    // The browser's messages would show blocked access.
+    assert_eq!(page.send(&json!({"command": "end"})).await, json!({"messages": []}));
 }

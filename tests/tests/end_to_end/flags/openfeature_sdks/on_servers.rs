@@ -1,4 +1,4 @@
-//! The SDKs of servers, which ask for each evaluation: Python's and Node's.
+//! The server SDKs of Python and Node, which send a request per evaluation.
 
 use std::time::{Duration, Instant};
 
@@ -10,20 +10,20 @@ use crate::recording_proxy::RecordingProxy;
 
 use super::{Program, stack_with_flags, statuses};
 
-/// What an SDK of a server calls its types of numbers, and how it takes a flag without a value.
+/// Differences between server SDKs: names of number types, and flags without a value.
 struct ServerSdk<'p> {
     program: [&'p str; 2],
     integer: &'static str,
     float: &'static str,
-    tells_code_default: bool,
+    reports_code_default: bool,
 }
 
 const NODE: ServerSdk<'static> = ServerSdk {
     program: ["node", "node/evaluate_flags.mjs"],
     integer: "number",
     float: "number",
-    // Its provider takes an answer without a value for an error; the value is the same.
-    tells_code_default: false,
+    // The provider treats a response without a value as an error; the value is the same.
+    reports_code_default: false,
 };
 
 fn python(interpreter: &str) -> ServerSdk<'_> {
@@ -31,21 +31,21 @@ fn python(interpreter: &str) -> ServerSdk<'_> {
         program: [interpreter, "python/evaluate_flags.py"],
         integer: "integer",
         float: "float",
-        tells_code_default: true,
+        reports_code_default: true,
     }
 }
 
 #[tokio::test]
-async fn openfeature_python_evaluates_each_type_and_tells_each_failure() {
+async fn openfeature_python_evaluates_types_and_reports_failures() {
     let stack = stack_with_flags().await;
     let interpreter = tests::workspace().join(".venv/openfeature/bin/python");
-    let sdk = python(interpreter.to_str().expect("its path is text"));
+    let sdk = python(interpreter.to_str().expect("the path is UTF-8"));
     server_sdk_serves(&stack, &sdk).await;
     server_sdk_fails(&stack, &sdk).await;
 }
 
 #[tokio::test]
-async fn openfeature_node_evaluates_each_type_and_tells_each_failure() {
+async fn openfeature_node_evaluates_types_and_reports_failures() {
     let stack = stack_with_flags().await;
     server_sdk_serves(&stack, &NODE).await;
     server_sdk_fails(&stack, &NODE).await;
@@ -53,13 +53,13 @@ async fn openfeature_node_evaluates_each_type_and_tells_each_failure() {
 
 async fn server_sdk_serves(stack: &Stack, sdk: &ServerSdk<'_>) {
     let mut program = Program::start(sdk.program, &stack.base_url, &stack.key);
-    let nobody = || json!({});
+    let no_context = || json!({});
 
-    let details = program.evaluate("checkout", "boolean", json!(false), nobody()).await;
+    let details = program.evaluate("checkout", "boolean", json!(false), no_context()).await;
     assert_eq!(details.served(), (&json!(true), &json!("on"), "STATIC"));
     assert_eq!(details.metadata(stack), json!({}));
 
-    // A rule, a target, and neither.
+    // Matches a rule, a target, and neither.
     let ada = json!({"targetingKey": "user-1", "email": "ada@example.com"});
     let details = program.evaluate("banner", "string", json!(""), ada).await;
     assert_eq!(details.served(), (&json!("Hi\n\"you\""), &json!("internal"), "TARGETING_MATCH"));
@@ -72,7 +72,7 @@ async fn server_sdk_serves(stack: &Stack, sdk: &ServerSdk<'_>) {
     let details = program.evaluate("banner", "string", json!(""), other).await;
     assert_eq!(details.served(), (&json!("Hello"), &json!("plain"), "DEFAULT"));
 
-    // The shares of `new-checkout` + `user-1` and `user-3` are 45.5 % and 77.1 %.
+    // The shares of `new-checkout` + `user-1` and `user-3` are 45.5% and 77.1%.
     for (user, value, variant) in [("user-1", true, "on"), ("user-3", false, "off")] {
         let user = json!({"targetingKey": user});
         let details = program.evaluate("new-checkout", "boolean", json!(!value), user).await;
@@ -80,22 +80,23 @@ async fn server_sdk_serves(stack: &Stack, sdk: &ServerSdk<'_>) {
         assert_eq!(details.metadata(stack), json!({"bucketed": true}));
     }
 
-    let details = program.evaluate("page-size", sdk.integer, json!(1), nobody()).await;
+    let details = program.evaluate("page-size", sdk.integer, json!(1), no_context()).await;
     assert_eq!(details.served(), (&json!(25), &json!("small"), "STATIC"));
-    let details = program.evaluate("discount", sdk.float, json!(0.25), nobody()).await;
+    let details = program.evaluate("discount", sdk.float, json!(0.25), no_context()).await;
     assert_eq!((details.served().0.as_f64(), details.served().2), (Some(1.0), "STATIC"));
-    let details = program.evaluate("theme", "object", json!({}), nobody()).await;
+    let details = program.evaluate("theme", "object", json!({}), no_context()).await;
     let theme = json!({"dark": true, "sizes": [1, 2.5], "name": null});
     assert_eq!(details.served(), (&theme, &json!("dark"), "STATIC"));
 
-    let details = program.evaluate("switched-off", "boolean", json!(true), nobody()).await;
+    let details = program.evaluate("switched-off", "boolean", json!(true), no_context()).await;
     assert_eq!(details.served(), (&json!(false), &json!("off"), "DISABLED"));
-    let details = program.evaluate("dependent", "boolean", json!(true), nobody()).await;
+    let details = program.evaluate("dependent", "boolean", json!(true), no_context()).await;
     assert_eq!(details.served(), (&json!(false), &json!("off"), "DISABLED"));
     assert_eq!(details.metadata(stack), json!({"prerequisite": "switched-off"}));
     for default in [true, false] {
-        let details = program.evaluate("left-to-code", "boolean", json!(default), nobody()).await;
-        if sdk.tells_code_default {
+        let details =
+            program.evaluate("left-to-code", "boolean", json!(default), no_context()).await;
+        if sdk.reports_code_default {
             assert_eq!(details.served(), (&json!(default), &json!(""), "DISABLED"));
         } else {
             assert_eq!(details.failed(), (&json!(default), "GENERAL"));
@@ -105,11 +106,11 @@ async fn server_sdk_serves(stack: &Stack, sdk: &ServerSdk<'_>) {
 
 async fn server_sdk_fails(stack: &Stack, sdk: &ServerSdk<'_>) {
     let mut program = Program::start(sdk.program, &stack.base_url, &stack.key);
-    let nobody = || json!({});
+    let no_context = || json!({});
     for unknown in ["retired", "unknown"] {
-        let details = program.evaluate(unknown, "boolean", json!(true), nobody()).await;
+        let details = program.evaluate(unknown, "boolean", json!(true), no_context()).await;
         assert_eq!(details.failed(), (&json!(true), "FLAG_NOT_FOUND"));
-        assert_eq!(details.message(), "the project has no flag of this key");
+        assert_eq!(details.message(), "the project has no flag with this key");
     }
     for (flag, of, default) in [
         ("checkout", "string", json!("x")),
@@ -118,31 +119,32 @@ async fn server_sdk_fails(stack: &Stack, sdk: &ServerSdk<'_>) {
         ("page-size", "object", json!({"a": 1})),
         ("theme", "string", json!("x")),
     ] {
-        let details = program.evaluate(flag, of, default.clone(), nobody()).await;
+        let details = program.evaluate(flag, of, default.clone(), no_context()).await;
         assert_eq!(details.failed(), (&default, "TYPE_MISMATCH"), "{flag} as {of}");
     }
-    let details = program.evaluate("new-checkout", "boolean", json!(true), nobody()).await;
+    let details = program.evaluate("new-checkout", "boolean", json!(true), no_context()).await;
     assert_eq!(details.failed(), (&json!(true), "TARGETING_KEY_MISSING"));
 
     let reader = |key: ApiKeyRecord| ApiKeyRecord { scopes: [Scope::FlagsRead].into(), ..key };
     let wrong = format!("{}x", stack.key);
     for key in [wrong, stack.key_with(reader).await] {
         let mut program = Program::start(sdk.program, &stack.base_url, &key);
-        let details = program.evaluate("checkout", "boolean", json!(false), nobody()).await;
+        let details = program.evaluate("checkout", "boolean", json!(false), no_context()).await;
         assert_eq!(details.failed(), (&json!(false), "GENERAL"));
     }
 
-    // Refused with `retry-after`, a provider asks nothing until then, and then goes on.
+    // After a rejection with `retry-after`, the provider sends no request until then, and then
+    // resumes.
     let proxy = RecordingProxy::start(&stack.base_url).await;
     let mut program = Program::start(sdk.program, &proxy.base_url, &stack.key);
     let mut evaluate =
-        async || program.evaluate("checkout", "boolean", json!(false), nobody()).await;
+        async || program.evaluate("checkout", "boolean", json!(false), no_context()).await;
     assert_eq!(evaluate().await.served().2, "STATIC");
-    proxy.refuse_next("2");
-    let refused = Instant::now();
+    proxy.reject_next("2");
+    let rejected = Instant::now();
     assert_eq!(evaluate().await.failed(), (&json!(false), "GENERAL"));
     let paused = evaluate().await;
-    if refused.elapsed() < Duration::from_secs(2) {
+    if rejected.elapsed() < Duration::from_secs(2) {
         assert_eq!(paused.failed(), (&json!(false), "GENERAL"));
         assert!(paused.message().contains("paused"), "{}", paused.message());
         assert_eq!(proxy.exchanges().len(), 2);

@@ -1,4 +1,4 @@
-//! A stand-in for the HTTP API of Bedrock's runtime.
+//! A fake of the HTTP API of Bedrock's runtime.
 
 pub(crate) mod runtime_api;
 
@@ -14,22 +14,22 @@ use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
-/// A running stand-in.
-pub(crate) struct StandIn {
-    /// Where it listens.
+/// A running fake.
+pub(crate) struct FakeModel {
+    /// The address of the fake.
     pub(crate) endpoint: String,
-    asked: Arc<Mutex<Vec<Asked>>>,
+    received: Arc<Mutex<Vec<ReceivedRequest>>>,
 }
 
-/// A request that came.
+/// A received request.
 #[derive(Debug, Clone)]
-pub(crate) struct Asked {
+pub(crate) struct ReceivedRequest {
     pub(crate) path: String,
     pub(crate) authorization: String,
     pub(crate) body: Value,
 }
 
-/// What is answered to a request.
+/// The response to a request.
 #[derive(Debug, Clone)]
 pub(crate) struct Reply {
     status: u16,
@@ -38,13 +38,13 @@ pub(crate) struct Reply {
     delay: Duration,
 }
 
-impl StandIn {
-    /// Starts a stand-in that answers by how many requests came before.
+impl FakeModel {
+    /// Starts a fake. `script` returns the response by the number of earlier requests.
     pub(crate) async fn start(script: impl Fn(usize) -> Reply + Send + Sync + 'static) -> Self {
-        let asked: Arc<Mutex<Vec<Asked>>> = Arc::default();
-        let seen = Arc::clone(&asked);
+        let received: Arc<Mutex<Vec<ReceivedRequest>>> = Arc::default();
+        let seen = Arc::clone(&received);
         let script = Arc::new(script);
-        let answer = move |request: Request| {
+        let respond = move |request: Request| {
             let (seen, script) = (Arc::clone(&seen), Arc::clone(&script));
             async move {
                 let request = read(request).await;
@@ -60,21 +60,21 @@ impl StandIn {
         };
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let endpoint = format!("http://{}", listener.local_addr().unwrap());
-        let server = axum::serve(listener, Router::new().fallback(answer));
+        let server = axum::serve(listener, Router::new().fallback(respond));
         tokio::spawn(server.into_future());
-        Self { endpoint, asked }
+        Self { endpoint, received }
     }
 
-    /// All requests that came.
-    pub(crate) fn requests(&self) -> Vec<Asked> {
-        self.asked.lock().unwrap().clone()
+    /// Returns all received requests.
+    pub(crate) fn requests(&self) -> Vec<ReceivedRequest> {
+        self.received.lock().unwrap().clone()
     }
 }
 
-async fn read(request: Request) -> Asked {
+async fn read(request: Request) -> ReceivedRequest {
     let (parts, body) = request.into_parts();
     let body = to_bytes(body, usize::MAX).await.unwrap();
-    Asked {
+    ReceivedRequest {
         path: parts.uri.path().to_owned(),
         authorization: parts.headers[header::AUTHORIZATION].to_str().unwrap().to_owned(),
         body: serde_json::from_slice(&body).unwrap(),
@@ -82,14 +82,14 @@ async fn read(request: Request) -> Asked {
 }
 
 impl Reply {
-    /// A call of the tool with these filters.
+    /// Returns a call of the tool with these filters.
     pub(crate) fn call(filters: &Value) -> Self {
         let input = json!({ "filters": filters });
         let call = json!({"toolUse": {"toolUseId": "1", "name": "set_filters", "input": input}});
         Self::message(&json!([call]), "tool_use")
     }
 
-    /// A message of the model.
+    /// Returns a message of the model.
     pub(crate) fn message(content: &Value, stop_reason: &str) -> Self {
         let body = json!({
             "output": {"message": {"role": "assistant", "content": content}},
@@ -100,18 +100,18 @@ impl Reply {
         Self::text(200, &body.to_string())
     }
 
-    /// An error of Bedrock.
+    /// Returns an error of Bedrock.
     pub(crate) fn error(status: u16, name: &'static str) -> Self {
-        let body = json!({"message": "No. You asked: firefox kerfuffle"}).to_string();
+        let body = json!({"message": "No. You received: firefox kerfuffle"}).to_string();
         Self { error: Some(name), ..Self::text(status, &body) }
     }
 
-    /// Any text.
+    /// Returns a response with any text.
     pub(crate) fn text(status: u16, body: &str) -> Self {
         Self { status, error: None, body: body.to_owned(), delay: Duration::ZERO }
     }
 
-    /// The same, later.
+    /// Delays the response.
     pub(crate) fn after(self, delay: Duration) -> Self {
         Self { delay, ..self }
     }

@@ -1,4 +1,4 @@
-//! A stand-in for Lambda's Runtime API, which gives a binary one event.
+//! A fake of Lambda's Runtime API, which gives a binary one event.
 
 use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex};
@@ -12,27 +12,27 @@ use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot::{Receiver, Sender, channel};
 
-/// Starts a stand-in. Gives its address and, later, the binary's answer to the event.
+/// Starts a fake. Returns its address and, later, the binary's response to the event.
 pub(crate) async fn start(event: &Value) -> (String, Receiver<Value>) {
-    let (sender, answer) = channel();
+    let (sender, response) = channel();
     let event = Arc::new(Mutex::new(Some(event.to_string())));
     let sender = Arc::new(Mutex::new(Some(sender)));
     let serve = move |request| converse(request, Arc::clone(&event), Arc::clone(&sender));
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
     tokio::spawn(axum::serve(listener, Router::new().fallback(serve)).into_future());
-    (address, answer)
+    (address, response)
 }
 
 async fn converse(
     request: Request,
     event: Arc<Mutex<Option<String>>>,
-    answer: Arc<Mutex<Option<Sender<Value>>>>,
+    response: Arc<Mutex<Option<Sender<Value>>>>,
 ) -> Response {
     if request.method() == Method::POST {
         let body = to_bytes(request.into_body(), usize::MAX).await.unwrap();
-        let answer = answer.lock().unwrap().take().expect("one event has one answer");
-        answer.send(serde_json::from_slice(&body).unwrap()).unwrap();
+        let response = response.lock().unwrap().take().expect("one event has one response");
+        response.send(serde_json::from_slice(&body).unwrap()).unwrap();
         return StatusCode::ACCEPTED.into_response();
     }
     let event = event.lock().unwrap().take();

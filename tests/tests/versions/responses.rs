@@ -1,15 +1,15 @@
-//! What is asked of the recorded items, and changed of them.
+//! Requests that read and change the recorded items.
 
 use serde_json::{Value, json};
 use shared::app::{App, Operation};
 use tests::app::PROJECT;
 use tests::call::Call;
 
-/// Answers by what was asked, in that order.
-pub(super) type Answers = Vec<(String, Value)>;
+/// Responses by request, in order.
+pub(super) type Responses = Vec<(String, Value)>;
 
-/// The questions that name nothing but the project.
-pub(super) fn questions(key: &str) -> Vec<(&'static str, Call)> {
+/// Returns the read requests with only a project.
+pub(super) fn read_requests(key: &str) -> Vec<(&'static str, Call)> {
     let plain: [&'static Operation; 9] = [
         &get_caller::OPERATION,
         &list_projects::OPERATION,
@@ -31,43 +31,48 @@ pub(super) fn questions(key: &str) -> Vec<(&'static str, Call)> {
     plain.into_iter().map(call).chain([("preferences", preferences)]).collect()
 }
 
-/// Asks for everything that can be read.
-pub(super) async fn ask(app: &App, key: &str) -> Answers {
-    let mut answers = Vec::new();
-    for (name, call) in questions(key) {
-        send(app, name, call, &mut answers).await;
+/// Reads all resources.
+pub(super) async fn read_all(app: &App, key: &str) -> Responses {
+    let mut responses = Vec::new();
+    for (name, call) in read_requests(key) {
+        send(app, name, call, &mut responses).await;
     }
     let call =
         |operation: &'static Operation| Call::of(operation).parameter("idOrSlug", PROJECT).key(key);
-    for member in ["key"] {
-        for flag in listed(&answers, "list-feature-flags", member) {
+    for field in ["key"] {
+        for flag in listed(&responses, "list-feature-flags", field) {
             let of = |operation| call(operation).parameter("key", &flag);
-            send(app, "flag", of(&get_feature_flag::OPERATION), &mut answers).await;
-            send(app, "changes", of(&list_flag_changes::OPERATION), &mut answers).await;
+            send(app, "flag", of(&get_feature_flag::OPERATION), &mut responses).await;
+            send(app, "changes", of(&list_flag_changes::OPERATION), &mut responses).await;
             let context = json!({"context": {"targetingKey": "u", "email": "a@example.com"}});
             let evaluate = of(&evaluate_feature_flag::OPERATION).json(&context);
-            send(app, "evaluation", evaluate, &mut answers).await;
+            send(app, "evaluation", evaluate, &mut responses).await;
         }
-        for segment in listed(&answers, "list-segments", member) {
+        for segment in listed(&responses, "list-segments", field) {
             let get = call(&get_segment::OPERATION).parameter("key", &segment);
-            send(app, "segment", get, &mut answers).await;
+            send(app, "segment", get, &mut responses).await;
         }
     }
-    for insight in listed(&answers, "list-insights", "id") {
+    for insight in listed(&responses, "list-insights", "id") {
         let of = |operation| call(operation).parameter("insightId", &insight);
-        send(app, "insight", of(&get_insight::OPERATION), &mut answers).await;
-        send(app, "pain points", of(&list_pain_points::OPERATION).query("limit", 40), &mut answers)
-            .await;
+        send(app, "insight", of(&get_insight::OPERATION), &mut responses).await;
+        send(
+            app,
+            "pain points",
+            of(&list_pain_points::OPERATION).query("limit", 40),
+            &mut responses,
+        )
+        .await;
     }
-    for collection in listed(&answers, "list-event-marker-collections", "id") {
+    for collection in listed(&responses, "list-event-marker-collections", "id") {
         let of = |operation| call(operation).parameter("collectionId", &collection);
-        send(app, "collection", of(&get_event_marker_collection::OPERATION), &mut answers).await;
-        send(app, "markers", of(&list_event_markers::OPERATION), &mut answers).await;
+        send(app, "collection", of(&get_event_marker_collection::OPERATION), &mut responses).await;
+        send(app, "markers", of(&list_event_markers::OPERATION), &mut responses).await;
     }
-    for error in listed(&answers, "list-errors", "errorId") {
+    for error in listed(&responses, "list-errors", "errorId") {
         let of = |operation| call(operation).parameter("errorId", &error);
-        send(app, "error", of(&get_error::OPERATION), &mut answers).await;
-        send(app, "events", of(&list_error_events::OPERATION).query("limit", 5), &mut answers)
+        send(app, "error", of(&get_error::OPERATION), &mut responses).await;
+        send(app, "events", of(&list_error_events::OPERATION).query("limit", 5), &mut responses)
             .await;
     }
     let to = app.clock.now().as_millis();
@@ -95,44 +100,44 @@ pub(super) async fn ask(app: &App, key: &str) -> Answers {
             with(json!({"projectIds": [PROJECT], "by": "browser"})),
         ),
     ] {
-        send(app, name, call(operation).json(&body), &mut answers).await;
+        send(app, name, call(operation).json(&body), &mut responses).await;
     }
-    answers
+    responses
 }
 
-async fn send(app: &App, name: &str, call: Call, answers: &mut Answers) {
+async fn send(app: &App, name: &str, call: Call, responses: &mut Responses) {
     let reply = call.send(app).await;
     assert_eq!(reply.status, 200, "{name}: {}", reply.text);
     let mut body = reply.body;
-    // A cursor is signed anew, and says nothing more than where the page ends.
+    // Cursors are sealed again each time, and only mark the end of a page.
     if let Some(cursor) = body.get_mut("nextCursor").filter(|it| it.is_string()) {
         *cursor = json!("…");
     }
-    answers.push((name.to_owned(), body));
+    responses.push((name.to_owned(), body));
 }
 
-/// A member of each item of a list that was answered.
-fn listed(answers: &Answers, name: &str, member: &str) -> Vec<String> {
-    let (_, list) = answers.iter().find(|(asked, _)| asked == name).unwrap();
+/// Returns a field of each item in a list response.
+fn listed(responses: &Responses, name: &str, field: &str) -> Vec<String> {
+    let (_, list) = responses.iter().find(|(requested, _)| requested == name).unwrap();
     let items = list["items"].as_array().unwrap().iter();
-    let found: Vec<String> = items.map(|it| it[member].as_str().unwrap().to_owned()).collect();
+    let found: Vec<String> = items.map(|it| it[field].as_str().unwrap().to_owned()).collect();
     assert!(!found.is_empty(), "{name} has items");
     found
 }
 
-/// Panics where answers differ, at the first that does.
-pub(super) fn compare(recorded: &Answers, now: &Answers) {
-    for ((name, recorded), (asked, now)) in recorded.iter().zip(now) {
-        assert_eq!((name, recorded), (asked, now));
+/// Panics at the first response that differs.
+pub(super) fn compare(recorded: &Responses, now: &Responses) {
+    for ((name, recorded), (requested, now)) in recorded.iter().zip(now) {
+        assert_eq!((name, recorded), (requested, now));
     }
     assert_eq!(recorded.len(), now.len());
 }
 
-/// A change of each resource.
-pub(super) fn changes(answers: &Answers, key: &str) -> Vec<(&'static str, Call)> {
+/// Returns a change of each resource.
+pub(super) fn changes(responses: &Responses, key: &str) -> Vec<(&'static str, Call)> {
     let call =
         |operation: &'static Operation| Call::of(operation).parameter("idOrSlug", PROJECT).key(key);
-    let first = |name: &str, member: &str| listed(answers, name, member).remove(0);
+    let first = |name: &str, field: &str| listed(responses, name, field).remove(0);
     let flag = first("list-feature-flags", "key");
     let segment = first("list-segments", "key");
     let insight = first("list-insights", "id");

@@ -1,4 +1,4 @@
-//! What it costs to refuse those who have no credentials: what is asked of DynamoDB, and CPU time.
+//! Costs of rejecting unauthenticated clients: requests to DynamoDB, and CPU time.
 
 #![allow(clippy::print_stdout)]
 
@@ -16,10 +16,10 @@ use tests::errors::{SentEvent, project};
 use tests::operation_specs::OPERATION_SPECS;
 use tests::proxy::Recorder;
 
-/// How often each request is sent to learn how long it takes.
-const TIMES: usize = 40;
+/// Repetitions of each request for the median duration.
+const REPETITIONS: usize = 40;
 
-/// Keys that are refused by their form: nothing is asked for them.
+/// Returns malformed keys, which are rejected without a request to DynamoDB.
 fn malformed_keys() -> Vec<String> {
     let valid = ApiKey::generate().unwrap().reveal();
     let (start, last) = valid.split_at(valid.len() - 1);
@@ -27,12 +27,12 @@ fn malformed_keys() -> Vec<String> {
     vec![wrong_checksum, start.to_owned(), "x".repeat(7_000), "wm_".to_owned()]
 }
 
-/// A key of the right form that was never made, as anybody can make them up.
+/// Returns a well-formed key that does not exist.
 fn unknown_key() -> String {
     ApiKey::generate().unwrap().reveal()
 }
 
-/// The key of another secret under the id of a key that is there.
+/// Returns a key with an existing id and another secret.
 fn with_another_secret(key: &str) -> String {
     let id_end = "wm_".len() + 16;
     let start = format!("{}{}", &key[..id_end], &unknown_key()[id_end..id_end + 44]);
@@ -42,7 +42,7 @@ fn with_another_secret(key: &str) -> String {
     start + &(0..6).rev().map(digit).collect::<String>()
 }
 
-/// Behind a proxy that remembers what is asked for.
+/// Returns a test app behind a recorder of its DynamoDB requests.
 async fn recorded() -> (TestApp, Recorder) {
     let mut test = TestApp::start().await;
     let recorder = Recorder::before(&test.engine.endpoint());
@@ -50,14 +50,14 @@ async fn recorded() -> (TestApp, Recorder) {
     (test, recorder)
 }
 
-fn asked(recorder: &Recorder) -> Vec<String> {
+fn requests(recorder: &Recorder) -> Vec<String> {
     recorder.take().iter().map(ToString::to_string).collect()
 }
 
-/// Of every operation that takes an API key: no key and one of the wrong form ask for nothing; one that was
-/// made up asks once, for two items at the most, and for nothing when it comes again.
+/// For each operation with API keys: missing and malformed keys cause no request. A made-up key
+/// causes one request for at most two items, and none when it is repeated.
 #[tokio::test]
-async fn a_made_up_key_costs_one_look_and_a_malformed_one_none() {
+async fn made_up_keys_cost_at_most_one_read() {
     let (test, recorder) = recorded().await;
     let mut operations = 0;
     for described in OPERATION_SPECS.iter() {
@@ -68,13 +68,13 @@ async fn a_made_up_key_costs_one_look_and_a_malformed_one_none() {
         let id = described.id;
         let call = described.call();
         let has_project = described.path.contains("{idOrSlug}");
-        let call = if has_project { call.parameter("idOrSlug", "nobodys") } else { call };
+        let call = if has_project { call.parameter("idOrSlug", "unknown") } else { call };
         assert_eq!(call.clone().send(&test.app).await.problem(), (401, "missing_api_key"), "{id}");
         for key in malformed_keys() {
             let reply = call.clone().key(&key).send(&test.app).await;
             assert_eq!(reply.problem(), (401, "invalid_api_key"), "{id}");
         }
-        assert_eq!(asked(&recorder), [""; 0], "{id}");
+        assert_eq!(requests(&recorder), [""; 0], "{id}");
         let expected =
             if has_project { "BatchGetItem api-keys projects" } else { "BatchGetItem api-keys" };
         let units = if has_project { 2.0 } else { 1.0 };
@@ -82,42 +82,42 @@ async fn a_made_up_key_costs_one_look_and_a_malformed_one_none() {
         for (expected, units) in [(&[expected][..], units), (&[], 0.0)] {
             let (reply, usage) = counted(made_up.clone().send(&test.app)).await;
             assert_eq!(reply.problem(), (401, "invalid_api_key"), "{id}");
-            assert_eq!(asked(&recorder), expected, "{id}");
+            assert_eq!(requests(&recorder), expected, "{id}");
             assert!((usage.read_units - units).abs() < f64::EPSILON, "{id}: {usage:?}");
         }
     }
     assert!(operations > 30, "{operations}");
-    // A minute later it is looked for again.
+    // After a minute, the key is read again.
     test.pass(Duration::from_mins(1));
     let me = Call::of(&get_caller::OPERATION);
     let key = unknown_key();
     for expected in [1, 0] {
         assert_eq!(me.clone().key(&key).send(&test.app).await.status, 401);
-        assert_eq!(asked(&recorder).len(), expected);
+        assert_eq!(requests(&recorder).len(), expected);
     }
     test.pass(Duration::from_mins(1));
     assert_eq!(me.key(&key).send(&test.app).await.status, 401);
-    assert_eq!(asked(&recorder).len(), 1);
+    assert_eq!(requests(&recorder).len(), 1);
 }
 
-/// Whoever knows the id of a key, and guesses its secret, has nothing read either, in whatever projects.
+/// Wrong secrets for a known key id also cause no reads, for any project.
 #[tokio::test]
-async fn a_wrong_secret_of_a_known_key_has_nothing_read() {
+async fn wrong_secrets_of_known_keys_cause_no_reads() {
     let (test, recorder) = recorded().await;
     let list = |slug: &str| Call::of(&list_errors::OPERATION).parameter("idOrSlug", slug);
     assert_eq!(list(PROJECT).key(&test.key).send(&test.app).await.status, 200);
     recorder.take();
-    for slug in [PROJECT, "nobodys"] {
+    for slug in [PROJECT, "unknown"] {
         let reply = list(slug).key(&with_another_secret(&test.key)).send(&test.app).await;
         assert_eq!(reply.problem(), (401, "invalid_api_key"));
-        assert_eq!(asked(&recorder), [""; 0], "{slug}");
+        assert_eq!(requests(&recorder), [""; 0], "{slug}");
     }
     assert_eq!(list(PROJECT).key(&test.key).send(&test.app).await.status, 200);
 }
 
-/// Ids that were made up push out no key that is there, of which a thousand are remembered.
+/// Made-up ids evict no existing keys, of which a thousand are cached.
 #[tokio::test]
-async fn thousands_of_made_up_keys_push_out_none() {
+async fn made_up_keys_displace_no_known_ones() {
     let (test, recorder) = recorded().await;
     let me = Call::of(&get_caller::OPERATION);
     assert_eq!(me.clone().key(&test.key).send(&test.app).await.status, 200);
@@ -127,17 +127,17 @@ async fn thousands_of_made_up_keys_push_out_none() {
     recorder.take();
     let reply = me.key(&test.key).send(&test.app).await;
     assert_eq!(reply.status, 200);
-    assert!(asked(&recorder).iter().all(|it| !it.contains("api-keys")), "it is remembered");
+    assert!(requests(&recorder).iter().all(|it| !it.contains("api-keys")), "the key is not cached");
 }
 
-/// A delivery with a key of the query.
+/// Returns a delivery with a key in the query.
 fn delivery(project: &Project, event: &SentEvent, key: &str) -> Call {
     let call = Call::of(&ingest_error_events::OPERATION).parameter("ingestId", project.ingest_id);
     call.query("sentry_key", key).bytes(event.envelope())
 }
 
 #[tokio::test]
-async fn a_dsn_that_is_made_up_costs_one_look_and_a_malformed_one_none() {
+async fn made_up_dsns_cost_at_most_one_read() {
     let (test, recorder) = recorded().await;
     let project = project(&test.app.store, test.project_id).await;
     let event = SentEvent::new(1, test.app.clock.now(), "TypeError", "x");
@@ -150,40 +150,40 @@ async fn a_dsn_that_is_made_up_costs_one_look_and_a_malformed_one_none() {
         let call = of(&project.public_key.to_string()).parameter("ingestId", id);
         assert_eq!(call.send(&test.app).await.status, 403);
     }
-    assert_eq!(asked(&recorder), [""; 0]);
+    assert_eq!(requests(&recorder), [""; 0]);
     let other = of(&"f".repeat(32)).parameter("ingestId", 424_242);
     for made_up in [of(&"f".repeat(32)), of(&"e".repeat(32)), other] {
         for expected in [&["GetItem projects"][..], &[]] {
             assert_eq!(made_up.clone().send(&test.app).await.status, 403);
-            assert_eq!(asked(&recorder), expected);
+            assert_eq!(requests(&recorder), expected);
         }
     }
     assert_eq!(of(&project.public_key.to_string()).send(&test.app).await.status, 200);
 }
 
-/// The CPU time of the function's thread for a request, the median of many that are alike.
+/// Returns the median CPU time of the function's thread for several similar requests.
 async fn cost(test: &TestApp, status: u16, call: impl Fn(usize) -> Call) -> Duration {
-    let mut times = Vec::with_capacity(TIMES);
-    for number in 0..TIMES {
+    let mut times = Vec::with_capacity(REPETITIONS);
+    for number in 0..REPETITIONS {
         let call = call(number);
         let (response, spent) = call.timed(&test.app, &call.event().to_string()).await;
         times.push(spent);
         assert_eq!(response.status().as_u16(), status);
     }
     times.sort_unstable();
-    times[TIMES / 2]
+    times[REPETITIONS / 2]
 }
 
-/// A request that is refused costs less than one that does the least of what the operation is for, whatever
-/// it brings.
+/// A rejected request costs less than the cheapest successful request of the operation, whatever
+/// its content.
 #[tokio::test]
-async fn a_refusal_takes_less_time_than_the_request_that_is_let_in() {
+async fn rejections_cost_less_than_accepted_requests() {
     let test = TestApp::start().await;
     let project = project(&test.app.store, test.project_id).await;
     let made_at = test.app.clock.now();
     let event = |number: usize| SentEvent::new(number as u64, made_at, "TypeError", "x");
     let known = project.public_key.to_string();
-    let taken = cost(&test, 200, |number| delivery(&project, &event(number), &known)).await;
+    let accepted = cost(&test, 200, |number| delivery(&project, &event(number), &known)).await;
     let made_up = |number: usize| format!("{:032x}", number + 1);
     let new = cost(&test, 403, |number| delivery(&project, &event(number), &made_up(number))).await;
     let again = cost(&test, 403, |number| delivery(&project, &event(number), &made_up(1))).await;
@@ -193,15 +193,17 @@ async fn a_refusal_takes_less_time_than_the_request_that_is_let_in() {
         call.bytes(large.clone())
     })
     .await;
-    println!("a delivery {taken:?}; with a made-up key {new:?}, again {again:?}, of 1 MB {bomb:?}");
-    assert!(new < taken && again * 4 < taken, "{taken:?} {new:?} {again:?}");
+    println!(
+        "a delivery {accepted:?}; with a made-up key {new:?}, again {again:?}, of 1 MB {bomb:?}"
+    );
+    assert!(new < accepted && again * 4 < accepted, "{accepted:?} {new:?} {again:?}");
 
     let create = |_| {
         let call = Call::of(&create_feature_flag::OPERATION).parameter("idOrSlug", PROJECT);
         call.json(&json!({"key": "beta", "name": "Beta", "type": "boolean"}))
     };
     assert_eq!(create(0).key(&test.key).send(&test.app).await.status, 201);
-    // That the flag exists is told by the transaction that would make it.
+    // The creating transaction detects that the flag exists.
     let exists = cost(&test, 409, |number| create(number).key(&test.key)).await;
     let update = |number| {
         let call = Call::of(&update_feature_flag::OPERATION).parameter("idOrSlug", PROJECT);
@@ -213,7 +215,7 @@ async fn a_refusal_takes_less_time_than_the_request_that_is_let_in() {
     let again = cost(&test, 401, |number| update(number).key(&key)).await;
     let none = cost(&test, 401, update).await;
     println!(
-        "a change of a flag {changed:?}, one that is refused {exists:?}; with a made-up key {new:?}, \
+        "a flag change {changed:?}, a rejected creation {exists:?}; with a made-up key {new:?}, \
          again {again:?}, without one {none:?}"
     );
     assert!(new < changed && again * 4 < changed && none * 4 < changed);

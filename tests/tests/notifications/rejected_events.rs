@@ -1,4 +1,4 @@
-//! Events of which EventBridge takes some.
+//! Events that EventBridge rejects.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -13,40 +13,40 @@ use tests::notifications::senders;
 use tests::proxy::{self, Proxy, ProxyResponse};
 use tests::wire::Request;
 
-use super::actions::make_errors;
+use super::actions::create_errors;
 
-/// EventBridge, which takes no event with a certain text in it while `refuses`.
+/// A fake EventBridge that rejects events with a text.
 #[derive(Default)]
-struct Picky {
-    refuses: Mutex<Option<&'static str>>,
-    /// How often each event was taken, by its id.
-    taken: Mutex<BTreeMap<String, u32>>,
+struct SelectiveEventBridge {
+    rejected_text: Mutex<Option<&'static str>>,
+    /// Number of deliveries by event id.
+    accepted: Mutex<BTreeMap<String, u32>>,
 }
 
-impl Picky {
-    fn refuse(&self, text: Option<&'static str>) {
-        *self.refuses.lock().unwrap() = text;
+impl SelectiveEventBridge {
+    fn reject(&self, text: Option<&'static str>) {
+        *self.rejected_text.lock().unwrap() = text;
     }
 
-    fn taken(&self) -> Vec<u32> {
-        self.taken.lock().unwrap().values().copied().collect()
+    fn accepted(&self) -> Vec<u32> {
+        self.accepted.lock().unwrap().values().copied().collect()
     }
 }
 
-impl Proxy for Picky {
+impl Proxy for SelectiveEventBridge {
     async fn answer(&self, request: Request) -> ProxyResponse {
-        let asked: Value = serde_json::from_slice(&request.body).unwrap();
-        let refuses = *self.refuses.lock().unwrap();
+        let body: Value = serde_json::from_slice(&request.body).unwrap();
+        let rejected_text = *self.rejected_text.lock().unwrap();
         let mut failed = 0;
-        let results = asked["Entries"].as_array().unwrap().iter().map(|entry| {
+        let results = body["Entries"].as_array().unwrap().iter().map(|entry| {
             let detail = entry["Detail"].as_str().unwrap();
-            if refuses.is_some_and(|text| detail.contains(text)) {
+            if rejected_text.is_some_and(|text| detail.contains(text)) {
                 failed += 1;
                 return json!({"ErrorCode": "ThrottlingException", "ErrorMessage": "slower"});
             }
             let detail: Value = serde_json::from_str(detail).unwrap();
             let id = detail["id"].as_str().unwrap().to_owned();
-            *self.taken.lock().unwrap().entry(id).or_default() += 1;
+            *self.accepted.lock().unwrap().entry(id).or_default() += 1;
             json!({"EventId": "1"})
         });
         let results: Vec<Value> = results.collect();
@@ -56,29 +56,28 @@ impl Proxy for Picky {
 }
 
 #[tokio::test]
-async fn what_was_taken_is_not_sent_again_and_keeps_nothing_else_back() {
-    // That of the tests' key is the one that takes the place of the one that is refused.
+async fn accepted_events_are_not_sent_again() {
     const ERRORS: usize = 25;
     let test = TestApp::start().await;
-    let picky = Arc::new(Picky::default());
-    let url = proxy::serve(Arc::clone(&picky)).await;
+    let event_bridge = Arc::new(SelectiveEventBridge::default());
+    let url = proxy::serve(Arc::clone(&event_bridge)).await;
     let senders = Senders { mailer: None, ..senders(&url, &url) };
     let run = async || {
         let deadline = Deadline::after(Duration::from_mins(1));
         send(&test.app, &senders, Duration::ZERO, deadline).await.unwrap()
     };
-    make_errors(&test, 0, 25).await;
-    // "Errorb", and no other of them.
-    picky.refuse(Some("Errorb:"));
+    create_errors(&test, 0, ERRORS as u64).await;
+    // Matches one error.
+    event_bridge.reject(Some("Errorb:"));
     for _ in 0..2 {
         let outcome = run().await;
-        assert!(outcome.failure.is_some(), "it is told");
-        // All but one, and the event of the tests' key.
-        assert_eq!(picky.taken(), [1; ERRORS]);
+        assert!(outcome.failure.is_some(), "the rejection is reported");
+        // All errors except one, and the new key.
+        assert_eq!(event_bridge.accepted(), [1; ERRORS]);
         test.pass(Duration::from_mins(1));
     }
     assert_eq!(run().await.oldest_waiting, Duration::from_mins(2));
-    picky.refuse(None);
+    event_bridge.reject(None);
     assert!(run().await.failure.is_none());
-    assert_eq!(picky.taken(), [1; ERRORS + 1]);
+    assert_eq!(event_bridge.accepted(), [1; ERRORS + 1]);
 }

@@ -1,4 +1,4 @@
-//! The table of operations in `README.md`.
+//! The table of operations in `docs/api-conventions.md`.
 
 use std::fmt::Write;
 
@@ -8,7 +8,7 @@ use crate::region;
 
 const REGION: &str = "operations";
 
-/// The page with the table.
+/// Returns the page with the generated table.
 pub(crate) fn generated(text: &str, functions: &[Function]) -> Result<String, String> {
     region::replace(text, REGION, &table(functions))
 }
@@ -28,7 +28,7 @@ fn table(functions: &[Function]) -> String {
     text + "\n"
 }
 
-/// All paths, but of two that differ in the last slash only the first.
+/// Lists all paths, but only one of two that differ in the trailing slash.
 fn paths(operations: &[Operation]) -> String {
     let mut kept: Vec<&Operation> = Vec::new();
     for operation in operations {
@@ -40,7 +40,7 @@ fn paths(operations: &[Operation]) -> String {
     let mut text: Vec<String> =
         kept.iter().map(|operation| format!("`{} {}`", operation.method, operation.path)).collect();
     if kept.len() < operations.len() {
-        text.push("with or without the last slash".to_owned());
+        text.push("with or without a trailing slash".to_owned());
     }
     text.join(", ")
 }
@@ -51,7 +51,7 @@ mod tests {
     use crate::function::tests::{LIST, function_of};
 
     #[test]
-    fn an_operation_is_a_row_and_a_job_is_none() {
+    fn table_lists_operations_but_no_jobs() {
         let list = function_of("list-things", "", LIST).unwrap();
         let job = function_of("sweep", "schedule = \"rate(1 minute)\"", LIST).unwrap();
         assert!(
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_that_differ_in_the_last_slash_are_one() {
+    fn paths_differing_in_the_trailing_slash_are_merged() {
         let described = "
   /a/b/: {post: {operationId: report, security: [{dsnKey: []}]}}
   /a/b: {post: {operationId: report-bare, x-function: report, security: [{dsnKey: []}]}}
@@ -69,7 +69,7 @@ mod tests {
 ";
         let table = table(&[function_of("report", "", described).unwrap()]);
         let row =
-            "| report | `POST /a/b/`, `POST /a/c`, with or without the last slash | a DSN |\n\n";
+            "| report | `POST /a/b/`, `POST /a/c`, with or without a trailing slash | a DSN |\n\n";
         assert!(table.ends_with(row), "{table}");
     }
 }

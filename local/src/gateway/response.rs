@@ -1,4 +1,4 @@
-//! What functions answer, as HTTP responses, and the gateway's own answers.
+//! HTTP responses: of functions, and of the gateway itself.
 
 use axum::body::Bytes;
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE, SET_COOKIE, TRANSFER_ENCODING};
@@ -9,15 +9,15 @@ use serde_json::{Value as Json, json};
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
-/// A response without a body.
+/// Returns a response without a body.
 pub(super) fn empty(status: StatusCode) -> Response<Bytes> {
     let mut response = Response::new(Bytes::new());
     *response.status_mut() = status;
     response
 }
 
-/// The gateway's own answer of a status, in API Gateway's words.
-pub(super) fn own(status: StatusCode) -> Response<Bytes> {
+/// Returns the gateway's own response with an error status, like API Gateway.
+pub(super) fn error(status: StatusCode) -> Response<Bytes> {
     let message = match status {
         StatusCode::PAYLOAD_TOO_LARGE => "Request Entity Too Large",
         other => other.canonical_reason().unwrap_or_default(),
@@ -29,20 +29,20 @@ pub(super) fn own(status: StatusCode) -> Response<Bytes> {
     response
 }
 
-/// The response that a function's answer of payload format 2.0 stands for, or why it stands for none.
-pub(super) fn of_function(answer: &Bytes) -> Result<Response<Bytes>, String> {
-    let read: Json = serde_json::from_slice(answer).map_err(|error| error.to_string())?;
+/// Converts a function's payload format 2.0 to a response. Returns the reason if it is invalid.
+pub(super) fn from_function(payload: &Bytes) -> Result<Response<Bytes>, String> {
+    let read: Json = serde_json::from_slice(payload).map_err(|error| error.to_string())?;
     let Some(status) = read.get("statusCode") else {
-        // API Gateway takes what has no status for the body itself.
-        let mut response = Response::new(answer.clone());
+        // Without a status, API Gateway treats the payload as the body.
+        let mut response = Response::new(payload.clone());
         response.headers_mut().insert(CONTENT_TYPE, JSON);
         return Ok(response);
     };
     let status = status.as_u64().and_then(|status| u16::try_from(status).ok());
     let status = status.and_then(|status| StatusCode::from_u16(status).ok());
-    let mut response = empty(status.ok_or("its statusCode is no status")?);
+    let mut response = empty(status.ok_or("its statusCode is invalid")?);
     for (name, value) in read["headers"].as_object().into_iter().flatten() {
-        let name: HeaderName = name.parse().map_err(|_| format!("{name} is no header"))?;
+        let name: HeaderName = name.parse().map_err(|_| format!("{name} is not a header"))?;
         if name == CONTENT_LENGTH || name == TRANSFER_ENCODING {
             continue;
         }
@@ -50,17 +50,17 @@ pub(super) fn of_function(answer: &Bytes) -> Result<Response<Bytes>, String> {
             Json::String(text) => text.clone(),
             other => other.to_string(),
         };
-        let value = value.parse().map_err(|_| format!("its header {name} has no valid value"))?;
+        let value = value.parse().map_err(|_| format!("its header {name} has an invalid value"))?;
         response.headers_mut().insert(name, value);
     }
     for cookie in read["cookies"].as_array().into_iter().flatten().filter_map(Json::as_str) {
-        let cookie = cookie.parse().map_err(|_| "a cookie is not valid")?;
+        let cookie = cookie.parse().map_err(|_| "a cookie is invalid")?;
         response.headers_mut().append(SET_COOKIE, cookie);
     }
     let body = read["body"].as_str().unwrap_or_default();
     *response.body_mut() = if read["isBase64Encoded"] == true {
         let decoded = BASE64_STANDARD.decode(body);
-        Bytes::from(decoded.map_err(|error| format!("its body is no base64: {error}"))?)
+        Bytes::from(decoded.map_err(|error| format!("its body is not base64: {error}"))?)
     } else {
         Bytes::from(body.to_owned())
     };
@@ -71,12 +71,12 @@ pub(super) fn of_function(answer: &Bytes) -> Result<Response<Bytes>, String> {
 mod tests {
     use super::*;
 
-    fn response(answer: &Json) -> Result<Response<Bytes>, String> {
-        of_function(&Bytes::from(answer.to_string()))
+    fn response(payload: &Json) -> Result<Response<Bytes>, String> {
+        from_function(&Bytes::from(payload.to_string()))
     }
 
     #[test]
-    fn an_answer_becomes_a_response() {
+    fn payloads_become_responses() {
         let response = response(&json!({
             "statusCode": 201,
             "headers": {"etag": "\"1\"", "x-count": 7, "content-length": "3"},
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_may_be_bytes_or_missing_or_all_that_there_is() {
+    fn bodies_can_be_binary_missing_or_bare() {
         let binary = json!({"statusCode": 200, "body": "/wA=", "isBase64Encoded": true});
         assert_eq!(&response(&binary).unwrap().body()[..], b"\xff\0");
         let empty = response(&json!({"statusCode": 204, "body": null})).unwrap();
@@ -110,23 +110,26 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_response_is_told() {
-        for (answer, reason) in [
-            (json!({"statusCode": "x"}), "its statusCode is no status"),
-            (json!({"statusCode": 99}), "its statusCode is no status"),
-            (json!({"statusCode": 200, "headers": {"a b": "c"}}), "a b is no header"),
-            (json!({"statusCode": 200, "headers": {"a": "\n"}}), "its header a has no valid value"),
-            (json!({"statusCode": 200, "cookies": ["\n"]}), "a cookie is not valid"),
+    fn invalid_payloads_are_rejected_with_a_reason() {
+        for (payload, reason) in [
+            (json!({"statusCode": "x"}), "its statusCode is invalid"),
+            (json!({"statusCode": 99}), "its statusCode is invalid"),
+            (json!({"statusCode": 200, "headers": {"a b": "c"}}), "a b is not a header"),
+            (
+                json!({"statusCode": 200, "headers": {"a": "\n"}}),
+                "its header a has an invalid value",
+            ),
+            (json!({"statusCode": 200, "cookies": ["\n"]}), "a cookie is invalid"),
         ] {
-            assert_eq!(response(&answer).unwrap_err(), reason);
+            assert_eq!(response(&payload).unwrap_err(), reason);
         }
         let not_base64 = json!({"statusCode": 200, "body": "?", "isBase64Encoded": true});
-        assert!(response(&not_base64).unwrap_err().starts_with("its body is no base64"));
-        assert!(of_function(&Bytes::from("{")).is_err());
+        assert!(response(&not_base64).unwrap_err().starts_with("its body is not base64"));
+        assert!(from_function(&Bytes::from("{")).is_err());
     }
 
     #[test]
-    fn the_gateway_has_words_of_its_own() {
+    fn gateway_errors_match_api_gateway() {
         for (status, body) in [
             (StatusCode::NOT_FOUND, r#"{"message":"Not Found"}"#),
             (StatusCode::PAYLOAD_TOO_LARGE, r#"{"message":"Request Entity Too Large"}"#),
@@ -134,7 +137,7 @@ mod tests {
             (StatusCode::INTERNAL_SERVER_ERROR, r#"{"message":"Internal Server Error"}"#),
             (StatusCode::SERVICE_UNAVAILABLE, r#"{"message":"Service Unavailable"}"#),
         ] {
-            let response = own(status);
+            let response = error(status);
             assert_eq!((response.status(), &response.body()[..]), (status, body.as_bytes()));
         }
     }
