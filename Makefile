@@ -14,7 +14,7 @@ FUNCTION =
 ifneq ($(filter-out $(FUNCTIONS),$(FUNCTION)),)
 $(error no function has the name $(filter-out $(FUNCTIONS),$(FUNCTION)); the functions are $(FUNCTIONS))
 endif
-ifneq ($(and $(FUNCTION),$(filter deploy reproduce,$(MAKECMDGOALS))),)
+ifneq ($(and $(FUNCTION),$(filter deploy release reproduce,$(MAKECMDGOALS))),)
 $(error make $(MAKECMDGOALS) needs all functions; use FUNCTION with make package and make start-packaged)
 endif
 TARGET_arm64 := aarch64-unknown-linux-gnu
@@ -37,6 +37,7 @@ CHECKOV := $(VENV)/checkov/bin/checkov
 SAM := $(VENV)/sam/bin/sam
 SCHEMATHESIS := $(VENV)/schemathesis/bin/schemathesis
 MOTO := $(VENV)/moto/bin/moto_server
+MINISTACK := $(VENV)/ministack/bin/ministack
 UV := $(VENV)/uv/bin/uv
 DENY := 0.20.2
 
@@ -45,6 +46,9 @@ CONFIG ?= default
 # Purpose of the stack. Not read from the environment, where STAGE can mean something else.
 STAGE = $(if $(filter default,$(CONFIG)),production,$(CONFIG))
 PARAMETERS ?=
+# Confirm all changes, as in CI; skip the checks of make doctor. Not read from the environment.
+YES =
+UNCHECKED =
 
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
@@ -52,7 +56,7 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 NODE_MODULES_OF_CONSOLE := console/node_modules/.package-lock.json
 CONSOLE := functions/serve-console/built/index.html
 
-.PHONY: help run demo reset console test soak versions worst fuzz check generate docs audit package start-packaged reproduce deploy roll-back restore-tables releases bench bench-all eval tools test-tools
+.PHONY: help run demo reset console test soak versions worst fuzz check generate docs audit package start-packaged reproduce release doctor deploy roll-back restore-tables releases bench bench-all eval tools test-tools
 
 help: ## List these commands.
 	@sed -n 's/^\([a-z-]*\):.*## /make \1	/p' $(MAKEFILE_LIST) | expand -t 16
@@ -139,6 +143,12 @@ versions: test-tools ## Test functions of an earlier release (EARLIER=its commit
 	cargo build --workspace --bins --locked
 	EARLIER_BINARIES=$(CURDIR)/target/earlier/debug cargo nextest run --workspace --locked --profile soak -E 'package(tests) and test(/(^|::)kills::/)'
 
+# Deploys the debug binaries of `make test`.
+.PHONY: test-deployment
+test-deployment: console $(SAM) $(MINISTACK) $(VENV)/sentry-sdk/installed ## Test the deployment in an AWS emulator, with IAM enforced: deploy, use, update, roll back, delete.
+	cargo build --workspace --bins --locked
+	$(dir $(MINISTACK))python tests/deployment/run.py
+
 # Without LTO the optimized test builds in minutes. Functions with LTO take less CPU time.
 worst: ## Test that the most expensive requests of each operation take at most 250 ms of CPU and 128 MB.
 	cargo nextest run --workspace --locked --cargo-profile worst --test worst --no-capture
@@ -210,11 +220,13 @@ FAST ?=
 WITHOUT_LTO = $(if $(filter 1,$(FAST)),CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16)
 
 # Binaries contain no local paths, so that they are the same on every machine.
+CARGO_LAMBDA_BUILD = $(WITHOUT_LTO) RUSTFLAGS="--remap-path-prefix=$(CURDIR)=/waymark --remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)=/cargo" \
+	cargo lambda build --release --locked --target $(TARGET_$(ARCHITECTURE)).$(LAMBDA_GLIBC)
+
 package: tools $(VENV)/packaging-tools $(CONSOLE_IF_POSSIBLE) ## Build the functions for Lambda, as zips (ARCHITECTURE=arm64, FUNCTION=name for one, FAST=1 without LTO).
 	@test -n "$(TARGET_$(ARCHITECTURE))" || { echo "error: ARCHITECTURE must be arm64 or x86_64, not $(ARCHITECTURE)" >&2; exit 1; }
 	@! command -v rustup > /dev/null || rustup target add $(TARGET_$(ARCHITECTURE))
-	$(WITHOUT_LTO) RUSTFLAGS="--remap-path-prefix=$(CURDIR)=/waymark --remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)=/cargo" \
-		cargo lambda build --release --locked --target $(TARGET_$(ARCHITECTURE)).$(LAMBDA_GLIBC) $(addprefix --package ,$(or $(FUNCTION),$(FUNCTIONS)))
+	$(CARGO_LAMBDA_BUILD) $(addprefix --package ,$(or $(FUNCTION),$(FUNCTIONS)))
 	@$(VENV)/bin/python packaging/zip_functions.py $(if $(filter 1,$(FAST)),--any-size) $(ARCHITECTURE) $(FUNCTION)
 	@$(VENV)/bin/python packaging/list_components.py $(TARGET_$(ARCHITECTURE)) $(or $(FUNCTION),$(FUNCTIONS))
 
@@ -231,43 +243,40 @@ reproduce: package ## Build all functions a second time and compare the zips (AR
 	$(MAKE) -C $(REPRODUCED) package VENV=../../$(VENV)
 	@$(VENV)/bin/python packaging/compare_packages.py target/package $(REPRODUCED)/target/package
 
-# SAM CLI searches samconfig.toml beside the template. It reads the region from AWS_DEFAULT_REGION and from
-# profiles; other tools read AWS_REGION first.
-SAM_WITH_OPTIONS = SAM_CLI_TELEMETRY=0 $(SAM) $(1) --config-file "$(CURDIR)/samconfig.toml" --config-env $(CONFIG) $(addprefix --region ,$(AWS_REGION))
-SAM_DEPLOY = $(call SAM_WITH_OPTIONS,deploy) --tags application=waymark stage=$(STAGE)
+# The waymark command is built alone: its features must not reach the functions.
+release: $(CONSOLE) ## Pack zips for both processors, template, checksums and waymark-deploy into one archive.
+	rm -rf target/release-archive
+	$(MAKE) add-to-release ARCHITECTURE=arm64
+	$(MAKE) add-to-release ARCHITECTURE=x86_64
+	@$(VENV)/bin/python packaging/release.py pack
+
+.PHONY: add-to-release
+add-to-release: package
+	$(CARGO_LAMBDA_BUILD) --package waymark
+	@$(VENV)/bin/python packaging/release.py add $(ARCHITECTURE)
+
+STACK = waymark$(if $(filter-out default,$(CONFIG)),-$(CONFIG))
 WITH_REGION = $(if $(AWS_REGION),AWS_DEFAULT_REGION=$(AWS_REGION))
-RELEASES = $(WITH_REGION) $(dir $(SAM))python packaging/releases.py
-STACK = $(shell sed -n '/^\[$(CONFIG)\.deploy/,/^$$/s/^stack_name = "\(.*\)"/\1/p' samconfig.toml)
-# Seconds since 1970 identify a deployment; evaluated once.
-RELEASE := $(shell date +%s)
+DEPLOY = $(dir $(SAM))python packaging/deploy.py
+# SAM CLI tags all resources with the stage.
+OF_STACK = --stack $(STACK) --stage $(STAGE) $(PARAMETERS)
 
-COMMA := ,
-# The names of the parameters, without their values: one is a secret. SAM does not print its value.
-NAMED = $(foreach parameter,$(PARAMETERS),$(if $(findstring =,$(parameter)),$(firstword $(subst =, ,$(parameter)))))
-# Read from the environment, so that the secret is in no command and no output.
-WITH_ORIGIN_SECRET = $(if $(ORIGIN_SECRET),OriginSecret="$$ORIGIN_SECRET")
-PARAMETERS_OF_ALL = $(WITH_ORIGIN_SECRET) $(PARAMETERS)
+doctor: $(SAM) ## Check the account, the region and this computer before a deployment; each finding has its remedy.
+	@$(DEPLOY) doctor $(OF_STACK)
 
-deploy: package $(SAM) ## Build the functions and deploy them with the options of samconfig.toml (ARCHITECTURE=arm64).
-	$(call SAM_WITH_OPTIONS,package) --template-file template.yaml --output-template-file target/package/template.yaml
-	@$(RELEASES) begin $(STACK) $(RELEASE) $(ARCHITECTURE)
-	@echo "Deploying $(STACK), release $(RELEASE), for $(ARCHITECTURE)$(if $(NAMED),$(COMMA) with $(NAMED))"
-	@$(SAM_DEPLOY) --template-file target/package/template.yaml --parameter-overrides \
-		Architecture=$(ARCHITECTURE) Stage=$(STAGE) Release=$(RELEASE) \
-		ShiftRegardlessOfAlarms=$(if $(REGARDLESS_OF_ALARMS),true,false) $(PARAMETERS_OF_ALL); \
-		status=$$?; $(RELEASES) settle $(STACK) $(RELEASE) && exit $$status
+deploy: $(if $(UNCHECKED),,doctor) package $(SAM) ## Build the functions and deploy them (ARCHITECTURE=arm64, YES=1 without confirmation).
+	@$(DEPLOY) deploy $(OF_STACK) --unchecked --architecture $(ARCHITECTURE) $(if $(YES),--yes) \
+		$(if $(REGARDLESS_OF_ALARMS),--regardless-of-alarms)
 
 roll-back: $(SAM) ## Deploy the previous release again, without a build (TO=1795234560 for another; see make releases).
-	@set -e; found=$$($(RELEASES) fetch $(STACK) $(TO)); set -- $$found; release=$$1; shift; \
-		$(SAM_DEPLOY) --no-confirm-changeset --template-file target/package/rolled-back.yaml \
-		--parameter-overrides Release=$(RELEASE)-$$release "$$@" $(PARAMETERS_OF_ALL)
+	@$(DEPLOY) roll-back $(OF_STACK) $(addprefix --to ,$(TO))
 
 restore-tables: $(SAM) ## Restore tables to a point in time, under new names (AT=2026-11-21T04:16:00Z TABLES=errors).
 	@test -n "$(AT)" -a -n "$(TABLES)" || { echo "error: name the time and the tables: make restore-tables AT=2026-11-21T04:16:00Z TABLES=errors" >&2; exit 1; }
 	@$(WITH_REGION) $(dir $(SAM))python packaging/restore_tables.py $(STACK) $(AT) $(TABLES)
 
 releases: $(SAM) ## List the releases that make roll-back can deploy.
-	@$(RELEASES) list $(STACK)
+	@$(DEPLOY) releases --stack $(STACK)
 
 # Installs cargo-lambda from PyPI. Before 1.9.1 a function with one process returned no responses.
 tools: $(VENV)/tools
@@ -288,7 +297,8 @@ PYTHON_OF_requirements := 3.9
 PYTHON_OF_tests/contract/moto := 3.11
 PYTHON_OF_tests/contract/requirements := 3.11
 PYTHON_OF_tests/contract/schemathesis := 3.11
-REQUIREMENTS := $(basename $(wildcard *.in packaging/*.in tests/contract/*.in tests/sdks/python/*.in))
+PYTHON_OF_tests/deployment/ministack := 3.11
+REQUIREMENTS := $(basename $(wildcard *.in packaging/*.in tests/contract/*.in tests/deployment/*.in tests/sdks/python/*.in))
 
 .PHONY: requirements $(addprefix lock-,$(REQUIREMENTS))
 requirements: $(addprefix lock-,$(REQUIREMENTS)) ## Pin all Python packages and their hashes from the *.in files.
@@ -318,8 +328,9 @@ $(CHECKOV): tests/contract/checkov.txt
 $(SAM): requirements-deploy.txt
 $(SCHEMATHESIS): tests/contract/schemathesis.txt
 $(MOTO): tests/contract/moto.txt
+$(MINISTACK): tests/deployment/ministack.txt
 # Installed by uv: pip before 23.3 rejects requirements-deploy.txt, because it finds no hash for a package with extras.
-$(CHECKOV) $(SAM) $(SCHEMATHESIS) $(MOTO): | $(UV)
+$(CHECKOV) $(SAM) $(SCHEMATHESIS) $(MOTO) $(MINISTACK): | $(UV)
 	python3 -m venv --clear $(patsubst %/bin/,%,$(dir $@))
 	$(UV) pip install --quiet --python $(dir $@)python --require-hashes --requirement $<
 	@touch $@

@@ -1,37 +1,18 @@
-"""Keeps deployed releases, and restores them without a build.
-
-Usage: releases.py begin STACK RELEASE ARCHITECTURE
-                              Before a deployment: store target/package/template.yaml.
-       releases.py settle STACK RELEASE
-                              After a deployment or its failure: keep the release if it is deployed.
-       releases.py list STACK
-                              List the kept releases, the newest first, and the deployed one.
-       releases.py fetch STACK [RELEASE]
-                              Write target/package/rolled-back.yaml and print its parameters: RELEASE,
-                              or the one that the deployed release replaced.
+"""Keeps deployed releases, so that they can be restored without a build.
 
 A release is a template packaged by SAM. It names its code in SAM's bucket by content. The release is
 kept in the same bucket, with the number of the release that it replaced and its processor
-architecture. `make deploy` and `make roll-back` run this script.
+architecture. `deploy.py` uses this module.
 """
 
+from __future__ import annotations
+
 import re
-import sys
 from pathlib import Path
 from typing import NamedTuple
 
-import boto3
-from botocore.exceptions import (
-    BotoCoreError,
-    ClientError,
-    NoCredentialsError,
-    NoRegionError,
-    PartialCredentialsError,
-)
+from botocore.exceptions import ClientError, NoCredentialsError, NoRegionError, PartialCredentialsError
 
-ROOT = Path(__file__).resolve().parent.parent
-DEPLOYED = ROOT / "target" / "package" / "template.yaml"
-ROLLED_BACK = ROOT / "target" / "package" / "rolled-back.yaml"
 # The stack that `sam deploy --resolve-s3` creates once in each account and region.
 SAM_STACK = "aws-sam-cli-managed-default"
 # Metadata value of a release that replaced none.
@@ -44,12 +25,21 @@ UNSETTLED = ("UPDATE_FAILED", "UPDATE_ROLLBACK_FAILED")
 
 def explain(error: Exception) -> str:
     """Returns an error message, with a remedy if the region or the credentials are missing."""
-    match error:
-        case NoRegionError():
-            return f"{error} Set AWS_REGION to the stack's."
-        case NoCredentialsError() | PartialCredentialsError():
-            return f"{error}. Sign in to the stack's account as for the AWS command line, or set AWS_PROFILE."
+    if isinstance(error, NoRegionError):
+        return f"{error} Set AWS_REGION to the stack's."
+    if isinstance(error, (NoCredentialsError, PartialCredentialsError)):
+        return f"{error}. Sign in to the stack's account as for the AWS command line, or set AWS_PROFILE."
     return str(error)
+
+
+def describe(cloudformation, stack: str) -> dict | None:
+    """Returns the description of a stack, or `None` if it does not exist."""
+    try:
+        return cloudformation.describe_stacks(StackName=stack)["Stacks"][0]
+    except ClientError as error:
+        if "does not exist" in str(error):
+            return None
+        raise
 
 
 def code_of(release: str) -> str:
@@ -81,19 +71,11 @@ class Releases:
         self.stack = stack
         self.cloudformation = cloudformation
         self.s3 = s3
-        described = self.describe(SAM_STACK)
+        described = describe(cloudformation, SAM_STACK)
         if described is None:
             raise NothingDeployed(f"nothing was deployed with SAM in this account and region: no {SAM_STACK}")
         outputs = described["Outputs"]
         self.bucket = next(it["OutputValue"] for it in outputs if it["OutputKey"] == "SourceBucket")
-
-    def describe(self, stack: str) -> dict | None:
-        try:
-            return self.cloudformation.describe_stacks(StackName=stack)["Stacks"][0]
-        except ClientError as error:
-            if "does not exist" in str(error):
-                return None
-            raise
 
     def key(self, release: str) -> str:
         return f"{self.stack}/releases/{release}.yaml"
@@ -102,7 +84,7 @@ class Releases:
         return self.key(f"{release}.begun")
 
     def deployed(self) -> Deployed:
-        described = self.describe(self.stack) or {}
+        described = describe(self.cloudformation, self.stack) or {}
         values = [
             it["ParameterValue"] for it in described.get("Parameters", []) if it["ParameterKey"] == "Release"
         ]
@@ -206,47 +188,3 @@ class Releases:
             pass
         begun = [f"{release} begun, possibly not deployed" for release in self.begun()]
         return begun + [f"{release}{marks.get(release, '')}" for release in self.kept()]
-
-
-def roll_back(releases: Releases, wanted: str | None) -> None:
-    """Writes a release's template and prints its parameters."""
-    release, template, known = releases.fetch(wanted)
-    ROLLED_BACK.parent.mkdir(parents=True, exist_ok=True)
-    ROLLED_BACK.write_bytes(template)
-    architecture = known.get("architecture")
-    what = f"Rolling {releases.stack} back from {releases.deployed().code} to {release}"
-    if architecture is None:
-        what += "; its processor architecture is unknown (set it with PARAMETERS=Architecture=…)"
-    print(what + ".", file=sys.stderr)
-    print(release, *([f"Architecture={architecture}"] if architecture else []))
-
-
-def main() -> int:
-    command, *arguments = sys.argv[1:] or [""]
-    takes = {"begin": (3,), "settle": (2,), "list": (1,), "fetch": (1, 2)}
-    if len(arguments) not in takes.get(command, ()):
-        print(__doc__, file=sys.stderr)
-        return 2
-    stack, *rest = arguments
-    try:
-        releases = Releases(stack, boto3.client("cloudformation"), boto3.client("s3"))
-        if command == "begin":
-            releases.begin(*rest, DEPLOYED.read_bytes())
-        elif command == "settle":
-            if rest[0] in releases.settle(*rest):
-                print("Nothing was deployed, so the release is not kept.", file=sys.stderr)
-        elif command == "list":
-            print(*releases.list(), sep="\n")
-        else:
-            roll_back(releases, *(rest or [None]))
-    except NothingDeployed as nothing:
-        print(f"note: {nothing}", file=sys.stderr)
-        return 1
-    except (LookupError, BotoCoreError, ClientError) as error:
-        print(f"error: {explain(error)}", file=sys.stderr)
-        return 1
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -87,14 +87,6 @@ def update_of(source: dict, target: dict) -> dict:
     return update
 
 
-def make_argument(restored: str) -> str:
-    """Returns the PARAMETERS argument of make that sets RestoredTables.
-
-    SAM accepts an empty value only in quotes, which also have to survive the shell that make starts.
-    """
-    return f"PARAMETERS=RestoredTables={restored}" if restored else "PARAMETERS='RestoredTables=\\\"\\\"'"
-
-
 class Restoration:
     """A restoration of tables of a stack to a point in time."""
 
@@ -265,8 +257,8 @@ def main() -> int:
         for command in revocations:
             print(f"  waymark --table-prefix {stack}- {command}")
     print("Then switch the functions to the restored tables, without downtime:")
-    print(f"  make roll-back TO={restoration.release} {make_argument(restoration.parameter())}")
-    back = make_argument(written_restored(restoration.replacements))
+    print(f"  make roll-back TO={restoration.release} PARAMETERS=RestoredTables={restoration.parameter()}")
+    back = f"PARAMETERS=RestoredTables={written_restored(restoration.replacements)}"
     print("To switch back to the current tables:")
     print(f"  make roll-back TO={restoration.release} {back}")
     return 0

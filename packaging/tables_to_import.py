@@ -20,14 +20,17 @@ ROOT = Path(__file__).resolve().parent.parent
 STACK = "${AWS::StackName}"
 TABLE = "AWS::DynamoDB::Table"
 VAULT = "AWS::Backup::BackupVault"
+# Properties that depend on conditions.
+CONDITIONAL = ("OnDemandThroughput", "SSESpecification")
 
 
-def without_ceilings(value):
-    """Removes the ceilings of a table and its indexes: they depend on conditions, and imports have none."""
+def unconditional(value):
+    """Removes the ceilings and the key of a table and its indexes: they depend on conditions, and imports have
+    none."""
     if isinstance(value, dict):
-        return {name: without_ceilings(it) for name, it in value.items() if name != "OnDemandThroughput"}
+        return {name: unconditional(it) for name, it in value.items() if name not in CONDITIONAL}
     if isinstance(value, list):
-        return [without_ceilings(it) for it in value]
+        return [unconditional(it) for it in value]
     return value
 
 
@@ -37,8 +40,8 @@ def name_of(table: dict) -> str:
 
 
 def for_import(resource: dict) -> dict:
-    """Returns a resource for the import. The next deployment sets its policy, condition and ceilings."""
-    alone = {**without_ceilings(resource), "DeletionPolicy": "Retain"}
+    """Returns a resource for the import. The next deployment sets its policy, condition, key and ceilings."""
+    alone = {**unconditional(resource), "DeletionPolicy": "Retain"}
     alone.pop("Condition", None)
     return alone
 

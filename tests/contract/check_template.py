@@ -8,6 +8,7 @@ import logging
 import os
 import re
 import sys
+from collections import Counter
 from pathlib import Path
 
 from cfnlint.decode import cfn_yaml
@@ -28,20 +29,31 @@ GUIDE = ROOT / "docs/operations.md"
 # resources.
 MANAGED_POLICIES = {"AWSLambdaBasicExecutionRole", "AWSXrayWriteOnlyAccess"}
 LOGS = "/waymark/${AWS::StackName}/"
+# Log group of all functions.
+FUNCTION_LOGS = "FunctionLogs"
 NO_VALUE = {"Ref": "AWS::NoValue"}
-# Maximum characters of a search in CloudWatch, and maximum resources of a stack.
+# Maximum characters of a search in CloudWatch, maximum metrics of an alarm, maximum characters of its description,
+# and maximum resources of a stack.
 MAX_SEARCH_CHARACTERS = 1024
+MAX_METRICS_OF_ALARM = 10
+MAX_DESCRIPTION_CHARACTERS = 1024
+MAX_URL_CHARACTERS = 256
 MAX_RESOURCES = 500
-# The number of a deployment, and the operations with gradual traffic shifting by default.
+# Targets of this project: the resources of the stack and of one operation, and the operations that fit in addition.
+TARGET_RESOURCES = 260
+RESOURCES_PER_OPERATION = 4
+ROOM_FOR_OPERATIONS = 40
+# The number of a deployment, and the operations with gradual traffic shifting.
 RELEASE = "1795234560"
 SHIFTED = {"EvaluateFeatureFlag", "EvaluateFeatureFlags", "GetFlagdConfiguration", "IngestErrorEvents"}
 # Operations that a public flag key can call.
 EVALUATING = SHIFTED - {"IngestErrorEvents"}
-# Alarms of single operations, with the guide's section for each kind of alarm.
-OF_OPERATIONS = {
-    "ServerErrorsAlarm": "server errors of OPERATION",
-    "LatencyAlarm": "slow OPERATION",
-}
+# Topics of alarms that need a person now, and of those that can wait.
+TOPICS = ("PageTopic", "TicketTopic")
+# The alarm that rolls a traffic shift back, without a notification.
+OF_DEPLOYMENTS = "FailedRequestsAlarm"
+# Metrics that jobs send at every run. If they stop, the job does not run.
+HEARTBEATS = {"OldestPurgeJobAge", "ErasureDelay", "OldestUnpackedRowAge", "OldestWaitingNotificationAge"}
 MAX_NAME_CHARACTERS = 64
 # Responses and daily counters are not copied to another region.
 NOT_COPIED = {"IdempotencyTable", "QuotasTable"}
@@ -51,10 +63,12 @@ MAX_WITH_WILDCARDS = 30
 SECRET = "0123456789abcdef" * 4
 SECRETS = [SECRET, f"{SECRET},{SECRET[::-1]}", ""]
 NO_SECRETS = ["x" * 31, f"{SECRET},", f",{SECRET}", f"{SECRET},x", f"{SECRET},{SECRET},{SECRET}", f"{SECRET} "]
-# Assumptions of the guide's KMS estimate: each pair sends one request in five minutes for a month.
-REQUESTS_PER_PAIR = 30 * 24 * 12
-DOLLARS_PER_KMS_REQUEST = 0.03 / 10_000
 DOLLARS_PER_ALARM_METRIC = 0.10
+# Alarm metrics of an account that are free, and the aim for a stack without requests in such an account.
+FREE_ALARM_METRICS = 10
+MAX_DOLLARS_WHEN_IDLE = 5
+# Encryption with the key of a parameter.
+OWN_KEY = {"SSEEnabled": True, "SSEType": "KMS", "KMSMasterKeyId": {"Ref": "KmsKeyArn"}}
 
 
 class NoManagedPolicies(ManagedPolicyLoader):
@@ -234,7 +248,7 @@ def check_resources(resources):
         required = {
             "BillingMode": "PAY_PER_REQUEST",
             "PointInTimeRecoverySpecification": {"PointInTimeRecoveryEnabled": True},
-            "SSESpecification": {"SSEEnabled": True},
+            "SSESpecification": {"Fn::If": ["HasKmsKey", OWN_KEY, {"SSEEnabled": False}]},
             "DeletionProtectionEnabled": {"Ref": "DeletionProtection"},
         }
         for key, value in required.items():
@@ -245,14 +259,14 @@ def check_resources(resources):
     functions = by_type["AWS::Lambda::Function"]
     roles = by_type["AWS::IAM::Role"]
     for name, function in functions.items():
-        log_group = function.get("LoggingConfig", {}).get("LogGroup", {}).get("Ref")
-        if "RetentionInDays" not in by_type["AWS::Logs::LogGroup"].get(log_group, {}):
-            yield f"{name}: its log group must be declared with a retention"
-        elif LOGS not in json.dumps(by_type["AWS::Logs::LogGroup"][log_group]):
-            yield f"{name}: its log group must be below {LOGS}"
+        if function.get("LoggingConfig", {}).get("LogGroup") != {"Ref": FUNCTION_LOGS}:
+            yield f"{name}: its log group must be {FUNCTION_LOGS}"
         if function["Role"]["Fn::GetAtt"][0] != f"{name}Role" or f"{name}Role" not in roles:
             yield f"{name}: it must have its own role"
 
+    logs = by_type["AWS::Logs::LogGroup"][FUNCTION_LOGS]
+    if "RetentionInDays" not in logs or LOGS not in json.dumps(logs["LogGroupName"]):
+        yield f"{FUNCTION_LOGS}: it must have a retention, and be below {LOGS}"
     known = list(allowed_resources(by_type["AWS::DynamoDB::Table"], functions))
     for name, role in roles.items():
         for policy, condition in policies_of(role):
@@ -274,11 +288,13 @@ def routes(resources):
     for path, methods in resources["Api"]["Properties"]["Body"]["paths"].items():
         for method, route in methods.items():
             uri = json.dumps(route.get("x-amazon-apigateway-integration", {}).get("uri"))
-            function = re.search(r"\$\{(\w+)Aliaslive\}", uri)
+            function = re.search(r"functions/\$\{(\w+?)(Aliaslive|\.Arn)\}", uri)
             if function:
                 yield f"{method.upper()} {path}", function[1]
+                if (function[2] == "Aliaslive") != (function[1] in SHIFTED):
+                    raise ValueError(f"{method.upper()} {path}: only functions with traffic shifting have an alias")
             elif "functions/" in uri:
-                raise ValueError(f"{method.upper()} {path} bypasses the alias: {uri}")
+                raise ValueError(f"{method.upper()} {path} has an unknown function: {uri}")
 
 
 def check_bulkheads(resources):
@@ -319,33 +335,52 @@ def check_bulkheads(resources):
         yield f"Api: only {sorted(with_routes)} have bulkheads"
 
 
-def check_releases(resources, is_everything_shifted):
-    """Requests must reach the alias, each deployment must publish a version of each operation, and alarms
-    must roll back traffic shifts."""
+def check_releases(resources):
+    """Only functions with traffic shifting have versions. Each deployment must publish one, and the alarm of
+    failed requests must roll the shift back."""
     by_type = properties_by_type(resources)
-    versions = by_type["AWS::Lambda::Version"]
     groups = by_type["AWS::CodeDeploy::DeploymentGroup"]
-    operations = {function for _, function in routes(resources)}
-    for function in sorted(operations):
-        if f"{function}Version{RELEASE}" not in versions:
-            yield f"{function}: deployments publish no version of it"
-        group = groups.get(f"{function}DeploymentGroup")
-        if group is not None:
-            condition, no_alarms, watched = group["AlarmConfiguration"]["Fn::If"]
-            alarms = [alarm["Name"] for alarm in watched["Alarms"]]
-            if alarms != [{"Ref": f"{function}ServerErrorsAlarm"}]:
-                yield f"{function}: only its own alarm must roll back traffic, not {alarms}"
-            if condition != "ShiftsAtOnce" or no_alarms:
-                yield f"{function}: an active alarm would block a rollback"
-        elif is_everything_shifted or function in SHIFTED:
-            yield f"{function}: it has no traffic shifting"
-    if not is_everything_shifted and len(groups) != len(SHIFTED):
-        yield f"by default, traffic shifting applies to {sorted(groups)}"
+    wanted = {
+        "AWS::Lambda::Version": {f"{function}Version{RELEASE}" for function in SHIFTED},
+        "AWS::Lambda::Alias": {f"{function}Aliaslive" for function in SHIFTED},
+        "AWS::CodeDeploy::DeploymentGroup": {f"{function}DeploymentGroup" for function in SHIFTED},
+    }
+    for kind, names in wanted.items():
+        for name in sorted(names ^ set(by_type[kind])):
+            yield f"{name}: exactly the functions with traffic shifting have a {kind}"
+    for name, group in groups.items():
+        condition, no_alarms, watched = group["AlarmConfiguration"]["Fn::If"]
+        if watched["Alarms"] != [{"Name": {"Ref": OF_DEPLOYMENTS}}]:
+            yield f"{name}: {OF_DEPLOYMENTS} must roll traffic back, not {watched['Alarms']}"
+        if condition != "ShiftsAtOnce" or no_alarms:
+            yield f"{name}: an active alarm would block a rollback"
     environment = [it["Environment"]["Variables"] for it in by_type["AWS::Lambda::Function"].values()]
     if any(variables.get("WAYMARK_RELEASE") != {"Ref": "Release"} for variables in environment):
         yield "a function can be unchanged after a deployment, which Lambda does not publish"
-    if len(resources) > MAX_RESOURCES:
-        yield f"{len(resources)} resources; the limit of CloudFormation is {MAX_RESOURCES}"
+
+
+def resources_of(function, resources):
+    """Returns the resources that are of one function: itself, and those that name no other resource in their id."""
+    longer = [name for name in resources if name != function and name.startswith(function) and
+              resources[name]["Type"] == "AWS::Lambda::Function"]
+    return [
+        name
+        for name in resources
+        if name.startswith(function) and not any(name.startswith(other) for other in longer)
+    ]
+
+
+def check_room(resources):
+    """The stack must stay small, and have room for further operations."""
+    operations = Counter(function for _, function in routes(resources) if function not in SHIFTED)
+    for function, count in operations.items():
+        own = resources_of(function, resources)
+        if len(own) > RESOURCES_PER_OPERATION * count:
+            yield f"{function}: {len(own)} resources for {count} operations: {own}"
+    if len(resources) > TARGET_RESOURCES:
+        yield f"{len(resources)} resources instead of {TARGET_RESOURCES}"
+    if len(resources) + ROOM_FOR_OPERATIONS * RESOURCES_PER_OPERATION > MAX_RESOURCES:
+        yield f"{len(resources)} resources leave no room for {ROOM_FOR_OPERATIONS} operations"
 
 
 def check_names(resources):
@@ -385,6 +420,11 @@ def check_boundary(resources):
         if statement["Sid"] == "WriteOwnLogs":
             if not statement["Resource"]["Fn::Sub"].endswith(f":log-group:{LOGS}*"):
                 yield "FunctionBoundary: it must allow only the stack's own log groups"
+        if statement["Sid"] == "UseTableKey":
+            through = statement["Condition"]["StringEquals"]["kms:ViaService"]["Fn::Sub"]
+            if (condition, statement["Resource"]) != ("HasKmsKey", {"Ref": "KmsKeyArn"}) or "dynamodb." not in through:
+                yield "FunctionBoundary: only DynamoDB can use the key of KmsKeyArn"
+            continue
         outside = {action: condition for condition, (_, action) in OUTSIDE.items()}
         if outside.get(str(statement["Action"])) != condition:
             yield f"FunctionBoundary: {statement['Sid']} lacks its condition"
@@ -411,7 +451,7 @@ def check_boundary(resources):
                             map(str, allowed.get(action, []))
                         ):
                             yield f"{function}: the boundary does not allow {action} on {resource}"
-    of_functions = {action for action in allowed if not action.startswith(("logs:", "xray:"))}
+    of_functions = {action for action in allowed if not action.startswith(("logs:", "xray:", "kms:"))}
     for action in sorted(of_functions - used):
         yield f"FunctionBoundary: no function needs {action}"
 
@@ -448,44 +488,26 @@ def check_origin_secret(template):
 
 
 def alarm_metrics(alarms):
-    """Yields the number of metrics of each alarm. Each metric is billed."""
+    """Yields the number of billed metrics of each alarm. A query has none until an operation fails."""
     for alarm in alarms.values():
         yield sum("MetricStat" in it for it in alarm["Metrics"]) if "Metrics" in alarm else 1
 
 
-def pairs_of_roles_and_tables(by_type):
-    """Yields each role with each table that it can use."""
-    for role, properties in by_type["AWS::IAM::Role"].items():
-        policies = [policy for policy, _ in policies_of(properties)]
-        statements = json.dumps([policy["PolicyDocument"] for policy in policies])
-        for table in by_type["AWS::DynamoDB::Table"]:
-            if f'["{table}", "Arn"]' in statements or f"${{{table}.Arn}}" in statements:
-                yield role, table
-
-
 def check_costs(resources):
     """The guide must state the costs of the stack without requests."""
-    by_type = properties_by_type(resources)
-    alarms = by_type["AWS::CloudWatch::Alarm"]
-    of_operations = {name: it for name, it in alarms.items() if is_of_operation(name)}
-    metrics, own = (sum(alarm_metrics(some)) for some in (alarms, of_operations))
-    pairs = len(list(pairs_of_roles_and_tables(by_type)))
-    kms = pairs * REQUESTS_PER_PAIR * DOLLARS_PER_KMS_REQUEST
-    all_of_them, theirs = (count * DOLLARS_PER_ALARM_METRIC for count in (metrics, own))
+    alarms = properties_by_type(resources)["AWS::CloudWatch::Alarm"]
+    metrics = sum(alarm_metrics(alarms))
     guide = " ".join(GUIDE.read_text(encoding="utf-8").split())
-    for wanted in (
-        f"alarms on {metrics} metrics ({all_of_them:.2f}, of which {theirs:.2f} are for single operations)",
-        f"KMS ({kms:.2f} at most, by estimate: each of the {pairs} pairs of a role and a table",
-    ):
-        if wanted not in guide:
-            yield f"docs/operations.md, Costs: it must contain: {wanted}"
-    yield from check_cost_sums()
+    wanted = f"alarms on {metrics} metrics ({metrics * DOLLARS_PER_ALARM_METRIC:.2f}"
+    if wanted not in guide:
+        yield f"docs/operations.md, Costs: it must contain: {wanted}"
+    yield from check_cost_sums(metrics)
 
 
-def check_cost_sums():
+def check_cost_sums(alarm_metrics):
     """The guide's totals must equal the sums of their items, except for rounding."""
     guide = GUIDE.read_text(encoding="utf-8")
-    (parts,) = re.findall(r"^\*Fixed\* is(.*?)^An operation with server errors", guide, re.MULTILINE | re.DOTALL)
+    (parts,) = re.findall(r"^\*Fixed\* is(.*?)^\*Idle\*", guide, re.MULTILINE | re.DOTALL)
     fixed = sum(float(dollars) for dollars in re.findall(r"\((\d+\.\d\d)", parts))
     (table,) = re.findall(r"^\| DynamoDB writes \|.*?^\| \*\*a month\*\*[^\n]*", guide, re.MULTILINE | re.DOTALL)
     rows = [line.replace("*", "").replace(",", "").strip("| ").split(" | ") for line in table.splitlines()]
@@ -495,6 +517,15 @@ def check_cost_sums():
         *summands, total = (float(row[column]) for row in rows)
         if abs(sum(summands) - total) > rounded:
             yield f"docs/operations.md, Costs: {total} is not the sum, {sum(summands):.2f}"
+    of_requests, dashboard = (
+        float(re.search(rf"{what} \((\d+\.\d\d)", parts)[1]) for what in ("request metrics", "dashboard")
+    )
+    remaining = (alarm_metrics - FREE_ALARM_METRICS) * DOLLARS_PER_ALARM_METRIC + dashboard
+    for wanted in (f"costs {fixed - of_requests:.2f} dollars a month", f"{remaining:.2f} dollars remain"):
+        if wanted not in " ".join(guide.split()):
+            yield f"docs/operations.md, Costs: it must contain: {wanted}"
+    if remaining >= MAX_DOLLARS_WHEN_IDLE:
+        yield f"an idle stack costs {remaining:.2f} dollars a month beyond the free tier"
 
 
 def check_schedules(resources):
@@ -549,39 +580,53 @@ def check_dashboard(resources):
             yield f"Dashboard: {title} lacks {missing}"
 
 
-def is_of_operation(alarm):
-    """Returns a match with the operation and the kind of alarm, if the alarm is of one operation."""
-    return re.fullmatch(f"(\\w+)({'|'.join(OF_OPERATIONS)})", alarm)
+def anchor(heading):
+    """Returns the link target of a heading in the guide."""
+    return heading.lower().replace(" ", "-")
 
 
 def check_alarms(resources):
-    """Every alarm must have a notification, a place on the dashboard, and a section in the guide."""
+    """Every alarm must have a notification, a place on the dashboard, and a section in the guide, which its
+    description names first."""
     dashboard = resources["Dashboard"]["Properties"]["DashboardBody"]["Fn::Sub"]
     guide = GUIDE.read_text(encoding="utf-8")
-    for name, resource in resources.items():
-        if resource["Type"] != "AWS::CloudWatch::Alarm":
-            continue
-        of_operation = is_of_operation(name)
-        if of_operation:
-            # The dashboard has a chart of their metrics.
-            section = OF_OPERATIONS[of_operation[2]]
-            if of_operation[1] not in resources:
-                yield f"{name}: there is no function {of_operation[1]}"
-        else:
-            section = resource["Properties"]["AlarmName"]["Fn::Sub"].partition(": ")[2]
-            if f"${{{name}.Arn}}" not in dashboard:
-                yield f"{name}: the dashboard lacks it"
-            if resource["Properties"]["TreatMissingData"] == "breaching":
-                # The metric shows that a job is late. A new stack's alarm is active at first, so
-                # the guide must mention it.
-                if f'"{resource["Properties"]["MetricName"]}"' not in dashboard:
-                    yield f"{name}: the dashboard has no chart of its metric"
-                if name not in guide.partition("treat missing metrics as a job")[0]:
-                    yield f"{name}: docs/operations.md, First deployment, must state that it is active at first"
-        if "AlarmActions" not in resource["Properties"]:
-            yield f"{name}: it has no notification"
+    heartbeats = set()
+    for name, alarm in properties_by_type(resources)["AWS::CloudWatch::Alarm"].items():
+        section = alarm["AlarmName"]["Fn::Sub"].partition(": ")[2]
+        description = alarm["AlarmDescription"]["Fn::Sub"]
+        if not description.startswith(f"{section}: ${{RunbookUrl}}#{anchor(section)}\n"):
+            yield f"{name}: its description must start with its heading in the guide, and the URL"
+        if len(description) + MAX_URL_CHARACTERS > MAX_DESCRIPTION_CHARACTERS:
+            yield f"{name}: its description can become too long"
         if f"### {section}\n" not in guide:
             yield f"{name}: docs/operations.md has no section {section}"
+        if f"${{{name}.Arn}}" not in dashboard:
+            yield f"{name}: the dashboard lacks it"
+        if sum("MetricStat" in it for it in alarm.get("Metrics", [])) > MAX_METRICS_OF_ALARM:
+            yield f"{name}: an alarm has at most {MAX_METRICS_OF_ALARM} metrics"
+        yield from check_notifications(name, alarm)
+        if alarm.get("MetricName") in HEARTBEATS:
+            heartbeats.add(alarm["MetricName"])
+            if f'"{alarm["MetricName"]}"' not in dashboard:
+                yield f"{name}: the dashboard has no chart of its metric"
+    for metric in sorted(HEARTBEATS - heartbeats):
+        yield f"{metric}: no alarm reports that its job does not run"
+
+
+def check_notifications(name, alarm):
+    """An alarm must report to one topic when it starts and ends. A job's alarm must also report that its metric
+    stops, but not before the first value: a new alarm is in the state INSUFFICIENT_DATA."""
+    topics = [[{"Ref": topic}] for topic in TOPICS]
+    actions = alarm.get("AlarmActions")
+    if name == OF_DEPLOYMENTS:
+        topics = [None]
+    if actions not in topics or alarm.get("OKActions") != actions:
+        yield f"{name}: its AlarmActions and OKActions must be one of {TOPICS}"
+    is_heartbeat = alarm.get("MetricName") in HEARTBEATS
+    if alarm["TreatMissingData"] != ("missing" if is_heartbeat else "notBreaching"):
+        yield f"{name}: without data it must not be active"
+    if alarm.get("InsufficientDataActions") != (actions if is_heartbeat else None):
+        yield f"{name}: exactly the alarms of jobs report that the metric stops"
 
 
 def check_queries(resources):
@@ -591,12 +636,13 @@ def check_queries(resources):
             expression = json.dumps(metric.get("Expression", ""))
             if "SELECT" in expression and re.search(r"\b(OR|NOT|IN|LIKE)\b", expression):
                 yield f"{name}: Metrics Insights documents only `WHERE key OPERATOR value [AND ...]`"
+            if "GROUP BY" in expression and "ORDER BY" not in expression:
+                yield f"{name}: an alarm on several time series needs ORDER BY"
 
 
 def main():
     # Disables the translator's warnings about features that AWS enables itself.
     logging.disable(logging.WARNING)
-    everything_shifted = transformed({"Release": RELEASE, "ShiftAllTraffic": "true"})["Resources"]
     template = transformed({"Release": RELEASE})
     resources = template["Resources"]
     checks = (
@@ -610,6 +656,8 @@ def main():
         check_schedules,
         check_dashboard,
         check_alarms,
+        check_releases,
+        check_room,
         check_queries,
     )
     found = [fault for check in checks for fault in check(resources)]
@@ -618,16 +666,12 @@ def main():
     # The unprocessed template: SAM adds versions, which are deleted with their functions.
     found += check_code(cfn_yaml.load(str(TEMPLATE)))
     found += check_retained_resources(cfn_yaml.load(str(TEMPLATE)))
-    found += check_releases(resources, is_everything_shifted=False)
-    found += check_releases(everything_shifted, is_everything_shifted=True)
     for fault in found:
         print(f"template.yaml: {fault}", file=sys.stderr)
     if found:
         sys.exit(1)
-    print(
-        f"template.yaml transforms into {len(resources)} resources, "
-        f"{len(everything_shifted)} with ShiftAllTraffic"
-    )
+    room = (MAX_RESOURCES - len(resources)) // RESOURCES_PER_OPERATION
+    print(f"template.yaml transforms into {len(resources)} resources, with room for {room} operations")
 
 
 if __name__ == "__main__":

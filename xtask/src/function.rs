@@ -39,12 +39,10 @@ pub(crate) struct Metadata {
     /// Template parameter with the maximum concurrency, if it is limited. The value 0 means no
     /// limit.
     pub(crate) concurrency: Option<String>,
-    /// `true` if traffic always shifts gradually to a new version, and back if it fails. For other
-    /// functions, the template parameter `ShiftAllTraffic` decides.
+    /// `true` if traffic shifts gradually to a new version, and back if it fails. Other functions
+    /// have no versions.
     #[serde(default)]
     pub(crate) canary: bool,
-    /// Duration in milliseconds that triggers the latency alarm. For functions that users wait for.
-    pub(crate) slow_after: Option<u32>,
     /// Timeout in seconds, if it differs from the default.
     pub(crate) timeout: Option<u32>,
     /// Minimum level of Lambda's own log lines, if not `WARN`.

@@ -7,7 +7,6 @@
 //!
 //! `cargo xtask prose` checks the prose of files that differ from the main line, `--all` of all files.
 
-mod alarms;
 mod function;
 mod generate;
 mod names;

@@ -2,7 +2,6 @@
 
 use std::fmt::Write;
 
-use crate::alarms;
 use crate::function::Function;
 use crate::names::camel_case;
 use crate::openapi::Access;
@@ -14,8 +13,7 @@ use crate::tables::{self, Table};
 const FUNCTIONS: &str = "functions";
 const BOUNDARY: &str = "tables of the boundary";
 const FAILED_RUNS: &str = "metrics of scheduled functions";
-const ALARMS: &str = "alarms of operations";
-const REGIONS: [&str; 4] = [FUNCTIONS, BOUNDARY, ALARMS, FAILED_RUNS];
+const REGIONS: [&str; 3] = [FUNCTIONS, BOUNDARY, FAILED_RUNS];
 
 /// Event ages in seconds that Lambda accepts.
 const EVENT_AGE: std::ops::RangeInclusive<u32> = 60..=21_600;
@@ -33,7 +31,6 @@ pub(crate) fn generated(text: &str, functions: &[Function]) -> Result<String, St
     let resources: Vec<String> = resources.collect::<Result<_, _>>()?;
     let text = region::replace(text, FUNCTIONS, &resources.join("\n"))?;
     let text = region::replace(&text, BOUNDARY, &boundary(&tables))?;
-    let text = region::replace(&text, ALARMS, &alarms::of_operations(functions))?;
     let text = region::replace(&text, FAILED_RUNS, &failed_runs(functions))?;
 
     let names: Vec<String> = functions.iter().map(Function::resource).collect();
@@ -42,7 +39,7 @@ pub(crate) fn generated(text: &str, functions: &[Function]) -> Result<String, St
     searches(&text, "TableName", &names)
 }
 
-/// Returns a function and its log group.
+/// Returns a function.
 fn resource(function: &Function, tables: &[Table]) -> Result<String, String> {
     let name = &function.name;
     let resource = function.resource();
@@ -55,8 +52,8 @@ fn resource(function: &Function, tables: &[Table]) -> Result<String, String> {
         None => line(text, 0, &format!("Description: >-\n  {}", function.description)),
     }
     line(text, 0, &format!("CodeUri: target/package/{name}.zip"));
-    if !function.is_job() {
-        released(text, function);
+    if function.metadata.canary {
+        released(text);
     }
     logging(text, function);
     if let Some(memory) = &function.metadata.memory {
@@ -73,31 +70,20 @@ fn resource(function: &Function, tables: &[Table]) -> Result<String, String> {
     events(text, function);
     policies(text, function, tables)?;
     Ok(format!(
-        "{resource}:\n  Type: AWS::Serverless::Function\n  Properties:\n{}\n\
-         {resource}Logs:\n  Type: AWS::Logs::LogGroup\n  DeletionPolicy: Delete\n  \
-         UpdateReplacePolicy: Delete\n  Properties:\n    \
-         LogGroupName: !Sub \"/waymark/${{AWS::StackName}}/{name}\"\n    \
-         RetentionInDays: !Ref LogRetentionInDays\n",
+        "{resource}:\n  Type: AWS::Serverless::Function\n  Properties:\n{}",
         indented(&properties, 4)
     ))
 }
 
-/// Writes the deployment settings. Traffic of canary functions always shifts gradually; that of
-/// others with `ShiftAllTraffic`. Jobs have none, because their next run uses the new version.
-fn released(text: &mut String, function: &Function) {
+/// Writes the deployment settings of a canary function. Other functions have no versions.
+fn released(text: &mut String) {
     line(text, 0, "AutoPublishAlias: live\nAutoPublishCodeSha256: !Ref Release");
     line(text, 0, "DeploymentPreference:");
-    if !function.metadata.canary {
-        line(text, 2, "Enabled: !Ref ShiftAllTraffic");
-    }
-    let alarm = alarms::server_errors_alarm(function);
     line(
         text,
         2,
-        &format!(
-            "Type: !If [ShiftsAtOnce, AllAtOnce, !Ref TrafficShifting]\n\
-             Alarms: !If [ShiftsAtOnce, [!Ref AWS::NoValue], [!Ref {alarm}]]"
-        ),
+        "Type: !If [ShiftsAtOnce, AllAtOnce, !Ref TrafficShifting]\n\
+         Alarms: !If [ShiftsAtOnce, [!Ref AWS::NoValue], [!Ref FailedRequestsAlarm]]",
     );
 }
 
@@ -112,7 +98,7 @@ fn logging(text: &mut String, function: &Function) {
     }
     let system = function.metadata.system_log_level.as_deref().unwrap_or("WARN");
     line(text, 2, &format!("SystemLogLevel: {system}"));
-    line(text, 2, &format!("LogGroup: !Ref {}Logs", function.resource()));
+    line(text, 2, "LogGroup: !Ref FunctionLogs");
 }
 
 fn environment(text: &mut String, function: &Function) {
@@ -348,7 +334,7 @@ impl<'l> Search<'l> {
 }
 
 /// Appends indented lines.
-pub(crate) fn line(text: &mut String, indent: usize, lines: &str) {
+fn line(text: &mut String, indent: usize, lines: &str) {
     text.push_str(&indented(lines, indent));
 }
 
@@ -442,24 +428,22 @@ mod tests {
     }
 
     #[test]
-    fn canary_functions_always_shift_traffic() {
+    fn only_canary_functions_have_versions() {
         let text = |metadata: &str| {
             let function = function_of("list-things", metadata, LIST).unwrap();
             resource(&function, &tables::tables(TEMPLATE).unwrap()).unwrap()
         };
-        let preference = |enabled: &str| {
-            format!(
-                "    AutoPublishAlias: live\n    AutoPublishCodeSha256: !Ref Release\n    \
-                 DeploymentPreference:\n{enabled}      \
-                 Type: !If [ShiftsAtOnce, AllAtOnce, !Ref TrafficShifting]\n      \
-                 Alarms: !If [ShiftsAtOnce, [!Ref AWS::NoValue], [!Ref ListThingsServerErrorsAlarm]]\n"
-            )
-        };
-        let (always, if_wanted) = (text("canary = true"), text(""));
-        assert!(always.contains(&preference("")), "{always}");
-        let enabled = "      Enabled: !Ref ShiftAllTraffic\n";
-        assert!(if_wanted.contains(&preference(enabled)), "{if_wanted}");
-        assert!(always.contains("CodeUri: target/package/list-things.zip\n"), "{always}");
+        let preference = "    AutoPublishAlias: live\n    AutoPublishCodeSha256: !Ref Release\n    \
+             DeploymentPreference:\n      \
+             Type: !If [ShiftsAtOnce, AllAtOnce, !Ref TrafficShifting]\n      \
+             Alarms: !If [ShiftsAtOnce, [!Ref AWS::NoValue], [!Ref FailedRequestsAlarm]]\n";
+        let (canary, other) = (text("canary = true"), text(""));
+        assert!(canary.contains(preference), "{canary}");
+        assert!(!other.contains("AutoPublish") && !other.contains("Deployment"), "{other}");
+        for text in [canary, other] {
+            assert!(text.contains("CodeUri: target/package/list-things.zip\n"), "{text}");
+            assert!(text.contains("LogGroup: !Ref FunctionLogs\n"), "{text}");
+        }
     }
 
     #[test]

@@ -163,7 +163,7 @@ pub struct ErrorRecord {
     pub version: u64,
     /// Time of its earliest event.
     pub first_seen: Timestamp,
-    /// When the last of its packed events occurred. Unpacked events can be later.
+    /// Time of its latest packed event. Unpacked events can be later.
     pub last_seen: Timestamp,
     /// Events received before this time belong to a deleted error with this fingerprint.
     pub events_since: Option<Timestamp>,

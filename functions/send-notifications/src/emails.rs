@@ -57,7 +57,7 @@ pub(crate) async fn send(job: &mut JobContext<'_>) {
     }
 }
 
-/// Returns the passes over all feeds, as far as there is time.
+/// Returns the passes over all feeds that fit into the time left.
 async fn begin_passes(job: &mut JobContext<'_>) -> VecDeque<FeedPass> {
     let app = job.app;
     let mut passes = VecDeque::new();

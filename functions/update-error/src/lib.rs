@@ -30,7 +30,7 @@ async fn handle(
     let status = read_status_patch(&incoming.merge_patch()?)?;
     let id = http::error_id(incoming)?;
 
-    // All that can fail is read before anything is written.
+    // Every read that can fail comes before the write.
     let now = app.clock.now();
     let store = ErrorStore::new(&app.store);
     let counts = store.count_events_by_error(project_id, now).await?;

@@ -227,7 +227,7 @@ impl Problem {
     /// 503: the request was stopped after `seconds`. No write is partial.
     pub fn timed_out(seconds: f32) -> Self {
         let detail = format!(
-            "The request did not finish within {seconds} s, but it may have taken effect. Retry \
+            "The request did not finish within {seconds} s; its changes are possibly applied. Retry \
              with the same `Idempotency-Key`; in a query, use a shorter range or fewer projects."
         );
         let cause = Some("the request took too long".to_owned());
