@@ -259,7 +259,7 @@ impl ErrorRecord {
 
     /// Returns the error as responses show it, with `count` events. `last_unpacked` is when the last of its
     /// unpacked events occurred.
-    pub fn shown(&self, count: u64, last_unpacked: Option<Timestamp>) -> ShownError<'_> {
+    pub(crate) fn shown(&self, count: u64, last_unpacked: Option<Timestamp>) -> ShownError<'_> {
         ShownError {
             error_id: self.id,
             title: &self.description.title,

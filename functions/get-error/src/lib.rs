@@ -32,7 +32,5 @@ async fn handle(
     let counts = store.count_events_by_error(project_id, now).await?;
     let error = store.find_error(project_id, id, now).await?;
     let error = error.ok_or_else(http::error_not_found)?;
-    let fingerprint = error.description.fingerprint;
-    let shown = error.shown(counts.of(fingerprint), counts.last_unpacked(fingerprint));
-    ApiResponse::ok(&shown)?.with_version(error.version)
+    ApiResponse::ok(&counts.show(&error))?.with_version(error.version)
 }

@@ -36,9 +36,5 @@ async fn handle(
     let store = ErrorStore::new(&app.store);
     let counts = store.count_events_by_error(project_id, now).await?;
     let page = store.list_errors(project_id, status, &page_request, &counts, now).await?;
-    let shown = page.map(|error| {
-        let fingerprint = error.description.fingerprint;
-        error.shown(counts.of(fingerprint), counts.last_unpacked(fingerprint))
-    });
-    page_answer(app.cursor_key()?, incoming, &shown)
+    page_answer(app.cursor_key()?, incoming, &page.map(|error| counts.show(error)))
 }

@@ -50,9 +50,7 @@ async fn handle(
         // Storage and response.
         let is_same = error == stored;
         if is_same || store.replace_error(project_id, &stored, &error, None).await? {
-            let fingerprint = error.description.fingerprint;
-            let shown = error.shown(counts.of(fingerprint), counts.last_unpacked(fingerprint));
-            return ApiResponse::ok(&shown)?.with_version(error.version);
+            return ApiResponse::ok(&counts.show(&error))?.with_version(error.version);
         }
     }
     Err(Problem::conflict("the error kept changing"))

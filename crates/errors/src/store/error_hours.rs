@@ -25,7 +25,7 @@ use crate::query::day_plan::RunPlan;
 use crate::query::errors::ErrorOutline;
 use crate::query::search::SearchedError;
 use crate::spike::{FEWEST_EVENTS, Hour, SpikeWindow, hours_of_day};
-use crate::{ErrorId, ErrorRecord};
+use crate::{ErrorId, ErrorRecord, ShownError};
 
 /// A selection of a project's events to count by error and hour.
 struct ErrorHours {
@@ -45,18 +45,20 @@ pub struct EventCounts {
 }
 
 impl EventCounts {
-    /// Returns how many events an error has.
-    pub fn of(&self, fingerprint: Fingerprint) -> u64 {
-        self.counts.get(&fingerprint).copied().unwrap_or_default()
+    /// Returns an error as responses show it, with its events.
+    pub fn show<'e>(&self, error: &'e ErrorRecord) -> ShownError<'e> {
+        let fingerprint = error.description.fingerprint;
+        let count = self.counts.get(&fingerprint).copied().unwrap_or_default();
+        error.shown(count, self.last_unpacked(fingerprint))
     }
 
     /// Returns when the last unpacked event of an error occurred, if it has one.
-    pub fn last_unpacked(&self, fingerprint: Fingerprint) -> Option<Timestamp> {
+    pub(super) fn last_unpacked(&self, fingerprint: Fingerprint) -> Option<Timestamp> {
         self.unpacked.get(&fingerprint).copied()
     }
 
     /// `true` if an error is deleted. A list that was read before can still have it.
-    pub fn is_deleted(&self, error: ErrorId) -> bool {
+    pub(super) fn is_deleted(&self, error: ErrorId) -> bool {
         self.tombstones.have(error)
     }
 }
