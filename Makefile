@@ -86,7 +86,7 @@ FUNCTIONS_OF_errors := error|interpreter
 AREAS := $(sort $(patsubst FUNCTIONS_OF_%,%,$(filter FUNCTIONS_OF_%,$(.VARIABLES))))
 # Tests of an area: its crate, its functions, its test folder and its files in the tests of all areas.
 # Without end-to-end tests: each starts its own stack, and together they take longer than all others.
-TESTS_OF_ALL_AREAS := answers permissions writes
+TESTS_OF_ALL_AREAS := responses permissions writes
 OF_AREA = package($(AREA)) | package(/$(FUNCTIONS_OF_$(AREA))/) \
 	| package(tests) & (binary($(AREA)) | test(/^$(AREA)::/))
 

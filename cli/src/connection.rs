@@ -121,7 +121,7 @@ impl Connection {
         let names = match self.store.list_table_names().await {
             Ok(names) => names,
             // Permission to use the tables does not imply permission to list them.
-            Err(StoreError::Refused(_)) => return Ok(()),
+            Err(StoreError::Rejected(_)) => return Ok(()),
             Err(error) => return Err(self.explain(&error)),
         };
         let is_restored = |name: &&String| {
@@ -154,11 +154,11 @@ impl Connection {
                  lists their sources) and the network, or use --local for the local \
                  stack\ncause: {cause}"
             ),
-            (StoreError::Refused(cause), Target::LocalStack { .. }) => format!(
+            (StoreError::Rejected(cause), Target::LocalStack { .. }) => format!(
                 "the local stack rejected the request; check that `{prefix}` is the prefix of its \
                  tables, and restart `make run` if the tables have changed\ncause: {cause}"
             ),
-            (StoreError::Refused(cause), Target::Aws) => format!(
+            (StoreError::Rejected(cause), Target::Aws) => format!(
                 "DynamoDB rejected the request; check that the credentials are valid and have \
                  permission to use the tables, and that the region and the table prefix \
                  `{prefix}` are those of your stack (--table-prefix, {TABLE_PREFIX_VARIABLE})\n\

@@ -77,7 +77,7 @@ impl IdempotentRequest {
 
 /// A response that is stored to be returned again.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct StoredAnswer {
+pub struct StoredResponse {
     /// The HTTP status code.
     pub status: u16,
     /// The headers of this response, such as `location`.

@@ -190,7 +190,7 @@ pub async fn pages(app: &App, call: &Call, limit: usize) -> Vec<Vec<Value>> {
         if let Some(cursor) = &cursor {
             call = call.query("cursor", cursor);
         }
-        let reply = call.send_until_answered(app).await;
+        let reply = call.send_until_response(app).await;
         assert_eq!(reply.status, 200, "{}", reply.body);
         let items = reply.body["items"].as_array().expect("the list has items").clone();
         assert!(items.len() <= limit);

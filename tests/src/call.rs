@@ -160,7 +160,7 @@ impl Call {
 
     /// Sends the call until the status is not 503, at most five times. Engine calls are canceled if
     /// the computer stalls for two seconds.
-    pub async fn send_until_answered(&self, app: &App) -> Reply {
+    pub async fn send_until_response(&self, app: &App) -> Reply {
         for _ in 1..MAX_ATTEMPTS {
             let reply = self.clone().send(app).await;
             if reply.status != 503 {
@@ -173,7 +173,7 @@ impl Call {
     /// Sends the request. Checks the response against `openapi.yaml`, and the function's requests
     /// to DynamoDB against `template.yaml`.
     pub async fn send(self, app: &App) -> Reply {
-        let reply = answer(app, self.operation, &self.event().to_string()).await;
+        let reply = send_event(app, self.operation, &self.event().to_string()).await;
         if self.method == self.operation.method {
             contract::check(self.id(), &reply);
         }
@@ -269,7 +269,7 @@ impl Call {
 
 /// Invokes a function with an event. Panics if the function sends a request that `template.yaml`
 /// does not allow.
-pub async fn answer(app: &App, operation: &'static Operation, event: &str) -> Reply {
+pub async fn send_event(app: &App, operation: &'static Operation, event: &str) -> Reply {
     let request = lambda_http::request::from_str(event).expect("the event is valid");
     let mut context = Context::default();
     REQUEST_ID.clone_into(&mut context.request_id);

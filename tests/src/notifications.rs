@@ -51,13 +51,13 @@ impl SentMessages {
     }
 
     /// Returns all emails, latest first.
-    pub async fn mails(&self) -> Vec<Value> {
+    pub async fn emails(&self) -> Vec<Value> {
         self.list("/mail").await
     }
 
     /// Returns the emails to an address, latest first.
-    pub async fn mails_to(&self, email: &str) -> Vec<Value> {
-        self.mails().await.into_iter().filter(|mail| mail["to"] == email).collect()
+    pub async fn emails_to(&self, email: &str) -> Vec<Value> {
+        self.emails().await.into_iter().filter(|mail| mail["to"] == email).collect()
     }
 
     /// Returns all events, latest first.

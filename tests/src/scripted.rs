@@ -88,7 +88,9 @@ async fn converse(
                 return;
             }
         };
-        if wire::write_answer(&mut connection, status, body.to_string().as_bytes()).await.is_none()
+        if wire::write_response(&mut connection, status, body.to_string().as_bytes())
+            .await
+            .is_none()
         {
             return;
         }

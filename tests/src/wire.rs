@@ -48,7 +48,7 @@ pub async fn read_request(connection: &mut TcpStream) -> Option<Request> {
 }
 
 /// Writes a response. Returns `None` if the client has disconnected.
-pub async fn write_answer(connection: &mut TcpStream, status: u16, body: &[u8]) -> Option<()> {
+pub async fn write_response(connection: &mut TcpStream, status: u16, body: &[u8]) -> Option<()> {
     let mut response = format!(
         "HTTP/1.1 {status} X\r\ncontent-type: application/x-amz-json-1.0\r\n\
          content-length: {}\r\n\r\n",

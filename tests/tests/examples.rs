@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use shared::app::Operation;
 use shared::http::ProblemCode;
 use tests::app::TestApp;
-use tests::call::{Call, answer};
+use tests::call::{Call, send_event};
 use tests::contract::{self, OPENAPI, assert_valid, resolve};
 use tests::operations::OPERATIONS;
 
@@ -130,7 +130,7 @@ async fn example_events_succeed() {
         let filled_in =
             [("API_KEY", &test.key), ("INSIGHT_ID", &insight), ("COLLECTION_ID", &collection)];
         let event = filled_in.iter().fold(event, |it, (word, value)| it.replace(word, value));
-        let reply = answer(&test.app, operation(name), &event).await;
+        let reply = send_event(&test.app, operation(name), &event).await;
         assert_eq!(reply.status, status, "{name}: {}", reply.text);
         contract::check(name, &reply);
     }

@@ -4,7 +4,7 @@ use flags::history::ChangeKind;
 use flags::store::{FlagCreation, FlagReplacement, FlagStore};
 use flags::{FeatureFlag, FlagKey, ProjectLimit};
 use shared::dynamodb::{ConflictRetry, Store, StoreError};
-use shared::idempotency::StoredAnswer;
+use shared::idempotency::StoredResponse;
 use shared::json::Violations;
 use shared::projects::api_key::Actor;
 
@@ -88,13 +88,13 @@ async fn create(flag: &FeatureFlag, store: &Store) -> Result<Outcome, StoreError
         first.enabled = false;
         first.prerequisites = Vec::new();
     }
-    let respond = |_: &FeatureFlag| Ok::<_, StoreError>(StoredAnswer::default());
+    let respond = |_: &FeatureFlag| Ok::<_, StoreError>(StoredResponse::default());
     let created = FlagStore::new(store).create_flag(first, &Actor::Command, None, respond).await?;
     let first = match created {
         FlagCreation::Created(flag) => flag,
         FlagCreation::Replay(_) => return Ok(Outcome::Done),
         FlagCreation::LimitReached(limit) => return Ok(Outcome::Blocked(full(limit))),
-        FlagCreation::ReferencesRefused(violations) => {
+        FlagCreation::InvalidReferences(violations) => {
             return Ok(Outcome::Blocked(rejected(&violations)));
         }
         FlagCreation::KeyTaken => {
@@ -121,7 +121,7 @@ async fn replace(
         match FlagStore::new(store).replace_flag(stored, flag, kind, &Actor::Command).await? {
             FlagReplacement::Done => return Ok(Outcome::Done),
             FlagReplacement::LimitReached(limit) => return Ok(Outcome::Blocked(full(limit))),
-            FlagReplacement::ReferencesRefused(violations) => {
+            FlagReplacement::InvalidReferences(violations) => {
                 return Ok(Outcome::Blocked(rejected(&violations)));
             }
             FlagReplacement::InUse(dependents) => return Ok(Outcome::Blocked(in_use(&dependents))),

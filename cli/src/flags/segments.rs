@@ -9,7 +9,7 @@ use flags::segment::MAX_SEGMENTS;
 use flags::store::{FlagStore, SegmentCreation, SegmentReplacement};
 use flags::{Segment, SegmentKey};
 use shared::dynamodb::{ConflictRetry, Store, StoreError};
-use shared::idempotency::StoredAnswer;
+use shared::idempotency::StoredResponse;
 use shared::timestamp::Timestamp;
 
 use super::apply::full;
@@ -161,7 +161,9 @@ async fn apply_change(
     match planned {
         PlannedSegmentAction::Unchanged | PlannedSegmentAction::LeftAlone => Ok(None),
         PlannedSegmentAction::Created(segment) => match FlagStore::new(store)
-            .create_segment(segment.clone(), None, |_| Ok::<_, StoreError>(StoredAnswer::default()))
+            .create_segment(segment.clone(), None, |_| {
+                Ok::<_, StoreError>(StoredResponse::default())
+            })
             .await?
         {
             SegmentCreation::Created(_) | SegmentCreation::Replay(_) => Ok(None),

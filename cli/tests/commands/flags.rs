@@ -13,7 +13,7 @@ use flags::history::ChangeKind;
 use flags::store::{FlagCreation, FlagDeletion, FlagReplacement, FlagStore, ListedFlags};
 use flags::{FeatureFlag, FlagKey, flagd};
 use shared::dynamodb::StoreError;
-use shared::idempotency::StoredAnswer;
+use shared::idempotency::StoredResponse;
 use shared::json::Json as Document;
 use shared::page::PageRequest;
 use shared::projects::api_key::Actor;
@@ -41,7 +41,7 @@ impl Shop {
         let draft = FlagDraft::read(&Document::parse(&text, 32).unwrap()).unwrap();
         let now = Timestamp::from_millis(1_795_234_560_007);
         let flag = draft.into_flag(self.id, now, Uuid::max).unwrap();
-        let respond = |_: &FeatureFlag| Ok::<_, StoreError>(StoredAnswer::default());
+        let respond = |_: &FeatureFlag| Ok::<_, StoreError>(StoredResponse::default());
         let created = FlagStore::new(&self.stack.store())
             .create_flag(flag, &Actor::Command, None, respond)
             .await

@@ -254,7 +254,7 @@ impl ErrorRecord {
         let ErrorDescription { title, culprit, .. } = &self.description;
         let domain_event =
             DomainEvent::new(kind, Visibility::Project(project), self.id, title, now);
-        domain_event.detailed(culprit).at_occasion(self.version)
+        domain_event.detailed(culprit).at_instance(self.version)
     }
 
     /// Returns the error as responses show it, with `count` events. `last_unpacked` is when the last of its

@@ -78,7 +78,7 @@ impl From<IngestionFault> for Problem {
 /// Sentry's protocol, as SDKs speak it.
 pub const SENTRY: Protocol = Protocol {
     name: "Sentry",
-    answer_problem: |problem, _| to_sentry_response(problem),
+    problem_response: |problem, _| to_sentry_response(problem),
     request_headers: &["x-sentry-auth", "content-encoding", "sentry-trace", "baggage"],
 };
 

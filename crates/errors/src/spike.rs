@@ -130,7 +130,7 @@ impl ErrorRecord {
     /// Returns the domain event of a spike that was detected at `now`.
     pub fn spike(&self, project: ProjectId, events: &SpikeWindow, now: Timestamp) -> DomainEvent {
         let domain_event = self.domain_event(DomainEventKind::ErrorSpiked, project, now);
-        domain_event.at_occasion(events.hour.number()).with_event_count(events.in_hour)
+        domain_event.at_instance(events.hour.number()).with_event_count(events.in_hour)
     }
 }
 

@@ -35,7 +35,7 @@ impl FeatureFlag {
         // A new flag can reuse a deleted flag's key and also starts at version 1.
         let created = u64::try_from(self.created_at.as_millis()).unwrap_or_default();
         let instance = created.saturating_mul(MAX_VERSIONS).saturating_add(version);
-        let domain_event = domain_event.detailed(change).at_occasion(instance);
+        let domain_event = domain_event.detailed(change).at_instance(instance);
         match author.user() {
             Some(user) => domain_event.by(user),
             None => domain_event,

@@ -140,7 +140,7 @@ impl Insight {
         let domain_event = DomainEvent::new(kind, visibility, self.id, &self.title, now);
         let domain_event = domain_event.detailed(&format!("{} in 30 days", statistics.trend()));
         let sessions = u64::from(statistics.affected_sessions);
-        is_trending.then(|| domain_event.at_occasion(day).with_event_count(sessions))
+        is_trending.then(|| domain_event.at_instance(day).with_event_count(sessions))
     }
 
     /// Returns the insight as in a response at `now`.

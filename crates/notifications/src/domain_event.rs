@@ -213,7 +213,7 @@ impl DomainEvent {
 
     /// Returns the event with an instance.
     #[must_use]
-    pub fn at_occasion(self, instance: u64) -> Self {
+    pub fn at_instance(self, instance: u64) -> Self {
         Self { instance, ..self }
     }
 
@@ -289,7 +289,7 @@ mod tests {
             DomainEvent::new(DomainEventKind::ErrorCreated, project, "e-1", &"é".repeat(300), at);
         assert_eq!(new.id(), "00000000-0000-0000-0000-000000000000#error_new#e-1#0");
         assert_eq!(new.title.chars().count(), 250);
-        assert_ne!(new.clone().at_occasion(1).id(), new.id());
+        assert_ne!(new.clone().at_instance(1).id(), new.id());
         assert_eq!(new.clone().detailed("x").with_event_count(3).id(), new.id());
     }
 }

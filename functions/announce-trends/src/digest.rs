@@ -99,7 +99,7 @@ impl Digest {
         let line = |subject: &DigestSubject, title: &str, detail: &str| {
             let (kind, visibility) = (DomainEventKind::WeekEnded, Visibility::Project(project));
             let domain_event = DomainEvent::new(kind, visibility, subject, title, week.end);
-            domain_event.detailed(detail).at_occasion(week.number())
+            domain_event.detailed(detail).at_instance(week.number())
         };
         let mut lines = vec![line(&DigestSubject::Overview, &counted.join(", "), "")];
         for (error, events) in self.errors.most_frequent.iter().take(MAX_NAMED) {

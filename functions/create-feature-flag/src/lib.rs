@@ -42,7 +42,7 @@ async fn handle(
     match outcome {
         FlagCreation::Created(flag) => respond(&flag),
         FlagCreation::Replay(replay) => ApiResponse::replay(replay),
-        FlagCreation::ReferencesRefused(violations) => Err(violations.into()),
+        FlagCreation::InvalidReferences(violations) => Err(violations.into()),
         FlagCreation::KeyTaken => Err(flag_exists(&key)),
         FlagCreation::LimitReached(limit) => Err(http::project_limit_reached(limit)),
     }

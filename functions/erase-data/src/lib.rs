@@ -112,8 +112,8 @@ async fn step(app: &App, at: &Erasure) -> Result<StepOutcome, StoreError> {
     Ok(match (&at.subject, at.stage) {
         (_, Stage::Settling) => StepOutcome::all(Sweep::default()),
         (subject, Stage::Notifications) => notifications_step(app, subject, after).await?,
-        (_, Stage::Answers) => {
-            StepOutcome::page(app.store.sweep_answers(app.clock.now(), after).await?)
+        (_, Stage::Responses) => {
+            StepOutcome::page(app.store.sweep_responses(app.clock.now(), after).await?)
         }
         (_, Stage::Quotas) => {
             StepOutcome::page(app.store.sweep_windows(app.clock.now(), after).await?)
@@ -126,7 +126,7 @@ async fn step(app: &App, at: &Erasure) -> Result<StepOutcome, StoreError> {
                 .erase_email_preferences(organization, user)
                 .await?
                 .removed
-                + NotificationStore::new(store).erase_mailbox(&name).await?.removed
+                + NotificationStore::new(store).erase_delivery_state(&name).await?.removed
                 + store.erase_keys_of(organization, user, at.requested_at).await?.removed;
             StepOutcome::all(Sweep { removed, after: None })
         }
@@ -194,7 +194,7 @@ async fn project_step(
             StepOutcome::all(store.erase_project_from_keys(&at.organization, project).await?)
         }
         // Stages of users, and stages of both subjects that are handled above.
-        Stage::Settling | Stage::User | Stage::Notifications | Stage::Answers | Stage::Quotas => {
+        Stage::Settling | Stage::User | Stage::Notifications | Stage::Responses | Stage::Quotas => {
             StepOutcome::all(Sweep::default())
         }
     })

@@ -26,5 +26,5 @@ async fn handle(
 
     let cache = app.cache::<ConfigurationCache>();
     let configuration = cache.get(&app.store, project_id, app.clock.now()).await?;
-    configuration.to_answer(ofrep::if_none_match(incoming))
+    configuration.to_response(ofrep::if_none_match(incoming))
 }

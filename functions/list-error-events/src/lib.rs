@@ -4,7 +4,7 @@ use errors::http;
 use errors::store::ErrorStore;
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
-use shared::http::{ApiRequest, ApiResponse, Method, Problem, page_answer, read_page_request};
+use shared::http::{ApiRequest, ApiResponse, Method, Problem, page_response, read_page_request};
 use shared::json::Violations;
 use shared::projects::api_key::Scope;
 
@@ -37,5 +37,5 @@ async fn handle(
     let page = ErrorStore::new(&app.store)
         .list_error_events(project_id, &events, &page_request, now)
         .await?;
-    page_answer(app.cursor_key()?, incoming, &page)
+    page_response(app.cursor_key()?, incoming, &page)
 }

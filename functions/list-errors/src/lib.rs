@@ -4,7 +4,7 @@ use errors::ErrorStatus;
 use errors::store::ErrorStore;
 use shared::app::{Access, App, COUNTING_TIME_BUDGET, Operation};
 use shared::auth::Caller;
-use shared::http::{ApiRequest, ApiResponse, Method, Problem, page_answer, read_page_request};
+use shared::http::{ApiRequest, ApiResponse, Method, Problem, page_response, read_page_request};
 use shared::json::Violations;
 use shared::projects::api_key::Scope;
 
@@ -36,5 +36,5 @@ async fn handle(
     let store = ErrorStore::new(&app.store);
     let counts = store.count_events_by_error(project_id, now).await?;
     let page = store.list_errors(project_id, status, &page_request, &counts, now).await?;
-    page_answer(app.cursor_key()?, incoming, &page.map(|error| counts.show(error)))
+    page_response(app.cursor_key()?, incoming, &page.map(|error| counts.show(error)))
 }

@@ -4,7 +4,7 @@ use markers::store::MarkerStore;
 use markers::{TimeRange, http};
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
-use shared::http::{ApiRequest, ApiResponse, Method, Problem, page_answer, read_page_request};
+use shared::http::{ApiRequest, ApiResponse, Method, Problem, page_response, read_page_request};
 use shared::json::Violations;
 use shared::projects::api_key::Scope;
 
@@ -39,5 +39,5 @@ async fn handle(
     let page =
         MarkerStore::new(&app.store).list_events(project_id, id, range, &page_request).await?;
     let page = page.ok_or_else(http::collection_not_found)?;
-    page_answer(app.cursor_key()?, incoming, &page)
+    page_response(app.cursor_key()?, incoming, &page)
 }

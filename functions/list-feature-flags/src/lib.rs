@@ -3,7 +3,7 @@
 use flags::store::{FlagStore, ListedFlags};
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
-use shared::http::{ApiRequest, ApiResponse, Method, Problem, page_answer, read_page_request};
+use shared::http::{ApiRequest, ApiResponse, Method, Problem, page_response, read_page_request};
 use shared::json::{FieldError, ViolationCode, Violations};
 use shared::projects::api_key::Scope;
 
@@ -32,7 +32,7 @@ async fn handle(
     // Storage and response.
     let listed = listed.unwrap_or(ListedFlags::Live);
     let page = FlagStore::new(&app.store).list_flags(project_id, listed, &page_request).await?;
-    page_answer(app.cursor_key()?, incoming, &page)
+    page_response(app.cursor_key()?, incoming, &page)
 }
 
 fn parse_archived(text: &str) -> Result<ListedFlags, FieldError> {

@@ -4,7 +4,7 @@ use flags::http;
 use flags::store::FlagStore;
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
-use shared::http::{ApiRequest, ApiResponse, Method, Problem, page_answer, read_page_request};
+use shared::http::{ApiRequest, ApiResponse, Method, Problem, page_response, read_page_request};
 use shared::json::Violations;
 use shared::projects::api_key::Scope;
 
@@ -35,5 +35,5 @@ async fn handle(
     let flag = flag.ok_or_else(http::flag_not_found)?;
     let page =
         FlagStore::new(&app.store).list_flag_changes(&flag, &page_request, app.clock.now()).await?;
-    page_answer(app.cursor_key()?, incoming, &page)
+    page_response(app.cursor_key()?, incoming, &page)
 }

@@ -4,7 +4,7 @@ use insights::StatusFilter;
 use insights::store::InsightStore;
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
-use shared::http::{ApiRequest, ApiResponse, Method, Problem, page_answer, read_page_request};
+use shared::http::{ApiRequest, ApiResponse, Method, Problem, page_response, read_page_request};
 use shared::json::Violations;
 use shared::projects::api_key::Scope;
 
@@ -34,5 +34,5 @@ async fn handle(
     let page =
         InsightStore::new(&app.store).list_insights(project_id, status, &page_request).await?;
     let now = app.clock.now();
-    page_answer(app.cursor_key()?, incoming, &page.map(|insight| insight.at(now)))
+    page_response(app.cursor_key()?, incoming, &page.map(|insight| insight.at(now)))
 }

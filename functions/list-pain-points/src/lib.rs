@@ -4,7 +4,7 @@ use insights::http;
 use insights::store::InsightStore;
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
-use shared::http::{ApiRequest, ApiResponse, Method, Problem, page_answer, read_page_request};
+use shared::http::{ApiRequest, ApiResponse, Method, Problem, page_response, read_page_request};
 use shared::json::Violations;
 use shared::page::Page;
 use shared::projects::api_key::Scope;
@@ -40,5 +40,9 @@ async fn handle(
 
     // Response.
     let in_order = members.items.iter().filter_map(|id| details.get(id));
-    page_answer(app.cursor_key()?, incoming, &Page { items: in_order.collect(), end: members.end })
+    page_response(
+        app.cursor_key()?,
+        incoming,
+        &Page { items: in_order.collect(), end: members.end },
+    )
 }

@@ -2,7 +2,7 @@
 
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
-use shared::http::{ApiRequest, ApiResponse, Method, Problem, page_answer, read_page_request};
+use shared::http::{ApiRequest, ApiResponse, Method, Problem, page_response, read_page_request};
 use shared::json::Violations;
 
 /// The operation of this function.
@@ -25,5 +25,5 @@ async fn handle(
 
     // Storage and response.
     let page = caller.list_projects(&page_request).await?;
-    page_answer(app.cursor_key()?, incoming, &page)
+    page_response(app.cursor_key()?, incoming, &page)
 }

@@ -6,7 +6,7 @@ use errors::query::range_counter::RangeCounter;
 use errors::store::ErrorStore;
 use shared::app::{Access, App, COUNTING_TIME_BUDGET, Operation};
 use shared::auth::Caller;
-use shared::http::{ApiRequest, ApiResponse, Method, Problem, open_cursor, page_answer};
+use shared::http::{ApiRequest, ApiResponse, Method, Problem, open_cursor, page_response};
 use shared::page::Page;
 use shared::projects::api_key::Scope;
 
@@ -43,6 +43,6 @@ async fn handle(
     // Response.
     let found = ErrorStore::new(&app.store).find_ranked_errors(project_id, ranked, now).await?;
     let shown = found.iter().map(|(ranked, error)| ranked.shown(error));
-    let response = page_answer(cursor_key, incoming, &Page { items: shown.collect(), end })?;
+    let response = page_response(cursor_key, incoming, &Page { items: shown.collect(), end })?;
     Ok(if query.with_series { http::with_buckets_of(response, &events.range) } else { response })
 }

@@ -68,7 +68,7 @@ async fn handle(
             FlagReplacement::LimitReached(limit) => {
                 return Err(http::project_limit_reached(limit));
             }
-            FlagReplacement::ReferencesRefused(violations) => {
+            FlagReplacement::InvalidReferences(violations) => {
                 return Err(match update {
                     FlagUpdate::Patch(_) => violations.into(),
                     FlagUpdate::Restore(_) => unrestorable(&violations).into(),

@@ -198,7 +198,7 @@ pub async fn respond(app: &App, operation: &Operation, request: Request) -> Resp
     };
     let (response, problem) = match outcome {
         Ok(response) => (response, None),
-        Err(problem) => ((operation.protocol.answer_problem)(&problem, &incoming), Some(problem)),
+        Err(problem) => ((operation.protocol.problem_response)(&problem, &incoming), Some(problem)),
     };
     let spent = spent(app, incoming.elapsed(), usage);
     telemetry::log_request(&incoming, &response, problem.as_ref(), &spent, app.clock.now());

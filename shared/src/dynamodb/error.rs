@@ -27,8 +27,8 @@ pub enum StoreError {
     Contended(#[source] Cause),
     /// DynamoDB rejected a request that should be valid. A table or permission is missing, or there
     /// is a bug.
-    #[error("DynamoDB refused a request: {0}")]
-    Refused(#[source] Cause),
+    #[error("DynamoDB rejected a request: {0}")]
+    Rejected(#[source] Cause),
     /// An item does not have the form that this code writes.
     #[error("an item of table {table} is damaged: attribute {attribute}")]
     Damaged {
@@ -136,13 +136,13 @@ where
             }
             error => (matches!(error, SdkError::ConstructionFailure(_)), Box::new(error)),
         };
-        if is_rejection { Self::Refused(Cause(cause)) } else { Self::Unavailable(Cause(cause)) }
+        if is_rejection { Self::Rejected(Cause(cause)) } else { Self::Unavailable(Cause(cause)) }
     }
 }
 
 impl From<BuildError> for StoreError {
     fn from(error: BuildError) -> Self {
-        Self::Refused(Cause(Box::new(error)))
+        Self::Rejected(Cause(Box::new(error)))
     }
 }
 
@@ -224,7 +224,7 @@ mod tests {
             .build();
         let service = PutItemError::ConditionalCheckFailedException(response);
         let refused = StoreError::from(PutError::service_error(service, "private"));
-        assert_eq!(refused.to_string(), "DynamoDB refused a request: X: no such table");
+        assert_eq!(refused.to_string(), "DynamoDB rejected a request: X: no such table");
 
         let unreadable = PutError::response_error("no JSON", "private");
         let unavailable = StoreError::from(unreadable);
@@ -249,7 +249,10 @@ mod tests {
 
     #[test]
     fn failed_steps_show_their_cause() {
-        let error = StoreError::Refused(Cause::of_step("it cannot be packed", "too large"));
-        assert_eq!(error.to_string(), "DynamoDB refused a request: it cannot be packed: too large");
+        let error = StoreError::Rejected(Cause::of_step("it cannot be packed", "too large"));
+        assert_eq!(
+            error.to_string(),
+            "DynamoDB rejected a request: it cannot be packed: too large"
+        );
     }
 }

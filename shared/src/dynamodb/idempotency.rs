@@ -5,7 +5,7 @@
 
 use aws_sdk_dynamodb::types::{ReturnValuesOnConditionCheckFailure, TransactWriteItem};
 
-use crate::idempotency::{IdempotentRequest, RETENTION, StoredAnswer};
+use crate::idempotency::{IdempotentRequest, RETENTION, StoredResponse};
 use crate::timestamp::Timestamp;
 
 use super::item::{Item, ItemReader, b, item, n, s};
@@ -23,16 +23,16 @@ pub struct Idempotent<'a> {
     /// The request.
     pub request: &'a IdempotentRequest,
     /// The response.
-    pub answer: &'a StoredAnswer,
+    pub response: &'a StoredResponse,
 }
 
 impl<'a> Idempotent<'a> {
     /// Pairs a request with its response, if the request has an idempotency key.
     pub fn of(
         request: Option<&'a IdempotentRequest>,
-        answer: impl Into<Option<&'a StoredAnswer>>,
+        response: impl Into<Option<&'a StoredResponse>>,
     ) -> Option<Self> {
-        request.zip(answer.into()).map(|(request, answer)| Self { request, answer })
+        request.zip(response.into()).map(|(request, response)| Self { request, response })
     }
 }
 
@@ -40,7 +40,7 @@ impl<'a> Idempotent<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Replay {
     /// The same request succeeded: its response.
-    Answered(StoredAnswer),
+    Response(StoredResponse),
     /// A different request succeeded.
     OtherRequest,
     /// A concurrent request with the key is still running.
@@ -67,7 +67,7 @@ impl Store {
     }
 
     /// Removes expired responses from the next page of the table.
-    pub async fn sweep_answers(
+    pub async fn sweep_responses(
         &self,
         now: Timestamp,
         after: Option<&str>,
@@ -76,21 +76,21 @@ impl Store {
     }
 
     /// Returns the action that stores a response. It fails if one is already stored.
-    pub(crate) fn put_answer(
+    pub(crate) fn put_response(
         &self,
         idempotent: Idempotent<'_>,
         now: Timestamp,
     ) -> Result<TransactWriteItem, StoreError> {
-        let Idempotent { request, answer } = idempotent;
-        let headers = answer.headers.iter().map(|(name, value)| (name.clone(), s(value)));
+        let Idempotent { request, response } = idempotent;
+        let headers = response.headers.iter().map(|(name, value)| (name.clone(), s(value)));
         self.put(
             TABLE,
             item([
                 (KEY, s(&request.scope)),
                 ("fingerprint", b(request.fingerprint.as_bytes())),
-                ("status", n(answer.status)),
+                ("status", n(response.status)),
                 ("headers", aws_sdk_dynamodb::types::AttributeValue::M(headers.collect())),
-                ("body", s(&answer.body)),
+                ("body", s(&response.body)),
                 ("expiresAt", n(now.plus(RETENTION).as_seconds())),
             ]),
         )
@@ -103,7 +103,7 @@ impl Store {
     }
 }
 
-/// Reads the stored item that made [`Store::put_answer`] fail.
+/// Reads the stored item that made [`Store::put_response`] fail.
 pub(crate) fn read_replay(item: &Item, request: &IdempotentRequest) -> Result<Replay, StoreError> {
     let reader = ItemReader { table: TABLE, item };
     if reader.bytes::<32>("fingerprint")? != request.fingerprint.as_bytes() {
@@ -118,7 +118,7 @@ pub(crate) fn read_replay(item: &Item, request: &IdempotentRequest) -> Result<Re
         let value = value.as_s().map_err(|_| reader.damaged("headers"))?;
         read.push((name.clone(), value.clone()));
     }
-    Ok(Replay::Answered(StoredAnswer {
+    Ok(Replay::Response(StoredResponse {
         status: status.ok_or_else(|| reader.damaged("status"))?,
         headers: read,
         body: reader.text("body")?.to_owned(),

@@ -91,7 +91,7 @@ fn write_position(key: &Item) -> String {
 }
 
 fn read_position(text: &str) -> Result<Item, StoreError> {
-    let unreadable = || StoreError::Refused("the position of a sweep cannot be read".into());
+    let unreadable = || StoreError::Rejected("the position of a sweep cannot be read".into());
     let parts: BTreeMap<String, Value> = serde_json::from_str(text).map_err(|_| unreadable())?;
     let read = |value| match value {
         Value::String(text) => Ok(s(text)),

@@ -149,7 +149,7 @@ impl Cancellation {
                 StoreError::throttled(actions, codes.into())
             }
         } else {
-            StoreError::Refused(codes.into())
+            StoreError::Rejected(codes.into())
         }
     }
 }
@@ -162,7 +162,7 @@ pub enum TransactionOutcome {
     /// Nothing was applied: the idempotency key was used before.
     Replay(Replay),
     /// Nothing was applied: a condition failed.
-    Refused(Cancellation),
+    Rejected(Cancellation),
 }
 
 /// The name of the action that stores the response to an idempotent request.
@@ -194,7 +194,7 @@ impl Store {
         now: Timestamp,
     ) -> Result<TransactionOutcome, StoreError> {
         if let Some(idempotent) = idempotent {
-            transaction.add(RESPONSE, self.put_answer(idempotent, now)?)?;
+            transaction.add(RESPONSE, self.put_response(idempotent, now)?)?;
         }
         let Some(cancelled) = self.try_all(transaction, MAX_ATTEMPTS).await? else {
             return Ok(TransactionOutcome::Done);
@@ -210,7 +210,7 @@ impl Store {
         let response_conflicted = response.is_some_and(Reason::conflicted);
         let cancelled = cancelled.unless_pending()?;
         if !cancelled.is_transient_failure() {
-            Ok(TransactionOutcome::Refused(cancelled))
+            Ok(TransactionOutcome::Rejected(cancelled))
         } else if response_conflicted {
             Ok(TransactionOutcome::Replay(Replay::StillRunning))
         } else {

@@ -140,7 +140,7 @@ impl Store {
                 return Ok(item);
             }
             let (Some(&newest), Some(&oldest)) = (latest.first(), latest.last()) else {
-                return Err(StoreError::Refused("a first write was rejected".into()));
+                return Err(StoreError::Rejected("a first write was rejected".into()));
             };
             if unknown_outcome.any() && latest.len() == LATEST && oldest > id {
                 return Err(StoreError::Unavailable("too many concurrent writers".into()));

@@ -50,7 +50,7 @@ impl ApiResponse {
 
 impl Protocol {
     /// The protocol of browsers: problems are also pages.
-    pub const PAGES: Self = Self { name: "pages", answer_problem: page_of, request_headers: &[] };
+    pub const PAGES: Self = Self { name: "pages", problem_response: page_of, request_headers: &[] };
 }
 
 fn page_of(problem: &Problem, incoming: &ApiRequest) -> ApiResponse {

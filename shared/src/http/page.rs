@@ -41,7 +41,7 @@ pub fn open_cursor(
 }
 
 /// Returns the response with a page of the requested list.
-pub fn page_answer(
+pub fn page_response(
     key: &CursorKey,
     incoming: &ApiRequest,
     page: &Page<impl Serialize>,

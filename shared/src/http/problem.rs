@@ -287,7 +287,7 @@ impl Problem {
     }
 
     /// Returns the response in the form of RFC 9457, for the request `request_id`.
-    pub fn to_answer(&self, request_id: &str) -> ApiResponse {
+    pub fn to_response(&self, request_id: &str) -> ApiResponse {
         let (code, status, title) = self.code.parts();
         let violations = self.violations.listed();
         let body = ProblemBody {
@@ -362,7 +362,7 @@ impl From<StoreError> for Problem {
         match error {
             StoreError::Unavailable(_) | StoreError::Throttled { .. } => Self::unavailable(cause),
             StoreError::Contended(_) => Self::conflict(cause),
-            StoreError::Refused(_)
+            StoreError::Rejected(_)
             | StoreError::Damaged { .. }
             | StoreError::OtherService { .. } => Self::internal(cause),
         }
@@ -376,7 +376,7 @@ mod tests {
     use lambda_http::Body;
 
     fn shown(problem: &Problem) -> (serde_json::Value, lambda_http::http::HeaderMap) {
-        let response = problem.to_answer("r-1");
+        let response = problem.to_response("r-1");
         let (parts, body) = response.into_response("r-1").into_parts();
         let Body::Text(body) = body else { panic!("the problem has no body") };
         (serde_json::from_str(&body).unwrap(), parts.headers)
@@ -427,7 +427,7 @@ mod tests {
             Problem::internal("secret cause"),
             StoreError::Unavailable("secret cause".into()).into(),
             StoreError::Contended("secret cause".into()).into(),
-            StoreError::Refused("secret cause".into()).into(),
+            StoreError::Rejected("secret cause".into()).into(),
         ] {
             assert!(problem.cause().is_some_and(|cause| cause.contains("secret cause")));
             let (body, _) = shown(&problem);

@@ -9,7 +9,7 @@ pub struct Protocol {
     /// The protocol's name.
     pub name: &'static str,
     /// Returns the response to a request that ends in a problem.
-    pub answer_problem: fn(&Problem, &ApiRequest) -> ApiResponse,
+    pub problem_response: fn(&Problem, &ApiRequest) -> ApiResponse,
     /// The request headers that pages can send, in addition to those of every operation.
     pub request_headers: &'static [&'static str],
 }
@@ -18,7 +18,7 @@ impl Protocol {
     /// Waymark's own protocol: problems in the form of RFC 9457.
     pub const WAYMARK: Self = Self {
         name: "Waymark",
-        answer_problem: |problem, incoming| problem.to_answer(incoming.request_id()),
+        problem_response: |problem, incoming| problem.to_response(incoming.request_id()),
         request_headers: &[],
     };
 }

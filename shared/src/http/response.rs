@@ -6,7 +6,7 @@ use lambda_http::http::{HeaderMap, HeaderValue, Response, StatusCode};
 use serde::Serialize;
 
 use crate::dynamodb::Replay;
-use crate::idempotency::StoredAnswer;
+use crate::idempotency::StoredResponse;
 
 use super::{Problem, VersionTag, cors};
 
@@ -84,12 +84,12 @@ impl ApiResponse {
     }
 
     /// Returns the form of the response that is stored with an idempotency key.
-    pub fn to_stored(&self) -> StoredAnswer {
+    pub fn to_stored(&self) -> StoredResponse {
         let headers = self.headers.iter().filter_map(|(name, value)| {
             // Every value came from a string, so none is omitted.
             Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned()))
         });
-        StoredAnswer {
+        StoredResponse {
             status: self.status.as_u16(),
             headers: headers.collect(),
             body: match &self.body {
@@ -103,14 +103,14 @@ impl ApiResponse {
     /// Returns the response to a request whose idempotency key was used before.
     pub fn replay(replay: Replay) -> Result<Self, Problem> {
         match replay {
-            Replay::Answered(stored) => Self::replayed(stored),
+            Replay::Response(stored) => Self::replayed(stored),
             Replay::OtherRequest => Err(Problem::idempotency_conflict()),
             Replay::StillRunning => Err(Problem::idempotency_in_progress()),
         }
     }
 
     /// Returns a response that was stored with an idempotency key.
-    fn replayed(stored: StoredAnswer) -> Result<Self, Problem> {
+    fn replayed(stored: StoredResponse) -> Result<Self, Problem> {
         let damaged = || Problem::internal("a stored response is damaged");
         let status = StatusCode::from_u16(stored.status).map_err(|_| damaged())?;
         let body = Some(stored.body).filter(|body| !body.is_empty()).map(Body::Text);

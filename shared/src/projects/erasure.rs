@@ -15,7 +15,7 @@ pub const LATE_WRITERS: Duration = Duration::from_mins(3);
 /// Longest time that a packer works on a log that it has started to read.
 pub const LATE_PACKERS: Duration = Duration::from_mins(6);
 /// Time after the request at which all responses that were stored before it have expired.
-pub const LAST_ANSWER: Duration = Duration::from_hours(25);
+pub const LAST_RESPONSE: Duration = Duration::from_hours(25);
 
 /// The project or user to erase.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -90,7 +90,7 @@ stages! {
     Keys, "keys";
     User, "user";
     Notifications, "notifications";
-    Answers, "answers";
+    Responses, "responses";
     Quotas, "quotas";
 }
 
@@ -115,11 +115,11 @@ impl Stage {
                 Self::Errors,
                 Self::Keys,
                 Self::Notifications,
-                Self::Answers,
+                Self::Responses,
                 Self::Quotas,
             ],
             Subject::User(..) => {
-                &[Self::Settling, Self::User, Self::Notifications, Self::Answers, Self::Quotas]
+                &[Self::Settling, Self::User, Self::Notifications, Self::Responses, Self::Quotas]
             }
         };
         let place = stages.iter().position(|stage| *stage == self)?;
@@ -175,7 +175,7 @@ impl Erasure {
         let stage = self.stage.next(&self.subject)?;
         let not_before = match (self.stage, stage) {
             (Stage::Packing, _) => now.plus(LATE_PACKERS),
-            (_, Stage::Answers) => self.requested_at.plus(LAST_ANSWER).max(now),
+            (_, Stage::Responses) => self.requested_at.plus(LAST_RESPONSE).max(now),
             _ => now,
         };
         Some(Self { stage, not_before, due_since: not_before, after: None, ..self.clone() })
@@ -218,8 +218,8 @@ mod tests {
                 if at.stage == Stage::Packing {
                     assert_eq!(next.not_before, at.not_before.plus(LATE_PACKERS));
                 }
-                if next.stage == Stage::Answers {
-                    assert_eq!(next.not_before, now.plus(LAST_ANSWER));
+                if next.stage == Stage::Responses {
+                    assert_eq!(next.not_before, now.plus(LAST_RESPONSE));
                 }
                 stages.push(next.stage);
                 at = next;

@@ -107,7 +107,7 @@ impl Faults {
 }
 
 impl Proxy for Faults {
-    async fn answer(&self, request: Request) -> ProxyResponse {
+    async fn respond(&self, request: Request) -> ProxyResponse {
         let (fault, chance) = self.draw();
         let Some(fault) = fault else { return self.upstream.forward(&request).await };
         self.met.fetch_add(1, Ordering::Relaxed);

@@ -131,7 +131,7 @@ impl ItemByItem {
 }
 
 impl Proxy for ItemByItem {
-    async fn answer(&self, request: Request) -> ProxyResponse {
+    async fn respond(&self, request: Request) -> ProxyResponse {
         match &*request.target {
             "TransactWriteItems" => self.transact(&request).await,
             "DeleteItem" | "PutItem" | "UpdateItem" => {

@@ -28,7 +28,7 @@ pub type ProxyResponse = (u16, Vec<u8>);
 /// A server that responds to DynamoDB requests.
 pub trait Proxy: Send + Sync + 'static {
     /// Responds to a request.
-    fn answer(&self, request: Request) -> impl Future<Output = ProxyResponse> + Send;
+    fn respond(&self, request: Request) -> impl Future<Output = ProxyResponse> + Send;
 }
 
 /// Starts a proxy that ends with the runtime, and returns its address.
@@ -47,8 +47,8 @@ pub async fn serve(proxy: Arc<impl Proxy>) -> String {
 /// Responds to requests in order. A request is completed even if the client disconnects.
 async fn converse(mut connection: TcpStream, proxy: Arc<impl Proxy>) {
     while let Some(request) = wire::read_request(&mut connection).await {
-        let (status, body) = proxy.answer(request).await;
-        if wire::write_answer(&mut connection, status, &body).await.is_none() {
+        let (status, body) = proxy.respond(request).await;
+        if wire::write_response(&mut connection, status, &body).await.is_none() {
             return;
         }
     }

@@ -37,7 +37,7 @@ impl Outage {
     }
 
     /// Responds with a delay from now on.
-    pub fn answer_after(&self, delay: Duration) {
+    pub fn respond_after(&self, delay: Duration) {
         let millis = u64::try_from(delay.as_millis()).expect("the delay fits");
         self.delay.store(millis, Ordering::SeqCst);
     }
@@ -49,7 +49,7 @@ impl Outage {
 }
 
 impl Proxy for std::sync::Arc<Outage> {
-    async fn answer(&self, request: Request) -> ProxyResponse {
+    async fn respond(&self, request: Request) -> ProxyResponse {
         self.asked.fetch_add(1, Ordering::SeqCst);
         match self.delay.load(Ordering::SeqCst) {
             FAILING => {

@@ -298,7 +298,7 @@ impl PartitionLimits {
 }
 
 impl Proxy for PartitionLimits {
-    async fn answer(&self, request: Request) -> ProxyResponse {
+    async fn respond(&self, request: Request) -> ProxyResponse {
         tokio::time::sleep(self.latency).await;
         let body: Value = serde_json::from_slice(&request.body).expect("the request is JSON");
         match &*request.target {

@@ -44,7 +44,7 @@ impl Recorder {
 }
 
 impl Proxy for Recorder {
-    async fn answer(&self, request: Request) -> ProxyResponse {
+    async fn respond(&self, request: Request) -> ProxyResponse {
         let body: Value = serde_json::from_slice(&request.body).expect("the request is JSON");
         let recorded = RecordedRequest { action: request.target.clone(), tables: tables_of(&body) };
         self.requests.lock().expect("not poisoned").push(recorded);

@@ -19,7 +19,7 @@ impl Slow {
 }
 
 impl Proxy for Slow {
-    async fn answer(&self, request: Request) -> ProxyResponse {
+    async fn respond(&self, request: Request) -> ProxyResponse {
         tokio::time::sleep(self.delay).await;
         self.upstream.forward(&request).await
     }

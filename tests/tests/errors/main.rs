@@ -196,7 +196,7 @@ impl Tracker {
 
     async fn query(&self, body: &Value) -> Reply {
         let call = Call::of(QUERY).key(&self.test.key).json(body);
-        call.send_until_answered(&self.test.app).await
+        call.send_until_response(&self.test.app).await
     }
 
     /// Sends a query, expects 200, and returns its buckets: start, events, errors.

@@ -91,7 +91,7 @@ async fn warm_functions_evaluate_during_dynamodb_outages() {
         let reply = call_for(&test, GET, "f").send(&test.app).await;
         assert_eq!(reply.problem(), (503, "unavailable"));
 
-        outage.answer_after(Duration::ZERO);
+        outage.respond_after(Duration::ZERO);
         test.pass(Duration::from_secs(5));
         assert_all(&test, false).await;
         test.pass(Duration::from_secs(5));
@@ -113,7 +113,7 @@ async fn flags_older_than_ten_minutes_are_not_served() {
     for call in calls(&test) {
         assert_eq!(call.send(&test.app).await.status, 503);
     }
-    outage.answer_after(Duration::ZERO);
+    outage.respond_after(Duration::ZERO);
     assert_all(&test, true).await;
 }
 
@@ -150,7 +150,7 @@ async fn slow_reads_continue_for_the_next_request() {
     let (test, outage) = behind_an_outage().await;
     assert_all(&test, true).await;
     elsewhere(&test, &json!({"enabled": false})).await;
-    outage.answer_after(Duration::from_millis(700));
+    outage.respond_after(Duration::from_millis(700));
     test.pass(Duration::from_secs(5));
     assert!(is_on(&evaluate(&test, "f", json!({})).await), "the read takes too long");
     outage.asked();
@@ -228,7 +228,7 @@ async fn large_reads_are_awaited() {
         below = level;
     }
     assert!(is_on(&evaluate(&test, below, json!({})).await));
-    outage.answer_after(Duration::from_millis(70));
+    outage.respond_after(Duration::from_millis(70));
     for (directive, is_to_be_on, seconds) in [("max-age=9", false, 5), ("no-cache", true, 1)] {
         elsewhere(&test, &json!({"enabled": is_to_be_on})).await;
         test.pass(Duration::from_secs(seconds));

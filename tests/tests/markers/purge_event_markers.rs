@@ -321,7 +321,7 @@ async fn failing_jobs_do_not_block_the_next() {
         _ => ScriptedReply::Response(json!({})),
     })
     .await;
-    assert!(matches!(outcome, Err(StoreError::Refused(_))), "{outcome:?}");
+    assert!(matches!(outcome, Err(StoreError::Rejected(_))), "{outcome:?}");
     let finished = dynamodb.single_writes("Delete");
     assert_eq!(finished.len(), 1);
     assert_eq!(finished[0]["Key"]["sk"]["S"], "01902f3c-0000-7000-8000-000000000001");

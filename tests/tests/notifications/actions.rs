@@ -61,8 +61,8 @@ pub(super) async fn create_errors(test: &TestApp, from: u64, count: u64) {
     }
 }
 
-pub(super) fn subjects(mails: &[Value]) -> Vec<&str> {
-    mails.iter().map(|mail| mail["subject"].as_str().unwrap()).collect()
+pub(super) fn subjects(emails: &[Value]) -> Vec<&str> {
+    emails.iter().map(|mail| mail["subject"].as_str().unwrap()).collect()
 }
 
 /// Returns the number of events in an email with a subject such as `[Shop] 1,000 new errors`.

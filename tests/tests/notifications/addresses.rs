@@ -45,7 +45,7 @@ async fn open_link(test: &TestApp, token: &str) -> Reply {
 async fn change(test: &TestApp, outbound: &SentMessages, email: &str) -> String {
     assert_eq!(set(test, email).await.status, 200);
     outbound.run(&test.app).await;
-    let token = token_in(&outbound.mails_to(email).await[0], CONFIRM_PATH);
+    let token = token_in(&outbound.emails_to(email).await[0], CONFIRM_PATH);
     assert_eq!(page(&confirm(test, &token).await), (200, "Address confirmed"));
     outbound.run(&test.app).await;
     token
@@ -53,9 +53,9 @@ async fn change(test: &TestApp, outbound: &SentMessages, email: &str) -> String 
 
 /// Returns the token in the latest security email to an address.
 async fn undo_token(outbound: &SentMessages, email: &str) -> String {
-    let mails = outbound.mails_to(email).await;
-    assert_eq!(mails[0]["subject"], "[Waymark] Your notification address changed");
-    token_in(&mails[0], CONFIRM_PATH)
+    let emails = outbound.emails_to(email).await;
+    assert_eq!(emails[0]["subject"], "[Waymark] Your notification address changed");
+    token_in(&emails[0], CONFIRM_PATH)
 }
 
 async fn addresses_of(test: &TestApp, key: &str) -> Value {
@@ -77,7 +77,7 @@ async fn links_in_emails_confirm_addresses_once() {
     let pending = json!({"email": null, "pendingEmail": "mira@example.com"});
     assert_eq!((reply.status, &reply.body), (200, &pending));
     outbound.run(&test.app).await;
-    let [mail] = &outbound.mails().await[..] else { panic!("expected one email") };
+    let [mail] = &outbound.emails().await[..] else { panic!("expected one email") };
     assert_eq!(mail["to"], "mira@example.com");
     assert_eq!(mail["headers"]["List-Unsubscribe"], Value::Null);
     let token = token_in(mail, CONFIRM_PATH);
@@ -88,7 +88,7 @@ async fn links_in_emails_confirm_addresses_once() {
     let same = set(&test, "mira@example.com").await;
     assert_eq!(same.body, json!({"email": "mira@example.com", "pendingEmail": null}));
     outbound.run(&test.app).await;
-    assert_eq!(outbound.mails().await.len(), 1, "confirmed addresses need no confirmation");
+    assert_eq!(outbound.emails().await.len(), 1, "confirmed addresses need no confirmation");
 }
 
 #[tokio::test]
@@ -96,7 +96,7 @@ async fn opening_a_confirmation_link_changes_nothing() {
     let (test, outbound) = (TestApp::start().await, SentMessages::open());
     let pending = set(&test, "mira@example.com").await.body;
     outbound.run(&test.app).await;
-    let token = token_in(&outbound.mails().await[0], CONFIRM_PATH);
+    let token = token_in(&outbound.emails().await[0], CONFIRM_PATH);
     for gateway in [Gateway::HttpApi, Gateway::RestApi] {
         let call = Call::of(CONFIRM).method(Method::GET).query("token", &token);
         let opened = call.gateway(gateway).send(&test.app).await;
@@ -124,7 +124,7 @@ async fn keys_that_list_projects_cannot_set_an_address() {
     assert!(reply.body["detail"].as_str().unwrap().contains("some projects"), "{}", reply.body);
     assert_eq!(addresses_of(&test, &key).await, json!({"email": null, "pendingEmail": null}));
     outbound.run(&test.app).await;
-    assert!(outbound.mails_to("attacker@example.com").await.is_empty());
+    assert!(outbound.emails_to("attacker@example.com").await.is_empty());
 }
 
 #[tokio::test]
@@ -132,11 +132,11 @@ async fn the_old_address_undoes_a_change_within_72_hours() {
     let (test, outbound) = (TestApp::start().await, SentMessages::open());
     give_address(&test.app, &user("owner"), "old@example.com").await;
     change(&test, &outbound, "new@example.com").await;
-    let mails = outbound.mails_to("old@example.com").await;
+    let emails = outbound.emails_to("old@example.com").await;
     // The first email is about the test key.
-    assert_eq!(mails.len(), 2, "{mails:?}");
-    assert_eq!(mails[0]["headers"]["List-Unsubscribe"], Value::Null);
-    let body = mails[0]["text"].as_str().unwrap();
+    assert_eq!(emails.len(), 2, "{emails:?}");
+    assert_eq!(emails[0]["headers"]["List-Unsubscribe"], Value::Null);
+    let body = emails[0]["text"].as_str().unwrap();
     assert!(body.contains("revoke the key") && !body.contains("new@example.com"), "{body}");
     let token = undo_token(&outbound, "old@example.com").await;
 
@@ -150,7 +150,7 @@ async fn the_old_address_undoes_a_change_within_72_hours() {
     assert_eq!(addresses_of(&test, &test.key).await, restored);
     assert_eq!(page(&confirm(&test, &token).await), (400, "Link already used"));
     outbound.run(&test.app).await;
-    assert!(outbound.mails_to("newer@example.com").await.is_empty());
+    assert!(outbound.emails_to("newer@example.com").await.is_empty());
 
     change(&test, &outbound, "new@example.com").await;
     let token = undo_token(&outbound, "old@example.com").await;
@@ -179,7 +179,7 @@ async fn first_and_operator_addresses_send_no_security_email() {
     change(&test, &outbound, "first@example.com").await;
     give_address(&test.app, &user("owner"), "second@example.com").await;
     outbound.run(&test.app).await;
-    assert_eq!(outbound.mails_to("first@example.com").await.len(), 1, "the confirmation email");
+    assert_eq!(outbound.emails_to("first@example.com").await.len(), 1, "the confirmation email");
     // Links cannot replace an operator's address.
     change(&test, &outbound, "third@example.com").await;
     let token = undo_token(&outbound, "second@example.com").await;
@@ -205,15 +205,15 @@ async fn one_address_gets_five_confirmation_emails_a_day() {
         assert_eq!((reply.status, reply.body), (200, pending), "responses do not depend on others");
     }
     let emails_to_victim = async || {
-        let mails = outbound.mails().await;
-        let to_victim = mails.iter().map(|mail| mail["to"].as_str().unwrap().to_lowercase());
+        let emails = outbound.emails().await;
+        let to_victim = emails.iter().map(|mail| mail["to"].as_str().unwrap().to_lowercase());
         to_victim.filter(|to| to == "victim@example.com").count()
     };
-    for mails in 1..=5 {
+    for emails in 1..=5 {
         outbound.run(&test.app).await;
         test.pass(Duration::from_secs(599));
         outbound.run(&test.app).await;
-        assert_eq!(emails_to_victim().await, mails, "one email in ten minutes");
+        assert_eq!(emails_to_victim().await, emails, "one email in ten minutes");
         test.pass(Duration::from_secs(1));
     }
     test.pass(Duration::from_hours(12));
@@ -244,15 +244,15 @@ async fn setting_the_same_address_again_keeps_its_link() {
     let (test, outbound) = (TestApp::start().await, SentMessages::open());
     set(&test, "mira@example.com").await;
     outbound.run(&test.app).await;
-    let token = token_in(&outbound.mails().await[0], CONFIRM_PATH);
+    let token = token_in(&outbound.emails().await[0], CONFIRM_PATH);
     test.pass(Duration::from_mins(1));
     set(&test, "mira@example.com").await;
     outbound.run(&test.app).await;
-    assert_eq!(outbound.mails_to("mira@example.com").await.len(), 1);
+    assert_eq!(outbound.emails_to("mira@example.com").await.len(), 1);
     test.pass(Duration::from_mins(9));
     outbound.run(&test.app).await;
-    let mails = outbound.mails_to("mira@example.com").await;
-    assert_eq!((mails.len(), token_in(&mails[0], CONFIRM_PATH)), (2, token.clone()));
+    let emails = outbound.emails_to("mira@example.com").await;
+    assert_eq!((emails.len(), token_in(&emails[0], CONFIRM_PATH)), (2, token.clone()));
     assert_eq!(page(&confirm(&test, &token).await), (200, "Address confirmed"));
 }
 
@@ -265,7 +265,7 @@ async fn users_get_their_own_addresses_only() {
     assert_eq!(addresses_of(&test, &test.key).await, pending);
     assert_eq!(pending["pendingEmail"], "mira@example.com");
     outbound.run(&test.app).await;
-    let token = token_in(&outbound.mails().await[0], CONFIRM_PATH);
+    let token = token_in(&outbound.emails().await[0], CONFIRM_PATH);
     confirm(&test, &token).await;
     let confirmed = json!({"email": "mira@example.com", "pendingEmail": null});
     assert_eq!(addresses_of(&test, &test.key).await, confirmed);
@@ -286,7 +286,7 @@ async fn confirmation_links_are_voided_and_expire() {
     for email in ["a@example.com", "b@example.com"] {
         set(&test, email).await;
         outbound.run(&test.app).await;
-        tokens.push(token_in(&outbound.mails_to(email).await[0], CONFIRM_PATH));
+        tokens.push(token_in(&outbound.emails_to(email).await[0], CONFIRM_PATH));
     }
     assert_eq!(page(&confirm(&test, &tokens[0]).await), (400, "Link no longer valid"));
     let pending = set(&test, "old@example.com").await.body;
@@ -294,7 +294,7 @@ async fn confirmation_links_are_voided_and_expire() {
     assert_eq!(page(&confirm(&test, &tokens[1]).await), (400, "Link no longer valid"));
     set(&test, "c@example.com").await;
     outbound.run(&test.app).await;
-    let token = token_in(&outbound.mails_to("c@example.com").await[0], CONFIRM_PATH);
+    let token = token_in(&outbound.emails_to("c@example.com").await[0], CONFIRM_PATH);
     test.pass(Duration::from_hours(24));
     assert_eq!(page(&confirm(&test, &token).await), (400, "Link expired"));
 }
@@ -304,7 +304,7 @@ async fn invalid_links_return_an_error_page() {
     let (test, outbound) = (TestApp::start().await, SentMessages::open());
     set(&test, "mira@example.com").await;
     outbound.run(&test.app).await;
-    let token = token_in(&outbound.mails().await[0], CONFIRM_PATH);
+    let token = token_in(&outbound.emails().await[0], CONFIRM_PATH);
     // Tokens of another stack, truncated, changed, missing, and for another purpose.
     let (other, mut changed) = (TestApp::start().await, token.clone());
     changed.replace_range(0..1, if token.starts_with('A') { "B" } else { "A" });
@@ -344,7 +344,7 @@ async fn concurrent_confirmation_requests_are_not_lost() {
                 .unwrap()
         );
         outbound.run(&test.app).await;
-        let emails = outbound.mails_to("new@example.com").await.len();
+        let emails = outbound.emails_to("new@example.com").await.len();
         assert_eq!(emails, 1 + usize::from(has_address));
         // An address gets one confirmation email in ten minutes.
         test.pass(Duration::from_mins(10));
@@ -375,7 +375,7 @@ async fn requests_without_a_sender_expire() {
     assert_eq!(test.round_trips(), 8, "an idle run");
     // No confirmation email is sent.
     outbound.run(&test.app).await;
-    assert!(outbound.mails().await.is_empty());
+    assert!(outbound.emails().await.is_empty());
 }
 
 #[tokio::test]
@@ -407,7 +407,7 @@ async fn internationalized_domains_are_accepted_in_ascii() {
     let reply = set(&test, email).await;
     assert_eq!((reply.status, &reply.body["pendingEmail"]), (200, &json!(email)));
     outbound.run(&test.app).await;
-    assert_eq!(outbound.mails_to(email).await.len(), 1);
+    assert_eq!(outbound.emails_to(email).await.len(), 1);
 }
 
 /// An earlier release accepted more addresses.
@@ -442,12 +442,12 @@ async fn users_cause_five_confirmation_emails_an_hour() {
         outbound.run(&test.app).await;
         test.pass(Duration::from_mins(1));
     }
-    assert_eq!(outbound.mails().await.len(), 5);
+    assert_eq!(outbound.emails().await.len(), 5);
     test.pass(Duration::from_mins(54));
     outbound.run(&test.app).await;
     // When the limit allows it, only the latest address gets an email.
-    let mails = outbound.mails().await;
-    assert_eq!((mails.len(), &mails[0]["to"]), (6, &json!("victim6@example.com")));
+    let emails = outbound.emails().await;
+    assert_eq!((emails.len(), &emails[0]["to"]), (6, &json!("victim6@example.com")));
 }
 
 #[tokio::test]
@@ -457,7 +457,7 @@ async fn unsubscribe_links_turn_off_one_type() {
         test.key_with(|key| ApiKeyRecord { user: UserId::parse("ada").unwrap(), ..key }).await;
     give_address(&test.app, &user("ada"), "ada@example.com").await;
     outbound.run(&test.app).await;
-    let [mail] = &outbound.mails().await[..] else {
+    let [mail] = &outbound.emails().await[..] else {
         panic!("expected one email about the new key")
     };
     let token = token_in(mail, UNSUBSCRIBE_PATH);
@@ -493,12 +493,12 @@ async fn unsubscribe_links_turn_off_one_type() {
 /// A fake SES that changes the user's address while it accepts an email.
 struct Overtaken {
     app: App,
-    mails: AtomicU32,
+    emails: AtomicU32,
 }
 
 impl Proxy for Overtaken {
-    async fn answer(&self, _: Request) -> ProxyResponse {
-        let number = self.mails.fetch_add(1, Ordering::Relaxed);
+    async fn respond(&self, _: Request) -> ProxyResponse {
+        let number = self.emails.fetch_add(1, Ordering::Relaxed);
         let name = user("owner");
         let mut address =
             NotificationStore::new(&self.app.store).find_address(&name).await.unwrap();
@@ -518,16 +518,16 @@ impl Proxy for Overtaken {
 async fn concurrent_changes_do_not_bypass_the_limit() {
     let test = TestApp::start().await;
     assert_eq!(set(&test, "victim@example.com").await.status, 200);
-    let (app, mails) = (test.app_at(clock_at(test.app.clock.now())), AtomicU32::new(0));
-    let overtaken = Arc::new(Overtaken { app, mails });
+    let (app, emails) = (test.app_at(clock_at(test.app.clock.now())), AtomicU32::new(0));
+    let overtaken = Arc::new(Overtaken { app, emails });
     let url = proxy::serve(Arc::clone(&overtaken)).await;
     let senders = Senders { publisher: None, ..senders(&url, &url) };
     for _ in 0..10 {
         run(&test.app, &senders, Duration::ZERO).await;
         test.pass(Duration::from_secs(30));
     }
-    assert_eq!(overtaken.mails.load(Ordering::Relaxed), 5);
+    assert_eq!(overtaken.emails.load(Ordering::Relaxed), 5);
     test.pass(Duration::from_hours(1));
     run(&test.app, &senders, Duration::ZERO).await;
-    assert!(overtaken.mails.load(Ordering::Relaxed) > 5, "the limit is over");
+    assert!(overtaken.emails.load(Ordering::Relaxed) > 5, "the limit is over");
 }

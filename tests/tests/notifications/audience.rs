@@ -29,9 +29,9 @@ const TYPES: [(&str, &str); 8] = [
 const TO_MONDAY: Duration = Duration::from_mins(51 * 60 + 44);
 
 /// Returns the types of emails by address.
-fn received(mails: &[Value]) -> BTreeMap<String, Vec<&'static str>> {
+fn received(emails: &[Value]) -> BTreeMap<String, Vec<&'static str>> {
     let mut received: BTreeMap<String, Vec<&str>> = BTreeMap::new();
-    for mail in mails {
+    for mail in emails {
         let subject = mail["subject"].as_str().unwrap();
         let found = TYPES.into_iter().find(|(_, prefix)| subject.starts_with(prefix));
         let (name, _) = found.unwrap_or_else(|| panic!("{subject}"));
@@ -99,13 +99,13 @@ async fn recipients_are_determined_when_emails_are_sent() {
             create_errors(&test, 0, 1).await;
             outbound.run(&test.app).await;
         }
-        let earlier = outbound.mails().await.len();
+        let earlier = outbound.emails().await.len();
 
         create_errors(&test, 1, 1).await;
         if is_batched {
             // Users with an open window wait. The entry is complete for the others.
             outbound.run(&test.app).await;
-            assert_eq!(outbound.mails().await.len(), earlier);
+            assert_eq!(outbound.emails().await.len(), earlier);
         }
         set_preferences(&test, &keys["turned-off"], &["error_new"], false).await;
         set_preferences(&test, &keys["turned-on"], &["error_new"], true).await;
@@ -117,9 +117,9 @@ async fn recipients_are_determined_when_emails_are_sent() {
             test.pass(Duration::from_mins(10));
         }
         outbound.run(&test.app).await;
-        let mails = outbound.mails().await;
+        let emails = outbound.emails().await;
         let recipients =
-            mails[..mails.len() - earlier].iter().map(|mail| mail["to"].as_str().unwrap());
+            emails[..emails.len() - earlier].iter().map(|mail| mail["to"].as_str().unwrap());
         let recipients: BTreeSet<&str> = recipients.collect();
         let mut expected = BTreeSet::from(["elsewhere@example.com", "same@example.com"]);
         if !is_batched {
@@ -160,7 +160,7 @@ async fn emails_go_to_eligible_users_only() {
     outbound.run(&test.app).await;
     test.pass(Duration::from_hours(1));
     outbound.run(&test.app).await;
-    let earlier = outbound.mails().await.len();
+    let earlier = outbound.emails().await.len();
     give_address(&test.app, &user("owner"), "owner@example.com").await;
     // The owner changes the flag.
     let all_but_flags = of_project.iter().copied().filter(|name| *name != "flag_changed");
@@ -186,8 +186,8 @@ async fn emails_go_to_eligible_users_only() {
     announce_trends(&test.app).await;
     outbound.run(&test.app).await;
 
-    let mails = outbound.mails().await;
-    let received = received(&mails[..mails.len() - earlier]);
+    let emails = outbound.emails().await;
+    let received = received(&emails[..emails.len() - earlier]);
     for types in expected.values() {
         assert_eq!(types.iter().collect::<BTreeSet<_>>().len(), types.len());
     }
@@ -239,7 +239,7 @@ async fn emails_require_keys_with_matching_scopes() {
     test.pass(TO_MONDAY);
     announce_trends(&test.app).await;
     outbound.run(&test.app).await;
-    assert_eq!(received(&outbound.mails().await), expected);
+    assert_eq!(received(&outbound.emails().await), expected);
 }
 
 #[tokio::test]
@@ -247,7 +247,7 @@ async fn batches_of_deleted_projects_are_dropped() {
     let (test, outbound) = start().await;
     create_errors(&test, 0, 1).await;
     outbound.run(&test.app).await;
-    assert_eq!(outbound.mails().await.len(), 1);
+    assert_eq!(outbound.emails().await.len(), 1);
     create_errors(&test, 1, 3).await;
     outbound.run(&test.app).await;
     let project = test.app.store.read_project(test.project_id).await.unwrap().unwrap();
@@ -256,5 +256,5 @@ async fn batches_of_deleted_projects_are_dropped() {
         test.pass(Duration::from_mins(11));
         outbound.run(&test.app).await;
     }
-    assert_eq!(outbound.mails().await.len(), 1);
+    assert_eq!(outbound.emails().await.len(), 1);
 }

@@ -51,7 +51,7 @@ async fn unreadable_delivery_states_delay_their_user_only() {
     let (test, outbound) = start_with_three_users().await;
     create_errors(&test, 0, 1).await;
     outbound.run(&test.app).await;
-    assert_eq!(outbound.mails().await.len(), 3);
+    assert_eq!(outbound.emails().await.len(), 3);
     let (pk, sk) = delivery_state_key(&test, "ada").await;
     let key = [("pk", pk.as_str()), ("sk", sk.as_str())];
     test.tamper("notifications", key, "sent", nonsense()).await;
@@ -64,9 +64,9 @@ async fn unreadable_delivery_states_delay_their_user_only() {
         let age = 11 * MINUTE * u32::try_from(number - 1).unwrap();
         assert_eq!(outcome.oldest_waiting, age, "ada's entries wait");
     }
-    assert_eq!(outbound.mails_to("ada@example.com").await.len(), 1, "no duplicates");
+    assert_eq!(outbound.emails_to("ada@example.com").await.len(), 1, "no duplicates");
     for other in ["mira@example.com", "owner@example.com"] {
-        assert_eq!(outbound.mails_to(other).await.len(), 6);
+        assert_eq!(outbound.emails_to(other).await.len(), 6);
     }
     // The windows of the others end. The feed stays.
     test.pass(2 * 60 * MINUTE);
@@ -75,9 +75,9 @@ async fn unreadable_delivery_states_delay_their_user_only() {
     }
     test.tamper("notifications", key, "sent", AttributeValue::S(String::new())).await;
     outbound.run(&test.app).await;
-    let mails = outbound.mails().await;
-    assert_eq!((mails.len(), subjects(&mails)[0]), (14, "[Shop] 5 new errors"));
-    assert_eq!(mails[0]["to"], "ada@example.com");
+    let emails = outbound.emails().await;
+    assert_eq!((emails.len(), subjects(&emails)[0]), (14, "[Shop] 5 new errors"));
+    assert_eq!(emails[0]["to"], "ada@example.com");
 }
 
 /// Checks that only ada's email waits while an attribute of hers is unreadable.
@@ -102,7 +102,7 @@ async fn assert_others_get_emails(
         assert!(matches!(failure, None | Some(StoreError::Damaged { .. })), "{failure:?}");
         assert!(outcome.oldest_waiting >= MINUTE);
         let mut recipients: Vec<String> = outbound
-            .mails()
+            .emails()
             .await
             .iter()
             .map(|mail| mail["to"].as_str().unwrap().to_owned())
@@ -112,8 +112,8 @@ async fn assert_others_get_emails(
     }
     damage(valid).await;
     outbound.run(&test.app).await;
-    let mails = outbound.mails().await;
-    assert_eq!((mails.len(), &mails[0]["to"]), (3, &"ada@example.com".into()));
+    let emails = outbound.emails().await;
+    assert_eq!((emails.len(), &emails[0]["to"]), (3, &"ada@example.com".into()));
 }
 
 #[tokio::test]
@@ -141,9 +141,9 @@ async fn emails_about_unreadable_errors_have_no_plot() {
     test.tamper("errors", key, "status", nonsense()).await;
     let failure = try_run(&test, &outbound).await.failure;
     assert!(matches!(failure, Some(StoreError::Damaged { .. })), "{failure:?}");
-    let mails = outbound.mails().await;
-    assert_eq!(mails.len(), 3);
-    assert!(mails.iter().all(|mail| !mail["text"].as_str().unwrap().contains('▁')));
+    let emails = outbound.emails().await;
+    assert_eq!(emails.len(), 3);
+    assert!(emails.iter().all(|mail| !mail["text"].as_str().unwrap().contains('▁')));
 }
 
 #[tokio::test]
@@ -158,7 +158,7 @@ async fn unreadable_projects_are_sent_without_name() {
     test.tamper("projects", key, "createdAt", nonsense()).await;
     let failure = try_run(&test, &outbound).await.failure;
     assert!(matches!(failure, Some(StoreError::Damaged { .. })), "{failure:?}");
-    assert_eq!(subjects(&outbound.mails().await), ["New error: Errora: cart is undefined"]);
+    assert_eq!(subjects(&outbound.emails().await), ["New error: Errora: cart is undefined"]);
     let events = outbound.events().await;
     let error = events.iter().find(|event| event["detailType"] == "error.created").unwrap();
     assert_eq!(error["detail"]["project"], serde_json::json!({ "id": project }));
@@ -185,5 +185,5 @@ async fn unreadable_outbox_items_do_not_block_others() {
     let failure = try_run(&test, &outbound).await.failure;
     assert!(failure.is_none(), "{failure:?}");
     assert_eq!(outbox().await, unreadable);
-    assert_eq!(subjects(&outbound.mails().await), ["[Shop] 110 new errors"]);
+    assert_eq!(subjects(&outbound.emails().await), ["[Shop] 110 new errors"]);
 }

@@ -30,11 +30,11 @@ async fn runs_after_their_deadline_send_nothing() {
     let outcome = run_for(&test, &outbound.senders, Duration::ZERO).await;
     assert!(outcome.failure.is_none(), "{:?}", outcome.failure);
     assert_eq!(outcome.oldest_waiting, MINUTE);
-    let sent = (outbound.mails().await.len(), outbound.events().await.len());
+    let sent = (outbound.emails().await.len(), outbound.events().await.len());
     assert_eq!(sent, (0, 1), "only the earlier event of the test key");
     outbound.run(&test.app).await;
-    let mails = outbound.mails().await;
-    let mut sorted = subjects(&mails);
+    let emails = outbound.emails().await;
+    let mut sorted = subjects(&emails);
     sorted.sort_unstable();
     let expected = ["[Shop] New error: Errora: cart is undefined", "[Shop] New insight: Checkout"];
     assert_eq!(sorted, expected);
@@ -50,7 +50,7 @@ async fn runs_do_not_pause_until_their_deadline() {
     let outcome = send(&test.app, &outbound.senders, MIN_PAUSE, deadline).await.unwrap();
     assert!(started.elapsed() < MIN_PAUSE, "{:?}", started.elapsed());
     assert!(outcome.failure.is_none());
-    assert_eq!(outbound.mails().await.len(), 1);
+    assert_eq!(outbound.emails().await.len(), 1);
 }
 
 #[tokio::test]
@@ -80,7 +80,7 @@ async fn batched_events_age_from_their_windows_end() {
     assert_eq!(outcome.oldest_waiting, 13 * MINUTE);
     let sent = run_for(&test, &outbound.senders, MINUTE).await;
     assert_eq!(sent.oldest_waiting, Duration::ZERO);
-    assert_eq!(subjects(&outbound.mails().await)[0], "[Shop] 2 new errors");
+    assert_eq!(subjects(&outbound.emails().await)[0], "[Shop] 2 new errors");
 }
 
 #[tokio::test]
@@ -96,7 +96,7 @@ async fn confirmations_age_from_the_address_change() {
     let without_time = run_for(&test, &outbound.senders, Duration::ZERO).await;
     assert_eq!(without_time.oldest_waiting, 16 * MINUTE);
     outbound.run(&test.app).await;
-    assert_eq!(outbound.mails_to("new@example.com").await.len(), 1);
+    assert_eq!(outbound.emails_to("new@example.com").await.len(), 1);
 }
 
 #[tokio::test]

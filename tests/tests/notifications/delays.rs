@@ -104,7 +104,7 @@ struct Scenario {
     projects: Vec<TestProject>,
     next: Cell<u64>,
     runs: Vec<RunStats>,
-    mails: Vec<Sent>,
+    emails: Vec<Sent>,
     events: Vec<Sent>,
 }
 
@@ -115,9 +115,9 @@ impl Scenario {
         for number in 0..BUSY_PROJECTS + QUIET_PROJECTS {
             projects.push(create_project(&test, number).await);
         }
-        let (runs, mails, events) = (Vec::new(), Vec::new(), Vec::new());
+        let (runs, emails, events) = (Vec::new(), Vec::new(), Vec::new());
         let mut scenario =
-            Self { test, outbound, projects, next: Cell::new(1), runs, mails, events };
+            Self { test, outbound, projects, next: Cell::new(1), runs, emails, events };
         for project in 0..BUSY_PROJECTS {
             scenario.create_resolved_errors(project).await;
         }
@@ -272,11 +272,11 @@ impl Scenario {
                 message,
             })
         };
-        let mails: Vec<Sent> = sent(self.outbound.mails().await).collect();
+        let emails: Vec<Sent> = sent(self.outbound.emails().await).collect();
         let events: Vec<Sent> = sent(self.outbound.events().await).collect();
-        let messages = mails.len() + events.len();
+        let messages = emails.len() + events.len();
         self.runs.push(RunStats { took, messages });
-        self.mails.extend(mails);
+        self.emails.extend(emails);
         self.events.extend(events);
     }
 
@@ -325,15 +325,15 @@ impl Scenario {
     /// Returns the times and event counts of emails with a footer to the user of a project.
     fn emails_with(&self, project: usize, footer: &str) -> Vec<(Timestamp, u64)> {
         let to = &self.projects[project].email;
-        let matching = self.mails.iter().filter(|mail| {
+        let matching = self.emails.iter().filter(|mail| {
             let text = mail.message["text"].as_str().unwrap();
             mail.message["to"] == json!(to) && text.contains(footer)
         });
-        let mut mails: Vec<(Timestamp, u64)> = matching
+        let mut emails: Vec<(Timestamp, u64)> = matching
             .map(|mail| (mail.at, event_count(mail.message["subject"].as_str().unwrap())))
             .collect();
-        mails.sort_unstable();
-        mails
+        emails.sort_unstable();
+        emails
     }
 }
 
@@ -443,11 +443,11 @@ async fn notifications_are_sent_within_a_minute_under_load() {
     let (mut first, mut batched) = (Vec::new(), Vec::new());
     for ((project, kind), times) in &event_times {
         let (footer, _) = FOOTERS.iter().find(|(_, other)| other == kind).unwrap();
-        let mails = scenario.emails_with(*project, footer);
-        let mailed: u64 = mails.iter().map(|(_, count)| count).sum();
-        assert_eq!(mailed, times.len() as u64, "{kind:?} in {project}: {mails:?}");
-        first.push(delay_of(times[0], mails[0].0));
-        for pair in mails.windows(2) {
+        let emails = scenario.emails_with(*project, footer);
+        let mailed: u64 = emails.iter().map(|(_, count)| count).sum();
+        assert_eq!(mailed, times.len() as u64, "{kind:?} in {project}: {emails:?}");
+        first.push(delay_of(times[0], emails[0].0));
+        for pair in emails.windows(2) {
             let [(previous, _), (at, _)] = pair else { unreachable!("a window of two") };
             let end = previous.plus(WINDOW);
             // Events that arrive while the previous email is written are due at its window's end.

@@ -64,17 +64,17 @@ async fn users_without_access_do_not_delay_others() {
         test.pass(Duration::from_hours(2));
         outbound.run(&test.app).await;
     }
-    let emails_to_last = outbound.mails_to("last@example.com").await.len();
-    let emails_before = outbound.mails().await.len();
+    let emails_to_last = outbound.emails_to("last@example.com").await.len();
+    let emails_before = outbound.emails().await.len();
     deliver(&test, large, &event(&test, 1_000, "LargeError")).await;
     create_errors(&test, 0, 1).await;
     let mut runs = 0;
     let mut runs_of_small = 0;
-    while outbound.mails_to("last@example.com").await.len() == emails_to_last {
+    while outbound.emails_to("last@example.com").await.len() == emails_to_last {
         assert!(runs < 200, "no run reaches the last user");
         run_for(&test, &outbound, time).await;
         runs += 1;
-        if runs_of_small == 0 && !outbound.mails_to("owner@example.com").await.is_empty() {
+        if runs_of_small == 0 && !outbound.emails_to("owner@example.com").await.is_empty() {
             runs_of_small = runs;
         }
     }
@@ -92,8 +92,8 @@ async fn users_without_access_do_not_delay_others() {
     for _ in 0..2 {
         outbound.run(&test.app).await;
     }
-    assert_eq!(outbound.mails_to("last@example.com").await.len(), emails_to_last + 2);
-    assert_eq!(outbound.mails().await.len(), emails_before + 3);
+    assert_eq!(outbound.emails_to("last@example.com").await.len(), emails_to_last + 2);
+    assert_eq!(outbound.emails().await.len(), emails_before + 3);
     let keys = test.items("notifications").await;
     let text = |value: &AttributeValue| value.as_s().unwrap().clone();
     let keys: Vec<String> = keys.iter().map(|item| text(&item["sk"])).collect();

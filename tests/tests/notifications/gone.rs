@@ -42,7 +42,7 @@ async fn deleted_errors_are_not_emailed() {
         delete_error(&test, &error).await;
     }
     outbound.run(&test.app).await;
-    assert!(outbound.mails().await.is_empty());
+    assert!(outbound.emails().await.is_empty());
 
     // The next error is the first to be emailed, immediately. Later ones are batched.
     create_errors(&test, 1, 1).await;
@@ -57,9 +57,9 @@ async fn deleted_errors_are_not_emailed() {
     }
     test.pass(Duration::from_mins(10));
     outbound.run(&test.app).await;
-    let mails = outbound.mails().await;
-    assert_eq!((mails.len(), subjects(&mails)[0]), (2, "[Shop] 9 new errors"));
-    let body = mails[0]["text"].as_str().unwrap();
+    let emails = outbound.emails().await;
+    assert_eq!((emails.len(), subjects(&emails)[0]), (2, "[Shop] 9 new errors"));
+    let body = emails[0]["text"].as_str().unwrap();
     assert_eq!(body.matches("/console/error?").count(), 9, "{body}");
     for error in deleted {
         assert!(!body.contains(error["errorId"].as_str().unwrap()), "{body}");
@@ -82,11 +82,11 @@ async fn only_deletions_of_deleted_flags_are_emailed() {
     create_insight(&test, 1, "Checkout").await;
     delete_flag(&test, "gone").await;
     outbound.run(&test.app).await;
-    let mails = outbound.mails().await;
-    let mut sorted = subjects(&mails);
+    let emails = outbound.emails().await;
+    let mut sorted = subjects(&emails);
     sorted.sort_unstable();
     assert_eq!(sorted, ["[Shop] 2 flag changes", "[Shop] New insight: Checkout"]);
-    let flag_email = mails.iter().find(|mail| mail["subject"] == sorted[0]).unwrap();
+    let flag_email = emails.iter().find(|mail| mail["subject"] == sorted[0]).unwrap();
     let body = flag_email["text"].as_str().unwrap();
     assert!(body.contains("The gone\n  deleted") && body.contains("The kept\n  created"), "{body}");
     assert!(!body.contains("archived"), "{body}");
@@ -96,7 +96,7 @@ async fn only_deletions_of_deleted_flags_are_emailed() {
 struct FailingErrorReads(Upstream);
 
 impl Proxy for FailingErrorReads {
-    async fn answer(&self, request: Request) -> ProxyResponse {
+    async fn respond(&self, request: Request) -> ProxyResponse {
         let body: Value = serde_json::from_slice(&request.body).unwrap();
         let tables = body["RequestItems"].as_object();
         if tables.is_some_and(|tables| tables.keys().any(|name| name.ends_with("-errors"))) {
@@ -118,5 +118,5 @@ async fn outages_drop_no_lines() {
     let outcome =
         send_notifications::send(&app, &outbound.senders, Duration::ZERO, deadline).await.unwrap();
     assert!(outcome.failure.is_some(), "the failure is reported");
-    assert_eq!(subjects(&outbound.mails().await), ["[Shop] 3 new errors"]);
+    assert_eq!(subjects(&outbound.emails().await), ["[Shop] 3 new errors"]);
 }

@@ -226,19 +226,19 @@ async fn killed_senders_lose_no_message() {
         "{duplicates} events twice after {kills} kills"
     );
 
-    let mails = outbound.mails().await;
+    let emails = outbound.emails().await;
     let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
-    for mail in &mails {
+    for mail in &emails {
         let count = event_count(mail["subject"].as_str().unwrap());
         *counts.entry(mail["to"].as_str().unwrap()).or_default() += count;
     }
     assert_eq!(counts.len(), USERS.len());
     assert!(counts.values().all(|count| *count >= transitions as u64), "{counts:?}");
-    let texts: BTreeSet<(&str, &str)> = mails
+    let texts: BTreeSet<(&str, &str)> = emails
         .iter()
         .map(|mail| (mail["to"].as_str().unwrap(), mail["text"].as_str().unwrap()))
         .collect();
-    let duplicate_mails = mails.len() - texts.len();
+    let duplicate_mails = emails.len() - texts.len();
     assert!(duplicate_mails <= kills, "{duplicate_mails} emails twice after {kills} kills");
     println!("{duplicates} events and {duplicate_mails} emails twice");
 }

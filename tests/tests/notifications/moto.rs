@@ -96,7 +96,7 @@ impl Moto {
     }
 
     /// Returns the accepted emails.
-    async fn mails(&self) -> Vec<Value> {
+    async fn emails(&self) -> Vec<Value> {
         let data = reqwest::get(format!("{}/moto-api/data.json", self.url)).await.unwrap();
         let data: Value = serde_json::from_str(&data.text().await.unwrap()).unwrap();
         data["ses"]["Message"].as_array().unwrap().clone()
@@ -122,7 +122,7 @@ async fn ses_and_event_bridge_accept_messages() {
     let senders = senders(&moto.url, &moto.url);
     run(&test.app, &senders, Duration::ZERO).await;
 
-    let [mail] = &moto.mails().await[..] else { panic!("expected one email") };
+    let [mail] = &moto.emails().await[..] else { panic!("expected one email") };
     assert_eq!(mail["destinations"], json!({"ToAddresses": ["ada@example.com"]}));
     assert_eq!(mail["source"], "waymark@example.com");
     let key = key_id(&key);
@@ -173,5 +173,5 @@ async fn emails_wait_for_a_verified_sender() {
     );
     moto.verify("waymark@example.com").await;
     assert!(run().await.failure.is_none());
-    assert_eq!(moto.mails().await.len(), 1);
+    assert_eq!(moto.emails().await.len(), 1);
 }

@@ -46,7 +46,7 @@ impl RejectingSes {
 }
 
 impl Proxy for RejectingSes {
-    async fn answer(&self, request: Request) -> ProxyResponse {
+    async fn respond(&self, request: Request) -> ProxyResponse {
         if let Some((code, message)) = &*self.rejection.lock().unwrap() {
             return (400, json!({"__type": code, "message": message}).to_string().into_bytes());
         }

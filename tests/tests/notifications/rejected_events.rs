@@ -34,7 +34,7 @@ impl SelectiveEventBridge {
 }
 
 impl Proxy for SelectiveEventBridge {
-    async fn answer(&self, request: Request) -> ProxyResponse {
+    async fn respond(&self, request: Request) -> ProxyResponse {
         let body: Value = serde_json::from_slice(&request.body).unwrap();
         let rejected_text = *self.rejected_text.lock().unwrap();
         let mut failed = 0;

@@ -23,9 +23,9 @@ async fn later_events_are_batched_for_ten_minutes() {
     let (test, outbound) = start().await;
     create_errors(&test, 0, 1).await;
     outbound.run(&test.app).await;
-    let mails = outbound.mails().await;
-    assert_eq!(subjects(&mails), ["[Shop] New error: Errora: cart is undefined"]);
-    let first = mails[0]["text"].as_str().unwrap();
+    let emails = outbound.emails().await;
+    assert_eq!(subjects(&emails), ["[Shop] New error: Errora: cart is undefined"]);
+    let first = emails[0]["text"].as_str().unwrap();
     assert!(first.contains("▁▁▁█\nErrora: cart is undefined · 1 event in"), "{first}");
     assert!(first.contains(&format!("/console/error?project={PROJECT}&id=")), "{first}");
 
@@ -34,16 +34,16 @@ async fn later_events_are_batched_for_ten_minutes() {
         outbound.run(&test.app).await;
         test.pass(Duration::from_mins(1));
     }
-    assert_eq!(outbound.mails().await.len(), 1, "the window is open");
+    assert_eq!(outbound.emails().await.len(), 1, "the window is open");
     create_insight(&test, 1, "Checkout").await;
     test.pass(Duration::from_mins(1));
     outbound.run(&test.app).await;
-    let mails = outbound.mails().await;
-    let mut latest = subjects(&mails[..2]);
+    let emails = outbound.emails().await;
+    let mut latest = subjects(&emails[..2]);
     latest.sort_unstable();
     assert_eq!(latest, ["[Shop] 12 new errors", "[Shop] New insight: Checkout"]);
-    assert_eq!(mails.len(), 3);
-    let batch = mails.iter().find(|mail| mail["subject"] == "[Shop] 12 new errors").unwrap();
+    assert_eq!(emails.len(), 3);
+    let batch = emails.iter().find(|mail| mail["subject"] == "[Shop] 12 new errors").unwrap();
     let text = batch["text"].as_str().unwrap();
     assert!(text.contains("\nand 2 more\n"), "{text}");
     assert_eq!(text.matches("/console/error?").count(), 10, "{text}");
@@ -53,7 +53,7 @@ async fn later_events_are_batched_for_ten_minutes() {
         test.pass(Duration::from_mins(10));
         outbound.run(&test.app).await;
     }
-    assert_eq!(outbound.mails().await.len(), 3);
+    assert_eq!(outbound.emails().await.len(), 3);
     let keys = test.items("notifications").await;
     let is_pending = |sk: &str| sk.starts_with("outbox") || sk.starts_with("feed");
     let keys = keys.iter().map(|item| item["sk"].as_s().unwrap());
@@ -75,9 +75,9 @@ async fn emails_list_the_most_frequent_errors() {
     deliver_many(&test, 3_000, 12, "Frequent").await;
     test.pass(Duration::from_mins(10));
     outbound.run(&test.app).await;
-    let mails = outbound.mails().await;
-    assert_eq!((mails.len(), &mails[0]["subject"]), (2, &json!("[Shop] 20 new errors")));
-    let mail = mails[0]["text"].as_str().unwrap();
+    let emails = outbound.emails().await;
+    assert_eq!((emails.len(), &emails[0]["subject"]), (2, &json!("[Shop] 20 new errors")));
+    let mail = emails[0]["text"].as_str().unwrap();
     assert!(mail.contains("\nFrequent: cart is undefined · 42 events in"), "{mail}");
     let [first, second] = ["Frequent: cart is undefined\n", "ErrorbRare: cart is undefined\n"]
         .map(|title| mail.find(title).unwrap_or_else(|| panic!("{title} {mail}")));
@@ -120,15 +120,15 @@ async fn storms_cause_seven_emails_an_hour() {
         }
         test.pass(Duration::from_mins(1));
     }
-    let mails = outbound.mails().await;
-    assert!(mails.len() <= 7, "{:?}", subjects(&mails));
+    let emails = outbound.emails().await;
+    assert!(emails.len() <= 7, "{:?}", subjects(&emails));
     for _ in 0..2 {
         test.pass(Duration::from_mins(10));
         outbound.run(&test.app).await;
     }
-    let mails = outbound.mails().await;
-    let mailed: u64 = subjects(&mails).into_iter().map(event_count).sum();
-    assert_eq!(mailed, created, "{:?}", subjects(&mails));
+    let emails = outbound.emails().await;
+    let mailed: u64 = subjects(&emails).into_iter().map(event_count).sum();
+    assert_eq!(mailed, created, "{:?}", subjects(&emails));
     assert_eq!(outbound.events().await.len() as u64, created + 1);
 }
 
@@ -143,11 +143,11 @@ async fn emails_over_the_hourly_limit_are_deferred() {
         test.pass(Duration::from_mins(10));
         outbound.run(&test.app).await;
     }
-    assert_eq!(outbound.mails().await.len(), 1);
+    assert_eq!(outbound.emails().await.len(), 1);
     test.pass(Duration::from_mins(11));
     outbound.run(&test.app).await;
-    let mails = outbound.mails().await;
-    assert_eq!(subjects(&mails)[0], "[Shop] New insight: Checkout");
+    let emails = outbound.emails().await;
+    assert_eq!(subjects(&emails)[0], "[Shop] New insight: Checkout");
 }
 
 #[tokio::test]
@@ -166,13 +166,13 @@ async fn repeatedly_deferred_emails_count_once() {
             .unwrap()
             .delayed_emails
     };
-    for mails in [1, 2, 3] {
+    for emails in [1, 2, 3] {
         for _ in 0..6 {
             test.pass(Duration::from_mins(10));
             outbound.run(&test.app).await;
             assert!(delayed_emails().await <= 2, "{} delayed emails", delayed_emails().await);
         }
-        assert_eq!(outbound.mails().await.len(), mails + usize::from(mails < 3));
+        assert_eq!(outbound.emails().await.len(), emails + usize::from(emails < 3));
     }
     assert_eq!(delayed_emails().await, 2);
 }
@@ -193,13 +193,13 @@ async fn longest_deferred_emails_are_sent_first() {
         }
         outbound.run(&test.app).await;
         test.pass(Duration::from_mins(1));
-        let mails = outbound.mails().await;
-        if subjects(&mails).iter().any(|subject| subject.starts_with("New API key")) {
+        let emails = outbound.emails().await;
+        if subjects(&emails).iter().any(|subject| subject.starts_with("New API key")) {
             assert!((40..=101).contains(&minute), "{minute}");
             return;
         }
     }
-    panic!("no email about the key: {:?}", subjects(&outbound.mails().await));
+    panic!("no email about the key: {:?}", subjects(&outbound.emails().await));
 }
 
 #[tokio::test]
@@ -216,9 +216,9 @@ async fn failed_messages_are_retried() {
     ))
     .await;
     assert!(failed.is_err());
-    assert!(outbound.mails().await.is_empty());
+    assert!(outbound.emails().await.is_empty());
     outbound.run(&test.app).await;
-    assert_eq!(outbound.mails().await.len(), 1);
+    assert_eq!(outbound.emails().await.len(), 1);
     // The test key and the error.
     assert_eq!(outbound.events().await.len(), 2);
 }
@@ -229,7 +229,7 @@ async fn events_without_a_sender_are_not_kept() {
     create_errors(&test, 0, 3).await;
     run(&test.app, &Senders::default(), Duration::ZERO).await;
     outbound.run(&test.app).await;
-    assert!(outbound.mails().await.is_empty());
+    assert!(outbound.emails().await.is_empty());
 }
 
 #[tokio::test]
@@ -253,7 +253,7 @@ async fn untrusted_titles_stay_plain_text() {
         deliver(&test, test.project_id, &event(&test, number as u64, title)).await;
     }
     outbound.run(&test.app).await;
-    let [mail] = &outbound.mails().await[..] else { panic!("expected one email") };
+    let [mail] = &outbound.emails().await[..] else { panic!("expected one email") };
     let html = mail["html"].as_str().unwrap();
     assert!(!html.contains("<img") && !html.contains("<h1>\"") && !html.contains('\u{202e}'));
     assert!(html.contains("&lt;img src=x"), "{html}");
@@ -266,7 +266,7 @@ async fn concurrent_runs_send_each_message_once() {
     let (other, _) = app_over(&test.engine.endpoint());
     tokio::join!(outbound.run(&test.app), outbound.run(&other));
     outbound.run(&test.app).await;
-    assert_eq!(outbound.mails().await.len(), 1);
+    assert_eq!(outbound.emails().await.len(), 1);
     assert_eq!(outbound.events().await.len(), 41);
 }
 
@@ -301,14 +301,14 @@ async fn interrupted_runs_lose_nothing() {
     let errors = ids.iter().filter(|id| id.contains("#error_new#")).count();
     assert_eq!(errors as u64, DOMAIN_EVENTS, "an event is missing");
     assert!(events.len() - ids.len() <= 10 * cuts, "{} of {cuts} cuts", events.len() - ids.len());
-    let mails = outbound.mails().await;
-    let mailed: u64 = subjects(&mails).into_iter().map(event_count).sum();
-    assert!(mailed >= DOMAIN_EVENTS, "{mailed}: {:?}", subjects(&mails));
-    let texts: BTreeSet<&str> = mails.iter().map(|mail| mail["text"].as_str().unwrap()).collect();
-    assert!(mails.len() - texts.len() <= cuts, "{:?}", subjects(&mails));
+    let emails = outbound.emails().await;
+    let mailed: u64 = subjects(&emails).into_iter().map(event_count).sum();
+    assert!(mailed >= DOMAIN_EVENTS, "{mailed}: {:?}", subjects(&emails));
+    let texts: BTreeSet<&str> = emails.iter().map(|mail| mail["text"].as_str().unwrap()).collect();
+    assert!(emails.len() - texts.len() <= cuts, "{:?}", subjects(&emails));
     println!(
         "{cuts} interruptions, {} events and {} emails twice",
         events.len() - ids.len(),
-        mails.len() - texts.len()
+        emails.len() - texts.len()
     );
 }

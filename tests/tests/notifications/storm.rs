@@ -41,7 +41,7 @@ async fn storms_of_many_errors_cause_seven_emails_hourly() {
                     let (error, instance) = (number % errors, number / errors + 1);
                     let (kind, visibility) = (DomainEventKind::ErrorCreated, visibility.clone());
                     let title = format!("Error {error}");
-                    DomainEvent::new(kind, visibility, error, &title, now).at_occasion(instance)
+                    DomainEvent::new(kind, visibility, error, &title, now).at_instance(instance)
                 })
                 .collect();
             for domain_events in domain_events.chunks(BATCH) {
@@ -55,21 +55,21 @@ async fn storms_of_many_errors_cause_seven_emails_hourly() {
             announced += domain_events.len() as u64;
         }
         outbound.run(&test.app).await;
-        let mails = outbound.mails().await.len();
-        let earlier: usize = sent.iter().map(|(_, mails)| mails).sum();
-        sent.push((now, mails - earlier));
+        let emails = outbound.emails().await.len();
+        let earlier: usize = sent.iter().map(|(_, emails)| emails).sum();
+        sent.push((now, emails - earlier));
         test.pass(Duration::from_mins(2));
     }
     assert_eq!(announced, errors * EVENTS_PER_ERROR);
     for (begin, _) in &sent {
         let hour =
             sent.iter().filter(|(at, _)| at >= begin && *at <= begin.plus(Duration::from_hours(1)));
-        let mails: usize = hour.map(|(_, mails)| mails).sum();
-        assert!(mails <= 7, "{mails} emails in the hour from {begin}");
+        let emails: usize = hour.map(|(_, emails)| emails).sum();
+        assert!(emails <= 7, "{emails} emails in the hour from {begin}");
     }
-    let mails = outbound.mails().await;
-    let mailed: u64 = subjects(&mails).into_iter().map(event_count).sum();
-    assert_eq!(mailed, announced, "{:?}", subjects(&mails));
+    let emails = outbound.emails().await;
+    let mailed: u64 = subjects(&emails).into_iter().map(event_count).sum();
+    assert_eq!(mailed, announced, "{:?}", subjects(&emails));
     // With the event of the test key. The fake keeps at most 20,000.
     assert_eq!(outbound.events().await.len() as u64, (announced + 1).min(20_000));
 }

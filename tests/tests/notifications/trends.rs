@@ -60,10 +60,10 @@ async fn spikes_are_emailed_once_with_a_plot() {
         announce_trends(&test.app).await;
         outbound.run(&test.app).await;
     }
-    let mails = outbound.mails().await;
-    assert_eq!(subjects(&mails)[0], "[Shop] Error spike: TypeError: cart is undefined");
-    assert_eq!(mails.len(), 2, "the new error and the spike");
-    let text = mails[0]["text"].as_str().unwrap();
+    let emails = outbound.emails().await;
+    assert_eq!(subjects(&emails)[0], "[Shop] Error spike: TypeError: cart is undefined");
+    assert_eq!(emails.len(), 2, "the new error and the spike");
+    let text = emails[0]["text"].as_str().unwrap();
     assert!(text.contains("20 events · 2026-11-21 06:16 UTC\n"), "{text}");
     assert!(text.contains("\nTypeError: cart is undefined · 21 events in"), "{text}");
     let events = outbound.events().await;
@@ -137,7 +137,7 @@ struct PackBeforeHeadRead {
 }
 
 impl Proxy for PackBeforeHeadRead {
-    async fn answer(&self, request: Request) -> ProxyResponse {
+    async fn respond(&self, request: Request) -> ProxyResponse {
         let body = String::from_utf8_lossy(&request.body);
         if request.target == "BatchGetItem" && body.contains("log-head#") {
             tokio::time::sleep(Duration::from_millis(200)).await;
@@ -237,14 +237,14 @@ async fn digests_are_emailed_on_monday_morning() {
     test.pass(TO_MONDAY.saturating_sub(Duration::from_millis(1)));
     announce_trends(&test.app).await;
     assert_eq!(outbox_titles(&test, "weekly_digest").await, [""; 0], "the week is not over");
-    let before = outbound.mails().await.len();
+    let before = outbound.emails().await.len();
     test.pass(Duration::from_millis(1));
     announce_trends(&test.app).await;
     outbound.run(&test.app).await;
-    let mails = outbound.mails().await;
-    assert_eq!(mails.len(), before + 1);
-    assert_eq!(subjects(&mails)[0], "[2 projects] Weekly digest");
-    let text = mails[0]["text"].as_str().unwrap();
+    let emails = outbound.emails().await;
+    assert_eq!(emails.len(), before + 1);
+    assert_eq!(subjects(&emails)[0], "[2 projects] Weekly digest");
+    let text = emails[0]["text"].as_str().unwrap();
     let shop = "8 events, 5 new errors, 1 trending insight, 1 changed flag\n  Shop\n  \
                 https://api.example.com/console/?project=shop\n";
     assert!(text.contains(shop), "{text}");
@@ -262,7 +262,7 @@ async fn digests_are_emailed_on_monday_morning() {
         announce_trends(&test.app).await;
         outbound.run(&test.app).await;
     }
-    assert_eq!(outbound.mails().await.len(), before + 1);
+    assert_eq!(outbound.emails().await.len(), before + 1);
     test.pass(6 * DAY + 18 * HOUR);
     announce_trends(&test.app).await;
     assert_eq!(outbox_titles(&test, "weekly_digest").await, [""; 0], "an empty week");
@@ -350,7 +350,7 @@ async fn digests_report_delayed_emails() {
         outbound.run(&test.app).await;
         test.pass(Duration::from_mins(10));
     }
-    assert_eq!(outbound.mails().await.len(), 2, "one per hour");
+    assert_eq!(outbound.emails().await.len(), 2, "one per hour");
     for digest in [true, false] {
         test.pass(if digest { TO_MONDAY.saturating_sub(Duration::from_mins(80)) } else { 7 * DAY });
         create_flag(&test, PROJECT, if digest { "gamma" } else { "delta" }).await;
@@ -359,9 +359,9 @@ async fn digests_report_delayed_emails() {
             outbound.run(&test.app).await;
             test.pass(HOUR);
         }
-        let mails = outbound.mails().await;
+        let emails = outbound.emails().await;
         let mut digests =
-            mails.iter().filter(|it| it["subject"].as_str().unwrap().contains("Weekly digest"));
+            emails.iter().filter(|it| it["subject"].as_str().unwrap().contains("Weekly digest"));
         let latest = digests.next().unwrap()["text"].as_str().unwrap();
         assert_eq!(latest.contains("the hourly limit delayed 1 email."), digest, "{latest}");
     }

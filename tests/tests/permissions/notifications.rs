@@ -75,7 +75,7 @@ async fn notification_functions_use_exactly_their_permissions() {
         send(&test, set, 200).await;
         send(&test, Call::of(&get_email_address::OPERATION).key(&test.key), 200).await;
         messages.run(&test.app).await;
-        let token = token_in(&messages.mails().await[0], "/v0/notifications/confirm");
+        let token = token_in(&messages.emails().await[0], "/v0/notifications/confirm");
         let confirm = Call::of(&confirm_email_address::OPERATION).query("token", &token);
         send(&test, confirm, 200).await;
         // A new address is set, and replaced before its confirmation email is sent.
@@ -95,7 +95,7 @@ async fn notification_functions_use_exactly_their_permissions() {
             send(&test, deliver, 200).await;
         }
         messages.run(&test.app).await;
-        let token = token_in(&messages.mails().await[0], "/v0/notifications/unsubscribe");
+        let token = token_in(&messages.emails().await[0], "/v0/notifications/unsubscribe");
         let unsubscribe = Call::of(&unsubscribe::OPERATION).query("token", &token);
         send(&test, unsubscribe, 200).await;
         for _ in 0..8 {

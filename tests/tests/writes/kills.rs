@@ -205,7 +205,7 @@ impl Killer<'_> {
         let (status, set) = self.send_until_done(set.json(&json!({ "email": email }))).await;
         assert_eq!((status, &set["pendingEmail"]), (200, &json!(email)));
         messages.run(&app).await;
-        let sent = messages.mails_to(email).await;
+        let sent = messages.emails_to(email).await;
         let token = token_in(&sent[0], "/v0/notifications/confirm");
         assert_eq!(sent.len(), 1, "one confirmation is requested");
         let confirm = Call::of(&confirm_email_address::OPERATION).query("token", token);

@@ -195,7 +195,7 @@ impl Network {
                     None => self.deliver(by, &request).await,
                 },
             };
-            if wire::write_answer(&mut connection, status, &body).await.is_none() {
+            if wire::write_response(&mut connection, status, &body).await.is_none() {
                 return;
             }
         }

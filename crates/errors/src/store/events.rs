@@ -106,7 +106,7 @@ impl ErrorStore<'_> {
         now: Timestamp,
     ) -> Result<(), StoreError> {
         let compressed = zstd::bulk::compress(payload, COMPRESSION_LEVEL).map_err(|error| {
-            StoreError::Refused(Cause::of_step("a payload cannot be packed", error))
+            StoreError::Rejected(Cause::of_step("a payload cannot be packed", error))
         })?;
         let mut item = payload_key(project, event);
         item.insert("payload".to_owned(), b(&compressed));

@@ -119,7 +119,7 @@ impl ErrorStore<'_> {
         let difference = clock_difference();
         if difference > MAX_CLOCK_DIFFERENCE {
             let seconds = difference.as_secs();
-            return Err(StoreError::Refused(
+            return Err(StoreError::Rejected(
                 format!("the clock is {seconds} s from DynamoDB's: rows might be left out").into(),
             ));
         }
@@ -202,7 +202,7 @@ impl ErrorStore<'_> {
         end: &LogPosition,
     ) -> Result<Run, StoreError> {
         let cannot_be_packed =
-            |error| StoreError::Refused(Cause::of_step("rows cannot be packed", error));
+            |error| StoreError::Rejected(Cause::of_step("rows cannot be packed", error));
         let columns = pack(day, rows).map_err(cannot_be_packed)?;
         let totals = totals_of(&columns)?;
         let values = columns.values_bytes().map_err(|_| damaged())?;

@@ -11,7 +11,7 @@ use crate::ofrep::MAX_RESPONSE_BYTES;
 
 impl FlagdConfiguration {
     /// Returns the document, or 304 if `if_none_match` (the values of that header) names its ETag.
-    pub fn to_answer<'v>(
+    pub fn to_response<'v>(
         &self,
         if_none_match: impl IntoIterator<Item = &'v [u8]>,
     ) -> Result<ApiResponse, Problem> {
@@ -44,7 +44,7 @@ mod tests {
         let response = |quotes: usize| {
             let document = "\"".repeat(quotes);
             let etag = EntityTag::of(&document);
-            FlagdConfiguration { document, etag }.to_answer([])
+            FlagdConfiguration { document, etag }.to_response([])
         };
         assert_eq!(response(MAX_RESPONSE_BYTES / 2).unwrap().status(), StatusCode::OK);
         let problem = response(MAX_RESPONSE_BYTES / 2 + 1).unwrap_err();

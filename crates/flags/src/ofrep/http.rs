@@ -12,7 +12,7 @@ use crate::ofrep::{EvaluationFailure, OfrepResponse, read_context};
 
 /// The protocol OFREP. Failures have its format; errors that it does not define are problems.
 pub const OFREP: Protocol =
-    Protocol { name: "OFREP", answer_problem: answer_failure, request_headers: &[] };
+    Protocol { name: "OFREP", problem_response: failure_response, request_headers: &[] };
 
 /// Returns the flag key in the path as requested.
 pub fn evaluated_key(incoming: &ApiRequest) -> String {
@@ -62,12 +62,12 @@ impl TryFrom<OfrepResponse> for ApiResponse {
 }
 
 /// Returns the response to a request that could not be evaluated because of a problem.
-fn answer_failure(problem: &Problem, incoming: &ApiRequest) -> ApiResponse {
+fn failure_response(problem: &Problem, incoming: &ApiRequest) -> ApiResponse {
     let status = problem.status();
     let code = match status {
         // The protocol has no body for these.
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN | StatusCode::TOO_MANY_REQUESTS => {
-            return problem.to_answer(incoming.request_id());
+            return problem.to_response(incoming.request_id());
         }
         StatusCode::NOT_FOUND => ErrorCode::FlagNotFound,
         StatusCode::BAD_REQUEST => ErrorCode::ParseError,
@@ -101,7 +101,7 @@ mod tests {
     }
 
     fn shown(problem: &Problem, key: Option<&str>) -> (u16, String, Option<String>) {
-        let response = answer_failure(problem, &incoming(&[], "", key));
+        let response = failure_response(problem, &incoming(&[], "", key));
         let response = response.into_response("r-1");
         let retry_after = response.headers().get("retry-after");
         let retry_after = retry_after.map(|value| value.to_str().unwrap().to_owned());

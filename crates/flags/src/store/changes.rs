@@ -32,7 +32,7 @@ pub enum FlagReplacement {
     LimitReached(ProjectLimit),
     /// Not stored: prerequisites or segments are missing or not allowed. Each violation has its
     /// place in the body.
-    ReferencesRefused(Violations),
+    InvalidReferences(Violations),
     /// Not stored: these flags depend on something that the update removes.
     InUse(Vec<FlagKey>),
 }
@@ -139,7 +139,7 @@ impl FlagStore<'_> {
         }
         let missing = uses.missing(&cancelled);
         if !missing.is_empty() {
-            return Ok(FlagReplacement::ReferencesRefused(unknown_segments(flag, &missing)));
+            return Ok(FlagReplacement::InvalidReferences(unknown_segments(flag, &missing)));
         }
         let limit = project.limit_reached(&cancelled)?;
         Ok(limit.map_or(FlagReplacement::Outdated, FlagReplacement::LimitReached))
@@ -169,7 +169,7 @@ impl FlagStore<'_> {
             let links = self.read_links_of(flag.project_id, &keys).await?;
             let violations = prerequisite_violations(flag, &links, &dependencies, source);
             if !violations.is_empty() {
-                return Ok(Some(FlagReplacement::ReferencesRefused(violations)));
+                return Ok(Some(FlagReplacement::InvalidReferences(violations)));
             }
         }
         if impact.loses_variants {

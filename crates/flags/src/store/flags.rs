@@ -8,7 +8,7 @@ use shared::dynamodb::idempotency::{Idempotent, Replay};
 use shared::dynamodb::item::{Item, ItemReader, s};
 use shared::dynamodb::page::one_more_than;
 use shared::dynamodb::transaction::{Transaction, TransactionOutcome};
-use shared::idempotency::{IdempotentRequest, StoredAnswer};
+use shared::idempotency::{IdempotentRequest, StoredResponse};
 use shared::json::Violations;
 use shared::page::{Page, PageRequest};
 use shared::projects::api_key::Actor;
@@ -35,7 +35,7 @@ pub enum FlagCreation {
     LimitReached(ProjectLimit),
     /// Prerequisites or segments are missing or not allowed. Each violation has its place in the
     /// body.
-    ReferencesRefused(Violations),
+    InvalidReferences(Violations),
     /// The idempotency key was used before.
     Replay(Replay),
 }
@@ -82,7 +82,7 @@ impl FlagStore<'_> {
         mut flag: FeatureFlag,
         author: &Actor,
         request: Option<&IdempotentRequest>,
-        respond: impl Fn(&FeatureFlag) -> Result<StoredAnswer, E>,
+        respond: impl Fn(&FeatureFlag) -> Result<StoredResponse, E>,
     ) -> Result<FlagCreation, E> {
         let mut guard = ChainGuard::Leaves;
         let uses = SegmentUsageDelta::between(&BTreeSet::new(), &flag.segments());
@@ -95,7 +95,7 @@ impl FlagStore<'_> {
             let cancelled = match commit.await? {
                 TransactionOutcome::Done => return Ok(FlagCreation::Created(Box::new(flag))),
                 TransactionOutcome::Replay(replay) => return Ok(FlagCreation::Replay(replay)),
-                TransactionOutcome::Refused(cancelled) => cancelled,
+                TransactionOutcome::Rejected(cancelled) => cancelled,
             };
             if cancelled.failed("never freed") {
                 flag.is_successor = true;
@@ -111,7 +111,7 @@ impl FlagStore<'_> {
                 guard = ChainGuard::ReadAt(revision);
             }
             if !violations.is_empty() {
-                return Ok(FlagCreation::ReferencesRefused(violations));
+                return Ok(FlagCreation::InvalidReferences(violations));
             } else if must_read_chains {
                 // Try again with the chains: the prerequisites can be valid and have prerequisites
                 // themselves.

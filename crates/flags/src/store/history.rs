@@ -104,12 +104,13 @@ fn key(flag: &FeatureFlag, version: AttributeValue) -> Item {
 fn write_change(change: VersionedChange<'_>) -> Result<Item, StoreError> {
     let VersionedChange { stored, flag, kind, author } = change;
     let unwritable =
-        |error| StoreError::Refused(Cause::of_step("a change of a flag cannot be written", error));
+        |error| StoreError::Rejected(Cause::of_step("a change of a flag cannot be written", error));
     let record = ChangeRecord::of(stored, flag).map_err(unwritable)?;
     let changes = serde_json::to_string(&record.changes()).map_err(unwritable)?;
     let text = serde_json::to_vec(&record).map_err(unwritable)?;
-    let compressed = zstd::bulk::compress(&text, COMPRESSION_LEVEL)
-        .map_err(|error| StoreError::Refused(Cause::of_step("a change cannot be packed", error)))?;
+    let compressed = zstd::bulk::compress(&text, COMPRESSION_LEVEL).map_err(|error| {
+        StoreError::Rejected(Cause::of_step("a change cannot be packed", error))
+    })?;
     let bytes = i64::try_from(bytes_within_json(&changes)).unwrap_or(i64::MAX);
     let mut item = item_at(
         key(flag, version_number(flag.version)),

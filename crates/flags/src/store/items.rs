@@ -242,7 +242,7 @@ pub(super) fn version_number(version: u64) -> AttributeValue {
 
 fn write_flag(flag: &FeatureFlag) -> Result<Item, StoreError> {
     let definition = serde_json::to_string(&Definition::of(flag))
-        .map_err(|error| StoreError::Refused(Cause::of_step("a flag cannot be written", error)))?;
+        .map_err(|error| StoreError::Rejected(Cause::of_step("a flag cannot be written", error)))?;
     let mut item = item_at(
         key(flag.project_id, flag.key.as_str()),
         [

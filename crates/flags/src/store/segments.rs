@@ -13,7 +13,7 @@ use shared::dynamodb::item::{Item, ItemReader, item_at, n, s};
 use shared::dynamodb::page::one_more_than;
 use shared::dynamodb::transaction::{Cancellation, Transaction, TransactionOutcome};
 use shared::dynamodb::{Cause, StoreError};
-use shared::idempotency::{IdempotentRequest, StoredAnswer};
+use shared::idempotency::{IdempotentRequest, StoredResponse};
 use shared::json::{JsonPath, ViolationCode, Violations};
 use shared::page::{Page, PageRequest};
 use shared::projects::project::ProjectId;
@@ -135,7 +135,7 @@ impl FlagStore<'_> {
         self,
         mut segment: Segment,
         request: Option<&IdempotentRequest>,
-        respond: impl Fn(&Segment) -> Result<StoredAnswer, E>,
+        respond: impl Fn(&Segment) -> Result<StoredResponse, E>,
     ) -> Result<SegmentCreation, E> {
         let change = ProjectChange {
             segments: CounterUpdate::OneMore,
@@ -150,7 +150,7 @@ impl FlagStore<'_> {
             let cancelled = match commit.await? {
                 TransactionOutcome::Done => return Ok(SegmentCreation::Created(segment)),
                 TransactionOutcome::Replay(replay) => return Ok(SegmentCreation::Replay(replay)),
-                TransactionOutcome::Refused(cancelled) => cancelled,
+                TransactionOutcome::Rejected(cancelled) => cancelled,
             };
             if cancelled.failed("never freed") {
                 segment.is_successor = true;
@@ -373,7 +373,7 @@ pub(super) fn is_segment(item: &Item) -> bool {
 
 fn write_conditions(segment: &Segment) -> Result<String, StoreError> {
     serde_json::to_string(&segment.conditions)
-        .map_err(|error| StoreError::Refused(Cause::of_step("a segment cannot be written", error)))
+        .map_err(|error| StoreError::Rejected(Cause::of_step("a segment cannot be written", error)))
 }
 
 fn write_segment(segment: &Segment) -> Result<Item, StoreError> {

@@ -245,7 +245,7 @@ impl InsightStore<'_> {
         match self.db.commit(transaction, idempotent, now).await? {
             TransactionOutcome::Done => Ok(InsightWrite::Done),
             TransactionOutcome::Replay(replay) => Ok(InsightWrite::Replay(replay)),
-            TransactionOutcome::Refused(cancellation) => {
+            TransactionOutcome::Rejected(cancellation) => {
                 if cancellation.failed("insight") {
                     Ok(InsightWrite::Outdated)
                 } else if cancellation.failed("request") {

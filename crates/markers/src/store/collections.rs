@@ -88,7 +88,7 @@ impl MarkerStore<'_> {
         match self.db.commit(transaction, idempotent, collection.created_at).await? {
             TransactionOutcome::Done => Ok(CollectionCreation::Created),
             TransactionOutcome::Replay(replay) => Ok(CollectionCreation::Replay(replay)),
-            TransactionOutcome::Refused(cancellation) => Err(cancellation.into_error()),
+            TransactionOutcome::Rejected(cancellation) => Err(cancellation.into_error()),
         }
     }
 
@@ -162,7 +162,7 @@ impl MarkerStore<'_> {
                     return Ok(EventAddition::Added);
                 }
                 TransactionOutcome::Replay(replay) => return Ok(EventAddition::Replay(replay)),
-                TransactionOutcome::Refused(cancellation) => cancellation,
+                TransactionOutcome::Rejected(cancellation) => cancellation,
             };
             if !cancellation.failed("collection") {
                 return Err(cancellation.into_error());

@@ -25,7 +25,7 @@ pub struct NotificationSweep {
 
 impl NotificationStore<'_> {
     /// Deletes the addresses, confirmation request and delivery state of a user.
-    pub async fn erase_mailbox(self, name: &UserName) -> Result<Sweep, StoreError> {
+    pub async fn erase_delivery_state(self, name: &UserName) -> Result<Sweep, StoreError> {
         let keys = vec![address_key(name), confirmation_key(name), delivery_state_key(name)];
         self.db.sweep_away(TABLE, keys, None).await
     }

@@ -133,7 +133,7 @@ mod tests {
         for (visibility, kind) in visibilities.into_iter().zip(DomainEventKind::ALL) {
             let at = Timestamp::from_millis(1_795_234_560_000);
             let plain = DomainEvent::new(kind, visibility, "subject", "title", at);
-            let full = plain.clone().detailed("d").at_occasion(7).with_event_count(9).by(&user);
+            let full = plain.clone().detailed("d").at_instance(7).with_event_count(9).by(&user);
             for domain_event in [plain, full] {
                 assert_eq!(
                     read_domain_event(&write_domain_event(&domain_event)).unwrap(),

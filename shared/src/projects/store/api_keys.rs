@@ -51,7 +51,7 @@ impl Store {
         // A key id has 95 random bits. Even if one repeats, no key is overwritten.
         let put = self.put(TABLE, item).condition_expression("attribute_not_exists(keyId)");
         let is_stored = self.commit_all(vec![put.into_action()?, announcement]).await?.is_none();
-        is_stored.then_some(()).ok_or_else(|| StoreError::Refused("the key's id is taken".into()))
+        is_stored.then_some(()).ok_or_else(|| StoreError::Rejected("the key's id is taken".into()))
     }
 
     /// Returns all keys of all organizations. Scans the table: for operator commands, not for

@@ -267,7 +267,7 @@ impl History {
             let project = &self.projects[sent.project];
             // An event counts once, even if a 503 response hid a successful delivery.
             let call = envelope(project, &sent.event);
-            let reply = call.send_until_answered(&self.tracker.test.app).await;
+            let reply = call.send_until_response(&self.tracker.test.app).await;
             assert_eq!((reply.status, &reply.body), (200, &json!({ "id": sent.event.id })));
         });
         join_all(sends).await;
@@ -428,7 +428,7 @@ impl History {
         let Some((project, error_type, id)) = self.some_error().await else { return };
         let call = self.call_for(&delete_error::OPERATION, project, id);
         // 404 if an earlier attempt timed out but deleted the error.
-        let status = call.send_until_answered(&self.tracker.test.app).await.status;
+        let status = call.send_until_response(&self.tracker.test.app).await.status;
         assert!(matches!(status, 204 | 404), "{status}");
         let is_its =
             |it: &mut Acknowledged| it.project == project && it.event.error_type == error_type;
@@ -452,7 +452,7 @@ impl History {
         let Some((project, error_type, id)) = self.some_error().await else { return };
         let name = *STATUSES.choose(&mut self.random).unwrap();
         let call = self.call_for(UPDATE, project, id).json(&json!({ "status": name }));
-        assert_eq!(call.send_until_answered(&self.tracker.test.app).await.status, 200);
+        assert_eq!(call.send_until_response(&self.tracker.test.app).await.status, 200);
         let now = self.tracker.now();
         let status = self.statuses.get_mut(&(project, error_type)).unwrap();
         if status.name != name {

@@ -45,7 +45,7 @@ impl History {
         let call = call.key(&self.tracker.test.key);
         let mut errors: Vec<Value> = Vec::new();
         loop {
-            let reply = call.clone().json(&body).send_until_answered(&self.tracker.test.app).await;
+            let reply = call.clone().json(&body).send_until_response(&self.tracker.test.app).await;
             assert_eq!(reply.status, 200, "{}", reply.body);
             errors.extend(reply.body["items"].as_array().unwrap().iter().cloned());
             body["cursor"] = reply.body["nextCursor"].clone();
@@ -109,7 +109,7 @@ impl History {
         let limit = self.random.random_range(1..4);
         (body["by"], body["limit"]) = (json!(by), json!(limit));
         let call = Call::of(BREAKDOWN).key(&self.tracker.test.key).json(&body);
-        let reply = call.send_until_answered(&self.tracker.test.app).await;
+        let reply = call.send_until_response(&self.tracker.test.app).await;
         assert_eq!(reply.status, 200, "{}", reply.body);
         let mut values: BTreeMap<Option<&str>, Vec<(usize, &str)>> = BTreeMap::new();
         for sent in self.counted(&query) {
@@ -137,7 +137,7 @@ impl History {
         for (number, project) in self.projects.iter().enumerate() {
             let call = Call::of(CATEGORIES).parameter("idOrSlug", project.id);
             let call = call.key(&self.tracker.test.key);
-            let reply = call.send_until_answered(&self.tracker.test.app).await;
+            let reply = call.send_until_response(&self.tracker.test.app).await;
             assert_eq!(reply.status, 200, "{}", reply.body);
             let minute = minute_start(self.tracker.now().as_millis());
             // Clocks that are ahead produce events in future minutes, which are not listed yet.

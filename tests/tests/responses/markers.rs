@@ -106,7 +106,7 @@ const EVENT_LISTS: [(&str, &[(&str, &str)]); 17] = [
 ];
 
 #[tokio::test]
-async fn answers() {
+async fn responses() {
     let mut recording = Recording::start("markers").await;
     let r = &mut recording;
 

@@ -58,7 +58,7 @@ const UPDATES: [(&str, &str); 22] = [
 ];
 
 #[tokio::test]
-async fn answers() {
+async fn responses() {
     let mut recording = Recording::start("notifications").await;
     let r = &mut recording;
     let ann = |key| ApiKeyRecord { user: UserId::parse("ann").unwrap(), ..key };

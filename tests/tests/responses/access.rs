@@ -144,7 +144,7 @@ const SCRIPTS: [(&str, Script); 4] = [
 ];
 
 #[tokio::test]
-async fn answers() {
+async fn responses() {
     let mut recording = Recording::start("access").await;
     let r = &mut recording;
     keys(r).await;

@@ -199,7 +199,7 @@ const BODIES: [(&str, &str); 16] = [
 ];
 
 #[tokio::test]
-async fn answers() {
+async fn responses() {
     let mut recording = Recording::start("interpret").await;
     let r = &mut recording;
     let query_request = |query: &str, filters: &[[&str; 3]]| {

@@ -19,7 +19,7 @@ use tests::operations::OPERATIONS;
 use tests::scripted::{KEY, ScriptedDynamoDb, ScriptedReply};
 
 /// Environment variable that requests new recordings.
-const RECORD: &str = "RECORD_ANSWERS";
+const RECORD: &str = "RECORD_RESPONSES";
 /// Time before each request: longer than flags are cached.
 const PAUSE: Duration = Duration::from_secs(10);
 /// Maximum recorded bytes of a request body, and maximum number of shown differences.
@@ -205,7 +205,7 @@ impl Recording {
     /// Writes the recording if requested. Otherwise, compares it with the existing one.
     /// Panics if they differ.
     pub(crate) fn finish(self) {
-        let file = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/answers/recorded"))
+        let file = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/responses/recorded"))
             .join(self.area)
             .with_extension("jsonl");
         let mut text = self.lines.join("\n");
@@ -263,11 +263,11 @@ impl Recording {
         let headers: Vec<String> = headers.iter().map(|header| self.with_names(header)).collect();
         let gateway = (request.gateway == Gateway::RestApi).then_some("REST API");
         // Values in a response are named before it is recorded.
-        let answer = self.name_values(reply);
-        let answer_headers = reply.headers.iter().map(|(name, value)| {
+        let response = self.name_values(reply);
+        let response_headers = reply.headers.iter().map(|(name, value)| {
             (name.as_str(), self.with_names(value.to_str().expect("the header is text")))
         });
-        let answer_headers: BTreeMap<&str, String> = answer_headers.collect();
+        let response_headers: BTreeMap<&str, String> = response_headers.collect();
         let fields = [
             ("name", json!(name)),
             ("method", json!(request.method)),
@@ -277,8 +277,8 @@ impl Recording {
             ("gateway", json!(gateway)),
             ("body", json!(shortened(self.with_names(&body)))),
             ("status", json!(reply.status)),
-            ("answerHeaders", json!(answer_headers)),
-            ("answer", json!(answer)),
+            ("answerHeaders", json!(response_headers)),
+            ("response", json!(response)),
         ];
         let fields = fields.into_iter().filter(|(_, value)| !value.is_null());
         let fields: Vec<String> =

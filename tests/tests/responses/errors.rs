@@ -240,7 +240,7 @@ const LISTS: [(&str, &[(&str, &str)]); 11] = [
 ];
 
 #[tokio::test]
-async fn answers() {
+async fn responses() {
     let mut recording = Recording::start("errors").await;
     let r = &mut recording;
 

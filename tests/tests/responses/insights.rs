@@ -154,7 +154,7 @@ const LISTS: [(&str, &[(&str, &str)]); 12] = [
 ];
 
 #[tokio::test]
-async fn answers() {
+async fn responses() {
     let mut recording = Recording::start("insights").await;
     let r = &mut recording;
 

@@ -9,7 +9,7 @@
 //! After intended changes, record again, and check `git diff`:
 //!
 //! ```text
-//! RECORD_ANSWERS=1 cargo test -p tests --test answers
+//! RECORD_RESPONSES=1 cargo test -p tests --test responses
 //! ```
 //!
 //! Add new requests at the end of a scenario. Earlier ones would shift the times of later requests.

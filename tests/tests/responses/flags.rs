@@ -333,7 +333,7 @@ fn conditions() -> [(&'static str, Value, &'static str); 17] {
 }
 
 #[tokio::test]
-async fn answers() {
+async fn responses() {
     let mut recording = Recording::start("flags").await;
     let r = &mut recording;
 
