@@ -56,7 +56,7 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 NODE_MODULES_OF_CONSOLE := console/node_modules/.package-lock.json
 CONSOLE := functions/serve-console/built/index.html
 
-.PHONY: help run demo reset console test soak versions worst fuzz check generate docs audit package start-packaged reproduce release doctor deploy roll-back restore-tables releases bench bench-all eval tools test-tools
+.PHONY: help run demo reset console test soak versions worst fuzz check generate docs audit package start-packaged reproduce release doctor deploy roll-back restore-tables releases bench bench-all costs eval tools test-tools
 
 help: ## List these commands.
 	@sed -n 's/^\([a-z-]*\):.*## /make \1	/p' $(MAKEFILE_LIST) | expand -t 16
@@ -200,6 +200,9 @@ bench bench-all:
 	functions=$$(target/release/bench --list) \
 		&& cargo build --release --locked $$(printf -- '--package %s ' $$functions) --package bench --no-default-features
 	target/release/bench $(if $(filter bench-all,$@),--all)
+
+costs: ## Compute the costs of a month in docs/operations.md.
+	python3 packaging/costs.py
 
 eval: ## Test interpret-error-filters with queries and expected answers (FILE=queries.jsonl for your own).
 	cargo build --workspace --locked --example eval

@@ -222,6 +222,13 @@ pub fn log_metric(
     log(Level::INFO, now, &fields, &[LogMetrics { metrics, dimensions: &[STACK, OPERATION] }]);
 }
 
+/// Logs a count of a job, unless it is zero: CloudWatch bills a metric for each hour with a value.
+pub fn log_count(operation: &str, name: &'static str, count: f64, now: Timestamp) {
+    if count > 0.0 {
+        log_metric(operation, name, "Count", count, now);
+    }
+}
+
 /// Metric of unreadable items that were skipped.
 pub const DAMAGED_ITEMS: &str = "DamagedItems";
 

@@ -15,7 +15,7 @@ use errors::store::{ErrorStore, PackOutcome, PackingLimits, QueueBacklog, QueueE
 use shared::app::{App, Deadline, Job};
 use shared::dynamodb::StoreError;
 use shared::projects::project::ProjectId;
-use shared::telemetry::log_metric;
+use shared::telemetry::{log_count, log_metric};
 use shared::timestamp::Timestamp;
 
 /// The job of this function.
@@ -73,8 +73,8 @@ async fn run(app: &App, deadline: Deadline) -> Result<(), StoreError> {
     #[allow(clippy::cast_precision_loss)] // Seconds, rows and projects are far below 2^53.
     let [age, rows, failed] = [age, rows, failures.len() as u64].map(|value| value as f64);
     log_metric(JOB.name, OLDEST_UNPACKED_ROW_AGE, "Seconds", age, now);
-    log_metric(JOB.name, UNPACKED_ROWS, "Count", rows, now);
-    log_metric(JOB.name, FAILED_PROJECTS, "Count", failed, now);
+    log_count(JOB.name, UNPACKED_ROWS, rows, now);
+    log_count(JOB.name, FAILED_PROJECTS, failed, now);
     failures.into_iter().next().map_or(Ok(()), Err)
 }
 

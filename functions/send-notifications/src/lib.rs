@@ -28,7 +28,7 @@ use shared::app::{App, Deadline, Job};
 use shared::dynamodb::StoreError;
 use shared::dynamodb::client::ClientError;
 use shared::projects::project::{Project, ProjectId};
-use shared::telemetry::log_metric;
+use shared::telemetry::{log_count, log_metric};
 use shared::timestamp::Timestamp;
 
 /// The definition of this function.
@@ -193,7 +193,7 @@ pub async fn run(
     let (age, now) = (outcome.oldest_waiting.as_secs(), app.clock.now());
     #[allow(clippy::cast_precision_loss)] // Seconds are far below 2^53.
     log_metric(JOB.name, OLDEST_WAITING_AGE, "Seconds", age as f64, now);
-    log_metric(JOB.name, REJECTED_EMAILS, "Count", f64::from(outcome.rejected_emails), now);
+    log_count(JOB.name, REJECTED_EMAILS, f64::from(outcome.rejected_emails), now);
     outcome.failure.map_or(Ok(()), Err)
 }
 
