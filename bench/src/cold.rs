@@ -18,7 +18,7 @@ use crate::interpretation::typical;
 use crate::measure::Bench;
 use crate::process::{Process, Reply};
 use crate::program::Program;
-use crate::report::progress;
+use crate::progress::progress;
 use crate::statistics::Sorted;
 use crate::{Result, events};
 

@@ -22,7 +22,7 @@ use crate::counter::Counter;
 use crate::measure::{Bench, Requests};
 use crate::process::Process;
 use crate::program::Program;
-use crate::report::progress;
+use crate::progress::progress;
 use crate::statistics::{Sorted, millis};
 
 /// The number of flags of the project.

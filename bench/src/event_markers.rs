@@ -7,7 +7,7 @@ use crate::Result;
 use crate::job::JobWork;
 use crate::measure::Bench;
 use crate::program::Program;
-use crate::report::progress;
+use crate::progress::progress;
 use crate::statistics::Sorted;
 
 /// The number of deleted collections of each size.

@@ -11,8 +11,9 @@ use crate::counter::{Counter, Sent};
 use crate::measure::Bench;
 use crate::process::Process;
 use crate::program::Program;
-use crate::report::{grouped, progress};
+use crate::progress::progress;
 use crate::statistics::Sorted;
+use crate::statistics::grouped;
 
 /// The number of timed splits of each size.
 const SPLITS: usize = 10;

@@ -10,7 +10,7 @@ use crate::Result;
 use crate::measure::{Bench, Requests};
 use crate::process::Process;
 use crate::program::Program;
-use crate::report::progress;
+use crate::progress::progress;
 use crate::statistics::{Sorted, millis};
 
 /// The number of measured requests of each kind.

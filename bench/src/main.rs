@@ -26,6 +26,7 @@ mod job;
 mod measure;
 mod process;
 mod program;
+mod progress;
 mod report;
 mod stack;
 mod statistics;
@@ -40,7 +41,8 @@ use clap::Parser;
 
 use measure::Bench;
 use program::{Program, Programs};
-use report::{Figures, list_functions, progress};
+use progress::progress;
+use report::{Figures, list_functions};
 use stack::Stack;
 
 type Result<T, E = Box<dyn Error + Send + Sync>> = std::result::Result<T, E>;

@@ -13,7 +13,7 @@ use crate::cold::{Starts, all_but_first, respond_once};
 use crate::counter::{Call, Counter};
 use crate::process::Process;
 use crate::program::{Program, Programs};
-use crate::report::progress;
+use crate::progress::progress;
 use crate::stack::{Projects, Stack};
 use crate::statistics::{Sorted, millis};
 use crate::tls::Terminator;

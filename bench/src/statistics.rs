@@ -35,3 +35,11 @@ impl Sorted {
 pub(crate) fn millis(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1_000.0
 }
+
+/// Formats a number with thousands separators.
+pub(crate) fn grouped(number: usize) -> String {
+    if number < 1_000 {
+        return number.to_string();
+    }
+    format!("{},{:03}", grouped(number / 1_000), number % 1_000)
+}

@@ -11,7 +11,8 @@ use shared::projects::{
 };
 use shared::timestamp::Timestamp;
 
-use crate::flags::{Conflicts, DocumentError};
+use crate::flags::conflict::Conflicts;
+use crate::flags::document::DocumentError;
 
 /// The reason why a command failed.
 #[derive(Debug, thiserror::Error)]

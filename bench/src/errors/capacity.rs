@@ -28,7 +28,8 @@ use super::loading::bytes_of_runs;
 use crate::Result;
 use crate::generator::ProjectGenerator;
 use crate::measure::Bench;
-use crate::report::{grouped, progress};
+use crate::progress::progress;
+use crate::statistics::grouped;
 
 const STEP: Duration = Duration::from_mins(5);
 const DAY: Duration = Duration::from_hours(24);

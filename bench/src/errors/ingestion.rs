@@ -12,7 +12,7 @@ use crate::Result;
 use crate::counter::{Counter, time_in_progress};
 use crate::measure::Bench;
 use crate::program::Program;
-use crate::report::progress;
+use crate::progress::progress;
 use crate::statistics::{Sorted, millis};
 
 /// The number of timed events.

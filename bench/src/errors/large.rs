@@ -24,7 +24,7 @@ use crate::Result;
 use crate::generator::ProjectGenerator;
 use crate::measure::Bench;
 use crate::program::Program;
-use crate::report::progress;
+use crate::progress::progress;
 use crate::statistics::Sorted;
 
 /// The days of the events, the last of them yesterday.

@@ -13,7 +13,7 @@ use crate::Result;
 use crate::job::JobWork;
 use crate::measure::Bench;
 use crate::program::Program;
-use crate::report::progress;
+use crate::progress::progress;
 
 /// The number of packed days, each of another project.
 const PROJECT_DAYS: u8 = 3;

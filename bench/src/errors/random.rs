@@ -24,7 +24,7 @@ use crate::Result;
 use crate::measure::Bench;
 use crate::process::Process;
 use crate::program::Program;
-use crate::report::progress;
+use crate::progress::progress;
 use crate::statistics::Sorted;
 
 /// The number of questions, which go to three functions in turn.

@@ -20,7 +20,7 @@ use crate::counter::{Counter, time_in_progress};
 use crate::measure::Bench;
 use crate::process::Process;
 use crate::program::Program;
-use crate::report::progress;
+use crate::progress::progress;
 use crate::statistics::Sorted;
 
 /// The number of turns of each question.

@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use super::units::{grouped, kilobytes, mb, ms, range, times};
+use super::units::{kilobytes, mb, ms, range, times};
 use super::{Figures, NOT_MEASURED};
 use crate::errors::{
     Capacity, Cost, DAYS, Errors, Ingestion, Large, MeasuredQuestion, PROJECTS, QueryFigures,
@@ -11,6 +11,7 @@ use crate::errors::{
 use crate::interpretation::Interpretations;
 use crate::job::JobWork;
 use crate::statistics::Sorted;
+use crate::statistics::grouped;
 
 impl Figures {
     pub(super) fn print_errors(&self) {

@@ -1,8 +1,9 @@
 //! The report of flag evaluation.
 
 use super::Figures;
-use super::units::{grouped, ms, range};
+use super::units::{ms, range};
 use crate::evaluation::{Evaluations, FLAGS, RULES};
+use crate::statistics::grouped;
 
 impl Figures {
     pub(super) fn print_evaluations(&self) {

@@ -1,7 +1,7 @@
 //! The report of the benchmark, as text and as JSON.
 
 // Printing is the purpose of a benchmark.
-#![allow(clippy::print_stdout, clippy::print_stderr)]
+#![allow(clippy::print_stdout)]
 
 mod create_feature_flag;
 mod errors;
@@ -13,8 +13,6 @@ mod targets;
 mod units;
 
 use std::collections::BTreeMap;
-use std::sync::LazyLock;
-use std::time::Instant;
 
 use crate::cold::Cold;
 use crate::errors::Errors;
@@ -25,18 +23,8 @@ use crate::interpretation::Interpretations;
 use crate::measure::{RoundTrips, Tls, Warm};
 use crate::program::Program;
 
-pub(crate) use units::grouped;
-
 /// The placeholder of a figure that only `make bench-all` measures.
 const NOT_MEASURED: &str = "–   (make bench-all)";
-
-static STARTED: LazyLock<Instant> = LazyLock::new(Instant::now);
-
-/// Prints a progress message with the elapsed time.
-pub(crate) fn progress(text: &str) {
-    let seconds = STARTED.elapsed().as_secs();
-    eprintln!("bench: {:>2}:{:02} {text}", seconds / 60, seconds % 60);
-}
 
 /// Prints the names of the measured functions, for `make bench` to build.
 pub(crate) fn list_functions() {

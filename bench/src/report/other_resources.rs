@@ -1,9 +1,10 @@
 //! The report of the functions for event markers and insights.
 
 use super::Figures;
-use super::units::{grouped, kilobytes, ms, range, times};
+use super::units::{kilobytes, ms, range, times};
 use crate::event_markers::{EVENTS, EventMarkers};
 use crate::insights::{Insights, LARGE, SMALL, Size, Splits};
+use crate::statistics::grouped;
 
 impl Figures {
     pub(super) fn print_event_markers(&self) {

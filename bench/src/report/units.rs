@@ -15,14 +15,6 @@ pub(super) fn range(figures: &Sorted) -> String {
     format!("{}   fastest {}   90th percentile {}", ms(median), ms(min), ms(p90))
 }
 
-/// Formats a number with thousands separators.
-pub(crate) fn grouped(number: usize) -> String {
-    if number < 1_000 {
-        return number.to_string();
-    }
-    format!("{},{:03}", grouped(number / 1_000), number % 1_000)
-}
-
 pub(super) fn whole(number: usize) -> f64 {
     u32::try_from(number).map_or(f64::INFINITY, f64::from)
 }

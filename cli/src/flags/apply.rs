@@ -9,7 +9,8 @@ use shared::json::Violations;
 use shared::projects::api_key::Actor;
 
 use super::comparison::compare;
-use super::plan::{Conflict, Conflicts, PlannedAction};
+use super::conflict::{Conflict, Conflicts, full};
+use super::plan::PlannedAction;
 use crate::output::note;
 
 /// Outcome of one change.
@@ -147,16 +148,6 @@ fn overtaken(found: Option<&FeatureFlag>, wanted: &FeatureFlag) -> Outcome {
     }
     let reason = "was changed by another request in the meantime; run the command again to compare";
     Outcome::Overtaken(reason.to_owned())
-}
-
-/// Describes a reached project limit and its remedy.
-pub(super) fn full(limit: ProjectLimit) -> String {
-    let remedy = match limit {
-        ProjectLimit::LiveFlags => "archive some",
-        ProjectLimit::Segments => "delete some",
-        ProjectLimit::Bytes => "delete archived flags",
-    };
-    format!("the project {limit}; {remedy}, and run the command again")
 }
 
 fn rejected(violations: &Violations) -> String {

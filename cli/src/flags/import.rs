@@ -7,7 +7,8 @@ use shared::app::{Clock, Ids};
 use shared::dynamodb::Store;
 
 use super::apply::apply;
-use super::plan::{Conflicts, Plan, PlanEntry, PlannedAction, plan};
+use super::conflict::Conflicts;
+use super::plan::{Plan, PlanEntry, PlannedAction, plan};
 use super::segments::{SegmentPlan, SegmentPlanEntry};
 use super::{ImportOptions, all_flags, all_segments, document, find_project};
 use crate::error::CliError;

@@ -2,7 +2,8 @@
 
 mod apply;
 mod comparison;
-mod document;
+pub(crate) mod conflict;
+pub(crate) mod document;
 mod export;
 mod file;
 mod import;
@@ -22,9 +23,6 @@ use shared::projects::project::{IdOrSlug, Project, ProjectId};
 use crate::error::CliError;
 use crate::output::Output;
 use crate::project::parse_id_or_slug;
-
-pub(crate) use document::DocumentError;
-pub(crate) use plan::Conflicts;
 
 /// Flags or segments per read.
 const PAGE: u32 = 100;

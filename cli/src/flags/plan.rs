@@ -13,6 +13,7 @@ use flags::{
 use shared::timestamp::Timestamp;
 
 use super::comparison::{FieldChange, compare};
+use super::conflict::{Conflict, Conflicts};
 use super::document::DescribedFlag;
 use super::segments::SegmentPlan;
 
@@ -38,28 +39,6 @@ pub(super) struct Change {
     pub(super) stored: FeatureFlag,
     pub(super) flag: FeatureFlag,
     pub(super) fields: Vec<FieldChange>,
-}
-
-/// Conflicts between a document and the project, with remedies.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Conflicts(pub(super) Vec<Conflict>);
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Conflict {
-    /// The flag's key, or the segment.
-    pub(super) name: String,
-    pub(super) reason: String,
-}
-
-impl fmt::Display for Conflicts {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut separator = "";
-        for Conflict { name, reason } in &self.0 {
-            write!(formatter, "{separator}  {name}: {reason}")?;
-            separator = "\n";
-        }
-        Ok(())
-    }
 }
 
 impl PlannedAction {

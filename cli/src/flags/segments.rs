@@ -12,9 +12,8 @@ use shared::dynamodb::{ConflictRetry, Store, StoreError};
 use shared::idempotency::StoredResponse;
 use shared::timestamp::Timestamp;
 
-use super::apply::full;
 use super::comparison::{FieldChange, compare_segments};
-use super::plan::Conflict;
+use super::conflict::{Conflict, full};
 use crate::output::note;
 
 /// Planned actions for the segments of a project, by key.

@@ -2,7 +2,10 @@
 
 use std::borrow::Cow;
 
-use super::message_template::is_hexadecimal;
+/// Minimum hexadecimal digits of an identifier. Fewer are as likely a word.
+const LEAST_HEX_DIGITS: usize = 8;
+/// Minimum hexadecimal letters of an identifier without digits. Fewer can be a word.
+const LEAST_HEX_LETTERS: usize = 16;
 
 const LEAST_HASH_LENGTH: usize = 8;
 const MAX_HASH_LENGTH: usize = 64;
@@ -71,6 +74,13 @@ fn looks_random(part: &str) -> bool {
     bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
         && has_letter
         && (has_digit_inside || is_mixed_case)
+}
+
+/// `true` if letters and digits are a hash or an id instead of a word.
+pub(super) fn is_hexadecimal(atom: &str) -> bool {
+    atom.len() >= LEAST_HEX_DIGITS
+        && atom.bytes().all(|byte| byte.is_ascii_hexdigit())
+        && (atom.len() >= LEAST_HEX_LETTERS || atom.bytes().any(|byte| byte.is_ascii_digit()))
 }
 
 #[cfg(test)]

@@ -7,15 +7,11 @@
 use std::borrow::Cow;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use super::asset_name;
+use super::asset_name::{self, is_hexadecimal};
 
 /// Maximum bytes of a message that distinguish errors.
 const MAX_BYTES: usize = 1_024;
 const UUID_GROUPS: [usize; 5] = [8, 4, 4, 4, 12];
-/// Minimum hexadecimal digits of an identifier. Fewer are as likely a word.
-const LEAST_HEX_DIGITS: usize = 8;
-/// Minimum hexadecimal letters of an identifier without digits. Fewer can be a word.
-const LEAST_HEX_LETTERS: usize = 16;
 
 /// Returns the template of a message: its first non-empty line, at most 1 KiB.
 ///
@@ -328,13 +324,6 @@ fn leading_digits(bytes: &[u8]) -> usize {
 
 fn atom_length(text: &str) -> usize {
     text.bytes().take_while(u8::is_ascii_alphanumeric).count()
-}
-
-/// `true` if letters and digits are a hash or an id instead of a word.
-pub(super) fn is_hexadecimal(atom: &str) -> bool {
-    atom.len() >= LEAST_HEX_DIGITS
-        && atom.bytes().all(|byte| byte.is_ascii_hexdigit())
-        && (atom.len() >= LEAST_HEX_LETTERS || atom.bytes().any(|byte| byte.is_ascii_digit()))
 }
 
 #[cfg(test)]
