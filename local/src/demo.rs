@@ -69,7 +69,10 @@ async fn ensure_key(store: &Store, file: &Path) -> Result<String, DemoError> {
 /// Creates a project in the default organization, unless its slug exists. It has no event marker
 /// collections.
 pub async fn ensure_project(store: &Store, slug: &str, name: &str) -> Result<ProjectId, DemoError> {
-    ensure(store, slug, name, |project| async move { store.create_project(&project).await }).await
+    ensure_created(store, slug, name, |project: Project| async move {
+        store.create_project(&project).await
+    })
+    .await
 }
 
 /// Creates a project in the default organization with automatic event marker collections, as
@@ -79,14 +82,14 @@ pub async fn ensure_complete_project(
     slug: &str,
     name: &str,
 ) -> Result<ProjectId, DemoError> {
-    ensure(store, slug, name, |project| async move {
+    ensure_created(store, slug, name, |project: Project| async move {
         let new_id = || Ids::Random.new_uuid(project.created_at);
         MarkerStore::new(store).create_project(&project, new_id).await
     })
     .await
 }
 
-async fn ensure<F: Future<Output = Result<ProjectCreation, StoreError>>>(
+async fn ensure_created<F: Future<Output = Result<ProjectCreation, StoreError>>>(
     store: &Store,
     slug: &str,
     name: &str,

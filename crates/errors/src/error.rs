@@ -284,7 +284,7 @@ impl ErrorRecord {
             Some(status) => self.set_status(status),
             None => {}
         }
-        if let Some(assignee) = &patch.assignee
+        if let AssigneeChange::To(assignee) = &patch.assignee
             && *assignee != self.assignee
         {
             self.assignee.clone_from(assignee);
@@ -373,8 +373,14 @@ pub struct ErrorPatch {
     status: Option<ErrorStatus>,
     /// `true` if only later releases open a resolved error again.
     in_next_release: bool,
-    /// The new assignee, or none; `None` if the assignee stays.
-    assignee: Option<Option<UserId>>,
+    assignee: AssigneeChange,
+}
+
+/// The change of an error's assignee.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum AssigneeChange {
+    Unchanged,
+    To(Option<UserId>),
 }
 
 impl ErrorPatch {
@@ -393,7 +399,11 @@ impl ErrorPatch {
                 let path = JsonPath::Root.member("resolvedIn");
                 violations.note(&path, ViolationCode::InvalidValue, message);
             }
-            Some(Self { status: status?, in_next_release: in_next_release?, assignee: assignee? })
+            Some(Self {
+                status: status?,
+                in_next_release: in_next_release?,
+                assignee: assignee?.map_or(AssigneeChange::Unchanged, AssigneeChange::To),
+            })
         });
         violations.into_result(patch)
     }

@@ -50,7 +50,7 @@ struct DeliveryCache {
     errors: TimedCache<(ProjectId, Fingerprint), KnownError>,
     /// Projects that have reached their error limit.
     full: TimedCache<ProjectId, ()>,
-    /// When a release was first seen. Never changes.
+    /// The time when a release was first seen. Never changes.
     releases: TimedCache<(ProjectId, Box<str>), Timestamp>,
     /// Projects that have reached their limit of new releases.
     full_of_releases: TimedCache<ProjectId, ()>,

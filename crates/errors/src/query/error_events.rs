@@ -36,7 +36,7 @@ impl EventOrder {
 pub struct ErrorEventsQuery {
     /// The events that match.
     pub events: EventQuery,
-    /// Their order.
+    /// The order of the events.
     pub order: EventOrder,
     /// The first event to return.
     pub event: Option<EventId>,

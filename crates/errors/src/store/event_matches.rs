@@ -1,5 +1,5 @@
-//! Events of an error that pass filters, in either order. The keys of events lead to their rows,
-//! which have the values that filters match.
+//! Events of an error that pass filters, in either order. Filters match the values in rows, which
+//! event keys lead to.
 
 use std::collections::HashMap;
 
