@@ -1,6 +1,7 @@
 //! `waymark project`: creates, lists, limits and deletes projects, and replaces their DSN keys.
 
 use clap::Subcommand;
+use markers::store::MarkerStore;
 use serde::Serialize;
 use shared::app::{Clock, Ids};
 use shared::dynamodb::Store;
@@ -143,7 +144,8 @@ async fn create(
     base_url: Option<&str>,
     output: &Output,
 ) -> Result<(), CliError> {
-    match store.create_project(project).await? {
+    let new_id = || Ids::Random.new_uuid(project.created_at);
+    match MarkerStore::new(store).create_project(project, new_id).await? {
         ProjectCreation::IngestIdTaken => Err(CliError::IngestIdTaken),
         ProjectCreation::SlugTaken => Err(CliError::SlugTaken(project.slug.clone())),
         ProjectCreation::Created => {

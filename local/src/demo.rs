@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 
+use markers::store::MarkerStore;
 use notifications::store::NotificationStore;
 use shared::app::{Clock, Ids};
 use shared::dynamodb::{Store, StoreError};
@@ -46,7 +47,7 @@ pub struct Demo {
 /// Creates the demo project and an API key with all scopes, if missing. The tables have only a hash
 /// of the key, so its text is kept in `file`, which only the owner can read.
 pub async fn ensure(store: &Store, file: &Path) -> Result<Demo, DemoError> {
-    let id = ensure_project(store, SLUG, "Demo").await?;
+    let id = ensure_complete_project(store, SLUG, "Demo").await?;
     let project = store.read_project(id).await?;
     let project = project.ok_or_else(|| DemoError::Invalid("it was deleted".to_owned()))?;
     Ok(Demo { project, key: ensure_key(store, file).await? })
@@ -65,15 +66,42 @@ async fn ensure_key(store: &Store, file: &Path) -> Result<String, DemoError> {
     Ok(key)
 }
 
-/// Creates a project in the default organization, unless its slug exists.
+/// Creates a project in the default organization, unless its slug exists. It has no event marker
+/// collections.
 pub async fn ensure_project(store: &Store, slug: &str, name: &str) -> Result<ProjectId, DemoError> {
+    ensure_created(store, slug, name, |project: Project| async move {
+        store.create_project(&project).await
+    })
+    .await
+}
+
+/// Creates a project in the default organization with automatic event marker collections, as
+/// `waymark project create` does, unless its slug exists.
+pub async fn ensure_complete_project(
+    store: &Store,
+    slug: &str,
+    name: &str,
+) -> Result<ProjectId, DemoError> {
+    ensure_created(store, slug, name, |project: Project| async move {
+        let new_id = || Ids::Random.new_uuid(project.created_at);
+        MarkerStore::new(store).create_project(&project, new_id).await
+    })
+    .await
+}
+
+async fn ensure_created<F: Future<Output = Result<ProjectCreation, StoreError>>>(
+    store: &Store,
+    slug: &str,
+    name: &str,
+    create: impl FnOnce(Project) -> F,
+) -> Result<ProjectId, DemoError> {
     let now = Clock::System.now();
     let slug = Slug::parse(slug).map_err(invalid)?;
     let id = ProjectId::new(Ids::Random.new_uuid(now));
     let name = ProjectName::parse(name).map_err(invalid)?;
     let project = Project::new(id, slug.clone(), name, default_organization()?, now)?;
-    if store.create_project(&project).await? == ProjectCreation::Created {
-        return Ok(project.id);
+    if create(project).await? == ProjectCreation::Created {
+        return Ok(id);
     }
     let found = store.find_project(&IdOrSlug::Slug(slug)).await?;
     found.map(|found| found.id).ok_or_else(|| DemoError::Invalid("the slug is taken".to_owned()))

@@ -5,13 +5,14 @@ use shared::app::{Job, Operation};
 
 /// All operations, in the order of `openapi.yaml`.
 #[rustfmt::skip]
-pub static OPERATIONS: [&Operation; 48] = [
+pub static OPERATIONS: [&Operation; 53] = [
     &create_feature_flag::OPERATION,
     &list_feature_flags::OPERATION,
     &get_feature_flag::OPERATION,
     &update_feature_flag::OPERATION,
     &delete_feature_flag::OPERATION,
     &list_flag_changes::OPERATION,
+    &test_feature_flag::OPERATION,
     &evaluate_feature_flags::OPERATION,
     &evaluate_feature_flag::OPERATION,
     &get_flagd_configuration::OPERATION,
@@ -30,6 +31,8 @@ pub static OPERATIONS: [&Operation; 48] = [
     &update_error::OPERATION,
     &delete_error::OPERATION,
     &list_error_events::OPERATION,
+    &query_error_events::OPERATION,
+    &summarize_error::OPERATION,
     &ingest_error_events::OPERATION,
     &split_insight::OPERATION,
     &merge_insights::OPERATION,
@@ -45,6 +48,7 @@ pub static OPERATIONS: [&Operation; 48] = [
     &list_event_marker_collections::OPERATION,
     &add_event_markers::OPERATION,
     &list_event_markers::OPERATION,
+    &get_project_activity::OPERATION,
     &update_email_preferences::OPERATION,
     &get_email_preferences::OPERATION,
     &get_email_address::OPERATION,
@@ -53,6 +57,7 @@ pub static OPERATIONS: [&Operation; 48] = [
     &unsubscribe::OPERATION,
     &list_projects::OPERATION,
     &get_caller::OPERATION,
+    &get_console_frame::OPERATION,
     &serve_console::OPERATION,
 ];
 

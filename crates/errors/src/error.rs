@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 
 use notifications::domain_event::{DomainEvent, DomainEventKind, Visibility};
 use shared::json::{FieldError, Fields, Json, JsonPath, ViolationCode, Violations, text};
+use shared::projects::api_key::UserId;
 use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
 use shared::uuid_type;
@@ -148,6 +149,17 @@ pub struct NewError {
 /// a row waits for packing.
 const EXPIRY_STEP: Duration = Duration::from_hours(7 * 24);
 
+/// The resolution of an error.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Resolution {
+    /// Time of the resolution.
+    pub at: Timestamp,
+    /// The user who resolved the error.
+    pub by: Option<UserId>,
+    /// `true` if only events of releases that were first seen later open the error again.
+    pub in_next_release: bool,
+}
+
 /// An error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ErrorRecord {
@@ -157,8 +169,10 @@ pub struct ErrorRecord {
     pub description: ErrorDescription,
     /// The handling status.
     pub status: ErrorStatus,
-    /// Time of resolution, while it is resolved. A later event opens it again.
-    pub resolved_at: Option<Timestamp>,
+    /// The resolution, while it is resolved. A later event opens it again.
+    pub resolution: Option<Resolution>,
+    /// The user who handles the error.
+    pub assignee: Option<UserId>,
     /// Incremented by each change of the status.
     pub version: u64,
     /// Time of its earliest event.
@@ -180,7 +194,8 @@ impl ErrorRecord {
             id: new.known.id,
             description: new.description.clone(),
             status: ErrorStatus::Open,
-            resolved_at: None,
+            resolution: None,
+            assignee: None,
             version: 1,
             first_seen: at,
             last_seen: at,
@@ -201,15 +216,16 @@ impl ErrorRecord {
     }
 
     /// `true` if an event that occurred at `at` reopens the error or precedes its first event. Ingestion
-    /// stores such changes; all others follow when the event is packed.
-    pub fn is_changed_by(&self, at: Timestamp) -> bool {
-        self.is_regression(at) || at < self.first_seen
+    /// stores such changes; all others follow when the event is packed. `release_seen` is when the
+    /// event's release was first seen, if it is known.
+    pub fn is_changed_by(&self, at: Timestamp, release_seen: Option<Timestamp>) -> bool {
+        self.is_regression(at, release_seen) || at < self.first_seen
     }
 
     /// `true` if an event that occurred at `at` and was received at `received_at` changes nothing of the
     /// stored error.
     pub fn has_seen(&self, at: Timestamp, received_at: Timestamp) -> bool {
-        !self.is_changed_by(at) && at <= self.last_seen && !self.is_renewed_by(received_at)
+        !self.is_changed_by(at, None) && at <= self.last_seen && !self.is_renewed_by(received_at)
     }
 
     /// `true` if the error must be kept longer for an event that was received at `received_at`.
@@ -219,28 +235,60 @@ impl ErrorRecord {
 
     /// Returns the error after an event that occurred at `at` and was received at `received_at`.
     #[must_use]
-    pub fn seen_at(mut self, at: Timestamp, received_at: Timestamp) -> Self {
+    pub fn seen_at(
+        mut self,
+        at: Timestamp,
+        received_at: Timestamp,
+        release_seen: Option<Timestamp>,
+    ) -> Self {
         self.first_seen = self.first_seen.min(at);
         self.last_seen = self.last_seen.max(at);
         if self.is_renewed_by(received_at) {
             self.expires_at = Self::expiry(received_at);
         }
-        if self.is_regression(at) {
-            self.set_status(ErrorStatus::Open, at);
+        if self.is_regression(at, release_seen) {
+            self.set_status(ErrorStatus::Open);
         }
         self
     }
 
-    fn is_regression(&self, at: Timestamp) -> bool {
-        self.resolved_at.is_some_and(|resolved_at| at > resolved_at)
+    fn is_regression(&self, at: Timestamp, release_seen: Option<Timestamp>) -> bool {
+        self.resolution.as_ref().is_some_and(|resolution| {
+            let is_later_release = release_seen.is_some_and(|seen| seen > resolution.at);
+            at > resolution.at && (is_later_release || !resolution.in_next_release)
+        })
     }
 
-    /// Sets the status, as of `at`.
-    pub fn set_status(&mut self, status: ErrorStatus, at: Timestamp) {
+    /// Sets a status without a resolution.
+    fn set_status(&mut self, status: ErrorStatus) {
         if status != self.status {
             self.status = status;
+            self.resolution = None;
             self.version += 1;
-            self.resolved_at = (status == ErrorStatus::Resolved).then_some(at);
+        }
+    }
+
+    /// Applies a patch by a user at `now`.
+    pub fn apply(&mut self, patch: &ErrorPatch, user: &UserId, now: Timestamp) {
+        match patch.status {
+            Some(ErrorStatus::Resolved) => {
+                let in_next_release = patch.in_next_release;
+                let before = self.resolution.as_ref().map(|it| it.in_next_release);
+                if before != Some(in_next_release) {
+                    let by = Some(user.clone());
+                    self.status = ErrorStatus::Resolved;
+                    self.resolution = Some(Resolution { at: now, by, in_next_release });
+                    self.version += 1;
+                }
+            }
+            Some(status) => self.set_status(status),
+            None => {}
+        }
+        if let AssigneeChange::To(assignee) = &patch.assignee
+            && *assignee != self.assignee
+        {
+            self.assignee.clone_from(assignee);
+            self.version += 1;
         }
     }
 
@@ -267,6 +315,14 @@ impl ErrorRecord {
             message: &self.description.message,
             culprit: &self.description.culprit,
             status: self.status.as_str(),
+            resolved_at: self.resolution.as_ref().map(|it| it.at),
+            resolved_by: self.resolution.as_ref().and_then(|it| it.by.as_ref()),
+            resolved_in: self
+                .resolution
+                .as_ref()
+                .filter(|it| it.in_next_release)
+                .map(|_| NEXT_RELEASE),
+            assignee: self.assignee.as_ref(),
             first_seen: self.first_seen,
             last_seen: self.last_seen.max(last_unpacked.unwrap_or(self.last_seen)),
             count,
@@ -291,6 +347,14 @@ pub struct ShownError<'e> {
     pub culprit: &'e str,
     /// The handling status.
     pub status: &'static str,
+    /// Time of the resolution, while it is resolved.
+    pub resolved_at: Option<Timestamp>,
+    /// The user who resolved it.
+    pub resolved_by: Option<&'e UserId>,
+    /// [`NEXT_RELEASE`] if only later releases open it again.
+    pub resolved_in: Option<&'static str>,
+    /// The user who handles it.
+    pub assignee: Option<&'e UserId>,
     /// Time of its earliest event.
     pub first_seen: Timestamp,
     /// Time of its latest event.
@@ -299,16 +363,65 @@ pub struct ShownError<'e> {
     pub count: u64,
 }
 
-/// Parses the body of update-error. Returns the new status, or `None` if it stays. `null` resets it
-/// to its initial value.
-pub fn read_status_patch(body: &Json<'_>) -> Result<Option<ErrorStatus>, Violations> {
-    let mut violations = Violations::default();
-    let status = Fields::read(body, &JsonPath::Root, &mut violations, |fields, violations| {
-        fields
-            .optional("status", violations, text(ErrorStatus::parse))
-            .or_reset_to(ErrorStatus::Open)
-    });
-    violations.into_result(status)
+/// The name of a resolution that only later releases undo.
+pub const NEXT_RELEASE: &str = "next_release";
+
+/// The changes of an error that a client sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ErrorPatch {
+    /// The new status; `None` if it stays.
+    status: Option<ErrorStatus>,
+    /// `true` if only later releases open a resolved error again.
+    in_next_release: bool,
+    assignee: AssigneeChange,
+}
+
+/// The change of an error's assignee.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum AssigneeChange {
+    Unchanged,
+    To(Option<UserId>),
+}
+
+impl ErrorPatch {
+    /// Parses the body of update-error. `null` resets a field to its initial value.
+    pub fn read(body: &Json<'_>) -> Result<Self, Violations> {
+        let mut violations = Violations::default();
+        let patch = Fields::read(body, &JsonPath::Root, &mut violations, |fields, violations| {
+            let status = fields.optional("status", violations, text(ErrorStatus::parse));
+            let status = status.or_reset_to(ErrorStatus::Open);
+            let resolved_in = fields.optional("resolvedIn", violations, text(parse_resolved_in));
+            let in_next_release = resolved_in.or_default();
+            let parse = |user: &str| parse_assignee(user).map(Some);
+            let assignee = fields.optional("assignee", violations, text(parse)).or_reset_to(None);
+            if in_next_release == Some(true) && status != Some(Some(ErrorStatus::Resolved)) {
+                let message = "requires `status` to be `resolved`; send both";
+                let path = JsonPath::Root.member("resolvedIn");
+                violations.note(&path, ViolationCode::InvalidValue, message);
+            }
+            Some(Self {
+                status: status?,
+                in_next_release: in_next_release?,
+                assignee: assignee?.map_or(AssigneeChange::Unchanged, AssigneeChange::To),
+            })
+        });
+        violations.into_result(patch)
+    }
+}
+
+fn parse_resolved_in(text: &str) -> Result<bool, FieldError> {
+    if text == NEXT_RELEASE {
+        return Ok(true);
+    }
+    let message = format_args!("must be {NEXT_RELEASE} or null");
+    Err(FieldError::new(ViolationCode::InvalidValue, message))
+}
+
+fn parse_assignee(text: &str) -> Result<UserId, FieldError> {
+    UserId::parse(text).map_err(|_| {
+        let message = "must be a user: 1 to 128 visible ASCII characters";
+        FieldError::new(ViolationCode::InvalidFormat, message)
+    })
 }
 
 /// A stored event, as responses contain it.
@@ -360,8 +473,8 @@ mod tests {
         let week = 7 * 24;
         assert_eq!(error.expires_at, at(400 * 24 + week));
         assert!(error.has_seen(at(0), at(week)) && !error.has_seen(at(0), at(week + 1)));
-        assert_eq!(error.clone().seen_at(at(0), at(week)).expires_at, error.expires_at);
-        let renewed = error.seen_at(at(0), at(week + 1));
+        assert_eq!(error.clone().seen_at(at(0), at(week), None).expires_at, error.expires_at);
+        let renewed = error.seen_at(at(0), at(week + 1), None);
         assert_eq!(renewed.expires_at, at(400 * 24 + 2 * week + 1));
         assert!(renewed.has_seen(at(0), at(2 * week + 1)));
     }

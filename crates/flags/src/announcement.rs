@@ -44,7 +44,11 @@ impl FeatureFlag {
 }
 
 /// Returns the aspect of a change that matters most for evaluations, in one or two words.
-fn change(before: Option<&FeatureFlag>, after: &FeatureFlag, kind: ChangeKind) -> &'static str {
+pub(crate) fn change(
+    before: Option<&FeatureFlag>,
+    after: &FeatureFlag,
+    kind: ChangeKind,
+) -> &'static str {
     match (kind, before.map(|before| before.enabled), after.enabled) {
         (ChangeKind::Created, ..) => "created",
         (ChangeKind::Archived, ..) => "archived",

@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use uuid::Uuid;
+use sha2::{Digest, Sha256};
+use uuid::{Builder, Uuid};
 
 use shared::json::{FieldError, Fields, Json, JsonPath, ViolationCode, Violations, array, text};
 use shared::projects::project::ProjectId;
@@ -25,6 +26,37 @@ uuid_type! {
     CollectionId, parse_uuid
 }
 
+/// The origin of a collection's automatic events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MarkerSource {
+    /// An event when a release is first seen.
+    Releases,
+    /// An event for each flag change.
+    Flags,
+}
+
+impl MarkerSource {
+    /// All sources.
+    pub const ALL: [Self; 2] = [Self::Releases, Self::Flags];
+
+    /// Returns the name in requests and tables.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Releases => "releases",
+            Self::Flags => "flags",
+        }
+    }
+
+    /// Parses a name.
+    pub fn parse(text: &str) -> Result<Self, FieldError> {
+        Self::ALL.into_iter().find(|source| source.as_str() == text).ok_or_else(|| {
+            let known = Self::ALL.map(Self::as_str).join(", ");
+            FieldError::new(ViolationCode::InvalidValue, format_args!("must be one of {known}"))
+        })
+    }
+}
+
 /// A collection of event markers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -37,6 +69,8 @@ pub struct EventMarkerCollection {
     pub name: String,
     /// The collection's purpose.
     pub description: String,
+    /// The origin of automatic events; `None` if people add the events.
+    pub source: Option<MarkerSource>,
     /// Exact number of events.
     pub event_count: u64,
     /// Time of the creation.
@@ -66,6 +100,7 @@ pub struct EventMarker {
 pub struct CollectionDraft {
     name: String,
     description: String,
+    source: Option<MarkerSource>,
 }
 
 impl CollectionDraft {
@@ -75,9 +110,21 @@ impl CollectionDraft {
         let draft = Fields::read(body, &JsonPath::Root, &mut violations, |fields, violations| {
             let name = fields.required("name", violations, text(parse_name));
             let description = fields.optional("description", violations, text(parse_description));
-            Some(Self { name: name?, description: description.or_default()? })
+            let parse_source = |name: &str| MarkerSource::parse(name).map(Some);
+            let source = fields.optional("source", violations, text(parse_source));
+            let description = description.or_default();
+            Some(Self { name: name?, description: description?, source: source.or_default()? })
         });
         violations.into_result(draft)
+    }
+
+    /// Returns the collection of a source that each new project has.
+    pub fn automatic(source: MarkerSource) -> Self {
+        let name = match source {
+            MarkerSource::Releases => "Releases",
+            MarkerSource::Flags => "Flag changes",
+        };
+        Self { name: name.to_owned(), description: String::new(), source: Some(source) }
     }
 
     /// Returns the new collection, created at `now`.
@@ -92,9 +139,33 @@ impl CollectionDraft {
             project_id,
             name: self.name,
             description: self.description,
+            source: self.source,
             event_count: 0,
             created_at: now,
             updated_at: now,
+        }
+    }
+}
+
+impl EventMarker {
+    /// Returns an automatic event. `cause` identifies the cause in the project: its repetitions
+    /// have the same ID.
+    pub fn automatic(
+        cause: &str,
+        name: &str,
+        description: &str,
+        attributes: BTreeMap<String, String>,
+        occurred_at: Timestamp,
+    ) -> Self {
+        let mut hash = [0; 16];
+        hash.copy_from_slice(&Sha256::digest(cause)[..16]);
+        let cut = |text: &str, most: usize| text.chars().take(most).collect();
+        Self {
+            id: Builder::from_custom_bytes(hash).into_uuid(),
+            name: cut(name, MAX_NAME_CHARACTERS),
+            occurred_at,
+            description: cut(description, MAX_DESCRIPTION_CHARACTERS),
+            attributes,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The Lambda function purge-event-markers.
+//! The Lambda function erase-data.
 
 fn main() -> Result<(), shared::app::StartError> {
     shared::app::serve_job(&erase_data::JOB)

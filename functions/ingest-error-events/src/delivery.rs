@@ -4,13 +4,18 @@
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::time::Duration;
 
+use errors::attribute::Attribute;
 use errors::grouping::Fingerprint;
 use errors::http::DROPPED_CATEGORIES;
 use errors::ingestion::{IngestionFault, NormalizedEvent};
 use errors::log::row::EventRow;
 use errors::log::visit::early_check;
-use errors::store::{CountOutcome, ErrorOfEvent, ErrorStore, FingerprintEntry, SeenEvent};
+use errors::store::{
+    CountOutcome, ErrorOfEvent, ErrorStore, FingerprintEntry, ReleaseRegistration, SeenEvent,
+};
 use errors::{ErrorDescription, ErrorId, ErrorLimits, EventId, KnownError, NewError};
+use markers::store::MarkerStore;
+use markers::{EventMarker, MarkerSource};
 use shared::app::App;
 use shared::cache::TimedCache;
 use shared::dynamodb::StoreError;
@@ -23,6 +28,8 @@ use shared::timestamp::Timestamp;
 
 /// Longest time that data is cached, and that a replaced key still works.
 const MAX_AGE: Duration = Duration::from_mins(1);
+/// Longest time that a release is cached.
+const MAX_RELEASE_AGE: Duration = Duration::from_hours(1);
 /// Number of cached entries of each kind.
 const CAPACITY: NonZeroUsize = NonZeroUsize::new(1_000).unwrap();
 
@@ -43,6 +50,10 @@ struct DeliveryCache {
     errors: TimedCache<(ProjectId, Fingerprint), KnownError>,
     /// Projects that have reached their error limit.
     full: TimedCache<ProjectId, ()>,
+    /// The time when a release was first seen. Never changes.
+    releases: TimedCache<(ProjectId, Box<str>), Timestamp>,
+    /// Projects that have reached their limit of new releases.
+    full_of_releases: TimedCache<ProjectId, ()>,
 }
 
 impl Default for DeliveryCache {
@@ -53,6 +64,8 @@ impl Default for DeliveryCache {
             logs: TimedCache::new(CAPACITY, MAX_AGE),
             errors: TimedCache::new(CAPACITY, MAX_AGE),
             full: TimedCache::new(CAPACITY, MAX_AGE),
+            releases: TimedCache::new(CAPACITY, MAX_RELEASE_AGE),
+            full_of_releases: TimedCache::new(CAPACITY, MAX_AGE),
         }
     }
 }
@@ -135,7 +148,9 @@ pub(crate) async fn store_event(
     draw: u32,
 ) -> Result<(), Problem> {
     let kind = event.description();
-    let (mut shards, mut found, ()) = tokio::try_join!(
+    let release = event.attributes.get(Attribute::Release);
+    let (release_seen, mut shards, mut found, ()) = tokio::try_join!(
+        see_release(app, project_id, release),
         open_log(app, project_id, draw),
         find_error_of(app, project_id, kind.clone(), CacheValidity::Usable),
         ErrorStore::new(&app.store).put_payload(project_id, event_id, &event.payload, received_at)
@@ -182,7 +197,8 @@ pub(crate) async fn store_event(
                 continue;
             }
         };
-        match see_error(app, project_id, description, occurred_at, counted_at).await {
+        let times = (occurred_at, counted_at, release_seen);
+        match see_error(app, project_id, description, times).await {
             Ok(true) => {}
             // The event was deleted with its error. A second delivery must not restore it.
             Ok(false) => ErrorStore::new(&app.store).delete_payload(project_id, event_id).await?,
@@ -195,6 +211,67 @@ pub(crate) async fn store_event(
         return Ok(());
     }
     Err(Problem::overloaded(SECONDS_TO_WAIT))
+}
+
+/// Registers the release of an event, with its automatic markers. Returns when it was first seen.
+/// `None` without a release, or if the project has no capacity for it today.
+///
+/// SDKs drop events of failed deliveries, so a transient failure is only logged: the release is
+/// registered with its next event.
+async fn see_release(
+    app: &App,
+    project: ProjectId,
+    release: Option<&str>,
+) -> Result<Option<Timestamp>, StoreError> {
+    let Some(release) = release else { return Ok(None) };
+    let seen = find_or_register_release(app, project, release).await;
+    seen.or_else(|failure| {
+        if !failure.may_pass() {
+            return Err(failure);
+        }
+        tracing::warn!(cause = %failure, "a release is not yet registered");
+        Ok(None)
+    })
+}
+
+async fn find_or_register_release(
+    app: &App,
+    project: ProjectId,
+    release: &str,
+) -> Result<Option<Timestamp>, StoreError> {
+    let now = app.clock.now();
+    let cache = app.cache::<DeliveryCache>();
+    let cached = (project, Box::from(release));
+    if let Some(seen) = cache.releases.get(&cached, now) {
+        return Ok(Some(seen));
+    }
+    if cache.full_of_releases.holds(&project, now) {
+        return Ok(None);
+    }
+    for _ in 0..MAX_ATTEMPTS {
+        if let Some(seen) = ErrorStore::new(&app.store).find_release(project, release, now).await? {
+            cache.releases.insert(cached, seen, now);
+            return Ok(Some(seen));
+        }
+        let attributes = [("release".to_owned(), release.to_owned())].into();
+        let cause = format!("release {project} {release}");
+        let marker = EventMarker::automatic(&cause, release, "", attributes, now);
+        let markers = MarkerStore::new(&app.store);
+        let markers = markers.automatic_event(project, MarkerSource::Releases, &marker, now);
+        let errors = ErrorStore::new(&app.store);
+        match errors.register_release(project, release, markers.await?, now).await? {
+            ReleaseRegistration::Registered => {
+                cache.releases.insert(cached, now, now);
+                return Ok(Some(now));
+            }
+            ReleaseRegistration::Known | ReleaseRegistration::Outdated => {}
+            ReleaseRegistration::LimitReached => {
+                cache.full_of_releases.insert(project, (), now);
+                return Ok(None);
+            }
+        }
+    }
+    Err(StoreError::Contended("the release's collections kept changing".into()))
 }
 
 /// The error under which an event counts: that of its fingerprint, or the overflow error.
@@ -304,15 +381,14 @@ async fn see_error(
     app: &App,
     project: ProjectId,
     description: &ErrorDescription,
-    occurred_at: Timestamp,
-    received_at: Timestamp,
+    (occurred_at, received_at, release_seen): (Timestamp, Timestamp, Option<Timestamp>),
 ) -> Result<bool, StoreError> {
     let now = app.clock.now();
     let cache = app.cache::<DeliveryCache>();
     let fingerprint = description.fingerprint;
     let known = cache.errors.get(&(project, fingerprint), now);
     let new = ErrorId::new(app.ids.new_uuid(now));
-    let seen = SeenEvent { occurred_at, received_at, is_packed: false, now };
+    let seen = SeenEvent { occurred_at, received_at, release_seen, is_packed: false, now };
     let seen =
         ErrorStore::new(&app.store).see_error(project, known, description, &seen, new).await?;
     if let Some(known) = seen {

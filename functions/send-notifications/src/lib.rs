@@ -8,6 +8,7 @@ mod confirmations;
 mod emails;
 mod events;
 mod leases;
+mod markers;
 mod outbox;
 pub mod senders;
 mod subjects;

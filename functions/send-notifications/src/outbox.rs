@@ -8,7 +8,7 @@ use notifications::store::{Channels, NotificationStore, OutboxPage, Shard};
 use shared::dynamodb::StoreError;
 use shared::projects::project::Organization;
 
-use crate::JobContext;
+use crate::{JobContext, markers};
 
 /// Dispatches all domain events. Visibilities take turns, with one page each, so that none waits
 /// for a storm in another.
@@ -51,6 +51,10 @@ async fn dispatch_page(
     // Events of a deleted project are dropped.
     let organization = organization_of(job, &first).await;
     let organization = organization.inspect_err(|_| job.note_waiting(since))?;
+    if organization.is_some() {
+        let marked = markers::add_markers(job.app, &waiting).await;
+        marked.inspect_err(|_| job.note_waiting(since))?;
+    }
     let target = organization.as_ref().map(|organization| (organization, channels));
     let dispatched = NotificationStore::new(&app.store).dispatch(target, &waiting, new_id).await;
     let is_dispatched = dispatched.inspect_err(|_| job.note_waiting(since))?;

@@ -1,7 +1,7 @@
-//! Sets the status of an error.
+//! Sets the status and the assignee of an error.
 
 use errors::store::ErrorStore;
-use errors::{http, read_status_patch};
+use errors::{ErrorPatch, http};
 use shared::app::{Access, App, COUNTING_TIME_BUDGET, Operation};
 use shared::auth::Caller;
 use shared::dynamodb::ConflictRetry;
@@ -27,7 +27,7 @@ async fn handle(
     // Request.
     let if_match = incoming.if_match();
     let project_id = caller.project()?;
-    let status = read_status_patch(&incoming.merge_patch()?)?;
+    let patch = ErrorPatch::read(&incoming.merge_patch()?)?;
     let id = http::error_id(incoming)?;
 
     // Every read that can fail comes before the write.
@@ -43,9 +43,7 @@ async fn handle(
         // Rules.
         if_match.check(stored.version)?;
         let mut error = stored.clone();
-        if let Some(status) = status {
-            error.set_status(status, now);
-        }
+        error.apply(&patch, caller.user(), now);
 
         // Storage and response.
         let is_same = error == stored;

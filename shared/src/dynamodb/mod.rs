@@ -11,6 +11,7 @@ pub mod idempotency;
 pub mod immutable_items;
 pub mod item;
 pub mod last_seen;
+mod newest;
 pub mod page;
 mod quotas;
 pub mod request;
@@ -30,6 +31,7 @@ use immutable_items::ImmutableItemCache;
 pub use damage::{DamageReport, DamagedItem};
 pub use error::{Cause, StoreError};
 pub use idempotency::{Idempotent, Replay};
+pub use newest::Newest;
 pub use sweep::Sweep;
 pub use table_names::{
     DEFAULT_TABLE_PREFIX, RESTORED_TABLES_VARIABLE, TABLE_PREFIX_VARIABLE, TableNames,

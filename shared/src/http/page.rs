@@ -12,12 +12,8 @@ use super::{ApiRequest, ApiResponse, CursorKey, Problem};
 const DEFAULT_LIMIT: u32 = 50;
 const MAX_LIMIT: u32 = 100;
 
-/// Reads `limit` and `cursor` of a request for a page. Records violations.
-pub fn read_page_request(
-    key: &CursorKey,
-    incoming: &ApiRequest,
-    violations: &mut Violations,
-) -> Option<PageRequest> {
+/// Reads `limit` of a request. Records violations.
+pub fn read_limit(incoming: &ApiRequest, violations: &mut Violations) -> Option<u32> {
     let limit = incoming.query_parameter("limit", violations, |text| {
         let limit = text.parse().ok().filter(|limit| (1..=MAX_LIMIT).contains(limit));
         limit.ok_or_else(|| {
@@ -25,10 +21,20 @@ pub fn read_page_request(
             FieldError::new(ViolationCode::OutOfRange, message)
         })
     });
+    limit.map(|limit| limit.unwrap_or(DEFAULT_LIMIT))
+}
+
+/// Reads `limit` and `cursor` of a request for a page. Records violations.
+pub fn read_page_request(
+    key: &CursorKey,
+    incoming: &ApiRequest,
+    violations: &mut Violations,
+) -> Option<PageRequest> {
+    let limit = read_limit(incoming, violations);
     let after =
         incoming.query_parameter("cursor", violations, |cursor| key.open(&list(incoming), cursor));
     let page = limit.zip(after);
-    page.map(|(limit, after)| PageRequest { limit: limit.unwrap_or(DEFAULT_LIMIT), after })
+    page.map(|(limit, after)| PageRequest { limit, after })
 }
 
 /// Opens a cursor from a body, for the list that is requested.
@@ -38,6 +44,11 @@ pub fn open_cursor(
     cursor: &str,
 ) -> Result<String, FieldError> {
     key.open(&list(incoming), cursor)
+}
+
+/// Returns the cursor for a position in the requested list.
+pub fn seal_cursor(key: &CursorKey, incoming: &ApiRequest, position: &str) -> String {
+    key.seal(&list(incoming), position)
 }
 
 /// Returns the response with a page of the requested list.

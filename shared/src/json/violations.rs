@@ -140,6 +140,15 @@ impl Violations {
         self.listed.truncate(MAX_LISTED);
     }
 
+    /// Returns the violations of a value with its place in the body as the start of their pointers.
+    #[must_use]
+    pub fn below(mut self, place: &str) -> Self {
+        for violation in &mut self.listed {
+            violation.pointer.insert_str(0, place);
+        }
+        self
+    }
+
     /// Returns `true` if there are no violations.
     pub fn is_empty(&self) -> bool {
         self.count == 0

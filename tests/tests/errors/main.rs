@@ -21,10 +21,12 @@ mod noisy_neighbour;
 mod packing;
 mod partition_limits;
 mod poison;
+mod query_error_events;
 mod query_error_timeseries;
 mod query_errors;
 mod quotas;
 mod reproductions;
+mod summarize_error;
 mod update_error;
 
 use std::collections::HashMap;

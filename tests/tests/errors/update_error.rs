@@ -34,6 +34,11 @@ async fn any_status_can_follow_any_other() {
     for status in statuses {
         version += u32::from(expected["status"] != status);
         expected["status"] = json!(status);
+        let (at, by) = match status {
+            "resolved" => (json!(tracker.now().to_string()), json!("owner")),
+            _ => (json!(null), json!(null)),
+        };
+        (expected["resolvedAt"], expected["resolvedBy"]) = (at, by);
         let reply = tracker.set_status(&error, status).await;
         assert_eq!((&reply.body, etag(&reply)), (&expected, &*format!("\"{version}\"")));
         let reply = tracker.get(&error).await;
@@ -192,4 +197,55 @@ async fn regressions_count_under_the_current_status() {
     assert_eq!(counts().await, [0, 1, 0]);
     recur(&tracker, 1, tracker.now().plus(SECOND)).await;
     assert_eq!(counts().await, [2, 0, 0]);
+}
+
+#[tokio::test]
+async fn resolutions_have_user_and_time() {
+    let (tracker, error) = with_error().await;
+    tracker.test.pass(SECOND);
+    let resolved = tracker.set_status(&error, "resolved").await.body;
+    assert_eq!(resolved["resolvedAt"], tracker.now().to_string());
+    assert_eq!((&resolved["resolvedBy"], &resolved["resolvedIn"]), (&json!("owner"), &json!(null)));
+    let opened = tracker.set_status(&error, "open").await.body;
+    assert_eq!((&opened["resolvedAt"], &opened["resolvedBy"]), (&json!(null), &json!(null)));
+}
+
+#[tokio::test]
+async fn assignees_are_set_and_removed() {
+    let (tracker, error) = with_error().await;
+    for (patch, assignee, version) in [
+        (json!({"assignee": "ada@example.com"}), json!("ada@example.com"), "\"2\""),
+        (json!({"status": "ignored"}), json!("ada@example.com"), "\"3\""),
+        (json!({"assignee": null}), json!(null), "\"4\""),
+    ] {
+        let reply = tracker.call_for(UPDATE, &error).json(&patch).send(&tracker.test.app).await;
+        assert_eq!((&reply.body["assignee"], etag(&reply)), (&assignee, version));
+    }
+    let call = tracker
+        .call_for(UPDATE, &error)
+        .json(&json!({"assignee": "a b", "resolvedIn": "next_release"}));
+    let reply = call.send(&tracker.test.app).await;
+    let expected = vec![("/assignee", "invalid_format"), ("/resolvedIn", "invalid_value")];
+    assert_eq!((reply.status, reply.violations()), (400, expected));
+}
+
+#[tokio::test]
+async fn only_later_releases_reopen_errors_resolved_in_the_next() {
+    let (tracker, error) = with_error().await;
+    let recur = async |number: u64, release: &str| {
+        tracker.test.pass(SECOND);
+        let event = SentEvent::new(number, tracker.now(), "TypeError", "x is not a function");
+        tracker.deliver(&event.with("release", release)).await;
+        tracker.the_error().await["status"].clone()
+    };
+    assert_eq!(recur(1, "1").await, "open");
+    tracker.test.pass(SECOND);
+    let patch = json!({"status": "resolved", "resolvedIn": "next_release"});
+    let reply = tracker.call_for(UPDATE, &error).json(&patch).send(&tracker.test.app).await;
+    assert_eq!((reply.status, &reply.body["resolvedIn"]), (200, &json!("next_release")));
+    assert_eq!(recur(2, "1").await, "resolved");
+    tracker.test.pass(MINUTE * 2);
+    tracker.pack().await;
+    assert_eq!(tracker.the_error().await["status"], "resolved", "packing knows no releases");
+    assert_eq!(recur(3, "2").await, "open");
 }

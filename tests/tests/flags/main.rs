@@ -21,6 +21,7 @@ mod project_limit;
 mod quotas;
 mod segments;
 mod state;
+mod test_feature_flag;
 mod update_feature_flag;
 
 use std::collections::BTreeMap;

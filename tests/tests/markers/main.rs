@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod access;
+mod activity;
+mod automatic;
 mod collections;
 mod delete_event_marker_collection;
 mod events;

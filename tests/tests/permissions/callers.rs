@@ -11,8 +11,12 @@ use tests::call::Call;
 
 use super::{assert_uses_all, send};
 
-pub(super) const FUNCTIONS: [&str; 3] =
-    [get_caller::OPERATION.name, list_projects::OPERATION.name, serve_console::OPERATION.name];
+pub(super) const FUNCTIONS: [&str; 4] = [
+    get_caller::OPERATION.name,
+    list_projects::OPERATION.name,
+    serve_console::OPERATION.name,
+    get_console_frame::OPERATION.name,
+];
 
 #[tokio::test]
 async fn caller_functions_use_exactly_their_permissions() {
@@ -28,6 +32,7 @@ async fn caller_functions_use_exactly_their_permissions() {
         for key in [&test.key, &bound] {
             send(&test, Call::of(&get_caller::OPERATION).key(key), 200).await;
             send(&test, Call::of(&list_projects::OPERATION).key(key), 200).await;
+            send(&test, Call::of(&get_console_frame::OPERATION).key(key), 200).await;
         }
     });
     assert_uses_all(&FUNCTIONS, scenario).await;

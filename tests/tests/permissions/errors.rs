@@ -16,7 +16,7 @@ use tests::scripted::{ScriptedDynamoDb, ScriptedReply, cancelled};
 
 use super::{assert_uses_all, call, deadline, items, scheduled, send};
 
-pub(super) const FUNCTIONS: [&str; 12] = [
+pub(super) const FUNCTIONS: [&str; 14] = [
     pack_error_log::JOB.name,
     delete_error::OPERATION.name,
     get_error::OPERATION.name,
@@ -29,6 +29,8 @@ pub(super) const FUNCTIONS: [&str; 12] = [
     list_error_categories::OPERATION.name,
     query_errors::OPERATION.name,
     update_error::OPERATION.name,
+    query_error_events::OPERATION.name,
+    summarize_error::OPERATION.name,
 ];
 
 const TABLE: &str = "errors";
@@ -137,7 +139,12 @@ async fn error_functions_use_exactly_their_permissions() {
         let now = event(&test, 1, Duration::ZERO);
         send(&test, delivery(&project, &now), 200).await;
         send(&test, delivery(&project, &now), 200).await;
+        // A new release is marked in a collection.
+        let releases = json!({"name": "Releases", "source": "releases"});
+        let create = call(&test, &create_event_marker_collection::OPERATION).json(&releases);
+        send(&test, create, 201).await;
         let other = SentEvent::new(2, test.app.clock.now(), "ValueError", "y");
+        let other = other.with("release", "shop@1");
         send(&test, delivery(&project, &other), 200).await;
         deliver_under_throttling(&project, &now).await;
 
@@ -151,6 +158,11 @@ async fn error_functions_use_exactly_their_permissions() {
             let list = call(&test, &list_errors::OPERATION);
             send(&test, list, 200).await;
             send(&test, of(&get_error::OPERATION), 200).await;
+            let filters = json!([{"categoryId": "os", "operator": "is_not_set", "value": ""}]);
+            let events = of(&query_error_events::OPERATION).json(&json!({ "filters": filters }));
+            send(&test, events, 200).await;
+            let summary = of(&summarize_error::OPERATION).json(&json!({"by": ["browser"]}));
+            send(&test, summary, 200).await;
             let update = of(&update_error::OPERATION).json(&json!({ "status": status }));
             send(&test, update, 200).await;
             test.pass(DAY);

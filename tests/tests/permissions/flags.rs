@@ -7,7 +7,7 @@ use tests::app::TestApp;
 
 use super::{assert_uses_all, call, send};
 
-pub(super) const FUNCTIONS: [&str; 14] = [
+pub(super) const FUNCTIONS: [&str; 15] = [
     create_feature_flag::OPERATION.name,
     list_feature_flags::OPERATION.name,
     get_feature_flag::OPERATION.name,
@@ -22,6 +22,7 @@ pub(super) const FUNCTIONS: [&str; 14] = [
     update_segment::OPERATION.name,
     delete_segment::OPERATION.name,
     get_flagd_configuration::OPERATION.name,
+    test_feature_flag::OPERATION.name,
 ];
 
 fn flag(key: &str, prerequisite: Option<&str>) -> Value {
@@ -90,6 +91,9 @@ async fn flag_functions_use_exactly_their_permissions() {
             test.pass(Duration::from_secs(5));
         }
 
+        // The flag has a prerequisite.
+        let tested = of_third(call(&test, &test_feature_flag::OPERATION)).json(&json!({}));
+        send(&test, tested, 200).await;
         change(json!({"restoreVersion": 1})).await;
         send(&test, of_third(call(&test, &list_flag_changes::OPERATION)), 200).await;
 

@@ -8,7 +8,7 @@ use tests::app::TestApp;
 
 use super::{assert_uses_all, call, deadline, id, items, scheduled, send};
 
-pub(super) const FUNCTIONS: [&str; 7] = [
+pub(super) const FUNCTIONS: [&str; 8] = [
     add_event_markers::OPERATION.name,
     create_event_marker_collection::OPERATION.name,
     delete_event_marker_collection::OPERATION.name,
@@ -16,6 +16,7 @@ pub(super) const FUNCTIONS: [&str; 7] = [
     list_event_marker_collections::OPERATION.name,
     list_event_markers::OPERATION.name,
     purge_event_markers::JOB.name,
+    get_project_activity::OPERATION.name,
 ];
 
 const TABLE: &str = "event-markers";
@@ -64,6 +65,7 @@ async fn marker_functions_use_exactly_their_permissions() {
 
         send(&test, of(&get_event_marker_collection::OPERATION), 200).await;
         send(&test, call(&test, &list_event_marker_collections::OPERATION), 200).await;
+        send(&test, call(&test, &get_project_activity::OPERATION), 200).await;
         send(&test, of(&delete_event_marker_collection::OPERATION), 204).await;
 
         let purge = || Box::pin((purge_event_markers::JOB.run)(&test.app, deadline()));

@@ -84,6 +84,10 @@ async fn notification_functions_use_exactly_their_permissions() {
             send(&test, set.json(&json!({ "email": email })), 200).await;
         }
 
+        // The flag change is marked in a collection.
+        let flags = json!({"name": "Flag changes", "source": "flags"});
+        let create = call(&test, &create_event_marker_collection::OPERATION).json(&flags);
+        send(&test, create, 201).await;
         create_flag_as_another(&test).await;
         // Two errors in one email; the one with more events comes first.
         for (number, kind) in [(1, "TypeError"), (2, "RangeError")] {

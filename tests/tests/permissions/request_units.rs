@@ -170,6 +170,12 @@ async fn errors(table: &mut UnitTable) {
     table.send(delivery(table, 1, Duration::ZERO)).await;
     let again = delivery(table, 1 + ERRORS, Duration::ZERO);
     table.measure("ingest-error-events, a recently seen error", again).await;
+    let sent = SentEvent::new(1 + 2 * ERRORS, table.app.clock.now(), "PaymentDeclined", "bad card");
+    let released = Call::of(&ingest_error_events::OPERATION)
+        .parameter("ingestId", project.ingest_id)
+        .query("sentry_key", project.public_key)
+        .bytes(typical_event(&sent, 1).replace("shop@2.4.1", "shop@2.4.2"));
+    table.measure("ingest-error-events, a new release", released).await;
     let new = delivery(table, 2, Duration::ZERO);
     table.measure("ingest-error-events, a new error", new).await;
     let list = table.send(table.call(&list_errors::OPERATION)).await;
@@ -201,8 +207,18 @@ async fn errors(table: &mut UnitTable) {
     table.measure("breakdown-errors, these 7 days", breakdown.key(&key)).await;
     let categories = table.call(&list_error_categories::OPERATION);
     table.measure("list-error-categories", categories).await;
+    let of_error = |table: &UnitTable, operation| table.call(operation).parameter("errorId", error);
+    let events = of_error(table, &query_error_events::OPERATION).json(&json!({}));
+    table.measure("query-error-events, the newest", events).await;
+    let by = json!({"by": ["release", "browser", "os", "environment"]});
+    let summary = of_error(table, &summarize_error::OPERATION).json(&by);
+    table.measure("summarize-error, 4 categories", summary).await;
     let delete = table.call(&delete_error::OPERATION).parameter("errorId", error);
     table.measure("delete-error", delete).await;
+    let activity = table.call(&get_project_activity::OPERATION);
+    table.measure("get-project-activity", activity).await;
+    let frame = Call::of(&get_console_frame::OPERATION).key(&key);
+    table.measure("get-console-frame", frame).await;
     table.measure("get-caller", Call::of(&get_caller::OPERATION).key(&key)).await;
     table.measure("list-projects, 1 project", Call::of(&list_projects::OPERATION).key(&key)).await;
 }

@@ -164,6 +164,14 @@ async fn errors_cost_little() {
     fixture.measure("get-error", vec![Case::of("one", 200, of_error("get-error"))], report).await;
     let events = of_error("list-error-events").query("limit", 100);
     fixture.measure("list-error-events", vec![Case::of("a page", 200, events)], report).await;
+    let of_query = |id: &str| of_error(id).header("content-type", "application/json");
+    let events = json!({"filters": filters(), "searchQuery": "wörd", "limit": 100});
+    let events = of_query("query-error-events").bytes(padded(&events, BODY_BYTES));
+    fixture.measure("query-error-events", vec![Case::of("a page", 200, events)], report).await;
+    let by = ["release", "browser", "os", "device", "environment", "url"];
+    let summary = json!({"filters": filters(), "by": by, "limit": 100});
+    let summary = of_query("summarize-error").bytes(padded(&summary, BODY_BYTES));
+    fixture.measure("summarize-error", vec![Case::of("all", 200, summary)], report).await;
     let update = of_error("update-error").json(&json!({"status": "resolved"}));
     fixture.measure("update-error", vec![Case::of("one", 200, update)], report).await;
     let delete = vec![Case::once("one", 204, of_error("delete-error"))];

@@ -145,6 +145,10 @@ async fn flags_cost_little() {
     fixture.measure("list-flag-changes", changes, report).await;
     let one = vec![Case::of("a large flag", 200, keyed("get-feature-flag", "long"))];
     fixture.measure("get-feature-flag", one, report).await;
+    let tested = json!({"context": {"text": "a".repeat(60_000)}, "changes": {"enabled": true}});
+    let tested = keyed("test-feature-flag", "long").json(&tested);
+    let tested = vec![Case::of("a large flag", 200, tested)];
+    fixture.measure("test-feature-flag", tested, report).await;
 
     measure_segments(&fixture, report).await;
 

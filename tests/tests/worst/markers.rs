@@ -40,6 +40,9 @@ async fn markers_cost_little() {
     fixture.measure("add-event-markers", vec![Case::of("much of all", 201, add)], report).await;
     let page = call("list-event-markers").query("limit", 100);
     fixture.measure("list-event-markers", vec![Case::of("a page", 200, page)], report).await;
+    let activity = fixture.call("get-project-activity").query("limit", 100).query("from", 0);
+    let activity = vec![Case::of("all", 200, activity)];
+    fixture.measure("get-project-activity", activity, report).await;
     let get = vec![Case::of("one", 200, call("get-event-marker-collection"))];
     fixture.measure("get-event-marker-collection", get, report).await;
     let delete = vec![Case::once("one", 204, call("delete-event-marker-collection"))];

@@ -20,7 +20,7 @@ use crate::log::row::EventRow;
 use crate::log::run::{Damaged, Decoder};
 
 const DEFAULT_LIMIT: u16 = 10;
-const MAX_LIMIT: u16 = 100;
+pub(super) const MAX_LIMIT: u16 = 100;
 /// Maximum distinct values, and maximum errors of all values together. Both are in memory, and
 /// senders of events can invent values.
 const MAX_VALUES: usize = 200_000;
@@ -56,7 +56,7 @@ impl BreakdownQuery {
     }
 }
 
-fn parse_by(name: &str) -> Result<Attribute, FieldError> {
+pub(super) fn parse_by(name: &str) -> Result<Attribute, FieldError> {
     Attribute::parse(name).ok_or_else(|| {
         let names = Attribute::ALL.map(Attribute::name).join(", ");
         let message = if name == Category::User.name() {

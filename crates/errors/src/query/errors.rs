@@ -149,12 +149,7 @@ impl ErrorsQuery {
         counts: ErrorCounts,
     ) -> Result<Page<RankedError>, Violations> {
         if counts.has_too_many_users() {
-            let mut violations = Violations::default();
-            let message = format_args!(
-                "the errors have more than {MAX_USERS} users; use a shorter range or more filters"
-            );
-            violations.note(&JsonPath::Root, ViolationCode::TooManyItems, message);
-            return Err(violations);
+            return Err(too_many_users());
         }
         Ok(self.first_page(errors, counts))
     }
@@ -198,6 +193,15 @@ impl ErrorsQuery {
         });
         Page { items: ranked.into_iter().map(|(_, ranked)| ranked).collect(), end }
     }
+}
+
+fn too_many_users() -> Violations {
+    let mut violations = Violations::default();
+    let message = format_args!(
+        "the errors have more than {MAX_USERS} users; use a shorter range or more filters"
+    );
+    violations.note(&JsonPath::Root, ViolationCode::TooManyItems, message);
+    violations
 }
 
 fn parse_cursor(position: &str, sort: Option<ErrorSort>) -> Result<Position, FieldError> {
@@ -306,6 +310,19 @@ impl ErrorCounts {
     /// Returns empty counts for a query.
     pub fn new(query: &ErrorsQuery) -> Self {
         Self { by_bucket: query.with_series, ..Self::default() }
+    }
+
+    /// Returns the events and users of the only counted error.
+    ///
+    /// # Errors
+    ///
+    /// Violations if it has too many users.
+    pub fn into_single(mut self) -> Result<(u64, u64), Violations> {
+        if self.has_too_many_users() {
+            return Err(too_many_users());
+        }
+        let counted = self.errors.iter_mut().map(|it| (it.events, it.users.count()));
+        Ok(counted.fold((0, 0), |(events, users), (more, of)| (events + more, users + of)))
     }
 
     fn has_too_many_users(&self) -> bool {

@@ -19,6 +19,7 @@ use shared::dynamodb::request::IntoAction;
 use shared::dynamodb::transaction::Transaction;
 use shared::dynamodb::{ConflictRetry, StoreError};
 use shared::page::{Page, PageRequest};
+use shared::projects::api_key::UserId;
 use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
 
@@ -29,7 +30,9 @@ use super::fingerprints::{FingerprintEntry, fingerprint_key, is_kept, read_finge
 use crate::grouping::Fingerprint;
 use crate::query::errors::ErrorOutline;
 use crate::query::search::SearchedError;
-use crate::{ErrorDescription, ErrorId, ErrorRecord, ErrorStatus, KnownError, NewError};
+use crate::{
+    ErrorDescription, ErrorId, ErrorRecord, ErrorStatus, KnownError, NewError, Resolution,
+};
 
 pub(super) const TABLE: &str = "errors";
 
@@ -48,7 +51,7 @@ impl ErrorStore<'_> {
         seen: &SeenEvent,
         new_id: ErrorId,
     ) -> Result<Option<KnownError>, StoreError> {
-        let &SeenEvent { occurred_at: at, received_at, is_packed, now } = seen;
+        let &SeenEvent { occurred_at: at, received_at, release_seen, is_packed, now } = seen;
         let mut known = known;
         let mut retry = ConflictRetry::default();
         while retry.next_attempt().await {
@@ -79,12 +82,15 @@ impl ErrorStore<'_> {
             if error.events_since.is_some_and(|since| received_at < since) {
                 return Ok(None);
             }
-            let is_stored =
-                if is_packed { error.has_seen(at, received_at) } else { !error.is_changed_by(at) };
+            let is_stored = if is_packed {
+                error.has_seen(at, received_at)
+            } else {
+                !error.is_changed_by(at, release_seen)
+            };
             if is_stored {
                 return Ok(Some(error.known()));
             }
-            let seen = error.clone().seen_at(at, received_at);
+            let seen = error.clone().seen_at(at, received_at, release_seen);
             // Here, only an event can change the status.
             let reopened = (seen.status != error.status)
                 .then(|| seen.domain_event(DomainEventKind::ErrorReopened, project, now));
@@ -242,6 +248,18 @@ impl ErrorStore<'_> {
         // A concurrent request added partitions or deleted the error.
         let error = self.find_error(project, known.id, now).await?;
         Ok(error.map(|error| error.known()))
+    }
+
+    /// Returns the number of a project's errors with a status. Eventually consistent.
+    pub async fn count_with_status(
+        self,
+        project: ProjectId,
+        status: ErrorStatus,
+        now: Timestamp,
+    ) -> Result<u64, StoreError> {
+        let (pk, status) = (errors_pk(project), Some(status.as_str()));
+        let list = LastSeenList { table: TABLE, pk, status, is_local: false };
+        self.db.count_by_status(&list, now).await
     }
 
     /// Lists errors of a project, the last seen first. Unpacked events in `counts` move errors up.
@@ -405,6 +423,8 @@ pub struct SeenEvent {
     pub occurred_at: Timestamp,
     /// The time of receipt in the event's row.
     pub received_at: Timestamp,
+    /// The time when the event's release was first seen, if it is known.
+    pub release_seen: Option<Timestamp>,
     /// `true` if the event is being packed, so readers will no longer find its row.
     pub is_packed: bool,
     /// The current time.
@@ -452,9 +472,14 @@ fn write_error(project: ProjectId, error: &ErrorRecord) -> Item {
     );
     let index_attributes = index_attributes(error.status.as_str(), position(error));
     item.extend(index_attributes.map(|(name, value)| (name.to_owned(), value)));
-    if let Some(resolved_at) = error.resolved_at {
-        item.insert("resolvedAt".to_owned(), s(resolved_at));
+    if let Some(resolution) = &error.resolution {
+        item.insert("resolvedAt".to_owned(), s(resolution.at));
+        item.extend(resolution.by.as_ref().map(|by| ("resolvedBy".to_owned(), s(by))));
+        if resolution.in_next_release {
+            item.insert("inNextRelease".to_owned(), AttributeValue::Bool(true));
+        }
     }
+    item.extend(error.assignee.as_ref().map(|user| ("assignee".to_owned(), s(user))));
     if let Some(events_since) = error.events_since {
         item.insert("eventsSince".to_owned(), n(events_since.as_millis()));
     }
@@ -484,6 +509,7 @@ fn read_texts(item: &Item) -> Result<SearchedError<'_>, StoreError> {
 
 fn read_error(item: &Item) -> Result<ErrorRecord, StoreError> {
     let reader = ItemReader { table: TABLE, item };
+    let user = |text: &str| UserId::parse(text).ok();
     let version = reader.optional_count("version")?;
     let expires_at = reader.optional_integer("expiresAt")?;
     let expires_at = expires_at.ok_or_else(|| reader.damaged("expiresAt"))?;
@@ -495,7 +521,15 @@ fn read_error(item: &Item) -> Result<ErrorRecord, StoreError> {
         id,
         description: ErrorDescription { fingerprint, title, error_type, message, culprit },
         status,
-        resolved_at: reader.optional_time("resolvedAt")?,
+        resolution: match reader.optional_time("resolvedAt")? {
+            None => None,
+            Some(at) => Some(Resolution {
+                at,
+                by: reader.optional_parsed("resolvedBy", user)?,
+                in_next_release: reader.optional_boolean("inNextRelease")?.unwrap_or(false),
+            }),
+        },
+        assignee: reader.optional_parsed("assignee", user)?,
         version: version.ok_or_else(|| reader.damaged("version"))?,
         first_seen,
         last_seen,

@@ -210,24 +210,46 @@ impl ErrorStore<'_> {
             end = keys.last().map(|key| key.sk.clone());
         }
 
-        let mut payloads = self.read_payloads(project, &keys).await?;
+        let (items, cut) = self.events_of(project, &keys).await?;
+        Ok(Page { items: items.into_iter().map(|(_, event)| event).collect(), end: cut.or(end) })
+    }
+
+    /// Returns the events of these keys, as many as fit into a page. Also returns the last key if
+    /// not all fit.
+    pub(super) async fn events_of(
+        self,
+        project: ProjectId,
+        keys: &[EventKey],
+    ) -> Result<(Vec<(String, StoredEvent)>, Option<String>), StoreError> {
+        let mut payloads = self.read_payloads(project, keys).await?;
         let mut bytes = 0;
-        let mut items = Vec::with_capacity(keys.len());
-        for key in &keys {
-            let Some(payload) = payloads.remove(&key.id) else { continue };
-            bytes += payload.get().len();
+        let mut items: Vec<(String, StoredEvent)> = Vec::with_capacity(keys.len());
+        for key in keys {
+            let Some(event) = payloads.remove(&key.id) else { continue };
+            bytes += event.get().len();
             if bytes > MAX_PAGE_PAYLOADS && !items.is_empty() {
-                end = items.last().map(|(last, _): &(&EventKey, _)| last.sk.clone());
-                break;
+                let end = items.last().map(|(sk, _)| sk.clone());
+                return Ok((items, end));
             }
-            items.push((key, payload));
+            let (event_id, occurred_at) = (key.id, key.occurred_at);
+            items.push((key.sk.clone(), StoredEvent { event_id, occurred_at, event }));
         }
-        let items = items.into_iter().map(|(key, event)| StoredEvent {
-            event_id: key.id,
-            occurred_at: key.occurred_at,
-            event,
-        });
-        Ok(Page { items: items.collect(), end })
+        Ok((items, None))
+    }
+
+    /// Returns the fingerprint and the time of an event, if it was counted.
+    pub(super) async fn find_claim(
+        self,
+        project: ProjectId,
+        event: EventId,
+    ) -> Result<Option<(Fingerprint, Timestamp)>, StoreError> {
+        let claim = self.db.get(TABLE, key(&event_pk(project, event), "claim")).await?;
+        Ok(match claim.as_ref().map(read_claim).transpose()? {
+            Some(CountOutcome::Duplicate { fingerprint, occurred_at, .. }) => {
+                Some((fingerprint, occurred_at))
+            }
+            _ => None,
+        })
     }
 
     /// Returns event keys of an error in one partition, the latest first.
@@ -459,7 +481,12 @@ pub(super) fn error_events_pk(project: ProjectId, fingerprint: Fingerprint, shar
 }
 
 fn event_sk(row: &EventRow, event: EventId) -> String {
-    format!("{}#{event}", time_key(row.occurred_at))
+    event_key_text(row.occurred_at, event)
+}
+
+/// Returns the sort key of an event under its error.
+pub(super) fn event_key_text(occurred_at: Timestamp, event: EventId) -> String {
+    format!("{}#{event}", time_key(occurred_at))
 }
 
 /// Reads the claim of an event that was already counted.

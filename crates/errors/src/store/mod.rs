@@ -6,6 +6,7 @@ mod erasure;
 mod error_count;
 mod error_hours;
 mod errors;
+mod event_matches;
 mod events;
 mod fingerprints;
 mod head;
@@ -14,16 +15,19 @@ mod merging;
 mod packing;
 mod queue;
 mod reading;
+mod releases;
 mod rows;
 
 pub use deletion::{Deletion, MAX_TOMBSTONES};
 pub use error_hours::ErrorSummary;
 pub use error_hours::EventCounts;
 pub use errors::SeenEvent;
+pub use event_matches::{KeyRange, MatchingEvents};
 pub use events::{CountOutcome, EVENT_RETENTION, ErrorOfEvent, EventsByHour, EventsOfError};
 pub use fingerprints::FingerprintEntry;
 pub use packing::{NewErrorId, PackOutcome, PackingLimits};
 pub use queue::{QueueBacklog, QueueEntry};
+pub use releases::{MAX_NEW_RELEASES, NewestReleases, ReleaseRegistration, SeenRelease};
 
 use shared::dynamodb::Store;
 

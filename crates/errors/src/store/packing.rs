@@ -344,8 +344,9 @@ impl ErrorStore<'_> {
         now: Timestamp,
     ) -> Result<(), StoreError> {
         let SeenRows { first, last, received_at } = rows;
-        let is_stored =
-            |error: &ErrorRecord| !error.is_changed_by(first) && error.has_seen(last, received_at);
+        let is_stored = |error: &ErrorRecord| {
+            !error.is_changed_by(first, None) && error.has_seen(last, received_at)
+        };
         if error.is_some_and(is_stored) {
             return Ok(());
         }
@@ -356,7 +357,9 @@ impl ErrorStore<'_> {
         };
         let Some(description) = description else { return Ok(()) };
         for (occurred_at, is_packed) in [(first, false), (last, true)] {
-            let seen = SeenEvent { occurred_at, received_at, is_packed, now };
+            // Only ingestion knows releases, and reopens errors that are resolved in the next one.
+            let release_seen = None;
+            let seen = SeenEvent { occurred_at, received_at, release_seen, is_packed, now };
             known = self.see_error(project, known, &description, &seen, new_error_id()).await?;
         }
         Ok(())

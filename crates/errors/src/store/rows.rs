@@ -218,7 +218,7 @@ pub(super) fn write_row(
     item
 }
 
-fn read_row(item: &Item, categories: RowCategories<'_>) -> Result<LogRow, StoreError> {
+pub(super) fn read_row(item: &Item, categories: RowCategories<'_>) -> Result<LogRow, StoreError> {
     let reader = ItemReader { table: TABLE, item };
     let attributes = match categories.requested() {
         // The attribute was not read.

@@ -208,6 +208,7 @@ impl FlagStore<'_> {
         transaction.add("project", project)?;
         let uses = SegmentUsageDelta::between(&stored.segments(), &BTreeSet::new());
         self.count_uses(stored.project_id, &uses, &mut transaction)?;
+        transaction.add("history", self.record_deletion(stored, author, now)?)?;
         let domain_event = stored.deleted(author, now);
         transaction
             .add("announcement", NotificationStore::new(self.db).announce(&domain_event)?)?;

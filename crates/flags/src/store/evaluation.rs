@@ -139,6 +139,14 @@ impl FlagStore<'_> {
         self.read_revision(self.db.get(TABLE, key(project, PROJECT_ITEM)).await?.as_ref())
     }
 
+    /// Returns the number of a project's flags that are not archived.
+    pub async fn count_live_flags(self, project: ProjectId) -> Result<u64, StoreError> {
+        let item = self.db.get(TABLE, key(project, PROJECT_ITEM)).await?;
+        let Some(item) = item else { return Ok(0) };
+        let reader = ItemReader { table: TABLE, item: &item };
+        Ok(reader.optional_count("liveFlags")?.unwrap_or_default())
+    }
+
     /// Reads the revision from a project's own item, if there is one.
     fn read_revision(self, item: Option<&Item>) -> Result<FlagSetRevision, StoreError> {
         let Some(item) = item else { return Ok(FlagSetRevision::default()) };
@@ -158,8 +166,35 @@ impl FlagStore<'_> {
         progress: &Progress,
     ) -> Result<StoredFlags, StoreError> {
         let mut collector = FlagCollector::new(self, project, known, patterns);
-        let mut wanted = HashSet::from([PROJECT_ITEM.to_owned(), flag.to_string()]);
-        let mut requested = HashSet::new();
+        let wanted = HashSet::from([PROJECT_ITEM.to_owned(), flag.to_string()]);
+        collector.add_chains(wanted, HashSet::new(), || progress.note()).await?;
+        Ok(collector.finish())
+    }
+
+    /// Returns a flag as it is given, perhaps with unsaved changes, and its saved prerequisites and
+    /// segments.
+    pub async fn flag_to_test(self, flag: &FeatureFlag) -> Result<Flags, StoreError> {
+        let patterns = Arc::default();
+        let mut collector = FlagCollector::new(self, flag.project_id, None, &patterns);
+        collector.flags.push(Arc::new(LoadedFlag::new(flag, &mut collector.compiler)));
+        let prerequisites = flag.prerequisites.iter().map(|it| it.flag_key.to_string());
+        let segments = flag.segments().into_iter().map(|key| sort_key(&key));
+        let wanted = prerequisites.chain(segments).filter(|it| *it != flag.key.as_str()).collect();
+        let requested = HashSet::from([flag.key.to_string()]);
+        collector.add_chains(wanted, requested, || {}).await?;
+        Ok(collector.finish().flags)
+    }
+}
+
+impl<'k> FlagCollector<'k> {
+    /// Reads flags and segments, and the chains that start at these flags.
+    async fn add_chains(
+        &mut self,
+        mut wanted: HashSet<String>,
+        mut requested: HashSet<String>,
+        note: impl Fn(),
+    ) -> Result<(), StoreError> {
+        let (store, project) = (self.store, self.project);
         // One level more than allowed reveals a chain that is too long.
         for _ in 0..=MAX_PREREQUISITE_DEPTH {
             if wanted.is_empty() {
@@ -167,9 +202,9 @@ impl FlagStore<'_> {
             }
             let keys = wanted.iter().map(|wanted| key(project, wanted)).collect();
             requested.extend(wanted.drain());
-            for item in self.db.get_all(TABLE, keys).await? {
-                collector.add(&item)?;
-                progress.note();
+            for item in store.db.get_all(TABLE, keys).await? {
+                self.add(&item)?;
+                note();
                 // The prerequisites of an unreadable flag do not matter.
                 let next = read_prerequisites(&item).unwrap_or_default();
                 let next = next.into_iter().map(|prerequisite| prerequisite.flag_key.to_string());
@@ -177,11 +212,9 @@ impl FlagStore<'_> {
                 wanted.extend(next.chain(segments).filter(|key| !requested.contains(key)));
             }
         }
-        Ok(collector.finish())
+        Ok(())
     }
-}
 
-impl<'k> FlagCollector<'k> {
     fn new(
         store: FlagStore<'k>,
         project: ProjectId,
@@ -216,7 +249,8 @@ impl<'k> FlagCollector<'k> {
                 Ok(flag) => LoadedFlag::new(&flag, &mut self.compiler),
                 Err(damage) => {
                     self.report(item, &damage);
-                    LoadedFlag::damaged(key, DamagedFlag::new(damage_of(&damage)))
+                    // The log names the attribute; clients must not see stored names.
+                    LoadedFlag::damaged(key, DamagedFlag::new("it cannot be read"))
                 }
             })
         });
@@ -273,12 +307,4 @@ impl<'k> FlagCollector<'k> {
 /// `true` if an item is the project's own.
 fn is_project(item: &Item) -> bool {
     item.get("key").and_then(|key| key.as_s().ok()).is_some_and(|key| key == PROJECT_ITEM)
-}
-
-/// Describes an unreadable flag for clients.
-fn damage_of(error: &StoreError) -> String {
-    match error {
-        StoreError::Damaged { attribute, .. } => format!("its {attribute} cannot be read"),
-        _ => "it cannot be read".to_owned(),
-    }
 }

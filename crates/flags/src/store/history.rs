@@ -6,6 +6,7 @@
 
 use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem};
 
+use notifications::domain_event::DELETED;
 use shared::dynamodb::item::{Item, ItemReader, b, item, item_at, n, s};
 use shared::dynamodb::page::one_more_than;
 use shared::dynamodb::request::IntoAction;
@@ -13,20 +14,51 @@ use shared::dynamodb::{Cause, StoreError};
 use shared::json::bytes_within_json;
 use shared::page::{Page, PageRequest};
 use shared::projects::api_key::{Actor, KeyId, UserId};
+use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
 
 use super::FlagStore;
 use super::items::version_number;
 use crate::history::{ChangeKind, ChangeRecord, FlagChange, FlagState, RETENTION};
-use crate::{FeatureFlag, MAX_FLAG_BYTES};
+use crate::{FeatureFlag, MAX_FLAG_BYTES, announcement};
 
 pub(super) const TABLE: &str = "flag-changes";
+/// The index by project and time.
+const BY_PROJECT: &str = "byProject";
 /// zstd's default level; higher levels cost more time than they save.
 const COMPRESSION_LEVEL: i32 = 3;
 /// Maximum size of a record in bytes: the flag, the previous values and some names.
 const MAX_RECORD_BYTES: usize = 2 * MAX_FLAG_BYTES + 20_000;
 /// Maximum size of a change in a response without its values, in bytes.
 const FRAME_BYTES: usize = 2_000;
+
+/// A change in a list of a project's changes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListedChange {
+    /// The flag's ID.
+    pub flag_id: String,
+    /// The flag's version after the change.
+    pub version: u64,
+    /// The flag's key.
+    pub flag_key: String,
+    /// Time of the change.
+    pub at: Timestamp,
+    /// The aspect that matters most, such as `switched on`.
+    pub summary: String,
+    /// The author; `None` for the command.
+    pub user: Option<UserId>,
+}
+
+/// The newest changes of a project's flags, and the number of the others.
+#[derive(Debug)]
+pub struct NewestChanges {
+    /// The changes, newest first.
+    pub changes: Vec<ListedChange>,
+    /// The number of further changes.
+    pub left_out: u64,
+    /// `false` if there can be more of them.
+    pub is_exact: bool,
+}
 
 /// A change to record and its author.
 #[derive(Debug, Clone, Copy)]
@@ -47,6 +79,52 @@ impl FlagStore<'_> {
         change: VersionedChange<'_>,
     ) -> Result<TransactWriteItem, StoreError> {
         self.db.put(TABLE, write_change(change)?).into_action()
+    }
+
+    /// Returns the action that records a deletion at `now`, for lists of the project's changes. The
+    /// flag's own history is no longer reachable.
+    pub(super) fn record_deletion(
+        self,
+        flag: &FeatureFlag,
+        author: &Actor,
+        now: Timestamp,
+    ) -> Result<TransactWriteItem, StoreError> {
+        let mut item = item_at(
+            key(flag, version_number(flag.version.saturating_add(1))),
+            [
+                ("projectId", s(flag.project_id)),
+                ("at", s(now)),
+                ("expiresAt", n(now.plus(RETENTION).as_seconds())),
+            ],
+        );
+        item.extend(listed_attributes(flag, DELETED, author));
+        self.db.put(TABLE, item).into_action()
+    }
+
+    /// Returns up to `limit` changes of a project's flags from `from` until before `to`, in
+    /// milliseconds, including those of deleted flags. Eventually consistent.
+    pub async fn newest_changes(
+        self,
+        project: ProjectId,
+        (from, to): (i64, i64),
+        limit: u32,
+        now: Timestamp,
+    ) -> Result<NewestChanges, StoreError> {
+        let last = Timestamp::from_millis(to.saturating_sub(1));
+        let query = self
+            .db
+            .query(TABLE)
+            .index_name(BY_PROJECT)
+            .key_condition_expression("projectId = :project AND #at BETWEEN :from AND :last")
+            .filter_expression("expiresAt > :now")
+            .expression_attribute_names("#at", "at")
+            .expression_attribute_values(":project", s(project))
+            .expression_attribute_values(":from", s(Timestamp::from_millis(from)))
+            .expression_attribute_values(":last", s(last))
+            .expression_attribute_values(":now", n(now.as_seconds()));
+        let newest = self.db.newest(query, limit).await?;
+        let changes = self.db.undamaged(&newest.items, read_listed_change)?;
+        Ok(NewestChanges { changes, left_out: newest.left_out, is_exact: newest.is_exact })
     }
 
     /// Returns the changes of a flag that are unexpired at `now`, latest first. Strongly
@@ -124,10 +202,17 @@ fn write_change(change: VersionedChange<'_>) -> Result<Item, StoreError> {
             ("expiresAt", n(flag.updated_at.plus(RETENTION).as_seconds())),
         ],
     );
+    item.extend(listed_attributes(flag, announcement::change(stored, flag, kind), author));
+    Ok(item)
+}
+
+/// Returns the attributes of a change that only lists of a project's changes show, and its author.
+fn listed_attributes(flag: &FeatureFlag, summary: &str, author: &Actor) -> Item {
+    let mut item = item([("flagKey", s(&flag.key)), ("summary", s(summary))]);
     if let Actor::Key { user, key_id } = author {
         item.extend([("user".to_owned(), s(user)), ("keyId".to_owned(), s(key_id))]);
     }
-    Ok(item)
+    item
 }
 
 fn read_change(item: &Item) -> Result<FlagChange, StoreError> {
@@ -139,6 +224,18 @@ fn read_change(item: &Item) -> Result<FlagChange, StoreError> {
         key_id: reader.optional_parsed("keyId", KeyId::parse)?,
         kind: reader.parsed("kind", ChangeKind::parse)?,
         changes: read_record(reader)?.changes(),
+    })
+}
+
+fn read_listed_change(item: &Item) -> Result<ListedChange, StoreError> {
+    let reader = ItemReader { table: TABLE, item };
+    Ok(ListedChange {
+        flag_id: reader.text("flagId")?.to_owned(),
+        version: read_version(item)?,
+        flag_key: reader.text("flagKey")?.to_owned(),
+        at: reader.time("at")?,
+        summary: reader.text("summary")?.to_owned(),
+        user: reader.optional_parsed("user", |text| UserId::parse(text).ok())?,
     })
 }
 

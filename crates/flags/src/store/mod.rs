@@ -12,6 +12,7 @@ mod segments;
 pub use changes::{FlagDeletion, FlagReplacement};
 pub use evaluation::{ExportedFlags, FlagSetRevision, StoredFlags};
 pub use flags::{FlagCreation, ListedFlags};
+pub use history::{ListedChange, NewestChanges};
 pub use segments::{SegmentCreation, SegmentDeletion, SegmentReplacement};
 
 use shared::dynamodb::Store;

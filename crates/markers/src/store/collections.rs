@@ -28,7 +28,7 @@ use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
 
 use super::MarkerStore;
-use crate::{CollectionId, EventMarker, EventMarkerCollection, PurgeJob, TimeRange};
+use crate::{CollectionId, EventMarker, EventMarkerCollection, MarkerSource, PurgeJob, TimeRange};
 
 pub(super) const TABLE: &str = "event-markers";
 const PURGE_JOBS: &str = "purge-jobs";
@@ -339,7 +339,7 @@ pub(super) fn project_pk(project: ProjectId) -> String {
     format!("project#{project}")
 }
 
-fn collection_key(project: ProjectId, collection: CollectionId) -> Item {
+pub(super) fn collection_key(project: ProjectId, collection: CollectionId) -> Item {
     key(&project_pk(project), &format!("collection#{collection}"))
 }
 
@@ -365,8 +365,8 @@ pub(super) fn read_job(item: &Item) -> Result<PurgeJob, StoreError> {
     })
 }
 
-fn write_collection(collection: &EventMarkerCollection) -> Item {
-    item_at(
+pub(super) fn write_collection(collection: &EventMarkerCollection) -> Item {
+    let mut item = item_at(
         collection_key(collection.project_id, collection.id),
         [
             ("id", s(collection.id)),
@@ -377,7 +377,10 @@ fn write_collection(collection: &EventMarkerCollection) -> Item {
             ("createdAt", s(collection.created_at)),
             ("updatedAt", s(collection.updated_at)),
         ],
-    )
+    );
+    let source = collection.source.map(|source| ("source".to_owned(), s(source.as_str())));
+    item.extend(source);
+    item
 }
 
 fn read_collection(item: &Item) -> Result<Found, StoreError> {
@@ -395,6 +398,7 @@ fn read_collection(item: &Item) -> Result<Found, StoreError> {
         project_id: reader.parsed("projectId", ProjectId::parse)?,
         name: reader.text("name")?.to_owned(),
         description: reader.text("description")?.to_owned(),
+        source: reader.optional_parsed("source", |name| MarkerSource::parse(name).ok())?,
         event_count: reader.count("eventCount")?,
         created_at: reader.time("createdAt")?,
         updated_at: reader.time("updatedAt")?,
@@ -402,7 +406,7 @@ fn read_collection(item: &Item) -> Result<Found, StoreError> {
     Ok(Found { collection, pending })
 }
 
-fn write_event(collection: CollectionId, event: &EventMarker) -> Item {
+pub(super) fn write_event(collection: CollectionId, event: &EventMarker) -> Item {
     let sk = format!("{}#{}", time_key(event.occurred_at), event.id);
     let values = event.attributes.iter().map(|(key, value)| (key.clone(), s(value)));
     item_at(
@@ -422,7 +426,7 @@ fn write_pending(collection: CollectionId, events: &[EventMarker]) -> AttributeV
     AttributeValue::L(items.collect())
 }
 
-fn read_event(item: &Item) -> Result<EventMarker, StoreError> {
+pub(super) fn read_event(item: &Item) -> Result<EventMarker, StoreError> {
     let reader = ItemReader { table: TABLE, item };
     let attributes = item.get("attributes").and_then(|attributes| attributes.as_m().ok());
     let attributes = attributes.ok_or_else(|| reader.damaged("attributes"))?;

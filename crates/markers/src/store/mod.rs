@@ -1,9 +1,12 @@
 //! Table `event-markers`.
 
+mod activity;
+mod automatic;
 mod collections;
 mod erasure;
 mod purge;
 
+pub use activity::NewestMarkers;
 pub use collections::{CollectionCreation, CollectionDeletion, EventAddition};
 
 use shared::dynamodb::Store;

@@ -253,17 +253,18 @@ impl NotificationStore<'_> {
         self.db.write_if(end).await.map(drop)
     }
 
-    /// Returns the first page of a shard's users with a confirmation request. Strongly consistent.
+    /// Returns a shard's users with a confirmation request. Strongly consistent.
     pub async fn pending_confirmations(self, shard: Shard) -> Result<Vec<UserName>, StoreError> {
-        let response = self
+        let mut items = self
             .db
             .query(TABLE)
             .consistent_read(true)
             .key_condition_expression("pk = :pk AND begins_with(sk, :confirm)")
             .expression_attribute_values(":pk", s(shard.pk()))
             .expression_attribute_values(":confirm", s(CONFIRMATION_PREFIX))
-            .send()
-            .await?;
+            .into_paginator()
+            .items()
+            .send();
         let read = |item: &Item| {
             ItemReader { table: TABLE, item }.parsed("sk", |sk| {
                 let (organization, user) = sk.strip_prefix(CONFIRMATION_PREFIX)?.split_once('/')?;
@@ -271,7 +272,12 @@ impl NotificationStore<'_> {
                 Some(UserName { organization, user: UserId::parse(user).ok()? })
             })
         };
-        self.db.undamaged(&response.items.unwrap_or_default(), read)
+        let mut users = Vec::new();
+        while let Some(item) = items.next().await {
+            let item = item?;
+            users.extend(self.db.unless_damaged(&item, read(&item))?);
+        }
+        Ok(users)
     }
 
     /// Deletes a user's confirmation request and stores the address. Returns `false` and writes

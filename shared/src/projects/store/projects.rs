@@ -60,6 +60,15 @@ impl Store {
     /// Stores a new project under its id, its slug and its ingest id. All three are stored, or
     /// none.
     pub async fn create_project(&self, project: &Project) -> Result<ProjectCreation, StoreError> {
+        self.create_project_with(project, Vec::new()).await
+    }
+
+    /// Stores a new project together with other items: all are stored, or none.
+    pub async fn create_project_with(
+        &self,
+        project: &Project,
+        others: Vec<TransactWriteItem>,
+    ) -> Result<ProjectCreation, StoreError> {
         let by_id = item([
             (KEY, s(project.id)),
             ("projectId", s(project.id)),
@@ -82,6 +91,9 @@ impl Store {
         for (name, item) in [("id", by_id), ("slug", by_slug), ("ingest id", by_ingest_id)] {
             let put = self.put(TABLE, item);
             transaction.add(name, put.condition_expression("attribute_not_exists(idOrSlug)"))?;
+        }
+        for other in others {
+            transaction.add("other", other)?;
         }
         Ok(match self.commit_all(transaction).await? {
             None => ProjectCreation::Created,
