@@ -5,7 +5,7 @@ use shared::app::{Job, Operation};
 
 /// All operations, in the order of `openapi.yaml`.
 #[rustfmt::skip]
-pub static OPERATIONS: [&Operation; 48] = [
+pub static OPERATIONS: [&Operation; 51] = [
     &create_feature_flag::OPERATION,
     &list_feature_flags::OPERATION,
     &get_feature_flag::OPERATION,
@@ -30,6 +30,9 @@ pub static OPERATIONS: [&Operation; 48] = [
     &update_error::OPERATION,
     &delete_error::OPERATION,
     &list_error_events::OPERATION,
+    &list_source_maps::OPERATION,
+    &delete_source_maps::OPERATION,
+    &upload_source_maps::OPERATION,
     &ingest_error_events::OPERATION,
     &split_insight::OPERATION,
     &merge_insights::OPERATION,
@@ -58,9 +61,10 @@ pub static OPERATIONS: [&Operation; 48] = [
 
 /// All jobs.
 #[rustfmt::skip]
-pub static JOBS: [&Job; 5] = [
+pub static JOBS: [&Job; 6] = [
     &announce_trends::JOB,
     &erase_data::JOB,
+    &maintain_source_maps::JOB,
     &pack_error_log::JOB,
     &purge_event_markers::JOB,
     &send_notifications::JOB,
