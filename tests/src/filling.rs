@@ -72,6 +72,7 @@ pub async fn fill(test: &TestApp, project: &Project, numbers: u64) {
         let bundle = source_maps::bundle_of(&map.replace("cart.js", &project.slug.to_string()), id);
         source_maps::upload(app, &test.key, &bundle, &upload).await;
     }
+    source_maps::queue(app, project.id, b"waits").await;
 
     for number in 0..12_u64 {
         let kind = ["TypeError", "KeyError", "IoError"][usize::try_from(number % 3).unwrap()];

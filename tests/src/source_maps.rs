@@ -5,10 +5,12 @@ use std::io::{Cursor, Write};
 use serde_json::{Value, json};
 use source_maps::CHUNK_BYTES;
 use source_maps::bundle::Checksum;
+use source_maps::store::{SourceMapStore, Upload};
 use zip::write::SimpleFileOptions;
 
 use shared::app::{App, Operation};
 use shared::http::Method;
+use shared::projects::project::{Organization, ProjectId};
 
 use crate::call::{Call, Reply};
 
@@ -46,7 +48,10 @@ pub fn bundle_of(map: &str, debug_id: &str) -> Vec<u8> {
 /// Returns a call under `/api/0/`.
 pub fn tool_call(key: &str, method: Method, path: &str) -> Call {
     let operation: &'static Operation = &upload_source_maps::OPERATION;
-    Call::of(operation).method(method).parameter("path", path).header("authorization", &format!("Bearer {key}"))
+    Call::of(operation)
+        .method(method)
+        .parameter("path", path)
+        .header("authorization", &format!("Bearer {key}"))
 }
 
 /// Asks for the assembly of a bundle.
@@ -78,7 +83,24 @@ pub async fn put_chunks(app: &App, key: &str, bundle: &[u8]) -> Reply {
     }
     body.extend_from_slice(b"--b--\r\n");
     let call = tool_call(key, Method::POST, "organizations/default/chunk-upload");
-    call.header("content-type", "multipart/form-data; boundary=b").bytes(body).base64().send(app).await
+    call.header("content-type", "multipart/form-data; boundary=b")
+        .bytes(body)
+        .base64()
+        .send(app)
+        .await
+}
+
+/// Queues a bundle for the job, like a large one.
+pub async fn queue(app: &App, project: ProjectId, bundle: &[u8]) {
+    let upload = Upload {
+        organization: Organization::parse("default").expect("the name is valid"),
+        checksum: Checksum::of(bundle),
+        chunks: bundle.chunks(CHUNK_BYTES).map(Checksum::of).collect(),
+        release: Some("shop@2".to_owned()),
+        dist: None,
+    };
+    let store = SourceMapStore::new(&app.store);
+    store.queue_bundle(project, &upload, app.clock.now()).await.expect("the bundle is queued");
 }
 
 /// Uploads and assembles a bundle.
@@ -88,7 +110,13 @@ pub async fn upload(app: &App, key: &str, bundle: &[u8], upload: &Value) -> Repl
 }
 
 /// Returns an event of a browser whose frames are at columns of the script `app.js`, line 1.
-pub fn event(id: u128, debug_id: Option<&str>, release: &str, columns: &[u32], name: &str) -> String {
+pub fn event(
+    id: u128,
+    debug_id: Option<&str>,
+    release: &str,
+    columns: &[u32],
+    name: &str,
+) -> String {
     let frame = |column: &u32| {
         json!({"filename": "https://shop.example.com/app.js", "function": name, "in_app": true,
             "lineno": 1, "colno": column})

@@ -72,7 +72,8 @@ pub async fn assemble(
         Ok(Some(bundle)) => bundle,
         Ok(None) => {
             let detail = "chunks of the bundle have expired; upload it again";
-            return reject(app, projects, upload, &BTreeSet::new(), BundleFault::invalid(detail)).await;
+            return reject(app, projects, upload, &BTreeSet::new(), BundleFault::invalid(detail))
+                .await;
         }
         Err(fault) => return reject(app, projects, upload, &BTreeSet::new(), fault).await,
     };
@@ -172,7 +173,7 @@ async fn publish(
         Ok(false) => Ok(Outcome::Busy),
         Err(failure) => {
             // Another request can try again at once. If this fails too, the lease ends anyway.
-            let _ = store.release(project, &lease).await;
+            let _ = store.release(project, upload, &lease).await;
             Err(failure)
         }
     }

@@ -10,11 +10,9 @@ use zip::ZipArchive;
 
 use crate::map::ParsedMap;
 use crate::pieces::Pieces;
-use crate::{
-    BundleFault, DebugId, MAX_MAP_BYTES, MAX_MAPS, MAX_MAPS_BYTES, MapKey, url_path,
-};
+use crate::{BundleFault, DebugId, MAX_MAP_BYTES, MAX_MAPS, MAX_MAPS_BYTES, MapKey, url_path};
 
-/// The first bytes of a bundle, with the version of its form.
+/// The first bytes of a bundle: the format and its version.
 const MAGIC: &[u8] = b"SYSB\x02\0\0\0";
 /// Maximum bytes of the manifest.
 const MAX_MANIFEST_BYTES: u64 = 8 << 20;
@@ -94,7 +92,7 @@ pub struct BundledMap {
 pub struct PreparedMap {
     /// The map in the bundle.
     pub map: BundledMap,
-    /// Its pieces.
+    /// The pieces of the map.
     pub pieces: Pieces,
 }
 
@@ -152,10 +150,14 @@ impl<'b> Bundle<'b> {
         dist: Option<&str>,
     ) -> Result<Self, BundleFault> {
         let zip = bytes.strip_prefix(MAGIC).ok_or_else(|| {
-            BundleFault::invalid("the upload is not an artifact bundle of version 2; update the upload tool")
+            BundleFault::invalid(
+                "the upload is not an artifact bundle of version 2; update the upload tool",
+            )
         })?;
         let mut archive = ZipArchive::new(Cursor::new(zip)).map_err(|error| {
-            BundleFault::invalid(format_args!("the bundle's archive cannot be read: {error}; upload it again"))
+            BundleFault::invalid(format_args!(
+                "the bundle's archive cannot be read: {error}; upload it again"
+            ))
         })?;
         if archive.len() > MAX_FILES {
             return Err(BundleFault::too_large(format_args!(
@@ -165,7 +167,9 @@ impl<'b> Bundle<'b> {
         }
         let manifest = read_file(&mut archive, MANIFEST, MAX_MANIFEST_BYTES)?;
         let manifest: Manifest = serde_json::from_slice(&manifest).map_err(|error| {
-            BundleFault::invalid(format_args!("{MANIFEST} is not valid: {error}; update the upload tool"))
+            BundleFault::invalid(format_args!(
+                "{MANIFEST} is not valid: {error}; update the upload tool"
+            ))
         })?;
         let maps = maps_of(&manifest, &mut archive, release, dist)?;
         Ok(Self { archive, maps })
@@ -291,7 +295,8 @@ fn add_script(
     let Some(map_url) = script.map_url() else { return Ok(()) };
     let Some(map) = by_url.get(&map_url).and_then(|file| maps.get_mut(*file)) else {
         // The tool uploads a map that it cannot read as a script.
-        let is_there = manifest.files.values().find(|it| url_path(&it.url).as_ref() == Some(&map_url));
+        let is_there =
+            manifest.files.values().find(|it| url_path(&it.url).as_ref() == Some(&map_url));
         return match is_there {
             Some(entry) => Err(BundleFault::invalid(format_args!(
                 "{}: the file is not a source map: it is truncated or not JSON; build it again",
@@ -357,7 +362,8 @@ mod tests {
     use super::*;
 
     const ID: &str = "d0c3f1b2-7a44-4f0e-9a3b-0c5d6e7f8a9b";
-    const SOURCE_MAP: &str = r#"{"version":3,"sources":["a.js"],"sourcesContent":["x"],"names":[],"mappings":"AAAA"}"#;
+    const SOURCE_MAP: &str =
+        r#"{"version":3,"sources":["a.js"],"sourcesContent":["x"],"names":[],"mappings":"AAAA"}"#;
 
     fn archive(manifest: &Value, files: &[(&str, &str)]) -> Vec<u8> {
         let mut out = Cursor::new(Vec::new());
@@ -432,7 +438,11 @@ mod tests {
         }
         let broken = [("b", r#"{"version":3,"mapp"#)];
         let bytes = archive(&json!({"files": {"b": map(Some(ID))}}), &broken);
-        assert!(fault(&bytes).starts_with("~/app.js.map: the map is not valid JSON"), "{}", fault(&bytes));
+        assert!(
+            fault(&bytes).starts_with("~/app.js.map: the map is not valid JSON"),
+            "{}",
+            fault(&bytes)
+        );
         let mut cut = of(json!({"b": map(Some(ID))}));
         cut.truncate(cut.len() / 2);
         assert!(fault(&cut).contains("archive cannot be read"));

@@ -14,11 +14,10 @@ const MAX_LINE_CHARS: usize = 256;
 const CHARS_BEFORE: usize = 100;
 /// Maximum maps that an event can look up.
 const MAX_MAPS_OF_EVENT: usize = 20;
-/// Words that can stand where a call begins.
+/// Words before the name of a called function.
 const KEYWORDS: [&str; 7] = ["new", "await", "return", "throw", "yield", "void", "typeof"];
 /// Words before a parenthesis that call nothing.
-const STATEMENTS: [&str; 8] =
-    ["", "if", "for", "while", "switch", "catch", "function", "async"];
+const STATEMENTS: [&str; 8] = ["", "if", "for", "while", "switch", "catch", "function", "async"];
 
 /// The fields of an object.
 pub type Members<'a> = Vec<(Cow<'a, str>, Json<'a>)>;
@@ -93,7 +92,8 @@ pub fn minified_frames(event: &Members<'_>) -> Vec<MinifiedFrame> {
                 Some(Json::Number(text)) => text.parse::<u32>().ok()?.checked_sub(1),
                 _ => None,
             };
-            let (Some(line), Some(column), None) = (number("lineno"), number("colno"), sent.member("minified"))
+            let (Some(line), Some(column), None) =
+                (number("lineno"), number("colno"), sent.member("minified"))
             else {
                 continue;
             };
@@ -211,7 +211,8 @@ impl ResolvedFrame {
         put("colno", Json::Number(&self.column));
         put("in_app", Json::Bool(is_in_app(&self.path)));
         if let Some(context) = &self.context {
-            let lines = |lines: &'a [String]| Json::Array(lines.iter().map(|it| text(it)).collect());
+            let lines =
+                |lines: &'a [String]| Json::Array(lines.iter().map(|it| text(it)).collect());
             put("contextLine", text(&context.line));
             put("preContext", lines(&context.before));
             put("postContext", lines(&context.after));
@@ -327,7 +328,11 @@ mod tests {
 
     fn found(path: &str, line: u32, name: Option<&str>, source: &str) -> Option<Resolved> {
         let found = Found {
-            path: path.to_owned(), line, column: 7, name: name.map(str::to_owned), runs: Vec::new(),
+            path: path.to_owned(),
+            line,
+            column: 7,
+            name: name.map(str::to_owned),
+            runs: Vec::new(),
         };
         let context = Context { line: source.to_owned(), ..Context::default() };
         Some(Resolved { found, context: Some(context) })
@@ -342,7 +347,8 @@ mod tests {
             {"filename":"https://h/a.js","lineno":0,"colno":4},
             {"filename":"a.js","lineno":1,"colno":9,"minified":{}}"#;
         let id = MapKey::DebugId(DebugId::parse(ID).unwrap());
-        let at = |frame, key, line, column| MinifiedFrame { exception: 0, frame, key, line, column };
+        let at =
+            |frame, key, line, column| MinifiedFrame { exception: 0, frame, key, line, column };
         let first = at(0, id, 0, 8);
         assert_eq!(minified_frames(&parse(&event(frames, ""))), [first.clone()]);
         let url = MapKey::Url { release: "r".into(), dist: String::new(), path: "/b.js".into() };
@@ -368,7 +374,10 @@ mod tests {
         let names: Vec<_> = frames.iter().map(|it| it.member_text("function")).collect();
         assert_eq!(names, [None, Some("total"), Some("parse")]);
         let in_app: Vec<_> = frames.iter().map(|it| it.member("in_app")).collect();
-        assert_eq!(in_app, [Some(&Json::Bool(true)), Some(&Json::Bool(false)), Some(&Json::Bool(true))]);
+        assert_eq!(
+            in_app,
+            [Some(&Json::Bool(true)), Some(&Json::Bool(false)), Some(&Json::Bool(true))]
+        );
         let last = &frames[2];
         assert_eq!(last.member("lineno"), Some(&Json::Number("7")));
         assert_eq!(last.member("colno"), Some(&Json::Number("8")));

@@ -8,8 +8,8 @@ use serde::Serialize;
 use shared::http::{ApiRequest, ApiResponse, Problem, ProblemCode, Protocol, StatusCode};
 use shared::json::{FieldError, ViolationCode, Violations};
 
-use crate::{CHUNK_BYTES, DebugId};
 use crate::bundle::Checksum;
+use crate::{CHUNK_BYTES, DebugId};
 
 /// Maximum characters of a release.
 pub const MAX_RELEASE_CHARS: usize = 200;
@@ -43,12 +43,12 @@ pub fn read_chunks(incoming: &ApiRequest) -> Result<Vec<(Checksum, Vec<u8>)>, Pr
     let boundary = content_type.split(';').find_map(|part| part.trim().strip_prefix("boundary="));
     let boundary = boundary.map(|it| it.trim_matches('"')).filter(|it| !it.is_empty());
     let boundary = boundary.ok_or_else(|| {
-        let detail = "The body is not `multipart/form-data` with a boundary. Send the chunks as its parts.";
+        let detail =
+            "The body is not `multipart/form-data` with a boundary. Send the chunks as its parts.";
         Problem::new(ProblemCode::UnsupportedMediaType, detail)
     })?;
-    let parts = multipart(incoming.body(), boundary).ok_or_else(|| {
-        bad("The multipart body ends within a part. Send it again.".to_owned())
-    })?;
+    let parts = multipart(incoming.body(), boundary)
+        .ok_or_else(|| bad("The multipart body ends within a part. Send it again.".to_owned()))?;
     parts.into_iter().map(read_chunk).collect()
 }
 
@@ -94,9 +94,10 @@ impl Part<'_> {
     /// Returns a parameter of the header `content-disposition`.
     fn parameter(&self, name: &str) -> Option<&str> {
         let lines = self.headers.split("\r\n");
-        let disposition = lines.filter_map(|line| line.split_once(':')).find_map(|(name, value)| {
-            name.trim().eq_ignore_ascii_case("content-disposition").then_some(value)
-        })?;
+        let disposition =
+            lines.filter_map(|line| line.split_once(':')).find_map(|(name, value)| {
+                name.trim().eq_ignore_ascii_case("content-disposition").then_some(value)
+            })?;
         let mut parameters = disposition.split(';').filter_map(|it| it.trim().split_once('='));
         parameters.find_map(|(it, value)| (it == name).then(|| value.trim_matches('"')))
     }
@@ -115,7 +116,9 @@ fn read_chunk(part: Part<'_>) -> Result<(Checksum, Vec<u8>), Problem> {
         _ => return Err(bad("A part is named neither `file` nor `file_gzip`.".to_owned())),
     };
     if let Err(error) = read {
-        return Err(bad(format!("The chunk {checksum} cannot be decompressed: {error}. Send it again.")));
+        return Err(bad(format!(
+            "The chunk {checksum} cannot be decompressed: {error}. Send it again."
+        )));
     }
     if bytes.len() > CHUNK_BYTES {
         let detail = format!(

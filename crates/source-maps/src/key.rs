@@ -74,7 +74,9 @@ mod tests {
         for text in [id, &id.to_uppercase(), &id.replace('-', ""), &format!("{id}-1")] {
             assert_eq!(DebugId::parse(text).unwrap().to_string(), id);
         }
-        for text in ["", "x", "d0c3f1b2", "00000000-0000-0000-0000-000000000000", "é".repeat(40).as_str()] {
+        for text in
+            ["", "x", "d0c3f1b2", "00000000-0000-0000-0000-000000000000", "é".repeat(40).as_str()]
+        {
             assert_eq!(DebugId::parse(text), None, "{text}");
         }
     }
@@ -85,7 +87,8 @@ mod tests {
             let [release, dist, path] = [release, dist, path].map(str::to_owned);
             MapKey::Url { release, dist, path }.to_string()
         };
-        let keys = [key("a", "b", "/c"), key("ab", "", "/c"), key("a", "", "b/c"), key("a", "b", "/d")];
+        let keys =
+            [key("a", "b", "/c"), key("ab", "", "/c"), key("a", "", "b/c"), key("a", "b", "/d")];
         let distinct: std::collections::BTreeSet<_> = keys.iter().collect();
         assert_eq!(distinct.len(), keys.len());
     }

@@ -194,7 +194,7 @@ impl ParsedMap {
         Ok(())
     }
 
-    /// Returns the mappings, sorted by their generated position. Of equal positions, the first
+    /// Returns the mappings, sorted by their generated position. The first of equal positions
     /// counts. A section ends where the next one starts.
     pub fn mappings(&self) -> impl Iterator<Item = Mapping> {
         let starts = self.sections.iter().skip(1).map(|it| (it.line, it.column));
@@ -286,14 +286,23 @@ mod tests {
             (r#"{"sources":[],"names":[],"mappings":""}"#, "no `version`"),
             (r#"{"version":3,"sources":[],"names":[]}"#, "neither `mappings` nor `sections`"),
             (r#"{"version":3,"sources":["a"],"names":[],"mappings":"A*A"}"#, "cannot be read"),
-            (r#"{"version":3,"sources":["a"],"names":[],"mappings":"AACA,AEAA"}"#, "cannot be read"),
+            (
+                r#"{"version":3,"sources":["a"],"names":[],"mappings":"AACA,AEAA"}"#,
+                "cannot be read",
+            ),
             (r#"{"version":3,"sources":["a"],"names":[],"mappings":"AADA"}"#, "negative line"),
             (r#"{"version":3,"sources":["a"],"names":[],"mappings":"D"}"#, "negative line"),
-            (r#"{"version":3,"sections":[{"offset":{"line":0,"column":0},"url":"x"}]}"#, "no `map`"),
+            (
+                r#"{"version":3,"sections":[{"offset":{"line":0,"column":0},"url":"x"}]}"#,
+                "no `map`",
+            ),
         ] {
             assert!(fault(text).contains(part), "{text}: {}", fault(text));
         }
-        let many = format!(r#"{{"version":3,"sources":[],"names":[],"mappings":"{}"}}"#, "A,".repeat(MAX_MAPPINGS + 1));
+        let many = format!(
+            r#"{{"version":3,"sources":[],"names":[],"mappings":"{}"}}"#,
+            "A,".repeat(MAX_MAPPINGS + 1)
+        );
         assert!(fault(&many).contains("more than 4000000 mappings"));
     }
 

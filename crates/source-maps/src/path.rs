@@ -14,7 +14,8 @@ const GENERATED: [&str; 4] = ["webpack", "(webpack)", "vite", "rollup"];
 /// C:\build\src\cart.ts                build/src/cart.ts
 /// ```
 pub fn clean_path(source: &str) -> String {
-    let source = source.trim_start_matches('\0').trim();
+    let plain: String = source.chars().filter(|c| !c.is_control()).collect();
+    let source = plain.trim();
     if source.get(..5).is_some_and(|start| start.eq_ignore_ascii_case("data:")) {
         return "<data>".to_owned();
     }
@@ -31,7 +32,7 @@ pub fn clean_path(source: &str) -> String {
         }
     }
     let name = segments.join("/");
-    let name: String = name.chars().filter(|c| !c.is_control()).take(MAX_CHARS).collect();
+    let name: String = name.chars().take(MAX_CHARS).collect();
     if name.is_empty() { "<unknown>".to_owned() } else { name }
 }
 
@@ -39,7 +40,8 @@ pub fn clean_path(source: &str) -> String {
 pub fn is_in_app(path: &str) -> bool {
     let mut segments = path.split('/');
     let is_generated = path.starts_with('<')
-        || (path.contains('/') && segments.clone().next().is_some_and(|it| GENERATED.contains(&it)));
+        || (path.contains('/')
+            && segments.clone().next().is_some_and(|it| GENERATED.contains(&it)));
     !is_generated && !segments.any(|segment| LIBRARY_FOLDERS.contains(&segment))
 }
 
@@ -67,7 +69,9 @@ pub fn url_path(url: &str) -> Option<String> {
 fn without_scheme(source: &str) -> (&str, bool) {
     let Some((scheme, rest)) = source.split_once(':') else { return (source, false) };
     let is_scheme = scheme.len() > 1
-        && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'+' | b'.'));
+        && scheme
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'+' | b'.'));
     if !is_scheme {
         return (source, false);
     }

@@ -8,8 +8,8 @@
 
 use std::collections::HashMap;
 
-use crate::map::{ParsedMap, SourcePosition};
 use crate::BundleFault;
+use crate::map::{ParsedMap, SourcePosition};
 
 /// Maximum bytes of a piece before compression, to within one mapping or line.
 const PIECE_BYTES: usize = 64_000;
@@ -131,11 +131,11 @@ pub struct Found {
 /// Source lines around a line.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Context {
-    /// Up to [`CONTEXT_LINES`] lines before.
+    /// The lines before, at most [`CONTEXT_LINES`].
     pub before: Vec<String>,
     /// The line.
     pub line: String,
-    /// Up to [`CONTEXT_LINES`] lines after.
+    /// The lines after, at most [`CONTEXT_LINES`].
     pub after: Vec<String>,
 }
 
@@ -392,8 +392,9 @@ impl TextWriter {
 }
 
 fn compress(piece: &[u8]) -> Result<Vec<u8>, BundleFault> {
-    zstd::bulk::compress(piece, COMPRESSION_LEVEL)
-        .map_err(|error| BundleFault::invalid(format_args!("the map cannot be compressed: {error}")))
+    zstd::bulk::compress(piece, COMPRESSION_LEVEL).map_err(|error| {
+        BundleFault::invalid(format_args!("the map cannot be compressed: {error}"))
+    })
 }
 
 fn write_number(out: &mut Vec<u8>, mut number: u64) {
@@ -483,8 +484,12 @@ mod tests {
     fn last_mapping_at_or_before_the_column_counts() {
         let map = map_of(&[("a.js", "1\n2\n3"), ("b.js", "x")], &["f"], "AAAA,KACIA,U;;IACA,CCDA");
         let pieces = Pieces::of(&map).unwrap();
-        let at = |line, column| find(&pieces, line, column).map(|it| (it.path, it.line, it.column, it.name));
-        let a = |line, column, name: Option<&str>| Some(("a.js".to_owned(), line, column, name.map(str::to_owned)));
+        let at = |line, column| {
+            find(&pieces, line, column).map(|it| (it.path, it.line, it.column, it.name))
+        };
+        let a = |line, column, name: Option<&str>| {
+            Some(("a.js".to_owned(), line, column, name.map(str::to_owned)))
+        };
         assert_eq!(at(0, 0), a(0, 0, None));
         assert_eq!(at(0, 4), a(0, 0, None));
         assert_eq!(at(0, 5), a(1, 4, Some("f")));
@@ -502,15 +507,10 @@ mod tests {
     #[test]
     fn context_spans_texts_and_ends_with_the_source() {
         let lines: Vec<String> = (0..2_000).map(|number| format!("{number:060}")).collect();
-        let map = map_of(&[("a.js", &lines.join("\r\n"))], &[], "AAAA,A");
-        let pieces = Pieces::of(&map).unwrap();
-        assert_eq!(pieces.texts.len(), 2);
-        let mut found = find(&pieces, 0, 0);
-        assert_eq!(found, None, "a mapping without a source follows");
         let map = map_of(&[("a.js", &lines.join("\r\n"))], &[], "AAAA");
         let pieces = Pieces::of(&map).unwrap();
-        found = find(&pieces, 0, 0);
-        let mut found = found.unwrap();
+        assert_eq!(pieces.texts.len(), 2);
+        let mut found = find(&pieces, 0, 0).unwrap();
         for line in [0, 3, 1_024, 1_028, 1_031, 1_999] {
             found.line = line;
             let context = context(&pieces, &found).unwrap();
@@ -530,7 +530,10 @@ mod tests {
         let pieces = Pieces::of(&map).unwrap();
         let found = find(&pieces, 0, 0).unwrap();
         let context = context(&pieces, &found).unwrap();
-        assert_eq!((context.line.len(), context.after), (1_000, vec!["end".to_owned(), String::new()].into_iter().take(1).collect()));
+        assert_eq!(
+            (context.line.len(), context.after),
+            (1_000, vec!["end".to_owned(), String::new()].into_iter().take(1).collect())
+        );
     }
 
     #[test]

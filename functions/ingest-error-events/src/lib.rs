@@ -15,14 +15,14 @@ use errors::ingestion::{
 };
 use errors::{EventId, SENTRY, http};
 use shared::app::{Access, App, Operation};
-use shared::http::{ApiRequest, ApiResponse, Method, Problem};
 use shared::dynamodb::StoreError;
+use shared::http::{ApiRequest, ApiResponse, Method, Problem};
 use shared::projects::dsn::IngestId;
 use shared::projects::project::ProjectId;
 use source_maps::event::{ResolvedFrames, minified_frames};
 use source_maps::store::{SourceMapCache, SourceMapStore};
 
-/// Longest time that an event waits for source maps. What is left of the time budget stores it.
+/// Longest time that an event waits for source maps. The rest of the time budget stores the event.
 const MAX_RESOLVING: Duration = Duration::from_millis(800);
 
 /// The operation of this function.

@@ -17,7 +17,7 @@ pub static OPERATION: Operation = Operation::new(
         Box::pin(handle(app, caller, incoming))
     }),
 )
-// Who uploads maps can see whether they arrived.
+// A build can check whether its maps arrived.
 .or_scope(Scope::SourceMapsWrite);
 
 #[derive(Serialize)]

@@ -9,18 +9,14 @@ use std::time::Duration;
 use shared::app::{App, Deadline, Job};
 use shared::dynamodb::StoreError;
 use shared::projects::project::ProjectId;
-use shared::telemetry::log_metric;
 use shared::timestamp::Timestamp;
 use source_maps::assembly::{self, Outcome};
 use source_maps::bundle::Checksum;
-use source_maps::store::{BundleState, SourceMapStore};
+use source_maps::store::{BundleRecord, BundleState, SourceMapStore};
 
 /// The job of this function.
 pub static JOB: Job =
     Job { name: env!("CARGO_PKG_NAME"), run: |app, deadline| Box::pin(run(app, deadline)) };
-
-/// Metric of the seconds since the oldest bundle was queued.
-pub const OLDEST_BUNDLE_AGE: &str = "OldestBundleAge";
 
 /// Longest time of one invocation.
 const LEASE: Duration = Duration::from_mins(5);
@@ -30,11 +26,6 @@ const PATIENCE: Duration = Duration::from_mins(30);
 /// Assembles all queued bundles, and then removes due maps, until the time is up.
 async fn run(app: &App, deadline: Deadline) -> Result<(), StoreError> {
     let queued = SourceMapStore::new(&app.store).list_queued().await?;
-    let now = app.clock.now();
-    let ages = queued.iter().map(|(_, _, at)| now.as_seconds().saturating_sub(at.as_seconds()));
-    #[allow(clippy::cast_precision_loss)] // An age in seconds is far below 2^53.
-    log_metric(JOB.name, OLDEST_BUNDLE_AGE, "Seconds", ages.fold(0, i64::max) as f64, now);
-
     let mut outcome = Ok(());
     for (project, checksum, at) in queued {
         if deadline.has_passed() {
@@ -55,17 +46,16 @@ async fn assemble(
 ) -> Result<(), StoreError> {
     let store = SourceMapStore::new(&app.store);
     let bundle = store.find_bundle(project, checksum).await?;
-    let Some(bundle) = bundle.filter(|it| !matches!(it.state, BundleState::Assembled | BundleState::Failed { .. }))
-    else {
+    let is_open =
+        |it: &BundleRecord| matches!(it.state, BundleState::Queued | BundleState::Assembling(_));
+    let Some(BundleRecord { upload, .. }) = bundle.filter(is_open) else {
         return store.dequeue(project, checksum).await;
     };
-    let upload = bundle.upload;
-    let outcome = assembly::assemble(app, &[project], &upload, LEASE).await;
-    match outcome {
+    match assembly::assemble(app, &[project], &upload, LEASE).await {
         Ok(Outcome::Assembled | Outcome::Rejected(_)) => store.dequeue(project, checksum).await,
         Ok(Outcome::Busy) => Ok(()),
         Err(failure) if queued_at.plus(PATIENCE) < app.clock.now() => {
-            let detail = "The service failed to assemble the bundle. Upload it again.";
+            let detail = "the service failed to assemble the bundle; upload it again";
             store.fail(project, &upload, detail, &[].into(), app.clock.now()).await?;
             store.dequeue(project, checksum).await?;
             Err(failure)

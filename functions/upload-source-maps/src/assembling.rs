@@ -98,8 +98,12 @@ fn read_upload(caller: &Caller<'_>, body: &Body) -> Result<Upload, Problem> {
     }
     let chunks: Vec<Checksum> = body.chunks.iter().map(checksum).collect::<Result<_, _>>()?;
     let short = |name: &str, text: &Option<String>| match text {
-        Some(text) if text.chars().count() > MAX_RELEASE_CHARS || text.chars().any(char::is_control) => {
-            let detail = format!("The {name} has more than {MAX_RELEASE_CHARS} characters or control characters.");
+        Some(text)
+            if text.chars().count() > MAX_RELEASE_CHARS || text.chars().any(char::is_control) =>
+        {
+            let detail = format!(
+                "The {name} has more than {MAX_RELEASE_CHARS} characters or control characters."
+            );
             Err(bad(detail))
         }
         Some(text) if text.is_empty() => Ok(None),
@@ -126,9 +130,8 @@ async fn known_state(
     for project in projects {
         let bundle = store.find_bundle(*project, upload.checksum).await?;
         // The same files can belong to another release now.
-        let bundle = bundle.filter(|it| {
-            (&it.upload.release, &it.upload.dist) == (&upload.release, &upload.dist)
-        });
+        let bundle = bundle
+            .filter(|it| (&it.upload.release, &it.upload.dist) == (&upload.release, &upload.dist));
         let response = match bundle.map(|bundle| bundle.state) {
             Some(BundleState::Assembled) => continue,
             Some(BundleState::Queued) => state("created"),

@@ -64,9 +64,7 @@ async fn handle(
         (&HttpMethod::GET, ["projects"]) => {
             let all = PageRequest { limit: MAX_LISTED, after: None };
             let listed = caller.name_projects(&all).await?.items;
-            let project = |it: &shared::projects::project::ProjectSummary| {
-                json!({"id": it.id, "slug": it.slug, "name": it.name})
-            };
+            let project = |it: &shared::projects::project::ProjectSummary| json!({"id": it.id, "slug": it.slug, "name": it.name});
             ApiResponse::ok(&listed.iter().map(project).collect::<Vec<_>>())
         }
         (&HttpMethod::GET, ["repos"]) => ApiResponse::ok(&json!([])),
@@ -101,7 +99,8 @@ async fn handle(
 
 /// 404: the tools use a part of Sentry's API that is not supported.
 fn not_found() -> Problem {
-    let detail = "Waymark does not support this path of Sentry's API. It takes source maps and releases.";
+    let detail =
+        "Waymark does not support this path of Sentry's API. It takes source maps and releases.";
     Problem::new(ProblemCode::ProjectNotFound, detail)
 }
 
@@ -149,10 +148,7 @@ async fn put_chunks(
 }
 
 /// Returns the projects with these IDs or slugs. Sentry's tools name them in either form.
-async fn find_projects(
-    caller: &Caller<'_>,
-    names: &[&str],
-) -> Result<Vec<ProjectId>, Problem> {
+async fn find_projects(caller: &Caller<'_>, names: &[&str]) -> Result<Vec<ProjectId>, Problem> {
     let parsed: Vec<Option<IdOrSlug>> = names.iter().map(|name| IdOrSlug::parse(name)).collect();
     let names = names.iter().zip(&parsed).map(|(name, parsed)| (*name, parsed.as_ref()));
     caller.projects(names).await

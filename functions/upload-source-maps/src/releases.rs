@@ -12,7 +12,7 @@ use source_maps::store::SourceMapStore;
 #[serde(rename_all = "camelCase", default)]
 struct Body {
     version: Option<String>,
-    projects: Vec<String>,
+    projects: Option<Vec<String>>,
     date_released: Option<String>,
 }
 
@@ -38,7 +38,7 @@ pub(crate) async fn note(
     let body: Body = read(incoming)?;
     let release = release.map(str::to_owned).or(body.version).unwrap_or_default();
     check_release(&release)?;
-    let mut names: Vec<&str> = body.projects.iter().map(String::as_str).collect();
+    let mut names: Vec<&str> = body.projects.iter().flatten().map(String::as_str).collect();
     names.extend(project);
     let projects = super::find_projects(caller, &names).await?;
 
@@ -49,7 +49,11 @@ pub(crate) async fn note(
     }
 
     // Response.
-    let named: Vec<_> = projects.iter().zip(&names).map(|(id, name)| json!({"id": id, "slug": name, "name": name})).collect();
+    let named: Vec<_> = projects
+        .iter()
+        .zip(&names)
+        .map(|(id, name)| json!({"id": id, "slug": name, "name": name}))
+        .collect();
     ApiResponse::ok(&json!({
         "id": 0, "version": release, "dateCreated": now, "dateReleased": body.date_released,
         "projects": named, "newGroups": 0, "url": null, "lastEvent": null, "firstEvent": null,

@@ -20,7 +20,9 @@ use serde::de::IgnoredAny;
 
 use crate::auth::{CREDENTIAL_HEADERS, Caller};
 use crate::dynamodb::{Store, TableNames, client};
-use crate::http::{ApiRequest, ApiResponse, BASE_URL, CursorKey, OriginSecrets, Problem, preflight};
+use crate::http::{
+    ApiRequest, ApiResponse, BASE_URL, CursorKey, OriginSecrets, Problem, preflight,
+};
 use crate::projects::api_key::Scope;
 use crate::quotas::Limits;
 use crate::telemetry::{self, ResourceUsage};

@@ -19,7 +19,8 @@ fn large_map(megabytes: usize) -> String {
         mappings.push_str(if number == 0 { "AAAA" } else { ",UACA" });
     }
     json!({"version": 3, "sources": ["src/large.js"], "sourcesContent": [source], "names": [],
-        "mappings": mappings}).to_string()
+        "mappings": mappings})
+    .to_string()
 }
 
 fn percentile(times: &mut [Duration], percent: usize) -> Duration {
@@ -52,5 +53,9 @@ async fn maps_add_little_to_ingestion() {
     let (_, mut without) = measure(&test, None, 1).await;
     let (first, mut with) = measure(&test, Some(DEBUG_ID), 1_000).await;
     println!("without maps: p95 {:?}", percentile(&mut without, 95));
-    println!("with maps: first {first:?}, p50 {:?}, p95 {:?}", percentile(&mut with, 50), percentile(&mut with, 95));
+    println!(
+        "with maps: first {first:?}, p50 {:?}, p95 {:?}",
+        percentile(&mut with, 50),
+        percentile(&mut with, 95)
+    );
 }

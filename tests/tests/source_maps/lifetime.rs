@@ -31,7 +31,7 @@ async fn deleted_maps_can_be_uploaded_again() {
     assert_eq!(stored(&test, "piece#").await, 0);
     deliver(&test, event(1, Some(DEBUG_ID), "", &[11], "t")).await;
     assert_eq!(events_of(&test, &errors(&test).await[0]).await[0]["mapStatus"], "missing");
-    // The chunks are still there, but the bundle is not remembered as assembled.
+    // The chunks are still there, but the bundle does not count as assembled.
     let upload = json!({"projects": [PROJECT], "version": "shop@1"});
     let reply = tests::source_maps::assemble(&test.app, &test.key, &bundle, &upload).await;
     assert_eq!(reply.body["state"], "ok");
@@ -78,18 +78,32 @@ async fn queued_bundles_are_assembled_by_the_job() {
         let file = json!({"type": "source_map", "url": format!("~/{number}.js.map"), "headers": {"debug-id": id}});
         (format!("f{number}"), file)
     }).collect();
-    let contents: Vec<(String, &[u8])> =
-        maps.iter().enumerate().map(|(number, (_, map))| (format!("f{number}"), map.as_bytes())).collect();
-    let contents: Vec<(&str, &[u8])> = contents.iter().map(|(name, map)| (name.as_str(), *map)).collect();
+    let contents: Vec<(String, &[u8])> = maps
+        .iter()
+        .enumerate()
+        .map(|(number, (_, map))| (format!("f{number}"), map.as_bytes()))
+        .collect();
+    let contents: Vec<(&str, &[u8])> =
+        contents.iter().map(|(name, map)| (name.as_str(), *map)).collect();
     let bundle = tests::source_maps::bundle(&json!({ "files": files }), &contents);
     let first = upload(&test, &bundle).await;
     assert_eq!(first.body["state"], "created", "{}", first.body);
-    let again = tests::source_maps::assemble(&test.app, &test.key, &bundle, &json!({"projects": [PROJECT]}));
+    let again = tests::source_maps::assemble(
+        &test.app,
+        &test.key,
+        &bundle,
+        &json!({"projects": [PROJECT]}),
+    );
     assert_eq!(again.await.body["state"], "created");
     assert_eq!(listed(&test).await["items"], json!([]));
     maintain(&test).await;
     assert_eq!(listed(&test).await["items"].as_array().unwrap().len(), 2);
-    let again = tests::source_maps::assemble(&test.app, &test.key, &bundle, &json!({"projects": [PROJECT]}));
+    let again = tests::source_maps::assemble(
+        &test.app,
+        &test.key,
+        &bundle,
+        &json!({"projects": [PROJECT]}),
+    );
     assert_eq!(again.await.body["state"], "ok");
     assert_eq!(stored(&test, "assembly-queue").await, 0);
 }

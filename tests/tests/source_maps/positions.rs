@@ -19,23 +19,29 @@ fn positions_equal_those_of_trace_mapping() {
     let seed = tests::seed() % 1_000_000_007;
     println!("SEED={seed}");
     let mut node = Command::new("node");
-    let node = node.current_dir(tests::workspace().join("tests/sdks/bundlers")).arg("positions.mjs");
-    let output = node.arg(folder.path()).args([count.to_string(), seed.to_string()]).output().unwrap();
+    let node =
+        node.current_dir(tests::workspace().join("tests/sdks/bundlers")).arg("positions.mjs");
+    let output =
+        node.arg(folder.path()).args([count.to_string(), seed.to_string()]).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let mut compared = 0;
     for name in ["react-dom", "three", "lodash-es", "sentry", "acorn"] {
-        let read = |end: &str| std::fs::read_to_string(folder.path().join(format!("{name}{end}"))).unwrap();
+        let read = |end: &str| {
+            std::fs::read_to_string(folder.path().join(format!("{name}{end}"))).unwrap()
+        };
         let pieces = Pieces::of(&ParsedMap::parse(read(".js.map").as_bytes()).unwrap()).unwrap();
         let mut tables: HashMap<usize, Vec<u8>> = HashMap::new();
         for row in read(".jsonl").lines() {
             let row: Vec<Value> = serde_json::from_str(row).unwrap();
             let number = |index: usize| row[index].as_u64().and_then(|it| u32::try_from(it).ok());
             let (line, column) = (number(0).unwrap(), number(1).unwrap());
-            let expected = row[2].as_str().map(|source| {
-                (clean_path(source), number(3).unwrap(), number(4).unwrap())
-            });
+            let expected = row[2]
+                .as_str()
+                .map(|source| (clean_path(source), number(3).unwrap(), number(4).unwrap()));
             let found = pieces.index.table_of(line, column).and_then(|table| {
-                let table = tables.entry(table).or_insert_with(|| decompress(&pieces.tables[table]).unwrap());
+                let table = tables
+                    .entry(table)
+                    .or_insert_with(|| decompress(&pieces.tables[table]).unwrap());
                 look_up(table, line, column).unwrap()
             });
             let found = found.map(|it| (it.path, it.line, it.column));

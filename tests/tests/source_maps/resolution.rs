@@ -57,7 +57,7 @@ async fn earlier_events_are_resolved_when_read() {
     let events = events_of(&test, &before[0]).await;
     assert_eq!(events[0]["mapStatus"], Value::Null);
     assert_resolved(&frames(&events[0]));
-    // Its grouping stays; later events can form a new error.
+    // The event keeps its error; later events can form a new error.
     deliver(&test, event(2, Some(DEBUG_ID), "", &[11, 1], "t")).await;
     assert_eq!(errors(&test).await.len(), 2);
 }

@@ -46,9 +46,17 @@ async fn releases_become_known_once() {
     for (method, path, body) in [
         (Method::POST, organization.to_owned(), body.clone()),
         (Method::POST, format!("projects/default/{PROJECT}/releases"), body),
-        (Method::PUT, format!("{organization}/shop@1"), json!({"projects": [PROJECT], "dateReleased": "x"})),
+        (
+            Method::PUT,
+            format!("{organization}/shop@1"),
+            json!({"projects": [PROJECT], "dateReleased": "x"}),
+        ),
         (Method::PUT, format!("{organization}/shop@1"), json!({"dateReleased": "x"})),
-        (Method::POST, format!("{organization}/shop@1/deploys"), json!({"environment": "production"})),
+        (
+            Method::POST,
+            format!("{organization}/shop@1/deploys"),
+            json!({"environment": "production"}),
+        ),
     ] {
         let reply = send(method, &path, body).send(&test.app).await;
         assert_eq!(reply.status, 200, "{path}: {}", reply.body);

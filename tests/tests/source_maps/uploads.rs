@@ -34,15 +34,22 @@ async fn broken_bundles_leave_nothing_but_their_reason() {
     let test = TestApp::start().await;
     let of = |map: &str| bundle_of(map, DEBUG_ID);
     let files = [("a", MAP.as_bytes()), ("b", MAP.as_bytes())];
-    let map = |url: &str| json!({"type": "source_map", "url": url, "headers": {"debug-id": DEBUG_ID}});
+    let map =
+        |url: &str| json!({"type": "source_map", "url": url, "headers": {"debug-id": DEBUG_ID}});
     let script = json!({"type": "minified_source", "url": "~/a.js",
         "headers": {"debug-id": DEBUG_ID, "sourcemap": "a.js.map"}});
-    let many = format!(r#"{{"version":3,"sources":[],"names":[],"mappings":"{}"}}"#, "A,".repeat(4_000_001));
+    let many = format!(
+        r#"{{"version":3,"sources":[],"names":[],"mappings":"{}"}}"#,
+        "A,".repeat(4_000_001)
+    );
     for (bytes, part) in [
         (of(r#"{"version":3,"mapp"#), "~/app.js: the map is not valid JSON: EOF"),
         (of(r#"{"version":2,"sources":[],"names":[],"mappings":""}"#), "version 2"),
         (of(&many), "more than 4000000 mappings"),
-        (bundle(&json!({"files": {"../a": map("~/a.js.map")}}), &files), "not a file of the bundle"),
+        (
+            bundle(&json!({"files": {"../a": map("~/a.js.map")}}), &files),
+            "not a file of the bundle",
+        ),
         (
             bundle(&json!({"files": {"a": map("~/a.js.map"), "b": map("~/b.js.map")}}), &files),
             "have the same debug ID",
@@ -82,7 +89,9 @@ async fn corrupted_chunks_are_rejected() {
         "organizations/default/chunk-upload",
     );
     let part = |name: &str, content: &str| {
-        format!("--b\r\ncontent-disposition: form-data; name=\"file\"; filename=\"{name}\"\r\n\r\n{content}\r\n--b--")
+        format!(
+            "--b\r\ncontent-disposition: form-data; name=\"file\"; filename=\"{name}\"\r\n\r\n{content}\r\n--b--"
+        )
     };
     for (content_type, body, status) in [
         ("multipart/form-data; boundary=b", part(&"0".repeat(40), "x"), 400),
@@ -91,7 +100,8 @@ async fn corrupted_chunks_are_rejected() {
         ("multipart/form-data", part("x", "x"), 415),
         ("multipart/form-data; boundary=b", part("x", &"x".repeat(5_000_000)), 413),
     ] {
-        let reply = call.clone().header("content-type", content_type).bytes(body).send(&test.app).await;
+        let reply =
+            call.clone().header("content-type", content_type).bytes(body).send(&test.app).await;
         assert_eq!(reply.status, status, "{}", reply.body);
         assert!(reply.body["detail"].is_string());
     }
@@ -110,7 +120,8 @@ async fn other_organizations_and_projects_are_unknown() {
     let path = "organizations/other/chunk-upload";
     let call = tests::source_maps::tool_call(&test.key, shared::http::Method::GET, path);
     assert_eq!(call.send(&test.app).await.status, 404);
-    let key = test.key_with(|key| ApiKeyRecord { scopes: [Scope::ErrorsWrite].into(), ..key }).await;
+    let key =
+        test.key_with(|key| ApiKeyRecord { scopes: [Scope::ErrorsWrite].into(), ..key }).await;
     let reply = assemble(&test.app, &key, &bundle, &json!({"projects": [PROJECT]})).await;
     assert_eq!(reply.status, 403);
     assert!(reply.body["detail"].as_str().unwrap().contains("source-maps:write"));

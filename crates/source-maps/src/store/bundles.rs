@@ -155,9 +155,7 @@ impl SourceMapStore<'_> {
     }
 
     /// Returns bundles that wait for the job, with the time since when.
-    pub async fn list_queued(
-        self,
-    ) -> Result<Vec<(ProjectId, Checksum, Timestamp)>, StoreError> {
+    pub async fn list_queued(self) -> Result<Vec<(ProjectId, Checksum, Timestamp)>, StoreError> {
         let query = self.db.query(TABLE).consistent_read(true);
         let query = query
             .key_condition_expression("pk = :pk")
@@ -193,14 +191,18 @@ impl SourceMapStore<'_> {
     }
 
     /// Gives a lease back, so that the assembly can be tried again.
-    pub async fn release(self, project: ProjectId, lease: &Lease) -> Result<(), StoreError> {
-        let update = self.db.update(TABLE, key_of(project, lease.checksum));
-        let update = update
-            .update_expression("REMOVE #until")
+    pub async fn release(
+        self,
+        project: ProjectId,
+        upload: &Upload,
+        lease: &Lease,
+    ) -> Result<(), StoreError> {
+        let state = BundleState::Assembling(lease.began);
+        let put = self.db.put(TABLE, item_of(project, upload, &state));
+        let put = put
             .condition_expression("lease = :lease")
-            .expression_attribute_names("#until", "until")
             .expression_attribute_values(":lease", s(lease.id));
-        self.db.write_if(update).await.map(drop)
+        self.db.write_if(put).await.map(drop)
     }
 
     /// Notes that the assembly of a bundle failed.
@@ -286,9 +288,7 @@ pub(super) fn key_of(project: ProjectId, checksum: Checksum) -> Item {
 /// Returns the condition that an invocation has the lease of a bundle.
 pub(super) fn check(db: &Store, project: ProjectId, lease: &Lease) -> ConditionCheckBuilder {
     let check = db.check(TABLE, key_of(project, lease.checksum));
-    check
-        .condition_expression("lease = :lease")
-        .expression_attribute_values(":lease", s(lease.id))
+    check.condition_expression("lease = :lease").expression_attribute_values(":lease", s(lease.id))
 }
 
 fn item_of(project: ProjectId, upload: &Upload, state: &BundleState) -> Item {

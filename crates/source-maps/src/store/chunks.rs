@@ -27,8 +27,7 @@ impl SourceMapStore<'_> {
         bytes: &[u8],
         now: Timestamp,
     ) -> Result<(), StoreError> {
-        let attributes =
-            [("bytes", b(bytes)), ("expiresAt", n(now.plus(RETENTION).as_seconds()))];
+        let attributes = [("bytes", b(bytes)), ("expiresAt", n(now.plus(RETENTION).as_seconds()))];
         self.db.put_over(TABLE, item_at(chunk_key(organization, checksum), attributes)).await
     }
 

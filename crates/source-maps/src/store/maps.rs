@@ -111,7 +111,8 @@ impl SourceMapStore<'_> {
         loop {
             match self.db.put_over(TABLE, item.clone()).await {
                 Err(error) if error.may_pass() && attempt < MAX_WRITES => {
-                    tokio::time::sleep(std::time::Duration::from_millis(100 << attempt.min(4))).await;
+                    tokio::time::sleep(std::time::Duration::from_millis(100 << attempt.min(4)))
+                        .await;
                     attempt += 1;
                 }
                 outcome => return outcome,
@@ -168,7 +169,10 @@ impl SourceMapStore<'_> {
                 None => put.condition_expression("attribute_not_exists(pk)"),
             };
             tx.add("lookup", put)?;
-            tx.add("listing", self.db.put(TABLE, listing_item(project, map, &listing, lease, now)))?;
+            tx.add(
+                "listing",
+                self.db.put(TABLE, listing_item(project, map, &listing, lease, now)),
+            )?;
             let unpublished = due_of(project, map, lease.began.plus(UNPUBLISHED));
             tx.add("unpublished", self.db.delete(TABLE, unpublished.key()))?;
             let due = due_of(project, map, now.plus(RETENTION));

@@ -179,7 +179,8 @@ impl SourceMapStore<'_> {
             Some(piece_key(project, map.map_id, PieceKind::Table, table))
         });
         let keys: Vec<Option<Item>> = keys.collect();
-        let tables = read_pieces(self.db, keys.iter().flatten().cloned().collect(), decompress).await?;
+        let tables =
+            read_pieces(self.db, keys.iter().flatten().cloned().collect(), decompress).await?;
         let found = frames.iter().zip(&keys).map(|(frame, key)| {
             let Some(table) = tables.get(&place(key.as_ref()?)) else { return None };
             look_up(table, frame.line, frame.column).unwrap_or_else(|| {
@@ -213,9 +214,8 @@ impl SourceMapStore<'_> {
         let texts = read_pieces(self.db, keys, decompress_text).await?;
         let resolved = found.into_iter().map(|(frame, found)| {
             let found = found?;
-            let context = found.context(|number| {
-                texts.get(&place(&key_of(frame, number)?)).map(String::as_str)
-            });
+            let context = found
+                .context(|number| texts.get(&place(&key_of(frame, number)?)).map(String::as_str));
             Some(Resolved { found, context })
         });
         Ok(resolved.collect())

@@ -5,9 +5,9 @@
 
 use std::time::Duration;
 
+use shared::dynamodb::StoreError;
 use shared::dynamodb::item::{Item, ItemReader, item_at, key, n, s, time_key};
 use shared::dynamodb::transaction::Transaction;
-use shared::dynamodb::StoreError;
 use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
 use uuid::Uuid;
@@ -37,7 +37,7 @@ pub struct DueMap {
     pub(super) at: Timestamp,
 }
 
-/// What became of a due map.
+/// The outcome for a due map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DueOutcome {
     /// The map was used, and stays.
@@ -98,10 +98,7 @@ impl SourceMapStore<'_> {
     }
 
     /// Returns entries of a project, in pages. The position of the next page is that of a query.
-    pub(super) async fn list_due_of(
-        self,
-        project: ProjectId,
-    ) -> Result<Vec<DueMap>, StoreError> {
+    pub(super) async fn list_due_of(self, project: ProjectId) -> Result<Vec<DueMap>, StoreError> {
         let mut found = Vec::new();
         let mut start = None;
         loop {
