@@ -53,6 +53,7 @@ pub fn read_chunks(incoming: &ApiRequest) -> Result<Vec<(Checksum, Vec<u8>)>, Pr
 }
 
 /// A part of a multipart body.
+#[derive(Clone, Copy)]
 struct Part<'b> {
     headers: &'b str,
     body: &'b [u8],
