@@ -10,10 +10,10 @@ use shared::projects::project::Project;
 use crate::app::TestApp;
 use crate::call::Call;
 use crate::errors::SentEvent;
-use crate::{insights, markers};
+use crate::{insights, markers, source_maps};
 
 /// Table names without prefix.
-pub const TABLES: [&str; 11] = [
+pub const TABLES: [&str; 12] = [
     "projects",
     "api-keys",
     "feature-flags",
@@ -25,6 +25,7 @@ pub const TABLES: [&str; 11] = [
     "idempotency",
     "notifications",
     "quotas",
+    "source-maps",
 ];
 
 /// Creates an item of every type in a project. `numbers` is the first event number.
@@ -63,6 +64,15 @@ pub async fn fill(test: &TestApp, project: &Project, numbers: u64) {
     assert_eq!(rejected.send(app).await.status, 409);
 
     markers::filled(store, project.id, 130).await;
+
+    // One bundle is accepted, one is rejected, and one waits for the job.
+    let upload = json!({"projects": [project.id], "version": "shop@1"});
+    let id = source_maps::DEBUG_ID;
+    for map in [source_maps::MAP, "{"] {
+        let bundle = source_maps::bundle_of(&map.replace("cart.js", &project.slug.to_string()), id);
+        source_maps::upload(app, &test.key, &bundle, &upload).await;
+    }
+    source_maps::queue(app, project.id, b"waits").await;
 
     for number in 0..12_u64 {
         let kind = ["TypeError", "KeyError", "IoError"][usize::try_from(number % 3).unwrap()];

@@ -15,6 +15,7 @@ use shared::projects::erasure::{Erasure, Stage, Subject};
 use shared::projects::project::ProjectId;
 use shared::telemetry::log_metric;
 use shared::timestamp::Timestamp;
+use source_maps::store::SourceMapStore;
 
 /// The job of this function.
 pub static JOB: Job =
@@ -165,7 +166,14 @@ async fn project_step(
     let (store, now): (_, Timestamp) = (&app.store, app.clock.now());
     let after = at.after.as_deref();
     Ok(match stage {
-        Stage::Packing => StepOutcome::all(ErrorStore::new(store).end_packing(project).await?),
+        Stage::Packing => {
+            // Without its bundle, a running assembly cannot publish maps.
+            let bundles = SourceMapStore::new(store).erase_bundles(project).await?;
+            if bundles.removed > 0 {
+                return Ok(StepOutcome::some(bundles));
+            }
+            StepOutcome::all(ErrorStore::new(store).end_packing(project).await?)
+        }
         Stage::Flags => StepOutcome::some(FlagStore::new(store).erase_flags(project).await?),
         Stage::FlagChanges => {
             StepOutcome::page(FlagStore::new(store).sweep_flag_changes(project, after).await?)
@@ -189,6 +197,12 @@ async fn project_step(
         }
         Stage::Errors => {
             StepOutcome::page(ErrorStore::new(store).sweep_errors(project, after).await?)
+        }
+        Stage::SourceMaps => {
+            let bundles = SourceMapStore::new(store).erase_bundles(project).await?;
+            let maps = SourceMapStore::new(store).erase_maps(project).await?;
+            let removed = bundles.removed + maps.removed;
+            StepOutcome::some(Sweep { removed, after: None })
         }
         Stage::Keys => {
             StepOutcome::all(store.erase_project_from_keys(&at.organization, project).await?)

@@ -7,14 +7,23 @@ pub mod delivery;
 
 use delivery::{count_delivery, find_ingest_project, store_event};
 
+use std::time::Duration;
+
 use errors::ingestion::{
-    CredentialSources, Envelope, MAX_FIRST_ITEM_BYTES, MAX_START_BYTES, Received, inflate,
-    inflate_start, normalize_store_body,
+    CanonicalEvent, CredentialSources, Envelope, EventText, MAX_FIRST_ITEM_BYTES, MAX_START_BYTES,
+    Received, inflate, inflate_start,
 };
 use errors::{EventId, SENTRY, http};
 use shared::app::{Access, App, Operation};
+use shared::dynamodb::StoreError;
 use shared::http::{ApiRequest, ApiResponse, Method, Problem};
 use shared::projects::dsn::IngestId;
+use shared::projects::project::ProjectId;
+use source_maps::event::{ResolvedFrames, minified_frames};
+use source_maps::store::{SourceMapCache, SourceMapStore};
+
+/// Longest time that an event waits for source maps. The rest of the time budget stores the event.
+const MAX_RESOLVING: Duration = Duration::from_millis(800);
 
 /// The operation of this function.
 pub static OPERATION: Operation = Operation::new(
@@ -68,10 +77,11 @@ async fn handle(app: &App, incoming: &ApiRequest) -> Result<ApiResponse, Problem
     // Rules.
     let user_agent = incoming.header_texts("user-agent").first().copied();
     let received = Received { at: received_at, user_agent };
-    let event = match &envelope {
-        Some(envelope) => envelope.normalize_event(received)?,
-        None => normalize_store_body(&body, received)?,
+    let text = match &envelope {
+        Some(envelope) => envelope.event_text(),
+        None => Some(EventText::of_store_body(&body)?),
     };
+    let event = text.as_ref().map(|text| text.canonicalize(received)).transpose()?.flatten();
     let respond = |body| match &envelope {
         Some(envelope) if envelope.dropped_items > 0 => {
             http::with_dropped_categories(ApiResponse::ok(&body)?)
@@ -79,6 +89,8 @@ async fn handle(app: &App, incoming: &ApiRequest) -> Result<ApiResponse, Problem
         _ => ApiResponse::ok(&body),
     };
     let Some(event) = event else { return respond(serde_json::json!({})) };
+    let frames = resolve_frames(app, access.project, &event).await;
+    let event = event.with_members(|members| frames.apply(members)).normalize();
     let new_id = app.ids.new_uuid(received_at).into_bytes();
     let event_id = event.event_id.or_else(|| EventId::from_random_bytes(new_id));
     let event_id = event_id.ok_or_else(|| Problem::internal("a new UUID is never all zero"))?;
@@ -90,6 +102,37 @@ async fn handle(app: &App, incoming: &ApiRequest) -> Result<ApiResponse, Problem
 
     // Response.
     respond(serde_json::json!({ "id": event_id.to_string() }))
+}
+
+/// Returns the event's frames that a source map resolves. A failure must not cost the event: its
+/// frames are then resolved when it is read.
+async fn resolve_frames(
+    app: &App,
+    project: ProjectId,
+    event: &CanonicalEvent<'_>,
+) -> ResolvedFrames {
+    let minified = minified_frames(event.members());
+    if minified.is_empty() {
+        return ResolvedFrames::default();
+    }
+    let (store, cache) = (SourceMapStore::new(&app.store), app.cache::<SourceMapCache>());
+    let now = app.clock.now();
+    let resolving = async {
+        let resolution = store.resolve(&cache, project, &minified, now).await?;
+        store.note_use(&cache, project, &resolution, now).await?;
+        Ok::<_, StoreError>(resolution.frames)
+    };
+    match tokio::time::timeout(MAX_RESOLVING, resolving).await {
+        Ok(Ok(frames)) => frames,
+        Ok(Err(failure)) => {
+            tracing::warn!(cause = %failure, "the frames of an event are not yet resolved");
+            ResolvedFrames::default()
+        }
+        Err(_) => {
+            tracing::warn!("the frames of an event are not yet resolved: DynamoDB was too slow");
+            ResolvedFrames::default()
+        }
+    }
 }
 
 /// Returns the last segment of the path.

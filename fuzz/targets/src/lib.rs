@@ -12,6 +12,7 @@ mod interpreter;
 mod json;
 mod numbers;
 mod runs;
+mod source_maps;
 
 /// A fuzz target.
 #[derive(Debug)]
@@ -23,7 +24,7 @@ pub struct Target {
 }
 
 /// All fuzz targets.
-pub static TARGETS: [Target; 9] = [
+pub static TARGETS: [Target; 10] = [
     Target { name: "columns", run: runs::columns },
     Target { name: "cursors", run: cursors::cursors },
     Target { name: "envelopes", run: envelopes::envelopes },
@@ -32,5 +33,6 @@ pub static TARGETS: [Target; 9] = [
     Target { name: "json", run: json::json },
     Target { name: "numbers", run: numbers::numbers },
     Target { name: "rows", run: runs::rows },
+    Target { name: "source_maps", run: source_maps::source_maps },
     Target { name: "store_bodies", run: envelopes::store_bodies },
 ];

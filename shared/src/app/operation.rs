@@ -33,6 +33,8 @@ pub struct Operation {
     pub protocol: Protocol,
     /// Time limit of a request.
     pub time_budget: Duration,
+    /// A scope that is as good as the required one, if any.
+    pub other_scope: Option<Scope>,
 }
 
 /// The credential that an operation requires, with the handler of its requests.
@@ -67,7 +69,7 @@ impl Operation {
         access: Access,
     ) -> Self {
         let (protocol, time_budget) = (Protocol::WAYMARK, TIME_BUDGET);
-        Self { name, method, path, access, protocol, time_budget }
+        Self { name, method, path, access, protocol, time_budget, other_scope: None }
     }
 
     /// Sets another protocol.
@@ -81,6 +83,13 @@ impl Operation {
     #[must_use]
     pub const fn within(mut self, time_budget: Duration) -> Self {
         self.time_budget = time_budget;
+        self
+    }
+
+    /// Admits keys with another scope too.
+    #[must_use]
+    pub const fn or_scope(mut self, scope: Scope) -> Self {
+        self.other_scope = Some(scope);
         self
     }
 

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
 use lambda_http::http::header::{HOST, VARY};
-use lambda_http::http::{HeaderValue, Method, Response};
+use lambda_http::http::{HeaderMap, HeaderValue, Method, Response};
 use lambda_http::request::LambdaRequest;
 use lambda_http::{Adapter, Body, BoxFuture, IntoResponse, Request, RequestExt, Service};
 use lambda_runtime::{LambdaEvent, service_fn};
@@ -20,7 +20,9 @@ use serde::de::IgnoredAny;
 
 use crate::auth::{CREDENTIAL_HEADERS, Caller};
 use crate::dynamodb::{Store, TableNames, client};
-use crate::http::{ApiRequest, ApiResponse, CursorKey, OriginSecrets, Problem, preflight};
+use crate::http::{
+    ApiRequest, ApiResponse, BASE_URL, CursorKey, OriginSecrets, Problem, preflight,
+};
 use crate::projects::api_key::Scope;
 use crate::quotas::Limits;
 use crate::telemetry::{self, ResourceUsage};
@@ -151,6 +153,11 @@ const NOT_IN_PATHS: AsciiSet = NOT_IN_QUERIES.add(b'?');
 ///
 /// The library builds a URL from these parts, and panics if the URL is invalid.
 fn make_readable(request: &mut LambdaRequest) {
+    let base_url = match request {
+        LambdaRequest::ApiGatewayV1(event) => base_url(&event.headers),
+        LambdaRequest::ApiGatewayV2(event) => base_url(&event.headers),
+        _ => None,
+    };
     let (headers, more_headers) = match request {
         LambdaRequest::ApiGatewayV1(event) => {
             event.request_context.domain_name = None;
@@ -170,10 +177,31 @@ fn make_readable(request: &mut LambdaRequest) {
     };
     for headers in [Some(headers), more_headers].into_iter().flatten() {
         headers.remove(HOST);
+        headers.remove(BASE_URL);
         if headers.get(FORWARDED_PROTO).is_some_and(|scheme| scheme != "https") {
             headers.remove(FORWARDED_PROTO);
         }
     }
+    let headers = match request {
+        LambdaRequest::ApiGatewayV1(event) => &mut event.headers,
+        LambdaRequest::ApiGatewayV2(event) => &mut event.headers,
+        _ => return,
+    };
+    if let Some(base_url) = base_url {
+        headers.insert(BASE_URL, base_url);
+    }
+}
+
+/// Returns the scheme and host to which a client sent its request, if the host is well-formed.
+fn base_url(headers: &HeaderMap) -> Option<HeaderValue> {
+    let host = headers.get(HOST)?.to_str().ok()?;
+    let is_of_host = |byte: u8| byte.is_ascii_alphanumeric() || b"-.:[]_".contains(&byte);
+    if host.is_empty() || !host.bytes().all(is_of_host) {
+        return None;
+    }
+    let is_plain = headers.get(FORWARDED_PROTO).is_some_and(|scheme| scheme == "http");
+    let scheme = if is_plain { "http" } else { "https" };
+    HeaderValue::try_from(format!("{scheme}://{host}")).ok()
 }
 
 /// Responds to a request and logs it once. Problems, panics and timeouts also become responses.
@@ -262,7 +290,9 @@ async fn handle(
     if !caller.only_evaluates_flags() {
         app.count_request(caller.key_id()).await?;
     }
-    if let Some(scope) = scope {
+    if let Some(scope) = scope
+        && !operation.other_scope.is_some_and(|other| caller.scopes().contains(&other))
+    {
         caller.require(scope)?;
     }
     handler(app, &caller, incoming).await

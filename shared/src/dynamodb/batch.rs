@@ -56,7 +56,7 @@ impl Store {
 
     /// Like [`Self::get_all`], but eventually consistent, and for items of up to some hundred kB
     /// each: a batch returns at most 16 MB.
-    pub(crate) async fn get_all_eventually(
+    pub async fn get_all_eventually(
         &self,
         table: &str,
         keys: Vec<Item>,

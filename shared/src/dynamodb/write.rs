@@ -49,6 +49,13 @@ impl Store {
         unless_condition_fails(|| put.clone().send()).await.map(drop)
     }
 
+    /// Puts an item, whether or not one exists. Use this only for items whose content follows from
+    /// their key: a repeat writes the same item.
+    pub async fn put_over(&self, table: &str, item: Item) -> Result<(), StoreError> {
+        let put = self.client.put_item().table_name(self.table(table)).set_item(Some(item));
+        or_condition_error(|| put.clone().send()).await.map(drop)
+    }
+
     /// Sets an attribute of an item that lacks it. Returns the whole item, or `None` if there is no
     /// item. The first value stays, so a repeat changes nothing and returns the same value.
     pub(crate) async fn set_once(

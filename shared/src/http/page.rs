@@ -57,8 +57,13 @@ pub fn page_response(
     incoming: &ApiRequest,
     page: &Page<impl Serialize>,
 ) -> Result<ApiResponse, Problem> {
-    let next_cursor = page.end.as_ref().map(|end| key.seal(&list(incoming), end));
+    let next_cursor = next_cursor(key, incoming, page);
     ApiResponse::json(StatusCode::OK, &PageBody { items: &page.items, next_cursor })
+}
+
+/// Returns the cursor after a page of the requested list, for bodies with further members.
+pub fn next_cursor<T>(key: &CursorKey, incoming: &ApiRequest, page: &Page<T>) -> Option<String> {
+    page.end.as_ref().map(|end| key.seal(&list(incoming), end))
 }
 
 /// Returns the list for which a cursor is valid: the operation and the path as sent.

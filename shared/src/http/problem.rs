@@ -64,6 +64,7 @@ problem_codes! {
     InsightFull, "insight_full", CONFLICT, "Insight full";
     PainPointExists, "pain_point_exists", CONFLICT, "Pain point exists";
     SplitWouldEmptyInsight, "split_would_empty_insight", BAD_REQUEST, "Split would empty insight";
+    SourceMapLimitReached, "source_map_limit_reached", CONFLICT, "Source map limit reached";
     Conflict, "conflict", CONFLICT, "Conflict";
     VersionMismatch, "version_mismatch", PRECONDITION_FAILED, "Version mismatch";
     IdempotencyConflict, "idempotency_conflict", CONFLICT, "Idempotency conflict";

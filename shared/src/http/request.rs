@@ -20,6 +20,8 @@ const MAX_BODY_BYTES: usize = 256 * 1024;
 
 /// The media type of JSON.
 pub const JSON: &str = "application/json";
+/// Header with the base URL that the client used. Only the function itself sets it.
+pub(crate) const BASE_URL: &str = "x-waymark-base-url";
 const MERGE_PATCH: &str = "application/merge-patch+json";
 
 /// A request, with the data for its line in the log.
@@ -102,6 +104,12 @@ impl ApiRequest {
     /// Returns all values of a header.
     pub fn header_values(&self, name: &str) -> impl Iterator<Item = &[u8]> {
         self.request.headers().get_all(name).iter().map(lambda_http::http::HeaderValue::as_bytes)
+    }
+
+    /// Returns the base URL that the client used, such as `https://api.example.com`, if its host is
+    /// well-formed. Never use it in text for other people.
+    pub fn base_url(&self) -> Option<&str> {
+        self.header_texts(BASE_URL).into_iter().next()
     }
 
     /// Returns the body as sent.

@@ -177,6 +177,8 @@ pub enum Scope {
     NotificationsRead,
     /// Change notification preferences.
     NotificationsWrite,
+    /// Upload and delete source maps.
+    SourceMapsWrite,
 }
 
 /// A text that is not a scope. The display form lists all scopes.
@@ -186,7 +188,7 @@ pub struct NotAScope(String);
 
 impl Scope {
     /// Every scope, in the order of `docs/api-conventions.md`, "Scopes".
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::FlagsRead,
         Self::FlagsWrite,
         Self::FlagsEvaluate,
@@ -198,6 +200,7 @@ impl Scope {
         Self::ErrorsWrite,
         Self::NotificationsRead,
         Self::NotificationsWrite,
+        Self::SourceMapsWrite,
     ];
 
     /// Returns the scope's name on the wire.
@@ -214,6 +217,7 @@ impl Scope {
             Self::ErrorsWrite => "errors:write",
             Self::NotificationsRead => "notifications:read",
             Self::NotificationsWrite => "notifications:write",
+            Self::SourceMapsWrite => "source-maps:write",
         }
     }
 }

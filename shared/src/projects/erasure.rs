@@ -87,6 +87,7 @@ stages! {
     PainPoints, "pain_points";
     Insights, "insights";
     Errors, "errors";
+    SourceMaps, "source_maps";
     Keys, "keys";
     User, "user";
     Notifications, "notifications";
@@ -113,6 +114,7 @@ impl Stage {
                 Self::PainPoints,
                 Self::Insights,
                 Self::Errors,
+                Self::SourceMaps,
                 Self::Keys,
                 Self::Notifications,
                 Self::Responses,

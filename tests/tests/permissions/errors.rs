@@ -13,6 +13,7 @@ use tests::app::{PROJECT, TestApp, app_over};
 use tests::call::Call;
 use tests::errors::{SentEvent, project};
 use tests::scripted::{ScriptedDynamoDb, ScriptedReply, cancelled};
+use tests::source_maps;
 
 use super::{assert_uses_all, call, deadline, items, scheduled, send};
 
@@ -203,6 +204,22 @@ async fn error_functions_use_exactly_their_permissions() {
         test.pass(2 * DAY);
         pack(&test).await;
         assert!(ErrorStore::new(&test.app.store).list_packing_queue().await.unwrap().is_empty());
+
+        // Source maps: one that is used a day after its upload, and a missing one.
+        let projects = json!({"projects": [PROJECT]});
+        let bundle = source_maps::bundle_of(source_maps::MAP, source_maps::DEBUG_ID);
+        source_maps::upload(&test.app, &test.key, &bundle, &projects).await;
+        test.pass(2 * DAY);
+        for id in [source_maps::DEBUG_ID, "d0c3f1b2-7a44-4f0e-9a3b-000000000000"] {
+            let event =
+                source_maps::event(u128::from(id.ends_with('0')) + 900, Some(id), "", &[11], "t");
+            let store = delivery(&project, &now).path("/api/{ingestId}/store/").bytes(event);
+            send(&test, store, 200).await;
+            let error = list_all(&test).await;
+            let events = call(&test, &list_error_events::OPERATION);
+            let events = events.parameter("errorId", error["errorId"].as_str().unwrap());
+            send(&test, events, 200).await;
+        }
 
         let from = test.app.clock.now().minus(9 * DAY).as_millis();
         let all = json!({"projectIds": [PROJECT], "from": from});

@@ -13,6 +13,7 @@ mod insights;
 mod markers;
 mod notifications;
 mod request_units;
+mod source_maps;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
@@ -30,7 +31,7 @@ use tests::permissions::{ALLOWED, Permission, checked, used_during};
 
 /// The functions of each scenario. A new function must be added here, with a scenario that uses all
 /// its permissions.
-const SCENARIOS: [&[&str]; 8] = [
+const SCENARIOS: [&[&str]; 9] = [
     &callers::FUNCTIONS,
     &erasure::FUNCTIONS,
     &errors::FUNCTIONS,
@@ -39,6 +40,7 @@ const SCENARIOS: [&[&str]; 8] = [
     &markers::FUNCTIONS,
     &notifications::FUNCTIONS,
     &notifications::preferences::FUNCTIONS,
+    &source_maps::FUNCTIONS,
 ];
 
 /// Permissions that no scenario uses, by function: those for large logs, crashes and undone address

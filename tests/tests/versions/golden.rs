@@ -144,7 +144,7 @@ pub(super) fn kind_of(table: &str, item: &Item) -> String {
             let first = key.get(..1).unwrap_or_default();
             if ["!", "#", "/"].contains(&first) { first.to_owned() } else { String::new() }
         }
-        "errors" | "event-markers" | "notifications" | "replay-insights" => {
+        "errors" | "event-markers" | "notifications" | "replay-insights" | "source-maps" => {
             let (pk, sk) = (text("pk"), text("sk"));
             let kind = if pk.contains('#') { until_hash(pk) } else { pk.to_owned() };
             match kind.as_str() {

@@ -38,7 +38,7 @@ fn added() -> AttributeValue {
 }
 
 /// Every kind of item by table, and the beginning of its key: `docs/data-model.md`.
-const KINDS: [(&str, &str); 46] = [
+const KINDS: [(&str, &str); 55] = [
     ("api-keys", ""),
     ("email-preferences", ""),
     ("errors", "bundle#"),
@@ -85,6 +85,15 @@ const KINDS: [(&str, &str); 46] = [
     ("replay-insights", "pain-point#"),
     ("replay-insights", "project#"),
     ("replay-insights", "split#"),
+    ("source-maps", "assembly-queue"),
+    ("source-maps", "bundles#"),
+    ("source-maps", "chunk#"),
+    ("source-maps", "due"),
+    ("source-maps", "failures#"),
+    ("source-maps", "map#"),
+    ("source-maps", "maps#"),
+    ("source-maps", "piece#"),
+    ("source-maps", "releases#"),
 ];
 
 /// Kinds that are rewritten completely on a change, so additions of a later release are lost.
@@ -159,7 +168,7 @@ async fn change(app: &shared::app::App, golden: &Golden) {
 async fn new_kinds_of_a_later_release_are_ignored() {
     let golden = Golden::read();
     let (app, _engine, client) = golden.start(|_, item| item).await;
-    for table in ["errors", "event-markers", "notifications", "replay-insights"] {
+    for table in ["errors", "event-markers", "notifications", "replay-insights", "source-maps"] {
         for (pk, sk) in [("later#1", "one"), ("later", "later")] {
             let item = [("pk", pk), ("sk", sk)];
             let item =

@@ -15,6 +15,7 @@ mod ingestion;
 mod insights;
 mod markers;
 mod others;
+mod source_maps;
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -228,10 +229,11 @@ enum Area {
     Insights,
     Markers,
     Others,
+    SourceMaps,
 }
 
 /// Every operation of `openapi.yaml` with the test that measures it.
-const TABLE: [(&str, Area); 56] = [
+const TABLE: [(&str, Area); 61] = [
     ("add-event-markers", Area::Markers),
     ("add-pain-points", Area::Insights),
     ("breakdown-errors", Area::Errors),
@@ -245,10 +247,12 @@ const TABLE: [(&str, Area); 56] = [
     ("delete-event-marker-collection", Area::Markers),
     ("delete-feature-flag", Area::Flags),
     ("delete-segment", Area::Flags),
+    ("delete-source-maps", Area::SourceMaps),
     ("evaluate-feature-flag", Area::Flags),
     ("evaluate-feature-flags", Area::Flags),
     ("evaluate-feature-flags-with-slash", Area::Flags),
     ("exchange-console-code", Area::Others),
+    ("finalize-release", Area::SourceMaps),
     ("get-caller", Area::Others),
     ("get-email-preferences", Area::Others),
     ("get-email-address", Area::Others),
@@ -258,6 +262,7 @@ const TABLE: [(&str, Area); 56] = [
     ("get-flagd-configuration", Area::Flags),
     ("get-insight", Area::Insights),
     ("get-segment", Area::Flags),
+    ("get-source-map-upload", Area::SourceMaps),
     ("ingest-error-events", Area::Ingestion),
     ("ingest-error-events-store", Area::Ingestion),
     ("ingest-error-events-store-without-slash", Area::Ingestion),
@@ -274,6 +279,7 @@ const TABLE: [(&str, Area); 56] = [
     ("list-pain-points", Area::Insights),
     ("list-projects", Area::Others),
     ("list-segments", Area::Flags),
+    ("list-source-maps", Area::SourceMaps),
     ("merge-insights", Area::Insights),
     ("query-error-timeseries", Area::Errors),
     ("query-errors", Area::Errors),
@@ -288,6 +294,7 @@ const TABLE: [(&str, Area); 56] = [
     ("update-feature-flag", Area::Flags),
     ("update-insight", Area::Insights),
     ("update-segment", Area::Flags),
+    ("upload-source-maps", Area::SourceMaps),
 ];
 
 #[test]

@@ -36,7 +36,7 @@ const SHORTER: [(usize, usize); 4] = [(50, 20), (20, 10), (5, 10), (1, 1)];
 /// Bytes reserved for the record of omitted parts.
 const RECORD_BYTES: usize = 10_000;
 const OF_EXCEPTIONS: [&str; 1] = ["mechanism"];
-const OF_FRAMES: [&str; 3] = ["vars", "pre_context", "post_context"];
+const OF_FRAMES: [&str; 5] = ["vars", "pre_context", "post_context", "preContext", "postContext"];
 
 /// An optional part of an event.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

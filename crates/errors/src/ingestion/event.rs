@@ -76,17 +76,47 @@ impl From<Timestamp> for Received<'_> {
     }
 }
 
-impl Envelope<'_> {
-    /// Returns the envelope's event, if it has one. An id in the envelope's header wins over the
-    /// event's.
+/// The JSON text of an event, with the repairs that SDKs' texts need.
+#[derive(Debug)]
+pub struct EventText<'b> {
+    text: Cow<'b, str>,
+    envelope_id: Option<EventId>,
+    sent_at: Option<Timestamp>,
+}
+
+/// A canonical event without secrets, whose frames can still be replaced.
+#[derive(Debug)]
+pub struct CanonicalEvent<'a> {
+    event_id: Option<EventId>,
+    occurred_at: Timestamp,
+    is_robot: bool,
+    trimmed_paths: TrimmedPaths,
+    members: Members<'a>,
+}
+
+impl<'b> Envelope<'b> {
+    /// Returns the text of the envelope's event, if it has one. An id in the envelope's header wins
+    /// over the event's.
+    pub fn event_text(&self) -> Option<EventText<'b>> {
+        let text = lenient_json::repair(self.event?);
+        Some(EventText { text, envelope_id: self.event_id, sent_at: self.sent_at })
+    }
+
+    /// Returns the envelope's event, if it has one, without resolving its frames.
     pub fn normalize_event<'r>(
         &self,
         received: impl Into<Received<'r>>,
     ) -> Result<Option<NormalizedEvent>, IngestionFault> {
-        match self.event {
-            Some(event) => normalize(event, self.event_id, self.sent_at, received.into()),
-            None => Ok(None),
-        }
+        let Some(text) = self.event_text() else { return Ok(None) };
+        Ok(text.canonicalize(received.into())?.map(CanonicalEvent::normalize))
+    }
+}
+
+impl<'b> EventText<'b> {
+    /// Returns the text of an inflated `/store/` body.
+    pub fn of_store_body(body: &'b [u8]) -> Result<Self, IngestionFault> {
+        check_event_size(body)?;
+        Ok(Self { text: lenient_json::repair(body), envelope_id: None, sent_at: None })
     }
 }
 
@@ -96,53 +126,77 @@ pub fn normalize_store_body<'r>(
     body: &[u8],
     received: impl Into<Received<'r>>,
 ) -> Result<Option<NormalizedEvent>, IngestionFault> {
-    check_event_size(body)?;
-    normalize(body, None, None, received.into())
+    let text = EventText::of_store_body(body)?;
+    Ok(text.canonicalize(received.into())?.map(CanonicalEvent::normalize))
 }
 
-fn normalize(
-    bytes: &[u8],
-    envelope_id: Option<EventId>,
-    sent_at: Option<Timestamp>,
-    received: Received<'_>,
-) -> Result<Option<NormalizedEvent>, IngestionFault> {
-    let text = lenient_json::repair(bytes);
-    let parsed = lenient_json::parse(&text);
-    let mut event = match parsed {
-        Ok(Json::Object(event)) => event,
-        Ok(_) => return Err(IngestionFault::malformed("the event is not a JSON object")),
-        Err(fault) => {
-            return Err(IngestionFault::malformed(format!("the event is not valid JSON: {fault}")));
+impl EventText<'_> {
+    /// Parses and cleans the event. Returns `None` for a transaction, which is accepted and dropped.
+    pub fn canonicalize(
+        &self,
+        received: Received<'_>,
+    ) -> Result<Option<CanonicalEvent<'_>>, IngestionFault> {
+        let mut event = match lenient_json::parse(&self.text) {
+            Ok(Json::Object(event)) => event,
+            Ok(_) => return Err(IngestionFault::malformed("the event is not a JSON object")),
+            Err(fault) => {
+                let reason = format!("the event is not valid JSON: {fault}");
+                return Err(IngestionFault::malformed(reason));
+            }
+        };
+        if get(&event, "type") == Some(&Json::String("transaction".into())) {
+            return Ok(None);
         }
-    };
-    if get(&event, "type") == Some(&Json::String("transaction".into())) {
-        return Ok(None);
+        let event_id = event_id(&mut event, self.envelope_id)?;
+        let claimed = take(&mut event, "timestamp").as_ref().and_then(parse_timestamp);
+        let occurred_at = occurrence_time(claimed, self.sent_at, received.at);
+        set(&mut event, "timestamp", Json::String(occurred_at.to_string().into()));
+
+        let mut trimmed_paths = TrimmedPaths::take_from(&mut event);
+        canonicalize(&mut event, &mut trimmed_paths);
+        scrub(&mut event);
+        let is_robot = add_contexts(&mut event, received.user_agent);
+        Ok(Some(CanonicalEvent { event_id, occurred_at, is_robot, trimmed_paths, members: event }))
     }
-    let event_id = event_id(&mut event, envelope_id)?;
-    let claimed = take(&mut event, "timestamp").as_ref().and_then(parse_timestamp);
-    let occurred_at = occurrence_time(claimed, sent_at, received.at);
-    set(&mut event, "timestamp", Json::String(occurred_at.to_string().into()));
+}
 
-    let mut trimmed_paths = TrimmedPaths::take_from(&mut event);
-    canonicalize(&mut event, &mut trimmed_paths);
-    scrub(&mut event);
-    let is_robot = add_contexts(&mut event, received.user_agent);
+impl<'a> CanonicalEvent<'a> {
+    /// Returns the event's fields.
+    pub fn members(&self) -> &Members<'a> {
+        &self.members
+    }
 
-    let occurrence = read_occurrence(&event);
-    let label = Label::of(&occurrence, event_text(&event, "transaction"));
-    let fingerprint = fingerprint(&occurrence);
-    let attributes = read_attributes(&event, &label, is_robot);
-    Ok(Some(NormalizedEvent {
-        event_id,
-        occurred_at,
-        error_type: label.error_type,
-        message: label.message,
-        title: label.title,
-        culprit: label.culprit,
-        attributes,
-        fingerprint,
-        payload: budget::write_within_budget(event, &mut trimmed_paths),
-    }))
+    /// Replaces the event's fields. The new ones can borrow from data that lives less long.
+    #[must_use]
+    pub fn with_members<'r>(
+        self,
+        change: impl FnOnce(Members<'r>) -> Members<'r>,
+    ) -> CanonicalEvent<'r>
+    where
+        'a: 'r,
+    {
+        CanonicalEvent { members: change(self.members), ..self }
+    }
+
+    /// Groups and names the event, and writes the form that is stored.
+    pub fn normalize(mut self) -> NormalizedEvent {
+        let event = self.members;
+        let occurrence = read_occurrence(&event);
+        let label = Label::of(&occurrence, event_text(&event, "transaction"));
+        let fingerprint = fingerprint(&occurrence);
+        let attributes = read_attributes(&event, &label, self.is_robot);
+        NormalizedEvent {
+            event_id: self.event_id,
+            occurred_at: self.occurred_at,
+            error_type: label.error_type,
+            message: label.message,
+            title: label.title,
+            culprit: label.culprit,
+            attributes,
+            fingerprint,
+            payload: budget::write_within_budget(event, &mut self.trimmed_paths),
+        }
+    }
 }
 
 /// Returns the description of a stored event's error. `payload` is that of a [`NormalizedEvent`].

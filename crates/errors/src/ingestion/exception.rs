@@ -138,10 +138,16 @@ fn source_lines(lines: Vec<Json<'_>>) -> Json<'_> {
 pub(super) fn read_exceptions<'e>(event: &'e Members<'_>) -> Vec<Exception<'e>> {
     let text = |json: &'e Json<'_>, name: &str| json.member_text(name).unwrap_or_default();
     let values = items(get(event, "exception").and_then(|exception| exception.member("values")));
+    // Beside resolved frames, the names of minified ones would only separate builds.
+    let any_resolved = values.iter().flat_map(frames_of).any(is_resolved);
+    let counts = |frame: &&Json<'_>| {
+        let file = frame.member_text("filename").or_else(|| frame.member_text("abs_path"));
+        !any_resolved || is_resolved(frame) || !file.is_some_and(|file| file.contains("://"))
+    };
     let exceptions = values.iter().map(|exception| Exception {
         error_type: text(exception, "type").trim(),
         value: text(exception, "value"),
-        frames: frames_of(exception).iter().map(read_frame).collect(),
+        frames: frames_of(exception).iter().filter(counts).map(read_frame).collect(),
     });
     exceptions.collect()
 }
@@ -149,10 +155,13 @@ pub(super) fn read_exceptions<'e>(event: &'e Members<'_>) -> Vec<Exception<'e>> 
 /// `true` if the code was built. Browsers run the output of a bundler. A server does if its lines
 /// are longer than people write them.
 pub(super) fn is_built(event: &Members<'_>) -> bool {
+    let values = get(event, "exception").and_then(|exception| exception.member("values"));
+    if items(values).iter().flat_map(frames_of).any(is_resolved) {
+        return false;
+    }
     match get(event, "platform").and_then(scalar_text) {
         Some("javascript") => true,
         Some("node") => {
-            let values = get(event, "exception").and_then(|exception| exception.member("values"));
             let mut frames = items(values).iter().flat_map(frames_of);
             frames.any(|frame| {
                 let column = frame.member("colno").and_then(scalar_text);
@@ -169,13 +178,19 @@ fn frames_of<'e, 'a>(exception: &'e Json<'a>) -> &'e [Json<'a>] {
     items(exception.member("stacktrace").and_then(|stack| stack.member("frames")))
 }
 
+/// `true` if a source map resolved the frame.
+fn is_resolved(frame: &Json<'_>) -> bool {
+    frame.member("minified").is_some()
+}
+
 fn read_frame<'e>(frame: &'e Json<'_>) -> Frame<'e> {
     let text = |name: &str| frame.member_text(name).filter(|text| !text.is_empty());
     Frame {
         module: text("module").unwrap_or_default(),
         file: text("filename").or_else(|| text("abs_path")).unwrap_or_default(),
         function: text("function").unwrap_or_default(),
-        context_line: text("context_line").unwrap_or_default(),
+        // Resolved frames have the camel-case name.
+        context_line: text("context_line").or_else(|| text("contextLine")).unwrap_or_default(),
         in_app: frame.member("in_app") == Some(&Json::Bool(true)),
     }
 }

@@ -7,7 +7,7 @@ use shared::json::Json;
 use super::json_text;
 
 /// The fields of an object.
-pub(super) type Members<'a> = Vec<(Cow<'a, str>, Json<'a>)>;
+pub type Members<'a> = Vec<(Cow<'a, str>, Json<'a>)>;
 
 /// Returns the field `name`.
 pub(super) fn get<'m, 'a>(members: &'m Members<'a>, name: &str) -> Option<&'m Json<'a>> {

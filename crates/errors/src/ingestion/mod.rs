@@ -40,5 +40,10 @@ pub use envelope::{
     Envelope, MAX_EVENT_BYTES, MAX_FIRST_ITEM_BYTES, MAX_HEADER_LINE_BYTES, MAX_ITEMS,
     MAX_START_BYTES,
 };
-pub use event::{NormalizedEvent, Received, describe_stored_event, normalize_store_body};
+pub use event::{
+    CanonicalEvent, EventText, NormalizedEvent, Received, describe_stored_event,
+    normalize_store_body,
+};
 pub use fault::IngestionFault;
+pub(crate) use json_text::to_string;
+pub use member::Members;

@@ -2,6 +2,7 @@
 //! filters that find them.
 
 mod browser;
+mod bundlers;
 mod categories;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -66,6 +67,7 @@ async fn official_sdks_report_errors_with_all_categories() {
     let stack = Stack::start().await;
     // The browser runs first, because it needs the whole machine.
     browser::reports_each_error(&stack).await;
+    bundlers::resolve_minified_builds(&stack).await;
     futures_util::join!(
         python_reports_each_error(&stack, "sentry-sdk", "gzip"),
         python_reports_each_error(&stack, "sentry-sdk-brotli", "br"),

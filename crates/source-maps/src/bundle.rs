@@ -1,0 +1,463 @@
+//! Bundles of Sentry's tools: a ZIP archive with `manifest.json`, after eight bytes.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt;
+use std::io::{Cursor, Read};
+
+use serde::Deserialize;
+use sha1::{Digest, Sha1};
+use zip::ZipArchive;
+
+use crate::map::ParsedMap;
+use crate::pieces::Pieces;
+use crate::{BundleFault, DebugId, MAX_MAP_BYTES, MAX_MAPS, MAX_MAPS_BYTES, MapKey, url_path};
+
+/// The first bytes of a bundle: the format and its version.
+const MAGIC: &[u8] = b"SYSB\x02\0\0\0";
+/// Maximum bytes of the manifest.
+const MAX_MANIFEST_BYTES: u64 = 8 << 20;
+/// Maximum files of a bundle. A bundle of [`MAX_MAPS`] maps has about twice as many.
+const MAX_FILES: usize = 20_000;
+const MANIFEST: &str = "manifest.json";
+const SCRIPT: &str = "minified_source";
+const MAP: &str = "source_map";
+/// Maximum characters of a release, distribution and URL.
+const MAX_TEXT_CHARS: usize = 1_000;
+
+/// A SHA-1, by which Sentry's tools name chunks and bundles.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Checksum([u8; 20]);
+
+impl Checksum {
+    /// Returns the checksum of bytes.
+    pub fn of(bytes: &[u8]) -> Self {
+        Self(Sha1::digest(bytes).into())
+    }
+
+    /// Returns the checksum of consecutive parts.
+    pub fn of_parts<'p>(parts: impl Iterator<Item = &'p [u8]>) -> Self {
+        Self(parts.fold(Sha1::new(), Digest::chain_update).finalize().into())
+    }
+
+    /// Parses 40 hexadecimal digits in either case.
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut bytes = [0; 20];
+        if text.len() != 40 || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return None;
+        }
+        for (index, byte) in bytes.iter_mut().enumerate() {
+            *byte = u8::from_str_radix(text.get(2 * index..2 * index + 2)?, 16).ok()?;
+        }
+        Some(Self(bytes))
+    }
+
+    /// Returns the bytes of several checksums.
+    pub fn to_bytes(checksums: &[Self]) -> Vec<u8> {
+        checksums.iter().flat_map(|it| it.0).collect()
+    }
+
+    /// Reads several checksums.
+    pub fn from_bytes(bytes: &[u8]) -> Vec<Self> {
+        bytes.as_chunks().0.iter().map(|it| Self(*it)).collect()
+    }
+}
+
+impl fmt::Display for Checksum {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(formatter, "{byte:02x}"))
+    }
+}
+
+/// A bundle whose manifest is valid. Its maps are not yet parsed.
+pub struct Bundle<'b> {
+    archive: ZipArchive<Cursor<&'b [u8]>>,
+    maps: Vec<BundledMap>,
+}
+
+/// A map in a bundle, with the keys of its scripts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BundledMap {
+    /// The file in the archive.
+    pub file: String,
+    /// The URL of its script, else its own.
+    pub url: String,
+    /// The bytes before compression.
+    pub bytes: u64,
+    /// The keys by which frames find it.
+    pub keys: BTreeSet<MapKey>,
+}
+
+/// A map whose pieces are ready to be stored.
+#[derive(Debug)]
+pub struct PreparedMap {
+    /// The map in the bundle.
+    pub map: BundledMap,
+    /// The pieces of the map.
+    pub pieces: Pieces,
+}
+
+#[derive(Deserialize)]
+struct Manifest {
+    #[serde(default)]
+    files: BTreeMap<String, ManifestFile>,
+}
+
+#[derive(Deserialize)]
+struct ManifestFile {
+    #[serde(default, rename = "type")]
+    file_type: String,
+    #[serde(default)]
+    url: String,
+    #[serde(default)]
+    headers: HashMap<String, String>,
+}
+
+impl ManifestFile {
+    /// Returns a header. Tools write its name in either letter case.
+    fn header(&self, name: &str) -> Option<&str> {
+        let mut headers = self.headers.iter();
+        headers.find_map(|(it, value)| it.eq_ignore_ascii_case(name).then_some(value.as_str()))
+    }
+
+    fn debug_id(&self, file: &str) -> Result<Option<DebugId>, BundleFault> {
+        let Some(text) = self.header("debug-id") else { return Ok(None) };
+        let id = DebugId::parse(text).ok_or_else(|| {
+            BundleFault::invalid(format_args!(
+                "{MANIFEST}: {file} has the debug ID `{}`, which is not a UUID",
+                shown(text)
+            ))
+        })?;
+        Ok(Some(id))
+    }
+
+    /// Returns the URL of the script's map: relative to the script, or any URL.
+    fn map_url(&self) -> Option<String> {
+        let reference = self.header("sourcemap")?;
+        if let Some(url) = url_path(reference) {
+            return Some(url);
+        }
+        let script = url_path(&self.url)?;
+        let (folder, _) = script.rsplit_once('/')?;
+        url_path(&format!("{folder}/{reference}"))
+    }
+}
+
+impl<'b> Bundle<'b> {
+    /// Opens a bundle, and checks its manifest. `release` and `dist` are those of the upload.
+    pub fn open(
+        bytes: &'b [u8],
+        release: Option<&str>,
+        dist: Option<&str>,
+    ) -> Result<Self, BundleFault> {
+        let zip = bytes.strip_prefix(MAGIC).ok_or_else(|| {
+            BundleFault::invalid(
+                "the upload is not an artifact bundle of version 2; update the upload tool",
+            )
+        })?;
+        let mut archive = ZipArchive::new(Cursor::new(zip)).map_err(|error| {
+            BundleFault::invalid(format_args!(
+                "the bundle's archive cannot be read: {error}; upload it again"
+            ))
+        })?;
+        if archive.len() > MAX_FILES {
+            return Err(BundleFault::too_large(format_args!(
+                "the bundle has {} files, but the limit is {MAX_FILES}; upload fewer files at a time",
+                archive.len()
+            )));
+        }
+        let manifest = read_file(&mut archive, MANIFEST, MAX_MANIFEST_BYTES)?;
+        let manifest: Manifest = serde_json::from_slice(&manifest).map_err(|error| {
+            BundleFault::invalid(format_args!(
+                "{MANIFEST} is not valid: {error}; update the upload tool"
+            ))
+        })?;
+        let maps = maps_of(&manifest, &mut archive, release, dist)?;
+        Ok(Self { archive, maps })
+    }
+
+    /// Returns the maps.
+    pub fn maps(&self) -> &[BundledMap] {
+        &self.maps
+    }
+
+    /// Returns the bytes of all maps before compression.
+    pub fn maps_bytes(&self) -> u64 {
+        self.maps.iter().map(|map| map.bytes).sum()
+    }
+
+    /// Parses all maps and prepares their pieces.
+    pub fn prepare(mut self) -> Result<Vec<PreparedMap>, BundleFault> {
+        let mut prepared = Vec::with_capacity(self.maps.len());
+        for map in std::mem::take(&mut self.maps) {
+            let bytes = read_file(&mut self.archive, &map.file, MAX_MAP_BYTES)?;
+            let pieces = ParsedMap::parse(&bytes).and_then(|map| Pieces::of(&map));
+            let pieces = pieces.map_err(|fault| BundleFault {
+                detail: format!("{}: {}", shown(&map.url), fault.detail),
+                ..fault
+            })?;
+            prepared.push(PreparedMap { map, pieces });
+        }
+        Ok(prepared)
+    }
+}
+
+/// Returns the maps that a manifest lists.
+fn maps_of(
+    manifest: &Manifest,
+    archive: &mut ZipArchive<Cursor<&[u8]>>,
+    release: Option<&str>,
+    dist: Option<&str>,
+) -> Result<Vec<BundledMap>, BundleFault> {
+    let mut maps: BTreeMap<&str, BundledMap> = BTreeMap::new();
+    let mut by_url: HashMap<String, &str> = HashMap::new();
+    let mut own_ids: BTreeMap<DebugId, &str> = BTreeMap::new();
+    for (file, entry) in &manifest.files {
+        let is_inside = !file.starts_with(['/', '\\'])
+            && !file.split(['/', '\\']).any(|part| part == ".." || part.ends_with(':'));
+        let bytes = archive.by_name(file).map(|it| it.size());
+        let (Ok(bytes), true) = (bytes, is_inside) else {
+            return Err(BundleFault::invalid(format_args!(
+                "{MANIFEST} names `{}`, which is not a file of the bundle; update the upload tool",
+                shown(file)
+            )));
+        };
+        if entry.file_type != MAP {
+            continue;
+        }
+        if bytes > MAX_MAP_BYTES {
+            return Err(BundleFault::too_large(format_args!(
+                "{}: the map has {bytes} bytes, but the limit is {MAX_MAP_BYTES}; split the script",
+                shown(&entry.url)
+            )));
+        }
+        let mut keys = BTreeSet::new();
+        if let Some(id) = entry.debug_id(file)? {
+            if let Some(other) = own_ids.insert(id, &entry.url) {
+                return Err(BundleFault::invalid(format_args!(
+                    "the maps {} and {} have the same debug ID {id}; build them again",
+                    shown(other),
+                    shown(&entry.url)
+                )));
+            }
+            keys.insert(MapKey::DebugId(id));
+        }
+        if let Some(url) = url_path(&entry.url) {
+            by_url.insert(url, file);
+        }
+        let (file, url) = (file.as_str(), entry.url.chars().take(MAX_TEXT_CHARS).collect());
+        maps.insert(file, BundledMap { file: file.to_owned(), url, bytes, keys });
+    }
+    check_totals(&maps)?;
+    for (file, entry) in &manifest.files {
+        if entry.file_type == SCRIPT {
+            add_script(file, entry, manifest, &by_url, &mut maps, &own_ids, release, dist)?;
+        }
+    }
+    maps.retain(|_, map| !map.keys.is_empty());
+    if maps.is_empty() {
+        return Err(BundleFault::invalid(
+            "the bundle has no source map that belongs to a script; turn on source maps in the build",
+        ));
+    }
+    Ok(maps.into_values().collect())
+}
+
+fn check_totals(maps: &BTreeMap<&str, BundledMap>) -> Result<(), BundleFault> {
+    let count = maps.len();
+    if count > MAX_MAPS {
+        return Err(BundleFault::too_large(format_args!(
+            "the bundle has {count} source maps, but the limit is {MAX_MAPS}; upload fewer files at a time"
+        )));
+    }
+    let bytes: u64 = maps.values().map(|map| map.bytes).sum();
+    if bytes > MAX_MAPS_BYTES {
+        return Err(BundleFault::too_large(format_args!(
+            "the bundle's source maps have {bytes} bytes, but the limit is {MAX_MAPS_BYTES}; upload \
+             fewer files at a time"
+        )));
+    }
+    Ok(())
+}
+
+/// Adds the keys of a script to its map.
+#[allow(clippy::too_many_arguments)]
+fn add_script(
+    file: &str,
+    script: &ManifestFile,
+    manifest: &Manifest,
+    by_url: &HashMap<String, &str>,
+    maps: &mut BTreeMap<&str, BundledMap>,
+    own_ids: &BTreeMap<DebugId, &str>,
+    release: Option<&str>,
+    dist: Option<&str>,
+) -> Result<(), BundleFault> {
+    let id = script.debug_id(file)?;
+    let Some(map_url) = script.map_url() else { return Ok(()) };
+    let Some(map) = by_url.get(&map_url).and_then(|file| maps.get_mut(*file)) else {
+        // The tool uploads a map that it cannot read as a script.
+        let is_there =
+            manifest.files.values().find(|it| url_path(&it.url).as_ref() == Some(&map_url));
+        return match is_there {
+            Some(entry) => Err(BundleFault::invalid(format_args!(
+                "{}: the file is not a source map: it is truncated or not JSON; build it again",
+                shown(&entry.url)
+            ))),
+            None => Ok(()),
+        };
+    };
+    map.url = script.url.chars().take(MAX_TEXT_CHARS).collect();
+    if let Some(id) = id {
+        if !own_ids.contains_key(&id) {
+            map.keys.insert(MapKey::DebugId(id));
+        }
+    } else if let (Some(release), Some(path)) = (release, url_path(&script.url)) {
+        let cut = |text: &str| text.chars().take(MAX_TEXT_CHARS).collect();
+        let dist = dist.map(cut).unwrap_or_default();
+        map.keys.insert(MapKey::Url { release: cut(release), dist, path });
+    }
+    Ok(())
+}
+
+/// Reads a file of the archive. The archive can lie about its size.
+fn read_file(
+    archive: &mut ZipArchive<Cursor<&[u8]>>,
+    name: &str,
+    limit: u64,
+) -> Result<Vec<u8>, BundleFault> {
+    let file = archive.by_name(name).map_err(|error| {
+        BundleFault::invalid(format_args!(
+            "the bundle's file {} cannot be read: {error}; upload it again",
+            shown(name)
+        ))
+    })?;
+    let mut bytes = Vec::new();
+    file.take(limit + 1).read_to_end(&mut bytes).map_err(|error| {
+        BundleFault::invalid(format_args!(
+            "the bundle's file {} cannot be read: {error}; upload it again",
+            shown(name)
+        ))
+    })?;
+    if bytes.len() as u64 > limit {
+        return Err(BundleFault::too_large(format_args!(
+            "the bundle's file {} has more than {limit} bytes; split the script",
+            shown(name)
+        )));
+    }
+    Ok(bytes)
+}
+
+/// Returns a name of the bundle for messages: without control characters, and not too long.
+fn shown(name: &str) -> String {
+    const MAX_CHARS: usize = 200;
+    name.chars().filter(|c| !c.is_control()).take(MAX_CHARS).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use serde_json::{Value, json};
+    use zip::write::SimpleFileOptions;
+
+    use super::*;
+
+    const ID: &str = "d0c3f1b2-7a44-4f0e-9a3b-0c5d6e7f8a9b";
+    const SOURCE_MAP: &str =
+        r#"{"version":3,"sources":["a.js"],"sourcesContent":["x"],"names":[],"mappings":"AAAA"}"#;
+
+    fn archive(manifest: &Value, files: &[(&str, &str)]) -> Vec<u8> {
+        let mut out = Cursor::new(Vec::new());
+        let mut zip = zip::ZipWriter::new(&mut out);
+        let manifest = manifest.to_string();
+        for (name, content) in files.iter().chain([&(MANIFEST, manifest.as_str())]) {
+            zip.start_file(*name, SimpleFileOptions::default()).unwrap();
+            zip.write_all(content.as_bytes()).unwrap();
+        }
+        zip.finish().unwrap();
+        [MAGIC, &out.into_inner()].concat()
+    }
+
+    fn script(id: Option<&str>) -> Value {
+        let headers = match id {
+            Some(id) => json!({"Sourcemap": "app.js.map", "debug-id": id}),
+            None => json!({"sourcemap": "app.js.map"}),
+        };
+        json!({"type": SCRIPT, "url": "~/app.js", "headers": headers})
+    }
+
+    fn map(id: Option<&str>) -> Value {
+        let headers = id.map_or(json!({}), |id| json!({"debug-id": id}));
+        json!({"type": MAP, "url": "~/app.js.map", "headers": headers})
+    }
+
+    fn fault(bytes: &[u8]) -> String {
+        let prepared = Bundle::open(bytes, Some("1"), None).and_then(Bundle::prepare);
+        prepared.err().map(|it| it.detail).unwrap_or_default()
+    }
+
+    #[test]
+    fn maps_have_the_keys_of_their_scripts() {
+        let files = [("a", "x"), ("b", SOURCE_MAP)];
+        let keys = |script: Value, map: Value, release| {
+            let bytes = archive(&json!({"files": {"a": script, "b": map}}), &files);
+            let bundle = Bundle::open(&bytes, release, Some("7")).unwrap();
+            let keys = bundle.maps()[0].keys.clone();
+            assert_eq!(bundle.prepare().unwrap().len(), 1);
+            keys
+        };
+        let id = MapKey::DebugId(DebugId::parse(ID).unwrap());
+        assert_eq!(keys(script(Some(ID)), map(Some(ID)), None), BTreeSet::from([id.clone()]));
+        assert_eq!(keys(script(Some(ID)), map(None), None), BTreeSet::from([id]));
+        let [release, dist, path] = ["shop@1", "7", "/app.js"].map(str::to_owned);
+        let url = MapKey::Url { release, dist, path };
+        assert_eq!(keys(script(None), map(None), Some("shop@1")), BTreeSet::from([url]));
+    }
+
+    #[test]
+    fn broken_bundles_are_explained() {
+        let files = [("a", "x"), ("b", SOURCE_MAP), ("c", SOURCE_MAP)];
+        let of = |manifest: Value| archive(&json!({ "files": manifest }), &files);
+        for (bytes, part) in [
+            (b"PK".to_vec(), "not an artifact bundle"),
+            (MAGIC.to_vec(), "archive cannot be read"),
+            ([MAGIC, b"x"].concat(), "archive cannot be read"),
+            (of(json!({"../b": map(Some(ID))})), "`../b`, which is not a file of the bundle"),
+            (of(json!({"/etc/passwd": map(Some(ID))})), "not a file of the bundle"),
+            (of(json!({"x": map(Some(ID))})), "not a file of the bundle"),
+            (of(json!({"b": map(Some("x"))})), "`x`, which is not a UUID"),
+            (of(json!({"b": map(Some(ID)), "c": map(Some(ID))})), "the same debug ID"),
+            (of(json!({"a": script(Some(ID))})), "no source map that belongs to a script"),
+            (of(json!({})), "no source map that belongs to a script"),
+            (of(json!([])), "manifest.json is not valid"),
+            (
+                of(json!({"a": script(Some(ID)), "b": {"type": SCRIPT, "url": "~/app.js.map"}})),
+                "~/app.js.map: the file is not a source map",
+            ),
+        ] {
+            assert!(fault(&bytes).contains(part), "{part}: {}", fault(&bytes));
+        }
+        let broken = [("b", r#"{"version":3,"mapp"#)];
+        let bytes = archive(&json!({"files": {"b": map(Some(ID))}}), &broken);
+        assert!(
+            fault(&bytes).starts_with("~/app.js.map: the map is not valid JSON"),
+            "{}",
+            fault(&bytes)
+        );
+        let mut cut = of(json!({"b": map(Some(ID))}));
+        cut.truncate(cut.len() / 2);
+        assert!(fault(&cut).contains("archive cannot be read"));
+    }
+
+    #[test]
+    fn limits_are_named() {
+        let many: serde_json::Map<String, Value> =
+            (0..=MAX_MAPS).map(|number| (format!("f{number}"), map(None))).collect();
+        let names: Vec<String> = many.keys().cloned().collect();
+        let files: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "{}")).collect();
+        let bytes = archive(&json!({ "files": many }), &files);
+        assert!(fault(&bytes).contains("201 source maps, but the limit is 200"));
+        let large = " ".repeat(usize::try_from(MAX_MAP_BYTES).unwrap() + 1);
+        let bytes = archive(&json!({"files": {"b": map(Some(ID))}}), &[("b", &large)]);
+        assert!(fault(&bytes).contains("67108865 bytes, but the limit is 67108864"));
+    }
+}

@@ -1,0 +1,419 @@
+//! The frames of an event in Sentry's format: which of them need a map, and their resolved form.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use shared::json::Json;
+
+use crate::pieces::{CONTEXT_LINES, Context, Found};
+use crate::{DebugId, MapKey, is_in_app, url_path};
+
+/// Maximum characters of a shown source line, as in events of SDKs.
+const MAX_LINE_CHARS: usize = 256;
+/// Characters that are shown before the column of a longer line.
+const CHARS_BEFORE: usize = 100;
+/// Maximum maps that an event can look up.
+const MAX_MAPS_OF_EVENT: usize = 20;
+/// Words before the name of a called function.
+const KEYWORDS: [&str; 7] = ["new", "await", "return", "throw", "yield", "void", "typeof"];
+/// Words before a parenthesis that call nothing.
+const STATEMENTS: [&str; 8] = ["", "if", "for", "while", "switch", "catch", "function", "async"];
+
+/// The fields of an object.
+pub type Members<'a> = Vec<(Cow<'a, str>, Json<'a>)>;
+
+/// A frame of minified code.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MinifiedFrame {
+    /// Index of its exception.
+    pub exception: usize,
+    /// Index in the exception's stack.
+    pub frame: usize,
+    /// The key of its map.
+    pub key: MapKey,
+    /// Line, from 0.
+    pub line: u32,
+    /// Column, from 0.
+    pub column: u32,
+}
+
+/// A source position with its context.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Resolved {
+    /// The source position.
+    pub found: Found,
+    /// The source lines, if the map has them.
+    pub context: Option<Context>,
+}
+
+/// The new members of a frame. Numbers are text, since JSON values borrow them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct ResolvedFrame {
+    exception: usize,
+    frame: usize,
+    path: String,
+    function: Option<String>,
+    line: String,
+    column: String,
+    context: Option<Context>,
+}
+
+/// The resolved frames of an event.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ResolvedFrames(Vec<ResolvedFrame>);
+
+/// Returns the frames of an event that need a map: those of scripts with a debug ID, and those with
+/// a URL if the event has a release. Resolved frames need none.
+pub fn minified_frames(event: &Members<'_>) -> Vec<MinifiedFrame> {
+    let ids = debug_ids(event);
+    let text = |name| match get(event, name) {
+        Some(Json::String(text)) if !text.is_empty() => Some(text.as_ref()),
+        _ => None,
+    };
+    let is_javascript = matches!(text("platform"), Some("javascript" | "node"));
+    let release = text("release").filter(|_| is_javascript);
+    if ids.is_empty() && release.is_none() {
+        return Vec::new();
+    }
+    let key_of = |frame: &Json<'_>| {
+        let files = ["abs_path", "filename"].into_iter().filter_map(|name| frame.member_text(name));
+        if let Some(id) = files.clone().find_map(|file| ids.get(file)) {
+            return Some(MapKey::DebugId(*id));
+        }
+        let path = files.filter(|file| file.contains("://")).find_map(url_path)?;
+        let dist = text("dist").unwrap_or_default().to_owned();
+        Some(MapKey::Url { release: release?.to_owned(), dist, path })
+    };
+    let mut keys = Vec::new();
+    let mut minified = Vec::new();
+    for (exception, value) in exceptions(event).iter().enumerate() {
+        for (frame, sent) in frames_of(value).iter().enumerate() {
+            let number = |name| match sent.member(name) {
+                Some(Json::Number(text)) => text.parse::<u32>().ok()?.checked_sub(1),
+                _ => None,
+            };
+            let (Some(line), Some(column), None) =
+                (number("lineno"), number("colno"), sent.member("minified"))
+            else {
+                continue;
+            };
+            let Some(key) = key_of(sent) else { continue };
+            if !keys.contains(&key) {
+                if keys.len() == MAX_MAPS_OF_EVENT {
+                    continue;
+                }
+                keys.push(key.clone());
+            }
+            minified.push(MinifiedFrame { exception, frame, key, line, column });
+        }
+    }
+    minified
+}
+
+/// Returns the debug IDs that an event lists, by the file of their script.
+fn debug_ids<'e>(event: &'e Members<'_>) -> HashMap<&'e str, DebugId> {
+    let images = get(event, "debug_meta").and_then(|meta| meta.member("images"));
+    let ids = items(images).iter().filter_map(|image| {
+        let is_map = image.member_text("type") == Some("sourcemap");
+        let id = DebugId::parse(image.member_text("debug_id")?)?;
+        is_map.then_some((image.member_text("code_file")?, id))
+    });
+    ids.collect()
+}
+
+impl ResolvedFrames {
+    /// Combines frames with the positions that were found for them, in the same order.
+    ///
+    /// The name of a frame's function is the one that its caller calls: the word at the call in the
+    /// source, else the map's name for the call.
+    pub fn of(frames: &[MinifiedFrame], positions: Vec<Option<Resolved>>) -> Self {
+        let mut resolved: Vec<ResolvedFrame> = Vec::new();
+        let mut caller: Option<(usize, usize, Option<String>)> = None;
+        for (at, position) in frames.iter().zip(positions) {
+            let Some(Resolved { found, context }) = position else { continue };
+            let function = match caller.take() {
+                Some((exception, frame, name))
+                    if exception == at.exception && frame + 1 == at.frame =>
+                {
+                    name
+                }
+                _ => None,
+            };
+            let called = context.as_ref().and_then(|it| called_name(&it.line, found.column));
+            caller = Some((at.exception, at.frame, called.or_else(|| found.name.clone())));
+            let column = found.column;
+            resolved.push(ResolvedFrame {
+                exception: at.exception,
+                frame: at.frame,
+                path: found.path,
+                function,
+                line: (u64::from(found.line) + 1).to_string(),
+                column: (u64::from(column) + 1).to_string(),
+                context: context.map(|context| shortened(context, column)),
+            });
+        }
+        Self(resolved)
+    }
+
+    /// Returns `true` if no frame was resolved.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Returns an event with its resolved frames.
+    pub fn apply<'a>(&'a self, mut event: Members<'a>) -> Members<'a> {
+        if let Some(exception) = get_mut(&mut event, "exception")
+            && let Json::Object(exception) = exception
+            && let Some(Json::Array(values)) = get_mut(exception, "values")
+        {
+            for resolved in &self.0 {
+                if let Some(Json::Object(value)) = values.get_mut(resolved.exception)
+                    && let Some(Json::Object(stack)) = get_mut(value, "stacktrace")
+                    && let Some(Json::Array(frames)) = get_mut(stack, "frames")
+                    && let Some(Json::Object(frame)) = frames.get_mut(resolved.frame)
+                {
+                    resolved.replace(frame);
+                }
+            }
+        }
+        event
+    }
+}
+
+impl ResolvedFrame {
+    /// Replaces the members of a frame. Keeps the minified ones in `minified`.
+    fn replace<'a>(&'a self, frame: &mut Members<'a>) {
+        const REPLACED: [&str; 4] = ["filename", "lineno", "colno", "function"];
+        const DROPPED: [&str; 6] =
+            ["abs_path", "module", "context_line", "pre_context", "post_context", "raw_function"];
+        let mut minified: Members<'a> =
+            REPLACED.map(|name| (Cow::Borrowed(name), Json::Null)).into();
+        let (mut kept, mut url) = (Members::new(), None);
+        for (name, value) in std::mem::take(frame) {
+            if let Some(member) = get_mut(&mut minified, &name) {
+                *member = value;
+            } else if name == "abs_path" {
+                url = Some(value);
+            } else if !DROPPED.contains(&name.as_ref()) && name != "in_app" {
+                kept.push((name, value));
+            }
+        }
+        if let (Some(Json::Null), Some(url)) = (get(&minified, "filename"), url) {
+            minified[0].1 = url;
+        }
+        let text = |text: &'a str| Json::String(Cow::Borrowed(text));
+        let mut put = |name: &'static str, value| frame.push((Cow::Borrowed(name), value));
+        put("filename", text(&self.path));
+        if let Some(function) = &self.function {
+            put("function", text(function));
+        }
+        put("lineno", Json::Number(&self.line));
+        put("colno", Json::Number(&self.column));
+        put("in_app", Json::Bool(is_in_app(&self.path)));
+        if let Some(context) = &self.context {
+            let lines =
+                |lines: &'a [String]| Json::Array(lines.iter().map(|it| text(it)).collect());
+            put("contextLine", text(&context.line));
+            put("preContext", lines(&context.before));
+            put("postContext", lines(&context.after));
+        }
+        put("minified", Json::Object(minified));
+        frame.append(&mut kept);
+    }
+}
+
+/// Returns the name of the function that is called at a column of a source line.
+fn called_name(line: &str, column: u32) -> Option<String> {
+    let is_of_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$');
+    let mut rest = line.get(byte_of(line, column)?..)?;
+    // A few words can precede the name: `await new Cart()`.
+    for _ in 0..3 {
+        let name = rest.split(|c| !is_of_name(c)).next().unwrap_or_default();
+        if name.starts_with(|c: char| c.is_ascii_digit()) || STATEMENTS.contains(&name) {
+            return None;
+        }
+        if KEYWORDS.contains(&name) {
+            rest = rest.get(name.len()..)?.trim_start();
+            continue;
+        }
+        // `cart.items.total()` can be mapped to its start.
+        let is_of_path = |c: char| is_of_name(c) || matches!(c, '.' | '?' | '!' | '#');
+        let end = rest.find(|c| !is_of_path(c)).unwrap_or(rest.len());
+        let (path, after) = rest.split_at(end);
+        let last = path.trim_end_matches(['?', '.', '!']).rsplit(['.', '#']).next()?;
+        let is_call = after.starts_with(['(', '`', '<']);
+        return (is_call && !last.is_empty() && last.chars().all(is_of_name))
+            .then(|| last.to_owned());
+    }
+    None
+}
+
+/// Returns the byte of a column in UTF-16 units.
+fn byte_of(line: &str, column: u32) -> Option<usize> {
+    let column = usize::try_from(column).ok()?;
+    let mut units = 0;
+    for (byte, c) in line.char_indices() {
+        if units >= column {
+            return Some(byte);
+        }
+        units += c.len_utf16();
+    }
+    None
+}
+
+/// Cuts the lines of a context. A long line keeps the part around the column.
+fn shortened(mut context: Context, column: u32) -> Context {
+    let cut = |line: &mut String| {
+        if let Some((end, _)) = line.char_indices().nth(MAX_LINE_CHARS) {
+            line.truncate(end);
+        }
+    };
+    if let Some(byte) = byte_of(&context.line, column)
+        && context.line.chars().count() > MAX_LINE_CHARS
+    {
+        let before = context.line.get(..byte).map_or(0, |text| text.chars().count());
+        let skipped = before.saturating_sub(CHARS_BEFORE);
+        context.line = context.line.chars().skip(skipped).collect();
+    }
+    cut(&mut context.line);
+    context.before.iter_mut().for_each(cut);
+    context.after.iter_mut().for_each(cut);
+    debug_assert!(context.before.len() <= CONTEXT_LINES as usize);
+    context
+}
+
+fn get<'m, 'a>(members: &'m Members<'a>, name: &str) -> Option<&'m Json<'a>> {
+    members.iter().find_map(|(member, value)| (member == name).then_some(value))
+}
+
+fn get_mut<'m, 'a>(members: &'m mut Members<'a>, name: &str) -> Option<&'m mut Json<'a>> {
+    members.iter_mut().find_map(|(member, value)| (member == name).then_some(value))
+}
+
+fn items<'j, 'a>(json: Option<&'j Json<'a>>) -> &'j [Json<'a>] {
+    match json {
+        Some(Json::Array(items)) => items,
+        _ => &[],
+    }
+}
+
+fn exceptions<'e, 'a>(event: &'e Members<'a>) -> &'e [Json<'a>] {
+    items(get(event, "exception").and_then(|exception| exception.member("values")))
+}
+
+fn frames_of<'e, 'a>(exception: &'e Json<'a>) -> &'e [Json<'a>] {
+    items(exception.member("stacktrace").and_then(|stack| stack.member("frames")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ID: &str = "d0c3f1b2-7a44-4f0e-9a3b-0c5d6e7f8a9b";
+
+    fn parse(text: &str) -> Members<'_> {
+        match Json::parse(text, 20).unwrap() {
+            Json::Object(members) => members,
+            _ => panic!("not an object"),
+        }
+    }
+
+    fn event(frames: &str, release: &str) -> String {
+        format!(
+            r#"{{"platform":"javascript","release":"{release}","debug_meta":{{"images":[
+            {{"type":"sourcemap","code_file":"https://h/a.js","debug_id":"{ID}"}}]}},
+            "exception":{{"values":[{{"type":"E","stacktrace":{{"frames":[{frames}]}}}}]}}}}"#
+        )
+    }
+
+    fn found(path: &str, line: u32, name: Option<&str>, source: &str) -> Option<Resolved> {
+        let found = Found {
+            path: path.to_owned(),
+            line,
+            column: 7,
+            name: name.map(str::to_owned),
+            runs: Vec::new(),
+        };
+        let context = Context { line: source.to_owned(), ..Context::default() };
+        Some(Resolved { found, context: Some(context) })
+    }
+
+    #[test]
+    fn frames_with_debug_id_or_release_need_a_map() {
+        let frames = r#"{"filename":"https://h/a.js","lineno":1,"colno":9},
+            {"filename":"https://h/b.js?x","lineno":2,"colno":1},
+            {"filename":"<anonymous>","lineno":1,"colno":1},
+            {"filename":"https://h/a.js","lineno":1},
+            {"filename":"https://h/a.js","lineno":0,"colno":4},
+            {"filename":"a.js","lineno":1,"colno":9,"minified":{}}"#;
+        let id = MapKey::DebugId(DebugId::parse(ID).unwrap());
+        let at =
+            |frame, key, line, column| MinifiedFrame { exception: 0, frame, key, line, column };
+        let first = at(0, id, 0, 8);
+        assert_eq!(minified_frames(&parse(&event(frames, ""))), [first.clone()]);
+        let url = MapKey::Url { release: "r".into(), dist: String::new(), path: "/b.js".into() };
+        assert_eq!(minified_frames(&parse(&event(frames, "r"))), [first, at(1, url, 1, 0)]);
+    }
+
+    #[test]
+    fn callers_name_the_functions() {
+        let frames = r#"{"filename":"https://h/a.js","function":"t","in_app":true,"lineno":1,"colno":9},
+            {"filename":"https://h/a.js","function":"n","in_app":true,"lineno":1,"colno":20},
+            {"filename":"https://h/a.js","function":"r","lineno":1,"colno":30,"vars":{"x":"1"}}"#;
+        let text = event(frames, "");
+        let event = parse(&text);
+        let minified = minified_frames(&event);
+        let positions = vec![
+            found("src/main.js", 2, Some("cart"), "return total(x)"),
+            found("node_modules/a.js", 4, Some("parse"), "const x = y"),
+            found("src/cart.js", 6, Some("items"), "return total(x)"),
+        ];
+        let resolved = ResolvedFrames::of(&minified, positions);
+        let event = Json::Object(resolved.apply(event));
+        let frames = frames_of(&items(event.member("exception").unwrap().member("values"))[0]);
+        let names: Vec<_> = frames.iter().map(|it| it.member_text("function")).collect();
+        assert_eq!(names, [None, Some("total"), Some("parse")]);
+        let in_app: Vec<_> = frames.iter().map(|it| it.member("in_app")).collect();
+        assert_eq!(
+            in_app,
+            [Some(&Json::Bool(true)), Some(&Json::Bool(false)), Some(&Json::Bool(true))]
+        );
+        let last = &frames[2];
+        assert_eq!(last.member("lineno"), Some(&Json::Number("7")));
+        assert_eq!(last.member("colno"), Some(&Json::Number("8")));
+        assert_eq!(last.member_text("contextLine"), Some("return total(x)"));
+        assert_eq!(last.member("minified").unwrap().member_text("function"), Some("r"));
+        assert!(last.member("vars").is_some());
+    }
+
+    #[test]
+    fn calls_in_sources_have_names() {
+        for (line, column, name) in [
+            ("return total(x)", 7, Some("total")),
+            ("  cart.total(x)", 7, Some("total")),
+            ("  cart.items.total(x)", 2, Some("total")),
+            ("  cart?.total(x)", 2, Some("total")),
+            ("x = new Cart(1)", 4, Some("Cart")),
+            ("x = new Cart(1)", 0, None),
+            ("if (total(x))", 0, None),
+            ("this.#total(x)", 0, Some("total")),
+            ("await new Cart(1)", 0, Some("Cart")),
+            ("é😀 total()", 4, Some("total")),
+            ("(0, f)()", 0, None),
+            ("x", 5, None),
+            ("", 0, None),
+            ("return return return return x", 0, None),
+            ("cart.", 0, None),
+        ] {
+            assert_eq!(called_name(line, column).as_deref(), name, "{line}");
+        }
+    }
+
+    #[test]
+    fn long_lines_keep_the_part_around_the_column() {
+        let line = format!("{}HERE{}", "a".repeat(400), "b".repeat(400));
+        let context = shortened(Context { line, ..Context::default() }, 400);
+        assert_eq!(context.line.chars().count(), MAX_LINE_CHARS);
+        assert_eq!(context.line.find("HERE"), Some(CHARS_BEFORE));
+    }
+}

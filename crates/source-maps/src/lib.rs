@@ -1,0 +1,71 @@
+//! Source maps (`docs/semantics/source-maps.md`): receives the bundles of Sentry's tools, prepares
+//! their maps, and resolves the frames of minified code.
+//!
+//! At upload, a map is [parsed](map), and written as compressed [pieces] of at most 64 kB: tables of
+//! positions, and texts of sources. To resolve a frame, one index, one table and one or two texts
+//! are read.
+
+pub mod assembly;
+pub mod bundle;
+pub mod event;
+pub mod http;
+mod key;
+pub mod map;
+mod path;
+pub mod pieces;
+pub mod store;
+
+pub use key::{DebugId, MapKey};
+pub use path::{clean_path, is_in_app, url_path};
+
+use std::fmt;
+
+/// Maximum bytes of a map before compression: 64 MiB.
+pub const MAX_MAP_BYTES: u64 = 64 << 20;
+/// Maximum maps of a bundle.
+pub const MAX_MAPS: usize = 200;
+/// Maximum bytes of all maps of a bundle before compression: 512 MiB, so that their pieces fit into
+/// memory.
+pub const MAX_MAPS_BYTES: u64 = 512 << 20;
+/// Maximum bytes of a project's prepared maps: 20 GiB.
+pub const MAX_PROJECT_BYTES: u64 = 20 << 30;
+/// Maximum mappings of a map. Each takes 28 bytes of memory while the map is parsed.
+pub const MAX_MAPPINGS: usize = 4_000_000;
+/// Bytes of a chunk, except for the last: 256 KiB, which fit into an item.
+pub const CHUNK_BYTES: usize = 256 << 10;
+/// Maximum chunks of a bundle, which then has 128 MiB.
+pub const MAX_CHUNKS: usize = 512;
+
+/// The reason why a bundle is rejected. The display form names the file, the problem and the
+/// remedy.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{detail}")]
+pub struct BundleFault {
+    /// The kind of fault.
+    pub kind: FaultKind,
+    /// The place, the problem and the remedy.
+    pub detail: String,
+}
+
+/// The kind of a fault.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FaultKind {
+    /// The content is invalid.
+    Invalid,
+    /// A part exceeds its limit.
+    TooLarge,
+    /// The project has no capacity left.
+    QuotaReached,
+}
+
+impl BundleFault {
+    /// Creates a fault of invalid content.
+    pub fn invalid(detail: impl fmt::Display) -> Self {
+        Self { kind: FaultKind::Invalid, detail: detail.to_string() }
+    }
+
+    /// Creates a fault of an exceeded limit.
+    pub fn too_large(detail: impl fmt::Display) -> Self {
+        Self { kind: FaultKind::TooLarge, detail: detail.to_string() }
+    }
+}

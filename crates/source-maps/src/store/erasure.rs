@@ -1,0 +1,67 @@
+//! Erases a project's items in the table `source-maps`.
+
+use shared::dynamodb::item::{Item, ItemReader, key, s};
+use shared::dynamodb::{StoreError, Sweep};
+use shared::projects::project::ProjectId;
+
+use super::bundles::{bundles_pk, failures_pk, read, releases_pk};
+use super::{SourceMapStore, TABLE, lookup_key, maps_pk};
+
+/// Items of a list that are removed per step.
+const ITEMS_AT_ONCE: i32 = 25;
+
+impl SourceMapStore<'_> {
+    /// Ends the assembly of a project's bundles: removes them with their chunks. An invocation that
+    /// assembles one cannot publish its maps any more. None are left if it removes nothing.
+    pub async fn erase_bundles(self, project: ProjectId) -> Result<Sweep, StoreError> {
+        let items = self.list_some(&bundles_pk(project), false).await?;
+        let mut keys = Vec::new();
+        for item in &items {
+            let reader = ItemReader { table: TABLE, item };
+            keys.push(key(reader.text("pk")?, reader.text("sk")?));
+            let checksum = reader.text("sk")?;
+            keys.push(key("assembly-queue", &format!("{project}#{checksum}")));
+            // An unreadable bundle must not stop the erasure; its chunks expire within a day.
+            if let Ok(bundle) = read(item) {
+                let upload = bundle.upload;
+                self.delete_chunks(&upload.organization, &upload.chunks).await?;
+            }
+        }
+        self.db.sweep_away(TABLE, keys, None).await
+    }
+
+    /// Removes some of a project's maps with their pieces, then releases and failures. None are
+    /// left if it removes nothing.
+    pub async fn erase_maps(self, project: ProjectId) -> Result<Sweep, StoreError> {
+        let due = self.list_due_of(project).await?;
+        let mut removed = u64::try_from(due.len()).unwrap_or(u64::MAX);
+        for entry in &due {
+            self.db.delete_all(TABLE, vec![lookup_key(project, &entry.map_key)]).await?;
+            self.remove_pieces(entry).await?;
+        }
+        for pk in [maps_pk(project), failures_pk(project), releases_pk(project)] {
+            let items = self.list_some(&pk, true).await?;
+            let mut keys = Vec::new();
+            for item in &items {
+                let reader = ItemReader { table: TABLE, item };
+                keys.push(key(reader.text("pk")?, reader.text("sk")?));
+            }
+            removed += self.db.sweep_away(TABLE, keys, None).await?.removed;
+        }
+        Ok(Sweep { removed, after: None })
+    }
+
+    async fn list_some(self, pk: &str, only_keys: bool) -> Result<Vec<Item>, StoreError> {
+        let query = if only_keys {
+            self.db.query_attributes(TABLE, &["pk", "sk"])
+        } else {
+            self.db.query(TABLE)
+        };
+        let query = query
+            .consistent_read(true)
+            .key_condition_expression("pk = :pk")
+            .expression_attribute_values(":pk", s(pk))
+            .limit(ITEMS_AT_ONCE);
+        Ok(query.send().await?.items.unwrap_or_default())
+    }
+}

@@ -1,0 +1,199 @@
+//! The list of maps to look at: maps that can have expired, and pieces to remove.
+//!
+//! Each map has an entry from before its pieces are written until they are removed. So no crash
+//! leaves pieces that no entry names.
+
+use std::time::Duration;
+
+use shared::dynamodb::StoreError;
+use shared::dynamodb::item::{Item, ItemReader, item_at, key, n, s, time_key};
+use shared::dynamodb::transaction::Transaction;
+use shared::projects::project::ProjectId;
+use shared::timestamp::Timestamp;
+use uuid::Uuid;
+
+use super::maps::Lookup;
+use super::{SourceMapStore, TABLE, piece_keys};
+
+/// Time that a map is kept after its last use.
+pub const RETENTION: Duration = Duration::from_hours(180 * 24);
+/// Time after which the pieces of a map that was not published are removed. An assembly takes at
+/// most minutes.
+pub const UNPUBLISHED: Duration = Duration::from_hours(1);
+
+const PK: &str = "due";
+/// Entries that are read at once.
+const ENTRIES_AT_ONCE: i32 = 100;
+
+/// An entry of the list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DueMap {
+    pub(super) project: ProjectId,
+    pub(super) map_id: Uuid,
+    /// The stored form of the map's key.
+    pub(super) map_key: String,
+    pub(super) tables: usize,
+    pub(super) texts: usize,
+    pub(super) at: Timestamp,
+}
+
+/// The outcome for a due map.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DueOutcome {
+    /// The map was used, and stays.
+    Kept,
+    /// The map or its pieces were removed.
+    Removed,
+}
+
+impl DueMap {
+    pub(super) fn key(&self) -> Item {
+        key(PK, &format!("{}#{}#{}", time_key(self.at), self.project, self.map_id))
+    }
+
+    pub(super) fn item(&self) -> Item {
+        let count = |count: usize| n(i64::try_from(count).unwrap_or(i64::MAX));
+        item_at(
+            self.key(),
+            [
+                ("project", s(self.project)),
+                ("mapId", s(self.map_id)),
+                ("mapKey", s(&self.map_key)),
+                ("tables", count(self.tables)),
+                ("texts", count(self.texts)),
+                ("at", n(self.at.as_millis())),
+            ],
+        )
+    }
+
+    pub(super) fn at(&self, at: Timestamp) -> Self {
+        Self { at, ..self.clone() }
+    }
+
+    fn read(item: &Item) -> Result<Self, StoreError> {
+        let reader = ItemReader { table: TABLE, item };
+        let count = |name| reader.count(name).map(|it| usize::try_from(it).unwrap_or(usize::MAX));
+        Ok(Self {
+            project: reader.parsed("project", ProjectId::parse)?,
+            map_id: reader.parsed("mapId", |text| Uuid::try_parse(text).ok())?,
+            map_key: reader.text("mapKey")?.to_owned(),
+            tables: count("tables")?,
+            texts: count("texts")?,
+            at: reader.millis("at")?,
+        })
+    }
+}
+
+impl SourceMapStore<'_> {
+    /// Returns entries that are due, the oldest first.
+    pub async fn list_due(self, now: Timestamp) -> Result<Vec<DueMap>, StoreError> {
+        let until = format!("{}#~", time_key(now));
+        let query = self.db.query(TABLE).consistent_read(true);
+        let query = query.key_condition_expression("pk = :pk AND sk <= :until");
+        let query = query
+            .expression_attribute_values(":pk", s(PK))
+            .expression_attribute_values(":until", s(until));
+        let items = query.limit(ENTRIES_AT_ONCE).send().await?.items.unwrap_or_default();
+        items.iter().map(DueMap::read).collect()
+    }
+
+    /// Returns entries of a project, in pages. The position of the next page is that of a query.
+    pub(super) async fn list_due_of(self, project: ProjectId) -> Result<Vec<DueMap>, StoreError> {
+        let mut found = Vec::new();
+        let mut start = None;
+        loop {
+            let query = self.db.query(TABLE).consistent_read(true);
+            let query = query
+                .key_condition_expression("pk = :pk")
+                .filter_expression("#project = :project")
+                .expression_attribute_names("#project", "project")
+                .expression_attribute_values(":pk", s(PK))
+                .expression_attribute_values(":project", s(project))
+                .set_exclusive_start_key(start);
+            let page = query.send().await?;
+            for item in page.items.unwrap_or_default() {
+                found.push(DueMap::read(&item)?);
+            }
+            start = page.last_evaluated_key;
+            let is_enough = found.len() >= usize::try_from(ENTRIES_AT_ONCE).unwrap_or(usize::MAX);
+            if start.is_none() || is_enough {
+                return Ok(found);
+            }
+        }
+    }
+
+    /// Removes a due map, unless it was used in the meantime.
+    pub async fn settle(self, due: &DueMap, now: Timestamp) -> Result<DueOutcome, StoreError> {
+        let current = self.find_lookup(due.project, &due.map_key).await?;
+        if let Some(current) = current.filter(|it| it.map_id == due.map_id) {
+            let expires_at = current.last_used_at.plus(RETENTION);
+            if expires_at > now {
+                let mut tx = Transaction::default();
+                tx.add("later", self.db.put(TABLE, due.at(expires_at).item()))?;
+                tx.add("due", self.db.delete(TABLE, due.key()))?;
+                self.db.commit_all(tx).await?;
+                return Ok(DueOutcome::Kept);
+            }
+            if !self.remove(due.project, &due.map_key, &current, now).await? {
+                // The map was used or replaced at this moment. The next run looks again.
+                return Ok(DueOutcome::Kept);
+            }
+        }
+        self.remove_pieces(due).await?;
+        Ok(DueOutcome::Removed)
+    }
+
+    /// Removes the pieces that an entry names, and then the entry.
+    pub(super) async fn remove_pieces(self, due: &DueMap) -> Result<(), StoreError> {
+        let keys = piece_keys(due.project, due.map_id, due.tables, due.texts);
+        self.db.delete_all(TABLE, keys.collect()).await?;
+        self.db.delete_all(TABLE, vec![due.key()]).await
+    }
+
+    /// Removes a map from lookups and lists, and enters its pieces for removal. Returns `false` if
+    /// the map was used or replaced in the meantime.
+    pub(super) async fn remove(
+        self,
+        project: ProjectId,
+        map_key: &str,
+        current: &Lookup,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        let mut tx = Transaction::default();
+        let delete = self.db.delete(TABLE, super::lookup_key(project, map_key));
+        let delete = delete
+            .condition_expression("mapId = :map AND lastUsedAt = :used")
+            .expression_attribute_values(":map", s(current.map_id))
+            .expression_attribute_values(":used", n(current.last_used_at.as_millis()));
+        tx.add("lookup", delete)?;
+        self.add_removal(&mut tx, project, map_key, current, now)?;
+        tx.add("bundle", self.db.delete(TABLE, super::bundles::key_of(project, current.bundle)))?;
+        let cancelled = self.db.commit_all(tx).await?;
+        match cancelled {
+            None => Ok(true),
+            Some(cancelled) if cancelled.failed("lookup") => Ok(false),
+            Some(cancelled) => Err(cancelled.into_error()),
+        }
+    }
+
+    /// Adds the removal of a map's listing and pieces to a transaction.
+    pub(super) fn add_removal(
+        self,
+        tx: &mut Transaction,
+        project: ProjectId,
+        map_key: &str,
+        current: &Lookup,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        let due = DueMap {
+            project,
+            map_id: current.map_id,
+            map_key: map_key.to_owned(),
+            tables: current.tables,
+            texts: current.texts,
+            at: now,
+        };
+        tx.add("listing", self.db.delete(TABLE, key(&super::maps_pk(project), &current.listing)))?;
+        tx.add("due", self.db.put(TABLE, due.item()))
+    }
+}

@@ -1,0 +1,42 @@
+//! Deletes the source maps of a debug ID or a release. maintain-source-maps removes their pieces.
+
+use shared::app::{Access, App, Operation};
+use shared::auth::Caller;
+use shared::http::{ApiRequest, ApiResponse, Method, Problem, StatusCode};
+use shared::json::Violations;
+use shared::projects::api_key::Scope;
+use source_maps::http::{Selection, selection};
+use source_maps::store::SourceMapStore;
+
+/// The operation of this function.
+pub static OPERATION: Operation = Operation::new(
+    env!("CARGO_PKG_NAME"),
+    Method::DELETE,
+    "/v0/projects/{idOrSlug}/source-maps",
+    Access::ApiKey(Scope::SourceMapsWrite, |app, caller, incoming| {
+        Box::pin(handle(app, caller, incoming))
+    }),
+)
+.within(shared::app::COUNTING_TIME_BUDGET);
+
+async fn handle(
+    app: &App,
+    caller: &Caller<'_>,
+    incoming: &ApiRequest,
+) -> Result<ApiResponse, Problem> {
+    // Request.
+    let mut violations = Violations::default();
+    let selection = selection(incoming, &mut violations);
+    let selection = violations.into_result(selection)?;
+    let project = caller.project()?;
+
+    // Storage. A release has any number of maps, each of which is deleted for itself.
+    let (store, now) = (SourceMapStore::new(&app.store), app.clock.now());
+    match selection {
+        Selection::DebugId(id) => store.delete_by_debug_id(project, id, now).await?,
+        Selection::Release(release) => store.delete_by_release(project, &release, now).await?,
+    };
+
+    // Response. A repeat finds nothing left to delete.
+    Ok(ApiResponse::empty(StatusCode::NO_CONTENT))
+}

@@ -1,0 +1,48 @@
+//! Lists the source maps of a project and its rejected bundles, the newest first.
+
+use serde::Serialize;
+use shared::app::{Access, App, Operation};
+use shared::auth::Caller;
+use shared::http::{ApiRequest, ApiResponse, Method, Problem, next_cursor, read_page_request};
+use shared::json::Violations;
+use shared::projects::api_key::Scope;
+use source_maps::store::{Failure, ListedMap, SourceMapStore};
+
+/// The operation of this function.
+pub static OPERATION: Operation = Operation::new(
+    env!("CARGO_PKG_NAME"),
+    Method::GET,
+    "/v0/projects/{idOrSlug}/source-maps",
+    Access::ApiKey(Scope::ErrorsRead, |app, caller, incoming| {
+        Box::pin(handle(app, caller, incoming))
+    }),
+)
+// A build can check whether its maps arrived.
+.or_scope(Scope::SourceMapsWrite);
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Body {
+    items: Vec<ListedMap>,
+    next_cursor: Option<String>,
+    failures: Vec<Failure>,
+}
+
+async fn handle(
+    app: &App,
+    caller: &Caller<'_>,
+    incoming: &ApiRequest,
+) -> Result<ApiResponse, Problem> {
+    // Request.
+    let mut violations = Violations::default();
+    let page_request = read_page_request(app.cursor_key()?, incoming, &mut violations);
+    let page_request = violations.into_result(page_request)?;
+    let project = caller.project()?;
+
+    // Storage and response.
+    let store = SourceMapStore::new(&app.store);
+    let page = store.list_maps(project, &page_request).await?;
+    let failures = store.list_failures(project, app.clock.now()).await?;
+    let next_cursor = next_cursor(app.cursor_key()?, incoming, &page);
+    ApiResponse::ok(&Body { items: page.items, next_cursor, failures })
+}

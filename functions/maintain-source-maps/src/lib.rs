@@ -1,0 +1,83 @@
+//! Assembles bundles that are too large for one request, and removes maps that have expired. A
+//! schedule runs this job every minute.
+//!
+//! The job can be killed at any point, and can run twice concurrently: a lease gives a bundle to one
+//! invocation, and each removal can be repeated.
+
+use std::time::Duration;
+
+use shared::app::{App, Deadline, Job};
+use shared::dynamodb::StoreError;
+use shared::projects::project::ProjectId;
+use shared::timestamp::Timestamp;
+use source_maps::assembly::{self, Outcome};
+use source_maps::bundle::Checksum;
+use source_maps::store::{BundleRecord, BundleState, SourceMapStore};
+
+/// The job of this function.
+pub static JOB: Job =
+    Job { name: env!("CARGO_PKG_NAME"), run: |app, deadline| Box::pin(run(app, deadline)) };
+
+/// Longest time of one invocation.
+const LEASE: Duration = Duration::from_mins(5);
+/// Time after which a bundle that keeps failing is given up.
+const PATIENCE: Duration = Duration::from_mins(30);
+
+/// Assembles all queued bundles, and then removes due maps, until the time is up.
+async fn run(app: &App, deadline: Deadline) -> Result<(), StoreError> {
+    let queued = SourceMapStore::new(&app.store).list_queued().await?;
+    let mut outcome = Ok(());
+    for (project, checksum, at) in queued {
+        if deadline.has_passed() {
+            return outcome;
+        }
+        // A failed bundle must not hold up the others.
+        outcome = outcome.and(assemble(app, project, checksum, at).await);
+    }
+    outcome.and(remove_due(app, deadline).await)
+}
+
+/// Assembles a bundle, and removes it from the queue.
+async fn assemble(
+    app: &App,
+    project: ProjectId,
+    checksum: Checksum,
+    queued_at: Timestamp,
+) -> Result<(), StoreError> {
+    let store = SourceMapStore::new(&app.store);
+    let bundle = store.find_bundle(project, checksum).await?;
+    let is_open =
+        |it: &BundleRecord| matches!(it.state, BundleState::Queued | BundleState::Assembling(_));
+    let Some(BundleRecord { upload, .. }) = bundle.filter(is_open) else {
+        return store.dequeue(project, checksum).await;
+    };
+    match assembly::assemble(app, &[project], &upload, LEASE).await {
+        Ok(Outcome::Assembled | Outcome::Rejected(_)) => store.dequeue(project, checksum).await,
+        Ok(Outcome::Busy) => Ok(()),
+        Err(failure) if queued_at.plus(PATIENCE) < app.clock.now() => {
+            let detail = "the service failed to assemble the bundle; upload it again";
+            store.fail(project, &upload, detail, &[].into(), app.clock.now()).await?;
+            store.dequeue(project, checksum).await?;
+            Err(failure)
+        }
+        Err(failure) => Err(failure),
+    }
+}
+
+/// Removes maps that have expired, and pieces that no map names.
+async fn remove_due(app: &App, deadline: Deadline) -> Result<(), StoreError> {
+    let store = SourceMapStore::new(&app.store);
+    loop {
+        let now = app.clock.now();
+        let due = store.list_due(now).await?;
+        if due.is_empty() {
+            return Ok(());
+        }
+        for entry in &due {
+            if deadline.has_passed() {
+                return Ok(());
+            }
+            store.settle(entry, now).await?;
+        }
+    }
+}
