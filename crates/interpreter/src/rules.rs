@@ -19,6 +19,7 @@ mod labelled_text;
 mod mentioned;
 mod no_matter;
 mod number;
+mod ordinal;
 mod presence;
 mod quote;
 mod replacement;
@@ -136,7 +137,7 @@ pub(crate) struct RuleMatch {
 pub(crate) static ROUNDS: [&[&Rule]; 4] = [
     &[&labelled_text::RULE, &text_in_label::RULE, &mentioned::RULE, &address::RULE],
     &[&quote::RULE],
-    &[&number::RULE, &http_class::RULE],
+    &[&number::RULE, &ordinal::RULE, &http_class::RULE],
     &[
         &reset::RULE,
         &any::RULE,
