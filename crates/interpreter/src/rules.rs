@@ -33,6 +33,7 @@ use std::ops::Range;
 use crate::condition::{Condition, Findings, Selection};
 use crate::context::{ParseContext, Role, Text};
 use crate::cue::Class;
+use crate::lexicon::is_enabled;
 use crate::model::{Filter, Kind, Operator};
 use crate::polarity::{self, CueEffect, Polarity};
 use crate::word::Word;
@@ -229,7 +230,8 @@ fn round(
         }
         let view = View { context, senses, findings };
         let read = |rule: &&Rule| (rule.read)(&view, at).map(|reading| (rule.name, reading));
-        if let Some((rule, reading)) = rules.iter().find_map(read) {
+        let mut enabled = rules.iter().filter(|rule| is_enabled(&rule.name));
+        if let Some((rule, reading)) = enabled.find_map(read) {
             apply(rule, at, reading, context, senses, findings);
         }
     }

@@ -47,7 +47,7 @@ impl ParseContext<'_> {
         let Some(before) = at.checked_sub(1) else { return false };
         let infinitive = || {
             let verb = before.checked_sub(1);
-            self.word(before) == "to"
+            self.is(before, Class::To)
                 && (part || verb.is_some_and(|it| self.is_word(it) || self.is_any(it, &LEADS)))
         };
         self.is(before, Class::Inability)
