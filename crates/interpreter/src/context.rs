@@ -16,7 +16,7 @@ pub(crate) use texts::{Text, trimmed};
 use std::collections::HashSet;
 
 use crate::catalog::{Catalog, Owner};
-use crate::cue::Class;
+use crate::cue::{Class, CueSet};
 use crate::element::Element;
 use crate::fold::{self, Key, Piece};
 use crate::lexicon::Lexicon;

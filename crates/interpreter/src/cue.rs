@@ -69,6 +69,7 @@ classes! {
     Remove = "remove", "Removes filters.";
     Reset = "reset", "Removes all filters.";
     ResetVerb = "reset_verb", "Removes all filters when it is used alone.";
+    FiltersBy = "filters_by", "Denied, it removes the filters of the next label.";
     FilterNoun = "filter_noun", "The word `filter` or a similar one.";
     FilterWord = "filter_word", "The word `filter` itself.";
     ExclusionNoun = "exclusion_noun", "The word `exclusion` or a similar one.";

@@ -137,6 +137,20 @@ fn items(list: &'static str) -> impl Iterator<Item = &'static str> {
     list.split(", ").map(str::trim).map(|item| if item == "\",\"" { "," } else { item })
 }
 
+/// The rule or class that an ablation switches off.
+static ABLATED: OnceLock<String> = OnceLock::new();
+
+/// Switches off a rule, or a class of phrases or words, for the rest of the process. Call it before
+/// the first interpretation, to measure what the rule or class is needed for.
+pub fn ablate(name: &str) {
+    let _ = ABLATED.set(name.to_owned());
+}
+
+/// `false` if the process runs without this rule or class.
+pub(crate) fn is_enabled(name: &&str) -> bool {
+    ABLATED.get().is_none_or(|ablated| ablated != name)
+}
+
 impl Lexicon {
     /// Returns the only lexicon of the process.
     pub(crate) fn get() -> &'static Self {
@@ -196,7 +210,11 @@ impl Lexicon {
         self.classes.reserve(2048);
         for [word, classes] in rows(include_str!("../data/en/words.txt")) {
             let set = self.classes.entry(word).or_default();
-            classes.split(' ').filter_map(Word::parse).for_each(|class| set.insert(class));
+            classes
+                .split(' ')
+                .filter(is_enabled)
+                .filter_map(Word::parse)
+                .for_each(|class| set.insert(class));
         }
         for [one, other] in rows(include_str!("../data/en/antonyms.txt")) {
             self.antonyms.entry(one).or_default().push(other);
@@ -219,7 +237,7 @@ impl Lexicon {
             self.cue_words.extend(words.iter().copied());
             let cue = self.phrases.entry(cue_key(words.iter().copied())).or_default();
             let mut bears_typos = false;
-            for class in classes.split(' ').filter_map(Class::parse) {
+            for class in classes.split(' ').filter(is_enabled).filter_map(Class::parse) {
                 cue.insert(class);
                 bears_typos |= class.bears_typos();
             }

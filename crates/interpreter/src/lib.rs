@@ -38,6 +38,7 @@ mod validate;
 mod weights;
 mod word;
 
+pub use lexicon::ablate;
 pub use model::{
     Category, Filter, Interpretation, Kind, MAX_VALUE_CHARACTERS, Operator, Request, Understood,
 };

@@ -214,10 +214,16 @@ impl Words<'_> {
             if tokens.is_joint(end) {
                 continue;
             }
-            let singular = fold::singular(self.word(at)).map(|base| lead.then(&base));
+            // Two letters are a code, but not at the end of a name: "how-tos".
+            let short = || self.word(at).strip_suffix(PLURAL_SIGN).filter(|_| seen > 1);
+            let base = fold::singular(self.word(at)).or_else(|| short().map(Into::into));
+            let singular = base.map(|base| lead.then(&base));
             let mut matches = self.lookup(raw, stemmed, singular, typo);
             let spelled_out = !self.continues_spelling(end) && !self.continues_spelling(start);
-            if matches.is_empty() && counted != raw && spelled_out {
+            // "3 9 0" for 3.9.0
+            let spaced =
+                seen > 2 && (start..end).all(|it| tokens.kind(it) == Some(TokenKind::Number));
+            if matches.is_empty() && (counted != raw || spaced) && spelled_out {
                 for raw in [counted, catalog::without_dots(counted)] {
                     matches.extend(self.lookup(raw, raw, None, typo));
                 }

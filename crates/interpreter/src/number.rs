@@ -202,6 +202,7 @@ impl Tokens {
             }
             let last = words.last().copied();
             let known = self.lexicon.number_word(&token.folded);
+            let known = known.filter(|word| !matches!(word, NumberWord::Ordinal(_)));
             // A plural ends a number: the `threes` of `five oh threes`.
             let plural = || {
                 let found = self.lexicon.number_word(&fold::singular(&token.folded)?)?;

@@ -313,7 +313,8 @@ impl PolarityPass<'_, '_> {
             self.finish(at, preferred);
             return at + 1;
         } else if let Some(said) = context.boolean_said(at) {
-            let governor = self.denial_of(said.category);
+            let unclear = self.unclear_of(said.category);
+            let governor = unclear.or(self.denial_of(said.category));
             let after = if said.end == at + 1 { self.denied_after(at) } else { None };
             (said.category, after.or(governor), said.end)
         } else if let Some((cue, first)) = denial

@@ -179,7 +179,7 @@ impl ParseContext<'_> {
             && label.checked_sub(1).is_some_and(|before| self.is_any(before, &COMPARES))
     }
 
-    fn suffix(&self, at: usize) -> Option<Operator> {
+    pub(crate) fn suffix(&self, at: usize) -> Option<Operator> {
         // "10 users at least 5 events": the comparator belongs to the next number.
         let numbered = self.free_number(self.next(at)).is_some()
             && !self.is_any(at, &[Class::And, Class::Or])

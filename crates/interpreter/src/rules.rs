@@ -19,6 +19,7 @@ mod labelled_text;
 mod mentioned;
 mod no_matter;
 mod number;
+mod ordinal;
 mod presence;
 mod quote;
 mod replacement;
@@ -32,6 +33,7 @@ use std::ops::Range;
 use crate::condition::{Condition, Findings, Selection};
 use crate::context::{ParseContext, Role, Text};
 use crate::cue::Class;
+use crate::lexicon::is_enabled;
 use crate::model::{Filter, Kind, Operator};
 use crate::polarity::{self, CueEffect, Polarity};
 use crate::word::Word;
@@ -136,7 +138,7 @@ pub(crate) struct RuleMatch {
 pub(crate) static ROUNDS: [&[&Rule]; 4] = [
     &[&labelled_text::RULE, &text_in_label::RULE, &mentioned::RULE, &address::RULE],
     &[&quote::RULE],
-    &[&number::RULE, &http_class::RULE],
+    &[&number::RULE, &ordinal::RULE, &http_class::RULE],
     &[
         &reset::RULE,
         &any::RULE,
@@ -228,7 +230,8 @@ fn round(
         }
         let view = View { context, senses, findings };
         let read = |rule: &&Rule| (rule.read)(&view, at).map(|reading| (rule.name, reading));
-        if let Some((rule, reading)) = rules.iter().find_map(read) {
+        let mut enabled = rules.iter().filter(|rule| is_enabled(&rule.name));
+        if let Some((rule, reading)) = enabled.find_map(read) {
             apply(rule, at, reading, context, senses, findings);
         }
     }

@@ -32,7 +32,7 @@ pub(crate) fn of_tier(tier: MatchConfidence) -> f32 {
         MatchConfidence::Exact => 10.0,
         MatchConfidence::Stem => 9.4,
         MatchConfidence::Concept => 9.0,
-        MatchConfidence::VersionPrefix => 7.0,
+        MatchConfidence::VersionPrefix => 8.2,
         MatchConfidence::Maker => 7.2,
         MatchConfidence::Typo => 7.4,
     }

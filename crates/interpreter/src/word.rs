@@ -6,6 +6,7 @@ classes! {
     /// The class of a word, whatever its context.
     Word:
     Abbreviation = "abbreviation", "Has a dot after it that does not end a clause.";
+    Action = "action", "Also a verb: no value after a modal or an infinitive's `to`.";
     Age = "age", "In a label: an age.";
     Address = "address", "In a label: contains addresses of people.";
     Ago = "ago", "In a label: the time since an event.";
@@ -16,6 +17,7 @@ classes! {
     Auxiliary = "auxiliary", "Negates the next verb, and so its object.";
     Back = "back", "Ends a verb that undoes a negation.";
     BareNo = "bare_no", "Negates without a verb.";
+    Becoming = "becoming", "Joins a thing and its new state.";
     BeforePlace = "before_place", "Ends a running text before a value.";
     BeforeQuote = "before_quote", "Can precede a quoted text.";
     BeforeTime = "before_time", "Can precede a time.";
@@ -31,6 +33,7 @@ classes! {
     Day = "day", "A day or a part of one.";
     Determiner = "determiner", "Can precede a text.";
     EndsText = "ends_text", "Never belongs to a text.";
+    Excluding = "excluding", "A verb of exclusion. Denied, it removes an exclusion.";
     Few = "few", "An uncertain number of time units.";
     Filler = "filler", "Can precede a comparator.";
     FromTime = "from_time", "Precedes the start or end of a time.";

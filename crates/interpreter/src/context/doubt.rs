@@ -1,19 +1,24 @@
 //! Decides whether an ordinary verb, or a word for the searched items, is used as a value.
 
-use super::{Class, JOINS, MatchConfidence, Mention, ParseContext, ValueCoverage, Word};
+use super::{Class, CueSet, JOINS, MatchConfidence, Mention, ParseContext, ValueCoverage, Word};
 
 impl ParseContext<'_> {
     /// `true` if an ordinary verb, or a word for the searched items, is not used as a value.
     pub(super) fn is_doubtful(&self, at: usize, mention: &Mention) -> bool {
         let one = self.element(at).filter(|element| element.tokens.len() == 1);
         let (Some(element), Some(token)) = (one, self.first_token(at)) else { return false };
-        let generic = element.is(Class::Generic) && !self.says(at, Word::Severe);
+        let part = matches!(mention.extent, ValueCoverage::Part | ValueCoverage::SharedPart);
+        let generic = element.is(Class::Generic) && (part || !self.says(at, Word::Severe));
         let function = self.is_function_word(at);
         let verb = self.lexicon.is_verb(&token.folded) || function;
+        let before = self.previous(at);
+        // "radiology can't open images"
+        if self.is_action(at, part) {
+            return true;
+        }
         if !generic && !verb || token.capital {
             return false;
         }
-        let before = self.previous(at);
         let introduced = before.is_some_and(|before| {
             self.is_any(before, &[Class::Is, Class::Eq, Class::Ne])
                 && !self.word(before).chars().all(char::is_alphabetic)
@@ -34,6 +39,26 @@ impl ParseContext<'_> {
             return false;
         }
         generic || function || !self.is_verb_used_as_value(at)
+    }
+
+    /// `true` for a verb that is also a value, after a word that a verb follows: "can't open".
+    fn is_action(&self, at: usize, part: bool) -> bool {
+        const LEADS: [Class; 2] = [Class::Inability, Class::Carrier];
+        let Some(before) = at.checked_sub(1) else { return false };
+        let infinitive = || {
+            let verb = before.checked_sub(1);
+            self.is(before, Class::To)
+                && (part || verb.is_some_and(|it| self.is_word(it) || self.is_any(it, &LEADS)))
+        };
+        self.is(before, Class::Inability)
+            || self.says(at, Word::Action)
+                && (self.says(before, Word::Modal) || infinitive() || self.has_object(at))
+    }
+
+    /// `true` if a word's object follows, which names nothing: "pass my review".
+    fn has_object(&self, at: usize) -> bool {
+        let determiner = self.says(at + 1, Word::Definite) || self.says(at + 1, Word::Possessive);
+        determiner && self.is_word(at + 2)
     }
 
     fn is_verb_used_as_value(&self, at: usize) -> bool {
@@ -75,6 +100,8 @@ impl ParseContext<'_> {
             || alone
             || used_in
             || noun_follows
+            || self.element(at).is_some_and(|it| it.cue == CueSet::default())
+                && !self.candidates(at + 1).is_empty()
             || counted && (at > 0 || self.elements.len() > at + 2)
     }
 

@@ -1,6 +1,8 @@
 //! Phrases that edit the current filters: resets, replacements and corrections. Also words that say
 //! that a value is absent.
 
+use crate::condition::Selection;
+
 use super::{Class, Key, Kind, Owner, ParseContext, Role, Word, fold};
 
 /// The values that are replaced.
@@ -67,6 +69,20 @@ impl ParseContext<'_> {
             }
         }
         None
+    }
+
+    /// Returns the negative current filters with a value that an element can name.
+    pub(crate) fn excluded(&self, at: usize) -> Vec<Selection> {
+        let named = self.mention(at).into_iter().flat_map(|it| it.values.iter().chain(&it.parts));
+        let negative = |&&(category, index): &&(usize, usize)| {
+            let value = self.catalog.value(category, index);
+            self.catalog.current(category).any(|it| it.value == value && it.operator.is_negative())
+        };
+        let lifted = named.filter(negative).map(|&(category, index)| Selection {
+            negative_only: true,
+            ..Selection::of_value(category, self.catalog.value(category, index))
+        });
+        lifted.collect()
     }
 
     /// Returns the category that a word says has no value: "unassigned", "anonymous".

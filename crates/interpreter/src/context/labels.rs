@@ -121,9 +121,10 @@ impl ParseContext<'_> {
                 telling = true;
                 value = self.is(before, Class::Yes) == value;
             }
-            telling |= self.is_any(before, &[Class::No, Class::WithPresence])
-                && !self.says(before, Word::Nothing)
-                || self.is(before, Class::Not) && self.begins_label(at, label);
+            telling |= self.is_any(
+                before,
+                &[Class::No, Class::WithPresence, Class::NotContains, Class::Not, Class::Except],
+            ) && !self.says(before, Word::Nothing);
         }
         let either = self.is(at + 1, Class::OrNot);
         let (category, end) = (label.category, at + 1 + usize::from(either));

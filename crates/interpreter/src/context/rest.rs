@@ -7,7 +7,9 @@ impl ParseContext<'_> {
     /// but not the plus".
     pub(super) fn continued_name(&self, at: usize, mention: &Mention) -> Option<(usize, usize)> {
         const DENIES: [Class; 2] = [Class::Not, Class::Except];
-        if !matches!(mention.extent, ValueCoverage::Part | ValueCoverage::SharedPart)
+        let part = matches!(mention.extent, ValueCoverage::Part | ValueCoverage::SharedPart);
+        // "not the plus one"
+        if !part && !self.says(at + 1, Word::Counting)
             || self.is_number(at + 1)
             || !mention.labels.is_empty()
         {
@@ -29,7 +31,8 @@ impl ParseContext<'_> {
         }
         let stem =
             self.mention(before).filter(|stem| denied && stem.extent == ValueCoverage::Whole)?;
-        let mut longer = mention.values.iter().filter(|value| stem.parts.contains(value));
+        let mut longer =
+            mention.values.iter().chain(&mention.parts).filter(|value| stem.parts.contains(value));
         let found = longer.next().copied()?;
         longer.next().is_none().then_some(found)
     }

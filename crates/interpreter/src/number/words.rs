@@ -12,6 +12,8 @@ pub(crate) enum NumberWord {
     /// A multiple of ten.
     Tens(i64),
     Factor(i64),
+    /// The place in a sequence: `third`.
+    Ordinal(i64),
     Half,
     Article,
     And,
@@ -26,6 +28,7 @@ impl NumberWord {
             "teen" => Self::Teen(value),
             "tens" => Self::Tens(value),
             "factor" => Self::Factor(value),
+            "ordinal" => Self::Ordinal(value),
             "half" => Self::Half,
             "article" => Self::Article,
             "and" => Self::And,

@@ -1,7 +1,7 @@
 //! The words between mentions: cues that begin to govern, and words that end their reach.
 
 use super::{
-    ActiveScope, Class, Conjunction, CueEffect, Element, Governor, PolarityPass, Role, Word,
+    ActiveScope, Affix, Class, Conjunction, CueEffect, Element, Governor, PolarityPass, Role, Word,
 };
 
 impl PolarityPass<'_, '_> {
@@ -31,8 +31,9 @@ impl PolarityPass<'_, '_> {
             self.take(at, any.end);
             return any.end;
         }
-        let denies =
-            context.is_any(at, &[Class::Not, Class::Except, Class::No, Class::Neither, Class::Ne]);
+        const DENIES: [Class; 6] =
+            [Class::Not, Class::Except, Class::No, Class::Neither, Class::Ne, Class::NotContains];
+        let denies = context.is_any(at, &DENIES);
         if self.excepts_from_all(at) {
             self.deny(at);
         } else if context.is(at, Class::Comma) {
@@ -50,6 +51,10 @@ impl PolarityPass<'_, '_> {
             self.last = None;
         } else if denies {
             self.deny(at);
+        } else if context.is(at, Class::Inability) && context.says(context.next(at), Word::Becoming)
+        {
+            // "sensors can't get online"
+            self.govern(at, CueEffect::Unclear);
         } else if context.is(at, Class::Likewise) && context.names_value(context.next(at)) {
             // "betas are out, and so are nightlies"
             let last = self.mentions.last().and_then(|mention| self.senses.get(mention.0));
@@ -58,12 +63,15 @@ impl PolarityPass<'_, '_> {
                 governor.inspect(|governor| self.govern(governor.at, governor.force));
             }
         } else if context.is(at, Class::Nor) {
-            if self.scope.is_none() && self.mentions.is_empty() {
-                // "nor lea" adds to the negative filters.
+            if !self.scope.as_ref().is_some_and(ActiveScope::denies) {
+                // "nor lea" adds to the negative filters; "archived doesn't count, nor resolved"
                 self.govern(at, CueEffect::Deny);
-                self.adding = Some(Vec::new());
+                self.adding = self.mentions.is_empty().then(Vec::new);
             }
             self.joint.by.insert(Class::Or);
+        } else if context.is(at, Class::WithPresence) && self.joint.is(Class::And) {
+            // "not ignored and has a replay"
+            self.scope = self.scope.take().filter(|scope| !scope.denies());
         } else if self.adds(at) {
         } else if context.is_any(at, &[Class::And, Class::Or]) {
             for class in [Class::And, Class::Or] {
@@ -107,6 +115,11 @@ impl PolarityPass<'_, '_> {
         } else if phrasal && self.takes_particle(at, Word::Particle) {
             let removes = context.is(at, Class::SplitRemove);
             self.govern(at, if removes { removal } else { exclusion });
+        } else if context.is(at, Class::FiltersBy) {
+            // "we no longer need to filter by browser"
+            if self.scope.as_ref().is_some_and(ActiveScope::is_to_deny) {
+                self.govern(at, CueEffect::Remove);
+            }
         } else if context.is(at, Class::Remove) {
             self.govern(at, removal);
             self.adding = None;
@@ -159,7 +172,16 @@ impl PolarityPass<'_, '_> {
         if let Some(scope) = self.scope.as_ref().filter(|scope| denied(scope))
             && !self.denies_through_verb(scope.governor.at, at)
         {
-            self.scope = None;
+            let (governor, value) = (scope.governor, context.names_value(at + 1));
+            let describes = !context.lexicon.is_verb(word)
+                && !context.lexicon.has_affix(word, Affix::Gerund)
+                && !context.lexicon.has_affix(word, Affix::Past);
+            if !value {
+                self.scope = None;
+            } else if !describes {
+                // "not loading checkout"; but "not plain chrome"
+                self.govern(governor.at, CueEffect::Unclear);
+            }
         }
     }
 
@@ -225,6 +247,11 @@ impl PolarityPass<'_, '_> {
             {
                 // "no not poland"
                 return None;
+            }
+            if context.is(outer, Class::Not) && context.says(at, Word::Excluding) {
+                // "I didn't want to exclude chrome"
+                self.set(outer, |sense| sense.part_of = Some(at));
+                return Some(CueEffect::Readmit);
             }
             // "exclude what isn't linux"
             let turns = force != CueEffect::Twice

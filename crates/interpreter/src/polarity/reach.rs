@@ -41,7 +41,11 @@ impl PolarityPass<'_, '_> {
         let reached = if scope.categories.is_empty() || scope.categories.contains(&category) {
             !turns
         } else {
-            joined && (!joint.preposition || joint.is(Class::Or))
+            // "not in the foreground, and OOM"
+            let apart = matches!(scope.governor.force, CueEffect::Deny | CueEffect::Lack)
+                && joint.is(Class::And)
+                && joint.is(Class::Comma);
+            joined && !apart && (!joint.preposition || joint.is(Class::Or))
         };
         if !reached {
             self.scope = None;
@@ -58,10 +62,14 @@ impl PolarityPass<'_, '_> {
     pub(super) fn unclear_of(&self, category: usize) -> Option<Governor> {
         let joint = self.joint;
         let scope = self.scope.as_ref().filter(|scope| scope.denies() && !scope.is_to_deny())?;
+        let plain = matches!(scope.governor.force, CueEffect::Deny | CueEffect::Lack);
+        let joined = joint.is(Class::And) || joint.is(Class::Or);
         let unclear = if scope.categories.contains(&category) {
-            joint.is(Class::Stop)
+            // "not to Germany, to France"
+            joint.is(Class::Stop) || plain && joint.preposition && joint.is(Class::Comma) && !joined
         } else {
-            joint.is(Class::And) && !joint.is(Class::Comma) && joint.preposition
+            let and = joint.is(Class::And) && !joint.is(Class::Comma);
+            and && (plain || joint.preposition)
         };
         unclear.then_some(Governor { force: CueEffect::Unclear, ..scope.governor })
     }
@@ -162,8 +170,7 @@ impl PolarityPass<'_, '_> {
         cue += usize::from(rejected);
         let flag = matches!(*context.role(at), Role::Values { category, .. }
             if context.catalog.kind(category) == Kind::Array);
-        if flag && context.is(at + 1, Class::Off) {
-            cue = at + 1;
+        if flag && context.is(cue, Class::Off) {
         } else if !rejected && (!context.is(cue, Class::AfterNot) || context.is(cue + 1, Class::Is))
         {
             // "ones excluded: chrome" begins its own list.
@@ -187,9 +194,10 @@ impl PolarityPass<'_, '_> {
             if denied && cue.force != CueEffect::Twice || !between.clone().all(continues) {
                 break;
             }
+            let apart = between.clone().any(|it| context.is(it, Class::Comma));
             let joined = between.any(|it| context.is_any(it, &[Class::And, Class::Or]));
             if own != category {
-                stated = Some(at).filter(|_| joined && context.is_used(at));
+                stated = Some(at).filter(|_| joined && !apart && context.is_used(at));
                 break;
             }
             members.push((at, joined));

@@ -36,7 +36,7 @@ fn read(view: &View<'_>, at: usize) -> Option<Reading> {
 }
 
 /// `true` if the query is a fragment of an error: `TypeError: x is undefined on /cart`.
-fn is_pasted(context: &ParseContext<'_>) -> bool {
+pub(super) fn is_pasted(context: &ParseContext<'_>) -> bool {
     context.query.split_whitespace().any(|word| {
         word.strip_suffix(':').is_some_and(|name| name.chars().skip(1).any(char::is_uppercase))
     })

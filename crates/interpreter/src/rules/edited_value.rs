@@ -30,6 +30,13 @@ fn read(view: &View<'_>, at: usize) -> Option<Reading> {
         return None;
     }
     let (_, exclusion) = context.nouns_after(at);
+    if force == CueEffect::Readmit || force == CueEffect::Remove && exclusion {
+        // "lift the US exclusion", "forget the ipad exclusion"
+        let lifted = context.excluded(at);
+        if !lifted.is_empty() {
+            return Some(Reading::new(at..at + 1, lifted.into_iter().map(Effect::Remove)));
+        }
+    }
     let effect = |value: &str| {
         let one = Selection::of_value(category, value);
         let negative_only = force == CueEffect::Readmit || force == CueEffect::Remove && exclusion;

@@ -17,6 +17,10 @@ fn read(view: &View<'_>, at: usize) -> Option<Reading> {
     let context = view.context;
     let category =
         context.message_category().filter(|_| context.is_quoted(at) && context.is_free(at))?;
+    // In a pasted error, quotes are part of it.
+    if super::address::is_pasted(context) {
+        return None;
+    }
     let exact = context.follows_any(at, &[Class::Eq]);
     let operator = context.text_operator(category, exact, false);
     let texts = context.texts(at);

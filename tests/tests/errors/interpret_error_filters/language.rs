@@ -7,7 +7,7 @@ const CRATE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/interpreter"
 
 /// Literals that are not English: names of operators and values on the wire, names in data files,
 /// placeholders of formats, signs of units and versions.
-const NO_LANGUAGE: [&str; 33] = [
+const NO_LANGUAGE: [&str; 34] = [
     "is",
     "is_not",
     "contains",
@@ -25,6 +25,7 @@ const NO_LANGUAGE: [&str; 33] = [
     "tens",
     "factor",
     "half",
+    "ordinal",
     "article",
     "and",
     "point",

@@ -45,3 +45,10 @@ fn reads_the_blind_queries() {
     assert!(all > 250);
     assert!(wrong.len() * 100 <= all, "{wrong:#?}");
 }
+
+#[test]
+fn reads_the_released_queries() {
+    let (wrong, all) = misses(include_str!("queries/released.jsonl"));
+    assert!(all > 400);
+    assert!(wrong.len() * 50 <= all, "{wrong:#?}");
+}
