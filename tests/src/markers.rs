@@ -21,6 +21,7 @@ pub fn collection(project_id: ProjectId) -> EventMarkerCollection {
         project_id,
         name: "Releases".to_owned(),
         description: String::new(),
+        source: None,
         event_count: 0,
         created_at: now,
         updated_at: now,

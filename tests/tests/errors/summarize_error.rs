@@ -58,7 +58,7 @@ async fn summaries_equal_breakdowns_of_the_error() {
 #[tokio::test]
 async fn categories_of_summaries_are_validated() {
     let tracker = Tracker::start().await;
-    tracker.deliver(&SentEvent::new(0, tracker.now(), "TypeError", "x")).await;
+    tracker.deliver(&SentEvent::new(0, tracker.ago(MINUTE), "TypeError", "x")).await;
     let error = tracker.the_error().await;
     let call = tracker.call_for(SUMMARIZE, &error);
     let reply = call.json(&json!({"by": ["os", "user", "os"]})).send(&tracker.test.app).await;

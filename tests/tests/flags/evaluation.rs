@@ -283,7 +283,7 @@ async fn unreadable_flags_fail_only_with_their_dependents() {
         assert_eq!((alone.status, &alone.body), (if key == "good" { 200 } else { 400 }, item));
     }
     let details = &reply.body["flags"][0]["errorDetails"];
-    assert_eq!(details, "the stored flag bad1 is corrupted: its definition cannot be read");
+    assert_eq!(details, "the stored flag bad1 is corrupted: it cannot be read");
     let project = test.project_id.to_string();
     let reported = |key: &str| left_out(&format!("{project}, key {key}"));
     assert_eq!(reported("bad1"), BTreeSet::from([(TABLE, "definition")]));

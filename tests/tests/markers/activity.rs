@@ -113,7 +113,7 @@ async fn deleted_flags_stay_in_the_activity() {
     let archive = flag(&update_feature_flag::OPERATION).json(&json!({"archived": true}));
     assert_eq!(archive.send(&test.app).await.status, 200);
     assert_eq!(flag(&delete_feature_flag::OPERATION).send(&test.app).await.status, 204);
-    let body = activity(&test, &[("to", i64::MAX)]).await;
+    let body = activity(&test, &[("from", 0), ("to", i64::MAX)]).await;
     let changes = body["items"].as_array().unwrap().iter().filter(|it| it["kind"] == "flag_change");
     let mut described: Vec<&str> = changes.map(|it| it["description"].as_str().unwrap()).collect();
     described.sort_unstable();

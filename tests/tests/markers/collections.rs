@@ -27,6 +27,7 @@ async fn new_collections_are_returned_with_all_fields() {
         "projectId": test.project_id,
         "name": "Releases",
         "description": " Of the shop\n",
+        "source": null,
         "eventCount": 0,
         "createdAt": "2026-11-21T04:16:00.000Z",
         "updatedAt": "2026-11-21T04:16:00.000Z",
