@@ -1,5 +1,6 @@
 //! Prints a table of the rules and classes, with the number of test queries that each is needed for:
-//! queries that are read correctly with it, and not without it. `make ablation` runs it.
+//! queries that are read correctly with it, and not without it. Run it with
+//! `cargo run --release -p interpreter --example ablation`.
 #![allow(clippy::print_stdout)]
 
 #[path = "../tests/queries/mod.rs"]

@@ -79,7 +79,6 @@ classes! {
     Both = "both", "All values that share the next name.";
     Keep = "keep", "Keeps filters.";
     Only = "only", "Nothing else.";
-    AfterKeep = "after_keep", "Keeps the filters of the previous label.";
     Switch = "switch", "Replaces.";
     Replace = "replace", "Replaces one value with another.";
     With = "with", "Separates a replaced value from its replacement.";
@@ -92,7 +91,6 @@ classes! {
     Still = "still", "Has no meaning.";
     Flip = "flip", "Inverts a filter.";
     WithPresence = "with_presence", "Has a value.";
-    MissingLabel = "missing_label", "Has no value.";
     Off = "off", "After a flag: the flag is absent.";
     Yes = "yes", "The value true.";
     False = "false", "The value false.";

@@ -173,12 +173,7 @@ impl Tokens {
             let named = token.is("°") && self.is_glued(at + 1) && self.unit(at + 1).is_some();
             Some((self.unit(at).filter(|_| named)?, 2))
         };
-        // "80 square metres"
-        let area = || {
-            let area = format!("{}2", self.folded(at + 1));
-            Some((self.lexicon.unit(&area).filter(|_| self.says(at, Word::Square))?, 2))
-        };
-        let found = degrees().or_else(area).or_else(|| Some((self.unit(at)?, 1)));
+        let found = degrees().or_else(|| Some((self.unit(at)?, 1)));
         if let Some((unit, length)) = found.filter(|_| !short) {
             number.unit = Some(unit);
             number.tokens.end += length;

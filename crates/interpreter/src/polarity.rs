@@ -291,10 +291,6 @@ impl PolarityPass<'_, '_> {
             self.finish(at, category);
             return end;
         }
-        if context.is(at + 1, Class::AfterKeep) {
-            self.take(at, at + 2);
-            return at + 2;
-        }
         let (noun, _) = context.nouns_after(at);
         let listed = self.joint.is_list();
         let denial = self.scope.as_ref().filter(|it| it.is_to_deny() || it.denies() && listed);

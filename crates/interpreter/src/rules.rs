@@ -14,7 +14,6 @@ mod edited_label;
 mod edited_value;
 mod flip;
 mod http_class;
-mod kept_label;
 mod labelled_text;
 mod mentioned;
 mod no_matter;
@@ -147,7 +146,6 @@ pub(crate) static ROUNDS: [&[&Rule]; 4] = [
         &rest::RULE,
         &flip::RULE,
         &no_matter::RULE,
-        &kept_label::RULE,
         &edited_label::RULE,
         &edited_value::RULE,
         &boolean::RULE,

@@ -19,7 +19,6 @@ classes! {
     BareNo = "bare_no", "Negates without a verb.";
     Becoming = "becoming", "Joins a thing and its new state.";
     BeforePlace = "before_place", "Ends a running text before a value.";
-    BeforeQuote = "before_quote", "Can precede a quoted text.";
     BeforeTime = "before_time", "Can precede a time.";
     BeforeUs = "before_us", "After it, `us` is the country.";
     Clock = "clock", "Ends a time of day.";
@@ -27,7 +26,6 @@ classes! {
     Common = "common", "Ordinary: never a misspelling or a short form of a value.";
     Connective = "connective", "Can separate the parts of a name.";
     Copula = "copula", "Joins a label and its value.";
-    Countable = "countable", "Follows a method's name.";
     Counting = "counting", "With a negator: negates the previous mention.";
     Definite = "definite", "Precedes a known thing.";
     Day = "day", "A day or a part of one.";
@@ -42,11 +40,9 @@ classes! {
     IdleAtom = "idle_atom", "In a name: can be omitted.";
     IdleLabel = "idle_label", "In a label: names no category alone.";
     IdleLabelAtom = "idle_label_atom", "In a label: can be omitted.";
-    InPlace = "in_place", "Precedes a thing that is used.";
     InOpposite = "in_opposite", "A prefix that is also a word, and then not a prefix.";
     Interjection = "interjection", "Before a pause: corrects, and negates nothing.";
     Joining = "joining", "In an acronym that is said in full: can have no letter.";
-    Lacking = "lacking", "After a boolean label: false.";
     Literal = "literal", "Means what the label says, even if the label negates.";
     Mention = "mention", "A verb before a text of the error message.";
     Message = "message", "In a label: contains the error message.";
@@ -61,7 +57,6 @@ classes! {
     Participle = "participle", "An irregular participle: the predicate of a boolean label.";
     Particle = "particle", "Ends a verb that its object interrupts.";
     Path = "path", "In a label: contains paths or pages.";
-    Person = "person", "People: a number about them is their age.";
     Plus = "plus", "The plus sign.";
     Possessive = "possessive", "Can precede a label.";
     Preposition = "preposition", "Begins a part that the previous cue does not govern.";
@@ -75,10 +70,10 @@ classes! {
     Severe = "severe", "Means the searched items, and is also a value.";
     ShortUnit = "short_unit", "A unit of one letter that a space can separate from its number.";
     Source = "source", "Says where something came from.";
+    Speaker = "speaker", "The speaker: a denial before it states an attitude.";
     Span = "span", "A time span that is not a unit.";
     Speed = "speed", "A comparative of speed.";
     Status = "status", "In a label: contains HTTP statuses.";
-    Square = "square", "Turns a unit of length into one of area.";
     TextNoun = "text_noun", "Can separate a label from its text.";
     ToTime = "to_time", "Separates two times of day.";
     Truth = "truth", "The name of a boolean value.";

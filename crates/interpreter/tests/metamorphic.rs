@@ -129,6 +129,12 @@ fn clauses(random: &mut Random, categories: &[Category]) -> Vec<Clause> {
             form: random.below(3),
             denied: false,
         };
+        // A value of several categories belongs to the one whose label is named.
+        let owners =
+            |value: &String| categories.iter().filter(|it| it.values.contains(value)).count();
+        if clause.form == 0 && clause.values.iter().any(|value| owners(value) > 1) {
+            continue;
+        }
         let denied = Clause { denied: true, ..clause.clone() };
         let fits = |it: &Clause| filters(categories, &it.query(), &[]) == expected(&[it.clone()]);
         if found.iter().all(|it| it.id != clause.id) && fits(&clause) && fits(&denied) {

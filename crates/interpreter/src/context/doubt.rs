@@ -86,11 +86,13 @@ impl ParseContext<'_> {
             .and_then(|pause| self.previous(pause))
             .or(before)
             .is_some_and(|before| self.is(before, Class::Correction));
-        let alone = (0..self.elements.len()).all(|other| {
-            other == at || self.is_idle(other) || self.is_any(other, &[Class::Only, Class::Any])
-        });
-        let counted = self.is(at + 1, Class::Generic) || self.says(at + 1, Word::Countable);
-        let used_in = before.is_some_and(|before| self.says(before, Word::InPlace));
+        let idle =
+            |&other: &usize| self.is_idle(other) || self.is_any(other, &[Class::Only, Class::Any]);
+        let last = (0..at).rev().find(|it| !idle(it));
+        let next = (at + 1..self.elements.len()).find(|it| !idle(it));
+        let pauses = |other: Option<usize>| other.is_none_or(|it| self.is(it, Class::Comma));
+        let alone = pauses(last) && pauses(next);
+        let counted = self.is(at + 1, Class::Generic);
         let noun_follows = self.labels(at + 1).iter().any(|label| !label.full)
             || self.is_word(at + 1)
                 && self.word(at + 1).len() > 3
@@ -98,7 +100,6 @@ impl ParseContext<'_> {
         governed
             || corrects
             || alone
-            || used_in
             || noun_follows
             || self.element(at).is_some_and(|it| it.cue == CueSet::default())
                 && !self.candidates(at + 1).is_empty()

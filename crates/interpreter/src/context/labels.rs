@@ -90,14 +90,10 @@ impl ParseContext<'_> {
         let tied = next > at + 1 || !self.is_boundary(next);
         // "orders on the web" turns nothing on.
         let place = self.says(next, Word::Preposition) && self.names_value(polar);
-        // "consent missing"
-        let lacks = self.says(next, Word::Lacking) && self.is(next, Class::AfterAbsent);
         let (value, last) = if tied && !place && self.is(next, Class::Yes) {
             (self.on(label, next, true), next)
         } else if tied && self.is(next, Class::False) {
             (self.on(label, next, false), next)
-        } else if lacks && self.is_boundary(polar) {
-            (!label.positive, next)
         } else if self.is(next, Class::Not) && self.is_any(polar, &[Class::Yes, Class::False]) {
             (!self.on(label, polar, self.is(polar, Class::Yes)), polar)
         } else if let Some(last) = self.denied_rest_of_label(at, category) {
@@ -159,12 +155,9 @@ impl ParseContext<'_> {
         let category = full.or(labels.clone().next())?.category;
         let next = self.next(at);
         let after = self.after_is(at);
-        // "release missing user" is about the user.
-        let of_next = self.is(next, Class::MissingLabel) && self.is_label(self.next(next));
         // `alerts that nobody acknowledged` negates the next word.
         let denies = self.is(after, Class::No) && self.boolean_label(self.next(after)).is_some();
-        let absent =
-            self.is(next, Class::AfterAbsent) && !of_next || self.is(after, Class::AfterAbsent);
+        let absent = self.is(next, Class::AfterAbsent) || self.is(after, Class::AfterAbsent);
         let operator = if absent && !denies {
             Operator::IsNotSet
         } else if self.is(next, Class::AfterPresent) || self.is(after, Class::AfterPresent) {

@@ -170,6 +170,12 @@ impl Words<'_> {
             let Some(form) = catalog.form(found.form) else { continue };
             let Owner::Label { category, positive } = form.owner else { continue };
             let full = form.required & !found.cover == 0;
+            if words == 1
+                && found.tier > MatchConfidence::Exact
+                && lexicon.is(first, Word::Function)
+            {
+                continue;
+            }
             if !full && (idle || found.tier == MatchConfidence::VersionPrefix) {
                 continue;
             }

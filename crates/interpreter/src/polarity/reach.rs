@@ -109,7 +109,10 @@ impl PolarityPass<'_, '_> {
         let direct = before == cue.at
             || context.is_any(before, &LEADS)
             || before > cue.at && context.is_word(before);
-        if !direct {
+        // "not chrome, release 5": a condition of its own.
+        let next = context.next(at);
+        let ends = context.is_boundary(next) || context.is_any(next, &LEADS);
+        if !direct || !first && !ends {
             return None;
         }
         if cue.force == CueEffect::Exclude && !context.is(cue.at, Class::No) {
@@ -168,16 +171,36 @@ impl PolarityPass<'_, '_> {
         let bare = context.is(cue + 1, Class::No) && cue + 2 >= context.elements.len();
         let rejected = context.is_boundary(cue) && (said(cue + 1) || bare);
         cue += usize::from(rejected);
+        let spoken_for = |it: usize| self.senses.get(it).is_some_and(|it| it.part_of.is_some());
+        if spoken_for(cue) {
+            // "leave japan out of it": the particle belongs to its verb.
+            return None;
+        }
+        // "android is irrelevant", but not "android, any browser"
+        let phrase = context.element(cue).is_some_and(|it| it.tokens.len() > 1);
+        if phrase && context.is(cue, Class::AfterAny) && context.is_boundary(cue + 1) {
+            self.take(at, cue + 1);
+            return Some(Governor { at: cue, force: CueEffect::Unclear });
+        }
         let flag = matches!(*context.role(at), Role::Values { category, .. }
             if context.catalog.kind(category) == Kind::Array);
         if flag && context.is(cue, Class::Off) {
-        } else if !rejected && (!context.is(cue, Class::AfterNot) || context.is(cue + 1, Class::Is))
+        } else if !rejected
+            && (!context.is(cue, Class::AfterNot)
+                || context.is(cue + 1, Class::Is)
+                || !phrase && context.says(cue, Word::Particle) && !self.ends_after(cue))
         {
             // "ones excluded: chrome" begins its own list.
             return None;
         }
         self.take(at, cue + 1);
         Some(Governor { at: cue, force: CueEffect::Deny })
+    }
+
+    /// `true` for "ups out, dhl in", but not "payments out of Germany".
+    fn ends_after(&self, at: usize) -> bool {
+        let ends = [Class::And, Class::Or];
+        self.context.is_boundary(at + 1) || self.context.is_any(at + 1, &ends)
     }
 
     /// Negates a value and the list that it ends. A list that only commas join is ambiguous
@@ -203,6 +226,15 @@ impl PolarityPass<'_, '_> {
             members.push((at, joined));
             edge = at;
         }
+        // "flaky tests aside", "unhandled chrome errors are out": no filter can express that.
+        let own = |it: &usize| self.mentions.iter().any(|mention| mention.0 == *it);
+        if let Some(before) = edge.checked_sub(1).filter(own)
+            && cue.force == CueEffect::Deny
+        {
+            self.set(before, |sense| sense.governor = Some(cue.unclear()));
+            self.set(last, |sense| sense.governor = Some(cue.unclear()));
+            return;
+        }
         if let Some(at) = stated {
             // "over 10 users and chrome excluded": the negation of the number is ambiguous.
             self.set(at, |sense| sense.governor = Some(cue.unclear()));
@@ -227,9 +259,13 @@ impl PolarityPass<'_, '_> {
         let clause = |it: &usize| !context.is_boundary(*it);
         let mut after = (at + 1..context.elements.len()).take_while(clause);
         let next = context.next(at);
+        // "android doesn't interest me", "tablets are not my concern"
+        let mut attitude = (at + 1..=at + 2).filter(|&it| context.says(it, Word::Speaker));
+        let attitude =
+            attitude.any(|it| context.is_boundary(it + 1) || context.is_boundary(it + 2));
         if !context.is_any(at, &[Class::Not, Class::No])
             || !context.word(at).starts_with(char::is_alphabetic)
-            || context.is_word(next) && !context.says(next, Word::Head)
+            || context.is_word(next) && !context.says(next, Word::Head) && !attitude
             || self.senses.get(at).is_some_and(|sense| sense.part_of.is_some())
             || self.mentions.iter().any(governed)
             || after.any(|it| !context.is_other(it) || context.is_used(it))

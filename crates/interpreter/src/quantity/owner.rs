@@ -29,9 +29,6 @@ impl ParseContext<'_> {
         let measured = self.measured(quantity);
         let named = measured.iter().find(|it| self.clause_names(quantity.at, **it));
         let again = measured.iter().find(|it| Some(**it) == last);
-        // "women over 60": a plain number about people is their age.
-        let mere = quantity.unit.is_none() && quantity.dimensions.is_empty();
-        let people = self.previous(quantity.start).is_some_and(|it| self.says(it, Word::Person));
         let continues = if compared {
             !number.is_weak()
         } else {
@@ -41,7 +38,6 @@ impl ParseContext<'_> {
             .or_else(|| self.numeric_of(Word::Year).filter(|_| compared && number.is_year()))
             .or_else(|| self.catalog.age_category().filter(|_| quantity.ago))
             .or(named.or(again).or(measured.first()).copied().filter(|_| compared))
-            .or_else(|| self.numeric_of(Word::Age).filter(|_| compared && mere && people))
             .or(last.filter(|_| continues || quantity.negator.is_some()))
     }
 

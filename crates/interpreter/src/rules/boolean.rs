@@ -12,7 +12,6 @@ pub(crate) static RULE: Rule = Rule {
         ("camera not allowed", "", "camera is false"),
         ("camera is not permitted", "", "camera is false"),
         ("not organic", "", "organic is false"),
-        ("consent missing", "", "consent is false"),
         ("renewal not allowed", "", "renewable is false"),
         ("out of warranty", "", "warranty is false"),
         ("firefox in kids mode", "", "browser is Firefox; kids is true"),

@@ -27,11 +27,7 @@ fn read(view: &View<'_>, at: usize) -> Option<Reading> {
         }
     }
     let denied = context.is(at, Class::NotContains);
-    let mut start = at + 1;
-    while context.says(start, Word::BeforeQuote) && context.is_quoted(start + 1) {
-        start += 1;
-    }
-    let texts = context.texts(start);
+    let texts = context.texts(at + 1);
     let end = texts.last()?.0.end;
     let operator = context.text_operator(category, false, denied);
     Some(Reading::new(at..end, Effect::state_texts(category, operator, texts)))

@@ -52,3 +52,10 @@ fn reads_the_released_queries() {
     assert!(all > 400);
     assert!(wrong.len() * 50 <= all, "{wrong:#?}");
 }
+
+#[test]
+fn reads_the_queries_of_the_third_round() {
+    let (wrong, all) = misses(include_str!("queries/third-round.jsonl"));
+    assert!(all > 250);
+    assert!(wrong.len() * 20 <= all, "{wrong:#?}");
+}
