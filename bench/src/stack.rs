@@ -307,6 +307,7 @@ fn pain_points() -> impl Iterator<Item = PainPoint> {
             occurred_at,
             title: "A click on Pay does nothing".to_owned(),
             excerpt: "Clicks Pay three times, waits for 20 s, and leaves the page.".to_owned(),
+            evidence: None,
         }
     })
 }

@@ -11,6 +11,7 @@ mod inflating;
 mod interpreter;
 mod json;
 mod numbers;
+mod recordings;
 mod runs;
 
 /// A fuzz target.
@@ -23,7 +24,7 @@ pub struct Target {
 }
 
 /// All fuzz targets.
-pub static TARGETS: [Target; 9] = [
+pub static TARGETS: [Target; 10] = [
     Target { name: "columns", run: runs::columns },
     Target { name: "cursors", run: cursors::cursors },
     Target { name: "envelopes", run: envelopes::envelopes },
@@ -31,6 +32,7 @@ pub static TARGETS: [Target; 9] = [
     Target { name: "interpreter", run: interpreter::interpreter },
     Target { name: "json", run: json::json },
     Target { name: "numbers", run: numbers::numbers },
+    Target { name: "recordings", run: recordings::recordings },
     Target { name: "rows", run: runs::rows },
     Target { name: "store_bodies", run: envelopes::store_bodies },
 ];

@@ -79,11 +79,14 @@ const KINDS: [(&str, &str); 46] = [
     ("projects", "erasures#"),
     ("projects", "ingest#"),
     ("quotas", "events#"),
+    ("quotas", "insights#"),
     ("quotas", "requests#"),
     ("replay-insights", "batch#"),
     ("replay-insights", "chunk#"),
     ("replay-insights", "pain-point#"),
     ("replay-insights", "project#"),
+    ("replay-insights", "replay#"),
+    ("replay-insights", "signature#"),
     ("replay-insights", "split#"),
 ];
 

@@ -42,9 +42,20 @@ pub struct NormalizedEvent {
     pub attributes: Attributes,
     /// The fingerprint of its error.
     pub fingerprint: Fingerprint,
+    /// The replay of the session, if one was recorded.
+    pub replay: Option<EventReplay>,
     /// The event as JSON without secrets, at most [`budget::MAX_PAYLOAD_BYTES`]. Its field
     /// `trimmed` lists the omitted parts.
     pub payload: Vec<u8>,
+}
+
+/// The replay in which an event occurred.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EventReplay {
+    /// The ID as the SDK sent it.
+    pub id: String,
+    /// Time of the event by the clock of the SDK, which the replay's clicks share.
+    pub at: Timestamp,
 }
 
 impl NormalizedEvent {
@@ -128,6 +139,7 @@ fn normalize(
     scrub(&mut event);
     let is_robot = add_contexts(&mut event, received.user_agent);
 
+    let replay = claimed.and_then(|at| Some(EventReplay { id: replay_id(&event)?.to_owned(), at }));
     let occurrence = read_occurrence(&event);
     let label = Label::of(&occurrence, event_text(&event, "transaction"));
     let fingerprint = fingerprint(&occurrence);
@@ -141,6 +153,7 @@ fn normalize(
         culprit: label.culprit,
         attributes,
         fingerprint,
+        replay,
         payload: budget::write_within_budget(event, &mut trimmed_paths),
     }))
 }
@@ -155,6 +168,13 @@ pub fn describe_stored_event(payload: &[u8], fingerprint: Fingerprint) -> Option
     let label = Label::of(&read_occurrence(&event), event_text(&event, "transaction"));
     let Label { error_type, message, title, culprit } = label;
     Some(ErrorDescription { fingerprint, title, error_type, message, culprit }.cut())
+}
+
+/// Returns the ID of the replay: a tag, or the context of older SDKs.
+fn replay_id<'e>(event: &'e Members<'_>) -> Option<&'e str> {
+    let tag = get(event, "tags").and_then(|tags| tags.member_text("replayId"));
+    let context = || get(event, "contexts")?.member("replay")?.member_text("replay_id");
+    tag.or_else(context)
 }
 
 /// Returns the envelope's id, else the event's, and sets it in the event. An id of another form

@@ -40,5 +40,8 @@ pub use envelope::{
     Envelope, MAX_EVENT_BYTES, MAX_FIRST_ITEM_BYTES, MAX_HEADER_LINE_BYTES, MAX_ITEMS,
     MAX_START_BYTES,
 };
-pub use event::{NormalizedEvent, Received, describe_stored_event, normalize_store_body};
+pub use event::{
+    EventReplay, NormalizedEvent, Received, describe_stored_event, normalize_store_body,
+};
 pub use fault::IngestionFault;
+pub use occurrence_time::occurrence_time;
