@@ -193,6 +193,7 @@ impl Stack {
             project_id: project,
             name: "Releases".to_owned(),
             description: "Deployments to production.".to_owned(),
+            source: None,
             event_count: 0,
             created_at: now,
             updated_at: now,
@@ -307,6 +308,7 @@ fn pain_points() -> impl Iterator<Item = PainPoint> {
             occurred_at,
             title: "A click on Pay does nothing".to_owned(),
             excerpt: "Clicks Pay three times, waits for 20 s, and leaves the page.".to_owned(),
+            evidence: None,
         }
     })
 }

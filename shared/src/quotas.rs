@@ -22,6 +22,9 @@ use crate::timestamp::Timestamp;
 /// Environment variable with the limit of error events per minute for projects without their own
 /// limit; set by `template.yaml`. 0 or unset: no limit.
 pub const EVENTS_VARIABLE: &str = "WAYMARK_EVENTS_PER_MINUTE";
+/// Environment variable with the limit of replay segments per minute and project; set by
+/// `template.yaml`. 0 or unset: no limit.
+pub const REPLAYS_VARIABLE: &str = "WAYMARK_REPLAYS_PER_MINUTE";
 /// Environment variable with the limit of requests per minute and API key; set by `template.yaml`.
 /// 0 or unset: no limit.
 pub const REQUESTS_VARIABLE: &str = "WAYMARK_REQUESTS_PER_MINUTE";
@@ -41,6 +44,8 @@ pub const ENVELOPES_PER_EVENT: NonZeroU32 = NonZeroU32::new(10).unwrap();
 pub struct Limits {
     /// Error events per project and minute.
     pub events_per_minute: Option<NonZeroU32>,
+    /// Replay segments per project and minute.
+    pub replays_per_minute: Option<NonZeroU32>,
     /// Requests per API key and minute.
     pub requests_per_minute: Option<NonZeroU32>,
     /// Errors per project.
@@ -59,6 +64,7 @@ impl Limits {
         let read = |name| variable(name)?.parse().ok().and_then(NonZeroU32::new);
         Self {
             events_per_minute: read(EVENTS_VARIABLE),
+            replays_per_minute: read(REPLAYS_VARIABLE),
             requests_per_minute: read(REQUESTS_VARIABLE),
             errors_per_project: read(ERRORS_VARIABLE),
             new_errors_per_hour: read(NEW_ERRORS_VARIABLE),
@@ -189,20 +195,27 @@ mod tests {
             (Some("7"), Some(7)),
         ] {
             let limits = Limits::read(|name| {
-                let others =
-                    [(REQUESTS_VARIABLE, "6"), (ERRORS_VARIABLE, "5"), (NEW_ERRORS_VARIABLE, "4")];
+                let others = [
+                    (REQUESTS_VARIABLE, "6"),
+                    (ERRORS_VARIABLE, "5"),
+                    (NEW_ERRORS_VARIABLE, "4"),
+                    (REPLAYS_VARIABLE, "3"),
+                ];
                 let other = others.into_iter().find(|(variable, _)| *variable == name);
                 other.map_or_else(|| text.map(str::to_owned), |(_, text)| Some(text.to_owned()))
             });
             let Limits {
                 events_per_minute,
+                replays_per_minute,
                 requests_per_minute,
                 errors_per_project,
                 new_errors_per_hour,
             } = limits;
             assert_eq!(events_per_minute.map(NonZeroU32::get), limit);
-            let others = [requests_per_minute, errors_per_project, new_errors_per_hour];
-            assert_eq!(others.map(|limit| limit.map(NonZeroU32::get)), [Some(6), Some(5), Some(4)]);
+            let others =
+                [requests_per_minute, errors_per_project, new_errors_per_hour, replays_per_minute];
+            let numbers = [Some(6), Some(5), Some(4), Some(3)];
+            assert_eq!(others.map(|limit| limit.map(NonZeroU32::get)), numbers);
         }
     }
 

@@ -274,6 +274,15 @@ pub fn log_bound_met(metric: &'static str, by: &str, now: Timestamp) {
     log_counted(metric, &[("message", json!("bound met")), ("by", json!(by))], now);
 }
 
+/// Metric of replay segments and feedback items without a usable content.
+pub const MALFORMED_RECORDINGS: &str = "MalformedRecordings";
+
+/// Logs and counts an item of a delivery that was dropped. `by` is the kind and ID of the sender.
+pub fn log_malformed_recording(reason: &str, by: &str, now: Timestamp) {
+    let fields = [("message", json!(reason)), ("by", json!(by))];
+    log_counted(MALFORMED_RECORDINGS, &fields, now);
+}
+
 fn fields_of(item: &DamagedItem) -> [Field; 4] {
     [
         ("message", json!("damaged item")),

@@ -9,7 +9,7 @@ use shared::projects::project::Project;
 
 use crate::app::TestApp;
 use crate::call::Call;
-use crate::errors::SentEvent;
+use crate::errors::{SentEvent, envelope};
 use crate::{insights, markers, source_maps};
 
 /// Table names without prefix.
@@ -63,6 +63,14 @@ pub async fn fill(test: &TestApp, project: &Project, numbers: u64) {
     });
     assert_eq!(rejected.send(app).await.status, 409);
 
+    let reply = Call::of(&ingest_error_events::OPERATION)
+        .parameter("ingestId", project.ingest_id)
+        .query("sentry_key", project.public_key)
+        .bytes(replay_segment(test))
+        .send(app)
+        .await;
+    assert_eq!(reply.status, 200, "{}", reply.body);
+
     markers::filled(store, project.id, 130).await;
 
     // One bundle is accepted, one is rejected, and one waits for the job.
@@ -93,4 +101,19 @@ pub async fn fill(test: &TestApp, project: &Project, numbers: u64) {
     let deleted = listed.body["items"][0]["errorId"].as_str().unwrap();
     let delete = call(&delete_error::OPERATION).parameter("errorId", deleted);
     assert_eq!(delete.send(app).await.status, 204);
+}
+
+/// Returns a replay segment with a rage click.
+fn replay_segment(test: &TestApp) -> String {
+    let replay = "5e9d0c4f0f6a4f7c8d1b2a3c4d5e6f70";
+    let millis = test.app.clock.now().as_millis();
+    let event = json!({"type": "replay_event", "replay_id": replay, "release": "shop@1"});
+    let payload = json!({"category": "ui.multiClick", "timestamp": millis / 1_000,
+        "message": "body > button#pay", "data": {"clickCount": 6, "nodeId": 4,
+        "url": "https://shop.example.com/cart", "node": {"tagName": "button"}}});
+    let events = json!([{"type": 5, "timestamp": millis,
+        "data": {"tag": "breadcrumb", "payload": payload}}]);
+    let recording = format!("{{\"segment_id\":0}}\n{events}");
+    let items = [("replay_event", event.to_string()), ("replay_recording", recording)];
+    envelope(&json!({ "event_id": replay }), &items)
 }

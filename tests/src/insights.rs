@@ -28,13 +28,18 @@ pub fn pain_point(number: usize) -> PainPoint {
         occurred_at: Timestamp::from_millis(millis + seconds * 1_000),
         title: format!("Pain point {number}"),
         excerpt: format!("Replay excerpt {number}"),
+        evidence: None,
     }
 }
 
 /// Returns a request body with the pain points with these numbers.
 pub fn upload(numbers: impl IntoIterator<Item = usize>) -> Value {
-    let pain_points: Vec<PainPoint> = numbers.into_iter().map(pain_point).collect();
-    json!({ "painPoints": pain_points })
+    let mut body = json!({ "painPoints": numbers.into_iter().map(pain_point).collect::<Vec<_>>() });
+    // Only responses have evidence.
+    for pain_point in body["painPoints"].as_array_mut().into_iter().flatten() {
+        pain_point.as_object_mut().expect("a pain point is an object").remove("evidence");
+    }
+    body
 }
 
 /// Returns a new batch id.

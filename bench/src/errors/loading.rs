@@ -12,10 +12,12 @@ use errors::log::manifest::{CompactionLimits, Run, RunId};
 use errors::log::row::EventRow;
 use errors::log::visit::Backlog;
 use errors::store::{ErrorOfEvent, ErrorStore, SeenEvent};
-use errors::{ErrorDescription, ErrorId, ErrorStatus, EventId, KnownError};
+use errors::{ErrorDescription, ErrorId, ErrorPatch, ErrorStatus, EventId, KnownError};
 use local::environment;
 use shared::app::Ids;
 use shared::dynamodb::Store;
+use shared::json::Json;
+use shared::projects::api_key::UserId;
 use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
 
@@ -168,7 +170,7 @@ pub(super) async fn create_error(
     new: ErrorId,
     at: Timestamp,
 ) -> Result<ErrorId> {
-    let seen = SeenEvent { occurred_at: at, received_at: at, is_packed: true, now: at };
+    let seen = SeenEvent { occurred_at: at, received_at: at, is_packed: true, release_seen: None, now: at };
     let known = ErrorStore::new(store)
         .see_error(project, None, &description(fingerprint), &seen, new)
         .await?;
@@ -180,7 +182,10 @@ pub(super) async fn create_error(
     let error =
         ErrorStore::new(store).find_error(project, id, at).await?.ok_or("an error is missing")?;
     let mut changed = error.clone();
-    changed.set_status(status, at);
+    let patch = format!(r#"{{"status": "{}"}}"#, status.as_str());
+    let patch = Json::parse(&patch, 1).map_err(|_| "a patch is malformed")?;
+    let patch = ErrorPatch::read(&patch).map_err(|_| "a patch is invalid")?;
+    changed.apply(&patch, &UserId::parse("bench")?, at);
     if !ErrorStore::new(store).replace_error(project, &error, &changed, None).await? {
         return Err("another request changed an error".into());
     }

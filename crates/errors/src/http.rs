@@ -14,8 +14,10 @@ use super::store::MAX_TOMBSTONES;
 
 /// Data categories of Sentry's protocol whose items are accepted and dropped. Sentry promises never
 /// to limit `attachment` and `internal`, and `default` can be anything, so these are absent.
-pub const DROPPED_CATEGORIES: &str = "transaction;span;session;replay;profile;profile_chunk;monitor;\
-     feedback;log_item;trace_metric";
+pub const DROPPED_CATEGORIES: &str = "transaction;span;session;profile;profile_chunk;monitor;log_item;\
+     trace_metric";
+/// Data category of session replays, which have their own limit.
+pub const REPLAY_CATEGORY: &str = "replay";
 /// Seconds for which an SDK holds these categories back. This is the longest time that a later
 /// version misses categories that it keeps.
 const SECONDS_OF_DROPPING: u16 = 3_600;
@@ -109,6 +111,7 @@ fn to_sentry_response(problem: &Problem) -> ApiResponse {
     };
     let response = problem.with_retry_after(response);
     let (categories, reason) = match problem.limited() {
+        Some(REPLAY_CATEGORY) => (REPLAY_CATEGORY, "replays_per_minute"),
         Some(categories) => (categories, "envelopes_per_minute"),
         None => ("", "events_per_minute"),
     };

@@ -257,6 +257,7 @@ fn read_pain_point(
             occurred_at: occurred_at?,
             title: title?,
             excerpt: excerpt.or_default()?,
+            evidence: None,
         })
     })
 }
@@ -322,6 +323,7 @@ mod tests {
             occurred_at: Timestamp::from_millis(1_795_234_560_007),
             title: "Rage click".to_owned(),
             excerpt: " Five clicks\n".to_owned(),
+            evidence: None,
         };
         assert_eq!(upload(&[full.to_owned()]), Ok(vec![expected]));
         for others in ["", "\"userId\": null, \"excerpt\": null"] {

@@ -18,8 +18,9 @@ use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
 
 use super::membership::{Member, Membership};
-use super::statistics::Statistics;
+use super::statistics::{PERIOD, Statistics};
 use crate::draft::InsightPatch;
+use crate::signature::{Signature, Signatures, Unlisted};
 use crate::{
     InsightId, InsightStatus, MAX_PAIN_POINTS, PainPoint, PainPointId, Percent, ReplayInsight,
 };
@@ -54,6 +55,10 @@ pub struct Insight {
     pub latest: Option<Latest>,
     /// The pain points.
     pub members: Membership,
+    /// The signatures of derived pain points.
+    pub signatures: Signatures,
+    /// Derived pain points beyond the maximum, which are no longer members.
+    pub unlisted: Unlisted,
 }
 
 /// The data that an insight shows of its latest pain point.
@@ -110,6 +115,8 @@ impl Insight {
             viewed: false,
             latest: None,
             members: Membership::default(),
+            signatures: Signatures::default(),
+            unlisted: Unlisted::default(),
         }
     }
 
@@ -146,6 +153,7 @@ impl Insight {
     /// Returns the insight as in a response at `now`.
     pub fn at(&self, now: Timestamp) -> ReplayInsight<'_> {
         let statistics = Statistics::of(self.members.iter(), now);
+        let unlisted = self.unlisted.count_since(now.minus(PERIOD));
         ReplayInsight {
             viewed: self.viewed,
             id: self.id,
@@ -155,10 +163,10 @@ impl Insight {
             merged_into: self.status.merged_into(),
             affected_sessions: statistics.affected_sessions,
             identified_users: statistics.identified_users,
-            occurrences: statistics.occurrences,
+            occurrences: statistics.occurrences.saturating_add(unlisted),
             previous_affected_sessions: statistics.previous_affected_sessions,
             trend_percent: statistics.trend(),
-            first_seen: statistics.first_seen,
+            first_seen: statistics.first_seen.into_iter().chain(self.unlisted.first()).min(),
             last_seen: statistics.last_seen,
             excerpt: self.latest.as_ref().map_or("", |latest| &latest.excerpt),
         }
@@ -173,7 +181,8 @@ impl Insight {
         pain_points.into_iter().filter(|pain_point| !members.contains(&pain_point.id)).collect()
     }
 
-    /// Adds pain points that are not members yet. `new_id` names new chunks.
+    /// Adds pain points that are not members yet, and reopens a resolved insight. `new_id` names new
+    /// chunks.
     pub fn add(
         &mut self,
         pain_points: &[&PainPoint],
@@ -184,10 +193,78 @@ impl Insight {
             return Ok(());
         }
         self.version += 1;
+        if self.status == InsightStatus::Resolved {
+            self.status = InsightStatus::Open;
+        }
         let newest = pain_points.iter().map(|pain_point| Latest::from(*pain_point));
         self.latest = self.latest.take().into_iter().chain(newest).max_by_key(Latest::order);
         self.members.add(pain_points.iter().map(|pain_point| Member::from(*pain_point)), new_id);
         Ok(())
+    }
+
+    /// Returns the oldest members, which no longer fit if `more` are added.
+    pub fn oldest_beyond(&self, more: usize) -> Vec<Member> {
+        let excess = (self.members.len() + more).saturating_sub(MAX_PAIN_POINTS);
+        let mut members: Vec<Member> =
+            if excess == 0 { Vec::new() } else { self.members.iter().copied().collect() };
+        members.sort_unstable_by_key(Member::order);
+        members.truncate(excess);
+        members
+    }
+
+    /// Adds derived pain points of a signature that the insight owns. `dropped` are the members of
+    /// [`Self::oldest_beyond`] with their signatures: they stay counted, and are no longer listed.
+    pub fn join(
+        &mut self,
+        pain_points: &[&PainPoint],
+        signature: Signature,
+        dropped: &[(Member, Option<Signature>)],
+        now: Timestamp,
+        new_id: impl FnMut() -> Uuid,
+    ) -> Result<(), Rejection> {
+        self.members.remove(&dropped.iter().map(|(member, _)| member.id).collect());
+        for (member, signature) in dropped {
+            self.unlisted.add(member.occurred_at, now.minus(PERIOD));
+            if let Some(signature) = signature {
+                self.signatures.remove(*signature);
+            }
+        }
+        self.add(pain_points, new_id)?;
+        self.signatures.add(signature, pain_points.len());
+        Ok(())
+    }
+
+    /// Removes derived pain points of a signature that later facts contradict. Pain points that are
+    /// no longer in the insight stay where they are. Returns the removed ones.
+    pub fn withdraw(
+        &mut self,
+        ids: &[PainPointId],
+        signature: Signature,
+    ) -> Result<Vec<PainPointId>, Rejection> {
+        self.check_not_merged()?;
+        let removed = self.members.remove(&ids.iter().copied().collect());
+        for _ in &removed {
+            self.signatures.remove(signature);
+        }
+        self.version += u64::from(!removed.is_empty());
+        Ok(removed.iter().map(|member| member.id).collect())
+    }
+
+    /// `true` if the insight has and had no pain points.
+    pub fn is_empty(&self) -> bool {
+        self.members.is_empty() && self.unlisted.first().is_none()
+    }
+
+    /// Resolves the insight if it is open and had no pain point since a time. Returns `true` if it
+    /// changed.
+    pub fn resolve_unless_seen(&mut self, since: Timestamp) -> bool {
+        let is_seen = self.latest.as_ref().is_some_and(|latest| latest.occurred_at >= since);
+        let is_resolved = self.status == InsightStatus::Open && !is_seen;
+        if is_resolved {
+            self.status = InsightStatus::Resolved;
+            self.version += 1;
+        }
+        is_resolved
     }
 
     fn check_not_merged(&self) -> Result<(), Rejection> {
@@ -236,6 +313,17 @@ impl Insight {
         Ok(split)
     }
 
+    /// Moves the signatures of the pain points that were split off into `split`, with their details.
+    pub fn split_signatures(
+        &mut self,
+        split: &mut Self,
+        details: &HashMap<PainPointId, PainPoint>,
+    ) {
+        let moved = split.members.iter().filter_map(|member| details.get(&member.id));
+        let moved = moved.filter_map(|point| Some(point.evidence.as_ref()?.signature()));
+        split.signatures = self.signatures.split_off(moved, split.id);
+    }
+
     /// Returns the latest member if it differs from [`Self::latest`], as after a split.
     pub fn unknown_latest(&self) -> Option<PainPointId> {
         let known = self.latest.as_ref().map(|latest| latest.id);
@@ -255,6 +343,8 @@ impl Insight {
         other.check_not_merged()?;
         self.check_capacity(other.members.len())?;
         self.members.absorb(std::mem::take(&mut other.members));
+        self.signatures.absorb(&mut other.signatures);
+        self.unlisted.absorb(&mut other.unlisted);
         let latest = self.latest.take().into_iter().chain(other.latest.take());
         self.latest = latest.max_by_key(Latest::order);
         other.status = InsightStatus::Merged { into: self.id };

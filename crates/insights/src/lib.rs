@@ -4,7 +4,9 @@ pub mod draft;
 pub mod http;
 mod insight;
 pub mod membership;
+pub mod recordings;
 mod replay_insight;
+pub mod signature;
 pub mod statistics;
 pub mod store;
 

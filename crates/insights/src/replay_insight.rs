@@ -9,6 +9,8 @@ use shared::json::{FieldError, ViolationCode};
 use shared::timestamp::Timestamp;
 use shared::uuid_type;
 
+use crate::recordings::Evidence;
+
 /// Maximum number of pain points per insight: as many as one transaction can always move.
 pub const MAX_PAIN_POINTS: usize = 18_000;
 
@@ -50,6 +52,8 @@ pub struct PainPoint {
     pub title: String,
     /// An excerpt of the replay.
     pub excerpt: String,
+    /// The origin, if the pain point was derived from a recording.
+    pub evidence: Option<Evidence>,
 }
 
 /// The work status of an insight.

@@ -10,7 +10,7 @@ use super::membership::Member;
 use crate::Percent;
 
 /// Length of the current period, and of the previous period.
-const PERIOD: Duration = Duration::from_hours(30 * 24);
+pub const PERIOD: Duration = Duration::from_hours(30 * 24);
 
 /// An insight's statistics at one time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

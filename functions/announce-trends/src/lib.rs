@@ -1,11 +1,13 @@
-//! Announces error spikes, trending insights and weekly digests (`docs/notifications.md`). No
-//! single write causes these events, so a schedule runs this function every ten minutes.
+//! Announces error spikes, trending insights and weekly digests (`docs/notifications.md`), and
+//! resolves insights without recent pain points. No single write causes these events, so a schedule
+//! runs this function every ten minutes.
 //!
 //! Invocations can run concurrently, and can be killed at any point. Each announcement is stored
 //! with its outbox items, so none is repeated, and passes over all projects resume.
 
 pub mod digest;
 mod passes;
+mod resolution;
 mod spikes;
 mod trends;
 
@@ -49,6 +51,7 @@ pub async fn run(app: &App, deadline: Deadline) -> Result<(), StoreError> {
         spikes::announce(&mut job).await,
         passes::weekly(&mut job).await,
         passes::daily(&mut job).await,
+        passes::resolve(&mut job).await,
     ] {
         if let Err(failure) = outcome {
             job.note_failure(failure);

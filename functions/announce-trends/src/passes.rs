@@ -1,4 +1,4 @@
-//! Passes over all projects: daily for trending insights, weekly for digests.
+//! Passes over all projects: daily for trending and unseen insights, weekly for digests.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
 
 use crate::digest::{self, Week};
-use crate::{CONCURRENT_PROJECTS, JobContext, SkipReason, check_project, trends};
+use crate::{CONCURRENT_PROJECTS, JobContext, SkipReason, check_project, resolution, trends};
 
 /// Period of the pass for trending insights.
 const DAY: Duration = Duration::from_hours(24);
@@ -22,6 +22,8 @@ const DAY: Duration = Duration::from_hours(24);
 enum Check {
     /// Announces trending insights.
     Trends,
+    /// Resolves insights without recent pain points.
+    Resolution,
     /// Announces the digest of a week.
     Digest(Week),
 }
@@ -31,6 +33,7 @@ impl Check {
     fn name(self) -> &'static str {
         match self {
             Self::Trends => "insights",
+            Self::Resolution => "resolution",
             Self::Digest(_) => "digest",
         }
     }
@@ -38,6 +41,7 @@ impl Check {
     async fn run(self, app: &App, project: ProjectId, now: Timestamp) -> Result<(), StoreError> {
         match self {
             Self::Trends => trends::check(app, project, now).await,
+            Self::Resolution => resolution::check(app, project, now).await,
             Self::Digest(week) => digest::check(app, project, &week, now).await,
         }
     }
@@ -45,9 +49,20 @@ impl Check {
 
 /// Announces trending insights, once a day.
 pub(crate) async fn daily(job: &mut JobContext<'_>) -> Result<(), StoreError> {
-    let today = Day::of(job.app.clock.now()).start();
-    let round = Timestamp::from_millis(0).until(today).as_secs() / DAY.as_secs();
+    let round = day_of(job);
     each_project(job, Check::Trends, round).await
+}
+
+/// Resolves insights without recent pain points, once a day.
+pub(crate) async fn resolve(job: &mut JobContext<'_>) -> Result<(), StoreError> {
+    let round = day_of(job);
+    each_project(job, Check::Resolution, round).await
+}
+
+/// Returns the number of the current day.
+fn day_of(job: &JobContext<'_>) -> u64 {
+    let today = Day::of(job.app.clock.now()).start();
+    Timestamp::from_millis(0).until(today).as_secs() / DAY.as_secs()
 }
 
 /// Announces the digest of the last week, if it is due.

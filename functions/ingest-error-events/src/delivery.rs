@@ -283,6 +283,20 @@ struct FoundError {
     error: ErrorOfEvent,
 }
 
+/// Returns the error under which a stored event counts.
+pub(crate) async fn error_of_fingerprint(
+    app: &App,
+    project: ProjectId,
+    fingerprint: Fingerprint,
+) -> Result<Option<ErrorId>, StoreError> {
+    let found = find_fingerprint(app, project, fingerprint, CacheValidity::Usable).await?;
+    if found.error.is_some() {
+        return Ok(found.error);
+    }
+    let overflow = ErrorDescription::of_overflow(&error_limits(app)).fingerprint;
+    Ok(find_fingerprint(app, project, overflow, CacheValidity::Usable).await?.error)
+}
+
 /// The validity of a cached error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CacheValidity {

@@ -4,6 +4,7 @@
 //! before anything else is done with it.
 
 pub mod delivery;
+mod replays;
 
 use delivery::{count_delivery, find_ingest_project, store_event};
 
@@ -63,7 +64,13 @@ async fn handle(app: &App, incoming: &ApiRequest) -> Result<ApiResponse, Problem
     let start = || inflate_start(incoming.body(), &content_encoding, MAX_FIRST_ITEM_BYTES);
     let begins_with_event =
         !takes_envelopes || start().is_ok_and(|start| Envelope::begins_with_event(&start));
-    count_delivery(app, &access, begins_with_event).await?;
+    let begins_with_replay =
+        !begins_with_event && start().is_ok_and(|start| Envelope::begins_with_replay(&start));
+    if begins_with_replay {
+        replays::count(app, access.project).await?;
+    } else {
+        count_delivery(app, &access, begins_with_event).await?;
+    }
 
     let body = inflate(incoming.body(), &content_encoding)?;
     let envelope = takes_envelopes.then(|| Envelope::parse(&body)).transpose()?;
@@ -88,7 +95,12 @@ async fn handle(app: &App, incoming: &ApiRequest) -> Result<ApiResponse, Problem
         }
         _ => ApiResponse::ok(&body),
     };
-    let Some(event) = event else { return respond(serde_json::json!({})) };
+    let Some(event) = event else {
+        if let Some(envelope) = &envelope {
+            replays::store(app, access.project, envelope, received, begins_with_replay).await?;
+        }
+        return respond(serde_json::json!({}));
+    };
     let frames = resolve_frames(app, access.project, &event).await;
     let event = event.with_members(|members| frames.apply(members)).normalize();
     let new_id = app.ids.new_uuid(received_at).into_bytes();
@@ -98,7 +110,12 @@ async fn handle(app: &App, incoming: &ApiRequest) -> Result<ApiResponse, Problem
     // Storage.
     let [.., a, b, c, d] = new_id;
     let draw = u32::from_be_bytes([a, b, c, d]);
+    let (replay, fingerprint) = (event.replay.clone(), event.fingerprint);
     Box::pin(store_event(app, access.project, event_id, event, received_at, draw)).await?;
+    replays::link_error(app, access.project, replay, fingerprint).await?;
+    if let Some(envelope) = &envelope {
+        replays::store(app, access.project, envelope, received, begins_with_replay).await?;
+    }
 
     // Response.
     respond(serde_json::json!({ "id": event_id.to_string() }))

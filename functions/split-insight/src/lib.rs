@@ -1,8 +1,10 @@
 //! Splits pain points off a replay insight into a new one.
 
+use std::collections::HashSet;
+
 use insights::draft::SplitRequest;
 use insights::store::{InsightStore, InsightWrite, RequestRecord};
-use insights::{Insight, InsightId, http};
+use insights::{Insight, InsightId, PainPointId, http};
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
 use shared::dynamodb::{ConflictRetry, Idempotent};
@@ -66,9 +68,12 @@ async fn handle(
             }
         };
         let unknown = [&source, &new_insight].map(Insight::unknown_latest);
-        let details = InsightStore::new(&app.store)
-            .find_pain_points(project_id, unknown.into_iter().flatten())
-            .await?;
+        // Only derived pain points have signatures, which decide where later ones go.
+        let moved = if source.signatures.is_empty() { &[][..] } else { &split.pain_point_ids };
+        let unknown: HashSet<PainPointId> =
+            unknown.into_iter().flatten().chain(moved.iter().copied()).collect();
+        let details = InsightStore::new(&app.store).find_pain_points(project_id, unknown).await?;
+        source.split_signatures(&mut new_insight, &details);
         source.refresh_latest(&details);
         let latest = new_insight.unknown_latest().and_then(|latest| details.get(&latest));
         let title = || latest.map(|latest| latest.title.clone()).unwrap_or_default();

@@ -11,6 +11,7 @@ mod inflating;
 mod interpreter;
 mod json;
 mod numbers;
+mod recordings;
 mod runs;
 mod source_maps;
 
@@ -32,6 +33,7 @@ pub static TARGETS: [Target; 10] = [
     Target { name: "interpreter", run: interpreter::interpreter },
     Target { name: "json", run: json::json },
     Target { name: "numbers", run: numbers::numbers },
+    Target { name: "recordings", run: recordings::recordings },
     Target { name: "rows", run: runs::rows },
     Target { name: "source_maps", run: source_maps::source_maps },
     Target { name: "store_bodies", run: envelopes::store_bodies },

@@ -118,6 +118,11 @@ impl App {
         self.count(|| format!("envelopes#{project}"), envelopes).await
     }
 
+    /// Counts a replay segment of a project. Fails with 429 over the limit.
+    pub async fn count_replay(&self, project: ProjectId) -> Result<(), Problem> {
+        self.count(|| format!("replays#{project}"), self.limits.replays_per_minute).await
+    }
+
     async fn count(
         &self,
         sender: impl FnOnce() -> String,

@@ -18,6 +18,15 @@ impl Store {
         self.sweep_expired(TABLE, "window", now.as_seconds(), after).await
     }
 
+    /// Adds one to the count of a sender in the current hour, and returns the total. Repeats can
+    /// count, as in a minute's window.
+    pub async fn count_in_hour(&self, sender: &str, now: Timestamp) -> Result<u64, StoreError> {
+        const HOUR_SECONDS: i64 = 3_600;
+        let hour = now.as_seconds().div_euclid(HOUR_SECONDS);
+        let window = format!("{sender}#hour-{hour}");
+        self.add_to_window(&window, 1, (hour + 2) * HOUR_SECONDS).await
+    }
+
     /// Adds to the count of a window and returns the total of all functions.
     ///
     /// This write does not recognize repeats. If its response is lost, it is sent again, and each

@@ -16,8 +16,8 @@ use tests::errors::envelope;
 use super::{ENVELOPE, MINUTE, STORE, SentEvent, Tracker, delivery};
 
 /// The data categories that SDKs stop sending.
-const DROPPED: &str = "transaction;span;session;replay;profile;profile_chunk;monitor;feedback;\
-     log_item;trace_metric";
+const DROPPED: &str = "transaction;span;session;profile;profile_chunk;monitor;log_item;\
+     trace_metric";
 
 /// Returns another execution environment, with a limit of deliveries per minute and project.
 fn environment(tracker: &Tracker, events_per_minute: u32) -> App {

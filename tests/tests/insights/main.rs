@@ -10,6 +10,8 @@ mod create_insight;
 mod failures;
 mod list_insights;
 mod merge_insights;
+mod replays;
+mod replays_in_chromium;
 mod size;
 mod split_insight;
 mod statistics;

@@ -32,6 +32,14 @@ pub struct Envelope<'b> {
     pub dsn: Option<String>,
     /// The payload of the first item of type `event`.
     pub event: Option<&'b [u8]>,
+    /// The payload of the first item of type `replay_event`.
+    pub replay_event: Option<&'b [u8]>,
+    /// The payload of the first item of type `replay_recording`.
+    pub replay_recording: Option<&'b [u8]>,
+    /// The payload of the first item of type `feedback`.
+    pub feedback: Option<&'b [u8]>,
+    /// The payload of the first item of type `user_report`.
+    pub user_report: Option<&'b [u8]>,
     /// Number of client reports, in which SDKs list items that they dropped.
     pub client_reports: usize,
     /// Number of items that are accepted and not kept: sessions, transactions, attachments and so
@@ -41,6 +49,10 @@ pub struct Envelope<'b> {
 
 enum ItemKind {
     Event,
+    ReplayEvent,
+    ReplayRecording,
+    Feedback,
+    UserReport,
     ClientReport,
     Other,
 }
@@ -55,12 +67,23 @@ impl<'b> Envelope<'b> {
 
     /// `true` if an item of type `event` begins within the `start` of an envelope.
     pub fn begins_with_event(start: &[u8]) -> bool {
+        Self::begins_with(start, |kind| matches!(kind, ItemKind::Event))
+    }
+
+    /// `true` if an item of a replay begins within the `start` of an envelope.
+    pub fn begins_with_replay(start: &[u8]) -> bool {
+        Self::begins_with(start, |kind| {
+            matches!(kind, ItemKind::ReplayEvent | ItemKind::ReplayRecording)
+        })
+    }
+
+    fn begins_with(start: &[u8], is_wanted: impl Fn(&ItemKind) -> bool) -> bool {
         let mut rest = without_byte_order_mark(start);
         take_line(&mut rest);
         loop {
             rest = rest.trim_ascii_start();
             match read_item_header(take_line(&mut rest)) {
-                Ok((ItemKind::Event, _)) => return true,
+                Ok((kind, _)) if is_wanted(&kind) => return true,
                 Ok((_, length)) if take_payload(length, &mut rest).is_ok() => {}
                 _ => return false,
             }
@@ -107,13 +130,29 @@ impl<'b> Envelope<'b> {
     }
 
     fn add(&mut self, kind: &ItemKind, payload: &'b [u8]) -> Result<(), IngestionFault> {
-        match kind {
-            ItemKind::Event if self.event.is_none() => {
-                check_event_size(payload)?;
-                self.event = Some(payload);
+        let first = match kind {
+            ItemKind::Event => &mut self.event,
+            ItemKind::ReplayEvent => &mut self.replay_event,
+            ItemKind::ReplayRecording => &mut self.replay_recording,
+            ItemKind::Feedback => &mut self.feedback,
+            ItemKind::UserReport => &mut self.user_report,
+            ItemKind::ClientReport => {
+                self.client_reports += 1;
+                return Ok(());
             }
-            ItemKind::ClientReport => self.client_reports += 1,
-            ItemKind::Event | ItemKind::Other => self.dropped_items += 1,
+            ItemKind::Other => {
+                self.dropped_items += 1;
+                return Ok(());
+            }
+        };
+        if first.is_some() {
+            self.dropped_items += 1;
+        } else if matches!(kind, ItemKind::ReplayRecording) {
+            // The limits of bodies bound it.
+            *first = Some(payload);
+        } else {
+            check_event_size(payload)?;
+            *first = Some(payload);
         }
         Ok(())
     }
@@ -173,6 +212,10 @@ fn read_item_header(header_line: &[u8]) -> Result<(ItemKind, Option<usize>), Ing
     let header = parse_header(&text)?;
     let kind = match header.member_text("type") {
         Some("event") => ItemKind::Event,
+        Some("replay_event") => ItemKind::ReplayEvent,
+        Some("replay_recording") => ItemKind::ReplayRecording,
+        Some("feedback") => ItemKind::Feedback,
+        Some("user_report") => ItemKind::UserReport,
         Some("client_report") => ItemKind::ClientReport,
         Some(_) => ItemKind::Other,
         None => return Err(IngestionFault::malformed("an item of the envelope has no type")),

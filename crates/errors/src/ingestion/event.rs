@@ -42,9 +42,20 @@ pub struct NormalizedEvent {
     pub attributes: Attributes,
     /// The fingerprint of its error.
     pub fingerprint: Fingerprint,
+    /// The replay of the session, if one was recorded.
+    pub replay: Option<EventReplay>,
     /// The event as JSON without secrets, at most [`budget::MAX_PAYLOAD_BYTES`]. Its field
     /// `trimmed` lists the omitted parts.
     pub payload: Vec<u8>,
+}
+
+/// The replay in which an event occurred.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EventReplay {
+    /// The ID as the SDK sent it.
+    pub id: String,
+    /// Time of the event by the clock of the SDK, which the replay's clicks share.
+    pub at: Timestamp,
 }
 
 impl NormalizedEvent {
@@ -88,6 +99,8 @@ pub struct EventText<'b> {
 #[derive(Debug)]
 pub struct CanonicalEvent<'a> {
     event_id: Option<EventId>,
+    /// The time that the SDK gave, by the client's clock.
+    claimed_at: Option<Timestamp>,
     occurred_at: Timestamp,
     is_robot: bool,
     trimmed_paths: TrimmedPaths,
@@ -148,15 +161,22 @@ impl EventText<'_> {
             return Ok(None);
         }
         let event_id = event_id(&mut event, self.envelope_id)?;
-        let claimed = take(&mut event, "timestamp").as_ref().and_then(parse_timestamp);
-        let occurred_at = occurrence_time(claimed, self.sent_at, received.at);
+        let claimed_at = take(&mut event, "timestamp").as_ref().and_then(parse_timestamp);
+        let occurred_at = occurrence_time(claimed_at, self.sent_at, received.at);
         set(&mut event, "timestamp", Json::String(occurred_at.to_string().into()));
 
         let mut trimmed_paths = TrimmedPaths::take_from(&mut event);
         canonicalize(&mut event, &mut trimmed_paths);
         scrub(&mut event);
         let is_robot = add_contexts(&mut event, received.user_agent);
-        Ok(Some(CanonicalEvent { event_id, occurred_at, is_robot, trimmed_paths, members: event }))
+        Ok(Some(CanonicalEvent {
+            event_id,
+            claimed_at,
+            occurred_at,
+            is_robot,
+            trimmed_paths,
+            members: event,
+        }))
     }
 }
 
@@ -181,6 +201,8 @@ impl<'a> CanonicalEvent<'a> {
     /// Groups and names the event, and writes the form that is stored.
     pub fn normalize(mut self) -> NormalizedEvent {
         let event = self.members;
+        let replay_of = |at| Some(EventReplay { id: replay_id(&event)?.to_owned(), at });
+        let replay = self.claimed_at.and_then(replay_of);
         let occurrence = read_occurrence(&event);
         let label = Label::of(&occurrence, event_text(&event, "transaction"));
         let fingerprint = fingerprint(&occurrence);
@@ -194,6 +216,7 @@ impl<'a> CanonicalEvent<'a> {
             culprit: label.culprit,
             attributes,
             fingerprint,
+            replay,
             payload: budget::write_within_budget(event, &mut self.trimmed_paths),
         }
     }
@@ -209,6 +232,13 @@ pub fn describe_stored_event(payload: &[u8], fingerprint: Fingerprint) -> Option
     let label = Label::of(&read_occurrence(&event), event_text(&event, "transaction"));
     let Label { error_type, message, title, culprit } = label;
     Some(ErrorDescription { fingerprint, title, error_type, message, culprit }.cut())
+}
+
+/// Returns the ID of the replay: a tag, or the context of older SDKs.
+fn replay_id<'e>(event: &'e Members<'_>) -> Option<&'e str> {
+    let tag = get(event, "tags").and_then(|tags| tags.member_text("replayId"));
+    let context = || get(event, "contexts")?.member("replay")?.member_text("replay_id");
+    tag.or_else(context)
 }
 
 /// Returns the envelope's id, else the event's, and sets it in the event. An id of another form

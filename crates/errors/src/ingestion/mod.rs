@@ -41,9 +41,10 @@ pub use envelope::{
     MAX_START_BYTES,
 };
 pub use event::{
-    CanonicalEvent, EventText, NormalizedEvent, Received, describe_stored_event,
+    CanonicalEvent, EventReplay, EventText, NormalizedEvent, Received, describe_stored_event,
     normalize_store_body,
 };
 pub use fault::IngestionFault;
 pub(crate) use json_text::to_string;
 pub use member::Members;
+pub use occurrence_time::occurrence_time;

@@ -15,7 +15,7 @@ const MOST_BEHIND_MILLIS: i64 = 30 * DAY_MILLIS;
 
 /// Returns the event's own time, corrected by the drift of the sender's clock. Returns the time of
 /// receipt if the event has none, or one too far ahead or behind.
-pub(super) fn occurrence_time(
+pub fn occurrence_time(
     claimed: Option<Timestamp>,
     sent_at: Option<Timestamp>,
     received_at: Timestamp,

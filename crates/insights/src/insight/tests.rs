@@ -85,6 +85,7 @@ impl World {
                 occurred_at: Timestamp::from_millis(NOW - age),
                 title: "Rage click".to_owned(),
                 excerpt: id.to_string(),
+                evidence: None,
             });
         }
         pain_points
@@ -329,6 +330,7 @@ fn affecting(current: u32, before: u32) -> Insight {
             occurred_at: Timestamp::from_millis(NOW - DAY * if number < current { 1 } else { 40 }),
             title: String::new(),
             excerpt: String::new(),
+            evidence: None,
         })
         .collect();
     let project = shared::projects::project::ProjectId::new(Uuid::nil());

@@ -35,6 +35,7 @@ impl InsightStore<'_> {
         let (items, after) =
             self.db.scan_page(TABLE, &["pk", "sk", "batch", "made", "committed"], after).await?;
         let prefix = format!("pain-point#{project}#");
+        let derived = [format!("replay#{project}#"), format!("signature#{project}#")];
         // Batches are removed before their pain points, which still lead to them if this is
         // interrupted.
         let (mut batches, mut found, mut splits) = (HashSet::new(), Vec::new(), HashMap::new());
@@ -43,6 +44,8 @@ impl InsightStore<'_> {
             let pk = reader.text("pk")?;
             if pk.starts_with(&prefix) {
                 batches.extend(reader.optional_parsed("batch", BatchId::parse)?);
+                found.push(key(pk, reader.text("sk")?));
+            } else if derived.iter().any(|prefix| pk.starts_with(prefix)) {
                 found.push(key(pk, reader.text("sk")?));
             } else if let Some(batch) = pk.strip_prefix("batch#").and_then(BatchId::parse) {
                 let is_committed = reader.optional_boolean("committed")?.unwrap_or_default();

@@ -31,11 +31,14 @@ use shared::timestamp::Timestamp;
 use super::InsightStore;
 use super::pain_points::BatchId;
 use crate::membership::{Chunk, ChunkReference, Membership};
+use crate::signature::{Signatures, Unlisted};
 use crate::{Insight, InsightId, InsightStatus, Latest, PainPointId, StatusFilter};
 
 pub(super) const TABLE: &str = "replay-insights";
 /// Prefix of insights' sort keys.
 const INSIGHT: &str = "insight#";
+/// Number of insights per page of open insights that were not seen lately.
+const UNSEEN_PER_PAGE: i32 = 50;
 /// Maximum number of chunks to read for one page of insights: 4.6 MB.
 const MAX_CHUNKS_PER_PAGE: usize = 200;
 
@@ -160,6 +163,37 @@ impl InsightStore<'_> {
         Ok(insights)
     }
 
+    /// Returns a page of the open insights whose last pain point precedes a time, oldest first, and
+    /// the position at which the next page continues.
+    pub async fn list_open_unseen(
+        self,
+        project: ProjectId,
+        since: Timestamp,
+        after: Option<String>,
+    ) -> Result<(Vec<InsightId>, Option<String>), StoreError> {
+        let prefix = format!("{}#", StatusFilter::OPEN.as_str());
+        let output = self
+            .db
+            .query(TABLE)
+            .index_name("byStatus")
+            .consistent_read(true)
+            .key_condition_expression("pk = :pk AND statusKey BETWEEN :after AND :since")
+            .expression_attribute_values(":pk", s(project_pk(project)))
+            .expression_attribute_values(":after", s(after.unwrap_or_else(|| prefix.clone())))
+            .expression_attribute_values(":since", s(format!("{prefix}{}", time_key(since))))
+            .limit(UNSEEN_PER_PAGE)
+            .send()
+            .await?;
+        let items = output.items.unwrap_or_default();
+        let id = |sk: &str| sk.strip_prefix(INSIGHT).and_then(InsightId::parse);
+        let ids =
+            self.db.undamaged(&items, |item| ItemReader { table: TABLE, item }.parsed("sk", id))?;
+        let last = items.last().filter(|_| output.last_evaluated_key.is_some());
+        let last = last.map(|item| ItemReader { table: TABLE, item }.text("statusKey"));
+        // No position has this character after its end.
+        Ok((ids, last.transpose()?.map(|position| format!("{position}!"))))
+    }
+
     /// Reads the members of a page's insights.
     async fn complete(
         self,
@@ -226,25 +260,13 @@ impl InsightStore<'_> {
     ) -> Result<InsightWrite, StoreError> {
         let changed = insights.iter().filter(|insight| insight.version != insight.stored_version);
         let mut transaction = Transaction::default();
-        for insight in changed.clone() {
-            transaction.add("insight", self.put_head(insight)?)?;
+        for insight in changed {
+            self.add_insight(&mut transaction, insight, now)?;
         }
         if !transaction.is_empty()
             && let Some(record) = self.put_request_record(request_record)?
         {
             transaction.add("request", record)?;
-        }
-        for insight in changed {
-            if insight.stored_version == 0 {
-                let created = NotificationStore::new(self.db).announce(&insight.created(now))?;
-                transaction.add("announcement", created)?;
-            }
-            for chunk in insight.members.changed() {
-                transaction.add("chunk", self.put_chunk(chunk)?)?;
-            }
-            for id in insight.members.removed() {
-                transaction.add("chunk", self.delete_chunk(id)?)?;
-            }
         }
         if transaction.is_empty() && idempotent.is_none() {
             return Ok(InsightWrite::Done);
@@ -262,6 +284,27 @@ impl InsightStore<'_> {
                 }
             }
         }
+    }
+
+    /// Adds the writes of a changed insight to a transaction, and the announcement of a new one.
+    pub(super) fn add_insight(
+        self,
+        transaction: &mut Transaction,
+        insight: &Insight,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        transaction.add("insight", self.put_head(insight)?)?;
+        if insight.stored_version == 0 {
+            let created = NotificationStore::new(self.db).announce(&insight.created(now))?;
+            transaction.add("announcement", created)?;
+        }
+        for chunk in insight.members.changed() {
+            transaction.add("chunk", self.put_chunk(chunk)?)?;
+        }
+        for id in insight.members.removed() {
+            transaction.add("chunk", self.delete_chunk(id)?)?;
+        }
+        Ok(())
     }
 
     fn put_head(self, insight: &Insight) -> Result<TransactWriteItem, StoreError> {
@@ -285,7 +328,7 @@ impl InsightStore<'_> {
         self.db.put(TABLE, item).into_action()
     }
 
-    fn delete_chunk(self, id: Uuid) -> Result<TransactWriteItem, StoreError> {
+    pub(super) fn delete_chunk(self, id: Uuid) -> Result<TransactWriteItem, StoreError> {
         self.db.delete(TABLE, chunk_key(id)).into_action()
     }
 
@@ -371,6 +414,14 @@ fn write_head(insight: &Insight) -> Item {
     );
     let index_attributes = index_attributes(insight.status.as_str(), position(insight));
     item.extend(index_attributes.map(|(name, value)| (name.to_owned(), value)));
+    let packed = [
+        ("signatures", insight.signatures.pack_held()),
+        ("forwards", insight.signatures.pack_forwards()),
+        ("unlisted", insight.unlisted.pack()),
+    ];
+    for (name, packed) in packed.into_iter().filter(|(_, packed)| !packed.is_empty()) {
+        item.insert(name.to_owned(), b(&packed));
+    }
     if let Some(into) = insight.status.merged_into() {
         item.insert("mergedInto".to_owned(), s(into));
     }
@@ -402,6 +453,12 @@ pub(super) fn read_head(project_id: ProjectId, item: &Item) -> Result<Head, Stor
     };
     let version = reader.count("version")?;
     let chunks = ChunkReference::unpack_all(reader.blob("chunks")?);
+    let packed = |name| match item.contains_key(name) {
+        true => reader.blob(name),
+        false => Ok(&[][..]),
+    };
+    let signatures = Signatures::unpack(packed("signatures")?, packed("forwards")?);
+    let unlisted = Unlisted::unpack(packed("unlisted")?);
     Ok(Head {
         insight: Insight {
             id: reader.parsed("id", InsightId::parse)?,
@@ -414,6 +471,8 @@ pub(super) fn read_head(project_id: ProjectId, item: &Item) -> Result<Head, Stor
             viewed: reader.optional_boolean("viewed")?.unwrap_or_default(),
             latest,
             members: Membership::default(),
+            signatures: signatures.ok_or_else(|| reader.damaged("signatures"))?,
+            unlisted: unlisted.ok_or_else(|| reader.damaged("unlisted"))?,
         },
         chunks: chunks.map_err(|_| reader.damaged("chunks"))?,
     })

@@ -3,9 +3,11 @@
 mod erasure;
 mod insights;
 mod pain_points;
+mod replays;
 
 pub use insights::{InsightWrite, RequestRecord};
 pub use pain_points::{BatchId, ClaimOutcome};
+pub use replays::{Change, FactsOutcome};
 
 use shared::dynamodb::Store;
 

@@ -32,6 +32,7 @@ use shared::uuid_type;
 
 use super::InsightStore;
 use super::insights::TABLE;
+use crate::recordings::{Evidence, PainKind};
 use crate::{PainPoint, PainPointId};
 
 /// Maximum number of actions per transaction.
@@ -251,7 +252,7 @@ impl InsightStore<'_> {
     }
 }
 
-fn pain_point_key(project: ProjectId, id: PainPointId) -> Item {
+pub(super) fn pain_point_key(project: ProjectId, id: PainPointId) -> Item {
     key(&format!("pain-point#{project}#{id}"), "pain-point")
 }
 
@@ -259,7 +260,7 @@ pub(super) fn batch_key(batch: BatchId) -> Item {
     key(&format!("batch#{batch}"), "batch")
 }
 
-fn write_pain_point(project: ProjectId, batch: BatchId, pain_point: &PainPoint) -> Item {
+pub(super) fn write_pain_point(project: ProjectId, batch: BatchId, pain_point: &PainPoint) -> Item {
     let mut item = item_at(
         pain_point_key(project, pain_point.id),
         [
@@ -274,6 +275,20 @@ fn write_pain_point(project: ProjectId, batch: BatchId, pain_point: &PainPoint) 
     if let Some(user_id) = &pain_point.user_id {
         item.insert("userId".to_owned(), s(user_id));
     }
+    if let Some(evidence) = &pain_point.evidence {
+        let texts = [
+            ("kind", Some(evidence.kind.as_str())),
+            ("route", evidence.route.as_deref()),
+            ("selector", evidence.selector.as_deref()),
+            ("element", evidence.element.as_deref()),
+            ("browser", evidence.browser.as_deref()),
+            ("release", evidence.release.as_deref()),
+            ("errorId", evidence.error_id.as_deref()),
+        ];
+        for (name, text) in texts {
+            item.extend(text.map(|text| (name.to_owned(), s(text))));
+        }
+    }
     item
 }
 
@@ -286,7 +301,22 @@ fn read_pain_point(item: &Item) -> Result<PainPoint, StoreError> {
         occurred_at: reader.time("occurredAt")?,
         title: reader.text("title")?.to_owned(),
         excerpt: reader.text("excerpt")?.to_owned(),
+        evidence: read_evidence(reader)?,
     })
+}
+
+fn read_evidence(reader: ItemReader<'_>) -> Result<Option<Evidence>, StoreError> {
+    let Some(kind) = reader.optional_parsed("kind", PainKind::parse)? else { return Ok(None) };
+    let text = |name| reader.optional_text(name).map(|text| text.map(str::to_owned));
+    Ok(Some(Evidence {
+        kind,
+        route: text("route")?,
+        selector: text("selector")?,
+        element: text("element")?,
+        browser: text("browser")?,
+        release: text("release")?,
+        error_id: text("errorId")?,
+    }))
 }
 
 /// Returns a pain point's ID and the batch that claimed it.
