@@ -74,7 +74,7 @@ fn settle(id: &ReplayId, (replay, points): &mut (Replay, BTreeMap<PainPointId, P
             Step::Link(links) => {
                 for (click, error) in &links {
                     let point = points.get_mut(&Replay::pain_point_id(id, *click)).unwrap();
-                    point.evidence.as_mut().unwrap().error_id = Some(error.clone());
+                    point.evidence.as_mut().unwrap().error_id.clone_from(error);
                 }
                 replay.note_linked(&links);
             }

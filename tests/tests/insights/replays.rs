@@ -488,7 +488,7 @@ fn events_of_a_large_page(session: &Session) -> Vec<Value> {
         (0..length).map(|_| char::from(random.random_range(b'a'..=b'z'))).collect()
     };
     let mut events = Vec::new();
-    for at in 0..300 {
+    for at in 0..520 {
         let nodes: Vec<Value> = (0..12)
             .map(|node| {
                 json!({"parentId": at, "nextId": null, "node": {"type": 2, "tagName": "div",

@@ -117,8 +117,8 @@ pub enum Step {
     Withdraw(InsightId, Signature, Vec<ClickId>),
     /// Add these pain points of one signature to its insight.
     Add(Signature, Vec<(ClickId, PainPoint)>),
-    /// Set the errors of these pain points.
-    Link(Vec<(ClickId, String)>),
+    /// Set or remove the errors of these pain points.
+    Link(Vec<(ClickId, Option<String>)>),
 }
 
 impl Replay {
@@ -262,9 +262,10 @@ impl Replay {
         let links = self.applied.iter().filter_map(|(id, applied)| {
             applied.insight.as_ref()?;
             let (_, error) = wanted.get(id)?;
-            (*error).filter(|error| applied.error.as_deref() != Some(error)).map(|it| (*id, it))
+            let is_new = applied.error.as_deref() != *error;
+            is_new.then(|| (*id, error.map(str::to_owned)))
         });
-        let links = links.map(|(id, error)| (id, error.to_owned())).take(MAX_POINTS_PER_STEP);
+        let links = links.take(MAX_POINTS_PER_STEP);
         Some(links.collect::<Vec<_>>()).filter(|links| !links.is_empty()).map(Step::Link)
     }
 
@@ -332,10 +333,10 @@ impl Replay {
     }
 
     /// Records the errors of pain points.
-    pub fn note_linked(&mut self, links: &[(ClickId, String)]) {
+    pub fn note_linked(&mut self, links: &[(ClickId, Option<String>)]) {
         for (id, error) in links {
             if let Some(applied) = self.applied.get_mut(id) {
-                applied.error = Some(error.clone());
+                applied.error.clone_from(error);
             }
         }
     }
@@ -428,7 +429,7 @@ mod tests {
                 Step::Link(links) => {
                     for (id, error) in &links {
                         let point = points.get_mut(&Replay::pain_point_id(&replay_id(), *id));
-                        point.unwrap().evidence.as_mut().unwrap().error_id = Some(error.clone());
+                        point.unwrap().evidence.as_mut().unwrap().error_id.clone_from(error);
                     }
                     replay.note_linked(&links);
                 }

@@ -320,16 +320,20 @@ impl InsightStore<'_> {
         project: ProjectId,
         replay: &ReplayId,
         transaction: &mut Transaction,
-        links: &[(ClickId, String)],
+        links: &[(ClickId, Option<String>)],
     ) -> Result<(), StoreError> {
         for (id, error) in links {
             let id = Replay::pain_point_id(replay, *id);
             let update = self
                 .db
                 .update(TABLE, pain_point_key(project, id))
-                .update_expression("SET errorId = :error")
-                .condition_expression("attribute_exists(pk)")
-                .expression_attribute_values(":error", s(error));
+                .condition_expression("attribute_exists(pk)");
+            let update = match error {
+                None => update.update_expression("REMOVE errorId"),
+                Some(error) => update
+                    .update_expression("SET errorId = :error")
+                    .expression_attribute_values(":error", s(error)),
+            };
             transaction.add("link", update)?;
         }
         Ok(())
