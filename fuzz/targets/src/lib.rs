@@ -25,7 +25,7 @@ pub struct Target {
 }
 
 /// All fuzz targets.
-pub static TARGETS: [Target; 10] = [
+pub static TARGETS: [Target; 11] = [
     Target { name: "columns", run: runs::columns },
     Target { name: "cursors", run: cursors::cursors },
     Target { name: "envelopes", run: envelopes::envelopes },
