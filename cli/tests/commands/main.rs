@@ -217,7 +217,9 @@ async fn sets_a_project_limit() {
         [("50", json!(50), Some(50)), ("0", json!(0), Some(0)), ("default", json!(null), None)]
     {
         let arguments = ["project", "set-limit", "my-shop", "--events-per-minute", given];
-        let expected = json!({"id": id, "slug": "my-shop", "eventsPerMinute": shown});
+        let expected = json!({
+            "id": id, "slug": "my-shop", "eventsPerMinute": shown, "requestsPerMinute": null,
+        });
         assert_eq!(stack.json(&arguments).await, expected);
         let access = store.find_ingest_access(project.ingest_id).await.unwrap().unwrap();
         assert_eq!(access.events_per_minute, stored);
