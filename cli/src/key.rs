@@ -95,7 +95,7 @@ fn parse_scopes(text: &str) -> Result<Scopes, NotAScope> {
 
 fn scopes_of(chosen: &[Scopes]) -> BTreeSet<Scope> {
     let scopes = chosen.iter().map(|scopes| match scopes {
-        Scopes::All => BTreeSet::from(Scope::ALL),
+        Scopes::All => Scope::of_keys(),
         Scopes::One(scope) => BTreeSet::from([*scope]),
     });
     scopes.flatten().collect()
@@ -199,6 +199,8 @@ pub(crate) async fn issue(
         secret_hash: key.secret_hash(),
         organization: grant.org.clone(),
         user: grant.user.clone(),
+        name: String::new(),
+        member: None,
         scopes,
         projects,
         created_at: now,
@@ -306,7 +308,7 @@ async fn revoke(
 }
 
 fn scopes_or_all(scopes: &BTreeSet<Scope>, separator: &str) -> String {
-    if scopes.len() == Scope::ALL.len() {
+    if *scopes == Scope::of_keys() {
         return "all".to_owned();
     }
     scopes.iter().map(|scope| scope.as_str()).collect::<Vec<_>>().join(separator)
@@ -346,7 +348,7 @@ mod tests {
     #[test]
     fn all_scopes_are_given_to_who_says_so() {
         let scopes = |text: &str| scopes_of(&[parse_scopes(text).unwrap()]);
-        assert_eq!(scopes("all"), BTreeSet::from(Scope::ALL));
+        assert_eq!(scopes("all"), Scope::of_keys());
         assert_eq!(scopes(" flags:read "), [Scope::FlagsRead].into());
         assert!(parse_scopes("everything").is_err());
     }
@@ -362,6 +364,8 @@ mod tests {
                 secret_hash: key.secret_hash(),
                 organization: Organization::parse("default").unwrap(),
                 user: UserId::parse("owner").unwrap(),
+                name: String::new(),
+                member: None,
                 scopes: Scope::ALL.into(),
                 projects: None,
                 created_at: Timestamp::from_millis(0),

@@ -47,7 +47,8 @@ pub fn serve(operation: &Operation) -> Result<(), StartError> {
         let app = &App::new(store, Clock::System, Ids::Random)
             .with_cursor_key(cursor_key())
             .with_origin_secrets(OriginSecrets::from_environment())
-            .with_limits(Limits::from_environment());
+            .with_limits(Limits::from_environment())
+            .recording_uses();
         let mut adapter = Adapter::from(service_fn(async |request: Request| {
             Ok::<_, Infallible>(BufferedResponse(respond(app, operation, request).await))
         }));
@@ -260,12 +261,15 @@ async fn handle(
         Caller::authenticate(&app.store, &app.access, incoming, outlives_outages, now).await?;
     // All visitors of a page share its key: a limit would let one visitor stop flags for all.
     if !caller.only_evaluates_flags() {
-        app.count_request(caller.key_id()).await?;
+        app.count_request(caller.credential()).await?;
     }
     if let Some(scope) = scope {
         caller.require(scope)?;
     }
-    handler(app, &caller, incoming).await
+    if !app.records_uses {
+        return handler(app, &caller, incoming).await;
+    }
+    tokio::join!(handler(app, &caller, incoming), caller.record_use()).0
 }
 
 #[cfg(test)]

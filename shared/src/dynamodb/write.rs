@@ -49,6 +49,14 @@ impl Store {
         unless_condition_fails(|| put.clone().send()).await.map(drop)
     }
 
+    /// Puts an item in place of any other. Use this for values whose order does not matter, such as
+    /// times that are accurate to an hour: a repeat can arrive after a later write.
+    pub(crate) async fn put_latest(&self, table: &str, item: Item) -> Result<(), StoreError> {
+        let put = self.client.put_item().table_name(self.table(table)).set_item(Some(item));
+        put.send().await?;
+        Ok(())
+    }
+
     /// Sets an attribute of an item that lacks it. Returns the whole item, or `None` if there is no
     /// item. The first value stays, so a repeat changes nothing and returns the same value.
     pub(crate) async fn set_once(

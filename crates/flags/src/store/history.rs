@@ -124,8 +124,9 @@ fn write_change(change: VersionedChange<'_>) -> Result<Item, StoreError> {
             ("expiresAt", n(flag.updated_at.plus(RETENTION).as_seconds())),
         ],
     );
-    if let Actor::Key { user, key_id } = author {
-        item.extend([("user".to_owned(), s(user)), ("keyId".to_owned(), s(key_id))]);
+    item.extend(author.user().map(|user| ("user".to_owned(), s(user))));
+    if let Actor::Key { key_id, .. } = author {
+        item.insert("keyId".to_owned(), s(key_id));
     }
     Ok(item)
 }
