@@ -190,8 +190,7 @@ impl SignInCompletion {
     pub fn read(body: &Json<'_>) -> Result<Self, Violations> {
         let mut violations = Violations::default();
         let read = Fields::read(body, &JsonPath::Root, &mut violations, |fields, violations| {
-            let token =
-                fields.required("token", violations, text(|text| Ok(Secret::parse(text))));
+            let token = fields.required("token", violations, text(|text| Ok(Secret::parse(text))));
             let code = match fields.optional("code", violations, text(Code::parse)) {
                 Field::Valid(code) => Some(Some(code)),
                 Field::Absent | Field::Null => Some(None),

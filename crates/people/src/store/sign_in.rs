@@ -80,6 +80,19 @@ impl PeopleStore<'_> {
         Ok(account)
     }
 
+    /// Returns `true` if a user is a member of an organization.
+    pub async fn is_member(self, user: &UserId) -> Result<bool, StoreError> {
+        let query = self
+            .db
+            .query(TABLE)
+            .consistent_read(true)
+            .key_condition_expression("pk = :pk AND begins_with(sk, :member)")
+            .expression_attribute_values(":pk", s(user_partition(user)))
+            .expression_attribute_values(":member", s("member#"))
+            .limit(1);
+        Ok(query.send().await?.count > 0)
+    }
+
     /// Stores a sign-in.
     pub async fn put_sign_in(self, pending: &PendingSignIn) -> Result<(), StoreError> {
         let mut stored = item_at(
@@ -298,7 +311,8 @@ impl PeopleStore<'_> {
             expires_at: reader.millis("endsAt")?,
         };
         let delete = self.db.delete(TABLE, oidc_key(state));
-        let is_taken = self.db.write_if(delete.condition_expression("attribute_exists(pk)")).await?;
+        let is_taken =
+            self.db.write_if(delete.condition_expression("attribute_exists(pk)")).await?;
         Ok((is_taken && now < started.expires_at).then_some(started))
     }
 }
@@ -319,11 +333,12 @@ fn read_sign_in(item: &Item) -> Result<PendingSignIn, StoreError> {
     let reader = ItemReader { table: TABLE, item };
     let browser = reader.optional_parsed("browser", SecretDigest::parse)?;
     let binding = browser
-        .map(|browser| Ok::<_, StoreError>(Binding { browser, code: CodeHash(reader.bytes("codeHash")?) }))
+        .map(|browser| {
+            Ok::<_, StoreError>(Binding { browser, code: CodeHash(reader.bytes("codeHash")?) })
+        })
         .transpose()?;
     Ok(PendingSignIn {
-        digest: reader
-            .parsed("pk", |text| SecretDigest::parse(text.strip_prefix("sign-in#")?))?,
+        digest: reader.parsed("pk", |text| SecretDigest::parse(text.strip_prefix("sign-in#")?))?,
         user: reader.parsed("user", |text| UserId::parse(text).ok())?,
         organization: reader
             .optional_parsed("organization", |text| Organization::parse(text).ok())?,
