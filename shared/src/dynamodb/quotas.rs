@@ -18,6 +18,13 @@ impl Store {
         self.sweep_expired(TABLE, "window", now.as_seconds(), after).await
     }
 
+    /// Counts an event in the current hour, and returns the number of events in this hour.
+    pub async fn count_hourly(&self, name: &str, now: Timestamp) -> Result<u64, StoreError> {
+        const HOUR: i64 = 3_600;
+        let hour = now.as_seconds().div_euclid(HOUR);
+        self.add_to_window(&format!("{name}#hour-{hour}"), 1, (hour + 2) * HOUR).await
+    }
+
     /// Adds to the count of a window and returns the total of all functions.
     ///
     /// This write does not recognize repeats. If its response is lost, it is sent again, and each

@@ -152,6 +152,19 @@ impl ApiRequest {
         }
     }
 
+    /// Returns the place of the sender's network address, if a distribution in front of the API
+    /// reports it: a city and a country. Clients can send these headers too, so the place is only
+    /// a hint for people.
+    pub fn place(&self) -> Option<String> {
+        const MAX_CHARACTERS: usize = 100;
+        let header = |name| self.header_texts(name).first().copied().filter(|it| !it.is_empty());
+        let country = header("cloudfront-viewer-country-name");
+        let country = country.or_else(|| header("cloudfront-viewer-country"))?;
+        let parts = header("cloudfront-viewer-city").into_iter().chain([country]);
+        let place = parts.collect::<Vec<_>>().join(", ");
+        Some(place.chars().take(MAX_CHARACTERS).collect())
+    }
+
     /// Returns all values of a query parameter, decoded.
     pub fn query_texts(&self, name: &str) -> Vec<&str> {
         let parameters = self.request.query_string_parameters_ref();

@@ -1,7 +1,9 @@
 //! Responses.
 
 use lambda_http::Body;
-use lambda_http::http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderName, LOCATION, SET_COOKIE};
+use lambda_http::http::header::{
+    CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderName, LOCATION, SET_COOKIE,
+};
 use lambda_http::http::{HeaderMap, HeaderValue, Response, StatusCode};
 use serde::Serialize;
 

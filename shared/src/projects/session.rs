@@ -79,6 +79,11 @@ pub fn set_cookie(name: &str, value: &str, lifetime: Duration) -> String {
     format!("{name}={value}; Path=/; Max-Age={seconds}; Secure; HttpOnly; SameSite=Lax")
 }
 
+/// Returns the value of `set-cookie` that removes a cookie of the console.
+pub fn clear_cookie(name: &str) -> String {
+    set_cookie(name, "", Duration::ZERO)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
