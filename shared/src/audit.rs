@@ -169,6 +169,4 @@ audit_actions! {
     SegmentDeleted, "segment_deleted";
     ErrorDeleted, "error_deleted";
     CollectionDeleted, "collection_deleted";
-    UserErased, "user_erased";
-    OrganizationErased, "organization_erased";
 }

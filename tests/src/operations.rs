@@ -5,7 +5,7 @@ use shared::app::{Job, Operation};
 
 /// All operations, in the order of `openapi.yaml`.
 #[rustfmt::skip]
-pub static OPERATIONS: [&Operation; 48] = [
+pub static OPERATIONS: [&Operation; 67] = [
     &create_feature_flag::OPERATION,
     &list_feature_flags::OPERATION,
     &get_feature_flag::OPERATION,
@@ -52,7 +52,26 @@ pub static OPERATIONS: [&Operation; 48] = [
     &confirm_email_address::OPERATION,
     &unsubscribe::OPERATION,
     &list_projects::OPERATION,
+    &create_project::OPERATION,
+    &update_project::OPERATION,
+    &delete_project::OPERATION,
     &get_caller::OPERATION,
+    &request_sign_in::OPERATION,
+    &complete_sign_in::OPERATION,
+    &complete_oidc_sign_in::OPERATION,
+    &sign_out::OPERATION,
+    &update_session::OPERATION,
+    &list_members::OPERATION,
+    &update_member::OPERATION,
+    &remove_member::OPERATION,
+    &create_invitation::OPERATION,
+    &list_invitations::OPERATION,
+    &revoke_invitation::OPERATION,
+    &accept_invitation::OPERATION,
+    &create_api_key::OPERATION,
+    &list_api_keys::OPERATION,
+    &revoke_api_key::OPERATION,
+    &list_audit_entries::OPERATION,
     &serve_console::OPERATION,
 ];
 

@@ -9,6 +9,7 @@ mod emails;
 mod events;
 mod leases;
 mod outbox;
+mod people_emails;
 pub mod senders;
 mod subjects;
 
@@ -143,6 +144,7 @@ impl JobContext<'_> {
 
 /// Sends all due notifications once.
 async fn pass(job: &mut JobContext<'_>) -> Result<(), StoreError> {
+    people_emails::send(job).await;
     take_busy_shards(job).await?;
     // The whole outbox first: events of one shard can go to a feed in another.
     outbox::dispatch_all(job).await;

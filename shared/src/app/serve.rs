@@ -261,7 +261,7 @@ async fn handle(
         Caller::authenticate(&app.store, &app.access, incoming, outlives_outages, now).await?;
     // All visitors of a page share its key: a limit would let one visitor stop flags for all.
     if !caller.only_evaluates_flags() {
-        app.count_request(caller.credential()).await?;
+        app.count_request(caller.credential(), caller.own_request_limit()).await?;
     }
     if let Some(scope) = scope {
         caller.require(scope)?;

@@ -116,8 +116,17 @@ impl App {
         Caller::of_session(&self.store, &self.access, incoming, session, member, self.clock.now())
     }
 
-    /// Counts a request by its credential. Fails with 429 over the limit.
-    pub(super) async fn count_request(&self, credential: &Credential) -> Result<(), Problem> {
+    /// Counts a request by its credential. Fails with 429 over the limit. A project with a limit of
+    /// its own counts alone.
+    pub(super) async fn count_request(
+        &self,
+        credential: &Credential,
+        own_limit: Option<(ProjectId, u32)>,
+    ) -> Result<(), Problem> {
+        if let Some((project, limit)) = own_limit {
+            let limit = NonZeroU32::new(limit);
+            return self.count(|| format!("requests#{credential}#{project}"), limit).await;
+        }
         self.count(|| format!("requests#{credential}"), self.limits.requests_per_minute).await
     }
 

@@ -131,7 +131,11 @@ mod tests {
             assert_eq!(read_headers(&[("cookie", &two)]), invalid, "{other}");
         }
         for none in ["", "a=b", "__Host-waymark", "__Host-waymark=", "waymark=x"] {
-            assert_eq!(read_headers(&[("cookie", none)]), Err(ProblemCode::MissingApiKey), "{none}");
+            assert_eq!(
+                read_headers(&[("cookie", none)]),
+                Err(ProblemCode::MissingApiKey),
+                "{none}"
+            );
         }
     }
 

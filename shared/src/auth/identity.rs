@@ -192,9 +192,8 @@ mod tests {
     fn sessions_end_with_membership_and_sign_out() {
         let organization = Organization::parse("acme").unwrap();
         let user = UserId::parse("mira@example.com").unwrap();
-        let started = |second| {
-            Session::start(user.clone(), organization.clone(), at(second)).unwrap().0
-        };
+        let started =
+            |second| Session::start(user.clone(), organization.clone(), at(second)).unwrap().0;
         let of = |second, signed_out_at: Option<i64>, member| {
             let membership = Membership { member, signed_out_at: signed_out_at.map(at) };
             Identity::of_session(started(second), membership).is_some()

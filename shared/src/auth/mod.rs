@@ -93,9 +93,8 @@ impl Lookup<'_> {
                 }
                 Ok(access)
             };
-            let stale = outlives_outages
-                .then(|| cache.get_stale(sent.key_id(), project, now))
-                .flatten();
+            let stale =
+                outlives_outages.then(|| cache.get_stale(sent.key_id(), project, now)).flatten();
             access = match stale {
                 Some(stale) => lookup_or_stale(stale, lookup, &cache.cooldown, now).await,
                 None => lookup.await?,
@@ -118,9 +117,8 @@ impl Lookup<'_> {
             access.session = access.session.or(found.session);
             access.project = access.project.or(found.project);
         }
-        access.session = access
-            .session
-            .filter(|stored| stored.session.is_active(stored.last_used_at, self.now));
+        access.session =
+            access.session.filter(|stored| stored.session.is_active(stored.last_used_at, self.now));
         if let Some(StoredSession { session, .. }) = &access.session {
             access.membership =
                 Some(self.find_membership(&session.organization, &session.user).await?);
@@ -247,6 +245,14 @@ impl<'r> Caller<'r> {
         Ok(project.id)
     }
 
+    /// Returns the project in the path and its own limit of requests per minute, if it has one and
+    /// the caller can see it.
+    pub(crate) fn own_request_limit(&self) -> Option<(ProjectId, u32)> {
+        let project = self.project.as_ref()?;
+        let limit = project.requests_per_minute?;
+        self.identity.may_see(project.id, &project.organization).then_some((project.id, limit))
+    }
+
     /// Returns the projects with these names, in order and each once. Fails with 404 if any of them
     /// does not exist or the key cannot see it. The problem lists all of those.
     pub async fn projects<'n>(
@@ -289,7 +295,10 @@ impl<'r> Caller<'r> {
         page_request: &PageRequest,
     ) -> Result<Page<ProjectSummary>, Problem> {
         let Some(ids) = &self.identity.projects else {
-            return Ok(self.store.list_organization(&self.identity.organization, page_request).await?);
+            return Ok(self
+                .store
+                .list_organization(&self.identity.organization, page_request)
+                .await?);
         };
         let Page { items, end } = self.page_of_named(ids, page_request).await?;
         Ok(Page { items: items.into_iter().map(ProjectSummary::from).collect(), end })

@@ -89,6 +89,7 @@ stages! {
     Errors, "errors";
     Keys, "keys";
     User, "user";
+    People, "people";
     Notifications, "notifications";
     Responses, "responses";
     Quotas, "quotas";
@@ -114,13 +115,19 @@ impl Stage {
                 Self::Insights,
                 Self::Errors,
                 Self::Keys,
+                Self::People,
                 Self::Notifications,
                 Self::Responses,
                 Self::Quotas,
             ],
-            Subject::User(..) => {
-                &[Self::Settling, Self::User, Self::Notifications, Self::Responses, Self::Quotas]
-            }
+            Subject::User(..) => &[
+                Self::Settling,
+                Self::User,
+                Self::People,
+                Self::Notifications,
+                Self::Responses,
+                Self::Quotas,
+            ],
         };
         let place = stages.iter().position(|stage| *stage == self)?;
         stages.get(place + 1).copied()

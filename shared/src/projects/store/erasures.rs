@@ -79,10 +79,7 @@ impl Store {
         Ok(self.commit_all(self.queue_erasure(erasure)?).await?.is_none())
     }
 
-    fn queue_erasure(
-        &self,
-        erasure: &Erasure,
-    ) -> Result<Vec<TransactWriteItem>, StoreError> {
+    fn queue_erasure(&self, erasure: &Erasure) -> Result<Vec<TransactWriteItem>, StoreError> {
         let put = self.put(TABLE, write_erasure(erasure));
         let put = put.condition_expression("attribute_not_exists(idOrSlug)").into_action()?;
         let listed = self.list_change("ADD", &erasure.subject).into_action()?;

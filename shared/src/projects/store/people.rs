@@ -114,10 +114,7 @@ impl Store {
     }
 
     /// Returns the last recorded uses, each at most an hour before the last use.
-    pub async fn last_uses(
-        &self,
-        used: &[UseOf],
-    ) -> Result<HashMap<UseOf, Timestamp>, StoreError> {
+    pub async fn last_uses(&self, used: &[UseOf]) -> Result<HashMap<UseOf, Timestamp>, StoreError> {
         let keys: Vec<Item> = used.iter().map(UseOf::key).collect();
         let items = self.get_all(TABLE, keys).await?;
         let mut found = HashMap::with_capacity(items.len());

@@ -149,7 +149,8 @@ impl Store {
         let name = patch.name.as_ref().map(|name| ("name", Some(s(name.as_str()))));
         let events = patch.events_per_minute.map(|it| (EVENTS_PER_MINUTE, limit(it)));
         let requests = patch.requests_per_minute.map(|it| (REQUESTS_PER_MINUTE, limit(it)));
-        let by_id: Vec<_> = [name, events.clone(), requests.clone()].into_iter().flatten().collect();
+        let by_id: Vec<_> =
+            [name, events.clone(), requests.clone()].into_iter().flatten().collect();
         let mut actions = more;
         for (key, changes) in [
             (item([(KEY, s(project.id))]), by_id),
