@@ -13,9 +13,11 @@ use crate::errors::SentEvent;
 use crate::{insights, markers};
 
 /// Table names without prefix.
-pub const TABLES: [&str; 11] = [
+pub const TABLES: [&str; 13] = [
     "projects",
     "api-keys",
+    "audit",
+    "people",
     "feature-flags",
     "flag-changes",
     "email-preferences",

@@ -77,11 +77,11 @@ async fn wants_email(
     organization: &Organization,
     user: &UserId,
 ) -> Result<bool, Problem> {
-    let mut organizations = people.organizations_of(user).await?;
-    organizations.push(organization.clone());
-    for organization in organizations {
+    let account = people.find_account(user, app.clock.now()).await?;
+    let others = account.members.iter().map(|member| &member.organization);
+    for organization in others.chain([organization]) {
         let store = NotificationStore::new(&app.store);
-        let preferences = store.find_email_preferences(&organization, user).await?;
+        let preferences = store.find_email_preferences(organization, user).await?;
         if !preferences.is_enabled(NotificationType::OrganizationInvite) {
             return Ok(false);
         }

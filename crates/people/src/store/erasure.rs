@@ -5,7 +5,8 @@ use shared::dynamodb::Sweep;
 use shared::dynamodb::item::{Item, ItemReader, key, s, ss};
 use shared::projects::api_key::UserId;
 use shared::projects::project::{Organization, ProjectId};
-use shared::projects::store::people::TABLE;
+use shared::projects::store::people::{TABLE, account_key};
+use shared::timestamp::Timestamp;
 
 use super::PeopleStore;
 use super::members::organization_key;
@@ -28,6 +29,11 @@ impl PeopleStore<'_> {
             .set_expression_attribute_values(owners)
             .expression_attribute_values(":name", s(user));
         self.db.write_if(disown).await?;
+        // Sessions in other organizations can depend on the end of earlier ones.
+        let account = self.find_account(user, Timestamp::from_millis(0)).await?;
+        if account.members.iter().all(|member| member.organization == *organization) {
+            self.db.sweep_away(TABLE, vec![account_key(user)], None).await?;
+        }
         let attributes = ["pk", "sk", "user", "organization"];
         let (items, after) = self.db.scan_page(TABLE, &attributes, after).await?;
         let is_of = |item: &&Item| {

@@ -207,25 +207,6 @@ impl PeopleStore<'_> {
         Ok(invitation.filter(|it| it.id == id && it.is_open(now)))
     }
 
-    /// Returns the open invitations of a user, sorted by organization. Strongly consistent.
-    pub async fn invitations_of(
-        self,
-        user: &UserId,
-        now: Timestamp,
-    ) -> Result<Vec<Invitation>, StoreError> {
-        let query = self
-            .db
-            .query(TABLE)
-            .consistent_read(true)
-            .key_condition_expression("pk = :pk AND begins_with(sk, :invitation)")
-            .expression_attribute_values(":pk", s(user_partition(user)))
-            .expression_attribute_values(":invitation", s(format_args!("{INVITATION}#")));
-        let items = query.send().await?.items.unwrap_or_default();
-        let mut invitations: Vec<Invitation> = self.db.undamaged(&items, read_invitation)?;
-        invitations.retain(|invitation| invitation.is_open(now));
-        Ok(invitations)
-    }
-
     /// Returns an organization's open invitations, sorted by user. The index is eventually
     /// consistent; the invitations are not.
     pub async fn list_invitations(

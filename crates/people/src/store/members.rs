@@ -20,7 +20,7 @@ use shared::projects::api_key::UserId;
 use shared::projects::member::{Member, MemberId};
 use shared::projects::project::Organization;
 use shared::projects::role::Role;
-use shared::projects::store::people::{TABLE, member_key, read_member, user_partition};
+use shared::projects::store::people::{TABLE, member_key, read_member};
 
 use super::PeopleStore;
 use super::invitations::invitation_key;
@@ -231,20 +231,6 @@ impl PeopleStore<'_> {
     ) -> Result<Option<Member>, StoreError> {
         let found = self.db.get(TABLE, member_key(user, organization)).await?;
         found.as_ref().map(read_member).transpose()
-    }
-
-    /// Returns the organizations of which a user is a member, sorted. Strongly consistent.
-    pub async fn organizations_of(self, user: &UserId) -> Result<Vec<Organization>, StoreError> {
-        let query = self
-            .db
-            .query(TABLE)
-            .consistent_read(true)
-            .key_condition_expression("pk = :pk AND begins_with(sk, :member)")
-            .expression_attribute_values(":pk", s(user_partition(user)))
-            .expression_attribute_values(":member", s(format_args!("{MEMBER}#")));
-        let items = query.send().await?.items.unwrap_or_default();
-        let members: Vec<Member> = self.db.undamaged(&items, read_member)?;
-        Ok(members.into_iter().map(|member| member.organization).collect())
     }
 
     /// Returns the user in an item that stands for an id, if it belongs to the organization.
