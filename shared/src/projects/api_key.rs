@@ -342,8 +342,8 @@ pub struct ApiKeyRecord {
     pub user: UserId,
     /// The name that its creator gave it, or an empty text.
     pub name: String,
-    /// The membership that created the key over the API. The key is limited to what that member
-    /// may do, and ends with the membership. `None` for keys of the `waymark` command.
+    /// The membership that created the key over the API. The key has at most the scopes and
+    /// projects of that member, and ends with the membership. `None` for keys of the `waymark` command.
     #[serde(skip)]
     pub member: Option<MemberId>,
     /// The permissions of the key.

@@ -150,7 +150,7 @@ pub struct Project {
     pub ingest_id: IngestId,
     /// The key with which SDKs send errors.
     pub public_key: PublicKey,
-    /// Its own limits.
+    /// The project's own limits.
     #[serde(flatten)]
     pub limits: ProjectLimits,
     /// Creation time.
@@ -242,7 +242,7 @@ pub struct ListedProject {
     pub ingest_id: IngestId,
     /// The key with which SDKs send errors.
     pub public_key: PublicKey,
-    /// Its own limits.
+    /// The project's own limits.
     #[serde(flatten)]
     pub limits: ProjectLimits,
 }

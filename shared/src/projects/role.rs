@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::api_key::Scope;
 
-/// The role of a member. Later roles may do more.
+/// The role of a member. Later roles have more scopes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {

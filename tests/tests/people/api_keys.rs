@@ -75,7 +75,7 @@ async fn keys_cannot_exceed_their_creator() {
     let reply = create(&limited, body(json!([other]))).await;
     assert_eq!(reply.problem(), (404, "project_not_found"));
     assert_eq!(create(&limited, body(json!([PROJECT]))).await.status, 201);
-    // It sees and revokes only keys within its projects: itself, and the one that it created.
+    // The key sees and revokes only keys within its projects: itself, and the new one.
     let listed = Call::of(LIST).key(&limited).send(&test.app).await;
     assert_eq!(column(&listed, "keyId").len(), 2);
     let id = &test.key[3..19];

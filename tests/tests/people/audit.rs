@@ -55,7 +55,7 @@ async fn each_change_has_an_entry() {
         assert!(reply.status < 300, "{action}: {}", reply.text);
         expected.insert(0, json!(action));
     }
-    // Neither reads, nor changes of nothing, nor rejected requests are changes.
+    // Rejected requests have no entry.
     let nothing = in_project(&update_project::OPERATION).json(&json!({"name": "S"}));
     assert_eq!(admin.send(&test, nothing).await.status, 404);
     let listed = admin.send(&test, Call::of(LIST)).await;

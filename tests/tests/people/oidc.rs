@@ -25,6 +25,7 @@ use shared::projects::role::Role;
 use tests::app::TestApp;
 use tests::call::{Call, Reply};
 use tests::people::add_member;
+use tests::permissions::{ALLOWED, used_during};
 
 use super::support::{MIRA, SESSION, me};
 
@@ -33,14 +34,16 @@ const START: &str = "/v0/sign-in/oidc";
 const CLIENT_ID: &str = "waymark-console";
 const CLIENT_SECRET: &str = "the secret of the client";
 
-/// A key of the provider.
-fn signing_key(id: &str) -> CoreEdDsaPrivateSigningKey {
-    let pair = rcgen::KeyPair::generate_for(&rcgen::PKCS_ED25519).unwrap();
-    let id = Some(JsonWebKeyId::new(id.to_owned()));
-    CoreEdDsaPrivateSigningKey::from_ed25519_pem(&pair.serialize_pem(), id).unwrap()
+/// Returns a new key of the provider, twice.
+fn signing_keys(id: &str) -> [CoreEdDsaPrivateSigningKey; 2] {
+    let pem = rcgen::KeyPair::generate_for(&rcgen::PKCS_ED25519).unwrap().serialize_pem();
+    [(); 2].map(|()| {
+        let id = Some(JsonWebKeyId::new(id.to_owned()));
+        CoreEdDsaPrivateSigningKey::from_ed25519_pem(&pem, id).unwrap()
+    })
 }
 
-/// What the provider knows and answers.
+/// The state of the provider.
 struct Script {
     issuer: String,
     key: CoreEdDsaPrivateSigningKey,
@@ -125,17 +128,17 @@ impl Stack {
         let test = TestApp::start().await;
         let listener = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let issuer = format!("http://{}", listener.local_addr().unwrap());
+        let [key, published] = signing_keys("first");
         let script = Arc::new(Mutex::new(Script {
             issuer: issuer.clone(),
-            key: signing_key("first"),
-            published: Vec::new(),
+            key,
+            published: vec![published],
             codes: HashMap::new(),
             adjust: |_| (),
             discoveries: 0,
             now: test.app.clock.now().as_seconds(),
         }));
         let stack = Self { test, script };
-        stack.rotate("first", true);
         let routes = Router::new()
             .route("/.well-known/openid-configuration", get(metadata))
             .route("/keys", get(keys))
@@ -157,15 +160,11 @@ impl Stack {
 
     /// Signs with a new key, which is published or not.
     fn rotate(&self, id: &str, is_published: bool) {
-        let pair = rcgen::KeyPair::generate_for(&rcgen::PKCS_ED25519).unwrap().serialize_pem();
-        let key = || {
-            let id = Some(JsonWebKeyId::new(id.to_owned()));
-            CoreEdDsaPrivateSigningKey::from_ed25519_pem(&pair, id).unwrap()
-        };
+        let [key, published] = signing_keys(id);
         let mut script = self.script.lock().unwrap();
-        script.key = key();
+        script.key = key;
         if is_published {
-            script.published = vec![key()];
+            script.published = vec![published];
         }
     }
 
@@ -341,25 +340,40 @@ async fn strangers_are_rejected_unless_their_domain_is_allowed() {
     assert_eq!(caller["email"], "juno@example.org");
 }
 
-#[tokio::test]
-async fn invited_users_join_through_the_provider() {
-    let stack = Stack::start().await;
+/// Invites the user whom the provider verifies.
+async fn invite(stack: &Stack, role: Role) {
     let (now, user) = (stack.test.app.clock.now(), UserId::parse(MIRA).unwrap());
     let invitation = Invitation::new(
         InvitationId::new(stack.test.app.ids.new_uuid(now)),
         Organization::parse("acme").unwrap(),
         user.clone(),
-        Grant::new(Role::Admin, None).unwrap(),
+        Grant::new(role, None).unwrap(),
         user,
         now,
     );
     let store = stack.test.patient_store();
     let people = PeopleStore::new(&store);
     people.create_invitation(&invitation, None, Vec::new(), None).await.unwrap();
+}
+
+#[tokio::test]
+async fn invited_users_join_through_the_provider() {
+    let stack = Stack::start().await;
+    invite(&stack, Role::Admin).await;
     let reply = stack.sign_in().await;
     assert_eq!(location(&reply), "/console");
     let caller = me(&stack.test, &reply.cookie(SESSION).unwrap()).await.body;
     assert_eq!((&caller["organization"], &caller["role"]), (&json!("acme"), &json!("admin")));
+}
+
+#[tokio::test]
+async fn the_function_uses_exactly_its_permissions() {
+    let stack = Stack::start().await;
+    invite(&stack, Role::Owner).await;
+    let sign_in = async { assert_eq!(location(&stack.sign_in().await), "/console") };
+    let used = used_during(Box::pin(sign_in)).await;
+    let unused: Vec<_> = ALLOWED[OIDC.name].difference(&used[OIDC.name]).collect();
+    assert!(unused.is_empty(), "{unused:?}");
 }
 
 #[tokio::test]

@@ -30,8 +30,8 @@ pub fn sign_in(email: &SignInEmail<'_>) -> Email {
     let headline = format!("Sign in to {}", organizations.join(", "));
     let place = email.place.map(|place| format!(" from {}", line(place))).unwrap_or_default();
     let more = format!(
-        "{}{place} requested this email at {}. If that was not you, ignore it and share the code \
-         with no one.",
+        "{}{place} requested this email at {}. If that was not you, ignore this email, and do \
+         not share the code.",
         line(email.browser),
         minute(email.requested_at)
     );

@@ -57,7 +57,7 @@ pub enum InvitationCreation {
 pub enum InvitationRevocation {
     /// Revoked.
     Revoked,
-    /// It was accepted or revoked since it was read.
+    /// The invitation was accepted or revoked since the read.
     Gone,
     /// The caller's role has changed.
     CallerChanged,

@@ -47,7 +47,7 @@ const EMAILS_AT_ONCE: i32 = 100;
 /// Time that an invitation's email waits for a sender.
 const INVITATION_WAIT: Duration = crate::LIFETIME;
 
-/// What a user belongs to.
+/// The memberships and open invitations of a user.
 #[derive(Debug, Clone, Default)]
 pub struct Account {
     /// The memberships, sorted by organization.

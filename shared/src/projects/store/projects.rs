@@ -37,7 +37,7 @@ pub struct ProjectIdentity {
     pub id: ProjectId,
     /// The organization that owns it.
     pub organization: Organization,
-    /// Its own limit of requests per minute and API key, if it has one; 0 means no limit.
+    /// The project's own limit of requests per minute and API key, if any; 0 means no limit.
     pub requests_per_minute: Option<u32>,
 }
 
