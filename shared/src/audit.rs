@@ -23,7 +23,7 @@ pub struct AuditEntry {
     pub id: Uuid,
     /// The time of the change.
     pub at: Timestamp,
-    /// The organization in which the change was made.
+    /// The organization of the changed resource.
     pub organization: Organization,
     /// The author.
     pub actor: Actor,

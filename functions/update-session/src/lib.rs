@@ -34,7 +34,7 @@ async fn handle(
     let member = found.member.ok_or_else(organization_not_found)?;
     let started = session.switch(organization, app.clock.now()).map_err(no_randomness)?;
 
-    // Storage and response. A session that ended meanwhile cannot be switched.
+    // Storage and response. A session that has just ended cannot be switched.
     let people = PeopleStore::new(&app.store);
     let more = vec![people.replace_session(session)?];
     if !people.start_session(&started.0, &member, more).await? {

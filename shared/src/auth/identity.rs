@@ -32,7 +32,7 @@ pub enum Credential {
     Key {
         /// The key's public part.
         id: KeyId,
-        /// When the key expires, if it does.
+        /// The expiry time, if the key expires.
         expires_at: Option<Timestamp>,
     },
     /// The session of a signed-in user.

@@ -36,6 +36,14 @@ async fn invite(test: &TestApp, email: &str, organization: &str, grant: Grant) -
     id
 }
 
+/// Queues a sign-in email and the email of an invitation.
+pub(super) async fn queue_emails(test: &TestApp) {
+    add_member(test, "mira@example.com", "acme", Role::Viewer, None).await;
+    let request = Call::of(&request_sign_in::OPERATION).from_console();
+    send(test, request.json(&json!({"email": "mira@example.com"})), 202).await;
+    invite(test, "juno@example.com", "acme", Grant::new(Role::Viewer, None).unwrap()).await;
+}
+
 #[tokio::test]
 async fn sign_in_functions_use_exactly_their_permissions() {
     let (test, sent) = (TestApp::start().await, SentMessages::open());
