@@ -31,8 +31,7 @@ async fn handle(
     let invitation = found.filter(|invitation| invitation.user == session.user);
     let invitation = invitation.ok_or_else(invitation_not_found)?;
     let member = invitation.clone().into_member(MemberId::new(app.ids.new_uuid(now)), now);
-    let started =
-        session.switch(member.organization.clone(), now).map_err(no_randomness)?;
+    let started = session.switch(member.organization.clone(), now).map_err(no_randomness)?;
 
     // Storage and response.
     let target = AuditTarget::new("member", member.id, member.user.as_str());

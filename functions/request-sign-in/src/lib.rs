@@ -68,8 +68,11 @@ async fn handle(app: &App, incoming: &ApiRequest) -> Result<ApiResponse, Problem
     people.queue_sign_in(id, &user, &from, is_allowed && is_member, now).await?;
 
     // Response.
-    ApiResponse::json(StatusCode::ACCEPTED, &Requested {})?
-        .with_cookie(&set_cookie(BROWSER_COOKIE, &browser.reveal(), BROWSER_LIFETIME))
+    ApiResponse::json(StatusCode::ACCEPTED, &Requested {})?.with_cookie(&set_cookie(
+        BROWSER_COOKIE,
+        &browser.reveal(),
+        BROWSER_LIFETIME,
+    ))
 }
 
 /// Counts the request by network address and by email address. Over the first limit, the second is

@@ -115,7 +115,8 @@ fn no_randomness(error: shared::projects::NoRandomness) -> StoreError {
 /// Returns the name of a browser and its system, such as `Chrome on macOS`.
 fn browser_name(user_agent: Option<&str>) -> String {
     let found = user_agent.map(UserAgent::read).unwrap_or_default();
-    let system = found.os.map(|os| if os.name == "Mac OS X" { "macOS".to_owned() } else { os.name });
+    let system =
+        found.os.map(|os| if os.name == "Mac OS X" { "macOS".to_owned() } else { os.name });
     match (found.browser.map(|browser| browser.name), system) {
         (Some(browser), Some(system)) => format!("{browser} on {system}"),
         (Some(name), None) | (None, Some(name)) => name,

@@ -18,7 +18,7 @@ use lambda_runtime::{LambdaEvent, service_fn};
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use serde::de::IgnoredAny;
 
-use crate::auth::{CREDENTIAL_HEADERS, Caller};
+use crate::auth::{Caller, HEADERS, HEADERS_AND_COOKIE};
 use crate::dynamodb::{Store, TableNames, client};
 use crate::http::{ApiRequest, ApiResponse, CursorKey, OriginSecrets, Problem, preflight};
 use crate::projects::api_key::Scope;
@@ -205,7 +205,9 @@ pub async fn respond(app: &App, operation: &Operation, request: Request) -> Resp
     telemetry::log_request(&incoming, &response, problem.as_ref(), &spent, app.clock.now());
     let response = match operation.access {
         Access::ApiKey(..) | Access::AnyApiKey(_) => {
-            response.with_header(VARY, HeaderValue::from_static(CREDENTIAL_HEADERS))
+            let has_cookie = incoming.header_values("cookie").next().is_some();
+            let headers = if has_cookie { HEADERS_AND_COOKIE } else { HEADERS };
+            response.with_header(VARY, HeaderValue::from_static(headers))
         }
         Access::Dsn(_) | Access::Public(_) => response,
     };

@@ -6,8 +6,10 @@ use crate::projects::api_key::ApiKey;
 use crate::projects::secret::Secret;
 use crate::projects::session::COOKIE;
 
-/// The headers that [`read`] reads, as listed in `vary`.
-pub(crate) const HEADERS: &str = "authorization, x-api-key, cookie";
+/// The headers that [`read`] reads, as listed in `vary`. A cookie counts only without a key.
+pub(crate) const HEADERS: &str = "authorization, x-api-key";
+/// Like [`HEADERS`], for requests with cookies.
+pub(crate) const HEADERS_AND_COOKIE: &str = "authorization, x-api-key, cookie";
 
 /// A credential as sent.
 pub(super) enum Sent {

@@ -30,7 +30,7 @@ use credential::Sent;
 use identity::Identity;
 
 pub(crate) use cache::AccessCache;
-pub(crate) use credential::HEADERS as CREDENTIAL_HEADERS;
+pub(crate) use credential::{HEADERS, HEADERS_AND_COOKIE};
 pub use identity::Credential;
 
 /// An authenticated caller and the project in the request's path.

@@ -56,7 +56,8 @@ async fn cross_site_requests_change_nothing() {
             &[("x-waymark-console", "0")],
             &[("origin", "https://evil.example"), ("content-type", "text/plain")],
         ] {
-            let call = headers.iter().fold(call.clone(), |call, (name, value)| call.header(name, value));
+            let call =
+                headers.iter().fold(call.clone(), |call, (name, value)| call.header(name, value));
             let id = call.id();
             let reply = call.send(&test.app).await;
             assert_eq!(reply.body["code"], "cross_site_request", "{id} {headers:?}");
@@ -143,7 +144,8 @@ async fn response_times_do_not_reveal_members() {
 async fn keys_win_over_cookies_even_if_invalid() {
     let test = TestApp::start().await;
     let (_, session) = signed_in(&test, MIRA, Role::Owner).await;
-    let narrow = test.key_with(|key| ApiKeyRecord { scopes: [Scope::FlagsRead].into(), ..key }).await;
+    let narrow =
+        test.key_with(|key| ApiKeyRecord { scopes: [Scope::FlagsRead].into(), ..key }).await;
     let with = async |key: &str| {
         Call::of(super::support::CALLER).session(&session).key(key).send(&test.app).await
     };
@@ -182,9 +184,8 @@ async fn project_lists_limit_sessions_and_their_keys() {
     let session = session_of(&test, &member).await;
     let key = |key| ApiKeyRecord { user: member.user.clone(), member: Some(member.id), ..key };
     let key = test.key_with(key).await;
-    let list = |project: &str| {
-        Call::of(&list_feature_flags::OPERATION).parameter("idOrSlug", project)
-    };
+    let list =
+        |project: &str| Call::of(&list_feature_flags::OPERATION).parameter("idOrSlug", project);
     for (project, status) in [("other", 200), (PROJECT, 404)] {
         let reply = list(project).session(&session).send(&test.app).await;
         assert_eq!(reply.status, status, "{project}");

@@ -86,9 +86,8 @@ async fn token(
     Form(form): Form<HashMap<String, String>>,
 ) -> Result<Json<Value>, (axum::http::StatusCode, Json<Value>)> {
     let mut script = script.lock().unwrap();
-    let refused = |reason: &str| {
-        Err((axum::http::StatusCode::BAD_REQUEST, Json(json!({"error": reason}))))
-    };
+    let refused =
+        |reason: &str| Err((axum::http::StatusCode::BAD_REQUEST, Json(json!({"error": reason}))));
     let Some((challenge, nonce)) = script.codes.remove(&form["code"]) else {
         return refused("invalid_grant");
     };
@@ -150,10 +149,7 @@ impl Stack {
             client_id: CLIENT_ID.to_owned(),
             client_secret: CLIENT_SECRET.to_owned(),
             public_url: "https://api.example.com".to_owned(),
-            allowed_domains: vec![(
-                "example.org".to_owned(),
-                Organization::parse("acme").unwrap(),
-            )],
+            allowed_domains: vec![("example.org".to_owned(), Organization::parse("acme").unwrap())],
         });
         stack
     }

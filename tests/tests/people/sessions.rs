@@ -178,7 +178,10 @@ async fn switching_gives_the_session_a_new_secret() {
     };
     let reply = switch(&session, "acme").await;
     assert_eq!(reply.status, 200, "{}", reply.body);
-    assert_eq!((&reply.body["organization"], &reply.body["role"]), (&json!("acme"), &json!("viewer")));
+    assert_eq!(
+        (&reply.body["organization"], &reply.body["role"]),
+        (&json!("acme"), &json!("viewer"))
+    );
     let switched = reply.cookie(SESSION).unwrap();
     assert_ne!(switched, session);
     assert_eq!(me(&test, &switched).await.body["organization"], "acme");
@@ -228,7 +231,10 @@ async fn signed_in_users_accept_their_invitations() {
     assert_problem(&accept(&other).await, 404, "invitation_not_found");
     let reply = accept(&session).await;
     assert_eq!(reply.status, 200, "{}", reply.body);
-    assert_eq!((&reply.body["organization"], &reply.body["role"]), (&json!("acme"), &json!("admin")));
+    assert_eq!(
+        (&reply.body["organization"], &reply.body["role"]),
+        (&json!("acme"), &json!("admin"))
+    );
     let switched = reply.cookie(SESSION).unwrap();
     assert_eq!(me(&test, &switched).await.body["invitations"], json!([]));
     assert_problem(&accept(&switched).await, 404, "invitation_not_found");

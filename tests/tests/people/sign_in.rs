@@ -11,9 +11,7 @@ use tests::app::TestApp;
 use tests::notifications::SentMessages;
 use tests::people::{add_member, signed_in};
 
-use super::support::{
-    BROWSER, MIRA, SESSION, assert_problem, complete, me, request, requested,
-};
+use super::support::{BROWSER, MIRA, SESSION, assert_problem, complete, me, request, requested};
 
 #[tokio::test]
 async fn members_sign_in_with_an_emailed_link() {

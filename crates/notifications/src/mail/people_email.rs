@@ -49,7 +49,8 @@ pub fn sign_in(email: &SignInEmail<'_>) -> Email {
             more: Some(more),
             plot: None,
             button: Some(("Sign in", email.url.to_owned())),
-            footer: "The link works once, and expires 10 minutes after this email was sent.".to_owned(),
+            footer: "The link works once, and expires 10 minutes after this email was sent."
+                .to_owned(),
             unsubscribe_url: None,
         },
     )
@@ -117,7 +118,11 @@ mod tests {
             "Code: 482 913",
             "Chrome on macOS from Berlin, Germany requested this email at 2026-11-21 04:16 UTC.",
         ] {
-            assert!(email.text.contains(part) && email.html.contains(part), "{part}: {}", email.text);
+            assert!(
+                email.text.contains(part) && email.html.contains(part),
+                "{part}: {}",
+                email.text
+            );
         }
         let link = "Sign in:\nhttps://api.example.com/console/sign-in#token=x\n";
         assert!(email.text.contains(link), "{}", email.text);
@@ -135,7 +140,11 @@ mod tests {
         });
         assert_eq!(email.subject, "[Waymark] Join acme on Waymark");
         for part in ["organization acme, with the role viewer", "mira@", "2026-11-28 04:16 UTC"] {
-            assert!(email.text.contains(part) && email.html.contains(part), "{part}: {}", email.text);
+            assert!(
+                email.text.contains(part) && email.html.contains(part),
+                "{part}: {}",
+                email.text
+            );
         }
     }
 }
