@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use notifications::store::NotificationStore;
 use shared::app::Clock;
+use shared::audit::{AuditAction, AuditEntry, AuditTarget};
 use shared::dynamodb::Store;
 use shared::projects::api_key::{ApiKey, ApiKeyRecord, KeyId, NotAScope, Scope, UserId};
 use shared::projects::project::{IdOrSlug, Organization, ProjectId};
@@ -16,6 +17,7 @@ use shared::projects::store::Revocation;
 use shared::timestamp::Timestamp;
 
 use crate::error::CliError;
+use crate::member::entry;
 use crate::output::{Output, card, minute, note, prompt, table};
 use crate::project::parse_id_or_slug;
 
@@ -207,13 +209,19 @@ pub(crate) async fn issue(
         expires_at,
         revoked_at: None,
     };
-    NotificationStore::new(store).create_api_key(&record).await?;
+    let more = vec![store.audit(&audit(&record, AuditAction::ApiKeyCreated))?];
+    NotificationStore::new(store).create_api_key_with(&record, more).await?;
     Ok((record, key))
+}
+
+/// Returns the entry of a change of a key by this command.
+fn audit(key: &ApiKeyRecord, action: AuditAction) -> AuditEntry {
+    entry(&key.organization, action, AuditTarget::new("api_key", &key.key_id, &key.name))
 }
 
 /// Returns the ids of the named projects, or `None` if no project is named. All must belong to the
 /// organization.
-async fn find_projects(
+pub(crate) async fn find_projects(
     names: &[IdOrSlug],
     organization: &Organization,
     store: &Store,
@@ -295,6 +303,11 @@ async fn revoke(
     store: &Store,
     output: &Output,
 ) -> Result<(), CliError> {
+    if let Some(key) = store.find_api_key(key_id).await? {
+        let entry = audit(&key, AuditAction::ApiKeyRevoked);
+        // A key that is already revoked keeps its time.
+        store.revoke_active_key(key_id, now, vec![store.audit(&entry)?]).await?;
+    }
     match store.revoke_api_key(key_id, now).await? {
         Revocation::UnknownKey => Err(CliError::UnknownKey(key_id.clone())),
         Revocation::Revoked(record) => {

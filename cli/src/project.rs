@@ -3,6 +3,7 @@
 use clap::Subcommand;
 use serde::Serialize;
 use shared::app::{Clock, Ids};
+use shared::audit::{AuditAction, AuditEntry, AuditTarget};
 use shared::dynamodb::Store;
 use shared::projects::dsn::PublicKey;
 use shared::projects::project::{
@@ -13,6 +14,7 @@ use shared::projects::store::ProjectCreation;
 
 use crate::erasure::{EraseOptions, erase_project};
 use crate::error::CliError;
+use crate::member::entry;
 use crate::output::{Output, card, minute, note, table};
 
 #[derive(Debug, Subcommand)]
@@ -156,7 +158,8 @@ async fn create(
     base_url: Option<&str>,
     output: &Output,
 ) -> Result<(), CliError> {
-    match store.create_project(project).await? {
+    let entry = audit(project, AuditAction::ProjectCreated);
+    match store.create_project_with(project, vec![store.audit(&entry)?], None).await? {
         ProjectCreation::IngestIdTaken => Err(CliError::IngestIdTaken),
         ProjectCreation::SlugTaken => Err(CliError::SlugTaken(project.slug.clone())),
         ProjectCreation::Created | ProjectCreation::Replay(_) => {
@@ -173,6 +176,12 @@ async fn create(
     }
 }
 
+/// Returns the entry of a change of a project by this command.
+pub(crate) fn audit(project: &Project, action: AuditAction) -> AuditEntry {
+    let target = AuditTarget::new("project", project.id, project.slug.as_str());
+    entry(&project.organization, action, target)
+}
+
 async fn set_limits(
     named: &IdOrSlug,
     patch: &ProjectPatch,
@@ -182,7 +191,8 @@ async fn set_limits(
     let unknown = || CliError::UnknownProject(named.clone());
     let id = store.find_project(named).await?.ok_or_else(unknown)?.id;
     let project = store.read_project(id).await?.ok_or_else(unknown)?;
-    if !store.update_project(&project, patch, Vec::new()).await? {
+    let entry = audit(&project, AuditAction::ProjectUpdated);
+    if !store.update_project(&project, patch, vec![store.audit(&entry)?]).await? {
         return Err(unknown());
     }
     let Project { id, slug, limits, .. } = patch.apply(&project);
