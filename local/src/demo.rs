@@ -64,7 +64,8 @@ pub const OWNER: &str = "owner@demo.example";
 /// Adds the owner, if missing.
 pub async fn sign_in_link(store: &Store, base_url: &str) -> Result<String, DemoError> {
     let now = Clock::System.now();
-    let (user, organization) = (read_email(OWNER).map_err(|it| invalid(it.message))?, default_organization()?);
+    let (user, organization) =
+        (read_email(OWNER).map_err(|it| invalid(it.message))?, default_organization()?);
     let owner = Member {
         id: MemberId::new(Ids::Random.new_uuid(now)),
         organization: organization.clone(),

@@ -18,7 +18,9 @@ pub static OPERATION: Operation = Operation::new(
     env!("CARGO_PKG_NAME"),
     Method::POST,
     "/v0/projects",
-    Access::ApiKey(Scope::ProjectsWrite, |app, caller, incoming| Box::pin(handle(app, caller, incoming))),
+    Access::ApiKey(Scope::ProjectsWrite, |app, caller, incoming| {
+        Box::pin(handle(app, caller, incoming))
+    }),
 );
 
 async fn handle(

@@ -13,7 +13,9 @@ pub static OPERATION: Operation = Operation::new(
     env!("CARGO_PKG_NAME"),
     Method::GET,
     "/v0/api-keys",
-    Access::ApiKey(Scope::KeysWrite, |app, caller, incoming| Box::pin(handle(app, caller, incoming))),
+    Access::ApiKey(Scope::KeysWrite, |app, caller, incoming| {
+        Box::pin(handle(app, caller, incoming))
+    }),
 );
 
 async fn handle(

@@ -33,7 +33,10 @@ async fn each_change_has_an_entry() {
     let calls = [
         (in_project(&create_feature_flag::OPERATION).json(&flag), "flag_created"),
         (of_flag(&update_feature_flag::OPERATION).json(&json!({"enabled": true})), "flag_updated"),
-        (of_flag(&update_feature_flag::OPERATION).json(&json!({"archived": true})), "flag_archived"),
+        (
+            of_flag(&update_feature_flag::OPERATION).json(&json!({"archived": true})),
+            "flag_archived",
+        ),
         (of_flag(&delete_feature_flag::OPERATION), "flag_deleted"),
         (in_project(&create_segment::OPERATION).json(&segment), "segment_created"),
         (of_segment(&update_segment::OPERATION).json(&json!({"name": "B"})), "segment_updated"),

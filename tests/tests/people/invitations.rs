@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use futures_util::join;
-use people::store::{Acceptance, PeopleStore};
 use people::InvitationId;
+use people::store::{Acceptance, PeopleStore};
 use serde_json::{Value, json};
 use shared::app::{Ids, Operation};
 use shared::projects::member::MemberId;
@@ -107,8 +107,8 @@ async fn organizations_create_50_invitations_per_day() {
     }
     let reply = create(&test, "more@b.de").send(&test.app).await;
     assert_eq!(reply.problem(), (429, "throttled"));
-    // The test starts at 04:16.
-    assert_eq!(reply.headers["retry-after"], (19 * 3_600 + 44 * 60).to_string().as_str());
+    // The test starts at 04:16. The header has at most 16 bits.
+    assert_eq!(reply.headers["retry-after"], u16::MAX.to_string().as_str());
     test.pass(Duration::from_secs(19 * 3_600 + 44 * 60));
     assert_eq!(create(&test, "more@b.de").send(&test.app).await.status, 201);
 }

@@ -50,7 +50,8 @@ async fn roles_and_projects_can_be_changed() {
     assert_eq!((&reply.body["role"], &reply.body["projects"]), (&json!("admin"), &Value::Null));
     let reply = owner.send(&test, update(&juno, &json!({"projects": [PROJECT]}))).await;
     assert_eq!(reply.problem(), (400, "validation_failed"));
-    let reply = owner.send(&test, update(&juno, &json!({"role": "member", "projects": ["no"]}))).await;
+    let reply =
+        owner.send(&test, update(&juno, &json!({"role": "member", "projects": ["no"]}))).await;
     assert_eq!(reply.problem(), (404, "project_not_found"));
     for id in ["x", "01a20c10-4b00-7e21-8d4c-1f6a9b3e5c70"] {
         let call = update(&juno, &json!({})).parameter("memberId", id);
@@ -186,7 +187,8 @@ async fn demoted_members_and_their_keys_lose_scopes() {
     let test = TestApp::start().await;
     let owner = Person::join(&test, "owner@b.de", Role::Owner).await;
     let juno = Person::join(&test, "juno@b.de", Role::Admin).await;
-    let create = Call::of(&create_api_key::OPERATION).json(&key_body(&["flags:read", "keys:write"]));
+    let create =
+        Call::of(&create_api_key::OPERATION).json(&key_body(&["flags:read", "keys:write"]));
     let created = juno.send(&test, create).await;
     let key = created.body["apiKey"].as_str().unwrap().to_owned();
     let body = json!({"role": "member", "projects": [PROJECT]});

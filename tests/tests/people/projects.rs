@@ -36,10 +36,7 @@ async fn admins_create_projects() {
     assert_eq!(location, format!("/v0/projects/{}", created.body["id"].as_str().unwrap()));
     let listed = admin.send(&test, Call::of(LIST)).await;
     assert_eq!(listed.body["items"][0], created.body);
-    for person in [
-        &admin,
-        &Person::join_in(&test, "foreign@b.de", Role::Owner, "other").await,
-    ] {
+    for person in [&admin, &Person::join_in(&test, "foreign@b.de", Role::Owner, "other").await] {
         let reply = person.send(&test, create("new-shop")).await;
         assert_eq!(reply.problem(), (409, "project_exists"));
     }

@@ -14,9 +14,7 @@ use tests::permissions::used_during;
 /// Returns a call without a key that is otherwise valid, except for resources that do not exist.
 fn call(operation: &'static Operation) -> Call {
     let call = Call::of(operation).parameter("idOrSlug", PROJECT);
-    let ids = [
-        "key", "insightId", "collectionId", "errorId", "memberId", "invitationId", "keyId",
-    ];
+    let ids = ["key", "insightId", "collectionId", "errorId", "memberId", "invitationId", "keyId"];
     let call = ids.into_iter().fold(call, |call, name| call.parameter(name, "missing"));
     example_body(operation.name).into_iter().fold(call, Call::json)
 }
