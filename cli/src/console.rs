@@ -51,7 +51,7 @@ pub(crate) async fn run(
     let now = Clock::System.now();
     let expires_at = now.plus(LIFETIME);
     // All scopes by default: the console shows every feature area.
-    let scopes = options.grant.scopes().unwrap_or(Scope::ALL.into());
+    let scopes = options.grant.scopes().unwrap_or_else(Scope::of_keys);
     let (record, key) = issue(&options.grant, scopes, Some(expires_at), now, store).await?;
     let code = ConsoleCode::generate()?;
     store.put_console_code(&code, &key, Clock::System.now().plus(CODE_LIFETIME)).await?;

@@ -7,7 +7,9 @@ use clap::{Args, Subcommand};
 use serde::Serialize;
 
 use notifications::store::{NotificationStore, UserName};
+use people::store::PeopleStore;
 use shared::app::Clock;
+use shared::audit::AuditAction;
 use shared::dynamodb::Store;
 use shared::projects::api_key::UserId;
 use shared::projects::erasure::{Erasure, Stage, Subject};
@@ -15,7 +17,9 @@ use shared::projects::project::{IdOrSlug, Organization, ProjectId};
 use shared::timestamp::Timestamp;
 
 use crate::error::CliError;
+use crate::member::remove;
 use crate::output::{Output, card, minute, note, prompt, table};
+use crate::project::audit;
 
 /// Interval between progress checks with `--wait`.
 const LOOK: Duration = Duration::from_secs(5);
@@ -109,7 +113,8 @@ pub(crate) async fn erase_project(
     );
     confirm(&what, &slug, consent)?;
     let now = Clock::System.now();
-    if !store.erase_project(&project, now).await? {
+    let entry = audit(&project, AuditAction::ProjectDeleted);
+    if !store.erase_project_with(&project, now, vec![store.audit(&entry)?]).await? {
         return Err(unknown());
     }
     note("Requests to the project are rejected from now on; by warm functions within 60 seconds.");
@@ -149,7 +154,9 @@ pub(crate) async fn erase_user(
     output: &Output,
 ) -> Result<(), CliError> {
     let keys = store.list_keys_of(organization, user).await?;
-    if keys.is_empty() && !consent.even_if_unknown {
+    let people = PeopleStore::new(store);
+    let member = people.find_member_of(organization, user).await?;
+    if keys.is_empty() && member.is_none() && !consent.even_if_unknown {
         reject_unknown_user(user, organization, store).await?;
     }
     let what = format!(
@@ -159,7 +166,11 @@ pub(crate) async fn erase_user(
     );
     confirm(&what, user.as_str(), consent)?;
     let now = Clock::System.now();
-    // Revoked first, so that no key acts for the user during the erasure.
+    // Removed and revoked first, so that neither session nor key acts for the user during the
+    // erasure.
+    if member.is_some() {
+        remove(user, organization, store).await?;
+    }
     for key in &keys {
         store.revoke_api_key(&key.key_id, now).await?;
     }

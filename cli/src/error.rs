@@ -3,8 +3,10 @@
 use std::io;
 use std::path::PathBuf;
 
+use people::InvitationId;
 use shared::dynamodb::StoreError;
 use shared::projects::project::{IdOrSlug, Organization, Slug};
+use shared::projects::role::Role;
 use shared::projects::{
     NoRandomness,
     api_key::{KeyId, NotAScope, UserId},
@@ -54,6 +56,22 @@ pub(crate) enum CliError {
     NoBaseUrl,
     #[error("the address was changed at the same time; try again")]
     AddressChanged,
+    #[error("{user} is not a member of {organization}; `waymark member list` shows all members")]
+    UnknownMember { user: UserId, organization: Organization },
+    #[error("{0} is the last owner; add another owner first")]
+    LastOwner(UserId),
+    #[error("a member with the role {0} sees all projects; leave out --project")]
+    LimitedRole(Role),
+    #[error("the member was changed at the same time; try again")]
+    MemberChanged,
+    #[error("{0} is already a member; `waymark member update` changes the role")]
+    MemberExists(UserId),
+    #[error("{0} already has an open invitation; revoke it first")]
+    InvitationExists(UserId),
+    #[error("an organization can create {0} invitations per day (UTC); try again tomorrow")]
+    TooManyInvitations(u32),
+    #[error("there is no open invitation {0}; `waymark invitation list` shows all invitations")]
+    UnknownInvitation(InvitationId),
     #[error(transparent)]
     NoRandomness(#[from] NoRandomness),
     #[error("there is no key {0}; `waymark key list` shows all keys")]

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use notifications::store::NotificationStore;
 use shared::app::Clock;
+use shared::audit::{AuditAction, AuditEntry, AuditTarget};
 use shared::dynamodb::Store;
 use shared::projects::api_key::{ApiKey, ApiKeyRecord, KeyId, NotAScope, Scope, UserId};
 use shared::projects::project::{IdOrSlug, Organization, ProjectId};
@@ -16,6 +17,7 @@ use shared::projects::store::Revocation;
 use shared::timestamp::Timestamp;
 
 use crate::error::CliError;
+use crate::member::entry;
 use crate::output::{Output, card, minute, note, prompt, table};
 use crate::project::parse_id_or_slug;
 
@@ -95,7 +97,7 @@ fn parse_scopes(text: &str) -> Result<Scopes, NotAScope> {
 
 fn scopes_of(chosen: &[Scopes]) -> BTreeSet<Scope> {
     let scopes = chosen.iter().map(|scopes| match scopes {
-        Scopes::All => BTreeSet::from(Scope::ALL),
+        Scopes::All => Scope::of_keys(),
         Scopes::One(scope) => BTreeSet::from([*scope]),
     });
     scopes.flatten().collect()
@@ -199,19 +201,27 @@ pub(crate) async fn issue(
         secret_hash: key.secret_hash(),
         organization: grant.org.clone(),
         user: grant.user.clone(),
+        name: String::new(),
+        member: None,
         scopes,
         projects,
         created_at: now,
         expires_at,
         revoked_at: None,
     };
-    NotificationStore::new(store).create_api_key(&record).await?;
+    let more = vec![store.audit(&audit(&record, AuditAction::ApiKeyCreated))?];
+    NotificationStore::new(store).create_api_key_with(&record, more).await?;
     Ok((record, key))
+}
+
+/// Returns the entry of a change of a key by this command.
+fn audit(key: &ApiKeyRecord, action: AuditAction) -> AuditEntry {
+    entry(&key.organization, action, AuditTarget::new("api_key", &key.key_id, &key.name))
 }
 
 /// Returns the ids of the named projects, or `None` if no project is named. All must belong to the
 /// organization.
-async fn find_projects(
+pub(crate) async fn find_projects(
     names: &[IdOrSlug],
     organization: &Organization,
     store: &Store,
@@ -293,6 +303,11 @@ async fn revoke(
     store: &Store,
     output: &Output,
 ) -> Result<(), CliError> {
+    if let Some(key) = store.find_api_key(key_id).await? {
+        let entry = audit(&key, AuditAction::ApiKeyRevoked);
+        // A key that is already revoked keeps its time.
+        store.revoke_active_key(key_id, now, vec![store.audit(&entry)?]).await?;
+    }
     match store.revoke_api_key(key_id, now).await? {
         Revocation::UnknownKey => Err(CliError::UnknownKey(key_id.clone())),
         Revocation::Revoked(record) => {
@@ -306,7 +321,7 @@ async fn revoke(
 }
 
 fn scopes_or_all(scopes: &BTreeSet<Scope>, separator: &str) -> String {
-    if scopes.len() == Scope::ALL.len() {
+    if *scopes == Scope::of_keys() {
         return "all".to_owned();
     }
     scopes.iter().map(|scope| scope.as_str()).collect::<Vec<_>>().join(separator)
@@ -346,7 +361,7 @@ mod tests {
     #[test]
     fn all_scopes_are_given_to_who_says_so() {
         let scopes = |text: &str| scopes_of(&[parse_scopes(text).unwrap()]);
-        assert_eq!(scopes("all"), BTreeSet::from(Scope::ALL));
+        assert_eq!(scopes("all"), Scope::of_keys());
         assert_eq!(scopes(" flags:read "), [Scope::FlagsRead].into());
         assert!(parse_scopes("everything").is_err());
     }
@@ -362,6 +377,8 @@ mod tests {
                 secret_hash: key.secret_hash(),
                 organization: Organization::parse("default").unwrap(),
                 user: UserId::parse("owner").unwrap(),
+                name: String::new(),
+                member: None,
                 scopes: Scope::ALL.into(),
                 projects: None,
                 created_at: Timestamp::from_millis(0),

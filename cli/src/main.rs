@@ -1,13 +1,15 @@
-//! The `waymark` command: manages projects, API keys and users, and exports and imports flags. The
-//! API has no operations for projects, keys and users, so the command uses the tables directly, in
-//! AWS or in the local stack.
+//! The `waymark` command: manages members, projects, API keys and users, and exports and imports
+//! flags. It uses the tables directly, in AWS or in the local stack, and so needs no API key.
 
+mod audit;
 mod connection;
 mod console;
 mod erasure;
 mod error;
 mod flags;
+mod invitation;
 mod key;
+mod member;
 mod output;
 mod project;
 mod user;
@@ -16,12 +18,15 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use audit::AuditCommand;
 use connection::{Connection, ConnectionOptions};
 use console::ConsoleOptions;
 use erasure::ErasureCommand;
 use error::CliError;
 use flags::FlagsCommand;
+use invitation::InvitationCommand;
 use key::KeyCommand;
+use member::MemberCommand;
 use output::{Output, note};
 use project::ProjectCommand;
 use user::UserCommand;
@@ -41,6 +46,7 @@ struct Options {
 
 const EXAMPLES: &str = "\
 Examples:
+  waymark --local member add mira@example.com --role owner
   waymark --local project create --name 'My shop' --slug my-shop
   waymark --local key create --project my-shop --scopes flags:read,flags:evaluate
   waymark --local key list
@@ -63,6 +69,15 @@ enum Command {
     Key(KeyCommand),
     /// Open the console in a browser, with an API key that expires in 8 hours.
     Console(ConsoleOptions),
+    /// Add, list, change and remove members of organizations.
+    #[command(subcommand)]
+    Member(MemberCommand),
+    /// Create, list and revoke invitations to organizations.
+    #[command(subcommand)]
+    Invitation(InvitationCommand),
+    /// List the changes in an organization.
+    #[command(subcommand)]
+    Audit(AuditCommand),
     /// List and erase users, and set their email addresses.
     #[command(subcommand)]
     User(UserCommand),
@@ -101,6 +116,12 @@ async fn run(options: Options, output: &Output) -> Result<(), String> {
             console::run(&options, &connection.store, base_url, output).await
         }
         Command::Key(command) => key::run(command, &connection.store, output).await,
+        Command::Member(command) => {
+            let base_url = connection.base_url.as_deref();
+            member::run(command, &connection.store, base_url, output).await
+        }
+        Command::Invitation(command) => invitation::run(command, &connection.store, output).await,
+        Command::Audit(command) => audit::run(command, &connection.store, output).await,
         Command::User(command) => user::run(command, &connection.store, output).await,
         Command::Erasure(command) => erasure::run(command, &connection.store, output).await,
         Command::Flags(command) => flags::run(command, &connection.store, output).await,

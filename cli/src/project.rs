@@ -4,15 +4,18 @@ use clap::Subcommand;
 use markers::store::MarkerStore;
 use serde::Serialize;
 use shared::app::{Clock, Ids};
+use shared::audit::{AuditAction, AuditEntry, AuditTarget};
 use shared::dynamodb::Store;
 use shared::projects::dsn::PublicKey;
 use shared::projects::project::{
-    IdOrSlug, NotASlug, Organization, Project, ProjectId, ProjectName, Slug,
+    IdOrSlug, NotASlug, Organization, Project, ProjectId, ProjectLimits, ProjectName, ProjectPatch,
+    Slug,
 };
 use shared::projects::store::ProjectCreation;
 
 use crate::erasure::{EraseOptions, erase_project};
 use crate::error::CliError;
+use crate::member::entry;
 use crate::output::{Output, card, minute, note, table};
 
 #[derive(Debug, Subcommand)]
@@ -46,14 +49,21 @@ pub(crate) enum ProjectCommand {
         #[command(flatten)]
         consent: EraseOptions,
     },
-    /// Limit the error events per minute of a project. Takes effect within 60 seconds.
+    /// Limit the error events or requests per minute of a project. Takes effect within 60 seconds.
     SetLimit {
         /// Id or slug of the project.
         #[arg(value_parser = parse_id_or_slug)]
         project: IdOrSlug,
         /// Events per minute; 0: no limit; `default`: the stack's parameter `EventsPerMinute`.
+        #[arg(
+            long, value_name = "N", value_parser = parse_limit,
+            required_unless_present = "requests_per_minute"
+        )]
+        events_per_minute: Option<Limit>,
+        /// Requests per minute of each API key; 0: no limit; `default`: the stack's parameter
+        /// `RequestsPerMinute`.
         #[arg(long, value_name = "N", value_parser = parse_limit)]
-        events_per_minute: Limit,
+        requests_per_minute: Option<Limit>,
     },
     /// Replace a project's DSN key. Errors with the old DSN are rejected within 60 seconds.
     RotateDsnKey {
@@ -79,13 +89,13 @@ impl<'p> Shown<'p> {
     }
 }
 
-/// A project's limit in the JSON output.
+/// A project's limits in the JSON output.
 #[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct LimitShown<'p> {
+struct LimitsShown<'p> {
     id: ProjectId,
     slug: &'p Slug,
-    events_per_minute: Option<u32>,
+    #[serde(flatten)]
+    limits: ProjectLimits,
 }
 
 /// Placeholder for an unknown API address in a DSN.
@@ -129,8 +139,13 @@ pub(crate) async fn run(
         ProjectCommand::Delete { project, org, consent } => {
             erase_project(&project, &org, &consent, store, output).await
         }
-        ProjectCommand::SetLimit { project, events_per_minute } => {
-            set_limit(&project, events_per_minute, store, output).await
+        ProjectCommand::SetLimit { project, events_per_minute, requests_per_minute } => {
+            let patch = ProjectPatch {
+                name: None,
+                events_per_minute: events_per_minute.map(|Limit(limit)| limit),
+                requests_per_minute: requests_per_minute.map(|Limit(limit)| limit),
+            };
+            set_limits(&project, &patch, store, output).await
         }
         ProjectCommand::RotateDsnKey { project } => {
             rotate_dsn_key(&project, store, base_url, output).await
@@ -145,10 +160,12 @@ async fn create(
     output: &Output,
 ) -> Result<(), CliError> {
     let new_id = || Ids::Random.new_uuid(project.created_at);
-    match MarkerStore::new(store).create_project(project, new_id).await? {
+    let mut more = MarkerStore::new(store).automatic_collections(project, new_id)?;
+    more.push(store.audit(&audit(project, AuditAction::ProjectCreated))?);
+    match store.create_project_with(project, more, None).await? {
         ProjectCreation::IngestIdTaken => Err(CliError::IngestIdTaken),
         ProjectCreation::SlugTaken => Err(CliError::SlugTaken(project.slug.clone())),
-        ProjectCreation::Created => {
+        ProjectCreation::Created | ProjectCreation::Replay(_) => {
             let text = card([
                 ("slug", project.slug.to_string()),
                 ("name", project.name.as_str().to_owned()),
@@ -162,27 +179,38 @@ async fn create(
     }
 }
 
-async fn set_limit(
+/// Returns the entry of a change of a project by this command.
+pub(crate) fn audit(project: &Project, action: AuditAction) -> AuditEntry {
+    let target = AuditTarget::new("project", project.id, project.slug.as_str());
+    entry(&project.organization, action, target)
+}
+
+async fn set_limits(
     named: &IdOrSlug,
-    Limit(limit): Limit,
+    patch: &ProjectPatch,
     store: &Store,
     output: &Output,
 ) -> Result<(), CliError> {
     let unknown = || CliError::UnknownProject(named.clone());
     let id = store.find_project(named).await?.ok_or_else(unknown)?.id;
     let project = store.read_project(id).await?.ok_or_else(unknown)?;
-    if !store.set_events_per_minute(&project, limit).await? {
+    let entry = audit(&project, AuditAction::ProjectUpdated);
+    if !store.update_project(&project, patch, vec![store.audit(&entry)?]).await? {
         return Err(unknown());
     }
-    let text = match limit {
+    let Project { id, slug, limits, .. } = patch.apply(&project);
+    let text = |limit| match limit {
         None => "default".to_owned(),
         Some(0) => "no limit".to_owned(),
         Some(limit) => limit.to_string(),
     };
-    let text = card([("slug", project.slug.to_string()), ("events per minute", text)]);
-    note("The limit takes effect within 60 seconds.");
-    let shown = LimitShown { id: project.id, slug: &project.slug, events_per_minute: limit };
-    Ok(output.show(&shown, &text)?)
+    let card = card([
+        ("slug", slug.to_string()),
+        ("events per minute", text(limits.events_per_minute)),
+        ("requests per minute", text(limits.requests_per_minute)),
+    ]);
+    note("The limits take effect within 60 seconds.");
+    Ok(output.show(&LimitsShown { id, slug: &slug, limits }, &card)?)
 }
 
 async fn rotate_dsn_key(

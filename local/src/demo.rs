@@ -6,11 +6,16 @@ use std::path::Path;
 
 use markers::store::MarkerStore;
 use notifications::store::NotificationStore;
+use people::read_email;
+use people::sign_in::PendingSignIn;
+use people::store::PeopleStore;
 use shared::app::{Clock, Ids};
 use shared::dynamodb::{Store, StoreError};
 use shared::projects::NoRandomness;
 use shared::projects::api_key::{ApiKey, ApiKeyRecord, Scope, UserId};
+use shared::projects::member::{Member, MemberId};
 use shared::projects::project::{IdOrSlug, Organization, Project, ProjectId, ProjectName, Slug};
+use shared::projects::role::Role;
 use shared::projects::store::ProjectCreation;
 
 use crate::environment::open_private;
@@ -53,6 +58,31 @@ pub async fn ensure(store: &Store, file: &Path) -> Result<Demo, DemoError> {
     Ok(Demo { project, key: ensure_key(store, file).await? })
 }
 
+/// Address of the demo owner.
+pub const OWNER: &str = "owner@demo.example";
+
+/// Returns a link that signs in the owner of the default organization once, within ten minutes.
+/// Adds the owner, if missing.
+pub async fn sign_in_link(store: &Store, base_url: &str) -> Result<String, DemoError> {
+    let now = Clock::System.now();
+    let (user, organization) =
+        (read_email(OWNER).map_err(|it| invalid(it.message))?, default_organization()?);
+    let owner = Member {
+        id: MemberId::new(Ids::Random.new_uuid(now)),
+        organization: organization.clone(),
+        user: user.clone(),
+        role: Role::Owner,
+        projects: None,
+        joined_at: now,
+        version: 1,
+    };
+    let people = PeopleStore::new(store);
+    people.add_member(&owner, Vec::new()).await?;
+    let (pending, token) = PendingSignIn::by_command(user, organization, now)?;
+    people.put_sign_in(&pending).await?;
+    Ok(format!("{base_url}/console/sign-in#token={}", token.reveal()))
+}
+
 async fn ensure_key(store: &Store, file: &Path) -> Result<String, DemoError> {
     if let Ok(text) = fs::read_to_string(file)
         && ApiKey::parse(text.trim()).is_some()
@@ -84,7 +114,8 @@ pub async fn ensure_complete_project(
 ) -> Result<ProjectId, DemoError> {
     ensure_created(store, slug, name, |project: Project| async move {
         let new_id = || Ids::Random.new_uuid(project.created_at);
-        MarkerStore::new(store).create_project(&project, new_id).await
+        let collections = MarkerStore::new(store).automatic_collections(&project, new_id)?;
+        store.create_project_with(&project, collections, None).await
     })
     .await
 }
@@ -119,7 +150,9 @@ pub async fn create_key(
         secret_hash: key.secret_hash(),
         organization: default_organization()?,
         user: UserId::parse("owner").map_err(invalid)?,
-        scopes: Scope::ALL.into_iter().collect(),
+        name: String::new(),
+        member: None,
+        scopes: Scope::of_keys(),
         projects: None,
         created_at: Clock::System.now(),
         expires_at: None,

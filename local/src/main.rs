@@ -136,7 +136,9 @@ async fn run(options: &Options) -> Result<(), AnyError> {
             },
         },
     )?;
+    let sign_in = demo::sign_in_link(&store(&engine)?, &base_url).await?;
     report(&welcome(&base_url, &demo, &data, started.elapsed(), &examples)?);
+    report(&format!("Sign in as {} (once, within ten minutes)\n  {sign_in}\n", demo::OWNER));
     let functions = watch.url().to_owned();
     tokio::select! {
         ended = watch.ended() => Err(ended.into()),

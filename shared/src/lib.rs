@@ -5,6 +5,7 @@
 //! The feature areas are separate crates in `crates/`, which use this one.
 
 pub mod app;
+pub mod audit;
 pub mod auth;
 pub mod cache;
 pub mod dynamodb;

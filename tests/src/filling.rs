@@ -13,9 +13,11 @@ use crate::errors::{SentEvent, envelope};
 use crate::{insights, markers, source_maps};
 
 /// Table names without prefix.
-pub const TABLES: [&str; 12] = [
+pub const TABLES: [&str; 14] = [
     "projects",
     "api-keys",
+    "audit",
+    "people",
     "feature-flags",
     "flag-changes",
     "email-preferences",

@@ -15,6 +15,7 @@ pub mod markers;
 pub mod notifications;
 pub mod operation_specs;
 pub mod operations;
+pub mod people;
 pub mod permissions;
 pub mod preferences;
 pub mod process;

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use tests::workspace;
 
 /// The crates in `crates/` with their own tables.
-const AREAS: [&str; 5] = ["errors", "flags", "insights", "markers", "notifications"];
+const AREAS: [&str; 6] = ["errors", "flags", "insights", "markers", "notifications", "people"];
 
 /// A source file of a crate.
 struct Source {

@@ -117,6 +117,9 @@ Resources:
   QuotasTable:
     Type: AWS::DynamoDB::Table
     Properties: {TableName: !Sub "${AWS::StackName}-quotas"}
+  PeopleTable:
+    Type: AWS::DynamoDB::Table
+    Properties: {TableName: !Sub "${AWS::StackName}-people"}
 "#;
 
     #[test]
@@ -143,7 +146,7 @@ Resources:
         let error = find(&tables, "thing").unwrap_err();
         assert_eq!(
             error,
-            "template.yaml has no table `thing`; its tables are api-keys, projects, all-things, quotas"
+            "template.yaml has no table `thing`; its tables are api-keys, projects, all-things, quotas, people"
         );
         let error = find(&tables, "all-things/index/byWeight").unwrap_err();
         assert!(error.ends_with("no index `byWeight`; its indexes are byAge, bySize"), "{error}");

@@ -177,12 +177,15 @@ fn statements(function: &Function, tables: &[Table]) -> Result<String, String> {
     if let Some(Access::Key(_) | Access::AnyKey) = function.access() {
         let arns = |table| tables::find(tables, table).map(|(_, target)| target.arns);
         let mut read = arns("api-keys")?.to_vec();
+        read.extend(arns("people")?);
         if function.names_project() {
             read.extend(arns("projects")?);
         }
         statement(&mut text, "CountRequests", &["UpdateItem"], &arns("quotas")?);
         leading_keys(&mut text, &["requests#*".to_owned()]);
         statement(&mut text, "Authenticate", &["BatchGetItem"], &read);
+        statement(&mut text, "RecordUse", &["PutItem"], &arns("people")?);
+        leading_keys(&mut text, &["use#*".to_owned()]);
     }
     let mut used = Vec::new();
     for (wanted, actions) in &function.metadata.tables {

@@ -170,7 +170,13 @@ pub(super) async fn create_error(
     new: ErrorId,
     at: Timestamp,
 ) -> Result<ErrorId> {
-    let seen = SeenEvent { occurred_at: at, received_at: at, is_packed: true, release_seen: None, now: at };
+    let seen = SeenEvent {
+        occurred_at: at,
+        received_at: at,
+        is_packed: true,
+        release_seen: None,
+        now: at,
+    };
     let known = ErrorStore::new(store)
         .see_error(project, None, &description(fingerprint), &seen, new)
         .await?;

@@ -3,14 +3,16 @@
 use flags::history::ChangeKind;
 use flags::store::{FlagCreation, FlagReplacement, FlagStore};
 use flags::{FeatureFlag, FlagKey, ProjectLimit};
+use shared::audit::{AuditAction, AuditEntry, AuditTarget};
 use shared::dynamodb::{ConflictRetry, Store, StoreError};
 use shared::idempotency::StoredResponse;
 use shared::json::Violations;
-use shared::projects::api_key::Actor;
+use shared::projects::project::{IdOrSlug, ProjectId};
 
 use super::comparison::compare;
 use super::conflict::{Conflict, Conflicts, full};
 use super::plan::PlannedAction;
+use crate::member::entry;
 use crate::output::note;
 
 /// Outcome of one change.
@@ -90,7 +92,9 @@ async fn create(flag: &FeatureFlag, store: &Store) -> Result<Outcome, StoreError
         first.prerequisites = Vec::new();
     }
     let respond = |_: &FeatureFlag| Ok::<_, StoreError>(StoredResponse::default());
-    let created = FlagStore::new(store).create_flag(first, &Actor::Command, None, respond).await?;
+    let action = ChangeKind::Created.audit_action();
+    let entry = entry_in(flag.project_id, action, flag.audit_target(), store).await?;
+    let created = FlagStore::new(store).create_flag(first, &entry, None, respond).await?;
     let first = match created {
         FlagCreation::Created(flag) => flag,
         FlagCreation::Replay(_) => return Ok(Outcome::Done),
@@ -111,15 +115,29 @@ async fn create(flag: &FeatureFlag, store: &Store) -> Result<Outcome, StoreError
     replace(&first, &archived, store).await
 }
 
+/// Returns the audit entry of a change in a project.
+pub(super) async fn entry_in(
+    project: ProjectId,
+    action: AuditAction,
+    target: AuditTarget,
+    store: &Store,
+) -> Result<AuditEntry, StoreError> {
+    let found = store.find_project(&IdOrSlug::Id(project)).await?;
+    let deleted = || StoreError::Rejected("the project was deleted".into());
+    Ok(entry(&found.ok_or_else(deleted)?.organization, action, target))
+}
+
 async fn replace(
     stored: &FeatureFlag,
     flag: &FeatureFlag,
     store: &Store,
 ) -> Result<Outcome, StoreError> {
     let kind = ChangeKind::of(stored, flag);
+    let target = flag.audit_target();
+    let entry = entry_in(flag.project_id, kind.audit_action(), target, store).await?;
     let mut retry = ConflictRetry::default();
     while retry.next_attempt().await {
-        match FlagStore::new(store).replace_flag(stored, flag, kind, &Actor::Command).await? {
+        match FlagStore::new(store).replace_flag(stored, flag, kind, &entry).await? {
             FlagReplacement::Done => return Ok(Outcome::Done),
             FlagReplacement::LimitReached(limit) => return Ok(Outcome::Blocked(full(limit))),
             FlagReplacement::InvalidReferences(violations) => {

@@ -8,10 +8,12 @@ use serde::Serialize;
 use flags::segment::MAX_SEGMENTS;
 use flags::store::{FlagStore, SegmentCreation, SegmentReplacement};
 use flags::{Segment, SegmentKey};
+use shared::audit::{AuditAction, AuditEntry};
 use shared::dynamodb::{ConflictRetry, Store, StoreError};
 use shared::idempotency::StoredResponse;
 use shared::timestamp::Timestamp;
 
+use super::apply::entry_in;
 use super::comparison::{FieldChange, compare_segments};
 use super::conflict::{Conflict, full};
 use crate::output::note;
@@ -147,6 +149,15 @@ impl PlannedSegmentAction {
     }
 }
 
+/// Returns the audit entry of a change of a segment.
+async fn entry_of(
+    segment: &Segment,
+    action: AuditAction,
+    store: &Store,
+) -> Result<AuditEntry, StoreError> {
+    entry_in(segment.project_id, action, segment.audit_target(), store).await
+}
+
 /// Applies one change. Returns the reason if it is impossible.
 async fn apply_change(
     planned: &PlannedSegmentAction,
@@ -160,9 +171,12 @@ async fn apply_change(
     match planned {
         PlannedSegmentAction::Unchanged | PlannedSegmentAction::LeftAlone => Ok(None),
         PlannedSegmentAction::Created(segment) => match FlagStore::new(store)
-            .create_segment(segment.clone(), None, |_| {
-                Ok::<_, StoreError>(StoredResponse::default())
-            })
+            .create_segment(
+                segment.clone(),
+                &entry_of(segment, AuditAction::SegmentCreated, store).await?,
+                None,
+                |_| Ok::<_, StoreError>(StoredResponse::default()),
+            )
             .await?
         {
             SegmentCreation::Created(_) | SegmentCreation::Replay(_) => Ok(None),
@@ -176,9 +190,10 @@ async fn apply_change(
             }
         },
         PlannedSegmentAction::Changed { stored, segment, .. } => {
+            let entry = entry_of(segment, AuditAction::SegmentUpdated, store).await?;
             let mut retry = ConflictRetry::default();
             while retry.next_attempt().await {
-                match FlagStore::new(store).replace_segment(stored, segment).await? {
+                match FlagStore::new(store).replace_segment(stored, segment, &entry).await? {
                     SegmentReplacement::Done => return Ok(None),
                     SegmentReplacement::LimitReached(limit) => return Ok(Some(full(limit))),
                     SegmentReplacement::Outdated => {}

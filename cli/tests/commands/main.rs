@@ -217,7 +217,9 @@ async fn sets_a_project_limit() {
         [("50", json!(50), Some(50)), ("0", json!(0), Some(0)), ("default", json!(null), None)]
     {
         let arguments = ["project", "set-limit", "my-shop", "--events-per-minute", given];
-        let expected = json!({"id": id, "slug": "my-shop", "eventsPerMinute": shown});
+        let expected = json!({
+            "id": id, "slug": "my-shop", "eventsPerMinute": shown, "requestsPerMinute": null,
+        });
         assert_eq!(stack.json(&arguments).await, expected);
         let access = store.find_ingest_access(project.ingest_id).await.unwrap().unwrap();
         assert_eq!(access.events_per_minute, stored);
@@ -229,6 +231,41 @@ async fn sets_a_project_limit() {
     ] {
         assert_eq!(stack.run(&arguments).await.code, code, "{arguments:?}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn members_get_a_new_link_each_time() {
+    let stack = Stack::start();
+    let add = ["member", "add", "Mira@Example.com", "--role", "owner", "--org", "acme"];
+    let [first, second] = [stack.json(&add).await, stack.json(&add).await];
+    assert_eq!(first["member"]["email"], "mira@example.com");
+    assert_eq!(first["member"]["id"], second["member"]["id"]);
+    assert_ne!(first["signIn"], second["signIn"]);
+    let link = first["signIn"].as_str().unwrap();
+    assert!(link.contains("/console/sign-in#token="), "{link}");
+
+    let remove = ["member", "remove", "mira@example.com", "--org", "acme"];
+    let run = stack.run(&remove).await;
+    assert_eq!(run.code, Some(1));
+    assert!(run.stderr.contains("is the last owner"), "{}", run.stderr);
+    let juno = ["member", "add", "juno@example.com", "--role", "owner", "--org", "acme"];
+    stack.json(&juno).await;
+    let update = ["member", "update", "juno@example.com", "--role", "viewer", "--org", "acme"];
+    assert_eq!(stack.json(&update).await["role"], "viewer");
+    let members = stack.json(&["member", "list", "--org", "acme"]).await;
+    let roles: Vec<_> = members.as_array().unwrap().iter().map(|it| it["role"].clone()).collect();
+    assert_eq!(roles, ["viewer", "owner"]);
+
+    let invite = ["invitation", "create", "ann@example.com", "--role", "admin", "--org", "acme"];
+    let id = stack.json(&invite).await["id"].as_str().unwrap().to_owned();
+    assert_eq!(stack.json(&["invitation", "list", "--org", "acme"]).await[0]["id"], id);
+    stack.json(&["invitation", "revoke", &id]).await;
+    assert_eq!(stack.json(&["invitation", "list", "--org", "acme"]).await, json!([]));
+    let audit = stack.json(&["audit", "list", "--org", "acme", "--limit", "4"]).await;
+    let actions: Vec<_> = audit.as_array().unwrap().iter().map(|it| it["action"].clone()).collect();
+    let expected = ["invitation_revoked", "invitation_created", "member_updated", "member_added"];
+    assert_eq!(actions, expected);
+    assert_eq!(audit[0]["actor"]["type"], "command");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -303,7 +340,7 @@ async fn new_keys_are_shown_once_and_work() {
     let records = stack.store().list_api_keys().await.unwrap();
     let [record] = records.as_slice() else { unreachable!("{records:?}") };
     assert!(record.admits(&key, record.created_at));
-    assert_eq!(record.scopes, Scope::ALL.into());
+    assert_eq!(record.scopes, Scope::of_keys());
     assert_eq!(record.projects, None);
     assert_eq!((record.organization.as_str(), record.user.as_str()), ("default", "owner"));
 

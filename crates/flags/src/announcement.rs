@@ -1,6 +1,7 @@
 //! Domain events for flag changes.
 
 use notifications::domain_event::{DELETED, DomainEvent, DomainEventKind, Visibility};
+use shared::audit::AuditTarget;
 use shared::projects::api_key::Actor;
 use shared::timestamp::Timestamp;
 
@@ -12,6 +13,11 @@ use super::history::ChangeKind;
 const MAX_VERSIONS: u64 = 1_000_000;
 
 impl FeatureFlag {
+    /// Returns the flag as the target of an audit entry.
+    pub fn audit_target(&self) -> AuditTarget {
+        AuditTarget::new("flag", self.id, self.key.as_str())
+    }
+
     /// Returns the event for a change from `before` (`None` for a new flag) to this flag.
     pub fn changed(&self, before: Option<&Self>, kind: ChangeKind, author: &Actor) -> DomainEvent {
         self.domain_event(self.version, self.updated_at, change(before, self, kind), author)

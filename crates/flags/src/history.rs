@@ -8,6 +8,7 @@ use serde::de::value::{self, StrDeserializer};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use shared::audit::AuditAction;
 use shared::projects::api_key::{KeyId, UserId};
 use shared::timestamp::Timestamp;
 
@@ -64,6 +65,17 @@ impl ChangeKind {
             Self::Archived => "archived",
             Self::Unarchived => "unarchived",
             Self::Restored => "restored",
+        }
+    }
+
+    /// Returns the action of the change in the audit log.
+    pub fn audit_action(self) -> AuditAction {
+        match self {
+            Self::Created => AuditAction::FlagCreated,
+            Self::Updated => AuditAction::FlagUpdated,
+            Self::Archived => AuditAction::FlagArchived,
+            Self::Unarchived => AuditAction::FlagUnarchived,
+            Self::Restored => AuditAction::FlagRestored,
         }
     }
 

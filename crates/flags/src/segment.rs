@@ -4,6 +4,7 @@
 use serde::Serialize;
 use uuid::Uuid;
 
+use shared::audit::AuditTarget;
 use shared::json::{Fields, Json, JsonPath, ViolationCode, Violations, array, text};
 use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
@@ -45,6 +46,13 @@ pub struct Segment {
     /// `true` if a deleted segment had this key before.
     #[serde(skip)]
     pub is_successor: bool,
+}
+
+impl Segment {
+    /// Returns the segment as the target of an audit entry.
+    pub fn audit_target(&self) -> AuditTarget {
+        AuditTarget::new("segment", self.id, self.key.to_string())
+    }
 }
 
 /// The body of create-segment.

@@ -24,7 +24,7 @@ async fn handle(
     incoming: &ApiRequest,
 ) -> Result<ApiResponse, Problem> {
     // Request.
-    let request = incoming.idempotent(caller.key_id())?;
+    let request = incoming.idempotent(caller.credential())?;
     let project_id = caller.project()?;
     let draft = CollectionDraft::read(&incoming.json()?)?;
 

@@ -1,6 +1,7 @@
 //! Creates a feature flag.
 
 use flags::draft::FlagDraft;
+use flags::history::ChangeKind;
 use flags::store::{FlagCreation, FlagStore};
 use flags::{FeatureFlag, FlagKey, http};
 use shared::app::{Access, App, Operation};
@@ -24,7 +25,7 @@ async fn handle(
     incoming: &ApiRequest,
 ) -> Result<ApiResponse, Problem> {
     // Request.
-    let request = incoming.idempotent(caller.key_id())?;
+    let request = incoming.idempotent(caller.credential())?;
     let project_id = caller.project()?;
     let draft = FlagDraft::read(&incoming.json()?)?;
 
@@ -36,7 +37,8 @@ async fn handle(
     let key = flag.key.clone();
     let stored = |flag: &FeatureFlag| respond(flag).map(|response| response.to_stored());
     let store = FlagStore::new(&app.store);
-    let outcome = store.create_flag(flag, &caller.author(), request.as_ref(), stored).await?;
+    let entry = caller.audit(&app.ids, ChangeKind::Created.audit_action(), flag.audit_target());
+    let outcome = store.create_flag(flag, &entry, request.as_ref(), stored).await?;
 
     // Response.
     match outcome {

@@ -25,7 +25,7 @@ async fn handle(
     incoming: &ApiRequest,
 ) -> Result<ApiResponse, Problem> {
     // Request.
-    let request = incoming.idempotent(caller.key_id())?;
+    let request = incoming.idempotent(caller.credential())?;
     let project_id = caller.project()?;
     let draft = InsightDraft::read(&incoming.large_json(MAX_PAIN_POINTS_BYTES)?)?;
 

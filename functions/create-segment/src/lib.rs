@@ -4,6 +4,7 @@ use flags::segment::SegmentDraft;
 use flags::store::{FlagStore, SegmentCreation};
 use flags::{Segment, SegmentKey, http};
 use shared::app::{Access, App, Operation};
+use shared::audit::AuditAction;
 use shared::auth::Caller;
 use shared::http::{ApiRequest, ApiResponse, Method, Problem, ProblemCode};
 use shared::projects::api_key::Scope;
@@ -24,7 +25,7 @@ async fn handle(
     incoming: &ApiRequest,
 ) -> Result<ApiResponse, Problem> {
     // Request.
-    let request = incoming.idempotent(caller.key_id())?;
+    let request = incoming.idempotent(caller.credential())?;
     let project_id = caller.project()?;
     let draft = SegmentDraft::read(&incoming.json()?)?;
 
@@ -36,7 +37,8 @@ async fn handle(
     let key = segment.key.clone();
     let stored = |segment: &Segment| respond(segment).map(|response| response.to_stored());
     let store = FlagStore::new(&app.store);
-    let outcome = store.create_segment(segment, request.as_ref(), stored).await?;
+    let entry = caller.audit(&app.ids, AuditAction::SegmentCreated, segment.audit_target());
+    let outcome = store.create_segment(segment, &entry, request.as_ref(), stored).await?;
 
     // Response.
     match outcome {

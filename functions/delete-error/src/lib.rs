@@ -6,6 +6,7 @@
 use errors::http;
 use errors::store::{Deletion, ErrorStore};
 use shared::app::{Access, App, Operation};
+use shared::audit::{AuditAction, AuditTarget};
 use shared::auth::Caller;
 use shared::dynamodb::ConflictRetry;
 use shared::http::{ApiRequest, ApiResponse, Method, Problem, StatusCode};
@@ -39,7 +40,9 @@ async fn handle(
 
         // Storage: the removal is queued first, so that none of the error's events stay.
         ErrorStore::new(&app.store).want_removal(project_id, now).await?;
-        match ErrorStore::new(&app.store).delete_error(project_id, &error, now).await? {
+        let target = AuditTarget::new("error", id, id.to_string());
+        let entry = caller.audit(&app.ids, AuditAction::ErrorDeleted, target);
+        match ErrorStore::new(&app.store).delete_error(project_id, &error, &entry, now).await? {
             Deletion::Done => return Ok(ApiResponse::empty(StatusCode::NO_CONTENT)),
             Deletion::Changed => {}
             Deletion::TooMany => return Err(http::too_many_deletions()),

@@ -6,6 +6,7 @@
 use markers::http;
 use markers::store::{CollectionDeletion, MarkerStore};
 use shared::app::{Access, App, Operation};
+use shared::audit::{AuditAction, AuditTarget};
 use shared::auth::Caller;
 use shared::http::{ApiRequest, ApiResponse, Method, Problem, StatusCode};
 use shared::projects::api_key::Scope;
@@ -28,7 +29,11 @@ async fn handle(
     let project_id = caller.project()?;
     let id = http::collection_id(incoming)?;
 
-    match MarkerStore::new(&app.store).delete_collection(project_id, id, app.clock.now()).await? {
+    let target = AuditTarget::new("collection", id, id.to_string());
+    let entry = caller.audit(&app.ids, AuditAction::CollectionDeleted, target);
+    let (store, now) = (MarkerStore::new(&app.store), app.clock.now());
+    let more = vec![app.store.audit(&entry)?];
+    match store.delete_collection(project_id, id, more, now).await? {
         CollectionDeletion::Deleted => Ok(ApiResponse::empty(StatusCode::NO_CONTENT)),
         CollectionDeletion::CollectionGone => Err(http::collection_not_found()),
     }

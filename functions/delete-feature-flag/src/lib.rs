@@ -3,6 +3,7 @@
 use flags::http;
 use flags::store::{FlagDeletion, FlagStore};
 use shared::app::{Access, App, Operation};
+use shared::audit::AuditAction;
 use shared::auth::Caller;
 use shared::dynamodb::ConflictRetry;
 use shared::http::{ApiRequest, ApiResponse, Method, Problem, StatusCode};
@@ -41,9 +42,9 @@ async fn handle(
         }
 
         // Storage and response.
-        let (author, now) = (caller.author(), app.clock.now());
-        if FlagStore::new(&app.store).delete_flag(&flag, &author, now).await? == FlagDeletion::Done
-        {
+        let entry = caller.audit(&app.ids, AuditAction::FlagDeleted, flag.audit_target());
+        let (store, now) = (FlagStore::new(&app.store), app.clock.now());
+        if store.delete_flag(&flag, &entry, now).await? == FlagDeletion::Done {
             return Ok(ApiResponse::empty(StatusCode::NO_CONTENT));
         }
     }

@@ -3,6 +3,7 @@
 use flags::http;
 use flags::store::{FlagStore, SegmentDeletion};
 use shared::app::{Access, App, Operation};
+use shared::audit::AuditAction;
 use shared::auth::Caller;
 use shared::dynamodb::ConflictRetry;
 use shared::http::{ApiRequest, ApiResponse, Method, Problem, StatusCode};
@@ -38,7 +39,9 @@ async fn handle(
         if_match.check(segment.tag())?;
 
         // Storage and response.
-        match FlagStore::new(&app.store).delete_segment(&segment).await? {
+        let target = segment.audit_target();
+        let entry = caller.audit(&app.ids, AuditAction::SegmentDeleted, target);
+        match FlagStore::new(&app.store).delete_segment(&segment, &entry).await? {
             SegmentDeletion::Done => return Ok(ApiResponse::empty(StatusCode::NO_CONTENT)),
             SegmentDeletion::Outdated => {}
             SegmentDeletion::InUse { count, among } => {

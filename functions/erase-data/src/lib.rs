@@ -9,6 +9,7 @@ use flags::store::FlagStore;
 use insights::store::InsightStore;
 use markers::store::MarkerStore;
 use notifications::store::{NotificationStore, UserName};
+use people::store::PeopleStore;
 use shared::app::{App, Deadline, Job};
 use shared::dynamodb::{StoreError, Sweep};
 use shared::projects::erasure::{Erasure, Stage, Subject};
@@ -112,6 +113,13 @@ async fn step(app: &App, at: &Erasure) -> Result<StepOutcome, StoreError> {
     let after = at.after.as_deref();
     Ok(match (&at.subject, at.stage) {
         (_, Stage::Settling) => StepOutcome::all(Sweep::default()),
+        (Subject::Project(project), Stage::People) => {
+            StepOutcome::page(PeopleStore::new(&app.store).sweep_project(*project, after).await?)
+        }
+        (Subject::User(organization, user), Stage::People) => {
+            let people = PeopleStore::new(&app.store);
+            StepOutcome::page(people.sweep_user(organization, user, after).await?)
+        }
         (subject, Stage::Notifications) => notifications_step(app, subject, after).await?,
         (_, Stage::Responses) => {
             StepOutcome::page(app.store.sweep_responses(app.clock.now(), after).await?)
@@ -208,8 +216,11 @@ async fn project_step(
             StepOutcome::all(store.erase_project_from_keys(&at.organization, project).await?)
         }
         // Stages of users, and stages of both subjects that are handled above.
-        Stage::Settling | Stage::User | Stage::Notifications | Stage::Responses | Stage::Quotas => {
-            StepOutcome::all(Sweep::default())
-        }
+        Stage::Settling
+        | Stage::User
+        | Stage::People
+        | Stage::Notifications
+        | Stage::Responses
+        | Stage::Quotas => StepOutcome::all(Sweep::default()),
     })
 }

@@ -29,7 +29,7 @@ async fn handle(
     // Request.
     let mut violations = Violations::default();
     let id = http::insight_id(incoming, &mut violations);
-    let request = incoming.read_idempotent(caller.key_id(), &mut violations);
+    let request = incoming.read_idempotent(caller.credential(), &mut violations);
     let (id, request) = violations.into_result(id.zip(request))?;
     let project_id = caller.project()?;
     let into = read_merge(&incoming.json()?)?;

@@ -1,6 +1,6 @@
 //! Emails about feed entries: the first of a kind immediately, later ones in batches.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use errors::ErrorId;
 use errors::spike::Hour;
@@ -13,8 +13,10 @@ use notifications::feed::{FeedEntry, most_important};
 use notifications::mail::{Email, NotificationEmail, Plot, ProjectLink, ProjectSection};
 use notifications::store::{Feed, FeedCheckpoint, NotificationStore, Shard, UserName};
 use notifications::token::Token;
+use people::store::PeopleStore;
 use shared::app::App;
 use shared::dynamodb::StoreError;
+use shared::page::PageRequest;
 use shared::projects::api_key::UserId;
 use shared::projects::project::Organization;
 use shared::timestamp::Timestamp;
@@ -26,6 +28,8 @@ use crate::subjects::drop_deleted;
 
 /// Maximum events per read for a plot. If a partition has more, each hour is read separately.
 const PLOTTED_EVENTS: i32 = 1_000;
+/// Members per read.
+const MEMBERS_AT_ONCE: u32 = 100;
 /// Number of hours in a plot.
 const PLOTTED_HOURS: u32 = 24;
 /// Maximum errors of a project whose events are counted: the most frequent, including old ones.
@@ -74,6 +78,24 @@ async fn begin_passes(job: &mut JobContext<'_>) -> VecDeque<FeedPass> {
         }
     }
     passes
+}
+
+/// Returns the users who are members of an organization.
+async fn members_of(
+    app: &App,
+    organization: &Organization,
+) -> Result<BTreeSet<String>, StoreError> {
+    let mut page_request = PageRequest { limit: MEMBERS_AT_ONCE, after: None };
+    let mut users = BTreeSet::new();
+    loop {
+        let people = PeopleStore::new(&app.store);
+        let page = people.list_members(organization, &page_request).await?;
+        users.extend(page.items.into_iter().map(|member| member.user.to_string()));
+        page_request.after = page.end;
+        if page_request.after.is_none() {
+            return Ok(users);
+        }
+    }
 }
 
 /// The progress of a pass after one turn.
@@ -130,8 +152,12 @@ impl FeedPass {
         kinds.sort_unstable();
         kinds.dedup();
         if !kinds.is_empty() {
-            for known in NotificationStore::new(&app.store).list_addresses(&organization).await? {
+            let mut members = members_of(app, &organization).await?;
+            let known = NotificationStore::new(&app.store).list_addresses(&organization).await?;
+            let mut users = Vec::with_capacity(known.len());
+            for known in known {
                 let user = known.name.user;
+                let is_member = members.remove(user.as_str());
                 let Some(address) =
                     known.address.filter(|_| !feed.unreadable.contains(user.as_str()))
                 else {
@@ -139,13 +165,21 @@ impl FeedPass {
                     is_complete = false;
                     continue;
                 };
+                if is_member || address.confirmed.is_some() {
+                    users.push(user);
+                }
+            }
+            // Members without an address of their own get emails at the sign-in address.
+            users.extend(members.iter().filter_map(|user| UserId::parse(user).ok()));
+            users.sort_by(|one, other| one.as_str().cmp(other.as_str()));
+            for user in users {
                 if last_checked.as_ref().is_some_and(|last| user.as_str() <= last.as_str()) {
                     continue;
                 }
                 let state = feed.delivery_states.get(user.as_str());
                 for kind in &kinds {
                     let has_window = state.is_some_and(|it| it.windows.contains_key(kind));
-                    if address.confirmed.is_some() && !has_window {
+                    if !has_window {
                         remaining.push_back((user.clone(), *kind));
                     }
                 }

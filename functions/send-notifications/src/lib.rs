@@ -10,6 +10,7 @@ mod events;
 mod leases;
 mod markers;
 mod outbox;
+mod people_emails;
 pub mod senders;
 mod subjects;
 
@@ -144,6 +145,7 @@ impl JobContext<'_> {
 
 /// Sends all due notifications once.
 async fn pass(job: &mut JobContext<'_>) -> Result<(), StoreError> {
+    people_emails::send(job).await;
     take_busy_shards(job).await?;
     // The whole outbox first: events of one shard can go to a feed in another.
     outbox::dispatch_all(job).await;

@@ -33,7 +33,6 @@ async fn handle(
     let update = FlagUpdate::check(&body)?;
     let key = http::flag_key(incoming)?;
 
-    let author = caller.author();
     let now = app.clock.now();
     let mut retry = ConflictRetry::default();
     while retry.next_attempt().await {
@@ -62,7 +61,8 @@ async fn handle(
         }
 
         // Storage and response.
-        match FlagStore::new(&app.store).replace_flag(&stored, &flag, kind, &author).await? {
+        let entry = caller.audit(&app.ids, kind.audit_action(), flag.audit_target());
+        match FlagStore::new(&app.store).replace_flag(&stored, &flag, kind, &entry).await? {
             FlagReplacement::Done => return Ok(response),
             FlagReplacement::Outdated => {}
             FlagReplacement::LimitReached(limit) => {

@@ -4,6 +4,7 @@ use flags::http;
 use flags::segment::SegmentPatch;
 use flags::store::{FlagStore, SegmentReplacement};
 use shared::app::{Access, App, Operation};
+use shared::audit::AuditAction;
 use shared::auth::Caller;
 use shared::dynamodb::ConflictRetry;
 use shared::http::{ApiRequest, ApiResponse, Method, Problem};
@@ -46,7 +47,9 @@ async fn handle(
         }
 
         // Storage and response.
-        match FlagStore::new(&app.store).replace_segment(&stored, &segment).await? {
+        let target = segment.audit_target();
+        let entry = caller.audit(&app.ids, AuditAction::SegmentUpdated, target);
+        match FlagStore::new(&app.store).replace_segment(&stored, &segment, &entry).await? {
             SegmentReplacement::Done => return Ok(response),
             SegmentReplacement::Outdated => {}
             SegmentReplacement::LimitReached(limit) => {

@@ -18,7 +18,7 @@ use lambda_runtime::{LambdaEvent, service_fn};
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use serde::de::IgnoredAny;
 
-use crate::auth::{CREDENTIAL_HEADERS, Caller};
+use crate::auth::{Caller, HEADERS, HEADERS_AND_COOKIE};
 use crate::dynamodb::{Store, TableNames, client};
 use crate::http::{
     ApiRequest, ApiResponse, BASE_URL, CursorKey, OriginSecrets, Problem, preflight,
@@ -49,7 +49,8 @@ pub fn serve(operation: &Operation) -> Result<(), StartError> {
         let app = &App::new(store, Clock::System, Ids::Random)
             .with_cursor_key(cursor_key())
             .with_origin_secrets(OriginSecrets::from_environment())
-            .with_limits(Limits::from_environment());
+            .with_limits(Limits::from_environment())
+            .recording_uses();
         let mut adapter = Adapter::from(service_fn(async |request: Request| {
             Ok::<_, Infallible>(BufferedResponse(respond(app, operation, request).await))
         }));
@@ -232,7 +233,9 @@ pub async fn respond(app: &App, operation: &Operation, request: Request) -> Resp
     telemetry::log_request(&incoming, &response, problem.as_ref(), &spent, app.clock.now());
     let response = match operation.access {
         Access::ApiKey(..) | Access::AnyApiKey(_) => {
-            response.with_header(VARY, HeaderValue::from_static(CREDENTIAL_HEADERS))
+            let has_cookie = incoming.header_values("cookie").next().is_some();
+            let headers = if has_cookie { HEADERS_AND_COOKIE } else { HEADERS };
+            response.with_header(VARY, HeaderValue::from_static(headers))
         }
         Access::Dsn(_) | Access::Public(_) => response,
     };
@@ -288,14 +291,17 @@ async fn handle(
         Caller::authenticate(&app.store, &app.access, incoming, outlives_outages, now).await?;
     // All visitors of a page share its key: a limit would let one visitor stop flags for all.
     if !caller.only_evaluates_flags() {
-        app.count_request(caller.key_id()).await?;
+        app.count_request(caller.credential(), caller.own_request_limit()).await?;
     }
     if let Some(scope) = scope
         && !operation.other_scope.is_some_and(|other| caller.scopes().contains(&other))
     {
         caller.require(scope)?;
     }
-    handler(app, &caller, incoming).await
+    if !app.records_uses {
+        return handler(app, &caller, incoming).await;
+    }
+    tokio::join!(handler(app, &caller, incoming), caller.record_use()).0
 }
 
 #[cfg(test)]

@@ -9,13 +9,14 @@ use std::time::{Duration, Instant, SystemTime};
 
 use uuid::Uuid;
 
-use crate::auth::AccessCache;
+use crate::auth::{AccessCache, Caller, Credential};
 use crate::dynamodb::Store;
-use crate::http::{ApiResponse, CursorKey, OriginSecrets, Problem};
+use crate::http::{ApiRequest, ApiResponse, CursorKey, OriginSecrets, Problem};
 use crate::id::random_bytes;
 use crate::idempotency::IdempotentRequest;
-use crate::projects::api_key::KeyId;
+use crate::projects::member::Member;
 use crate::projects::project::ProjectId;
+use crate::projects::session::Session;
 use crate::quotas::{ENVELOPES_PER_EVENT, Limits, Quotas};
 use crate::telemetry::{SENDERS_OVER_QUOTA, log_bound_met};
 use crate::timestamp::Timestamp;
@@ -41,6 +42,8 @@ pub struct App {
     quotas: Quotas,
     /// Replaces each operation's time budget, if set.
     pub(super) time_budget: Option<Duration>,
+    /// `true` if the last uses of keys and sessions are recorded.
+    pub(super) records_uses: bool,
     pub(super) is_cold: AtomicBool,
 }
 
@@ -58,6 +61,7 @@ impl App {
             limits: Limits::default(),
             quotas: Quotas::default(),
             time_budget: None,
+            records_uses: false,
             is_cold: AtomicBool::new(true),
         }
     }
@@ -83,6 +87,13 @@ impl App {
         self
     }
 
+    /// Records the last uses of keys and sessions. Tests that count requests to the tables do not.
+    #[must_use]
+    pub fn recording_uses(mut self) -> Self {
+        self.records_uses = true;
+        self
+    }
+
     /// Replaces each operation's time budget. Tests need this, since they share busy machines.
     #[must_use]
     pub fn with_time_budget(mut self, budget: Duration) -> Self {
@@ -95,9 +106,28 @@ impl App {
         &self.limits
     }
 
-    /// Counts a request by its API key. Fails with 429 over the limit.
-    pub(super) async fn count_request(&self, key_id: &KeyId) -> Result<(), Problem> {
-        self.count(|| format!("requests#{key_id}"), self.limits.requests_per_minute).await
+    /// Returns the caller that a new session of a member stands for.
+    pub fn caller_of<'r>(
+        &'r self,
+        incoming: &'r ApiRequest,
+        session: Session,
+        member: Member,
+    ) -> Result<Caller<'r>, Problem> {
+        Caller::of_session(&self.store, &self.access, incoming, session, member, self.clock.now())
+    }
+
+    /// Counts a request by its credential. Fails with 429 over the limit. A project with a limit of
+    /// its own counts alone.
+    pub(super) async fn count_request(
+        &self,
+        credential: &Credential,
+        own_limit: Option<(ProjectId, u32)>,
+    ) -> Result<(), Problem> {
+        if let Some((project, limit)) = own_limit {
+            let limit = NonZeroU32::new(limit);
+            return self.count(|| format!("requests#{credential}#{project}"), limit).await;
+        }
+        self.count(|| format!("requests#{credential}"), self.limits.requests_per_minute).await
     }
 
     /// Counts a delivery to a project. Fails with 429 over the limit.

@@ -1,16 +1,19 @@
-//! Keys and projects that a warm function caches.
+//! Keys, sessions, memberships and projects that a warm function caches.
 
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use crate::cache::{Cooldown, TimedCache};
-use crate::projects::api_key::{ApiKeyRecord, KeyId};
-use crate::projects::project::IdOrSlug;
-use crate::projects::store::{Access, ProjectIdentity};
+use crate::projects::api_key::{ApiKeyRecord, KeyId, UserId};
+use crate::projects::project::{IdOrSlug, Organization};
+use crate::projects::secret::SecretDigest;
+use crate::projects::store::{Access, Membership, ProjectIdentity, StoredSession, UseOf};
 use crate::timestamp::Timestamp;
 
 /// Longest time that a key or project is cached, and that a revoked key still works.
 const MAX_AGE: Duration = Duration::from_mins(1);
+/// Time after which another use is recorded.
+pub(super) const USE_INTERVAL: Duration = Duration::from_hours(1);
 /// Number of cached keys, and of cached projects; about 1 KB each.
 const CAPACITY: NonZeroUsize = NonZeroUsize::new(1_000).unwrap();
 
@@ -23,6 +26,10 @@ pub(crate) struct AccessCache {
     keys: TimedCache<KeyId, ApiKeyRecord>,
     /// Separate, so that made-up ids do not evict keys.
     unknown_keys: TimedCache<KeyId, ()>,
+    sessions: TimedCache<SecretDigest, StoredSession>,
+    memberships: TimedCache<(Organization, UserId), Membership>,
+    /// The uses that this function recorded.
+    uses: TimedCache<UseOf, ()>,
     projects: TimedCache<IdOrSlug, ProjectIdentity>,
     /// Active after the tables failed or stalled.
     pub(super) cooldown: Cooldown,
@@ -33,6 +40,9 @@ impl Default for AccessCache {
         Self {
             keys: TimedCache::new(CAPACITY, MAX_AGE),
             unknown_keys: TimedCache::new(CAPACITY, MAX_AGE),
+            sessions: TimedCache::new(CAPACITY, MAX_AGE),
+            memberships: TimedCache::new(CAPACITY, MAX_AGE),
+            uses: TimedCache::new(CAPACITY, USE_INTERVAL),
             projects: TimedCache::new(CAPACITY, MAX_AGE),
             cooldown: Cooldown::default(),
         }
@@ -40,12 +50,59 @@ impl Default for AccessCache {
 }
 
 impl AccessCache {
-    /// Returns the cached key and project.
+    /// Returns the cached key with its membership, and the cached project.
     pub(super) fn get(&self, key_id: &KeyId, project: Option<&IdOrSlug>, now: Timestamp) -> Access {
+        let key = self.keys.get(key_id, now);
         Access {
-            key: self.keys.get(key_id, now),
+            membership: key
+                .as_ref()
+                .filter(|key| key.member.is_some())
+                .and_then(|key| self.get_membership(&key.organization, &key.user, now)),
+            key,
+            session: None,
             project: project.and_then(|project| self.get_project(project, now)),
         }
+    }
+
+    /// Returns the cached session and project.
+    pub(super) fn get_session(
+        &self,
+        digest: &SecretDigest,
+        project: Option<&IdOrSlug>,
+        now: Timestamp,
+    ) -> Access {
+        Access {
+            session: self.sessions.get(digest, now),
+            project: project.and_then(|project| self.get_project(project, now)),
+            ..Access::default()
+        }
+    }
+
+    /// Returns the cached membership of a user.
+    pub(super) fn get_membership(
+        &self,
+        organization: &Organization,
+        user: &UserId,
+        now: Timestamp,
+    ) -> Option<Membership> {
+        self.memberships.get(&(organization.clone(), user.clone()), now)
+    }
+
+    /// Caches a membership. A missing one is not cached, since the user can join at any time.
+    pub(super) fn insert_membership(&self, membership: &Membership, now: Timestamp) {
+        if let Some(member) = &membership.member {
+            let name = (member.organization.clone(), member.user.clone());
+            self.memberships.insert(name, membership.clone(), now);
+        }
+    }
+
+    /// Returns `true` if this function must record a use, and expects it to.
+    pub(super) fn takes_use(&self, used: &UseOf, now: Timestamp) -> bool {
+        let is_due = !self.uses.holds(used, now);
+        if is_due {
+            self.uses.insert(used.clone(), (), now);
+        }
+        is_due
     }
 
     /// Returns the cached key and project up to [`MAX_STALE`](crate::cache::MAX_STALE) old, if both
@@ -56,12 +113,19 @@ impl AccessCache {
         project: Option<&IdOrSlug>,
         now: Timestamp,
     ) -> Option<Access> {
-        let key = Some(self.keys.get_stale(key_id, now)?);
+        let key = self.keys.get_stale(key_id, now)?;
+        let membership = match key.member {
+            Some(_) => {
+                let name = (key.organization.clone(), key.user.clone());
+                Some(self.memberships.get_stale(&name, now)?)
+            }
+            None => None,
+        };
         let project = match project {
             Some(project) => Some(self.projects.get_stale(project, now)?),
             None => None,
         };
-        Some(Access { key, project })
+        Some(Access { key: Some(key), session: None, membership, project })
     }
 
     /// Returns `true` if a recent lookup found no key with this id.
@@ -83,6 +147,9 @@ impl AccessCache {
     pub(super) fn insert(&self, found: &Access, project: Option<&IdOrSlug>, now: Timestamp) {
         if let Some(key) = &found.key {
             self.keys.insert(key.key_id.clone(), key.clone(), now);
+        }
+        if let Some(stored) = &found.session {
+            self.sessions.insert(stored.session.digest.clone(), stored.clone(), now);
         }
         if let (Some(name), Some(identity)) = (project, &found.project) {
             self.projects.insert(name.clone(), identity.clone(), now);

@@ -1,23 +1,43 @@
-//! The API key of a request (`docs/api-conventions.md`, "Authentication"): `x-api-key` or a bearer
-//! token.
+//! The credential of a request (`docs/api-conventions.md`, "Authentication"): an API key in
+//! `x-api-key` or as a bearer token, or the cookie of a session.
 
 use crate::http::{ApiRequest, Problem};
 use crate::projects::api_key::ApiKey;
+use crate::projects::secret::Secret;
+use crate::projects::session::COOKIE;
 
-/// The headers that [`read`] reads, as listed in `vary`.
+/// The headers that [`read`] reads, as listed in `vary`. A cookie counts only without a key.
 pub(crate) const HEADERS: &str = "authorization, x-api-key";
+/// Like [`HEADERS`], for requests with cookies.
+pub(crate) const HEADERS_AND_COOKIE: &str = "authorization, x-api-key, cookie";
 
-/// Returns the request's key. Both headers can contain it if they agree.
-pub(super) fn read(incoming: &ApiRequest) -> Result<ApiKey, Problem> {
+/// A credential as sent.
+pub(super) enum Sent {
+    Key(ApiKey),
+    Session(Secret),
+}
+
+/// Returns the request's credential. Both headers of keys can contain the key if they agree. A key
+/// wins over a cookie, even if the key is invalid.
+pub(super) fn read(incoming: &ApiRequest) -> Result<Sent, Problem> {
     let plain = incoming.header_values("x-api-key").filter(|value| !value.is_empty());
     let bearer = incoming.header_values("authorization").filter_map(bearer_token);
     let mut sent = plain.chain(bearer);
-    let first = sent.next().ok_or_else(Problem::missing_api_key)?;
+    let Some(first) = sent.next() else { return read_session(incoming).map(Sent::Session) };
     if sent.any(|other| other != first) {
         return Err(Problem::invalid_api_key());
     }
     let text = std::str::from_utf8(first).ok();
-    text.and_then(ApiKey::parse).ok_or_else(Problem::invalid_api_key)
+    text.and_then(ApiKey::parse).map(Sent::Key).ok_or_else(Problem::invalid_api_key)
+}
+
+fn read_session(incoming: &ApiRequest) -> Result<Secret, Problem> {
+    let mut cookies = incoming.cookies(COOKIE).filter(|value| !value.is_empty());
+    let first = cookies.next().ok_or_else(Problem::missing_api_key)?;
+    if cookies.any(|other| other != first) {
+        return Err(Problem::invalid_session());
+    }
+    Secret::parse(first).ok_or_else(Problem::invalid_session)
 }
 
 /// Returns the token of an `authorization` header with the scheme Bearer, in either case (RFC 9110
@@ -43,7 +63,11 @@ mod tests {
             request = request.header(*name, *value);
         }
         let incoming = ApiRequest::new("an-operation", request.body(Body::Empty).unwrap());
-        read(&incoming).map(|key| key.reveal()).map_err(|problem| problem.code())
+        let sent = read(&incoming).map_err(|problem| problem.code())?;
+        Ok(match sent {
+            Sent::Key(key) => key.reveal(),
+            Sent::Session(secret) => secret.reveal(),
+        })
     }
 
     #[test]
@@ -93,5 +117,38 @@ mod tests {
             let result = read_headers(&[("x-api-key", value)]);
             assert_eq!(result, Err(ProblemCode::InvalidApiKey), "{value}");
         }
+    }
+
+    #[test]
+    fn cookies_contain_sessions() {
+        let secret = Secret::generate().unwrap().reveal();
+        let cookie = |value: &str| format!("a=b; {COOKIE}={value};c=d");
+        assert_eq!(read_headers(&[("cookie", &cookie(&secret))]), Ok(secret.clone()));
+        let repeated = format!("{}; {COOKIE}={secret}", cookie(&secret));
+        assert_eq!(read_headers(&[("cookie", &repeated)]), Ok(secret.clone()));
+        for other in ["x", "wm_x", "aGVsbG8"] {
+            let invalid = Err(ProblemCode::InvalidSession);
+            assert_eq!(read_headers(&[("cookie", &cookie(other))]), invalid, "{other}");
+            let two = format!("{}; {COOKIE}={secret}", cookie(other));
+            assert_eq!(read_headers(&[("cookie", &two)]), invalid, "{other}");
+        }
+        for none in ["", "a=b", "__Host-waymark", "__Host-waymark=", "waymark=x"] {
+            assert_eq!(
+                read_headers(&[("cookie", none)]),
+                Err(ProblemCode::MissingApiKey),
+                "{none}"
+            );
+        }
+    }
+
+    #[test]
+    fn keys_win_over_cookies() {
+        let (key, secret) = (ApiKey::generate().unwrap().reveal(), Secret::generate().unwrap());
+        let cookie = format!("{COOKIE}={}", secret.reveal());
+        assert_eq!(read_headers(&[("cookie", &cookie), ("x-api-key", &key)]), Ok(key));
+        let wrong = read_headers(&[("cookie", &cookie), ("x-api-key", "wm_x")]);
+        assert_eq!(wrong, Err(ProblemCode::InvalidApiKey));
+        let basic = read_headers(&[("cookie", &cookie), ("authorization", "Basic abc")]);
+        assert_eq!(basic, Ok(secret.reveal()));
     }
 }

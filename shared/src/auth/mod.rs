@@ -3,41 +3,146 @@
 
 mod cache;
 mod credential;
+mod identity;
 
 use std::collections::{BTreeSet, HashMap};
 
 use tokio::time::timeout;
 
+use crate::app::Ids;
+use crate::audit::{AuditAction, AuditEntry, AuditSource, AuditTarget};
 use crate::cache::{Cooldown, STALL_TIMEOUT};
 use crate::dynamodb::{Store, StoreError};
 use crate::http::{ApiRequest, Problem};
 use crate::page::{Page, PageRequest};
-use crate::projects::api_key::{Actor, ApiKeyRecord, KeyId, Scope, UserId};
+use crate::projects::api_key::{Actor, ApiKey, ApiKeyRecord, Scope, UserId};
+use crate::projects::member::{Member, MemberId};
 use crate::projects::project::{
     IdOrSlug, ListedProject, Organization, Project, ProjectId, ProjectSummary,
 };
-use crate::projects::store::{Access, ProjectIdentity};
+use crate::projects::role::Role;
+use crate::projects::secret::Secret;
+use crate::projects::session::Session;
+use crate::projects::store::{Access, Membership, ProjectIdentity, StoredSession, UseOf};
 use crate::timestamp::Timestamp;
+use cache::USE_INTERVAL;
+use credential::Sent;
+use identity::Identity;
 
 pub(crate) use cache::AccessCache;
-pub(crate) use credential::HEADERS as CREDENTIAL_HEADERS;
+pub(crate) use credential::{HEADERS, HEADERS_AND_COOKIE};
+pub use identity::Credential;
 
 /// An authenticated caller and the project in the request's path.
 pub struct Caller<'r> {
-    key: ApiKeyRecord,
+    identity: Identity,
     project: Option<ProjectIdentity>,
+    /// The uses of the credential to record.
+    uses: Vec<UseOf>,
     incoming: &'r ApiRequest,
     store: &'r Store,
     cache: &'r AccessCache,
     now: Timestamp,
 }
 
-impl<'r> Caller<'r> {
-    /// Checks the request's key and looks up the project in its path. Both lookups share one round
-    /// trip, and cached results need none. Fails with 401.
+/// A lookup of a request's credential and project.
+struct Lookup<'r> {
+    store: &'r Store,
+    cache: &'r AccessCache,
+    project: Option<IdOrSlug>,
+    now: Timestamp,
+}
+
+impl Lookup<'_> {
+    /// Finds a valid key and the project. Both lookups share one round trip, and cached results
+    /// need none. The membership behind a key needs a second one.
     ///
     /// If `outlives_outages`, cached results up to ten minutes old admit callers while the tables
     /// fail or stall.
+    async fn find_key(&self, sent: &ApiKey, outlives_outages: bool) -> Result<Access, Problem> {
+        let Self { cache, now, .. } = *self;
+        let project = self.project.as_ref();
+        if cache.is_unknown(sent.key_id(), now) {
+            return Err(Problem::invalid_api_key());
+        }
+        let mut access = cache.get(sent.key_id(), project, now);
+        let needs_member = |key: &ApiKeyRecord| key.member.is_some();
+        let is_complete = (project.is_none() || access.project.is_some())
+            && (access.key.as_ref())
+                .is_some_and(|key| !needs_member(key) || access.membership.is_some());
+        if !is_complete {
+            if access.key.as_ref().is_some_and(|key| !key.admits(sent, now)) {
+                // A key that rejects this request now always will, so skip the lookup.
+                return Err(Problem::invalid_api_key());
+            }
+            let lookup = async {
+                let missing_key = access.key.is_none().then(|| sent.key_id());
+                let missing_project = project.filter(|_| access.project.is_none());
+                if missing_key.is_some() || missing_project.is_some() {
+                    let found = self.store.find_access(missing_key, None, missing_project).await?;
+                    cache.insert(&found, missing_project, now);
+                    if let Some(key_id) = missing_key.filter(|_| found.key.is_none()) {
+                        cache.insert_unknown(key_id, now);
+                    }
+                    access.key = access.key.or(found.key);
+                    access.project = access.project.or(found.project);
+                }
+                if let Some(key) = access.key.as_ref().filter(|key| needs_member(key)) {
+                    access.membership =
+                        Some(self.find_membership(&key.organization, &key.user).await?);
+                }
+                Ok(access)
+            };
+            let stale =
+                outlives_outages.then(|| cache.get_stale(sent.key_id(), project, now)).flatten();
+            access = match stale {
+                Some(stale) => lookup_or_stale(stale, lookup, &cache.cooldown, now).await,
+                None => lookup.await?,
+            };
+        }
+        access.key = access.key.filter(|key| key.admits(sent, now));
+        Ok(access)
+    }
+
+    /// Finds an unexpired session, its membership and the project. A cold function needs two round
+    /// trips.
+    async fn find_session(&self, sent: &Secret) -> Result<Access, Problem> {
+        let (digest, project) = (sent.digest(), self.project.as_ref());
+        let mut access = self.cache.get_session(&digest, project, self.now);
+        let missing_session = access.session.is_none().then_some(&digest);
+        let missing_project = project.filter(|_| access.project.is_none());
+        if missing_session.is_some() || missing_project.is_some() {
+            let found = self.store.find_access(None, missing_session, missing_project).await?;
+            self.cache.insert(&found, missing_project, self.now);
+            access.session = access.session.or(found.session);
+            access.project = access.project.or(found.project);
+        }
+        access.session =
+            access.session.filter(|stored| stored.session.is_active(stored.last_used_at, self.now));
+        if let Some(StoredSession { session, .. }) = &access.session {
+            access.membership =
+                Some(self.find_membership(&session.organization, &session.user).await?);
+        }
+        Ok(access)
+    }
+
+    async fn find_membership(
+        &self,
+        organization: &Organization,
+        user: &UserId,
+    ) -> Result<Membership, StoreError> {
+        if let Some(cached) = self.cache.get_membership(organization, user, self.now) {
+            return Ok(cached);
+        }
+        let found = self.store.find_membership(organization, user).await?;
+        self.cache.insert_membership(&found, self.now);
+        Ok(found)
+    }
+}
+
+impl<'r> Caller<'r> {
+    /// Checks the request's credential and looks up the project in its path. Fails with 401, or
+    /// with 403 if another site could have caused a change with a session.
     pub(crate) async fn authenticate(
         store: &'r Store,
         cache: &'r AccessCache,
@@ -47,45 +152,74 @@ impl<'r> Caller<'r> {
     ) -> Result<Self, Problem> {
         let sent = credential::read(incoming)?;
         let project = incoming.path_parameter("idOrSlug").as_deref().and_then(IdOrSlug::parse);
-
-        if cache.is_unknown(sent.key_id(), now) {
-            return Err(Problem::invalid_api_key());
-        }
-        let mut access = cache.get(sent.key_id(), project.as_ref(), now);
-        let missing_key = access.key.is_none().then(|| sent.key_id());
-        let missing_project = project.as_ref().filter(|_| access.project.is_none());
-        if missing_key.is_some() || missing_project.is_some() {
-            if access.key.as_ref().is_some_and(|key| !key.admits(&sent, now)) {
-                // A key that rejects this request now always will, so skip the lookup.
-                return Err(Problem::invalid_api_key());
+        let lookup = Lookup { store, cache, project, now };
+        let (identity, project, uses) = match sent {
+            Sent::Key(key) => {
+                let Access { key, membership, project, .. } =
+                    lookup.find_key(&key, outlives_outages).await?;
+                let identity = key.and_then(|key| Identity::of_key(key, membership));
+                let identity = identity.ok_or_else(Problem::invalid_api_key)?;
+                (identity, project, Vec::new())
             }
-            let lookup = async {
-                let found = store.find_access(missing_key, missing_project).await?;
-                cache.insert(&found, missing_project, now);
-                if let Some(key_id) = missing_key.filter(|_| found.key.is_none()) {
-                    cache.insert_unknown(key_id, now);
-                }
-                let Access { key, project } = access;
-                Ok(Access { key: key.or(found.key), project: project.or(found.project) })
-            };
-            let stale = outlives_outages
-                .then(|| cache.get_stale(sent.key_id(), project.as_ref(), now))
-                .flatten();
-            access = match stale {
-                Some(stale) => lookup_or_stale(stale, lookup, &cache.cooldown, now).await,
-                None => lookup.await?,
-            };
+            Sent::Session(secret) => {
+                let Access { session, membership, project, .. } =
+                    lookup.find_session(&secret).await?;
+                let used_at = session.as_ref().and_then(|stored| stored.last_used_at);
+                let identity = session
+                    .zip(membership)
+                    .and_then(|(stored, member)| Identity::of_session(stored.session, member));
+                let identity = identity.ok_or_else(Problem::invalid_session)?;
+                incoming.require_same_origin()?;
+                let recorded = used_at.is_some_and(|used| now < used.plus(USE_INTERVAL));
+                let member = identity.member.map(|(id, _)| UseOf::Member(id));
+                let uses = match &identity.credential {
+                    Credential::Session(session) if !recorded => {
+                        member.into_iter().chain([UseOf::Session(session.digest.clone())]).collect()
+                    }
+                    _ => member.into_iter().collect(),
+                };
+                (identity, project, uses)
+            }
+        };
+        // Only now: the log must not show a rejected credential as a caller.
+        incoming.note_key(&identity.credential);
+        let uses = match &identity.credential {
+            Credential::Key { id, .. } => vec![UseOf::Key(id.clone())],
+            Credential::Session(_) => uses,
+        };
+        Ok(Self { identity, project, uses, incoming, store, cache, now })
+    }
+
+    /// Returns the caller that a new session of a member stands for.
+    pub(crate) fn of_session(
+        store: &'r Store,
+        cache: &'r AccessCache,
+        incoming: &'r ApiRequest,
+        session: Session,
+        member: Member,
+        now: Timestamp,
+    ) -> Result<Self, Problem> {
+        let membership = Membership { member: Some(member), signed_out_at: None };
+        let identity = Identity::of_session(session, membership);
+        let identity = identity.ok_or_else(Problem::invalid_session)?;
+        incoming.note_key(&identity.credential);
+        Ok(Self { identity, project: None, uses: Vec::new(), incoming, store, cache, now })
+    }
+
+    /// Records the use of the credential, at most once an hour. A failure is only logged.
+    pub(crate) async fn record_use(&self) {
+        for used in self.uses.iter().filter(|used| self.cache.takes_use(used, self.now)) {
+            match timeout(STALL_TIMEOUT, self.store.put_last_use(used, self.now)).await {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => tracing::warn!(%error, "a use cannot be recorded"),
+                Err(_) => tracing::warn!("a use cannot be recorded in time"),
+            }
         }
-        let key = access.key.filter(|key| key.admits(&sent, now));
-        let key = key.ok_or_else(Problem::invalid_api_key)?;
-        // Only now: the log must not show a rejected key id as a caller.
-        incoming.note_key(&key.key_id);
-        Ok(Self { key, project: access.project, incoming, store, cache, now })
     }
 
     /// Fails with 403 unless the key has the scope.
     pub(crate) fn require(&self, scope: Scope) -> Result<(), Problem> {
-        if self.key.scopes.contains(&scope) {
+        if self.identity.scopes.contains(&scope) {
             Ok(())
         } else {
             Err(Problem::insufficient_scope(scope))
@@ -94,7 +228,7 @@ impl<'r> Caller<'r> {
 
     /// Fails with 403 if the key lists projects.
     pub fn require_all_projects(&self) -> Result<(), Problem> {
-        match self.key.projects {
+        match self.identity.projects {
             None => Ok(()),
             Some(_) => Err(Problem::limited_to_projects()),
         }
@@ -104,11 +238,19 @@ impl<'r> Caller<'r> {
     /// it.
     pub fn project(&self) -> Result<ProjectId, Problem> {
         let visible =
-            |project: &&ProjectIdentity| self.key.may_see(project.id, &project.organization);
+            |project: &&ProjectIdentity| self.identity.may_see(project.id, &project.organization);
         let project =
             self.project.as_ref().filter(visible).ok_or_else(Problem::project_not_found)?;
         self.incoming.note_project(project.id);
         Ok(project.id)
+    }
+
+    /// Returns the project in the path and its own limit of requests per minute, if it has one and
+    /// the caller can see it.
+    pub(crate) fn own_request_limit(&self) -> Option<(ProjectId, u32)> {
+        let project = self.project.as_ref()?;
+        let limit = project.requests_per_minute?;
+        self.identity.may_see(project.id, &project.organization).then_some((project.id, limit))
     }
 
     /// Returns the projects with these names, in order and each once. Fails with 404 if any of them
@@ -127,13 +269,13 @@ impl<'r> Caller<'r> {
             }
         }
         for (name, project) in self.store.find_projects(&missing).await? {
-            let found = Access { key: None, project: Some(project.clone()) };
+            let found = Access { project: Some(project.clone()), ..Access::default() };
             self.cache.insert(&found, Some(&name), self.now);
             known.insert(name, project);
         }
         let visible = |name: &IdOrSlug| {
             let project = known.get(name)?;
-            self.key.may_see(project.id, &project.organization).then_some(project.id)
+            self.identity.may_see(project.id, &project.organization).then_some(project.id)
         };
         let (mut projects, mut unknown) = (Vec::with_capacity(names.len()), Vec::new());
         for (written, name) in names {
@@ -152,8 +294,11 @@ impl<'r> Caller<'r> {
         &self,
         page_request: &PageRequest,
     ) -> Result<Page<ProjectSummary>, Problem> {
-        let Some(ids) = &self.key.projects else {
-            return Ok(self.store.list_organization(&self.key.organization, page_request).await?);
+        let Some(ids) = &self.identity.projects else {
+            return Ok(self
+                .store
+                .list_organization(&self.identity.organization, page_request)
+                .await?);
         };
         let Page { items, end } = self.page_of_named(ids, page_request).await?;
         Ok(Page { items: items.into_iter().map(ProjectSummary::from).collect(), end })
@@ -165,10 +310,10 @@ impl<'r> Caller<'r> {
         &self,
         page_request: &PageRequest,
     ) -> Result<Page<ListedProject>, Problem> {
-        let Page { items, end } = if let Some(ids) = &self.key.projects {
+        let Page { items, end } = if let Some(ids) = &self.identity.projects {
             self.page_of_named(ids, page_request).await?
         } else {
-            let organization = &self.key.organization;
+            let organization = &self.identity.organization;
             let named = self.store.list_organization(organization, page_request).await?;
             let ids: Vec<ProjectId> = named.items.iter().map(|it| it.id).collect();
             let mut items = self.store.read_projects(&ids).await?;
@@ -186,43 +331,87 @@ impl<'r> Caller<'r> {
     ) -> Result<Page<Project>, Problem> {
         let ids: Vec<ProjectId> = ids.iter().copied().collect();
         let mut projects = self.store.read_projects(&ids).await?;
-        projects.retain(|it| self.key.may_see(it.id, &it.organization));
+        projects.retain(|it| self.identity.may_see(it.id, &it.organization));
         Ok(page_of(projects, page_request))
     }
 
     /// Returns the user that the caller's key acts for.
     pub fn user(&self) -> &UserId {
-        &self.key.user
+        &self.identity.user
     }
 
     /// Returns the user's organization.
     pub fn organization(&self) -> &Organization {
-        &self.key.organization
+        &self.identity.organization
     }
 
     /// Returns the caller as the actor of a change.
     pub fn author(&self) -> Actor {
-        Actor::Key { user: self.key.user.clone(), key_id: self.key.key_id.clone() }
+        let user = self.identity.user.clone();
+        match &self.identity.credential {
+            Credential::Key { id, .. } => Actor::Key { user, key_id: id.clone() },
+            Credential::Session(_) => Actor::Session { user },
+        }
     }
 
-    /// Returns the id of the caller's key.
-    pub fn key_id(&self) -> &KeyId {
-        &self.key.key_id
+    /// Returns the caller's credential.
+    pub fn credential(&self) -> &Credential {
+        &self.identity.credential
+    }
+
+    /// Returns the caller's session. Fails with 403 if the caller sent a key.
+    pub fn session(&self) -> Result<&Session, Problem> {
+        match &self.identity.credential {
+            Credential::Session(session) => Ok(session),
+            Credential::Key { .. } => Err(Problem::session_required()),
+        }
+    }
+
+    /// Returns the role of the member behind the credential. `None` for keys of the `waymark`
+    /// command, which have no member.
+    pub fn role(&self) -> Option<Role> {
+        self.identity.member.map(|(_, role)| role)
+    }
+
+    /// Returns the membership behind the credential, if any.
+    pub fn member_id(&self) -> Option<MemberId> {
+        self.identity.member.map(|(id, _)| id)
+    }
+
+    /// Returns the projects to which the caller is limited, if any.
+    pub fn projects_limit(&self) -> Option<&BTreeSet<ProjectId>> {
+        self.identity.projects.as_ref()
+    }
+
+    /// Returns the audit entry of a change that the caller makes now.
+    pub fn audit(&self, ids: &Ids, action: AuditAction, target: AuditTarget) -> AuditEntry {
+        AuditEntry {
+            id: ids.new_uuid(self.now),
+            at: self.now,
+            organization: self.identity.organization.clone(),
+            actor: self.author(),
+            action,
+            target,
+            source: AuditSource::of(self.incoming),
+        }
     }
 
     /// Returns the scopes of the caller's key.
     pub fn scopes(&self) -> &BTreeSet<Scope> {
-        &self.key.scopes
+        &self.identity.scopes
     }
 
     /// Returns `true` if the key has only the scope `flags:evaluate`, like keys in web pages.
     pub(crate) fn only_evaluates_flags(&self) -> bool {
-        self.key.scopes.iter().eq(&[Scope::FlagsEvaluate])
+        self.identity.scopes.iter().eq(&[Scope::FlagsEvaluate])
     }
 
-    /// Returns when the caller's key expires, if it does.
+    /// Returns when the caller's credential expires, if it does.
     pub fn expires_at(&self) -> Option<Timestamp> {
-        self.key.expires_at
+        match &self.identity.credential {
+            Credential::Key { expires_at, .. } => *expires_at,
+            Credential::Session(session) => Some(session.ends_at()),
+        }
     }
 }
 

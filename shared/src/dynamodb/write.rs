@@ -49,8 +49,9 @@ impl Store {
         unless_condition_fails(|| put.clone().send()).await.map(drop)
     }
 
-    /// Puts an item, whether or not one exists. Use this only for items whose content follows from
-    /// their key: a repeat writes the same item.
+    /// Puts an item in place of any other. Use this for items whose content follows from their key, or whose
+    /// order does not matter, such as times that are accurate to an hour: a repeat can arrive after a later
+    /// write.
     pub async fn put_over(&self, table: &str, item: Item) -> Result<(), StoreError> {
         let put = self.client.put_item().table_name(self.table(table)).set_item(Some(item));
         or_condition_error(|| put.clone().send()).await.map(drop)

@@ -17,7 +17,9 @@ pub use cursor::CursorKey;
 pub use if_match::IfMatch;
 pub use lambda_http::http::{Method, StatusCode};
 pub use origin::OriginSecrets;
-pub use page::{next_cursor, open_cursor, page_response, read_limit, read_page_request, seal_cursor};
+pub use page::{
+    next_cursor, open_cursor, page_response, read_limit, read_page_request, seal_cursor,
+};
 pub use problem::named_of;
 pub use problem::{Problem, ProblemCode};
 pub use protocol::Protocol;

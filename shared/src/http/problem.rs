@@ -42,6 +42,22 @@ problem_codes! {
     ValidationFailed, "validation_failed", BAD_REQUEST, "Validation failed";
     MissingApiKey, "missing_api_key", UNAUTHORIZED, "Missing API key";
     InvalidApiKey, "invalid_api_key", UNAUTHORIZED, "Invalid API key";
+    InvalidSession, "invalid_session", UNAUTHORIZED, "Invalid session";
+    InvalidToken, "invalid_token", BAD_REQUEST, "Invalid token";
+    InvalidCode, "invalid_code", BAD_REQUEST, "Invalid code";
+    CodeRequired, "code_required", FORBIDDEN, "Code required";
+    SessionRequired, "session_required", FORBIDDEN, "Session required";
+    CrossSiteRequest, "cross_site_request", FORBIDDEN, "Cross-site request";
+    InsufficientRole, "insufficient_role", FORBIDDEN, "Insufficient role";
+    OidcNotConfigured, "oidc_not_configured", NOT_FOUND, "OpenID Connect not configured";
+    OrganizationNotFound, "organization_not_found", NOT_FOUND, "Organization not found";
+    MemberNotFound, "member_not_found", NOT_FOUND, "Member not found";
+    InvitationNotFound, "invitation_not_found", NOT_FOUND, "Invitation not found";
+    ApiKeyNotFound, "api_key_not_found", NOT_FOUND, "API key not found";
+    LastOwner, "last_owner", CONFLICT, "Last owner";
+    MemberExists, "member_exists", CONFLICT, "Member exists";
+    InvitationExists, "invitation_exists", CONFLICT, "Invitation exists";
+    ProjectExists, "project_exists", CONFLICT, "Project exists";
     InvalidDsnKey, "invalid_dsn_key", FORBIDDEN, "Invalid DSN key";
     InsufficientScope, "insufficient_scope", FORBIDDEN, "Insufficient scope";
     ProjectNotFound, "project_not_found", NOT_FOUND, "Project not found";
@@ -130,6 +146,24 @@ impl Problem {
         let detail = "The API key is invalid, expired or revoked. Check it, or create one with \
                       `waymark key create`.";
         Self::new(ProblemCode::InvalidApiKey, detail)
+    }
+
+    /// 401: the session is unknown, has expired or was ended.
+    pub fn invalid_session() -> Self {
+        Self::new(ProblemCode::InvalidSession, "The session has ended. Sign in again.")
+    }
+
+    /// 403: the operation works only for signed-in users.
+    pub fn session_required() -> Self {
+        let detail = "This operation needs a session. Sign in, and send no API key.";
+        Self::new(ProblemCode::SessionRequired, detail)
+    }
+
+    /// 403: a page of another site could have sent the request.
+    pub fn cross_site_request() -> Self {
+        let detail = "The request has a session, but no proof of its origin. Send the header \
+                      `x-waymark-console: 1`.";
+        Self::new(ProblemCode::CrossSiteRequest, detail)
     }
 
     /// 403: the key lacks the scope.

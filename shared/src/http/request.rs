@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use lambda_http::http::Method;
 use lambda_http::http::header::CONTENT_TYPE;
+use lambda_http::request::RequestContext;
 use lambda_http::{Request, RequestExt};
 use percent_encoding::percent_decode_str;
 
@@ -22,6 +23,8 @@ const MAX_BODY_BYTES: usize = 256 * 1024;
 pub const JSON: &str = "application/json";
 /// Header with the base URL that the client used. Only the function itself sets it.
 pub(crate) const BASE_URL: &str = "x-waymark-base-url";
+/// Header of requests from the console, with the value `1`.
+const CONSOLE_HEADER: &str = "x-waymark-console";
 const MERGE_PATCH: &str = "application/merge-patch+json";
 
 /// A request, with the data for its line in the log.
@@ -120,6 +123,54 @@ impl ApiRequest {
     /// Returns all values of a header that are UTF-8.
     pub fn header_texts(&self, name: &str) -> Vec<&str> {
         self.header_values(name).filter_map(|value| std::str::from_utf8(value).ok()).collect()
+    }
+
+    /// Returns the values of a cookie.
+    pub fn cookies<'c>(&'c self, name: &'c str) -> impl Iterator<Item = &'c str> {
+        let pairs = self.header_texts("cookie").into_iter().flat_map(|text| text.split(';'));
+        pairs.filter_map(move |pair| {
+            let (named, value) = pair.trim().split_once('=')?;
+            (named == name).then_some(value)
+        })
+    }
+
+    /// Fails with 403 if the request can change something, and a page of another site could have
+    /// caused it (`docs/security.md`, "Requests from other sites"). Browsers set `sec-fetch-site`
+    /// themselves. Only pages of the same origin can set the other header, since
+    /// preflights do not allow it.
+    pub fn require_same_origin(&self) -> Result<(), Problem> {
+        let is = |name, expected: &str| {
+            let mut values = self.header_values(name).peekable();
+            values.peek().is_some() && values.all(|value| value == expected.as_bytes())
+        };
+        let only_reads = [Method::GET, Method::HEAD].contains(self.method());
+        if only_reads || is("sec-fetch-site", "same-origin") || is(CONSOLE_HEADER, "1") {
+            return Ok(());
+        }
+        Err(Problem::cross_site_request())
+    }
+
+    /// Returns the network address of the sender, as API Gateway saw it.
+    pub fn source_address(&self) -> Option<String> {
+        match self.request.request_context_ref()? {
+            RequestContext::ApiGatewayV2(context) => context.http.source_ip.clone(),
+            RequestContext::ApiGatewayV1(context) => context.identity.source_ip.clone(),
+            #[allow(unreachable_patterns)] // The features of the library decide.
+            _ => None,
+        }
+    }
+
+    /// Returns the place of the sender's network address, if a distribution in front of the API
+    /// reports it: a city and a country. Clients can send these headers too, so the place is only
+    /// a hint for people.
+    pub fn place(&self) -> Option<String> {
+        const MAX_CHARACTERS: usize = 100;
+        let header = |name| self.header_texts(name).first().copied().filter(|it| !it.is_empty());
+        let country = header("cloudfront-viewer-country-name");
+        let country = country.or_else(|| header("cloudfront-viewer-country"))?;
+        let parts = header("cloudfront-viewer-city").into_iter().chain([country]);
+        let place = parts.collect::<Vec<_>>().join(", ");
+        Some(place.chars().take(MAX_CHARACTERS).collect())
     }
 
     /// Returns all values of a query parameter, decoded.

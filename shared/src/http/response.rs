@@ -1,7 +1,9 @@
 //! Responses.
 
 use lambda_http::Body;
-use lambda_http::http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderName, LOCATION};
+use lambda_http::http::header::{
+    CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderName, LOCATION, SET_COOKIE,
+};
 use lambda_http::http::{HeaderMap, HeaderValue, Response, StatusCode};
 use serde::Serialize;
 
@@ -76,6 +78,12 @@ impl ApiResponse {
     #[must_use]
     pub fn with_number(self, name: &'static str, number: i64) -> Self {
         self.with_header(HeaderName::from_static(name), number.into())
+    }
+
+    /// Adds a cookie, the value of a header `set-cookie`.
+    pub fn with_cookie(mut self, cookie: &str) -> Result<Self, Problem> {
+        self.headers.append(SET_COOKIE, header_value(cookie)?);
+        Ok(self)
     }
 
     /// Returns the status code.

@@ -13,6 +13,7 @@ use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
 use super::NoRandomness;
+use super::member::MemberId;
 use super::project::{Organization, ProjectId};
 use crate::timestamp::Timestamp;
 
@@ -179,6 +180,16 @@ pub enum Scope {
     NotificationsWrite,
     /// Upload and delete source maps.
     SourceMapsWrite,
+    /// Read members and invitations.
+    MembersRead,
+    /// Change and remove members, create and revoke invitations.
+    MembersWrite,
+    /// Create, list and revoke API keys.
+    KeysWrite,
+    /// Create, change and delete projects.
+    ProjectsWrite,
+    /// Read the audit log.
+    AuditRead,
 }
 
 /// A text that is not a scope. The display form lists all scopes.
@@ -188,7 +199,7 @@ pub struct NotAScope(String);
 
 impl Scope {
     /// Every scope, in the order of `docs/api-conventions.md`, "Scopes".
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 17] = [
         Self::FlagsRead,
         Self::FlagsWrite,
         Self::FlagsEvaluate,
@@ -201,7 +212,18 @@ impl Scope {
         Self::NotificationsRead,
         Self::NotificationsWrite,
         Self::SourceMapsWrite,
+        Self::MembersRead,
+        Self::MembersWrite,
+        Self::KeysWrite,
+        Self::ProjectsWrite,
+        Self::AuditRead,
     ];
+
+    /// The scopes of a key with `all` scopes. Scopes that administer people, keys and projects must
+    /// be named.
+    pub fn of_keys() -> BTreeSet<Self> {
+        Self::ALL.into_iter().filter(|scope| *scope <= Self::SourceMapsWrite).collect()
+    }
 
     /// Returns the scope's name on the wire.
     pub fn as_str(self) -> &'static str {
@@ -218,6 +240,11 @@ impl Scope {
             Self::NotificationsRead => "notifications:read",
             Self::NotificationsWrite => "notifications:write",
             Self::SourceMapsWrite => "source-maps:write",
+            Self::MembersRead => "members:read",
+            Self::MembersWrite => "members:write",
+            Self::KeysWrite => "keys:write",
+            Self::ProjectsWrite => "projects:write",
+            Self::AuditRead => "audit:read",
         }
     }
 }
@@ -281,6 +308,11 @@ pub enum Actor {
         /// The key.
         key_id: KeyId,
     },
+    /// A signed-in user.
+    Session {
+        /// The user.
+        user: UserId,
+    },
     /// An operator who runs the `waymark` command, which needs no key.
     Command,
 }
@@ -289,7 +321,7 @@ impl Actor {
     /// Returns the user, if the actor is one.
     pub fn user(&self) -> Option<&UserId> {
         match self {
-            Self::Key { user, .. } => Some(user),
+            Self::Key { user, .. } | Self::Session { user } => Some(user),
             Self::Command => None,
         }
     }
@@ -308,6 +340,12 @@ pub struct ApiKeyRecord {
     pub organization: Organization,
     /// The user that the key acts for.
     pub user: UserId,
+    /// The name that its creator gave it, or an empty text.
+    pub name: String,
+    /// The membership that created the key over the API. The key has at most the scopes and
+    /// projects of that member, and ends with the membership. `None` for keys of the `waymark` command.
+    #[serde(skip)]
+    pub member: Option<MemberId>,
     /// The permissions of the key.
     pub scopes: BTreeSet<Scope>,
     /// The projects that the key can see, or `None` for all of its organization.
@@ -400,6 +438,8 @@ mod tests {
             secret_hash: key().secret_hash(),
             organization: Organization::parse("default").unwrap(),
             user: UserId::parse("owner").unwrap(),
+            name: String::new(),
+            member: None,
             scopes: BTreeSet::from([Scope::FlagsWrite]),
             projects: None,
             created_at: Timestamp::from_millis(0),

@@ -90,6 +90,7 @@ stages! {
     SourceMaps, "source_maps";
     Keys, "keys";
     User, "user";
+    People, "people";
     Notifications, "notifications";
     Responses, "responses";
     Quotas, "quotas";
@@ -116,13 +117,19 @@ impl Stage {
                 Self::Errors,
                 Self::SourceMaps,
                 Self::Keys,
+                Self::People,
                 Self::Notifications,
                 Self::Responses,
                 Self::Quotas,
             ],
-            Subject::User(..) => {
-                &[Self::Settling, Self::User, Self::Notifications, Self::Responses, Self::Quotas]
-            }
+            Subject::User(..) => &[
+                Self::Settling,
+                Self::User,
+                Self::People,
+                Self::Notifications,
+                Self::Responses,
+                Self::Quotas,
+            ],
         };
         let place = stages.iter().position(|stage| *stage == self)?;
         stages.get(place + 1).copied()

@@ -4,9 +4,13 @@ pub mod api_key;
 pub mod console_code;
 pub mod dsn;
 pub mod erasure;
+pub mod member;
 pub mod named_project;
 pub mod project;
 mod randomness;
+pub mod role;
+pub mod secret;
+pub mod session;
 pub mod store;
 
 pub use randomness::NoRandomness;

@@ -150,8 +150,47 @@ pub struct Project {
     pub ingest_id: IngestId,
     /// The key with which SDKs send errors.
     pub public_key: PublicKey,
+    /// The project's own limits.
+    #[serde(flatten)]
+    pub limits: ProjectLimits,
     /// Creation time.
     pub created_at: Timestamp,
+}
+
+/// A project's own limits per minute. `None` is the deployment's default; 0 means no limit.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ProjectLimits {
+    /// Error events.
+    pub events_per_minute: Option<u32>,
+    /// Requests of each API key whose path names the project.
+    pub requests_per_minute: Option<u32>,
+}
+
+/// A change of a project. `None` keeps the current value.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ProjectPatch {
+    /// The new name.
+    pub name: Option<ProjectName>,
+    /// The new limit of error events; `Some(None)` is the deployment's default.
+    pub events_per_minute: Option<Option<u32>>,
+    /// The new limit of requests; `Some(None)` is the deployment's default.
+    pub requests_per_minute: Option<Option<u32>>,
+}
+
+impl ProjectPatch {
+    /// Returns the project with the change applied.
+    pub fn apply(&self, project: &Project) -> Project {
+        let limits = project.limits;
+        Project {
+            name: self.name.as_ref().unwrap_or(&project.name).clone(),
+            limits: ProjectLimits {
+                events_per_minute: self.events_per_minute.unwrap_or(limits.events_per_minute),
+                requests_per_minute: self.requests_per_minute.unwrap_or(limits.requests_per_minute),
+            },
+            ..project.clone()
+        }
+    }
 }
 
 impl Project {
@@ -164,7 +203,8 @@ impl Project {
         created_at: Timestamp,
     ) -> Result<Self, NoRandomness> {
         let (ingest_id, public_key) = (IngestId::generate()?, PublicKey::generate()?);
-        Ok(Self { id, slug, name, organization, ingest_id, public_key, created_at })
+        let limits = ProjectLimits::default();
+        Ok(Self { id, slug, name, organization, ingest_id, public_key, limits, created_at })
     }
 
     /// Returns the DSN to which SDKs send the project's errors, if the API is at `base_url`.
@@ -202,12 +242,15 @@ pub struct ListedProject {
     pub ingest_id: IngestId,
     /// The key with which SDKs send errors.
     pub public_key: PublicKey,
+    /// The project's own limits.
+    #[serde(flatten)]
+    pub limits: ProjectLimits,
 }
 
 impl From<Project> for ListedProject {
     fn from(project: Project) -> Self {
-        let Project { ingest_id, public_key, .. } = project;
-        Self { ingest_id, public_key, summary: project.into() }
+        let Project { ingest_id, public_key, limits, .. } = project;
+        Self { ingest_id, public_key, limits, summary: project.into() }
     }
 }
 

@@ -8,6 +8,7 @@ use flate2::write::GzEncoder;
 use serde_json::json;
 
 use shared::app::App;
+use shared::projects::project::ProjectPatch;
 use shared::quotas::Limits;
 use tests::app::app_over;
 use tests::call::{Call, Reply};
@@ -95,13 +96,14 @@ async fn projects_can_override_the_event_limit() {
     for (own, default, expected) in
         [(None, 0, 20), (None, 3, 3), (Some(5), 0, 5), (Some(5), 3, 5), (Some(0), 3, 20)]
     {
-        assert!(store.set_events_per_minute(&tracker.project, own).await.unwrap());
+        let patch = ProjectPatch { events_per_minute: Some(own), ..ProjectPatch::default() };
+        assert!(store.update_project(&tracker.project, &patch, vec![]).await.unwrap());
         // A new environment has neither cached projects nor counts.
         let app = environment(&tracker, default);
         assert_eq!(accepted(&tracker, &app, 9.max(expected)).await, expected, "{own:?} {default}");
         let mut other = tracker.project.clone();
         other.ingest_id = shared::projects::dsn::IngestId::parse("7").unwrap();
-        assert!(!store.set_events_per_minute(&other, own).await.unwrap());
+        assert!(!store.update_project(&other, &patch, vec![]).await.unwrap());
         for item in tracker.test.items("quotas").await {
             let window =
                 std::collections::HashMap::from([("window".to_owned(), item["window"].clone())]);

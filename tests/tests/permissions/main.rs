@@ -12,7 +12,9 @@ mod flags;
 mod insights;
 mod markers;
 mod notifications;
+mod people;
 mod request_units;
+mod sign_in;
 mod source_maps;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,15 +25,17 @@ use serde_json::Value;
 
 use shared::app::{Access, Deadline, Operation, warm_up};
 use shared::dynamodb::StoreError;
+use shared::projects::role::Role;
 use shared::quotas::Limits;
 use tests::app::{PROJECT, TestApp, app_over};
 use tests::call::{Call, Reply};
 use tests::operations::OPERATIONS;
+use tests::people::signed_in;
 use tests::permissions::{ALLOWED, Permission, checked, used_during};
 
 /// The functions of each scenario. A new function must be added here, with a scenario that uses all
 /// its permissions.
-const SCENARIOS: [&[&str]; 9] = [
+const SCENARIOS: [&[&str]; 11] = [
     &callers::FUNCTIONS,
     &erasure::FUNCTIONS,
     &errors::FUNCTIONS,
@@ -40,6 +44,8 @@ const SCENARIOS: [&[&str]; 9] = [
     &markers::FUNCTIONS,
     &notifications::FUNCTIONS,
     &notifications::preferences::FUNCTIONS,
+    &people::FUNCTIONS,
+    &sign_in::FUNCTIONS,
     &source_maps::FUNCTIONS,
 ];
 
@@ -48,6 +54,10 @@ const SCENARIOS: [&[&str]; 9] = [
 const RARE: [(&str, &str); 2] =
     [("confirm-email-address", "Write on notifications/shard#*"), ("pack-error-log", COLUMNS)];
 const COLUMNS: &str = "Write on errors/columns#*";
+
+/// Permissions to read sessions and members, and to record uses.
+const AUTHENTICATION: [&str; 3] =
+    ["BatchGetItem on people", "PutItem on people", "Write on people/use#*"];
 
 /// Returns a call in the tests' project, with a key that has all scopes.
 fn call(test: &TestApp, operation: &'static Operation) -> Call {
@@ -84,8 +94,9 @@ async fn assert_uses_all(functions: &[&str], scenario: impl Future<Output = ()>)
     for function in functions {
         let used = used.get(*function).cloned().unwrap_or_default();
         let never = ALLOWED[*function].difference(&used);
-        // `limited_operations_count_their_requests` uses it.
+        // `limited_operations_count_their_requests` uses them.
         let never = never.filter(|permission| !permission.resource.starts_with("quotas"));
+        let never = never.filter(|permission| !AUTHENTICATION.contains(&&*permission.to_string()));
         let never: Vec<String> = never.map(ToString::to_string).collect();
         // erase-data deletes items of all types, and no scenario has all types.
         let erases = *function == erase_data::JOB.name;
@@ -100,9 +111,13 @@ async fn assert_uses_all(functions: &[&str], scenario: impl Future<Output = ()>)
     assert!(unused.is_empty(), "template.yaml allows unused permissions: {unused:#?}");
 }
 
+/// The function with an OpenID provider: `tests/tests/people/oidc.rs` has its scenario.
+const ELSEWHERE: &str = complete_oidc_sign_in::OPERATION.name;
+
 #[test]
 fn every_function_is_in_one_scenario() {
-    let listed: Vec<&str> = SCENARIOS.concat();
+    let mut listed: Vec<&str> = SCENARIOS.concat();
+    listed.push(ELSEWHERE);
     let names: BTreeSet<&str> = listed.iter().copied().collect();
     assert_eq!(names.len(), listed.len(), "every function is in one scenario");
     assert_eq!(names, ALLOWED.keys().map(String::as_str).collect());
@@ -112,12 +127,13 @@ fn every_function_is_in_one_scenario() {
 async fn limited_operations_count_their_requests() {
     let test = TestApp::start().await;
     let project = tests::errors::project(&test.app.store, test.project_id).await;
+    let (_, session) = signed_in(&test, "owner@example.com", Role::Owner).await;
     let limit = NonZeroU32::new(1_000_000);
     let limits =
         Limits { events_per_minute: limit, requests_per_minute: limit, ..Limits::default() };
     let used = used_during(async {
         for operation in callable() {
-            let app = app_over(&test.engine.endpoint()).0.with_limits(limits);
+            let app = app_over(&test.engine.endpoint()).0.with_limits(limits).recording_uses();
             for _ in 0..10 {
                 let mut call = Call::of(operation).key(&test.key);
                 if operation.path.contains("{idOrSlug}") {
@@ -126,12 +142,17 @@ async fn limited_operations_count_their_requests() {
                 let call = call.query("sentry_key", project.public_key);
                 call.parameter("ingestId", project.ingest_id).send(&app).await;
             }
+            Call::of(operation).session(&session).parameter("idOrSlug", PROJECT).send(&app).await;
         }
     });
     let used = used.await;
     for operation in callable() {
-        let counted = used[operation.name].iter().any(|permission| permission.resource == "quotas");
-        assert!(counted, "{}", operation.name);
+        let used = &used[operation.name];
+        assert!(used.iter().any(|it| it.resource == "quotas"), "{}", operation.name);
+        let used: Vec<String> = used.iter().map(Permission::to_string).collect();
+        let authenticates = AUTHENTICATION.iter().all(|it| used.iter().any(|used| used == it));
+        let takes_dsn = matches!(operation.access, Access::Dsn(_));
+        assert!(authenticates != takes_dsn, "{}", operation.name);
     }
 }
 
@@ -172,7 +193,8 @@ fn reads_have_no_permission_to_write() {
     for operation in OPERATIONS.iter().filter(is_read) {
         let is_write = |it: &&Permission| {
             let is_quota = it.resource.starts_with("quotas");
-            !is_quota && !["GetItem", "BatchGetItem", "Query"].contains(&it.action.as_str())
+            let is_own = is_quota || AUTHENTICATION.contains(&&*it.to_string());
+            !is_own && !["GetItem", "BatchGetItem", "Query"].contains(&it.action.as_str())
         };
         let writes: Vec<_> = ALLOWED[operation.name].iter().filter(is_write).collect();
         assert!(writes.is_empty(), "{}: {writes:?}", operation.name);

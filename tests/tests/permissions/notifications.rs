@@ -14,6 +14,7 @@ use tests::insights::upload;
 use tests::notifications::{SentMessages, announce_trends, token_in};
 
 use super::insights::set_revision;
+use super::sign_in::queue_emails;
 use super::{assert_uses_all, call, send};
 
 pub(super) const FUNCTIONS: [&str; 6] = [
@@ -107,6 +108,7 @@ async fn notification_functions_use_exactly_their_permissions() {
             messages.run(&test.app).await;
         }
         announce_all_trends(&test).await;
+        queue_emails(&test).await;
         messages.run(&test.app).await;
     });
     assert_uses_all(&FUNCTIONS, scenario).await;

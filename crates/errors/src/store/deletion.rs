@@ -7,6 +7,7 @@
 use aws_sdk_dynamodb::types::AttributeValue;
 use aws_sdk_dynamodb::types::builders::UpdateBuilder;
 
+use shared::audit::AuditEntry;
 use shared::dynamodb::StoreError;
 use shared::dynamodb::item::{Item, ItemReader, b, item, key, n, s, sort_key_at_end};
 use shared::dynamodb::transaction::Transaction;
@@ -64,6 +65,7 @@ impl ErrorStore<'_> {
         self,
         project: ProjectId,
         error: &ErrorRecord,
+        entry: &AuditEntry,
         now: Timestamp,
     ) -> Result<Deletion, StoreError> {
         // Also delete the events of this millisecond.
@@ -102,6 +104,7 @@ impl ErrorStore<'_> {
         transaction.add("error", delete)?;
         transaction.add("fingerprint", detach_fingerprint)?;
         transaction.add("error count", self.release_error(project)?)?;
+        transaction.add("audit", self.db.audit(entry)?)?;
         Ok(match self.db.commit_all(transaction).await? {
             None => Deletion::Done,
             Some(cancelled) if cancelled.failed("tombstone") => Deletion::TooMany,

@@ -6,11 +6,11 @@
 use std::collections::BTreeSet;
 
 use notifications::store::NotificationStore;
+use shared::audit::AuditEntry;
 use shared::dynamodb::StoreError;
 use shared::dynamodb::item::s;
 use shared::dynamodb::transaction::Transaction;
 use shared::json::Violations;
-use shared::projects::api_key::Actor;
 use shared::timestamp::Timestamp;
 
 use super::FlagStore;
@@ -98,7 +98,7 @@ impl FlagStore<'_> {
         stored: &FeatureFlag,
         flag: &FeatureFlag,
         kind: ChangeKind,
-        author: &Actor,
+        entry: &AuditEntry,
     ) -> Result<FlagReplacement, StoreError> {
         let impact = DependencyImpact::of(stored, flag);
         let mut project = ProjectChange {
@@ -126,11 +126,13 @@ impl FlagStore<'_> {
         transaction.add("project", self.change_project(flag.project_id, project)?)?;
         let uses = SegmentUsageDelta::between(&stored.segments(), &flag.segments());
         self.count_uses(flag.project_id, &uses, &mut transaction)?;
+        let author = &entry.actor;
         let change = VersionedChange { stored: Some(stored), flag, kind, author };
         transaction.add("history", self.record_change(change)?)?;
         let domain_event = flag.changed(Some(stored), kind, author);
         transaction
             .add("announcement", NotificationStore::new(self.db).announce(&domain_event)?)?;
+        transaction.add("audit", self.db.audit(entry)?)?;
         let Some(cancelled) = self.db.commit_all(transaction).await? else {
             return Ok(FlagReplacement::Done);
         };
@@ -190,7 +192,7 @@ impl FlagStore<'_> {
     pub async fn delete_flag(
         self,
         stored: &FeatureFlag,
-        author: &Actor,
+        entry: &AuditEntry,
         now: Timestamp,
     ) -> Result<FlagDeletion, StoreError> {
         let delete = self
@@ -208,10 +210,11 @@ impl FlagStore<'_> {
         transaction.add("project", project)?;
         let uses = SegmentUsageDelta::between(&stored.segments(), &BTreeSet::new());
         self.count_uses(stored.project_id, &uses, &mut transaction)?;
-        transaction.add("history", self.record_deletion(stored, author, now)?)?;
-        let domain_event = stored.deleted(author, now);
+        transaction.add("history", self.record_deletion(stored, &entry.actor, now)?)?;
+        let domain_event = stored.deleted(&entry.actor, now);
         transaction
             .add("announcement", NotificationStore::new(self.db).announce(&domain_event)?)?;
+        transaction.add("audit", self.db.audit(entry)?)?;
         transaction.add("freed", self.mark_freed(stored.project_id, stored.key.as_str())?)?;
         let cancelled = self.db.commit_all(transaction).await?;
         Ok(if cancelled.is_none() { FlagDeletion::Done } else { FlagDeletion::Outdated })

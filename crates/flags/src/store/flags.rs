@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashSet};
 
 use notifications::store::NotificationStore;
+use shared::audit::AuditEntry;
 use shared::dynamodb::StoreError;
 use shared::dynamodb::idempotency::{Idempotent, Replay};
 use shared::dynamodb::item::{Item, ItemReader, s};
@@ -11,7 +12,6 @@ use shared::dynamodb::transaction::{Transaction, TransactionOutcome};
 use shared::idempotency::{IdempotentRequest, StoredResponse};
 use shared::json::Violations;
 use shared::page::{Page, PageRequest};
-use shared::projects::api_key::Actor;
 use shared::projects::project::ProjectId;
 
 use super::FlagStore;
@@ -69,8 +69,8 @@ impl FlagStore<'_> {
         items.iter().map(read).collect()
     }
 
-    /// Stores a new flag with its first history record, announces it, and stores the response if
-    /// the request has an idempotency key.
+    /// Stores a new flag with its first history record and audit entry, announces it, and stores the
+    /// response if the request has an idempotency key.
     ///
     /// One transaction checks that the key is free, that the project stays within its limits, and
     /// that all prerequisites and segments exist. It is the only round trip, with two exceptions.
@@ -80,7 +80,7 @@ impl FlagStore<'_> {
     pub async fn create_flag<E: From<StoreError>>(
         self,
         mut flag: FeatureFlag,
-        author: &Actor,
+        entry: &AuditEntry,
         request: Option<&IdempotentRequest>,
         respond: impl Fn(&FeatureFlag) -> Result<StoredResponse, E>,
     ) -> Result<FlagCreation, E> {
@@ -90,7 +90,7 @@ impl FlagStore<'_> {
             let response = request.map(|_| respond(&flag)).transpose()?;
             let idempotent = Idempotent::of(request, response.as_ref());
             let project = project_change(&flag, guard);
-            let transaction = self.creation_of_flag(&flag, guard, project, &uses, author)?;
+            let transaction = self.creation_of_flag(&flag, guard, project, &uses, entry)?;
             let commit = self.db.commit(transaction, idempotent, flag.created_at);
             let cancelled = match commit.await? {
                 TransactionOutcome::Done => return Ok(FlagCreation::Created(Box::new(flag))),
@@ -132,7 +132,7 @@ impl FlagStore<'_> {
         guard: ChainGuard,
         project: ProjectChange,
         uses: &SegmentUsageDelta,
-        author: &Actor,
+        entry: &AuditEntry,
     ) -> Result<Transaction, StoreError> {
         let mut transaction = Transaction::default();
         transaction.add("flag", self.put_flag(flag, None)?)?;
@@ -142,11 +142,13 @@ impl FlagStore<'_> {
             transaction.add("prerequisite", check)?;
         }
         self.count_uses(flag.project_id, uses, &mut transaction)?;
+        let author = &entry.actor;
         let change = VersionedChange { stored: None, flag, kind: ChangeKind::Created, author };
         transaction.add("history", self.record_change(change)?)?;
         let domain_event = flag.changed(None, ChangeKind::Created, author);
         transaction
             .add("announcement", NotificationStore::new(self.db).announce(&domain_event)?)?;
+        transaction.add("audit", self.db.audit(entry)?)?;
         if !flag.is_successor {
             let check = self.require_never_freed(flag.project_id, flag.key.as_str())?;
             transaction.add("never freed", check)?;

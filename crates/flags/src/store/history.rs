@@ -209,8 +209,9 @@ fn write_change(change: VersionedChange<'_>) -> Result<Item, StoreError> {
 /// Returns the attributes of a change that only lists of a project's changes show, and its author.
 fn listed_attributes(flag: &FeatureFlag, summary: &str, author: &Actor) -> Item {
     let mut item = item([("flagKey", s(&flag.key)), ("summary", s(summary))]);
-    if let Actor::Key { user, key_id } = author {
-        item.extend([("user".to_owned(), s(user)), ("keyId".to_owned(), s(key_id))]);
+    item.extend(author.user().map(|user| ("user".to_owned(), s(user))));
+    if let Actor::Key { key_id, .. } = author {
+        item.insert("keyId".to_owned(), s(key_id));
     }
     item
 }

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnValuesOnConditionCheckFailure};
 
+use shared::audit::AuditEntry;
 use shared::dynamodb::idempotency::{Idempotent, Replay};
 use shared::dynamodb::item::{Item, ItemReader, item_at, n, s};
 use shared::dynamodb::page::one_more_than;
@@ -134,6 +135,7 @@ impl FlagStore<'_> {
     pub async fn create_segment<E: From<StoreError>>(
         self,
         mut segment: Segment,
+        entry: &AuditEntry,
         request: Option<&IdempotentRequest>,
         respond: impl Fn(&Segment) -> Result<StoredResponse, E>,
     ) -> Result<SegmentCreation, E> {
@@ -145,7 +147,7 @@ impl FlagStore<'_> {
         for _ in 0..2 {
             let response = request.map(|_| respond(&segment)).transpose()?;
             let idempotent = Idempotent::of(request, response.as_ref());
-            let transaction = self.creation_of_segment(&segment, change)?;
+            let transaction = self.creation_of_segment(&segment, change, entry)?;
             let commit = self.db.commit(transaction, idempotent, segment.created_at);
             let cancelled = match commit.await? {
                 TransactionOutcome::Done => return Ok(SegmentCreation::Created(segment)),
@@ -169,11 +171,13 @@ impl FlagStore<'_> {
         self,
         segment: &Segment,
         change: ProjectChange,
+        entry: &AuditEntry,
     ) -> Result<Transaction, StoreError> {
         let put = self.db.put(TABLE, write_segment(segment)?);
         let mut transaction = Transaction::default();
         transaction.add("segment", put.condition_expression("attribute_not_exists(projectId)"))?;
         transaction.add("project", self.change_project(segment.project_id, change)?)?;
+        transaction.add("audit", self.db.audit(entry)?)?;
         if !segment.is_successor {
             let check = self.require_never_freed(segment.project_id, &sort_key(&segment.key))?;
             transaction.add("never freed", check)?;
@@ -224,6 +228,7 @@ impl FlagStore<'_> {
         self,
         stored: &Segment,
         segment: &Segment,
+        entry: &AuditEntry,
     ) -> Result<SegmentReplacement, StoreError> {
         // An update, not a put, since the usage counter can have changed.
         let update = self
@@ -248,6 +253,7 @@ impl FlagStore<'_> {
         let mut transaction = Transaction::default();
         transaction.add("segment", update)?;
         transaction.add("project", project)?;
+        transaction.add("audit", self.db.audit(entry)?)?;
         let Some(cancelled) = self.db.commit_all(transaction).await? else {
             return Ok(SegmentReplacement::Done);
         };
@@ -260,7 +266,11 @@ impl FlagStore<'_> {
     /// Deletes a segment that is unchanged since it was read and that no flag uses. Its key is
     /// marked as freed, which distinguishes later segments with this key. One round trip, unless
     /// flags use the segment: then some of them are read.
-    pub async fn delete_segment(self, stored: &Segment) -> Result<SegmentDeletion, StoreError> {
+    pub async fn delete_segment(
+        self,
+        stored: &Segment,
+        entry: &AuditEntry,
+    ) -> Result<SegmentDeletion, StoreError> {
         let delete = self.db
             .delete(TABLE, key(stored.project_id, &sort_key(&stored.key)))
             .condition_expression(
@@ -282,6 +292,7 @@ impl FlagStore<'_> {
         transaction.add("segment", delete)?;
         transaction.add("project", project)?;
         transaction.add("freed", freed)?;
+        transaction.add("audit", self.db.audit(entry)?)?;
         let Some(cancelled) = self.db.commit_all(transaction).await? else {
             return Ok(SegmentDeletion::Done);
         };

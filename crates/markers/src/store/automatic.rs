@@ -9,7 +9,6 @@ use shared::dynamodb::item::{Item, ItemReader, n, s};
 use shared::dynamodb::request::IntoAction;
 use shared::dynamodb::transaction::{MAX_ATTEMPTS, Transaction};
 use shared::projects::project::{Project, ProjectId};
-use shared::projects::store::ProjectCreation;
 use shared::timestamp::Timestamp;
 
 use super::MarkerStore;
@@ -22,13 +21,13 @@ const MAX_COLLECTIONS: usize = 10;
 const MAX_EVENTS: usize = 90;
 
 impl MarkerStore<'_> {
-    /// Stores a new project with one collection of each source, all or nothing. `new_id` returns
-    /// the IDs of the collections.
-    pub async fn create_project(
+    /// Returns the actions that create a new project's collections, one of each source. `new_id`
+    /// returns their IDs.
+    pub fn automatic_collections(
         self,
         project: &Project,
         new_id: impl Fn() -> Uuid,
-    ) -> Result<ProjectCreation, StoreError> {
+    ) -> Result<Vec<TransactWriteItem>, StoreError> {
         let mut collections = Vec::new();
         for source in MarkerSource::ALL {
             let collection = CollectionDraft::automatic(source).into_collection(
@@ -38,7 +37,7 @@ impl MarkerStore<'_> {
             );
             collections.push(self.db.put(TABLE, write_collection(&collection)).into_action()?);
         }
-        self.db.create_project_with(project, collections).await
+        Ok(collections)
     }
 
     /// Returns the actions that add an event to the collections of a source. They fail if a

@@ -291,6 +291,7 @@ impl MarkerStore<'_> {
         self,
         project: ProjectId,
         collection: CollectionId,
+        mut more: Vec<TransactWriteItem>,
         now: Timestamp,
     ) -> Result<CollectionDeletion, StoreError> {
         let delete = self
@@ -299,8 +300,8 @@ impl MarkerStore<'_> {
             .condition_expression("attribute_exists(pk)");
         let mut job = key(PURGE_JOBS, &collection.to_string());
         job.insert("deletedAt".to_owned(), s(now));
-        let actions = vec![delete.into_action()?, self.db.put(TABLE, job).into_action()?];
-        Ok(match self.db.commit_all(actions).await? {
+        more.extend([delete.into_action()?, self.db.put(TABLE, job).into_action()?]);
+        Ok(match self.db.commit_all(more).await? {
             None => CollectionDeletion::Deleted,
             Some(_) => CollectionDeletion::CollectionGone,
         })

@@ -34,7 +34,7 @@ impl MarkerStore<'_> {
         for item in output.items.unwrap_or_default() {
             let id = |sk: &str| CollectionId::parse(sk.strip_prefix("collection#")?);
             let collection = ItemReader { table: TABLE, item: &item }.parsed("sk", id)?;
-            let deleted = self.delete_collection(project, collection, now).await?;
+            let deleted = self.delete_collection(project, collection, Vec::new(), now).await?;
             removed += u64::from(deleted == CollectionDeletion::Deleted);
         }
         Ok(Sweep { removed, after: None })

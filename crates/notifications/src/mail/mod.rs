@@ -2,6 +2,7 @@
 
 mod html;
 mod notification_email;
+mod people_email;
 mod plot;
 mod safe_text;
 mod wording;
@@ -10,6 +11,7 @@ pub(super) use notification_email::type_label;
 pub use notification_email::{
     NotificationEmail, ProjectLink, ProjectSection, address_changed, confirmation,
 };
+pub use people_email::{InvitationEmail, SignInEmail, invitation, sign_in};
 pub use plot::Plot;
 
 /// A rendered email.

@@ -275,6 +275,12 @@ fn address_email(
         footer,
         unsubscribe_url: None,
     };
+    plain_email(subject, parts)
+}
+
+/// Returns an email without an unsubscribe link.
+#[allow(clippy::needless_pass_by_value)] // The parts are built for this email.
+pub(super) fn plain_email(subject: &str, parts: Parts<'_>) -> Email {
     Email {
         subject: safe_text::subject(subject),
         text: text_of(&parts),
@@ -316,7 +322,7 @@ fn console_url(
     })
 }
 
-fn minute(at: Timestamp) -> String {
+pub(super) fn minute(at: Timestamp) -> String {
     let text = at.to_string();
     let minute = text.get(.."2026-11-21T04:16".len()).unwrap_or(&text);
     format!("{} UTC", minute.replace('T', " "))

@@ -34,8 +34,17 @@ impl NotificationStore<'_> {
 
     /// Stores a new key and announces it to its user.
     pub async fn create_api_key(self, record: &ApiKeyRecord) -> Result<(), StoreError> {
-        let announcement = self.announce(&DomainEvent::api_key_created(record))?;
-        self.db.create_api_key(record, announcement).await
+        self.create_api_key_with(record, Vec::new()).await
+    }
+
+    /// Like [`Self::create_api_key`], in a transaction with more actions.
+    pub async fn create_api_key_with(
+        self,
+        record: &ApiKeyRecord,
+        mut more: Vec<TransactWriteItem>,
+    ) -> Result<(), StoreError> {
+        more.push(self.announce(&DomainEvent::api_key_created(record))?);
+        self.db.create_api_key(record, more).await
     }
 }
 

@@ -1,4 +1,4 @@
-//! The key and the project of a request, in the only read across two tables.
+//! The credential and the project of a request, in the only read across tables.
 
 use std::collections::HashMap;
 
@@ -7,44 +7,55 @@ use aws_sdk_dynamodb::types::KeysAndAttributes;
 use crate::projects::api_key::{ApiKeyRecord, KeyId};
 use crate::projects::dsn::IngestId;
 use crate::projects::project::IdOrSlug;
+use crate::projects::secret::SecretDigest;
 
 use super::projects::ProjectIdentity;
-use super::{api_keys, projects};
+use super::{Membership, StoredSession, api_keys, people, projects};
 use crate::dynamodb::item::{Item, item, s};
 use crate::dynamodb::{Store, StoreError};
 
-/// A stored key and project.
+/// A stored credential and project.
 #[derive(Debug, Clone, Default)]
 pub struct Access {
     /// The key's record, if it was requested and exists.
     pub key: Option<ApiKeyRecord>,
+    /// The session, if it was requested and exists.
+    pub session: Option<StoredSession>,
+    /// The membership behind the credential, once it is known.
+    pub membership: Option<Membership>,
     /// The project, if it was requested and exists.
     pub project: Option<ProjectIdentity>,
 }
 
 impl Store {
-    /// Reads a key and a project in one round trip. Either can be omitted.
+    /// Reads a key or session, and a project, in one round trip. Each can be omitted.
     ///
     /// Strongly consistent: a new key or project works immediately. The time for which a revoked
     /// key can stay cached starts at its revocation, not at its replication.
     pub async fn find_access(
         &self,
         key_id: Option<&KeyId>,
+        session: Option<&SecretDigest>,
         project: Option<&IdOrSlug>,
     ) -> Result<Access, StoreError> {
         let mut keys = HashMap::new();
         if let Some(key_id) = key_id {
             let key = item([(api_keys::KEY, s(key_id))]);
-            keys.insert(self.table(api_keys::TABLE), consistent(key)?);
+            keys.insert(self.table(api_keys::TABLE), consistent([key])?);
+        }
+        if let Some(digest) = session {
+            keys.insert(self.table(people::TABLE), consistent(people::session_keys(digest))?);
         }
         if let Some(project) = project {
             let key = item([(projects::KEY, s(project))]);
-            keys.insert(self.table(projects::TABLE), consistent(key)?);
+            keys.insert(self.table(projects::TABLE), consistent([key])?);
         }
         let mut access = Access::default();
         for (table, items) in self.batch_get(keys).await? {
             let Some(item) = items.first() else { continue };
-            if table == self.table(api_keys::TABLE) {
+            if table == self.table(people::TABLE) {
+                access.session = people::read_stored_session(&items)?;
+            } else if table == self.table(api_keys::TABLE) {
                 access.key = Some(api_keys::read_api_key(item)?);
             } else {
                 access.project = Some(projects::read_identity(item)?);
@@ -67,7 +78,7 @@ impl Store {
     pub async fn warm_up(&self) {
         let key_id = KeyId::parse("0000000000000000");
         // Only the connection matters. The first request reports any error.
-        let _ = self.find_access(key_id.as_ref(), None).await;
+        let _ = self.find_access(key_id.as_ref(), None, None).await;
     }
 
     /// Opens the connection with a read that the function for deliveries is permitted to make.
@@ -78,6 +89,7 @@ impl Store {
     }
 }
 
-fn consistent(key: Item) -> Result<KeysAndAttributes, StoreError> {
-    Ok(KeysAndAttributes::builder().keys(key).consistent_read(true).build()?)
+fn consistent<const N: usize>(keys: [Item; N]) -> Result<KeysAndAttributes, StoreError> {
+    let keys = KeysAndAttributes::builder().set_keys(Some(keys.into()));
+    Ok(keys.consistent_read(true).build()?)
 }

@@ -5,7 +5,7 @@
 //! | `erasures#` | the list of erasures in progress |
 //! | `erasure#SUBJECT` | the progress of one erasure |
 
-use aws_sdk_dynamodb::types::AttributeValue;
+use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem};
 
 use crate::projects::erasure::{Erasure, Stage, Subject};
 use crate::projects::project::{Organization, Project, ProjectId};
@@ -30,6 +30,16 @@ impl Store {
         project: &Project,
         now: Timestamp,
     ) -> Result<bool, StoreError> {
+        self.erase_project_with(project, now, Vec::new()).await
+    }
+
+    /// Like [`Self::erase_project`], in a transaction with more actions.
+    pub async fn erase_project_with(
+        &self,
+        project: &Project,
+        now: Timestamp,
+        more: Vec<TransactWriteItem>,
+    ) -> Result<bool, StoreError> {
         let name = project.slug.to_string();
         let subject = Subject::Project(project.id);
         let erasure = Erasure::new(subject, project.organization.clone(), name, now);
@@ -39,6 +49,7 @@ impl Store {
             ingest_key(project.ingest_id),
         ];
         let mut actions = self.queue_erasure(&erasure)?;
+        actions.extend(more);
         for key in keys {
             let delete = self.delete(projects::TABLE, key);
             let delete = delete
@@ -68,10 +79,7 @@ impl Store {
         Ok(self.commit_all(self.queue_erasure(erasure)?).await?.is_none())
     }
 
-    fn queue_erasure(
-        &self,
-        erasure: &Erasure,
-    ) -> Result<Vec<aws_sdk_dynamodb::types::TransactWriteItem>, StoreError> {
+    fn queue_erasure(&self, erasure: &Erasure) -> Result<Vec<TransactWriteItem>, StoreError> {
         let put = self.put(TABLE, write_erasure(erasure));
         let put = put.condition_expression("attribute_not_exists(idOrSlug)").into_action()?;
         let listed = self.list_change("ADD", &erasure.subject).into_action()?;

@@ -3,18 +3,21 @@
 //! The item under the id is the project. The items under the slug, and under `ingest#` and the
 //! numeric id, hold the data for a request with that name. Each costs one read.
 
-use aws_sdk_dynamodb::types::TransactWriteItem;
+use aws_sdk_dynamodb::types::builders::UpdateBuilder;
+use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem};
 
 use crate::page::{Page, PageRequest};
 use crate::projects::dsn::{IngestId, PublicKey};
 use crate::projects::project::{
-    IdOrSlug, Organization, Project, ProjectId, ProjectName, ProjectSummary, Slug,
+    IdOrSlug, Organization, Project, ProjectId, ProjectLimits, ProjectName, ProjectPatch,
+    ProjectSummary, Slug,
 };
 
+use crate::dynamodb::idempotency::{Idempotent, Replay};
 use crate::dynamodb::item::{Item, ItemReader, item, n, s};
 use crate::dynamodb::page::one_more_than;
 use crate::dynamodb::request::IntoAction;
-use crate::dynamodb::transaction::Transaction;
+use crate::dynamodb::transaction::{Transaction, TransactionOutcome};
 use crate::dynamodb::{Store, StoreError};
 
 pub(super) const TABLE: &str = "projects";
@@ -22,8 +25,10 @@ pub(super) const KEY: &str = "idOrSlug";
 /// The index by organization and slug. Only the items under ids have a slug, so only they are in
 /// it.
 const BY_ORGANIZATION: &str = "byOrganization";
-/// An attribute of the item under the ingest id.
-const LIMIT: &str = "eventsPerMinute";
+/// A limit, in the items under the id and the ingest id.
+const EVENTS_PER_MINUTE: &str = "eventsPerMinute";
+/// A limit, in the items under the id and the slug.
+const REQUESTS_PER_MINUTE: &str = "requestsPerMinute";
 
 /// The identity of the project in a request's path.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,13 +37,17 @@ pub struct ProjectIdentity {
     pub id: ProjectId,
     /// The organization that owns it.
     pub organization: Organization,
+    /// The project's own limit of requests per minute and API key, if any; 0 means no limit.
+    pub requests_per_minute: Option<u32>,
 }
 
 /// The outcome of creating a project.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProjectCreation {
     /// The project is stored.
     Created,
+    /// The idempotency key was used before.
+    Replay(Replay),
     /// Another project has the slug.
     SlugTaken,
     /// Another project has the ingest id. Retry with a new one.
@@ -60,14 +69,16 @@ impl Store {
     /// Stores a new project under its id, its slug and its ingest id. All three are stored, or
     /// none.
     pub async fn create_project(&self, project: &Project) -> Result<ProjectCreation, StoreError> {
-        self.create_project_with(project, Vec::new()).await
+        self.create_project_with(project, Vec::new(), None).await
     }
 
-    /// Stores a new project together with other items: all are stored, or none.
+    /// Like [`Self::create_project`], in a transaction with more actions and the response to an
+    /// idempotent request.
     pub async fn create_project_with(
         &self,
         project: &Project,
-        others: Vec<TransactWriteItem>,
+        more: Vec<TransactWriteItem>,
+        idempotent: Option<Idempotent<'_>>,
     ) -> Result<ProjectCreation, StoreError> {
         let by_id = item([
             (KEY, s(project.id)),
@@ -87,19 +98,22 @@ impl Store {
         let mut by_ingest_id = ingest_key(project.ingest_id);
         by_ingest_id.insert("projectId".to_owned(), s(project.id));
         by_ingest_id.insert("publicKey".to_owned(), s(project.public_key));
-        let mut transaction = Transaction::default();
+        let mut transaction = Transaction::from(more);
         for (name, item) in [("id", by_id), ("slug", by_slug), ("ingest id", by_ingest_id)] {
             let put = self.put(TABLE, item);
             transaction.add(name, put.condition_expression("attribute_not_exists(idOrSlug)"))?;
         }
-        for other in others {
-            transaction.add("other", other)?;
+        match self.commit(transaction, idempotent, project.created_at).await? {
+            TransactionOutcome::Done => Ok(ProjectCreation::Created),
+            TransactionOutcome::Replay(replay) => Ok(ProjectCreation::Replay(replay)),
+            TransactionOutcome::Rejected(cancelled) if cancelled.failed("ingest id") => {
+                Ok(ProjectCreation::IngestIdTaken)
+            }
+            TransactionOutcome::Rejected(cancelled) if cancelled.failed("slug") => {
+                Ok(ProjectCreation::SlugTaken)
+            }
+            TransactionOutcome::Rejected(cancelled) => Err(cancelled.into_error()),
         }
-        Ok(match self.commit_all(transaction).await? {
-            None => ProjectCreation::Created,
-            Some(cancelled) if cancelled.failed("ingest id") => ProjectCreation::IngestIdTaken,
-            Some(_) => ProjectCreation::SlugTaken,
-        })
     }
 
     /// Replaces the DSN key of a project that was read as `project`. Returns `false` if the key has
@@ -123,24 +137,35 @@ impl Store {
         Ok(self.commit_all(actions).await?.is_none())
     }
 
-    /// Sets a project's own limit of deliveries per minute; 0 means no limit. `None` removes it.
-    /// Returns `false` if there is no such project.
-    pub async fn set_events_per_minute(
+    /// Changes the given fields of a project, in a transaction with more actions. Returns `false`
+    /// if there is no such project.
+    pub async fn update_project(
         &self,
         project: &Project,
-        limit: Option<u32>,
+        patch: &ProjectPatch,
+        more: Vec<TransactWriteItem>,
     ) -> Result<bool, StoreError> {
-        let update = self
-            .update(TABLE, ingest_key(project.ingest_id))
-            .condition_expression("attribute_exists(idOrSlug)")
-            .expression_attribute_names("#limit", LIMIT);
-        self.write_if(match limit {
-            Some(limit) => update
-                .update_expression("SET #limit = :limit")
-                .expression_attribute_values(":limit", n(limit)),
-            None => update.update_expression("REMOVE #limit"),
-        })
-        .await
+        let limit = |value: Option<u32>| value.map(n);
+        let name = patch.name.as_ref().map(|name| ("name", Some(s(name.as_str()))));
+        let events = patch.events_per_minute.map(|it| (EVENTS_PER_MINUTE, limit(it)));
+        let requests = patch.requests_per_minute.map(|it| (REQUESTS_PER_MINUTE, limit(it)));
+        let by_id: Vec<_> =
+            [name, events.clone(), requests.clone()].into_iter().flatten().collect();
+        let mut actions = more;
+        for (key, changes) in [
+            (item([(KEY, s(project.id))]), by_id),
+            (item([(KEY, s(&project.slug))]), requests.into_iter().collect()),
+            (ingest_key(project.ingest_id), events.into_iter().collect()),
+        ] {
+            if !changes.is_empty() {
+                let update = set_or_remove(self.update(TABLE, key), changes);
+                let update = update
+                    .condition_expression("projectId = :id")
+                    .expression_attribute_values(":id", s(project.id));
+                actions.push(update.into_action()?);
+            }
+        }
+        Ok(self.commit_all(actions).await?.is_none())
     }
 
     /// Returns all projects of all organizations. Scans the table: for operator commands, not for
@@ -258,7 +283,36 @@ pub(super) fn read_identity(item: &Item) -> Result<ProjectIdentity, StoreError> 
     Ok(ProjectIdentity {
         id: reader.parsed("projectId", ProjectId::parse)?,
         organization: reader.parsed("organization", |text| Organization::parse(text).ok())?,
+        requests_per_minute: read_limit(reader, REQUESTS_PER_MINUTE)?,
     })
+}
+
+fn read_limit(reader: ItemReader<'_>, name: &'static str) -> Result<Option<u32>, StoreError> {
+    let limit = reader.optional_count(name)?;
+    limit.map(|limit| u32::try_from(limit).map_err(|_| reader.damaged(name))).transpose()
+}
+
+/// Sets attributes, and removes those without a value.
+fn set_or_remove(
+    mut update: UpdateBuilder,
+    changes: Vec<(&'static str, Option<AttributeValue>)>,
+) -> UpdateBuilder {
+    let (mut set, mut removed) = (Vec::new(), Vec::new());
+    for (name, value) in changes {
+        update = update.expression_attribute_names(format!("#{name}"), name);
+        match value {
+            Some(value) => {
+                set.push(format!("#{name} = :{name}"));
+                update = update.expression_attribute_values(format!(":{name}"), value);
+            }
+            None => removed.push(format!("#{name}")),
+        }
+    }
+    let clause = |verb: &str, parts: &[String]| match parts {
+        [] => String::new(),
+        parts => format!("{verb} {} ", parts.join(", ")),
+    };
+    update.update_expression(clause("SET", &set) + &clause("REMOVE", &removed))
 }
 
 /// Returns the key of the item under a numeric id. Slugs contain no `#`.
@@ -284,13 +338,10 @@ fn read_index_position(position: &str) -> Option<Item> {
 
 fn read_ingest_access(item: &Item) -> Result<IngestAccess, StoreError> {
     let reader = ItemReader { table: TABLE, item };
-    let limit = reader.optional_count(LIMIT)?;
-    let events_per_minute =
-        limit.map(|limit| u32::try_from(limit).map_err(|_| reader.damaged(LIMIT)));
     Ok(IngestAccess {
         project: reader.parsed("projectId", ProjectId::parse)?,
         public_key: reader.parsed("publicKey", PublicKey::parse)?,
-        events_per_minute: events_per_minute.transpose()?,
+        events_per_minute: read_limit(reader, EVENTS_PER_MINUTE)?,
     })
 }
 
@@ -311,10 +362,12 @@ fn read_summary(item: &Item) -> Result<ProjectSummary, StoreError> {
 
 fn read_project(item: &Item) -> Result<Project, StoreError> {
     let reader = ItemReader { table: TABLE, item };
-    let ProjectIdentity { id, organization } = read_identity(item)?;
+    let ProjectIdentity { id, organization, requests_per_minute } = read_identity(item)?;
+    let events_per_minute = read_limit(reader, EVENTS_PER_MINUTE)?;
     Ok(Project {
         id,
         organization,
+        limits: ProjectLimits { events_per_minute, requests_per_minute },
         slug: reader.parsed("slug", |text| Slug::parse(text).ok())?,
         name: reader.parsed("name", |text| ProjectName::parse(text).ok())?,
         ingest_id: reader.parsed("ingestId", IngestId::parse)?,

@@ -1,0 +1,361 @@
+//! Members, in table `people`.
+//!
+//! | pk | sk | item |
+//! | --- | --- | --- |
+//! | `user#USER` | `member#ORGANIZATION` | a member |
+//! | `member#ID` | `member` | the user and organization of a member |
+//! | `organization#NAME` | `organization` | the owners of an organization |
+//!
+//! Each transaction that changes owners also changes the organization's item, so concurrent ones
+//! cannot remove the last owner.
+
+use aws_sdk_dynamodb::types::TransactWriteItem;
+
+use shared::dynamodb::StoreError;
+use shared::dynamodb::item::{Item, ItemReader, item, item_at, key, n, s, ss};
+use shared::dynamodb::page::one_more_than;
+use shared::dynamodb::transaction::{Cancellation, Transaction};
+use shared::page::{Page, PageRequest};
+use shared::projects::api_key::UserId;
+use shared::projects::member::{Member, MemberId};
+use shared::projects::project::Organization;
+use shared::projects::role::Role;
+use shared::projects::store::people::{TABLE, member_key, read_member};
+
+use super::PeopleStore;
+use super::invitations::invitation_key;
+use crate::Grant;
+
+/// The index by organization and list.
+const BY_ORGANIZATION: &str = "byOrganization";
+/// Sort key of the index: the list and the user.
+const LIST_KEY: &str = "listKey";
+/// Prefix of members in the index, and of their keys.
+const MEMBER: &str = "member";
+
+// Names of actions.
+const TARGET: &str = "member";
+const OWNERS: &str = "owners";
+const CALLER: &str = "caller";
+
+/// The membership that makes a change. Its role must still be the one that permitted the change.
+#[derive(Debug, Clone)]
+pub struct CallerMember {
+    /// The membership.
+    pub id: MemberId,
+    /// The organization.
+    pub organization: Organization,
+    /// The user.
+    pub user: UserId,
+    /// The role that permitted the change.
+    pub role: Role,
+}
+
+/// Outcome of a member's change or removal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MemberChange {
+    /// Stored.
+    Done,
+    /// The member has changed since it was read, or is gone.
+    Outdated,
+    /// The organization would have no owner.
+    LastOwner,
+    /// The caller's role has changed.
+    CallerChanged,
+}
+
+/// Outcome of a member's addition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MemberAddition {
+    /// Stored.
+    Added,
+    /// The user is a member already.
+    MemberExists,
+}
+
+impl PeopleStore<'_> {
+    /// Adds a member, and drops an invitation of the user to the organization.
+    pub async fn add_member(
+        self,
+        member: &Member,
+        more: Vec<TransactWriteItem>,
+    ) -> Result<MemberAddition, StoreError> {
+        let mut transaction = Transaction::from(more);
+        self.join(member, &mut transaction)?;
+        let invitation = invitation_key(&member.user, &member.organization);
+        transaction.add("invitation", self.db.delete(TABLE, invitation))?;
+        match self.db.commit_all(transaction).await? {
+            None => Ok(MemberAddition::Added),
+            Some(cancelled) if cancelled.failed(TARGET) => Ok(MemberAddition::MemberExists),
+            Some(cancelled) => Err(cancelled.into_error()),
+        }
+    }
+
+    /// Adds the actions that store a new member.
+    pub(super) fn join(
+        self,
+        member: &Member,
+        transaction: &mut Transaction,
+    ) -> Result<(), StoreError> {
+        let put = self.db.put(TABLE, write_member(member));
+        transaction.add(TARGET, put.condition_expression("attribute_not_exists(pk)"))?;
+        let names = [("user", s(&member.user)), ("organization", s(&member.organization))];
+        transaction.add("id", self.db.put(TABLE, item_at(id_key(member.id), names)))?;
+        self.change_owners(member, None, Some(member.role), transaction)
+    }
+
+    /// Changes a member that was read as `stored`.
+    pub async fn change_member(
+        self,
+        stored: &Member,
+        Grant { role, projects }: &Grant,
+        by: Option<&CallerMember>,
+        more: Vec<TransactWriteItem>,
+    ) -> Result<MemberChange, StoreError> {
+        let mut transaction = Transaction::from(more);
+        let update = self
+            .db
+            .update(TABLE, member_key(&stored.user, &stored.organization))
+            .condition_expression("memberId = :id AND version = :version")
+            .expression_attribute_names("#role", "role")
+            .expression_attribute_values(":id", s(stored.id))
+            .expression_attribute_values(":version", count(stored.version))
+            .expression_attribute_values(":next", count(stored.version.saturating_add(1)))
+            .expression_attribute_values(":role", s(role));
+        let update = match projects.as_ref().and_then(ss) {
+            Some(projects) => update
+                .update_expression("SET #role = :role, version = :next, projects = :projects")
+                .expression_attribute_values(":projects", projects),
+            None => update.update_expression("SET #role = :role, version = :next REMOVE projects"),
+        };
+        transaction.add(TARGET, update)?;
+        self.change_owners(stored, Some(stored.role), Some(*role), &mut transaction)?;
+        self.check_caller(stored, by, &mut transaction)?;
+        Ok(outcome(self.db.commit_all(transaction).await?))
+    }
+
+    /// Removes a member that was read as `stored`.
+    pub async fn remove_member(
+        self,
+        stored: &Member,
+        by: Option<&CallerMember>,
+        more: Vec<TransactWriteItem>,
+    ) -> Result<MemberChange, StoreError> {
+        let mut transaction = Transaction::from(more);
+        let delete = self
+            .db
+            .delete(TABLE, member_key(&stored.user, &stored.organization))
+            .condition_expression("memberId = :id AND version = :version")
+            .expression_attribute_values(":id", s(stored.id))
+            .expression_attribute_values(":version", count(stored.version));
+        transaction.add(TARGET, delete)?;
+        transaction.add("id", self.db.delete(TABLE, id_key(stored.id)))?;
+        self.change_owners(stored, Some(stored.role), None, &mut transaction)?;
+        self.check_caller(stored, by, &mut transaction)?;
+        Ok(outcome(self.db.commit_all(transaction).await?))
+    }
+
+    /// Adds the action that counts an owner in or out. It fails for the last one.
+    fn change_owners(
+        self,
+        member: &Member,
+        from: Option<Role>,
+        to: Option<Role>,
+        transaction: &mut Transaction,
+    ) -> Result<(), StoreError> {
+        let [was, is] = [from, to].map(|role| role == Some(Role::Owner));
+        if was == is {
+            return Ok(());
+        }
+        let update = self.db.update(TABLE, organization_key(&member.organization));
+        let user = ss([&member.user]).map(|user| [(":user".to_owned(), user)].into());
+        let update = update.set_expression_attribute_values(user);
+        let update = if is {
+            update.update_expression("ADD owners :user")
+        } else {
+            update
+                .update_expression("DELETE owners :user")
+                .condition_expression("contains(owners, :name) AND size(owners) > :one")
+                .expression_attribute_values(":name", s(&member.user))
+                .expression_attribute_values(":one", n(1))
+        };
+        transaction.add(OWNERS, update)
+    }
+
+    /// Adds the action that fails if the caller's role has changed. A change of the caller's own
+    /// member depends on its version anyway.
+    fn check_caller(
+        self,
+        target: &Member,
+        by: Option<&CallerMember>,
+        transaction: &mut Transaction,
+    ) -> Result<(), StoreError> {
+        match by {
+            Some(by) if by.id != target.id => self.require_caller(by, transaction),
+            _ => Ok(()),
+        }
+    }
+
+    /// Adds the action that fails if the caller's role has changed.
+    pub(super) fn require_caller(
+        self,
+        by: &CallerMember,
+        transaction: &mut Transaction,
+    ) -> Result<(), StoreError> {
+        let check = self
+            .db
+            .check(TABLE, member_key(&by.user, &by.organization))
+            .condition_expression("memberId = :id AND #role = :role")
+            .expression_attribute_names("#role", "role")
+            .expression_attribute_values(":id", s(by.id))
+            .expression_attribute_values(":role", s(by.role));
+        transaction.add(CALLER, check)
+    }
+
+    /// Returns a member of an organization. Strongly consistent.
+    pub async fn find_member(
+        self,
+        organization: &Organization,
+        id: MemberId,
+    ) -> Result<Option<Member>, StoreError> {
+        let Some(user) = self.user_at(id_key(id), organization).await? else { return Ok(None) };
+        let member = self.find_member_of(organization, &user).await?;
+        Ok(member.filter(|member| member.id == id))
+    }
+
+    /// Returns the member for a user. Strongly consistent.
+    pub async fn find_member_of(
+        self,
+        organization: &Organization,
+        user: &UserId,
+    ) -> Result<Option<Member>, StoreError> {
+        let found = self.db.get(TABLE, member_key(user, organization)).await?;
+        found.as_ref().map(read_member).transpose()
+    }
+
+    /// Returns the user in an item that stands for an id, if it belongs to the organization.
+    pub(super) async fn user_at(
+        self,
+        key: Item,
+        organization: &Organization,
+    ) -> Result<Option<UserId>, StoreError> {
+        let Some(item) = self.db.get(TABLE, key).await? else { return Ok(None) };
+        let reader = ItemReader { table: TABLE, item: &item };
+        if reader.text("organization")? != organization.as_str() {
+            return Ok(None);
+        }
+        reader.parsed("user", |text| UserId::parse(text).ok()).map(Some)
+    }
+
+    /// Returns an organization's members, sorted by user. The index is eventually consistent; the
+    /// members are not.
+    pub async fn list_members(
+        self,
+        organization: &Organization,
+        page_request: &PageRequest,
+    ) -> Result<Page<Member>, StoreError> {
+        self.list(MEMBER, organization, page_request, member_key, read_member).await
+    }
+
+    /// Returns a page of one of an organization's lists.
+    pub(super) async fn list<T>(
+        self,
+        list: &str,
+        organization: &Organization,
+        page_request: &PageRequest,
+        key_of: impl Fn(&UserId, &Organization) -> Item,
+        read: impl Fn(&Item) -> Result<T, StoreError>,
+    ) -> Result<Page<T>, StoreError> {
+        let mut query = self
+            .db
+            .query(TABLE)
+            .index_name(BY_ORGANIZATION)
+            .key_condition_expression(
+                "organization = :organization AND begins_with(listKey, :list)",
+            )
+            .expression_attribute_values(":organization", s(organization))
+            .expression_attribute_values(":list", s(format_args!("{list}#")))
+            .limit(one_more_than(page_request.limit));
+        if let Some(user) = page_request.after.as_deref().and_then(|it| UserId::parse(it).ok()) {
+            let mut start = key_of(&user, organization);
+            start.extend(in_list(list, organization, &user));
+            query = query.set_exclusive_start_key(Some(start));
+        }
+        let response = query.send().await?;
+        let mut users = Vec::new();
+        for item in response.items.unwrap_or_default() {
+            let reader = ItemReader { table: TABLE, item: &item };
+            let user = reader.text(LIST_KEY)?.split_once('#').map(|(_, user)| user);
+            let user = user.and_then(|user| UserId::parse(user).ok());
+            users.push(user.ok_or_else(|| reader.damaged(LIST_KEY))?);
+        }
+        let limit = usize::try_from(page_request.limit).unwrap_or(usize::MAX);
+        let more = users.len() > limit || response.last_evaluated_key.is_some();
+        users.truncate(limit);
+        let end = users.last().filter(|_| more).map(ToString::to_string);
+        let keys = users.iter().map(|user| key_of(user, organization)).collect();
+        let mut items = self.db.get_all(TABLE, keys).await?;
+        items.sort_by(|one, other| text_of(one).cmp(&text_of(other)));
+        Ok(Page { items: self.db.undamaged(&items, read)?, end })
+    }
+}
+
+fn text_of(item: &Item) -> Option<&String> {
+    item.get(LIST_KEY).and_then(|value| value.as_s().ok())
+}
+
+/// Returns the attributes that put an item into a list of its organization.
+pub(super) fn in_list(list: &str, organization: &Organization, user: &UserId) -> Item {
+    item([("organization", s(organization)), (LIST_KEY, s(format_args!("{list}#{user}")))])
+}
+
+fn outcome(cancelled: Option<Cancellation>) -> MemberChange {
+    match cancelled {
+        None => MemberChange::Done,
+        Some(cancelled) if cancelled.failed(TARGET) => MemberChange::Outdated,
+        Some(cancelled) if caller_changed(&cancelled) => MemberChange::CallerChanged,
+        // The only other condition.
+        Some(_) => MemberChange::LastOwner,
+    }
+}
+
+/// Returns `true` if the action of [`PeopleStore::require_caller`] failed.
+pub(super) fn caller_changed(cancelled: &Cancellation) -> bool {
+    cancelled.failed(CALLER)
+}
+
+/// Returns `true` if the user of [`PeopleStore::join`] is a member already.
+pub(super) fn member_exists(cancelled: &Cancellation) -> bool {
+    cancelled.failed(TARGET)
+}
+
+/// Returns the key of the item that leads from an id to its member.
+pub(super) fn id_key(id: MemberId) -> Item {
+    key(&format!("member#{id}"), MEMBER)
+}
+
+/// Returns the key of an organization's own item.
+pub(super) fn organization_key(organization: &Organization) -> Item {
+    key(&format!("organization#{organization}"), "organization")
+}
+
+fn write_member(member: &Member) -> Item {
+    let Member { id, organization, user, role, projects, joined_at, version } = member;
+    let mut item = item_at(
+        member_key(user, organization),
+        [
+            ("memberId", s(id)),
+            ("user", s(user)),
+            ("role", s(role)),
+            ("joinedAt", n(joined_at.as_millis())),
+            ("version", count(*version)),
+        ],
+    );
+    item.extend(in_list(MEMBER, organization, user));
+    item.extend(projects.as_ref().and_then(ss).map(|set| ("projects".to_owned(), set)));
+    item
+}
+
+fn count(value: u64) -> aws_sdk_dynamodb::types::AttributeValue {
+    n(i64::try_from(value).unwrap_or(i64::MAX))
+}

@@ -1,0 +1,52 @@
+//! Accepts an invitation of the signed-in user, and switches the session to its organization.
+
+use people::http::{invitation_id, invitation_not_found, member_exists, no_randomness, signed_in};
+use people::store::{Acceptance, PeopleStore};
+use shared::app::{Access, App, Operation};
+use shared::audit::{AuditAction, AuditEntry, AuditTarget};
+use shared::auth::Caller;
+use shared::http::{ApiRequest, ApiResponse, Method, Problem};
+use shared::projects::member::MemberId;
+
+/// The operation of this function.
+pub static OPERATION: Operation = Operation::new(
+    env!("CARGO_PKG_NAME"),
+    Method::POST,
+    "/v0/invitations/{invitationId}/accept",
+    Access::AnyApiKey(|app, caller, incoming| Box::pin(handle(app, caller, incoming))),
+);
+
+async fn handle(
+    app: &App,
+    caller: &Caller<'_>,
+    incoming: &ApiRequest,
+) -> Result<ApiResponse, Problem> {
+    // Request.
+    let session = caller.session()?;
+    let id = invitation_id(incoming)?;
+
+    // Rules. An invitation of another user looks like a missing one.
+    let (people, now) = (PeopleStore::new(&app.store), app.clock.now());
+    let found = people.find_invitation(id, now).await?;
+    let invitation = found.filter(|invitation| invitation.user == session.user);
+    let invitation = invitation.ok_or_else(invitation_not_found)?;
+    let member = invitation.clone().into_member(MemberId::new(app.ids.new_uuid(now)), now);
+    let started = session.switch(member.organization.clone(), now).map_err(no_randomness)?;
+
+    // Storage and response.
+    let target = AuditTarget::new("member", member.id, member.user.as_str());
+    let entry = AuditEntry {
+        organization: member.organization.clone(),
+        ..caller.audit(&app.ids, AuditAction::InvitationAccepted, target)
+    };
+    let more = vec![
+        people.replace_session(session)?,
+        people.put_session(&started.0)?,
+        app.store.audit(&entry)?,
+    ];
+    match people.accept_invitation(&invitation, &member, more, None).await? {
+        Acceptance::Accepted => signed_in(app, incoming, started, member).await,
+        Acceptance::MemberExists => Err(member_exists(&member.user)),
+        Acceptance::Gone | Acceptance::Replay(_) => Err(invitation_not_found()),
+    }
+}

@@ -1,0 +1,219 @@
+//! The OpenID provider: its metadata and keys, and the verification of its responses.
+
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use openidconnect::core::{
+    CoreAuthenticationFlow, CoreClient, CoreIdToken, CoreJwsSigningAlgorithm, CoreProviderMetadata,
+    CoreTokenResponse,
+};
+use openidconnect::{
+    AuthorizationCode, ClientId, ClientSecret, CsrfToken, EndpointMaybeSet, EndpointNotSet,
+    EndpointSet, IssuerUrl, Nonce, PkceCodeChallenge, PkceCodeVerifier, RedirectUrl, Scope,
+    TokenResponse,
+};
+use people::{OidcSignIn, read_email};
+use shared::projects::api_key::UserId;
+use shared::projects::secret::Secret;
+use shared::timestamp::Timestamp;
+
+use crate::http_client::send;
+use crate::settings::Settings;
+
+/// Time for which metadata and keys are cached. A token that no cached key signed refreshes them.
+const MAX_AGE: Duration = Duration::from_hours(1);
+
+type Client = CoreClient<
+    EndpointSet,
+    EndpointNotSet,
+    EndpointNotSet,
+    EndpointNotSet,
+    EndpointMaybeSet,
+    EndpointMaybeSet,
+>;
+
+/// Signature algorithms of ID tokens: those with a public key. Others that a provider lists, such as
+/// `none`, prove nothing or make the client's secret a signing key.
+const ALGORITHMS: [CoreJwsSigningAlgorithm; 9] = [
+    CoreJwsSigningAlgorithm::RsaSsaPkcs1V15Sha256,
+    CoreJwsSigningAlgorithm::RsaSsaPkcs1V15Sha384,
+    CoreJwsSigningAlgorithm::RsaSsaPkcs1V15Sha512,
+    CoreJwsSigningAlgorithm::RsaSsaPssSha256,
+    CoreJwsSigningAlgorithm::RsaSsaPssSha384,
+    CoreJwsSigningAlgorithm::RsaSsaPssSha512,
+    CoreJwsSigningAlgorithm::EcdsaP256Sha256,
+    CoreJwsSigningAlgorithm::EcdsaP384Sha384,
+    CoreJwsSigningAlgorithm::EdDsa,
+];
+
+/// The provider of an app, with its cached metadata.
+#[derive(Default)]
+pub struct Provider {
+    settings: OnceLock<Option<Settings>>,
+    metadata: Mutex<Option<(CoreProviderMetadata, Timestamp)>>,
+}
+
+/// The request to the provider.
+pub(crate) struct Authorization {
+    /// The URL to which the browser is redirected.
+    pub(crate) url: String,
+    /// The PKCE verifier.
+    pub(crate) verifier: String,
+}
+
+/// A user whose email address the provider verified.
+pub(crate) struct VerifiedUser {
+    /// The address, in lower case.
+    pub(crate) user: UserId,
+    /// The domain of the address.
+    pub(crate) domain: String,
+}
+
+/// A response that does not verify a user. It contains neither codes nor tokens.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ProviderError {
+    /// The configuration is invalid.
+    #[error("the configuration is invalid: {0}")]
+    Configuration(String),
+    /// The provider cannot be used.
+    #[error("the provider's metadata cannot be read: {0}")]
+    Discovery(String),
+    /// The provider rejected the code.
+    #[error("the provider rejected the code: {0}")]
+    Exchange(String),
+    /// The ID token is missing or invalid.
+    #[error("the ID token is invalid: {0}")]
+    Token(String),
+    /// The email claim is missing or no address.
+    #[error("the ID token has no usable email address")]
+    NoEmail,
+}
+
+impl Provider {
+    /// Sets the settings, unless they are set. Without a call, the environment has them.
+    pub fn configure(&self, settings: Settings) {
+        self.settings.get_or_init(|| Some(settings));
+    }
+
+    /// Returns the settings. `None`: the deployment has no provider.
+    pub(crate) fn settings(&self) -> Option<&Settings> {
+        self.settings.get_or_init(Settings::from_environment).as_ref()
+    }
+
+    fn configured(&self) -> Result<&Settings, ProviderError> {
+        let missing = || ProviderError::Configuration("it is missing".to_owned());
+        self.settings().ok_or_else(missing)
+    }
+
+    /// Returns the request to the provider for a sign-in.
+    pub(crate) async fn authorize(
+        &self,
+        state: &Secret,
+        nonce: &str,
+        now: Timestamp,
+    ) -> Result<Authorization, ProviderError> {
+        let (client, _) = self.client(now, false).await?;
+        let (challenge, verifier) = PkceCodeChallenge::new_random_sha256();
+        let (state, nonce) = (CsrfToken::new(state.reveal()), Nonce::new(nonce.to_owned()));
+        let request = client.authorize_url(
+            CoreAuthenticationFlow::AuthorizationCode,
+            move || state,
+            move || nonce,
+        );
+        let request = request.add_scope(Scope::new("email".to_owned()));
+        let (url, ..) = request.set_pkce_challenge(challenge).url();
+        Ok(Authorization { url: url.into(), verifier: verifier.into_secret() })
+    }
+
+    /// Exchanges a code, and verifies the ID token. Returns `None` if the provider has not verified
+    /// the email address.
+    pub(crate) async fn verify(
+        &self,
+        code: &str,
+        started: OidcSignIn,
+        now: Timestamp,
+    ) -> Result<Option<VerifiedUser>, ProviderError> {
+        let (client, is_cached) = self.client(now, false).await?;
+        let code = AuthorizationCode::new(code.to_owned());
+        let request = client
+            .exchange_code(code)
+            .map_err(|error| ProviderError::Discovery(error.to_string()))?
+            .set_pkce_verifier(PkceCodeVerifier::new(started.verifier));
+        let response: CoreTokenResponse = request
+            .request_async(&send)
+            .await
+            .map_err(|error| ProviderError::Exchange(error.to_string()))?;
+        let missing = || ProviderError::Token("it is missing".to_owned());
+        let token = response.id_token().ok_or_else(missing)?;
+        let nonce = Nonce::new(started.nonce);
+        match verified_user(&client, token, &nonce, now) {
+            // The provider can have replaced its keys since they were cached.
+            Err(ProviderError::Token(_)) if is_cached => {
+                let (client, _) = self.client(now, true).await?;
+                verified_user(&client, token, &nonce, now)
+            }
+            verified => verified,
+        }
+    }
+
+    /// Returns a client, and `true` if its metadata and keys were cached.
+    async fn client(
+        &self,
+        now: Timestamp,
+        is_refreshed: bool,
+    ) -> Result<(Client, bool), ProviderError> {
+        let settings = self.configured()?;
+        let invalid =
+            |error: &dyn std::fmt::Display| ProviderError::Configuration(error.to_string());
+        let cached = {
+            let metadata = self.metadata.lock().unwrap_or_else(PoisonError::into_inner);
+            let fresh = metadata
+                .as_ref()
+                .filter(|(_, since)| !is_refreshed && *since <= now && now < since.plus(MAX_AGE));
+            fresh.map(|(metadata, _)| metadata.clone())
+        };
+        let is_cached = cached.is_some();
+        let metadata = match cached {
+            Some(metadata) => metadata,
+            None => {
+                let issuer = IssuerUrl::new(settings.issuer.clone()).map_err(|it| invalid(&it))?;
+                let found = CoreProviderMetadata::discover_async(issuer, &send).await;
+                let found = found.map_err(|error| ProviderError::Discovery(error.to_string()))?;
+                let cached = Some((found.clone(), now));
+                *self.metadata.lock().unwrap_or_else(PoisonError::into_inner) = cached;
+                found
+            }
+        };
+        let redirect = format!("{}/v0/sign-in/oidc/callback", settings.public_url);
+        let redirect = RedirectUrl::new(redirect).map_err(|it| invalid(&it))?;
+        let client = CoreClient::from_provider_metadata(
+            metadata,
+            ClientId::new(settings.client_id.clone()),
+            Some(ClientSecret::new(settings.client_secret.clone())),
+        );
+        Ok((client.set_redirect_uri(redirect), is_cached))
+    }
+}
+
+/// Verifies signature, issuer, audience, expiry and nonce of an ID token, and reads its email
+/// address.
+fn verified_user(
+    client: &Client,
+    token: &CoreIdToken,
+    nonce: &Nonce,
+    now: Timestamp,
+) -> Result<Option<VerifiedUser>, ProviderError> {
+    let millis = u64::try_from(now.as_millis()).unwrap_or_default();
+    let time = (SystemTime::UNIX_EPOCH + Duration::from_millis(millis)).into();
+    let verifier = client.id_token_verifier().set_allowed_algs(ALGORITHMS);
+    let verifier = verifier.set_time_fn(move || time);
+    let claims =
+        token.claims(&verifier, nonce).map_err(|error| ProviderError::Token(error.to_string()))?;
+    let email = claims.email().ok_or(ProviderError::NoEmail)?;
+    if claims.email_verified() != Some(true) {
+        return Ok(None);
+    }
+    let user = read_email(email.as_str()).map_err(|_| ProviderError::NoEmail)?;
+    let domain = user.as_str().rsplit('@').next().unwrap_or_default().to_owned();
+    Ok(Some(VerifiedUser { user, domain }))
+}

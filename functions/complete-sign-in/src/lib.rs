@@ -1,0 +1,124 @@
+//! Signs a user in with the token of a link, and starts a session. A token works once.
+//!
+//! The link of an email is bound to the browser that requested it. Other browsers need the code of
+//! the email, too. The link of an invitation also accepts the invitation.
+
+use people::http::{self, signed_in};
+use people::sign_in::{BROWSER_COOKIE, PendingSignIn, SignInCompletion};
+use people::store::{Acceptance, PeopleStore};
+use people::{Invitation, InvitationId};
+use shared::app::{Access, App, Operation};
+use shared::audit::{AuditAction, AuditEntry, AuditSource, AuditTarget};
+use shared::http::{ApiRequest, ApiResponse, Method, Problem};
+use shared::projects::api_key::Actor;
+use shared::projects::member::{Member, MemberId};
+use shared::projects::secret::{Secret, SecretDigest};
+use shared::projects::session::{Session, clear_cookie};
+
+/// The operation of this function.
+pub static OPERATION: Operation = Operation::new(
+    env!("CARGO_PKG_NAME"),
+    Method::POST,
+    "/v0/sign-in/complete",
+    Access::Public(|app, incoming| Box::pin(handle(app, incoming))),
+);
+
+async fn handle(app: &App, incoming: &ApiRequest) -> Result<ApiResponse, Problem> {
+    // Request. A link alone must not sign a user in: another site could send an attacker's token.
+    incoming.require_same_origin()?;
+    let completion = SignInCompletion::read(&incoming.json()?)?;
+    let token = completion.token.as_ref().ok_or_else(http::invalid_token)?;
+    let browser = incoming.cookies(BROWSER_COOKIE).find_map(Secret::parse);
+
+    // Rules.
+    let now = app.clock.now();
+    let found = PeopleStore::new(&app.store).find_sign_in(&token.digest(), now).await?;
+    let pending = found.ok_or_else(http::invalid_token)?;
+    check_browser(app, &pending, browser.map(|it| it.digest()).as_ref(), token, &completion)
+        .await?;
+
+    // Storage and response.
+    let response = match pending.invitation {
+        Some(id) => accept(app, incoming, &pending, id).await?,
+        None => sign_in(app, incoming, &pending).await?,
+    };
+    response.with_cookie(&clear_cookie(BROWSER_COOKIE))
+}
+
+/// Fails unless the browser requested the link, or sent its code. Each code counts as an attempt
+/// before it is compared, so concurrent requests cannot try more.
+async fn check_browser(
+    app: &App,
+    pending: &PendingSignIn,
+    browser: Option<&SecretDigest>,
+    token: &Secret,
+    completion: &SignInCompletion,
+) -> Result<(), Problem> {
+    let Some(binding) = pending.binding_against(browser) else { return Ok(()) };
+    let code = completion.code.as_ref().ok_or_else(http::code_required)?;
+    if !PeopleStore::new(&app.store).take_attempt(&pending.digest).await? {
+        return Err(http::invalid_token());
+    }
+    if code.hash(token) == binding.code { Ok(()) } else { Err(http::invalid_code()) }
+}
+
+/// Starts a session in the sign-in's organization, or in the one that the user joined first.
+async fn sign_in(
+    app: &App,
+    incoming: &ApiRequest,
+    pending: &PendingSignIn,
+) -> Result<ApiResponse, Problem> {
+    let (people, now) = (PeopleStore::new(&app.store), app.clock.now());
+    let account = people.find_account(&pending.user, now).await?;
+    let wanted = |member: &Member| {
+        pending.organization.as_ref().is_none_or(|wanted| *wanted == member.organization)
+    };
+    let members = account.members.into_iter().filter(wanted);
+    let member = members.min_by_key(|member| member.joined_at).ok_or_else(http::invalid_token)?;
+    let started = Session::start(member.user.clone(), member.organization.clone(), now)
+        .map_err(http::no_randomness)?;
+    let entry = entry(app, incoming, &member, AuditAction::SignedIn);
+    let more = vec![people.use_sign_in(&pending.digest)?, app.store.audit(&entry)?];
+    if !people.start_session(&started.0, &member, more).await? {
+        return Err(http::invalid_token());
+    }
+    signed_in(app, incoming, started, member).await
+}
+
+/// Accepts the sign-in's invitation, and starts a session in its organization.
+async fn accept(
+    app: &App,
+    incoming: &ApiRequest,
+    pending: &PendingSignIn,
+    id: InvitationId,
+) -> Result<ApiResponse, Problem> {
+    let (people, now) = (PeopleStore::new(&app.store), app.clock.now());
+    let found: Option<Invitation> = people.find_invitation(id, now).await?;
+    let invitation = found.ok_or_else(http::invalid_token)?;
+    let member = invitation.clone().into_member(MemberId::new(app.ids.new_uuid(now)), now);
+    let started = Session::start(member.user.clone(), member.organization.clone(), now)
+        .map_err(http::no_randomness)?;
+    let mut more = vec![people.use_sign_in(&pending.digest)?, people.put_session(&started.0)?];
+    for action in [AuditAction::InvitationAccepted, AuditAction::SignedIn] {
+        more.push(app.store.audit(&entry(app, incoming, &member, action))?);
+    }
+    match people.accept_invitation(&invitation, &member, more, None).await? {
+        Acceptance::Accepted => signed_in(app, incoming, started, member).await,
+        Acceptance::Gone | Acceptance::MemberExists | Acceptance::Replay(_) => {
+            Err(http::invalid_token())
+        }
+    }
+}
+
+fn entry(app: &App, incoming: &ApiRequest, member: &Member, action: AuditAction) -> AuditEntry {
+    let now = app.clock.now();
+    AuditEntry {
+        id: app.ids.new_uuid(now),
+        at: now,
+        organization: member.organization.clone(),
+        actor: Actor::Session { user: member.user.clone() },
+        action,
+        target: AuditTarget::new("member", member.id, member.user.as_str()),
+        source: AuditSource::of(incoming),
+    }
+}

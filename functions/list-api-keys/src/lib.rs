@@ -1,0 +1,39 @@
+//! Lists the API keys of an organization, newest first.
+
+use people::{ListedApiKey, http};
+use shared::app::{Access, App, Operation};
+use shared::auth::Caller;
+use shared::http::{ApiRequest, ApiResponse, Method, Problem, page_response, read_page_request};
+use shared::json::Violations;
+use shared::projects::api_key::Scope;
+use shared::projects::store::UseOf;
+
+/// The operation of this function.
+pub static OPERATION: Operation = Operation::new(
+    env!("CARGO_PKG_NAME"),
+    Method::GET,
+    "/v0/api-keys",
+    Access::ApiKey(Scope::KeysWrite, |app, caller, incoming| {
+        Box::pin(handle(app, caller, incoming))
+    }),
+);
+
+async fn handle(
+    app: &App,
+    caller: &Caller<'_>,
+    incoming: &ApiRequest,
+) -> Result<ApiResponse, Problem> {
+    // Request.
+    let mut violations = Violations::default();
+    let page_request = read_page_request(app.cursor_key()?, incoming, &mut violations);
+    let page_request = violations.into_result(page_request)?;
+
+    // Storage and response.
+    let mut page = app.store.page_of_keys(caller.organization(), &page_request).await?;
+    page.items.retain(|key| http::can_administer(caller, key));
+    let used = |id: &_| UseOf::Key(Clone::clone(id));
+    let uses: Vec<UseOf> = page.items.iter().map(|key| used(&key.key_id)).collect();
+    let uses = app.store.last_uses(&uses).await?;
+    let shown = page.map(|key| ListedApiKey::new(key, uses.get(&used(&key.key_id)).copied()));
+    page_response(app.cursor_key()?, incoming, &shown)
+}

@@ -1,0 +1,34 @@
+//! Lists the changes in an organization, newest first.
+
+use shared::app::{Access, App, Operation};
+use shared::auth::Caller;
+use shared::http::{ApiRequest, ApiResponse, Method, Problem, page_response, read_page_request};
+use shared::json::Violations;
+use shared::projects::api_key::Scope;
+
+/// The operation of this function.
+pub static OPERATION: Operation = Operation::new(
+    env!("CARGO_PKG_NAME"),
+    Method::GET,
+    "/v0/audit",
+    Access::ApiKey(Scope::AuditRead, |app, caller, incoming| {
+        Box::pin(handle(app, caller, incoming))
+    }),
+);
+
+async fn handle(
+    app: &App,
+    caller: &Caller<'_>,
+    incoming: &ApiRequest,
+) -> Result<ApiResponse, Problem> {
+    // Request.
+    caller.require_all_projects()?;
+    let mut violations = Violations::default();
+    let page_request = read_page_request(app.cursor_key()?, incoming, &mut violations);
+    let page_request = violations.into_result(page_request)?;
+
+    // Storage and response.
+    let now = app.clock.now();
+    let page = app.store.list_audit(caller.organization(), &page_request, now).await?;
+    page_response(app.cursor_key()?, incoming, &page)
+}

@@ -1,0 +1,40 @@
+//! Lists the members of an organization, sorted by address.
+
+use people::ListedMember;
+use people::store::PeopleStore;
+use shared::app::{Access, App, Operation};
+use shared::auth::Caller;
+use shared::http::{ApiRequest, ApiResponse, Method, Problem, page_response, read_page_request};
+use shared::json::Violations;
+use shared::projects::api_key::Scope;
+use shared::projects::store::UseOf;
+
+/// The operation of this function.
+pub static OPERATION: Operation = Operation::new(
+    env!("CARGO_PKG_NAME"),
+    Method::GET,
+    "/v0/members",
+    Access::ApiKey(Scope::MembersRead, |app, caller, incoming| {
+        Box::pin(handle(app, caller, incoming))
+    }),
+);
+
+async fn handle(
+    app: &App,
+    caller: &Caller<'_>,
+    incoming: &ApiRequest,
+) -> Result<ApiResponse, Problem> {
+    // Request.
+    let mut violations = Violations::default();
+    let page_request = read_page_request(app.cursor_key()?, incoming, &mut violations);
+    let page_request = violations.into_result(page_request)?;
+
+    // Storage and response.
+    let people = PeopleStore::new(&app.store);
+    let page = people.list_members(caller.organization(), &page_request).await?;
+    let uses: Vec<UseOf> = page.items.iter().map(|member| UseOf::Member(member.id)).collect();
+    let uses = app.store.last_uses(&uses).await?;
+    let shown =
+        page.map(|member| ListedMember::new(member, uses.get(&UseOf::Member(member.id)).copied()));
+    page_response(app.cursor_key()?, incoming, &shown)
+}

@@ -1,0 +1,55 @@
+//! Removes a member from an organization. Authentication rejects the member's sessions and keys from
+//! then on.
+
+use people::http;
+use people::store::{MemberChange, PeopleStore};
+use shared::app::{Access, App, Operation};
+use shared::audit::{AuditAction, AuditTarget};
+use shared::auth::Caller;
+use shared::dynamodb::ConflictRetry;
+use shared::http::{ApiRequest, ApiResponse, Method, Problem, StatusCode};
+use shared::projects::api_key::Scope;
+
+/// The operation of this function.
+pub static OPERATION: Operation = Operation::new(
+    env!("CARGO_PKG_NAME"),
+    Method::DELETE,
+    "/v0/members/{memberId}",
+    Access::ApiKey(Scope::MembersWrite, |app, caller, incoming| {
+        Box::pin(handle(app, caller, incoming))
+    }),
+);
+
+async fn handle(
+    app: &App,
+    caller: &Caller<'_>,
+    incoming: &ApiRequest,
+) -> Result<ApiResponse, Problem> {
+    // Request.
+    caller.require_all_projects()?;
+    let id = http::member_id(incoming)?;
+
+    let people = PeopleStore::new(&app.store);
+    let mut retry = ConflictRetry::default();
+    while retry.next_attempt().await {
+        // Storage: the current member.
+        let stored = people.find_member(caller.organization(), id).await?;
+        let stored = stored.ok_or_else(http::member_not_found)?;
+
+        // Rules.
+        http::require_role_over(caller, &stored, None)?;
+
+        // Storage and response.
+        let target = AuditTarget::new("member", id, stored.user.as_str());
+        let entry = caller.audit(&app.ids, AuditAction::MemberRemoved, target);
+        let more = vec![app.store.audit(&entry)?];
+        let by = http::member_of(caller);
+        match people.remove_member(&stored, by.as_ref(), more).await? {
+            MemberChange::Done => return Ok(ApiResponse::empty(StatusCode::NO_CONTENT)),
+            MemberChange::Outdated => {}
+            MemberChange::LastOwner => return Err(http::last_owner(&stored.user)),
+            MemberChange::CallerChanged => return Err(http::caller_changed()),
+        }
+    }
+    Err(Problem::conflict("the member kept changing"))
+}

@@ -1,0 +1,44 @@
+//! Switches the caller's session to another organization of its user. The session gets a new
+//! secret, so that no cache serves the previous organization.
+
+use people::http::{describe, no_randomness, organization_not_found, signed_in};
+use people::sign_in::read_session_update;
+use people::store::PeopleStore;
+use shared::app::{Access, App, Operation};
+use shared::auth::Caller;
+use shared::http::{ApiRequest, ApiResponse, Method, Problem};
+
+/// The operation of this function.
+pub static OPERATION: Operation = Operation::new(
+    env!("CARGO_PKG_NAME"),
+    Method::PUT,
+    "/v0/session",
+    Access::AnyApiKey(|app, caller, incoming| Box::pin(handle(app, caller, incoming))),
+);
+
+async fn handle(
+    app: &App,
+    caller: &Caller<'_>,
+    incoming: &ApiRequest,
+) -> Result<ApiResponse, Problem> {
+    // Request.
+    let session = caller.session()?;
+    let organization =
+        read_session_update(&incoming.json()?)?.ok_or_else(organization_not_found)?;
+    if organization == session.organization {
+        return ApiResponse::ok(&describe(app, caller).await?);
+    }
+
+    // Rules.
+    let found = app.store.find_membership(&organization, &session.user).await?;
+    let member = found.member.ok_or_else(organization_not_found)?;
+    let started = session.switch(organization, app.clock.now()).map_err(no_randomness)?;
+
+    // Storage and response. A session that has just ended cannot be switched.
+    let people = PeopleStore::new(&app.store);
+    let more = vec![people.replace_session(session)?];
+    if !people.start_session(&started.0, &member, more).await? {
+        return Err(Problem::invalid_session());
+    }
+    signed_in(app, incoming, started, member).await
+}

@@ -1,0 +1,142 @@
+//! API keys: creation within the caller's permissions, lists and revocation.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use shared::app::{Clock, Operation};
+use shared::projects::api_key::{ApiKeyRecord, Scope};
+use shared::projects::role::Role;
+use tests::app::{PROJECT, TestApp};
+use tests::call::Call;
+
+use super::{EFFECT, Person, column, key_body};
+
+const CREATE: &Operation = &create_api_key::OPERATION;
+const LIST: &Operation = &list_api_keys::OPERATION;
+const REVOKE: &Operation = &revoke_api_key::OPERATION;
+const ME: &Operation = &get_caller::OPERATION;
+
+#[tokio::test]
+async fn new_keys_work_until_they_are_revoked() {
+    let test = TestApp::start().await;
+    let admin = Person::join(&test, "admin@b.de", Role::Admin).await;
+    let body = json!({"name": " CI ", "scopes": ["flags:read"], "projects": [PROJECT]});
+    let created = admin.send(&test, Call::of(CREATE).json(&body)).await;
+    assert_eq!(created.status, 201, "{}", created.text);
+    let expected = json!({
+        "name": "CI", "scopes": ["flags:read"], "projects": [test.project_id],
+        "createdBy": "admin@b.de", "revokedAt": null, "lastUsedAt": null, "expiresAt": null,
+    });
+    for (field, value) in expected.as_object().unwrap() {
+        assert_eq!(created.body[field], *value, "{field}");
+    }
+    let key = created.body["apiKey"].as_str().unwrap().to_owned();
+    let me = Call::of(ME).key(&key).send(&test.app).await;
+    assert_eq!(me.body["user"], "admin@b.de");
+
+    let id = created.body["keyId"].as_str().unwrap();
+    let revoke = || Call::of(REVOKE).parameter("keyId", id);
+    let foreign = Person::join_in(&test, "foreign@b.de", Role::Owner, "other").await;
+    assert_eq!(foreign.send(&test, revoke()).await.problem(), (404, "api_key_not_found"));
+    assert_eq!(admin.send(&test, revoke()).await.status, 204);
+    assert_eq!(admin.send(&test, revoke()).await.problem(), (404, "api_key_not_found"));
+    test.pass(EFFECT);
+    let me = Call::of(ME).key(&key).send(&test.app).await;
+    assert_eq!(me.problem(), (401, "invalid_api_key"));
+    let listed = admin.send(&test, Call::of(LIST)).await;
+    let items = listed.body["items"].as_array().unwrap();
+    let revoked = items.iter().find(|key| key["keyId"] == id).unwrap();
+    assert!(revoked["revokedAt"].is_string());
+    assert!(!listed.text.contains(&key[20..]), "lists contain no secrets");
+    let bytes = format!("{:?}", test.items("api-keys").await);
+    assert!(!bytes.contains(&key[20..63]), "secrets are not stored");
+}
+
+#[tokio::test]
+async fn keys_cannot_exceed_their_creator() {
+    let test = TestApp::start().await;
+    let scopes = || [Scope::KeysWrite, Scope::FlagsRead].into();
+    let weak = test.key_with(|key| ApiKeyRecord { scopes: scopes(), ..key }).await;
+    let create = |key: &str, body: Value| Call::of(CREATE).key(key).json(&body).send(&test.app);
+    for scopes in [&["all"][..], &["flags:read", "flags:write"]] {
+        let reply = create(&weak, key_body(scopes)).await;
+        assert_eq!(reply.problem(), (403, "insufficient_scope"));
+    }
+    assert_eq!(create(&weak, key_body(&["flags:read"])).await.status, 201);
+
+    let projects = Some([test.project_id].into());
+    let limited = test.key_with(|key| ApiKeyRecord { scopes: scopes(), projects, ..key }).await;
+    let reply = create(&limited, key_body(&["flags:read"])).await;
+    assert_eq!(reply.problem(), (403, "insufficient_scope"));
+    let other = local::demo::ensure_project(&test.app.store, "other", "Other").await.unwrap();
+    let body =
+        |projects: Value| json!({"name": "a", "scopes": ["flags:read"], "projects": projects});
+    let reply = create(&limited, body(json!([other]))).await;
+    assert_eq!(reply.problem(), (404, "project_not_found"));
+    assert_eq!(create(&limited, body(json!([PROJECT]))).await.status, 201);
+    // The key sees and revokes only keys within its projects: itself, and the new one.
+    let listed = Call::of(LIST).key(&limited).send(&test.app).await;
+    assert_eq!(column(&listed, "keyId").len(), 2);
+    let id = &test.key[3..19];
+    let reply = Call::of(REVOKE).parameter("keyId", id).key(&limited).send(&test.app).await;
+    assert_eq!(reply.problem(), (404, "api_key_not_found"));
+
+    let now = test.app.clock.now();
+    let ends = Some(now.plus(Duration::from_mins(5)));
+    let short = test.key_with(|key| ApiKeyRecord { expires_at: ends, ..key }).await;
+    let reply = create(&short, key_body(&["flags:read"])).await;
+    assert_eq!(reply.problem(), (400, "validation_failed"));
+    assert_eq!(reply.body["errors"][0]["pointer"], "/expiresAt");
+}
+
+#[tokio::test]
+async fn members_without_the_scope_manage_no_keys() {
+    let test = TestApp::start().await;
+    for (email, role) in [("viewer@b.de", Role::Viewer), ("member@b.de", Role::Member)] {
+        let person = Person::join(&test, email, role).await;
+        for call in [
+            Call::of(CREATE).json(&key_body(&["flags:read"])),
+            Call::of(LIST),
+            Call::of(REVOKE).parameter("keyId", &test.key[3..19]),
+        ] {
+            assert_eq!(person.send(&test, call).await.problem(), (403, "insufficient_scope"));
+        }
+    }
+}
+
+#[tokio::test]
+async fn keys_are_listed_newest_first() {
+    let test = TestApp::start().await;
+    let mut created = Vec::new();
+    for number in 0..5 {
+        test.pass(Duration::from_secs(1));
+        let body = json!({"name": format!("key {number}"), "scopes": ["flags:read"]});
+        let reply = Call::of(CREATE).key(&test.key).json(&body).send(&test.app).await;
+        assert_eq!(reply.body["createdBy"], Value::Null, "a key without a member created it");
+        created.insert(0, reply.body["name"].clone());
+    }
+    let pages = test.pages(&Call::of(LIST).key(&test.key), 2).await;
+    let names: Vec<Value> = pages.concat().iter().map(|key| key["name"].clone()).collect();
+    // The tests' own key was created at the time of the system's clock.
+    let names: Vec<Value> = names.into_iter().filter(|name| *name != "").collect();
+    assert_eq!(names, created);
+}
+
+#[tokio::test]
+async fn last_uses_are_recorded_once_an_hour() {
+    let test = TestApp::start().await;
+    let start = test.app.clock.now();
+    let millis = |at: shared::timestamp::Timestamp| u64::try_from(at.as_millis()).unwrap();
+    let app = |minutes| {
+        let at = start.plus(Duration::from_mins(minutes));
+        test.app_at(Clock::Fixed(millis(at).into())).recording_uses()
+    };
+    let used = async |minutes| {
+        Call::of(ME).key(&test.key).send(&app(minutes)).await;
+        let listed = Call::of(LIST).key(&test.key).send(&test.app).await;
+        listed.body["items"][0]["lastUsedAt"].clone()
+    };
+    let first = used(0).await;
+    assert_eq!(first, json!(start));
+    assert_eq!(used(130).await, json!(start.plus(Duration::from_mins(130))));
+}

@@ -1,0 +1,97 @@
+//! The audit log.
+
+use serde_json::{Value, json};
+use shared::app::Operation;
+use shared::audit::RETENTION;
+use shared::projects::api_key::ApiKeyRecord;
+use shared::projects::role::Role;
+use tests::app::{PROJECT, TestApp};
+use tests::call::Call;
+
+use super::{Person, column, key_body};
+
+const LIST: &Operation = &list_audit_entries::OPERATION;
+
+fn in_project(operation: &'static Operation) -> Call {
+    Call::of(operation).parameter("idOrSlug", PROJECT)
+}
+
+#[tokio::test]
+async fn each_change_has_an_entry() {
+    let test = TestApp::start().await;
+    let admin = Person::join(&test, "admin@b.de", Role::Admin).await;
+    let juno = Person::join(&test, "juno@b.de", Role::Viewer).await;
+    let flag = json!({"key": "new", "name": "New", "type": "boolean"});
+    let segment = json!({
+        "key": "beta", "name": "Beta",
+        "conditions": [{"attribute": "plan", "operator": "in", "values": ["pro"]}],
+    });
+    let of_flag = |operation| in_project(operation).parameter("key", "new");
+    let of_segment = |operation| in_project(operation).parameter("key", "beta");
+    let of_juno = |operation| Call::of(operation).parameter("memberId", juno.member.id);
+    let invite = json!({"email": "ann@b.de", "role": "viewer"});
+    let calls = [
+        (in_project(&create_feature_flag::OPERATION).json(&flag), "flag_created"),
+        (of_flag(&update_feature_flag::OPERATION).json(&json!({"enabled": true})), "flag_updated"),
+        (
+            of_flag(&update_feature_flag::OPERATION).json(&json!({"archived": true})),
+            "flag_archived",
+        ),
+        (of_flag(&delete_feature_flag::OPERATION), "flag_deleted"),
+        (in_project(&create_segment::OPERATION).json(&segment), "segment_created"),
+        (of_segment(&update_segment::OPERATION).json(&json!({"name": "B"})), "segment_updated"),
+        (of_segment(&delete_segment::OPERATION), "segment_deleted"),
+        (Call::of(&create_api_key::OPERATION).json(&key_body(&["flags:read"])), "api_key_created"),
+        (Call::of(&create_invitation::OPERATION).json(&invite), "invitation_created"),
+        (of_juno(&update_member::OPERATION).json(&json!({"role": "member"})), "member_updated"),
+        (of_juno(&remove_member::OPERATION), "member_removed"),
+        (in_project(&update_project::OPERATION).json(&json!({"name": "S"})), "project_updated"),
+        (
+            in_project(&delete_project::OPERATION).json(&json!({"confirm": PROJECT})),
+            "project_deleted",
+        ),
+    ];
+    let mut expected = Vec::new();
+    for (call, action) in calls {
+        test.pass(std::time::Duration::from_millis(1));
+        let reply = admin.send(&test, call.header("user-agent", "Firefox")).await;
+        assert!(reply.status < 300, "{action}: {}", reply.text);
+        expected.insert(0, json!(action));
+    }
+    // Rejected requests have no entry.
+    let nothing = in_project(&update_project::OPERATION).json(&json!({"name": "S"}));
+    assert_eq!(admin.send(&test, nothing).await.status, 404);
+    let listed = admin.send(&test, Call::of(LIST)).await;
+    assert_eq!(column(&listed, "action"), expected.iter().collect::<Vec<_>>());
+    let removal = &listed.body["items"][2];
+    let user = json!({"type": "user", "id": "admin@b.de", "name": "admin@b.de"});
+    assert_eq!(removal["actor"], user);
+    let member = json!({"type": "member", "id": juno.member.id, "name": "juno@b.de"});
+    assert_eq!(removal["target"], member);
+    assert_eq!(removal["source"]["userAgent"], "Firefox");
+    let pages = test.pages(&Call::of(LIST).key(&test.key), 5).await;
+    let actions: Vec<Value> = pages.concat().iter().map(|it| it["action"].clone()).collect();
+    assert_eq!(actions, expected);
+    test.pass(RETENTION);
+    let listed = Call::of(LIST).key(&test.key).send(&test.app).await;
+    assert_eq!(listed.body["items"], json!([]));
+}
+
+#[tokio::test]
+async fn entries_are_visible_to_admins_of_the_organization() {
+    let test = TestApp::start().await;
+    let create = Call::of(&create_api_key::OPERATION).json(&key_body(&["flags:read"]));
+    assert_eq!(create.key(&test.key).send(&test.app).await.status, 201);
+    let listed = Call::of(LIST).key(&test.key).send(&test.app).await;
+    let actor = json!({"type": "key", "id": &test.key[3..19], "name": "owner"});
+    assert_eq!(listed.body["items"][0]["actor"], actor);
+    let foreign = Person::join_in(&test, "foreign@b.de", Role::Owner, "other").await;
+    assert_eq!(foreign.send(&test, Call::of(LIST)).await.body["items"], json!([]));
+    let member = Person::join(&test, "member@b.de", Role::Member).await;
+    let reply = member.send(&test, Call::of(LIST)).await;
+    assert_eq!(reply.problem(), (403, "insufficient_scope"));
+    let projects = Some([test.project_id].into());
+    let limited = test.key_with(|key| ApiKeyRecord { projects, ..key }).await;
+    let reply = Call::of(LIST).key(&limited).send(&test.app).await;
+    assert_eq!(reply.problem(), (403, "insufficient_scope"));
+}

@@ -1,0 +1,203 @@
+//! Members: lists, changes, removal, and races.
+
+use futures_util::join;
+use people::Grant;
+use people::store::{MemberChange, PeopleStore};
+use serde_json::{Value, json};
+use shared::app::Operation;
+use shared::projects::role::Role;
+use tests::app::{PROJECT, TestApp};
+use tests::call::{Call, Reply};
+
+use super::{EFFECT, Person, column, key_body};
+
+const LIST: &Operation = &list_members::OPERATION;
+const UPDATE: &Operation = &update_member::OPERATION;
+const REMOVE: &Operation = &remove_member::OPERATION;
+const ME: &Operation = &get_caller::OPERATION;
+
+fn update(person: &Person, body: &Value) -> Call {
+    Call::of(UPDATE).parameter("memberId", person.member.id).json(body)
+}
+
+fn remove(person: &Person) -> Call {
+    Call::of(REMOVE).parameter("memberId", person.member.id)
+}
+
+#[tokio::test]
+async fn members_are_listed_by_address() {
+    let test = TestApp::start().await;
+    for name in ["c@b.de", "a@b.de", "B@b.de"] {
+        Person::join(&test, name, Role::Viewer).await;
+    }
+    Person::join_in(&test, "d@b.de", Role::Owner, "other").await;
+    let pages = test.pages(&Call::of(LIST).key(&test.key), 2).await;
+    let emails: Vec<_> = pages.concat().iter().map(|member| member["email"].clone()).collect();
+    assert_eq!(emails, ["a@b.de", "b@b.de", "c@b.de"]);
+    assert_eq!(pages[0][0]["projects"], Value::Null);
+    assert_eq!(pages[0][0]["lastSeenAt"], Value::Null);
+}
+
+#[tokio::test]
+async fn roles_and_projects_can_be_changed() {
+    let test = TestApp::start().await;
+    let owner = Person::join(&test, "owner@b.de", Role::Owner).await;
+    let juno = Person::join(&test, "juno@b.de", Role::Viewer).await;
+    let reply = owner.send(&test, update(&juno, &json!({"projects": [PROJECT]}))).await;
+    assert_eq!(reply.body["projects"], json!([test.project_id]));
+    assert_eq!(reply.body["role"], "viewer");
+    let reply = owner.send(&test, update(&juno, &json!({"role": "admin"}))).await;
+    assert_eq!((&reply.body["role"], &reply.body["projects"]), (&json!("admin"), &Value::Null));
+    let reply = owner.send(&test, update(&juno, &json!({"projects": [PROJECT]}))).await;
+    assert_eq!(reply.problem(), (400, "validation_failed"));
+    let reply =
+        owner.send(&test, update(&juno, &json!({"role": "member", "projects": ["no"]}))).await;
+    assert_eq!(reply.problem(), (404, "project_not_found"));
+    for id in ["x", "01a20c10-4b00-7e21-8d4c-1f6a9b3e5c70"] {
+        let call = update(&juno, &json!({})).parameter("memberId", id);
+        assert_eq!(owner.send(&test, call).await.problem(), (404, "member_not_found"));
+    }
+}
+
+#[tokio::test]
+async fn roles_above_the_own_cannot_be_changed_or_given() {
+    let test = TestApp::start().await;
+    let owner = Person::join(&test, "owner@b.de", Role::Owner).await;
+    let admin = Person::join(&test, "admin@b.de", Role::Admin).await;
+    let viewer = Person::join(&test, "viewer@b.de", Role::Viewer).await;
+    let insufficient = (403, "insufficient_role");
+    for call in [
+        update(&owner, &json!({"role": "viewer"})),
+        remove(&owner),
+        update(&viewer, &json!({"role": "owner"})),
+        update(&admin, &json!({"role": "owner"})),
+    ] {
+        assert_eq!(admin.send(&test, call).await.problem(), insufficient);
+    }
+    let member = Person::join(&test, "member@b.de", Role::Member).await;
+    for person in [&viewer, &member] {
+        for call in [update(person, &json!({"role": "admin"})), remove(&admin)] {
+            assert_eq!(person.send(&test, call).await.problem(), (403, "insufficient_scope"));
+        }
+    }
+    let foreign = Person::join_in(&test, "foreign@b.de", Role::Owner, "other").await;
+    assert_eq!(foreign.send(&test, remove(&viewer)).await.problem(), (404, "member_not_found"));
+    assert_eq!(owner.send(&test, update(&admin, &json!({"role": "owner"}))).await.status, 200);
+}
+
+#[tokio::test]
+async fn stale_roles_permit_no_changes() {
+    let test = TestApp::start().await;
+    Person::join(&test, "owner@b.de", Role::Owner).await;
+    let former = Person::join(&test, "former@b.de", Role::Owner).await;
+    let viewer = Person::join(&test, "viewer@b.de", Role::Viewer).await;
+    // The function caches the owner's role.
+    assert_eq!(former.send(&test, update(&viewer, &json!({}))).await.status, 200);
+    former.give(&test, Role::Admin).await;
+    for call in [
+        update(&former, &json!({"role": "owner"})),
+        update(&viewer, &json!({"role": "owner"})),
+        remove(&viewer),
+    ] {
+        assert_eq!(former.send(&test, call).await.problem(), (403, "insufficient_role"));
+    }
+}
+
+#[tokio::test]
+async fn outdated_members_are_not_changed() {
+    let test = TestApp::start().await;
+    let rising = Person::join(&test, "rising@b.de", Role::Member).await;
+    let store = test.patient_store();
+    let people = PeopleStore::new(&store);
+    rising.give(&test, Role::Owner).await;
+    // An admin read the member before the promotion.
+    let viewer = Grant::new(Role::Viewer, None).unwrap();
+    let outcome = people.change_member(&rising.member, &viewer, None, vec![]).await.unwrap();
+    assert_eq!(outcome, MemberChange::Outdated);
+    let outcome = people.remove_member(&rising.member, None, vec![]).await.unwrap();
+    assert_eq!(outcome, MemberChange::Outdated);
+}
+
+#[tokio::test]
+async fn last_owners_stay() {
+    let test = TestApp::start().await;
+    let owner = Person::join(&test, "owner@b.de", Role::Owner).await;
+    for call in [update(&owner, &json!({"role": "admin"})), remove(&owner)] {
+        assert_eq!(owner.send(&test, call).await.problem(), (409, "last_owner"));
+    }
+    Person::join(&test, "other@b.de", Role::Owner).await;
+    assert_eq!(owner.send(&test, remove(&owner)).await.status, 204);
+}
+
+#[tokio::test]
+async fn concurrent_changes_keep_an_owner() {
+    let test = TestApp::start().await;
+    let one = Person::join(&test, "one@b.de", Role::Owner).await;
+    let two = Person::join(&test, "two@b.de", Role::Owner).await;
+    for round in 0..10 {
+        let call = |person: &Person| match round % 2 {
+            0 => update(person, &json!({"role": "admin"})).key(&test.key),
+            _ => update(person, &json!({"role": "viewer"})).key(&test.key),
+        };
+        let (first, second) = join!(call(&one).send(&test.app), call(&two).send(&test.app));
+        let mut statuses = [first.status, second.status];
+        statuses.sort_unstable();
+        assert_eq!(statuses, [200, 409], "{} {}", first.text, second.text);
+        for person in [&one, &two] {
+            person.give(&test, Role::Owner).await;
+        }
+    }
+    let (first, second) = join!(
+        remove(&one).key(&test.key).send(&test.app),
+        remove(&two).key(&test.key).send(&test.app)
+    );
+    let succeeded = [&first, &second].iter().filter(|reply| reply.status == 204).count();
+    assert_eq!(succeeded, 1, "{} {}", first.text, second.text);
+}
+
+#[tokio::test]
+async fn removed_members_lose_sessions_and_keys() {
+    let test = TestApp::start().await;
+    let owner = Person::join(&test, "owner@b.de", Role::Owner).await;
+    let juno = Person::join(&test, "juno@b.de", Role::Admin).await;
+    let create = Call::of(&create_api_key::OPERATION).json(&key_body(&["flags:read"]));
+    let created = juno.send(&test, create).await;
+    let key = created.body["apiKey"].as_str().unwrap().to_owned();
+    let by_key = || Call::of(ME).key(&key).send(&test.app);
+    assert_eq!(by_key().await.status, 200);
+    assert_eq!(juno.send(&test, Call::of(ME)).await.status, 200);
+
+    assert_eq!(owner.send(&test, remove(&juno)).await.status, 204);
+    assert_eq!(owner.send(&test, remove(&juno)).await.problem(), (404, "member_not_found"));
+    test.pass(EFFECT);
+    assert_eq!(by_key().await.problem(), (401, "invalid_api_key"));
+    let me: Reply = juno.send(&test, Call::of(ME)).await;
+    assert_eq!(me.problem(), (401, "invalid_session"));
+    // Another membership of the user revives neither.
+    Person::join(&test, "juno@b.de", Role::Owner).await;
+    test.pass(EFFECT);
+    assert_eq!(by_key().await.problem(), (401, "invalid_api_key"));
+    assert_eq!(juno.send(&test, Call::of(ME)).await.problem(), (401, "invalid_session"));
+    let listed = Call::of(LIST).key(&test.key).send(&test.app).await;
+    assert_eq!(column(&listed, "email"), ["juno@b.de", "owner@b.de"]);
+}
+
+#[tokio::test]
+async fn demoted_members_and_their_keys_lose_scopes() {
+    let test = TestApp::start().await;
+    let owner = Person::join(&test, "owner@b.de", Role::Owner).await;
+    let juno = Person::join(&test, "juno@b.de", Role::Admin).await;
+    let create =
+        Call::of(&create_api_key::OPERATION).json(&key_body(&["flags:read", "keys:write"]));
+    let created = juno.send(&test, create).await;
+    let key = created.body["apiKey"].as_str().unwrap().to_owned();
+    let body = json!({"role": "member", "projects": [PROJECT]});
+    assert_eq!(owner.send(&test, update(&juno, &body)).await.status, 200);
+    test.pass(EFFECT);
+    let me = Call::of(ME).key(&key).send(&test.app).await;
+    assert_eq!(me.body["scopes"], json!(["flags:read"]));
+    let list = Call::of(&list_api_keys::OPERATION);
+    let reply = list.clone().key(&key).send(&test.app).await;
+    assert_eq!(reply.problem(), (403, "insufficient_scope"));
+    assert_eq!(juno.send(&test, list).await.problem(), (403, "insufficient_scope"));
+}
