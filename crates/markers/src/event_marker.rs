@@ -157,8 +157,8 @@ impl EventMarker {
         attributes: BTreeMap<String, String>,
         occurred_at: Timestamp,
     ) -> Self {
-        let mut hash = [0; 16];
-        hash.copy_from_slice(&Sha256::digest(cause)[..16]);
+        let digest = Sha256::digest(cause);
+        let hash = digest.first_chunk().copied().unwrap_or_default();
         let cut = |text: &str, most: usize| text.chars().take(most).collect();
         Self {
             id: Builder::from_custom_bytes(hash).into_uuid(),

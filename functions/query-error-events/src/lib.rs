@@ -3,6 +3,7 @@
 use errors::query::error_events::{ErrorEventsQuery, EventOrder};
 use errors::query::errors::{ErrorCounts, ErrorOutline};
 use errors::query::event_query::EventQuery;
+use errors::query::filter::EventFilters;
 use errors::query::range_counter::RangeCounter;
 use errors::query::search::SearchedError;
 use errors::query::time_bucket::{QueryRange, WrittenTime};
@@ -127,7 +128,7 @@ impl Search<'_> {
         events: Option<&EventQuery>,
         limit: usize,
     ) -> Result<MatchingEvents, Problem> {
-        let all = Default::default();
+        let all = EventFilters::default();
         let filters = events.map_or(&all, |events| &events.event_filters);
         let found = self.store().matching_events(
             self.project,

@@ -65,7 +65,7 @@ async fn handle(
     let error = error.ok_or_else(http::error_not_found)?;
     let (first_seen, last_seen) = (error.first_seen, seen.show(&error).last_seen);
     let counted = count(app, project, events, ErrorCounts::default(), now).await?;
-    let (count_, users) = counted.into_single()?;
+    let (events_counted, users) = counted.into_single()?;
     let mut shares = Vec::with_capacity(query.by.len());
     for by in &query.by {
         let counted = count(app, project, events, ValueShares::new(*by), now).await?;
@@ -75,7 +75,7 @@ async fn handle(
 
     // Response.
     ApiResponse::ok(&ErrorSummary {
-        count: count_,
+        count: events_counted,
         users,
         first_release: release_at(app, project, id, first_seen, now).await?,
         last_release: release_at(app, project, id, last_seen, now).await?,

@@ -28,7 +28,7 @@ const WORKERS: usize = 2;
 const SEALED: &str = "cursors are signed";
 
 /// Bounds with a side that cannot be tested, or not in this way: by operation, or `""` for all.
-const EXCEPTIONS: [(&str, &str, Side, &str); 17] = [
+const EXCEPTIONS: [(&str, &str, Side, &str); 30] = [
     ("", "query:cursor/minLength", Side::Edge, "cursors are signed, and none is that short"),
     (
         "query-errors",
@@ -43,6 +43,29 @@ const EXCEPTIONS: [(&str, &str, Side, &str); 17] = [
         SEALED,
     ),
     ("query-errors", "/components/schemas/ErrorsQuery/properties/cursor/type", Side::Edge, SEALED),
+    (
+        EVENTS,
+        "/components/schemas/ErrorEventsQuery/properties/cursor/minLength",
+        Side::Edge,
+        SEALED,
+    ),
+    (EVENTS, "/components/schemas/ErrorEventsQuery/properties/cursor/pattern", Side::Edge, SEALED),
+    (EVENTS, "/components/schemas/ErrorEventsQuery/properties/cursor/type", Side::Edge, SEALED),
+    (EVENTS, "/components/schemas/ErrorEventsQuery/additionalProperties", Side::Edge, SEALED),
+    (EVENTS, "/components/schemas/ErrorEventsQuery/properties/event/type", Side::Edge, NO_EVENT),
+    (
+        SUMMARY,
+        "/components/schemas/ErrorSummaryQuery/additionalProperties",
+        Side::Edge,
+        EMPTY_RANGE,
+    ),
+    (SUMMARY, "/components/schemas/ErrorSummaryQuery/properties/by/maxItems", Side::Edge, ONCE),
+    (SUMMARY, "/components/schemas/ErrorSummaryQuery/properties/by/items/enum", Side::Edge, ONCE),
+    ("get-project-activity", "query:from/format", Side::Edge, EMPTY_RANGE),
+    ("get-project-activity", "query:to/format", Side::Edge, EMPTY_RANGE),
+    (UPDATE_ERROR, "/components/schemas/ErrorPatch/properties/resolvedIn/enum", Side::Edge, BOTH),
+    (UPDATE_ERROR, "/components/schemas/ErrorPatch/properties/status/enum", Side::Edge, BOTH),
+    (UPDATE_ERROR, "/components/schemas/ErrorPatch/properties/status/type", Side::Edge, BOTH),
     (
         "",
         "header:content-encoding/enum",
@@ -97,6 +120,13 @@ const EXCEPTIONS: [(&str, &str, Side, &str); 17] = [
     (EXCHANGE_CODE, "/components/schemas/ConsoleCode/required", Side::Edge, OPENS_NOTHING),
     (EXCHANGE_CODE, "/components/schemas/ConsoleCode/type", Side::Edge, OPENS_NOTHING),
 ];
+const EVENTS: &str = "query-error-events";
+const SUMMARY: &str = "summarize-error";
+const UPDATE_ERROR: &str = "update-error";
+const NO_EVENT: &str = "the error has no event with an arbitrary ID";
+const EMPTY_RANGE: &str = "the range would be empty";
+const ONCE: &str = "each category can be listed once";
+const BOTH: &str = "a resolution in the next release needs a status";
 const EXCHANGE_CODE: &str = "exchange-console-code";
 const OPENS_NOTHING: &str = "only codes of links return a key";
 const UPDATE_FLAG: &str = "update-feature-flag";
