@@ -45,5 +45,4 @@ pub use event::{
     normalize_store_body,
 };
 pub use fault::IngestionFault;
-pub(crate) use json_text::to_string;
 pub use member::Members;
