@@ -14,11 +14,7 @@ use shared::uuid_type;
 
 use crate::EventId;
 use crate::grouping::Fingerprint;
-use crate::ingestion::{Members, to_string};
 use crate::log::day::COUNT_RETENTION;
-
-/// Deepest nesting of a stored event. Ingestion allows less.
-const MAX_EVENT_DEPTH: usize = 64;
 
 uuid_type! {
     /// The identifier of an error, displayed in lower case.
@@ -438,21 +434,6 @@ pub struct StoredEvent {
     pub occurred_at: Timestamp,
     /// The sent event, trimmed: a JSON object.
     pub event: Box<RawValue>,
-}
-
-impl StoredEvent {
-    /// Returns the event's fields, or `None` if it is no object.
-    pub fn members(&self) -> Option<Members<'_>> {
-        match Json::parse(self.event.get(), MAX_EVENT_DEPTH) {
-            Ok(Json::Object(members)) => Some(members),
-            _ => None,
-        }
-    }
-
-    /// Returns an event's fields as JSON.
-    pub fn write(members: Members<'_>) -> Option<Box<RawValue>> {
-        RawValue::from_string(to_string(&Json::Object(members))).ok()
-    }
 }
 
 #[cfg(test)]

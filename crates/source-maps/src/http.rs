@@ -34,6 +34,12 @@ fn to_response(problem: &Problem) -> ApiResponse {
         code => code.status(),
     };
     let response = ApiResponse::json(status, &Body { detail: problem.detail() });
+    let response = match status {
+        StatusCode::UNAUTHORIZED => {
+            response.and_then(|response| response.with_text("www-authenticate", "Bearer"))
+        }
+        _ => response,
+    };
     problem.with_retry_after(response.unwrap_or_else(|_| ApiResponse::empty(status)))
 }
 

@@ -1,7 +1,7 @@
 //! Source maps (`docs/semantics/source-maps.md`): receives the bundles of Sentry's tools, prepares
 //! their maps, and resolves the frames of minified code.
 //!
-//! At upload, a map is [parsed](map), and written as compressed [pieces] of at most 64 kB: tables of
+//! At upload, a map is [parsed](map), and written as compressed [pieces] of at most 16 kB: tables of
 //! positions, and texts of sources. To resolve a frame, one index, one table and one or two texts
 //! are read.
 

@@ -1,4 +1,4 @@
-//! The prepared form of a map: compressed pieces, each of at most 64 kB before compression.
+//! The prepared form of a map: compressed pieces, each of at most 16 kB before compression.
 //!
 //! - A *table* has the mappings of a range of generated code, with the names and paths that they
 //!   use. It is a self-contained piece: numbers are LEB128, and positions are differences.
@@ -12,7 +12,7 @@ use crate::BundleFault;
 use crate::map::{ParsedMap, SourcePosition};
 
 /// Maximum bytes of a piece before compression, to within one mapping or line.
-const PIECE_BYTES: usize = 64_000;
+const PIECE_BYTES: usize = 16_000;
 /// Maximum bytes of a decompressed piece.
 const MAX_PIECE_BYTES: usize = 16 << 20;
 /// Maximum bytes of a stored line. Longer lines are built code themselves.
@@ -509,7 +509,7 @@ mod tests {
         let lines: Vec<String> = (0..2_000).map(|number| format!("{number:060}")).collect();
         let map = map_of(&[("a.js", &lines.join("\r\n"))], &[], "AAAA");
         let pieces = Pieces::of(&map).unwrap();
-        assert_eq!(pieces.texts.len(), 2);
+        assert!(pieces.texts.len() > 1);
         let mut found = find(&pieces, 0, 0).unwrap();
         for line in [0, 3, 1_024, 1_028, 1_031, 1_999] {
             found.line = line;

@@ -9,6 +9,7 @@ use shared::projects::api_key::{ApiKeyRecord, UserId};
 use shared::projects::erasure::{Erasure, Subject};
 use tests::app::TestApp;
 use tests::notifications::user;
+use tests::source_maps;
 
 use super::{assert_uses_all, call, deadline, scheduled, send};
 
@@ -24,6 +25,9 @@ async fn fill(test: &TestApp) {
     let split = split.json(&json!({"painPointIds": [tests::insights::id(1)]}));
     send(test, split, 201).await;
     tests::markers::filled(&test.app.store, test.project_id, 3).await;
+    let bundle = source_maps::bundle_of(source_maps::MAP, source_maps::DEBUG_ID);
+    let upload = json!({"projects": [test.project_id]});
+    source_maps::upload(&test.app, &test.key, &bundle, &upload).await;
     let other = demo::ensure_project(&test.app.store, "other", "Other").await.unwrap();
     for projects in [vec![test.project_id], vec![test.project_id, other]] {
         let projects = Some(projects.into_iter().collect());

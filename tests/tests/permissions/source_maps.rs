@@ -6,7 +6,7 @@ use serde_json::json;
 use shared::http::Method;
 use shared::projects::api_key::ApiKeyRecord;
 use tests::app::{PROJECT, TestApp};
-use tests::source_maps::{DEBUG_ID, MAP, bundle_of, put_chunks, queue, tool_call, upload};
+use tests::source_maps::{DEBUG_ID, MAP, bundle, bundle_of, put_chunks, queue, tool_call, upload};
 
 use super::{assert_uses_all, call, deadline, scheduled, send};
 
@@ -34,7 +34,15 @@ async fn source_map_functions_use_exactly_their_permissions() {
             test.pass(Duration::from_mins(2));
             upload(&test.app, &test.key, &bundle_of(map, DEBUG_ID), &upload_to).await;
         }
-        let large = bundle_of(&format!("{MAP}{}", " ".repeat(65 << 20)), DEBUG_ID);
+        let padded = format!("{MAP}{}", " ".repeat(40 << 20));
+        let map = |name: &str, id: &str| {
+            let url = format!("~/{name}.js.map");
+            json!({"type": "source_map", "url": url, "headers": {"debug-id": id}})
+        };
+        let other = DEBUG_ID.replace('d', "e");
+        let files = json!({"files": {"a": map("a", DEBUG_ID), "b": map("b", &other)}});
+        let content = [("a", padded.as_bytes()), ("b", padded.as_bytes())];
+        let large = bundle(&files, &content);
         upload(&test.app, &test.key, &large, &upload_to).await;
         let limited = test
             .key_with(|key| ApiKeyRecord { projects: Some([test.project_id].into()), ..key })

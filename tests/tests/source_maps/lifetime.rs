@@ -86,25 +86,16 @@ async fn queued_bundles_are_assembled_by_the_job() {
     let contents: Vec<(&str, &[u8])> =
         contents.iter().map(|(name, map)| (name.as_str(), *map)).collect();
     let bundle = tests::source_maps::bundle(&json!({ "files": files }), &contents);
+    let projects = json!({"projects": [PROJECT]});
     let first = upload(&test, &bundle).await;
     assert_eq!(first.body["state"], "created", "{}", first.body);
-    let again = tests::source_maps::assemble(
-        &test.app,
-        &test.key,
-        &bundle,
-        &json!({"projects": [PROJECT]}),
-    );
-    assert_eq!(again.await.body["state"], "created");
+    let again = tests::source_maps::assemble(&test.app, &test.key, &bundle, &projects).await;
+    assert_eq!(again.body["state"], "created");
     assert_eq!(listed(&test).await["items"], json!([]));
     maintain(&test).await;
     assert_eq!(listed(&test).await["items"].as_array().unwrap().len(), 2);
-    let again = tests::source_maps::assemble(
-        &test.app,
-        &test.key,
-        &bundle,
-        &json!({"projects": [PROJECT]}),
-    );
-    assert_eq!(again.await.body["state"], "ok");
+    let again = tests::source_maps::assemble(&test.app, &test.key, &bundle, &projects).await;
+    assert_eq!(again.body["state"], "ok");
     assert_eq!(stored(&test, "assembly-queue").await, 0);
 }
 

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use serde_json::value::RawValue;
 use shared::json::Json;
 use shared::timestamp::Timestamp;
 
@@ -15,13 +16,16 @@ use super::member::{Members, get, items, set, take};
 use super::occurrence_time::{occurrence_time, parse_timestamp};
 use super::scrubbing::scrub;
 use super::trimmed_paths::TrimmedPaths;
-use super::{IngestionFault, budget, lenient_json};
+use super::{IngestionFault, budget, json_text, lenient_json};
 use crate::attribute::Attributes;
 use crate::grouping::Fingerprint;
 use crate::grouping::fingerprint::fingerprint;
 use crate::grouping::occurrence::{LogMessage, Occurrence};
 use crate::grouping::url_path::path_template;
-use crate::{ErrorDescription, EventId, NotAnEventId};
+use crate::{ErrorDescription, EventId, NotAnEventId, StoredEvent};
+
+/// Deepest nesting of a stored event. Ingestion allows less.
+const MAX_EVENT_DEPTH: usize = 64;
 
 /// An event that is ready to be stored and counted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -239,6 +243,21 @@ fn replay_id<'e>(event: &'e Members<'_>) -> Option<&'e str> {
     let tag = get(event, "tags").and_then(|tags| tags.member_text("replayId"));
     let context = || get(event, "contexts")?.member("replay")?.member_text("replay_id");
     tag.or_else(context)
+}
+
+impl StoredEvent {
+    /// Returns the event's fields, or `None` if it is no object.
+    pub fn members(&self) -> Option<Members<'_>> {
+        match Json::parse(self.event.get(), MAX_EVENT_DEPTH) {
+            Ok(Json::Object(members)) => Some(members),
+            _ => None,
+        }
+    }
+
+    /// Returns an event's fields as JSON.
+    pub fn write(members: Members<'_>) -> Option<Box<RawValue>> {
+        RawValue::from_string(json_text::to_string(&Json::Object(members))).ok()
+    }
 }
 
 /// Returns the envelope's id, else the event's, and sets it in the event. An id of another form

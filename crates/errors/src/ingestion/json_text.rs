@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use shared::json::Json;
 
 /// Returns the JSON text of a value, without white space, with numbers as sent.
-pub(crate) fn to_string(json: &Json<'_>) -> String {
+pub(super) fn to_string(json: &Json<'_>) -> String {
     let mut text = Vec::with_capacity(1_024);
     write(json, &mut text);
     String::from_utf8(text).unwrap_or_default()

@@ -45,6 +45,5 @@ pub use event::{
     normalize_store_body,
 };
 pub use fault::IngestionFault;
-pub(crate) use json_text::to_string;
 pub use member::Members;
 pub use occurrence_time::occurrence_time;
