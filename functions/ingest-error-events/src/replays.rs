@@ -16,7 +16,7 @@ use shared::telemetry::log_malformed_recording;
 
 use crate::delivery::error_of_fingerprint;
 
-/// Compression of recordings: zlib, or none if the page allows no worker.
+/// Compression of recordings: zlib.
 const RECORDING_CODING: &str = "deflate";
 
 /// Counts a replay segment. Fails with 429 over the project's limit.
@@ -78,8 +78,12 @@ fn read_segment(
     let Some(line) = recording.iter().position(|byte| *byte == b'\n') else {
         return Ok(Err(Malformed));
     };
-    let compressed = recording.get(line + 1..).unwrap_or_default();
-    match inflate(compressed, RECORDING_CODING) {
+    let events = recording.get(line + 1..).unwrap_or_default();
+    // A page that allows no worker sends JSON. No zlib stream begins with a bracket.
+    if events.trim_ascii_start().starts_with(b"[") {
+        return Ok(Segment::read(replay_event, events));
+    }
+    match inflate(events, RECORDING_CODING) {
         Ok(events) => Ok(Segment::read(replay_event, &events)),
         Err(fault @ IngestionFault::TooLarge(_)) => Err(fault.into()),
         Err(_) => Ok(Err(Malformed)),

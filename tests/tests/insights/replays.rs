@@ -199,7 +199,7 @@ async fn segments_become_pain_points_with_evidence() {
     let mut others = evidence.clone();
     others.as_object_mut().unwrap().remove("errorId");
     let expected = json!({"kind": "error_click", "route": "/orders/:id", "selector": "button#b5",
-        "element": "b5", "browser": "Chrome 140.0.0", "release": "shop@1"});
+        "element": "b5", "browser": "Chrome 140.0.0.0", "release": "shop@1"});
     assert_eq!(others, expected);
     assert_eq!((&point["sessionId"], &point["userId"]), (&json!(session.replay), &json!("u-1")));
 }

@@ -101,7 +101,7 @@ async fn scripted_sessions_have_exactly_their_pain_points() {
                 text(&evidence["route"]),
                 evidence["errorId"].is_string(),
             ));
-            assert_eq!(evidence["browser"], "Chrome 140.0.0");
+            assert_eq!(evidence["browser"], "Chrome 140.0.0.0");
         }
     }
     println!("{sessions} sessions, {points} pain points");

@@ -38,7 +38,7 @@ fn added() -> AttributeValue {
 }
 
 /// Every kind of item by table, and the beginning of its key: `docs/data-model.md`.
-const KINDS: [(&str, &str); 55] = [
+const KINDS: [(&str, &str); 58] = [
     ("api-keys", ""),
     ("email-preferences", ""),
     ("errors", "bundle#"),

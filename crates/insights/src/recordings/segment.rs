@@ -100,7 +100,7 @@ impl Segment {
     }
 }
 
-/// Returns the address of the page at a time, as far as navigations show it.
+/// Returns the address of the page at a time, if navigations show it.
 fn address_at(navigations: &[Navigation], at: i64) -> Option<&str> {
     let later = navigations.partition_point(|navigation| navigation.at <= at);
     let before = later.checked_sub(1).and_then(|last| navigations.get(last));

@@ -37,7 +37,7 @@ use crate::{Insight, InsightId, InsightStatus, Latest, PainPointId, StatusFilter
 pub(super) const TABLE: &str = "replay-insights";
 /// Prefix of insights' sort keys.
 const INSIGHT: &str = "insight#";
-/// Number of insights per page of open insights that were not seen lately.
+/// Number of insights per page of open insights without recent pain points.
 const UNSEEN_PER_PAGE: i32 = 50;
 /// Maximum number of chunks to read for one page of insights: 4.6 MB.
 const MAX_CHUNKS_PER_PAGE: usize = 200;

@@ -5,8 +5,7 @@
 //! | `replay#PROJECT#REPLAY` | `replay` | the facts about a replay, and which pain points are stored |
 //! | `signature#PROJECT#SIGNATURE` | `signature` | the insight of a signature, when it was last used |
 //!
-//! Each change of insights is one transaction with the replay, if the replay and the insight are
-//! unchanged. So a pain point is stored if and only if its replay says so, after any crash.
+//! Each change is one transaction with the replay, if the replay and the insight are unchanged. So a pain point is stored if and only if its replay says so, after any crash.
 
 use std::time::Duration;
 
@@ -285,10 +284,10 @@ impl InsightStore<'_> {
         let removed = insight.withdraw(&ids, signature);
         let removed = removed.map_err(|_| StoreError::Contended("an insight was merged".into()))?;
         if removed.is_empty() {
-            // People split the pain points off: their decision stands.
+            // Users split the pain points off. They stay where users moved them.
             return Ok(());
         }
-        // Their items stay readable, for requests that read the insight before.
+        // The items stay readable, for concurrent requests that have read the insight.
         for id in &removed {
             let update = self
                 .db
@@ -339,8 +338,8 @@ impl InsightStore<'_> {
         Ok(())
     }
 
-    /// Returns the insight to which pain points of a signature go now. Splits and merges moved it
-    /// from insight to insight, each later than the one before.
+    /// Returns the insight to which pain points of a signature go now. Each split or merge moved
+    /// the signature to a later owner.
     async fn find_owner(
         self,
         project: ProjectId,
