@@ -162,7 +162,7 @@ impl PolarityPass<'_, '_> {
             || own_label(cue)
             || (context.is_any(cue, &[Class::Generic, Class::Polite, Class::Is])
                 || context.says(cue, Word::Modal))
-                && !context.is(cue, Class::AfterNot)
+                && !context.is_any(cue, &[Class::AfterNot, Class::Unexclude])
         {
             cue += 1;
         }
