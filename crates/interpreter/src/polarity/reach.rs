@@ -240,7 +240,9 @@ impl PolarityPass<'_, '_> {
             edge = at;
         }
         // "flaky tests aside", "unhandled chrome errors are out": no filter can express that.
-        let own = |it: &usize| self.mentions.iter().any(|mention| mention.0 == *it);
+        let own = |it: &usize| {
+            !context.is_used(*it) && self.mentions.iter().any(|mention| mention.0 == *it)
+        };
         if let Some(before) = edge.checked_sub(1).filter(own)
             && cue.force == CueEffect::Deny
         {
