@@ -280,6 +280,9 @@ impl<'a> ParseContext<'a> {
         if near.is_none()
             && let Some((label, category)) = self.label_near(at, &mention.parts)
             && let [index] = of_category(&mention.parts, category)[..]
+            // "method is not POST, hotfix": a whole value begins its own condition.
+            && !(mention.extent == ValueCoverage::Whole
+                && (label..at).any(|it| self.is(it, Class::Comma)))
             && (label == at + 1
                 || self.labels(label).iter().any(|link| link.category == category && link.full))
         {

@@ -34,6 +34,7 @@ classes! {
     Excluding = "excluding", "A verb of exclusion. Denied, it removes an exclusion.";
     Few = "few", "An uncertain number of time units.";
     Filler = "filler", "Can precede a comparator.";
+    Free = "free", "After a hyphen: without the thing before it.";
     FromTime = "from_time", "Precedes the start or end of a time.";
     Function = "function", "Names a value only where one is required.";
     Head = "head", "Means the searched items. A negation after it is a separate clause.";

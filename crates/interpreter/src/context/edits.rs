@@ -45,7 +45,8 @@ impl ParseContext<'_> {
 
     /// `true` if a word corrects instead of negating: "no, firefox", "no wait".
     pub(crate) fn is_interjection(&self, at: usize) -> bool {
-        let bare = self.element(at).is_some_and(|element| element.tokens.len() == 1)
+        let bare = self.is_other(at)
+            && self.element(at).is_some_and(|element| element.tokens.len() == 1)
             && self.says(at, Word::Interjection);
         self.is(at, Class::Interjection)
             || bare && self.is_any(at + 1, &[Class::Comma, Class::Correction, Class::Switch])

@@ -294,18 +294,22 @@ impl PolarityPass<'_, '_> {
     fn value_denied_behind(&self, at: usize) -> Option<(usize, usize)> {
         let context = self.context;
         let before = self.last?;
-        let Role::Values { category, .. } = *context.role(before) else { return None };
+        let category = self.mentions.last().filter(|mention| mention.0 == before)?.1;
+        let named = context.names_value(before) || context.boolean_label(before).is_some();
         // "Backend no", "chrome I don't want"
         let joins = |it| context.is_idle(it) || context.is(it, Class::Is);
         let bare = context.says(at, Word::BareNo) && (before + 1..at).all(joins);
-        let verb = context.is(at, Class::Except) && context.says(at, Word::Auxiliary);
-        if !context.is(at, Class::Not) && !bare && !verb {
+        // "they should not show up"
+        let phrase = context.element(at).is_some_and(|it| it.tokens.len() > 1);
+        let verb = context.is(at, Class::Except) && (phrase || context.says(at, Word::Auxiliary));
+        if !named || !context.is(at, Class::Not) && !bare && !verb {
             return None;
         }
         let mut next = at + 1;
         while !context.is_boundary(next) {
             let own_label = context.is_label(next) && context.is_label_of(next, category);
-            let counting = context.is_other(next) && context.says(next, Word::Counting);
+            let counting = context.is_other(next)
+                && (context.says(next, Word::Counting) || context.says(next, Word::Particle));
             if !own_label && !counting && !context.is_any(next, &[Class::Polite, Class::Is]) {
                 return None;
             }

@@ -162,19 +162,25 @@ impl PolarityPass<'_, '_> {
             || own_label(cue)
             || (context.is_any(cue, &[Class::Generic, Class::Polite, Class::Is])
                 || context.says(cue, Word::Modal))
-                && !context.is(cue, Class::AfterNot)
+                && !context.is_any(cue, &[Class::AfterNot, Class::Unexclude])
         {
             cue += 1;
         }
         // "chrome? no thanks"
         let said = |it| context.is(it, Class::AfterNot) && context.is(it, Class::Interjection);
-        let bare = context.is(cue + 1, Class::No) && cue + 2 >= context.elements.len();
+        let bare =
+            context.is_any(cue + 1, &[Class::No, Class::Not]) && cue + 2 >= context.elements.len();
         let rejected = context.is_boundary(cue) && (said(cue + 1) || bare);
         cue += usize::from(rejected);
         let spoken_for = |it: usize| self.senses.get(it).is_some_and(|it| it.part_of.is_some());
         if spoken_for(cue) {
             // "leave japan out of it": the particle belongs to its verb.
             return None;
+        }
+        if context.is(cue, Class::Unexclude) && self.ends_after(cue) {
+            // "muted should be in again"
+            self.take(at, cue + 1);
+            return Some(Governor { at: cue, force: CueEffect::Readmit });
         }
         // "android is irrelevant", but not "android, any browser"
         let phrase = context.element(cue).is_some_and(|it| it.tokens.len() > 1);
@@ -186,6 +192,7 @@ impl PolarityPass<'_, '_> {
             if context.catalog.kind(category) == Kind::Array);
         if flag && context.is(cue, Class::Off) {
         } else if !rejected
+            && !self.is_suffix(cue)
             && (!context.is(cue, Class::AfterNot)
                 || context.is(cue + 1, Class::Is)
                 || !phrase && context.says(cue, Word::Particle) && !self.ends_after(cue))
@@ -195,6 +202,12 @@ impl PolarityPass<'_, '_> {
         }
         self.take(at, cue + 1);
         Some(Governor { at: cue, force: CueEffect::Deny })
+    }
+
+    /// `true` for the end of "lead-free".
+    fn is_suffix(&self, at: usize) -> bool {
+        let glued = self.context.first_token(at).is_some_and(|token| token.glued);
+        glued && self.context.is_other(at) && self.context.says(at, Word::Free)
     }
 
     /// `true` for "ups out, dhl in", but not "payments out of Germany".
@@ -227,7 +240,9 @@ impl PolarityPass<'_, '_> {
             edge = at;
         }
         // "flaky tests aside", "unhandled chrome errors are out": no filter can express that.
-        let own = |it: &usize| self.mentions.iter().any(|mention| mention.0 == *it);
+        let own = |it: &usize| {
+            !context.is_used(*it) && self.mentions.iter().any(|mention| mention.0 == *it)
+        };
         if let Some(before) = edge.checked_sub(1).filter(own)
             && cue.force == CueEffect::Deny
         {
@@ -263,6 +278,16 @@ impl PolarityPass<'_, '_> {
         let mut attitude = (at + 1..=at + 2).filter(|&it| context.says(it, Word::Speaker));
         let attitude =
             attitude.any(|it| context.is_boundary(it + 1) || context.is_boundary(it + 2));
+        // "encrypted is not required"
+        let boolean = context.says(at, Word::Copula)
+            && context.is_boundary(next + 1)
+            && at.checked_sub(1).is_some_and(|it| context.boolean_label(it).is_some());
+        if boolean && context.is_word(next) && !self.mentions.iter().any(governed) {
+            self.set(at - 1, |sense| {
+                sense.governor = Some(Governor { at, force: CueEffect::Unclear });
+            });
+            return;
+        }
         if !context.is_any(at, &[Class::Not, Class::No])
             || !context.word(at).starts_with(char::is_alphabetic)
             || context.is_word(next) && !context.says(next, Word::Head) && !attitude
