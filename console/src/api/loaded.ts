@@ -1,7 +1,7 @@
 /** Loaded data by key, cached so that a page shows immediately when the user returns to it. */
 
 import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { currentKey, onKeyChange } from "../session";
+import { currentCredential, onCredentialChange } from "../session";
 import { ApiError } from "./client";
 
 export interface Loaded<T> {
@@ -69,10 +69,14 @@ export function useLoaded<T>(
   useEffect(() => (when === "then" ? start() : undefined), [key, reloads]);
 
   const reload = useCallback(() => setReloads((it) => it + 1), []);
-  // Data that was rejected with 401 is loaded again with the next API key.
+  // Data that was rejected with 401 is loaded again with the next credential.
   const isUnauthorized = useRef(false);
   isUnauthorized.current = state.error?.status === 401;
-  useEffect(() => onKeyChange(() => void (isUnauthorized.current && currentKey() && reload())), []);
+  useEffect(
+    () =>
+      onCredentialChange(() => void (isUnauthorized.current && currentCredential() && reload())),
+    [],
+  );
   const set = useCallback(
     (change: (data: T) => T) =>
       setState((was) => {

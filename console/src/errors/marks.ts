@@ -5,7 +5,7 @@ import type { Project, Scope } from "../caller";
 import { type Flag, type FlagList, listFlags } from "../flags/flag";
 import { describeChange, loadChanges } from "../flags/history";
 import type { Mark } from "../plot/marks";
-import { onKeyChange } from "../session";
+import { onCredentialChange } from "../session";
 import type { Range } from "../time/range";
 import { newestOf } from "./newest";
 
@@ -105,7 +105,7 @@ async function loadMarkers(
 }
 
 const flagCache = new Map<string, { at: number; list: FlagList }>();
-onKeyChange(() => flagCache.clear());
+onCredentialChange(() => flagCache.clear());
 
 async function allFlags(project: Project, signal: AbortSignal): Promise<FlagList> {
   const cached = flagCache.get(project.id);
