@@ -101,7 +101,7 @@ export function SourceMapsPage() {
               <col style={{ width: "84px" }} />
               <col class="wide of-time" />
               <col class="wide of-time" />
-              {canWrite && <col style={{ width: "76px" }} />}
+              {canWrite && <col class="of-action" />}
             </colgroup>
             <thead>
               <tr>

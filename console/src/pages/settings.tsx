@@ -79,14 +79,16 @@ function CallerDetails() {
     <section class="block">
       <header>
         <h2>{caller.keyId ? "Your key" : "Your account"}</h2>
-        {caller.email && (
-          <button type="button" class="link" onClick={() => setLeaving(true)}>
-            Sign out everywhere
+        <div class="row-actions">
+          {caller.email && (
+            <button type="button" class="link" onClick={() => setLeaving(true)}>
+              Sign out everywhere
+            </button>
+          )}
+          <button type="button" class="link" onClick={() => void endSession()}>
+            Sign out
           </button>
-        )}
-        <button type="button" class="link" onClick={() => void endSession()}>
-          Sign out
-        </button>
+        </div>
         {isLeaving && <SignOutEverywhere onClose={() => setLeaving(false)} />}
       </header>
       <table class="pairs">

@@ -76,14 +76,14 @@ export function AuditPage() {
           <table class="table people-table">
             <colgroup>
               <col />
-              <col style={{ width: "30%" }} />
+              <col class="wide" style={{ width: "26%" }} />
               <col class="wide" style={{ width: "24%" }} />
               <col class="of-time" />
             </colgroup>
             <thead>
               <tr>
                 <th>Change</th>
-                <th>By</th>
+                <th class="wide">By</th>
                 <th class="wide">From</th>
                 <th class="number">Time</th>
               </tr>
@@ -112,10 +112,13 @@ function Row({ entry: { action, actor, at, source, target } }: { entry: Entry })
   const from = [browserOf(source.userAgent), source.address].filter(Boolean).join(" · ");
   return (
     <tr>
-      <td title={isSelf ? "" : name}>
+      <td>
         {actionText(action)} {!isSelf && <b class="target">{<bdi>{name}</bdi>}</b>}
+        <small class="only-narrow">
+          <bdi>{by}</bdi>
+        </small>
       </td>
-      <td class="quiet" title={by}>
+      <td class="wide quiet">
         <bdi>{by}</bdi>
         {actor.type === "key" && (
           <small>

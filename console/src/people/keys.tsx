@@ -84,8 +84,8 @@ export function KeysPage() {
               <col class="wide" style={{ width: "22%" }} />
               <col class="wide" style={{ width: "16%" }} />
               <col class="of-time" />
-              <col class="wide of-time" />
-              {!isPast && <col style={{ width: "76px" }} />}
+              <col class="wide of-date" />
+              {!isPast && <col class="of-action" />}
             </colgroup>
             <thead>
               <tr>

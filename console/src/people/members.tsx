@@ -97,10 +97,10 @@ export function MembersPage() {
           <table class="table people-table">
             <colgroup>
               <col />
-              <col style={{ width: "104px" }} />
+              <col class="of-role" />
               <col class="wide" style={{ width: "22%" }} />
               <col class="wide of-time" />
-              {canWrite && <col style={{ width: "132px" }} />}
+              {canWrite && <col class="of-actions" />}
             </colgroup>
             <thead>
               <tr>
@@ -163,10 +163,10 @@ export function MembersPage() {
           <table class="table people-table">
             <colgroup>
               <col />
-              <col style={{ width: "104px" }} />
+              <col class="of-role" />
               <col class="wide" style={{ width: "22%" }} />
               <col class="wide of-time" />
-              {canWrite && <col style={{ width: "132px" }} />}
+              {canWrite && <col class="of-actions" />}
             </colgroup>
             <thead>
               <tr>

@@ -26,7 +26,7 @@ type Shown = { type: "edit" | "delete"; project: Project };
 
 /** Proposes a slug for a name: `My Shop!` is `my-shop`. */
 export function slugOf(name: string): string {
-  const plain = name.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
+  const plain = name.toLowerCase().replaceAll("ß", "ss").normalize("NFKD").replace(/\p{M}/gu, "");
   return plain
     .replace(/[^a-z0-9]+/g, "-")
     .slice(0, 63)
@@ -66,8 +66,8 @@ export function ProjectsPage() {
             <colgroup>
               <col />
               <col class="wide" style={{ width: "26%" }} />
-              <col style={{ width: "76px" }} />
-              <col style={{ width: "132px" }} />
+              <col class="of-action" />
+              <col class="of-actions" />
             </colgroup>
             <thead>
               <tr>

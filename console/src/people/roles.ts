@@ -32,9 +32,9 @@ export function roleName(role: Role): string {
   return ROLES[rankOf(role)]?.name ?? role;
 }
 
-/** Returns the roles that a caller can give: up to its own. A key gives what its scopes allow. */
+/** Returns the roles that a caller can give: up to its own. A key of the command has no role. */
 export function grantable(caller: CallerInfo): RoleText[] {
-  const own = caller.role ? rankOf(caller.role) : rankOf("admin");
+  const own = caller.role ? rankOf(caller.role) : rankOf("owner");
   return ROLES.filter((_, rank) => rank <= own);
 }
 

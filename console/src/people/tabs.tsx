@@ -1,5 +1,6 @@
 /** The pages of the settings, as tabs. */
 
+import { useEffect, useRef } from "preact/hooks";
 import { hrefOf, Link, useAddress } from "../address";
 import { type CallerInfo, type Scope, useCaller } from "../caller";
 import { own } from "../own";
@@ -33,8 +34,13 @@ export function SettingsTabs({ page }: { page: string }) {
   const address = useAddress();
   const { caller } = useCaller();
   const shown = TABS.filter((it) => canOpen(caller, it.scope));
+  const tabs = useRef<HTMLElement>(null);
+  // On a phone, the current tab can be outside the window.
+  useEffect(() => {
+    tabs.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest" });
+  }, [page]);
   return (
-    <nav class="setting-tabs" aria-label="Settings">
+    <nav ref={tabs} class="setting-tabs" aria-label="Settings">
       {shown.map((it) => (
         <Link
           key={it.page}
