@@ -216,6 +216,11 @@ function Frame({ caller, error, retry }: FrameProps) {
   }, [address.page]);
   // Users can have different first projects, so the address names the project.
   const implicit = requested ? undefined : project?.slug;
+  // A caller that cannot read errors starts with the first page that it can read.
+  const readable = NAVIGATION.find((it) => !caller || canOpen(caller, it.scope))?.page ?? "";
+  useEffect(() => {
+    if (address.page === "" && readable) go(hrefTo(readable), "replace");
+  }, [address.page, readable]);
   useEffect(() => {
     if (implicit) go(changed(address, { project: implicit }), "replace");
   }, [implicit, address]);
@@ -238,7 +243,7 @@ function Frame({ caller, error, retry }: FrameProps) {
       <a class="skip" href="#content">
         Skip to content
       </a>
-      <aside class="side">
+      <aside class="side" aria-label="Waymark">
         <ProjectSwitch projects={caller?.projects ?? []} current={project} />
         <nav aria-label="Pages">
           {NAVIGATION.filter((it) => !it.scope || !caller || caller.scopes.includes(it.scope)).map(

@@ -11,6 +11,7 @@ import {
   countCrumbs,
   crumbsOf,
   exceptionsOf,
+  mapStatusOf,
   messageOf,
   type Pairs,
   tagsOf,
@@ -44,7 +45,8 @@ export function EventDetails({ event }: PartProps) {
 
 function Thrown({ event }: PartProps) {
   const exceptions = useMemo(() => exceptionsOf(event), [event]);
-  if (exceptions.length > 0) return <Trace exceptions={exceptions} />;
+  if (exceptions.length > 0)
+    return <Trace exceptions={exceptions} mapStatus={mapStatusOf(event)} />;
   const message = messageOf(event);
   if (!message) return null;
   return (

@@ -4,6 +4,7 @@ import {
   crumbsOf,
   exceptionsOf,
   groupsOf,
+  mapStatusOf,
   messageOf,
   sourceOf,
   tagsOf,
@@ -22,7 +23,7 @@ test("events of any form are readable", () => {
     { tags: 1, contexts: [], breadcrumbs: { values: "x" } },
   ];
   for (const event of odd) {
-    for (const read of [exceptionsOf, crumbsOf, tagsOf, contextsOf, messageOf])
+    for (const read of [exceptionsOf, crumbsOf, tagsOf, contextsOf, messageOf, mapStatusOf])
       expect(() => read(event)).not.toThrow();
     expect(() => traceAsText(exceptionsOf(event))).not.toThrow();
   }
@@ -93,4 +94,29 @@ test("tags are pairs or an object, and standard fields are tags too", () => {
     ["a", "1"],
   ]);
   expect(tagsOf({ tags: { a: 1 } })).toEqual([["a", "1"]]);
+});
+
+test("resolved frames show the source, and where the browser was", () => {
+  const frame = {
+    filename: "src/cart.ts",
+    function: "total",
+    lineno: 12,
+    colno: 3,
+    in_app: true,
+    contextLine: "return sum(items)",
+    preContext: ["function total() {"],
+    postContext: ["}"],
+    minified: { filename: "https://x.example/a.js", lineno: 1, colno: 2041, function: "t" },
+  };
+  const stacktrace = { frames: [{ ...frame, minified: { filename: null, lineno: 1 } }, frame] };
+  const event = { exception: { values: [{ type: "Error", stacktrace }] }, mapStatus: "missing" };
+  const [inner, outer] = exceptionsOf(event)[0]?.frames ?? [];
+  expect(inner?.source.map((it) => [it.line, it.text, it.isAt])).toEqual([
+    [11, "function total() {", false],
+    [12, "return sum(items)", true],
+    [13, "}", false],
+  ]);
+  expect(inner?.minified).toBe("t in https://x.example/a.js:1:2041");
+  expect(outer?.minified).toBe("1");
+  expect([mapStatusOf(event), mapStatusOf({ mapStatus: 1 })]).toEqual(["missing", null]);
 });

@@ -1,8 +1,9 @@
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { currentHref, go, hrefOf, Link, useAddress, usePageGuard } from "../address";
 import { useAttempts } from "../api/attempt";
 import { useLoaded } from "../api/loaded";
 import { useCan, useCurrentProject } from "../caller";
+import { Evidence, SessionFilter, SessionLink } from "../insights/evidence";
 import {
   type Insight,
   loadInsight,
@@ -62,7 +63,12 @@ function InsightDetails({ insight, reload }: { insight: Insight; reload: () => v
   const points = useLoaded(`points ${project.id} ${insight.id}`, (signal) =>
     loadPainPoints(project, insight.id, signal),
   );
-  const items = points.data ?? NONE;
+  const session = address.query.get("session");
+  const all = points.data ?? NONE;
+  const items = useMemo(
+    () => (session ? all.filter((it) => it.sessionId === session) : all),
+    [all, session],
+  );
   const [ids, setIds] = useState<string[]>([]);
   useEffect(() => setIds(items.map((it) => it.id)), [items]);
   const near = useRowWindow(items.length, 48);
@@ -128,7 +134,7 @@ function InsightDetails({ insight, reload }: { insight: Insight; reload: () => v
     setDialog(null);
     const href = hrefOfOther(other.id);
     const isHere = guardPage();
-    const moved = items.map((it) => it.id);
+    const moved = all.map((it) => it.id);
     setBusy(true);
     try {
       await merge(project, insight.id, other.id, attempts.keyFor("merge", insight.id, other.id));
@@ -274,6 +280,9 @@ function InsightDetails({ insight, reload }: { insight: Insight; reload: () => v
       </div>
       {points.error && <ErrorMessage error={points.error} retry={points.reload} />}
       {!points.data && !points.error && <SkeletonRows rows={6} />}
+      {session && points.data && (
+        <SessionFilter points={all} count={items.length} session={session} />
+      )}
       {items.length > 0 && (
         <table class="table" aria-rowcount={items.length + 1}>
           <colgroup>
@@ -315,12 +324,10 @@ function InsightDetails({ insight, reload }: { insight: Insight; reload: () => v
                 )}
                 <td title={it.excerpt}>
                   <bdi>{it.title}</bdi>
-                  <small>
-                    <bdi>{it.excerpt}</bdi>
-                  </small>
+                  <Evidence point={it} />
                 </td>
                 <td class="wide quiet">
-                  <bdi>{it.sessionId}</bdi>
+                  <SessionLink id={it.sessionId} />
                 </td>
                 <td class="wide quiet">
                   <bdi>{it.userId ?? "Anonymous"}</bdi>
@@ -333,8 +340,8 @@ function InsightDetails({ insight, reload }: { insight: Insight; reload: () => v
           </WindowedRows>
         </table>
       )}
-      {items.length >= MAX_SPLIT && (
-        <p class="quiet nothing">Showing the {number(items.length)} newest.</p>
+      {all.length >= MAX_SPLIT && (
+        <p class="quiet nothing">Showing the {number(all.length)} newest.</p>
       )}
       {dialog === "split" && (
         <SplitDialog
