@@ -36,6 +36,14 @@ export class ApiError extends Error {
     const found = this.violations.filter((it) => it.pointer === pointer);
     return found.length ? found.map(fieldMessage).join(" ") : null;
   }
+
+  /** Returns the error without the violations that the user has fixed; `null` if none is left. */
+  without(isFixed: (pointer: string) => boolean): ApiError | null {
+    const left = this.violations.filter((it) => !isFixed(it.pointer));
+    if (left.length === this.violations.length) return this;
+    if (left.length === 0) return null;
+    return new ApiError(this.status, this.code, this.message, left, this.requestId);
+  }
 }
 
 let pendingCount = 0;

@@ -3,6 +3,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { ApiError } from "../api/client";
+import { isOutage } from "../api/outage";
 import { describePointer, fieldMessage } from "../api/pointer";
 import { own } from "../own";
 import { number, pluralize } from "../time/format";
@@ -59,6 +60,8 @@ interface ErrorMessageProps {
 }
 
 export function ErrorMessage({ error, retry, small = false }: ErrorMessageProps) {
+  // The banner shows these, and retries.
+  if (retry && isOutage(error)) return null;
   const remedy = remedyOf(error);
   const violations = error.violations.filter((it) => it.message !== error.message);
   if (small) {
