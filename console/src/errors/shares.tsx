@@ -79,7 +79,7 @@ export function Shares({ summary, view, categories }: SharesProps) {
         const total = rows.reduce((sum, it) => sum + it.errors, 0);
         return (
           <section key={categoryId} aria-label={label}>
-            <h3>{label}</h3>
+            <h2>{label}</h2>
             <ul class="bars">
               {rows.map((it) => {
                 const share = total ? (it.errors / total) * 100 : 0;

@@ -203,7 +203,7 @@ export function Plot({
             scale: "distinct",
             stroke: color("--distinct"),
             width: 1,
-            alpha: 0.7,
+            alpha: 0.5,
             points: { show: false },
             ...(stepped && { paths: stepped }),
           },
