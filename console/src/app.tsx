@@ -30,7 +30,7 @@ import { CompleteSignIn } from "./people/complete";
 import { KeysPage } from "./people/keys";
 import { MembersPage } from "./people/members";
 import { ProjectsPage } from "./people/projects";
-import { canOpen, ORGANIZATION_PAGES, scopeOf } from "./people/tabs";
+import { canOpen, ORGANIZATION_PAGES, scopeOf, settingPages } from "./people/tabs";
 import {
   cacheCaller,
   cachedCaller,
@@ -46,9 +46,11 @@ import {
 import { clearSteps, currentStep } from "./steps";
 import { keptParams, keptView } from "./time/range";
 import { LiveRegion } from "./ui/announcement";
+import { Banner } from "./ui/banner";
 import { Boundary } from "./ui/boundary";
 import { Dialog } from "./ui/confirm";
 import { Icon, type IconName } from "./ui/icons";
+import { Palette } from "./ui/palette";
 import { Empty, ErrorMessage, SkeletonRows } from "./ui/states";
 import { showToast, Toasts, undoLast } from "./ui/toast";
 
@@ -216,8 +218,9 @@ function Frame({ caller, error, retry }: FrameProps) {
   }, [address.page]);
   // Users can have different first projects, so the address names the project.
   const implicit = requested ? undefined : project?.slug;
+  const pages = NAVIGATION.filter((it) => !caller || canOpen(caller, it.scope));
   // A caller that cannot read errors starts with the first page that it can read.
-  const readable = NAVIGATION.find((it) => !caller || canOpen(caller, it.scope))?.page ?? "";
+  const readable = pages[0]?.page ?? "";
   useEffect(() => {
     if (address.page === "" && readable) go(hrefTo(readable), "replace");
   }, [address.page, readable]);
@@ -246,19 +249,17 @@ function Frame({ caller, error, retry }: FrameProps) {
       <aside class="side" aria-label="Waymark">
         <ProjectSwitch projects={caller?.projects ?? []} current={project} />
         <nav aria-label="Pages">
-          {NAVIGATION.filter((it) => !it.scope || !caller || caller.scopes.includes(it.scope)).map(
-            (it) => (
-              <Link
-                key={it.page}
-                href={hrefTo(it.page)}
-                aria-current={it === place ? "page" : undefined}
-                title={`${it.name} (g ${it.key})`}
-              >
-                <Icon name={it.icon} />
-                <span>{it.name}</span>
-              </Link>
-            ),
-          )}
+          {pages.map((it) => (
+            <Link
+              key={it.page}
+              href={hrefTo(it.page)}
+              aria-current={it === place ? "page" : undefined}
+              title={`${it.name} (g ${it.key})`}
+            >
+              <Icon name={it.icon} />
+              <span>{it.name}</span>
+            </Link>
+          ))}
         </nav>
         <Account caller={caller} />
         <button
@@ -272,6 +273,7 @@ function Frame({ caller, error, retry }: FrameProps) {
         </button>
       </aside>
       <main id="content" tabIndex={-1}>
+        <Banner />
         {error && !caller ? (
           <ErrorMessage error={error} retry={retry} />
         ) : !caller ? (
@@ -326,6 +328,16 @@ function Frame({ caller, error, retry }: FrameProps) {
             </button>
           </div>
         </Dialog>
+      )}
+      {caller && (
+        <Palette
+          caller={caller}
+          project={project}
+          pages={[...pages, ...settingPages(caller).slice(1)].map(({ name, page }) => ({
+            name,
+            href: hrefTo(page),
+          }))}
+        />
       )}
       <LiveRegion />
       <Toasts />

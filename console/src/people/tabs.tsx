@@ -30,10 +30,14 @@ export function canOpen(caller: CallerInfo, scope: Scope | null): boolean {
   return scope === null || caller.scopes.includes(scope);
 }
 
+/** Returns the pages of the settings that the caller can open. */
+export function settingPages(caller: CallerInfo) {
+  return TABS.filter((it) => canOpen(caller, it.scope));
+}
+
 export function SettingsTabs({ page }: { page: string }) {
   const address = useAddress();
   const { caller } = useCaller();
-  const shown = TABS.filter((it) => canOpen(caller, it.scope));
   const tabs = useRef<HTMLElement>(null);
   // On a phone, the current tab can be outside the window.
   useEffect(() => {
@@ -41,7 +45,7 @@ export function SettingsTabs({ page }: { page: string }) {
   }, [page]);
   return (
     <nav ref={tabs} class="setting-tabs" aria-label="Settings">
-      {shown.map((it) => (
+      {settingPages(caller).map((it) => (
         <Link
           key={it.page}
           href={hrefOf(it.page, keptParams(address))}
