@@ -73,7 +73,7 @@ function Choices({ caller, project, pages, onClose }: ChoicesProps) {
       return loadErrors(project as Project, view, range, { limit: MAX_ERRORS }, signal);
     },
   );
-  const choices: Choice[] = [
+  const named: Choice[] = [
     ...pages.map((it) => ({ key: it.href, label: it.name, group: "Pages", href: it.href })),
     ...caller.projects.map((it) => ({
       key: it.id,
@@ -89,7 +89,8 @@ function Choices({ caller, project, pages, onClose }: ChoicesProps) {
       group: "Flags",
       href: hrefOf("flag", { ...kept, key: it.key }),
     })),
-  ].filter((it) => matchesText(`${it.label} ${it.hint ?? ""}`, typed));
+  ];
+  const choices = named.filter((it) => matchesText(`${it.label} ${it.hint ?? ""}`, typed));
   // The API has searched these.
   const found = (searched === typed && typed ? (errors.data?.items ?? []) : []).map((it) => ({
     key: it.errorId,
