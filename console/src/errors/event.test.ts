@@ -4,7 +4,6 @@ import {
   crumbsOf,
   exceptionsOf,
   groupsOf,
-  mapStatusOf,
   messageOf,
   sourceOf,
   tagsOf,
@@ -23,7 +22,7 @@ test("events of any form are readable", () => {
     { tags: 1, contexts: [], breadcrumbs: { values: "x" } },
   ];
   for (const event of odd) {
-    for (const read of [exceptionsOf, crumbsOf, tagsOf, contextsOf, messageOf, mapStatusOf])
+    for (const read of [exceptionsOf, crumbsOf, tagsOf, contextsOf, messageOf])
       expect(() => read(event)).not.toThrow();
     expect(() => traceAsText(exceptionsOf(event))).not.toThrow();
   }
@@ -109,7 +108,7 @@ test("resolved frames show the source, and where the browser was", () => {
     minified: { filename: "https://x.example/a.js", lineno: 1, colno: 2041, function: "t" },
   };
   const stacktrace = { frames: [{ ...frame, minified: { filename: null, lineno: 1 } }, frame] };
-  const event = { exception: { values: [{ type: "Error", stacktrace }] }, mapStatus: "missing" };
+  const event = { exception: { values: [{ type: "Error", stacktrace }] } };
   const [inner, outer] = exceptionsOf(event)[0]?.frames ?? [];
   expect(inner?.source.map((it) => [it.line, it.text, it.isAt])).toEqual([
     [11, "function total() {", false],
@@ -118,5 +117,4 @@ test("resolved frames show the source, and where the browser was", () => {
   ]);
   expect(inner?.minified).toBe("t in https://x.example/a.js:1:2041");
   expect(outer?.minified).toBe("1");
-  expect([mapStatusOf(event), mapStatusOf({ mapStatus: 1 })]).toEqual(["missing", null]);
 });

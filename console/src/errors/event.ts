@@ -89,13 +89,8 @@ function minifiedOf(it: Record<string, Json>): string {
   return name ? `${name} in ${place}` : place;
 }
 
+/** Why minified frames of an event have no source. */
 export type MapStatus = "missing" | "failed";
-
-/** Returns why frames of an event could not be resolved; `null` if none was minified. */
-export function mapStatusOf(event: Json): MapStatus | null {
-  const { mapStatus } = fields(event);
-  return mapStatus === "missing" || mapStatus === "failed" ? mapStatus : null;
-}
 
 /** Returns the exceptions of an event: the thrown one, then its causes. */
 export function exceptionsOf(event: Json): Exception[] {

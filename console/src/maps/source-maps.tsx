@@ -78,12 +78,12 @@ export function SourceMapsPage() {
         <section class="failures" aria-label="Failed uploads">
           <h2>Failed uploads</h2>
           <ul>
-            {failures.map((it, index) => (
-              <li key={index}>
-                <bdi>{it.reason}</bdi>{" "}
+            {failures.map((it) => (
+              <li key={it.checksum}>
+                <bdi>{it.detail}</bdi>{" "}
                 <small>
                   {it.release && <bdi>{it.release} · </bdi>}
-                  <RelativeTime at={it.at} />
+                  <RelativeTime at={it.failedAt} />
                 </small>
               </li>
             ))}

@@ -383,7 +383,7 @@ function Events({ error, view, range }: EventsProps) {
           </button>
         </div>
       </div>
-      <EventDetails key={event.eventId} event={event.event} />
+      <EventDetails key={event.eventId} event={event.event} mapStatus={event.mapStatus} />
     </section>
   );
 }
