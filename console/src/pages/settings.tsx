@@ -4,13 +4,12 @@ import { endSession, SignOutEverywhere } from "../people/account";
 import { roleName, SCOPE_AREAS } from "../people/roles";
 import { SettingsTabs } from "../people/tabs";
 import { EmailAddress } from "../settings/email-address";
+import { FlagSnippet } from "../settings/flag-snippet";
 import { Preferences } from "../settings/preferences";
 import { Snippets } from "../settings/snippets";
-import { Code } from "../ui/states";
 import { RelativeTime } from "../ui/time";
 
 export function SettingsPage() {
-  const { project } = useCurrentProject();
   const can = useCan();
   return (
     <>
@@ -60,7 +59,7 @@ export function SettingsPage() {
               Use any OpenFeature SDK with the OFREP provider, this base URL and an{" "}
               <code>x-api-key</code> header:
             </p>
-            <Code text={`${location.origin}/v0/project/${project.slug}`} />
+            <FlagSnippet />
           </section>
           <CallerDetails />
         </div>
