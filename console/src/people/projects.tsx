@@ -149,7 +149,9 @@ export function ProjectsPage() {
           onDeleted={() => {
             show(null);
             // The address must not name the deleted project.
-            if (address.query.get("project") === shown.project.slug) go(hrefOf("projects"));
+            const other = projects.data?.items.find((it) => it.id !== shown.project.id);
+            if (address.query.get("project") === shown.project.slug)
+              go(hrefOf("projects", { project: other?.slug }), "replace");
             refresh();
             showToast(`Deleting “${shown.project.name}” and its data.`);
           }}

@@ -6,6 +6,7 @@ import type { ApiError } from "../api/client";
 import { isOutage } from "../api/outage";
 import { describePointer, fieldMessage } from "../api/pointer";
 import { own } from "../own";
+import { isSession } from "../session";
 import { number, pluralize } from "../time/format";
 import { Icon } from "./icons";
 import { showToast } from "./toast";
@@ -46,6 +47,8 @@ const REMEDIES: Record<string, string> = {
 };
 
 function remedyOf({ code, requestId }: ApiError): string | undefined {
+  if (code === "insufficient_scope" && isSession())
+    return "Ask an admin for a role that includes it.";
   if (code !== "internal") return own(REMEDIES, code);
   return requestId
     ? `Try again. If it keeps failing, report request ID ${requestId}.`
