@@ -128,6 +128,8 @@ export function App({ ready }: { ready: Promise<void> }) {
   const [key, setKey] = useState(currentCredential);
   const [generation, setGeneration] = useState(sessionGeneration);
   const [token, setToken] = useState(signInToken);
+  // The sign-in page shows it.
+  const [, setReason] = useState(signOutReason);
   const [switchedTo, setSwitchedTo] = useState(switchedElsewhere);
   const [offered, setOffered] = useState(offeredKey);
   const [expired, setExpired] = useState(false);
@@ -139,6 +141,7 @@ export function App({ ready }: { ready: Promise<void> }) {
         const next = currentCredential();
         setOffered(offeredKey());
         setToken(signInToken());
+        setReason(signOutReason());
         setSwitchedTo(switchedElsewhere());
         // If a key or session expires, the page stays, and a dialog above it asks for another one.
         const isExpired = !next && signOutReason() !== null && isSignedIn.current;
@@ -181,7 +184,7 @@ export function App({ ready }: { ready: Promise<void> }) {
             showToast("You’re signed out. Nothing loads or saves until you sign in again.");
           }}
         >
-          <SignInForm preferKey={!wasSession.current}>
+          <SignInForm preferKey={!wasSession.current} hasReason={!wasSession.current}>
             <p>Sign in again; your changes are kept.</p>
           </SignInForm>
         </Dialog>

@@ -30,11 +30,13 @@ export function SignIn() {
 interface SignInFormProps {
   /** `true` to show the field for a key first. */
   preferKey?: boolean;
+  /** `false` if `children` say why the user signs in again. */
+  hasReason?: boolean;
   children: ComponentChildren;
 }
 
 /** The ways to sign in that the deployment offers, below `children`. */
-export function SignInForm({ preferKey = false, children }: SignInFormProps) {
+export function SignInForm({ preferKey = false, hasReason = true, children }: SignInFormProps) {
   const [withKey, setWithKey] = useState(preferKey);
   const { data, error } = useLoaded("sign-in options", (signal) =>
     unwrapResponse(api.GET("/v0/sign-in", { signal })),
@@ -55,7 +57,7 @@ export function SignInForm({ preferKey = false, children }: SignInFormProps) {
   return (
     <div class="sign-in-ways">
       {children}
-      {signOutReason() && (
+      {hasReason && signOutReason() && (
         <p class="field-error" role="alert">
           {signOutReason()}
         </p>
