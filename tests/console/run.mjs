@@ -9,6 +9,7 @@
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import puppeteer from "puppeteer-core";
+import { derived } from "./cases/derived.mjs";
 import { edits } from "./cases/edits.mjs";
 import { errors } from "./cases/errors.mjs";
 import { flags } from "./cases/flags.mjs";
@@ -59,7 +60,7 @@ try {
     await runAll({ ...frameTimes, ...errorTimes });
   } else {
     // Read-only tests run concurrently with those that change data.
-    await Promise.all([runAll({ ...frameTests, ...hostile(context) }), runAll(ownerToken ? people(context) : {}), runAll({ ...errorTests, ...others(context), ...flags(context), ...edits(context), ...kept(context) })]);
+    await Promise.all([runAll({ ...frameTests, ...hostile(context), ...derived(context) }), runAll(ownerToken ? people(context) : {}), runAll({ ...errorTests, ...others(context), ...flags(context), ...edits(context), ...kept(context) })]);
   }
   console.log(JSON.stringify(measured));
 } finally {
