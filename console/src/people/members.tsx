@@ -1,5 +1,6 @@
 /** Members of the organization, and invitations to it. */
 
+import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { ApiError, api, type Schemas, unwrapResponse } from "../api/client";
 import { useLoaded } from "../api/loaded";
@@ -93,127 +94,87 @@ export function MembersPage() {
       {members.error && <ErrorMessage error={members.error} retry={members.reload} />}
       {!members.data && !members.error && <SkeletonRows rows={4} />}
       {members.data && (
-        <div class="table-scroll">
-          <table class="table people-table">
-            <colgroup>
-              <col />
-              <col class="of-role" />
-              <col class="wide" style={{ width: "22%" }} />
-              <col class="wide of-time" />
-              {canWrite && <col class="of-actions" />}
-            </colgroup>
-            <thead>
-              <tr>
-                <th>{pluralize(members.data.items.length, "member")}</th>
-                <th>Role</th>
-                <th class="wide">Projects</th>
-                <th class="wide number">Last seen</th>
-                {canWrite && (
-                  <th>
-                    <span class="hidden">Actions</span>
-                  </th>
-                )}
-              </tr>
-            </thead>
-            <tbody>
-              {members.data.items.map((it) => (
-                <tr key={it.id}>
-                  <td title={it.email}>
-                    <bdi>{it.email}</bdi> {isMe(it) && <span class="quiet">(you)</span>}
-                  </td>
-                  <td>{roleName(it.role)}</td>
-                  <td class="wide quiet">{namesOf(it.projects)}</td>
-                  <td class="wide number quiet">
-                    {it.lastSeenAt ? <RelativeTime at={it.lastSeenAt} /> : "Never"}
-                  </td>
-                  {canWrite && (
-                    <td class="row-actions">
-                      {grantable(caller).some(({ role }) => role === it.role) && (
-                        <>
-                          <button
-                            type="button"
-                            class="link"
-                            aria-label={`Edit ${it.email}`}
-                            onClick={() => show({ type: "edit", member: it })}
-                          >
-                            Edit
-                          </button>
-                          <button
-                            type="button"
-                            class="link danger"
-                            aria-label={`${isMe(it) ? "Leave" : "Remove"} ${it.email}`}
-                            onClick={() => show({ type: "remove", member: it })}
-                          >
-                            {isMe(it) ? "Leave" : "Remove"}
-                          </button>
-                        </>
-                      )}
-                    </td>
+        <PeopleTable
+          title={pluralize(members.data.items.length, "member")}
+          time="Last seen"
+          canWrite={canWrite}
+        >
+          {members.data.items.map((it) => (
+            <tr key={it.id}>
+              <td title={it.email}>
+                <bdi>{it.email}</bdi> {isMe(it) && <span class="quiet">(you)</span>}
+              </td>
+              <td>{roleName(it.role)}</td>
+              <td class="wide quiet">{namesOf(it.projects)}</td>
+              <td class="wide number quiet">
+                {it.lastSeenAt ? <RelativeTime at={it.lastSeenAt} /> : "Never"}
+              </td>
+              {canWrite && (
+                <td class="row-actions">
+                  {grantable(caller).some(({ role }) => role === it.role) && (
+                    <>
+                      <button
+                        type="button"
+                        class="link"
+                        aria-label={`Edit ${it.email}`}
+                        onClick={() => show({ type: "edit", member: it })}
+                      >
+                        Edit
+                      </button>
+                      <button
+                        type="button"
+                        class="link danger"
+                        aria-label={`${isMe(it) ? "Leave" : "Remove"} ${it.email}`}
+                        onClick={() => show({ type: "remove", member: it })}
+                      >
+                        {isMe(it) ? "Leave" : "Remove"}
+                      </button>
+                    </>
                   )}
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+                </td>
+              )}
+            </tr>
+          ))}
+        </PeopleTable>
       )}
       {members.data?.isCut && <p class="quiet nothing">Showing the first 1,000.</p>}
       {invitations.error && <ErrorMessage error={invitations.error} retry={invitations.reload} />}
       {invitations.data && invitations.data.items.length > 0 && (
-        <div class="table-scroll block">
-          <table class="table people-table">
-            <colgroup>
-              <col />
-              <col class="of-role" />
-              <col class="wide" style={{ width: "22%" }} />
-              <col class="wide of-time" />
-              {canWrite && <col class="of-actions" />}
-            </colgroup>
-            <thead>
-              <tr>
-                <th>{pluralize(invitations.data.items.length, "open invitation")}</th>
-                <th>Role</th>
-                <th class="wide">Projects</th>
-                <th class="wide number">Expires</th>
-                {canWrite && (
-                  <th>
-                    <span class="hidden">Actions</span>
-                  </th>
-                )}
-              </tr>
-            </thead>
-            <tbody>
-              {invitations.data.items.map((it) => (
-                <tr key={it.id}>
-                  <td title={it.email}>
-                    <bdi>{it.email}</bdi>
-                    <small>
-                      Invited by <bdi>{it.invitedBy}</bdi>
-                    </small>
-                  </td>
-                  <td>{roleName(it.role)}</td>
-                  <td class="wide quiet">{namesOf(it.projects)}</td>
-                  <td class="wide number quiet">
-                    <RelativeTime at={it.expiresAt} />
-                  </td>
-                  {canWrite && (
-                    <td class="row-actions">
-                      {grantable(caller).some(({ role }) => role === it.role) && (
-                        <button
-                          type="button"
-                          class="link danger"
-                          aria-label={`Revoke the invitation to ${it.email}`}
-                          onClick={() => show({ type: "revoke", invitation: it })}
-                        >
-                          Revoke
-                        </button>
-                      )}
-                    </td>
+        <PeopleTable
+          title={pluralize(invitations.data.items.length, "open invitation")}
+          time="Expires"
+          canWrite={canWrite}
+        >
+          {invitations.data.items.map((it) => (
+            <tr key={it.id}>
+              <td title={it.email}>
+                <bdi>{it.email}</bdi>
+                <small>
+                  Invited by <bdi>{it.invitedBy}</bdi>
+                </small>
+              </td>
+              <td>{roleName(it.role)}</td>
+              <td class="wide quiet">{namesOf(it.projects)}</td>
+              <td class="wide number quiet">
+                <RelativeTime at={it.expiresAt} />
+              </td>
+              {canWrite && (
+                <td class="row-actions">
+                  {grantable(caller).some(({ role }) => role === it.role) && (
+                    <button
+                      type="button"
+                      class="link danger"
+                      aria-label={`Revoke the invitation to ${it.email}`}
+                      onClick={() => show({ type: "revoke", invitation: it })}
+                    >
+                      Revoke
+                    </button>
                   )}
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+                </td>
+              )}
+            </tr>
+          ))}
+        </PeopleTable>
       )}
       {shown?.type === "invite" && (
         <InviteDialog
@@ -260,6 +221,44 @@ export function MembersPage() {
         </Confirm>
       )}
     </>
+  );
+}
+
+interface PeopleTableProps {
+  title: string;
+  /** Name of the column with a time. */
+  time: string;
+  canWrite: boolean;
+  children: ComponentChildren;
+}
+
+function PeopleTable({ title, time, canWrite, children }: PeopleTableProps) {
+  return (
+    <div class="table-scroll people">
+      <table class="table people-table">
+        <colgroup>
+          <col />
+          <col class="of-role" />
+          <col class="wide" style={{ width: "22%" }} />
+          <col class="wide of-time" />
+          {canWrite && <col class="of-actions" />}
+        </colgroup>
+        <thead>
+          <tr>
+            <th>{title}</th>
+            <th>Role</th>
+            <th class="wide">Projects</th>
+            <th class="wide number">{time}</th>
+            {canWrite && (
+              <th>
+                <span class="hidden">Actions</span>
+              </th>
+            )}
+          </tr>
+        </thead>
+        <tbody>{children}</tbody>
+      </table>
+    </div>
   );
 }
 
