@@ -139,6 +139,8 @@ export class Visitor {
   /** Clicks the button, link or switch with this accessible name. */
   async click(name) {
     const handle = await this.page.waitForSelector(`::-p-aria(${name})`, { timeout: TIMEOUT_MS }).catch(() => assert.fail(`no control is named ${name}`));
+    // Buttons are off for a moment after a change.
+    await this.until(`${name} is enabled`, () => handle.evaluate((it) => !it.disabled));
     await handle.click();
   }
 

@@ -359,6 +359,7 @@ function Events({ error, view, range }: EventsProps) {
               ? "Event outside this view"
               : `Event ${number(position)} of ${number(total)}`}
           </b>{" "}
+          <code class="quiet">{event.eventId.slice(0, 8)}</code>{" "}
           <Time at={at}>{formatZoned(at)}</Time>{" "}
           <span class="quiet">
             <RelativeTime at={at} />
