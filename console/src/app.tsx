@@ -243,6 +243,10 @@ function Frame({ caller, error, retry }: FrameProps) {
   });
 
   const Page = own(PAGES, address.page);
+  const hasNoScope = Boolean(caller && scope && !canOpen(caller, scope));
+  const hasNoProject = !context && !ORGANIZATION_PAGES.includes(address.page);
+  // Messages in place of a page have no heading of their own.
+  const isEmpty = hasNoScope || hasNoProject;
   return (
     <div class="frame">
       <Progress />
@@ -277,6 +281,7 @@ function Frame({ caller, error, retry }: FrameProps) {
       </aside>
       <main id="content" tabIndex={-1}>
         <Banner />
+        {caller && (!Page || isEmpty) && <h1 class="hidden">{place?.name ?? "Not found"}</h1>}
         {error && !caller ? (
           <ErrorMessage error={error} retry={retry} />
         ) : !caller ? (
@@ -287,11 +292,11 @@ function Frame({ caller, error, retry }: FrameProps) {
               <Link href={hrefTo("")}>Go to the overview</Link>
             </p>
           </Empty>
-        ) : context || ORGANIZATION_PAGES.includes(address.page) ? (
+        ) : !hasNoProject ? (
           <CallerContext.Provider value={callerContext}>
             <CurrentProjectContext.Provider value={context}>
               <Invitations />
-              {scope && !canOpen(caller, scope) ? (
+              {scope && hasNoScope ? (
                 <NoScope caller={caller} page={place?.name ?? ""} scope={scope} />
               ) : (
                 <Boundary

@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
+import { Api } from "../data.mjs";
 import { Visitor } from "../visitor.mjs";
 
 const OWNER = "owner@example.com";
@@ -10,7 +11,7 @@ const VIEWER = "viewer@example.com";
 /** A removed member's sessions and keys stop working within this time. */
 const REMOVAL_MS = 60_000;
 
-export const people = ({ browser, base, project, other, axe, api, ownerToken }) => {
+export const people = ({ browser, base, project, other, axe, api, foreignKey, ownerToken }) => {
   const signInPath = (token) => `/sign-in#token=${token}`;
 
   /** Returns the emails to an address, newest first. */
@@ -197,6 +198,33 @@ export const people = ({ browser, base, project, other, axe, api, ownerToken }) 
       await first.page.reload();
       await first.see("#sign-in-email");
       await first.leave();
+    },
+
+    async "an invitation switches the organization, and blocks tabs of the other one"() {
+      await new Api(base, foreignKey).send("POST", "/v0/invitations", { email: OWNER, role: "viewer" });
+      const tab = await asOwner("/members");
+      const home = await tab.page.$eval(".account-menu small bdi", (it) => it.textContent);
+      await tab.see(".invitations");
+      const invited = await tab.text(".invitations b");
+      const waiting = await tab.openTab("/members");
+      await tab.page.bringToFront();
+      await tab.click("Accept");
+      await tab.until("the user has joined", async () => String(await tab.texts(".toast")).includes(`You joined ${invited}`));
+      await tab.settle();
+      assert.equal(await tab.page.$(".invitations"), null);
+      await waiting.page.bringToFront();
+      await waiting.see("dialog");
+      assert.match(await waiting.text("dialog"), new RegExp(`now in ${invited}`));
+      await Promise.all([waiting.page.waitForNavigation(), waiting.click(`Open ${invited}`)]);
+      await waiting.settle();
+      assert.equal(await waiting.page.$("dialog"), null);
+      await waiting.page.close();
+      await tab.page.bringToFront();
+      await tab.page.$eval(".account summary", (it) => it.click());
+      await tab.click(home);
+      await tab.until("the first organization is back", async () => String(await tab.texts(".toast")).includes(`now in ${home}`));
+      await tab.open("/members");
+      assert.ok((await row(tab, OWNER)).length > 0);
     },
 
     async "the last owner stays, and projects are deleted by their slug"() {
