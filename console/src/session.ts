@@ -10,7 +10,7 @@ import { requestKeyFromTabs } from "./tabs";
 const NAME = "waymark.key";
 /** The last response of `GET /v0/me`: a reloaded page does not wait for a new one. */
 const CALLER = "waymark.caller";
-/** Stands in place of a key in a tab that uses the cookie. */
+/** The credential of a tab that uses the cookie. */
 export const SESSION = "session";
 /**
  * The organization and user of the cookie's session, in `localStorage`. Not a credential: it

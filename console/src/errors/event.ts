@@ -89,7 +89,7 @@ function minifiedOf(it: Record<string, Json>): string {
   return name ? `${name} in ${place}` : place;
 }
 
-/** Why minified frames of an event have no source. */
+/** The reason that minified frames of an event have no source. */
 export type MapStatus = "missing" | "failed";
 
 /** Returns the exceptions of an event: the thrown one, then its causes. */

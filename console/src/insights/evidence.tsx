@@ -1,4 +1,4 @@
-/** What a session replay showed at a pain point, and the filter by session. */
+/** The evidence of session replays at pain points, and the filter by session. */
 
 import type { ComponentChildren } from "preact";
 import { changed, hrefOf, Link, useAddress } from "../address";
@@ -17,7 +17,7 @@ const KINDS: Record<string, string> = {
   feedback: "Feedback",
 };
 
-/** Returns the words for evidence, the most telling first. */
+/** Returns the words for evidence: the click and its place, browser, release. */
 export function describeEvidence(it: EvidenceOf): string[] {
   const kind = own(KINDS, it.kind) ?? it.kind;
   const place = it.route && `at ${it.route}`;

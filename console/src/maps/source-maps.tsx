@@ -21,7 +21,7 @@ const sizeText = (bytes: number) =>
     ? `${number(Math.ceil(bytes / 1_000))} kB`
     : `${number(Math.round(bytes / 100_000) / 10)} MB`;
 
-/** What a deletion removes: a map, or all maps of a release. */
+/** A map to delete, or a release whose maps to delete. */
 type Deletion = { debugId: string } | { release: string };
 
 export function SourceMapsPage() {
@@ -69,7 +69,7 @@ export function SourceMapsPage() {
     <>
       <div class="page-head">
         <h1>Source maps</h1>
-        <span class="quiet small">Kept for 180 days after the last use</span>
+        <span class="quiet small">Deleted 180 days after the last use</span>
       </div>
       <SettingsTabs page="source-maps" />
       {loaded.error && <ErrorMessage error={loaded.error} retry={loaded.reload} />}

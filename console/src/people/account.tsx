@@ -1,4 +1,4 @@
-/** The account in the sidebar: who is signed in, organizations, and signing out. */
+/** The account in the sidebar: the user, the organizations, and signing out. */
 
 import { useState } from "preact/hooks";
 import { go, hrefOf } from "../address";
@@ -23,7 +23,7 @@ export async function switchOrganization(organization: string): Promise<void> {
   }
 }
 
-/** Ends the session, or forgets the key. `everywhere` ends the user's sessions in all browsers. */
+/** Ends the session, or drops the key. `everywhere` ends the user's sessions in all browsers. */
 export async function endSession(everywhere = false): Promise<void> {
   if (!isSession()) return signOut();
   try {

@@ -61,7 +61,7 @@ export function AuditPage() {
     <>
       <div class="page-head">
         <h1>Audit log</h1>
-        <span class="quiet small">Kept for 400 days</span>
+        <span class="quiet small">Covers the last 400 days</span>
       </div>
       <SettingsTabs page="audit" />
       {loaded.error && <ErrorMessage error={loaded.error} retry={loaded.reload} />}

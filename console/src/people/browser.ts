@@ -1,6 +1,6 @@
 /** Names the browser of a `user-agent` header: “Chrome on macOS”. */
 
-// Later entries contain the tokens of earlier ones, so the most specific stands first.
+// Later entries contain the tokens of earlier ones, so the most specific comes first.
 const BROWSERS: [token: RegExp, name: string][] = [
   [/Edg(e|A|iOS)?\//, "Edge"],
   [/OPR\//, "Opera"],

@@ -1,4 +1,4 @@
-// What the service derives: frames resolved by source maps, and evidence of session replays.
+// Data that the service derives: frames resolved by source maps, and evidence of session replays.
 
 import assert from "node:assert/strict";
 import { Visitor } from "../visitor.mjs";
