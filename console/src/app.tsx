@@ -393,9 +393,12 @@ function useHeadingFocus(resource: string, page: string) {
       // The user has moved the focus.
       if (document.activeElement !== main) return true;
       const isBack = currentStep().row !== undefined;
-      const target = main.querySelector<HTMLElement>(isBack ? "[data-row].current a" : "h1");
+      // A form for something new starts at its first field.
+      const field = isBack ? null : main.querySelector<HTMLElement>("[autofocus]");
+      const target =
+        field ?? main.querySelector<HTMLElement>(isBack ? "[data-row].current a" : "h1");
       if (!target) return false;
-      if (!isBack) target.setAttribute("tabindex", "-1");
+      if (!isBack && !field) target.setAttribute("tabindex", "-1");
       target.focus({ preventScroll: true });
       return true;
     };

@@ -26,7 +26,6 @@ export function FilterPicker(props: FilterPickerProps) {
   return (
     <span class="picker">
       <Combobox
-        key={category?.id}
         label={category ? `Value of ${category.label}` : "Add filter"}
         placeholder={category ? `${category.label} is …` : "Category or value"}
         options={options}

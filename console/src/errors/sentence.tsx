@@ -30,7 +30,7 @@ import {
 import { loadCategories } from "./load";
 import { leftOver, readControls, type Span, textOf, withoutSpans } from "./words";
 
-/** What a sentence means. */
+/** The meaning of a sentence. */
 interface Reading {
   query: string;
   /** Parameters of the address that change. */

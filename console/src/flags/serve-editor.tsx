@@ -36,7 +36,7 @@ export function ServeEditor(props: ServeEditorProps) {
   const setWeight = (index: number, weight: number) => {
     setKept(index);
     const changed = serve.rollout.map((it, at) => (at === index ? { ...it, weight } : it));
-    // Of two variants, one determines the other.
+    // One of two percentages determines the other.
     setRollout(changed.length === 2 ? (balance(changed, index) ?? changed) : changed);
   };
   const unused = variants.find((it) => !serve.rollout.some((one) => one.variant === it.key));
@@ -202,8 +202,8 @@ function evenly(keys: string[]): Serve["rollout"] {
 }
 
 /**
- * Changes the other weights so that the sum is 100, in proportion to what they are, with as many
- * decimals as the weights have. Returns `null` if that is impossible.
+ * Changes the other weights so that the sum is 100. They keep their proportions, and the number of
+ * decimals. Returns `null` if that is impossible.
  */
 export function balance(rollout: Serve["rollout"], kept: number): Serve["rollout"] | null {
   const left = 100 - (rollout[kept]?.weight ?? Number.NaN);

@@ -38,7 +38,8 @@ export function Combobox<T extends Option>(props: ComboboxProps<T>) {
   const shown = options.slice(0, MAX_SHOWN);
   const current = Math.min(active, shown.length - 1);
   useEffect(() => input.current?.focus({ preventScroll: true }), []);
-  useEffect(() => setActive(0), [text]);
+  // The same field can show other choices.
+  useEffect(() => setActive(0), [text, label]);
   useEffect(() => {
     list.current?.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: "nearest" });
   }, [current]);
