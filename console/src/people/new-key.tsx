@@ -95,6 +95,7 @@ export function NewKey({ onCreated }: { onCreated: () => void }) {
           <label for="key-name">Name</label>
           <input
             id="key-name"
+            autofocus
             value={name}
             placeholder="Checkout service"
             {...errorProps(saveError, "/name")}
