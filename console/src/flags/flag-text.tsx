@@ -10,7 +10,7 @@ export function FlagText({ flag, segments }: { flag: Flag; segments: Segment[] }
   return (
     <div class="flag-text">
       {description && (
-        <p>
+        <p class="nothing">
           <bdi>{description}</bdi>
         </p>
       )}
@@ -63,13 +63,12 @@ export function FlagText({ flag, segments }: { flag: Flag; segments: Segment[] }
                 if{" "}
                 <bdi>
                   {rule.conditions
-                    .map((it) =>
-                      describeCondition(
-                        it.attribute
-                          ? it
-                          : { ...it, values: it.values.map((key) => nameOf(key) ?? key) },
-                      ),
-                    )
+                    .map((it) => {
+                      const values = it.values.map((key) => nameOf(key) ?? key);
+                      return it.attribute
+                        ? describeCondition(it)
+                        : `the user ${describeCondition({ ...it, values })}`;
+                    })
                     .join(" and ") || "anyone"}
                 </bdi>
                 , serve <b>{describeServe(rule.serve)}</b>
