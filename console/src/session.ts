@@ -225,8 +225,9 @@ async function adoptSession(): Promise<void> {
   // The page opens with the session without waiting for a response, and reports if it has ended.
   if (localStorage.getItem(SIGNED_IN)) return openWithKey(SESSION);
   const response = await fetch("/v0/me", { headers: CONSOLE_HEADER }).catch(() => null);
-  if (!response?.ok) return;
-  const caller = (await response.json()) as SignedIn;
+  // An unread body would keep the connection busy.
+  const caller = (await response?.json().catch(() => null)) as SignedIn | null;
+  if (!response?.ok || !caller) return;
   // A key that the user entered in the meantime has priority.
   if (currentCredential() === null) openSession(caller);
 }
