@@ -8,8 +8,8 @@ import { Visitor } from "../visitor.mjs";
 const OWNER = "owner@example.com";
 const ADMIN = "admin@example.com";
 const VIEWER = "viewer@example.com";
-/** A removed member's sessions and keys stop working within this time. */
-const REMOVAL_MS = 60_000;
+/** A removed member's sessions and keys stop working within 60 seconds; the rest is for requests. */
+const REMOVAL_MS = 65_000;
 
 export const people = ({ browser, base, project, other, axe, api, foreignKey, ownerToken }) => {
   const signInPath = (token) => `/sign-in#token=${token}`;
@@ -27,7 +27,7 @@ export const people = ({ browser, base, project, other, axe, api, foreignKey, ow
       const emails = await emailsTo(address);
       const newest = emails.slice(0, emails.length - known).find((it) => it.text.includes("/console/sign-in#token="));
       token = newest && /\/console\/sign-in#token=([\w.-]+)/.exec(newest.text)[1];
-      code = newest && /\b(\d{6})\b/.exec(newest.text.replaceAll(token, ""))?.[1];
+      code = newest && /Code: (\d{3}) ?(\d{3})/.exec(newest.text)?.slice(1).join("");
       return token;
     });
     return { token, code };
@@ -122,8 +122,10 @@ export const people = ({ browser, base, project, other, axe, api, foreignKey, ow
       await dialog(tab, "Remove");
       await tab.until("the member is gone", async () => (await row(tab, ADMIN)).length === 0);
       const removedAt = Date.now();
-      await tab.until("the key is refused", async () => (await evaluate(secret)).status === 401);
-      assert.ok(Date.now() - removedAt < REMOVAL_MS);
+      while ((await evaluate(secret)).status !== 401) {
+        assert.ok(Date.now() - removedAt < REMOVAL_MS, "the key of a removed member still works");
+        await new Promise((resume) => setTimeout(resume, 1_000));
+      }
       await admin.until("the session ends", async () => {
         await admin.open("/members");
         return (await admin.page.$("#sign-in-email")) !== null;
