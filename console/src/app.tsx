@@ -2,8 +2,15 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/ho
 import { changed, currentHref, go, hrefOf, Link, useAddress } from "./address";
 import { type ApiError, api, onPendingChange, unwrapResponse } from "./api/client";
 import { clearLoaded, useLoaded } from "./api/loaded";
-import { type CallerInfo, CurrentProjectContext, type Project, type Scope } from "./caller";
+import {
+  CallerContext,
+  type CallerInfo,
+  CurrentProjectContext,
+  type Project,
+  type Scope,
+} from "./caller";
 import { SHORTCUTS, useKeys, watchPrefixes } from "./keys";
+import { SourceMapsPage } from "./maps/source-maps";
 import { own } from "./own";
 import { ErrorPage } from "./pages/error";
 import { ErrorsPage } from "./pages/errors";
@@ -16,21 +23,34 @@ import { OverviewPage } from "./pages/overview";
 import { SegmentPage } from "./pages/segment";
 import { SegmentsPage } from "./pages/segments";
 import { SettingsPage } from "./pages/settings";
-import { KeyForm, KeyOffer, SignIn } from "./pages/sign-in";
+import { KeyOffer, SignIn, SignInForm } from "./pages/sign-in";
+import { Account, Invitations, SwitchedElsewhere } from "./people/account";
+import { AuditPage } from "./people/audit";
+import { CompleteSignIn } from "./people/complete";
+import { KeysPage } from "./people/keys";
+import { MembersPage } from "./people/members";
+import { ProjectsPage } from "./people/projects";
+import { canOpen, ORGANIZATION_PAGES, scopeOf, settingPages } from "./people/tabs";
 import {
   cacheCaller,
   cachedCaller,
-  currentKey,
+  currentCredential,
+  isSession,
   offeredKey,
-  onKeyChange,
+  onCredentialChange,
+  sessionGeneration,
+  signInToken,
   signOutReason,
+  switchedElsewhere,
 } from "./session";
 import { clearSteps, currentStep } from "./steps";
 import { keptParams, keptView } from "./time/range";
 import { LiveRegion } from "./ui/announcement";
+import { Banner } from "./ui/banner";
 import { Boundary } from "./ui/boundary";
 import { Dialog } from "./ui/confirm";
 import { Icon, type IconName } from "./ui/icons";
+import { Palette } from "./ui/palette";
 import { Empty, ErrorMessage, SkeletonRows } from "./ui/states";
 import { showToast, Toasts, undoLast } from "./ui/toast";
 
@@ -41,6 +61,8 @@ interface NavigationItem {
   key: string;
   /** Other pages for which the item is marked as current. */
   also: string[];
+  /** Other pages that do not belong to a project, or have the same address in each. */
+  tabs?: readonly string[];
   scope: Scope | null;
 }
 
@@ -71,7 +93,15 @@ const NAVIGATION: NavigationItem[] = [
     scope: "insights:read",
   },
   { page: "markers", name: "Markers", icon: "markers", key: "m", also: [], scope: "markers:read" },
-  { page: "settings", name: "Settings", icon: "settings", key: "s", also: [], scope: null },
+  {
+    page: "settings",
+    name: "Settings",
+    icon: "settings",
+    key: "s",
+    also: [],
+    tabs: ["source-maps", ...ORGANIZATION_PAGES],
+    scope: null,
+  },
 ];
 
 const PAGES: Record<string, () => preact.JSX.Element> = {
@@ -86,56 +116,77 @@ const PAGES: Record<string, () => preact.JSX.Element> = {
   insight: InsightPage,
   markers: MarkersPage,
   settings: SettingsPage,
+  "source-maps": SourceMapsPage,
+  members: MembersPage,
+  keys: KeysPage,
+  projects: ProjectsPage,
+  audit: AuditPage,
 };
 
-/** `ready` resolves when the key of a link or of another tab has been adopted, or there is none. */
+/** `ready` resolves when the credential of a link or another tab is adopted, or there is none. */
 export function App({ ready }: { ready: Promise<void> }) {
-  const [key, setKey] = useState(currentKey);
+  const [key, setKey] = useState(currentCredential);
+  const [generation, setGeneration] = useState(sessionGeneration);
+  const [token, setToken] = useState(signInToken);
+  // The sign-in page shows it.
+  const [, setReason] = useState(signOutReason);
+  const [switchedTo, setSwitchedTo] = useState(switchedElsewhere);
   const [offered, setOffered] = useState(offeredKey);
   const [expired, setExpired] = useState(false);
   const isSignedIn = useRef(false);
+  const wasSession = useRef(false);
   useLayoutEffect(
     () =>
-      onKeyChange(() => {
-        const next = currentKey();
+      onCredentialChange(() => {
+        const next = currentCredential();
         setOffered(offeredKey());
-        // If a key expires, the page stays, and a dialog above it asks for another key.
+        setToken(signInToken());
+        setReason(signOutReason());
+        setSwitchedTo(switchedElsewhere());
+        // If a key or session expires, the page stays, and a dialog above it asks for another one.
         const isExpired = !next && signOutReason() !== null && isSignedIn.current;
         setExpired(isExpired);
         if (isExpired) return;
         clearLoaded();
         clearSteps();
         setKey(next);
+        setGeneration(sessionGeneration());
       }),
     [],
   );
   const [isReady, setReady] = useState(false);
   useEffect(() => void ready.then(() => setReady(true)), []);
   // The page starts with the cached caller and corrects it after the response.
-  const cached = useMemo(() => cachedCaller<CallerInfo>(), [key]);
-  const caller = useLoaded(key ? `caller ${key.slice(0, 19)}` : null, async (signal) => {
-    const info = await unwrapResponse(api.GET("/v0/me", { signal }));
-    cacheCaller(info);
-    return info;
-  });
-  const current = caller.data ?? cached;
+  const cached = useMemo(() => cachedCaller<CallerInfo>(), [key, generation]);
+  const caller = useLoaded(
+    key && !token ? `caller ${key.slice(0, 19)} ${generation}` : null,
+    async (signal) => {
+      const info = await unwrapResponse(api.GET("/v0/me", { signal }));
+      cacheCaller(info);
+      return info;
+    },
+  );
+  const current = caller.loading ? cached : (caller.data ?? cached);
   isSignedIn.current = Boolean(key && current);
+  if (currentCredential()) wasSession.current = isSession();
+  if (token) return <CompleteSignIn key={token} token={token} current={cached} />;
   if (!key) return isReady ? <SignIn /> : <SkeletonRows />;
   return (
     <>
-      <Frame caller={current} error={caller.error} retry={caller.reload} />
+      <Frame key={generation} caller={current} error={caller.error} retry={caller.reload} />
+      {switchedTo !== null && <SwitchedElsewhere organization={switchedTo} />}
       {offered && <KeyOffer key={offered} offered={offered} current={current} />}
       {expired && (
         <Dialog
-          title="Your key expired"
+          title={wasSession.current ? "Your session ended" : "Your key expired"}
           onClose={() => {
             setExpired(false);
             showToast("You’re signed out. Nothing loads or saves until you sign in again.");
           }}
         >
-          <KeyForm>
+          <SignInForm preferKey={!wasSession.current} hasReason={!wasSession.current}>
             <p>Sign in again; your changes are kept.</p>
-          </KeyForm>
+          </SignInForm>
         </Dialog>
       )}
     </>
@@ -159,11 +210,23 @@ function Frame({ caller, error, retry }: FrameProps) {
     () => (caller && project ? { caller, project } : null),
     [caller, project],
   );
-  const place = NAVIGATION.find((it) => it.page === address.page || it.also.includes(address.page));
+  const callerContext = useMemo(() => (caller ? { caller, reload: retry } : null), [caller, retry]);
+  const place = placeOf(address.page);
+  const scope = scopeOf(address.page) ?? place?.scope;
   const hrefTo = (page: string) => hrefOf(page, keptView(address, page));
 
+  // The address of a sign-in link.
+  useEffect(() => {
+    if (address.page === "sign-in") go(hrefOf(""), "replace");
+  }, [address.page]);
   // Users can have different first projects, so the address names the project.
   const implicit = requested ? undefined : project?.slug;
+  const pages = NAVIGATION.filter((it) => !caller || canOpen(caller, it.scope));
+  // A caller that cannot read errors starts with the first page that it can read.
+  const readable = pages[0]?.page ?? "";
+  useEffect(() => {
+    if (address.page === "" && readable) go(hrefTo(readable), "replace");
+  }, [address.page, readable]);
   useEffect(() => {
     if (implicit) go(changed(address, { project: implicit }), "replace");
   }, [implicit, address]);
@@ -180,29 +243,32 @@ function Frame({ caller, error, retry }: FrameProps) {
   });
 
   const Page = own(PAGES, address.page);
+  const hasNoScope = Boolean(caller && scope && !canOpen(caller, scope));
+  const hasNoProject = !context && !ORGANIZATION_PAGES.includes(address.page);
+  // Messages in place of a page have no heading of their own.
+  const isEmpty = hasNoScope || hasNoProject;
   return (
     <div class="frame">
       <Progress />
       <a class="skip" href="#content">
         Skip to content
       </a>
-      <aside class="side">
+      <aside class="side" aria-label="Waymark">
         <ProjectSwitch projects={caller?.projects ?? []} current={project} />
         <nav aria-label="Pages">
-          {NAVIGATION.filter((it) => !it.scope || !caller || caller.scopes.includes(it.scope)).map(
-            (it) => (
-              <Link
-                key={it.page}
-                href={hrefTo(it.page)}
-                aria-current={it === place ? "page" : undefined}
-                title={`${it.name} (g ${it.key})`}
-              >
-                <Icon name={it.icon} />
-                <span>{it.name}</span>
-              </Link>
-            ),
-          )}
+          {pages.map((it) => (
+            <Link
+              key={it.page}
+              href={hrefTo(it.page)}
+              aria-current={it === place ? "page" : undefined}
+              title={`${it.name} (g ${it.key})`}
+            >
+              <Icon name={it.icon} />
+              <span>{it.name}</span>
+            </Link>
+          ))}
         </nav>
+        <Account caller={caller} />
         <button
           type="button"
           class="bare help"
@@ -214,6 +280,8 @@ function Frame({ caller, error, retry }: FrameProps) {
         </button>
       </aside>
       <main id="content" tabIndex={-1}>
+        <Banner />
+        {caller && (!Page || isEmpty) && <h1 class="hidden">{place?.name ?? "Not found"}</h1>}
         {error && !caller ? (
           <ErrorMessage error={error} retry={retry} />
         ) : !caller ? (
@@ -224,26 +292,28 @@ function Frame({ caller, error, retry }: FrameProps) {
               <Link href={hrefTo("")}>Go to the overview</Link>
             </p>
           </Empty>
-        ) : context ? (
-          <CurrentProjectContext.Provider value={context}>
-            {place?.scope && !caller.scopes.includes(place.scope) ? (
-              <Empty title={`Your key can’t open ${place.name}`}>
-                <p>
-                  This page needs a key with the scope <code>{place.scope}</code>.
-                </p>
-              </Empty>
-            ) : (
-              <Boundary
-                subject="This page"
-                remedy="Try again, or open another page. If it keeps failing, report the errors in the browser console."
-                at={currentHref()}
-              >
-                <Page key={`${context.project.id} ${address.page}`} />
-              </Boundary>
-            )}
-          </CurrentProjectContext.Provider>
+        ) : !hasNoProject ? (
+          <CallerContext.Provider value={callerContext}>
+            <CurrentProjectContext.Provider value={context}>
+              <Invitations />
+              {scope && hasNoScope ? (
+                <NoScope caller={caller} page={place?.name ?? ""} scope={scope} />
+              ) : (
+                <Boundary
+                  subject="This page"
+                  remedy="Try again, or open another page. If it keeps failing, report the errors in the browser console."
+                  at={currentHref()}
+                >
+                  <Page key={`${context?.project.id} ${address.page}`} />
+                </Boundary>
+              )}
+            </CurrentProjectContext.Provider>
+          </CallerContext.Provider>
         ) : (
-          <NoProject requested={requested} projects={caller.projects} />
+          <CallerContext.Provider value={callerContext}>
+            <Invitations />
+            <NoProject requested={requested} caller={caller} />
+          </CallerContext.Provider>
         )}
       </main>
       {help && (
@@ -267,9 +337,42 @@ function Frame({ caller, error, retry }: FrameProps) {
           </div>
         </Dialog>
       )}
+      {caller && (
+        <Palette
+          caller={caller}
+          project={project}
+          pages={[...pages, ...settingPages(caller).slice(1)].map(({ name, page }) => ({
+            name,
+            href: hrefTo(page),
+          }))}
+        />
+      )}
       <LiveRegion />
       <Toasts />
     </div>
+  );
+}
+
+function placeOf(page: string): NavigationItem | undefined {
+  return NAVIGATION.find(
+    (it) => it.page === page || it.also.includes(page) || it.tabs?.includes(page),
+  );
+}
+
+function NoScope({ caller, page, scope }: { caller: CallerInfo; page: string; scope: Scope }) {
+  if (caller.keyId) {
+    return (
+      <Empty title={`Your key can’t open ${page}`}>
+        <p>
+          This page needs a key with the scope <code>{scope}</code>.
+        </p>
+      </Empty>
+    );
+  }
+  return (
+    <Empty title={`Your role can’t open ${page}`}>
+      <p>Ask an admin of {caller.organization} for a role that includes it.</p>
+    </Empty>
   );
 }
 
@@ -290,9 +393,12 @@ function useHeadingFocus(resource: string, page: string) {
       // The user has moved the focus.
       if (document.activeElement !== main) return true;
       const isBack = currentStep().row !== undefined;
-      const target = main.querySelector<HTMLElement>(isBack ? "[data-row].current a" : "h1");
+      // A form for something new starts at its first field.
+      const field = isBack ? null : main.querySelector<HTMLElement>("[autofocus]");
+      const target =
+        field ?? main.querySelector<HTMLElement>(isBack ? "[data-row].current a" : "h1");
       if (!target) return false;
-      if (!isBack) target.setAttribute("tabindex", "-1");
+      if (!isBack && !field) target.setAttribute("tabindex", "-1");
       target.focus({ preventScroll: true });
       return true;
     };
@@ -341,11 +447,31 @@ function ProjectSwitch({ projects, current }: ProjectSwitchProps) {
   );
 }
 
-function NoProject({ requested, projects }: { requested: string | null; projects: Project[] }) {
-  if (requested && projects.length) {
+function NoProject({ requested, caller }: { requested: string | null; caller: CallerInfo }) {
+  if (requested && caller.projects.length) {
     return (
       <Empty title="Project not found">
-        <p>Your key has no access to “{requested}”. Pick another project at top left.</p>
+        <p>
+          {caller.keyId ? "Your key has" : `In ${caller.organization}, you have`} no access to “
+          {requested}”. Pick another project at top left.
+        </p>
+      </Empty>
+    );
+  }
+  if (caller.scopes.includes("projects:write")) {
+    return (
+      <Empty title="No projects yet">
+        <p>A project has its own errors, flags, insights and markers.</p>
+        <p>
+          <Link href={hrefOf("projects", { new: 1 })}>Create a project</Link>
+        </p>
+      </Empty>
+    );
+  }
+  if (!caller.keyId) {
+    return (
+      <Empty title="No projects yet">
+        <p>Ask an admin of {caller.organization} to create one, or to give you access.</p>
       </Empty>
     );
   }

@@ -1,4 +1,4 @@
-/** The user of the key, and its scopes. Controls that the key cannot use are hidden. */
+/** The user of the key or session, and its scopes. Controls that it cannot use are hidden. */
 
 import { createContext } from "preact";
 import { useContext } from "preact/hooks";
@@ -7,6 +7,21 @@ import { apiErrorOf, fetchWithRetries, type Schemas } from "./api/client";
 export type CallerInfo = Schemas["Caller"];
 export type Scope = CallerInfo["scopes"][number];
 export type Project = Schemas["Project"];
+
+export interface CurrentCaller {
+  caller: CallerInfo;
+  /** Loads the caller again, such as after a change of the projects. */
+  reload: () => void;
+}
+
+/** The caller, also on pages without a project. */
+export const CallerContext = createContext<CurrentCaller | null>(null);
+
+export function useCaller(): CurrentCaller {
+  const current = useContext(CallerContext);
+  if (!current) throw new Error("no caller is loaded");
+  return current;
+}
 
 export interface CurrentProject {
   caller: CallerInfo;
@@ -32,6 +47,6 @@ export async function callerOf(key: string, signal: AbortSignal): Promise<Caller
 }
 
 export function useCan(): (scope: Scope) => boolean {
-  const { caller } = useCurrentProject();
+  const { caller } = useCaller();
   return (scope) => caller.scopes.includes(scope);
 }

@@ -13,6 +13,7 @@ export const SHORTCUTS: Shortcut[] = [
   { keys: "j k", action: "Next and previous row, or error" },
   { keys: "Enter", action: "Open the row" },
   { keys: "x", action: "Select the row" },
+  { keys: "X", action: "Select up to the row" },
   { keys: "e", action: "Resolve" },
   { keys: "i", action: "Ignore" },
   { keys: "o", action: "Reopen" },
@@ -27,6 +28,7 @@ export const SHORTCUTS: Shortcut[] = [
   { keys: "g i", action: "Go to Insights" },
   { keys: "g m", action: "Go to Markers" },
   { keys: "g s", action: "Go to Settings" },
+  { keys: "⌘ K", action: "Go to a page, project, flag or error" },
   { keys: "?", action: "Show shortcuts" },
 ];
 

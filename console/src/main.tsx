@@ -1,6 +1,6 @@
 import { render } from "preact";
 import { App } from "./app";
-import { currentKey, LINK_FAILED, takeKeyFromLink } from "./session";
+import { currentCredential, showSignInNotice, takeLink, watchSession } from "./session";
 import { watchScroll } from "./steps";
 import { shareKeyWithTabs } from "./tabs";
 import { showToast } from "./ui/toast";
@@ -12,13 +12,17 @@ import "./styles/plot.css";
 import "./styles/forms.css";
 import "./styles/error.css";
 import "./styles/pages.css";
+import "./styles/people.css";
 import "./styles/forced.css";
 
 async function openLink(): Promise<void> {
-  if (!(await takeKeyFromLink()) && currentKey()) showToast(LINK_FAILED);
+  const failure = await takeLink();
+  if (failure && currentCredential()) showToast(failure);
+  else if (failure) showSignInNotice(failure);
 }
 
 shareKeyWithTabs();
+watchSession();
 const ready = openLink();
 // A link that opens in a tab with the console changes only the fragment.
 addEventListener("hashchange", () => void openLink());

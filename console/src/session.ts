@@ -1,11 +1,26 @@
-/** The tab's API key, stored in `sessionStorage` only, until the tab closes. */
+/**
+ * The tab's credential: an API key, stored in `sessionStorage` until the tab closes, or the session
+ * of the browser's cookie, which scripts cannot read.
+ */
 
 import { dropAllDrafts } from "./drafts";
+import { own } from "./own";
 import { requestKeyFromTabs } from "./tabs";
 
 const NAME = "waymark.key";
 /** The last response of `GET /v0/me`: a reloaded page does not wait for a new one. */
 const CALLER = "waymark.caller";
+/** The credential of a tab that uses the cookie. */
+export const SESSION = "session";
+/**
+ * The organization and user of the cookie's session, in `localStorage`. Not a credential: it
+ * notifies other tabs when the user signs in, switches or signs out.
+ */
+const SIGNED_IN = "waymark.session";
+/** The value of `SIGNED_IN` after the user signed out. */
+const SIGNED_OUT = "";
+/** The API accepts the cookie for changes only from its own pages, which can send this header. */
+export const CONSOLE_HEADER = { "x-waymark-console": "1" };
 
 type Listener = () => void;
 const listeners = new Set<Listener>();
@@ -13,8 +28,13 @@ const notifyListeners = () => {
   for (const listener of listeners) listener();
 };
 
-export function currentKey(): string | null {
+/** Returns the tab's key, `SESSION` if it uses the cookie, or `null`. */
+export function currentCredential(): string | null {
   return sessionStorage.getItem(NAME);
+}
+
+export function isSession(): boolean {
+  return currentCredential() === SESSION;
 }
 
 export function openWithKey(key: string): void {
@@ -24,17 +44,60 @@ export function openWithKey(key: string): void {
   notifyListeners();
 }
 
+interface SignedIn {
+  organization: string;
+  user: string | null;
+}
+
+/** Uses the cookie's session in this tab, in place of a key. */
+export function openSession(caller: SignedIn): void {
+  notice = null;
+  sessionStorage.setItem(NAME, SESSION);
+  cacheCaller(caller);
+  localStorage.setItem(SIGNED_IN, `${caller.organization} ${caller.user}`);
+  notifyListeners();
+}
+
+let generation = 0;
+
+/** Increases when the session switches, so that nothing of the previous organization stays. */
+export function sessionGeneration(): number {
+  return generation;
+}
+
+/** Like `openSession`, for a tab that shows another organization or user. */
+export function switchSession(caller: SignedIn): void {
+  generation++;
+  openSession(caller);
+}
+
 let notice: string | null = null;
 
-/** Returns why the tab lost its key; `null` if the user signed out. */
+/** Returns why the tab lost its credential; `null` if the user signed out. */
 export function signOutReason(): string | null {
   return notice;
 }
 
+/** Shows a message on the sign-in page. */
+export function showSignInNotice(text: string): void {
+  notice = text;
+  notifyListeners();
+}
+
 /**
- * Removes the key. With a `reason`, drafts stay for the next key; a user who signs out leaves none.
+ * Removes the credential. With a `reason`, drafts stay for the next one; a user who signs out
+ * leaves none.
  */
 export function signOut(reason: string | null = null): void {
+  notice = reason;
+  if (isSession()) {
+    if (reason === null) localStorage.setItem(SIGNED_IN, SIGNED_OUT);
+    else localStorage.removeItem(SIGNED_IN);
+  }
+  closeTab(reason);
+}
+
+function closeTab(reason: string | null): void {
   notice = reason;
   if (reason === null) dropAllDrafts();
   sessionStorage.removeItem(NAME);
@@ -43,28 +106,85 @@ export function signOut(reason: string | null = null): void {
   else notifyListeners();
 }
 
-export function onKeyChange(listener: Listener): () => void {
+export const SESSION_ENDED = "Your session ended. Sign in again.";
+
+let elsewhere: string | null = null;
+
+/** Returns the organization that another tab switched to; `null` if this tab shows it. */
+export function switchedElsewhere(): string | null {
+  return elsewhere;
+}
+
+/** Follows the session of other tabs: all tabs have the same cookie. */
+export function watchSession(): void {
+  addEventListener("storage", ({ key, oldValue, newValue }) => {
+    if (key !== SIGNED_IN || newValue === oldValue) return;
+    if (!isSession()) {
+      // Another tab signed in, such as the one that opened the link of an email.
+      if (newValue && currentCredential() === null) openWithKey(SESSION);
+    } else if (!newValue) {
+      closeTab(newValue === SIGNED_OUT ? null : SESSION_ENDED);
+    } else if (oldValue) {
+      // Drafts belong to the user.
+      if (newValue.split(" ")[1] !== oldValue.split(" ")[1]) dropAllDrafts();
+      elsewhere = newValue.split(" ")[0] ?? "";
+      notifyListeners();
+    }
+  });
+}
+
+/** Opens the first page with the session as another tab changed it. */
+export function followSession(): void {
+  sessionStorage.removeItem(CALLER);
+  location.assign("/console");
+}
+
+export function onCredentialChange(listener: Listener): () => void {
   listeners.add(listener);
   return () => listeners.delete(listener);
 }
 
-export const LINK_FAILED =
+const LINK_FAILED =
   "This link could not be opened. Links work once, for 60 seconds. Run `waymark console` for a new one.";
 
+const OIDC_FAILED = "Single sign-on failed. Try again, or sign in by email.";
+const OIDC_FAILURES: Record<string, string> = {
+  email_unverified: "Your identity provider has not verified your email address.",
+  not_a_member: "No organization has invited this email address. Ask an admin for an invitation.",
+};
+
+let token: string | null = null;
+
+/** Returns the single-use token of a sign-in link, until `dropSignInToken` is called. */
+export function signInToken(): string | null {
+  return token;
+}
+
+export function dropSignInToken(): void {
+  token = null;
+  notifyListeners();
+}
+
 /**
- * Uses the key of a link, `#code=…`; browsers do not send fragments to servers. Removes the
- * single-use code from the address before exchanging it, so the history holds neither a key nor a
- * working code. Resolves when the tab has a key or none can be had: to `false` if the link failed.
+ * Reads the fragment of a link, which browsers do not send to servers: `#code=…` for a key,
+ * `#token=…` to sign in, `#error=…` after a failed sign-in. Removes it from the address first, so
+ * the history holds neither a key nor a working code. Resolves when the tab has a credential or
+ * none can be had: to a message if the link failed.
  */
-export async function takeKeyFromLink(): Promise<boolean> {
-  const code = new URLSearchParams(location.hash.slice(1)).get("code");
-  if (code) history.replaceState(history.state, "", location.pathname + location.search);
-  const key = code && (await exchange(code));
-  await adoptKey(key);
-  if (!code || key) return true;
-  // Without a key, the sign-in form shows the notice.
-  if (!currentKey()) notice = LINK_FAILED;
-  return false;
+export async function takeLink(): Promise<string | null> {
+  const fragment = new URLSearchParams(location.hash.slice(1));
+  const [code, found, error] = ["code", "token", "error"].map((it) => fragment.get(it));
+  if (code || found || error) {
+    history.replaceState(history.state, "", location.pathname + location.search);
+  }
+  if (found) {
+    token = found;
+    notifyListeners();
+  }
+  const key = code ? await exchange(code) : null;
+  await adopt(key);
+  if (error) return own(OIDC_FAILURES, error) ?? OIDC_FAILED;
+  return code && !key ? LINK_FAILED : null;
 }
 
 /** Exchanges a code for its key. Resolves to `null` if the API rejects it or cannot be reached. */
@@ -79,24 +199,37 @@ async function exchange(code: string): Promise<string | null> {
 let offered: string | null = null;
 
 /**
- * Returns the key of a link that was opened while another key is in use, until `decideOffer` is
- * called.
+ * Returns the key of a link that was opened while another credential is in use, until
+ * `decideOffer` is called.
  */
 export function offeredKey(): string | null {
   return offered;
 }
 
 /**
- * Uses the key of a link unless this tab or another one has a key. Then the user decides: no link
- * switches organizations silently.
+ * Uses the key of a link unless this tab or another one has a credential. Then the user decides: no
+ * link switches organizations silently.
  */
-async function adoptKey(key: string | null): Promise<void> {
+async function adopt(key: string | null): Promise<void> {
   await requestKeyFromTabs();
-  const current = currentKey();
+  if (currentCredential() === null && !key) await adoptSession();
+  const current = currentCredential();
   if (!key || key === current) return;
   if (current === null) return openWithKey(key);
   offered = key;
   notifyListeners();
+}
+
+/** Uses the cookie's session, if there is one. */
+async function adoptSession(): Promise<void> {
+  // The page opens with the session without waiting for a response, and reports if it has ended.
+  if (localStorage.getItem(SIGNED_IN)) return openWithKey(SESSION);
+  const response = await fetch("/v0/me", { headers: CONSOLE_HEADER }).catch(() => null);
+  // An unread body would keep the connection busy.
+  const caller = (await response?.json().catch(() => null)) as SignedIn | null;
+  if (!response?.ok || !caller) return;
+  // A key that the user entered in the meantime has priority.
+  if (currentCredential() === null) openSession(caller);
 }
 
 export function decideOffer(isAccepted: boolean): void {
@@ -116,5 +249,5 @@ export function cachedCaller<T>(): T | undefined {
 }
 
 export function cacheCaller(caller: unknown): void {
-  if (currentKey()) sessionStorage.setItem(CALLER, JSON.stringify(caller));
+  if (currentCredential()) sessionStorage.setItem(CALLER, JSON.stringify(caller));
 }

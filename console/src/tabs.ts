@@ -1,10 +1,10 @@
 /**
- * Shares the key with new tabs of the same origin. A link that opens in a new tab has no key: each
+ * Shares the credential with new tabs of the same origin. A link that opens in a new tab has no key: each
  * tab keeps its key in memory and in its own session only. A tab that was signed out does not
  * request one.
  */
 
-import { currentKey, openWithKey } from "./session";
+import { currentCredential, openWithKey } from "./session";
 
 const CHANNEL = "waymark.key";
 /** Time that a new tab waits for the others. */
@@ -30,7 +30,7 @@ export function shareKeyWithTabs(): void {
     () => new Promise(() => {}),
   );
   channel.addEventListener("message", ({ data }: MessageEvent<Message>) => {
-    const key = currentKey();
+    const key = currentCredential();
     if ("asks" in data && key) channel?.postMessage({ answers: data.asks, key });
   });
 }
@@ -38,7 +38,7 @@ export function shareKeyWithTabs(): void {
 /** Requests the key from the other tabs. Resolves to `false` if this tab has no key afterwards. */
 export async function requestKeyFromTabs(): Promise<boolean> {
   const tabs = channel;
-  if (currentKey() || !tabs || !(await hasOthers())) return currentKey() !== null;
+  if (currentCredential() || !tabs || !(await hasOthers())) return currentCredential() !== null;
   const id = crypto.randomUUID();
   return new Promise((resolve) => {
     const end = (found: boolean) => {
@@ -48,11 +48,11 @@ export async function requestKeyFromTabs(): Promise<boolean> {
     const listener = ({ data }: MessageEvent<Message>) => {
       if (!("answers" in data) || data.answers !== id) return;
       // A key that the user entered in the meantime has priority.
-      if (!currentKey()) openWithKey(data.key);
+      if (!currentCredential()) openWithKey(data.key);
       end(true);
     };
     tabs.addEventListener("message", listener);
     tabs.postMessage({ asks: id });
-    setTimeout(() => end(currentKey() !== null), TIMEOUT_MS);
+    setTimeout(() => end(currentCredential() !== null), TIMEOUT_MS);
   });
 }

@@ -1,13 +1,15 @@
 // Tests the console by mouse and keyboard, and checks the results with the API.
 //
 // Usage: node run.mjs BASE_URL CHROMIUM PROJECT KEY READ_ONLY_KEY FOREIGN_KEY STORE_PATH OTHER_PROJECT
-// OTHER_STORE_PATH LINK_CODE. LINK_CODE is the code of a link with READ_ONLY_KEY.
+// OTHER_STORE_PATH LINK_CODE OWNER_TOKEN. LINK_CODE is the code of a link with READ_ONLY_KEY. OWNER_TOKEN is
+// the token of a sign-in link for owner@example.com; without it, the tests of people do not run.
 //
 // ONLY is a pattern that selects tests by name. MEASURE=1 runs the performance tests, which need an
 // idle machine; without it the others run.
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import puppeteer from "puppeteer-core";
+import { derived } from "./cases/derived.mjs";
 import { edits } from "./cases/edits.mjs";
 import { errors } from "./cases/errors.mjs";
 import { flags } from "./cases/flags.mjs";
@@ -15,9 +17,11 @@ import { frame } from "./cases/frame.mjs";
 import { hostile } from "./cases/hostile.mjs";
 import { kept } from "./cases/kept.mjs";
 import { others } from "./cases/others.mjs";
+import { tasks } from "./cases/tasks.mjs";
+import { people } from "./cases/people.mjs";
 import { Api, fill, fillOther } from "./data.mjs";
 
-const [base, executablePath, project, key, readOnlyKey, foreignKey, store, other, otherStore, linkCode] = process.argv.slice(2);
+const [base, executablePath, project, key, readOnlyKey, foreignKey, store, other, otherStore, linkCode, ownerToken] = process.argv.slice(2);
 const api = new Api(base, key, store);
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
@@ -30,7 +34,7 @@ const [known, browser] = await Promise.all([
 ]);
 const listErrors = async () => (await api.send("GET", `/v0/projects/${project}/errors?limit=100`)).items;
 const measured = {};
-const context = { browser, base, project, other, key, readOnlyKey, foreignKey, linkCode, api, known, axe, measured, listErrors };
+const context = { browser, base, project, other, key, readOnlyKey, foreignKey, linkCode, ownerToken, api, known, axe, measured, listErrors };
 const { performance: frameTimes, ...frameTests } = frame(context);
 const { performance: errorTimes, ...errorTests } = errors(context);
 
@@ -57,7 +61,7 @@ try {
     await runAll({ ...frameTimes, ...errorTimes });
   } else {
     // Read-only tests run concurrently with those that change data.
-    await Promise.all([runAll({ ...frameTests, ...hostile(context) }), runAll({ ...errorTests, ...others(context), ...flags(context), ...edits(context), ...kept(context) })]);
+    await Promise.all([runAll({ ...frameTests, ...hostile(context), ...derived(context) }), runAll(ownerToken ? people(context) : {}), runAll({ ...errorTests, ...others(context), ...flags(context), ...edits(context), ...kept(context), ...tasks(context) })]);
   }
   console.log(JSON.stringify(measured));
 } finally {

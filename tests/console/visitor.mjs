@@ -25,8 +25,34 @@ export async function mockCodeExchange(page) {
 }
 
 export class Visitor {
+  /** Opens the console in a new browser session, with a key. */
   static async enter(browser, base, key, path = "") {
-    const context = await browser.createBrowserContext();
+    const visitor = await Visitor.prepare(await browser.createBrowserContext(), base);
+    await storeKey(visitor.page, base, key);
+    return visitor.begin(path);
+  }
+
+  /** Opens the console in a new browser session, without a key. */
+  static async arrive(browser, base, path) {
+    const visitor = await Visitor.prepare(await browser.createBrowserContext(), base);
+    return visitor.begin(path);
+  }
+
+  /** Opens the console in another tab of the same browser session. */
+  async openTab(path) {
+    const visitor = await Visitor.prepare(this.context, this.base);
+    return visitor.begin(path);
+  }
+
+  async begin(path) {
+    this.requests.length = 0;
+    this.responses.length = 0;
+    this.errors.length = 0;
+    await this.open(path);
+    return this;
+  }
+
+  static async prepare(context, base) {
     const page = await context.newPage();
     const visitor = new Visitor(context, page, base);
     await page.setViewport({ width: 1280, height: 900 });
@@ -49,12 +75,6 @@ export class Visitor {
     page.on("requestfinished", (request) => visitor.pending.delete(request));
     page.on("requestfailed", (request) => visitor.pending.delete(request));
     page.on("response", (response) => visitor.responses.push(response));
-    await storeKey(page, base, key);
-    visitor.requests.length = 0;
-    visitor.responses.length = 0;
-    visitor.errors.length = 0;
-    await page.goto(`${base}/console${path}`, LOADED);
-    await visitor.settle();
     return visitor;
   }
 
@@ -119,6 +139,8 @@ export class Visitor {
   /** Clicks the button, link or switch with this accessible name. */
   async click(name) {
     const handle = await this.page.waitForSelector(`::-p-aria(${name})`, { timeout: TIMEOUT_MS }).catch(() => assert.fail(`no control is named ${name}`));
+    // Buttons are off for a moment after a change.
+    await this.until(`${name} is enabled`, () => handle.evaluate((it) => !it.disabled));
     await handle.click();
   }
 

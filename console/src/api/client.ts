@@ -1,7 +1,8 @@
 /** The API client, with types from `openapi.yaml`. */
 
 import createClient from "openapi-fetch";
-import { currentKey, signOut } from "../session";
+import { own } from "../own";
+import { CONSOLE_HEADER, currentCredential, isSession, SESSION_ENDED, signOut } from "../session";
 import { fieldMessage } from "./pointer";
 import type { components, paths } from "./schema";
 
@@ -34,6 +35,14 @@ export class ApiError extends Error {
   at(pointer: string): string | null {
     const found = this.violations.filter((it) => it.pointer === pointer);
     return found.length ? found.map(fieldMessage).join(" ") : null;
+  }
+
+  /** Returns the error without the violations that the user has fixed; `null` if none is left. */
+  without(isFixed: (pointer: string) => boolean): ApiError | null {
+    const left = this.violations.filter((it) => !isFixed(it.pointer));
+    if (left.length === this.violations.length) return this;
+    if (left.length === 0) return null;
+    return new ApiError(this.status, this.code, this.message, left, this.requestId);
   }
 }
 
@@ -93,8 +102,10 @@ export async function fetchWithRetries(request: Request): Promise<Response> {
 export const api = createClient<paths>({ fetch: fetchWithRetries });
 api.use({
   onRequest({ request }) {
-    const key = currentKey();
-    if (key) request.headers.set("x-api-key", key);
+    const credential = currentCredential();
+    // The browser adds the cookie of a session.
+    for (const [name, value] of Object.entries(CONSOLE_HEADER)) request.headers.set(name, value);
+    if (credential && !isSession()) request.headers.set("x-api-key", credential);
     return request;
   },
 });
@@ -104,6 +115,15 @@ interface Outcome<T> {
   error?: unknown;
   response: Response;
 }
+
+/** Fields of what exists already. The API names none in these errors. */
+const DUPLICATES: Record<string, string> = {
+  flag_exists: "/key",
+  segment_exists: "/key",
+  member_exists: "/email",
+  invitation_exists: "/email",
+  project_exists: "/slug",
+};
 
 export function apiErrorOf(response: Response, body: unknown): ApiError {
   const it = (typeof body === "object" && body !== null ? body : {}) as Partial<Problem> & {
@@ -118,10 +138,9 @@ export function apiErrorOf(response: Response, body: unknown): ApiError {
     code === "throttled"
       ? `Rate limit reached. Try again in ${seconds} s.`
       : (it.detail ?? it.errorDetails ?? it.message ?? `The API returned ${status}.`);
-  // The API names no field for a key that exists already.
-  const isDuplicate = code === "flag_exists" || code === "segment_exists";
-  const duplicate: Violation[] = [{ pointer: "/key", code: "duplicate", message: text }];
-  const violations = it.errors ?? (isDuplicate ? duplicate : []);
+  const field = own(DUPLICATES, code);
+  const violations =
+    it.errors ?? (field ? [{ pointer: field, code: "duplicate", message: text }] : []);
   return new ApiError(status, code, text, violations, it.requestId ?? null);
 }
 
@@ -150,7 +169,9 @@ export async function unwrapWithHeaders<T>(
   const { data, error, response } = settled;
   if (response.ok) return { data: data as T, headers: response.headers };
   const apiError = apiErrorOf(response, error);
-  if (apiError.status === 401) signOut(apiError.message);
+  // A tab without a credential has nothing to lose.
+  if (apiError.status === 401 && currentCredential())
+    signOut(isSession() ? SESSION_ENDED : apiError.message);
   throw apiError;
 }
 

@@ -1,8 +1,9 @@
 /** Loaded data by key, cached so that a page shows immediately when the user returns to it. */
 
 import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { currentKey, onKeyChange } from "../session";
+import { currentCredential, onCredentialChange } from "../session";
 import { ApiError } from "./client";
+import { isOutage, isReachable, retryAfterOutage } from "./outage";
 
 export interface Loaded<T> {
   /** The data of this key or, while that loads, of the previous key. */
@@ -51,28 +52,40 @@ export function useLoaded<T>(
   const loader = useRef(load);
   loader.current = load;
 
+  const reload = useCallback(() => setReloads((it) => it + 1), []);
   const start = () => {
     if (key === null) return;
     const stop = new AbortController();
+    let withdraw = () => {};
     loader
       .current(stop.signal)
       .then((data) => {
         store(key, data);
+        isReachable();
         if (!stop.signal.aborted) setState({ key, data, error: null });
       })
-      .catch((error: unknown) => {
-        if (!stop.signal.aborted) setState((was) => ({ ...was, key, error: asApiError(error) }));
+      .catch((cause: unknown) => {
+        if (stop.signal.aborted) return;
+        const error = asApiError(cause);
+        setState((was) => ({ ...was, key, error }));
+        if (isOutage(error)) withdraw = retryAfterOutage(error, reload);
       });
-    return () => stop.abort();
+    return () => {
+      stop.abort();
+      withdraw();
+    };
   };
   useLayoutEffect(() => (when === "first" ? start() : undefined), [key, reloads]);
   useEffect(() => (when === "then" ? start() : undefined), [key, reloads]);
 
-  const reload = useCallback(() => setReloads((it) => it + 1), []);
-  // Data that was rejected with 401 is loaded again with the next API key.
+  // Data that was rejected with 401 is loaded again with the next credential.
   const isUnauthorized = useRef(false);
   isUnauthorized.current = state.error?.status === 401;
-  useEffect(() => onKeyChange(() => void (isUnauthorized.current && currentKey() && reload())), []);
+  useEffect(
+    () =>
+      onCredentialChange(() => void (isUnauthorized.current && currentCredential() && reload())),
+    [],
+  );
   const set = useCallback(
     (change: (data: T) => T) =>
       setState((was) => {

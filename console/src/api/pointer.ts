@@ -33,3 +33,21 @@ export function fieldMessage(violation: {
   const found = FIELD_MESSAGES.find(([field, codes]) => field.test(pointer) && codes.test(code));
   return found?.[2] ?? message;
 }
+
+/** Returns the value at a JSON pointer, or `undefined`. */
+function valueAt(body: unknown, pointer: string): unknown {
+  return pointer
+    .split("/")
+    .slice(1)
+    .reduce<unknown>((value, name) => {
+      const key = name.replaceAll("~1", "/").replaceAll("~0", "~");
+      return typeof value === "object" && value !== null && Object.hasOwn(value, key)
+        ? (value as Record<string, unknown>)[key]
+        : undefined;
+    }, body);
+}
+
+/** `true` if the value at a pointer has changed since `sent`. */
+export function isChangedAt(pointer: string, sent: unknown, now: unknown): boolean {
+  return JSON.stringify(valueAt(sent, pointer)) !== JSON.stringify(valueAt(now, pointer));
+}

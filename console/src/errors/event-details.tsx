@@ -11,6 +11,7 @@ import {
   countCrumbs,
   crumbsOf,
   exceptionsOf,
+  type MapStatus,
   messageOf,
   type Pairs,
   tagsOf,
@@ -21,7 +22,11 @@ interface PartProps {
   event: unknown;
 }
 
-export function EventDetails({ event }: PartProps) {
+interface EventDetailsProps extends PartProps {
+  mapStatus?: MapStatus | null | undefined;
+}
+
+export function EventDetails({ event, mapStatus = null }: EventDetailsProps) {
   const remedy =
     "The other parts are complete. To get this one, list the error’s events with the API.";
   const part = (subject: string, content: ComponentChildren) => (
@@ -31,7 +36,7 @@ export function EventDetails({ event }: PartProps) {
   );
   return (
     <>
-      {part("The stack trace", <Thrown event={event} />)}
+      {part("The stack trace", <Thrown event={event} mapStatus={mapStatus} />)}
       {part("The breadcrumb list", <Crumbs event={event} />)}
       <div class="two">
         {part("The tag list", <Table name="Tags" event={event} read={tagsOf} />)}
@@ -42,9 +47,9 @@ export function EventDetails({ event }: PartProps) {
   );
 }
 
-function Thrown({ event }: PartProps) {
+function Thrown({ event, mapStatus }: PartProps & { mapStatus: MapStatus | null }) {
   const exceptions = useMemo(() => exceptionsOf(event), [event]);
-  if (exceptions.length > 0) return <Trace exceptions={exceptions} />;
+  if (exceptions.length > 0) return <Trace exceptions={exceptions} mapStatus={mapStatus} />;
   const message = messageOf(event);
   if (!message) return null;
   return (

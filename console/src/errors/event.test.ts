@@ -94,3 +94,27 @@ test("tags are pairs or an object, and standard fields are tags too", () => {
   ]);
   expect(tagsOf({ tags: { a: 1 } })).toEqual([["a", "1"]]);
 });
+
+test("resolved frames show the source, and where the browser was", () => {
+  const frame = {
+    filename: "src/cart.ts",
+    function: "total",
+    lineno: 12,
+    colno: 3,
+    in_app: true,
+    contextLine: "return sum(items)",
+    preContext: ["function total() {"],
+    postContext: ["}"],
+    minified: { filename: "https://x.example/a.js", lineno: 1, colno: 2041, function: "t" },
+  };
+  const stacktrace = { frames: [{ ...frame, minified: { filename: null, lineno: 1 } }, frame] };
+  const event = { exception: { values: [{ type: "Error", stacktrace }] } };
+  const [inner, outer] = exceptionsOf(event)[0]?.frames ?? [];
+  expect(inner?.source.map((it) => [it.line, it.text, it.isAt])).toEqual([
+    [11, "function total() {", false],
+    [12, "return sum(items)", true],
+    [13, "}", false],
+  ]);
+  expect(inner?.minified).toBe("t in https://x.example/a.js:1:2041");
+  expect(outer?.minified).toBe("1");
+});

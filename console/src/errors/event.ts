@@ -42,6 +42,8 @@ export interface Frame {
   column: number | null;
   isOwn: boolean;
   source: { line: number; text: string; isAt: boolean }[];
+  /** The location in the minified file, if a source map gave this frame its other fields. */
+  minified: string | null;
 }
 
 export interface Exception {
@@ -58,10 +60,11 @@ const MAX_LINES = 20;
 function frameOf(value: Json): Frame {
   const it = fields(value);
   const line = typeof it.lineno === "number" ? it.lineno : null;
-  const at = textOf(it.context_line);
-  const pre = items(it.pre_context).slice(-MAX_LINES);
-  const post = items(it.post_context).slice(0, MAX_LINES);
-  const source = it.context_line
+  // SDKs send the lines of some frames. Frames that a source map resolved have other names.
+  const at = textOf(it.contextLine ?? it.context_line);
+  const pre = items(it.preContext ?? it.pre_context).slice(-MAX_LINES);
+  const post = items(it.postContext ?? it.post_context).slice(0, MAX_LINES);
+  const source = at
     ? [...pre, at, ...post].map((text, index) => ({
         line: (line ?? 0) - pre.length + index,
         text: textOf(text),
@@ -74,10 +77,20 @@ function frameOf(value: Json): Frame {
     module: textOf(it.module),
     line,
     column: typeof it.colno === "number" ? it.colno : null,
-    isOwn: it.in_app !== false,
+    isOwn: (it.inApp ?? it.in_app) !== false,
     source,
+    minified: it.minified ? minifiedOf(fields(it.minified)) : null,
   };
 }
+
+function minifiedOf(it: Record<string, Json>): string {
+  const place = [it.filename, it.lineno, it.colno].map(textOf).filter(Boolean).join(":");
+  const name = textOf(it.function);
+  return name ? `${name} in ${place}` : place;
+}
+
+/** The reason that minified frames of an event have no source. */
+export type MapStatus = "missing" | "failed";
 
 /** Returns the exceptions of an event: the thrown one, then its causes. */
 export function exceptionsOf(event: Json): Exception[] {

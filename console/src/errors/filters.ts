@@ -14,6 +14,12 @@ type CategoryId = Filter["categoryId"];
 export const MAX_FILTERS = 20;
 export const STATUSES: Status[] = ["open", "resolved", "ignored"];
 
+export const STATUS_NAMES: Record<Status, string> = {
+  open: "Open",
+  resolved: "Resolved",
+  ignored: "Ignored",
+};
+
 export const OPERATORS: Record<Operator, string> = {
   is: "is",
   is_not: "is not",
@@ -25,6 +31,15 @@ export const OPERATORS: Record<Operator, string> = {
 
 export function takesValue(operator: Operator): boolean {
   return operator !== "is_set" && operator !== "is_not_set";
+}
+
+/** Describes a filter: `Browser is Chrome`. */
+export function describeFilter(filter: Filter, categories: readonly Category[] = []): string {
+  const label = categories.find((it) => it.id === filter.categoryId)?.label ?? filter.categoryId;
+  if (filter.categoryId === "handled" && filter.operator === "is") {
+    return filter.value === "true" ? "Handled" : "Unhandled";
+  }
+  return `${label} ${OPERATORS[filter.operator]} ${filter.value}`.trim();
 }
 
 export interface View {

@@ -4,7 +4,7 @@ import { api, type Schemas, unwrapResponse, unwrapWithHeaders } from "../api/cli
 import type { Project } from "../caller";
 import type { Series } from "../plot/plot";
 import type { Range } from "../time/range";
-import { type Category, queryOf, type View } from "./filters";
+import { type Category, MAX_FILTERS, queryOf, type View } from "./filters";
 
 export type ErrorRow = Schemas["ErrorMatch"];
 type Span = Pick<Range, "from" | "to">;
@@ -66,17 +66,22 @@ export async function loadErrors(
   return { ...page, at };
 }
 
-export function setStatus(project: Project, errorId: string, status: Schemas["ErrorStatus"]) {
+export function patchError(project: Project, errorId: string, body: Schemas["ErrorPatch"]) {
   return unwrapResponse(
     api.PATCH("/v0/projects/{idOrSlug}/errors/{errorId}", {
       params: { path: { idOrSlug: project.slug, errorId } },
-      body: { status },
+      body,
     }),
   );
 }
 
-/** Returns the view of a single error. */
-export function viewOfError(errorId: string): View {
+/** Returns the view of a single error under the filters of a list. */
+export function viewOfError(errorId: string, { filters, search }: View): View {
   const filter = { categoryId: "errorId", operator: "is", value: errorId } as const;
-  return { filters: [filter], search: "", status: null };
+  return { filters: [...filters.slice(0, MAX_FILTERS - 1), filter], search, status: null };
+}
+
+/** Returns the fields of queries about a single error, whose id is in the path. */
+export function queryOfError(view: View, range: Span) {
+  return { ...queryOf(view, range), status: null };
 }

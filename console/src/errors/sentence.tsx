@@ -1,30 +1,44 @@
-/** Natural-language filters: a sentence becomes filters, which are shown as chips. */
+/**
+ * The sentence box: words become filters, the range and the status. It shows what will change
+ * before it happens, and which words lead to nothing.
+ */
 
-import { useRef, useState } from "preact/hooks";
-import { changed, go, useAddress, usePageGuard } from "../address";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { type Address, changed, go, type Params, useAddress, usePageGuard } from "../address";
 import { api, type Schemas, unwrapResponse } from "../api/client";
-import { useCurrentProject } from "../caller";
+import { type Project, useCurrentProject } from "../caller";
 import { useKeys } from "../keys";
 import { own } from "../own";
+import { formatRange } from "../time/format";
+import { rangeParams } from "../time/range";
 import { Icon } from "../ui/icons";
 import { showErrorToast, showToast } from "../ui/toast";
+import { FilterPicker } from "./filter-picker";
 import {
   type Category,
+  describeFilter,
   type Filter,
   filterParams,
   MAX_FILTERS,
   OPERATORS,
+  STATUS_NAMES,
+  sameFilter,
   takesValue,
   type View,
   withFilter,
 } from "./filters";
 import { loadCategories } from "./load";
+import { leftOver, readControls, type Span, textOf, withoutSpans } from "./words";
 
-type Interpretation = Schemas["InterpretedQuery"];
-
-interface Result {
+/** The meaning of a sentence. */
+interface Reading {
   query: string;
-  interpretation: Interpretation;
+  /** Parameters of the address that change. */
+  params: Params;
+  /** The changes, in words. */
+  changes: string[];
+  /** Words that lead to nothing. */
+  left: Span[];
 }
 
 interface SentenceProps {
@@ -32,55 +46,63 @@ interface SentenceProps {
   categories: Category[] | undefined;
 }
 
+/** Pause in typing before the sentence is read. */
+const PAUSE_MS = 400;
+const MIN_CHARACTERS = 3;
+
 export function Sentence({ view, categories }: SentenceProps) {
   const address = useAddress();
   const { project } = useCurrentProject();
   const [text, setText] = useState("");
-  const [result, setResult] = useState<Result | null>(null);
+  /** The reading of the text while the user types; afterwards the one that was applied. */
+  const [reading, setReading] = useState<Reading | null>(null);
+  const [isFocused, setFocused] = useState(false);
   const guardPage = usePageGuard();
   const [loading, setLoading] = useState(false);
   const input = useRef<HTMLInputElement>(null);
   useKeys({ "/": () => input.current?.focus() });
+  const query = text.trim();
+  const preview = query !== "" && reading?.query === query ? reading : null;
+
+  // Reads the sentence while the user pauses.
+  useEffect(() => {
+    if (query.length < MIN_CHARACTERS || reading?.query === query) return;
+    const stop = new AbortController();
+    const timer = setTimeout(() => {
+      read(project, query, view, categories, stop.signal).then(setReading, () => {});
+    }, PAUSE_MS);
+    return () => {
+      clearTimeout(timer);
+      stop.abort();
+    };
+  }, [query, view, categories, project]);
 
   const setFilters = (filters: Filter[]) => go(changed(address, filterParams(filters)));
   const search = (words: string) => go(changed(address, { q: words, cursor: null }));
 
-  const interpret = async () => {
-    const query = text.trim();
+  const apply = async () => {
     if (!query || loading) return;
     setLoading(true);
     const isHere = guardPage();
     try {
-      // The user can press Enter before the categories have loaded.
-      const known = categories ?? (await loadCategories(project));
-      const response = await unwrapResponse(
-        api.POST("/v0/errors/filters/interpret", {
-          params: { query: { explain: true } },
-          body: {
-            projectId: project.slug,
-            query,
-            categories: known,
-            currentFilters: view.filters,
-          },
-        }),
-      );
-      const filters = response.filters.filter(isSupported).slice(0, MAX_FILTERS);
-      const interpretation = response.interpretation ?? { understood: [], ignored: [] };
-      setResult({ query, interpretation });
-      if (interpretation.understood.length) {
-        // Keeps text that was typed since the request.
-        setText((current) => (current.trim() === query ? "" : current));
-        if (isHere()) setFilters(filters);
-        else {
-          const href = changed(address, filterParams(filters));
-          showToast(`Filters for “${query}” are ready.`, undefined, { href, text: "Apply" });
-        }
-      }
+      const result = preview ?? (await read(project, query, view, categories));
+      setReading(result);
+      if (!result.changes.length) return;
+      // Keeps text that was typed since the request.
+      setText((current) => (current.trim() === query ? "" : current));
+      const href = changed(address, result.params);
+      if (isHere()) go(href);
+      else showToast(`Filters for “${query}” are ready.`, undefined, { href, text: "Apply" });
     } catch (error) {
       showErrorToast(error);
     } finally {
       setLoading(false);
     }
+  };
+  const searchLeft = (words: string) => {
+    setReading(null);
+    setText("");
+    search(words);
   };
 
   return (
@@ -89,7 +111,12 @@ export function Sentence({ view, categories }: SentenceProps) {
         class="sentence-box"
         onSubmit={(event) => {
           event.preventDefault();
-          void interpret();
+          void apply();
+        }}
+        onFocusIn={() => setFocused(true)}
+        onFocusOut={(event) => {
+          const to = event.relatedTarget;
+          if (!(to instanceof Node) || !event.currentTarget.contains(to)) setFocused(false);
         }}
       >
         <Icon name="search" />
@@ -98,6 +125,7 @@ export function Sentence({ view, categories }: SentenceProps) {
           value={text}
           maxLength={500}
           aria-label="Filter errors"
+          aria-describedby={preview ? "sentence-preview" : undefined}
           placeholder={exampleOf(categories)}
           onInput={(event) => setText(event.currentTarget.value)}
           onKeyDown={(event) => {
@@ -107,16 +135,98 @@ export function Sentence({ view, categories }: SentenceProps) {
         <span class="key-hint" aria-hidden="true">
           {text ? "↵" : "/"}
         </span>
+        {preview && isFocused && (
+          <div class="preview" id="sentence-preview" role="status">
+            {preview.changes.map((it) => (
+              <p key={it}>
+                <bdi>{it}</bdi>
+              </p>
+            ))}
+            {preview.changes.length > 0 && <p class="quiet small">Press Enter to apply.</p>}
+            {preview.left.length > 0 && <LeftWords reading={preview} onSearch={searchLeft} />}
+            {preview.changes.length + preview.left.length === 0 && (
+              <p class="quiet">This changes nothing.</p>
+            )}
+          </div>
+        )}
       </form>
-      {result && (
-        <IgnoredWords
-          result={result}
-          onSearch={() => search(result.query)}
-          onClose={() => setResult(null)}
-        />
-      )}
-      <Chips view={view} categories={categories ?? []} onFilters={setFilters} onSearch={search} />
+      {reading &&
+        !preview &&
+        query === "" &&
+        (reading.left.length > 0 || !reading.changes.length) && (
+          <div class="interpretation" role="status">
+            <LeftWords reading={reading} onSearch={searchLeft} />
+            <button type="button" class="bare" aria-label="Close" onClick={() => setReading(null)}>
+              <Icon name="close" />
+            </button>
+          </div>
+        )}
+      <Chips
+        address={address}
+        view={view}
+        categories={categories ?? []}
+        onFilters={setFilters}
+        onSearch={search}
+      />
     </div>
+  );
+}
+
+/** Reads a sentence: times and statuses here, filters by the API. */
+async function read(
+  project: Project,
+  query: string,
+  view: View,
+  categories: Category[] | undefined,
+  signal?: AbortSignal,
+): Promise<Reading> {
+  // The user can press Enter before the categories have loaded.
+  const known = categories ?? (await loadCategories(project, signal));
+  const values = new Set(known.flatMap((it) => it.values.map((value) => value.toLowerCase())));
+  const controls = readControls(query, Date.now(), values);
+  const rest = withoutSpans(query, controls.spans);
+  const response = rest.trim()
+    ? await interpret(project, rest, view, known, signal)
+    : { filters: view.filters, interpretation: { understood: [], ignored: [] } };
+  const { understood, ignored } = response.interpretation ?? { understood: [], ignored: [] };
+  const filters = response.filters.filter(isSupported).slice(0, MAX_FILTERS);
+  const added = filters.filter((it) => !view.filters.some((one) => sameFilter(one, it)));
+  const removed = view.filters.filter((it) => !filters.some((one) => sameFilter(one, it)));
+  const { range, status } = controls;
+  const changes = [
+    ...added.map((it) => describeFilter(it, known)),
+    ...removed.map((it) => `No longer: ${describeFilter(it, known)}`),
+  ];
+  if (range) changes.push(typeof range === "string" ? `Last ${range}` : formatRange(range));
+  if (status) changes.push(`Status: ${status === "any" ? "all" : STATUS_NAMES[status]}`);
+  // A model relates its filters to no words: then only the API knows which words it ignored.
+  const isByModel = understood.length === 0 && added.length + removed.length > 0;
+  return {
+    query,
+    params: {
+      ...(added.length + removed.length > 0 && filterParams(filters)),
+      ...(range && rangeParams(range)),
+      ...(status && { status }),
+      cursor: null,
+    },
+    changes,
+    left: isByModel ? ignored : leftOver(query, [...understood, ...controls.spans], ignored),
+  };
+}
+
+async function interpret(
+  project: Project,
+  query: string,
+  view: View,
+  categories: Category[],
+  signal?: AbortSignal,
+) {
+  return unwrapResponse(
+    api.POST("/v0/errors/filters/interpret", {
+      params: { query: { explain: true } },
+      body: { projectId: project.slug, query, categories, currentFilters: view.filters },
+      ...(signal && { signal }),
+    }),
   );
 }
 
@@ -132,34 +242,28 @@ function exampleOf(categories: Category[] | undefined): string {
   const words = ["unhandled errors"];
   if (environment) words.push(`in ${environment}`);
   if (browser) words.push(`but not ${browser}`);
-  return categories ? `Filter: ${words.join(" ")}` : "Filter";
+  return categories ? `Filter: ${words.join(" ")} since yesterday` : "Filter";
 }
 
-interface IgnoredWordsProps {
-  result: Result;
-  onSearch: () => void;
-  onClose: () => void;
-}
-
-/** The sentence, with ignored words underlined. */
-function IgnoredWords({ result, onSearch, onClose }: IgnoredWordsProps) {
-  const { understood, ignored } = result.interpretation;
-  if (understood.length && !ignored.length) return null;
-  const characters = [...result.query];
-  const parts: { text: string; isIgnored: boolean }[] = [];
+/** The sentence with the words that lead to nothing underlined, and a search for exactly them. */
+function LeftWords(props: { reading: Reading; onSearch: (words: string) => void }) {
+  const { query, left, changes } = props.reading;
+  const characters = [...query];
+  const parts: { text: string; isLeft: boolean }[] = [];
   let at = 0;
-  for (const { from, to } of [...ignored].sort((one, other) => one.from - other.from)) {
-    parts.push({ text: characters.slice(at, from).join(""), isIgnored: false });
-    parts.push({ text: characters.slice(from, to).join(""), isIgnored: true });
+  for (const { from, to } of [...left].sort((one, other) => one.from - other.from)) {
+    parts.push({ text: characters.slice(at, from).join(""), isLeft: false });
+    parts.push({ text: characters.slice(from, to).join(""), isLeft: true });
     at = to;
   }
-  parts.push({ text: characters.slice(at).join(""), isIgnored: false });
+  parts.push({ text: characters.slice(at).join(""), isLeft: false });
+  const words = textOf(query, left);
   return (
-    <p class="interpretation" role="status">
+    <p class="left-words">
       <span>
         “
         {parts.map((part, index) =>
-          part.isIgnored ? (
+          part.isLeft ? (
             <span class="ignored-word" title="No matching value in this project" key={index}>
               {part.text}
             </span>
@@ -170,19 +274,21 @@ function IgnoredWords({ result, onSearch, onClose }: IgnoredWordsProps) {
         ”
       </span>
       <span class="quiet">
-        {understood.length ? "Ignored the underlined words." : "Couldn’t turn that into a filter."}
+        {!changes.length
+          ? "Couldn’t turn that into a filter."
+          : `Ignored: ${left.map((it) => textOf(query, [it])).join(", ")}.`}
       </span>
-      <button type="button" class="link" onClick={onSearch}>
-        Search titles for “{result.query}”
-      </button>
-      <button type="button" class="bare" aria-label="Close" onClick={onClose}>
-        <Icon name="close" />
-      </button>
+      {words && (
+        <button type="button" class="link" onClick={() => props.onSearch(words)}>
+          Search titles for “{words}”
+        </button>
+      )}
     </p>
   );
 }
 
 interface ChipsProps {
+  address: Address;
   view: View;
   categories: Category[];
   onFilters: (filters: Filter[]) => void;
@@ -191,9 +297,14 @@ interface ChipsProps {
 
 function Chips({ view, categories, onFilters, onSearch }: ChipsProps) {
   const { filters, search } = view;
+  const [isAdding, setAdding] = useState(false);
+  const add = useRef<HTMLButtonElement>(null);
   const replace = (index: number, filter: Filter) =>
     onFilters(filters.map((it, at) => (at === index ? filter : it)));
-  const remove = (index: number) => onFilters(filters.filter((_, at) => at !== index));
+  const remove = (index: number) => {
+    onFilters(filters.filter((_, at) => at !== index));
+    add.current?.focus();
+  };
   return (
     <div class="chips">
       {filters.map((filter, index) => (
@@ -221,42 +332,35 @@ function Chips({ view, categories, onFilters, onSearch }: ChipsProps) {
         </span>
       )}
       {filters.length < MAX_FILTERS && (
-        <label class="add-chip">
-          <span class="hidden">Add filter</span>
-          <select
-            value=""
-            onChange={(event) => {
-              const category = categories.find((it) => it.id === event.currentTarget.value);
-              event.currentTarget.value = "";
-              if (!category) return;
-              const value = category.isBoolean ? "true" : (category.values[0] ?? "");
-              const operator = value ? "is" : "is_set";
-              onFilters(
-                withFilter(filters, {
-                  categoryId: category.id as Filter["categoryId"],
-                  operator,
-                  value,
-                }),
-              );
-            }}
+        <span class="add-chip">
+          <button
+            ref={add}
+            type="button"
+            aria-expanded={isAdding}
+            aria-haspopup="listbox"
+            onClick={() => setAdding(true)}
           >
-            <option value="">+ Filter</option>
-            {categories.map((it) => (
-              <option key={it.id} value={it.id}>
-                {it.label}
-              </option>
-            ))}
-          </select>
-        </label>
+            + Filter
+          </button>
+          {isAdding && (
+            <FilterPicker
+              categories={categories}
+              onClose={() => {
+                setAdding(false);
+                // Unless the user moved the focus elsewhere.
+                setTimeout(() => document.activeElement === document.body && add.current?.focus());
+              }}
+              onChoose={(it) => {
+                setAdding(false);
+                onFilters(withFilter(filters, it));
+                add.current?.focus();
+              }}
+            />
+          )}
+        </span>
       )}
       {(filters.length > 1 || (filters.length > 0 && search)) && (
-        <button
-          type="button"
-          class="link small"
-          onClick={() => {
-            onFilters([]);
-          }}
-        >
+        <button type="button" class="link small" onClick={() => onFilters([])}>
           Clear filters
         </button>
       )}
@@ -275,6 +379,7 @@ const HANDLED: Record<string, string> = { true: "Handled", false: "Unhandled" };
 
 /** A filter whose parts can be edited. The Delete key removes it. */
 function Chip({ filter, categories, onChange, onRemove }: ChipProps) {
+  const [isChanging, setChanging] = useState(false);
   const category = categories.find((it) => it.id === filter.categoryId);
   const label = category?.label ?? filter.categoryId;
   const values = category?.isBoolean ? ["true", "false"] : (category?.values ?? []);
@@ -298,25 +403,28 @@ function Chip({ filter, categories, onChange, onRemove }: ChipProps) {
       }}
     >
       {!isHandled && (
-        <select
-          class="chip-part"
-          aria-label="Category"
-          value={filter.categoryId}
-          onChange={(event) => {
-            const next = categories.find((it) => it.id === event.currentTarget.value);
-            if (!next) return;
-            const value = next.isBoolean ? "true" : (next.values[0] ?? "");
-            const categoryId = next.id as Filter["categoryId"];
-            onChange({ categoryId, operator: value ? "is" : "is_set", value });
-          }}
-        >
-          {!category && <option value={filter.categoryId}>{label}</option>}
-          {categories.map((it) => (
-            <option key={it.id} value={it.id}>
-              {it.label}
-            </option>
-          ))}
-        </select>
+        <span class="add-chip">
+          <button
+            type="button"
+            class="chip-part"
+            aria-expanded={isChanging}
+            aria-haspopup="listbox"
+            title="Change the filter"
+            onClick={() => setChanging(true)}
+          >
+            {label}
+          </button>
+          {isChanging && (
+            <FilterPicker
+              categories={categories}
+              onClose={() => setChanging(false)}
+              onChoose={(it) => {
+                setChanging(false);
+                onChange(it);
+              }}
+            />
+          )}
+        </span>
       )}
       {!isHandled && (
         <select

@@ -2,10 +2,10 @@ import { beforeEach, expect, test, vi } from "vitest";
 import { ApiError } from "../api/client";
 import type { Project } from "../caller";
 import { showErrorToast, showToast } from "../ui/toast";
-import { setStatus } from "./load";
+import { patchError } from "./load";
 import { changeStatus, type HasStatus, namesOf, statusNow } from "./status";
 
-vi.mock("./load", () => ({ setStatus: vi.fn() }));
+vi.mock("./load", () => ({ patchError: vi.fn() }));
 vi.mock("../ui/toast", async (original) => ({
   ...(await original<typeof import("../ui/toast")>()),
   showToast: vi.fn(),
@@ -26,10 +26,10 @@ const failingFor = (id: string) => async (_: Project, errorId: string) => {
 beforeEach(() => vi.clearAllMocks());
 
 test("a failed change is named, and the others can be undone", async () => {
-  vi.mocked(setStatus).mockImplementation(failingFor("e3"));
+  vi.mocked(patchError).mockImplementation(failingFor("e3"));
   const done = vi.fn();
   await changeStatus(project, six, "ignored", done);
-  expect(setStatus).toHaveBeenCalledTimes(6);
+  expect(patchError).toHaveBeenCalledTimes(6);
   expect(done).toHaveBeenCalledWith([six[2]]);
   const [text, undo] = vi.mocked(showToast).mock.calls[0] ?? [];
   expect(text).toBe("Ignored 5 of 6 errors, but not “Error 3”: The service is unavailable.");
@@ -37,17 +37,17 @@ test("a failed change is named, and the others can be undone", async () => {
   expect(statuses()).toEqual(["ignored", "ignored", "open", "ignored", "ignored", "ignored"]);
 
   // A second undo retries only the failure.
-  vi.mocked(setStatus).mockClear().mockImplementation(failingFor("e5"));
+  vi.mocked(patchError).mockClear().mockImplementation(failingFor("e5"));
   await expect(undo?.()).rejects.toThrow("Couldn’t undo “Error 5”");
-  expect(setStatus).toHaveBeenCalledTimes(5);
-  vi.mocked(setStatus).mockClear().mockImplementation(failingFor("none"));
+  expect(patchError).toHaveBeenCalledTimes(5);
+  vi.mocked(patchError).mockClear().mockImplementation(failingFor("none"));
   await undo?.();
-  expect(vi.mocked(setStatus).mock.calls.map((it) => it[1])).toEqual(["e5"]);
+  expect(vi.mocked(patchError).mock.calls.map((it) => it[1])).toEqual(["e5"]);
   expect(statuses().every((it) => it === "open")).toBe(true);
 });
 
 test("nothing can be undone if no change succeeded", async () => {
-  vi.mocked(setStatus).mockRejectedValue(new ApiError(403, "insufficient_scope", "No."));
+  vi.mocked(patchError).mockRejectedValue(new ApiError(403, "insufficient_scope", "No."));
   await changeStatus(project, six.slice(0, 2), "resolved", () => {});
   expect(showToast).not.toHaveBeenCalled();
   expect(showErrorToast).toHaveBeenCalledOnce();

@@ -6,7 +6,7 @@ import type { Project } from "../caller";
 import { pluralize } from "../time/format";
 import { errorText, showErrorToast, showToast } from "../ui/toast";
 import type { Status } from "./filters";
-import { setStatus } from "./load";
+import { patchError } from "./load";
 
 const DONE: Record<Status, string> = { resolved: "Resolved", ignored: "Ignored", open: "Reopened" };
 
@@ -38,8 +38,11 @@ export function useChanges(): number {
   return count;
 }
 
+type ResolvedIn = "next_release" | null;
+
 interface Named extends HasStatus {
   title: string;
+  resolvedIn?: ResolvedIn;
 }
 
 /** Sets the status of each error. Returns the failures. */
@@ -47,12 +50,13 @@ async function setStatuses<T extends HasStatus>(
   project: Project,
   errors: readonly T[],
   statusOf: (error: T) => Status,
+  resolvedIn: ResolvedIn = null,
 ): Promise<{ error: T; reason: unknown }[]> {
   const outcomes = await mapConcurrently(errors, 4, async (error) => {
     const at = Date.now();
     const status = statusOf(error);
     try {
-      await setStatus(project, error.errorId, status);
+      await patchError(project, error.errorId, { status, ...(resolvedIn && { resolvedIn }) });
     } catch (reason) {
       return { error, reason };
     }
@@ -83,8 +87,10 @@ export async function changeOneStatus(
   error: Named,
   status: Status,
   onChange: () => void,
+  resolvedIn: ResolvedIn = null,
 ): Promise<void> {
-  await changeStatus(project, [error], status, onChange, `${DONE[status]}.`);
+  const message = resolvedIn ? "Resolved in the next release." : `${DONE[status]}.`;
+  await changeStatus(project, [error], status, onChange, message, resolvedIn);
 }
 
 /**
@@ -97,10 +103,14 @@ export async function changeStatus<T extends Named>(
   status: Status,
   onChange: (failed: readonly T[]) => void,
   message?: string,
+  resolvedIn: ResolvedIn = null,
 ): Promise<void> {
-  const targets = errors.filter((it) => it.status !== status);
+  // A resolved error can still be resolved in another way.
+  const targets = errors.filter(
+    (it) => it.status !== status || (it.resolvedIn ?? null) !== resolvedIn,
+  );
   if (!targets.length) return;
-  const failures = await setStatuses(project, targets, () => status);
+  const failures = await setStatuses(project, targets, () => status, resolvedIn);
   const failed = new Set(failures.map((it) => it.error));
   let toUndo = targets.filter((it) => !failed.has(it));
   onChange([...failed]);

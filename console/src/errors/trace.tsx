@@ -1,14 +1,28 @@
 /** A stack trace: library frames are collapsed. */
 
 import { useMemo } from "preact/hooks";
+import { hrefOf, Link, useAddress } from "../address";
 import { pluralize } from "../time/format";
 import { CopyButton, useShowMore } from "../ui/states";
-import { type Exception, type Frame, groupsOf, locationOf, sourceOf, traceAsText } from "./event";
+import {
+  type Exception,
+  type Frame,
+  groupsOf,
+  locationOf,
+  type MapStatus,
+  sourceOf,
+  traceAsText,
+} from "./event";
 
 /** Exceptions shown before “Show more”. */
 const MAX_CAUSES = 10;
 
-export function Trace({ exceptions }: { exceptions: Exception[] }) {
+interface TraceProps {
+  exceptions: Exception[];
+  mapStatus: MapStatus | null;
+}
+
+export function Trace({ exceptions, mapStatus }: TraceProps) {
   const text = useMemo(() => traceAsText(exceptions), [exceptions]);
   const [limit, more] = useShowMore(exceptions.length, MAX_CAUSES);
   return (
@@ -17,6 +31,7 @@ export function Trace({ exceptions }: { exceptions: Exception[] }) {
         <h2>Stack trace</h2>
         <CopyButton text={text} label="Copy stack trace" />
       </header>
+      {mapStatus && <MapNote status={mapStatus} />}
       {exceptions.slice(0, limit).map((it, index) => (
         <div class="exception" key={index}>
           <header>
@@ -37,6 +52,20 @@ export function Trace({ exceptions }: { exceptions: Exception[] }) {
       ))}
       {more}
     </section>
+  );
+}
+
+/** Says why minified frames have no source. */
+function MapNote({ status }: { status: MapStatus }) {
+  const { query } = useAddress();
+  const href = hrefOf("source-maps", { project: query.get("project") });
+  return (
+    <p class="quiet map-note">
+      {status === "missing"
+        ? "Some frames are minified, and no source map was uploaded for them. "
+        : "The source map of some frames could not be read. "}
+      <Link href={href}>{status === "missing" ? "Upload source maps" : "See failed uploads"}</Link>
+    </p>
   );
 }
 
@@ -93,6 +122,7 @@ function OwnFrame({ frame, open }: { frame: Frame; open: boolean }) {
       <li>
         <div class="frame-line">
           <FrameName frame={frame} />
+          <Minified frame={frame} />
         </div>
       </li>
     );
@@ -112,7 +142,21 @@ function OwnFrame({ frame, open }: { frame: Frame; open: boolean }) {
             </li>
           ))}
         </ol>
+        <Minified frame={frame} />
       </details>
     </li>
+  );
+}
+
+/** The location that the browser reported, for a search in the built files. */
+function Minified({ frame: { minified } }: { frame: Frame }) {
+  if (minified === null) return null;
+  return (
+    <p class="minified">
+      <span>Minified: </span>
+      <code>
+        <bdi>{minified}</bdi>
+      </code>
+    </p>
   );
 }

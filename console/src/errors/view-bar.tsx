@@ -1,14 +1,14 @@
 /** The bar at the top of error pages: filters and the time range. */
 
 import { useCallback, useMemo, useRef, useState } from "preact/hooks";
-import { useAddress } from "../address";
+import { changed, go, useAddress } from "../address";
 import { useLoaded } from "../api/loaded";
-import { type Project, useCan, useCurrentProject } from "../caller";
+import { type Project, useCurrentProject } from "../caller";
 import type { Mark } from "../plot/marks";
 import { currentStep } from "../steps";
 import { type Range, readRange } from "../time/range";
 import { RangeControl } from "../time/range-control";
-import { type Category, readView, type Status, type View } from "./filters";
+import { type Category, readView, STATUS_NAMES, STATUSES, type Status, type View } from "./filters";
 import { loadCategories } from "./load";
 import { loadMarks } from "./marks";
 import { keyOf } from "./projects";
@@ -51,13 +51,13 @@ const NONE: Mark[] = [];
 
 /** Loads the marks of the projects. */
 export function useMarks(projects: readonly Project[], range: Range) {
-  const can = useCan();
   const key = `marks ${keyOf(projects)} ${range.from} ${range.to}`;
-  const loaded = useLoaded(key, (signal) => loadMarks(projects, range, can, signal));
+  const loaded = useLoaded(key, (signal) => loadMarks(projects, range, signal));
   const { data, error, reload } = loaded;
   return {
     marks: data?.marks ?? NONE,
-    isAll: data?.isAll ?? true,
+    more: data?.more ?? 0,
+    isExact: data?.isExact ?? true,
     isLoaded: data !== undefined,
     error,
     reload,
@@ -68,15 +68,34 @@ interface ViewBarProps {
   view: View;
   range: Range;
   categories: Category[] | undefined;
+  /** The status without a parameter in the address. */
+  defaultStatus: Status | null;
   onReload: () => void;
 }
 
-export function ViewBar({ view, range, categories, onReload }: ViewBarProps) {
+export function ViewBar({ view, range, categories, defaultStatus, onReload }: ViewBarProps) {
   const address = useAddress();
   return (
     <div class="view-bar">
       <Sentence view={view} categories={categories} />
-      <RangeControl address={address} range={range} onReload={onReload} />
+      <div class="view-controls">
+        <fieldset class="segments">
+          <legend class="hidden">Status</legend>
+          {[...STATUSES, null].map((it) => (
+            <button
+              type="button"
+              key={it ?? "any"}
+              aria-pressed={view.status === it}
+              onClick={() =>
+                go(changed(address, { status: it === defaultStatus ? null : (it ?? "any") }))
+              }
+            >
+              {it ? STATUS_NAMES[it] : "All"}
+            </button>
+          ))}
+        </fieldset>
+        <RangeControl address={address} range={range} onReload={onReload} />
+      </div>
     </div>
   );
 }

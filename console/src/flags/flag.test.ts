@@ -1,4 +1,6 @@
 import { expect, test } from "vitest";
+import { ApiError } from "../api/client";
+import { isChangedAt } from "../api/pointer";
 import { describeConditions, isComplete, readValues, withOperator } from "./conditions-editor";
 import {
   describeFlag,
@@ -8,8 +10,9 @@ import {
   missingWeights,
   NEW_FLAG,
   patchOf,
+  unevenRollouts,
 } from "./flag";
-import { fillToHundred, readWeight, scaleToHundred } from "./serve-editor";
+import { balance, readWeight } from "./serve-editor";
 import { readValue } from "./tester";
 
 test("a patch has only the changed fields", () => {
@@ -21,35 +24,49 @@ test("a change names the known version, with and without the id", () => {
   expect(ifMatchOf({ version: 3, id: "019aa3c5" })).toBe('"3", "3-019aa3c5"');
 });
 
-test("scaled weights keep their proportions and add up to 100", () => {
+const weigh = (...weights: number[]) =>
+  weights.map((weight, index) => ({ variant: `v${index}`, weight }));
+
+test("balanced weights add up to 100 and keep the edited one", () => {
+  expect(balance(weigh(10, 50), 0)).toEqual(weigh(10, 90));
+  expect(balance(weigh(90, 0.5), 1)).toEqual(weigh(99.5, 0.5));
+  expect(balance(weigh(10, 50, 50), 0)).toEqual(weigh(10, 45, 45));
+  expect(balance(weigh(10, 30, 60, 20), 0)).toEqual(weigh(10, 24, 50, 16));
+  expect(balance(weigh(10, 0, 0), 0)).toEqual(weigh(10, 45, 45));
+  expect(balance(weigh(20, Number.NaN), 0)).toEqual(weigh(20, 80));
+  expect(balance(weigh(150, 50), 0)).toBeNull();
+  expect(balance(weigh(Number.NaN, 50), 0)).toBeNull();
+  expect(balance(weigh(100), 0)).toBeNull();
   for (const weights of [
-    [75, 50],
+    [75, 50, 1],
     [1, 1, 1],
-    [0, 3],
-    [0.001, 1_000_000],
+    [0.001, 99, 1_000_000],
     [7, 11, 13, 17],
   ]) {
-    const scaled = scaleToHundred(weights.map((weight) => ({ variant: "on", weight })));
-    expect(scaled.reduce((sum, it) => sum + it.weight, 0)).toBeCloseTo(100, 9);
-    expect(scaled.every((it) => /^\d+(\.\d{1,3})?$/.test(String(it.weight)))).toBe(true);
+    const balanced = balance(weigh(...weights), 0) ?? [];
+    if (weights[0] === 75) expect(balanced[0]?.weight).toBe(75);
+    expect(balanced.reduce((sum, it) => sum + it.weight, 0)).toBeCloseTo(100, 9);
   }
-  expect(
-    scaleToHundred([
-      { variant: "on", weight: 75 },
-      { variant: "off", weight: 50 },
-    ]).map((it) => it.weight),
-  ).toEqual([60, 40]);
 });
 
-test("one weight fills up to 100, if the others leave space for it", () => {
-  const weigh = (...weights: number[]) =>
-    weights.map((weight, index) => ({ variant: `v${index}`, weight }));
-  expect(fillToHundred(weigh(10, 50))).toMatchObject({ variant: "v1", rollout: weigh(10, 90) });
-  expect(fillToHundred(weigh(Number.NaN, 99.5))).toMatchObject({
-    variant: "v0",
-    rollout: weigh(0.5, 99.5),
-  });
-  expect(fillToHundred(weigh(150, 50))).toBeNull();
+test("only changed rollouts must add up to 100", () => {
+  const uneven = { ...NEW_FLAG, fallthrough: { variant: null, rollout: weigh(10, 50) } };
+  expect(unevenRollouts(uneven, NEW_FLAG)).toEqual(["/fallthrough/rollout"]);
+  expect(unevenRollouts(uneven, uneven)).toEqual([]);
+});
+
+test("an error disappears once its field has changed", () => {
+  const at = (pointer: string) => ({ pointer, code: "out_of_range" as const, message: "No." });
+  const error = new ApiError(400, "validation_failed", "No.", [at("/key"), at("/rules/0/name")]);
+  const fixed = error.without((pointer) =>
+    isChangedAt(
+      pointer,
+      { key: "a", rules: [{ name: "b" }] },
+      { key: "c", rules: [{ name: "b" }] },
+    ),
+  );
+  expect(fixed?.violations.map((it) => it.pointer)).toEqual(["/rules/0/name"]);
+  expect(error.without(() => true)).toBeNull();
 });
 
 test("weights have up to three decimals, and an empty weight is not 0", () => {

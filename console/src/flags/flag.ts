@@ -157,7 +157,7 @@ export function versionOf(known: Pick<Flag, "version" | "id"> | null): string {
  * Converts rules for a request: without temporary ids, and without attributes of segment
  * conditions.
  */
-function toRequest(rules: Rule[]): unknown[] {
+export function toRequest(rules: Rule[]): unknown[] {
   return rules.map(({ id, conditions, ...rest }) => ({
     ...rest,
     ...(id && !id.startsWith(NEW_ID) && { id }),
@@ -251,27 +251,11 @@ export async function patchIfUnchanged(
 /** Pages of 100: the limit is 2,000 flags, not counting archived ones. */
 const MAX_PAGES = 20;
 
-export interface FlagList {
-  flags: Flag[];
-  /** Number of requests. */
-  pages: number;
-  /** `false` if flags are missing, which is possible with many archived ones. */
-  isAll: boolean;
-}
-
 export async function loadFlags(
   project: Project,
   archived: boolean,
   signal?: AbortSignal,
 ): Promise<Flag[]> {
-  return (await listFlags(project, archived, signal)).flags;
-}
-
-export async function listFlags(
-  project: Project,
-  archived: boolean,
-  signal?: AbortSignal,
-): Promise<FlagList> {
   const flags: Flag[] = [];
   let cursor: string | null = null;
   let pages = 0;
@@ -288,7 +272,7 @@ export async function listFlags(
     cursor = page.nextCursor;
     pages++;
   } while (cursor && pages < MAX_PAGES);
-  return { flags, pages, isAll: cursor === null };
+  return flags;
 }
 
 /** Returns the sum of the weights. An empty weight, `NaN`, counts as 0. */
@@ -347,6 +331,20 @@ export function missingWeights({ rules, fallthrough }: Pick<Draft, "rules" | "fa
   ].flatMap(({ at, serve }) =>
     serve.rollout.flatMap((it, index) => (isWeight(it) ? [] : [`${at}/rollout/${index}/weight`])),
   );
+}
+
+/** Returns the pointers of changed rollouts that do not add up to 100%. */
+export function unevenRollouts(draft: Draft, saved: Draft): string[] {
+  const known = [saved.fallthrough, ...saved.rules.map((it) => it.serve)].map((it) =>
+    JSON.stringify(it),
+  );
+  return [
+    ...draft.rules.map((it, index) => ({ at: `/rules/${index}/serve/rollout`, serve: it.serve })),
+    { at: "/fallthrough/rollout", serve: draft.fallthrough },
+  ]
+    .filter(({ serve }) => serve.rollout.length > 0 && Math.abs(sumOf(serve) - 100) >= 1e-9)
+    .filter(({ serve }) => !known.includes(JSON.stringify(serve)))
+    .map((it) => it.at);
 }
 
 /** Describes what a flag serves when it is on: `1 rule; everyone else: on 10%, off 90%`. */

@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import type { ApiError } from "../api/client";
 import { Icon } from "../ui/icons";
 import { errorProps, FieldError } from "../ui/states";
-import { type Draft, isWeight, type Serve, sumOf } from "./flag";
+import { type Draft, describeServe, isWeight, type Serve, sumOf } from "./flag";
 
 type Mode = "variant" | "rollout" | "default";
 
@@ -28,14 +28,21 @@ export function ServeEditor(props: ServeEditorProps) {
     else if (next === "default") onChange({ variant: null, rollout: [] });
     else onChange({ variant: null, rollout: evenly(variants.map((it) => it.key)) });
   };
-  const setEntry = (index: number, change: Partial<Serve["rollout"][number]>) =>
-    onChange({
-      variant: null,
-      rollout: serve.rollout.map((it, at) => (at === index ? { ...it, ...change } : it)),
-    });
+  /** The weight that the user changed last, which balancing keeps. */
+  const [kept, setKept] = useState(0);
+  const setRollout = (rollout: Serve["rollout"]) => onChange({ variant: null, rollout });
+  const setVariant = (index: number, variant: string) =>
+    setRollout(serve.rollout.map((it, at) => (at === index ? { ...it, variant } : it)));
+  const setWeight = (index: number, weight: number) => {
+    setKept(index);
+    const changed = serve.rollout.map((it, at) => (at === index ? { ...it, weight } : it));
+    // One of two percentages determines the other.
+    setRollout(changed.length === 2 ? (balance(changed, index) ?? changed) : changed);
+  };
+  const unused = variants.find((it) => !serve.rollout.some((one) => one.variant === it.key));
   const sum = sumOf(serve);
   const isHundred = Math.abs(sum - 100) < 1e-9;
-  const filled = fillToHundred(serve.rollout);
+  const balanced = isHundred ? null : balance(serve.rollout, kept);
   return (
     <div class="lines">
       <div class="form-row">
@@ -74,7 +81,7 @@ export function ServeEditor(props: ServeEditorProps) {
                   variants={variants}
                   disabled={disabled}
                   invalid={errorProps(error, `${pointer}/rollout/${index}/variant`)}
-                  onChange={(variant) => setEntry(index, { variant })}
+                  onChange={(variant) => setVariant(index, variant)}
                 />
                 <WeightField
                   label={`${label}: weight of ${it.variant}`}
@@ -82,7 +89,7 @@ export function ServeEditor(props: ServeEditorProps) {
                   emptyErrorId={`weight${pointer}/${index}`}
                   invalid={errorProps(error, `${pointer}/rollout/${index}/weight`)}
                   disabled={disabled}
-                  onChange={(weight) => setEntry(index, { weight })}
+                  onChange={(weight) => setWeight(index, weight)}
                 />
                 <span class="share" aria-hidden="true">
                   <i style={{ width: `${sum && it.weight ? (it.weight / sum) * 100 : 0}%` }} />
@@ -92,12 +99,7 @@ export function ServeEditor(props: ServeEditorProps) {
                     type="button"
                     class="bare"
                     aria-label={`Remove ${it.variant}`}
-                    onClick={() =>
-                      onChange({
-                        variant: null,
-                        rollout: serve.rollout.filter((_, at) => at !== index),
-                      })
-                    }
+                    onClick={() => setRollout(serve.rollout.filter((_, at) => at !== index))}
                   >
                     <Icon name="close" />
                   </button>
@@ -117,18 +119,14 @@ export function ServeEditor(props: ServeEditorProps) {
           <FieldError error={error} at={`${pointer}/rollout`} />
           <div class="form-row small">
             <span class={isHundred ? "quiet" : "field-error"}>Adds up to {round(sum)}%.</span>
-            {!disabled && sum > 0 && !isHundred && (
+            {!disabled && balanced && (
               <button
                 type="button"
                 class="link small"
-                onClick={() =>
-                  onChange({
-                    variant: null,
-                    rollout: filled?.rollout ?? scaleToHundred(serve.rollout),
-                  })
-                }
+                title={describeServe({ variant: null, rollout: balanced })}
+                onClick={() => setRollout(balanced)}
               >
-                {filled ? `Set ${filled.variant} to ${filled.weight}%` : "Scale to 100%"}
+                Balance: {describeServe({ variant: null, rollout: balanced })}
               </button>
             )}
             {!disabled && (
@@ -136,10 +134,7 @@ export function ServeEditor(props: ServeEditorProps) {
                 type="button"
                 class="link small"
                 onClick={() =>
-                  onChange({
-                    variant: null,
-                    rollout: [...serve.rollout, { variant: first, weight: 0 }],
-                  })
+                  setRollout([...serve.rollout, { variant: unused?.key ?? first, weight: 0 }])
                 }
               >
                 Add variant
@@ -207,41 +202,35 @@ function evenly(keys: string[]): Serve["rollout"] {
 }
 
 /**
- * Sets one weight so that the sum is 100: the first empty weight, or else the last one. Returns
- * `null` if the other weights exceed 100.
+ * Changes the other weights so that the sum is 100. They keep their proportions, and the number of
+ * decimals. Returns `null` if that is impossible.
  */
-export function fillToHundred(rollout: Serve["rollout"]) {
-  const empty = rollout.findIndex((it) => !isWeight(it));
-  const target = empty < 0 ? rollout.length - 1 : empty;
-  const others = sumOf({ rollout: rollout.filter((_, index) => index !== target) });
-  const variant = rollout[target]?.variant;
-  if (variant === undefined || others > 100) return null;
-  const weight = round(100 - others);
-  return {
-    variant,
-    weight,
-    rollout: rollout.map((it, index) => (index === target ? { ...it, weight } : it)),
-  };
+export function balance(rollout: Serve["rollout"], kept: number): Serve["rollout"] | null {
+  const left = 100 - (rollout[kept]?.weight ?? Number.NaN);
+  const others = rollout.flatMap((_, index) => (index === kept ? [] : [index]));
+  const largest = others.reduce<number | undefined>((best, index) => {
+    const weightOf = (at: number) => rollout[at]?.weight || 0;
+    return best === undefined || weightOf(index) > weightOf(best) ? index : best;
+  }, undefined);
+  if (largest === undefined || !(left >= 0)) return null;
+  const sum = sumOf({ rollout: others.flatMap((it) => rollout[it] ?? []) });
+  const decimals = Math.max(...rollout.map(({ weight }) => decimalsOf(weight)));
+  const unit = 10 ** -decimals;
+  const shares = rollout.map(({ weight }, index) => {
+    if (index === kept) return weight;
+    const share = sum > 0 ? ((weight || 0) / sum) * left : left / others.length;
+    return Math.floor(round(share / unit)) * unit;
+  });
+  // The largest of the others gets what rounding leaves.
+  const rest =
+    100 - shares.reduce((total, it, index) => (index === largest ? total : total + it), 0);
+  return rollout.map((it, index) => ({
+    ...it,
+    weight: round(index === largest ? rest : (shares[index] ?? 0)),
+  }));
 }
 
-/**
- * Scales weights to a sum of 100, with three decimals. The largest weight gets the rounding error.
- */
-export function scaleToHundred(rollout: Serve["rollout"]): Serve["rollout"] {
-  const sum = sumOf({ rollout });
-  const scaled = rollout.map((it) => ({ ...it, weight: round(((it.weight || 0) / sum) * 100) }));
-  const largest = scaled.reduce(
-    (best, it, index) => (it.weight > (scaled[best]?.weight ?? 0) ? index : best),
-    0,
-  );
-  const others = scaled.reduce(
-    (total, it, index) => (index === largest ? total : total + it.weight),
-    0,
-  );
-  return scaled.map((it, index) =>
-    index === largest ? { ...it, weight: round(100 - others) } : it,
-  );
-}
+const decimalsOf = (weight: number) => (String(round(weight || 0)).split(".")[1] ?? "").length;
 
 interface VariantSelectProps {
   label: string;

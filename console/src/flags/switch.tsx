@@ -4,6 +4,7 @@ import { useState } from "preact/hooks";
 import { useIsMounted } from "../address";
 import { useCan, useCurrentProject } from "../caller";
 import { Confirm } from "../ui/confirm";
+import { useIsSettled } from "../ui/settled";
 import { showErrorToast, showToast } from "../ui/toast";
 import { describeFlag, type Flag, patchIfUnchanged, quoteVariant } from "./flag";
 import { createUndo } from "./undo";
@@ -27,6 +28,7 @@ export function FlagSwitch({ flag, onChange }: SwitchProps) {
   const [confirming, setConfirming] = useState<Confirmation | null>(null);
   const [busy, setBusy] = useState(false);
   const isMounted = useIsMounted();
+  const isSettled = useIsSettled(flag.enabled);
   if (!mayWrite || flag.archivedAt) {
     const state = flag.archivedAt ? "archived" : flag.enabled ? "on" : "off";
     return <span class={`status ${state}`}>{state}</span>;
@@ -53,7 +55,7 @@ export function FlagSwitch({ flag, onChange }: SwitchProps) {
   const isProduction = /prod/i.test(`${project.slug} ${project.name}`);
   const turn = (event: MouseEvent) => {
     // Ignores the second click of a double click, also after the first has been applied.
-    if (busy || event.detail > 1) return;
+    if (busy || !isSettled || event.detail > 1) return;
     const enabled = !flag.enabled;
     if (enabled && isProduction) setConfirming({ flag, enabled, isConflict: false });
     else void save(flag, enabled);

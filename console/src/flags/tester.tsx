@@ -1,12 +1,16 @@
-/** Tests targeting: evaluates the flag for a context with OFREP, as applications do. */
+/**
+ * Tests targeting: evaluates the flag for a context as if it were on, with the edits that are not
+ * saved.
+ */
 
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { ApiError, api, type Schemas, unwrapResponse } from "../api/client";
 import { useCurrentProject } from "../caller";
 import { Icon } from "../ui/icons";
 import { ErrorMessage } from "../ui/states";
-import { type Flag, quoteVariant } from "./flag";
+import { type Draft, type Flag, type FlagPatch, quoteVariant, toRequest } from "./flag";
 
+type Test = Schemas["FlagTest"];
 type Evaluation = Schemas["FlagEvaluation"];
 
 interface Attribute {
@@ -25,42 +29,45 @@ export function readValue(text: string): unknown {
 }
 
 interface TesterProps {
-  /** The saved flag, which the API evaluates. */
   flag: Flag;
-  /** `true` if there are unsaved changes. */
-  isEdited: boolean;
+  /** The flag with the edits that are not saved. */
+  draft: Draft;
+  /** The edits; `{}` without any. */
+  changes: FlagPatch;
 }
 
-export function Tester({ flag, isEdited }: TesterProps) {
+export function Tester({ flag, draft, changes }: TesterProps) {
   const { project } = useCurrentProject();
   const [targetingKey, setTargetingKey] = useState("user-1");
   const [attributes, setAttributes] = useState<Attribute[]>(() => attributesOf(flag));
-  const [outcome, setOutcome] = useState<Evaluation | ApiError | null>(null);
+  const [outcome, setOutcome] = useState<Test | ApiError | null>(null);
   const set = (index: number, change: Partial<Attribute>) =>
     setAttributes(attributes.map((it, at) => (at === index ? { ...it, ...change } : it)));
-  // Results of another version do not apply.
-  const version = useRef(flag.version);
+  // Results of other edits do not apply.
+  const tested = `${flag.version} ${JSON.stringify(changes)}`;
+  const current = useRef(tested);
   useLayoutEffect(() => {
-    version.current = flag.version;
+    current.current = tested;
     setOutcome(null);
-  }, [flag.version]);
+  }, [tested]);
   const evaluate = async () => {
-    const requested = flag.version;
-    const show = (result: Evaluation | ApiError) =>
-      version.current === requested && setOutcome(result);
+    const show = (result: Test | ApiError) => current.current === tested && setOutcome(result);
     const entries = attributes
       .filter((it) => it.name && it.value)
       .map((it) => [it.name, readValue(it.value)]);
+    const rules = changes.rules && { rules: toRequest(changes.rules) };
     try {
-      const evaluation = await unwrapResponse(
-        api.POST("/v0/project/{idOrSlug}/ofrep/v1/evaluate/flags/{key}", {
+      const test = await unwrapResponse(
+        api.POST("/v0/project/{idOrSlug}/feature-flags/{key}/test", {
           params: { path: { idOrSlug: project.slug, key: flag.key } },
-          // Includes a change that was just saved.
-          headers: { "cache-control": "no-cache" },
-          body: { context: { targetingKey, ...Object.fromEntries(entries) } },
+          body: {
+            context: { targetingKey, ...Object.fromEntries(entries) },
+            // The generated types cannot express all rules for conditions.
+            changes: { ...changes, ...rules } as never,
+          },
         }),
       );
-      show(evaluation);
+      show(test);
     } catch (error) {
       show(error instanceof ApiError ? error : new ApiError(0, "unexpected", String(error)));
     }
@@ -70,11 +77,7 @@ export function Tester({ flag, isEdited }: TesterProps) {
       <header>
         <h2>Test targeting</h2>
       </header>
-      {isEdited && (
-        <p class="quiet small">
-          Tests saved version {flag.version}; unsaved changes aren’t included.
-        </p>
-      )}
+      {Object.keys(changes).length > 0 && <p class="quiet small">Includes your unsaved changes.</p>}
       <form
         class="form"
         onSubmit={(event) => {
@@ -130,17 +133,33 @@ export function Tester({ flag, isEdited }: TesterProps) {
       {outcome instanceof ApiError ? (
         <ErrorMessage error={outcome} />
       ) : (
-        outcome && (
-          <div class="outcome" role="status">
-            <p>
-              <b>{outcome.variant || "The default in code"}</b>{" "}
-              {outcome.value !== undefined && <code>{JSON.stringify(outcome.value)}</code>}
-            </p>
-            <p class="quiet small">{describeReason(outcome, flag)}</p>
-          </div>
-        )
+        outcome && <Outcome test={outcome} flag={draft} />
       )}
     </section>
+  );
+}
+
+function Outcome({ test, flag }: { test: Test; flag: Draft }) {
+  const { evaluation, enabled } = test;
+  if ("errorCode" in evaluation) {
+    return (
+      <p class="error-box brief" role="alert">
+        {evaluation.errorDetails || evaluation.errorCode}
+      </p>
+    );
+  }
+  return (
+    <div class="outcome" role="status">
+      <p>
+        {enabled ? "" : "Would serve "}
+        <b>{evaluation.variant || "the default in code"}</b>{" "}
+        {evaluation.value !== undefined && <code>{JSON.stringify(evaluation.value)}</code>}
+      </p>
+      <p class="quiet small">
+        {describeReason(evaluation, flag)}
+        {!enabled && ` The flag is off: everyone gets ${quoteVariant(flag.offVariant)} now.`}
+      </p>
+    </div>
   );
 }
 
@@ -151,7 +170,7 @@ function attributesOf(flag: Flag): Attribute[] {
   return used.slice(0, 6).map((name) => ({ name: name ?? "", value: "" }));
 }
 
-export function describeReason(outcome: Evaluation, flag: Flag): string {
+export function describeReason(outcome: Evaluation, flag: Pick<Draft, "rules">): string {
   const { reason, metadata } = outcome;
   const variant = quoteVariant(outcome.variant);
   if (metadata.prerequisite) return `Prerequisite ${metadata.prerequisite} isn’t met.`;

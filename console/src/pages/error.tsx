@@ -1,29 +1,31 @@
-import { useEffect, useState } from "preact/hooks";
-import { changed, go, hrefOf, useAddress, usePageGuard } from "../address";
+import { useState } from "preact/hooks";
+import { changed, go, hrefOf, Link, useAddress, usePageGuard } from "../address";
 import { ApiError, api, type Schemas, unwrapResponse } from "../api/client";
 import { useLoaded } from "../api/loaded";
 import { useCan, useCurrentProject } from "../caller";
+import { Assignee } from "../errors/assignee";
 import { EventDetails } from "../errors/event-details";
-import { type Status, viewKey } from "../errors/filters";
-import { loadErrors, loadSeries, viewOfError } from "../errors/load";
+import { describeFilter, STATUS_NAMES, type Status, type View, viewKey } from "../errors/filters";
+import { loadSeries, queryOfError, viewOfError } from "../errors/load";
 import { neighbor } from "../errors/neighbors";
+import { Shares, useSummary } from "../errors/shares";
 import { changeOneStatus } from "../errors/status";
-import { useMarks, useRange } from "../errors/view-bar";
+import { useCategories, useMarks, useRange, useView } from "../errors/view-bar";
 import { useKeys } from "../keys";
 import { Plot } from "../plot/plot";
-import { number, pluralize } from "../time/format";
-import { keptView, rangeParams } from "../time/range";
+import { formatZoned, number, pluralize } from "../time/format";
+import { keptView, type Range, rangeParams } from "../time/range";
 import { RangeControl } from "../time/range-control";
 import { Confirm } from "../ui/confirm";
 import { DetailPage } from "../ui/detail-page";
 import { Icon } from "../ui/icons";
-import { ErrorMessage, SkeletonRows } from "../ui/states";
-import { RelativeTime } from "../ui/time";
+import { useIsSettled } from "../ui/settled";
+import { CopyButton, ErrorMessage, SkeletonRows } from "../ui/states";
+import { RelativeTime, Time } from "../ui/time";
 import { showErrorToast, showToast } from "../ui/toast";
-import { loadError, STATUS_NAMES } from "./errors";
+import { loadError } from "./errors";
 
 type ErrorInfo = Schemas["Error"];
-type Event = Schemas["ErrorEvent"];
 
 export function ErrorPage() {
   const address = useAddress();
@@ -57,33 +59,112 @@ interface ErrorDetailsProps {
 function ErrorDetails({ error, back, reload }: ErrorDetailsProps) {
   const address = useAddress();
   const { project } = useCurrentProject();
-  const canWrite = useCan()("errors:write");
   const { range, reload: refresh } = useRange();
-  const { marks, isAll } = useMarks([project], range);
-  const [confirming, setConfirming] = useState(false);
-  const view = viewOfError(error.errorId);
-  const key = `${project.id} ${error.errorId} ${viewKey(view, range)}`;
+  const { marks, more, isExact } = useMarks([project], range);
+  const categories = useCategories();
+  // The filters of the list from which the user came; the status is this error's own.
+  const listed = useView(null);
+  const view = viewOfError(error.errorId, listed);
   const period = range.preset ?? "selected range";
-  const series = useLoaded(`series of ${key}`, (signal) =>
-    loadSeries([project], view, range, signal),
+  const series = useLoaded(
+    `series of ${project.id} ${viewKey(view, range)}`,
+    (signal) => loadSeries([project], view, range, signal),
+    "first",
   );
-  const match = useLoaded(`match of ${key}`, async (signal) => {
-    const page = await loadErrors(project, view, range, { limit: 1 }, signal);
-    return page.items[0] ?? null;
-  });
-  const inRange = match.data?.count ?? 0;
-
-  const change = (status: Status) => void changeOneStatus(project, error, status, reload);
-  useKeys(
-    canWrite
-      ? { e: () => change("resolved"), i: () => change("ignored"), o: () => change("open") }
-      : {},
-  );
+  const summary = useSummary(error.errorId, listed, range, categories);
   const step = (by: number) => {
     const id = neighbor(error.errorId, by);
     if (id) go(hrefOf("error", { ...keptView(address, "error"), id }));
   };
   useKeys({ j: () => step(1), k: () => step(-1) });
+  const type = error.type && error.title.startsWith(error.type) ? error.type : "";
+  const of = (value: number | undefined) => (value === undefined ? "…" : number(value));
+  return (
+    <>
+      <div class="error-head">
+        <h1 class={error.title.length > 200 ? "long" : ""}>
+          <bdi>{type || error.title}</bdi>
+        </h1>
+        {type && (
+          <p class="long">
+            <bdi>{error.message || error.title}</bdi>
+          </p>
+        )}
+        <p class="quiet small">
+          <bdi>{error.culprit}</bdi>
+        </p>
+      </div>
+      <Triage error={error} back={back} reload={reload} />
+      <div class="error-range">
+        <Filtered view={listed} />
+        <RangeControl address={address} range={range} onReload={refresh} />
+      </div>
+      <dl class="facts">
+        <div>
+          <dt>Events ({period})</dt>
+          <dd>{of(summary.data?.count)}</dd>
+        </div>
+        <div>
+          <dt>Users ({period})</dt>
+          <dd>{of(summary.data?.users)}</dd>
+        </div>
+        <div>
+          <dt>Events (last 90 days)</dt>
+          <dd>{number(error.count)}</dd>
+        </div>
+        <div>
+          <dt>First seen</dt>
+          <dd>
+            <RelativeTime at={error.firstSeen} />
+            <small>
+              <bdi>{summary.data?.firstRelease ?? ""}</bdi>
+            </small>
+          </dd>
+        </div>
+        <div>
+          <dt>Last seen</dt>
+          <dd>
+            <RelativeTime at={error.lastSeen} />
+            <small>
+              <bdi>{summary.data?.lastRelease ?? ""}</bdi>
+            </small>
+          </dd>
+        </div>
+      </dl>
+      {series.error && <ErrorMessage error={series.error} retry={series.reload} />}
+      {series.data ? (
+        <Plot
+          series={series.data}
+          marks={marks}
+          more={more}
+          isExact={isExact}
+          height={120}
+          single
+          stale={series.loading}
+          onZoom={(from, to) => go(changed(address, rangeParams({ from, to })))}
+        />
+      ) : (
+        !series.error && <div class="skeleton plot-skeleton" style={{ height: "144px" }} />
+      )}
+      <Shares summary={summary} view={listed} categories={categories ?? []} />
+      <Events error={error} view={listed} range={range} />
+    </>
+  );
+}
+
+/** The status, the assignee, and the actions, which keep their places when the status changes. */
+function Triage({ error, back, reload }: ErrorDetailsProps) {
+  const { project } = useCurrentProject();
+  const canWrite = useCan()("errors:write");
+  const [confirming, setConfirming] = useState(false);
+  const isSettled = useIsSettled(error.status);
+  const change = (status: Status, resolvedIn: "next_release" | null = null) =>
+    void changeOneStatus(project, error, status, reload, resolvedIn);
+  useKeys(
+    canWrite
+      ? { e: () => change("resolved"), i: () => change("ignored"), o: () => change("open") }
+      : {},
+  );
   const guardPage = usePageGuard();
   const remove = async () => {
     const isHere = guardPage();
@@ -97,96 +178,68 @@ function ErrorDetails({ error, back, reload }: ErrorDetailsProps) {
       showErrorToast(failure);
     }
   };
-  const type = error.type && error.title.startsWith(error.type) ? error.type : "";
+  const isNext = error.resolvedIn === "next_release";
+  const { status } = error;
   return (
-    <>
-      <div class="page-head error-head">
-        <div>
-          <h1 class={error.title.length > 200 ? "long" : ""}>
-            <bdi>{type || error.title}</bdi>
-          </h1>
-          {type && (
-            <p class="long">
-              <bdi>{error.message || error.title}</bdi>
-            </p>
-          )}
-          <p class="quiet small">
-            <bdi>{error.culprit}</bdi>
-          </p>
-        </div>
+    <div class="triage">
+      <p>
+        <span class={`status ${status}`}>
+          {STATUS_NAMES[status]}
+          {isNext && " in the next release"}
+          {error.resolvedBy && ` by ${error.resolvedBy}`}
+        </span>{" "}
+        {error.resolvedAt && (
+          <span class="quiet small">
+            <RelativeTime at={error.resolvedAt} />
+          </span>
+        )}
+        <Assignee error={error} canWrite={canWrite} reload={reload} />
+      </p>
+      {canWrite && (
         <div class="actions">
-          <span class={`status ${error.status}`}>{STATUS_NAMES[error.status]}</span>
-          {canWrite && (
-            <>
-              {error.status !== "resolved" && (
-                <button
-                  type="button"
-                  class="primary"
-                  onClick={() => change("resolved")}
-                  title="Resolve (e)"
-                >
-                  Resolve
-                </button>
-              )}
-              {error.status !== "ignored" && (
-                <button type="button" onClick={() => change("ignored")} title="Ignore (i)">
-                  Ignore
-                </button>
-              )}
-              {error.status !== "open" && (
-                <button type="button" onClick={() => change("open")}>
-                  Reopen
-                </button>
-              )}
-              <button type="button" class="danger" onClick={() => setConfirming(true)}>
-                Delete
-              </button>
-            </>
-          )}
+          <button
+            type="button"
+            class={status === "open" ? "primary" : ""}
+            disabled={!isSettled || (status === "resolved" && !isNext)}
+            onClick={() => change("resolved")}
+            title="Resolve (e)"
+          >
+            Resolve
+          </button>
+          <button
+            type="button"
+            disabled={!isSettled || isNext}
+            onClick={() => change("resolved", "next_release")}
+            title="Only an event of a later release reopens it"
+          >
+            Resolve in next release
+          </button>
+          <button
+            type="button"
+            disabled={!isSettled || status === "ignored"}
+            onClick={() => change("ignored")}
+            title="Ignore (i)"
+          >
+            Ignore
+          </button>
+          <button
+            type="button"
+            disabled={!isSettled || status === "open"}
+            onClick={() => change("open")}
+            title="Reopen (o)"
+          >
+            Reopen
+          </button>
+          <button
+            type="button"
+            class="danger"
+            disabled={!isSettled}
+            onClick={() => setConfirming(true)}
+          >
+            Delete
+          </button>
         </div>
-      </div>
-      <dl class="facts">
-        <div>
-          <dt>Events ({period})</dt>
-          <dd>{match.data === undefined ? "…" : number(inRange)}</dd>
-        </div>
-        <div>
-          <dt>Users ({period})</dt>
-          <dd>{match.data === undefined ? "…" : number(match.data?.users ?? 0)}</dd>
-        </div>
-        <div>
-          <dt>Events (last 90 days)</dt>
-          <dd>{number(error.count)}</dd>
-        </div>
-        <div>
-          <dt>First seen</dt>
-          <dd>
-            <RelativeTime at={error.firstSeen} />
-          </dd>
-        </div>
-        <div>
-          <dt>Last seen</dt>
-          <dd>
-            <RelativeTime at={error.lastSeen} />
-          </dd>
-        </div>
-      </dl>
-      <RangeControl address={address} range={range} onReload={refresh} />
-      {series.error && <ErrorMessage error={series.error} retry={series.reload} />}
-      {series.data ? (
-        <Plot
-          series={series.data}
-          marks={marks}
-          isAll={isAll}
-          height={120}
-          single
-          stale={series.loading}
-          onZoom={(from, to) => go(changed(address, rangeParams({ from, to })))}
-        />
-      ) : (
-        !series.error && <div class="skeleton plot-skeleton" style={{ height: "144px" }} />
       )}
-      <Events error={error} />
       {confirming && (
         <Confirm
           title="Delete this error?"
@@ -200,7 +253,23 @@ function ErrorDetails({ error, back, reload }: ErrorDetailsProps) {
           </p>
         </Confirm>
       )}
-    </>
+    </div>
+  );
+}
+
+/** The filters that apply to everything below, and a link that removes them. */
+function Filtered({ view }: { view: View }) {
+  const address = useAddress();
+  const names = view.filters.map((it) =>
+    it.operator === "is" && it.categoryId !== "handled" ? it.value : describeFilter(it),
+  );
+  if (view.search) names.push(`Title contains ${view.search}`);
+  if (!names.length) return <span />;
+  return (
+    <p class="filtered">
+      Filtered: <bdi>{names.join(", ")}</bdi> ·{" "}
+      <Link href={changed(address, { f: null, q: null })}>Show all</Link>
+    </p>
   );
 }
 
@@ -213,128 +282,109 @@ function scrollsSideways(target: EventTarget | null): boolean {
   return false;
 }
 
-const PAGE_SIZE = 20;
-/** Page size while searching for the event in the address. */
-const SEARCH_PAGE_SIZE = 100;
-/** Pages to search before the user decides whether to continue. */
-const MAX_PAGES = 10;
+interface EventsProps {
+  error: ErrorInfo;
+  view: View;
+  range: Range;
+}
 
 /** The events of an error, one at a time. The address has the id of the current one. */
-function Events({ error }: { error: ErrorInfo }) {
+function Events({ error, view, range }: EventsProps) {
   const address = useAddress();
   const { project } = useCurrentProject();
-  const [more, setMore] = useState<{ items: Event[]; next: string | null } | null>(null);
-  const [maxPages, setMaxPages] = useState(MAX_PAGES);
-  const [searchedPages, setSearchedPages] = useState(0);
-  const [searchError, setSearchError] = useState<ApiError | null>(null);
-  const load = (cursor?: string | null, limit = PAGE_SIZE, signal?: AbortSignal) =>
+  const requested = address.query.get("event");
+  const query = (body: Partial<Schemas["ErrorEventsQuery"]>, signal?: AbortSignal) =>
     unwrapResponse(
-      api.GET("/v0/projects/{idOrSlug}/errors/{errorId}/events", {
-        params: {
-          path: { idOrSlug: project.slug, errorId: error.errorId },
-          query: { limit, ...(cursor && { cursor }) },
-        },
+      api.POST("/v0/projects/{idOrSlug}/errors/{errorId}/events/query", {
+        params: { path: { idOrSlug: project.slug, errorId: error.errorId } },
+        body: { ...queryOfError(view, range), ...body },
         ...(signal && { signal }),
       }),
     );
-  const first = useLoaded(`events ${project.id} ${error.errorId}`, (signal) =>
-    load(null, PAGE_SIZE, signal),
-  );
-  const events = [...(first.data?.items ?? []), ...(more?.items ?? [])];
-  const next = more ? more.next : (first.data?.nextCursor ?? null);
-  const requested = address.query.get("event");
-  const found = events.findIndex((it) => it.eventId === requested);
-  const isMissing = requested !== null && found < 0;
-  const isSearching = isMissing && next !== null && searchedPages < maxPages && !searchError;
-  const index = Math.max(0, found);
-  const event = events[index];
-  const add = (page: { items: Event[]; nextCursor: string | null }) =>
-    setMore((was) => ({ items: [...(was?.items ?? []), ...page.items], next: page.nextCursor }));
-  // A link can lead to an older event.
-  useEffect(() => {
-    if (!isSearching) return;
-    const stop = new AbortController();
-    load(next, SEARCH_PAGE_SIZE, stop.signal).then(
-      (page) => {
-        if (stop.signal.aborted) return;
-        add(page);
-        setSearchedPages((it) => it + 1);
-      },
-      (failure) => {
-        if (!stop.signal.aborted && failure instanceof ApiError) setSearchError(failure);
-      },
-    );
-    return () => stop.abort();
-  }, [isSearching, next]);
-  const show = (it: Event | undefined) =>
-    it &&
-    go(
-      changed(address, { event: it.eventId === events[0]?.eventId ? null : it.eventId }),
-      "replace",
-    );
-  const guardPage = usePageGuard();
-  const older = async () => {
-    const isHere = guardPage();
-    if (index + 1 < events.length) return show(events[index + 1]);
-    if (!next) return;
+  const key = `event ${requested} ${project.id} ${error.errorId} ${viewKey(view, range)}`;
+  // The second event is the next older one.
+  const loaded = useLoaded(key, async (signal) => {
     try {
-      const page = await load(next);
-      add(page);
-      if (isHere()) show(page.items[0]);
+      return { ...(await query({ event: requested, limit: 2 }, signal)), isMissing: false };
+    } catch (failure) {
+      const isMissing = failure instanceof ApiError && failure.at("/event") !== null;
+      if (!isMissing) throw failure;
+      return { ...(await query({ limit: 2 }, signal)), isMissing };
+    }
+  });
+  const page = loaded.data;
+  const [event, older] = page?.items ?? [];
+  const guardPage = usePageGuard();
+  const show = (id: string | null | undefined) =>
+    id !== undefined && go(changed(address, { event: id }), "replace");
+  /** Shows the event that a query finds. */
+  const find = async (body: Partial<Schemas["ErrorEventsQuery"]>, index: number) => {
+    const isHere = guardPage();
+    try {
+      const found = (await query({ order: "oldest", ...body })).items[index];
+      if (isHere()) show(found?.eventId);
     } catch (failure) {
       showErrorToast(failure);
     }
   };
-  const newer = () => show(events[index - 1]);
-  const hasOlder = index + 1 < events.length || next !== null;
+  const position = page?.position ?? null;
+  const total = page?.total ?? 0;
+  const isFirst = position === 1;
+  const showNewer = () => {
+    if (event && !isFirst) void find({ event: event.eventId, limit: 2 }, 1);
+  };
+  const showOlder = () => show(older?.eventId);
   useKeys({
-    ArrowRight: (event) => (scrollsSideways(event.target) ? false : void older()),
-    ArrowLeft: (event) => (scrollsSideways(event.target) ? false : void newer()),
+    ArrowRight: (it) => (scrollsSideways(it.target) ? false : showOlder()),
+    ArrowLeft: (it) => (scrollsSideways(it.target) ? false : showNewer()),
   });
-  if (first.error) return <ErrorMessage error={first.error} retry={first.reload} />;
-  if (!first.data) return <SkeletonRows rows={6} />;
-  if (isSearching) return <SkeletonRows rows={6} />;
-  if (!event) return <p class="quiet nothing">No events left: they expire after 90 days.</p>;
+  if (loaded.error) return <ErrorMessage error={loaded.error} retry={loaded.reload} />;
+  if (!page) return <SkeletonRows rows={6} />;
+  if (!event) {
+    return (
+      <p class="quiet nothing">
+        No events {view.filters.length || view.search ? "under this filter " : ""}in this period.
+        Events are kept for 90 days.
+      </p>
+    );
+  }
+  const at = Date.parse(event.occurredAt);
+  const link = hrefOf("error", { project: project.slug, id: error.errorId, event: event.eventId });
   return (
-    <>
+    <section aria-label="Event" class={loaded.loading ? "stale" : ""}>
       <div class="stepper">
         <span>
-          Event <code>{event.eventId.slice(0, 8)}</code> <RelativeTime at={event.occurredAt} />
-          {isMissing && (
-            <span class="quiet">
-              {" "}
-              {next
-                ? `(the linked event is not among the newest ${events.length})`
-                : "(the linked event no longer exists)"}
-            </span>
-          )}{" "}
-          {isMissing && next && (
-            <button
-              type="button"
-              class="link"
-              onClick={() => {
-                setSearchError(null);
-                setMaxPages(searchedPages + MAX_PAGES);
-              }}
-            >
-              Search older events
-            </button>
+          <b>
+            {position === null
+              ? "Event outside this view"
+              : `Event ${number(position)} of ${number(total)}`}
+          </b>{" "}
+          <code class="quiet">{event.eventId.slice(0, 8)}</code>{" "}
+          <Time at={at}>{formatZoned(at)}</Time>{" "}
+          <span class="quiet">
+            <RelativeTime at={at} />
+          </span>{" "}
+          <CopyButton text={location.origin + link} label="Copy link to this event" />
+          {page.isMissing && (
+            <span class="quiet"> The linked event no longer exists. This is the newest one.</span>
           )}
         </span>
         <div>
-          <button type="button" disabled={index === 0} onClick={() => show(events[0])}>
+          <button type="button" disabled={isFirst} onClick={() => show(null)}>
             Newest
           </button>
-          <button type="button" disabled={index === 0} onClick={newer} title="Newer (←)">
+          <button type="button" disabled={isFirst} onClick={showNewer} title="Newer (←)">
             <Icon name="left" /> Newer
           </button>
-          <button type="button" disabled={!hasOlder} onClick={() => void older()} title="Older (→)">
+          <button type="button" disabled={!older} onClick={showOlder} title="Older (→)">
             Older <Icon name="right" />
+          </button>
+          <button type="button" disabled={!older} onClick={() => void find({}, 0)}>
+            Oldest
           </button>
         </div>
       </div>
-      {searchError && isMissing && <ErrorMessage small error={searchError} />}
-      <EventDetails key={event.eventId} event={event.event} />
-    </>
+      <EventDetails key={event.eventId} event={event.event} mapStatus={event.mapStatus} />
+    </section>
   );
 }

@@ -4,7 +4,7 @@ import { api, type Schemas, unwrapResponse } from "../api/client";
 import { useLoaded } from "../api/loaded";
 import { useCan, useCurrentProject } from "../caller";
 import { Breakdown } from "../errors/breakdown";
-import { STATUSES, type Status, viewKey } from "../errors/filters";
+import { STATUS_NAMES, type Status, viewKey } from "../errors/filters";
 import {
   type ErrorPage as ErrorListPage,
   type ErrorRow,
@@ -12,6 +12,7 @@ import {
   loadSeries,
 } from "../errors/load";
 import { setListed } from "../errors/neighbors";
+import { NewEvents } from "../errors/new-events";
 import { changeStatus, statusNow, useChanges } from "../errors/status";
 import { useCategories, useMarks, useRange, useView, ViewBar } from "../errors/view-bar";
 import { useKeys } from "../keys";
@@ -22,7 +23,7 @@ import { number, pluralize } from "../time/format";
 import { keptView, rangeParams } from "../time/range";
 import { useAnnouncement } from "../ui/announcement";
 import { SelectCell } from "../ui/row-parts";
-import { rowProps, targetRows, useRows } from "../ui/rows";
+import { focusRow, rowProps, targetRows, useRows } from "../ui/rows";
 import { Empty, ErrorMessage, SkeletonRows } from "../ui/states";
 import { RelativeTime } from "../ui/time";
 import { showErrorToast } from "../ui/toast";
@@ -35,12 +36,6 @@ const PAGE_SIZE = 50;
 const NO_ROWS: ListedError[] = [];
 const NO_PAGES: ErrorListPage[] = [];
 
-export const STATUS_NAMES: Record<Status, string> = {
-  open: "Open",
-  resolved: "Resolved",
-  ignored: "Ignored",
-};
-
 export function ErrorsPage() {
   const address = useAddress();
   const { project } = useCurrentProject();
@@ -48,7 +43,7 @@ export function ErrorsPage() {
   const { range, reload } = useRange();
   const view = useView("open");
   const categories = useCategories();
-  const { marks, isAll } = useMarks([project], range);
+  const { marks, more: moreMarks, isExact } = useMarks([project], range);
   const requested = address.query.get("sort") as Sort | null;
   const sort = requested && SORTS.includes(requested) ? requested : "lastSeen";
   const base = `${project.id} ${viewKey(view, range)}`;
@@ -94,12 +89,20 @@ export function ErrorsPage() {
   const change = (status: Status) => {
     const chosen = new Set(targetRows(rows, ids));
     const errors = items.filter((it) => chosen.has(it.errorId));
+    const first = items.findIndex((it) => chosen.has(it.errorId));
     rows.clear();
-    void changeStatus(project, errors, status, refresh);
+    // The focus moves to the row that follows, instead of getting lost with a button.
+    void changeStatus(project, errors, status, refresh).then(() =>
+      requestAnimationFrame(() => {
+        const isLost = !document.activeElement || document.activeElement === document.body;
+        if (isLost) focusRow(Math.max(0, Math.min(first, ids.length - errors.length - 1)));
+      }),
+    );
   };
+  const state = view.status ? `${view.status} ` : "";
   const count = more.cursor
-    ? `${number(items.length)} or more errors`
-    : pluralize(items.length, "error");
+    ? `${number(items.length)} or more ${state}errors`
+    : pluralize(items.length, `${state}error`);
   useAnnouncement(JSON.stringify(view), list.data && !list.loading ? count : null);
   useKeys(
     canWrite
@@ -110,12 +113,26 @@ export function ErrorsPage() {
   return (
     <>
       <h1 class="hidden">Errors</h1>
-      <ViewBar view={view} range={range} categories={categories} onReload={reload} />
+      <ViewBar
+        view={view}
+        range={range}
+        categories={categories}
+        defaultStatus="open"
+        onReload={reload}
+      />
+      <NewEvents
+        projects={[project]}
+        view={view}
+        range={range}
+        series={series.data}
+        onReload={reload}
+      />
       {series.data ? (
         <Plot
           series={series.data}
           marks={marks}
-          isAll={isAll}
+          more={moreMarks}
+          isExact={isExact}
           height={140}
           stale={series.loading}
           onZoom={(from, to) => go(changed(address, rangeParams({ from, to })))}
@@ -126,9 +143,10 @@ export function ErrorsPage() {
       <div class="with-aside">
         <section>
           <div class="bulk">
-            {rows.selected.size > 0 ? (
-              <>
-                <b>{pluralize(rows.selected.size, "error")} selected</b>
+            {list.data && !list.loading ? <h2>{count}</h2> : <h2 class="quiet">Errors</h2>}
+            {rows.selected.size > 0 && (
+              <div class="bulk-actions">
+                <b>{number(rows.selected.size)} selected</b>
                 <button type="button" onClick={() => change("resolved")}>
                   Resolve
                 </button>
@@ -141,23 +159,7 @@ export function ErrorsPage() {
                 <button type="button" class="link" onClick={rows.clear}>
                   Clear selection
                 </button>
-              </>
-            ) : (
-              <fieldset class="segments">
-                <legend class="hidden">Status</legend>
-                {[...STATUSES, null].map((it) => (
-                  <button
-                    type="button"
-                    key={it ?? "any"}
-                    aria-pressed={view.status === it}
-                    onClick={() =>
-                      go(changed(address, { status: it === "open" ? null : (it ?? "any") }))
-                    }
-                  >
-                    {it ? STATUS_NAMES[it] : "All"}
-                  </button>
-                ))}
-              </fieldset>
+              </div>
             )}
           </div>
           {list.error && <ErrorMessage error={list.error} retry={list.reload} />}
@@ -214,7 +216,7 @@ export function ErrorsPage() {
                         <SelectCell
                           title={it.title}
                           selected={rows.selected.has(it.errorId)}
-                          onToggle={() => rows.toggle(it.errorId)}
+                          onToggle={(toLast) => rows.toggle(it.errorId, toLast)}
                         />
                       )}
                       <td>

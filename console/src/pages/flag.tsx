@@ -3,6 +3,7 @@ import { go, hrefOf, useAddress, usePageGuard } from "../address";
 import { useAttempts } from "../api/attempt";
 import { ApiError, api, unwrapResponse } from "../api/client";
 import { useLoaded } from "../api/loaded";
+import { isChangedAt } from "../api/pointer";
 import { useCan, useCurrentProject } from "../caller";
 import { dropDraft, useDraft } from "../drafts";
 import { AttributeNames } from "../flags/attributes";
@@ -24,9 +25,11 @@ import {
   patchIfUnchanged,
   patchOf,
   TYPES,
+  unevenRollouts,
   versionOf,
   withIds,
 } from "../flags/flag";
+import { FlagText } from "../flags/flag-text";
 import { History } from "../flags/history-list";
 import { PrerequisitesEditor, TargetsEditor, VariantsEditor } from "../flags/lists-editor";
 import { RulesEditor } from "../flags/rules-editor";
@@ -38,6 +41,7 @@ import { loadSegments, type Segment } from "../segments/segment";
 import { keptParams } from "../time/range";
 import { Confirm } from "../ui/confirm";
 import { Back, DetailPage } from "../ui/detail-page";
+import { useIsSettled } from "../ui/settled";
 import { ErrorMessage, errorProps, FieldError, formError, useFocusFirstError } from "../ui/states";
 import { RelativeTime } from "../ui/time";
 import { showErrorToast, showToast } from "../ui/toast";
@@ -96,6 +100,14 @@ interface EditorProps {
   onChange: (flag: Flag) => void;
 }
 
+/** An archiving or unarchiving to confirm. */
+interface Archiving {
+  flag: Flag;
+  archived: boolean;
+  /** `true` if another user's change came first. */
+  isConflict: boolean;
+}
+
 const BOOLEANS = NEW_FLAG.variants;
 const NO_SEGMENTS: Segment[] = [];
 
@@ -114,15 +126,20 @@ function Editor({ flag, back, onChange }: EditorProps) {
     const found = findConflict(draftConflict.base, draftConflict.edited, saved, flag.version);
     return { ...found, isSaveRejected: false };
   }, [saveConflict, draftConflict, saved, flag]);
-  const [saveError, setSaveError] = useState<ApiError | null>(null);
-  const form = useFocusFirstError(saveError ?? saveConflict);
+  const [failure, setFailure] = useState<{ error: ApiError; sent: Draft } | null>(null);
+  // An error disappears when its field changes.
+  const saveError = useMemo(
+    () => failure?.error.without((at) => isChangedAt(at, failure.sent, draft)) ?? null,
+    [failure, draft],
+  );
+  const setSaveError = (error: ApiError | null) => setFailure(error && { error, sent: draft });
+  const form = useFocusFirstError(failure ?? saveConflict);
+  const isSettled = useIsSettled(flag?.archivedAt);
   const attempts = useAttempts();
   const guardPage = usePageGuard();
   const [busy, setBusy] = useState(false);
   /** The action to confirm. `flag` is its version after a change by another user. */
-  const [confirming, setConfirming] = useState<"delete" | { flag: Flag; archived: boolean } | null>(
-    null,
-  );
+  const [confirming, setConfirming] = useState<"delete" | Archiving | null>(null);
   const flags =
     useLoaded(`flags ${project.id} false`, (signal) => loadFlags(project, false, signal)).data ??
     [];
@@ -131,6 +148,7 @@ function Editor({ flag, back, onChange }: EditorProps) {
     NO_SEGMENTS;
   const disabled = !can("flags:write") || Boolean(flag?.archivedAt);
   const unevenShares = describeUnevenShares(draft);
+  const changes = useMemo(() => patchOf(saved, draft), [saved, draft]);
 
   const save = async () => {
     const missing = missingWeights(draft);
@@ -141,6 +159,16 @@ function Editor({ flag, back, onChange }: EditorProps) {
         message: NO_WEIGHT,
       }));
       setSaveError(new ApiError(0, "weight", "Enter all percentages.", violations));
+      return;
+    }
+    const uneven = unevenRollouts(draft, saved);
+    if (uneven.length) {
+      const violations = uneven.map((pointer) => ({
+        pointer,
+        code: "out_of_range" as const,
+        message: "The percentages must add up to 100. Change one, or balance them.",
+      }));
+      setSaveError(new ApiError(0, "weight", "The percentages don’t add up to 100.", violations));
       return;
     }
     const sent = draft;
@@ -201,7 +229,7 @@ function Editor({ flag, back, onChange }: EditorProps) {
       const { flag: latest, isDone } = await patchIfUnchanged(project, known, { archived });
       onChange(latest);
       if (!isDone && Boolean(latest.archivedAt) !== archived) {
-        return setConfirming({ flag: latest, archived });
+        return setConfirming({ flag: latest, archived, isConflict: true });
       }
       const undo = archived
         ? createUndo(project, latest, { archived: false }, onChange)
@@ -258,15 +286,32 @@ function Editor({ flag, back, onChange }: EditorProps) {
             {can("flags:write") &&
               (flag.archivedAt ? (
                 <>
-                  <button type="button" disabled={busy} onClick={() => void archive(flag, false)}>
-                    Unarchive
-                  </button>
-                  <button type="button" class="danger" onClick={() => setConfirming("delete")}>
+                  <button
+                    type="button"
+                    class="danger"
+                    disabled={!isSettled}
+                    onClick={() => setConfirming("delete")}
+                  >
                     Delete
+                  </button>
+                  <button
+                    type="button"
+                    disabled={busy || !isSettled}
+                    onClick={() => void archive(flag, false)}
+                  >
+                    Unarchive
                   </button>
                 </>
               ) : (
-                <button type="button" disabled={busy} onClick={() => void archive(flag, true)}>
+                <button
+                  type="button"
+                  disabled={busy || !isSettled}
+                  onClick={() =>
+                    flag.enabled
+                      ? setConfirming({ flag, archived: true, isConflict: false })
+                      : void archive(flag, true)
+                  }
+                >
                   Archive
                 </button>
               ))}
@@ -275,8 +320,10 @@ function Editor({ flag, back, onChange }: EditorProps) {
       </div>
       <div class="editor">
         <div>
+          {disabled && flag && <FlagText flag={flag} segments={segments} />}
           <form
             ref={form}
+            hidden={disabled}
             onSubmit={(event) => {
               event.preventDefault();
               void save();
@@ -292,9 +339,11 @@ function Editor({ flag, back, onChange }: EditorProps) {
                       placeholder="new-checkout"
                       spellcheck={false}
                       autocomplete="off"
+                      autofocus
                       {...errorProps(saveError, "/key")}
                       onInput={(event) => set({ key: event.currentTarget.value })}
                     />
+                    <FieldError error={saveError} at="/key" />
                   </label>
                 )}
                 <label class="field grow">
@@ -306,6 +355,7 @@ function Editor({ flag, back, onChange }: EditorProps) {
                     {...errorProps(saveError, "/name")}
                     onInput={(event) => set({ name: event.currentTarget.value })}
                   />
+                  <FieldError error={saveError} at="/name" />
                 </label>
                 {!flag && (
                   <label class="field">
@@ -321,8 +371,6 @@ function Editor({ flag, back, onChange }: EditorProps) {
                   </label>
                 )}
               </div>
-              <FieldError error={saveError} at="/key" />
-              <FieldError error={saveError} at="/name" />
               <label class="field">
                 Description
                 <textarea
@@ -414,14 +462,7 @@ function Editor({ flag, back, onChange }: EditorProps) {
           {flag && <History key={flag.id} flag={flag} onChange={onChange} />}
         </div>
         <aside>
-          {flag && can("flags:evaluate") && (
-            <Tester key={flag.id} flag={flag} isEdited={isChanged} />
-          )}
-          {flag && !can("flags:evaluate") && (
-            <p class="quiet small">
-              Testing requires the scope <code>flags:evaluate</code>.
-            </p>
-          )}
+          {flag && <Tester key={flag.id} flag={flag} draft={draft} changes={changes} />}
         </aside>
       </div>
       {confirming === "delete" && flag && (
@@ -444,11 +485,20 @@ function Editor({ flag, back, onChange }: EditorProps) {
           onClose={() => setConfirming(null)}
           onConfirm={() => void archive(confirming.flag, confirming.archived)}
         >
-          <p>
-            Not changed: another user changed the flag. It is now version {confirming.flag.version}{" "}
-            and {confirming.flag.archivedAt ? "archived" : confirming.flag.enabled ? "on" : "off"}.
-            When on: {describeFlag(confirming.flag)}.
-          </p>
+          {confirming.isConflict && (
+            <p>
+              Not changed: another user changed the flag. It is now version{" "}
+              {confirming.flag.version} and{" "}
+              {confirming.flag.archivedAt ? "archived" : confirming.flag.enabled ? "on" : "off"}.
+              When on: {describeFlag(confirming.flag)}.
+            </p>
+          )}
+          {confirming.archived && confirming.flag.enabled && (
+            <p>
+              The flag is on: {describeFlag(confirming.flag)}. Once archived, it no longer exists
+              for applications: every caller gets the default in code within 5 seconds.
+            </p>
+          )}
         </Confirm>
       )}
       <AttributeNames />

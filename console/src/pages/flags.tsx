@@ -6,11 +6,12 @@ import { describeFlag, type Flag, loadFlags, quoteVariant } from "../flags/flag"
 import { FlagSwitch } from "../flags/switch";
 import { FlagTabs } from "../flags/tabs";
 import { useKeys } from "../keys";
+import { FlagSnippet } from "../settings/flag-snippet";
 import { pluralize } from "../time/format";
 import { keptParams } from "../time/range";
 import { useAnnouncement } from "../ui/announcement";
 import { rowProps, useRows } from "../ui/rows";
-import { Code, Empty, ErrorMessage, SkeletonRows } from "../ui/states";
+import { Empty, ErrorMessage, SkeletonRows } from "../ui/states";
 import { RelativeTime } from "../ui/time";
 import { useRowWindow, WindowedRows } from "../ui/window";
 
@@ -184,7 +185,6 @@ function matchesWords(flag: Flag, words: string): boolean {
 }
 
 function NoFlags({ any, show }: { any: boolean; show: Show }) {
-  const { project } = useCurrentProject();
   if (any || show !== "all") {
     return (
       <Empty title="No flags match">
@@ -195,12 +195,10 @@ function NoFlags({ any, show }: { any: boolean; show: Show }) {
   return (
     <Empty title="No flags yet">
       <p>
-        Turn features on for everyone, for some users, or for a percentage. Create a flag, or use
-        the API:
+        Turn features on for everyone, for some users, or for a percentage. Create a flag, then
+        evaluate it in your application:
       </p>
-      <Code
-        text={`curl ${location.origin}/v0/project/${project.slug}/feature-flags \\\n  -H "x-api-key: $KEY" -H 'content-type: application/json' \\\n  -d '{"key": "new-checkout", "name": "New checkout", "type": "boolean"}'`}
-      />
+      <FlagSnippet />
     </Empty>
   );
 }

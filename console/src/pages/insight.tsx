@@ -1,35 +1,48 @@
-import { useEffect, useState } from "preact/hooks";
-import { currentHref, go, hrefOf, Link, useAddress, usePageGuard } from "../address";
-import { useAttempts } from "../api/attempt";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { changed, currentHref, go, hrefOf, Link, useAddress, usePageGuard } from "../address";
+import { rememberKeys, useAttempts } from "../api/attempt";
+import { ApiError } from "../api/client";
 import { useLoaded } from "../api/loaded";
 import { useCan, useCurrentProject } from "../caller";
+import { Evidence, SessionFilter, SessionLink } from "../insights/evidence";
 import {
   type Insight,
   loadInsight,
   loadPainPoints,
+  loadPointIds,
+  MAX_SPLIT,
   merge,
   type PainPoint,
   patchInsight,
   type SettableStatus,
   STATUS_NAMES,
   split,
+  undoMerge,
   useInsights,
 } from "../insights/insight";
 import { Trend } from "../insights/trend";
 import { useKeys } from "../keys";
+import { Spark } from "../plot/spark";
 import { number, pluralize } from "../time/format";
 import { keptParams } from "../time/range";
+import { matchesText } from "../ui/combobox";
 import { Confirm, Dialog } from "../ui/confirm";
 import { DetailPage } from "../ui/detail-page";
 import { SelectCell } from "../ui/row-parts";
 import { rowProps, useRows } from "../ui/rows";
-import { ErrorMessage, SkeletonRows } from "../ui/states";
+import { useIsSettled } from "../ui/settled";
+import {
+  ErrorMessage,
+  errorProps,
+  FieldError,
+  formError,
+  SkeletonRows,
+  useFocusFirstError,
+} from "../ui/states";
 import { RelativeTime } from "../ui/time";
 import { showErrorToast, showToast } from "../ui/toast";
 import { useRowWindow, WindowedRows } from "../ui/window";
 
-/** Maximum pain points of one split, and of those loaded here. */
-const MAX_SPLIT = 500;
 /** Maximum merge targets listed. */
 const MAX_CHOICES = 20;
 const NONE: PainPoint[] = [];
@@ -62,7 +75,21 @@ function InsightDetails({ insight, reload }: { insight: Insight; reload: () => v
   const points = useLoaded(`points ${project.id} ${insight.id}`, (signal) =>
     loadPainPoints(project, insight.id, signal),
   );
-  const items = points.data ?? NONE;
+  const session = address.query.get("session");
+  const all = points.data ?? NONE;
+  const words = address.query.get("q") ?? "";
+  const items = useMemo(
+    () =>
+      all.filter(
+        (it) =>
+          (!session || it.sessionId === session) &&
+          matchesText(`${it.title} ${it.excerpt} ${it.sessionId} ${it.userId ?? ""}`, words),
+      ),
+    [all, session, words],
+  );
+  const isSettled = useIsSettled(insight.status);
+  const search = useRef<HTMLInputElement>(null);
+  useKeys({ "/": () => search.current?.focus() });
   const [ids, setIds] = useState<string[]>([]);
   useEffect(() => setIds(items.map((it) => it.id)), [items]);
   const near = useRowWindow(items.length, 48);
@@ -128,32 +155,27 @@ function InsightDetails({ insight, reload }: { insight: Insight; reload: () => v
     setDialog(null);
     const href = hrefOfOther(other.id);
     const isHere = guardPage();
-    const moved = items.map((it) => it.id);
     setBusy(true);
     try {
+      // Undo needs all of them, also those that are not shown.
+      const isAll = all.length < MAX_SPLIT && all.length >= insight.occurrences;
+      const moved = isAll ? all.map((it) => it.id) : await loadPointIds(project, insight.id);
       await merge(project, insight.id, other.id, attempts.keyFor("merge", insight.id, other.id));
       attempts.succeeded();
-      // The API cannot undo a merge. Splitting off the same pain points restores them in a new
-      // insight.
-      const canUndo =
-        moved.length > 0 && moved.length <= MAX_SPLIT && moved.length === insight.occurrences;
+      const keyFor = rememberKeys();
       const undo = async () => {
         const from = currentHref();
-        const restored = await split(
-          project,
-          other.id,
-          moved,
-          insight.title,
-          undoAttempts.keyFor(other.id, moved, insight.title),
-        );
-        await patchInsight(project, restored.id, stateBeforeMerge(insight));
-        undoAttempts.succeeded();
+        const restored = await undoMerge(project, other.id, moved, insight, keyFor);
         // Shows the restored insight if the user is still on the merge target.
         if (from === href && currentHref() === from) go(hrefOfOther(restored.id));
       };
       const isStillHere = isHere();
       const link = isStillHere ? undefined : { href, text: "Open" };
-      showToast(`Merged into “${other.title}”.`, canUndo ? undo : undefined, link);
+      showToast(
+        `Merged ${pluralize(insight.occurrences, "pain point")} into “${other.title}”.`,
+        moved.length ? undo : undefined,
+        link,
+      );
       if (isStillHere) go(href);
     } catch (error) {
       showErrorToast(error);
@@ -174,48 +196,43 @@ function InsightDetails({ insight, reload }: { insight: Insight; reload: () => v
 
   return (
     <>
-      <div class="page-head error-head">
-        <div>
-          <h1>
-            <bdi>{insight.title}</bdi>
-          </h1>
-          <p class="quiet">
-            <bdi>{insight.description}</bdi>
-          </p>
-        </div>
-        <div class="actions">
-          <span class={`status ${insight.status}`}>{STATUS_NAMES[insight.status]}</span>
-          {canWrite && (
-            <>
-              {insight.status !== "resolved" && (
-                <button
-                  type="button"
-                  class="primary"
-                  onClick={() => void change("resolved")}
-                  title="Resolve (e)"
-                >
-                  Resolve
-                </button>
-              )}
-              {insight.status !== "ignored" && (
-                <button type="button" onClick={() => void change("ignored")} title="Ignore (i)">
-                  Ignore
-                </button>
-              )}
-              {insight.status !== "open" && (
-                <button type="button" onClick={() => void change("open")}>
-                  Reopen
-                </button>
-              )}
-              <button type="button" disabled={busy} onClick={() => setDialog("merge")}>
-                Merge into…
-              </button>
-              <button type="button" onClick={() => void markUnread()}>
-                Mark as unread
-              </button>
-            </>
-          )}
-        </div>
+      <Title key={`${insight.title} ${insight.description}`} {...{ insight, canWrite, reload }} />
+      <div class="triage">
+        <span class={`status ${insight.status}`}>{STATUS_NAMES[insight.status]}</span>
+        {canWrite && (
+          <div class="actions">
+            <button
+              type="button"
+              class={insight.status === "open" ? "primary" : ""}
+              disabled={!isSettled || insight.status === "resolved"}
+              onClick={() => void change("resolved")}
+              title="Resolve (e)"
+            >
+              Resolve
+            </button>
+            <button
+              type="button"
+              disabled={!isSettled || insight.status === "ignored"}
+              onClick={() => void change("ignored")}
+              title="Ignore (i)"
+            >
+              Ignore
+            </button>
+            <button
+              type="button"
+              disabled={!isSettled || insight.status === "open"}
+              onClick={() => void change("open")}
+            >
+              Reopen
+            </button>
+            <button type="button" disabled={busy} onClick={() => setDialog("merge")}>
+              Merge into…
+            </button>
+            <button type="button" onClick={() => void markUnread()}>
+              Mark as unread
+            </button>
+          </div>
+        )}
       </div>
       {insight.mergedInto && (
         <MergedInto id={insight.mergedInto} href={hrefOfOther(insight.mergedInto)} />
@@ -257,9 +274,21 @@ function InsightDetails({ insight, reload }: { insight: Insight; reload: () => v
           )}
         </dl>
       )}
+      {points.data && all.length > 0 && <Days points={all} isAll={all.length < MAX_SPLIT} />}
       <div class="bulk">
-        {rows.selected.size > 0 ? (
-          <>
+        <h2>Pain points</h2>
+        <input
+          ref={search}
+          type="search"
+          aria-label="Search pain points"
+          placeholder="Search pain points  /"
+          value={words}
+          onInput={(event) =>
+            go(changed(address, { q: event.currentTarget.value || null }), "replace")
+          }
+        />
+        {rows.selected.size > 0 && (
+          <div class="bulk-actions">
             <b>{pluralize(rows.selected.size, "pain point")} selected</b>
             <button type="button" disabled={busy} onClick={() => setDialog("split")}>
               Split off…
@@ -267,13 +296,14 @@ function InsightDetails({ insight, reload }: { insight: Insight; reload: () => v
             <button type="button" class="link" onClick={rows.clear}>
               Clear selection
             </button>
-          </>
-        ) : (
-          <h2>Pain points</h2>
+          </div>
         )}
       </div>
       {points.error && <ErrorMessage error={points.error} retry={points.reload} />}
       {!points.data && !points.error && <SkeletonRows rows={6} />}
+      {session && points.data && (
+        <SessionFilter points={all} count={items.length} session={session} />
+      )}
       {items.length > 0 && (
         <table class="table" aria-rowcount={items.length + 1}>
           <colgroup>
@@ -310,17 +340,15 @@ function InsightDetails({ insight, reload }: { insight: Insight; reload: () => v
                   <SelectCell
                     title={it.title}
                     selected={rows.selected.has(it.id)}
-                    onToggle={() => rows.toggle(it.id)}
+                    onToggle={(toLast) => rows.toggle(it.id, toLast)}
                   />
                 )}
                 <td title={it.excerpt}>
                   <bdi>{it.title}</bdi>
-                  <small>
-                    <bdi>{it.excerpt}</bdi>
-                  </small>
+                  <Evidence point={it} />
                 </td>
                 <td class="wide quiet">
-                  <bdi>{it.sessionId}</bdi>
+                  <SessionLink id={it.sessionId} />
                 </td>
                 <td class="wide quiet">
                   <bdi>{it.userId ?? "Anonymous"}</bdi>
@@ -333,8 +361,8 @@ function InsightDetails({ insight, reload }: { insight: Insight; reload: () => v
           </WindowedRows>
         </table>
       )}
-      {items.length >= MAX_SPLIT && (
-        <p class="quiet nothing">Showing the {number(items.length)} newest.</p>
+      {all.length >= MAX_SPLIT && (
+        <p class="quiet nothing">Showing the {number(all.length)} newest.</p>
       )}
       {dialog === "split" && (
         <SplitDialog
@@ -355,6 +383,124 @@ function InsightDetails({ insight, reload }: { insight: Insight; reload: () => v
   );
 }
 
+interface TitleProps {
+  insight: Insight;
+  canWrite: boolean;
+  reload: () => void;
+}
+
+/** The title and description, and a form that changes them. */
+function Title({ insight, canWrite, reload }: TitleProps) {
+  const { project } = useCurrentProject();
+  const [isEditing, setEditing] = useState(false);
+  const [title, setTitle] = useState(insight.title);
+  const [description, setDescription] = useState(insight.description);
+  const [error, setError] = useState<ApiError | null>(null);
+  const form = useFocusFirstError(error);
+  const save = async () => {
+    setError(null);
+    try {
+      await patchInsight(project, insight.id, { title, description });
+      setEditing(false);
+      reload();
+      showToast("Saved.", async () => {
+        const { title, description } = insight;
+        await patchInsight(project, insight.id, { title, description });
+        reload();
+      });
+    } catch (failure) {
+      if (failure instanceof ApiError) setError(formError(failure));
+      else showErrorToast(failure);
+    }
+  };
+  if (!isEditing) {
+    return (
+      <div class="page-head error-head">
+        <div>
+          <h1>
+            <bdi>{insight.title}</bdi>
+          </h1>
+          <p class="quiet">
+            <bdi>{insight.description}</bdi>
+          </p>
+        </div>
+        {canWrite && (
+          <button type="button" onClick={() => setEditing(true)}>
+            Edit
+          </button>
+        )}
+      </div>
+    );
+  }
+  return (
+    <form
+      ref={form}
+      class="form"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void save();
+      }}
+    >
+      <h1 class="hidden">{insight.title}</h1>
+      <label class="field">
+        Title
+        <input
+          value={title}
+          maxLength={200}
+          autofocus
+          {...errorProps(error, "/title")}
+          onInput={(event) => setTitle(event.currentTarget.value)}
+        />
+        <FieldError error={error} at="/title" />
+      </label>
+      <label class="field">
+        Description
+        <textarea
+          rows={3}
+          value={description}
+          maxLength={2000}
+          {...errorProps(error, "/description")}
+          onInput={(event) => setDescription(event.currentTarget.value)}
+        />
+        <FieldError error={error} at="/description" />
+      </label>
+      {error && error.violations.length === 0 && <ErrorMessage error={error} />}
+      <div class="form-row">
+        <button type="submit" class="primary">
+          Save
+        </button>
+        <button type="button" onClick={() => setEditing(false)}>
+          Cancel
+        </button>
+      </div>
+    </form>
+  );
+}
+
+const DAY_MS = 86_400_000;
+const DAYS = 30;
+
+/** The pain points of each of the last 30 days. */
+function Days({ points, isAll }: { points: PainPoint[]; isAll: boolean }) {
+  const counts = useMemo(() => {
+    const days = Array<number>(DAYS).fill(0);
+    const now = Date.now();
+    for (const { occurredAt } of points) {
+      const day = DAYS - 1 - Math.floor((now - Date.parse(occurredAt)) / DAY_MS);
+      if (days[day] !== undefined) days[day]++;
+    }
+    return days;
+  }, [points]);
+  return (
+    <div class="days">
+      <Spark values={counts} width={480} height={48} />
+      <p class="quiet small">
+        Pain points per day, last 30 days{!isAll && `, of the ${number(points.length)} newest`}
+      </p>
+    </div>
+  );
+}
+
 interface MergedIntoProps {
   id: string;
   href: string;
@@ -371,15 +517,6 @@ function MergedInto({ id, href }: MergedIntoProps) {
       Read-only.
     </p>
   );
-}
-
-/** Returns the fields that a split does not restore after a merge. */
-export function stateBeforeMerge({ description, status, viewed }: Insight) {
-  return {
-    viewed,
-    ...(description && { description }),
-    ...(status !== "merged" && { status }),
-  };
 }
 
 interface SplitDialogProps {
@@ -450,14 +587,13 @@ function MergeDialog({ insight, onClose, onMerge }: MergeDialogProps) {
         onConfirm={() => onMerge(into)}
       >
         <p>
-          {pluralize(insight.occurrences, "pain point")} of “<bdi>{insight.title}</bdi>” move there,
-          and this insight becomes read-only.
+          {pluralize(insight.occurrences, "pain point")} of “<bdi>{insight.title}</bdi>” move to “
+          <bdi>{into.title}</bdi>”, which then has{" "}
+          {pluralize(insight.occurrences + into.occurrences, "pain point")}. “
+          <bdi>{insight.title}</bdi>” leaves the list and becomes read-only. Its title and status
+          stay as they are.
         </p>
-        {insight.occurrences > MAX_SPLIT && (
-          <p>
-            <b>This cannot be undone:</b> an undo can move only {MAX_SPLIT} pain points back.
-          </p>
-        )}
+        <p>You can undo the merge for 10 seconds.</p>
       </Confirm>
     );
   }

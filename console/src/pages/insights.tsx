@@ -1,6 +1,8 @@
-import { useMemo } from "preact/hooks";
+import { useMemo, useRef } from "preact/hooks";
 import { changed, go, hrefOf, Link, useAddress } from "../address";
+import { mapConcurrently } from "../api/client";
 import { useCan, useCurrentProject } from "../caller";
+import { namesOf } from "../errors/status";
 import {
   type Insight,
   type InsightStatus,
@@ -14,12 +16,18 @@ import { useKeys } from "../keys";
 import { number, pluralize } from "../time/format";
 import { keptParams } from "../time/range";
 import { useAnnouncement } from "../ui/announcement";
-import { rowProps, useRows } from "../ui/rows";
+import { matchesText } from "../ui/combobox";
+import { SelectCell } from "../ui/row-parts";
+import { focusRow, rowProps, targetRows, useRows } from "../ui/rows";
 import { Code, Empty, ErrorMessage, SkeletonRows } from "../ui/states";
 import { RelativeTime } from "../ui/time";
 import { showErrorToast, showToast } from "../ui/toast";
 import { useRowWindow, WindowedRows } from "../ui/window";
 
+/** Periods in which an insight was last seen. */
+const SEEN = ["24h", "7d", "30d"] as const;
+const DAYS = { "24h": 1, "7d": 7, "30d": 30 };
+const DAY_MS = 86_400_000;
 const SHOWN: InsightStatus[] = ["open", "resolved", "ignored", "merged"];
 type Sort = "lastSeen" | "trend" | "sessions";
 
@@ -38,37 +46,62 @@ export function InsightsPage() {
     (Object.keys(ORDERS) as Sort[]).find((it) => it === address.query.get("sort")) ?? "lastSeen";
   const loaded = useInsights(project, status);
   // Insights whose status was changed here leave the list without loading it again.
-  const items = useMemo(
-    () => (loaded.data?.items ?? []).filter((it) => it.status === status).sort(ORDERS[sort]),
-    [loaded.data, sort, status],
-  );
+  const words = address.query.get("q") ?? "";
+  const seen = SEEN.find((it) => it === address.query.get("seen")) ?? null;
+  const items = useMemo(() => {
+    const from = seen ? Date.now() - DAYS[seen] * DAY_MS : 0;
+    return (loaded.data?.items ?? [])
+      .filter((it) => it.status === status)
+      .filter((it) => !seen || Date.parse(it.lastSeen ?? "") >= from)
+      .filter((it) => matchesText(`${it.title} ${it.description} ${it.excerpt}`, words))
+      .sort(ORDERS[sort]);
+  }, [loaded.data, sort, status, seen, words]);
   const ids = useMemo(() => items.map((it) => it.id), [items]);
   const hrefOfInsight = (id: string) => hrefOf("insight", { ...keptParams(address), id });
   const near = useRowWindow(items.length, 48);
   const rows = useRows(ids, (id) => go(hrefOfInsight(id)), near.reveal);
+  /** Changes the selected insights, or else the current one. */
   const change = async (to: SettableStatus) => {
-    const insight = items[rows.current];
-    if (!insight || insight.status === "merged" || insight.status === to) return;
-    const was = insight.status as SettableStatus;
-    const save = async (status: SettableStatus) => {
-      const changed = await patchInsight(project, insight.id, { status });
-      loaded.set(({ items, next }) => ({
-        items: items.map((it) => (it.id === changed.id ? { ...it, status: changed.status } : it)),
-        next,
-      }));
-    };
+    const chosen = new Set(targetRows(rows, ids));
+    const first = items.findIndex((it) => chosen.has(it.id));
+    const targets = items.filter(
+      (it) => chosen.has(it.id) && it.status !== to && it.status !== "merged",
+    );
+    const save = (statusOf: (insight: Insight) => SettableStatus) =>
+      mapConcurrently(targets, 4, async (insight) => {
+        const changed = await patchInsight(project, insight.id, { status: statusOf(insight) });
+        loaded.set(({ items, next }) => ({
+          items: items.map((it) => (it.id === changed.id ? { ...it, status: changed.status } : it)),
+          next,
+        }));
+      });
+    if (!targets.length) return;
+    rows.clear();
     try {
-      await save(to);
-      showToast(`${STATUS_NAMES[to]} “${insight.title}”.`, () => save(was));
+      await save(() => to);
+      showToast(`${STATUS_NAMES[to]} ${namesOf(targets)}.`, () =>
+        save((it) => it.status as SettableStatus),
+      );
     } catch (error) {
       showErrorToast(error);
     }
+    requestAnimationFrame(() => {
+      if (document.activeElement === document.body) focusRow(Math.max(0, first));
+    });
   };
   useAnnouncement(
     status,
     loaded.data && !loaded.loading ? pluralize(items.length, "insight") : null,
   );
-  useKeys(canWrite ? { e: () => void change("resolved"), i: () => void change("ignored") } : {});
+  const search = useRef<HTMLInputElement>(null);
+  useKeys({
+    "/": () => search.current?.focus(),
+    ...(canWrite && {
+      e: () => void change("resolved"),
+      i: () => void change("ignored"),
+      o: () => void change("open"),
+    }),
+  });
 
   return (
     <>
@@ -90,14 +123,60 @@ export function InsightsPage() {
             </button>
           ))}
         </fieldset>
+        <fieldset class="segments">
+          <legend class="hidden">Last seen</legend>
+          {[...SEEN, null].map((it) => (
+            <button
+              type="button"
+              key={it ?? "any"}
+              aria-pressed={it === seen}
+              onClick={() => go(changed(address, { seen: it }))}
+            >
+              {it ?? "Any time"}
+            </button>
+          ))}
+        </fieldset>
+      </div>
+      <div class="bulk">
+        <input
+          ref={search}
+          type="search"
+          size={28}
+          aria-label="Search insights"
+          placeholder="Search insights  /"
+          value={words}
+          onInput={(event) =>
+            go(changed(address, { q: event.currentTarget.value || null }), "replace")
+          }
+        />
+        {rows.selected.size > 0 && (
+          <div class="bulk-actions">
+            <b>{pluralize(rows.selected.size, "insight")} selected</b>
+            <button type="button" onClick={() => void change("resolved")}>
+              Resolve
+            </button>
+            <button type="button" onClick={() => void change("ignored")}>
+              Ignore
+            </button>
+            <button type="button" onClick={() => void change("open")}>
+              Reopen
+            </button>
+            <button type="button" class="link" onClick={rows.clear}>
+              Clear selection
+            </button>
+          </div>
+        )}
       </div>
       {loaded.error && <ErrorMessage error={loaded.error} retry={loaded.reload} />}
       {!loaded.data && !loaded.error && <SkeletonRows rows={6} />}
-      {loaded.data && items.length === 0 && <NoInsights status={status} />}
+      {loaded.data && items.length === 0 && (
+        <NoInsights status={status} isFiltered={Boolean(words || seen)} />
+      )}
       {items.length > 0 && (
         <div class={loaded.loading ? "table-scroll stale" : "table-scroll"}>
           <table class="table" aria-rowcount={items.length + 1}>
             <colgroup>
+              {canWrite && <col class="pick" />}
               <col />
               <col style={{ width: "88px" }} />
               <col class="wide" style={{ width: "72px" }} />
@@ -107,6 +186,18 @@ export function InsightsPage() {
             </colgroup>
             <thead>
               <tr>
+                {canWrite && (
+                  <th>
+                    <input
+                      type="checkbox"
+                      aria-label="Select all"
+                      checked={rows.selected.size > 0 && rows.selected.size === ids.length}
+                      onChange={(event) =>
+                        event.currentTarget.checked ? rows.selectAll(ids) : rows.clear()
+                      }
+                    />
+                  </th>
+                )}
                 <th>Insight</th>
                 <Head name="Sessions" own="sessions" sort={sort} />
                 <th class="number wide">Users</th>
@@ -118,6 +209,13 @@ export function InsightsPage() {
             <WindowedRows items={items} rows={near}>
               {(it, index) => (
                 <tr key={it.id} {...rowProps(rows, index)}>
+                  {canWrite && (
+                    <SelectCell
+                      title={it.title}
+                      selected={rows.selected.has(it.id)}
+                      onToggle={(toLast) => rows.toggle(it.id, toLast)}
+                    />
+                  )}
                   <td>
                     <Link class={it.viewed ? "title" : "title unread"} href={hrefOfInsight(it.id)}>
                       <bdi>{it.title}</bdi>
@@ -175,8 +273,15 @@ function Head({ name, own, sort, wide }: { name: string; own: Sort; sort: Sort; 
   );
 }
 
-function NoInsights({ status }: { status: InsightStatus }) {
+function NoInsights({ status, isFiltered }: { status: InsightStatus; isFiltered: boolean }) {
   const { project } = useCurrentProject();
+  if (isFiltered) {
+    return (
+      <Empty title="No insights match">
+        <p class="quiet">Change the search, the status or the period.</p>
+      </Empty>
+    );
+  }
   if (status !== "open") return <Empty title={`No ${status} insights`} />;
   return (
     <Empty title="No open insights">

@@ -20,6 +20,13 @@ import { RelativeTime } from "../ui/time";
 import { showErrorToast, showToast } from "../ui/toast";
 
 type Collection = Schemas["EventMarkerCollection"];
+type Source = Collection["source"];
+
+/** Sources of automatic markers. */
+const SOURCES: Record<NonNullable<Source>, string> = {
+  releases: "Automatic: each new release",
+  flags: "Automatic: each flag change",
+};
 type Marker = Schemas["EventMarker"];
 
 /** The earliest time that the API accepts. */
@@ -80,7 +87,12 @@ export function MarkersPage() {
                       href={changed(address, { collection: it.id })}
                       aria-current={it === chosen ? "page" : undefined}
                     >
-                      <RowTitle name={it.name} description={it.description} />
+                      <RowTitle
+                        name={it.name}
+                        description={[it.source && SOURCES[it.source], it.description]
+                          .filter(Boolean)
+                          .join(" · ")}
+                      />
                       <span class="number quiet">{number(it.eventCount)}</span>
                     </Link>
                   </li>
@@ -101,6 +113,7 @@ function NewCollection({ onCreated }: { onCreated: () => void }) {
   const { project } = useCurrentProject();
   const [name, setName] = useState("");
   const [description, setDescription] = useState("");
+  const [source, setSource] = useState<Source>(null);
   const [saveError, setSaveError] = useState<ApiError | null>(null);
   const [busy, setBusy] = useState(false);
   const form = useFocusFirstError(saveError);
@@ -110,7 +123,7 @@ function NewCollection({ onCreated }: { onCreated: () => void }) {
     const isHere = guardPage();
     setSaveError(null);
     setBusy(true);
-    const body = { name, description };
+    const body = { name, description, source };
     try {
       const created = await unwrapResponse(
         api.POST("/v0/projects/{idOrSlug}/event-marker-collections", {
@@ -160,6 +173,20 @@ function NewCollection({ onCreated }: { onCreated: () => void }) {
         />
       </label>
       <FieldError error={saveError} at="/description" />
+      <label class="field">
+        Markers
+        <select
+          value={source ?? ""}
+          onChange={(event) => setSource((event.currentTarget.value || null) as Source)}
+        >
+          <option value="">Added by people and CI</option>
+          {Object.entries(SOURCES).map(([id, name]) => (
+            <option key={id} value={id}>
+              {name}
+            </option>
+          ))}
+        </select>
+      </label>
       {saveError && saveError.violations.length === 0 && <ErrorMessage error={saveError} />}
       <div>
         <button type="submit" disabled={busy}>

@@ -1,10 +1,12 @@
+import { useMemo } from "preact/hooks";
 import { changed, go, hrefOf, Link, useAddress } from "../address";
 import { mapConcurrently } from "../api/client";
-import { useLoaded } from "../api/loaded";
+import { type Loaded, useLoaded } from "../api/loaded";
 import type { Project } from "../caller";
 import { Breakdown } from "../errors/breakdown";
-import { type View, viewKey } from "../errors/filters";
+import { type Status, type View, viewKey } from "../errors/filters";
 import { type ErrorRow, loadErrors, loadSeries, totalOf } from "../errors/load";
+import { NewEvents } from "../errors/new-events";
 import { keyOf, ProjectsMenu, useProjects } from "../errors/projects";
 import { useCategories, useMarks, useRange, useView, ViewBar } from "../errors/view-bar";
 import { Plot } from "../plot/plot";
@@ -44,6 +46,11 @@ export function OverviewPage() {
     loadSeries(projects, view, previousRange(range), signal),
   );
 
+  const status = view.status ?? "open";
+  const listed = useMemo(() => ({ ...view, status }), [view, status]);
+  const frequent = useTopErrors("count", projects, listed, range);
+  const recent = useTopErrors("firstSeen", projects, listed, range);
+
   const isNew = categories?.every((it) => it.values.length === 0);
   const isPlain = view.filters.length === 0 && !view.search && projects.length === 1;
   if (series.data && totalOf(series.data) === 0 && isNew && isPlain) {
@@ -57,7 +64,20 @@ export function OverviewPage() {
   return (
     <>
       <h1 class="hidden">Overview</h1>
-      <ViewBar view={view} range={range} categories={categories} onReload={reload} />
+      <ViewBar
+        view={view}
+        range={range}
+        categories={categories}
+        defaultStatus={null}
+        onReload={reload}
+      />
+      <NewEvents
+        projects={projects}
+        view={view}
+        range={range}
+        series={series.data}
+        onReload={reload}
+      />
       {series.error && <ErrorMessage error={series.error} retry={series.reload} />}
       <section class="figure-line">
         {series.data ? (
@@ -75,13 +95,15 @@ export function OverviewPage() {
         ) : (
           !series.error && <span class="skeleton figure-skeleton" />
         )}
+        {frequent.data && !frequent.loading && <OpenErrors page={frequent.data} status={status} />}
         <ProjectsMenu projects={projects} />
       </section>
       {series.data ? (
         <Plot
           series={series.data}
           marks={marks.marks}
-          isAll={marks.isAll}
+          more={marks.more}
+          isExact={marks.isExact}
           height={240}
           stale={series.loading}
           onZoom={(from, to) => go(changed(address, rangeParams({ from, to })))}
@@ -93,18 +115,18 @@ export function OverviewPage() {
         <div>
           {projects.length > 1 && <ByProject projects={projects} view={view} range={range} />}
           <TopErrors
-            title="Most frequent"
+            title={`Most frequent ${status} errors`}
             sort="count"
+            loaded={frequent}
+            status={status}
             projects={projects}
-            view={view}
-            range={range}
           />
           <TopErrors
-            title="New in this period"
+            title={`New ${status} errors`}
             sort="firstSeen"
+            loaded={recent}
+            status={status}
             projects={projects}
-            view={view}
-            range={range}
           />
         </div>
         <div>
@@ -176,52 +198,87 @@ function ProjectRow({ project, view, range }: { project: Project; view: View; ra
   );
 }
 
-interface TopErrorsProps extends ProjectsProps {
-  title: string;
-  sort: "count" | "firstSeen";
-}
-
+type TopSort = "count" | "firstSeen";
 type ErrorOfProject = ErrorRow & { project: Project };
 
-const ORDERS: Record<TopErrorsProps["sort"], (one: ErrorRow, other: ErrorRow) => number> = {
+interface TopErrors {
+  items: ErrorOfProject[];
+  /** Number of errors of the list. */
+  count: number;
+  /** `false` if `count` is a lower bound. */
+  isExact: boolean;
+}
+
+const ORDERS: Record<TopSort, (one: ErrorRow, other: ErrorRow) => number> = {
   count: (one, other) => other.count - one.count,
   firstSeen: (one, other) => Date.parse(other.firstSeen) - Date.parse(one.firstSeen),
 };
 
+/** Errors of a project that are counted. */
+const MAX_COUNTED = 100;
+
 /** Loads the top errors of each project and merges them. */
-async function loadTopErrors(
-  { projects, view, range, sort }: TopErrorsProps,
-  signal: AbortSignal,
-): Promise<ErrorOfProject[]> {
-  const pages = await mapConcurrently(projects, 4, async (project) => {
-    const page = await loadErrors(project, view, range, { sort, limit: MAX_LISTED }, signal);
-    return page.items.map((it) => ({ ...it, project }));
-  });
-  return pages.flat().sort(ORDERS[sort]).slice(0, MAX_LISTED);
+function useTopErrors(sort: TopSort, projects: Project[], view: View, range: Range) {
+  return useLoaded(
+    `top ${sort} ${keyOf(projects)} ${viewKey(view, range)}`,
+    async (signal): Promise<TopErrors> => {
+      const limit = sort === "count" ? MAX_COUNTED : MAX_LISTED;
+      const isListed = (it: ErrorRow) => sort === "count" || Date.parse(it.firstSeen) >= range.from;
+      const pages = await mapConcurrently(projects, 4, async (project) => {
+        const page = await loadErrors(project, view, range, { sort, limit }, signal);
+        return { ...page, items: page.items.map((it) => ({ ...it, project })) };
+      });
+      const all = pages.flatMap((it) => it.items).filter(isListed);
+      return {
+        items: all.sort(ORDERS[sort]).slice(0, MAX_LISTED),
+        count: all.length,
+        isExact: pages.every((it) => it.nextCursor === null),
+      };
+    },
+  );
 }
 
-function TopErrors(props: TopErrorsProps) {
-  const { title, sort, projects, view, range } = props;
+/** The number of errors in the list that it links to. */
+function OpenErrors({ page, status }: { page: TopErrors; status: Status }) {
   const address = useAddress();
-  const key = `top ${sort} ${keyOf(projects)} ${viewKey(view, range)}`;
-  const loaded = useLoaded(key, (signal) => loadTopErrors(props, signal));
-  const isNew = (it: ErrorRow) => Date.parse(it.firstSeen) >= range.from;
-  const items = loaded.data?.filter((it) => sort === "count" || isNew(it));
-  const kept = keptView(address, "errors");
-  const all = { ...kept, status: address.query.get("status") ?? "any", sort };
+  const count = page.isExact
+    ? pluralize(page.count, `${status} error`)
+    : `${number(page.count)} or more ${status} errors`;
+  return (
+    <Link href={hrefOf("errors", { ...keptView(address, "errors"), status: statusParam(status) })}>
+      {count}
+    </Link>
+  );
+}
+
+/** The parameter of the error list, whose default is `open`. */
+const statusParam = (status: Status) => (status === "open" ? null : status);
+
+interface TopErrorsProps {
+  title: string;
+  sort: TopSort;
+  loaded: Loaded<TopErrors>;
+  status: Status;
+  projects: Project[];
+}
+
+function TopErrors({ title, sort, loaded, status, projects }: TopErrorsProps) {
+  const address = useAddress();
+  const items = loaded.data?.items;
+  const kept = { ...keptView(address, "errors"), status: statusParam(status) };
   return (
     <section class={loaded.loading && items ? "block stale" : "block"}>
       <header>
         <h2>{title}</h2>
-        <Link class="small" href={hrefOf("errors", all)}>
-          All errors
+        <Link class="small" href={hrefOf("errors", { ...kept, sort })}>
+          {`All ${status} errors`}
         </Link>
       </header>
       {loaded.error && <ErrorMessage small error={loaded.error} retry={loaded.reload} />}
       {!items && !loaded.error && <SkeletonRows rows={4} />}
       {items?.length === 0 && (
         <p class="quiet nothing">
-          {sort === "count" ? "No errors in this period." : "No new errors."}
+          {sort === "count" ? `No ${status} errors in this period.` : `No new ${status} errors.`}
         </p>
       )}
       <ul class="rows">
@@ -244,7 +301,7 @@ function TopErrors(props: TopErrorsProps) {
                 </small>
               </span>
               <span class="number" title={pluralize(it.users, "user")}>
-                {number(it.count)}
+                {pluralize(it.count, "event")}
               </span>
               <span class="when">
                 <RelativeTime at={sort === "count" ? it.lastSeen : it.firstSeen} />
@@ -257,9 +314,11 @@ function TopErrors(props: TopErrorsProps) {
   );
 }
 
-function RecentChanges({ marks, isAll, isLoaded, error, reload }: ReturnType<typeof useMarks>) {
+function RecentChanges(props: ReturnType<typeof useMarks>) {
+  const { marks, more, isExact, isLoaded, error, reload } = props;
   const address = useAddress();
   const newest = [...marks].reverse();
+  const older = Math.max(0, newest.length - MAX_CHANGES) + more;
   return (
     <section class="block">
       <header>
@@ -271,9 +330,7 @@ function RecentChanges({ marks, isAll, isLoaded, error, reload }: ReturnType<typ
       {error && <ErrorMessage small error={error} retry={reload} />}
       {!isLoaded && !error && <SkeletonRows rows={4} />}
       {isLoaded && marks.length === 0 && (
-        <p class="quiet nothing">
-          No markers or flag changes in this period. Add release markers to see them on the chart.
-        </p>
+        <p class="quiet nothing">No markers, flag changes or new releases in this period.</p>
       )}
       <ul class="rows">
         {newest.slice(0, MAX_CHANGES).map((it) => (
@@ -286,12 +343,9 @@ function RecentChanges({ marks, isAll, isLoaded, error, reload }: ReturnType<typ
           </li>
         ))}
       </ul>
-      {newest.length > MAX_CHANGES && (
-        <p class="quiet small nothing">{number(newest.length - MAX_CHANGES)} older</p>
-      )}
-      {!isAll && (
+      {older > 0 && (
         <p class="quiet small nothing">
-          Showing the newest changes. Narrow the range to see older ones.
+          {number(older)} {isExact ? "more" : "or more"}. Narrow the range to see older ones.
         </p>
       )}
     </section>

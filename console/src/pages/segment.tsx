@@ -3,11 +3,13 @@ import { go, hrefOf, Link, useAddress, usePageGuard } from "../address";
 import { useAttempts } from "../api/attempt";
 import { ApiError } from "../api/client";
 import { useLoaded } from "../api/loaded";
+import { isChangedAt } from "../api/pointer";
 import { useCan, useCurrentProject } from "../caller";
 import { dropDraft, useDraft } from "../drafts";
 import { AttributeNames } from "../flags/attributes";
 import {
   Conditions,
+  describeCondition,
   describeConditions,
   isComplete,
   NEW_CONDITION,
@@ -111,8 +113,14 @@ function Editor({ segment, back, onChange }: EditorProps) {
     );
     return { ...found, isSaveRejected: false };
   }, [saveConflict, draftConflict, saved, segment]);
-  const [saveError, setSaveError] = useState<ApiError | null>(null);
-  const form = useFocusFirstError(saveError ?? saveConflict);
+  const [failure, setFailure] = useState<{ error: ApiError; sent: SegmentDraft } | null>(null);
+  // An error disappears when its field changes.
+  const saveError = useMemo(
+    () => failure?.error.without((at) => isChangedAt(at, failure.sent, draft)) ?? null,
+    [failure, draft],
+  );
+  const setSaveError = (error: ApiError | null) => setFailure(error && { error, sent: draft });
+  const form = useFocusFirstError(failure ?? saveConflict);
   const attempts = useAttempts();
   const guardPage = usePageGuard();
   const [busy, setBusy] = useState(false);
@@ -212,8 +220,21 @@ function Editor({ segment, back, onChange }: EditorProps) {
         )}
       </div>
       <div class="editor">
+        {!canWrite && segment && (
+          <section class="part">
+            <h2>Users who match all of these</h2>
+            <ul>
+              {segment.conditions.map((it, index) => (
+                <li key={index}>
+                  <bdi>{describeCondition(it)}</bdi>
+                </li>
+              ))}
+            </ul>
+          </section>
+        )}
         <form
           ref={form}
+          hidden={!canWrite}
           onSubmit={(event) => {
             event.preventDefault();
             void save();
@@ -229,9 +250,11 @@ function Editor({ segment, back, onChange }: EditorProps) {
                     placeholder="beta-testers"
                     spellcheck={false}
                     autocomplete="off"
+                    autofocus
                     {...errorProps(saveError, "/key")}
                     onInput={(event) => set({ key: event.currentTarget.value })}
                   />
+                  <FieldError error={saveError} at="/key" />
                 </label>
               )}
               <label class="field grow">
@@ -243,10 +266,9 @@ function Editor({ segment, back, onChange }: EditorProps) {
                   {...errorProps(saveError, "/name")}
                   onInput={(event) => set({ name: event.currentTarget.value })}
                 />
+                <FieldError error={saveError} at="/name" />
               </label>
             </div>
-            <FieldError error={saveError} at="/key" />
-            <FieldError error={saveError} at="/name" />
           </div>
           <section class="part">
             <header>

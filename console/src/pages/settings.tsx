@@ -1,33 +1,22 @@
-import { type Scope, useCan, useCurrentProject } from "../caller";
-import { signOut } from "../session";
+import { useState } from "preact/hooks";
+import { useCan, useCurrentProject } from "../caller";
+import { endSession, SignOutEverywhere } from "../people/account";
+import { roleName, SCOPE_AREAS } from "../people/roles";
+import { SettingsTabs } from "../people/tabs";
 import { EmailAddress } from "../settings/email-address";
+import { FlagSnippet } from "../settings/flag-snippet";
 import { Preferences } from "../settings/preferences";
 import { Snippets } from "../settings/snippets";
-import { Code } from "../ui/states";
 import { RelativeTime } from "../ui/time";
 
-const SCOPES: Scope[] = [
-  "errors:read",
-  "errors:write",
-  "flags:read",
-  "flags:write",
-  "flags:evaluate",
-  "insights:read",
-  "insights:write",
-  "markers:read",
-  "markers:write",
-  "notifications:read",
-  "notifications:write",
-];
-
 export function SettingsPage() {
-  const { project } = useCurrentProject();
   const can = useCan();
   return (
     <>
       <div class="page-head">
         <h1>Settings</h1>
       </div>
+      <SettingsTabs page="settings" />
       <div class="settings">
         <div>
           <section class="block">
@@ -70,24 +59,36 @@ export function SettingsPage() {
               Use any OpenFeature SDK with the OFREP provider, this base URL and an{" "}
               <code>x-api-key</code> header:
             </p>
-            <Code text={`${location.origin}/v0/project/${project.slug}`} />
+            <FlagSnippet />
           </section>
-          <KeyInfo />
+          <CallerDetails />
         </div>
       </div>
     </>
   );
 }
 
-function KeyInfo() {
+const SCOPES = SCOPE_AREAS.flatMap((it) => it.scopes);
+
+/** The key or session in use. */
+function CallerDetails() {
   const { caller } = useCurrentProject();
+  const [isLeaving, setLeaving] = useState(false);
   return (
     <section class="block">
       <header>
-        <h2>Your key</h2>
-        <button type="button" class="link" onClick={() => signOut()}>
-          Sign out
-        </button>
+        <h2>{caller.keyId ? "Your key" : "Your account"}</h2>
+        <div class="row-actions">
+          {caller.email && (
+            <button type="button" class="link" onClick={() => setLeaving(true)}>
+              Sign out everywhere
+            </button>
+          )}
+          <button type="button" class="link" onClick={() => void endSession()}>
+            Sign out
+          </button>
+        </div>
+        {isLeaving && <SignOutEverywhere onClose={() => setLeaving(false)} />}
       </header>
       <table class="pairs">
         <tbody>
@@ -97,12 +98,20 @@ function KeyInfo() {
               {caller.user ?? "Unknown user"} of {caller.organization}
             </td>
           </tr>
-          <tr>
-            <th scope="row">Key ID</th>
-            <td>
-              <code>{caller.keyId}</code>
-            </td>
-          </tr>
+          {caller.role && (
+            <tr>
+              <th scope="row">Role</th>
+              <td>{roleName(caller.role)}</td>
+            </tr>
+          )}
+          {caller.keyId && (
+            <tr>
+              <th scope="row">Key ID</th>
+              <td>
+                <code>{caller.keyId}</code>
+              </td>
+            </tr>
+          )}
           <tr>
             <th scope="row">Expires</th>
             <td>{caller.expiresAt ? <RelativeTime at={caller.expiresAt} /> : "Never"}</td>

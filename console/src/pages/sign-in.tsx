@@ -1,21 +1,151 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
+import { ApiError, api, unwrapResponse } from "../api/client";
 import { useLoaded } from "../api/loaded";
 import { type CallerInfo, callerOf } from "../caller";
-import { decideOffer, openWithKey, signOutReason } from "../session";
+import { decideOffer, isSession, openWithKey, signOutReason } from "../session";
 import { Confirm } from "../ui/confirm";
+import {
+  ErrorMessage,
+  errorProps,
+  FieldError,
+  SkeletonRows,
+  useFocusFirstError,
+} from "../ui/states";
 import { showToast } from "../ui/toast";
 
 const FORM = /^wm_[0-9A-Za-z]{16}_[0-9A-Za-z]{49}$/;
 
-/** The sign-in page. The key stays in this tab. */
+/** The sign-in page. A key stays in this tab; a session is shared by all tabs of the browser. */
 export function SignIn() {
   return (
     <main class="sign-in" id="content">
-      <KeyForm>
-        <h1>Waymark</h1>
-      </KeyForm>
+      <SignInForm>
+        <h1>Sign in to Waymark</h1>
+      </SignInForm>
     </main>
+  );
+}
+
+interface SignInFormProps {
+  /** `true` to show the field for a key first. */
+  preferKey?: boolean;
+  /** `false` if `children` say why the user signs in again. */
+  hasReason?: boolean;
+  children: ComponentChildren;
+}
+
+/** The ways to sign in that the deployment offers, below `children`. */
+export function SignInForm({ preferKey = false, hasReason = true, children }: SignInFormProps) {
+  const [withKey, setWithKey] = useState(preferKey);
+  const { data, error } = useLoaded("sign-in options", (signal) =>
+    unwrapResponse(api.GET("/v0/sign-in", { signal })),
+  );
+  if (withKey || (data && !data.email && !data.oidc)) {
+    const hasOthers = data ? data.email || data.oidc : error?.status !== 404;
+    return (
+      <div class="sign-in-ways">
+        <KeyForm>{children}</KeyForm>
+        {hasOthers && (
+          <button type="button" class="link" onClick={() => setWithKey(false)}>
+            Sign in without a key
+          </button>
+        )}
+      </div>
+    );
+  }
+  return (
+    <div class="sign-in-ways">
+      {children}
+      {hasReason && signOutReason() && (
+        <p class="field-error" role="alert">
+          {signOutReason()}
+        </p>
+      )}
+      {!data && !error && <SkeletonRows rows={2} />}
+      {data?.oidc && (
+        <a class="button" href="/v0/sign-in/oidc">
+          Continue with single sign-on
+        </a>
+      )}
+      {(data?.email || error) && <EmailForm isPrimary={!data?.oidc} />}
+      {(data || error) && (
+        <button type="button" class="link" onClick={() => setWithKey(true)}>
+          Use an API key
+        </button>
+      )}
+    </div>
+  );
+}
+
+/** Requests an email with a sign-in link. The response does not say whether the address is known. */
+export function EmailForm({ isPrimary = true }: { isPrimary?: boolean }) {
+  const [email, setEmail] = useState("");
+  const [sentTo, setSentTo] = useState<string | null>(null);
+  const [busy, setBusy] = useState(false);
+  const [sendError, setSendError] = useState<ApiError | null>(null);
+  const form = useFocusFirstError(sendError);
+  const send = async (to: string) => {
+    setBusy(true);
+    setSendError(null);
+    try {
+      await unwrapResponse(api.POST("/v0/sign-in", { body: { email: to } }));
+      if (sentTo === to) showToast(`Requested another link for ${to}.`);
+      setSentTo(to);
+    } catch (error) {
+      if (error instanceof ApiError) setSendError(error);
+    } finally {
+      setBusy(false);
+    }
+  };
+  if (sentTo) {
+    return (
+      <div class="key-form" role="status">
+        <p>
+          <b>Check your email.</b>
+        </p>
+        <p>
+          If <bdi>{sentTo}</bdi> belongs to a member, a link arrives within a minute. Open it in
+          this browser within 10 minutes. In another browser, also enter the code from the email.
+        </p>
+        {sendError && <ErrorMessage error={sendError} />}
+        <div class="form-row">
+          <button type="button" disabled={busy} onClick={() => void send(sentTo)}>
+            Send again
+          </button>
+          <button type="button" class="link" onClick={() => setSentTo(null)}>
+            Use another address
+          </button>
+        </div>
+      </div>
+    );
+  }
+  return (
+    <form
+      ref={form}
+      class="key-form"
+      noValidate
+      onSubmit={(event) => {
+        event.preventDefault();
+        void send(email.trim());
+      }}
+    >
+      <label for="sign-in-email">Email address</label>
+      <input
+        id="sign-in-email"
+        type="email"
+        autocomplete="email"
+        placeholder="you@example.com"
+        value={email}
+        {...errorProps(sendError, "/email")}
+        onInput={(event) => setEmail(event.currentTarget.value)}
+      />
+      <FieldError error={sendError} at="/email" />
+      {sendError && sendError.violations.length === 0 && <ErrorMessage error={sendError} />}
+      <button type="submit" class={isPrimary ? "primary" : ""} disabled={busy}>
+        Email me a link
+      </button>
+    </form>
   );
 }
 
@@ -30,26 +160,27 @@ interface KeyOfferProps {
  * immediately.
  */
 export function KeyOffer({ offered, current }: KeyOfferProps) {
+  const noun = isSession() ? "session" : "key";
   const { data, error } = useLoaded(`offer ${offered}`, (signal) => callerOf(offered, signal));
   const isSame = data && data.user === current?.user && data.organization === current.organization;
   useEffect(() => {
     if (isSame) decideOffer(true);
     if (!error) return;
     decideOffer(false);
-    showToast(`The API rejected the link’s key: ${error.message} You keep your key.`);
+    showToast(`The API rejected the link’s key: ${error.message} You keep your ${noun}.`);
   }, [isSame, error]);
   if (!data || !current || isSame) return null;
   return (
     <Confirm
       title="Switch to another API key?"
       action="Switch key"
-      cancel="Keep your key"
+      cancel={`Keep your ${noun}`}
       onClose={() => decideOffer(false)}
       onConfirm={() => decideOffer(true)}
     >
       <p>
         A link contains another user’s API key. If you switch, this tab reads and changes their
-        organization’s data. If you don’t trust the link, keep your key.
+        organization’s data. If you don’t trust the link, keep your {noun}.
       </p>
       <table class="pairs">
         <tbody>

@@ -1,8 +1,8 @@
-/** Vertical lines on a plot: event markers and flag changes. */
+/** Vertical lines on a plot: event markers, flag changes and releases. */
 
 export interface Mark {
   id: string;
-  kind: "marker" | "flag";
+  kind: "marker" | "flag" | "release";
   at: number;
   name: string;
   description: string;

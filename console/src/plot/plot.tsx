@@ -3,7 +3,15 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 import type { Schemas } from "../api/client";
-import { formatDay, formatHour, formatMinute, isThisYear, pluralize, short } from "../time/format";
+import {
+  formatDay,
+  formatHour,
+  formatMinute,
+  isThisYear,
+  number,
+  pluralize,
+  short,
+} from "../time/format";
 import { layOut, type Mark, placeCard } from "./marks";
 
 export type Bucket = Schemas["ErrorTimeseriesBucket"];
@@ -28,8 +36,10 @@ interface Box {
 interface PlotProps {
   series: Series;
   marks?: Mark[];
-  /** `false` if marks are missing. */
-  isAll?: boolean;
+  /** Number of older marks that are not shown. */
+  more?: number;
+  /** `false` if `more` is a lower bound. */
+  isExact?: boolean;
   height: number;
   /** `true` for the events of one error: the line of errors is hidden. */
   single?: boolean;
@@ -99,7 +109,8 @@ function enableTouch(chart: uPlot): () => void {
 export function Plot({
   series,
   marks = [],
-  isAll = true,
+  more = 0,
+  isExact = true,
   height,
   single = false,
   stale,
@@ -192,6 +203,7 @@ export function Plot({
             scale: "distinct",
             stroke: color("--distinct"),
             width: 1,
+            alpha: 0.5,
             points: { show: false },
             ...(stepped && { paths: stepped }),
           },
@@ -257,9 +269,16 @@ export function Plot({
       <figcaption>
         <span class="key events">Events</span>
         {!single && <span class="key distinct">Errors</span>}
-        {(marks.length > 0 || !isAll) && (
+        {marks.length + more > 0 && (
           <span class="key marks-key">
-            Markers and flags{!isAll && <b> (showing the latest only)</b>}
+            Markers, flags and releases
+            {more > 0 && (
+              <b title="Narrow the range to see older ones">
+                {" "}
+                ({pluralize(more, "older one")}
+                {!isExact && " or more"} not shown)
+              </b>
+            )}
           </span>
         )}
         <span class="pointed">
@@ -284,7 +303,75 @@ export function Plot({
         />
         {box && <Marks marks={marks} series={series} box={box} />}
       </div>
+      <Values series={series} marks={marks} single={single} />
     </figure>
+  );
+}
+
+interface ValuesProps {
+  series: Series;
+  marks: Mark[];
+  single: boolean;
+}
+
+/** The values as tables, for keyboards and screen readers. */
+function Values({ series, marks, single }: ValuesProps) {
+  const [isOpen, setOpen] = useState(false);
+  const filled = series.buckets.filter((it) => it.errors > 0);
+  return (
+    <details class="values-table" onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>Table</summary>
+      {isOpen && (
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard must reach scrollable content.
+        <section tabIndex={0} aria-label="Values of the chart">
+          <table class="table">
+            <thead>
+              <tr>
+                <th scope="col">Time</th>
+                <th scope="col" class="number">
+                  Events
+                </th>
+                {!single && (
+                  <th scope="col" class="number">
+                    Errors
+                  </th>
+                )}
+              </tr>
+            </thead>
+            <tbody>
+              {filled.map((it) => (
+                <tr key={it.bucketStart}>
+                  <td>{formatMinute(Date.parse(it.bucketStart))}</td>
+                  <td class="number">{number(it.errors)}</td>
+                  {!single && <td class="number">{number(it.uniqueErrors)}</td>}
+                </tr>
+              ))}
+            </tbody>
+          </table>
+          {filled.length === 0 && <p class="quiet">No events in this period.</p>}
+          {marks.length > 0 && (
+            <table class="table">
+              <thead>
+                <tr>
+                  <th scope="col">Time</th>
+                  <th scope="col">Marker, flag or release</th>
+                </tr>
+              </thead>
+              <tbody>
+                {marks.map((it) => (
+                  <tr key={it.id}>
+                    <td>{formatMinute(it.at)}</td>
+                    <td>
+                      <bdi>{it.name}</bdi> <span class="quiet">{it.description}</span>
+                    </td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          )}
+        </section>
+      )}
+    </details>
   );
 }
 
@@ -321,7 +408,11 @@ function Marks({ marks, series, box }: MarksProps) {
             <button
               type="button"
               class={`mark-head ${first.kind}`}
-              aria-label={group.marks.map((it) => it.name).join(", ")}
+              aria-label={
+                many
+                  ? `× ${group.marks.length}: ${group.marks.map((it) => it.name).join(", ")}`
+                  : first.name
+              }
             >
               {group.width >= (many ? 36 : 60) && (
                 <span

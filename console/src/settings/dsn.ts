@@ -1,6 +1,6 @@
 /** The DSN of a project, with which SDKs report its errors. */
 
-import { api, type Schemas, unwrapResponse } from "../api/client";
+import { ApiError, api, type Schemas, unwrapResponse } from "../api/client";
 import { useLoaded } from "../api/loaded";
 import { type Project, useCurrentProject } from "../caller";
 
@@ -25,4 +25,32 @@ async function loadDsn(project: Project, signal: AbortSignal): Promise<string | 
 export function useDsn() {
   const { project } = useCurrentProject();
   return useLoaded(`dsn ${project.id}`, (signal) => loadDsn(project, signal));
+}
+
+/** Sends an event to a DSN, as an SDK would. */
+export async function sendTestEvent(dsn: string): Promise<void> {
+  const { origin, username, pathname } = new URL(dsn);
+  const response = await fetch(`${origin}/api${pathname}/store/`, {
+    method: "POST",
+    headers: {
+      "content-type": "application/json",
+      "x-sentry-auth": `Sentry sentry_version=7, sentry_key=${username}`,
+    },
+    body: JSON.stringify({
+      event_id: crypto.randomUUID().replaceAll("-", ""),
+      timestamp: Date.now() / 1000,
+      platform: "javascript",
+      level: "error",
+      environment: "test",
+      exception: { values: [{ type: "TestError", value: "Test event from the console" }] },
+    }),
+  });
+  if (!response.ok) {
+    const { detail } = (await response.json().catch(() => ({}))) as { detail?: string };
+    throw new ApiError(
+      response.status,
+      "rejected",
+      detail ?? `The API returned ${response.status}.`,
+    );
+  }
 }

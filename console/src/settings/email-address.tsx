@@ -11,9 +11,20 @@ type Address = Schemas["EmailAddress"];
 
 export function EmailAddress() {
   const { caller } = useCurrentProject();
+  if (caller.email) {
+    return (
+      <p class="quiet nothing">
+        Email goes to the address that you sign in with: <bdi>{caller.email}</bdi>.
+      </p>
+    );
+  }
+  return <AddressOfKey keyId={caller.keyId} />;
+}
+
+function AddressOfKey({ keyId }: { keyId: string | null }) {
   const can = useCan();
   const canRead = can("notifications:read");
-  const loaded = useLoaded(canRead ? `address ${caller.keyId}` : null, (signal) =>
+  const loaded = useLoaded(canRead ? `address ${keyId}` : null, (signal) =>
     unwrapResponse(api.GET("/v0/notifications/email-address", { signal })),
   );
   if (canRead && loaded.error)

@@ -39,6 +39,10 @@ const TYPES: Record<string, EmailType> = {
     name: "Weekly digest",
     description: "A weekly summary of your projects.",
   },
+  organization_invite: {
+    name: "Invitation",
+    description: "You are invited to an organization. Without the email, the console shows it.",
+  },
   api_key_created: {
     name: "API key created",
     description: "A key that acts for you was created. If you didn’t create it, revoke it.",
@@ -46,7 +50,7 @@ const TYPES: Record<string, EmailType> = {
 };
 
 /** Types that are never sent yet. */
-const UNSENT = ["organization_invite", "project_invite", "billing"];
+const UNSENT = ["project_invite", "billing"];
 
 function typeOf(type: string): EmailType {
   return own(TYPES, type) ?? { name: type, description: "" };

@@ -6,30 +6,36 @@ import { Code, ErrorMessage } from "../ui/states";
 import { useDsn } from "./dsn";
 
 const initOf = (dsn: string) =>
-  `Sentry.init({\n  dsn: "${dsn}",\n  environment: "production",\n});`;
+  `Sentry.init({\n  dsn: "${dsn}",\n  release: "shop@1.0.0",\n  environment: "production",\n});`;
 
-const SNIPPETS: { name: string; code: (dsn: string) => string }[] = [
+const SNIPPETS: { name: string; install: string; code: (dsn: string) => string }[] = [
   {
     name: "Browser",
+    install: "npm install @sentry/browser",
     code: (dsn) => `import * as Sentry from "@sentry/browser";\n\n${initOf(dsn)}`,
   },
   {
     name: "Node.js",
+    install: "npm install @sentry/node",
     code: (dsn) => `const Sentry = require("@sentry/node");\n\n${initOf(dsn)}`,
   },
   {
     name: "Python",
+    install: "pip install sentry-sdk",
     code: (dsn) =>
-      `import sentry_sdk\n\nsentry_sdk.init(\n  dsn="${dsn}",\n  environment="production",\n)`,
+      `import sentry_sdk\n\nsentry_sdk.init(\n  dsn="${dsn}",\n  release="shop@1.0.0",\n  environment="production",\n)`,
   },
   {
     name: "Rust",
+    install: "cargo add sentry",
     code: (dsn) =>
-      `let _guard = sentry::init((\n  "${dsn}",\n  sentry::ClientOptions::default(),\n));`,
+      `let _guard = sentry::init((\n  "${dsn}",\n  sentry::ClientOptions {\n    release: sentry::release_name!(),\n    environment: Some("production".into()),\n    ..Default::default()\n  },\n));`,
   },
   {
     name: "Java",
-    code: (dsn) => `Sentry.init(options -> {\n  options.setDsn("${dsn}");\n});`,
+    install: 'implementation("io.sentry:sentry:8.+")  // build.gradle.kts',
+    code: (dsn) =>
+      `Sentry.init(options -> {\n  options.setDsn("${dsn}");\n  options.setRelease("shop@1.0.0");\n  options.setEnvironment("production");\n});`,
   },
 ];
 
@@ -61,6 +67,7 @@ export function Snippets() {
           </button>
         ))}
       </fieldset>
+      {snippet && <Code text={snippet.install} copyLabel="Copy install command" />}
       {snippet && <Code text={snippet.code(dsn)} copyLabel={`Copy ${snippet.name} code`} />}
     </div>
   );

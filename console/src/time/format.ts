@@ -8,6 +8,15 @@ const utc = new Intl.DateTimeFormat(undefined, {
   timeStyle: "medium",
   timeZone: "UTC",
 });
+const zoned = new Intl.DateTimeFormat(undefined, {
+  year: "numeric",
+  month: "short",
+  day: "numeric",
+  hour: "numeric",
+  minute: "2-digit",
+  second: "2-digit",
+  timeZoneName: "short",
+});
 const minute = new Intl.DateTimeFormat(undefined, {
   month: "short",
   day: "numeric",
@@ -87,6 +96,9 @@ export function formatRelative(at: number, now: number): string {
 export function formatFull(at: number): string {
   return `${format(full, at)}\n${format(utc, at)} UTC`;
 }
+
+/** Formats a time in the viewer's time zone, with its name: `Nov 27, 2026, 12:10:31 GMT+1`. */
+export const formatZoned = (at: number) => format(zoned, at);
 
 /** Formats a relative change in percent, with its sign. */
 export function percent(value: number): string {

@@ -55,7 +55,10 @@ export function DetailPage<T extends Named>({
     <>
       <Back list={list} href={back} />
       {error?.status === 404 ? (
-        <Empty title={`${noun} not found`}>{notFoundHint && <p>{notFoundHint}</p>}</Empty>
+        <>
+          <h1 class="hidden">{list}</h1>
+          <Empty title={`${noun} not found`}>{notFoundHint && <p>{notFoundHint}</p>}</Empty>
+        </>
       ) : (
         error && <ErrorMessage error={error} retry={reload} />
       )}

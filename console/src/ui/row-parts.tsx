@@ -1,12 +1,19 @@
+interface SelectCellProps {
+  title: string;
+  selected: boolean;
+  /** `toLast` is `true` for a click with Shift. */
+  onToggle: (toLast: boolean) => void;
+}
+
 /** A table cell with the row's checkbox. */
-export function SelectCell(props: { title: string; selected: boolean; onToggle: () => void }) {
+export function SelectCell(props: SelectCellProps) {
   return (
     <td>
       <input
         type="checkbox"
         aria-label={`Select ${props.title}`}
         checked={props.selected}
-        onChange={props.onToggle}
+        onClick={(event) => props.onToggle(event.shiftKey)}
       />
     </td>
   );

@@ -7,10 +7,13 @@ import { currentStep } from "../steps";
 export interface Rows {
   current: number;
   selected: ReadonlySet<string>;
-  toggle: (id: string) => void;
+  /** Selects or deselects a row; `toLast` extends this to all rows since the last one. */
+  toggle: (id: string, toLast?: boolean) => void;
   selectAll: (ids: string[]) => void;
   clear: () => void;
   setCurrent: (index: number) => void;
+  /** Opens a row, for a click anywhere on it. */
+  open: (index: number) => void;
 }
 
 /**
@@ -22,6 +25,14 @@ export function rowProps(rows: Rows, index: number) {
     // Row 1 is the header.
     "aria-rowindex": index + 2,
     class: index === rows.current ? "current" : "",
+    onClick: (event: MouseEvent) => {
+      const target = event.target instanceof Element ? event.target : null;
+      const isControl = target?.closest("a, button, input, select, label, dialog");
+      // A click that ends a text selection is none.
+      if (isControl || event.detail > 1 || String(getSelection())) return;
+      if (event.metaKey || event.ctrlKey) target?.closest("tr")?.querySelector("a")?.click();
+      else rows.open(index);
+    },
   };
 }
 
@@ -69,12 +80,21 @@ export function useRows(
     addEventListener("focusin", listener);
     return () => removeEventListener("focusin", listener);
   }, []);
-  const toggle = (id: string) =>
+  const lastToggled = useRef<string | null>(null);
+  const toggle = (id: string, toLast = false) => {
+    const [from, to] = [ids.indexOf(lastToggled.current ?? ""), ids.indexOf(id)];
+    const others = toLast && from >= 0 ? ids.slice(Math.min(from, to), Math.max(from, to) + 1) : [];
+    lastToggled.current = id;
     setSelected((was) => {
       const next = new Set(was);
-      if (!next.delete(id)) next.add(id);
+      const isOn = !next.has(id);
+      for (const it of [...others, id]) {
+        if (isOn) next.add(it);
+        else next.delete(it);
+      }
       return next;
     });
+  };
   useKeys({
     j: () => move(1),
     k: () => move(-1),
@@ -88,6 +108,10 @@ export function useRows(
     x: () => {
       const id = ids[current];
       if (id !== undefined) toggle(id);
+    },
+    X: () => {
+      const id = ids[current];
+      if (id !== undefined) toggle(id, true);
     },
   });
   // Rows that are gone are neither current nor selected.
@@ -107,11 +131,17 @@ export function useRows(
     selectAll: (all) => setSelected(new Set(all)),
     clear: () => setSelected(new Set()),
     setCurrent,
+    open: (index) => {
+      const id = ids[index];
+      if (id === undefined) return;
+      setCurrent(index);
+      open(id);
+    },
   };
 }
 
 /** Focuses a row. Returns `false` if it is not rendered. */
-function focusRow(index: number): boolean {
+export function focusRow(index: number): boolean {
   const row = document.querySelector<HTMLElement>(`[data-row="${index}"]`);
   row?.scrollIntoView({ block: "nearest" });
   row?.querySelector<HTMLElement>("a")?.focus({ preventScroll: true });

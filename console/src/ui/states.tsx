@@ -3,8 +3,10 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { ApiError } from "../api/client";
+import { isOutage } from "../api/outage";
 import { describePointer, fieldMessage } from "../api/pointer";
 import { own } from "../own";
+import { isSession } from "../session";
 import { number, pluralize } from "../time/format";
 import { Icon } from "./icons";
 import { showToast } from "./toast";
@@ -45,6 +47,8 @@ const REMEDIES: Record<string, string> = {
 };
 
 function remedyOf({ code, requestId }: ApiError): string | undefined {
+  if (code === "insufficient_scope" && isSession())
+    return "Ask an admin for a role that includes it.";
   if (code !== "internal") return own(REMEDIES, code);
   return requestId
     ? `Try again. If it keeps failing, report request ID ${requestId}.`
@@ -59,6 +63,8 @@ interface ErrorMessageProps {
 }
 
 export function ErrorMessage({ error, retry, small = false }: ErrorMessageProps) {
+  // The banner shows these, and retries.
+  if (retry && isOutage(error)) return null;
   const remedy = remedyOf(error);
   const violations = error.violations.filter((it) => it.message !== error.message);
   if (small) {

@@ -42,7 +42,7 @@ export const flags = ({ browser, base, project, key, api }) => {
       await visitor.choose('[aria-label="Rule 1 serves: variant"]', "off");
       await visitor.choose('[aria-label="Everyone else gets"]', "rollout");
       await visitor.type("Everyone else gets: weight of on", "75");
-      await visitor.click("Set off to 25%");
+      assert.equal(await visitor.page.$eval('[aria-label="Everyone else gets: weight of off"]', (it) => it.value), "25");
       await visitor.click("Create flag");
       await visitor.until("the flag is created", () => visitor.page.url().includes("key=from-console"));
       const created = await getFlag("from-console");
@@ -120,7 +120,11 @@ export const flags = ({ browser, base, project, key, api }) => {
       await visitor.until("the flag is archived", isArchived);
       await visitor.click("Undo");
       await visitor.until("the flag is unarchived", async () => !(await isArchived()));
+      await api.send("PATCH", `${path}/feature-flags/from-console`, { enabled: true });
+      await visitor.open("/flag?key=from-console");
       await visitor.click("Archive");
+      assert.match(await (await visitor.see("dialog")).evaluate((it) => it.innerText), /no longer exists for applications/);
+      await (await visitor.see("dialog button.danger")).click();
       await visitor.until("the flag is archived again", isArchived);
       await visitor.click("Delete");
       await (await visitor.see("dialog button.danger")).click();

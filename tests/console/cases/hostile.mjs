@@ -5,7 +5,6 @@ import { HOSTILE } from "../data.mjs";
 import { Visitor } from "../visitor.mjs";
 
 const EVENTS = 500;
-const PAGE_SIZE = 20;
 const MAX_MS = 2_000;
 /** The API's limit on the size of an event. */
 const MAX_BYTES = 1_000_000;
@@ -70,11 +69,11 @@ export const hostile = ({ browser, base, project, key, known, measured }) => {
   /** Opens the page of an error with these events in JSON. */
   const openEvents = async (visitor, events) => {
     const occurredAt = new Date().toISOString();
-    await visitor.mock(`/${error.errorId}/events`, (request) => {
-      const start = Number(new URL(request.url()).searchParams.get("cursor") ?? 0);
-      const items = events.slice(start, start + PAGE_SIZE).map((it, index) => `{"eventId":"${idOf(start + index)}","occurredAt":"${occurredAt}","event":${it}}`);
-      const next = start + PAGE_SIZE < events.length ? start + PAGE_SIZE : null;
-      return { text: `{"items":[${items}],"nextCursor":${next && `"${next}"`}}` };
+    await visitor.mock(`/${error.errorId}/events/query`, (request) => {
+      const { event } = JSON.parse(request.postData());
+      const start = event ? Number.parseInt(event.slice(0, 8), 16) : 0;
+      const items = events.slice(start, start + 2).map((it, index) => `{"eventId":"${idOf(start + index)}","occurredAt":"${occurredAt}","event":${it}}`);
+      return { text: `{"items":[${items}],"total":${events.length},"position":${start + 1},"nextCursor":null}` };
     });
     await visitor.open(`/error?id=${error.errorId}`);
   };

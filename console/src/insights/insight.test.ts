@@ -1,5 +1,5 @@
 import { expect, test, vi } from "vitest";
-import type { Insight } from "../insights/insight";
+import type { Insight } from "./insight";
 
 vi.stubGlobal("addEventListener", () => {});
 

@@ -1,0 +1,90 @@
+/** The user who handles an error. */
+
+import { useState } from "preact/hooks";
+import { api, type Schemas, unwrapResponse } from "../api/client";
+import { useLoaded } from "../api/loaded";
+import { useCan, useCurrentProject } from "../caller";
+import { Combobox, matchesText, type Option } from "../ui/combobox";
+import { showErrorToast, showToast } from "../ui/toast";
+import { patchError } from "./load";
+
+interface AssigneeProps {
+  error: Schemas["Error"];
+  canWrite: boolean;
+  reload: () => void;
+}
+
+export function Assignee({ error, canWrite, reload }: AssigneeProps) {
+  const { project } = useCurrentProject();
+  const [isOpen, setOpen] = useState(false);
+  const { assignee } = error;
+  const assign = async (user: string | null) => {
+    setOpen(false);
+    try {
+      await patchError(project, error.errorId, { assignee: user });
+      reload();
+      showToast(user ? `Assigned to ${user}.` : "Not assigned.", async () => {
+        await patchError(project, error.errorId, { assignee });
+        reload();
+      });
+    } catch (failure) {
+      showErrorToast(failure);
+    }
+  };
+  if (!canWrite) return assignee ? <span class="quiet"> · Assigned to {assignee}</span> : null;
+  return (
+    <span class="assignee add-chip">
+      <button
+        type="button"
+        aria-haspopup="listbox"
+        aria-expanded={isOpen}
+        onClick={() => setOpen(true)}
+      >
+        {assignee ? `Assigned to ${assignee}` : "Assign"}
+      </button>
+      {isOpen && (
+        <MemberPicker assignee={assignee} onChoose={assign} onClose={() => setOpen(false)} />
+      )}
+    </span>
+  );
+}
+
+interface MemberPickerProps {
+  assignee: string | null;
+  onChoose: (user: string | null) => void;
+  onClose: () => void;
+}
+
+interface Choice extends Option {
+  user: string | null;
+}
+
+function MemberPicker({ assignee, onChoose, onClose }: MemberPickerProps) {
+  const { caller } = useCurrentProject();
+  const canList = useCan()("members:read");
+  const [text, setText] = useState("");
+  const members = useLoaded(canList ? `members of ${caller.organization}` : null, (signal) =>
+    unwrapResponse(api.GET("/v0/members", { params: { query: { limit: 100 } }, signal })),
+  );
+  const others = (members.data?.items ?? []).map((it) => it.email);
+  const users = [...new Set([caller.user ?? [], ...others].flat())];
+  const typed = text.trim();
+  const choices: Choice[] = users
+    .filter((it) => matchesText(it, typed))
+    .map((it) => ({ key: it, label: it, hint: it === caller.user ? "you" : undefined, user: it }));
+  if (assignee && !typed) choices.push({ key: "", label: "Remove the assignee", user: null });
+  return (
+    <span class="picker">
+      <Combobox
+        label="Assign to"
+        placeholder="Assign to …"
+        options={choices}
+        text={text}
+        onText={setText}
+        onClose={onClose}
+        onChoose={(it) => onChoose(it.user)}
+        empty="No member matches."
+      />
+    </span>
+  );
+}

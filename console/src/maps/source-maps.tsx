@@ -1,0 +1,199 @@
+/** Source maps of the project, and uploads that failed. */
+
+import { useState } from "preact/hooks";
+import { api, type Schemas, unwrapResponse } from "../api/client";
+import { useLoaded } from "../api/loaded";
+import { useCan, useCurrentProject } from "../caller";
+import { SettingsTabs } from "../people/tabs";
+import { number } from "../time/format";
+import { Confirm } from "../ui/confirm";
+import { Code, Empty, ErrorMessage, SkeletonRows } from "../ui/states";
+import { RelativeTime } from "../ui/time";
+import { showErrorToast, showToast } from "../ui/toast";
+
+type SourceMap = Schemas["SourceMap"];
+
+const PAGE_SIZE = 100;
+const MEGABYTE = 1_000_000;
+
+const sizeText = (bytes: number) =>
+  bytes < MEGABYTE
+    ? `${number(Math.ceil(bytes / 1_000))} kB`
+    : `${number(Math.round(bytes / 100_000) / 10)} MB`;
+
+/** A map to delete, or a release whose maps to delete. */
+type Deletion = { debugId: string } | { release: string };
+
+export function SourceMapsPage() {
+  const { project } = useCurrentProject();
+  const canWrite = useCan()("source-maps:write");
+  const [deletion, setDeletion] = useState<Deletion | null>(null);
+  const [busy, setBusy] = useState(false);
+  const path = { idOrSlug: project.slug };
+  const load = (cursor: string | null, signal?: AbortSignal) => {
+    const query = { limit: PAGE_SIZE, ...(cursor && { cursor }) };
+    return unwrapResponse(
+      api.GET("/v0/projects/{idOrSlug}/source-maps", {
+        params: { path, query },
+        ...(signal && { signal }),
+      }),
+    );
+  };
+  const loaded = useLoaded(`source maps ${project.id}`, (signal) => load(null, signal));
+  const { data } = loaded;
+  const loadMore = async () => {
+    if (!data?.nextCursor || busy) return;
+    setBusy(true);
+    try {
+      const page = await load(data.nextCursor);
+      loaded.set((was) => ({ ...page, items: [...was.items, ...page.items] }));
+    } catch (error) {
+      showErrorToast(error);
+    }
+    setBusy(false);
+  };
+  const remove = async (query: Deletion) => {
+    setDeletion(null);
+    try {
+      await unwrapResponse(
+        api.DELETE("/v0/projects/{idOrSlug}/source-maps", { params: { path, query } }),
+      );
+      showToast("debugId" in query ? "Deleted the map." : `Deleted the maps of ${query.release}.`);
+    } catch (error) {
+      showErrorToast(error);
+    }
+    loaded.reload();
+  };
+  const failures = data?.failures ?? [];
+  return (
+    <>
+      <div class="page-head">
+        <h1>Source maps</h1>
+        <span class="quiet small">Deleted 180 days after the last use</span>
+      </div>
+      <SettingsTabs page="source-maps" />
+      {loaded.error && <ErrorMessage error={loaded.error} retry={loaded.reload} />}
+      {!data && !loaded.error && <SkeletonRows rows={6} />}
+      {failures.length > 0 && (
+        <section class="failures" aria-label="Failed uploads">
+          <h2>Failed uploads</h2>
+          <ul>
+            {failures.map((it) => (
+              <li key={it.checksum}>
+                <bdi>{it.detail}</bdi>{" "}
+                <small>
+                  {it.release && <bdi>{it.release} · </bdi>}
+                  <RelativeTime at={it.failedAt} />
+                </small>
+              </li>
+            ))}
+          </ul>
+          <p class="quiet small">Fix the cause and upload the bundle again.</p>
+        </section>
+      )}
+      {data?.items.length === 0 && <NoMaps slug={project.slug} />}
+      {data && data.items.length > 0 && (
+        <div class="table-scroll">
+          <table class="table people-table">
+            <colgroup>
+              <col />
+              <col class="wide" style={{ width: "22%" }} />
+              <col style={{ width: "84px" }} />
+              <col class="wide of-time" />
+              <col class="wide of-time" />
+              {canWrite && <col class="of-action" />}
+            </colgroup>
+            <thead>
+              <tr>
+                <th>File</th>
+                <th class="wide">Release</th>
+                <th class="number">Size</th>
+                <th class="wide number">Uploaded</th>
+                <th class="wide number">Last used</th>
+                {canWrite && (
+                  <th>
+                    <span class="hidden">Actions</span>
+                  </th>
+                )}
+              </tr>
+            </thead>
+            <tbody>
+              {data.items.map((it) => (
+                <tr key={`${it.debugId} ${it.release} ${it.dist} ${it.url}`}>
+                  <td title={it.url ?? ""}>
+                    <bdi>{it.url ?? "Unnamed file"}</bdi>
+                    <small>{it.debugId && <code>{it.debugId}</code>}</small>
+                  </td>
+                  <td class="wide quiet">
+                    <bdi>{[it.release, it.dist].filter(Boolean).join(" · ") || "–"}</bdi>
+                  </td>
+                  <td class="number">{sizeText(it.size)}</td>
+                  <td class="wide number quiet">
+                    <RelativeTime at={it.createdAt} />
+                  </td>
+                  <td class="wide number quiet">
+                    {it.lastUsedAt ? <RelativeTime at={it.lastUsedAt} /> : "Never"}
+                  </td>
+                  {canWrite && (
+                    <td class="row-actions">
+                      <button
+                        type="button"
+                        class="link danger"
+                        aria-label={`Delete ${it.url ?? it.debugId}`}
+                        onClick={() => setDeletion(deletionOf(it))}
+                      >
+                        Delete
+                      </button>
+                    </td>
+                  )}
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+      {data?.nextCursor && (
+        <button type="button" class="more" disabled={busy} onClick={() => void loadMore()}>
+          {busy ? "Loading…" : "Show more"}
+        </button>
+      )}
+      {deletion && (
+        <Confirm
+          title={
+            "debugId" in deletion
+              ? "Delete this source map?"
+              : `Delete the source maps of ${deletion.release}?`
+          }
+          action="Delete"
+          onClose={() => setDeletion(null)}
+          onConfirm={() => void remove(deletion)}
+        >
+          <p>
+            Stack traces that need {"debugId" in deletion ? "it" : "them"} show minified code again.
+            Uploading the bundle again restores {"debugId" in deletion ? "it" : "them"}.
+          </p>
+        </Confirm>
+      )}
+    </>
+  );
+}
+
+/** A map without a debug ID is deleted with its release. */
+function deletionOf({ debugId, release }: SourceMap): Deletion | null {
+  if (debugId) return { debugId };
+  return release ? { release } : null;
+}
+
+function NoMaps({ slug }: { slug: string }) {
+  return (
+    <Empty title="No source maps yet">
+      <p>
+        Source maps turn minified stack traces into your code. Sentry’s bundler plugins and
+        sentry-cli upload them, with an API key of scope <code>source-maps:write</code>:
+      </p>
+      <Code
+        text={`sentry-cli --url ${location.origin} --auth-token $KEY \\\n  sourcemaps upload --org waymark --project ${slug} ./dist`}
+      />
+    </Empty>
+  );
+}

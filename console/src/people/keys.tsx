@@ -1,0 +1,185 @@
+/** API keys of the organization. */
+
+import { useState } from "preact/hooks";
+import { changed, go, useAddress } from "../address";
+import { ApiError, api, type Schemas, unwrapResponse } from "../api/client";
+import { useLoaded } from "../api/loaded";
+import { loadAll } from "../api/pages";
+import { useCaller } from "../caller";
+import { pluralize } from "../time/format";
+import { Confirm } from "../ui/confirm";
+import { Empty, ErrorMessage, SkeletonRows } from "../ui/states";
+import { RelativeTime } from "../ui/time";
+import { showErrorToast, showToast } from "../ui/toast";
+import { NewKey } from "./new-key";
+import { useProjectNames } from "./project-choice";
+import { SettingsTabs } from "./tabs";
+
+type ApiKey = Schemas["ApiKeyInfo"];
+
+const isActive = ({ revokedAt, expiresAt }: ApiKey) =>
+  revokedAt === null && (expiresAt === null || Date.parse(expiresAt) > Date.now());
+
+/** Describes scopes in a table: up to two of them, or their number. */
+function scopesText(scopes: string[]): string {
+  return scopes.length > 2 ? pluralize(scopes.length, "scope") : scopes.join(", ");
+}
+
+export function KeysPage() {
+  const address = useAddress();
+  const { caller } = useCaller();
+  const [revoking, setRevoking] = useState<ApiKey | null>(null);
+  const loaded = useLoaded(`keys ${caller.organization}`, (signal) =>
+    loadAll((query) => unwrapResponse(api.GET("/v0/api-keys", { params: { query }, signal }))),
+  );
+  const namesOf = useProjectNames();
+  if (address.query.has("new")) return <NewKey onCreated={loaded.reload} />;
+  const isPast = address.query.get("show") === "past";
+  const keys = (loaded.data?.items ?? []).filter((it) => isActive(it) !== isPast);
+  const revoke = async (key: ApiKey) => {
+    setRevoking(null);
+    try {
+      const params = { path: { keyId: key.keyId } };
+      await unwrapResponse(api.DELETE("/v0/api-keys/{keyId}", { params }));
+      showToast(`Revoked “${nameOf(key)}”.`);
+    } catch (error) {
+      // The caller's own key is rejected from now on.
+      if (!(error instanceof ApiError && error.status === 401)) showErrorToast(error);
+    }
+    loaded.reload();
+  };
+
+  return (
+    <>
+      <div class="page-head">
+        <h1>API keys</h1>
+        <button type="button" class="primary" onClick={() => go(changed(address, { new: 1 }))}>
+          New key
+        </button>
+      </div>
+      <SettingsTabs page="keys" />
+      <div class="page-head">
+        <fieldset class="segments">
+          <legend class="hidden">State</legend>
+          {[false, true].map((it) => (
+            <button
+              type="button"
+              key={String(it)}
+              aria-pressed={it === isPast}
+              onClick={() => go(changed(address, { show: it ? "past" : null }))}
+            >
+              {it ? "Revoked and expired" : "Active"}
+            </button>
+          ))}
+        </fieldset>
+      </div>
+      {loaded.error && <ErrorMessage error={loaded.error} retry={loaded.reload} />}
+      {!loaded.data && !loaded.error && <SkeletonRows rows={5} />}
+      {loaded.data && keys.length === 0 && <NoKeys isPast={isPast} />}
+      {keys.length > 0 && (
+        <div class="table-scroll">
+          <table class="table people-table">
+            <colgroup>
+              <col />
+              <col class="wide" style={{ width: "22%" }} />
+              <col class="wide" style={{ width: "16%" }} />
+              <col class="of-time" />
+              <col class="wide of-date" />
+              {!isPast && <col class="of-action" />}
+            </colgroup>
+            <thead>
+              <tr>
+                <th>Key</th>
+                <th class="wide">Scopes</th>
+                <th class="wide">Projects</th>
+                <th class="number">Last used</th>
+                <th class="wide number">{isPast ? "Ended" : "Expires"}</th>
+                {!isPast && (
+                  <th>
+                    <span class="hidden">Actions</span>
+                  </th>
+                )}
+              </tr>
+            </thead>
+            <tbody>
+              {keys.map((it) => (
+                <tr key={it.keyId}>
+                  <td title={`Key ID ${it.keyId}`}>
+                    <bdi>{nameOf(it)}</bdi>{" "}
+                    {it.keyId === caller.keyId && <span class="quiet">(in use here)</span>}
+                    <small>
+                      {it.createdBy ? <bdi>{it.createdBy}</bdi> : "The waymark command"},{" "}
+                      <RelativeTime at={it.createdAt} />
+                    </small>
+                  </td>
+                  <td class="wide quiet" title={it.scopes.join("\n")}>
+                    {scopesText(it.scopes)}
+                  </td>
+                  <td class="wide quiet">{namesOf(it.projects)}</td>
+                  <td class="number quiet">
+                    {it.lastUsedAt ? <RelativeTime at={it.lastUsedAt} /> : "Never"}
+                  </td>
+                  <td class="wide number quiet">
+                    {(it.revokedAt ?? it.expiresAt) ? (
+                      <RelativeTime at={(it.revokedAt ?? it.expiresAt) as string} />
+                    ) : (
+                      "Never"
+                    )}
+                  </td>
+                  {!isPast && (
+                    <td class="row-actions">
+                      <button
+                        type="button"
+                        class="link danger"
+                        aria-label={`Revoke ${nameOf(it)}`}
+                        onClick={() => setRevoking(it)}
+                      >
+                        Revoke
+                      </button>
+                    </td>
+                  )}
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+      {loaded.data?.isCut && <p class="quiet nothing">Showing the 1,000 newest.</p>}
+      {revoking && (
+        <Confirm
+          title={`Revoke “${nameOf(revoking)}”?`}
+          action="Revoke"
+          onClose={() => setRevoking(null)}
+          onConfirm={() => void revoke(revoking)}
+        >
+          <p>
+            Within 60 seconds, the API rejects requests with this key.{" "}
+            {revoking.lastUsedAt ? (
+              <>
+                It was last used <RelativeTime at={revoking.lastUsedAt} />.
+              </>
+            ) : (
+              "It was never used."
+            )}
+          </p>
+          {revoking.keyId === caller.keyId && (
+            <p>
+              <b>This tab uses this key.</b> You are signed out.
+            </p>
+          )}
+        </Confirm>
+      )}
+    </>
+  );
+}
+
+const nameOf = ({ name, keyId }: ApiKey) => name || keyId;
+
+function NoKeys({ isPast }: { isPast: boolean }) {
+  if (isPast) return <Empty title="No revoked or expired keys" />;
+  return (
+    <Empty title="No API keys yet">
+      <p>Servers, SDKs and build tools call the API with a key. Create one for each.</p>
+    </Empty>
+  );
+}

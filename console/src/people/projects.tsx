@@ -1,0 +1,410 @@
+/** Projects of the organization: their names, limits, DSNs and deletion. */
+
+import { useState } from "preact/hooks";
+import { changed, go, hrefOf, useAddress } from "../address";
+import { useAttempts } from "../api/attempt";
+import { ApiError, api, type Schemas, unwrapResponse } from "../api/client";
+import { useCaller } from "../caller";
+import { dsnOf } from "../settings/dsn";
+import { Dialog } from "../ui/confirm";
+import {
+  CopyButton,
+  Empty,
+  ErrorMessage,
+  errorProps,
+  FieldError,
+  formError,
+  SkeletonRows,
+  useFocusFirstError,
+} from "../ui/states";
+import { showToast } from "../ui/toast";
+import { useProjects } from "./project-choice";
+import { SettingsTabs } from "./tabs";
+
+type Project = Schemas["ListedProject"];
+type Shown = { type: "edit" | "delete"; project: Project };
+
+/** Proposes a slug for a name: `My Shop!` is `my-shop`. */
+export function slugOf(name: string): string {
+  const plain = name.toLowerCase().replaceAll("ß", "ss").normalize("NFKD").replace(/\p{M}/gu, "");
+  return plain
+    .replace(/[^a-z0-9]+/g, "-")
+    .slice(0, 63)
+    .replace(/^-|-$/g, "");
+}
+
+export function ProjectsPage() {
+  const address = useAddress();
+  const { reload: reloadCaller } = useCaller();
+  const [shown, show] = useState<Shown | null>(null);
+  const projects = useProjects();
+  const isNew = address.query.has("new");
+  const closeNew = () => go(changed(address, { new: null }), "replace");
+  const refresh = () => {
+    projects.reload();
+    reloadCaller();
+  };
+  return (
+    <>
+      <div class="page-head">
+        <h1>Projects</h1>
+        <button type="button" class="primary" onClick={() => go(changed(address, { new: 1 }))}>
+          New project
+        </button>
+      </div>
+      <SettingsTabs page="projects" />
+      {projects.error && <ErrorMessage error={projects.error} retry={projects.reload} />}
+      {!projects.data && !projects.error && <SkeletonRows rows={4} />}
+      {projects.data?.items.length === 0 && (
+        <Empty title="No projects yet">
+          <p>A project has its own errors, flags, insights and markers.</p>
+        </Empty>
+      )}
+      {projects.data && projects.data.items.length > 0 && (
+        <div class="table-scroll">
+          <table class="table people-table">
+            <colgroup>
+              <col />
+              <col class="wide" style={{ width: "26%" }} />
+              <col class="of-action" />
+              <col class="of-actions" />
+            </colgroup>
+            <thead>
+              <tr>
+                <th>Project</th>
+                <th class="wide">Slug</th>
+                <th>DSN</th>
+                <th>
+                  <span class="hidden">Actions</span>
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              {projects.data.items.map((it) => (
+                <tr key={it.id}>
+                  <td title={it.name}>
+                    <bdi>{it.name}</bdi>
+                  </td>
+                  <td class="wide quiet">
+                    <code>{it.slug}</code>
+                  </td>
+                  <td>
+                    <CopyButton
+                      text={dsnOf(location.origin, it)}
+                      label={`Copy the DSN of ${it.name}`}
+                    />
+                  </td>
+                  <td class="row-actions">
+                    <button
+                      type="button"
+                      class="link"
+                      aria-label={`Edit ${it.name}`}
+                      onClick={() => show({ type: "edit", project: it })}
+                    >
+                      Edit
+                    </button>
+                    <button
+                      type="button"
+                      class="link danger"
+                      aria-label={`Delete ${it.name}`}
+                      onClick={() => show({ type: "delete", project: it })}
+                    >
+                      Delete
+                    </button>
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+      {isNew && (
+        <NewProject
+          onClose={closeNew}
+          onCreated={({ name, slug }) => {
+            closeNew();
+            refresh();
+            showToast(`Created “${name}”.`, undefined, {
+              href: hrefOf("", { project: slug }),
+              text: "Open",
+            });
+          }}
+        />
+      )}
+      {shown?.type === "edit" && (
+        <EditProject
+          project={shown.project}
+          onClose={() => show(null)}
+          onSaved={() => {
+            show(null);
+            refresh();
+            showToast("Saved. New limits take effect within a minute.");
+          }}
+        />
+      )}
+      {shown?.type === "delete" && (
+        <DeleteProject
+          project={shown.project}
+          onClose={() => show(null)}
+          onDeleted={() => {
+            show(null);
+            // The address must not name the deleted project.
+            const other = projects.data?.items.find((it) => it.id !== shown.project.id);
+            if (address.query.get("project") === shown.project.slug)
+              go(hrefOf("projects", { project: other?.slug }), "replace");
+            refresh();
+            showToast(`Deleting “${shown.project.name}” and its data.`);
+          }}
+        />
+      )}
+    </>
+  );
+}
+
+interface NewProjectProps {
+  onClose: () => void;
+  onCreated: (project: Schemas["Project"]) => void;
+}
+
+function NewProject({ onClose, onCreated }: NewProjectProps) {
+  const [name, setName] = useState("");
+  const [typedSlug, setSlug] = useState<string | null>(null);
+  const [busy, setBusy] = useState(false);
+  const [saveError, setSaveError] = useState<ApiError | null>(null);
+  const form = useFocusFirstError(saveError);
+  const attempts = useAttempts();
+  const slug = typedSlug ?? slugOf(name);
+  const create = async () => {
+    setBusy(true);
+    setSaveError(null);
+    try {
+      const body = { name: name.trim(), slug };
+      const params = { header: attempts.keyFor(body) };
+      const project = await unwrapResponse(api.POST("/v0/projects", { params, body }));
+      attempts.succeeded();
+      onCreated(project);
+    } catch (error) {
+      if (error instanceof ApiError) setSaveError(formError(error));
+    } finally {
+      setBusy(false);
+    }
+  };
+  return (
+    <Dialog title="New project" onClose={onClose}>
+      <form
+        ref={form}
+        class="form"
+        noValidate
+        onSubmit={(event) => {
+          event.preventDefault();
+          void create();
+        }}
+      >
+        <div class="field">
+          <label for="project-name">Name</label>
+          <input
+            id="project-name"
+            value={name}
+            placeholder="My shop"
+            {...errorProps(saveError, "/name")}
+            onInput={(event) => setName(event.currentTarget.value)}
+          />
+          <FieldError error={saveError} at="/name" />
+        </div>
+        <div class="field">
+          <label for="project-slug">Slug</label>
+          <input
+            id="project-slug"
+            value={slug}
+            {...errorProps(saveError, "/slug")}
+            onInput={(event) => setSlug(event.currentTarget.value)}
+          />
+          <FieldError error={saveError} at="/slug" />
+          <p class="quiet small">Names the project in addresses and the API. It cannot change.</p>
+        </div>
+        {saveError && saveError.violations.length === 0 && <ErrorMessage error={saveError} />}
+        <div class="actions">
+          <button type="button" onClick={onClose}>
+            Cancel
+          </button>
+          <button type="submit" class="primary" disabled={busy}>
+            Create project
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
+
+type Limit = "eventsPerMinute" | "requestsPerMinute";
+
+const LIMITS: { limit: Limit; name: string }[] = [
+  { limit: "eventsPerMinute", name: "Error events per minute" },
+  { limit: "requestsPerMinute", name: "API requests per minute and key" },
+];
+
+function invalidLimit(limit: Limit): ApiError {
+  const message = "Enter a whole number, or “default”.";
+  return new ApiError(0, "invalid", message, [
+    { pointer: `/${limit}`, code: "out_of_range", message },
+  ]);
+}
+
+interface EditProjectProps {
+  project: Project;
+  onClose: () => void;
+  onSaved: () => void;
+}
+
+function EditProject({ project, onClose, onSaved }: EditProjectProps) {
+  const [name, setName] = useState(project.name);
+  // The API does not list limits, so only those that the user sets are sent.
+  const [limits, setLimits] = useState<Record<Limit, string>>({
+    eventsPerMinute: "",
+    requestsPerMinute: "",
+  });
+  const [busy, setBusy] = useState(false);
+  const [saveError, setSaveError] = useState<ApiError | null>(null);
+  const form = useFocusFirstError(saveError);
+  const save = async () => {
+    setBusy(true);
+    setSaveError(null);
+    try {
+      const body: Schemas["ProjectPatch"] = { name: name.trim() };
+      for (const { limit } of LIMITS) {
+        const text = limits[limit].trim().toLowerCase();
+        if (text && text !== "default" && !/^\d+$/.test(text)) throw invalidLimit(limit);
+        if (text) body[limit] = text === "default" ? null : Number(text);
+      }
+      const params = { path: { idOrSlug: project.id } };
+      await unwrapResponse(api.PATCH("/v0/projects/{idOrSlug}", { params, body }));
+      onSaved();
+    } catch (error) {
+      if (error instanceof ApiError) setSaveError(formError(error));
+    } finally {
+      setBusy(false);
+    }
+  };
+  return (
+    <Dialog title={`Edit “${project.name}”`} onClose={onClose}>
+      <form
+        ref={form}
+        class="form"
+        noValidate
+        onSubmit={(event) => {
+          event.preventDefault();
+          void save();
+        }}
+      >
+        <div class="field">
+          <label for="project-name">Name</label>
+          <input
+            id="project-name"
+            value={name}
+            {...errorProps(saveError, "/name")}
+            onInput={(event) => setName(event.currentTarget.value)}
+          />
+          <FieldError error={saveError} at="/name" />
+        </div>
+        {LIMITS.map(({ limit, name: label }) => (
+          <div class="field" key={limit}>
+            <label for={limit}>{label}</label>
+            <input
+              id={limit}
+              placeholder="Unchanged"
+              value={limits[limit]}
+              {...errorProps(saveError, `/${limit}`)}
+              onInput={(event) => {
+                const { value } = event.currentTarget;
+                setLimits((was) => ({ ...was, [limit]: value }));
+              }}
+            />
+            <FieldError error={saveError} at={`/${limit}`} />
+          </div>
+        ))}
+        <p class="quiet small">
+          0 means no limit. Enter <code>default</code> for the deployment’s limit.
+        </p>
+        {saveError && saveError.violations.length === 0 && <ErrorMessage error={saveError} />}
+        <div class="actions">
+          <button type="button" onClick={onClose}>
+            Cancel
+          </button>
+          <button type="submit" class="primary" disabled={busy}>
+            Save
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
+
+interface DeleteProjectProps {
+  project: Project;
+  onClose: () => void;
+  onDeleted: () => void;
+}
+
+function DeleteProject({ project, onClose, onDeleted }: DeleteProjectProps) {
+  const [confirm, setConfirm] = useState("");
+  const [busy, setBusy] = useState(false);
+  const [saveError, setSaveError] = useState<ApiError | null>(null);
+  const form = useFocusFirstError(saveError);
+  const remove = async () => {
+    setBusy(true);
+    setSaveError(null);
+    try {
+      const params = { path: { idOrSlug: project.id } };
+      await unwrapResponse(
+        api.DELETE("/v0/projects/{idOrSlug}", { params, body: { confirm: confirm.trim() } }),
+      );
+      onDeleted();
+    } catch (error) {
+      if (error instanceof ApiError) setSaveError(formError(error));
+    } finally {
+      setBusy(false);
+    }
+  };
+  return (
+    <Dialog title={`Delete “${project.name}”?`} onClose={onClose}>
+      <form
+        ref={form}
+        class="form"
+        noValidate
+        onSubmit={(event) => {
+          event.preventDefault();
+          void remove();
+        }}
+      >
+        <p>
+          This permanently deletes the project with its errors, flags, segments, insights, markers
+          and source maps. SDKs that evaluate its flags get their default values, and SDKs that send
+          events are rejected.
+        </p>
+        <div class="field">
+          <label for="project-confirm">
+            Type <code>{project.slug}</code> to confirm
+          </label>
+          <input
+            id="project-confirm"
+            autocomplete="off"
+            spellcheck={false}
+            value={confirm}
+            {...errorProps(saveError, "/confirm")}
+            onInput={(event) => setConfirm(event.currentTarget.value)}
+          />
+          <FieldError error={saveError} at="/confirm" message={`Type “${project.slug}” exactly.`} />
+        </div>
+        {saveError && saveError.violations.length === 0 && <ErrorMessage error={saveError} />}
+        <div class="actions">
+          <button type="button" onClick={onClose}>
+            Cancel
+          </button>
+          <button type="submit" class="danger" disabled={busy || confirm.trim() !== project.slug}>
+            Delete project
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}

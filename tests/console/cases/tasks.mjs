@@ -1,0 +1,207 @@
+// Tasks of users, each with the number of steps that it takes: clicks, typed texts and key presses.
+
+import assert from "node:assert/strict";
+import { Visitor } from "../visitor.mjs";
+
+/** Counts what the user does. A text is one step. */
+class User {
+  constructor(visitor) {
+    this.visitor = visitor;
+    this.steps = 0;
+  }
+
+  async click(name) {
+    this.steps++;
+    await this.visitor.click(name);
+  }
+
+  async clickOn(selector) {
+    this.steps++;
+    await (await this.visitor.see(selector)).click();
+  }
+
+  async type(label, text) {
+    this.steps++;
+    await this.visitor.type(label, text);
+  }
+
+  async choose(selector, value) {
+    this.steps++;
+    await this.visitor.choose(selector, value);
+  }
+
+  async press(...keys) {
+    for (const key of keys) {
+      this.steps++;
+      await this.visitor.page.keyboard.press(key);
+    }
+  }
+
+  async write(text) {
+    this.steps++;
+    await this.visitor.page.keyboard.type(text);
+  }
+}
+
+export const tasks = ({ browser, base, project, key, known, api, measured, listErrors }) => {
+  const { error } = known;
+  const flags = `/v0/project/${project}/feature-flags`;
+  const insights = `/v0/projects/${project}/replay-insights`;
+  const parameter = (visitor, name) => new URL(visitor.page.url()).searchParams.get(name);
+  measured.steps = {};
+
+  /** Runs a task from a page, and checks that it takes at most `maxSteps`. */
+  const task = (name, path, maxSteps, run) => [
+    `task: ${name} takes at most ${maxSteps} steps`,
+    async () => {
+      const visitor = await Visitor.enter(browser, base, key, path);
+      const user = new User(visitor);
+      await run(visitor, user);
+      measured.steps[name] = user.steps;
+      assert.ok(user.steps <= maxSteps, `${user.steps} steps`);
+      await visitor.leave();
+    },
+  ];
+
+  const statusOf = async () => (await listErrors()).find((it) => it.errorId === error.errorId).status;
+  const pointsOf = (count, first) =>
+    Array.from({ length: count }, (_, index) => ({
+      id: `00000000-0000-4000-8000-00000000${first + index}`, sessionId: `task-${index}`, userId: null, occurredAt: new Date().toISOString(), title: `Point ${index}`, excerpt: "",
+    }));
+
+  return Object.fromEntries([
+    task("find what broke", "", 1, async (visitor, user) => {
+      await user.clickOn(".rows a.row[href*='/error?']");
+      await visitor.see(".exception");
+    }),
+
+    task("see release and browser of an error", `/error?id=${error.errorId}`, 1, async (visitor, user) => {
+      await visitor.see(".shares");
+      assert.match(await visitor.text(".facts"), /shop@2\.4\.\d/);
+      assert.match(await visitor.text(".shares"), /Release[\s\S]*Browser[\s\S]*Chrome/);
+      await user.clickOn(".shares button::-p-text(Chrome)");
+      await visitor.until("the page is filtered", () => parameter(visitor, "f") === "browser.is.Chrome");
+      assert.match(await visitor.text(".filtered"), /Filtered: Chrome · Show all/);
+    }),
+
+    task("open the event of a link", `/error?id=${error.errorId}`, 2, async (visitor, user) => {
+      await visitor.context.overridePermissions(base, ["clipboard-read", "clipboard-sanitized-write"]);
+      await visitor.see(".stepper");
+      assert.match(await visitor.text(".stepper"), /Event 1 of \d+/);
+      await user.click("Older");
+      await visitor.until("the older event is shown", async () => /Event 2 of/.test(await visitor.text(".stepper")));
+      await user.click("Copy link to this event");
+      const link = await visitor.page.evaluate(() => navigator.clipboard.readText());
+      const other = await Visitor.enter(browser, base, key, link.slice(`${base}/console`.length));
+      await other.see(".stepper");
+      assert.match(await other.text(".stepper"), /Event 2 of/);
+      await other.leave();
+    }),
+
+    task("triage by keyboard", "/errors?sort=count", 4, async (visitor, user) => {
+      await visitor.see(".errors-table .title");
+      await user.press("j", "e");
+      await visitor.see(".toast button.link");
+      await user.press("z");
+      await visitor.until("the error is open again", async () => (await statusOf()) === "open");
+    }),
+
+    task("filter in words", "/errors?range=90d", 3, async (visitor, user) => {
+      await user.press("/");
+      await user.write("unhandled payments in chrome since yesterday");
+      await visitor.see(".preview");
+      const preview = await visitor.text(".preview");
+      assert.match(preview, /Unhandled/);
+      assert.match(preview, /Browser is Chrome/);
+      assert.match(preview, /Search titles for “payments”/);
+      assert.ok(!visitor.page.url().includes("f="), "nothing changes before Enter");
+      await user.press("Enter");
+      await visitor.until("the filters apply", () => new URL(visitor.page.url()).searchParams.getAll("f").length === 2);
+      assert.ok(parameter(visitor, "from") && !parameter(visitor, "range"), "the range is set");
+      assert.deepEqual(await visitor.texts(".ignored-word"), ["payments"]);
+    }),
+
+    task("add a filter with the keyboard", "/errors", 4, async (visitor, user) => {
+      await user.clickOn(".chips > .add-chip > button");
+      await visitor.see("[role=combobox]");
+      await user.write("browser");
+      await user.press("Enter");
+      assert.ok(!visitor.page.url().includes("f="), "nothing applies until a value is chosen");
+      await user.press("Enter");
+      await visitor.until("a filter applies", () => /^browser\.is\./.test(parameter(visitor, "f") ?? ""));
+    }),
+
+    task("roll a flag out", "/flags", 7, async (visitor, user) => {
+      await user.click("New flag");
+      await visitor.see("form");
+      await user.write("task-rollout");
+      await user.type("Name", "Task rollout");
+      await user.choose('[aria-label="Everyone else gets"]', "rollout");
+      await user.type("Everyone else gets: weight of on", "10");
+      await user.click("Create flag");
+      await visitor.until("the flag is created", () => parameter(visitor, "key") === "task-rollout");
+      assert.deepEqual((await api.send("GET", `${flags}/task-rollout`)).fallthrough.rollout, [{ variant: "on", weight: 10 }, { variant: "off", weight: 90 }]);
+    }),
+
+    task("test a flag that is off", "/flag?key=task-rollout", 2, async (visitor, user) => {
+      await user.choose('[aria-label="Everyone else gets"]', "variant");
+      await user.click("Evaluate");
+      await visitor.see(".outcome");
+      assert.match(await visitor.text(".outcome"), /Would serve on/);
+      await api.send("DELETE", `${flags}/task-rollout`);
+    }),
+
+    task("merge insights and undo it", "/insights", 5, async (visitor, user) => {
+      const one = await api.send("POST", insights, { title: "Task one", painPoints: pointsOf(2, 1001) });
+      const other = await api.send("POST", insights, { title: "Task other", painPoints: pointsOf(1, 1101) });
+      const read = (it) => api.send("GET", `${insights}/${it.id}`);
+      await visitor.open(`/insight?id=${one.id}`);
+      await user.click("Merge into…");
+      await user.click("Task other");
+      assert.match(await visitor.text("dialog"), /2 pain points[\s\S]*then has 3 pain points[\s\S]*You can undo/);
+      await user.clickOn("dialog button.danger");
+      await visitor.until("they are merged", async () => (await read(one)).status === "merged");
+      await user.click("Undo");
+      await visitor.until("the merge is undone", async () => (await read(other)).occurrences === 1);
+    }),
+
+    task("go to a flag", "/errors", 3, async (visitor, user) => {
+      await visitor.page.keyboard.down("Control");
+      await user.press("k");
+      await visitor.page.keyboard.up("Control");
+      await visitor.see("dialog [role=combobox]");
+      await user.write("hostile");
+      await visitor.until("the flag is found", async () => (await visitor.texts("dialog [role=option]")).join().includes("hostile"));
+      await user.press("Enter");
+      await visitor.until("the flag is open", () => visitor.page.url().includes("/flag?"));
+    }),
+
+    task("send a link", "/errors?f=browser.is.Chrome", 1, async (visitor, user) => {
+      await visitor.see(".errors-table .title");
+      await user.clickOn(".errors-table tbody tr td.number");
+      await visitor.see(".filtered");
+      // The address has all that another user needs.
+      const other = await Visitor.enter(browser, base, key, visitor.page.url().slice(`${base}/console`.length));
+      assert.match(await other.text(".filtered"), /Chrome/);
+      await other.click("Show all");
+      await other.until("all events are shown", () => parameter(other, "f") === null);
+      await other.leave();
+    }),
+
+    task("onboard", "", 2, async (visitor, user) => {
+      await visitor.mock("/errors/categories", () => ({ body: [] }));
+      await visitor.mock("/timeseries/query", () => ({ body: [] }));
+      await visitor.mock("/errors/query", () => ({ body: { items: [], nextCursor: null } }));
+      await visitor.open("");
+      await visitor.see(".onboarding");
+      assert.match(await visitor.text(".onboarding"), /npm install @sentry\/browser[\s\S]*release[\s\S]*environment/);
+      await visitor.mock("/errors/query", null);
+      const sent = performance.now();
+      await user.click("Send a test event");
+      await visitor.see(".first-event a");
+      measured.firstEventMs = Math.round(performance.now() - sent);
+      await user.clickOn(".first-event a");
+      await visitor.see(".exception");
+    }),
+  ]);
+};
