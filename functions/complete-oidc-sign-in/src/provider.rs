@@ -3,6 +3,7 @@
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime};
 
+use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use openidconnect::core::{
     CoreAuthenticationFlow, CoreClient, CoreIdToken, CoreJwsSigningAlgorithm, CoreProviderMetadata,
     CoreTokenResponse,
@@ -17,7 +18,7 @@ use shared::projects::api_key::UserId;
 use shared::projects::secret::Secret;
 use shared::timestamp::Timestamp;
 
-use crate::http_client::send;
+use crate::http_client::{connector, send};
 use crate::settings::Settings;
 
 /// Time for which metadata and keys are cached. A token that no cached key signed refreshes them.
@@ -51,6 +52,7 @@ const ALGORITHMS: [CoreJwsSigningAlgorithm; 9] = [
 pub struct Provider {
     settings: OnceLock<Option<Settings>>,
     metadata: Mutex<Option<(CoreProviderMetadata, Timestamp)>>,
+    connector: OnceLock<SharedHttpConnector>,
 }
 
 /// The request to the provider.
@@ -100,6 +102,14 @@ impl Provider {
         self.settings.get_or_init(Settings::from_environment).as_ref()
     }
 
+    fn connector(&self) -> Result<SharedHttpConnector, ProviderError> {
+        if let Some(connector) = self.connector.get() {
+            return Ok(connector.clone());
+        }
+        let created = connector().map_err(|it| ProviderError::Configuration(it.to_string()))?;
+        Ok(self.connector.get_or_init(|| created).clone())
+    }
+
     fn configured(&self) -> Result<&Settings, ProviderError> {
         let missing = || ProviderError::Configuration("it is missing".to_owned());
         self.settings().ok_or_else(missing)
@@ -139,8 +149,9 @@ impl Provider {
             .exchange_code(code)
             .map_err(|error| ProviderError::Discovery(error.to_string()))?
             .set_pkce_verifier(PkceCodeVerifier::new(started.verifier));
+        let connector = self.connector()?;
         let response: CoreTokenResponse = request
-            .request_async(&send)
+            .request_async(&|request| send(connector.clone(), request))
             .await
             .map_err(|error| ProviderError::Exchange(error.to_string()))?;
         let missing = || ProviderError::Token("it is missing".to_owned());
@@ -167,9 +178,9 @@ impl Provider {
             |error: &dyn std::fmt::Display| ProviderError::Configuration(error.to_string());
         let cached = {
             let metadata = self.metadata.lock().unwrap_or_else(PoisonError::into_inner);
-            let fresh = metadata.as_ref().filter(|(_, since)| {
-                !is_refreshed && *since <= now && now < since.plus(MAX_AGE)
-            });
+            let fresh = metadata
+                .as_ref()
+                .filter(|(_, since)| !is_refreshed && *since <= now && now < since.plus(MAX_AGE));
             fresh.map(|(metadata, _)| metadata.clone())
         };
         let is_cached = cached.is_some();
@@ -177,6 +188,8 @@ impl Provider {
             Some(metadata) => metadata,
             None => {
                 let issuer = IssuerUrl::new(settings.issuer.clone()).map_err(|it| invalid(&it))?;
+                let connector = self.connector()?;
+                let send = |request| send(connector.clone(), request);
                 let found = CoreProviderMetadata::discover_async(issuer, &send).await;
                 let found = found.map_err(|error| ProviderError::Discovery(error.to_string()))?;
                 let cached = Some((found.clone(), now));
@@ -207,9 +220,8 @@ fn verified_user(
     let time = (SystemTime::UNIX_EPOCH + Duration::from_millis(millis)).into();
     let verifier = client.id_token_verifier().set_allowed_algs(ALGORITHMS);
     let verifier = verifier.set_time_fn(move || time);
-    let claims = token
-        .claims(&verifier, nonce)
-        .map_err(|error| ProviderError::Token(error.to_string()))?;
+    let claims =
+        token.claims(&verifier, nonce).map_err(|error| ProviderError::Token(error.to_string()))?;
     let email = claims.email().ok_or(ProviderError::NoEmail)?;
     if claims.email_verified() != Some(true) {
         return Ok(None);
