@@ -23,7 +23,7 @@ use shared::app::{App, Clock, Ids};
 use shared::dynamodb::client::{self, ClientError};
 use shared::dynamodb::{DamagedItem, Store};
 use shared::http::CursorKey;
-use shared::projects::api_key::{ApiKey, ApiKeyRecord, KeyId};
+use shared::projects::api_key::{ApiKey, ApiKeyRecord, KeyId, Scope};
 use shared::projects::project::{Organization, ProjectId};
 use shared::timestamp::Timestamp;
 
@@ -79,13 +79,14 @@ impl TestApp {
         let store = Store::new(client.clone(), table_prefix());
         let project_id =
             demo::ensure_project(&store, PROJECT, "Shop").await.expect("the project is created");
-        let key = demo::create_key(&store, |record| record).await.expect("the key is created");
+        let key = demo::create_key(&store, with_all_scopes).await.expect("the key is created");
         let (app, round_trips) = app_waiting(&engine.endpoint(), StoreTimeouts::Long);
         Self { app, engine, client, project_id, key, round_trips }
     }
 
     /// Creates a key that differs from the default one.
     pub async fn key_with(&self, adjust: impl FnOnce(ApiKeyRecord) -> ApiKeyRecord) -> String {
+        let adjust = |record| adjust(with_all_scopes(record));
         demo::create_key(&self.app.store, adjust).await.expect("the key is created")
     }
 
@@ -179,6 +180,11 @@ impl TestApp {
             .await
             .expect("the item is updated");
     }
+}
+
+/// Adds the scopes that a key does not have unless they are named.
+fn with_all_scopes(record: ApiKeyRecord) -> ApiKeyRecord {
+    ApiKeyRecord { scopes: Scope::ALL.into(), ..record }
 }
 
 /// Returns all pages of a list from an app, in order.

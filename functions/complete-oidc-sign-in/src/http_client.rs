@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use aws_smithy_http_client::Connector;
 use aws_smithy_http_client::tls::{Provider, TlsContext, TrustStore, rustls_provider::CryptoMode};
-use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorSettings};
+use aws_smithy_runtime_api::client::http::{
+    HttpConnector, HttpConnectorSettings, SharedHttpConnector,
+};
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest as SdkRequest;
 use aws_smithy_types::body::SdkBody;
 use aws_smithy_types::byte_stream::ByteStream;
@@ -32,10 +34,13 @@ pub(crate) enum HttpError {
 }
 
 /// Sends a request and reads its response.
-pub(crate) async fn send(request: HttpRequest) -> Result<HttpResponse, HttpError> {
+pub(crate) async fn send(
+    connector: SharedHttpConnector,
+    request: HttpRequest,
+) -> Result<HttpResponse, HttpError> {
     let failed = |error: &dyn std::fmt::Display| HttpError::Connection(error.to_string());
     let request = SdkRequest::try_from(request.map(SdkBody::from)).map_err(|it| failed(&it))?;
-    let response = connector()?.call(request).await.map_err(|it| failed(&it))?;
+    let response = connector.call(request).await.map_err(|it| failed(&it))?;
     let response = response.try_into_http1x().map_err(|it| failed(&it))?;
     let (parts, body) = response.into_parts();
     let (mut body, mut bytes) = (ByteStream::new(body), Vec::new());
@@ -48,8 +53,9 @@ pub(crate) async fn send(request: HttpRequest) -> Result<HttpResponse, HttpError
     Ok(Response::from_parts(parts, bytes))
 }
 
-/// Returns a client that trusts the certificate authorities of the operating system.
-fn connector() -> Result<Connector, HttpError> {
+/// Returns a client that trusts the certificate authorities of the operating system. Reading them
+/// takes long, so the caller keeps the client.
+pub(crate) fn connector() -> Result<SharedHttpConnector, HttpError> {
     let context = TlsContext::builder()
         .with_trust_store(TrustStore::default())
         .build()
@@ -58,9 +64,11 @@ fn connector() -> Result<Connector, HttpError> {
         .connect_timeout(CONNECT_TIMEOUT)
         .read_timeout(READ_TIMEOUT)
         .build();
-    Ok(Connector::builder()
-        .tls_provider(Provider::Rustls(CryptoMode::AwsLc))
-        .connector_settings(settings)
-        .tls_context(context)
-        .build())
+    Ok(SharedHttpConnector::new(
+        Connector::builder()
+            .tls_provider(Provider::Rustls(CryptoMode::AwsLc))
+            .connector_settings(settings)
+            .tls_context(context)
+            .build(),
+    ))
 }

@@ -82,7 +82,8 @@ async fn start(app: &App, provider: &Provider) -> Result<ApiResponse, Problem> {
         Ok(authorization) => authorization,
         Err(error) => {
             tracing::error!(%error, "the OpenID provider cannot be used");
-            return redirect(&format!("{SIGN_IN_PAGE}{}", Failure::Failed.code()));
+            return redirect(&format!("{SIGN_IN_PAGE}{}", Failure::Failed.code()))?
+                .with_cookie(&clear_cookie(OIDC_COOKIE));
         }
     };
     let Authorization { url, verifier } = authorization;

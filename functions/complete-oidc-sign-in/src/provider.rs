@@ -3,6 +3,7 @@
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime};
 
+use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use openidconnect::core::{
     CoreAuthenticationFlow, CoreClient, CoreIdToken, CoreJwsSigningAlgorithm, CoreProviderMetadata,
     CoreTokenResponse,
@@ -17,7 +18,7 @@ use shared::projects::api_key::UserId;
 use shared::projects::secret::Secret;
 use shared::timestamp::Timestamp;
 
-use crate::http_client::send;
+use crate::http_client::{connector, send};
 use crate::settings::Settings;
 
 /// Time for which metadata and keys are cached. A token that no cached key signed refreshes them.
@@ -51,6 +52,7 @@ const ALGORITHMS: [CoreJwsSigningAlgorithm; 9] = [
 pub struct Provider {
     settings: OnceLock<Option<Settings>>,
     metadata: Mutex<Option<(CoreProviderMetadata, Timestamp)>>,
+    connector: OnceLock<SharedHttpConnector>,
 }
 
 /// The request to the provider.
@@ -100,6 +102,14 @@ impl Provider {
         self.settings.get_or_init(Settings::from_environment).as_ref()
     }
 
+    fn connector(&self) -> Result<SharedHttpConnector, ProviderError> {
+        if let Some(connector) = self.connector.get() {
+            return Ok(connector.clone());
+        }
+        let created = connector().map_err(|it| ProviderError::Configuration(it.to_string()))?;
+        Ok(self.connector.get_or_init(|| created).clone())
+    }
+
     fn configured(&self) -> Result<&Settings, ProviderError> {
         let missing = || ProviderError::Configuration("it is missing".to_owned());
         self.settings().ok_or_else(missing)
@@ -139,8 +149,9 @@ impl Provider {
             .exchange_code(code)
             .map_err(|error| ProviderError::Discovery(error.to_string()))?
             .set_pkce_verifier(PkceCodeVerifier::new(started.verifier));
+        let connector = self.connector()?;
         let response: CoreTokenResponse = request
-            .request_async(&send)
+            .request_async(&|request| send(connector.clone(), request))
             .await
             .map_err(|error| ProviderError::Exchange(error.to_string()))?;
         let missing = || ProviderError::Token("it is missing".to_owned());
@@ -177,6 +188,8 @@ impl Provider {
             Some(metadata) => metadata,
             None => {
                 let issuer = IssuerUrl::new(settings.issuer.clone()).map_err(|it| invalid(&it))?;
+                let connector = self.connector()?;
+                let send = |request| send(connector.clone(), request);
                 let found = CoreProviderMetadata::discover_async(issuer, &send).await;
                 let found = found.map_err(|error| ProviderError::Discovery(error.to_string()))?;
                 let cached = Some((found.clone(), now));

@@ -78,7 +78,7 @@ async fn callers_see_their_identity_and_scopes() {
     let reply = Call::of(ME).key(&test.key).send(&test.app).await;
     let all = [shown(other, "a-project"), shown(test.project_id, PROJECT)];
     let expected = json!({
-        "user": "owner", "organization": "default", "scopes": Scope::of_keys(), "projects": all,
+        "user": "owner", "organization": "default", "scopes": Scope::ALL, "projects": all,
         "keyId": key_id(&test.key), "expiresAt": null,
     });
     assert_eq!((reply.status, reply.body), (200, expected));

@@ -6,10 +6,14 @@ use std::time::Duration;
 use tokio::process::Command;
 
 use local::demo;
-use shared::app::Clock;
+use people::sign_in::PendingSignIn;
+use people::store::PeopleStore;
+use shared::app::{Clock, Ids};
 use shared::projects::api_key::{ApiKey, ApiKeyRecord, Scope, UserId};
 use shared::projects::console_code::ConsoleCode;
+use shared::projects::member::{Member, MemberId};
 use shared::projects::project::{Organization, Project};
+use shared::projects::role::Role;
 use tests::app::PROJECT;
 use tests::errors::project;
 use tests::stack::Stack;
@@ -49,6 +53,7 @@ async fn run_cases(environment: Option<(&str, &str)>) -> String {
     let foreign = stack.key_with(|key| ApiKeyRecord {
         organization: Organization::parse("elsewhere").expect("the name is valid"),
         user: UserId::parse("eve").expect("the name is valid"),
+        scopes: Scope::ALL.into_iter().collect(),
         ..key
     });
     let foreign = foreign.await;
@@ -61,15 +66,32 @@ async fn run_cases(environment: Option<(&str, &str)>) -> String {
     let (code, expires_at) = (ConsoleCode::generate().unwrap(), Clock::System.now().plus(HOUR));
     let linked = ApiKey::parse(&read_only).unwrap();
     stack.store.put_console_code(&code, &linked, expires_at).await.unwrap();
-    let output = Command::new("node")
+    let owner = Member {
+        id: MemberId::new(Ids::Random.new_uuid(Clock::System.now())),
+        organization: shop.organization.clone(),
+        user: UserId::parse("owner@example.com").unwrap(),
+        role: Role::Owner,
+        projects: None,
+        joined_at: Clock::System.now(),
+        version: 1,
+    };
+    let people = PeopleStore::new(&stack.store);
+    people.add_member(&owner, Vec::new()).await.unwrap();
+    let (pending, owner_token) =
+        PendingSignIn::by_command(owner.user, owner.organization, Clock::System.now()).unwrap();
+    people.put_sign_in(&pending).await.unwrap();
+    let cases = Command::new("node")
         .arg(workspace().join("tests/console/run.mjs"))
         .args([&stack.base_url, &browser, PROJECT, &stack.key, &read_only, &foreign])
-        .args([&store_of(&shop), OTHER, &store_of(&other), &code.reveal()])
+        .args([&store_of(&shop), OTHER, &store_of(&other), &code.reveal(), &owner_token.reveal()])
         .envs(environment)
         .stdin(Stdio::null())
-        .output()
-        .await
-        .expect("Node.js is installed");
+        .output();
+    // Emails with links arrive while the cases run.
+    let output = tokio::select! {
+        output = cases => output.expect("Node.js is installed"),
+        () = stack.run_schedules() => unreachable!("schedules do not end"),
+    };
     let printed = String::from_utf8_lossy(&output.stdout);
     let wrong = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "is the console built (make console)? {printed}\n{wrong}");

@@ -5,8 +5,10 @@ use local::environment::table_prefix;
 use shared::projects::api_key::ApiKeyRecord;
 use shared::projects::erasure::{Erasure, Subject};
 use shared::projects::project::IdOrSlug;
+use shared::projects::role::Role;
 use shared::timestamp::Timestamp;
 use tests::app::{PROJECT, START};
+use tests::people::add_member;
 
 use super::*;
 
@@ -32,6 +34,9 @@ pub(super) async fn filled_at(time: Timestamp) -> (TestApp, BTreeMap<String, Ite
     let both = [kept, erased.id];
     test.key_with(|key| ApiKeyRecord { projects: Some([erased.id].into()), ..key }).await;
     test.key_with(|key| ApiKeyRecord { projects: Some(both.into()), ..key }).await;
+    for (name, projects) in [("limited", [erased.id].into()), ("both", both.into())] {
+        add_member(&test, name, "default", Role::Viewer, Some(projects)).await;
+    }
     (test, before, erased)
 }
 
@@ -40,7 +45,9 @@ pub(super) async fn filled_at(time: Timestamp) -> (TestApp, BTreeMap<String, Ite
 fn is_settled(key: &str) -> bool {
     let is_of_log = key.starts_with("errors ") && !key.ends_with("S(\"claim\")]");
     let changes = ["outbox#@", "batch#", "erasures#"];
-    !is_of_log && !key.starts_with("api-keys") && !changes.iter().any(|it| key.contains(it))
+    // Members stay, without the project.
+    let is_own = ["api-keys", "people"].iter().any(|table| key.starts_with(table));
+    !is_of_log && !is_own && !changes.iter().any(|it| key.contains(it))
 }
 
 pub(super) async fn assert_nothing_but(
@@ -68,6 +75,10 @@ pub(super) async fn assert_nothing_but(
     let keys: Vec<_> = test.app.store.list_api_keys().await.unwrap();
     let named: Vec<usize> = keys.iter().map(|key| key.projects.iter().flatten().count()).collect();
     assert_eq!(named.iter().sum::<usize>(), 1, "{keys:?}");
+    // A member that saw only the erased project must not see all.
+    let members = test.items("people").await;
+    let limited = members.iter().filter(|item| item.contains_key("projects")).count();
+    assert_eq!(limited, 2);
     assert!(test.app.store.list_erasures().await.unwrap().is_empty());
 }
 

@@ -6,7 +6,9 @@ use notifications::notification_type::NotificationType;
 use notifications::token::Token;
 use shared::projects::api_key::{ApiKeyRecord, UserId};
 use shared::projects::erasure::{Erasure, Subject};
+use shared::projects::role::Role;
 use tests::notifications::{give_address, user};
+use tests::people::{add_member, session_of};
 
 use super::*;
 
@@ -18,6 +20,8 @@ async fn create_user(test: &TestApp, name: &str) -> String {
     let put = Call::of(&update_email_preferences::OPERATION).key(&key).json(&preferences);
     assert_eq!(put.send(&test.app).await.status, 200);
     give_address(&test.app, &user(name), &format!("{name}@example.com")).await;
+    let member = add_member(test, name, "default", Role::Owner, None).await;
+    session_of(test, &member).await;
     key
 }
 

@@ -6,8 +6,11 @@ use serde_json::json;
 use shared::http::Method;
 use shared::projects::api_key::{ApiKey, ApiKeyRecord};
 use shared::projects::console_code::ConsoleCode;
+use shared::projects::role::Role;
 use tests::app::TestApp;
 use tests::call::Call;
+
+use tests::people::signed_in;
 
 use super::{assert_uses_all, send};
 
@@ -34,6 +37,9 @@ async fn caller_functions_use_exactly_their_permissions() {
             send(&test, Call::of(&list_projects::OPERATION).key(key), 200).await;
             send(&test, Call::of(&get_console_frame::OPERATION).key(key), 200).await;
         }
+        // The organizations and invitations of a signed-in user.
+        let (_, session) = signed_in(&test, "mira@example.com", Role::Viewer).await;
+        send(&test, Call::of(&get_caller::OPERATION).session(&session), 200).await;
     });
     assert_uses_all(&FUNCTIONS, scenario).await;
 }

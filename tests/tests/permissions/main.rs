@@ -55,9 +55,13 @@ const RARE: [(&str, &str); 2] =
     [("confirm-email-address", "Write on notifications/shard#*"), ("pack-error-log", COLUMNS)];
 const COLUMNS: &str = "Write on errors/columns#*";
 
-/// Permissions to read sessions and members, and to record uses.
-const AUTHENTICATION: [&str; 3] =
-    ["BatchGetItem on people", "PutItem on people", "Write on people/use#*"];
+/// Permissions to read keys, sessions and members, and to record uses.
+const AUTHENTICATION: [&str; 4] = [
+    "BatchGetItem on api-keys",
+    "BatchGetItem on people",
+    "PutItem on people",
+    "Write on people/use#*",
+];
 
 /// Returns a call in the tests' project, with a key that has all scopes.
 fn call(test: &TestApp, operation: &'static Operation) -> Call {
@@ -142,7 +146,10 @@ async fn limited_operations_count_their_requests() {
                 let call = call.query("sentry_key", project.public_key);
                 call.parameter("ingestId", project.ingest_id).send(&app).await;
             }
-            Call::of(operation).session(&session).parameter("idOrSlug", PROJECT).send(&app).await;
+            let call = Call::of(operation).session(&session);
+            let in_project = operation.path.contains("{idOrSlug}");
+            let call = if in_project { call.parameter("idOrSlug", PROJECT) } else { call };
+            call.parameter("ingestId", project.ingest_id).send(&app).await;
         }
     });
     let used = used.await;
