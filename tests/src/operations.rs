@@ -5,7 +5,7 @@ use shared::app::{Job, Operation};
 
 /// All operations, in the order of `openapi.yaml`.
 #[rustfmt::skip]
-pub static OPERATIONS: [&Operation; 53] = [
+pub static OPERATIONS: [&Operation; 74] = [
     &create_feature_flag::OPERATION,
     &list_feature_flags::OPERATION,
     &get_feature_flag::OPERATION,
@@ -31,6 +31,9 @@ pub static OPERATIONS: [&Operation; 53] = [
     &update_error::OPERATION,
     &delete_error::OPERATION,
     &list_error_events::OPERATION,
+    &list_source_maps::OPERATION,
+    &delete_source_maps::OPERATION,
+    &upload_source_maps::OPERATION,
     &query_error_events::OPERATION,
     &summarize_error::OPERATION,
     &ingest_error_events::OPERATION,
@@ -56,16 +59,35 @@ pub static OPERATIONS: [&Operation; 53] = [
     &confirm_email_address::OPERATION,
     &unsubscribe::OPERATION,
     &list_projects::OPERATION,
+    &create_project::OPERATION,
+    &update_project::OPERATION,
+    &delete_project::OPERATION,
     &get_caller::OPERATION,
-    &get_console_frame::OPERATION,
+    &request_sign_in::OPERATION,
+    &complete_sign_in::OPERATION,
+    &complete_oidc_sign_in::OPERATION,
+    &sign_out::OPERATION,
+    &update_session::OPERATION,
+    &list_members::OPERATION,
+    &update_member::OPERATION,
+    &remove_member::OPERATION,
+    &create_invitation::OPERATION,
+    &list_invitations::OPERATION,
+    &revoke_invitation::OPERATION,
+    &accept_invitation::OPERATION,
+    &create_api_key::OPERATION,
+    &list_api_keys::OPERATION,
+    &revoke_api_key::OPERATION,
+    &list_audit_entries::OPERATION,
     &serve_console::OPERATION,
 ];
 
 /// All jobs.
 #[rustfmt::skip]
-pub static JOBS: [&Job; 5] = [
+pub static JOBS: [&Job; 6] = [
     &announce_trends::JOB,
     &erase_data::JOB,
+    &maintain_source_maps::JOB,
     &pack_error_log::JOB,
     &purge_event_markers::JOB,
     &send_notifications::JOB,

@@ -119,27 +119,3 @@ async fn deleted_flags_stay_in_the_activity() {
     described.sort_unstable();
     assert_eq!(described, ["archived", "created", "deleted"]);
 }
-
-#[tokio::test]
-async fn frames_have_the_caller_and_open_work() {
-    let test = changed().await;
-    let frame = |key: &str| Call::of(&get_console_frame::OPERATION).key(key);
-    let body = frame(&test.key).send(&test.app).await.body;
-    assert_eq!(body["caller"]["user"], "owner");
-    let me = Call::of(&get_caller::OPERATION).key(&test.key).send(&test.app).await.body;
-    assert_eq!(body["caller"], me);
-    let project = json!({
-        "id": test.project_id.to_string(), "slug": "shop", "name": "Shop",
-        "openErrors": 1, "openInsights": 0, "liveFlags": 1,
-    });
-    assert_eq!(body["project"], project);
-    let named = frame(&test.key).query("project", "shop").send(&test.app).await.body;
-    assert_eq!(named, body);
-    let unknown = frame(&test.key).query("project", "other").send(&test.app).await.body;
-    assert_eq!(unknown["project"], json!(null));
-    let scopes = [Scope::FlagsRead].into();
-    let key = test.key_with(|key| ApiKeyRecord { scopes, ..key }).await;
-    let limited = frame(&key).send(&test.app).await.body;
-    assert_eq!(limited["project"]["openErrors"], json!(null));
-    assert_eq!(limited["project"]["liveFlags"], 1);
-}

@@ -14,12 +14,8 @@ use tests::people::signed_in;
 
 use super::{assert_uses_all, send};
 
-pub(super) const FUNCTIONS: [&str; 4] = [
-    get_caller::OPERATION.name,
-    list_projects::OPERATION.name,
-    serve_console::OPERATION.name,
-    get_console_frame::OPERATION.name,
-];
+pub(super) const FUNCTIONS: [&str; 3] =
+    [get_caller::OPERATION.name, list_projects::OPERATION.name, serve_console::OPERATION.name];
 
 #[tokio::test]
 async fn caller_functions_use_exactly_their_permissions() {
@@ -35,7 +31,6 @@ async fn caller_functions_use_exactly_their_permissions() {
         for key in [&test.key, &bound] {
             send(&test, Call::of(&get_caller::OPERATION).key(key), 200).await;
             send(&test, Call::of(&list_projects::OPERATION).key(key), 200).await;
-            send(&test, Call::of(&get_console_frame::OPERATION).key(key), 200).await;
         }
         // The organizations and invitations of a signed-in user.
         let (_, session) = signed_in(&test, "mira@example.com", Role::Viewer).await;

@@ -217,8 +217,6 @@ async fn errors(table: &mut UnitTable) {
     table.measure("delete-error", delete).await;
     let activity = table.call(&get_project_activity::OPERATION);
     table.measure("get-project-activity", activity).await;
-    let frame = Call::of(&get_console_frame::OPERATION).key(&key);
-    table.measure("get-console-frame", frame).await;
     table.measure("get-caller", Call::of(&get_caller::OPERATION).key(&key)).await;
     table.measure("list-projects, 1 project", Call::of(&list_projects::OPERATION).key(&key)).await;
 }

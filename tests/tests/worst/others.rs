@@ -23,8 +23,6 @@ async fn other_operations_cost_little() {
             report,
         )
         .await;
-    let frame = vec![Case::of("a hundred projects", 200, fixture.call("get-console-frame"))];
-    fixture.measure("get-console-frame", frame, report).await;
     let page = fixture.call("list-projects").query("limit", 100);
     fixture.measure("list-projects", vec![Case::of("a page", 200, page)], report).await;
 

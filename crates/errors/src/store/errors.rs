@@ -250,18 +250,6 @@ impl ErrorStore<'_> {
         Ok(error.map(|error| error.known()))
     }
 
-    /// Returns the number of a project's errors with a status. Eventually consistent.
-    pub async fn count_with_status(
-        self,
-        project: ProjectId,
-        status: ErrorStatus,
-        now: Timestamp,
-    ) -> Result<u64, StoreError> {
-        let (pk, status) = (errors_pk(project), Some(status.as_str()));
-        let list = LastSeenList { table: TABLE, pk, status, is_local: false };
-        self.db.count_by_status(&list, now).await
-    }
-
     /// Lists errors of a project, the last seen first. Unpacked events in `counts` move errors up.
     /// Eventually consistent, like its index: an error that was just created can be missing.
     pub async fn list_errors(

@@ -139,14 +139,6 @@ impl FlagStore<'_> {
         self.read_revision(self.db.get(TABLE, key(project, PROJECT_ITEM)).await?.as_ref())
     }
 
-    /// Returns the number of a project's flags that are not archived.
-    pub async fn count_live_flags(self, project: ProjectId) -> Result<u64, StoreError> {
-        let item = self.db.get(TABLE, key(project, PROJECT_ITEM)).await?;
-        let Some(item) = item else { return Ok(0) };
-        let reader = ItemReader { table: TABLE, item: &item };
-        Ok(reader.optional_count("liveFlags")?.unwrap_or_default())
-    }
-
     /// Reads the revision from a project's own item, if there is one.
     fn read_revision(self, item: Option<&Item>) -> Result<FlagSetRevision, StoreError> {
         let Some(item) = item else { return Ok(FlagSetRevision::default()) };

@@ -131,13 +131,6 @@ impl InsightStore<'_> {
         Ok(None)
     }
 
-    /// Returns the number of a project's open insights. Eventually consistent.
-    pub async fn count_open(self, project: ProjectId, now: Timestamp) -> Result<u64, StoreError> {
-        let (pk, status) = (project_pk(project), Some(StatusFilter::OPEN.as_str()));
-        let list = LastSeenList { table: TABLE, pk, status, is_local: true };
-        self.db.count_by_status(&list, now).await
-    }
-
     /// Returns a project's insights, most recently seen first, merged ones last. Strongly
     /// consistent. A page ends early if its insights have very many members.
     pub async fn list_insights(
