@@ -1,7 +1,7 @@
 //! Prints a table of the rules and classes, with the number of test queries that each is needed for:
 //! queries that are read correctly with it, and not without it. Run it with
 //! `cargo run --release -p interpreter --example ablation`.
-#![allow(clippy::print_stdout)]
+#![allow(clippy::print_stdout, clippy::unwrap_used)]
 
 #[path = "../tests/queries/mod.rs"]
 mod queries;
@@ -22,7 +22,9 @@ fn main() {
     println!("| rule or class | needed for |\n| --- | --- |");
     let mut needs: Vec<(usize, String)> = names().map(|it| (all - without(&it), it)).collect();
     needs.sort_by_key(|(count, _)| usize::MAX - count);
-    needs.iter().for_each(|(count, name)| println!("| {name} | {count} |"));
+    for (count, name) in needs {
+        println!("| {name} | {count} |");
+    }
 }
 
 /// Returns the number of queries that are read correctly.

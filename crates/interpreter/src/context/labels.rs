@@ -127,12 +127,6 @@ impl ParseContext<'_> {
         telling.then_some(BooleanMention { category, value, either, end })
     }
 
-    /// `true` if the element is the first word of a label: "not organic" for Organic certified.
-    fn begins_label(&self, at: usize, label: &LabelLink) -> bool {
-        let first = self.label_atoms(label.category).next();
-        first.is_some_and(|first| first.folded == self.word(at))
-    }
-
     /// Returns the value of a word such as "on" for a label. "on" means false for a label with
     /// "disabled". "true" means what the label says.
     fn on(&self, label: &LabelLink, at: usize, yes: bool) -> bool {

@@ -6,6 +6,8 @@ use super::{
 
 impl PolarityPass<'_, '_> {
     pub(super) fn other(&mut self, at: usize) -> usize {
+        const DENIES: [Class; 6] =
+            [Class::Not, Class::Except, Class::No, Class::Neither, Class::Ne, Class::NotContains];
         let context = self.context;
         self.joint.preposition |= context.says(at, Word::Preposition);
         // Rules can read the active governor here.
@@ -31,8 +33,6 @@ impl PolarityPass<'_, '_> {
             self.take(at, any.end);
             return any.end;
         }
-        const DENIES: [Class; 6] =
-            [Class::Not, Class::Except, Class::No, Class::Neither, Class::Ne, Class::NotContains];
         let denies = context.is_any(at, &DENIES);
         if self.excepts_from_all(at) {
             self.deny(at);

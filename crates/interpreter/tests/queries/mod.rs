@@ -1,4 +1,5 @@
 //! The test queries, with their accepted filters.
+#![allow(clippy::unwrap_used, dead_code)]
 
 use interpreter::{Category, Filter, Kind, Operator, Request};
 use serde_json::Value;
@@ -52,7 +53,7 @@ fn request(value: &Value) -> Request {
 }
 
 /// Returns all queries, with the accepted lists of filters.
-pub fn cases() -> Vec<(Request, Vec<Vec<Filter>>)> {
+pub(crate) fn cases() -> Vec<(Request, Vec<Vec<Filter>>)> {
     let lines = QUERIES.iter().flat_map(|file| file.lines()).filter(|line| !line.is_empty());
     let parse = |line: &str| {
         let case: Value = serde_json::from_str(line).unwrap();
@@ -64,6 +65,6 @@ pub fn cases() -> Vec<(Request, Vec<Vec<Filter>>)> {
 }
 
 /// Returns the requests of all queries.
-pub fn requests() -> Vec<Request> {
+pub(crate) fn requests() -> Vec<Request> {
     cases().into_iter().map(|case| case.0).collect()
 }
