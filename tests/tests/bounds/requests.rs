@@ -2,23 +2,28 @@
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use lambda_http::http::Method;
 use local::demo;
 use serde_json::{Map, Value, json};
+use shared::projects::role::Role;
 use tests::app::TestApp;
 use tests::call::{Call, Reply};
 use tests::contract::resolve;
 use tests::errors::{SentEvent, project};
 use tests::insights::upload;
 use tests::operation_specs::{OperationSpec, operation_of};
+use tests::people::add_member;
 
 use super::schemas::{Schema, pointer};
 
 /// `true` if an operation changes the results of later requests.
 pub(super) fn changes(described: &OperationSpec) -> bool {
+    let parts = ["{idOrSlug}", "{memberId}", "{invitationId}", "{keyId}"];
+    let creates = ["/v0/invitations", "/v0/projects"].contains(&described.path);
     described.method != Method::GET
-        && described.path.contains("{idOrSlug}")
+        && (creates || parts.iter().any(|part| described.path.contains(part)))
         && !described.path.contains("/ofrep/")
         && !described.path.ends_with("/query")
 }
@@ -44,6 +49,11 @@ pub(super) fn bodies(described: &OperationSpec) -> Vec<(Schema, Vec<&'static Val
         }
     }
     bodies
+}
+
+/// Returns an address that no other request has.
+fn unique_email() -> String {
+    format!("a{}@example.com", PROJECTS.fetch_add(1, Ordering::Relaxed))
 }
 
 /// Number of created projects.
@@ -119,6 +129,26 @@ impl<'t> Fixture<'t> {
             fixture.call =
                 fixture.call.parameter("collectionId", reply.body["id"].as_str().unwrap());
         }
+        if path.contains("{memberId}") {
+            let email = unique_email();
+            let member = add_member(test, &email, "default", Role::Viewer, None).await;
+            fixture.call = fixture.call.parameter("memberId", member.id);
+        }
+        if path.contains("{keyId}") {
+            let key = json!({"name": "CI", "scopes": ["flags:read"]});
+            let reply = fixture.create("create-api-key", &[], &key).await;
+            fixture.call = fixture.call.parameter("keyId", reply.body["keyId"].as_str().unwrap());
+        }
+        if path.starts_with("/v0/invitations") && described.method != Method::GET {
+            // An organization creates few invitations per day.
+            test.pass(Duration::from_hours(24));
+        }
+        if path.contains("{invitationId}") && !path.ends_with("/accept") {
+            let invitation = json!({"email": unique_email(), "role": "viewer"});
+            let reply = fixture.create("create-invitation", &[], &invitation).await;
+            let id = reply.body["id"].as_str().unwrap();
+            fixture.call = fixture.call.parameter("invitationId", id);
+        }
         if path.contains("{errorId}") {
             let project = project(&test.app.store, id).await;
             let delivery = Call::of(operation_of("ingest-error-events").operation);
@@ -159,6 +189,7 @@ impl<'t> Fixture<'t> {
             *into = json!(id);
         }
         let Some(fields) = body.as_object_mut() else { return };
+        self.settle_people(fields, &tried);
         match tried.as_str() {
             // The range ends at the tested value.
             "/to" => drop(fields.remove("from")),
@@ -174,6 +205,35 @@ impl<'t> Fixture<'t> {
             fields.remove("prerequisites");
         }
         settle_variants(fields, &tried);
+    }
+
+    /// Adapts the body of an operation about people or projects.
+    fn settle_people(&self, fields: &mut Map<String, Value>, tried: &str) {
+        if tried == "/role" {
+            // Admins and owners see all projects.
+            fields.remove("projects");
+        }
+        let projects = fields.get_mut("projects").and_then(Value::as_array_mut);
+        for (at, id) in projects.into_iter().flatten().enumerate() {
+            if id.is_string() && tried != format!("/projects/{at}") {
+                *id = json!(self.slug);
+            }
+        }
+        let is_invitation = fields.contains_key("role");
+        let mut set = |name: &str, value: String| {
+            if let Some(field) = fields.get_mut(name)
+                && field.is_string()
+                && tried != format!("/{name}")
+            {
+                *field = json!(value);
+            }
+        };
+        if is_invitation {
+            set("email", unique_email());
+        }
+        set("slug", format!("new-{}", PROJECTS.fetch_add(1, Ordering::Relaxed)));
+        set("confirm", self.slug.clone());
+        set("expiresAt", "2027-12-31T00:00:00Z".to_owned());
     }
 
     async fn create(&self, operation: &str, parameters: &[(&str, &str)], body: &Value) -> Reply {

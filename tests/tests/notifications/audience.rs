@@ -5,9 +5,13 @@ use std::time::Duration;
 
 use serde_json::Value;
 use shared::projects::api_key::{ApiKeyRecord, Scope, UserId};
+use shared::projects::member::MemberId;
 use shared::projects::project::ProjectId;
+use shared::projects::role::Role;
 use tests::app::{PROJECT, TestApp, key_id};
+use tests::call::Call;
 use tests::notifications::{SentMessages, announce_trends, give_address, user};
+use tests::people::{add_member, session_of};
 
 use super::actions::{
     create_errors, create_flag, create_trend, deliver_many, set_preferences, set_status, start,
@@ -127,6 +131,45 @@ async fn recipients_are_determined_when_emails_are_sent() {
         }
         assert_eq!(recipients, expected, "batched: {is_batched}");
     }
+}
+
+/// Members get emails at the sign-in address or a confirmed one. Keys that members created do not
+/// count: the membership decides.
+#[tokio::test]
+async fn members_get_emails_about_their_projects() {
+    let (test, outbound) = (TestApp::start().await, SentMessages::open());
+    let other = local::demo::ensure_project(&test.app.store, "other", "Other").await.unwrap();
+    let limited = |project: ProjectId| Some(BTreeSet::from([project]));
+    for (name, projects) in [
+        ("all@example.com", None),
+        ("this@example.com", limited(test.project_id)),
+        ("other@example.com", limited(other)),
+        ("moved@example.com", None),
+        ("off@example.com", None),
+    ] {
+        let member = add_member(&test, name, "default", Role::Viewer, projects).await;
+        if name == "off@example.com" {
+            let session = session_of(&test, &member).await;
+            let body = serde_json::json!({
+                "preferences": [{"type": "error_new", "emailEnabled": false}],
+            });
+            let put = Call::of(&update_email_preferences::OPERATION).session(&session);
+            assert_eq!(put.json(&body).send(&test.app).await.status, 200);
+        }
+    }
+    give_address(&test.app, &user("moved@example.com"), "elsewhere@example.com").await;
+    // A former member with a key and an address.
+    let former = Some(MemberId::new(uuid::Uuid::from_u128(7)));
+    let user_id = UserId::parse("former@example.com").unwrap();
+    test.key_with(|key| ApiKeyRecord { user: user_id, member: former, ..key }).await;
+    give_address(&test.app, &user("former@example.com"), "former@example.com").await;
+
+    create_errors(&test, 0, 1).await;
+    outbound.run(&test.app).await;
+    let emails = outbound.emails().await;
+    let about_errors = received(&emails).into_iter().filter(|(_, it)| it.contains(&"error_new"));
+    let recipients: Vec<String> = about_errors.map(|(to, _)| to).collect();
+    assert_eq!(recipients, ["all@example.com", "elsewhere@example.com", "this@example.com"]);
 }
 
 /// Users with the type on, a confirmed address and access to the project get the email. No other
