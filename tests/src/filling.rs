@@ -109,7 +109,8 @@ pub async fn fill(test: &TestApp, project: &Project, numbers: u64) {
 /// Returns a replay segment with a rage click.
 fn replay_segment(test: &TestApp) -> String {
     let replay = "5e9d0c4f0f6a4f7c8d1b2a3c4d5e6f70";
-    let millis = test.app.clock.now().as_millis();
+    // Older than other pain points, so that its insight is not the first of the list.
+    let millis = test.app.clock.now().minus(Duration::from_hours(48)).as_millis();
     let event = json!({"type": "replay_event", "replay_id": replay, "release": "shop@1"});
     let payload = json!({"category": "ui.multiClick", "timestamp": millis / 1_000,
         "message": "body > button#pay", "data": {"clickCount": 6, "nodeId": 4,

@@ -95,6 +95,7 @@ impl Signatures {
     /// Moves the signatures of pain points that a split moved, one signature for each. A signature
     /// moves if none of its pain points is left. Returns the signatures of the new insight, whose
     /// ID is `split`.
+    #[must_use]
     pub fn split_off(
         &mut self,
         moved: impl IntoIterator<Item = Signature>,
@@ -301,8 +302,9 @@ mod tests {
         let mut signatures = Signatures::default();
         signatures.add(signature(1), 2);
         signatures.add(signature(2), 1);
-        signatures.split_off([signature(2)], id(9));
-        signatures.split_off([signature(1)], id(9));
+        for number in [2, 1] {
+            drop(signatures.split_off([signature(number)], id(9)));
+        }
         let (held, forwards) = (signatures.pack_held(), signatures.pack_forwards());
         assert_eq!(Signatures::unpack(&held, &forwards), Some(signatures));
         assert_eq!(Signatures::unpack(&held[1..], &[]), None);

@@ -73,7 +73,9 @@ impl Element {
         let mut name = last.name();
         for attribute_name in ["testId", "name", "alt", "role"] {
             if let (false, Some(value)) = (name.is_unique, attribute(attribute_name)) {
-                name.text.push_str(&format!("[{attribute_name}={}]", clean(value, MAX_LABEL)));
+                for part in ["[", attribute_name, "=", &clean(value, MAX_LABEL), "]"] {
+                    name.text.push_str(part);
+                }
                 name.is_unique = attribute_name == "testId";
             }
         }
@@ -207,13 +209,14 @@ fn stable_id(id: &str) -> Option<String> {
 /// Returns the class names that people wrote.
 fn stable_classes(classes: &[String]) -> Vec<&str> {
     let has_target = classes.iter().any(|class| is_target(class));
-    let is_stable = |class: &&str| {
-        !STATES.contains(class)
-            && !GENERATED.iter().any(|prefix| class.starts_with(prefix))
-            && !class.split(['-', '_']).any(|part| is_generated(part) && !is_size(part))
-            && !(has_target && has_hash_length(class))
+    let is_left_out = |class: &str| {
+        class.is_empty()
+            || STATES.contains(&class)
+            || GENERATED.iter().any(|prefix| class.starts_with(prefix))
+            || class.split(['-', '_']).any(|part| is_generated(part) && !is_size(part))
+            || (has_target && has_hash_length(class))
     };
-    classes.iter().map(String::as_str).filter(|class| !class.is_empty()).filter(is_stable).collect()
+    classes.iter().map(String::as_str).filter(|class| !is_left_out(class)).collect()
 }
 
 /// `true` for Emotion's names of components, such as `e1md5v962`. A class with a hash then

@@ -74,10 +74,13 @@ impl Evidence {
         };
         let mut title = subject.to_owned();
         if let Some(element) = &self.element {
-            title.push_str(&format!(" \u{201c}{element}\u{201d}"));
+            title.push_str(" \u{201c}");
+            title.push_str(element);
+            title.push('\u{201d}');
         }
         if let Some(route) = &self.route {
-            title.push_str(&format!(" at {route}"));
+            title.push_str(" at ");
+            title.push_str(route);
         }
         title
     }

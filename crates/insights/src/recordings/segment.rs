@@ -171,8 +171,8 @@ fn read_breadcrumb(payload: &Value) -> Option<Found> {
     Some(Found::Click((click, text_at(data, &["url"]).map(str::to_owned))))
 }
 
-/// Returns the verdict of a breadcrumb and the number of clicks (`docs/semantics/
-/// replay-insights.md`, "Derived pain points").
+/// Returns the verdict of a breadcrumb and the number of clicks
+/// (`docs/semantics/replay-insights.md`, "Derived pain points").
 fn verdict(category: &str, data: &Value, tag: &str) -> Option<(PainKind, u64)> {
     let number = |name| value_at(data, &[name]).and_then(Value::as_f64);
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // The cast saturates.

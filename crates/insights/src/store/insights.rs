@@ -446,10 +446,7 @@ pub(super) fn read_head(project_id: ProjectId, item: &Item) -> Result<Head, Stor
     };
     let version = reader.count("version")?;
     let chunks = ChunkReference::unpack_all(reader.blob("chunks")?);
-    let packed = |name| match item.contains_key(name) {
-        true => reader.blob(name),
-        false => Ok(&[][..]),
-    };
+    let packed = |name| if item.contains_key(name) { reader.blob(name) } else { Ok(&[][..]) };
     let signatures = Signatures::unpack(packed("signatures")?, packed("forwards")?);
     let unlisted = Unlisted::unpack(packed("unlisted")?);
     Ok(Head {
