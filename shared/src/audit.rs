@@ -62,6 +62,7 @@ pub struct AuditTarget {
 
 impl AuditTarget {
     /// Creates a target. Cuts the name.
+    #[allow(clippy::needless_pass_by_value)] // IDs are cheap to copy.
     pub fn new(kind: &'static str, id: impl ToString, name: impl AsRef<str>) -> Self {
         Self { kind, id: id.to_string(), name: cut(name.as_ref()) }
     }

@@ -35,8 +35,7 @@ impl Secret {
 
     /// Returns the first 64 bits.
     pub fn leading_number(&self) -> u64 {
-        let [a, b, c, d, e, f, g, h, ..] = self.0;
-        u64::from_be_bytes([a, b, c, d, e, f, g, h])
+        self.0.first_chunk().map_or(0, |bytes| u64::from_be_bytes(*bytes))
     }
 
     /// Returns the hash, which is stored. A secret has 256 random bits, so neither a salt nor a
