@@ -192,7 +192,9 @@ fn independent_clauses_can_be_permuted() {
     check(|random| {
         let categories = random.of(&schemas);
         let mut said = clauses(random, categories);
-        said.iter_mut().for_each(|clause| clause.denied = random.below(2) == 0);
+        for clause in &mut said {
+            clause.denied = random.below(2) == 0;
+        }
         let first = filters(categories, &query(&said), &[]);
         let turns = random.below(said.len() + 1);
         said.rotate_left(turns);
@@ -212,7 +214,9 @@ fn renamed_names_rename_the_filters() {
         let categories = random.of(&schemas);
         let others = renamed(random, categories);
         let mut said = clauses(random, categories);
-        said.iter_mut().for_each(|clause| clause.denied = random.below(2) == 0);
+        for clause in &mut said {
+            clause.denied = random.below(2) == 0;
+        }
         for clause in &mut said {
             let at = categories.iter().position(|it| it.id == clause.id).unwrap();
             for value in &mut clause.values {
@@ -237,7 +241,7 @@ fn an_unrelated_category_changes_nothing() {
         let like = random.of(&request.categories).clone();
         // A second number or text would make some queries ambiguous.
         let kind = if like.values.is_empty() { Kind::Text } else { like.kind };
-        let values = (0..1 + like.values.len()).map(|_| random.word()).collect();
+        let values = (0..=like.values.len()).map(|_| random.word()).collect();
         let extra = Category { id: random.word(), label: random.word(), values, kind };
         let at = random.below(other.categories.len() + 1);
         other.categories.insert(at, extra);
@@ -253,7 +257,7 @@ fn unknown_words_change_nothing() {
     let requests = requests();
     check(|random| {
         let request = random.of(&requests);
-        let words = (0..1 + random.below(6)).map(|_| match random.below(3) {
+        let words = (0..=random.below(6)).map(|_| match random.below(3) {
             0 => format!("{} {}", random.of(&BETWEEN), random.word()),
             _ => random.word(),
         });

@@ -172,8 +172,8 @@ impl PolarityPass<'_, '_> {
             context.is_any(cue + 1, &[Class::No, Class::Not]) && cue + 2 >= context.elements.len();
         let rejected = context.is_boundary(cue) && (said(cue + 1) || bare);
         cue += usize::from(rejected);
-        let spoken_for = |it: usize| self.senses.get(it).is_some_and(|it| it.part_of.is_some());
-        if spoken_for(cue) {
+        let owner = self.senses.get(cue).and_then(|sense| sense.part_of);
+        if owner.is_some_and(|owner| owner != at) {
             // "leave japan out of it": the particle belongs to its verb.
             return None;
         }
