@@ -2,17 +2,15 @@
 
 use flags::history::ChangeKind;
 use flags::store::{FlagCreation, FlagReplacement, FlagStore};
-use flags::{FeatureFlag, FlagKey, ProjectLimit};
-use shared::audit::{AuditAction, AuditEntry, AuditTarget};
+use flags::{FeatureFlag, FlagKey};
 use shared::dynamodb::{ConflictRetry, Store, StoreError};
 use shared::idempotency::StoredResponse;
 use shared::json::Violations;
-use shared::projects::project::{IdOrSlug, ProjectId};
 
+use super::audit::entry_in;
 use super::comparison::compare;
 use super::conflict::{Conflict, Conflicts, full};
 use super::plan::PlannedAction;
-use crate::member::entry;
 use crate::output::note;
 
 /// Outcome of one change.
@@ -113,18 +111,6 @@ async fn create(flag: &FeatureFlag, store: &Store) -> Result<Outcome, StoreError
     let version = first.version.saturating_add(1);
     let archived = FeatureFlag { version, is_successor: first.is_successor, ..flag.clone() };
     replace(&first, &archived, store).await
-}
-
-/// Returns the audit entry of a change in a project.
-pub(super) async fn entry_in(
-    project: ProjectId,
-    action: AuditAction,
-    target: AuditTarget,
-    store: &Store,
-) -> Result<AuditEntry, StoreError> {
-    let found = store.find_project(&IdOrSlug::Id(project)).await?;
-    let deleted = || StoreError::Rejected("the project was deleted".into());
-    Ok(entry(&found.ok_or_else(deleted)?.organization, action, target))
 }
 
 async fn replace(

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use flags::store::ProjectLimit;
+use flags::ProjectLimit;
 
 /// Conflicts between a document and the project, with remedies.
 #[derive(Debug, Default, PartialEq, Eq)]

@@ -1,6 +1,7 @@
 //! `waymark flags`: exports a project's flags to a file, and imports them.
 
 mod apply;
+mod audit;
 mod comparison;
 pub(crate) mod conflict;
 pub(crate) mod document;

@@ -13,7 +13,7 @@ use shared::dynamodb::{ConflictRetry, Store, StoreError};
 use shared::idempotency::StoredResponse;
 use shared::timestamp::Timestamp;
 
-use super::apply::entry_in;
+use super::audit::entry_in;
 use super::comparison::{FieldChange, compare_segments};
 use super::conflict::{Conflict, full};
 use crate::output::note;

@@ -12,15 +12,21 @@ use flags::flagd::Layout;
 use flags::history::ChangeKind;
 use flags::store::{FlagCreation, FlagDeletion, FlagReplacement, FlagStore, ListedFlags};
 use flags::{FeatureFlag, FlagKey, flagd};
+use shared::audit::{AuditAction, AuditEntry};
 use shared::dynamodb::StoreError;
 use shared::idempotency::StoredResponse;
 use shared::json::Json as Document;
 use shared::page::PageRequest;
-use shared::projects::api_key::Actor;
-use shared::projects::project::ProjectId;
+use shared::projects::project::{Organization, ProjectId};
 use shared::timestamp::Timestamp;
 
 use crate::{Run, Stack, command, run};
+
+fn entry(action: AuditAction, flag: &FeatureFlag) -> AuditEntry {
+    let organization = Organization::parse("default").unwrap();
+    let id = Uuid::new_v8(*flag.id.as_bytes());
+    AuditEntry::of_command(id, organization, action, flag.audit_target(), flag.updated_at)
+}
 
 /// A stack with the empty project `shop`.
 struct Shop {
@@ -43,7 +49,7 @@ impl Shop {
         let flag = draft.into_flag(self.id, now, Uuid::max).unwrap();
         let respond = |_: &FeatureFlag| Ok::<_, StoreError>(StoredResponse::default());
         let created = FlagStore::new(&self.stack.store())
-            .create_flag(flag, &Actor::Command, None, respond)
+            .create_flag(flag.clone(), &entry(AuditAction::FlagCreated, &flag), None, respond)
             .await
             .unwrap();
         let FlagCreation::Created(flag) = created else { unreachable!("{created:?}") };
@@ -56,7 +62,12 @@ impl Shop {
         let replaced = {
             let store = self.stack.store();
             FlagStore::new(&store)
-                .replace_flag(flag, &archived, ChangeKind::Archived, &Actor::Command)
+                .replace_flag(
+                    flag,
+                    &archived,
+                    ChangeKind::Archived,
+                    &entry(AuditAction::FlagArchived, flag),
+                )
                 .await
                 .unwrap()
         };
@@ -73,7 +84,7 @@ impl Shop {
         let gone = self.archive(&gone).await;
         assert_eq!(
             FlagStore::new(&self.stack.store())
-                .delete_flag(&gone, &Actor::Command, gone.updated_at)
+                .delete_flag(&gone, &entry(AuditAction::FlagDeleted, &gone), gone.updated_at)
                 .await
                 .unwrap(),
             FlagDeletion::Done

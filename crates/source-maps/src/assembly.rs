@@ -29,6 +29,7 @@ pub enum Outcome {
 
 /// Joins the chunks of a bundle. Returns `None` if one is missing, and fails if the bundle differs
 /// from its checksum.
+#[allow(clippy::implicit_hasher)] // The store reads chunks into this type.
 pub fn join(
     upload: &Upload,
     mut chunks: HashMap<Checksum, Vec<u8>>,

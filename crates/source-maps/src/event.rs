@@ -326,7 +326,7 @@ mod tests {
         )
     }
 
-    fn found(path: &str, line: u32, name: Option<&str>, source: &str) -> Option<Resolved> {
+    fn found(path: &str, line: u32, name: Option<&str>, source: &str) -> Resolved {
         let found = Found {
             path: path.to_owned(),
             line,
@@ -335,7 +335,7 @@ mod tests {
             runs: Vec::new(),
         };
         let context = Context { line: source.to_owned(), ..Context::default() };
-        Some(Resolved { found, context: Some(context) })
+        Resolved { found, context: Some(context) }
     }
 
     #[test]
@@ -350,7 +350,7 @@ mod tests {
         let at =
             |frame, key, line, column| MinifiedFrame { exception: 0, frame, key, line, column };
         let first = at(0, id, 0, 8);
-        assert_eq!(minified_frames(&parse(&event(frames, ""))), [first.clone()]);
+        assert_eq!(minified_frames(&parse(&event(frames, ""))), std::slice::from_ref(&first));
         let url = MapKey::Url { release: "r".into(), dist: String::new(), path: "/b.js".into() };
         assert_eq!(minified_frames(&parse(&event(frames, "r"))), [first, at(1, url, 1, 0)]);
     }

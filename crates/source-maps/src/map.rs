@@ -106,12 +106,12 @@ impl ParsedMap {
             )));
         }
         let mut map = Self { sections: Vec::new() };
-        map.add(without_guard(bytes), Offset { line: 0, column: 0 }, true)?;
+        map.add(without_guard(bytes), &Offset { line: 0, column: 0 }, true)?;
         Ok(map)
     }
 
     /// Adds a map at an offset. A section has no sections of its own.
-    fn add(&mut self, json: &[u8], at: Offset, is_root: bool) -> Result<(), BundleFault> {
+    fn add(&mut self, json: &[u8], at: &Offset, is_root: bool) -> Result<(), BundleFault> {
         let outline: Outline<'_> = serde_json::from_slice(json).map_err(|error| {
             let detail = format_args!("the map is not valid JSON: {error}; build it again");
             BundleFault::invalid(detail)
@@ -141,7 +141,7 @@ impl ParsedMap {
                     ));
                 };
                 let Offset { line, column } = section.offset;
-                self.add(map.get().as_bytes(), Offset { line, column }, false)?;
+                self.add(map.get().as_bytes(), &Offset { line, column }, false)?;
             }
             self.sections.sort_by_key(|section| (section.line, section.column));
             return Ok(());
@@ -270,7 +270,10 @@ mod tests {
         ParsedMap::parse(text.as_bytes()).err().map(|it| it.detail).unwrap_or_default()
     }
 
-    fn mappings(text: &str) -> Vec<(u32, u32, Option<(u32, u32)>)> {
+    /// Line and column, and source and line of the source.
+    type Position = (u32, u32, Option<(u32, u32)>);
+
+    fn mappings(text: &str) -> Vec<Position> {
         let map = ParsedMap::parse(text.as_bytes()).unwrap();
         let of = |it: Mapping| (it.line, it.column, it.source.map(|it| (it.source, it.line)));
         map.mappings().map(of).collect()

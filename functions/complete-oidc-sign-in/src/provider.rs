@@ -184,18 +184,17 @@ impl Provider {
             fresh.map(|(metadata, _)| metadata.clone())
         };
         let is_cached = cached.is_some();
-        let metadata = match cached {
-            Some(metadata) => metadata,
-            None => {
-                let issuer = IssuerUrl::new(settings.issuer.clone()).map_err(|it| invalid(&it))?;
-                let connector = self.connector()?;
-                let send = |request| send(connector.clone(), request);
-                let found = CoreProviderMetadata::discover_async(issuer, &send).await;
-                let found = found.map_err(|error| ProviderError::Discovery(error.to_string()))?;
-                let cached = Some((found.clone(), now));
-                *self.metadata.lock().unwrap_or_else(PoisonError::into_inner) = cached;
-                found
-            }
+        let metadata = if let Some(metadata) = cached {
+            metadata
+        } else {
+            let issuer = IssuerUrl::new(settings.issuer.clone()).map_err(|it| invalid(&it))?;
+            let connector = self.connector()?;
+            let send = |request| send(connector.clone(), request);
+            let found = CoreProviderMetadata::discover_async(issuer, &send).await;
+            let found = found.map_err(|error| ProviderError::Discovery(error.to_string()))?;
+            let cached = Some((found.clone(), now));
+            *self.metadata.lock().unwrap_or_else(PoisonError::into_inner) = cached;
+            found
         };
         let redirect = format!("{}/v0/sign-in/oidc/callback", settings.public_url);
         let redirect = RedirectUrl::new(redirect).map_err(|it| invalid(&it))?;

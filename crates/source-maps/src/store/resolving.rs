@@ -182,7 +182,7 @@ impl SourceMapStore<'_> {
         let tables =
             read_pieces(self.db, keys.iter().flatten().cloned().collect(), decompress).await?;
         let found = frames.iter().zip(&keys).map(|(frame, key)| {
-            let Some(table) = tables.get(&place(key.as_ref()?)) else { return None };
+            let table = tables.get(&place(key.as_ref()?))?;
             look_up(table, frame.line, frame.column).unwrap_or_else(|| {
                 tracing::warn!("a table of a source map is unreadable");
                 None
