@@ -12,6 +12,7 @@ use flags::flagd::Layout;
 use flags::history::ChangeKind;
 use flags::store::{FlagCreation, FlagDeletion, FlagReplacement, FlagStore, ListedFlags};
 use flags::{FeatureFlag, FlagKey, flagd};
+use shared::app::Ids;
 use shared::audit::{AuditAction, AuditEntry};
 use shared::dynamodb::StoreError;
 use shared::idempotency::StoredResponse;
@@ -24,7 +25,7 @@ use crate::{Run, Stack, command, run};
 
 fn entry(action: AuditAction, flag: &FeatureFlag) -> AuditEntry {
     let organization = Organization::parse("default").unwrap();
-    let id = Uuid::new_v8(*flag.id.as_bytes());
+    let id = Ids::Random.new_uuid(flag.updated_at);
     AuditEntry::of_command(id, organization, action, flag.audit_target(), flag.updated_at)
 }
 

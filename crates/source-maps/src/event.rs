@@ -364,9 +364,9 @@ mod tests {
         let event = parse(&text);
         let minified = minified_frames(&event);
         let positions = vec![
-            found("src/main.js", 2, Some("cart"), "return total(x)"),
-            found("node_modules/a.js", 4, Some("parse"), "const x = y"),
-            found("src/cart.js", 6, Some("items"), "return total(x)"),
+            Some(found("src/main.js", 2, Some("cart"), "return total(x)")),
+            Some(found("node_modules/a.js", 4, Some("parse"), "const x = y")),
+            Some(found("src/cart.js", 6, Some("items"), "return total(x)")),
         ];
         let resolved = ResolvedFrames::of(&minified, positions);
         let event = Json::Object(resolved.apply(event));

@@ -46,7 +46,7 @@ async fn handle(
     let segments = segments(incoming.path());
     let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
     let (organization, path) = match segments.as_slice() {
-        ["auth"] | ["organizations"] => (None, segments.as_slice()),
+        ["auth" | "organizations"] => (None, segments.as_slice()),
         ["organizations", organization, path @ ..] => (Some(*organization), path),
         ["projects", organization, _, ..] => (Some(*organization), segments.as_slice()),
         _ => return Err(not_found()),

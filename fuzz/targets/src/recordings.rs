@@ -11,10 +11,10 @@ use shared::timestamp::Timestamp;
 
 /// Reads a replay event, up to the first newline, and a recording; also as feedback.
 pub(crate) fn recordings(bytes: &[u8]) {
-    for feedback in [Feedback::read(bytes, Some("x")), Feedback::read_report(bytes)] {
-        if let Ok(feedback) = feedback {
-            check(&feedback.into_pain_point(None, Timestamp::from_millis(0)));
-        }
+    for feedback in
+        [Feedback::read(bytes, Some("x")), Feedback::read_report(bytes)].into_iter().flatten()
+    {
+        check(&feedback.into_pain_point(None, Timestamp::from_millis(0)));
     }
     let mut parts = bytes.splitn(2, |byte| *byte == b'\n');
     let (event, recording) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
@@ -28,7 +28,7 @@ pub(crate) fn recordings(bytes: &[u8]) {
     let id = &segment.replay;
 
     // An error after some click, which bytes of the event select.
-    let probe = i64::from(event.len() as u32 % 2_000);
+    let probe = i64::try_from(event.len() % 2_000).unwrap_or_default();
     let mut once = (Replay::default(), BTreeMap::new());
     once.0.add(&Facts::Segment(&segment, Some("Chrome"), &|at| at));
     let first = once.0.next_step(id);

@@ -374,6 +374,8 @@ impl Replay {
 
 #[cfg(test)]
 mod tests {
+    use std::slice;
+
     use super::*;
     use crate::recordings::SegmentContext;
     use proptest::prelude::*;
@@ -471,7 +473,7 @@ mod tests {
         use PainKind::{DeadClick, ErrorClick};
         let dead = click(10_000, 1, Some(DeadClick));
         let expected = (10_000, DeadClick, Some("e10100".to_owned()));
-        assert_eq!(wanted(&[dead.clone()], &[10_100]), [expected.clone()]);
+        assert_eq!(wanted(slice::from_ref(&dead), &[10_100]), slice::from_ref(&expected));
         // The verdict also counts later clicks on the element.
         let clicks = [dead.clone(), click(10_050, 1, None)];
         assert_eq!(wanted(&clicks, &[10_100]), [expected]);
