@@ -91,7 +91,11 @@ async fn sources_are_validated_and_returned() {
 async fn each_release_is_marked_once() {
     let (test, id) = started().await;
     let deliveries = (0..12).map(|number| {
-        let event = of_release(&test, number, ["shop@1", "shop@2", "shop@3"][number as usize % 3]);
+        let event = of_release(
+            &test,
+            number,
+            ["shop@1", "shop@2", "shop@3"][usize::try_from(number % 3).unwrap()],
+        );
         let test = &test;
         async move { deliver(test, id, &event).await }
     });

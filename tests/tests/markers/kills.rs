@@ -85,8 +85,9 @@ async fn purgers_killed_at_random_points_leave_no_events() {
     let id = filled(&test.app.store, test.project_id, EVENTS).await;
     let now = Clock::System.now().as_millis();
     let deleted_at = Timestamp::from_millis(now - DELETED_AGO_MILLIS);
-    let deletion =
-        MarkerStore::new(&test.app.store).delete_collection(test.project_id, id, deleted_at).await;
+    let deletion = MarkerStore::new(&test.app.store)
+        .delete_collection(test.project_id, id, Vec::new(), deleted_at)
+        .await;
     assert_eq!(deletion.unwrap(), CollectionDeletion::Deleted);
 
     // A killed purger's lease keeps others from its events for a while.
