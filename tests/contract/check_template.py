@@ -41,7 +41,7 @@ MAX_DESCRIPTION_CHARACTERS = 1024
 MAX_URL_CHARACTERS = 256
 MAX_RESOURCES = 500
 # Targets of this project: the resources of the stack and of one operation, and the operations that fit in addition.
-TARGET_RESOURCES = 260
+TARGET_RESOURCES = 330
 RESOURCES_PER_OPERATION = 4
 ROOM_FOR_OPERATIONS = 40
 # The number of a deployment, and the operations with gradual traffic shifting.
@@ -56,8 +56,8 @@ OF_DEPLOYMENTS = "FailedRequestsAlarm"
 # Metrics that jobs send at every run. If they stop, the job does not run.
 HEARTBEATS = {"OldestPurgeJobAge", "ErasureDelay", "OldestUnpackedRowAge", "OldestWaitingNotificationAge"}
 MAX_NAME_CHARACTERS = 64
-# Responses and daily counters are not copied to another region.
-NOT_COPIED = {"IdempotencyTable", "QuotasTable"}
+# Responses, daily counters and source maps, which can be uploaded again, are not copied to another region.
+NOT_COPIED = {"IdempotencyTable", "QuotasTable", "SourceMapsTable"}
 # Maximum entries of an AWS Backup selection with wildcards.
 MAX_WITH_WILDCARDS = 30
 # Valid secrets as in the guide, and invalid ones.

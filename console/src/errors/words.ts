@@ -204,7 +204,7 @@ export function withoutSpans(text: string, spans: readonly Span[]): string {
 
 /** Words that say nothing about events. */
 const FUNCTION_WORDS = new Set(
-  "a all an and any are as at be but by can could did do does during error errors event events every everything exception exceptions find for from get give had happened happening has have i in is issue issues it its just let list me my not of on only or our please show that the their them there these they this those to us was we were what when where which who why with without you".split(
+  "a all an and any are as at be but by can could did do does during error errors event events every everything exception exceptions find for from get give had has have i in is issue issues it its just let list me my not of on only or our please show that the their them there these they this those to us was we were what when where which who why with without you".split(
     " ",
   ),
 );

@@ -31,7 +31,7 @@ fn read(view: &View<'_>, at: usize) -> Option<Reading> {
     }
     let (_, exclusion) = context.nouns_after(at);
     if force == CueEffect::Readmit || force == CueEffect::Remove && exclusion {
-        // "lift the US exclusion", "forget the ipad exclusion"
+        // "lift the US exclusion", "drop the ipad exclusion"
         let lifted = context.excluded(at);
         if !lifted.is_empty() {
             return Some(Reading::new(at..at + 1, lifted.into_iter().map(Effect::Remove)));
