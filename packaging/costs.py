@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-GUIDE = ROOT / "docs" / "operations.md"
+GUIDE = ROOT / "docs/operations.md"
 DAYS = 30
 # Dollars. Volume prices are tuples of (volume, price of each unit up to it); the last volume is infinite.
 REST = float("inf")

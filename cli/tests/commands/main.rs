@@ -102,8 +102,17 @@ fn field_names(value: &Json) -> Vec<&str> {
     value.as_object().unwrap().keys().map(String::as_str).collect()
 }
 
-const KEY_FIELDS: [&str; 8] =
-    ["createdAt", "expiresAt", "keyId", "organization", "projects", "revokedAt", "scopes", "user"];
+const KEY_FIELDS: [&str; 9] = [
+    "createdAt",
+    "expiresAt",
+    "keyId",
+    "name",
+    "organization",
+    "projects",
+    "revokedAt",
+    "scopes",
+    "user",
+];
 
 #[tokio::test(flavor = "multi_thread")]
 async fn creates_and_lists_projects() {
@@ -115,7 +124,18 @@ async fn creates_and_lists_projects() {
 
     let arguments = ["project", "create", "--name", " My shop ", "--slug", "my-shop"];
     let shop = stack.json(&arguments).await;
-    let all = ["createdAt", "dsn", "id", "ingestId", "name", "organization", "publicKey", "slug"];
+    let all = [
+        "createdAt",
+        "dsn",
+        "eventsPerMinute",
+        "id",
+        "ingestId",
+        "name",
+        "organization",
+        "publicKey",
+        "requestsPerMinute",
+        "slug",
+    ];
     assert_eq!(field_names(&shop), all);
     let (public_key, ingest_id) = (shop["publicKey"].as_str().unwrap(), &shop["ingestId"]);
     assert_eq!(shop["dsn"], format!("http://{public_key}@{HOST}/{ingest_id}"));

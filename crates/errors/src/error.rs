@@ -424,9 +424,8 @@ fn parse_assignee(text: &str) -> Result<UserId, FieldError> {
     })
 }
 
-/// A stored event, as responses contain it.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
+/// A stored event.
+#[derive(Debug)]
 pub struct StoredEvent {
     /// The identifier from the SDK.
     pub event_id: EventId,
@@ -434,6 +433,29 @@ pub struct StoredEvent {
     pub occurred_at: Timestamp,
     /// The sent event, trimmed: a JSON object.
     pub event: Box<RawValue>,
+}
+
+impl StoredEvent {
+    /// Returns the event with the reason why some frames have no source map, and with its resolved
+    /// frames, if any.
+    pub fn resolved<S>(
+        self,
+        map_status: Option<S>,
+        event: Option<Box<RawValue>>,
+    ) -> ResolvedEvent<S> {
+        let Self { event_id, occurred_at, event: stored } = self;
+        ResolvedEvent { event_id, occurred_at, map_status, event: event.unwrap_or(stored) }
+    }
+}
+
+/// An event with its resolved frames, as responses contain it.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ResolvedEvent<S> {
+    event_id: EventId,
+    occurred_at: Timestamp,
+    map_status: Option<S>,
+    event: Box<RawValue>,
 }
 
 #[cfg(test)]

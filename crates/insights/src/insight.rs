@@ -181,8 +181,7 @@ impl Insight {
         pain_points.into_iter().filter(|pain_point| !members.contains(&pain_point.id)).collect()
     }
 
-    /// Adds pain points that are not members yet, and reopens a resolved insight. `new_id` names new
-    /// chunks.
+    /// Adds pain points that are not members yet. `new_id` names new chunks.
     pub fn add(
         &mut self,
         pain_points: &[&PainPoint],
@@ -193,9 +192,6 @@ impl Insight {
             return Ok(());
         }
         self.version += 1;
-        if self.status == InsightStatus::Resolved {
-            self.status = InsightStatus::Open;
-        }
         let newest = pain_points.iter().map(|pain_point| Latest::from(*pain_point));
         self.latest = self.latest.take().into_iter().chain(newest).max_by_key(Latest::order);
         self.members.add(pain_points.iter().map(|pain_point| Member::from(*pain_point)), new_id);
@@ -212,7 +208,7 @@ impl Insight {
         members
     }
 
-    /// Adds derived pain points of a signature that the insight owns. `dropped` are the members of
+    /// Adds derived pain points of a signature that the insight owns, and reopens a resolved insight. `dropped` are the members of
     /// [`Self::oldest_beyond`] with their signatures: they stay counted, and are no longer listed.
     pub fn join(
         &mut self,
@@ -231,6 +227,9 @@ impl Insight {
         }
         self.add(pain_points, new_id)?;
         self.signatures.add(signature, pain_points.len());
+        if self.status == InsightStatus::Resolved {
+            self.status = InsightStatus::Open;
+        }
         Ok(())
     }
 
@@ -255,11 +254,12 @@ impl Insight {
         self.members.is_empty() && self.unlisted.first().is_none()
     }
 
-    /// Resolves the insight if it is open and had no pain point since a time. Returns `true` if it
+    /// Resolves the insight if it is open, has derived pain points, and had no pain point since a time. Returns `true` if it
     /// changed.
     pub fn resolve_unless_seen(&mut self, since: Timestamp) -> bool {
         let is_seen = self.latest.as_ref().is_some_and(|latest| latest.occurred_at >= since);
-        let is_resolved = self.status == InsightStatus::Open && !is_seen;
+        let is_derived = !self.signatures.is_empty();
+        let is_resolved = self.status == InsightStatus::Open && is_derived && !is_seen;
         if is_resolved {
             self.status = InsightStatus::Resolved;
             self.version += 1;

@@ -1,6 +1,7 @@
 //! Replay insights and their pain points: operations, statistics and storage.
 
 pub mod draft;
+pub mod evidence;
 pub mod http;
 mod insight;
 pub mod membership;

@@ -9,7 +9,7 @@ use shared::json::{FieldError, ViolationCode};
 use shared::timestamp::Timestamp;
 use shared::uuid_type;
 
-use crate::recordings::Evidence;
+use crate::evidence::Evidence;
 
 /// Maximum number of pain points per insight: as many as one transaction can always move.
 pub const MAX_PAIN_POINTS: usize = 18_000;

@@ -15,6 +15,7 @@ use uuid::Uuid;
 use shared::timestamp::Timestamp;
 
 use crate::InsightId;
+use crate::evidence::Evidence;
 
 /// Most signatures that an insight holds, and most that it forwards. Pain points of others stay
 /// with the insight when it is split.
@@ -247,6 +248,15 @@ impl Unlisted {
         };
         let first = Some(Timestamp::from_millis(i64::from_be_bytes(*first)));
         rest.is_empty().then(|| Self { hours: hours.iter().filter_map(read).collect(), first })
+    }
+}
+
+impl Evidence {
+    /// Returns the signature that selects the insight.
+    pub fn signature(&self) -> Signature {
+        let [selector, route] =
+            [&self.selector, &self.route].map(|text| text.as_deref().unwrap_or_default());
+        Signature::of([self.kind.as_str(), selector, route])
     }
 }
 

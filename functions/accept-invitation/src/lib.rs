@@ -45,7 +45,10 @@ async fn handle(
         app.store.audit(&entry)?,
     ];
     match people.accept_invitation(&invitation, &member, more, None).await? {
-        Acceptance::Accepted => signed_in(app, incoming, started, member).await,
+        Acceptance::Accepted => {
+            let caller = app.caller_of(incoming, started.0, member)?;
+            signed_in(&app.store, &caller, &started.1, app.clock.now()).await
+        }
         Acceptance::MemberExists => Err(member_exists(&member.user)),
         Acceptance::Gone | Acceptance::Replay(_) => Err(invitation_not_found()),
     }

@@ -82,7 +82,8 @@ async fn sign_in(
     if !people.start_session(&started.0, &member, more).await? {
         return Err(http::invalid_token());
     }
-    signed_in(app, incoming, started, member).await
+    let caller = app.caller_of(incoming, started.0, member)?;
+    signed_in(&app.store, &caller, &started.1, app.clock.now()).await
 }
 
 /// Accepts the sign-in's invitation, and starts a session in its organization.
@@ -103,7 +104,10 @@ async fn accept(
         more.push(app.store.audit(&entry(app, incoming, &member, action))?);
     }
     match people.accept_invitation(&invitation, &member, more, None).await? {
-        Acceptance::Accepted => signed_in(app, incoming, started, member).await,
+        Acceptance::Accepted => {
+            let caller = app.caller_of(incoming, started.0, member)?;
+            signed_in(&app.store, &caller, &started.1, app.clock.now()).await
+        }
         Acceptance::Gone | Acceptance::MemberExists | Acceptance::Replay(_) => {
             Err(http::invalid_token())
         }

@@ -15,5 +15,5 @@ pub static OPERATION: Operation = Operation::new(
 );
 
 async fn handle(app: &App, caller: &Caller<'_>) -> Result<ApiResponse, Problem> {
-    ApiResponse::ok(&describe(app, caller).await?)
+    ApiResponse::ok(&describe(&app.store, caller, app.clock.now()).await?)
 }

@@ -8,7 +8,7 @@ use errors::query::range_counter::RangeCounter;
 use errors::query::search::SearchedError;
 use errors::query::time_bucket::{QueryRange, WrittenTime};
 use errors::store::{ErrorStore, EventsOfError, KeyRange, MatchingEvents};
-use errors::{ErrorRecord, StoredEvent, http};
+use errors::{ErrorRecord, ResolvedEvent, StoredEvent, http};
 use serde::Serialize;
 use shared::app::{Access, App, COUNTING_TIME_BUDGET, Operation};
 use shared::auth::Caller;
@@ -17,6 +17,7 @@ use shared::json::{JsonPath, ViolationCode, Violations};
 use shared::projects::api_key::Scope;
 use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
+use source_maps::store::{MapStatus, SourceMapCache, SourceMapStore};
 
 /// The operation of this function.
 pub static OPERATION: Operation = Operation::new(
@@ -33,7 +34,7 @@ pub static OPERATION: Operation = Operation::new(
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct EventPage {
-    items: Vec<StoredEvent>,
+    items: Vec<ResolvedEvent<MapStatus>>,
     total: Option<u64>,
     position: Option<u64>,
     next_cursor: Option<String>,
@@ -75,7 +76,18 @@ async fn handle(
     // Response.
     let next_cursor =
         events.end.map(|end| seal_cursor(cursor_key, incoming, &query.position(&end)));
-    let items = events.items.into_iter().map(|(_, event)| event).collect();
+    let mut items = Vec::with_capacity(events.items.len());
+    for (_, event) in events.items {
+        let (map_status, resolved) = match event.members_to_resolve() {
+            None => (None, None),
+            Some(members) => {
+                let (store, cache) =
+                    (SourceMapStore::new(&app.store), app.cache::<SourceMapCache>());
+                store.resolve_stored(&cache, project, members, now, StoredEvent::write).await?
+            }
+        };
+        items.push(event.resolved(map_status, resolved));
+    }
     ApiResponse::ok(&EventPage { items, total, position, next_cursor })
 }
 

@@ -37,5 +37,6 @@ async fn handle(
     if !people.start_session(&started.0, &member, more).await? {
         return Err(Problem::invalid_session());
     }
-    signed_in(app, incoming, started, member).await
+    let caller = app.caller_of(incoming, started.0, member)?;
+    signed_in(&app.store, &caller, &started.1, app.clock.now()).await
 }

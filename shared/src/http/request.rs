@@ -135,7 +135,7 @@ impl ApiRequest {
     }
 
     /// Fails with 403 if the request can change something, and a page of another site could have
-    /// caused it (`docs/security.md`, "Requests from other sites"). Browsers set `sec-fetch-site`
+    /// caused it (`docs/security.md`, "Attackers of sign-in and sessions"). Browsers set `sec-fetch-site`
     /// themselves. Only pages of the same origin can set the other header, since
     /// preflights do not allow it.
     pub fn require_same_origin(&self) -> Result<(), Problem> {

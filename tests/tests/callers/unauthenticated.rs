@@ -69,10 +69,13 @@ async fn made_up_keys_cost_at_most_one_read() {
         let call = described.call();
         let has_project = described.path.contains("{idOrSlug}");
         let call = if has_project { call.parameter("idOrSlug", "unknown") } else { call };
-        assert_eq!(call.clone().send(&test.app).await.problem(), (401, "missing_api_key"), "{id}");
+        // Bodies for Sentry's tools have no codes.
+        let rejected = |code| (401, if described.path.starts_with("/api/0/") { "" } else { code });
+        let reply = call.clone().send(&test.app).await;
+        assert_eq!(reply.problem(), rejected("missing_api_key"), "{id}");
         for key in malformed_keys() {
             let reply = call.clone().key(&key).send(&test.app).await;
-            assert_eq!(reply.problem(), (401, "invalid_api_key"), "{id}");
+            assert_eq!(reply.problem(), rejected("invalid_api_key"), "{id}");
         }
         assert_eq!(requests(&recorder), [""; 0], "{id}");
         let expected =
@@ -81,7 +84,7 @@ async fn made_up_keys_cost_at_most_one_read() {
         let made_up = call.clone().key(&unknown_key());
         for (expected, units) in [(&[expected][..], units), (&[], 0.0)] {
             let (reply, usage) = counted(made_up.clone().send(&test.app)).await;
-            assert_eq!(reply.problem(), (401, "invalid_api_key"), "{id}");
+            assert_eq!(reply.problem(), rejected("invalid_api_key"), "{id}");
             assert_eq!(requests(&recorder), expected, "{id}");
             assert!((usage.read_units - units).abs() < f64::EPSILON, "{id}: {usage:?}");
         }

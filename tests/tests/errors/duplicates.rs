@@ -78,6 +78,8 @@ async fn repeated_deliveries_do_not_reopen_errors() {
     deliver().await;
     let mut expected = error.clone();
     expected["status"] = json!("resolved");
+    expected["resolvedAt"] = json!("2026-11-21T04:21:00.000Z");
+    expected["resolvedBy"] = json!("owner");
     assert_eq!(tracker.the_error().await, expected);
 }
 

@@ -58,7 +58,7 @@ async fn events_are_returned_as_sent() {
     let pages = tracker.pages(&tracker.call_for(LIST_EVENTS, &error), 100).await;
     let [shown] = &pages[0][..] else { panic!("{pages:?}") };
     let fields: Vec<&String> = shown.as_object().unwrap().keys().collect();
-    assert_eq!(fields, ["event", "eventId", "occurredAt"]);
+    assert_eq!(fields, ["event", "eventId", "mapStatus", "occurredAt"]);
     assert_eq!(shown["eventId"], event.id);
     assert_eq!(shown["occurredAt"], "2026-11-21T03:16:00.000Z");
     let sent = event.payload();

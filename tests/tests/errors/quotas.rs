@@ -218,7 +218,7 @@ async fn unsupported_item_types_return_rate_limits() {
     let limits = format!("3600:{DROPPED}:project:not_supported");
     for (kinds, expected) in [
         (&["session"][..], Some(limits.as_str())),
-        (&["replay_event", "replay_recording"], Some(&limits)),
+        (&["replay_event", "replay_recording"], None),
         (&["event", "session"], Some(&limits)),
         (&["event"], None),
         (&["client_report"], None),

@@ -73,6 +73,7 @@ async fn pain_points_are_listed_with_all_fields() {
             "occurredAt": "2026-11-20T04:16:01.000Z",
             "title": "Pain point 1",
             "excerpt": "Replay excerpt 1",
+            "evidence": null,
         },
         {
             "id": insights::id(0),
@@ -81,6 +82,7 @@ async fn pain_points_are_listed_with_all_fields() {
             "occurredAt": "2026-11-20T04:16:00.000Z",
             "title": "Rage click",
             "excerpt": "",
+            "evidence": null,
         },
     ]);
     assert_eq!(reply.body, json!({"items": expected, "nextCursor": null}));

@@ -239,7 +239,9 @@ async fn idle_runs_cost_few_reads() {
     outbound.run(&test.app).await;
     test.round_trips();
     outbound.run(&test.app).await;
-    assert!(test.round_trips() <= 8, "{}", test.round_trips());
+    // With the queue of emails about sign-in and invitations.
+    let round_trips = test.round_trips();
+    assert!(round_trips <= 9, "{round_trips}");
 }
 
 #[tokio::test]

@@ -413,8 +413,8 @@ async fn idle_runs_cost_few_reads() {
     announce_trends(&test.app).await;
     test.round_trips();
     announce_trends(&test.app).await;
-    // 16 partitions of the packing queue, and the progress of the pass.
-    assert_eq!(test.round_trips(), 17);
+    // 16 partitions of the packing queue, and the progress of two passes.
+    assert_eq!(test.round_trips(), 18);
     deliver_many(&test, 0, 1, "TypeError").await;
     discard_outbox(&test).await;
     test.round_trips();

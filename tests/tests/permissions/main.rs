@@ -49,10 +49,14 @@ const SCENARIOS: [&[&str]; 11] = [
     &source_maps::FUNCTIONS,
 ];
 
-/// Permissions that no scenario uses, by function: those for large logs, crashes and undone address
-/// changes.
-const RARE: [(&str, &str); 2] =
-    [("confirm-email-address", "Write on notifications/shard#*"), ("pack-error-log", COLUMNS)];
+/// Permissions that no scenario uses, by function: those for large logs, crashes, undone address
+/// changes and insights without a pain point for 30 days.
+const RARE: [(&str, &str); 4] = [
+    ("announce-trends", "PutItem on replay-insights"),
+    ("announce-trends", "Write on replay-insights/project#*"),
+    ("confirm-email-address", "Write on notifications/shard#*"),
+    ("pack-error-log", COLUMNS),
+];
 const COLUMNS: &str = "Write on errors/columns#*";
 
 /// Permissions to read keys, sessions and members, and to record uses.

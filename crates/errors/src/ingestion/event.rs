@@ -246,8 +246,12 @@ fn replay_id<'e>(event: &'e Members<'_>) -> Option<&'e str> {
 }
 
 impl StoredEvent {
-    /// Returns the event's fields, or `None` if it is no object.
-    pub fn members(&self) -> Option<Members<'_>> {
+    /// Returns the fields of an event whose frames can have source maps. Most events of other
+    /// platforms have no columns, and need not be parsed.
+    pub fn members_to_resolve(&self) -> Option<Members<'_>> {
+        if !self.event.get().contains("\"colno\"") {
+            return None;
+        }
         match Json::parse(self.event.get(), MAX_EVENT_DEPTH) {
             Ok(Json::Object(members)) => Some(members),
             _ => None,

@@ -7,14 +7,13 @@
 
 mod element;
 mod events;
-mod evidence;
 mod feedback;
 mod replay;
 mod route;
 mod segment;
 
+pub use crate::evidence::{Evidence, PainKind};
 pub use events::each_event;
-pub use evidence::{Evidence, PainKind};
 pub use feedback::Feedback;
 pub use replay::{Applied, ClickError, ClickId, Facts, Replay, Step};
 pub use route::route;

@@ -32,7 +32,7 @@ use shared::uuid_type;
 
 use super::InsightStore;
 use super::insights::TABLE;
-use crate::recordings::{Evidence, PainKind};
+use crate::evidence::{Evidence, PainKind};
 use crate::{PainPoint, PainPointId};
 
 /// Maximum number of actions per transaction.

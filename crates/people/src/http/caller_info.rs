@@ -3,12 +3,11 @@
 use std::collections::BTreeSet;
 
 use serde::Serialize;
-use shared::app::App;
 use shared::auth::{Caller, Credential};
-use shared::http::{ApiRequest, ApiResponse, Problem};
+use shared::dynamodb::Store;
+use shared::http::{ApiResponse, Problem};
 use shared::page::PageRequest;
 use shared::projects::api_key::{KeyId, Scope, UserId};
-use shared::projects::member::Member;
 use shared::projects::project::{Organization, ProjectSummary};
 use shared::projects::role::Role;
 use shared::projects::secret::Secret;
@@ -56,13 +55,17 @@ struct ReceivedInvitation {
 }
 
 /// Returns the caller's details.
-pub async fn describe<'c>(app: &App, caller: &'c Caller<'_>) -> Result<CallerInfo<'c>, Problem> {
+pub async fn describe<'c>(
+    store: &Store,
+    caller: &'c Caller<'_>,
+    now: Timestamp,
+) -> Result<CallerInfo<'c>, Problem> {
     // Every visitor of a page can read its key, and a user is often an email address.
     let is_private = caller.scopes().iter().any(|scope| *scope != Scope::FlagsEvaluate);
     let first = PageRequest { limit: MAX_PROJECTS, after: None };
     let (key_id, signed_in) = match caller.credential() {
         Credential::Key { id, .. } => (Some(id), None),
-        Credential::Session(_) => (None, Some(describe_user(app, caller).await?)),
+        Credential::Session(_) => (None, Some(describe_user(store, caller, now).await?)),
     };
     Ok(CallerInfo {
         user: is_private.then(|| caller.user()),
@@ -75,8 +78,12 @@ pub async fn describe<'c>(app: &App, caller: &'c Caller<'_>) -> Result<CallerInf
     })
 }
 
-async fn describe_user<'c>(app: &App, caller: &'c Caller<'_>) -> Result<SignedIn<'c>, Problem> {
-    let account = PeopleStore::new(&app.store).find_account(caller.user(), app.clock.now()).await?;
+async fn describe_user<'c>(
+    store: &Store,
+    caller: &'c Caller<'_>,
+    now: Timestamp,
+) -> Result<SignedIn<'c>, Problem> {
+    let account = PeopleStore::new(store).find_account(caller.user(), now).await?;
     let invitations = account.invitations.into_iter().map(|invitation| ReceivedInvitation {
         id: invitation.id,
         organization: invitation.organization,
@@ -92,15 +99,15 @@ async fn describe_user<'c>(app: &App, caller: &'c Caller<'_>) -> Result<SignedIn
     })
 }
 
-/// Returns the response that starts a new session: its caller's details and its cookie.
+/// Returns the response that starts the caller's new session: its details and its cookie.
 pub async fn signed_in(
-    app: &App,
-    incoming: &ApiRequest,
-    (session, secret): (Session, Secret),
-    member: Member,
+    store: &Store,
+    caller: &Caller<'_>,
+    secret: &Secret,
+    now: Timestamp,
 ) -> Result<ApiResponse, Problem> {
-    let lifetime = session.issued_at.until(session.ends_at()).min(LIFETIME);
-    let caller = app.caller_of(incoming, session, member)?;
-    let info = describe(app, &caller).await?;
-    ApiResponse::ok(&info)?.with_cookie(&cookie(&secret, lifetime))
+    let lifetime = |session: &Session| session.issued_at.until(session.ends_at()).min(LIFETIME);
+    let lifetime = caller.session().map(lifetime).unwrap_or_default();
+    let info = describe(store, caller, now).await?;
+    ApiResponse::ok(&info)?.with_cookie(&cookie(secret, lifetime))
 }

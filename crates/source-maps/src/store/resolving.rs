@@ -16,7 +16,7 @@ use shared::timestamp::Timestamp;
 use super::maps::{Lookup, read_lookup};
 use super::{PieceKind, SourceMapStore, TABLE, lookup_key, piece_key};
 use crate::MapKey;
-use crate::event::{MinifiedFrame, Resolved, ResolvedFrames};
+use crate::event::{Members, MinifiedFrame, Resolved, ResolvedFrames, minified_frames};
 use crate::pieces::{Found, decompress, decompress_text, look_up};
 
 /// Time after which a new or deleted map takes effect in a warm function.
@@ -106,6 +106,23 @@ impl SourceMapStore<'_> {
             cache.0.insert((project, key.clone()), Some(Arc::new(used)), now);
         }
         Ok(())
+    }
+
+    /// Resolves the frames of a stored event. Returns the reason why some have no map, and the event
+    /// with resolved frames, as `write` writes it.
+    pub async fn resolve_stored<T>(
+        self,
+        cache: &SourceMapCache,
+        project: ProjectId,
+        event: Members<'_>,
+        now: Timestamp,
+        write: impl FnOnce(Members<'_>) -> Option<T>,
+    ) -> Result<(Option<MapStatus>, Option<T>), StoreError> {
+        let resolution = self.resolve(cache, project, &minified_frames(&event), now).await?;
+        let reasons = self.explain_missing(project, &resolution.missing, now).await?;
+        let is_resolved = !resolution.frames.is_empty();
+        let written = is_resolved.then(|| write(resolution.frames.apply(event))).flatten();
+        Ok((reasons.into_values().max(), written))
     }
 
     /// Returns the reason why some keys have no map.

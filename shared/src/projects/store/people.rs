@@ -1,5 +1,5 @@
 //! Table `people`, key `pk` and `sk`: what authentication reads of members and sessions, and the
-//! last uses of credentials (`docs/data-model.md`, "Table people").
+//! last uses of credentials (`docs/data-model.md`, "people").
 
 use std::collections::HashMap;
 use std::time::Duration;

@@ -121,7 +121,7 @@ async fn running_duplicates_give_409() {
     let script = |target: &str, _: usize| match target {
         "BatchGetItem" => access(),
         // The response is the last action.
-        _ => cancelled(&["None", "None", "None", "None", "None", "TransactionConflict"]),
+        _ => cancelled(&["None", "None", "None", "None", "None", "None", "TransactionConflict"]),
     };
     let (reply, _) = reply_under(script, any_call().header("idempotency-key", "k")).await;
     assert_eq!(reply.problem(), (409, "idempotency_in_progress"));

@@ -2,8 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::signature::Signature;
-
 /// The kind of a derived pain point. A greater kind wins if several concern one click.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -57,13 +55,6 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// Returns the signature that selects the insight.
-    pub fn signature(&self) -> Signature {
-        let [selector, route] =
-            [&self.selector, &self.route].map(|text| text.as_deref().unwrap_or_default());
-        Signature::of([self.kind.as_str(), selector, route])
-    }
-
     /// Returns the title of the pain point, and of a new insight with this signature.
     pub fn title(&self) -> String {
         let subject = match self.kind {
