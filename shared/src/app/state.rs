@@ -3,16 +3,14 @@
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::num::NonZeroU32;
-use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
-
-use uuid::Uuid;
 
 use crate::auth::{AccessCache, Caller, Credential};
 use crate::dynamodb::Store;
 use crate::http::{ApiRequest, ApiResponse, CursorKey, OriginSecrets, Problem};
-use crate::id::random_bytes;
+pub use crate::id::Ids;
 use crate::idempotency::IdempotentRequest;
 use crate::projects::member::Member;
 use crate::projects::project::ProjectId;
@@ -221,42 +219,6 @@ impl Clock {
     }
 }
 
-/// The source of new identifiers.
-#[derive(Debug)]
-pub enum Ids {
-    /// The time and the system's randomness.
-    Random,
-    /// The time and a counter, for a test.
-    Sequential(AtomicU64),
-}
-
-/// Number of random ids that this process has generated.
-static GENERATED_IDS: AtomicU16 = AtomicU16::new(0);
-
-impl Ids {
-    /// Returns a new UUID of version 7 with the time `now`. Ids that a process generates in one
-    /// millisecond are ordered: 12 bits count them (RFC 9562, section 6.2, method 1).
-    pub fn new_uuid(&self, now: Timestamp) -> Uuid {
-        let tail: [u8; 10] = match self {
-            Self::Random => {
-                let mut tail: [u8; 10] = random_bytes();
-                let [high, low] = GENERATED_IDS.fetch_add(1, Ordering::Relaxed).to_be_bytes();
-                // The version is above the 12 bits.
-                (tail[0], tail[1]) = (high & 0x0f, low);
-                tail
-            }
-            Self::Sequential(counter) => {
-                let mut tail = [0; 10];
-                let count = counter.fetch_add(1, Ordering::Relaxed);
-                tail[2..].copy_from_slice(&count.to_be_bytes());
-                tail
-            }
-        };
-        let millis = u64::try_from(now.as_millis()).unwrap_or_default();
-        uuid::Builder::from_unix_timestamp_millis(millis, &tail).into_uuid()
-    }
-}
-
 /// The time by which a job must stop.
 #[derive(Debug, Clone, Copy)]
 pub struct Deadline(Instant);
@@ -275,21 +237,5 @@ impl Deadline {
     /// Returns the time left, or zero.
     pub fn left(self) -> Duration {
         self.0.saturating_duration_since(Instant::now())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ids_of_one_millisecond_are_ordered() {
-        let now = Timestamp::from_millis(1_795_234_560_000);
-        let ids: Vec<Uuid> = (0..1_000).map(|_| Ids::Random.new_uuid(now)).collect();
-        let descents = ids.windows(2).filter(|pair| pair[0] >= pair[1]).count();
-        assert!(descents <= 1, "{descents}: the counter wraps at most once");
-        assert!(ids.iter().all(|id| id.get_version_num() == 7));
-        let tails: std::collections::HashSet<_> = ids.iter().map(|id| id.as_u64_pair().1).collect();
-        assert_eq!(tails.len(), ids.len(), "the tails differ");
     }
 }

@@ -9,11 +9,11 @@ use std::collections::{BTreeSet, HashMap};
 
 use tokio::time::timeout;
 
-use crate::app::Ids;
 use crate::audit::{AuditAction, AuditEntry, AuditSource, AuditTarget};
 use crate::cache::{Cooldown, STALL_TIMEOUT};
 use crate::dynamodb::{Store, StoreError};
 use crate::http::{ApiRequest, Problem};
+use crate::id::Ids;
 use crate::page::{Page, PageRequest};
 use crate::projects::api_key::{Actor, ApiKey, ApiKeyRecord, Scope, UserId};
 use crate::projects::member::{Member, MemberId};

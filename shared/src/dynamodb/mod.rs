@@ -3,7 +3,6 @@
 //! The store always uses the AWS SDK with the configured endpoint. Tests use a real engine behind
 //! the same SDK.
 
-pub mod audit;
 pub mod batch;
 pub mod client;
 mod damage;

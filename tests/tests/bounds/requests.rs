@@ -14,7 +14,7 @@ use tests::contract::resolve;
 use tests::errors::{SentEvent, project};
 use tests::insights::upload;
 use tests::operation_specs::{OperationSpec, operation_of};
-use tests::people::add_member;
+use tests::people::{add_member, signed_in};
 
 use super::schemas::{Schema, pointer};
 
@@ -59,6 +59,11 @@ fn unique_email() -> String {
 /// Number of created projects.
 static PROJECTS: AtomicUsize = AtomicUsize::new(0);
 
+/// `true` if only a session can call the operation.
+fn needs_session(described: &OperationSpec) -> bool {
+    ["sign-out", "update-session", "accept-invitation"].contains(&described.id)
+}
+
 /// A project with all resources that an operation needs to succeed.
 pub(super) struct Fixture<'t> {
     /// The app under test.
@@ -91,7 +96,14 @@ impl<'t> Fixture<'t> {
             fixture.call = fixture.call.query("sentry_key", project.public_key);
             return fixture;
         }
-        fixture.call = fixture.call.key(&test.key);
+        fixture.call = if needs_session(described) {
+            let (_, session) = signed_in(test, &unique_email(), Role::Owner).await;
+            fixture.call.session(&session)
+        } else if path.starts_with("/v0/sign-in") {
+            fixture.call.from_console()
+        } else {
+            fixture.call.key(&test.key)
+        };
         if path.contains("/segments/{key}") {
             fixture.create_segment("the-segment").await;
             fixture.call = fixture.call.parameter("key", "the-segment");

@@ -167,7 +167,10 @@ async fn responses() {
     // The transaction's last action stores the response.
     let scripts: [(usize, Script); 3] = [
         (0, |target, _| {
-            conflict(target, &["None", "None", "None", "None", "None", "TransactionConflict"])
+            conflict(
+                target,
+                &["None", "None", "None", "None", "None", "None", "TransactionConflict"],
+            )
         }),
         (15, |target, _| conflict(target, &["None", "TransactionConflict"])),
         (19, |target, _| conflict(target, &["None", "None", "TransactionConflict"])),

@@ -1,6 +1,8 @@
 //! Audit entries: who did what, from where (`docs/semantics/people.md`, "Audit log"). Each is
 //! written in the transaction of its change.
 
+mod store;
+
 use std::time::Duration;
 
 use serde::Serialize;

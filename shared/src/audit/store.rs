@@ -2,19 +2,19 @@
 
 use aws_sdk_dynamodb::types::TransactWriteItem;
 
-use crate::audit::{AuditEntry, AuditSource, COMMAND, ListedEntry, NamedResource, RETENTION};
+use super::{AuditEntry, AuditSource, COMMAND, ListedEntry, NamedResource, RETENTION};
 use crate::page::{Page, PageRequest};
 use crate::projects::api_key::Actor;
 use crate::projects::project::Organization;
 use crate::timestamp::Timestamp;
 
-use super::item::{Item, ItemReader, item, n, s};
-use super::page::one_more_than;
-use super::request::IntoAction;
-use super::{Store, StoreError};
+use crate::dynamodb::item::{Item, ItemReader, item, n, s};
+use crate::dynamodb::page::one_more_than;
+use crate::dynamodb::request::IntoAction;
+use crate::dynamodb::{Store, StoreError};
 
 /// The name of the table.
-pub const TABLE: &str = "audit";
+const TABLE: &str = "audit";
 
 impl Store {
     /// Returns the action that records a change. Add it to the transaction of the change.
