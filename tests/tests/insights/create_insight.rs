@@ -106,7 +106,8 @@ async fn descriptions_are_optional() {
 async fn all_violations_are_listed_and_nothing_is_written() {
     let test = TestApp::start().await;
     let long = |count| "é".repeat(count);
-    let two = json!([insights::pain_point(0), {"id": insights::id(0), "title": 5}]);
+    let valid = creation(0..1)["painPoints"][0].clone();
+    let two = json!([valid, {"id": insights::id(0), "title": 5}]);
     for (body, violations) in [
         (json!([]), vec![("", "invalid_type")]),
         (json!({}), vec![("/painPoints", "required"), ("/title", "required")]),
