@@ -249,7 +249,8 @@ async fn uploads_with_abandoned_batches_start_a_new_one() {
         let batches: Vec<Option<String>> = transactions.iter().map(batch).collect();
         let [Some(first), None, Some(second), None] = &batches[..] else { panic!("{batches:?}") };
         assert_ne!(first, second);
-        let committed = &transactions[3]["TransactItems"][reasons.len() - 1]["Put"]["Item"]["pk"]["S"];
+        let committed =
+            &transactions[3]["TransactItems"][reasons.len() - 1]["Put"]["Item"]["pk"]["S"];
         assert_eq!(committed, &format!("batch#{second}"));
     }
 }

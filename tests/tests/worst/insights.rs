@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use insights::draft::MAX_PAIN_POINTS_BYTES;
-use tests::insights::{filled, id, pain_point, upload};
+use tests::insights::{filled, id, upload};
 
 use super::{Area, Case, Fixture, Report, padded};
 
@@ -16,7 +16,7 @@ const MAX_PER_REQUEST: usize = 500;
 fn long(numbers: std::ops::Range<usize>) -> Value {
     let points: Vec<Value> = numbers
         .map(|number| {
-            let mut point = json!(pain_point(number));
+            let mut point = upload([number])["painPoints"][0].clone();
             point["excerpt"] = json!("é".repeat(900));
             point["userId"] = json!(format!("{number}{}", "u".repeat(100)));
             point
