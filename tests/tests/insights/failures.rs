@@ -225,22 +225,29 @@ async fn permanently_outdated_writes_give_409() {
     tokio::join!(updating, merging, splitting, adding);
 }
 
+/// The batch of the first upload is abandoned: the last condition of the second transaction fails.
+fn abandoned(target: &str, before: usize, reasons: &[&str]) -> ScriptedReply {
+    match (target, before) {
+        ("BatchGetItem", 0) => access(),
+        ("BatchGetItem", _) => chunk(),
+        ("GetItem", _) => head(),
+        ("TransactWriteItems", 1) => cancelled(reasons),
+        _ => ScriptedReply::Response(json!({})),
+    }
+}
+
 #[tokio::test]
 async fn uploads_with_abandoned_batches_start_a_new_one() {
-    // The request's record is the last action. A new insight is also announced.
-    let of_create = ["None", "None", "None", "ConditionalCheckFailed"];
-    for (operation, reasons) in [(CREATE, &of_create[..]), (ADD, &of_create[1..])] {
-        let (reply, dynamodb) = reply_under(
-            |target, before| match (target, before) {
-                ("BatchGetItem", 0) => access(),
-                ("BatchGetItem", _) => chunk(),
-                ("GetItem", _) => head(),
-                ("TransactWriteItems", 1) => cancelled(reasons),
-                _ => ScriptedReply::Response(json!({})),
-            },
-            any(operation),
-        )
-        .await;
+    // A new insight is also announced.
+    const OF_ADD: [&str; 3] = ["None", "None", "ConditionalCheckFailed"];
+    const OF_CREATE: [&str; 4] = ["None", "None", "None", "ConditionalCheckFailed"];
+    type Script = fn(&str, usize) -> ScriptedReply;
+    let scripts: [(_, Script, usize); 2] = [
+        (CREATE, |target, before| abandoned(target, before, &OF_CREATE), OF_CREATE.len()),
+        (ADD, |target, before| abandoned(target, before, &OF_ADD), OF_ADD.len()),
+    ];
+    for (operation, script, actions) in scripts {
+        let (reply, dynamodb) = reply_under(script, any(operation)).await;
         assert!(reply.status < 300, "{}: {}", operation.name, reply.body);
         let transactions = dynamodb.requests("TransactWriteItems");
         let batch = |transaction: &Value| {
@@ -249,8 +256,7 @@ async fn uploads_with_abandoned_batches_start_a_new_one() {
         let batches: Vec<Option<String>> = transactions.iter().map(batch).collect();
         let [Some(first), None, Some(second), None] = &batches[..] else { panic!("{batches:?}") };
         assert_ne!(first, second);
-        let committed =
-            &transactions[3]["TransactItems"][reasons.len() - 1]["Put"]["Item"]["pk"]["S"];
+        let committed = &transactions[3]["TransactItems"][actions - 1]["Put"]["Item"]["pk"]["S"];
         assert_eq!(committed, &format!("batch#{second}"));
     }
 }
