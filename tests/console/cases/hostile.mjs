@@ -70,7 +70,7 @@ export const hostile = ({ browser, base, project, key, known, measured }) => {
   const openEvents = async (visitor, events) => {
     const occurredAt = new Date().toISOString();
     await visitor.mock(`/${error.errorId}/events/query`, (request) => {
-      const { event } = JSON.parse(request.postData());
+      const { event } = JSON.parse(request.postData() ?? "{}");
       const start = event ? Number.parseInt(event.slice(0, 8), 16) : 0;
       const items = events.slice(start, start + 2).map((it, index) => `{"eventId":"${idOf(start + index)}","occurredAt":"${occurredAt}","event":${it}}`);
       return { text: `{"items":[${items}],"total":${events.length},"position":${start + 1},"nextCursor":null}` };

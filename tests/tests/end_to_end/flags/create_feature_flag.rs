@@ -303,7 +303,7 @@ async fn logs_each_request_once_without_secrets() {
         ("CacheMisses", json!(0)),
         ("ColdStart", json!(0)),
         ("ReadUnits", json!(0.0)),
-        ("WriteUnits", json!(10.0)),
+        ("WriteUnits", json!(13.0)),
     ] {
         assert_eq!(again[figure], expected, "{figure}");
     }
