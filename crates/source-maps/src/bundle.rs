@@ -149,12 +149,14 @@ impl<'b> Bundle<'b> {
         release: Option<&str>,
         dist: Option<&str>,
     ) -> Result<Self, BundleFault> {
-        let zip = bytes.strip_prefix(MAGIC).ok_or_else(|| {
-            BundleFault::invalid(
+        if !bytes.starts_with(MAGIC) {
+            return Err(BundleFault::invalid(
                 "the upload is not an artifact bundle of version 2; update the upload tool",
-            )
-        })?;
-        let mut archive = ZipArchive::new(Cursor::new(zip)).map_err(|error| {
+            ));
+        }
+        // Some tools count offsets from the start of the file, others from that of the archive. The
+        // reader accepts both, if it sees the whole file.
+        let mut archive = ZipArchive::new(Cursor::new(bytes)).map_err(|error| {
             BundleFault::invalid(format_args!(
                 "the bundle's archive cannot be read: {error}; upload it again"
             ))

@@ -265,6 +265,8 @@ impl<'r> Caller<'r> {
         for name in names.iter().filter_map(|(_, name)| *name) {
             match self.cache.get_project(name, self.now) {
                 Some(project) => drop(known.insert(name.clone(), project)),
+                // A batch read rejects duplicates.
+                None if missing.contains(name) => {}
                 None => missing.push(name.clone()),
             }
         }

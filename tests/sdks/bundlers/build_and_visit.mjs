@@ -41,11 +41,16 @@ const bundlers = {
       plugins: [sentryWebpackPlugin(plugin(release))],
     }, (error, stats) => (error ?? stats.hasErrors() ? fail(error ?? stats.toString()) : done()));
   }),
-  esbuild: (folder, release) => esbuild({
-    absWorkingDir: folder, entryPoints: ["main.js"], bundle: true, minify: true, sourcemap: true,
-    outdir: join(folder, "dist"), logLevel: "error",
-    plugins: [sentryEsbuildPlugin(plugin(release))],
-  }),
+  esbuild: async (folder, release) => {
+    // The plugin resolves outputs from the process's folder.
+    process.chdir(folder);
+    await esbuild({
+      absWorkingDir: folder, entryPoints: ["main.js"], bundle: true, minify: true, sourcemap: true,
+      outdir: join(folder, "dist"), logLevel: "error",
+      plugins: [sentryEsbuildPlugin(plugin(release))],
+    });
+    process.chdir(here);
+  },
 };
 
 // Another build has other code in front, so that names, lines and columns differ.

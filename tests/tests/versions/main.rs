@@ -38,8 +38,9 @@ fn added() -> AttributeValue {
 }
 
 /// Every kind of item by table, and the beginning of its key: `docs/data-model.md`.
-const KINDS: [(&str, &str); 58] = [
+const KINDS: [(&str, &str); 60] = [
     ("api-keys", ""),
+    ("audit", ""),
     ("email-preferences", ""),
     ("errors", "bundle#"),
     ("errors", "columns#"),
@@ -53,6 +54,7 @@ const KINDS: [(&str, &str); 58] = [
     ("errors", "log-head#"),
     ("errors", "manifest#"),
     ("errors", "packing-queue#"),
+    ("errors", "releases#"),
     ("event-markers", "events#"),
     ("event-markers", "project#"),
     ("event-markers", "purge-jobs"),

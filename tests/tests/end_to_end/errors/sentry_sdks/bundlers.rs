@@ -26,7 +26,11 @@ pub(super) async fn resolve_minified_builds(stack: &Stack) {
     let folder = tests::workspace().join("tests/sdks/bundlers");
     let mut node = Command::new("node");
     let node = node.current_dir(folder).args(["build_and_visit.mjs", &chromium]);
+    // The tools keep the address of the last server in the user's folder.
+    let home = tempfile::tempdir().unwrap();
     let node = node
+        .env("HOME", home.path())
+        .env_remove("XDG_CONFIG_HOME")
         .env("SENTRY_URL", &stack.base_url)
         .env("SENTRY_ORG", "default")
         .env("SENTRY_PROJECT", "bundled")
@@ -35,8 +39,11 @@ pub(super) async fn resolve_minified_builds(stack: &Stack) {
     let output = node.stdin(Stdio::null()).output().await.unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{stderr}");
+    // The tools print their progress before.
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    let seen = stdout.lines().last().unwrap_or_default();
     let seen: Value =
-        serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {stderr}"));
+        serde_json::from_str(seen).unwrap_or_else(|error| panic!("{error}: {stdout} {stderr}"));
     assert_eq!(seen["failures"], json!([]), "{stderr}");
     assert_eq!(seen["visits"].as_array().unwrap().len(), 6, "{seen}");
 
