@@ -17,7 +17,7 @@ import {
 } from "./filters";
 import { queryOfError } from "./load";
 
-const BY = ["release", "browser", "os", "environment"];
+const BY = ["release", "browser", "os", "environment"] as const;
 /** The categories of every project. Others are tags of its applications. */
 const BUILT_IN = new Set(
   "environment release level handled browser os device country platform transaction bot url type culprit user errorId".split(
@@ -39,7 +39,7 @@ export function useSummary(
 ): Loaded<Summary> {
   const { project } = useCurrentProject();
   const tags = (categories ?? []).map((it) => it.id).filter((it) => !BUILT_IN.has(it));
-  const by = [...BY, ...tags].slice(0, MAX_CATEGORIES);
+  const by = [...BY, ...tags].slice(0, MAX_CATEGORIES) as (typeof BY)[number][];
   const key = `summary ${errorId} ${by} ${project.id} ${viewKey(view, range)}`;
   return useLoaded(categories ? key : null, (signal) =>
     unwrapResponse(
