@@ -7,6 +7,7 @@ import { useCan, useCurrentProject } from "../caller";
 import { SettingsTabs } from "../people/tabs";
 import { number } from "../time/format";
 import { Confirm } from "../ui/confirm";
+import { useNextPage } from "../ui/next-page";
 import { Code, Empty, ErrorMessage, SkeletonRows } from "../ui/states";
 import { RelativeTime } from "../ui/time";
 import { showErrorToast, showToast } from "../ui/toast";
@@ -28,7 +29,6 @@ export function SourceMapsPage() {
   const { project } = useCurrentProject();
   const canWrite = useCan()("source-maps:write");
   const [deletion, setDeletion] = useState<Deletion | null>(null);
-  const [busy, setBusy] = useState(false);
   const path = { idOrSlug: project.slug };
   const load = (cursor: string | null, signal?: AbortSignal) => {
     const query = { limit: PAGE_SIZE, ...(cursor && { cursor }) };
@@ -41,17 +41,7 @@ export function SourceMapsPage() {
   };
   const loaded = useLoaded(`source maps ${project.id}`, (signal) => load(null, signal));
   const { data } = loaded;
-  const loadMore = async () => {
-    if (!data?.nextCursor || busy) return;
-    setBusy(true);
-    try {
-      const page = await load(data.nextCursor);
-      loaded.set((was) => ({ ...page, items: [...was.items, ...page.items] }));
-    } catch (error) {
-      showErrorToast(error);
-    }
-    setBusy(false);
-  };
+  const { busy, loadMore } = useNextPage(loaded, load);
   const remove = async (query: Deletion) => {
     setDeletion(null);
     try {

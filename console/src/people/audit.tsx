@@ -1,14 +1,13 @@
 /** The audit log: changes and sign-ins in the organization, newest first. */
 
-import { useState } from "preact/hooks";
 import { api, type Schemas, unwrapResponse } from "../api/client";
 import { useLoaded } from "../api/loaded";
 import { useCaller } from "../caller";
 import { own } from "../own";
 import { formatFull } from "../time/format";
+import { useNextPage } from "../ui/next-page";
 import { Empty, ErrorMessage, SkeletonRows } from "../ui/states";
 import { RelativeTime } from "../ui/time";
-import { showErrorToast } from "../ui/toast";
 import { browserOf } from "./browser";
 import { SettingsTabs } from "./tabs";
 
@@ -43,20 +42,9 @@ function loadPage(cursor: string | null, signal?: AbortSignal) {
 
 export function AuditPage() {
   const { caller } = useCaller();
-  const [busy, setBusy] = useState(false);
   const loaded = useLoaded(`audit ${caller.organization}`, (signal) => loadPage(null, signal));
   const { data } = loaded;
-  const loadMore = async () => {
-    if (!data?.nextCursor || busy) return;
-    setBusy(true);
-    try {
-      const page = await loadPage(data.nextCursor);
-      loaded.set((was) => ({ ...page, items: [...was.items, ...page.items] }));
-    } catch (error) {
-      showErrorToast(error);
-    }
-    setBusy(false);
-  };
+  const { busy, loadMore } = useNextPage(loaded, loadPage);
   return (
     <>
       <div class="page-head">

@@ -4,9 +4,9 @@ use people::Invitation;
 use people::http::no_randomness;
 use people::store::{Acceptance, MemberAddition, PeopleStore};
 use shared::app::App;
-use shared::audit::{AuditAction, AuditEntry, AuditSource, AuditTarget};
+use shared::audit::{AuditAction, AuditEntry};
 use shared::http::{ApiRequest, Problem};
-use shared::projects::api_key::{Actor, UserId};
+use shared::projects::api_key::UserId;
 use shared::projects::member::{Member, MemberId};
 use shared::projects::project::Organization;
 use shared::projects::role::Role;
@@ -78,13 +78,5 @@ async fn join(
 
 fn entry(app: &App, incoming: &ApiRequest, member: &Member, action: AuditAction) -> AuditEntry {
     let now = app.clock.now();
-    AuditEntry {
-        id: app.ids.new_uuid(now),
-        at: now,
-        organization: member.organization.clone(),
-        actor: Actor::Session { user: member.user.clone() },
-        action,
-        target: AuditTarget::new("member", member.id, member.user.as_str()),
-        source: AuditSource::of(incoming),
-    }
+    AuditEntry::of_member(app.ids.new_uuid(now), member, action, incoming, now)
 }

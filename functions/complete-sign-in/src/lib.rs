@@ -8,9 +8,8 @@ use people::sign_in::{BROWSER_COOKIE, PendingSignIn, SignInCompletion};
 use people::store::{Acceptance, PeopleStore};
 use people::{Invitation, InvitationId};
 use shared::app::{Access, App, Operation};
-use shared::audit::{AuditAction, AuditEntry, AuditSource, AuditTarget};
+use shared::audit::{AuditAction, AuditEntry};
 use shared::http::{ApiRequest, ApiResponse, Method, Problem};
-use shared::projects::api_key::Actor;
 use shared::projects::member::{Member, MemberId};
 use shared::projects::secret::{Secret, SecretDigest};
 use shared::projects::session::{Session, clear_cookie};
@@ -116,13 +115,5 @@ async fn accept(
 
 fn entry(app: &App, incoming: &ApiRequest, member: &Member, action: AuditAction) -> AuditEntry {
     let now = app.clock.now();
-    AuditEntry {
-        id: app.ids.new_uuid(now),
-        at: now,
-        organization: member.organization.clone(),
-        actor: Actor::Session { user: member.user.clone() },
-        action,
-        target: AuditTarget::new("member", member.id, member.user.as_str()),
-        source: AuditSource::of(incoming),
-    }
+    AuditEntry::of_member(app.ids.new_uuid(now), member, action, incoming, now)
 }

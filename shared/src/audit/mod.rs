@@ -10,6 +10,7 @@ use uuid::Uuid;
 
 use crate::http::ApiRequest;
 use crate::projects::api_key::Actor;
+use crate::projects::member::Member;
 use crate::projects::project::Organization;
 use crate::timestamp::Timestamp;
 
@@ -48,6 +49,25 @@ impl AuditEntry {
     ) -> Self {
         let (actor, source) = (Actor::Command, AuditSource::default());
         Self { id, at, organization, actor, action, target, source }
+    }
+
+    /// Returns the entry of a change that concerns a member, by the member's own request.
+    pub fn of_member(
+        id: Uuid,
+        member: &Member,
+        action: AuditAction,
+        incoming: &ApiRequest,
+        at: Timestamp,
+    ) -> Self {
+        Self {
+            id,
+            at,
+            organization: member.organization.clone(),
+            actor: Actor::Session { user: member.user.clone() },
+            action,
+            target: AuditTarget::new("member", member.id, member.user.as_str()),
+            source: AuditSource::of(incoming),
+        }
     }
 }
 
