@@ -41,24 +41,27 @@ impl Source {
     }
 }
 
-/// Returns the sources of the crate in a folder, without files of unit tests.
-fn sources(folder: &str) -> Vec<Source> {
-    fn collect(root: &Path, folder: &Path, sources: &mut Vec<Source>) {
-        for entry in fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            let name = path.file_name().unwrap().to_str().unwrap();
-            if path.is_dir() {
-                collect(root, &path, sources);
-            } else if path.extension().is_some_and(|it| it == "rs") && !name.contains("test") {
-                sources.push(Source::read(root, &path));
-            }
+/// Returns the Rust files in a folder and its subfolders.
+fn source_files(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files.extend(source_files(&path));
+        } else if path.extension().is_some_and(|it| it == "rs") {
+            files.push(path);
         }
     }
+    files
+}
+
+/// Returns the sources of the crate in a folder, without files of unit tests.
+fn sources(folder: &str) -> Vec<Source> {
     let root = workspace().join(folder).join("src");
-    let mut sources = Vec::new();
-    collect(&root, &root, &mut sources);
-    assert!(sources.len() > 4, "{folder}: {}", sources.len());
-    sources
+    let mut files = source_files(&root);
+    files.retain(|path| !path.file_name().unwrap().to_str().unwrap().contains("test"));
+    assert!(files.len() > 4, "{folder}: {}", files.len());
+    files.iter().map(|path| Source::read(&root, path)).collect()
 }
 
 /// Returns the paths of the own crate that code uses, in `use` lines and expressions.
@@ -183,6 +186,21 @@ fn functions_use_no_tables_and_no_other_functions() {
             let is_forbidden = is_function || dependency == "aws-sdk-dynamodb";
             assert!(!is_forbidden, "{} depends on {dependency}", function.display());
         }
+    }
+}
+
+#[test]
+fn functions_build_test_binaries_only_for_tests() {
+    for function in functions() {
+        let manifest = fs::read_to_string(function.join("Cargo.toml")).unwrap();
+        let manifest: toml::Table = manifest.parse().unwrap();
+        let is_tested = |target: &toml::Value| target.get("test") != Some(&false.into());
+        let has_tests = source_files(&function.join("src"))
+            .iter()
+            .any(|path| fs::read_to_string(path).unwrap().contains("#[cfg(test)]"));
+        let function = function.display();
+        assert_eq!(is_tested(&manifest["lib"]), has_tests, "{function}: set lib.test");
+        assert!(!is_tested(&manifest["bin"][0]), "{function}: set bin.test to false");
     }
 }
 
