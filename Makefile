@@ -24,9 +24,9 @@ LAMBDA_GLIBC := 2.34
 VENV := .venv
 NEXTEST := 0.9.143
 
-# The official SDKs of Sentry and OpenFeature, installed as in applications.
+# The official SDKs of Sentry and OpenFeature, installed as in applications, and an OpenID provider.
 PYTHON_SDKS := $(addprefix $(VENV)/,$(addsuffix /installed,flagd openfeature sentry-sdk sentry-sdk-brotli))
-NODE_SDKS := $(addsuffix /node_modules/.package-lock.json,tests/sdks/node tests/sdks/browser tests/sdks/bundlers tests/console)
+NODE_SDKS := $(addsuffix /node_modules/.package-lock.json,tests/sdks/node tests/sdks/browser tests/sdks/bundlers tests/sdks/openid-provider tests/console)
 RUST_SDK := target/sdks/debug/raise-errors
 
 API_REFERENCE := target/api-reference/index.html

@@ -194,7 +194,10 @@ async fn removed_members_cannot_complete() {
     let (member, _) = signed_in(&test, MIRA, Role::Viewer).await;
     let link = requested(&test, &sent, MIRA).await;
     let store = test.patient_store();
-    PeopleStore::new(&store).remove_member(&member, None, Vec::new()).await.unwrap();
+    PeopleStore::new(&store)
+        .remove_member(&member, None, Vec::new(), test.app.clock.now())
+        .await
+        .unwrap();
     let reply = complete(&test, Some(&link.browser), &link.token, None).await;
     assert_problem(&reply, 400, "invalid_token");
 }

@@ -77,6 +77,7 @@ impl PeopleStore<'_> {
                 account.invitations.extend(read.filter(|invitation| invitation.is_open(now)));
             }
         }
+        self.retain_permitted(&mut account.invitations).await?;
         Ok(account)
     }
 
