@@ -2,16 +2,7 @@
 
 use super::{Class, CueEffect, Effect, Reading, Rule, Selection, View};
 
-pub(crate) static RULE: Rule = Rule {
-    name: "edited-label",
-    read,
-    examples: &[
-        ("drop the browser filter", "browser is Chrome; os is iOS", "os is iOS"),
-        ("no browser filter", "browser is Chrome; os is iOS", "os is iOS"),
-        ("don't drop the os, drop the browser", "browser is Chrome; os is iOS", "os is iOS"),
-        ("ignore the environment", "env is staging; os is iOS", "os is iOS"),
-    ],
-};
+pub(crate) static RULE: Rule = Rule { name: "edited-label", read };
 
 fn read(view: &View<'_>, at: usize) -> Option<Reading> {
     let context = view.context;
