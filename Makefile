@@ -121,7 +121,7 @@ area:
 # The randomized tests of docs/reliability.md, in their long form, one by one.
 SOAKED := test(mixed_work) | test(schemathesis) | binary(writes) | test(many_writers) | test(kills::) | test(delays::) \
 	| test(seven_emails) | test(noisy_neighbour) | test(unauthenticated::) | test(partition_limits) \
-	| test(concurrent_clients) | test(random_histories) | package(fuzz-targets)
+	| test(response_times) | test(concurrent_clients) | test(random_histories) | package(fuzz-targets)
 
 soak: export SOAK_SECONDS ?= 600
 soak: export SCHEMATHESIS_SECONDS ?= 240
@@ -130,6 +130,7 @@ soak: export CHANGES ?= 1000
 soak: export TRANSITIONS ?= 10000
 soak: export STORM ?= 1
 soak: export DELAYS ?= 1000
+soak: export SIGN_IN_PAIRS ?= 1000
 soak: export NEIGHBOUR_MINUTES ?= 20
 soak: export STRANGERS_SECONDS ?= 120
 soak: export PARTITION_LIMITS ?= long
