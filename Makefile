@@ -95,7 +95,7 @@ test: area test-tools
 	cargo build --workspace --bins --locked
 	cargo nextest run --workspace --locked --lib $(addprefix --test ,$(AREA) $(TESTS_OF_ALL_AREAS)) -E '$(OF_AREA)'
 else
-test: browser test-tools docs console ## Run all checks and tests (AREA=flags: the tests of one area, without end-to-end tests).
+test: browser all-targets test-tools docs console ## Run all checks and tests (AREA=flags: the tests of one area, without end-to-end tests).
 	cargo --locked xtask generate --check
 	cargo --locked xtask prose --all
 	@$(FUZZ_IS_LOCKED)
@@ -106,9 +106,13 @@ test: browser test-tools docs console ## Run all checks and tests (AREA=flags: t
 	$(VENV)/bin/python -m unittest discover --start-directory tests/contract --quiet
 	$(VENV)/bin/openapi-spec-validator openapi.yaml
 	cargo clippy --workspace --all-targets --locked -- -D warnings
-	cargo build --workspace --all-targets --locked
 	cargo nextest run --workspace --locked
 endif
+
+# A prerequisite of its own, so that `make --jobs=2 test` compiles while it downloads tools.
+.PHONY: all-targets
+all-targets: $(CONSOLE)
+	cargo build --workspace --all-targets --locked
 
 .PHONY: area
 area:

@@ -1,4 +1,4 @@
-//! The secret that a distribution in front of the API sends, if there is one.
+//! The secrets that distributions in front of the API send, if there are any.
 
 use std::env;
 
@@ -11,8 +11,10 @@ use super::{ApiRequest, ApiResponse, StatusCode};
 const ORIGIN_SECRET_VARIABLE: &str = "WAYMARK_ORIGIN_SECRET";
 /// The header with the secret.
 const HEADER: &str = "x-origin-secret";
+/// Environment variable with the secret of the stack's own distribution; set by `template.yaml`.
+const EDGE_SECRET_VARIABLE: &str = "WAYMARK_EDGE_SECRET";
 
-/// The secrets that show that a request came through the distribution. Several are accepted while
+/// The secrets that show that a request came through a distribution. Several are accepted while
 /// one replaces another.
 #[derive(Default)]
 pub struct OriginSecrets(Vec<Vec<u8>>);
@@ -21,6 +23,11 @@ impl OriginSecrets {
     /// Reads the secrets from the environment.
     pub fn from_environment() -> Self {
         Self::parse(&env::var(ORIGIN_SECRET_VARIABLE).unwrap_or_default())
+    }
+
+    /// Reads the secret of the stack's own distribution from the environment.
+    pub fn of_edge() -> Self {
+        Self::parse(&env::var(EDGE_SECRET_VARIABLE).unwrap_or_default())
     }
 
     /// Parses secrets that are separated by commas.
@@ -44,7 +51,7 @@ impl OriginSecrets {
     }
 
     /// Compares with every secret, in a time that depends on no more than their lengths.
-    fn admits(&self, sent: &[u8]) -> bool {
+    pub fn admits(&self, sent: &[u8]) -> bool {
         let none = Choice::from(0);
         self.0.iter().fold(none, |found, secret| found | secret[..].ct_eq(sent)).into()
     }

@@ -24,6 +24,8 @@ const MAX_BODY_BYTES: usize = 256 * 1024;
 pub const JSON: &str = "application/json";
 /// Header with the base URL that the client used. Only the function itself sets it.
 pub(crate) const BASE_URL: &str = "x-waymark-base-url";
+/// Header with the secret of the stack's own distribution. Handlers get it only from there.
+pub(crate) const EDGE: &str = "x-waymark-edge";
 /// Header of requests from the console, with the value `1`.
 const CONSOLE_HEADER: &str = "x-waymark-console";
 const MERGE_PATCH: &str = "application/merge-patch+json";
@@ -124,6 +126,11 @@ impl ApiRequest {
         self.header_texts(BASE_URL).into_iter().next()
     }
 
+    /// Returns `true` if the stack's own distribution sent the request.
+    pub fn is_from_edge(&self) -> bool {
+        self.header_values(EDGE).next().is_some()
+    }
+
     /// Returns the body as sent.
     pub fn body(&self) -> &[u8] {
         self.request.body().as_ref()
@@ -159,7 +166,7 @@ impl ApiRequest {
         Err(Problem::cross_site_request())
     }
 
-    /// Returns the network address of the sender, as the distribution or else API Gateway saw it.
+    /// Returns the network address of the sender, as a distribution or else API Gateway saw it.
     /// Clients can choose `x-forwarded-for`, so it is not used.
     pub fn source_address(&self) -> Option<String> {
         if let Some(viewer) = self.viewer_header("cloudfront-viewer-address").and_then(address_of) {
