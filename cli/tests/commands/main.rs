@@ -327,7 +327,7 @@ async fn unreadable_items_are_skipped_and_reported() {
 #[tokio::test(flavor = "multi_thread")]
 async fn invalid_values_are_usage_errors() {
     let stack = Stack::start();
-    let cases: [(&[&str], &str); 8] = [
+    let cases: [(&[&str], &str); 9] = [
         (&["project", "create", "--name", "X", "--slug", "My_Shop"], "a slug has 1 to 63"),
         (&["project", "create", "--name", " ", "--slug", "x"], "a project name has 1 to 200"),
         (&["project", "create", "--name", "X", "--slug", "x", "--org", "a b"], "an organization"),
