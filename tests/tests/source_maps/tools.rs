@@ -105,6 +105,7 @@ async fn releases_become_known_once() {
     tests::source_maps::upload(&test.app, &test.key, &bundle, &upload).await;
     deliver(&test, tests::source_maps::event(1, None, "shop@1", &[1], "t")).await;
 
+    test.pass(Duration::from_secs(1));
     let known = ["shop@1", "team/shop@2", "shop@3"];
     let markers = marked(&test, &collection).await;
     assert_eq!(names(&markers), known);
