@@ -21,6 +21,7 @@ use shared::cache::TimedCache;
 use shared::dynamodb::StoreError;
 use shared::http::{ApiRequest, Problem};
 use shared::projects::dsn::{IngestId, PublicKey};
+use shared::projects::ingest_limits::IngestLimits;
 use shared::projects::project::ProjectId;
 use shared::projects::store::IngestAccess;
 use shared::telemetry::{ERRORS_AT_CAP, log_bound_met};
@@ -43,6 +44,8 @@ const SECONDS_TO_WAIT: u16 = 5;
 #[derive(Debug)]
 struct DeliveryCache {
     projects: TimedCache<IngestId, IngestAccess>,
+    /// The own limits of the projects of current deliveries.
+    limits: TimedCache<ProjectId, IngestLimits>,
     /// Keys that did not match a project. New keys are random, so none of them was sent before.
     rejected_keys: TimedCache<(IngestId, PublicKey), ()>,
     /// The number of partitions for the rows of a project.
@@ -60,6 +63,7 @@ impl Default for DeliveryCache {
     fn default() -> Self {
         Self {
             projects: TimedCache::new(CAPACITY, MAX_AGE),
+            limits: TimedCache::new(CAPACITY, MAX_AGE),
             rejected_keys: TimedCache::new(CAPACITY, MAX_AGE),
             logs: TimedCache::new(CAPACITY, MAX_AGE),
             errors: TimedCache::new(CAPACITY, MAX_AGE),
@@ -101,7 +105,13 @@ pub(crate) async fn find_ingest_project(
         }
     };
     incoming.note_project(access.project);
+    cache.limits.insert(access.project, access.limits, now);
     Ok(access)
+}
+
+/// Returns the own limits of the project of a delivery.
+pub(crate) fn limits_of(app: &App, project: ProjectId) -> IngestLimits {
+    app.cache::<DeliveryCache>().limits.get(&project, app.clock.now()).unwrap_or_default()
 }
 
 /// Counts a delivery to a project, by whether it has an event. Fails with 429 over either limit. A
@@ -278,7 +288,7 @@ pub(crate) async fn error_of_fingerprint(
     if found.error.is_some() {
         return Ok(found.error);
     }
-    let overflow = ErrorDescription::of_overflow(&error_limits(app)).fingerprint;
+    let overflow = ErrorDescription::of_overflow(&error_limits(app, project)).fingerprint;
     Ok(find_fingerprint(app, project, overflow, CacheValidity::Usable).await?.error)
 }
 
@@ -304,7 +314,7 @@ async fn find_error_of(
         let error = error_of_event(app, &description, &entry);
         return Ok(FoundError { description, error });
     }
-    let description = ErrorDescription::of_overflow(&error_limits(app));
+    let description = ErrorDescription::of_overflow(&error_limits(app, project));
     let entry = find_fingerprint(app, project, description.fingerprint, validity).await?;
     let error = error_of_event(app, &description, &entry);
     Ok(FoundError { description, error })
@@ -337,8 +347,9 @@ async fn reserve_error_capacity(app: &App, project: ProjectId) -> Result<bool, S
     if cache.full.get(&project, now).is_some() {
         return Ok(false);
     }
-    let is_reserved =
-        ErrorStore::new(&app.store).reserve_error(project, &error_limits(app), now).await?;
+    let is_reserved = ErrorStore::new(&app.store)
+        .reserve_error(project, &error_limits(app, project), now)
+        .await?;
     if !is_reserved {
         cache.full.insert(project, (), now);
         log_bound_met(ERRORS_AT_CAP, &format!("errors#{project}"), now);
@@ -346,13 +357,14 @@ async fn reserve_error_capacity(app: &App, project: ProjectId) -> Result<bool, S
     Ok(is_reserved)
 }
 
-fn error_limits(app: &App) -> ErrorLimits {
-    let (limits, default) = (app.limits(), ErrorLimits::default());
+/// Returns the limits of the project, or else of the stack.
+fn error_limits(app: &App, project: ProjectId) -> ErrorLimits {
+    let (own, limits, default) = (limits_of(app, project), app.limits(), ErrorLimits::default());
+    let errors = own.errors_per_project.or(limits.errors_per_project);
+    let new_errors = own.new_errors_per_hour.or(limits.new_errors_per_hour);
     ErrorLimits {
-        errors: limits.errors_per_project.map_or(default.errors, NonZeroU32::get),
-        new_errors_per_hour: limits
-            .new_errors_per_hour
-            .map_or(default.new_errors_per_hour, NonZeroU32::get),
+        errors: errors.map_or(default.errors, NonZeroU32::get),
+        new_errors_per_hour: new_errors.map_or(default.new_errors_per_hour, NonZeroU32::get),
     }
 }
 
