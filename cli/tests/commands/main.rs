@@ -327,7 +327,7 @@ async fn unreadable_items_are_skipped_and_reported() {
 #[tokio::test(flavor = "multi_thread")]
 async fn invalid_values_are_usage_errors() {
     let stack = Stack::start();
-    let cases: [(&[&str], &str); 8] = [
+    let cases: [(&[&str], &str); 9] = [
         (&["project", "create", "--name", "X", "--slug", "My_Shop"], "a slug has 1 to 63"),
         (&["project", "create", "--name", " ", "--slug", "x"], "a project name has 1 to 200"),
         (&["project", "create", "--name", "X", "--slug", "x", "--org", "a b"], "an organization"),
@@ -335,6 +335,7 @@ async fn invalid_values_are_usage_errors() {
         (&["key", "create", "--scopes", "flags:read,flags:admin"], "flags:read, flags:write, "),
         (&["key", "create", "--project", "My_Shop"], "its UUID or its slug"),
         (&["key", "create", "--user", "a b"], "a user has 1 to 128"),
+        (&["key", "create", "--name", " "], "must have at least 1 character"),
         (&["key", "create", "--expires", "tomorrow"], "or a date, such as 2026-11-21"),
     ];
     for (arguments, message) in cases {
@@ -400,6 +401,8 @@ async fn new_keys_have_the_requested_limits() {
             "ada@example.com",
             "--expires",
             "2999-01-01",
+            "--name",
+            " Nightly build ",
         ])
         .await;
     let mut expected = KEY_FIELDS.to_vec();
@@ -411,6 +414,7 @@ async fn new_keys_have_the_requested_limits() {
     assert_eq!(created["projects"], json!([shop, blog]));
     assert_eq!(created["organization"], "acme");
     assert_eq!(created["user"], "ada@example.com");
+    assert_eq!(created["name"], "Nightly build");
     assert_eq!(created["expiresAt"], "2999-01-01T00:00:00.000Z");
     assert_eq!(created["revokedAt"], Json::Null);
 
@@ -420,7 +424,14 @@ async fn new_keys_have_the_requested_limits() {
     assert_eq!(listed, json!([record]));
 
     let listed = stack.run(&["key", "list"]).await;
-    for part in ["flags:evaluate", "my-shop", "blog", "ada@example.com", "2999-01-01T00:00Z"] {
+    for part in [
+        "Nightly build",
+        "flags:evaluate",
+        "my-shop",
+        "blog",
+        "ada@example.com",
+        "2999-01-01T00:00Z",
+    ] {
         assert!(listed.stdout.contains(part), "{part}: {}", listed.stdout);
     }
     assert!(listed.stdout.contains(" active\n"), "{}", listed.stdout);

@@ -19,6 +19,8 @@ const MAX_PIECE_BYTES: usize = 16 << 20;
 const MAX_LINE_BYTES: usize = 1_000;
 /// zstd's default level.
 const COMPRESSION_LEVEL: i32 = 3;
+/// Separates a name from the name of its function. Names have no control characters.
+const NAME_END: char = '\n';
 /// Lines of context before and after a line.
 pub const CONTEXT_LINES: u32 = 5;
 
@@ -124,6 +126,8 @@ pub struct Found {
     pub column: u32,
     /// The name that the map has for the position.
     pub name: Option<String>,
+    /// The name of the function that contains the position, if the map has scopes.
+    pub function: Option<String>,
     /// The source's lines, in order. Empty if the map lacks the text.
     pub runs: Vec<Run>,
 }
@@ -231,11 +235,13 @@ pub fn look_up(table: &[u8], line: u32, column: u32) -> Option<Option<Found>> {
     }
     let Some((source, line, column, name)) = found.filter(|_| is_there) else { return Some(None) };
     let (path, runs) = sources.into_iter().nth(usize::try_from(source).ok()?)?;
-    let name = match name.checked_sub(1) {
-        Some(name) => Some((*names.get(usize::try_from(name).ok()?)?).to_owned()),
-        None => None,
+    let entry = match name.checked_sub(1) {
+        Some(name) => names.get(usize::try_from(name).ok()?)?,
+        None => "",
     };
-    Some(Some(Found { path: path.to_owned(), line, column, name, runs }))
+    let (name, function) = entry.split_once(NAME_END).unwrap_or((entry, ""));
+    let [name, function] = [name, function].map(|it| (!it.is_empty()).then(|| it.to_owned()));
+    Some(Some(Found { path: path.to_owned(), line, column, name, function, runs }))
 }
 
 /// Writes a table.
@@ -253,16 +259,19 @@ struct TableWriter {
     origin: (u32, u32),
 }
 
+/// A source, or a name with the name of its function.
+type EntryId = (Option<u32>, Option<u32>);
+
 /// Entries of a table, numbered by their first use.
 #[derive(Default)]
 struct Dictionary {
-    numbers: HashMap<u32, u64>,
+    numbers: HashMap<EntryId, u64>,
     bytes: Vec<u8>,
 }
 
 impl Dictionary {
     /// Returns the number of an entry, from 1.
-    fn number(&mut self, id: u32, write: impl FnOnce(&mut Vec<u8>)) -> u64 {
+    fn number(&mut self, id: EntryId, write: impl FnOnce(&mut Vec<u8>)) -> u64 {
         let next = self.numbers.len() as u64 + 1;
         let bytes = &mut self.bytes;
         *self.numbers.entry(id).or_insert_with(|| {
@@ -309,7 +318,7 @@ impl TableWriter {
             write_number(&mut self.line, 0);
             return;
         };
-        let number = self.sources.number(source.source, |out| {
+        let number = self.sources.number((Some(source.source), None), |out| {
             write_text(out, path);
             write_number(out, runs.len() as u64);
             for number in runs.iter().flat_map(|run| [run.lines, run.text, run.offset]) {
@@ -320,9 +329,17 @@ impl TableWriter {
         write_signed(&mut self.line, i64::from(source.line) - i64::from(self.origin.0));
         write_signed(&mut self.line, i64::from(source.column) - i64::from(self.origin.1));
         self.origin = (source.line, source.column);
-        let name = source.name.and_then(|id| Some((id, map.name(id)?)));
-        let name = name.map_or(0, |(id, name)| self.names.number(id, |out| write_text(out, &name)));
-        write_number(&mut self.line, name);
+        let [name, function] = [source.name, source.function].map(|id| map.name(id?));
+        let entry = match (name, function) {
+            (name, None) => name,
+            (name, Some(function)) => {
+                Some(format!("{}{NAME_END}{function}", name.unwrap_or_default()).into())
+            }
+        };
+        let number = entry.map_or(0, |entry| {
+            self.names.number((source.name, source.function), |out| write_text(out, &entry))
+        });
+        write_number(&mut self.line, number);
     }
 
     fn end_line(&mut self) {

@@ -11,7 +11,7 @@ use errors::ingestion::{IngestionFault, NormalizedEvent};
 use errors::log::row::EventRow;
 use errors::log::visit::early_check;
 use errors::store::{
-    CountOutcome, ErrorOfEvent, ErrorStore, FingerprintEntry, ReleaseRegistration, SeenEvent,
+    CountOutcome, ErrorOfEvent, ErrorStore, FingerprintEntry, Registrar, SeenEvent,
 };
 use errors::{ErrorDescription, ErrorId, ErrorLimits, EventId, KnownError, NewError};
 use markers::store::MarkerStore;
@@ -248,30 +248,15 @@ async fn find_or_register_release(
     if cache.full_of_releases.holds(&project, now) {
         return Ok(None);
     }
-    for _ in 0..MAX_ATTEMPTS {
-        if let Some(seen) = ErrorStore::new(&app.store).find_release(project, release, now).await? {
-            cache.releases.insert(cached, seen, now);
-            return Ok(Some(seen));
-        }
-        let attributes = [("release".to_owned(), release.to_owned())].into();
-        let cause = format!("release {project} {release}");
-        let marker = EventMarker::automatic(&cause, release, "", attributes, now);
-        let markers = MarkerStore::new(&app.store);
-        let markers = markers.automatic_event(project, MarkerSource::Releases, &marker, now);
-        let errors = ErrorStore::new(&app.store);
-        match errors.register_release(project, release, markers.await?, now).await? {
-            ReleaseRegistration::Registered => {
-                cache.releases.insert(cached, now, now);
-                return Ok(Some(now));
-            }
-            ReleaseRegistration::Known | ReleaseRegistration::Outdated => {}
-            ReleaseRegistration::LimitReached => {
-                cache.full_of_releases.insert(project, (), now);
-                return Ok(None);
-            }
-        }
+    let marker = EventMarker::of_release(project, release, now);
+    let (errors, markers) = (ErrorStore::new(&app.store), MarkerStore::new(&app.store));
+    let add = || markers.automatic_event(project, MarkerSource::Releases, &marker, now);
+    let seen = errors.see_release(project, release, Registrar::Event, add, now).await?;
+    match seen {
+        Some(seen) => cache.releases.insert(cached, seen, now),
+        None => cache.full_of_releases.insert(project, (), now),
     }
-    Err(StoreError::Contended("the release's collections kept changing".into()))
+    Ok(seen)
 }
 
 /// The error under which an event counts: that of its fingerprint, or the overflow error.

@@ -38,7 +38,7 @@ fn added() -> AttributeValue {
 }
 
 /// Every kind of item by table, and the beginning of its key: `docs/data-model.md`.
-const KINDS: [(&str, &str); 60] = [
+const KINDS: [(&str, &str); 59] = [
     ("api-keys", ""),
     ("audit", ""),
     ("email-preferences", ""),
@@ -98,7 +98,6 @@ const KINDS: [(&str, &str); 60] = [
     ("source-maps", "map#"),
     ("source-maps", "maps#"),
     ("source-maps", "piece#"),
-    ("source-maps", "releases#"),
 ];
 
 /// Kinds that are rewritten completely on a change, so additions of a later release are lost.

@@ -256,17 +256,6 @@ impl SourceMapStore<'_> {
         let items = query.send().await?.items.unwrap_or_default();
         items.iter().map(read_failure).collect()
     }
-
-    /// Notes that a tool has named a release. Charts of releases start here.
-    pub async fn note_release(
-        self,
-        project: ProjectId,
-        release: &str,
-        now: Timestamp,
-    ) -> Result<(), StoreError> {
-        let item = item_at(key(&releases_pk(project), release), [("firstSeen", s(now))]);
-        self.db.put_unless_there(TABLE, "pk", item).await
-    }
 }
 
 pub(super) fn bundles_pk(project: ProjectId) -> String {
@@ -275,10 +264,6 @@ pub(super) fn bundles_pk(project: ProjectId) -> String {
 
 pub(super) fn failures_pk(project: ProjectId) -> String {
     format!("failures#{project}")
-}
-
-pub(super) fn releases_pk(project: ProjectId) -> String {
-    format!("releases#{project}")
 }
 
 pub(super) fn key_of(project: ProjectId, checksum: Checksum) -> Item {
