@@ -585,7 +585,7 @@ async fn sets_the_address_of_a_user() {
         stack.json(&arguments).await;
     }
     let none = json!({"organization": "acme", "user": "ada", "keys": 1, "email": null,
-        "pendingEmail": null, "refusedAt": null});
+        "pendingEmail": null, "rejectedAt": null});
     let listed = stack.json(&["user", "list"]).await;
     assert_eq!((listed.as_array().unwrap().len(), &listed[0]), (3, &none));
 

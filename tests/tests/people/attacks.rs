@@ -208,7 +208,7 @@ async fn headers_of_clients_evade_no_limit() {
             let window = item["window"].as_s().unwrap();
             if let Some(network) = window.strip_prefix("sign-in#network#") {
                 let network = network.split('#').next().unwrap();
-                counts.push((network.to_owned(), item["taken"].as_n().unwrap().clone()));
+                counts.push((network.to_owned(), item["used"].as_n().unwrap().clone()));
             }
         }
         counts.sort();

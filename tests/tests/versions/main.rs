@@ -66,7 +66,7 @@ const KINDS: [(&str, &str); 59] = [
     ("idempotency", ""),
     ("notifications", "addresses#"),
     ("notifications", "announced#"),
-    ("notifications", "asked#"),
+    ("notifications", "confirmations#"),
     ("notifications", "leases"),
     ("notifications", "passes"),
     ("notifications", "shard# confirm#"),
