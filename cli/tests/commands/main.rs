@@ -132,6 +132,7 @@ async fn creates_and_lists_projects() {
         "ingestId",
         "name",
         "organization",
+        "production",
         "publicKey",
         "requestsPerMinute",
         "slug",
@@ -250,6 +251,22 @@ async fn sets_a_project_limit() {
         (["project", "set-limit", "my-shop", "--events-per-minute", "4294967296"], Some(2)),
     ] {
         assert_eq!(stack.run(&arguments).await.code, code, "{arguments:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sets_whether_a_project_is_in_production() {
+    let stack = Stack::start();
+    let id = stack.create_project("my-shop", "default").await;
+    for (state, production) in [("on", true), ("on", true), ("off", false)] {
+        let shown = stack.json(&["project", "set-production", "my-shop", state]).await;
+        assert_eq!(shown, json!({"id": id, "slug": "my-shop", "production": production}));
+        let listed = stack.json(&["project", "list"]).await;
+        assert_eq!(listed[0]["production"], production);
+    }
+    for (project, state, code) in [("other", "on", Some(1)), ("my-shop", "yes", Some(2))] {
+        let run = stack.run(&["project", "set-production", project, state]).await;
+        assert_eq!(run.code, code, "{project} {state}");
     }
 }
 
