@@ -17,6 +17,7 @@ import { frame } from "./cases/frame.mjs";
 import { hostile } from "./cases/hostile.mjs";
 import { kept } from "./cases/kept.mjs";
 import { others } from "./cases/others.mjs";
+import { tags } from "./cases/tags.mjs";
 import { tasks } from "./cases/tasks.mjs";
 import { people } from "./cases/people.mjs";
 import { Api, fill, fillOther } from "./data.mjs";
@@ -61,7 +62,7 @@ try {
     await runAll({ ...frameTimes, ...errorTimes });
   } else {
     // Read-only tests run concurrently with those that change data.
-    await Promise.all([runAll({ ...frameTests, ...hostile(context), ...derived(context) }), runAll(ownerToken ? people(context) : {}), runAll({ ...errorTests, ...others(context), ...flags(context), ...edits(context), ...kept(context), ...tasks(context) })]);
+    await Promise.all([runAll({ ...frameTests, ...hostile(context), ...derived(context) }), runAll(ownerToken ? people(context) : {}), runAll({ ...errorTests, ...others(context), ...flags(context), ...edits(context), ...kept(context), ...tags(context), ...tasks(context) })]);
   }
   console.log(JSON.stringify(measured));
 } finally {
