@@ -132,6 +132,7 @@ async fn creates_and_lists_projects() {
         "ingestId",
         "name",
         "organization",
+        "production",
         "publicKey",
         "requestsPerMinute",
         "slug",
@@ -278,6 +279,22 @@ async fn settings_of_a_project_are_shown_and_set() {
         assert_eq!(stack.run(&set(&[setting])).await.code, code, "{setting}");
     }
     assert_eq!(stack.run(&["settings", "show", "other"]).await.code, Some(1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sets_whether_a_project_is_in_production() {
+    let stack = Stack::start();
+    let id = stack.create_project("my-shop", "default").await;
+    for (state, production) in [("on", true), ("on", true), ("off", false)] {
+        let shown = stack.json(&["project", "set-production", "my-shop", state]).await;
+        assert_eq!(shown, json!({"id": id, "slug": "my-shop", "production": production}));
+        let listed = stack.json(&["project", "list"]).await;
+        assert_eq!(listed[0]["production"], production);
+    }
+    for (project, state, code) in [("other", "on", Some(1)), ("my-shop", "yes", Some(2))] {
+        let run = stack.run(&["project", "set-production", project, state]).await;
+        assert_eq!(run.code, code, "{project} {state}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
