@@ -1,6 +1,6 @@
 """Computes the tables of docs/operations.md, "Costs", from the template, list prices and measured request units.
 
-Usage: costs.py           Write both tables into the page.
+Usage: costs.py           Write the tables into the page.
        costs.py --check   Fail if the page has other figures.
 
 docs/capacity.md, "Prices", states the prices and the assumptions.
@@ -35,6 +35,12 @@ GB_SECONDS_PER_REQUEST = 0.25 * (0.015 + 0.01 * 0.2)
 LOGGED_BYTES_PER_REQUEST, LOGGED_BYTES_OF_FUNCTION, BYTES_OUT_PER_REQUEST = 1_400, 870, 1_000
 # A job's run: an invocation of 100 ms, and 1.5 kB of logs with its metrics.
 GB_SECONDS_PER_RUN, LOGGED_BYTES_PER_RUN = 0.25 * 0.1, 1_500
+# CloudFront's prices, without the 10 million requests of an account that are free; bytes of a 304 with its headers;
+# and the seconds that flags are fresh in the distribution, at each of its places.
+PER_EDGE_REQUEST, PER_EDGE_GB_OUT, BYTES_OUT_PER_POLL = 1.00e-6, 0.085, 500
+SECONDS_AT_EDGE, EDGE_PLACES = 2, 10
+# The distribution's secret.
+EDGE_SECRET = 0.40
 SENTRY_PLAN = 29
 SENTRY_ERRORS = ((50e3, 0), (100e3, 0.00029), (500e3, 0.000175), (10e6, 0.00015), (20e6, 0.00013), (REST, 0.00012))
 POSTHOG_ERRORS = ((100e3, 0), (325e3, 0.00037), (10e6, 0.00014), (REST, 0.000115))
@@ -102,6 +108,19 @@ def month(load: Load, template: str) -> dict[str, float]:
     }
 
 
+def edge_month(polls: int) -> float:
+    """Returns the dollars of a month for daily polls for the flags of one project and key, with Edge. The API then gets
+    at most one request of each place in two seconds."""
+    through = min(polls, EDGE_PLACES * 24 * 3600 // SECONDS_AT_EDGE) * DAYS
+    return (
+        polls * DAYS * (PER_EDGE_REQUEST + BYTES_OUT_PER_POLL / 1e9 * PER_EDGE_GB_OUT)
+        + price(through, PER_REQUEST)
+        + through * (PER_INVOCATION + GB_SECONDS_PER_REQUEST * PER_GB_SECOND)
+        + through * LOGGED_BYTES_PER_REQUEST / 1e9 * PER_GB_LOGGED
+        + EDGE_SECRET
+    )
+
+
 def dollars(amount: float) -> str:
     """Returns an amount with two decimals below 100 dollars and none above."""
     return f"{amount:,.2f}" if amount < 100 else f"{amount:,.0f}"
@@ -136,7 +155,15 @@ def tables(template: str) -> str:
             for count, flags in zip(errors, evaluations, strict=True)
         ]),
     ]
+    alone = month(LOADS[0], template)
+    of_polls = [sum(month(Load("", load.evaluations, 0, 0), template).values()) - sum(alone.values()) for load in LOADS]
     lines = [*head, *mine, row("**a month**", total), "", *head, *(row(name, amounts) for name, amounts in others)]
+    polled = [f"{load.evaluations:,}" for load in LOADS[1:]]
+    lines += ["", "| polls for flags a day | " + " | ".join(polled) + " |", "| --- |" + " --- |" * len(polled)]
+    lines += [
+        row("to the API", of_polls[1:]),
+        row("to the distribution, `Edge=true`", [edge_month(load.evaluations) for load in LOADS[1:]]),
+    ]
     return "\n".join(lines)
 
 

@@ -160,6 +160,18 @@ class Preflight:
                     f"the log group {name} already exists", f"aws logs delete-log-group --log-group-name {name}"
                 )
 
+    def edge(self) -> Iterator[Finding]:
+        given = {name: self.parameters.get(name, "").strip('"') for name in ("Edge", "EdgeRequestsPerAddress")}
+        if given["Edge"] != "true" or given["EdgeRequestsPerAddress"] in ("", "0"):
+            return
+        region = self.client("cloudformation").meta.region_name
+        if region != "us-east-1" and not self.parameters.get("EdgeWebAclArn", "").strip('"'):
+            yield error(
+                f"EdgeRequestsPerAddress has no effect in {region}: web ACLs of CloudFront exist only in us-east-1",
+                "create a web ACL there (aws wafv2 create-web-acl --scope CLOUDFRONT --region us-east-1), "
+                "and set EdgeWebAclArn",
+            )
+
     def mail(self) -> Iterator[Finding]:
         sender = self.parameters.get("MailFrom", "").strip('"')
         if not sender:
@@ -185,7 +197,7 @@ class Preflight:
 
     def findings(self) -> Iterator[Finding]:
         """Runs all checks. A check that the credentials or the region do not allow is a warning."""
-        on_account = (self.concurrency, self.roles, self.stacks, self.tables, self.mail)
+        on_account = (self.concurrency, self.roles, self.stacks, self.tables, self.edge, self.mail)
         for check in (self.state, self.collisions, *on_account):
             try:
                 yield from check()

@@ -183,6 +183,13 @@ pub(crate) async fn run(
     }
 }
 
+/// Returns the project with an id or slug.
+pub(crate) async fn find(named: &IdOrSlug, store: &Store) -> Result<Project, CliError> {
+    let unknown = || CliError::UnknownProject(named.clone());
+    let id = store.find_project(named).await?.ok_or_else(unknown)?.id;
+    store.read_project(id).await?.ok_or_else(unknown)
+}
+
 async fn create(
     project: &Project,
     store: &Store,

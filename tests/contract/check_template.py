@@ -41,7 +41,7 @@ MAX_DESCRIPTION_CHARACTERS = 1024
 MAX_URL_CHARACTERS = 256
 MAX_RESOURCES = 500
 # Targets of this project: the resources of the stack and of one operation, and the operations that fit in addition.
-TARGET_RESOURCES = 330
+TARGET_RESOURCES = 332
 RESOURCES_PER_OPERATION = 4
 ROOM_FOR_OPERATIONS = 40
 # The number of a deployment, and the operations with gradual traffic shifting.
@@ -64,6 +64,19 @@ MAX_WITH_WILDCARDS = 30
 SECRET = "0123456789abcdef" * 4
 SECRETS = [SECRET, f"{SECRET},{SECRET[::-1]}", ""]
 NO_SECRETS = ["x" * 31, f"{SECRET},", f",{SECRET}", f"{SECRET},x", f"{SECRET},{SECRET},{SECRET}", f"{SECRET} "]
+# Policies that AWS manages: CachingDisabled, CachingOptimized, AllViewerExceptHostHeader and CORS-S3Origin.
+NO_CACHING, OPTIMIZED_CACHING = "4135ea2d-6df8-44a3-9df3-4b5a84be39ad", "658327ea-f89d-4fab-a63d-7e88639e58f6"
+ALL_BUT_HOST, PREFLIGHTS = "b689b0a8-53d0-40ab-baf2-68738e2966ac", "88a5eaf4-2fd4-4709-b370-b4c650ea3fcf"
+# The cached paths of the distribution, with the cache policy and the policy of origin requests.
+CACHED = {
+    "/v0/project/*/flagd.json": ({"Ref": "EdgeFlagsCache"}, PREFLIGHTS),
+    "/console*": (OPTIMIZED_CACHING, None),
+}
+# The longest time that flagd.json stays at the edge after its key is revoked.
+MAX_SECONDS_AT_EDGE = 5
+FLAGD = ROOT / "functions/get-flagd-configuration/src/lib.rs"
+# Statuses of errors that CloudFront caches by default.
+CACHED_ERRORS = {400, 403, 404, 405, 414, 416, 500, 501, 502, 503, 504}
 # The aim for a month of a stack without requests, at list prices.
 MAX_DOLLARS_WHEN_IDLE = 5
 # Encryption with the key of a parameter.
@@ -597,6 +610,49 @@ def check_notifications(name, alarm):
         yield f"{name}: exactly the alarms of jobs report that the metric stops"
 
 
+def check_edge(resources):
+    """The distribution must cache only flagd.json, by credential, and the console's files. All else must reach the
+    API with everything that the client sent, except the host."""
+    distribution = resources["Distribution"]["Properties"]["DistributionConfig"]
+    behavior = distribution["DefaultCacheBehavior"]
+    if (behavior["CachePolicyId"], behavior["OriginRequestPolicyId"]) != (NO_CACHING, ALL_BUT_HOST):
+        yield "Distribution: by default it must cache nothing, and forward all but the host"
+    if {it["EventType"] for it in behavior["FunctionAssociations"]} != {"viewer-request"}:
+        yield "Distribution: EdgeFunction must report the address of each client"
+    cached = {
+        it["PathPattern"]: (it["CachePolicyId"], it.get("OriginRequestPolicyId"))
+        for it in distribution["CacheBehaviors"]
+    }
+    if cached != CACHED:
+        yield f"Distribution: it must cache {CACHED}, not {cached}"
+    for one in [behavior, *distribution["CacheBehaviors"]]:
+        if one["ViewerProtocolPolicy"] == "allow-all":
+            yield "Distribution: credentials must be encrypted"
+    errors = {it["ErrorCode"]: it["ErrorCachingMinTTL"] for it in distribution["CustomErrorResponses"]}
+    if errors != dict.fromkeys(CACHED_ERRORS, 0):
+        yield "Distribution: it must cache no error, which would reach other callers"
+    policy = resources["EdgeFlagsCache"]["Properties"]["CachePolicyConfig"]
+    key = policy["ParametersInCacheKeyAndForwardedToOrigin"]
+    if not {"authorization", "x-api-key", "origin"} <= set(key["HeadersConfig"]["Headers"]):
+        yield "EdgeFlagsCache: its key must have the credentials and the origin"
+    if key["CookiesConfig"] != {"CookieBehavior": "none"} or key["QueryStringsConfig"] != {"QueryStringBehavior": "all"}:
+        yield "EdgeFlagsCache: its key must have the query and no cookies"
+    # With another minimum or default, CloudFront would also cache responses that forbid it.
+    if (policy["MinTTL"], policy["DefaultTTL"]) != (0, 0) or policy["MaxTTL"] > MAX_SECONDS_AT_EDGE:
+        yield "EdgeFlagsCache: get-flagd-configuration must decide what is cached"
+    seconds = re.search(r'"max-age=(\d+), stale-while-revalidate=(\d+)"', FLAGD.read_text(encoding="utf-8"))
+    if sum(map(int, seconds.groups())) > MAX_SECONDS_AT_EDGE:
+        yield f"get-flagd-configuration: revoked keys must not work longer than {MAX_SECONDS_AT_EDGE} seconds at the edge"
+    variables = [it["Environment"]["Variables"] for it in properties_by_type(resources)["AWS::Lambda::Function"].values()]
+    (sent,) = distribution["Origins"][0]["OriginCustomHeaders"]
+    if any(it["WAYMARK_EDGE_SECRET"]["Fn::If"] != ["HasEdge", sent["HeaderValue"], ""] for it in variables):
+        yield "Distribution: it must send the secret that all functions expect"
+    for name, resource in resources.items():
+        of_edge = name.startswith("Edge") or name == "Distribution"
+        if of_edge and resource.get("Condition") not in ("HasEdge", "HasEdgeRateLimit"):
+            yield f"{name}: it must exist only with Edge"
+
+
 def check_queries(resources):
     """Metrics Insights documents `AND` as the only operator between conditions of a query."""
     for name, alarm in properties_by_type(resources)["AWS::CloudWatch::Alarm"].items():
@@ -623,6 +679,7 @@ def main():
         check_boundary,
         check_schedules,
         check_dashboard,
+        check_edge,
         check_alarms,
         check_releases,
         check_room,

@@ -107,6 +107,14 @@ class TestPreflight(unittest.TestCase):
         full = ROOMY | {"AccountUsage": {"TotalCodeSize": 80_000_000_000}}
         self.assertIn("0.5 GB", self.only(findings(get_account_settings=full)).problem)
 
+    def test_rate_limits_of_the_edge_need_their_region(self):
+        limited = {"Edge": "true", "EdgeRequestsPerAddress": "10000"}
+        found = self.only(findings(limited, get_account_settings=ROOMY))
+        self.assertTrue(found.is_error)
+        self.assertIn("no effect in eu-central-1", found.problem)
+        for unlimited in ({"Edge": "false"}, {"EdgeRequestsPerAddress": "0"}, {"EdgeWebAclArn": "arn"}):
+            self.assertEqual(findings(limited | unlimited, get_account_settings=ROOMY), [])
+
     def test_denied_requests_are_warnings(self):
         found = findings(get_account_settings=None, get_account_summary=None)
         self.assertEqual([it.problem for it in found], ["not checked: concurrency", "not checked: roles"])

@@ -255,6 +255,33 @@ async fn sets_a_project_limit() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn settings_of_a_project_are_shown_and_set() {
+    let stack = Stack::start();
+    let id = stack.create_project("my-shop", "default").await;
+    let set = |settings: &[&'static str]| [&["settings", "set", "my-shop"], settings].concat();
+    let shown = json!({
+        "eventsPerMinute": 5, "requestsPerMinute": null, "replaysPerMinute": 0,
+        "errorsPerProject": 100_000, "newErrorsPerHour": null,
+    });
+    let given = ["eventsPerMinute=5", "replaysPerMinute=7", "replaysPerMinute=0"];
+    let given = [&given[..], &["errorsPerProject=100000", "newErrorsPerHour=default"]].concat();
+    assert_eq!(stack.json(&set(&given)).await, shown);
+    assert_eq!(stack.json(&["settings", "show", &id]).await, shown);
+    let reset = stack.json(&set(&["errorsPerProject=default", "eventsPerMinute=default"])).await;
+    assert_eq!((&reset["errorsPerProject"], &reset["replaysPerMinute"]), (&json!(null), &json!(0)));
+    for (setting, code) in [
+        ("eventsPerHour=1", Some(2)),
+        ("eventsPerMinute", Some(2)),
+        ("errorsPerProject=0", Some(2)),
+        ("errorsPerProject=100001", Some(2)),
+        ("replaysPerMinute=-1", Some(2)),
+    ] {
+        assert_eq!(stack.run(&set(&[setting])).await.code, code, "{setting}");
+    }
+    assert_eq!(stack.run(&["settings", "show", "other"]).await.code, Some(1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn sets_whether_a_project_is_in_production() {
     let stack = Stack::start();
     let id = stack.create_project("my-shop", "default").await;
@@ -344,7 +371,7 @@ async fn unreadable_items_are_skipped_and_reported() {
 #[tokio::test(flavor = "multi_thread")]
 async fn invalid_values_are_usage_errors() {
     let stack = Stack::start();
-    let cases: [(&[&str], &str); 8] = [
+    let cases: [(&[&str], &str); 9] = [
         (&["project", "create", "--name", "X", "--slug", "My_Shop"], "a slug has 1 to 63"),
         (&["project", "create", "--name", " ", "--slug", "x"], "a project name has 1 to 200"),
         (&["project", "create", "--name", "X", "--slug", "x", "--org", "a b"], "an organization"),
@@ -352,6 +379,7 @@ async fn invalid_values_are_usage_errors() {
         (&["key", "create", "--scopes", "flags:read,flags:admin"], "flags:read, flags:write, "),
         (&["key", "create", "--project", "My_Shop"], "its UUID or its slug"),
         (&["key", "create", "--user", "a b"], "a user has 1 to 128"),
+        (&["key", "create", "--name", " "], "must have at least 1 character"),
         (&["key", "create", "--expires", "tomorrow"], "or a date, such as 2026-11-21"),
     ];
     for (arguments, message) in cases {
@@ -417,6 +445,8 @@ async fn new_keys_have_the_requested_limits() {
             "ada@example.com",
             "--expires",
             "2999-01-01",
+            "--name",
+            " Nightly build ",
         ])
         .await;
     let mut expected = KEY_FIELDS.to_vec();
@@ -428,6 +458,7 @@ async fn new_keys_have_the_requested_limits() {
     assert_eq!(created["projects"], json!([shop, blog]));
     assert_eq!(created["organization"], "acme");
     assert_eq!(created["user"], "ada@example.com");
+    assert_eq!(created["name"], "Nightly build");
     assert_eq!(created["expiresAt"], "2999-01-01T00:00:00.000Z");
     assert_eq!(created["revokedAt"], Json::Null);
 
@@ -437,7 +468,14 @@ async fn new_keys_have_the_requested_limits() {
     assert_eq!(listed, json!([record]));
 
     let listed = stack.run(&["key", "list"]).await;
-    for part in ["flags:evaluate", "my-shop", "blog", "ada@example.com", "2999-01-01T00:00Z"] {
+    for part in [
+        "Nightly build",
+        "flags:evaluate",
+        "my-shop",
+        "blog",
+        "ada@example.com",
+        "2999-01-01T00:00Z",
+    ] {
         assert!(listed.stdout.contains(part), "{part}: {}", listed.stdout);
     }
     assert!(listed.stdout.contains(" active\n"), "{}", listed.stdout);
@@ -564,7 +602,7 @@ async fn sets_the_address_of_a_user() {
         stack.json(&arguments).await;
     }
     let none = json!({"organization": "acme", "user": "ada", "keys": 1, "email": null,
-        "pendingEmail": null, "refusedAt": null});
+        "pendingEmail": null, "rejectedAt": null});
     let listed = stack.json(&["user", "list"]).await;
     assert_eq!((listed.as_array().unwrap().len(), &listed[0]), (3, &none));
 

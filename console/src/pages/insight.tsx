@@ -27,17 +27,11 @@ import { keptParams } from "../time/range";
 import { matchesText } from "../ui/combobox";
 import { Confirm, Dialog } from "../ui/confirm";
 import { DetailPage } from "../ui/detail-page";
-import { SelectCell } from "../ui/row-parts";
+import { Field, FormDialog, FormError, useForm } from "../ui/form";
+import { SelectAll, SelectCell } from "../ui/row-parts";
 import { rowProps, useRows } from "../ui/rows";
 import { useIsSettled } from "../ui/settled";
-import {
-  ErrorMessage,
-  errorProps,
-  FieldError,
-  formError,
-  SkeletonRows,
-  useFocusFirstError,
-} from "../ui/states";
+import { errorProps, FieldError, Pending } from "../ui/states";
 import { RelativeTime } from "../ui/time";
 import { showErrorToast, showToast } from "../ui/toast";
 import { useRowWindow, WindowedRows } from "../ui/window";
@@ -299,8 +293,7 @@ function InsightDetails({ insight, reload }: { insight: Insight; reload: () => v
           </div>
         )}
       </div>
-      {points.error && <ErrorMessage error={points.error} retry={points.reload} />}
-      {!points.data && !points.error && <SkeletonRows rows={6} />}
+      <Pending of={points} rows={6} />
       {session && points.data && (
         <SessionFilter points={all} count={items.length} session={session} />
       )}
@@ -315,18 +308,7 @@ function InsightDetails({ insight, reload }: { insight: Insight; reload: () => v
           </colgroup>
           <thead>
             <tr>
-              {canWrite && (
-                <th>
-                  <input
-                    type="checkbox"
-                    aria-label="Select all"
-                    checked={rows.selected.size === ids.length}
-                    onChange={(event) =>
-                      event.currentTarget.checked ? rows.selectAll(ids) : rows.clear()
-                    }
-                  />
-                </th>
-              )}
+              {canWrite && <SelectAll rows={rows} ids={ids} />}
               <th>Pain point</th>
               <th class="wide">Session</th>
               <th class="wide">User</th>
@@ -395,24 +377,16 @@ function Title({ insight, canWrite, reload }: TitleProps) {
   const [isEditing, setEditing] = useState(false);
   const [title, setTitle] = useState(insight.title);
   const [description, setDescription] = useState(insight.description);
-  const [error, setError] = useState<ApiError | null>(null);
-  const form = useFocusFirstError(error);
-  const save = async () => {
-    setError(null);
-    try {
+  const form = useForm(async () => {
+    await patchInsight(project, insight.id, { title, description });
+    setEditing(false);
+    reload();
+    showToast("Saved.", async () => {
+      const { title, description } = insight;
       await patchInsight(project, insight.id, { title, description });
-      setEditing(false);
       reload();
-      showToast("Saved.", async () => {
-        const { title, description } = insight;
-        await patchInsight(project, insight.id, { title, description });
-        reload();
-      });
-    } catch (failure) {
-      if (failure instanceof ApiError) setError(formError(failure));
-      else showErrorToast(failure);
-    }
-  };
+    });
+  });
   if (!isEditing) {
     return (
       <div class="page-head error-head">
@@ -433,38 +407,29 @@ function Title({ insight, canWrite, reload }: TitleProps) {
     );
   }
   return (
-    <form
-      ref={form}
-      class="form"
-      onSubmit={(event) => {
-        event.preventDefault();
-        void save();
-      }}
-    >
+    <form class="form" {...form.props}>
       <h1 class="hidden">{insight.title}</h1>
-      <label class="field">
-        Title
-        <input
-          value={title}
-          maxLength={200}
-          autofocus
-          {...errorProps(error, "/title")}
-          onInput={(event) => setTitle(event.currentTarget.value)}
-        />
-        <FieldError error={error} at="/title" />
-      </label>
+      <Field
+        label="Title"
+        at="/title"
+        form={form}
+        maxLength={200}
+        autofocus
+        value={title}
+        onInput={setTitle}
+      />
       <label class="field">
         Description
         <textarea
           rows={3}
           value={description}
           maxLength={2000}
-          {...errorProps(error, "/description")}
+          {...errorProps(form.error, "/description")}
           onInput={(event) => setDescription(event.currentTarget.value)}
         />
-        <FieldError error={error} at="/description" />
+        <FieldError error={form.error} at="/description" />
       </label>
-      {error && error.violations.length === 0 && <ErrorMessage error={error} />}
+      <FormError form={form} />
       <div class="form-row">
         <button type="submit" class="primary">
           Save
@@ -552,36 +517,27 @@ interface SplitDialogProps {
 
 function SplitDialog({ count, all, onClose, onSplit }: SplitDialogProps) {
   const [title, set] = useState("");
+  const form = useForm(async () => onSplit(title.trim()));
   return (
-    <Dialog title={`Split off ${pluralize(count, "pain point")}`} onClose={onClose}>
-      <form
-        class="form"
-        onSubmit={(event) => {
-          event.preventDefault();
-          onSplit(title.trim());
-        }}
-      >
-        {all && <p>You selected all pain points. Leave at least one.</p>}
-        {count > MAX_SPLIT && <p>You can split off up to {MAX_SPLIT} at a time.</p>}
-        <label class="field">
-          Title of the new insight
-          <input
-            value={title}
-            maxLength={200}
-            placeholder="Defaults to the latest pain point’s title"
-            onInput={(event) => set(event.currentTarget.value)}
-          />
-        </label>
-        <div class="actions">
-          <button type="button" onClick={onClose}>
-            Cancel
-          </button>
-          <button type="submit" class="primary" disabled={all || count > MAX_SPLIT}>
-            Split off
-          </button>
-        </div>
-      </form>
-    </Dialog>
+    <FormDialog
+      title={`Split off ${pluralize(count, "pain point")}`}
+      action="Split off"
+      disabled={all || count > MAX_SPLIT}
+      form={form}
+      onClose={onClose}
+    >
+      {all && <p>You selected all pain points. Leave at least one.</p>}
+      {count > MAX_SPLIT && <p>You can split off up to {MAX_SPLIT} at a time.</p>}
+      <Field
+        label="Title of the new insight"
+        at="/title"
+        form={form}
+        maxLength={200}
+        placeholder="Defaults to the latest pain point’s title"
+        value={title}
+        onInput={set}
+      />
+    </FormDialog>
   );
 }
 
@@ -632,8 +588,7 @@ function MergeDialog({ insight, onClose, onMerge }: MergeDialogProps) {
         Search
         <input value={search} onInput={(event) => setSearch(event.currentTarget.value)} />
       </label>
-      {loaded.error && <ErrorMessage error={loaded.error} retry={loaded.reload} />}
-      {!loaded.data && !loaded.error && <SkeletonRows rows={3} />}
+      <Pending of={loaded} rows={3} />
       <ul class="rows choices">
         {others.slice(0, MAX_CHOICES).map((it) => (
           <li key={it.id}>

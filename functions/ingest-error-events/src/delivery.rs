@@ -11,8 +11,7 @@ use errors::ingestion::{IngestionFault, NormalizedEvent, capacity_for_tags};
 use errors::log::row::EventRow;
 use errors::log::visit::early_check;
 use errors::store::{
-    CountOutcome, ErrorOfEvent, ErrorStore, FingerprintEntry, OpenLog, ReleaseRegistration,
-    SeenEvent,
+    CountOutcome, ErrorOfEvent, ErrorStore, FingerprintEntry, OpenLog, Registrar, SeenEvent,
 };
 use errors::tag::{MAX_TAG_KEYS, OTHER_VALUE, TagHash, TagKey, sampled_keys};
 use errors::{ErrorDescription, ErrorId, ErrorLimits, EventId, KnownError, NewError};
@@ -23,6 +22,7 @@ use shared::cache::TimedCache;
 use shared::dynamodb::StoreError;
 use shared::http::{ApiRequest, Problem};
 use shared::projects::dsn::{IngestId, PublicKey};
+use shared::projects::ingest_limits::IngestLimits;
 use shared::projects::project::ProjectId;
 use shared::projects::store::IngestAccess;
 use shared::telemetry::{ERRORS_AT_CAP, log_bound_met};
@@ -47,6 +47,8 @@ const SECONDS_TO_WAIT: u16 = 5;
 #[derive(Debug)]
 struct DeliveryCache {
     projects: TimedCache<IngestId, IngestAccess>,
+    /// The own limits of the projects of current deliveries.
+    limits: TimedCache<ProjectId, IngestLimits>,
     /// Keys that did not match a project. New keys are random, so none of them was sent before.
     rejected_keys: TimedCache<(IngestId, PublicKey), ()>,
     /// The log of a project.
@@ -68,6 +70,7 @@ impl Default for DeliveryCache {
     fn default() -> Self {
         Self {
             projects: TimedCache::new(CAPACITY, MAX_AGE),
+            limits: TimedCache::new(CAPACITY, MAX_AGE),
             rejected_keys: TimedCache::new(CAPACITY, MAX_AGE),
             logs: TimedCache::new(CAPACITY, MAX_AGE),
             tags: TimedCache::new(TAG_CAPACITY, MAX_RELEASE_AGE),
@@ -111,7 +114,13 @@ pub(crate) async fn find_ingest_project(
         }
     };
     incoming.note_project(access.project);
+    cache.limits.insert(access.project, access.limits, now);
     Ok(access)
+}
+
+/// Returns the own limits of the project of a delivery.
+pub(crate) fn limits_of(app: &App, project: ProjectId) -> IngestLimits {
+    app.cache::<DeliveryCache>().limits.get(&project, app.clock.now()).unwrap_or_default()
 }
 
 /// Counts a delivery to a project, by whether it has an event. Fails with 429 over either limit. A
@@ -348,30 +357,15 @@ async fn find_or_register_release(
     if cache.full_of_releases.holds(&project, now) {
         return Ok(None);
     }
-    for _ in 0..MAX_ATTEMPTS {
-        if let Some(seen) = ErrorStore::new(&app.store).find_release(project, release, now).await? {
-            cache.releases.insert(cached, seen, now);
-            return Ok(Some(seen));
-        }
-        let attributes = [("release".to_owned(), release.to_owned())].into();
-        let cause = format!("release {project} {release}");
-        let marker = EventMarker::automatic(&cause, release, "", attributes, now);
-        let markers = MarkerStore::new(&app.store);
-        let markers = markers.automatic_event(project, MarkerSource::Releases, &marker, now);
-        let errors = ErrorStore::new(&app.store);
-        match errors.register_release(project, release, markers.await?, now).await? {
-            ReleaseRegistration::Registered => {
-                cache.releases.insert(cached, now, now);
-                return Ok(Some(now));
-            }
-            ReleaseRegistration::Known | ReleaseRegistration::Outdated => {}
-            ReleaseRegistration::LimitReached => {
-                cache.full_of_releases.insert(project, (), now);
-                return Ok(None);
-            }
-        }
+    let marker = EventMarker::of_release(project, release, now);
+    let (errors, markers) = (ErrorStore::new(&app.store), MarkerStore::new(&app.store));
+    let add = || markers.automatic_event(project, MarkerSource::Releases, &marker, now);
+    let seen = errors.see_release(project, release, Registrar::Event, add, now).await?;
+    match seen {
+        Some(seen) => cache.releases.insert(cached, seen, now),
+        None => cache.full_of_releases.insert(project, (), now),
     }
-    Err(StoreError::Contended("the release's collections kept changing".into()))
+    Ok(seen)
 }
 
 /// The error under which an event counts: that of its fingerprint, or the overflow error.
@@ -393,7 +387,7 @@ pub(crate) async fn error_of_fingerprint(
     if found.error.is_some() {
         return Ok(found.error);
     }
-    let overflow = ErrorDescription::of_overflow(&error_limits(app)).fingerprint;
+    let overflow = ErrorDescription::of_overflow(&error_limits(app, project)).fingerprint;
     Ok(find_fingerprint(app, project, overflow, CacheValidity::Usable).await?.error)
 }
 
@@ -419,7 +413,7 @@ async fn find_error_of(
         let error = error_of_event(app, &description, &entry);
         return Ok(FoundError { description, error });
     }
-    let description = ErrorDescription::of_overflow(&error_limits(app));
+    let description = ErrorDescription::of_overflow(&error_limits(app, project));
     let entry = find_fingerprint(app, project, description.fingerprint, validity).await?;
     let error = error_of_event(app, &description, &entry);
     Ok(FoundError { description, error })
@@ -452,8 +446,9 @@ async fn reserve_error_capacity(app: &App, project: ProjectId) -> Result<bool, S
     if cache.full.get(&project, now).is_some() {
         return Ok(false);
     }
-    let is_reserved =
-        ErrorStore::new(&app.store).reserve_error(project, &error_limits(app), now).await?;
+    let is_reserved = ErrorStore::new(&app.store)
+        .reserve_error(project, &error_limits(app, project), now)
+        .await?;
     if !is_reserved {
         cache.full.insert(project, (), now);
         log_bound_met(ERRORS_AT_CAP, &format!("errors#{project}"), now);
@@ -461,13 +456,14 @@ async fn reserve_error_capacity(app: &App, project: ProjectId) -> Result<bool, S
     Ok(is_reserved)
 }
 
-fn error_limits(app: &App) -> ErrorLimits {
-    let (limits, default) = (app.limits(), ErrorLimits::default());
+/// Returns the limits of the project, or else of the stack.
+fn error_limits(app: &App, project: ProjectId) -> ErrorLimits {
+    let (own, limits, default) = (limits_of(app, project), app.limits(), ErrorLimits::default());
+    let errors = own.errors_per_project.or(limits.errors_per_project);
+    let new_errors = own.new_errors_per_hour.or(limits.new_errors_per_hour);
     ErrorLimits {
-        errors: limits.errors_per_project.map_or(default.errors, NonZeroU32::get),
-        new_errors_per_hour: limits
-            .new_errors_per_hour
-            .map_or(default.new_errors_per_hour, NonZeroU32::get),
+        errors: errors.map_or(default.errors, NonZeroU32::get),
+        new_errors_per_hour: new_errors.map_or(default.new_errors_per_hour, NonZeroU32::get),
     }
 }
 

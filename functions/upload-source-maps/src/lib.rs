@@ -35,6 +35,8 @@ pub static OPERATION: Operation = Operation::new(
 const CHUNKS_PER_REQUEST: usize = 16;
 /// Maximum bytes of a request, with the headers of its parts.
 const MAX_REQUEST_BYTES: usize = CHUNKS_PER_REQUEST * (CHUNK_BYTES + 1_024);
+/// Most projects of a request.
+const MAX_PROJECTS: usize = 20;
 /// Most projects that a tool can list.
 const MAX_LISTED: u32 = 100;
 
@@ -82,7 +84,7 @@ async fn handle(
             releases::note(app, caller, incoming, None, None).await
         }
         (&HttpMethod::POST, ["releases", release @ .., "deploys"]) => {
-            releases::note_deploy(incoming, &release.join("/"))
+            releases::note_deploy(app, caller, incoming, &release.join("/")).await
         }
         (&HttpMethod::PUT, ["releases", release @ ..]) if !release.is_empty() => {
             releases::note(app, caller, incoming, Some(&release.join("/")), None).await
@@ -149,8 +151,11 @@ async fn put_chunks(
     ApiResponse::ok(&json!({}))
 }
 
-/// Returns the projects with these IDs or slugs. Sentry's tools name them in either form.
+/// Returns the projects with these IDs or slugs, of which a request names at least one. Sentry's tools name them in either form.
 async fn find_projects(caller: &Caller<'_>, names: &[&str]) -> Result<Vec<ProjectId>, Problem> {
+    if names.is_empty() || names.len() > MAX_PROJECTS {
+        return Err(bad(format!("Name 1 to {MAX_PROJECTS} projects.")));
+    }
     let parsed: Vec<Option<IdOrSlug>> = names.iter().map(|name| IdOrSlug::parse(name)).collect();
     let names = names.iter().zip(&parsed).map(|(name, parsed)| (*name, parsed.as_ref()));
     caller.projects(names).await

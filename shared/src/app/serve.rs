@@ -21,7 +21,7 @@ use serde::de::IgnoredAny;
 use crate::auth::{Caller, HEADERS, HEADERS_AND_COOKIE};
 use crate::dynamodb::{Store, TableNames, client};
 use crate::http::{
-    ApiRequest, ApiResponse, BASE_URL, CursorKey, OriginSecrets, Problem, preflight,
+    ApiRequest, ApiResponse, BASE_URL, CursorKey, EDGE, OriginSecrets, Problem, preflight,
 };
 use crate::projects::api_key::Scope;
 use crate::quotas::Limits;
@@ -51,11 +51,12 @@ pub fn serve(operation: &Operation) -> Result<(), StartError> {
             .with_origin_secrets(OriginSecrets::from_environment())
             .with_limits(Limits::from_environment())
             .recording_uses();
+        let edge = &OriginSecrets::of_edge();
         let mut adapter = Adapter::from(service_fn(async |request: Request| {
             Ok::<_, Infallible>(BufferedResponse(respond(app, operation, request).await))
         }));
         lambda_runtime::run(service_fn(move |mut event: LambdaEvent<LambdaRequest>| {
-            make_readable(&mut event.payload);
+            make_readable(&mut event.payload, edge);
             adapter.call(event)
         }))
         .await
@@ -149,20 +150,23 @@ const NOT_IN_QUERIES: AsciiSet =
 /// ASCII characters to encode in paths.
 const NOT_IN_PATHS: AsciiSet = NOT_IN_QUERIES.add(b'?');
 
+/// Headers in which the stack's own distribution reports the address and the host that its client
+/// used.
+const VIEWER_ADDRESS: &str = "x-waymark-viewer-address";
+const VIEWER_HOST: &str = "x-waymark-viewer-host";
+
 /// Removes the host that the caller sent, which no operation uses, and every scheme except `https`.
-/// Encodes queries that callers sent unencoded and paths that HTTP APIs decoded.
+/// Encodes queries that callers sent unencoded and paths that HTTP APIs decoded. If the stack's own
+/// distribution sent the request, its client's address and host replace those of the distribution
+/// (`docs/security.md`, "Client addresses").
 ///
 /// The library builds a URL from these parts, and panics if the URL is invalid.
-fn make_readable(request: &mut LambdaRequest) {
-    let base_url = match request {
-        LambdaRequest::ApiGatewayV1(event) => base_url(&event.headers),
-        LambdaRequest::ApiGatewayV2(event) => base_url(&event.headers),
-        _ => None,
-    };
-    let (headers, more_headers) = match request {
+fn make_readable(request: &mut LambdaRequest, edge: &OriginSecrets) {
+    let (headers, more_headers, source) = match request {
         LambdaRequest::ApiGatewayV1(event) => {
             event.request_context.domain_name = None;
-            (&mut event.headers, Some(&mut event.multi_value_headers))
+            let source = &mut event.request_context.identity.source_ip;
+            (&mut event.headers, Some(&mut event.multi_value_headers), source)
         }
         LambdaRequest::ApiGatewayV2(event) => {
             event.request_context.domain_name = None;
@@ -172,30 +176,36 @@ fn make_readable(request: &mut LambdaRequest) {
             if let Some(query) = &mut event.raw_query_string {
                 *query = utf8_percent_encode(query, &NOT_IN_QUERIES).to_string();
             }
-            (&mut event.headers, None)
+            (&mut event.headers, None, &mut event.request_context.http.source_ip)
         }
         _ => return,
     };
-    for headers in [Some(headers), more_headers].into_iter().flatten() {
-        headers.remove(HOST);
-        headers.remove(BASE_URL);
+    let is_from_edge = headers.get(EDGE).is_some_and(|secret| edge.admits(secret.as_bytes()));
+    let of_viewer = |name| headers.get(name).filter(|_| is_from_edge);
+    if let Some(Ok(address)) = of_viewer(VIEWER_ADDRESS).map(HeaderValue::to_str) {
+        *source = Some(address.to_owned());
+    }
+    let host = of_viewer(VIEWER_HOST).or_else(|| headers.get(HOST));
+    let base_url = base_url(host, headers);
+    for headers in [Some(&mut *headers), more_headers].into_iter().flatten() {
+        for name in [HOST.as_str(), BASE_URL, EDGE, VIEWER_ADDRESS, VIEWER_HOST] {
+            headers.remove(name);
+        }
         if headers.get(FORWARDED_PROTO).is_some_and(|scheme| scheme != "https") {
             headers.remove(FORWARDED_PROTO);
         }
     }
-    let headers = match request {
-        LambdaRequest::ApiGatewayV1(event) => &mut event.headers,
-        LambdaRequest::ApiGatewayV2(event) => &mut event.headers,
-        _ => return,
-    };
     if let Some(base_url) = base_url {
         headers.insert(BASE_URL, base_url);
+    }
+    if is_from_edge {
+        headers.insert(EDGE, HeaderValue::from_static("1"));
     }
 }
 
 /// Returns the scheme and host to which a client sent its request, if the host is well-formed.
-fn base_url(headers: &HeaderMap) -> Option<HeaderValue> {
-    let host = headers.get(HOST)?.to_str().ok()?;
+fn base_url(host: Option<&HeaderValue>, headers: &HeaderMap) -> Option<HeaderValue> {
+    let host = host?.to_str().ok()?;
     let is_of_host = |byte: u8| byte.is_ascii_alphanumeric() || b"-.:[]_".contains(&byte);
     if host.is_empty() || !host.bytes().all(is_of_host) {
         return None;
@@ -324,7 +334,7 @@ mod tests {
                 "requestContext": {"http": {"method": "GET", "path": path}, "stage": "$default"},
             });
             let mut event: LambdaRequest = serde_json::from_value(event).unwrap();
-            make_readable(&mut event);
+            make_readable(&mut event, &OriginSecrets::default());
             assert_eq!(Request::from(event).raw_http_path(), read, "{path:?}");
         }
     }
@@ -351,6 +361,42 @@ mod tests {
     }
 
     #[test]
+    fn only_the_own_distribution_reports_addresses_and_hosts() {
+        let secret = "s".repeat(32);
+        let edge = OriginSecrets::parse(&secret);
+        let none = OriginSecrets::default();
+        let read = |sent: &str, edge: &OriginSecrets| {
+            let event = json!({
+                "version": "2.0", "routeKey": "$default", "rawPath": "/", "rawQueryString": "",
+                "headers": {
+                    "host": "api.example.com", "x-waymark-edge": sent,
+                    "x-waymark-viewer-address": "2001:db8::7",
+                    "x-waymark-viewer-host": "edge.example.com",
+                },
+                "requestContext": {
+                    "http": {"method": "GET", "path": "/", "sourceIp": "203.0.113.9"},
+                },
+                "isBase64Encoded": false,
+            });
+            let mut event: LambdaRequest = serde_json::from_value(event).unwrap();
+            make_readable(&mut event, edge);
+            let incoming = ApiRequest::new("test", Request::from(event));
+            for name in ["x-waymark-viewer-address", "x-waymark-viewer-host"] {
+                assert_eq!(incoming.header_texts(name), [""; 0]);
+            }
+            let base_url = incoming.base_url().unwrap().to_owned();
+            (incoming.source_address().unwrap(), base_url, incoming.is_from_edge())
+        };
+        let direct = ("203.0.113.9".to_owned(), "https://api.example.com".to_owned(), false);
+        let viewer = ("2001:db8::7".to_owned(), "https://edge.example.com".to_owned(), true);
+        assert_eq!(read(&secret, &edge), viewer);
+        for (sent, edge) in [("", &edge), ("1", &edge), (&secret[1..], &edge), (&secret, &none)] {
+            assert_eq!(read(sent, edge), direct, "{sent}");
+        }
+        assert_eq!(read("", &none), direct);
+    }
+
+    #[test]
     fn malformed_hosts_and_queries_are_readable() {
         for query in ["a=\"x\"&b=<y> z", "a=é`{}|\\^", "a=%22%zz#b", "a=\u{7f}\t", ""] {
             let event = json!({
@@ -359,7 +405,7 @@ mod tests {
                 "requestContext": {"http": {"method": "GET", "path": "/"}, "domainName": "a b"},
             });
             let mut event: LambdaRequest = serde_json::from_value(event).unwrap();
-            make_readable(&mut event);
+            make_readable(&mut event, &OriginSecrets::default());
             let request = Request::from(event);
             let read = request.query_string_parameters();
             let first = query.split('&').next().and_then(|it| it.strip_prefix("a="));

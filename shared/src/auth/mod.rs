@@ -197,7 +197,7 @@ impl<'r> Caller<'r> {
         member: Member,
         now: Timestamp,
     ) -> Result<Self, Problem> {
-        let membership = Membership { member: Some(member), signed_out_at: None };
+        let membership = Membership { member: Some(member), ..Membership::default() };
         let identity = Identity::of_session(session, membership);
         let identity = identity.ok_or_else(Problem::invalid_session)?;
         incoming.note_key(&identity.credential);
@@ -348,6 +348,17 @@ impl<'r> Caller<'r> {
         match &self.identity.credential {
             Credential::Session(session) => Ok(session),
             Credential::Key { .. } => Err(Problem::session_required()),
+        }
+    }
+
+    /// Like [`Self::session`], for a request that replaces the session. Fails with 401 if it has
+    /// ended since the membership was cached: the new one would outlive that end.
+    pub async fn unended_session(&self) -> Result<&Session, Problem> {
+        let session = self.session()?;
+        let membership = self.store.find_membership(&session.organization, &session.user).await?;
+        match Identity::of_session(session.clone(), membership) {
+            Some(_) => Ok(session),
+            None => Err(Problem::invalid_session()),
         }
     }
 

@@ -1,4 +1,4 @@
-//! The secret that a distribution in front of the API sends, if there is one.
+//! The secrets that distributions in front of the API send, if there are any.
 
 use std::env;
 
@@ -11,8 +11,10 @@ use super::{ApiRequest, ApiResponse, StatusCode};
 const ORIGIN_SECRET_VARIABLE: &str = "WAYMARK_ORIGIN_SECRET";
 /// The header with the secret.
 const HEADER: &str = "x-origin-secret";
+/// Environment variable with the secret of the stack's own distribution; set by `template.yaml`.
+const EDGE_SECRET_VARIABLE: &str = "WAYMARK_EDGE_SECRET";
 
-/// The secrets that show that a request came through the distribution. Several are accepted while
+/// The secrets that show that a request came through a distribution. Several are accepted while
 /// one replaces another.
 #[derive(Default)]
 pub struct OriginSecrets(Vec<Vec<u8>>);
@@ -23,6 +25,11 @@ impl OriginSecrets {
         Self::parse(&env::var(ORIGIN_SECRET_VARIABLE).unwrap_or_default())
     }
 
+    /// Reads the secret of the stack's own distribution from the environment.
+    pub fn of_edge() -> Self {
+        Self::parse(&env::var(EDGE_SECRET_VARIABLE).unwrap_or_default())
+    }
+
     /// Parses secrets that are separated by commas.
     pub fn parse(text: &str) -> Self {
         let secrets = text.split(',').map(str::trim).filter(|secret| !secret.is_empty());
@@ -30,9 +37,13 @@ impl OriginSecrets {
     }
 
     /// Returns the response to a request that did not come through the distribution, or `None`. It
-    /// is API Gateway's response if its own address is disabled.
+    /// is API Gateway's response if its own address is disabled. Other requests are noted.
     pub fn reject(&self, incoming: &ApiRequest) -> Option<ApiResponse> {
-        if self.0.is_empty() || incoming.header_values(HEADER).any(|sent| self.admits(sent)) {
+        if self.0.is_empty() {
+            return None;
+        }
+        if incoming.header_values(HEADER).any(|sent| self.admits(sent)) {
+            incoming.note_distribution();
             return None;
         }
         let body = r#"{"message":"Forbidden"}"#.to_owned();
@@ -40,7 +51,7 @@ impl OriginSecrets {
     }
 
     /// Compares with every secret, in a time that depends on no more than their lengths.
-    fn admits(&self, sent: &[u8]) -> bool {
+    pub fn admits(&self, sent: &[u8]) -> bool {
         let none = Choice::from(0);
         self.0.iter().fold(none, |found, secret| found | secret[..].ct_eq(sent)).into()
     }

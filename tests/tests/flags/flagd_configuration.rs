@@ -8,7 +8,7 @@ use local::environment::table_prefix;
 use serde_json::json;
 use shared::app::Operation;
 use tests::app::TestApp;
-use tests::call::Reply;
+use tests::call::{Reply, send_event};
 
 use super::{archive, call, change, create, etag};
 
@@ -55,6 +55,27 @@ async fn configurations_include_expressible_flags() {
     });
     assert_eq!(reply.body, expected);
     assert!(!reply.text.contains('\n'), "the document has no indentation");
+}
+
+/// The function's runtime removes the header, unless it has the distribution's secret.
+#[tokio::test]
+async fn the_distribution_keeps_configurations_for_five_seconds() {
+    let test = TestApp::start().await;
+    let tag = etag(&fetch(&test, None).await).to_owned();
+    let cached = |key: &str, tag: &str| {
+        let call = call(&test, GET_CONFIGURATION).header("x-waymark-edge", "1");
+        call.key(key).header("if-none-match", tag).event().to_string()
+    };
+    for (sent, status) in [("\"other\"", 200), (tag.as_str(), 304)] {
+        let reply = send_event(&test.app, GET_CONFIGURATION, &cached(&test.key, sent)).await;
+        assert_eq!(reply.status, status);
+        assert_eq!(reply.headers["cache-control"], "max-age=2, stale-while-revalidate=3");
+    }
+    let reply = send_event(&test.app, GET_CONFIGURATION, &cached("unknown", "")).await;
+    assert_eq!(
+        (reply.status, &reply.headers["cache-control"]),
+        (401, &"no-store".parse().unwrap())
+    );
 }
 
 #[tokio::test]

@@ -38,7 +38,7 @@ fn added() -> AttributeValue {
 }
 
 /// Every kind of item by table, and the beginning of its key: `docs/data-model.md`.
-const KINDS: [(&str, &str); 62] = [
+const KINDS: [(&str, &str); 61] = [
     ("api-keys", ""),
     ("audit", ""),
     ("email-preferences", ""),
@@ -68,7 +68,7 @@ const KINDS: [(&str, &str); 62] = [
     ("idempotency", ""),
     ("notifications", "addresses#"),
     ("notifications", "announced#"),
-    ("notifications", "asked#"),
+    ("notifications", "confirmations#"),
     ("notifications", "leases"),
     ("notifications", "passes"),
     ("notifications", "shard# confirm#"),
@@ -100,7 +100,6 @@ const KINDS: [(&str, &str); 62] = [
     ("source-maps", "map#"),
     ("source-maps", "maps#"),
     ("source-maps", "piece#"),
-    ("source-maps", "releases#"),
 ];
 
 /// Kinds that are rewritten completely on a change, so additions of a later release are lost.

@@ -28,7 +28,7 @@ pub use events::{CountOutcome, EVENT_RETENTION, ErrorOfEvent, EventsByHour, Even
 pub use fingerprints::FingerprintEntry;
 pub use packing::{NewErrorId, PackOutcome, PackingLimits};
 pub use queue::{OpenLog, QueueBacklog, QueueEntry};
-pub use releases::{MAX_NEW_RELEASES, NewestReleases, ReleaseRegistration, SeenRelease};
+pub use releases::{MAX_NEW_RELEASES, NewestReleases, Registrar, SeenRelease};
 pub use tags::MAX_NEW_VALUES;
 
 use shared::dynamodb::Store;

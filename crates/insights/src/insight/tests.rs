@@ -424,7 +424,7 @@ fn open_insights_trend_with_twice_the_sessions() {
         assert!(trends(current, before), "{current} after {before}");
     }
     let event = affecting(10, 4).trending(now).unwrap();
-    assert_eq!((event.detail.as_str(), event.weight), ("+150 % in 30 days", 10));
+    assert_eq!((event.detail.as_str(), event.weight), ("+150% in 30 days", 10));
     assert_eq!(event.instance, 20_778);
     for status in [InsightStatus::Resolved, InsightStatus::Ignored] {
         assert_eq!(Insight { status, ..affecting(10, 4) }.trending(now), None);

@@ -3,11 +3,14 @@
 //! The item under the id is the project. The items under the slug, and under `ingest#` and the
 //! numeric id, hold the data for a request with that name. Each costs one read.
 
+use std::num::NonZeroU32;
+
 use aws_sdk_dynamodb::types::builders::UpdateBuilder;
 use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem};
 
 use crate::page::{Page, PageRequest};
 use crate::projects::dsn::{IngestId, PublicKey};
+use crate::projects::ingest_limits::{IngestLimit, IngestLimits};
 use crate::projects::project::{
     IdOrSlug, Organization, Project, ProjectId, ProjectLimits, ProjectName, ProjectPatch, Slug,
 };
@@ -64,6 +67,8 @@ pub struct IngestAccess {
     pub public_key: PublicKey,
     /// The project's own limit of deliveries per minute, if it has one; 0 means no limit.
     pub events_per_minute: Option<u32>,
+    /// The project's other limits, which only its item under the ingest id has.
+    pub limits: IngestLimits,
 }
 
 impl Store {
@@ -171,6 +176,23 @@ impl Store {
                 actions.push(update.into_action()?);
             }
         }
+        Ok(self.commit_all(actions).await?.is_none())
+    }
+
+    /// Changes limits of a project, in a transaction with more actions. `None` resets a limit.
+    /// Returns `false` if there is no such project.
+    pub async fn set_ingest_limits(
+        &self,
+        project: &Project,
+        limits: &[(IngestLimit, Option<u32>)],
+        more: Vec<TransactWriteItem>,
+    ) -> Result<bool, StoreError> {
+        let changes = limits.iter().map(|(limit, value)| (limit.as_str(), value.map(n)));
+        let update = self.update(TABLE, ingest_key(project.ingest_id));
+        let update = set_or_remove(update, changes.collect())
+            .condition_expression("attribute_exists(idOrSlug)");
+        let mut actions = more;
+        actions.push(update.into_action()?);
         Ok(self.commit_all(actions).await?.is_none())
     }
 
@@ -346,10 +368,16 @@ fn read_index_position(position: &str) -> Option<Item> {
 
 fn read_ingest_access(item: &Item) -> Result<IngestAccess, StoreError> {
     let reader = ItemReader { table: TABLE, item };
+    let of = |limit: IngestLimit| read_limit(reader, limit.as_str());
     Ok(IngestAccess {
         project: reader.parsed("projectId", ProjectId::parse)?,
         public_key: reader.parsed("publicKey", PublicKey::parse)?,
         events_per_minute: read_limit(reader, EVENTS_PER_MINUTE)?,
+        limits: IngestLimits {
+            replays_per_minute: of(IngestLimit::ReplaysPerMinute)?,
+            errors_per_project: of(IngestLimit::ErrorsPerProject)?.and_then(NonZeroU32::new),
+            new_errors_per_hour: of(IngestLimit::NewErrorsPerHour)?.and_then(NonZeroU32::new),
+        },
     })
 }
 
