@@ -24,9 +24,9 @@ LAMBDA_GLIBC := 2.34
 VENV := .venv
 NEXTEST := 0.9.143
 
-# The official SDKs of Sentry and OpenFeature, installed as in applications.
+# The official SDKs of Sentry and OpenFeature, installed as in applications, and an OpenID provider.
 PYTHON_SDKS := $(addprefix $(VENV)/,$(addsuffix /installed,flagd openfeature sentry-sdk sentry-sdk-brotli))
-NODE_SDKS := $(addsuffix /node_modules/.package-lock.json,tests/sdks/node tests/sdks/browser tests/sdks/bundlers tests/console)
+NODE_SDKS := $(addsuffix /node_modules/.package-lock.json,tests/sdks/node tests/sdks/browser tests/sdks/bundlers tests/sdks/openid-provider tests/console)
 RUST_SDK := target/sdks/debug/raise-errors
 
 API_REFERENCE := target/api-reference/index.html
@@ -95,7 +95,7 @@ test: area test-tools
 	cargo build --workspace --bins --locked
 	cargo nextest run --workspace --locked --lib $(addprefix --test ,$(AREA) $(TESTS_OF_ALL_AREAS)) -E '$(OF_AREA)'
 else
-test: browser test-tools docs console ## Run all checks and tests (AREA=flags: the tests of one area, without end-to-end tests).
+test: browser all-targets test-tools docs console ## Run all checks and tests (AREA=flags: the tests of one area, without end-to-end tests).
 	cargo --locked xtask generate --check
 	cargo --locked xtask prose --all
 	@$(FUZZ_IS_LOCKED)
@@ -106,9 +106,13 @@ test: browser test-tools docs console ## Run all checks and tests (AREA=flags: t
 	$(VENV)/bin/python -m unittest discover --start-directory tests/contract --quiet
 	$(VENV)/bin/openapi-spec-validator openapi.yaml
 	cargo clippy --workspace --all-targets --locked -- -D warnings
-	cargo build --workspace --all-targets --locked
 	cargo nextest run --workspace --locked
 endif
+
+# A prerequisite of its own, so that `make --jobs=2 test` compiles while it downloads tools.
+.PHONY: all-targets
+all-targets: $(CONSOLE)
+	cargo build --workspace --all-targets --locked
 
 .PHONY: area
 area:
@@ -117,7 +121,7 @@ area:
 # The randomized tests of docs/reliability.md, in their long form, one by one.
 SOAKED := test(mixed_work) | test(schemathesis) | binary(writes) | test(many_writers) | test(kills::) | test(delays::) \
 	| test(seven_emails) | test(noisy_neighbour) | test(unauthenticated::) | test(partition_limits) \
-	| test(concurrent_clients) | test(random_histories) | package(fuzz-targets)
+	| test(response_times) | test(concurrent_clients) | test(random_histories) | package(fuzz-targets)
 
 soak: export SOAK_SECONDS ?= 600
 soak: export SCHEMATHESIS_SECONDS ?= 240
@@ -126,6 +130,7 @@ soak: export CHANGES ?= 1000
 soak: export TRANSITIONS ?= 10000
 soak: export STORM ?= 1
 soak: export DELAYS ?= 1000
+soak: export SIGN_IN_PAIRS ?= 1000
 soak: export NEIGHBOUR_MINUTES ?= 20
 soak: export STRANGERS_SECONDS ?= 120
 soak: export PARTITION_LIMITS ?= long

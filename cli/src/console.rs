@@ -52,7 +52,8 @@ pub(crate) async fn run(
     let expires_at = now.plus(LIFETIME);
     // All scopes by default: the console shows every feature area.
     let scopes = options.grant.scopes().unwrap_or_else(Scope::of_keys);
-    let (record, key) = issue(&options.grant, scopes, Some(expires_at), now, store).await?;
+    let (record, key) =
+        issue(&options.grant, String::new(), scopes, Some(expires_at), now, store).await?;
     let code = ConsoleCode::generate()?;
     store.put_console_code(&code, &key, Clock::System.now().plus(CODE_LIFETIME)).await?;
     let address = address(base_url, &code.reveal());

@@ -8,6 +8,8 @@ use clap::{Args, Subcommand};
 use serde::Serialize;
 
 use notifications::store::NotificationStore;
+use people::read_key_name;
+use people::store::PeopleStore;
 use shared::app::Clock;
 use shared::audit::{AuditAction, AuditEntry, AuditTarget};
 use shared::dynamodb::Store;
@@ -43,6 +45,9 @@ pub(crate) enum KeyCommand {
 pub(crate) struct NewKey {
     #[command(flatten)]
     grant: Grant,
+    /// Name of the key, such as the program that uses it [default: none].
+    #[arg(long, value_name = "NAME", value_parser = parse_name)]
+    name: Option<String>,
     /// Expiry of the key [default: never].
     ///
     /// An RFC 3339 date-time, such as 2026-11-21T04:16:00Z, or a date, which means 00:00 UTC.
@@ -122,6 +127,14 @@ fn prompt_for_scopes() -> Result<BTreeSet<Scope>, CliError> {
     if chosen.is_empty() { Err(missing()) } else { Ok(scopes_of(&chosen)) }
 }
 
+fn parse_name(text: &str) -> Result<String, String> {
+    read_key_name(text).map_err(|error| error.message)
+}
+
+fn name_or_none(name: &str) -> String {
+    if name.is_empty() { "none".to_owned() } else { name.to_owned() }
+}
+
 fn parse_expiry(text: &str) -> Result<Timestamp, String> {
     Timestamp::parse_date_or_date_time(text)
         .map_err(|error| format!("{error}, or a date, such as 2026-11-21"))
@@ -160,12 +173,14 @@ async fn create(
         return Err(CliError::Expired { expires, now });
     }
     let scopes = options.grant.scopes().map_or_else(prompt_for_scopes, Ok)?;
-    let (record, key) = issue(&options.grant, scopes, options.expires, now, store).await?;
+    let name = options.name.unwrap_or_default();
+    let (record, key) = issue(&options.grant, name, scopes, options.expires, now, store).await?;
     let api_key = key.reveal();
     if !output.is_json() {
         // Standard output has only the key, so that `KEY=$(waymark key create)` works.
         let card = card([
             ("key id", record.key_id.to_string()),
+            ("name", name_or_none(&record.name)),
             ("user", record.user.to_string()),
             ("organization", record.organization.to_string()),
             ("scopes", scopes_or_all(&record.scopes, ", ")),
@@ -189,6 +204,7 @@ async fn create(
 /// Generates a key and stores its record.
 pub(crate) async fn issue(
     grant: &Grant,
+    name: String,
     scopes: BTreeSet<Scope>,
     expires_at: Option<Timestamp>,
     now: Timestamp,
@@ -201,7 +217,7 @@ pub(crate) async fn issue(
         secret_hash: key.secret_hash(),
         organization: grant.org.clone(),
         user: grant.user.clone(),
-        name: String::new(),
+        name,
         member: None,
         scopes,
         projects,
@@ -244,7 +260,8 @@ pub(crate) async fn find_projects(
 }
 
 async fn list(now: Timestamp, store: &Store, output: &Output) -> Result<(), CliError> {
-    let keys = store.list_api_keys().await?;
+    let mut keys = store.list_api_keys().await?;
+    PeopleStore::new(store).end_with_members(&mut keys).await?;
     if output.is_json() {
         return Ok(output.show(&keys, "")?);
     }
@@ -263,6 +280,7 @@ async fn list(now: Timestamp, store: &Store, output: &Output) -> Result<(), CliE
         let projects = key.projects.as_ref();
         [
             key.key_id.to_string(),
+            name_or_none(&key.name),
             key.user.to_string(),
             key.organization.to_string(),
             scopes_or_all(&key.scopes, "\n"),
@@ -274,8 +292,17 @@ async fn list(now: Timestamp, store: &Store, output: &Output) -> Result<(), CliE
             status(key, now).to_owned(),
         ]
     });
-    let names =
-        ["key id", "user", "organization", "scopes", "projects", "created", "expires", "status"];
+    let names = [
+        "key id",
+        "name",
+        "user",
+        "organization",
+        "scopes",
+        "projects",
+        "created",
+        "expires",
+        "status",
+    ];
     Ok(output.show(&keys, &table(names, rows))?)
 }
 

@@ -214,7 +214,8 @@ async fn change(
         }
         let target = AuditTarget::new("member", stored.id, user.as_str());
         let entry = entry(&place.org, AuditAction::MemberUpdated, target);
-        match people.change_member(&stored, &grant, None, vec![store.audit(&entry)?]).await? {
+        let more = vec![store.audit(&entry)?];
+        match people.change_member(&stored, &grant, None, more, Clock::System.now()).await? {
             MemberChange::Done => return Ok(member),
             MemberChange::LastOwner => return Err(CliError::LastOwner(user.clone())),
             MemberChange::Outdated | MemberChange::CallerChanged => {}
@@ -235,7 +236,8 @@ pub(crate) async fn remove(
         let target = AuditTarget::new("member", stored.id, user.as_str());
         let entry = entry(org, AuditAction::MemberRemoved, target);
         let more = vec![store.audit(&entry)?];
-        match PeopleStore::new(store).remove_member(&stored, None, more).await? {
+        let now = Clock::System.now();
+        match PeopleStore::new(store).remove_member(&stored, None, more, now).await? {
             MemberChange::Done => return Ok(stored),
             MemberChange::LastOwner => return Err(CliError::LastOwner(user.clone())),
             MemberChange::Outdated | MemberChange::CallerChanged => {}

@@ -77,7 +77,7 @@ struct ListedUser {
     keys: usize,
     email: Option<EmailAddress>,
     pending_email: Option<EmailAddress>,
-    refused_at: Option<Timestamp>,
+    rejected_at: Option<Timestamp>,
 }
 
 async fn list(store: &Store, output: &Output) -> Result<(), CliError> {
@@ -89,7 +89,7 @@ async fn list(store: &Store, output: &Output) -> Result<(), CliError> {
     }
     let mut users = Vec::with_capacity(keys.len());
     for (name, keys) in keys.into_values() {
-        let UserAddress { confirmed, pending, refusal, .. } =
+        let UserAddress { confirmed, pending, rejection, .. } =
             NotificationStore::new(store).find_address(&name).await?;
         users.push(ListedUser {
             organization: name.organization,
@@ -97,7 +97,7 @@ async fn list(store: &Store, output: &Output) -> Result<(), CliError> {
             keys,
             email: confirmed,
             pending_email: pending.map(|pending| pending.email),
-            refused_at: refusal.map(|refusal| refusal.at),
+            rejected_at: rejection.map(|rejection| rejection.at),
         });
     }
     if users.is_empty() && !output.is_json() {
@@ -105,7 +105,7 @@ async fn list(store: &Store, output: &Output) -> Result<(), CliError> {
         return Ok(());
     }
     let rows = users.iter().map(|user| {
-        let ListedUser { organization, user, keys, email, pending_email, refused_at } = user;
+        let ListedUser { organization, user, keys, email, pending_email, rejected_at } = user;
         let text = |email: &Option<EmailAddress>| {
             email.as_ref().map_or("none".to_owned(), ToString::to_string)
         };
@@ -115,7 +115,7 @@ async fn list(store: &Store, output: &Output) -> Result<(), CliError> {
             keys.to_string(),
             text(email),
             text(pending_email),
-            refused_at.map_or("no".to_owned(), |at| format!("since {}", minute(at))),
+            rejected_at.map_or("no".to_owned(), |at| format!("since {}", minute(at))),
         ]
     });
     let names = ["organization", "user", "keys", "address", "pending address", "rejected"];

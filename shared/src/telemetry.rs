@@ -267,7 +267,7 @@ pub fn log_stale_flags(project: ProjectId, as_of: Timestamp, cause: &str, now: T
 }
 
 /// Metric of flag reads with more patterns than the cache of compiled patterns holds.
-pub const PATTERNS_NOT_KEPT: &str = "PatternsNotKept";
+pub const PATTERNS_NOT_CACHED: &str = "PatternsNotCached";
 
 /// Logs and counts that a limit was reached. `by` is the kind and id of the sender or project.
 pub fn log_bound_met(metric: &'static str, by: &str, now: Timestamp) {

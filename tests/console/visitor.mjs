@@ -3,10 +3,12 @@
 import assert from "node:assert/strict";
 
 /** Long enough for a machine that runs other tests. */
-const TIMEOUT_MS = 60_000;
+const TIMEOUT_MS = 30_000;
 const LOADED = { waitUntil: "load", timeout: TIMEOUT_MS };
 /** Time without pending requests after which a page is idle: a response can cause another request. */
 const IDLE_MS = 100;
+/** Time for which the page shows a toast. */
+const TOAST_MS = 10_000;
 
 /** Stores a key in the tab's session, as a link does after exchanging its code. */
 export async function storeKey(page, base, key) {
@@ -56,10 +58,13 @@ export class Visitor {
     const page = await context.newPage();
     const visitor = new Visitor(context, page, base);
     await page.setViewport({ width: 1280, height: 900 });
-    await page.evaluateOnNewDocument(() => {
+    await page.evaluateOnNewDocument((toastMs) => {
+      // Toasts stay longer, so that a busy machine can still press their buttons.
+      const later = window.setTimeout;
+      window.setTimeout = (run, ms, ...more) => later(run, ms === toastMs ? 6 * ms : ms, ...more);
       window.violations = [];
       addEventListener("securitypolicyviolation", (event) => window.violations.push(`${event.violatedDirective} ${event.blockedURI}`));
-    });
+    }, TOAST_MS);
     page.on("console", (message) => {
       // Tests provoke 4xx, and 503 responses of a busy machine are retried.
       if (message.type() === "error" && !/status of (4\d\d|503)/.test(message.text())) visitor.errors.push(message.text());
@@ -184,4 +189,18 @@ export class Visitor {
     assert.ok(this.requests.every((it) => !it.includes("wm_")), "a URL contains a key");
     await this.context.close();
   }
+}
+
+/** Returns the accessibility violations of what is shown, in both themes. */
+export async function violationsOf(axe, visitor, what) {
+  const found = [];
+  for (const theme of ["light", "dark"]) {
+    await visitor.setTheme(theme);
+    // Themes differ only in colors. The debugger is not subject to the page's policy.
+    if (theme === "light") await visitor.page.evaluate(axe);
+    const rules = theme === "dark" ? { runOnly: ["color-contrast"] } : {};
+    const { violations } = await visitor.page.evaluate((it) => window.axe.run(document, { ...it, resultTypes: ["violations"] }), rules);
+    for (const it of violations) found.push(`${theme} ${what}: ${it.id} ${it.nodes.map((node) => node.target.join(" ")).slice(0, 3)}`);
+  }
+  return found;
 }

@@ -42,6 +42,7 @@ pub struct Call {
     parameters: Vec<(String, String)>,
     query: Vec<(String, String)>,
     headers: Vec<(String, String)>,
+    source: Option<String>,
     body: Vec<u8>,
     base64: bool,
 }
@@ -70,6 +71,7 @@ impl Call {
             parameters: Vec::new(),
             query: Vec::new(),
             headers: Vec::new(),
+            source: None,
             body: Vec::new(),
             base64: false,
         }
@@ -128,6 +130,13 @@ impl Call {
     #[must_use]
     pub fn header(mut self, name: &str, value: &str) -> Self {
         self.headers.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Sends the request from a network address.
+    #[must_use]
+    pub fn source(mut self, address: &str) -> Self {
+        self.source = Some(address.to_owned());
         self
     }
 
@@ -227,7 +236,12 @@ impl Call {
                     "requestContext": {
                         "apiId": "a1b2c3d4e5",
                         "stage": "$default",
-                        "http": {"method": self.method.as_str(), "path": path, "protocol": "HTTP/1.1"},
+                        "http": {
+                            "method": self.method.as_str(),
+                            "path": path,
+                            "protocol": "HTTP/1.1",
+                            "sourceIp": self.source,
+                        },
                         "timeEpoch": 0,
                     },
                     "body": body,

@@ -20,6 +20,7 @@ pub mod permissions;
 pub mod preferences;
 pub mod process;
 pub mod proxy;
+pub mod replays;
 pub mod scripted;
 pub mod source_maps;
 pub mod stack;

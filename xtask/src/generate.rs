@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::{function, openapi, operations_table, template, test_lists, user_agents};
+use crate::{function, openapi, template, test_lists, user_agents};
 
 /// Writes each stale file and returns the names of the written files.
 ///
@@ -41,16 +41,12 @@ fn targets(root: &Path) -> Result<Vec<(&'static str, String)>, String> {
 
     let template =
         in_file("template.yaml", template::generated(&read("template.yaml")?, &functions))?;
-    let conventions = "docs/api-conventions.md";
-    let operations_table =
-        in_file(conventions, operations_table::generated(&read(conventions)?, &functions))?;
     let tests_manifest =
         in_file("tests/Cargo.toml", test_lists::manifest(&read("tests/Cargo.toml")?, &functions))?;
     let published = "crates/errors/src/user_agent/data/regexes.yaml";
     let user_agents = in_file(published, user_agents::generated(&read(published)?))?;
     Ok(vec![
         ("template.yaml", template),
-        (conventions, operations_table),
         ("tests/Cargo.toml", tests_manifest),
         ("tests/src/operations.rs", test_lists::declarations(&functions)),
         ("crates/errors/src/user_agent/data/rules.txt", user_agents),

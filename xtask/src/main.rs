@@ -11,7 +11,6 @@ mod function;
 mod generate;
 mod names;
 mod openapi;
-mod operations_table;
 mod prose;
 mod region;
 mod required_texts;

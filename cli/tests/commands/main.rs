@@ -132,6 +132,7 @@ async fn creates_and_lists_projects() {
         "ingestId",
         "name",
         "organization",
+        "production",
         "publicKey",
         "requestsPerMinute",
         "slug",
@@ -281,6 +282,22 @@ async fn settings_of_a_project_are_shown_and_set() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn sets_whether_a_project_is_in_production() {
+    let stack = Stack::start();
+    let id = stack.create_project("my-shop", "default").await;
+    for (state, production) in [("on", true), ("on", true), ("off", false)] {
+        let shown = stack.json(&["project", "set-production", "my-shop", state]).await;
+        assert_eq!(shown, json!({"id": id, "slug": "my-shop", "production": production}));
+        let listed = stack.json(&["project", "list"]).await;
+        assert_eq!(listed[0]["production"], production);
+    }
+    for (project, state, code) in [("other", "on", Some(1)), ("my-shop", "yes", Some(2))] {
+        let run = stack.run(&["project", "set-production", project, state]).await;
+        assert_eq!(run.code, code, "{project} {state}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn members_get_a_new_link_each_time() {
     let stack = Stack::start();
     let add = ["member", "add", "Mira@Example.com", "--role", "owner", "--org", "acme"];
@@ -354,7 +371,7 @@ async fn unreadable_items_are_skipped_and_reported() {
 #[tokio::test(flavor = "multi_thread")]
 async fn invalid_values_are_usage_errors() {
     let stack = Stack::start();
-    let cases: [(&[&str], &str); 8] = [
+    let cases: [(&[&str], &str); 9] = [
         (&["project", "create", "--name", "X", "--slug", "My_Shop"], "a slug has 1 to 63"),
         (&["project", "create", "--name", " ", "--slug", "x"], "a project name has 1 to 200"),
         (&["project", "create", "--name", "X", "--slug", "x", "--org", "a b"], "an organization"),
@@ -362,6 +379,7 @@ async fn invalid_values_are_usage_errors() {
         (&["key", "create", "--scopes", "flags:read,flags:admin"], "flags:read, flags:write, "),
         (&["key", "create", "--project", "My_Shop"], "its UUID or its slug"),
         (&["key", "create", "--user", "a b"], "a user has 1 to 128"),
+        (&["key", "create", "--name", " "], "must have at least 1 character"),
         (&["key", "create", "--expires", "tomorrow"], "or a date, such as 2026-11-21"),
     ];
     for (arguments, message) in cases {
@@ -427,6 +445,8 @@ async fn new_keys_have_the_requested_limits() {
             "ada@example.com",
             "--expires",
             "2999-01-01",
+            "--name",
+            " Nightly build ",
         ])
         .await;
     let mut expected = KEY_FIELDS.to_vec();
@@ -438,6 +458,7 @@ async fn new_keys_have_the_requested_limits() {
     assert_eq!(created["projects"], json!([shop, blog]));
     assert_eq!(created["organization"], "acme");
     assert_eq!(created["user"], "ada@example.com");
+    assert_eq!(created["name"], "Nightly build");
     assert_eq!(created["expiresAt"], "2999-01-01T00:00:00.000Z");
     assert_eq!(created["revokedAt"], Json::Null);
 
@@ -447,7 +468,14 @@ async fn new_keys_have_the_requested_limits() {
     assert_eq!(listed, json!([record]));
 
     let listed = stack.run(&["key", "list"]).await;
-    for part in ["flags:evaluate", "my-shop", "blog", "ada@example.com", "2999-01-01T00:00Z"] {
+    for part in [
+        "Nightly build",
+        "flags:evaluate",
+        "my-shop",
+        "blog",
+        "ada@example.com",
+        "2999-01-01T00:00Z",
+    ] {
         assert!(listed.stdout.contains(part), "{part}: {}", listed.stdout);
     }
     assert!(listed.stdout.contains(" active\n"), "{}", listed.stdout);
@@ -574,7 +602,7 @@ async fn sets_the_address_of_a_user() {
         stack.json(&arguments).await;
     }
     let none = json!({"organization": "acme", "user": "ada", "keys": 1, "email": null,
-        "pendingEmail": null, "refusedAt": null});
+        "pendingEmail": null, "rejectedAt": null});
     let listed = stack.json(&["user", "list"]).await;
     assert_eq!((listed.as_array().unwrap().len(), &listed[0]), (3, &none));
 

@@ -6,7 +6,7 @@ import { useLoaded } from "../api/loaded";
 import type { Project } from "../caller";
 import { pluralize } from "../time/format";
 import type { Range } from "../time/range";
-import { ErrorMessage, SkeletonRows } from "../ui/states";
+import { Pending } from "../ui/states";
 import {
   type Category,
   type Filter,
@@ -72,8 +72,7 @@ export function Breakdown({ projects, view, range, categories }: BreakdownProps)
           ))}
         </select>
       </header>
-      {loaded.error && <ErrorMessage small error={loaded.error} retry={loaded.reload} />}
-      {!loaded.data && !loaded.error && <SkeletonRows rows={5} />}
+      <Pending small of={loaded} rows={5} />
       {loaded.data && rows.length === 0 && <p class="quiet nothing">Nothing to break down.</p>}
       <ul class="bars">
         {rows.map((it) => {

@@ -8,6 +8,7 @@ import type { Mark } from "../plot/marks";
 import { currentStep } from "../steps";
 import { type Range, readRange } from "../time/range";
 import { RangeControl } from "../time/range-control";
+import { Segments } from "../ui/segments";
 import { type Category, readView, STATUS_NAMES, STATUSES, type Status, type View } from "./filters";
 import { loadCategories } from "./load";
 import { loadMarks } from "./marks";
@@ -79,21 +80,15 @@ export function ViewBar({ view, range, categories, defaultStatus, onReload }: Vi
     <div class="view-bar">
       <Sentence view={view} categories={categories} />
       <div class="view-controls">
-        <fieldset class="segments">
-          <legend class="hidden">Status</legend>
-          {[...STATUSES, null].map((it) => (
-            <button
-              type="button"
-              key={it ?? "any"}
-              aria-pressed={view.status === it}
-              onClick={() =>
-                go(changed(address, { status: it === defaultStatus ? null : (it ?? "any") }))
-              }
-            >
-              {it ? STATUS_NAMES[it] : "All"}
-            </button>
-          ))}
-        </fieldset>
+        <Segments
+          name="Status"
+          values={[...STATUSES, null]}
+          chosen={view.status}
+          text={(it) => (it ? STATUS_NAMES[it] : "All")}
+          onChoose={(it) =>
+            go(changed(address, { status: it === defaultStatus ? null : (it ?? "any") }))
+          }
+        />
         <RangeControl address={address} range={range} onReload={onReload} />
       </div>
     </div>

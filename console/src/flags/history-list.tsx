@@ -4,7 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 import { useLoaded } from "../api/loaded";
 import { useCan, useCurrentProject } from "../caller";
 import { Confirm } from "../ui/confirm";
-import { ErrorMessage, SkeletonRows } from "../ui/states";
+import { Pending } from "../ui/states";
 import { RelativeTime } from "../ui/time";
 import { showErrorToast, showToast } from "../ui/toast";
 import type { Flag } from "./flag";
@@ -70,8 +70,7 @@ export function History({ flag, onChange }: HistoryProps) {
       <header>
         <h2>History</h2>
       </header>
-      {loaded.error && <ErrorMessage error={loaded.error} retry={loaded.reload} />}
-      {!loaded.data && !loaded.error && <SkeletonRows rows={3} />}
+      <Pending of={loaded} rows={3} />
       <ol class={loaded.loading ? "stale" : ""}>
         {changes.map((it) => (
           <Entry

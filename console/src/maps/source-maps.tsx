@@ -8,7 +8,7 @@ import { SettingsTabs } from "../people/tabs";
 import { number } from "../time/format";
 import { Confirm } from "../ui/confirm";
 import { useNextPage } from "../ui/next-page";
-import { Code, Empty, ErrorMessage, SkeletonRows } from "../ui/states";
+import { Code, Empty, Pending } from "../ui/states";
 import { RelativeTime } from "../ui/time";
 import { showErrorToast, showToast } from "../ui/toast";
 
@@ -62,8 +62,7 @@ export function SourceMapsPage() {
         <span class="quiet small">Deleted 180 days after the last use</span>
       </div>
       <SettingsTabs page="source-maps" />
-      {loaded.error && <ErrorMessage error={loaded.error} retry={loaded.reload} />}
-      {!data && !loaded.error && <SkeletonRows rows={6} />}
+      <Pending of={loaded} rows={6} />
       {failures.length > 0 && (
         <section class="failures" aria-label="Failed uploads">
           <h2>Failed uploads</h2>

@@ -22,9 +22,9 @@ import { currentStep } from "../steps";
 import { number, pluralize } from "../time/format";
 import { keptView, rangeParams } from "../time/range";
 import { useAnnouncement } from "../ui/announcement";
-import { SelectCell } from "../ui/row-parts";
+import { SelectAll, SelectCell } from "../ui/row-parts";
 import { focusRow, rowProps, targetRows, useRows } from "../ui/rows";
-import { Empty, ErrorMessage, SkeletonRows } from "../ui/states";
+import { Empty, Pending } from "../ui/states";
 import { RelativeTime } from "../ui/time";
 import { showErrorToast } from "../ui/toast";
 import { useRowWindow, WindowedRows } from "../ui/window";
@@ -146,7 +146,7 @@ export function ErrorsPage() {
             {list.data && !list.loading ? <h2>{count}</h2> : <h2 class="quiet">Errors</h2>}
             {rows.selected.size > 0 && (
               <div class="bulk-actions">
-                <b>{number(rows.selected.size)} selected</b>
+                <b>{pluralize(rows.selected.size, "error")} selected</b>
                 <button type="button" onClick={() => change("resolved")}>
                   Resolve
                 </button>
@@ -162,8 +162,7 @@ export function ErrorsPage() {
               </div>
             )}
           </div>
-          {list.error && <ErrorMessage error={list.error} retry={list.reload} />}
-          {!list.data && !list.error && <SkeletonRows rows={8} />}
+          <Pending of={list} rows={8} />
           {list.data &&
             items.length === 0 &&
             !isExhausted &&
@@ -189,18 +188,7 @@ export function ErrorsPage() {
                 </colgroup>
                 <thead>
                   <tr>
-                    {canWrite && (
-                      <th>
-                        <input
-                          type="checkbox"
-                          aria-label="Select all"
-                          checked={rows.selected.size > 0 && rows.selected.size === ids.length}
-                          onChange={(event) =>
-                            event.currentTarget.checked ? rows.selectAll(ids) : rows.clear()
-                          }
-                        />
-                      </th>
-                    )}
+                    {canWrite && <SelectAll rows={rows} ids={ids} />}
                     <th>Error</th>
                     <th class="wide">Trend</th>
                     <SortHead sort={sort} own="count" name="Events" />

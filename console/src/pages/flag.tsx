@@ -1,13 +1,19 @@
 import { useMemo, useState } from "preact/hooks";
-import { go, hrefOf, useAddress, usePageGuard } from "../address";
-import { useAttempts } from "../api/attempt";
+import { go, usePageGuard } from "../address";
 import { ApiError, api, unwrapResponse } from "../api/client";
 import { useLoaded } from "../api/loaded";
-import { isChangedAt } from "../api/pointer";
 import { useCan, useCurrentProject } from "../caller";
-import { dropDraft, useDraft } from "../drafts";
+import { dropDraft } from "../drafts";
 import { AttributeNames } from "../flags/attributes";
-import { Conflict, type EditConflict, findConflict } from "../flags/conflict";
+import { findConflict } from "../flags/conflict";
+import {
+  EditorPage,
+  type EditorProps,
+  KeyAndName,
+  type Kind,
+  SaveBar,
+  useEditor,
+} from "../flags/editor";
 import {
   createFlag,
   type Draft,
@@ -16,7 +22,6 @@ import {
   draftOf,
   type Flag,
   type FlagType,
-  isMismatch,
   loadFlag,
   loadFlags,
   missingWeights,
@@ -26,7 +31,6 @@ import {
   patchOf,
   TYPES,
   unevenRollouts,
-  versionOf,
   withIds,
 } from "../flags/flag";
 import { FlagText } from "../flags/flag-text";
@@ -38,67 +42,11 @@ import { FlagSwitch } from "../flags/switch";
 import { Tester } from "../flags/tester";
 import { createUndo } from "../flags/undo";
 import { loadSegments, type Segment } from "../segments/segment";
-import { keptParams } from "../time/range";
 import { Confirm } from "../ui/confirm";
-import { Back, DetailPage } from "../ui/detail-page";
 import { useIsSettled } from "../ui/settled";
-import { ErrorMessage, errorProps, FieldError, formError, useFocusFirstError } from "../ui/states";
+import { errorProps, FieldError } from "../ui/states";
 import { RelativeTime } from "../ui/time";
 import { showErrorToast, showToast } from "../ui/toast";
-
-export function FlagPage() {
-  const address = useAddress();
-  const { project } = useCurrentProject();
-  const isNew = address.query.has("new");
-  const key = address.query.get("key") ?? "";
-  const loaded = useLoaded(isNew ? null : `flag ${project.id} ${key}`, (signal) =>
-    loadFlag(project, key, signal),
-  );
-  const back = hrefOf("flags", keptParams(address));
-  if (isNew) {
-    return (
-      <>
-        <Back list="Flags" href={back} />
-        <Editor flag={null} back={back} onChange={() => {}} />
-      </>
-    );
-  }
-  return (
-    <DetailPage
-      list="Flags"
-      back={back}
-      loaded={loaded}
-      isCurrent={(it) => it.key === key}
-      noun="Flag"
-      notFoundHint={
-        <>
-          This project has no flag with the key <code>{key}</code>.
-        </>
-      }
-      rows={9}
-    >
-      {(flag) => (
-        <Editor
-          key={flag.id}
-          flag={flag}
-          back={back}
-          onChange={(changed) =>
-            loaded.set((was) =>
-              was.id === changed.id && was.version > changed.version ? was : changed,
-            )
-          }
-        />
-      )}
-    </DetailPage>
-  );
-}
-
-interface EditorProps {
-  /** `null` for a new flag. */
-  flag: Flag | null;
-  back: string;
-  onChange: (flag: Flag) => void;
-}
 
 /** An archiving or unarchiving to confirm. */
 interface Archiving {
@@ -111,31 +59,49 @@ interface Archiving {
 const BOOLEANS = NEW_FLAG.variants;
 const NO_SEGMENTS: Segment[] = [];
 
-function Editor({ flag, back, onChange }: EditorProps) {
-  const address = useAddress();
+const KIND: Kind<Flag, Draft> = {
+  page: "flag",
+  newDraft: NEW_FLAG,
+  draftOf,
+  load: loadFlag,
+  create: createFlag,
+  patch: (project, saved, draft) =>
+    patchFlag(project, saved.key, patchOf(draftOf(saved), draft), saved),
+  findConflict,
+  withIds: (draft, sent, { rules }) => ({
+    ...draft,
+    rules: withIds(draft.rules, sent.rules, rules),
+  }),
+  created: ({ key }) => `Created ${key}. It’s off.`,
+  changed: ({ version }) => `Saved as version ${version}.`,
+};
+
+/** Returns an error for percentages that are missing or do not add up. */
+function checkWeights(draft: Draft, saved: Draft): ApiError | null {
+  const errorAt = (pointers: string[], code: "invalid_type" | "out_of_range", message: string) =>
+    pointers.map((pointer) => ({ pointer, code, message }));
+  const missing = errorAt(missingWeights(draft), "invalid_type", NO_WEIGHT);
+  if (missing.length) return new ApiError(0, "weight", "Enter all percentages.", missing);
+  const uneven = errorAt(
+    unevenRollouts(draft, saved),
+    "out_of_range",
+    "The percentages must add up to 100. Change one, or balance them.",
+  );
+  if (!uneven.length) return null;
+  return new ApiError(0, "weight", "The percentages don’t add up to 100.", uneven);
+}
+
+export function FlagPage() {
+  return <EditorPage page="flag" load={loadFlag} Editor={Editor} />;
+}
+
+function Editor(props: EditorProps<Flag>) {
+  const { saved: flag, back, onChange } = props;
   const { project } = useCurrentProject();
   const can = useCan();
-  const saved = useMemo(() => (flag ? draftOf(flag) : NEW_FLAG), [flag]);
-  const nameOf = (key: string) => `flag ${project.id} ${key}`;
-  const edited = useDraft<Draft>(nameOf(flag?.key ?? ""), versionOf(flag), saved);
-  const { draft, isChanged, set } = edited;
-  const [saveConflict, setSaveConflict] = useState<EditConflict | null>(null);
-  const draftConflict = edited.conflict;
-  const conflict = useMemo(() => {
-    if (saveConflict || !draftConflict || !flag) return saveConflict;
-    const found = findConflict(draftConflict.base, draftConflict.edited, saved, flag.version);
-    return { ...found, isSaveRejected: false };
-  }, [saveConflict, draftConflict, saved, flag]);
-  const [failure, setFailure] = useState<{ error: ApiError; sent: Draft } | null>(null);
-  // An error disappears when its field changes.
-  const saveError = useMemo(
-    () => failure?.error.without((at) => isChangedAt(at, failure.sent, draft)) ?? null,
-    [failure, draft],
-  );
-  const setSaveError = (error: ApiError | null) => setFailure(error && { error, sent: draft });
-  const form = useFocusFirstError(failure ?? saveConflict);
+  const editing = useEditor(KIND, props, checkWeights);
+  const { draft, saved, set, error } = editing;
   const isSettled = useIsSettled(flag?.archivedAt);
-  const attempts = useAttempts();
   const guardPage = usePageGuard();
   const [busy, setBusy] = useState(false);
   /** The action to confirm. `flag` is its version after a change by another user. */
@@ -150,78 +116,6 @@ function Editor({ flag, back, onChange }: EditorProps) {
   const unevenShares = describeUnevenShares(draft);
   const changes = useMemo(() => patchOf(saved, draft), [saved, draft]);
 
-  const save = async () => {
-    const missing = missingWeights(draft);
-    if (missing.length) {
-      const violations = missing.map((pointer) => ({
-        pointer,
-        code: "invalid_type" as const,
-        message: NO_WEIGHT,
-      }));
-      setSaveError(new ApiError(0, "weight", "Enter all percentages.", violations));
-      return;
-    }
-    const uneven = unevenRollouts(draft, saved);
-    if (uneven.length) {
-      const violations = uneven.map((pointer) => ({
-        pointer,
-        code: "out_of_range" as const,
-        message: "The percentages must add up to 100. Change one, or balance them.",
-      }));
-      setSaveError(new ApiError(0, "weight", "The percentages don’t add up to 100.", violations));
-      return;
-    }
-    const sent = draft;
-    const savedAs = (result: Flag) =>
-      [
-        versionOf(result),
-        draftOf(result),
-        (it: Draft) => ({ ...it, rules: withIds(it.rules, sent.rules, result.rules) }),
-      ] as const;
-    const isHere = guardPage();
-    setBusy(true);
-    setSaveError(null);
-    setSaveConflict(null);
-    try {
-      if (!flag) {
-        const created = await createFlag(project, sent, attempts.keyFor(sent));
-        attempts.succeeded();
-        edited.handOver(sent, nameOf(created.key), ...savedAs(created));
-        const href = hrefOf("flag", { ...keptParams(address), key: created.key });
-        const isStillHere = isHere();
-        showToast(
-          `Created ${created.key}. It’s off.`,
-          undefined,
-          isStillHere ? undefined : { href, text: "Open" },
-        );
-        if (isStillHere) go(href, "replace");
-        return;
-      }
-      const changed = await patchFlag(project, flag.key, patchOf(saved, sent), flag);
-      edited.accept(sent, ...savedAs(changed));
-      onChange(changed);
-      showToast(`Saved as version ${changed.version}.`);
-    } catch (error) {
-      if (!isHere()) showErrorToast(error);
-      else if (flag && isMismatch(error)) await mergeChanges(flag, sent);
-      else showError(error);
-    } finally {
-      setBusy(false);
-    }
-  };
-  const showError = (error: unknown) =>
-    error instanceof ApiError ? setSaveError(formError(error)) : showErrorToast(error);
-  /** Merges the changes of another user into the form, and shows them. */
-  const mergeChanges = async (known: Flag, sent: Draft) => {
-    try {
-      const latest = await loadFlag(project, known.key);
-      const found = findConflict(edited.base, sent, draftOf(latest), latest.version);
-      setSaveConflict({ ...found, isSaveRejected: true });
-      onChange(latest);
-    } catch (error) {
-      showError(error);
-    }
-  };
   const archive = async (known: Flag, archived: boolean) => {
     setConfirming(null);
     setBusy(true);
@@ -248,7 +142,7 @@ function Editor({ flag, back, onChange }: EditorProps) {
     try {
       const params = { path: { idOrSlug: project.slug, key: flag.key } };
       await unwrapResponse(api.DELETE("/v0/project/{idOrSlug}/feature-flags/{key}", { params }));
-      dropDraft(nameOf(flag.key));
+      dropDraft(editing.draftName);
       showToast(`Deleted ${flag.key}.`);
       if (isHere()) go(back);
     } catch (error) {
@@ -321,42 +215,14 @@ function Editor({ flag, back, onChange }: EditorProps) {
       <div class="editor">
         <div>
           {disabled && flag && <FlagText flag={flag} segments={segments} />}
-          <form
-            ref={form}
-            hidden={disabled}
-            onSubmit={(event) => {
-              event.preventDefault();
-              void save();
-            }}
-          >
+          <form hidden={disabled} {...editing.form}>
             <div class="form part">
-              <div class="form-row">
-                {!flag && (
-                  <label class="field grow">
-                    Key
-                    <input
-                      value={draft.key}
-                      placeholder="new-checkout"
-                      spellcheck={false}
-                      autocomplete="off"
-                      autofocus
-                      {...errorProps(saveError, "/key")}
-                      onInput={(event) => set({ key: event.currentTarget.value })}
-                    />
-                    <FieldError error={saveError} at="/key" />
-                  </label>
-                )}
-                <label class="field grow">
-                  Name
-                  <input
-                    value={draft.name}
-                    placeholder="New checkout"
-                    disabled={disabled}
-                    {...errorProps(saveError, "/name")}
-                    onInput={(event) => set({ name: event.currentTarget.value })}
-                  />
-                  <FieldError error={saveError} at="/name" />
-                </label>
+              <KeyAndName
+                editing={editing}
+                placeholders={["new-checkout", "New checkout"]}
+                disabled={disabled}
+                onChange={set}
+              >
                 {!flag && (
                   <label class="field">
                     Type
@@ -370,25 +236,25 @@ function Editor({ flag, back, onChange }: EditorProps) {
                     </select>
                   </label>
                 )}
-              </div>
+              </KeyAndName>
               <label class="field">
                 Description
                 <textarea
                   rows={2}
                   value={draft.description}
                   disabled={disabled}
-                  {...errorProps(saveError, "/description")}
+                  {...errorProps(error, "/description")}
                   onInput={(event) => set({ description: event.currentTarget.value })}
                 />
               </label>
-              <FieldError error={saveError} at="/description" />
+              <FieldError error={error} at="/description" />
             </div>
-            <VariantsEditor draft={draft} error={saveError} disabled={disabled} onChange={set} />
-            <TargetsEditor draft={draft} error={saveError} disabled={disabled} onChange={set} />
+            <VariantsEditor draft={draft} error={error} disabled={disabled} onChange={set} />
+            <TargetsEditor draft={draft} error={error} disabled={disabled} onChange={set} />
             <RulesEditor
               draft={draft}
               segments={segments}
-              error={saveError}
+              error={error}
               disabled={disabled}
               onChange={(rules) => set({ rules })}
             />
@@ -400,7 +266,7 @@ function Editor({ flag, back, onChange }: EditorProps) {
                 serve={draft.fallthrough}
                 variants={draft.variants}
                 pointer="/fallthrough"
-                error={saveError}
+                error={error}
                 label="Everyone else gets"
                 disabled={disabled}
                 onChange={(fallthrough) => set({ fallthrough })}
@@ -416,48 +282,26 @@ function Editor({ flag, back, onChange }: EditorProps) {
                 variants={draft.variants}
                 none="The default in code"
                 disabled={disabled}
-                invalid={errorProps(saveError, "/offVariant")}
+                invalid={errorProps(error, "/offVariant")}
                 onChange={(key) => set({ offVariant: key || null })}
               />
-              <FieldError error={saveError} at="/offVariant" />
+              <FieldError error={error} at="/offVariant" />
             </section>
             <PrerequisitesEditor
               draft={draft}
-              error={saveError}
+              error={error}
               disabled={disabled}
               onChange={set}
               flags={flags}
             />
-            {conflict && <Conflict noun="flag" conflict={conflict} isChanged={isChanged} />}
-            {saveError && <ErrorMessage error={saveError} />}
-            {!disabled && (isChanged || !flag) && (
-              <div class="save-bar">
-                <button type="submit" class="primary" disabled={busy}>
-                  {!flag ? "Create flag" : conflict ? "Overwrite" : "Save"}
-                </button>
-                {isChanged && (
-                  <button
-                    type="button"
-                    onClick={() => {
-                      edited.discard();
-                      setSaveError(null);
-                      setSaveConflict(null);
-                    }}
-                  >
-                    Discard
-                  </button>
-                )}
-                {edited.isRestored && isChanged && (
-                  <span class="small">Unsaved draft restored.</span>
-                )}
-                {unevenShares.map((it) => (
-                  <span class="field-error" key={it}>
-                    {it}
-                  </span>
-                ))}
-                <span class="quiet small">When on: {describeFlag(draft)}.</span>
-              </div>
-            )}
+            <SaveBar editing={editing} disabled={disabled}>
+              {unevenShares.map((it) => (
+                <span class="field-error" key={it}>
+                  {it}
+                </span>
+              ))}
+              <span class="quiet small">When on: {describeFlag(draft)}.</span>
+            </SaveBar>
           </form>
           {flag && <History key={flag.id} flag={flag} onChange={onChange} />}
         </div>

@@ -11,7 +11,8 @@ import { pluralize } from "../time/format";
 import { keptParams } from "../time/range";
 import { useAnnouncement } from "../ui/announcement";
 import { rowProps, useRows } from "../ui/rows";
-import { Empty, ErrorMessage, SkeletonRows } from "../ui/states";
+import { Segments } from "../ui/segments";
+import { Empty, Pending } from "../ui/states";
 import { RelativeTime } from "../ui/time";
 import { useRowWindow, WindowedRows } from "../ui/window";
 
@@ -74,20 +75,13 @@ export function FlagsPage() {
         )}
       </div>
       <div class="page-head">
-        <fieldset class="segments">
-          <legend class="hidden">State</legend>
-          {SHOWS.map((it) => (
-            <button
-              type="button"
-              key={it}
-              aria-pressed={it === show}
-              onClick={() => go(changed(address, { show: it === "all" ? null : it }))}
-            >
-              {it[0]?.toUpperCase()}
-              {it.slice(1)}
-            </button>
-          ))}
-        </fieldset>
+        <Segments
+          name="State"
+          values={SHOWS}
+          chosen={show}
+          text={(it) => it.charAt(0).toUpperCase() + it.slice(1)}
+          onChoose={(it) => go(changed(address, { show: it === "all" ? null : it }))}
+        />
         <input
           ref={search}
           type="search"
@@ -100,8 +94,7 @@ export function FlagsPage() {
           }
         />
       </div>
-      {loaded.error && <ErrorMessage error={loaded.error} retry={loaded.reload} />}
-      {!loaded.data && !loaded.error && <SkeletonRows rows={7} />}
+      <Pending of={loaded} rows={7} />
       {loaded.data && flags.length === 0 && <NoFlags any={loaded.data.length > 0} show={show} />}
       {flags.length > 0 && (
         <div class="table-scroll">

@@ -1,6 +1,6 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { changed, currentHref, go, hrefOf, Link, useAddress, usePageGuard } from "../address";
-import { rememberKeys, useAttempts } from "../api/attempt";
+import { useAttempts } from "../api/attempt";
 import { ApiError } from "../api/client";
 import { useLoaded } from "../api/loaded";
 import { useCan, useCurrentProject } from "../caller";
@@ -9,7 +9,6 @@ import {
   type Insight,
   loadInsight,
   loadPainPoints,
-  loadPointIds,
   MAX_SPLIT,
   merge,
   type PainPoint,
@@ -28,17 +27,11 @@ import { keptParams } from "../time/range";
 import { matchesText } from "../ui/combobox";
 import { Confirm, Dialog } from "../ui/confirm";
 import { DetailPage } from "../ui/detail-page";
-import { SelectCell } from "../ui/row-parts";
+import { Field, FormDialog, FormError, useForm } from "../ui/form";
+import { SelectAll, SelectCell } from "../ui/row-parts";
 import { rowProps, useRows } from "../ui/rows";
 import { useIsSettled } from "../ui/settled";
-import {
-  ErrorMessage,
-  errorProps,
-  FieldError,
-  formError,
-  SkeletonRows,
-  useFocusFirstError,
-} from "../ui/states";
+import { errorProps, FieldError, Pending } from "../ui/states";
 import { RelativeTime } from "../ui/time";
 import { showErrorToast, showToast } from "../ui/toast";
 import { useRowWindow, WindowedRows } from "../ui/window";
@@ -157,23 +150,19 @@ function InsightDetails({ insight, reload }: { insight: Insight; reload: () => v
     const isHere = guardPage();
     setBusy(true);
     try {
-      // Undo needs all of them, also those that are not shown.
-      const isAll = all.length < MAX_SPLIT && all.length >= insight.occurrences;
-      const moved = isAll ? all.map((it) => it.id) : await loadPointIds(project, insight.id);
       await merge(project, insight.id, other.id, attempts.keyFor("merge", insight.id, other.id));
       attempts.succeeded();
-      const keyFor = rememberKeys();
       const undo = async () => {
         const from = currentHref();
-        const restored = await undoMerge(project, other.id, moved, insight, keyFor);
+        await undoMerge(project, insight);
         // Shows the restored insight if the user is still on the merge target.
-        if (from === href && currentHref() === from) go(hrefOfOther(restored.id));
+        if (from === href && currentHref() === from) go(hrefOfOther(insight.id));
       };
       const isStillHere = isHere();
       const link = isStillHere ? undefined : { href, text: "Open" };
       showToast(
         `Merged ${pluralize(insight.occurrences, "pain point")} into “${other.title}”.`,
-        moved.length ? undo : undefined,
+        undo,
         link,
       );
       if (isStillHere) go(href);
@@ -235,7 +224,12 @@ function InsightDetails({ insight, reload }: { insight: Insight; reload: () => v
         )}
       </div>
       {insight.mergedInto && (
-        <MergedInto id={insight.mergedInto} href={hrefOfOther(insight.mergedInto)} />
+        <MergedInto
+          insight={insight}
+          into={insight.mergedInto}
+          href={hrefOfOther(insight.mergedInto)}
+          onUndone={refresh}
+        />
       )}
       {insight.status !== "merged" && (
         <dl class="facts">
@@ -299,8 +293,7 @@ function InsightDetails({ insight, reload }: { insight: Insight; reload: () => v
           </div>
         )}
       </div>
-      {points.error && <ErrorMessage error={points.error} retry={points.reload} />}
-      {!points.data && !points.error && <SkeletonRows rows={6} />}
+      <Pending of={points} rows={6} />
       {session && points.data && (
         <SessionFilter points={all} count={items.length} session={session} />
       )}
@@ -315,18 +308,7 @@ function InsightDetails({ insight, reload }: { insight: Insight; reload: () => v
           </colgroup>
           <thead>
             <tr>
-              {canWrite && (
-                <th>
-                  <input
-                    type="checkbox"
-                    aria-label="Select all"
-                    checked={rows.selected.size === ids.length}
-                    onChange={(event) =>
-                      event.currentTarget.checked ? rows.selectAll(ids) : rows.clear()
-                    }
-                  />
-                </th>
-              )}
+              {canWrite && <SelectAll rows={rows} ids={ids} />}
               <th>Pain point</th>
               <th class="wide">Session</th>
               <th class="wide">User</th>
@@ -395,24 +377,16 @@ function Title({ insight, canWrite, reload }: TitleProps) {
   const [isEditing, setEditing] = useState(false);
   const [title, setTitle] = useState(insight.title);
   const [description, setDescription] = useState(insight.description);
-  const [error, setError] = useState<ApiError | null>(null);
-  const form = useFocusFirstError(error);
-  const save = async () => {
-    setError(null);
-    try {
+  const form = useForm(async () => {
+    await patchInsight(project, insight.id, { title, description });
+    setEditing(false);
+    reload();
+    showToast("Saved.", async () => {
+      const { title, description } = insight;
       await patchInsight(project, insight.id, { title, description });
-      setEditing(false);
       reload();
-      showToast("Saved.", async () => {
-        const { title, description } = insight;
-        await patchInsight(project, insight.id, { title, description });
-        reload();
-      });
-    } catch (failure) {
-      if (failure instanceof ApiError) setError(formError(failure));
-      else showErrorToast(failure);
-    }
-  };
+    });
+  });
   if (!isEditing) {
     return (
       <div class="page-head error-head">
@@ -433,38 +407,29 @@ function Title({ insight, canWrite, reload }: TitleProps) {
     );
   }
   return (
-    <form
-      ref={form}
-      class="form"
-      onSubmit={(event) => {
-        event.preventDefault();
-        void save();
-      }}
-    >
+    <form class="form" {...form.props}>
       <h1 class="hidden">{insight.title}</h1>
-      <label class="field">
-        Title
-        <input
-          value={title}
-          maxLength={200}
-          autofocus
-          {...errorProps(error, "/title")}
-          onInput={(event) => setTitle(event.currentTarget.value)}
-        />
-        <FieldError error={error} at="/title" />
-      </label>
+      <Field
+        label="Title"
+        at="/title"
+        form={form}
+        maxLength={200}
+        autofocus
+        value={title}
+        onInput={setTitle}
+      />
       <label class="field">
         Description
         <textarea
           rows={3}
           value={description}
           maxLength={2000}
-          {...errorProps(error, "/description")}
+          {...errorProps(form.error, "/description")}
           onInput={(event) => setDescription(event.currentTarget.value)}
         />
-        <FieldError error={error} at="/description" />
+        <FieldError error={form.error} at="/description" />
       </label>
-      {error && error.violations.length === 0 && <ErrorMessage error={error} />}
+      <FormError form={form} />
       <div class="form-row">
         <button type="submit" class="primary">
           Save
@@ -502,19 +467,43 @@ function Days({ points, isAll }: { points: PainPoint[]; isAll: boolean }) {
 }
 
 interface MergedIntoProps {
-  id: string;
+  insight: Insight;
+  into: string;
   href: string;
+  onUndone: () => void;
 }
 
-function MergedInto({ id, href }: MergedIntoProps) {
+function MergedInto({ insight, into, href, onUndone }: MergedIntoProps) {
   const { project } = useCurrentProject();
-  const { data } = useLoaded(`insight ${project.id} ${id}`, (signal) =>
-    loadInsight(project, id, signal),
+  const canWrite = useCan()("insights:write");
+  const { data } = useLoaded(`insight ${project.id} ${into}`, (signal) =>
+    loadInsight(project, into, signal),
   );
+  const [busy, setBusy] = useState(false);
+  const [isFinal, setFinal] = useState(false);
+  const undo = async () => {
+    setBusy(true);
+    try {
+      await undoMerge(project, insight);
+      showToast("The merge is undone.");
+      onUndone();
+    } catch (error) {
+      if (error instanceof ApiError && error.code === "insight_merged") setFinal(true);
+      else showErrorToast(error);
+    } finally {
+      setBusy(false);
+    }
+  };
   return (
     <p>
-      Merged into <Link href={href}>{data ? `“${data.title}”` : "another insight"}</Link>.
-      Read-only.
+      Merged into <Link href={href}>{data ? `“${data.title}”` : "another insight"}</Link>.{" "}
+      {isFinal && "That insight changed later, so the merge cannot be undone. "}
+      Read-only.{" "}
+      {canWrite && !isFinal && (
+        <button type="button" class="link" disabled={busy} onClick={() => void undo()}>
+          Undo merge
+        </button>
+      )}
     </p>
   );
 }
@@ -528,36 +517,27 @@ interface SplitDialogProps {
 
 function SplitDialog({ count, all, onClose, onSplit }: SplitDialogProps) {
   const [title, set] = useState("");
+  const form = useForm(async () => onSplit(title.trim()));
   return (
-    <Dialog title={`Split off ${pluralize(count, "pain point")}`} onClose={onClose}>
-      <form
-        class="form"
-        onSubmit={(event) => {
-          event.preventDefault();
-          onSplit(title.trim());
-        }}
-      >
-        {all && <p>You selected all pain points. Leave at least one.</p>}
-        {count > MAX_SPLIT && <p>You can split off up to {MAX_SPLIT} at a time.</p>}
-        <label class="field">
-          Title of the new insight
-          <input
-            value={title}
-            maxLength={200}
-            placeholder="Defaults to the latest pain point’s title"
-            onInput={(event) => set(event.currentTarget.value)}
-          />
-        </label>
-        <div class="actions">
-          <button type="button" onClick={onClose}>
-            Cancel
-          </button>
-          <button type="submit" class="primary" disabled={all || count > MAX_SPLIT}>
-            Split off
-          </button>
-        </div>
-      </form>
-    </Dialog>
+    <FormDialog
+      title={`Split off ${pluralize(count, "pain point")}`}
+      action="Split off"
+      disabled={all || count > MAX_SPLIT}
+      form={form}
+      onClose={onClose}
+    >
+      {all && <p>You selected all pain points. Leave at least one.</p>}
+      {count > MAX_SPLIT && <p>You can split off up to {MAX_SPLIT} at a time.</p>}
+      <Field
+        label="Title of the new insight"
+        at="/title"
+        form={form}
+        maxLength={200}
+        placeholder="Defaults to the latest pain point’s title"
+        value={title}
+        onInput={set}
+      />
+    </FormDialog>
   );
 }
 
@@ -593,7 +573,9 @@ function MergeDialog({ insight, onClose, onMerge }: MergeDialogProps) {
           <bdi>{insight.title}</bdi>” leaves the list and becomes read-only. Its title and status
           stay as they are.
         </p>
-        <p>You can undo the merge for 10 seconds.</p>
+        <p>
+          You can undo the merge on this insight’s page until pain points of the other one change.
+        </p>
       </Confirm>
     );
   }
@@ -606,8 +588,7 @@ function MergeDialog({ insight, onClose, onMerge }: MergeDialogProps) {
         Search
         <input value={search} onInput={(event) => setSearch(event.currentTarget.value)} />
       </label>
-      {loaded.error && <ErrorMessage error={loaded.error} retry={loaded.reload} />}
-      {!loaded.data && !loaded.error && <SkeletonRows rows={3} />}
+      <Pending of={loaded} rows={3} />
       <ul class="rows choices">
         {others.slice(0, MAX_CHOICES).map((it) => (
           <li key={it.id}>

@@ -17,9 +17,10 @@ import { number, pluralize } from "../time/format";
 import { keptParams } from "../time/range";
 import { useAnnouncement } from "../ui/announcement";
 import { matchesText } from "../ui/combobox";
-import { SelectCell } from "../ui/row-parts";
+import { SelectAll, SelectCell } from "../ui/row-parts";
 import { focusRow, rowProps, targetRows, useRows } from "../ui/rows";
-import { Code, Empty, ErrorMessage, SkeletonRows } from "../ui/states";
+import { Segments } from "../ui/segments";
+import { Code, Empty, Pending } from "../ui/states";
 import { RelativeTime } from "../ui/time";
 import { showErrorToast, showToast } from "../ui/toast";
 import { useRowWindow, WindowedRows } from "../ui/window";
@@ -110,32 +111,20 @@ export function InsightsPage() {
         <span class="quiet small">Last 30 days vs previous 30</span>
       </div>
       <div class="page-head">
-        <fieldset class="segments">
-          <legend class="hidden">Status</legend>
-          {SHOWN.map((it) => (
-            <button
-              type="button"
-              key={it}
-              aria-pressed={it === status}
-              onClick={() => go(changed(address, { status: it === "open" ? null : it }))}
-            >
-              {STATUS_NAMES[it]}
-            </button>
-          ))}
-        </fieldset>
-        <fieldset class="segments">
-          <legend class="hidden">Last seen</legend>
-          {[...SEEN, null].map((it) => (
-            <button
-              type="button"
-              key={it ?? "any"}
-              aria-pressed={it === seen}
-              onClick={() => go(changed(address, { seen: it }))}
-            >
-              {it ?? "Any time"}
-            </button>
-          ))}
-        </fieldset>
+        <Segments
+          name="Status"
+          values={SHOWN}
+          chosen={status}
+          text={(it) => STATUS_NAMES[it]}
+          onChoose={(it) => go(changed(address, { status: it === "open" ? null : it }))}
+        />
+        <Segments
+          name="Last seen"
+          values={[...SEEN, null]}
+          chosen={seen}
+          text={(it) => it ?? "Any time"}
+          onChoose={(it) => go(changed(address, { seen: it }))}
+        />
       </div>
       <div class="bulk">
         <input
@@ -167,8 +156,7 @@ export function InsightsPage() {
           </div>
         )}
       </div>
-      {loaded.error && <ErrorMessage error={loaded.error} retry={loaded.reload} />}
-      {!loaded.data && !loaded.error && <SkeletonRows rows={6} />}
+      <Pending of={loaded} rows={6} />
       {loaded.data && items.length === 0 && (
         <NoInsights status={status} isFiltered={Boolean(words || seen)} />
       )}
@@ -186,18 +174,7 @@ export function InsightsPage() {
             </colgroup>
             <thead>
               <tr>
-                {canWrite && (
-                  <th>
-                    <input
-                      type="checkbox"
-                      aria-label="Select all"
-                      checked={rows.selected.size > 0 && rows.selected.size === ids.length}
-                      onChange={(event) =>
-                        event.currentTarget.checked ? rows.selectAll(ids) : rows.clear()
-                      }
-                    />
-                  </th>
-                )}
+                {canWrite && <SelectAll rows={rows} ids={ids} />}
                 <th>Insight</th>
                 <Head name="Sessions" own="sessions" sort={sort} />
                 <th class="number wide">Users</th>

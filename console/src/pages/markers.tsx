@@ -7,15 +7,9 @@ import { useCan, useCurrentProject } from "../caller";
 import { type Newest, newestOf } from "../errors/newest";
 import { number, pluralize } from "../time/format";
 import { Confirm } from "../ui/confirm";
+import { Field, FormError, useForm } from "../ui/form";
 import { RowTitle } from "../ui/row-parts";
-import {
-  Empty,
-  ErrorMessage,
-  errorProps,
-  FieldError,
-  SkeletonRows,
-  useFocusFirstError,
-} from "../ui/states";
+import { Empty, Pending } from "../ui/states";
 import { RelativeTime } from "../ui/time";
 import { showErrorToast, showToast } from "../ui/toast";
 
@@ -56,8 +50,7 @@ export function MarkersPage() {
           Releases, incidents and campaigns, shown as dashed lines on every chart
         </span>
       </div>
-      {loaded.error && <ErrorMessage error={loaded.error} retry={loaded.reload} />}
-      {!loaded.data && !loaded.error && <SkeletonRows rows={5} />}
+      <Pending of={loaded} rows={5} />
       {loaded.data && (
         <div class="editor">
           <div>
@@ -114,65 +107,44 @@ function NewCollection({ onCreated }: { onCreated: () => void }) {
   const [name, setName] = useState("");
   const [description, setDescription] = useState("");
   const [source, setSource] = useState<Source>(null);
-  const [saveError, setSaveError] = useState<ApiError | null>(null);
-  const [busy, setBusy] = useState(false);
-  const form = useFocusFirstError(saveError);
   const attempts = useAttempts();
   const guardPage = usePageGuard();
-  const create = async () => {
+  const form = useForm(async () => {
     const isHere = guardPage();
-    setSaveError(null);
-    setBusy(true);
     const body = { name, description, source };
-    try {
-      const created = await unwrapResponse(
-        api.POST("/v0/projects/{idOrSlug}/event-marker-collections", {
-          params: { path: { idOrSlug: project.slug }, header: attempts.keyFor(body) },
-          body,
-        }),
-      );
-      attempts.succeeded();
-      // Keeps text that was typed since the request.
-      setName((current) => (current === body.name ? "" : current));
-      setDescription((current) => (current === body.description ? "" : current));
-      onCreated();
-      const href = changed(address, { collection: created.id });
-      if (isHere()) go(href);
-      else showToast(`Created “${created.name}”.`, undefined, { href, text: "Open" });
-    } catch (error) {
-      if (error instanceof ApiError) setSaveError(error);
-    } finally {
-      setBusy(false);
-    }
-  };
+    const created = await unwrapResponse(
+      api.POST("/v0/projects/{idOrSlug}/event-marker-collections", {
+        params: { path: { idOrSlug: project.slug }, header: attempts.keyFor(body) },
+        body,
+      }),
+    );
+    attempts.succeeded();
+    // Keeps text that was typed since the request.
+    setName((current) => (current === body.name ? "" : current));
+    setDescription((current) => (current === body.description ? "" : current));
+    onCreated();
+    const href = changed(address, { collection: created.id });
+    if (isHere()) go(href);
+    else showToast(`Created “${created.name}”.`, undefined, { href, text: "Open" });
+  });
   return (
-    <form
-      ref={form}
-      class="form block"
-      onSubmit={(event) => {
-        event.preventDefault();
-        void create();
-      }}
-    >
-      <label class="field">
-        New collection
-        <input
-          value={name}
-          placeholder="Releases"
-          {...errorProps(saveError, "/name")}
-          onInput={(event) => setName(event.currentTarget.value)}
-        />
-      </label>
-      <FieldError error={saveError} at="/name" />
-      <label class="field">
-        Description
-        <input
-          value={description}
-          {...errorProps(saveError, "/description")}
-          onInput={(event) => setDescription(event.currentTarget.value)}
-        />
-      </label>
-      <FieldError error={saveError} at="/description" />
+    <form class="form block" {...form.props}>
+      <Field
+        label="New collection"
+        at="/name"
+        form={form}
+        placeholder="Releases"
+        value={name}
+        onInput={setName}
+      />
+      <Field
+        label="Description"
+        id="collection-description"
+        at="/description"
+        form={form}
+        value={description}
+        onInput={setDescription}
+      />
       <label class="field">
         Markers
         <select
@@ -187,9 +159,9 @@ function NewCollection({ onCreated }: { onCreated: () => void }) {
           ))}
         </select>
       </label>
-      {saveError && saveError.violations.length === 0 && <ErrorMessage error={saveError} />}
+      <FormError form={form} />
       <div>
-        <button type="submit" disabled={busy}>
+        <button type="submit" disabled={form.busy}>
           Create
         </button>
       </div>
@@ -283,8 +255,7 @@ function Markers({ collection, canWrite, onChange }: MarkersProps) {
         </header>
       </div>
       {canWrite && <NewMarker path={path} onAdded={onChange} />}
-      {loaded.error && <ErrorMessage error={loaded.error} retry={loaded.reload} />}
-      {!loaded.data && !loaded.error && <SkeletonRows rows={5} />}
+      <Pending of={loaded} rows={5} />
       {loaded.data && items.length === 0 && <p class="quiet nothing">No markers yet.</p>}
       <ul class="rows">
         {items.map((it) => (
@@ -330,6 +301,10 @@ function Markers({ collection, canWrite, onChange }: MarkersProps) {
   );
 }
 
+const NO_TIME = new ApiError(0, "invalid", "Enter a time.", [
+  { pointer: "/events/0/occurredAt", code: "invalid_format", message: "Enter a time." },
+]);
+
 function nowAsField(): string {
   const now = new Date();
   return new Date(now.getTime() - now.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
@@ -345,79 +320,53 @@ function NewMarker({
   const [name, setName] = useState("");
   const [at, setAt] = useState(nowAsField);
   const [description, setDescription] = useState("");
-  const [saveError, setSaveError] = useState<ApiError | null>(null);
-  const [busy, setBusy] = useState(false);
-  const form = useFocusFirstError(saveError);
   const attempts = useAttempts();
-  const add = async () => {
-    setSaveError(null);
-    setBusy(true);
-    try {
-      const occurredAt = new Date(at).toISOString();
-      const body = { events: [{ name, occurredAt, description }] };
-      await unwrapResponse(
-        api.POST("/v0/projects/{idOrSlug}/event-marker-collections/{collectionId}/events", {
-          params: { path, header: attempts.keyFor(path.collectionId, body) },
-          body,
-        }),
-      );
-      attempts.succeeded();
-      setName((current) => (current === name ? "" : current));
-      setDescription((current) => (current === description ? "" : current));
-      onAdded();
-    } catch (error) {
-      setSaveError(
-        error instanceof ApiError ? error : new ApiError(0, "unexpected", "Enter a time."),
-      );
-    } finally {
-      setBusy(false);
-    }
-  };
+  const form = useForm(async () => {
+    const time = new Date(at);
+    if (Number.isNaN(time.getTime())) throw NO_TIME;
+    const body = { events: [{ name, occurredAt: time.toISOString(), description }] };
+    await unwrapResponse(
+      api.POST("/v0/projects/{idOrSlug}/event-marker-collections/{collectionId}/events", {
+        params: { path, header: attempts.keyFor(path.collectionId, body) },
+        body,
+      }),
+    );
+    attempts.succeeded();
+    setName((current) => (current === name ? "" : current));
+    setDescription((current) => (current === description ? "" : current));
+    onAdded();
+  });
   return (
-    <form
-      ref={form}
-      class="part"
-      onSubmit={(event) => {
-        event.preventDefault();
-        void add();
-      }}
-    >
+    <form class="part" {...form.props}>
       <div class="form-row">
-        <label class="field grow">
-          Title
-          <input
-            value={name}
-            placeholder="Release 2.5.3"
-            {...errorProps(saveError, "/events/0/name")}
-            onInput={(event) => setName(event.currentTarget.value)}
-          />
-        </label>
-        <label class="field grow">
-          Description
-          <input
-            value={description}
-            {...errorProps(saveError, "/events/0/description")}
-            onInput={(event) => setDescription(event.currentTarget.value)}
-          />
-        </label>
-        <label class="field">
-          Time
-          <input
-            type="datetime-local"
-            required
-            value={at}
-            {...errorProps(saveError, "/events/0/occurredAt")}
-            onInput={(event) => setAt(event.currentTarget.value)}
-          />
-        </label>
-        <button type="submit" disabled={busy}>
+        <Field
+          label="Title"
+          at="/events/0/name"
+          form={form}
+          placeholder="Release 2.5.3"
+          value={name}
+          onInput={setName}
+        />
+        <Field
+          label="Description"
+          at="/events/0/description"
+          form={form}
+          value={description}
+          onInput={setDescription}
+        />
+        <Field
+          label="Time"
+          at="/events/0/occurredAt"
+          form={form}
+          type="datetime-local"
+          value={at}
+          onInput={setAt}
+        />
+        <button type="submit" disabled={form.busy}>
           Add
         </button>
       </div>
-      <FieldError error={saveError} at="/events/0/name" />
-      <FieldError error={saveError} at="/events/0/description" />
-      <FieldError error={saveError} at="/events/0/occurredAt" />
-      {saveError && saveError.violations.length === 0 && <ErrorMessage error={saveError} />}
+      <FormError form={form} />
     </form>
   );
 }

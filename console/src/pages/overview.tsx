@@ -21,7 +21,7 @@ import {
   rangeParams,
 } from "../time/range";
 import { RowTitle } from "../ui/row-parts";
-import { ErrorMessage, SkeletonRows } from "../ui/states";
+import { ErrorMessage, Pending, SkeletonRows } from "../ui/states";
 import { RelativeTime } from "../ui/time";
 import { Onboarding } from "./onboarding";
 
@@ -274,8 +274,7 @@ function TopErrors({ title, sort, loaded, status, projects }: TopErrorsProps) {
           {`All ${status} errors`}
         </Link>
       </header>
-      {loaded.error && <ErrorMessage small error={loaded.error} retry={loaded.reload} />}
-      {!items && !loaded.error && <SkeletonRows rows={4} />}
+      <Pending small of={loaded} rows={4} />
       {items?.length === 0 && (
         <p class="quiet nothing">
           {sort === "count" ? `No ${status} errors in this period.` : `No new ${status} errors.`}

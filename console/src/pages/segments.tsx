@@ -8,7 +8,7 @@ import { useKeys } from "../keys";
 import { loadSegments } from "../segments/segment";
 import { keptParams } from "../time/range";
 import { useRows } from "../ui/rows";
-import { Code, Empty, ErrorMessage, SkeletonRows } from "../ui/states";
+import { Code, Empty, Pending } from "../ui/states";
 import { RelativeTime } from "../ui/time";
 
 export function SegmentsPage() {
@@ -32,8 +32,7 @@ export function SegmentsPage() {
           </button>
         )}
       </div>
-      {loaded.error && <ErrorMessage error={loaded.error} retry={loaded.reload} />}
-      {!loaded.data && !loaded.error && <SkeletonRows rows={5} />}
+      <Pending of={loaded} rows={5} />
       {loaded.data && segments.length === 0 && (
         <Empty title="No segments yet">
           <p>

@@ -1,17 +1,12 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { ApiError, api, unwrapResponse } from "../api/client";
+import { api, unwrapResponse } from "../api/client";
 import { useLoaded } from "../api/loaded";
 import { type CallerInfo, callerOf } from "../caller";
 import { decideOffer, isSession, openWithKey, signOutReason } from "../session";
 import { Confirm } from "../ui/confirm";
-import {
-  ErrorMessage,
-  errorProps,
-  FieldError,
-  SkeletonRows,
-  useFocusFirstError,
-} from "../ui/states";
+import { FormError, useForm } from "../ui/form";
+import { ErrorMessage, errorProps, FieldError, SkeletonRows } from "../ui/states";
 import { showToast } from "../ui/toast";
 
 const FORM = /^wm_[0-9A-Za-z]{16}_[0-9A-Za-z]{49}$/;
@@ -82,22 +77,12 @@ export function SignInForm({ preferKey = false, hasReason = true, children }: Si
 export function EmailForm({ isPrimary = true }: { isPrimary?: boolean }) {
   const [email, setEmail] = useState("");
   const [sentTo, setSentTo] = useState<string | null>(null);
-  const [busy, setBusy] = useState(false);
-  const [sendError, setSendError] = useState<ApiError | null>(null);
-  const form = useFocusFirstError(sendError);
   const send = async (to: string) => {
-    setBusy(true);
-    setSendError(null);
-    try {
-      await unwrapResponse(api.POST("/v0/sign-in", { body: { email: to } }));
-      if (sentTo === to) showToast(`Requested another link for ${to}.`);
-      setSentTo(to);
-    } catch (error) {
-      if (error instanceof ApiError) setSendError(error);
-    } finally {
-      setBusy(false);
-    }
+    await unwrapResponse(api.POST("/v0/sign-in", { body: { email: to } }));
+    if (sentTo === to) showToast(`Requested another link for ${to}.`);
+    setSentTo(to);
   };
+  const form = useForm(() => send(sentTo ?? email.trim()));
   if (sentTo) {
     return (
       <div class="key-form" role="status">
@@ -108,9 +93,9 @@ export function EmailForm({ isPrimary = true }: { isPrimary?: boolean }) {
           If <bdi>{sentTo}</bdi> belongs to a member, a link arrives within a minute. Open it in
           this browser within 10 minutes. In another browser, also enter the code from the email.
         </p>
-        {sendError && <ErrorMessage error={sendError} />}
+        {form.error && <ErrorMessage error={form.error} />}
         <div class="form-row">
-          <button type="button" disabled={busy} onClick={() => void send(sentTo)}>
+          <button type="button" disabled={form.busy} onClick={() => void form.submit()}>
             Send again
           </button>
           <button type="button" class="link" onClick={() => setSentTo(null)}>
@@ -121,15 +106,7 @@ export function EmailForm({ isPrimary = true }: { isPrimary?: boolean }) {
     );
   }
   return (
-    <form
-      ref={form}
-      class="key-form"
-      noValidate
-      onSubmit={(event) => {
-        event.preventDefault();
-        void send(email.trim());
-      }}
-    >
+    <form class="key-form" {...form.props}>
       <label for="sign-in-email">Email address</label>
       <input
         id="sign-in-email"
@@ -137,12 +114,12 @@ export function EmailForm({ isPrimary = true }: { isPrimary?: boolean }) {
         autocomplete="email"
         placeholder="you@example.com"
         value={email}
-        {...errorProps(sendError, "/email")}
+        {...errorProps(form.error, "/email")}
         onInput={(event) => setEmail(event.currentTarget.value)}
       />
-      <FieldError error={sendError} at="/email" />
-      {sendError && sendError.violations.length === 0 && <ErrorMessage error={sendError} />}
-      <button type="submit" class={isPrimary ? "primary" : ""} disabled={busy}>
+      <FieldError error={form.error} at="/email" />
+      <FormError form={form} />
+      <button type="submit" class={isPrimary ? "primary" : ""} disabled={form.busy}>
         Email me a link
       </button>
     </form>

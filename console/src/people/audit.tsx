@@ -6,7 +6,7 @@ import { useCaller } from "../caller";
 import { own } from "../own";
 import { formatFull } from "../time/format";
 import { useNextPage } from "../ui/next-page";
-import { Empty, ErrorMessage, SkeletonRows } from "../ui/states";
+import { Empty, Pending } from "../ui/states";
 import { RelativeTime } from "../ui/time";
 import { browserOf } from "./browser";
 import { SettingsTabs } from "./tabs";
@@ -52,8 +52,7 @@ export function AuditPage() {
         <span class="quiet small">Covers the last 400 days</span>
       </div>
       <SettingsTabs page="audit" />
-      {loaded.error && <ErrorMessage error={loaded.error} retry={loaded.reload} />}
-      {!data && !loaded.error && <SkeletonRows rows={10} />}
+      <Pending of={loaded} rows={10} />
       {data?.items.length === 0 && (
         <Empty title="No entries yet">
           <p>Sign-ins and changes of members, keys, projects and flags are listed here.</p>

@@ -8,7 +8,8 @@ import { loadAll } from "../api/pages";
 import { useCaller } from "../caller";
 import { pluralize } from "../time/format";
 import { Confirm } from "../ui/confirm";
-import { Empty, ErrorMessage, SkeletonRows } from "../ui/states";
+import { Segments } from "../ui/segments";
+import { Empty, Pending } from "../ui/states";
 import { RelativeTime } from "../ui/time";
 import { showErrorToast, showToast } from "../ui/toast";
 import { NewKey } from "./new-key";
@@ -59,22 +60,15 @@ export function KeysPage() {
       </div>
       <SettingsTabs page="keys" />
       <div class="page-head">
-        <fieldset class="segments">
-          <legend class="hidden">State</legend>
-          {[false, true].map((it) => (
-            <button
-              type="button"
-              key={String(it)}
-              aria-pressed={it === isPast}
-              onClick={() => go(changed(address, { show: it ? "past" : null }))}
-            >
-              {it ? "Revoked and expired" : "Active"}
-            </button>
-          ))}
-        </fieldset>
+        <Segments
+          name="State"
+          values={[false, true]}
+          chosen={isPast}
+          text={(it) => (it ? "Revoked and expired" : "Active")}
+          onChoose={(it) => go(changed(address, { show: it ? "past" : null }))}
+        />
       </div>
-      {loaded.error && <ErrorMessage error={loaded.error} retry={loaded.reload} />}
-      {!loaded.data && !loaded.error && <SkeletonRows rows={5} />}
+      <Pending of={loaded} rows={5} />
       {loaded.data && keys.length === 0 && <NoKeys isPast={isPast} />}
       {keys.length > 0 && (
         <div class="table-scroll">

@@ -2,20 +2,14 @@
 
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import { ApiError, api, type Schemas, unwrapResponse } from "../api/client";
+import { type ApiError, api, type Schemas, unwrapResponse } from "../api/client";
 import { useLoaded } from "../api/loaded";
 import { loadAll } from "../api/pages";
 import { useCaller, useCan } from "../caller";
 import { pluralize } from "../time/format";
-import { Confirm, Dialog } from "../ui/confirm";
-import {
-  ErrorMessage,
-  errorProps,
-  FieldError,
-  formError,
-  SkeletonRows,
-  useFocusFirstError,
-} from "../ui/states";
+import { Confirm } from "../ui/confirm";
+import { Field, FormDialog, useForm } from "../ui/form";
+import { ErrorMessage, FieldError, Pending } from "../ui/states";
 import { RelativeTime } from "../ui/time";
 import { showErrorToast, showToast } from "../ui/toast";
 import { endSession } from "./account";
@@ -91,8 +85,7 @@ export function MembersPage() {
         )}
       </div>
       <SettingsTabs page="members" />
-      {members.error && <ErrorMessage error={members.error} retry={members.reload} />}
-      {!members.data && !members.error && <SkeletonRows rows={4} />}
+      <Pending of={members} rows={4} />
       {members.data && (
         <PeopleTable
           title={pluralize(members.data.items.length, "member")}
@@ -303,63 +296,30 @@ function InviteDialog({ onClose, onInvited }: InviteDialogProps) {
   const [email, setEmail] = useState("");
   const [role, setRole] = useState<Role>("member");
   const [projects, setProjects] = useState<ProjectIds>(null);
-  const [busy, setBusy] = useState(false);
-  const [saveError, setSaveError] = useState<ApiError | null>(null);
-  const form = useFocusFirstError(saveError);
-  const invite = async () => {
-    setBusy(true);
-    setSaveError(null);
-    try {
-      const chosen = hasAllProjects(role) ? null : projects;
-      const body = { email: email.trim(), role, projects: chosen };
-      onInvited(await unwrapResponse(api.POST("/v0/invitations", { body })));
-    } catch (error) {
-      if (error instanceof ApiError) setSaveError(formError(error));
-    } finally {
-      setBusy(false);
-    }
-  };
+  const form = useForm(async () => {
+    const chosen = hasAllProjects(role) ? null : projects;
+    const body = { email: email.trim(), role, projects: chosen };
+    onInvited(await unwrapResponse(api.POST("/v0/invitations", { body })));
+  });
   return (
-    <Dialog title="Invite a member" onClose={onClose}>
-      <form
-        ref={form}
-        class="form"
-        noValidate
-        onSubmit={(event) => {
-          event.preventDefault();
-          void invite();
-        }}
-      >
-        <div class="field">
-          <label for="invite-email">Email address</label>
-          <input
-            id="invite-email"
-            type="email"
-            autocomplete="off"
-            value={email}
-            {...errorProps(saveError, "/email")}
-            onInput={(event) => setEmail(event.currentTarget.value)}
-          />
-          <FieldError error={saveError} at="/email" />
-        </div>
-        <RoleChoice role={role} onChange={setRole} error={saveError} />
-        <ProjectChoice
-          chosen={projects}
-          onChange={setProjects}
-          error={saveError}
-          fixed={fixedProjects(role)}
-        />
-        {saveError && saveError.violations.length === 0 && <ErrorMessage error={saveError} />}
-        <div class="actions">
-          <button type="button" onClick={onClose}>
-            Cancel
-          </button>
-          <button type="submit" class="primary" disabled={busy}>
-            Send invitation
-          </button>
-        </div>
-      </form>
-    </Dialog>
+    <FormDialog title="Invite a member" action="Send invitation" form={form} onClose={onClose}>
+      <Field
+        label="Email address"
+        at="/email"
+        form={form}
+        type="email"
+        autocomplete="off"
+        value={email}
+        onInput={setEmail}
+      />
+      <RoleChoice role={role} onChange={setRole} error={form.error} />
+      <ProjectChoice
+        chosen={projects}
+        onChange={setProjects}
+        error={form.error}
+        fixed={fixedProjects(role)}
+      />
+    </FormDialog>
   );
 }
 
@@ -373,61 +333,32 @@ interface EditDialogProps {
 function EditDialog({ member, isMe, onClose, onSave }: EditDialogProps) {
   const [role, setRole] = useState(member.role);
   const [projects, setProjects] = useState<ProjectIds>(member.projects);
-  const [busy, setBusy] = useState(false);
-  const [saveError, setSaveError] = useState<ApiError | null>(null);
-  const form = useFocusFirstError(saveError);
   const rank = (it: Role) => ROLES.findIndex((one) => one.role === it);
   const isDemotion = isMe && rank(role) < rank(member.role);
-  const save = async () => {
-    setBusy(true);
-    setSaveError(null);
-    try {
-      await onSave({ role, projects: hasAllProjects(role) ? null : projects });
-      onClose();
-      // Members who lowered their own role cannot raise it again.
-      showToast(
-        `${member.email} is now ${roleName(role).toLowerCase()}.`,
-        isDemotion ? undefined : () => onSave({ role: member.role, projects: member.projects }),
-      );
-    } catch (error) {
-      if (error instanceof ApiError) setSaveError(formError(error));
-    } finally {
-      setBusy(false);
-    }
-  };
+  const form = useForm(async () => {
+    await onSave({ role, projects: hasAllProjects(role) ? null : projects });
+    onClose();
+    // Members who lowered their own role cannot raise it again.
+    showToast(
+      `${member.email} is now ${roleName(role).toLowerCase()}.`,
+      isDemotion ? undefined : () => onSave({ role: member.role, projects: member.projects }),
+    );
+  });
   return (
-    <Dialog title={member.email} onClose={onClose}>
-      <form
-        ref={form}
-        class="form"
-        onSubmit={(event) => {
-          event.preventDefault();
-          void save();
-        }}
-      >
-        <RoleChoice role={role} onChange={setRole} error={saveError} />
-        <ProjectChoice
-          chosen={projects}
-          onChange={setProjects}
-          error={saveError}
-          fixed={fixedProjects(role)}
-        />
-        {isDemotion && (
-          <p class="warning">
-            You lower your own role. Only another {roleName(member.role).toLowerCase()} can raise it
-            again.
-          </p>
-        )}
-        {saveError && saveError.violations.length === 0 && <ErrorMessage error={saveError} />}
-        <div class="actions">
-          <button type="button" onClick={onClose}>
-            Cancel
-          </button>
-          <button type="submit" class="primary" disabled={busy}>
-            Save
-          </button>
-        </div>
-      </form>
-    </Dialog>
+    <FormDialog title={member.email} action="Save" form={form} onClose={onClose}>
+      <RoleChoice role={role} onChange={setRole} error={form.error} />
+      <ProjectChoice
+        chosen={projects}
+        onChange={setProjects}
+        error={form.error}
+        fixed={fixedProjects(role)}
+      />
+      {isDemotion && (
+        <p class="warning">
+          You lower your own role. Only another {roleName(member.role).toLowerCase()} can raise it
+          again.
+        </p>
+      )}
+    </FormDialog>
   );
 }

@@ -2,17 +2,11 @@
 
 import { useState } from "preact/hooks";
 import { changed, go, useAddress } from "../address";
-import { ApiError, api, type Schemas, unwrapResponse } from "../api/client";
+import { api, type Schemas, unwrapResponse } from "../api/client";
 import { type Scope, useCaller } from "../caller";
 import { Back } from "../ui/detail-page";
-import {
-  Code,
-  ErrorMessage,
-  errorProps,
-  FieldError,
-  formError,
-  useFocusFirstError,
-} from "../ui/states";
+import { Field, FormError, useForm } from "../ui/form";
+import { Code, FieldError } from "../ui/states";
 import { RelativeTime } from "../ui/time";
 import { ProjectChoice, type ProjectIds } from "./project-choice";
 import { accessOf, SCOPE_AREAS } from "./roles";
@@ -49,29 +43,18 @@ export function NewKey({ onCreated }: { onCreated: () => void }) {
   const [scopes, setScopes] = useState<Scope[]>([]);
   const [days, setDays] = useState(90);
   const [projects, setProjects] = useState<ProjectIds>(null);
-  const [busy, setBusy] = useState(false);
-  const [saveError, setSaveError] = useState<ApiError | null>(null);
   const [created, setCreated] = useState<CreatedApiKey | null>(null);
-  const form = useFocusFirstError(saveError);
+  const form = useForm(async () => {
+    const body = { name: name.trim(), scopes, projects, expiresAt: expiryOf(days, Date.now()) };
+    setCreated(await unwrapResponse(api.POST("/v0/api-keys", { body })));
+    onCreated();
+  });
   const list = changed(address, { new: null });
   if (created) return <Secret created={created} onDone={() => go(list, "replace")} />;
 
   const isOffered = (scope: Scope) => caller.scopes.includes(scope);
   const toggle = (scope: Scope, isChosen: boolean) =>
     setScopes((was) => (isChosen ? [...was, scope] : was.filter((it) => it !== scope)));
-  const create = async () => {
-    setBusy(true);
-    setSaveError(null);
-    try {
-      const body = { name: name.trim(), scopes, projects, expiresAt: expiryOf(days, Date.now()) };
-      setCreated(await unwrapResponse(api.POST("/v0/api-keys", { body })));
-      onCreated();
-    } catch (error) {
-      if (error instanceof ApiError) setSaveError(formError(error));
-    } finally {
-      setBusy(false);
-    }
-  };
   const areas = SCOPE_AREAS.map((it) => ({ ...it, scopes: it.scopes.filter(isOffered) }));
   const presets = PRESETS.map((it) => ({ ...it, scopes: caller.scopes.filter(it.matches) }));
   const isPressed = (preset: Scope[]) =>
@@ -82,27 +65,16 @@ export function NewKey({ onCreated }: { onCreated: () => void }) {
       <div class="page-head">
         <h1>New API key</h1>
       </div>
-      <form
-        ref={form}
-        class="form narrow"
-        noValidate
-        onSubmit={(event) => {
-          event.preventDefault();
-          void create();
-        }}
-      >
-        <div class="field">
-          <label for="key-name">Name</label>
-          <input
-            id="key-name"
-            autofocus
-            value={name}
-            placeholder="Checkout service"
-            {...errorProps(saveError, "/name")}
-            onInput={(event) => setName(event.currentTarget.value)}
-          />
-          <FieldError error={saveError} at="/name" />
-        </div>
+      <form class="form narrow" {...form.props}>
+        <Field
+          label="Name"
+          at="/name"
+          form={form}
+          autofocus
+          placeholder="Checkout service"
+          value={name}
+          onInput={setName}
+        />
         <fieldset class="choice">
           <legend>Scopes</legend>
           <div class="segments">
@@ -141,7 +113,7 @@ export function NewKey({ onCreated }: { onCreated: () => void }) {
                 </li>
               ))}
           </ul>
-          <FieldError error={saveError} at="/scopes" message="Choose at least one scope." />
+          <FieldError error={form.error} at="/scopes" message="Choose at least one scope." />
           {isPressed(["flags:evaluate"]) && (
             <p class="quiet small">
               You can ship this key in web pages and apps: every visitor can read it, and it can
@@ -149,7 +121,7 @@ export function NewKey({ onCreated }: { onCreated: () => void }) {
             </p>
           )}
         </fieldset>
-        <ProjectChoice chosen={projects} onChange={setProjects} error={saveError} />
+        <ProjectChoice chosen={projects} onChange={setProjects} error={form.error} />
         <fieldset class="choice">
           <legend>Expires after</legend>
           <div class="segments">
@@ -164,15 +136,15 @@ export function NewKey({ onCreated }: { onCreated: () => void }) {
               </button>
             ))}
           </div>
-          <FieldError error={saveError} at="/expiresAt" />
+          <FieldError error={form.error} at="/expiresAt" />
         </fieldset>
         <p class="quiet small">
           The key never allows more than your role, and stops working if you leave{" "}
           {caller.organization}.
         </p>
-        {saveError && saveError.violations.length === 0 && <ErrorMessage error={saveError} />}
+        <FormError form={form} />
         <div class="form-row">
-          <button type="submit" class="primary" disabled={busy}>
+          <button type="submit" class="primary" disabled={form.busy}>
             Create key
           </button>
           <button type="button" onClick={() => go(list)}>

@@ -6,17 +6,8 @@ import { useAttempts } from "../api/attempt";
 import { ApiError, api, type Schemas, unwrapResponse } from "../api/client";
 import { useCaller } from "../caller";
 import { dsnOf } from "../settings/dsn";
-import { Dialog } from "../ui/confirm";
-import {
-  CopyButton,
-  Empty,
-  ErrorMessage,
-  errorProps,
-  FieldError,
-  formError,
-  SkeletonRows,
-  useFocusFirstError,
-} from "../ui/states";
+import { Field, FormDialog, useForm } from "../ui/form";
+import { CopyButton, Empty, Pending } from "../ui/states";
 import { showToast } from "../ui/toast";
 import { useProjects } from "./project-choice";
 import { SettingsTabs } from "./tabs";
@@ -53,8 +44,7 @@ export function ProjectsPage() {
         </button>
       </div>
       <SettingsTabs page="projects" />
-      {projects.error && <ErrorMessage error={projects.error} retry={projects.reload} />}
-      {!projects.data && !projects.error && <SkeletonRows rows={4} />}
+      <Pending of={projects} rows={4} />
       {projects.data?.items.length === 0 && (
         <Empty title="No projects yet">
           <p>A project has its own errors, flags, insights and markers.</p>
@@ -84,6 +74,7 @@ export function ProjectsPage() {
                 <tr key={it.id}>
                   <td title={it.name}>
                     <bdi>{it.name}</bdi>
+                    {it.production && <span class="quiet"> · production</span>}
                   </td>
                   <td class="wide quiet">
                     <code>{it.slug}</code>
@@ -169,70 +160,29 @@ interface NewProjectProps {
 function NewProject({ onClose, onCreated }: NewProjectProps) {
   const [name, setName] = useState("");
   const [typedSlug, setSlug] = useState<string | null>(null);
-  const [busy, setBusy] = useState(false);
-  const [saveError, setSaveError] = useState<ApiError | null>(null);
-  const form = useFocusFirstError(saveError);
   const attempts = useAttempts();
   const slug = typedSlug ?? slugOf(name);
-  const create = async () => {
-    setBusy(true);
-    setSaveError(null);
-    try {
-      const body = { name: name.trim(), slug };
-      const params = { header: attempts.keyFor(body) };
-      const project = await unwrapResponse(api.POST("/v0/projects", { params, body }));
-      attempts.succeeded();
-      onCreated(project);
-    } catch (error) {
-      if (error instanceof ApiError) setSaveError(formError(error));
-    } finally {
-      setBusy(false);
-    }
-  };
+  const form = useForm(async () => {
+    const body = { name: name.trim(), slug };
+    const params = { header: attempts.keyFor(body) };
+    const project = await unwrapResponse(api.POST("/v0/projects", { params, body }));
+    attempts.succeeded();
+    onCreated(project);
+  });
   return (
-    <Dialog title="New project" onClose={onClose}>
-      <form
-        ref={form}
-        class="form"
-        noValidate
-        onSubmit={(event) => {
-          event.preventDefault();
-          void create();
-        }}
-      >
-        <div class="field">
-          <label for="project-name">Name</label>
-          <input
-            id="project-name"
-            value={name}
-            placeholder="My shop"
-            {...errorProps(saveError, "/name")}
-            onInput={(event) => setName(event.currentTarget.value)}
-          />
-          <FieldError error={saveError} at="/name" />
-        </div>
-        <div class="field">
-          <label for="project-slug">Slug</label>
-          <input
-            id="project-slug"
-            value={slug}
-            {...errorProps(saveError, "/slug")}
-            onInput={(event) => setSlug(event.currentTarget.value)}
-          />
-          <FieldError error={saveError} at="/slug" />
-          <p class="quiet small">Names the project in addresses and the API. It cannot change.</p>
-        </div>
-        {saveError && saveError.violations.length === 0 && <ErrorMessage error={saveError} />}
-        <div class="actions">
-          <button type="button" onClick={onClose}>
-            Cancel
-          </button>
-          <button type="submit" class="primary" disabled={busy}>
-            Create project
-          </button>
-        </div>
-      </form>
-    </Dialog>
+    <FormDialog title="New project" action="Create project" form={form} onClose={onClose}>
+      <Field
+        label="Name"
+        at="/name"
+        form={form}
+        placeholder="My shop"
+        value={name}
+        onInput={setName}
+      />
+      <Field label="Slug" id="project-slug" at="/slug" form={form} value={slug} onInput={setSlug}>
+        <p class="quiet small">Names the project in addresses and the API. It cannot change.</p>
+      </Field>
+    </FormDialog>
   );
 }
 
@@ -258,84 +208,52 @@ interface EditProjectProps {
 
 function EditProject({ project, onClose, onSaved }: EditProjectProps) {
   const [name, setName] = useState(project.name);
+  const [production, setProduction] = useState(project.production);
   // The API does not list limits, so only those that the user sets are sent.
   const [limits, setLimits] = useState<Record<Limit, string>>({
     eventsPerMinute: "",
     requestsPerMinute: "",
   });
-  const [busy, setBusy] = useState(false);
-  const [saveError, setSaveError] = useState<ApiError | null>(null);
-  const form = useFocusFirstError(saveError);
-  const save = async () => {
-    setBusy(true);
-    setSaveError(null);
-    try {
-      const body: Schemas["ProjectPatch"] = { name: name.trim() };
-      for (const { limit } of LIMITS) {
-        const text = limits[limit].trim().toLowerCase();
-        if (text && text !== "default" && !/^\d+$/.test(text)) throw invalidLimit(limit);
-        if (text) body[limit] = text === "default" ? null : Number(text);
-      }
-      const params = { path: { idOrSlug: project.id } };
-      await unwrapResponse(api.PATCH("/v0/projects/{idOrSlug}", { params, body }));
-      onSaved();
-    } catch (error) {
-      if (error instanceof ApiError) setSaveError(formError(error));
-    } finally {
-      setBusy(false);
+  const form = useForm(async () => {
+    const body: Schemas["ProjectPatch"] = { name: name.trim(), production };
+    for (const { limit } of LIMITS) {
+      const text = limits[limit].trim().toLowerCase();
+      if (text && text !== "default" && !/^\d+$/.test(text)) throw invalidLimit(limit);
+      if (text) body[limit] = text === "default" ? null : Number(text);
     }
-  };
+    const params = { path: { idOrSlug: project.id } };
+    await unwrapResponse(api.PATCH("/v0/projects/{idOrSlug}", { params, body }));
+    onSaved();
+  });
   return (
-    <Dialog title={`Edit “${project.name}”`} onClose={onClose}>
-      <form
-        ref={form}
-        class="form"
-        noValidate
-        onSubmit={(event) => {
-          event.preventDefault();
-          void save();
-        }}
-      >
-        <div class="field">
-          <label for="project-name">Name</label>
+    <FormDialog title={`Edit “${project.name}”`} action="Save" form={form} onClose={onClose}>
+      <Field label="Name" at="/name" form={form} value={name} onInput={setName} />
+      <div class="field">
+        <label class="check">
           <input
-            id="project-name"
-            value={name}
-            {...errorProps(saveError, "/name")}
-            onInput={(event) => setName(event.currentTarget.value)}
+            type="checkbox"
+            checked={production}
+            onChange={(event) => setProduction(event.currentTarget.checked)}
           />
-          <FieldError error={saveError} at="/name" />
-        </div>
-        {LIMITS.map(({ limit, name: label }) => (
-          <div class="field" key={limit}>
-            <label for={limit}>{label}</label>
-            <input
-              id={limit}
-              placeholder="Unchanged"
-              value={limits[limit]}
-              {...errorProps(saveError, `/${limit}`)}
-              onInput={(event) => {
-                const { value } = event.currentTarget;
-                setLimits((was) => ({ ...was, [limit]: value }));
-              }}
-            />
-            <FieldError error={saveError} at={`/${limit}`} />
-          </div>
-        ))}
-        <p class="quiet small">
-          0 means no limit. Enter <code>default</code> for the deployment’s limit.
-        </p>
-        {saveError && saveError.violations.length === 0 && <ErrorMessage error={saveError} />}
-        <div class="actions">
-          <button type="button" onClick={onClose}>
-            Cancel
-          </button>
-          <button type="submit" class="primary" disabled={busy}>
-            Save
-          </button>
-        </div>
-      </form>
-    </Dialog>
+          Production
+        </label>
+        <p class="quiet small">Turning on a flag needs a confirmation.</p>
+      </div>
+      {LIMITS.map(({ limit, name: label }) => (
+        <Field
+          key={limit}
+          label={label}
+          at={`/${limit}`}
+          form={form}
+          placeholder="Unchanged"
+          value={limits[limit]}
+          onInput={(value) => setLimits((was) => ({ ...was, [limit]: value }))}
+        />
+      ))}
+      <p class="quiet small">
+        0 means no limit. Enter <code>default</code> for the deployment’s limit.
+      </p>
+    </FormDialog>
   );
 }
 
@@ -347,64 +265,40 @@ interface DeleteProjectProps {
 
 function DeleteProject({ project, onClose, onDeleted }: DeleteProjectProps) {
   const [confirm, setConfirm] = useState("");
-  const [busy, setBusy] = useState(false);
-  const [saveError, setSaveError] = useState<ApiError | null>(null);
-  const form = useFocusFirstError(saveError);
-  const remove = async () => {
-    setBusy(true);
-    setSaveError(null);
-    try {
-      const params = { path: { idOrSlug: project.id } };
-      await unwrapResponse(
-        api.DELETE("/v0/projects/{idOrSlug}", { params, body: { confirm: confirm.trim() } }),
-      );
-      onDeleted();
-    } catch (error) {
-      if (error instanceof ApiError) setSaveError(formError(error));
-    } finally {
-      setBusy(false);
-    }
-  };
+  const form = useForm(async () => {
+    const params = { path: { idOrSlug: project.id } };
+    const body = { confirm: confirm.trim() };
+    await unwrapResponse(api.DELETE("/v0/projects/{idOrSlug}", { params, body }));
+    onDeleted();
+  });
   return (
-    <Dialog title={`Delete “${project.name}”?`} onClose={onClose}>
-      <form
-        ref={form}
-        class="form"
-        noValidate
-        onSubmit={(event) => {
-          event.preventDefault();
-          void remove();
-        }}
-      >
-        <p>
-          This permanently deletes the project with its errors, flags, segments, insights, markers
-          and source maps. SDKs that evaluate its flags get their default values, and SDKs that send
-          events are rejected.
-        </p>
-        <div class="field">
-          <label for="project-confirm">
+    <FormDialog
+      title={`Delete “${project.name}”?`}
+      action="Delete project"
+      isDangerous
+      disabled={confirm.trim() !== project.slug}
+      form={form}
+      onClose={onClose}
+    >
+      <p>
+        This permanently deletes the project with its errors, flags, segments, insights, markers and
+        source maps. SDKs that evaluate its flags get their default values, and SDKs that send
+        events are rejected.
+      </p>
+      <Field
+        label={
+          <>
             Type <code>{project.slug}</code> to confirm
-          </label>
-          <input
-            id="project-confirm"
-            autocomplete="off"
-            spellcheck={false}
-            value={confirm}
-            {...errorProps(saveError, "/confirm")}
-            onInput={(event) => setConfirm(event.currentTarget.value)}
-          />
-          <FieldError error={saveError} at="/confirm" message={`Type “${project.slug}” exactly.`} />
-        </div>
-        {saveError && saveError.violations.length === 0 && <ErrorMessage error={saveError} />}
-        <div class="actions">
-          <button type="button" onClick={onClose}>
-            Cancel
-          </button>
-          <button type="submit" class="danger" disabled={busy || confirm.trim() !== project.slug}>
-            Delete project
-          </button>
-        </div>
-      </form>
-    </Dialog>
+          </>
+        }
+        at="/confirm"
+        form={form}
+        message={`Type “${project.slug}” exactly.`}
+        autocomplete="off"
+        spellcheck={false}
+        value={confirm}
+        onInput={setConfirm}
+      />
+    </FormDialog>
   );
 }

@@ -427,13 +427,15 @@ function Marks({ marks, series, box }: MarksProps) {
               class="mark-card"
               style={{ left: `${Math.round(card.left)}px`, width: `${card.width}px` }}
             >
-              {group.marks.slice(0, 8).map((it) => (
+              {group.marks.length > 8 && (
+                <li class="quiet">{group.marks.length - 8} before these</li>
+              )}
+              {group.marks.slice(-8).map((it) => (
                 <li key={it.id}>
                   <b>{it.name}</b> <span class="quiet">{formatMinute(it.at)}</span>
                   {it.description && <p>{it.description}</p>}
                 </li>
               ))}
-              {group.marks.length > 8 && <li class="quiet">{group.marks.length - 8} more</li>}
             </ul>
           </div>
         );

@@ -1,11 +1,12 @@
 /** The user's email address, which takes effect when it is confirmed. */
 
 import { useState } from "preact/hooks";
-import { ApiError, api, type Schemas, unwrapResponse } from "../api/client";
+import { api, type Schemas, unwrapResponse } from "../api/client";
 import { useLoaded } from "../api/loaded";
 import { useCan, useCurrentProject } from "../caller";
-import { ErrorMessage, FieldError, SkeletonRows } from "../ui/states";
-import { showErrorToast, showToast } from "../ui/toast";
+import { FormError, useForm } from "../ui/form";
+import { ErrorMessage, errorProps, FieldError, SkeletonRows } from "../ui/states";
+import { showToast } from "../ui/toast";
 
 type Address = Schemas["EmailAddress"];
 
@@ -62,34 +63,16 @@ interface AddressFormProps {
 
 function AddressForm({ address, onSaved }: AddressFormProps) {
   const [email, setEmail] = useState("");
-  const [saveError, setSaveError] = useState<ApiError | null>(null);
-  const [busy, setBusy] = useState(false);
   const save = async (newEmail: string) => {
-    setBusy(true);
-    setSaveError(null);
-    try {
-      onSaved(
-        await unwrapResponse(
-          api.PUT("/v0/notifications/email-address", { body: { email: newEmail } }),
-        ),
-      );
-      setEmail("");
-    } catch (error) {
-      if (error instanceof ApiError) setSaveError(error);
-      else showErrorToast(error);
-    } finally {
-      setBusy(false);
-    }
+    const body = { email: newEmail };
+    onSaved(await unwrapResponse(api.PUT("/v0/notifications/email-address", { body })));
+    setEmail("");
   };
+  const form = useForm(() => save(email.trim()));
   const pending = address?.pendingEmail;
+  const resend = useForm(() => save(pending ?? ""));
   return (
-    <form
-      noValidate
-      onSubmit={(event) => {
-        event.preventDefault();
-        void save(email.trim());
-      }}
-    >
+    <form {...form.props}>
       <label class="field" for="email">
         {address?.email || pending ? "Change address" : "Your address"}
       </label>
@@ -101,25 +84,26 @@ function AddressForm({ address, onSaved }: AddressFormProps) {
           autocomplete="email"
           placeholder="you@example.com"
           value={email}
-          aria-invalid={Boolean(saveError?.at("/email"))}
           aria-describedby="email-help"
+          {...errorProps(form.error, "/email")}
           onInput={(event) => setEmail(event.currentTarget.value)}
         />
-        <button type="submit" disabled={busy}>
+        <button type="submit" disabled={form.busy}>
           Save
         </button>
         {pending && (
-          <button type="button" disabled={busy} onClick={() => void save(pending)}>
+          <button type="button" disabled={resend.busy} onClick={() => void resend.submit()}>
             Resend
           </button>
         )}
       </div>
-      <FieldError error={saveError} at="/email" />
+      <FieldError error={form.error} at="/email" />
       <p class="quiet small" id="email-help">
         You get a confirmation link within a minute. Open it within 24 hours to confirm.
         {address?.email && " Until then, email goes to your previous address."}
       </p>
-      {saveError && saveError.violations.length === 0 && <ErrorMessage error={saveError} />}
+      <FormError form={form} />
+      <FormError form={resend} />
     </form>
   );
 }

@@ -1,11 +1,19 @@
 /** Setup of an OpenFeature provider: code with its header, and a key created in place. */
 
 import { useState } from "preact/hooks";
-import { ApiError, api, unwrapResponse } from "../api/client";
+import { api, unwrapResponse } from "../api/client";
 import { useCan, useCurrentProject } from "../caller";
+import { useForm } from "../ui/form";
+import { Segments } from "../ui/segments";
 import { Code, ErrorMessage } from "../ui/states";
 
-const SNIPPETS: { name: string; install: string; code: (base: string, key: string) => string }[] = [
+interface Snippet {
+  name: string;
+  install: string;
+  code: (base: string, key: string) => string;
+}
+
+const SNIPPETS: [Snippet, ...Snippet[]] = [
   {
     name: "Browser",
     install: "npm install @openfeature/web-sdk @openfeature/ofrep-web-provider",
@@ -29,50 +37,29 @@ const SNIPPETS: { name: string; install: string; code: (base: string, key: strin
 export function FlagSnippet() {
   const { project } = useCurrentProject();
   const canCreate = useCan()("keys:write");
-  const [chosen, choose] = useState(0);
+  const [snippet, choose] = useState(SNIPPETS[0]);
   const [key, setKey] = useState<string | null>(null);
-  const [error, setError] = useState<ApiError | null>(null);
-  const [busy, setBusy] = useState(false);
-  const snippet = SNIPPETS[chosen];
-  const create = async () => {
-    setError(null);
-    setBusy(true);
-    try {
-      const created = await unwrapResponse(
-        api.POST("/v0/api-keys", {
-          body: {
-            name: `Flags of ${project.slug}`,
-            scopes: ["flags:evaluate"],
-            projects: [project.slug],
-          },
-        }),
-      );
-      setKey(created.apiKey);
-    } catch (failure) {
-      setError(failure instanceof ApiError ? failure : new ApiError(0, "", String(failure)));
-    } finally {
-      setBusy(false);
-    }
-  };
+  const form = useForm(async () => {
+    const body = {
+      name: `Flags of ${project.slug}`,
+      scopes: ["flags:evaluate" as const],
+      projects: [project.slug],
+    };
+    setKey((await unwrapResponse(api.POST("/v0/api-keys", { body }))).apiKey);
+  });
   const base = `${location.origin}/v0/project/${project.slug}`;
   return (
     <div class="snippets">
-      <fieldset class="segments">
-        <legend class="hidden">Language of the flag snippet</legend>
-        {SNIPPETS.map((it, index) => (
-          <button
-            type="button"
-            key={it.name}
-            aria-pressed={index === chosen}
-            onClick={() => choose(index)}
-          >
-            {it.name}
-          </button>
-        ))}
-      </fieldset>
-      {snippet?.install && <Code text={snippet.install} copyLabel="Copy install command" />}
-      {snippet && <Code text={snippet.code(base, key ?? "YOUR_KEY")} copyLabel="Copy flag code" />}
-      {error && <ErrorMessage small error={error} />}
+      <Segments
+        name="Language of the flag snippet"
+        values={SNIPPETS}
+        chosen={snippet}
+        text={(it) => it.name}
+        onChoose={choose}
+      />
+      {snippet.install && <Code text={snippet.install} copyLabel="Copy install command" />}
+      <Code text={snippet.code(base, key ?? "YOUR_KEY")} copyLabel="Copy flag code" />
+      {form.error && <ErrorMessage small error={form.error} />}
       {key ? (
         <p class="small" role="status">
           The snippet has a new key that can only evaluate flags of {project.name}. It is shown
@@ -80,7 +67,7 @@ export function FlagSnippet() {
         </p>
       ) : canCreate ? (
         <div>
-          <button type="button" disabled={busy} onClick={() => void create()}>
+          <button type="button" disabled={form.busy} onClick={() => void form.submit()}>
             Create a key for this snippet
           </button>
         </div>

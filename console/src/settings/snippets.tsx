@@ -2,13 +2,20 @@
 
 import { useState } from "preact/hooks";
 import { useCurrentProject } from "../caller";
+import { Segments } from "../ui/segments";
 import { Code, ErrorMessage } from "../ui/states";
 import { useDsn } from "./dsn";
 
 const initOf = (dsn: string) =>
   `Sentry.init({\n  dsn: "${dsn}",\n  release: "shop@1.0.0",\n  environment: "production",\n});`;
 
-const SNIPPETS: { name: string; install: string; code: (dsn: string) => string }[] = [
+interface Snippet {
+  name: string;
+  install: string;
+  code: (dsn: string) => string;
+}
+
+const SNIPPETS: [Snippet, ...Snippet[]] = [
   {
     name: "Browser",
     install: "npm install @sentry/browser",
@@ -41,9 +48,8 @@ const SNIPPETS: { name: string; install: string; code: (dsn: string) => string }
 
 export function Snippets() {
   const { project } = useCurrentProject();
-  const [chosen, choose] = useState(0);
+  const [snippet, choose] = useState(SNIPPETS[0]);
   const { data: dsn, error, reload } = useDsn();
-  const snippet = SNIPPETS[chosen];
   if (error) return <ErrorMessage small error={error} retry={reload} />;
   if (dsn === null) return <p class="quiet nothing">This project has been deleted.</p>;
   if (!dsn) return <div class="skeleton snippets-skeleton" aria-busy="true" />;
@@ -54,21 +60,15 @@ export function Snippets() {
         <Code text={dsn} copyLabel="Copy DSN" />
         <p class="quiet small">Safe to ship in client code: it can only send errors.</p>
       </div>
-      <fieldset class="segments">
-        <legend class="hidden">Language</legend>
-        {SNIPPETS.map((it, index) => (
-          <button
-            type="button"
-            key={it.name}
-            aria-pressed={index === chosen}
-            onClick={() => choose(index)}
-          >
-            {it.name}
-          </button>
-        ))}
-      </fieldset>
-      {snippet && <Code text={snippet.install} copyLabel="Copy install command" />}
-      {snippet && <Code text={snippet.code(dsn)} copyLabel={`Copy ${snippet.name} code`} />}
+      <Segments
+        name="Language"
+        values={SNIPPETS}
+        chosen={snippet}
+        text={(it) => it.name}
+        onChoose={choose}
+      />
+      <Code text={snippet.install} copyLabel="Copy install command" />
+      <Code text={snippet.code(dsn)} copyLabel={`Copy ${snippet.name} code`} />
     </div>
   );
 }

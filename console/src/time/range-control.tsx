@@ -5,6 +5,7 @@ import { type Address, changed, go } from "../address";
 import { useKeys } from "../keys";
 import { Icon } from "../ui/icons";
 import { useMenu } from "../ui/menu";
+import { Segments } from "../ui/segments";
 import { formatFull, formatRange } from "./format";
 import { PRESETS, type Range, rangeParams, zoomStack } from "./range";
 
@@ -39,21 +40,14 @@ export function RangeControl({ address, range, onReload }: RangeControlProps) {
   });
   return (
     <div class="range">
-      <fieldset class="segments">
-        <legend class="hidden">Time range</legend>
-        {PRESETS.map((it) => (
-          <button
-            type="button"
-            key={it}
-            aria-pressed={range.preset === it}
-            onClick={() =>
-              range.preset === it ? onReload() : go(changed(address, rangeParams(it)))
-            }
-          >
-            {it}
-          </button>
-        ))}
-      </fieldset>
+      <Segments
+        name="Time range"
+        values={PRESETS}
+        chosen={range.preset}
+        onChoose={(it) =>
+          range.preset === it ? onReload() : go(changed(address, rangeParams(it ?? "7d")))
+        }
+      />
       <details class={isZoomed ? "menu zoomed" : "menu"} ref={box} onKeyDown={onKeyDown}>
         <summary title={`${formatFull(range.from)}\n–\n${formatFull(range.to)}`}>
           {isZoomed ? formatRange(range) : "Custom"}

@@ -1,3 +1,5 @@
+import type { Rows } from "./rows";
+
 interface SelectCellProps {
   title: string;
   selected: boolean;
@@ -16,6 +18,20 @@ export function SelectCell(props: SelectCellProps) {
         onClick={(event) => props.onToggle(event.shiftKey)}
       />
     </td>
+  );
+}
+
+/** The head of the cells with checkboxes. */
+export function SelectAll({ rows, ids }: { rows: Rows; ids: string[] }) {
+  return (
+    <th>
+      <input
+        type="checkbox"
+        aria-label="Select all"
+        checked={rows.selected.size > 0 && rows.selected.size === ids.length}
+        onChange={(event) => (event.currentTarget.checked ? rows.selectAll(ids) : rows.clear())}
+      />
+    </th>
   );
 }
 

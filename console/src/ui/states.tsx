@@ -26,6 +26,18 @@ export function SkeletonRows({ rows = 6 }: { rows?: number }) {
   );
 }
 
+interface PendingProps {
+  of: { data?: unknown; error: ApiError | null; reload: () => void };
+  rows: number;
+  small?: boolean;
+}
+
+/** The error of what does not load, and placeholders for what loads. */
+export function Pending({ of: { data, error, reload }, rows, small = false }: PendingProps) {
+  if (error) return <ErrorMessage error={error} retry={reload} small={small} />;
+  return data === undefined ? <SkeletonRows rows={rows} /> : null;
+}
+
 const capitalize = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
 
 export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {

@@ -58,10 +58,10 @@ pub(crate) fn change(
     match (kind, before.map(|before| before.enabled), after.enabled) {
         (ChangeKind::Created, ..) => "created",
         (ChangeKind::Archived, ..) => "archived",
-        (ChangeKind::Unarchived, ..) => "brought back",
+        (ChangeKind::Unarchived, ..) => "unarchived",
         (ChangeKind::Restored, ..) => "restored",
-        (ChangeKind::Updated, Some(false), true) => "switched on",
-        (ChangeKind::Updated, Some(true), false) => "switched off",
+        (ChangeKind::Updated, Some(false), true) => "turned on",
+        (ChangeKind::Updated, Some(true), false) => "turned off",
         (ChangeKind::Updated, ..) => "changed",
     }
 }
@@ -84,10 +84,10 @@ mod tests {
         let archived = FeatureFlag { archived_at: Some(flag.created_at), ..off.clone() };
         let renamed = FeatureFlag { description: "x".to_owned(), ..flag.clone() };
         for (before, after, expected) in [
-            (&flag, &off, "switched off"),
-            (&off, &flag, "switched on"),
+            (&flag, &off, "turned off"),
+            (&off, &flag, "turned on"),
             (&flag, &archived, "archived"),
-            (&archived, &flag, "brought back"),
+            (&archived, &flag, "unarchived"),
             (&flag, &renamed, "changed"),
         ] {
             assert_eq!(change(Some(before), after, ChangeKind::of(before, after)), expected);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use shared::cache::Progress;
 use shared::dynamodb::{Store, StoreError};
 use shared::projects::project::ProjectId;
-use shared::telemetry::{PATTERNS_NOT_KEPT, log_bound_met};
+use shared::telemetry::{PATTERNS_NOT_CACHED, log_bound_met};
 use shared::timestamp::Timestamp;
 
 use super::evaluation::Flags;
@@ -96,7 +96,7 @@ impl FlagCache {
 /// Logs once per read if some patterns were not cached and each evaluation must compile them.
 fn report_uncached_patterns(project: ProjectId, patterns: &ProjectPatterns, now: Timestamp) {
     if patterns.take_uncached() {
-        log_bound_met(PATTERNS_NOT_KEPT, &project.to_string(), now);
+        log_bound_met(PATTERNS_NOT_CACHED, &project.to_string(), now);
     }
 }
 

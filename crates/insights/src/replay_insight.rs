@@ -159,14 +159,14 @@ pub struct Percent {
     pub tenths: i64,
 }
 
-/// Displays a change with its sign: `+150 %`, `-33.3 %`.
+/// Displays a change with its sign: `+150%`, `-33.3%`.
 impl fmt::Display for Percent {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sign = if self.tenths < 0 { '-' } else { '+' };
         let tenths = self.tenths.unsigned_abs();
         match tenths % 10 {
-            0 => write!(formatter, "{sign}{} %", tenths / 10),
-            rest => write!(formatter, "{sign}{}.{rest} %", tenths / 10),
+            0 => write!(formatter, "{sign}{}%", tenths / 10),
+            rest => write!(formatter, "{sign}{}.{rest}%", tenths / 10),
         }
     }
 }
@@ -190,7 +190,7 @@ mod tests {
     #[test]
     fn changes_are_displayed_with_their_sign() {
         let shown = [1_500, -333, 0, -5].map(|tenths| Percent { tenths }.to_string());
-        assert_eq!(shown, ["+150 %", "-33.3 %", "+0 %", "-0.5 %"]);
+        assert_eq!(shown, ["+150%", "-33.3%", "+0%", "-0.5%"]);
     }
 
     #[test]

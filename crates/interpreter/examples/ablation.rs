@@ -10,7 +10,7 @@ use std::collections::HashSet;
 use std::process::Command;
 use std::{env, fs};
 
-use interpreter::{Filter, ablate, examples, interpret};
+use interpreter::{Filter, ablate, interpret, rule_names};
 
 fn main() {
     if let Some(name) = env::args().nth(1) {
@@ -55,7 +55,7 @@ fn names() -> impl Iterator<Item = String> {
             classes.flat_map(|it| it.1.split(' ').map(str::to_owned)).collect();
         names
     });
-    let rules = examples().map(|rule| rule.0.to_owned());
+    let rules = rule_names().map(str::to_owned);
     let names: HashSet<String> = rules.chain(classes).filter(|name| !name.is_empty()).collect();
     names.into_iter()
 }

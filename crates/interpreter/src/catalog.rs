@@ -168,6 +168,11 @@ impl<'a> Catalog<'a> {
         self.current(category).next().is_some()
     }
 
+    /// `true` if a current filter of the category is not negative.
+    pub(crate) fn has_wanted(&self, category: usize) -> bool {
+        self.current(category).any(|filter| !filter.operator.is_negative())
+    }
+
     /// `true` if a current filter of the category has the value.
     pub(crate) fn holds(&self, category: usize, value: &str) -> bool {
         self.current(category).any(|filter| filter.value == value)
@@ -205,6 +210,12 @@ impl<'a> Catalog<'a> {
         let (label, id) = (fold::atoms(facts.plain_label()), fold::atoms(&facts.id));
         if facts.kind == Kind::Boolean {
             self.add_opposites(category, &label);
+            // "unchipped" for `chip`, labeled Microchipped
+            if let ([id_word], 1) = (&id[..], label.len())
+                && id_word.folded.len() > 3
+            {
+                self.add_opposites(category, &id);
+            }
         }
         let same = label.iter().map(|it| &it.folded).eq(id.iter().map(|it| &it.folded));
         self.add_form(owner, &facts.label, label);

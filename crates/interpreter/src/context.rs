@@ -188,6 +188,11 @@ impl<'a> ParseContext<'a> {
         at >= self.elements.len() || self.is_any(at, &[Class::Comma, Class::But, Class::Stop])
     }
 
+    /// `true` if a sentence or the query ends at this element.
+    pub(crate) fn ends_sentence(&self, at: usize) -> bool {
+        at >= self.elements.len() || self.is(at, Class::Stop) || self.word(at) == "."
+    }
+
     fn mention(&self, at: usize) -> Option<&Mention> {
         self.element(at).filter(|element| !element.used)?.mention.as_ref()
     }
@@ -229,8 +234,9 @@ impl<'a> ParseContext<'a> {
             && (mention.values.is_empty()
                 || matches!(mention.extent, ValueCoverage::Part | ValueCoverage::SharedPart));
         // "contains" for the value Contained.
-        let inflected = mention.value_tier == MatchConfidence::Stem
-            && element.is_any(&[Class::Contains, Class::Except, Class::Remove, Class::No]);
+        let inflected =
+            matches!(mention.value_tier, MatchConfidence::Stem | MatchConfidence::Concept)
+                && element.is_any(&[Class::Contains, Class::Except, Class::Remove, Class::No]);
         parts || inflected
     }
 
@@ -333,15 +339,28 @@ impl<'a> ParseContext<'a> {
         let place = if self.says(at, Word::Us) { Word::BeforeUs } else { Word::Preposition };
         let placed = before(1, place) || before(1, Word::Definite) && before(2, place);
         let led = self.follows_any(at, &LEADS) || self.is(at + 1, Class::Only);
-        let next = self.next(at);
-        let excepted = self.is(next, Class::Except)
+        // "every property but the harbour ones"
+        let spared = self.follows_any(at, &[Class::But])
+            && (0..at).any(|it| self.is_any(it, &[Class::Any, Class::Both]));
+        let mut next = self.next(at);
+        if self.is(next, Class::But) && !self.is(next, Class::Except) {
+            next = self.next(next);
+        }
+        let excepted = self.is_any(next, &[Class::Except, Class::Not])
             && self.candidates(self.next(next)).iter().any(|it| mention.values.contains(it));
-        let alone = mention.value_tier == MatchConfidence::Exact
+        let alone = mention.value_tier <= MatchConfidence::Stem
+            && !self.lexicon.is(&fold::stem(self.word(at)), Word::Action)
             && (0..self.elements.len()).all(|other| other == at || self.is_idle(other));
         mention.begins
             && one
             && !self.is_narrowed(at, &mention.values)
-            && (placed || led || alone || excepted || self.lists_with_value(at, mention))
+            && (placed
+                || led
+                || spared
+                || alone
+                || excepted
+                || self.nouns_after(at).0
+                || self.lists_with_value(at, mention))
     }
 
     /// `true` if another mention selects among these values: "ios release 5.2.1".

@@ -121,7 +121,18 @@ pub(crate) fn elements(
             }
             key = key.then(words.word(last)).then(" ");
             let span = start..last + 1;
+            // "not under dual control" compares nothing.
+            let compares = |cue: CueSet| {
+                span.len() == 1
+                    || !cue.has_any(&[Class::Gte, Class::Lte])
+                    || !tokens
+                        .lexicon
+                        .phrase(cue_key([words.word(start)]))
+                        .is_some_and(|it| it.has(Class::Not))
+                    || (span.end..span.end + 3).any(|at| begins_number.contains(&at))
+            };
             if let Some(cue) = tokens.lexicon.phrase(key)
+                && compares(cue)
                 && is_cue_phrase(tokens, &span)
                 && !(joins && cue.has_any(&SUFFIXES) && begins_number.contains(&span.end))
             {

@@ -42,7 +42,7 @@ pub use lexicon::ablate;
 pub use model::{
     Category, Filter, Interpretation, Kind, MAX_VALUE_CHARACTERS, Operator, Request, Understood,
 };
-pub use rules::{Example, examples};
+pub use rules::rule_names;
 pub use validate::valid_filters;
 
 use catalog::Catalog;

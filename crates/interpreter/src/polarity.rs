@@ -261,7 +261,7 @@ impl PolarityPass<'_, '_> {
         let catalog = self.context.catalog;
         let holds = catalog.holds(category, value);
         match edit.force {
-            CueEffect::Remove if !noun && !holds && !catalog.has_filter(category) => {
+            CueEffect::Remove if !noun && !holds && !catalog.has_wanted(category) => {
                 // No filter can be removed, so the value is excluded.
                 if let Some(scope) = &mut self.scope {
                     scope.categories.push(category);
@@ -309,6 +309,17 @@ impl PolarityPass<'_, '_> {
             self.finish(at, preferred);
             return at + 1;
         } else if let Some(said) = context.boolean_said(at) {
+            let plain = |scope: &ActiveScope| {
+                matches!(scope.governor.force, CueEffect::Deny | CueEffect::Lack)
+                    && !scope.is_to_deny()
+            };
+            let clause = said.end > at + 1
+                || context.boolean_label(at).is_some_and(|label| label.full)
+                    && context.element(at).is_some_and(|element| element.tokens.len() > 1);
+            if clause && self.joint.is(Class::And) {
+                // "not manual and lamps on"
+                self.scope = self.scope.take().filter(|scope| !plain(scope));
+            }
             let unclear = self.unclear_of(said.category);
             let governor = unclear.or(self.denial_of(said.category));
             let after = if said.end == at + 1 { self.denied_after(at) } else { None };

@@ -148,6 +148,12 @@ impl CollectionDraft {
 }
 
 impl EventMarker {
+    /// Returns the automatic event of a release that is first seen.
+    pub fn of_release(project: ProjectId, release: &str, now: Timestamp) -> Self {
+        let attributes = [("release".to_owned(), release.to_owned())].into();
+        Self::automatic(&format!("release {project} {release}"), release, "", attributes, now)
+    }
+
     /// Returns an automatic event. `cause` identifies the cause in the project: its repetitions
     /// have the same ID.
     pub fn automatic(

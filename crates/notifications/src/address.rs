@@ -159,7 +159,7 @@ pub enum LinkError {
 
 /// A permanent rejection of an email by SES.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refusal {
+pub struct Rejection {
     /// The time of the rejection.
     pub at: Timestamp,
     /// The error code of SES.
@@ -180,7 +180,7 @@ pub struct UserAddress {
     /// Times of the user's confirmation emails in the last hour.
     pub confirmations: Vec<Timestamp>,
     /// The latest permanent rejection by SES.
-    pub refusal: Option<Refusal>,
+    pub rejection: Option<Rejection>,
     /// Emails that the hourly limit delayed and no digest has reported yet.
     pub delayed_emails: u64,
     /// Incremented by each write; 0 if nothing is stored.
@@ -207,7 +207,7 @@ impl UserAddress {
 
     /// Sets a confirmed address, for operators. Voids all links.
     pub fn set_confirmed(&mut self, email: EmailAddress) {
-        (self.confirmed, self.pending, self.refusal) = (Some(email), None, None);
+        (self.confirmed, self.pending, self.rejection) = (Some(email), None, None);
         self.replaced.clear();
     }
 
@@ -255,12 +255,12 @@ impl UserAddress {
             return Err(LinkError::Outdated);
         };
         let (LinkEffect::Confirmed(email) | LinkEffect::Undone(email)) = &effect;
-        (self.confirmed, self.refusal, self.used_nonce) = (Some(email.clone()), None, Some(nonce));
+        (self.confirmed, self.rejection, self.used_nonce) = (Some(email.clone()), None, Some(nonce));
         Ok(effect)
     }
 
     /// Returns the first replaced address without a security email, unless its link has expired.
-    pub fn untold(&self, now: Timestamp) -> Option<&ReplacedAddress> {
+    pub fn unnotified(&self, now: Timestamp) -> Option<&ReplacedAddress> {
         self.replaced.iter().find(|it| !it.is_notified && now < it.ends)
     }
 

@@ -41,8 +41,7 @@ impl ApiKeyDraft {
     ) -> Result<Self, Violations> {
         let mut violations = Violations::default();
         let draft = Fields::read(body, &JsonPath::Root, &mut violations, |fields, violations| {
-            let parse_name = |name: &str| parse_label(name, 1, MAX_NAME);
-            let name = fields.required("name", violations, text(parse_name));
+            let name = fields.required("name", violations, text(read_key_name));
             let scopes = fields.required("scopes", violations, read_scopes);
             let projects = fields.optional("projects", violations, read_projects);
             let parse_expiry = |text: &str| parse_expiry(text, now);
@@ -66,6 +65,11 @@ impl ApiKeyDraft {
         });
         violations.into_result(draft)
     }
+}
+
+/// Parses the name of a key.
+pub fn read_key_name(text: &str) -> Result<String, FieldError> {
+    parse_label(text, 1, MAX_NAME)
 }
 
 fn read_scopes(

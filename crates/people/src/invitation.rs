@@ -43,6 +43,9 @@ pub struct Invitation {
     pub projects: Option<BTreeSet<ProjectId>>,
     /// The user who created the invitation.
     pub invited_by: UserId,
+    /// The membership of that user. `None` for keys of the `waymark` command.
+    #[serde(skip)]
+    pub inviter: Option<MemberId>,
     /// Time of the creation.
     pub created_at: Timestamp,
     /// Time at which the invitation expires.
@@ -60,7 +63,28 @@ impl Invitation {
         now: Timestamp,
     ) -> Self {
         let (created_at, expires_at) = (now, now.plus(LIFETIME));
-        Self { id, organization, user, role, projects, invited_by, created_at, expires_at }
+        Self {
+            id,
+            organization,
+            user,
+            role,
+            projects,
+            invited_by,
+            inviter: None,
+            created_at,
+            expires_at,
+        }
+    }
+
+    /// Returns the invitation of a member, which ends when the member cannot invite to its role.
+    #[must_use]
+    pub fn by(self, inviter: Option<MemberId>) -> Self {
+        Self { inviter, ..self }
+    }
+
+    /// Returns the lowest role that can create the invitation.
+    pub fn lowest_inviter(&self) -> Role {
+        self.role.max(Role::Admin)
     }
 
     /// Returns `true` if the invitation can be accepted at `now`.

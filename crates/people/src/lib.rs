@@ -10,7 +10,7 @@ mod project;
 pub mod sign_in;
 pub mod store;
 
-pub use api_key::{ApiKeyDraft, CreatedApiKey, ListedApiKey};
+pub use api_key::{ApiKeyDraft, CreatedApiKey, ListedApiKey, read_key_name};
 pub use email_job::{EmailJob, EmailKind, RequestedFrom};
 pub use invitation::{Invitation, InvitationDraft, InvitationId, LIFETIME};
 pub use member::{Grant, ListedMember, MemberPatch, read_email};

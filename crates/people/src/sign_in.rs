@@ -1,5 +1,6 @@
 //! Sign-in by link and code (`docs/semantics/people.md`, "Sign-in").
 
+use std::net::{IpAddr, Ipv6Addr};
 use std::time::Duration;
 
 use sha2::{Digest, Sha256};
@@ -25,6 +26,19 @@ pub const REQUESTS_PER_NETWORK: u64 = 20;
 pub const BROWSER_COOKIE: &str = "__Host-waymark-sign-in";
 /// Lifetime of that cookie: that of a link, and the time until its email is sent.
 pub const BROWSER_LIFETIME: Duration = Duration::from_mins(20);
+
+/// Returns the network of an address, for the limit per network: the address itself, or the /64 of
+/// an IPv6 address, since a connection usually has a whole one.
+pub fn network_of(address: &str) -> String {
+    match address.parse::<IpAddr>().map(|address| address.to_canonical()) {
+        Ok(IpAddr::V6(address)) => {
+            let network = Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX));
+            format!("{network}/64")
+        }
+        Ok(address) => address.to_string(),
+        Err(_) => address.to_owned(),
+    }
+}
 
 /// The six digits in a sign-in email.
 #[derive(Clone, PartialEq, Eq)]
@@ -235,6 +249,20 @@ mod tests {
 
     fn at(minutes: i64) -> Timestamp {
         Timestamp::from_millis(minutes * 60_000)
+    }
+
+    #[test]
+    fn networks_are_addresses_or_64_bits_of_ipv6() {
+        for (address, network) in [
+            ("203.0.113.7", "203.0.113.7"),
+            ("::ffff:203.0.113.7", "203.0.113.7"),
+            ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+            ("2001:db8:1:2:ffff::", "2001:db8:1:2::/64"),
+            ("2001:db8:1:3::1", "2001:db8:1:3::/64"),
+            ("unknown", "unknown"),
+        ] {
+            assert_eq!(network_of(address), network);
+        }
     }
 
     #[test]

@@ -166,9 +166,6 @@ async fn publish(
     match stored {
         Ok(true) => {
             store.finish(project, upload, &lease).await?;
-            if let Some(release) = &upload.release {
-                store.note_release(project, release, now).await?;
-            }
             Ok(Outcome::Assembled)
         }
         Ok(false) => Ok(Outcome::Busy),

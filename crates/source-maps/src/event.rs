@@ -124,14 +124,14 @@ fn debug_ids<'e>(event: &'e Members<'_>) -> HashMap<&'e str, DebugId> {
 impl ResolvedFrames {
     /// Combines frames with the positions that were found for them, in the same order.
     ///
-    /// The name of a frame's function is the one that its caller calls: the word at the call in the
-    /// source, else the map's name for the call.
+    /// The name of a frame's function is the one in the map's scopes, else the one that its caller
+    /// calls: the word at the call in the source, else the map's name for the call.
     pub fn of(frames: &[MinifiedFrame], positions: Vec<Option<Resolved>>) -> Self {
         let mut resolved: Vec<ResolvedFrame> = Vec::new();
         let mut caller: Option<(usize, usize, Option<String>)> = None;
         for (at, position) in frames.iter().zip(positions) {
             let Some(Resolved { found, context }) = position else { continue };
-            let function = match caller.take() {
+            let called_by = match caller.take() {
                 Some((exception, frame, name))
                     if exception == at.exception && frame + 1 == at.frame =>
                 {
@@ -146,7 +146,7 @@ impl ResolvedFrames {
                 exception: at.exception,
                 frame: at.frame,
                 path: found.path,
-                function,
+                function: found.function.or(called_by),
                 line: (u64::from(found.line) + 1).to_string(),
                 column: (u64::from(column) + 1).to_string(),
                 context: context.map(|context| shortened(context, column)),
@@ -332,6 +332,7 @@ mod tests {
             line,
             column: 7,
             name: name.map(str::to_owned),
+            function: None,
             runs: Vec::new(),
         };
         let context = Context { line: source.to_owned(), ..Context::default() };

@@ -13,6 +13,7 @@ mod key;
 pub mod map;
 mod path;
 pub mod pieces;
+mod scopes;
 pub mod store;
 
 pub use key::{DebugId, MapKey};

@@ -7,6 +7,7 @@ use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 use sourcemap::{DecodedMap, SourceMap};
 
+use crate::scopes::Functions;
 use crate::{BundleFault, MAX_MAP_BYTES, MAX_MAPPINGS, clean_path};
 
 /// Maximum characters of a name.
@@ -38,6 +39,8 @@ pub struct SourcePosition {
     pub column: u32,
     /// Index of the name, if any.
     pub name: Option<u32>,
+    /// Index of the name of the function that contains the position, if the map has scopes.
+    pub function: Option<u32>,
 }
 
 /// A parsed map. A map without sections has one, at the start.
@@ -51,6 +54,7 @@ struct Section {
     line: u32,
     column: u32,
     map: SourceMap,
+    functions: Functions,
     /// Number of sources of the preceding sections.
     sources: u32,
     /// Number of names of the preceding sections.
@@ -67,6 +71,8 @@ struct Outline<'a> {
     sections: Option<Vec<SectionOutline<'a>>>,
     sources: Option<Vec<IgnoredAny>>,
     names: Option<Vec<IgnoredAny>>,
+    #[serde(borrow)]
+    scopes: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
@@ -190,7 +196,12 @@ impl ParsedMap {
                 "the map has a negative line or column in `mappings`; build it again",
             ));
         }
-        self.sections.push(Section { line: at.line, column: at.column, map, sources, names });
+        // Malformed scopes do not make a map useless.
+        let scopes =
+            outline.scopes.and_then(|it| serde_json::from_str::<Cow<'_, str>>(it.get()).ok());
+        let functions = scopes.and_then(|text| Functions::read(&text)).unwrap_or_default();
+        let Offset { line, column } = *at;
+        self.sections.push(Section { line, column, map, functions, sources, names });
         Ok(())
     }
 
@@ -238,11 +249,13 @@ impl Section {
     /// Returns a mapping at its place in the whole map.
     fn place(&self, token: sourcemap::Token<'_>) -> Mapping {
         let raw = token.get_raw_token();
+        let function = self.functions.at(raw.src_id, raw.src_line, raw.src_col);
         let source = (raw.src_id != u32::MAX).then(|| SourcePosition {
             source: raw.src_id.saturating_add(self.sources),
             line: raw.src_line,
             column: raw.src_col,
             name: (raw.name_id != u32::MAX).then(|| raw.name_id.saturating_add(self.names)),
+            function: function.map(|index| index.saturating_add(self.names)),
         });
         let column = if raw.dst_line == 0 { self.column } else { 0 };
         Mapping {

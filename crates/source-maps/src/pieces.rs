@@ -19,6 +19,11 @@ const MAX_PIECE_BYTES: usize = 16 << 20;
 const MAX_LINE_BYTES: usize = 1_000;
 /// zstd's default level.
 const COMPRESSION_LEVEL: i32 = 3;
+/// Maximum bytes of a source that count for the size of its table. A source of 50 MB has 3,000 runs:
+/// it must not take a table for each mapping.
+const MAX_SOURCE_BYTES: usize = 200;
+/// Separates a name from the name of its function. Names have no control characters.
+const NAME_END: char = '\n';
 /// Lines of context before and after a line.
 pub const CONTEXT_LINES: u32 = 5;
 
@@ -124,6 +129,8 @@ pub struct Found {
     pub column: u32,
     /// The name that the map has for the position.
     pub name: Option<String>,
+    /// The name of the function that contains the position, if the map has scopes.
+    pub function: Option<String>,
     /// The source's lines, in order. Empty if the map lacks the text.
     pub runs: Vec<Run>,
 }
@@ -231,11 +238,13 @@ pub fn look_up(table: &[u8], line: u32, column: u32) -> Option<Option<Found>> {
     }
     let Some((source, line, column, name)) = found.filter(|_| is_there) else { return Some(None) };
     let (path, runs) = sources.into_iter().nth(usize::try_from(source).ok()?)?;
-    let name = match name.checked_sub(1) {
-        Some(name) => Some((*names.get(usize::try_from(name).ok()?)?).to_owned()),
-        None => None,
+    let entry = match name.checked_sub(1) {
+        Some(name) => names.get(usize::try_from(name).ok()?)?,
+        None => "",
     };
-    Some(Some(Found { path: path.to_owned(), line, column, name, runs }))
+    let (name, function) = entry.split_once(NAME_END).unwrap_or((entry, ""));
+    let [name, function] = [name, function].map(|it| (!it.is_empty()).then(|| it.to_owned()));
+    Some(Some(Found { path: path.to_owned(), line, column, name, function, runs }))
 }
 
 /// Writes a table.
@@ -243,6 +252,8 @@ pub fn look_up(table: &[u8], line: u32, column: u32) -> Option<Option<Found>> {
 struct TableWriter {
     names: Dictionary,
     sources: Dictionary,
+    /// The bytes of the sources that count for the size of the table.
+    source_bytes: usize,
     /// The finished lines.
     lines: Vec<u8>,
     last_line: u32,
@@ -253,16 +264,19 @@ struct TableWriter {
     origin: (u32, u32),
 }
 
+/// A source, or a name with the name of its function.
+type EntryId = (Option<u32>, Option<u32>);
+
 /// Entries of a table, numbered by their first use.
 #[derive(Default)]
 struct Dictionary {
-    numbers: HashMap<u32, u64>,
+    numbers: HashMap<EntryId, u64>,
     bytes: Vec<u8>,
 }
 
 impl Dictionary {
     /// Returns the number of an entry, from 1.
-    fn number(&mut self, id: u32, write: impl FnOnce(&mut Vec<u8>)) -> u64 {
+    fn number(&mut self, id: EntryId, write: impl FnOnce(&mut Vec<u8>)) -> u64 {
         let next = self.numbers.len() as u64 + 1;
         let bytes = &mut self.bytes;
         *self.numbers.entry(id).or_insert_with(|| {
@@ -283,7 +297,7 @@ impl TableWriter {
     }
 
     fn bytes(&self) -> usize {
-        self.names.bytes.len() + self.sources.bytes.len() + self.lines.len() + self.line.len()
+        self.names.bytes.len() + self.source_bytes + self.lines.len() + self.line.len()
     }
 
     fn add(
@@ -309,20 +323,30 @@ impl TableWriter {
             write_number(&mut self.line, 0);
             return;
         };
-        let number = self.sources.number(source.source, |out| {
+        let before = self.sources.bytes.len();
+        let number = self.sources.number((Some(source.source), None), |out| {
             write_text(out, path);
             write_number(out, runs.len() as u64);
             for number in runs.iter().flat_map(|run| [run.lines, run.text, run.offset]) {
                 write_number(out, u64::from(number));
             }
         });
+        self.source_bytes += (self.sources.bytes.len() - before).min(MAX_SOURCE_BYTES);
         write_number(&mut self.line, number);
         write_signed(&mut self.line, i64::from(source.line) - i64::from(self.origin.0));
         write_signed(&mut self.line, i64::from(source.column) - i64::from(self.origin.1));
         self.origin = (source.line, source.column);
-        let name = source.name.and_then(|id| Some((id, map.name(id)?)));
-        let name = name.map_or(0, |(id, name)| self.names.number(id, |out| write_text(out, &name)));
-        write_number(&mut self.line, name);
+        let [name, function] = [source.name, source.function].map(|id| map.name(id?));
+        let entry = match (name, function) {
+            (name, None) => name,
+            (name, Some(function)) => {
+                Some(format!("{}{NAME_END}{function}", name.unwrap_or_default()).into())
+            }
+        };
+        let number = entry.map_or(0, |entry| {
+            self.names.number((source.name, source.function), |out| write_text(out, &entry))
+        });
+        write_number(&mut self.line, number);
     }
 
     fn end_line(&mut self) {
@@ -534,6 +558,18 @@ mod tests {
             (context.line.len(), context.after),
             (1_000, vec!["end".to_owned(), String::new()].into_iter().take(1).collect())
         );
+    }
+
+    #[test]
+    fn large_sources_do_not_fill_tables() {
+        let map = map_of(&[("a.js", "x")], &[], "AAAA");
+        let sources = [("a.js".to_owned(), vec![Run { lines: 9, text: 9, offset: 9 }; 10_000])];
+        let mut table = TableWriter::default();
+        for column in 0..100 {
+            let source = SourcePosition { source: 0, line: 0, column, name: None, function: None };
+            table.add(0, column, Some(source), &map, &sources);
+        }
+        assert!(table.bytes() < 1_000, "{}", table.bytes());
     }
 
     #[test]

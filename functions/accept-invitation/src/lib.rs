@@ -22,11 +22,12 @@ async fn handle(
     incoming: &ApiRequest,
 ) -> Result<ApiResponse, Problem> {
     // Request.
-    let session = caller.session()?;
+    let now = app.clock.now();
+    let session = caller.unended_session().await?;
     let id = invitation_id(incoming)?;
 
     // Rules. An invitation of another user looks like a missing one.
-    let (people, now) = (PeopleStore::new(&app.store), app.clock.now());
+    let people = PeopleStore::new(&app.store);
     let found = people.find_invitation(id, now).await?;
     let invitation = found.filter(|invitation| invitation.user == session.user);
     let invitation = invitation.ok_or_else(invitation_not_found)?;

@@ -27,7 +27,7 @@ pub static OPERATION: Operation = Operation::new(
     "/v0/sign-in/oidc/callback",
     Access::Public(|app, incoming| Box::pin(handle(app, incoming))),
 )
-// The provider answers up to three requests.
+// The provider answers up to four requests.
 .within(std::time::Duration::from_secs(9));
 
 /// The page after a sign-in, and the page that explains a failure.

@@ -6,12 +6,12 @@ use std::time::{Duration, SystemTime};
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use openidconnect::core::{
     CoreAuthenticationFlow, CoreClient, CoreIdToken, CoreJwsSigningAlgorithm, CoreProviderMetadata,
-    CoreTokenResponse,
+    CoreTokenResponse, CoreUserInfoClaims,
 };
 use openidconnect::{
-    AuthorizationCode, ClientId, ClientSecret, CsrfToken, EndpointMaybeSet, EndpointNotSet,
-    EndpointSet, IssuerUrl, Nonce, PkceCodeChallenge, PkceCodeVerifier, RedirectUrl, Scope,
-    TokenResponse,
+    AccessToken, AuthorizationCode, ClientId, ClientSecret, CsrfToken, EndpointMaybeSet,
+    EndpointNotSet, EndpointSet, IssuerUrl, Nonce, OAuth2TokenResponse, PkceCodeChallenge,
+    PkceCodeVerifier, RedirectUrl, Scope, SubjectIdentifier, TokenResponse,
 };
 use people::{OidcSignIn, read_email};
 use shared::projects::api_key::UserId;
@@ -86,8 +86,11 @@ pub(crate) enum ProviderError {
     /// The ID token is missing or invalid.
     #[error("the ID token is invalid: {0}")]
     Token(String),
+    /// The provider rejected the access token, or answered for another user.
+    #[error("the user info is invalid: {0}")]
+    UserInfo(String),
     /// The email claim is missing or no address.
-    #[error("the ID token has no usable email address")]
+    #[error("the provider has no usable email address")]
     NoEmail,
 }
 
@@ -135,8 +138,8 @@ impl Provider {
         Ok(Authorization { url: url.into(), verifier: verifier.into_secret() })
     }
 
-    /// Exchanges a code, and verifies the ID token. Returns `None` if the provider has not verified
-    /// the email address.
+    /// Exchanges a code, and verifies the ID token. Providers can leave the email address out of it;
+    /// the user-info endpoint then has it. Returns `None` if the provider has not verified it.
     pub(crate) async fn verify(
         &self,
         code: &str,
@@ -157,14 +160,38 @@ impl Provider {
         let missing = || ProviderError::Token("it is missing".to_owned());
         let token = response.id_token().ok_or_else(missing)?;
         let nonce = Nonce::new(started.nonce);
-        match verified_user(&client, token, &nonce, now) {
+        let (subject, email) = match verified_claims(&client, token, &nonce, now) {
             // The provider can have replaced its keys since they were cached.
             Err(ProviderError::Token(_)) if is_cached => {
                 let (client, _) = self.client(now, true).await?;
-                verified_user(&client, token, &nonce, now)
+                verified_claims(&client, token, &nonce, now)?
             }
-            verified => verified,
-        }
+            verified => verified?,
+        };
+        let email = match email {
+            Some(email) => email,
+            None => self.email_of(&client, subject, response.access_token()).await?,
+        };
+        email.verified_user()
+    }
+
+    /// Reads the email address of a subject from the user-info endpoint, which must answer for the
+    /// subject of the ID token.
+    async fn email_of(
+        &self,
+        client: &Client,
+        subject: SubjectIdentifier,
+        token: &AccessToken,
+    ) -> Result<Email, ProviderError> {
+        let connector = self.connector()?;
+        let request = client.user_info(token.clone(), Some(subject));
+        let request = request.map_err(|_| ProviderError::NoEmail)?;
+        let claims: CoreUserInfoClaims = request
+            .request_async(&|request| send(connector.clone(), request))
+            .await
+            .map_err(|error| ProviderError::UserInfo(error.to_string()))?;
+        let address = claims.email().ok_or(ProviderError::NoEmail)?.to_string();
+        Ok(Email { address, is_verified: claims.email_verified() == Some(true) })
     }
 
     /// Returns a client, and `true` if its metadata and keys were cached.
@@ -207,25 +234,38 @@ impl Provider {
     }
 }
 
-/// Verifies signature, issuer, audience, expiry and nonce of an ID token, and reads its email
-/// address.
-fn verified_user(
+/// An email address as the provider has it.
+struct Email {
+    address: String,
+    is_verified: bool,
+}
+
+impl Email {
+    fn verified_user(&self) -> Result<Option<VerifiedUser>, ProviderError> {
+        if !self.is_verified {
+            return Ok(None);
+        }
+        let user = read_email(&self.address).map_err(|_| ProviderError::NoEmail)?;
+        let domain = user.as_str().rsplit('@').next().unwrap_or_default().to_owned();
+        Ok(Some(VerifiedUser { user, domain }))
+    }
+}
+
+/// Verifies signature, issuer, audience, expiry and nonce of an ID token, and returns its subject
+/// and email address.
+fn verified_claims(
     client: &Client,
     token: &CoreIdToken,
     nonce: &Nonce,
     now: Timestamp,
-) -> Result<Option<VerifiedUser>, ProviderError> {
+) -> Result<(SubjectIdentifier, Option<Email>), ProviderError> {
     let millis = u64::try_from(now.as_millis()).unwrap_or_default();
     let time = (SystemTime::UNIX_EPOCH + Duration::from_millis(millis)).into();
     let verifier = client.id_token_verifier().set_allowed_algs(ALGORITHMS);
     let verifier = verifier.set_time_fn(move || time);
     let claims =
         token.claims(&verifier, nonce).map_err(|error| ProviderError::Token(error.to_string()))?;
-    let email = claims.email().ok_or(ProviderError::NoEmail)?;
-    if claims.email_verified() != Some(true) {
-        return Ok(None);
-    }
-    let user = read_email(email.as_str()).map_err(|_| ProviderError::NoEmail)?;
-    let domain = user.as_str().rsplit('@').next().unwrap_or_default().to_owned();
-    Ok(Some(VerifiedUser { user, domain }))
+    let is_verified = claims.email_verified() == Some(true);
+    let email = claims.email().map(|it| Email { address: it.to_string(), is_verified });
+    Ok((claims.subject().clone(), email))
 }

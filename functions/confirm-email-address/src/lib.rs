@@ -47,7 +47,7 @@ async fn handle(app: &App, incoming: &ApiRequest) -> Result<ApiResponse, Problem
         }
 
         // Storage and response.
-        let asks_to_confirm = address.untold(now).is_some();
+        let asks_to_confirm = address.unnotified(now).is_some();
         if NotificationStore::new(&app.store)
             .replace_address(&name, &address, asks_to_confirm)
             .await?

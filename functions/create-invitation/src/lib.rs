@@ -43,6 +43,7 @@ async fn handle(
     let id = InvitationId::new(app.ids.new_uuid(now));
     let (organization, by) = (caller.organization().clone(), caller.user().clone());
     let invitation = Invitation::new(id, organization, draft.user, grant, by, now);
+    let invitation = invitation.by(caller.member_id());
     let response = ApiResponse::created(&format!("/v0/invitations/{id}"), &invitation)?;
 
     // Storage and response.

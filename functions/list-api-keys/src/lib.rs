@@ -1,5 +1,6 @@
 //! Lists the API keys of an organization, newest first.
 
+use people::store::PeopleStore;
 use people::{ListedApiKey, http};
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
@@ -31,6 +32,7 @@ async fn handle(
     // Storage and response.
     let mut page = app.store.page_of_keys(caller.organization(), &page_request).await?;
     page.items.retain(|key| http::can_administer(caller, key));
+    PeopleStore::new(&app.store).end_with_members(&mut page.items).await?;
     let used = |id: &_| UseOf::Key(Clone::clone(id));
     let uses: Vec<UseOf> = page.items.iter().map(|key| used(&key.key_id)).collect();
     let uses = app.store.last_uses(&uses).await?;

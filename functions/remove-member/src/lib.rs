@@ -44,7 +44,7 @@ async fn handle(
         let entry = caller.audit(&app.ids, AuditAction::MemberRemoved, target);
         let more = vec![app.store.audit(&entry)?];
         let by = http::member_of(caller);
-        match people.remove_member(&stored, by.as_ref(), more).await? {
+        match people.remove_member(&stored, by.as_ref(), more, app.clock.now()).await? {
             MemberChange::Done => return Ok(ApiResponse::empty(StatusCode::NO_CONTENT)),
             MemberChange::Outdated => {}
             MemberChange::LastOwner => return Err(http::last_owner(&stored.user)),

@@ -6,7 +6,7 @@
 use std::env;
 
 use people::sign_in::{
-    BROWSER_COOKIE, BROWSER_LIFETIME, EMAILS_PER_ADDRESS, REQUESTS_PER_NETWORK,
+    BROWSER_COOKIE, BROWSER_LIFETIME, EMAILS_PER_ADDRESS, REQUESTS_PER_NETWORK, network_of,
     read_sign_in_request,
 };
 use people::store::PeopleStore;
@@ -75,17 +75,17 @@ async fn handle(app: &App, incoming: &ApiRequest) -> Result<ApiResponse, Problem
     ))
 }
 
-/// Counts the request by network address and by email address. Over the first limit, the second is
-/// not counted, so that one network cannot use up the emails of many users.
+/// Counts the request by network and by email address. Over the first limit, the second count is an
+/// equal write that limits nothing, so that one network cannot use up the emails of many users.
 async fn is_within_limits(
     app: &App,
     user: &UserId,
     address: Option<&str>,
 ) -> Result<bool, Problem> {
     let now = app.clock.now();
-    let network = format!("sign-in#network#{}", address.unwrap_or("unknown"));
-    if app.store.count_in_hour(&network, now).await? > REQUESTS_PER_NETWORK {
-        return Ok(false);
-    }
-    Ok(app.store.count_in_hour(&format!("sign-in#user#{user}"), now).await? <= EMAILS_PER_ADDRESS)
+    let network = format!("sign-in#network#{}", network_of(address.unwrap_or("unknown")));
+    let is_within = app.store.count_in_hour(&network, now).await? <= REQUESTS_PER_NETWORK;
+    let counted = if is_within { "user" } else { "none" };
+    let emails = app.store.count_in_hour(&format!("sign-in#{counted}#{user}"), now).await?;
+    Ok(is_within && emails <= EMAILS_PER_ADDRESS)
 }

@@ -1,6 +1,7 @@
 //! Revokes an API key of an organization.
 
 use people::http;
+use people::store::PeopleStore;
 use shared::app::{Access, App, Operation};
 use shared::audit::{AuditAction, AuditTarget};
 use shared::auth::Caller;
@@ -26,8 +27,9 @@ async fn handle(
     let id = http::key_id(incoming)?;
 
     // Storage: the key.
-    let key = app.store.find_api_key(&id).await?;
-    let key = key.filter(|key| http::can_administer(caller, key));
+    let mut found = app.store.find_api_key(&id).await?;
+    PeopleStore::new(&app.store).end_with_members(found.as_mut_slice()).await?;
+    let key = found.filter(|key| key.revoked_at.is_none() && http::can_administer(caller, key));
     let key = key.ok_or_else(http::api_key_not_found)?;
 
     // Storage and response.

@@ -1,7 +1,7 @@
 //! Confirmation emails, and security emails to replaced addresses.
 
 use notifications::TokenKeyCache;
-use notifications::address::{Nonce, Refusal, TIME_TO_UNDO, UserAddress};
+use notifications::address::{Nonce, Rejection, TIME_TO_UNDO, UserAddress};
 use notifications::mail::{address_changed, confirmation};
 use notifications::store::{NotificationStore, Shard, UserName};
 use notifications::token::Token;
@@ -36,7 +36,7 @@ async fn process_request(
 ) -> Result<(), StoreError> {
     let app = job.app;
     let mut address = NotificationStore::new(&app.store).find_address(name).await?;
-    while let Some(replaced) = address.untold(app.clock.now()).cloned() {
+    while let Some(replaced) = address.unnotified(app.clock.now()).cloned() {
         let Some(mailer) = mailer else { return Ok(()) };
         let since = replaced.ends.minus(TIME_TO_UNDO);
         if job.deadline.has_passed() || !job.leases.keep(app, shard).await? {
@@ -103,7 +103,7 @@ async fn process_request(
             .map(drop),
         Err(SendError::Rejected(reason)) => {
             job.rejected_emails += 1;
-            address.refusal = Some(Refusal { at: now, reason });
+            address.rejection = Some(Rejection { at: now, reason });
             address.pending = None;
             NotificationStore::new(&app.store)
                 .complete_confirmation_request(name, &address)

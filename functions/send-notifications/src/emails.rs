@@ -6,7 +6,7 @@ use errors::ErrorId;
 use errors::spike::Hour;
 use errors::store::{ErrorStore, EventsByHour, EventsOfError};
 use notifications::TokenKeyCache;
-use notifications::address::{Refusal, UserAddress};
+use notifications::address::{Rejection, UserAddress};
 use notifications::delivery_state::{DeliveryState, SendDecision};
 use notifications::domain_event::{DomainEvent, DomainEventKind, Visibility};
 use notifications::feed::{FeedEntry, most_important};
@@ -290,8 +290,8 @@ impl FeedPass {
             }
             Err(SendError::Rejected(reason)) => {
                 job.rejected_emails += 1;
-                let refusal = Refusal { at: now, reason };
-                change_address(app, &name, |address| address.refusal = Some(refusal)).await?;
+                let rejection = Rejection { at: now, reason };
+                change_address(app, &name, |address| address.rejection = Some(rejection)).await?;
                 state.note_sent(kind, self.last, now);
             }
             Err(SendError::Failed(cause)) => {

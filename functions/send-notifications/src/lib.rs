@@ -42,7 +42,7 @@ pub static JOB: Job = Job {
 /// Metric: age of the oldest overdue notification, in seconds.
 pub const OLDEST_WAITING_AGE: &str = "OldestWaitingNotificationAge";
 /// Metric: number of permanently rejected emails.
-pub const REJECTED_EMAILS: &str = "RefusedMails";
+pub const REJECTED_EMAILS: &str = "RejectedEmails";
 
 /// Minimum pause before the second pass. The next invocation usually needs less for its first pass.
 pub const MIN_PAUSE: Duration = Duration::from_secs(5);

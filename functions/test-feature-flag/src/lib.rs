@@ -46,7 +46,7 @@ async fn handle(
     let stored = FlagStore::new(&app.store).find_flag(project_id, &key).await?;
     let stored = stored.ok_or_else(http::flag_not_found)?;
 
-    // Rules: the flag with its changes, switched on.
+    // Rules: the flag with its changes, turned on.
     let changed = match changes {
         Some(changes) => {
             let changed = changes.apply(&stored, now, || app.ids.new_uuid(now));

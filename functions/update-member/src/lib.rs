@@ -61,7 +61,7 @@ async fn handle(
         let entry = caller.audit(&app.ids, AuditAction::MemberUpdated, target);
         let more = vec![app.store.audit(&entry)?];
         let by = http::member_of(caller);
-        match people.change_member(&stored, &grant, by.as_ref(), more).await? {
+        match people.change_member(&stored, &grant, by.as_ref(), more, app.clock.now()).await? {
             MemberChange::Done => return Ok(response),
             MemberChange::Outdated => {}
             MemberChange::LastOwner => return Err(http::last_owner(&stored.user)),

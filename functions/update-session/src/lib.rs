@@ -22,14 +22,15 @@ async fn handle(
     incoming: &ApiRequest,
 ) -> Result<ApiResponse, Problem> {
     // Request.
-    let session = caller.session()?;
+    let now = app.clock.now();
+    let session = caller.unended_session().await?;
     let organization =
         read_session_update(&incoming.json()?)?.ok_or_else(organization_not_found)?;
 
     // Rules.
     let found = app.store.find_membership(&organization, &session.user).await?;
     let member = found.member.ok_or_else(organization_not_found)?;
-    let started = session.switch(organization, app.clock.now()).map_err(no_randomness)?;
+    let started = session.switch(organization, now).map_err(no_randomness)?;
 
     // Storage and response. A session that has just ended cannot be switched.
     let people = PeopleStore::new(&app.store);

@@ -20,8 +20,6 @@ const LEASE: Duration = Duration::from_secs(30);
 /// Time for which a tool that waits for a queued bundle sees its failure. After that, the bundle can
 /// be uploaded again.
 const FAILURE_SHOWN: Duration = Duration::from_secs(15);
-/// Most projects of a bundle.
-const MAX_PROJECTS: usize = 20;
 
 #[derive(Deserialize)]
 struct Body {
@@ -43,9 +41,6 @@ pub(crate) async fn assemble(
     let body: Body = serde_json::from_slice(incoming.body())
         .map_err(|error| bad(format!("The body is not an assembly request: {error}.")))?;
     let upload = read_upload(caller, &body)?;
-    if body.projects.is_empty() || body.projects.len() > MAX_PROJECTS {
-        return Err(bad(format!("Name 1 to {MAX_PROJECTS} projects.")));
-    }
     let names: Vec<&str> = body.projects.iter().map(String::as_str).collect();
     let projects = super::find_projects(caller, &names).await?;
 
@@ -73,16 +68,28 @@ pub(crate) async fn assemble(
         for project in &projects {
             store.queue_bundle(*project, &upload, now).await?;
         }
+        note_release(app, &projects, &upload).await?;
         return state("created");
     }
     let outcome = assembly::assemble_joined(app, &projects, &upload, &bundle, LEASE).await?;
 
     // Response.
     match outcome {
-        Outcome::Assembled => state("ok"),
+        Outcome::Assembled => {
+            note_release(app, &projects, &upload).await?;
+            state("ok")
+        }
         Outcome::Busy => state("assembling"),
         Outcome::Rejected(fault) => rejected(&fault),
     }
+}
+
+/// Registers the release of an upload. At the limit of the day, its first event does.
+async fn note_release(app: &App, projects: &[ProjectId], upload: &Upload) -> Result<(), Problem> {
+    if let Some(release) = &upload.release {
+        crate::releases::register(app, projects, release).await?;
+    }
+    Ok(())
 }
 
 fn read_upload(caller: &Caller<'_>, body: &Body) -> Result<Upload, Problem> {
@@ -146,7 +153,11 @@ async fn known_state(
         };
         return response.map(Some);
     }
-    if is_assembled { state("ok").map(Some) } else { Ok(None) }
+    if !is_assembled {
+        return Ok(None);
+    }
+    note_release(app, projects, upload).await?;
+    state("ok").map(Some)
 }
 
 fn state(state: &str) -> Result<ApiResponse, Problem> {

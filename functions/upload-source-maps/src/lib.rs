@@ -14,7 +14,7 @@ use shared::auth::Caller;
 use shared::http::{ApiRequest, ApiResponse, Method, Problem, ProblemCode};
 use shared::page::PageRequest;
 use shared::projects::api_key::Scope;
-use shared::projects::project::{IdOrSlug, ProjectId};
+use shared::projects::project::{IdOrSlug, ProjectId, ProjectSummary};
 use source_maps::http::{SENTRY_TOOLS, bad, read_chunks, segments};
 use source_maps::store::SourceMapStore;
 use source_maps::{CHUNK_BYTES, MAX_CHUNKS};
@@ -35,6 +35,8 @@ pub static OPERATION: Operation = Operation::new(
 const CHUNKS_PER_REQUEST: usize = 16;
 /// Maximum bytes of a request, with the headers of its parts.
 const MAX_REQUEST_BYTES: usize = CHUNKS_PER_REQUEST * (CHUNK_BYTES + 1_024);
+/// Most projects of a request.
+const MAX_PROJECTS: usize = 20;
 /// Most projects that a tool can list.
 const MAX_LISTED: u32 = 100;
 
@@ -63,9 +65,11 @@ async fn handle(
         (&HttpMethod::GET, []) => ApiResponse::ok(&organization),
         (&HttpMethod::GET, ["projects"]) => {
             let all = PageRequest { limit: MAX_LISTED, after: None };
-            let listed = caller.name_projects(&all).await?.items;
-            let project = |it: &shared::projects::project::ProjectSummary| json!({"id": it.id, "slug": it.slug, "name": it.name});
-            ApiResponse::ok(&listed.iter().map(project).collect::<Vec<_>>())
+            let listed = caller.list_projects(&all).await?.items;
+            let listed = listed.iter().map(|it| &it.summary);
+            let project =
+                |it: &ProjectSummary| json!({"id": it.id, "slug": it.slug, "name": it.name});
+            ApiResponse::ok(&listed.map(project).collect::<Vec<_>>())
         }
         (&HttpMethod::GET, ["repos"]) => ApiResponse::ok(&json!([])),
         (&HttpMethod::GET, ["releases", .., "previous-with-commits"]) => {
@@ -80,7 +84,7 @@ async fn handle(
             releases::note(app, caller, incoming, None, None).await
         }
         (&HttpMethod::POST, ["releases", release @ .., "deploys"]) => {
-            releases::note_deploy(incoming, &release.join("/"))
+            releases::note_deploy(app, caller, incoming, &release.join("/")).await
         }
         (&HttpMethod::PUT, ["releases", release @ ..]) if !release.is_empty() => {
             releases::note(app, caller, incoming, Some(&release.join("/")), None).await
@@ -147,8 +151,11 @@ async fn put_chunks(
     ApiResponse::ok(&json!({}))
 }
 
-/// Returns the projects with these IDs or slugs. Sentry's tools name them in either form.
+/// Returns the projects with these IDs or slugs, of which a request names at least one. Sentry's tools name them in either form.
 async fn find_projects(caller: &Caller<'_>, names: &[&str]) -> Result<Vec<ProjectId>, Problem> {
+    if names.is_empty() || names.len() > MAX_PROJECTS {
+        return Err(bad(format!("Name 1 to {MAX_PROJECTS} projects.")));
+    }
     let parsed: Vec<Option<IdOrSlug>> = names.iter().map(|name| IdOrSlug::parse(name)).collect();
     let names = names.iter().zip(&parsed).map(|(name, parsed)| (*name, parsed.as_ref()));
     caller.projects(names).await

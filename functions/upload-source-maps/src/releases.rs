@@ -1,12 +1,23 @@
 //! Releases and deploys that the tools name. The responses have the least that satisfies the tools.
 
+use errors::store::{ErrorStore, MAX_NEW_RELEASES, Registrar};
+use futures_util::future::try_join_all;
+use markers::store::MarkerStore;
+use markers::{EventMarker, MarkerSource};
 use serde::Deserialize;
 use serde_json::json;
 use shared::app::App;
 use shared::auth::Caller;
-use shared::http::{ApiRequest, ApiResponse, Problem};
+use shared::http::{ApiRequest, ApiResponse, Problem, ProblemCode};
+use shared::page::PageRequest;
+use shared::projects::project::ProjectId;
+use shared::text::parse_time;
 use source_maps::http::{MAX_RELEASE_CHARS, bad};
-use source_maps::store::SourceMapStore;
+
+/// Maximum characters of the texts of a deploy.
+const MAX_DEPLOY_CHARS: usize = 200;
+/// Maximum characters of the URL of a deploy: those of an event marker's attribute.
+const MAX_URL_CHARS: usize = 1_000;
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -19,33 +30,37 @@ struct Body {
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct DeployBody {
-    environment: Option<String>,
+    environment: String,
     name: Option<String>,
     url: Option<String>,
     date_started: Option<String>,
     date_finished: Option<String>,
+    projects: Option<Vec<String>>,
 }
 
-/// Notes a release in the projects that the path and the body name.
+/// Registers a release in the projects that the path and the body name. A change of a release
+/// (`changed`) can name none.
 pub(crate) async fn note(
     app: &App,
     caller: &Caller<'_>,
     incoming: &ApiRequest,
-    release: Option<&str>,
+    changed: Option<&str>,
     project: Option<&str>,
 ) -> Result<ApiResponse, Problem> {
     // Request.
     let body: Body = read(incoming)?;
-    let release = release.map(str::to_owned).or(body.version).unwrap_or_default();
-    check_release(&release)?;
+    let release = changed.map(str::to_owned).or(body.version).unwrap_or_default();
+    check("release", &release, 1, MAX_RELEASE_CHARS)?;
     let mut names: Vec<&str> = body.projects.iter().flatten().map(String::as_str).collect();
     names.extend(project);
-    let projects = super::find_projects(caller, &names).await?;
+    let projects = match (names.as_slice(), changed) {
+        ([], Some(_)) => Vec::new(),
+        (names, _) => super::find_projects(caller, names).await?,
+    };
 
-    // Storage: one place for all that follows from a new release.
-    let now = app.clock.now();
-    for project in &projects {
-        SourceMapStore::new(&app.store).note_release(*project, &release, now).await?;
+    // Storage.
+    if !register(app, &projects, &release).await? {
+        return Err(limit_reached("releases"));
     }
 
     // Response.
@@ -55,20 +70,106 @@ pub(crate) async fn note(
         .map(|(id, name)| json!({"id": id, "slug": name, "name": name}))
         .collect();
     ApiResponse::ok(&json!({
-        "id": 0, "version": release, "dateCreated": now, "dateReleased": body.date_released,
-        "projects": named, "newGroups": 0, "url": null, "lastEvent": null, "firstEvent": null,
-        "data": {},
+        "id": 0, "version": release, "dateCreated": app.clock.now(),
+        "dateReleased": body.date_released, "projects": named, "newGroups": 0, "url": null,
+        "lastEvent": null, "firstEvent": null, "data": {},
     }))
 }
 
-/// Accepts a deploy.
-pub(crate) fn note_deploy(incoming: &ApiRequest, release: &str) -> Result<ApiResponse, Problem> {
+/// Registers a release, with its markers, like the first event of the release. Returns `false` if
+/// the limit of a project is reached.
+pub(crate) async fn register(
+    app: &App,
+    projects: &[ProjectId],
+    release: &str,
+) -> Result<bool, Problem> {
+    let (errors, markers) = (ErrorStore::new(&app.store), MarkerStore::new(&app.store));
+    let now = app.clock.now();
+    for project in projects {
+        let marker = EventMarker::of_release(*project, release, now);
+        let add = || markers.automatic_event(*project, MarkerSource::Releases, &marker, now);
+        if errors.see_release(*project, release, Registrar::Tool, add, now).await?.is_none() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Adds a deploy of a known release to the projects that the body names, else to all that know the
+/// release: as an event marker of each collection of releases.
+pub(crate) async fn note_deploy(
+    app: &App,
+    caller: &Caller<'_>,
+    incoming: &ApiRequest,
+    release: &str,
+) -> Result<ApiResponse, Problem> {
+    // Request.
     let body: DeployBody = read(incoming)?;
-    check_release(release)?;
+    check("release", release, 1, MAX_RELEASE_CHARS)?;
+    check("environment", &body.environment, 1, MAX_DEPLOY_CHARS)?;
+    let (name, url) = (body.name.unwrap_or_default(), body.url.unwrap_or_default());
+    check("name", &name, 0, MAX_DEPLOY_CHARS)?;
+    check("url", &url, 0, MAX_URL_CHARS)?;
+    let time = |name: &str, text: &Option<String>| {
+        let parsed = text.as_deref().map(parse_time).transpose();
+        parsed.map_err(|fault| bad(format!("The date `{name}` is invalid: {}.", fault.message)))
+    };
+    let started_at = time("dateStarted", &body.date_started)?;
+    let finished_at = time("dateFinished", &body.date_finished)?;
+    let names: Option<Vec<&str>> =
+        body.projects.as_ref().map(|it| it.iter().map(String::as_str).collect());
+    let is_any = names.as_ref().is_none_or(Vec::is_empty);
+    let projects = match names {
+        Some(names) if !is_any => super::find_projects(caller, &names).await?,
+        _ => {
+            let all = PageRequest { limit: super::MAX_LISTED, after: None };
+            caller.name_projects(&all).await?.items.into_iter().map(|it| it.id).collect()
+        }
+    };
+
+    // Rules: each project that is named knows the release.
+    let (errors, markers) = (ErrorStore::new(&app.store), MarkerStore::new(&app.store));
+    let now = app.clock.now();
+    let finds = projects.iter().map(|project| errors.find_release(*project, release, now));
+    let found = try_join_all(finds).await?;
+    let known = projects.iter().zip(&found).filter_map(|(it, seen)| seen.map(|_| *it));
+    let known: Vec<ProjectId> = known.collect();
+    if known.is_empty() || (!is_any && known.len() < projects.len()) {
+        let detail = format!(
+            "The release {release} is unknown. Create it first: sentry-cli releases new {release}."
+        );
+        return Err(Problem::new(ProblemCode::ProjectNotFound, detail));
+    }
+
+    // Storage. The ID does not depend on the time of the request: a repetition has the same.
+    let title = format!("{release} deployed to {}", body.environment);
+    let identity = json!(["deploy", release, body.environment, name, url, started_at, finished_at])
+        .to_string();
+    let attributes = [("release", release), ("environment", &body.environment), ("url", &url)];
+    let attributes = attributes.into_iter().filter(|(_, value)| !value.is_empty());
+    let attributes = attributes.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+    let at = finished_at.unwrap_or(now);
+    let deploy = EventMarker::automatic(&identity, &title, &name, attributes, at);
+    for project in known {
+        let add = || markers.automatic_event(project, MarkerSource::Releases, &deploy, now);
+        if !errors.see_deploy(project, deploy.id, add, now).await? {
+            return Err(limit_reached("deploys"));
+        }
+    }
+
+    // Response.
     ApiResponse::ok(&json!({
-        "id": "0", "environment": body.environment.unwrap_or_default(), "name": body.name,
-        "url": body.url, "dateStarted": body.date_started, "dateFinished": body.date_finished,
+        "id": deploy.id, "environment": body.environment, "name": name, "url": url,
+        "dateStarted": body.date_started, "dateFinished": at,
     }))
+}
+
+fn limit_reached(what: &str) -> Problem {
+    let detail = format!(
+        "The project got {MAX_NEW_RELEASES} new {what} today, which is the limit. Try again \
+         tomorrow (UTC)."
+    );
+    Problem::new(ProblemCode::SourceMapLimitReached, detail)
 }
 
 fn read<T: for<'de> Deserialize<'de>>(incoming: &ApiRequest) -> Result<T, Problem> {
@@ -77,12 +178,12 @@ fn read<T: for<'de> Deserialize<'de>>(incoming: &ApiRequest) -> Result<T, Proble
         .map_err(|error| bad(format!("The body cannot be read: {error}.")))
 }
 
-fn check_release(release: &str) -> Result<(), Problem> {
-    let length = release.chars().count();
-    if (1..=MAX_RELEASE_CHARS).contains(&length) && !release.chars().any(char::is_control) {
+fn check(name: &str, text: &str, least: usize, most: usize) -> Result<(), Problem> {
+    let length = text.chars().count();
+    if (least..=most).contains(&length) && !text.chars().any(char::is_control) {
         return Ok(());
     }
-    Err(bad(format!(
-        "The release must have 1 to {MAX_RELEASE_CHARS} characters without control characters."
-    )))
+    let detail =
+        format!("The {name} must have {least} to {most} characters without control characters.");
+    Err(bad(detail))
 }

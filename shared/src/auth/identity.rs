@@ -68,11 +68,12 @@ impl Identity {
     }
 
     /// Returns the identity of an unexpired session. Returns `None` if the user is not a member of
-    /// the session's organization, or ended the session from elsewhere.
+    /// the session's organization, got another role there, or ended the session from elsewhere.
     pub(super) fn of_session(session: Session, membership: Membership) -> Option<Self> {
-        let Membership { member, signed_out_at } = membership;
+        let Membership { member, role_changed_at, signed_out_at } = membership;
         let Member { id, role, projects, joined_at, .. } = member?;
-        let is_ended = signed_out_at.is_some_and(|ended| session.signed_in_at <= ended);
+        let is_ended = signed_out_at.is_some_and(|ended| session.signed_in_at <= ended)
+            || role_changed_at.is_some_and(|changed| session.issued_at <= changed);
         // A user who was removed and joined again has to sign in again.
         if is_ended || session.issued_at < joined_at {
             return None;
@@ -149,7 +150,7 @@ mod tests {
     }
 
     fn membership(member: Option<Member>) -> Membership {
-        Membership { member, signed_out_at: None }
+        Membership { member, ..Membership::default() }
     }
 
     #[test]
@@ -189,15 +190,24 @@ mod tests {
     }
 
     #[test]
-    fn sessions_end_with_membership_and_sign_out() {
+    fn sessions_end_with_membership_role_and_sign_out() {
         let organization = Organization::parse("acme").unwrap();
         let user = UserId::parse("mira@example.com").unwrap();
         let started =
             |second| Session::start(user.clone(), organization.clone(), at(second)).unwrap().0;
         let of = |second, signed_out_at: Option<i64>, member| {
-            let membership = Membership { member, signed_out_at: signed_out_at.map(at) };
+            let signed_out_at = signed_out_at.map(at);
+            let membership = Membership { member, signed_out_at, ..Membership::default() };
             Identity::of_session(started(second), membership).is_some()
         };
+        let with_role_of = |second, changed| {
+            let role_changed_at = Some(at(changed));
+            let member = Some(member(Role::Owner, None));
+            let membership = Membership { member, role_changed_at, signed_out_at: None };
+            Identity::of_session(started(second), membership).is_some()
+        };
+        assert!(!with_role_of(200, 200), "the session is older than the role");
+        assert!(with_role_of(201, 200));
         let owner = || Some(member(Role::Owner, None));
         assert!(of(100, None, owner()));
         assert!(!of(100, None, None));

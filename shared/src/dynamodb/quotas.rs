@@ -41,13 +41,13 @@ impl Store {
         let update = self.client.update_item().table_name(self.table(TABLE));
         let written = update
             .set_key(Some(item([("window", s(window))])))
-            .update_expression("SET expiresAt = :expiresAt ADD taken :added")
+            .update_expression("SET expiresAt = :expiresAt ADD used :added")
             .expression_attribute_values(":expiresAt", n(expires_at))
             .expression_attribute_values(":added", n(added))
             .return_values(ReturnValue::UpdatedNew)
             .send()
             .await?;
         let item = written.attributes.unwrap_or_default();
-        ItemReader { table: TABLE, item: &item }.count("taken")
+        ItemReader { table: TABLE, item: &item }.count("used")
     }
 }

@@ -37,9 +37,13 @@ impl OriginSecrets {
     }
 
     /// Returns the response to a request that did not come through the distribution, or `None`. It
-    /// is API Gateway's response if its own address is disabled.
+    /// is API Gateway's response if its own address is disabled. Other requests are noted.
     pub fn reject(&self, incoming: &ApiRequest) -> Option<ApiResponse> {
-        if self.0.is_empty() || incoming.header_values(HEADER).any(|sent| self.admits(sent)) {
+        if self.0.is_empty() {
+            return None;
+        }
+        if incoming.header_values(HEADER).any(|sent| self.admits(sent)) {
+            incoming.note_distribution();
             return None;
         }
         let body = r#"{"message":"Forbidden"}"#.to_owned();

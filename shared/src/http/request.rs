@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt::Display;
+use std::net::IpAddr;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
@@ -37,6 +38,7 @@ pub struct ApiRequest {
     request_id: String,
     key_id: OnceLock<String>,
     project_id: OnceLock<String>,
+    is_from_distribution: OnceLock<()>,
 }
 
 impl ApiRequest {
@@ -52,6 +54,7 @@ impl ApiRequest {
             request_id,
             key_id: OnceLock::new(),
             project_id: OnceLock::new(),
+            is_from_distribution: OnceLock::new(),
         }
     }
 
@@ -84,6 +87,12 @@ impl ApiRequest {
     /// Records the id of the request's project, for the log.
     pub fn note_project(&self, id: impl Display) {
         let _ = self.project_id.set(id.to_string());
+    }
+
+    /// Records that the request came through the distribution, which sets the headers
+    /// `cloudfront-viewer-…` itself. Without this record they are ignored.
+    pub(super) fn note_distribution(&self) {
+        let _ = self.is_from_distribution.set(());
     }
 
     /// Returns the id of the authenticated key, once it is known.
@@ -157,9 +166,12 @@ impl ApiRequest {
         Err(Problem::cross_site_request())
     }
 
-    /// Returns the network address of the sender, as API Gateway or the stack's own
-    /// distribution saw it.
+    /// Returns the network address of the sender, as a distribution or else API Gateway saw it.
+    /// Clients can choose `x-forwarded-for`, so it is not used.
     pub fn source_address(&self) -> Option<String> {
+        if let Some(viewer) = self.viewer_header("cloudfront-viewer-address").and_then(address_of) {
+            return Some(viewer.to_string());
+        }
         match self.request.request_context_ref()? {
             RequestContext::ApiGatewayV2(context) => context.http.source_ip.clone(),
             RequestContext::ApiGatewayV1(context) => context.identity.source_ip.clone(),
@@ -168,17 +180,21 @@ impl ApiRequest {
         }
     }
 
-    /// Returns the place of the sender's network address, if a distribution in front of the API
-    /// reports it: a city and a country. Clients can send these headers too, so the place is only
-    /// a hint for people.
+    /// Returns the place of the sender's network address, if the distribution reports it: a city
+    /// and a country.
     pub fn place(&self) -> Option<String> {
         const MAX_CHARACTERS: usize = 100;
-        let header = |name| self.header_texts(name).first().copied().filter(|it| !it.is_empty());
-        let country = header("cloudfront-viewer-country-name");
-        let country = country.or_else(|| header("cloudfront-viewer-country"))?;
-        let parts = header("cloudfront-viewer-city").into_iter().chain([country]);
+        let country = self.viewer_header("cloudfront-viewer-country-name");
+        let country = country.or_else(|| self.viewer_header("cloudfront-viewer-country"))?;
+        let parts = self.viewer_header("cloudfront-viewer-city").into_iter().chain([country]);
         let place = parts.collect::<Vec<_>>().join(", ");
         Some(place.chars().take(MAX_CHARACTERS).collect())
+    }
+
+    /// Returns a header that the distribution sets, if the request came through it.
+    fn viewer_header(&self, name: &str) -> Option<&str> {
+        self.is_from_distribution.get()?;
+        self.header_texts(name).first().copied().filter(|text| !text.is_empty())
     }
 
     /// Returns all values of a query parameter, decoded.
@@ -293,6 +309,12 @@ impl ApiRequest {
         );
         Some(Some(IdempotentRequest::new(api_key, self.operation, &key, fingerprint)))
     }
+}
+
+/// Parses an address with a port, such as `198.51.100.10:46532`. IPv6 addresses can have brackets.
+fn address_of(text: &str) -> Option<IpAddr> {
+    let (address, _) = text.rsplit_once(':')?;
+    address.trim_start_matches('[').trim_end_matches(']').parse().ok()
 }
 
 /// Returns the part of a tracing header that identifies the whole trace, such as

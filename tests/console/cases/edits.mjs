@@ -308,7 +308,7 @@ export const edits = ({ browser, base, project, key, api }) => {
       await visitor.until("the result is gone", async () => (await visitor.page.$(".outcome")) === null);
       await visitor.until("the flag is on", async () => (await getFlag("tested")).enabled);
       await visitor.type("Name", "Edited");
-      assert.match(await visitor.text('[aria-label="Test targeting"]'), /saved version 2/);
+      assert.match(await visitor.text('[aria-label="Test targeting"]'), /Includes your unsaved changes/);
       await visitor.click("Discard");
       await visitor.leave();
     },

@@ -77,7 +77,7 @@ export const errors = ({ browser, base, project, other, key, api, measured, list
       const title = await row.$eval(".title", (it) => it.innerText);
       if (title.startsWith(TWINS)) await (await row.$("input")).click();
     }
-    assert.match(await visitor.text(".bulk"), /2 selected/);
+    assert.match(await visitor.text(".bulk"), /2 errors selected/);
     const statuses = async () => (await listErrors()).filter((it) => it.type === TWINS).map((it) => it.status);
     await (await visitor.page.$(".bulk button")).click();
     await visitor.until("both are resolved", async () => (await statuses()).join() === "resolved,resolved");

@@ -88,7 +88,9 @@ export const flags = ({ browser, base, project, key, api }) => {
       await visitor.until("the restore is listed", async () => (await entries())[0] === "Restored");
       assert.equal(await visitor.page.$eval("[role=switch]", (it) => it.getAttribute("aria-checked")), "false");
 
-      await visitor.open("");
+      // A short range, because other tests change flags, too.
+      const at = Date.parse(restored.updatedAt);
+      await visitor.open(`?from=${at - 30_000}&to=${at + 30_000}`);
       await visitor.until("the plot shows the changes", async () =>
         (await visitor.page.$$eval(".mark-card b", (all) => all.map((it) => it.textContent))).includes("from-console"),
       );
@@ -109,7 +111,7 @@ export const flags = ({ browser, base, project, key, api }) => {
       await visitor.click("Delete");
       await (await visitor.see("dialog button.danger")).click();
       await visitor.until("the list is shown", () => visitor.page.url().includes("/segments"));
-      assert.deepEqual((await api.send("GET", `${path}/segments`)).items.map((it) => it.key), ["hostile"]);
+      assert.ok((await api.send("GET", `${path}/segments`)).items.every((it) => it.key !== "staff"));
       await visitor.leave();
     },
 
@@ -129,8 +131,7 @@ export const flags = ({ browser, base, project, key, api }) => {
       await visitor.click("Delete");
       await (await visitor.see("dialog button.danger")).click();
       await visitor.until("the list is shown", () => visitor.page.url().includes("/flags"));
-      const { items } = await api.send("GET", `${path}/feature-flags?archived=true`);
-      assert.deepEqual(items.map((it) => it.key), ["hostile"]);
+      await assert.rejects(getFlag("from-console"), /404/);
       await visitor.leave();
     },
   };

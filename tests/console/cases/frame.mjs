@@ -1,7 +1,7 @@
 // The frame of the console: size, scopes, accessibility, widths and errors.
 
 import assert from "node:assert/strict";
-import { storeKey, Visitor } from "../visitor.mjs";
+import { storeKey, violationsOf, Visitor } from "../visitor.mjs";
 
 /** Maximum size of scripts and styles, compressed. */
 const MAX_BYTES = 130_000;
@@ -74,20 +74,43 @@ export const frame = ({ browser, base, project, other, key, readOnlyKey, known, 
     const found = [];
     const visitor = await Visitor.enter(browser, base, key);
     for (const path of pages) {
-      await visitor.setTheme("light");
       await visitor.open(path);
-      // The debugger is not subject to the page's policy.
-      await visitor.page.evaluate(axe);
-      for (const theme of ["light", "dark"]) {
-        await visitor.setTheme(theme);
-        // Themes differ only in colors.
-        const rules = theme === "dark" ? { runOnly: ["color-contrast"] } : {};
-        const { violations } = await visitor.page.evaluate((it) => window.axe.run(document, { ...it, resultTypes: ["violations"] }), rules);
-        for (const it of violations) {
-          found.push(`${theme} ${path}: ${it.id} ${it.nodes.map((node) => node.target.join(" ")).slice(0, 3)}`);
-        }
-      }
+      found.push(...(await violationsOf(axe, visitor, path)));
     }
+    await visitor.leave();
+    const visitors = await Visitor.arrive(browser, base, "/sign-in");
+    found.push(...(await violationsOf(axe, visitors, "/sign-in")));
+    await visitors.leave();
+    assert.deepEqual(found, []);
+  },
+
+  async "no menu, list or dialog has accessibility violations"() {
+    const found = [];
+    const visitor = await Visitor.enter(browser, base, key);
+    const { page } = visitor;
+    const opened = async (path, what, open, selector) => {
+      await visitor.open(path);
+      await open();
+      await visitor.see(selector);
+      found.push(...(await violationsOf(axe, visitor, what)));
+    };
+    await opened("/errors", "a sentence", async () => {
+      await page.keyboard.press("/");
+      await page.keyboard.type("chrome payments since yesterday");
+    }, ".preview");
+    await opened("/errors", "a filter", () => visitor.click("+ Filter"), "[role=combobox]");
+    await opened("/errors", "selected errors", () => page.click(".errors-table tbody input"), ".bulk-actions");
+    await opened("/errors", "a range", async () => (await visitor.see(".range summary")).click(), ".range .popover");
+    await opened("/flags", "the palette", async () => {
+      await page.keyboard.down("Control");
+      await page.keyboard.press("k");
+      await page.keyboard.up("Control");
+    }, "dialog [role=combobox]");
+    await opened("/flags", "the shortcuts", () => page.keyboard.press("?"), "dialog .keys");
+    await opened("/flag?key=hostile", "an outcome", () => visitor.click("Evaluate"), ".outcome");
+    await opened(`/insight?id=${known.insight}`, "a merge", () => visitor.click("Merge into…"), "dialog");
+    await opened("/markers", "a deletion", () => visitor.click("Delete collection"), "dialog");
+    await opened("", "values of the plot", async () => (await visitor.see(".values-table summary")).click(), ".values-table table");
     await visitor.leave();
     assert.deepEqual(found, []);
   },

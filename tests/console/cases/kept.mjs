@@ -86,8 +86,8 @@ export const kept = ({ browser, base, project, key, readOnlyKey, foreignKey, lin
       assert.deepEqual(kept(visitor.page.url()), kept(before));
 
       const events = Array.from({ length: 60 }, (_, index) => ({ ...event, eventId: uuid(7_000 + index).replaceAll("-", "") }));
-      await visitor.mock(`/${error.errorId}/events/query`, (request) => {
-        const { event: requested } = JSON.parse(request.postData());
+      await visitor.mock(`/${error.errorId}/events/query`, async (request) => {
+        const { event: requested } = JSON.parse(await request.fetchPostData());
         const start = requested ? events.findIndex((it) => it.eventId === requested) : 0;
         return { body: { items: events.slice(start, start + 2), total: events.length, position: start + 1, nextCursor: null } };
       });
@@ -198,8 +198,8 @@ export const kept = ({ browser, base, project, key, readOnlyKey, foreignKey, lin
       const context = await browser.createBrowserContext();
       const late = await context.newPage();
       await late.goto(`${base}/console#code=${linkCode}`);
-      await late.waitForSelector(".key-form .field-error", { visible: true });
-      assert.match(await late.$eval(".key-form .field-error", (it) => it.innerText), /work once/);
+      await late.waitForSelector(".sign-in .field-error", { visible: true });
+      assert.match(await late.$eval(".sign-in .field-error", (it) => it.innerText), /work once/);
       assert.equal(late.url(), `${base}/console`);
       await context.close();
       await visitor.leave();

@@ -80,7 +80,7 @@ export const others = ({ browser, base, project, key, readOnlyKey, api, known })
     await visitor.until("the DSN is copied", async () => (await visitor.page.evaluate(() => navigator.clipboard.readText())) === dsn);
     for (const name of ["Browser", "Node.js", "Python", "Rust"]) {
       await visitor.click(name);
-      await visitor.until(`the ${name} code contains the DSN`, async () => (await visitor.texts(".snippets pre"))[1].includes(`"${dsn}"`));
+      await visitor.until(`the ${name} code contains the DSN`, async () => (await visitor.texts(".snippets pre"))[2].includes(`"${dsn}"`));
     }
     const { protocol, host, username, pathname } = new URL(dsn);
     const payload = JSON.stringify({ message: "sent with the copied DSN", level: "error" });

@@ -1,4 +1,5 @@
-// Tasks of users, each with the number of steps that it takes: clicks, typed texts and key presses.
+// The twelve tasks of users, each with its most steps: clicks, choices, typed texts and key presses.
+// Comments name the steps that skilled users of Sentry or LaunchDarkly need for the same.
 
 import assert from "node:assert/strict";
 import { Visitor } from "../visitor.mjs";
@@ -23,6 +24,11 @@ class User {
   async type(label, text) {
     this.steps++;
     await this.visitor.type(label, text);
+  }
+
+  async typeIn(selector, text) {
+    this.steps++;
+    await (await this.visitor.see(selector)).type(text);
   }
 
   async choose(selector, value) {
@@ -70,11 +76,13 @@ export const tasks = ({ browser, base, project, key, known, api, measured, listE
     }));
 
   return Object.fromEntries([
+    // Sentry: 2 (Issues, the first one).
     task("find what broke", "", 1, async (visitor, user) => {
       await user.clickOn(".rows a.row[href*='/error?']");
       await visitor.see(".exception");
     }),
 
+    // Sentry: 2 (open a tag's values, one of them).
     task("see release and browser of an error", `/error?id=${error.errorId}`, 1, async (visitor, user) => {
       await visitor.see(".shares");
       assert.match(await visitor.text(".facts"), /shop@2\.4\.\d/);
@@ -84,8 +92,10 @@ export const tasks = ({ browser, base, project, key, known, api, measured, listE
       assert.match(await visitor.text(".filtered"), /Filtered: Chrome · Show all/);
     }),
 
-    task("open the event of a link", `/error?id=${error.errorId}`, 2, async (visitor, user) => {
+    // Sentry: 3 (the issue, an older event, copy its link).
+    task("open an event and share it", `/errors`, 3, async (visitor, user) => {
       await visitor.context.overridePermissions(base, ["clipboard-read", "clipboard-sanitized-write"]);
+      await user.clickOn(".errors-table .title::-p-text(TypeError)");
       await visitor.see(".stepper");
       assert.match(await visitor.text(".stepper"), /Event 1 of \d+/);
       await user.click("Older");
@@ -98,14 +108,17 @@ export const tasks = ({ browser, base, project, key, known, api, measured, listE
       await other.leave();
     }),
 
-    task("triage by keyboard", "/errors?sort=count", 4, async (visitor, user) => {
+    // Sentry: 4 (j, x, the button Resolve, Undo).
+    task("triage by keyboard", "/errors?sort=count", 3, async (visitor, user) => {
       await visitor.see(".errors-table .title");
       await user.press("j", "e");
       await visitor.see(".toast button.link");
+      await visitor.until("the error is resolved", async () => (await statusOf()) === "resolved");
       await user.press("z");
       await visitor.until("the error is open again", async () => (await statusOf()) === "open");
     }),
 
+    // Sentry: 9 (a key, an operator and a value for each of two filters, the period, the text, Enter).
     task("filter in words", "/errors?range=90d", 3, async (visitor, user) => {
       await user.press("/");
       await user.write("unhandled payments in chrome since yesterday");
@@ -121,6 +134,7 @@ export const tasks = ({ browser, base, project, key, known, api, measured, listE
       assert.deepEqual(await visitor.texts(".ignored-word"), ["payments"]);
     }),
 
+    // Sentry: 4 (the search box, the key, the operator, the value).
     task("add a filter with the keyboard", "/errors", 4, async (visitor, user) => {
       await user.clickOn(".chips > .add-chip > button");
       await visitor.see("[role=combobox]");
@@ -131,40 +145,97 @@ export const tasks = ({ browser, base, project, key, known, api, measured, listE
       await visitor.until("a filter applies", () => /^browser\.is\./.test(parameter(visitor, "f") ?? ""));
     }),
 
-    task("roll a flag out", "/flags", 7, async (visitor, user) => {
+    // LaunchDarkly: 9 (Segments, Create segment, name, Create, Add rule, attribute, operator, values, Save).
+    task("create a segment", "/segments", 7, async (visitor, user) => {
+      await user.click("New segment");
+      await visitor.see("form");
+      await user.write("task-staff");
+      await user.type("Name", "Task staff");
+      await user.type("Attribute of condition 1", "email");
+      await user.choose('[aria-label="Operator of condition 1"]', "ends_with");
+      await user.type("Values of condition 1", "@shop.example");
+      await user.click("Create segment");
+      await visitor.until("the segment is created", () => parameter(visitor, "key") === "task-staff");
+    }),
+
+    // LaunchDarkly: 19 (Create flag, name, Create; Add rule, kind, segment, variation; edit the default,
+    // percentage, weight; toggle, Review, Save; for the test: context, key, attribute, value, Evaluate;
+    // History) and the same edits again, because no version can be restored.
+    task("flag with rollout, segment, test, history and restore", "/flags", 16, async (visitor, user) => {
+      const flag = () => api.send("GET", `${flags}/task-rollout`);
       await user.click("New flag");
       await visitor.see("form");
       await user.write("task-rollout");
       await user.type("Name", "Task rollout");
+      await user.click("Add rule");
+      await user.choose('[aria-label="Operator of condition 1"]', "in_segment");
+      await user.choose('[aria-label="Segment of condition 1"]', "task-staff");
       await user.choose('[aria-label="Everyone else gets"]', "rollout");
       await user.type("Everyone else gets: weight of on", "10");
       await user.click("Create flag");
       await visitor.until("the flag is created", () => parameter(visitor, "key") === "task-rollout");
-      assert.deepEqual((await api.send("GET", `${flags}/task-rollout`)).fallthrough.rollout, [{ variant: "on", weight: 10 }, { variant: "off", weight: 90 }]);
-    }),
-
-    task("test a flag that is off", "/flag?key=task-rollout", 2, async (visitor, user) => {
-      await user.choose('[aria-label="Everyone else gets"]', "variant");
+      assert.deepEqual((await flag()).fallthrough.rollout, [{ variant: "on", weight: 10 }, { variant: "off", weight: 90 }]);
+      // The flag is off, and the test tells what it would serve.
+      await user.click("Add attribute");
+      await user.type("Attribute 1", "email");
+      await user.type("Value 1", "ana@shop.example");
       await user.click("Evaluate");
       await visitor.see(".outcome");
-      assert.match(await visitor.text(".outcome"), /Would serve on/);
+      assert.match(await visitor.text(".outcome"), /Would serve on[\s\S]*rule 1/);
+      await user.click("task-rollout");
+      await visitor.until("the flag is on", async () => (await flag()).enabled);
+      await user.click("Restore version 1");
+      await visitor.see("dialog .differences");
+      await user.click("Restore");
+      await visitor.until("version 1 is restored", async () => !(await flag()).enabled);
+      await api.send("PATCH", `${flags}/task-rollout`, { archived: true });
       await api.send("DELETE", `${flags}/task-rollout`);
+      await api.send("DELETE", `/v0/project/${project}/segments/task-staff`);
     }),
 
-    task("merge insights and undo it", "/insights", 5, async (visitor, user) => {
+    // Sentry: 9 (two checkboxes, Merge, Confirm; the issue, Merged Issues, a checkbox, Unmerge, Confirm).
+    task("merge, split and undo insights", "/insights", 8, async (visitor, user) => {
       const one = await api.send("POST", insights, { title: "Task one", painPoints: pointsOf(2, 1001) });
-      const other = await api.send("POST", insights, { title: "Task other", painPoints: pointsOf(1, 1101) });
+      const other = await api.send("POST", insights, { title: "Task other", painPoints: pointsOf(2, 1101) });
       const read = (it) => api.send("GET", `${insights}/${it.id}`);
       await visitor.open(`/insight?id=${one.id}`);
       await user.click("Merge into…");
       await user.click("Task other");
-      assert.match(await visitor.text("dialog"), /2 pain points[\s\S]*then has 3 pain points[\s\S]*You can undo/);
+      assert.match(await visitor.text("dialog"), /2 pain points[\s\S]*then has 4 pain points[\s\S]*undo/);
       await user.clickOn("dialog button.danger");
       await visitor.until("they are merged", async () => (await read(one)).status === "merged");
       await user.click("Undo");
-      await visitor.until("the merge is undone", async () => (await read(other)).occurrences === 1);
+      await visitor.until("the merge is undone", async () => (await read(other)).occurrences === 2);
+      await visitor.open(`/insight?id=${other.id}`);
+      await user.clickOn(".table tbody input");
+      await user.click("Split off…");
+      await visitor.see("dialog form");
+      await user.press("Enter");
+      await visitor.until("a pain point is split off", async () => (await read(other)).occurrences === 1);
+      await user.click("Undo");
+      await visitor.until("the split is undone", async () => (await read(other)).occurrences === 2);
     }),
 
+    // Grafana: 4 (Ctrl and a click on the plot, the text, a tag, Save). Sentry has releases only.
+    task("add a marker", "", 3, async (visitor, user) => {
+      await user.click("Markers");
+      await user.type("Title", "Task marker");
+      await user.press("Enter");
+      await visitor.until("the marker is listed", async () => (await visitor.texts(".row-title")).some((it) => it.startsWith("Task marker")));
+    }),
+
+    // Sentry: 5 (the account, User settings, Notifications, the type, its choice) and 2 for an address.
+    task("change email settings", "/settings", 3, async (visitor, user) => {
+      const digest = async () => (await api.send("GET", "/v0/notifications/email-preferences")).find((it) => it.type === "weekly_digest").emailEnabled;
+      const before = await digest();
+      await user.typeIn("#email", "task@shop.example");
+      await user.press("Enter");
+      await visitor.until("the address awaits its confirmation", async () => (await api.send("GET", "/v0/notifications/email-address")).pendingEmail === "task@shop.example");
+      await user.clickOn('[aria-labelledby="type-weekly_digest"]');
+      await visitor.until("the digest is switched", async () => (await digest()) !== before);
+    }),
+
+    // LaunchDarkly: 3 (Ctrl and K, the name, Enter).
     task("go to a flag", "/errors", 3, async (visitor, user) => {
       await visitor.page.keyboard.down("Control");
       await user.press("k");
@@ -176,6 +247,7 @@ export const tasks = ({ browser, base, project, key, known, api, measured, listE
       await visitor.until("the flag is open", () => visitor.page.url().includes("/flag?"));
     }),
 
+    // Sentry: 1 (the browser's address has everything).
     task("send a link", "/errors?f=browser.is.Chrome", 1, async (visitor, user) => {
       await visitor.see(".errors-table .title");
       await user.clickOn(".errors-table tbody tr td.number");
@@ -188,7 +260,8 @@ export const tasks = ({ browser, base, project, key, known, api, measured, listE
       await other.leave();
     }),
 
-    task("onboard", "", 2, async (visitor, user) => {
+    // Sentry: 3 (the platform, Send a test event, the event).
+    task("onboard from nothing", "", 2, async (visitor, user) => {
       await visitor.mock("/errors/categories", () => ({ body: [] }));
       await visitor.mock("/timeseries/query", () => ({ body: [] }));
       await visitor.mock("/errors/query", () => ({ body: { items: [], nextCursor: null } }));

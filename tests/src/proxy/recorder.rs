@@ -16,6 +16,8 @@ pub struct RecordedRequest {
     pub action: String,
     /// The table, without prefix, of each item in the request. For queries, the queried table.
     pub tables: Vec<String>,
+    /// Number of bytes of the request and of the response.
+    pub bytes: (usize, usize),
 }
 
 impl fmt::Display for RecordedRequest {
@@ -46,9 +48,14 @@ impl Recorder {
 impl Proxy for Recorder {
     async fn respond(&self, request: Request) -> ProxyResponse {
         let body: Value = serde_json::from_slice(&request.body).expect("the request is JSON");
-        let recorded = RecordedRequest { action: request.target.clone(), tables: tables_of(&body) };
+        let (status, response) = self.upstream.forward(&request).await;
+        let recorded = RecordedRequest {
+            action: request.target.clone(),
+            tables: tables_of(&body),
+            bytes: (request.body.len(), response.len()),
+        };
         self.requests.lock().expect("not poisoned").push(recorded);
-        self.upstream.forward(&request).await
+        (status, response)
     }
 }
 

@@ -31,7 +31,6 @@ fn store_of(project: &Project) -> String {
 }
 
 #[tokio::test]
-#[ignore = "five cases still describe the previous pages; run it with --run-ignored all"]
 async fn console_changes_reach_the_api() {
     println!("{}", run_cases(None).await);
 }

@@ -264,7 +264,7 @@ async fn events_with_corrupted_claims_count_once() {
 async fn corrupted_error_counts_are_recounted() {
     // New fingerprints still get errors, and the recount finds all of them.
     for (attribute, is_delivered) in
-        [("errors", true), ("errors", false), ("countedAt", false), ("made498676", false)]
+        [("errors", true), ("errors", false), ("countedAt", false), ("created498676", false)]
     {
         let tracker = Tracker::start().await;
         four_events(&tracker).await;
@@ -281,6 +281,6 @@ async fn corrupted_error_counts_are_recounted() {
         let counted = tracker.items_of("error-count#").await.swap_remove(0);
         assert_eq!(counted["errors"].as_n().unwrap(), &expected.to_string(), "{attribute}");
         assert!(counted["countedAt"].is_n());
-        assert_reported(&count, if attribute.starts_with("made") { "made" } else { attribute });
+        assert_reported(&count, if attribute.starts_with("created") { "created" } else { attribute });
     }
 }

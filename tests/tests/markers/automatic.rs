@@ -145,7 +145,7 @@ async fn each_flag_change_is_marked_once() {
     assert_eq!(flag(DELETE_FLAG).send(&test.app).await.status, 204);
     let outbox = test.items("notifications").await;
     outbound.run(&test.app).await;
-    let expected = ["f created", "f switched on", "f changed", "f archived", "f deleted"];
+    let expected = ["f created", "f turned on", "f changed", "f archived", "f deleted"];
     assert_eq!(names(&test, "full", "flags").await, expected);
 
     // A run that was killed after it added the markers left the outbox as it was.

@@ -110,7 +110,7 @@ impl Progress {
         for shard in 0..4 {
             if let Some(head) = first_item(shard, "feed#default#head").await {
                 let number = |name: &str| head[name].as_n().unwrap().clone();
-                found.feed = Some((number("last"), number("told")));
+                found.feed = Some((number("last"), number("delivered")));
             }
             found.has_batches |= first_item(shard, "events#").await.is_some();
         }

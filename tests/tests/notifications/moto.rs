@@ -168,7 +168,7 @@ async fn emails_wait_for_a_verified_sender() {
         test.pass(Duration::from_mins(11));
     }
     assert_eq!(
-        NotificationStore::new(&test.app.store).find_address(&name).await.unwrap().refusal,
+        NotificationStore::new(&test.app.store).find_address(&name).await.unwrap().rejection,
         None
     );
     moto.verify("waymark@example.com").await;

@@ -96,10 +96,10 @@ async fn flag_changes_are_announced_with_their_actor() {
     let items = test.items("notifications").await;
     let flag_changes = items.iter().filter(|it| it.get("kind").is_some_and(is("flag_changed")));
     let mut changes: Vec<_> = flag_changes.collect();
-    changes.sort_by_key(|item| item["occasion"].as_n().unwrap().clone());
+    changes.sort_by_key(|item| item["instance"].as_n().unwrap().clone());
     let details: Vec<&str> =
         changes.iter().map(|it| it["detail"].as_s().unwrap().as_str()).collect();
-    assert_eq!(details, ["created", "switched on", "archived", "deleted", "created"]);
+    assert_eq!(details, ["created", "turned on", "archived", "deleted", "created"]);
     assert!(
         changes.iter().all(|it| is("owner")(&it["actor"]) && is("new-checkout")(&it["subject"]))
     );

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use notifications::address::Refusal;
+use notifications::address::Rejection;
 use notifications::domain_event::{DomainEvent, DomainEventKind, Visibility};
 use notifications::store::NotificationStore;
 use send_notifications::senders::Senders;
@@ -131,7 +131,7 @@ async fn rejected_pending_addresses_are_dropped() {
             .find_address(&user("owner"))
             .await
             .unwrap();
-        assert_eq!(address.refusal.map(|it| it.reason).as_deref(), Some(code));
+        assert_eq!(address.rejection.map(|it| it.reason).as_deref(), Some(code));
     }
 }
 
@@ -159,7 +159,7 @@ async fn permanently_rejected_emails_are_recorded_and_not_retried() {
     assert!(outcome.failure.is_none(), "{:?}", outcome.failure);
     assert_eq!(outcome.rejected_emails, 2, "the key and the digest");
     let address = NotificationStore::new(&test.app.store).find_address(&name).await.unwrap();
-    assert_eq!(address.refusal, Some(Refusal { at: now, reason: "MessageRejected".to_owned() }));
+    assert_eq!(address.rejection, Some(Rejection { at: now, reason: "MessageRejected".to_owned() }));
     assert_eq!(address.delayed_emails, 3, "the digest was not sent");
 
     scenario.ses.accept();

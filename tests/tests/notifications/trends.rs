@@ -249,7 +249,7 @@ async fn digests_are_emailed_on_monday_morning() {
                 https://api.example.com/console/?project=shop\n";
     assert!(text.contains(shop), "{text}");
     assert!(text.contains("\n  new error, 4 events · Shop\n"), "{text}");
-    assert!(text.contains("Checkout\n  trending insight, +150 % in 30 days · Shop\n"), "{text}");
+    assert!(text.contains("Checkout\n  trending insight, +150% in 30 days · Shop\n"), "{text}");
     assert!(text.contains("The beta\n  changed flag · Shop\n"), "{text}");
     assert!(text.contains("1 event, 1 new error\n  Blog\n"), "{text}");
     assert!(!text.contains("Quiet"), "{text}");

@@ -90,6 +90,36 @@ async fn keys_cannot_exceed_their_creator() {
 }
 
 #[tokio::test]
+async fn keys_of_removed_members_are_listed_as_revoked() {
+    let test = TestApp::start().await;
+    let owner = Person::join(&test, "owner@b.de", Role::Owner).await;
+    let juno = Person::join(&test, "juno@b.de", Role::Admin).await;
+    let mut ids = Vec::new();
+    for _ in 0..2 {
+        let created = juno.send(&test, Call::of(CREATE).json(&key_body(&["flags:read"]))).await;
+        ids.push(created.body["keyId"].as_str().unwrap().to_owned());
+    }
+    let revoke = |id: &str| Call::of(REVOKE).parameter("keyId", id);
+    test.pass(Duration::from_mins(5));
+    let revoked_at = test.app.clock.now();
+    assert_eq!(owner.send(&test, revoke(&ids[0])).await.status, 204);
+    test.pass(Duration::from_mins(5));
+    let removed_at = test.app.clock.now();
+    let remove = Call::of(&remove_member::OPERATION).parameter("memberId", juno.member.id);
+    assert_eq!(owner.send(&test, remove).await.status, 204);
+    test.pass(Duration::from_mins(5));
+    let listed = owner.send(&test, Call::of(LIST)).await;
+    let listed = listed.body["items"].as_array().unwrap();
+    for (id, at) in [(&*ids[0], json!(revoked_at)), (&ids[1], json!(removed_at))] {
+        let key = listed.iter().find(|key| key["keyId"] == id).unwrap();
+        assert_eq!(key["revokedAt"], at);
+        assert_eq!(owner.send(&test, revoke(id)).await.problem(), (404, "api_key_not_found"));
+    }
+    let own = listed.iter().find(|key| key["keyId"] == test.key[3..19]).unwrap();
+    assert_eq!(own["revokedAt"], Value::Null);
+}
+
+#[tokio::test]
 async fn members_without_the_scope_manage_no_keys() {
     let test = TestApp::start().await;
     for (email, role) in [("viewer@b.de", Role::Viewer), ("member@b.de", Role::Member)] {

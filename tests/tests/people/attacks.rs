@@ -1,15 +1,19 @@
 //! Attacks on sign-in and sessions, with a test for each.
 
 use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
 
-use lambda_http::http::Method;
+use lambda_http::http::{HeaderMap, Method};
 use serde_json::{Value, json};
+use shared::app::App;
+use shared::http::OriginSecrets;
 use shared::projects::api_key::{ApiKeyRecord, Scope};
 use shared::projects::role::Role;
-use tests::app::{PROJECT, TestApp};
+use tests::app::{PROJECT, StoreTimeouts, TestApp};
 use tests::call::Call;
 use tests::notifications::SentMessages;
 use tests::people::{add_member, session_of, signed_in};
+use tests::proxy::{RecordedRequest, Recorder};
 
 use super::support::{
     BROWSER, COMPLETE, MIRA, REQUEST, SESSION, SIGN_OUT, SWITCH, assert_problem, complete, me,
@@ -93,51 +97,136 @@ async fn link_scanners_sign_no_user_in() {
     assert_eq!(complete(&test, Some(&link.browser), &link.token, None).await.status, 200);
 }
 
+/// Requests a sign-in, and returns what the client and DynamoDB see of it.
+async fn traced(
+    test: &TestApp,
+    recorder: &Recorder,
+    email: &str,
+    address: &str,
+) -> (u16, String, HeaderMap, usize, Vec<RecordedRequest>) {
+    recorder.take();
+    let call = Call::of(REQUEST).from_console().source(address);
+    let reply = call.json(&json!({"email": email})).send(&test.app).await;
+    let mut headers = reply.headers;
+    let cookie = headers.remove("set-cookie").unwrap();
+    (reply.status, reply.text, headers, cookie.len(), recorder.take())
+}
+
+/// The proof behind `response_times_do_not_reveal_members`: the work is the same.
 #[tokio::test]
 async fn responses_do_not_reveal_members() {
+    let mut test = TestApp::start().await;
+    // Addresses of one length: members of one and of two organizations, an invited user, and a
+    // stranger.
+    let emails = [MIRA, "olga@example.com", "ines@example.com", "juno@example.com"];
+    add_member(&test, emails[0], "default", Role::Viewer, None).await;
+    for organization in ["default", "acme"] {
+        add_member(&test, emails[1], organization, Role::Owner, None).await;
+    }
+    let invitation = json!({"email": emails[2], "role": "viewer"});
+    let invite = Call::of(&create_invitation::OPERATION).key(&test.key).json(&invitation);
+    assert_eq!(invite.send(&test.app).await.status, 201);
+    let recorder = Recorder::before(&test.engine.endpoint());
+    test.put_behind_waiting(recorder.clone(), StoreTimeouts::Long).await;
+
+    let mut traces = Vec::new();
+    // Over the limit per address from the sixth round on, and over the one per network in the last.
+    for round in 0..8 {
+        let mut of_round = Vec::new();
+        for (number, email) in emails.iter().enumerate() {
+            let address = format!("203.0.113.{number}");
+            for filler in 0..if round == 7 { 20 } else { 0 } {
+                let email = format!("filler-{number}-{filler}@example.com");
+                traced(&test, &recorder, &email, &address).await;
+            }
+            of_round.push(traced(&test, &recorder, email, &address).await);
+        }
+        assert!(of_round.iter().all(|trace| *trace == of_round[0]), "{round}: {of_round:#?}");
+        traces.push(of_round.swap_remove(0));
+    }
+    let (status, text, ..) = &traces[0];
+    assert_eq!((*status, text.as_str()), (202, "{}"));
+    // Limits change no request either, only the digits of a count.
+    let requests = |trace: &Vec<RecordedRequest>| -> Vec<String> {
+        trace.iter().map(|it| format!("{it} {}", it.bytes.0)).collect()
+    };
+    for (.., trace) in &traces {
+        assert_eq!(requests(trace), requests(&traces[0].4));
+    }
+    let actions: Vec<String> = traces[0].4.iter().map(ToString::to_string).collect();
+    let expected = ["UpdateItem quotas", "UpdateItem quotas", "Query people", "PutItem people"];
+    assert_eq!(actions, expected);
+}
+
+/// Compares pairs of requests, one of which is a member's and comes first in every other pair. A
+/// load of the computer slows both alike, so each is the slower one in about half of the pairs.
+#[tokio::test]
+async fn response_times_do_not_reveal_members() {
+    let pairs = std::env::var("SIGN_IN_PAIRS").map_or(100, |pairs| pairs.parse().unwrap());
     let test = TestApp::start().await;
     add_member(&test, MIRA, "default", Role::Viewer, None).await;
-    let cost = async |email: &str| {
-        test.round_trips();
-        let reply = request(&test, email).await;
-        let mut headers = reply.headers.clone();
-        let cookie = headers.remove("set-cookie").unwrap();
-        (test.round_trips(), reply.status, reply.text.clone(), headers, cookie.len())
+    let timed = async |email| {
+        let started = Instant::now();
+        assert_eq!(request(&test, email).await.status, 202);
+        started.elapsed()
     };
-    let member = cost(MIRA).await;
-    assert_eq!((member.1, member.2.as_str()), (202, "{}"));
-    for stranger in ["juno@example.com", "x@example.org"] {
-        assert_eq!(cost(stranger).await, member, "{stranger}");
+    // The first requests open connections and fill caches.
+    for email in [MIRA, "juno@example.com"] {
+        timed(email).await;
     }
-    // Over the limit, too.
-    for _ in 0..5 {
-        assert_eq!(cost(MIRA).await, member);
+    let mut slower_members = 0_u32;
+    for pair in 0..pairs {
+        // Each hour has its own limits.
+        test.pass(Duration::from_mins(30));
+        let (member, stranger) = if pair % 2 == 0 {
+            let member = timed(MIRA).await;
+            (member, timed("juno@example.com").await)
+        } else {
+            let stranger = timed("juno@example.com").await;
+            (timed(MIRA).await, stranger)
+        };
+        slower_members += u32::from(member > stranger);
     }
+    // Without a difference, five standard deviations are exceeded once in a million runs.
+    let expected = f64::from(pairs) / 2.0;
+    let deviation = (f64::from(slower_members) - expected) / (f64::from(pairs).sqrt() / 2.0);
+    println!("members were slower in {slower_members} of {pairs} pairs: {deviation:.1} deviations");
+    assert!(deviation.abs() < 5.0, "{slower_members} of {pairs}");
 }
 
 #[tokio::test]
-#[ignore = "measures time: run it alone"]
-async fn response_times_do_not_reveal_members() {
-    let mut test = TestApp::start().await;
-    add_member(&test, MIRA, "default", Role::Viewer, None).await;
-    let mut medians = Vec::new();
-    let mut times = [Vec::new(), Vec::new()];
-    for round in 0..1_000 {
-        // Each hour has its own limits.
-        test.pass(std::time::Duration::from_mins(30));
-        for (email, times) in [MIRA, "juno@example.com"].into_iter().zip(&mut times) {
-            let started = std::time::Instant::now();
-            assert_eq!(request(&test, email).await.status, 202, "{round}");
-            times.push(started.elapsed());
+async fn headers_of_clients_evade_no_limit() {
+    let test = TestApp::start().await;
+    let counted = async |app: &App, address: &str, forged: &str| {
+        let call = Call::of(REQUEST).from_console().source(address);
+        let call = call.header("x-forwarded-for", forged).header("x-real-ip", forged);
+        let call = call.header("cloudfront-viewer-address", &format!("{forged}:443"));
+        let call = call.header("x-origin-secret", "the-secret-of-the-edge");
+        assert_eq!(call.json(&json!({"email": MIRA})).send(app).await.status, 202);
+        let mut counts: Vec<(String, String)> = Vec::new();
+        for item in test.items("quotas").await {
+            let window = item["window"].as_s().unwrap();
+            if let Some(network) = window.strip_prefix("sign-in#network#") {
+                let network = network.split('#').next().unwrap();
+                counts.push((network.to_owned(), item["used"].as_n().unwrap().clone()));
+            }
         }
-    }
-    for times in &mut times {
-        times.sort();
-        medians.push(times[500].as_secs_f64());
-        println!("p10 {:?}, p50 {:?}, p90 {:?}", times[100], times[500], times[900]);
-    }
-    assert!((medians[0] / medians[1] - 1.0).abs() < 0.05, "{medians:?}");
-    test.app = test.app.recording_uses();
+        counts.sort();
+        counts
+    };
+    let count = |network: &str, taken: &str| (network.to_owned(), taken.to_owned());
+    counted(&test.app, "203.0.113.7", "198.51.100.1").await;
+    let counts = counted(&test.app, "203.0.113.7", "198.51.100.2").await;
+    assert_eq!(counts, [count("203.0.113.7", "2")]);
+    // All addresses of an IPv6 network of 64 bits count together.
+    counted(&test.app, "2001:db8:1:2:3:4:5:6", "198.51.100.1").await;
+    let counts = counted(&test.app, "2001:db8:1:2::7", "198.51.100.2").await;
+    assert_eq!(counts, [count("2001:db8:1:2::/64", "2"), count("203.0.113.7", "2")]);
+    // Only a distribution that sends the secret reports the sender's address.
+    let secrets = OriginSecrets::parse("the-secret-of-the-edge");
+    let app = tests::app::app_over(&test.engine.endpoint()).0.with_origin_secrets(secrets);
+    let counts = counted(&app, "203.0.113.7", "2001:db8::1").await;
+    assert!(counts.contains(&count("2001:db8::/64", "1")), "{counts:?}");
 }
 
 #[tokio::test]

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use futures_util::join;
 use people::InvitationId;
+use people::sign_in::PendingSignIn;
 use people::store::{Acceptance, PeopleStore};
 use serde_json::{Value, json};
 use shared::app::{Ids, Operation};
@@ -12,6 +13,7 @@ use shared::projects::role::Role;
 use tests::app::{PROJECT, TestApp};
 use tests::call::Call;
 
+use super::support::complete;
 use super::{Person, column};
 
 const CREATE: &Operation = &create_invitation::OPERATION;
@@ -152,6 +154,59 @@ async fn invitations_are_accepted_or_revoked_once() {
         }
         assert_eq!(people.find_invitation(id, now).await.unwrap(), None);
     }
+}
+
+#[tokio::test]
+async fn invitations_end_with_the_right_of_their_inviter() {
+    let test = TestApp::start().await;
+    let owner = Person::join(&test, "owner@b.de", Role::Owner).await;
+    let removed = Person::join(&test, "removed@b.de", Role::Admin).await;
+    let demoted = Person::join(&test, "demoted@b.de", Role::Owner).await;
+    let juno = Person::join_in(&test, "juno@b.de", Role::Viewer, "other").await;
+    let store = test.patient_store();
+    let people = PeopleStore::new(&store);
+    let invite = async |by: &Person, email: &str, role: &str| {
+        let call = Call::of(CREATE).json(&json!({"email": email, "role": role}));
+        let created = by.send(&test, call).await;
+        assert_eq!(created.status, 201, "{}", created.text);
+        let id = InvitationId::parse(created.body["id"].as_str().unwrap()).unwrap();
+        people.find_invitation(id, test.app.clock.now()).await.unwrap().unwrap()
+    };
+    let invitations = [
+        invite(&removed, "juno@b.de", "member").await,
+        invite(&demoted, "ann@b.de", "owner").await,
+    ];
+    // An admin may still give this role.
+    invite(&demoted, "ben@b.de", "admin").await;
+    let open = async || {
+        let list = Call::of(LIST).key(&test.key).send(&test.app).await;
+        column(&list, "email").into_iter().cloned().collect::<Vec<Value>>()
+    };
+    assert_eq!(open().await, ["ann@b.de", "ben@b.de", "juno@b.de"]);
+    let links = invitations.each_ref().map(|it| PendingSignIn::by_invitation(it).unwrap());
+    for (pending, _) in &links {
+        people.put_sign_in(pending).await.unwrap();
+    }
+
+    let remove = Call::of(&remove_member::OPERATION).parameter("memberId", removed.member.id);
+    assert_eq!(owner.send(&test, remove).await.status, 204);
+    demoted.give(&test, Role::Admin).await;
+    assert_eq!(open().await, ["ben@b.de"]);
+    let me = juno.send(&test, Call::of(&get_caller::OPERATION)).await;
+    assert_eq!(me.body["invitations"], json!([]));
+    for (invitation, (_, token)) in invitations.iter().zip(&links) {
+        let reply = complete(&test, None, &token.reveal(), None).await;
+        assert_eq!(reply.problem(), (400, "invalid_token"));
+        // A request that read the invitation before the change fails, too.
+        let id = MemberId::new(Ids::Random.new_uuid(invitation.created_at));
+        let member = invitation.clone().into_member(id, invitation.created_at);
+        let accepted = people.accept_invitation(invitation, &member, vec![], None).await.unwrap();
+        assert_eq!(accepted, Acceptance::Gone);
+    }
+    // Nothing is in the way of another invitation.
+    invite(&owner, "juno@b.de", "member").await;
+    let again = Call::of(CREATE).json(&json!({"email": "juno@b.de", "role": "member"}));
+    assert_eq!(owner.send(&test, again).await.problem(), (409, "invitation_exists"));
 }
 
 #[tokio::test]

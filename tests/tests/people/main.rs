@@ -8,6 +8,7 @@ mod audit;
 mod invitations;
 mod members;
 mod oidc;
+mod openid_provider;
 mod projects;
 mod sessions;
 mod sign_in;
@@ -75,7 +76,7 @@ impl Person {
         let Member { organization, user, .. } = &self.member;
         let stored = people.find_member_of(organization, user).await.unwrap().unwrap();
         let grant = Grant::new(role, None).unwrap();
-        people.change_member(&stored, &grant, None, vec![]).await.unwrap();
+        people.change_member(&stored, &grant, None, vec![], test.app.clock.now()).await.unwrap();
     }
 }
 

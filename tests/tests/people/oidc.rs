@@ -29,8 +29,8 @@ use tests::permissions::{ALLOWED, used_during};
 
 use super::support::{MIRA, SESSION, me};
 
-const OIDC: &Operation = &complete_oidc_sign_in::OPERATION;
-const START: &str = "/v0/sign-in/oidc";
+pub(crate) const OIDC: &Operation = &complete_oidc_sign_in::OPERATION;
+pub(crate) const START: &str = "/v0/sign-in/oidc";
 const CLIENT_ID: &str = "waymark-console";
 const CLIENT_SECRET: &str = "the secret of the client";
 
@@ -198,11 +198,11 @@ impl Stack {
     }
 }
 
-fn location(reply: &Reply) -> &str {
+pub(crate) fn location(reply: &Reply) -> &str {
     reply.headers["location"].to_str().unwrap()
 }
 
-fn assert_failed(reply: &Reply, code: &str) {
+pub(crate) fn assert_failed(reply: &Reply, code: &str) {
     assert_eq!(reply.status, 302, "{}", reply.body);
     assert_eq!(location(reply), format!("/console/sign-in#error={code}"));
     assert_eq!(reply.cookie(SESSION), None);
@@ -339,14 +339,16 @@ async fn strangers_are_rejected_unless_their_domain_is_allowed() {
 /// Invites the user whom the provider verifies.
 async fn invite(stack: &Stack, role: Role) {
     let (now, user) = (stack.test.app.clock.now(), UserId::parse(MIRA).unwrap());
+    let inviter = add_member(&stack.test, "owner@example.com", "acme", Role::Owner, None).await;
     let invitation = Invitation::new(
         InvitationId::new(stack.test.app.ids.new_uuid(now)),
         Organization::parse("acme").unwrap(),
-        user.clone(),
-        Grant::new(role, None).unwrap(),
         user,
+        Grant::new(role, None).unwrap(),
+        inviter.user,
         now,
     );
+    let invitation = invitation.by(Some(inviter.id));
     let store = stack.test.patient_store();
     let people = PeopleStore::new(&store);
     people.create_invitation(&invitation, None, Vec::new(), None).await.unwrap();

@@ -19,12 +19,18 @@ use super::support::{ACCEPT, MIRA, SESSION, SIGN_OUT, SWITCH, assert_problem, me
 async fn change(test: &TestApp, member: &Member, role: Role) {
     let store = test.patient_store();
     let grant = Grant::new(role, None).unwrap();
-    PeopleStore::new(&store).change_member(member, &grant, None, Vec::new()).await.unwrap();
+    PeopleStore::new(&store)
+        .change_member(member, &grant, None, Vec::new(), test.app.clock.now())
+        .await
+        .unwrap();
 }
 
 async fn remove(test: &TestApp, member: &Member) {
     let store = test.patient_store();
-    PeopleStore::new(&store).remove_member(member, None, Vec::new()).await.unwrap();
+    PeopleStore::new(&store)
+        .remove_member(member, None, Vec::new(), test.app.clock.now())
+        .await
+        .unwrap();
 }
 
 #[tokio::test]
@@ -58,6 +64,9 @@ async fn warm_sessions_cost_no_reads() {
     assert_eq!(warm, warm_key);
     // The session, then its membership.
     assert_eq!((cold_key, cold), (warm_key + 1, warm + 2));
+    // The caches last for a minute.
+    test.pass(Duration::from_secs(59));
+    assert_eq!(cost(list().session(&session)).await, warm);
 }
 
 #[tokio::test]
@@ -129,6 +138,8 @@ async fn role_changes_and_removals_take_effect_within_a_minute() {
     assert_eq!(me(&test, &session).await.body["role"], "member");
     change(&test, &member, Role::Viewer).await;
     test.pass(Duration::from_mins(1));
+    assert_problem(&me(&test, &session).await, 401, "invalid_session");
+    let session = session_of(&test, &member).await;
     assert_eq!(me(&test, &session).await.body["role"], "viewer");
 
     remove(&test, &Member { version: 2, role: Role::Viewer, ..member.clone() }).await;
@@ -137,6 +148,43 @@ async fn role_changes_and_removals_take_effect_within_a_minute() {
     // Joining again does not revive the session.
     add_member(&test, MIRA, "default", Role::Owner, None).await;
     assert_problem(&me(&test, &session).await, 401, "invalid_session");
+}
+
+#[tokio::test]
+async fn sessions_that_a_role_change_ended_are_not_replaced() {
+    let test = TestApp::start().await;
+    add_member(&test, "owner@example.com", "default", Role::Owner, None).await;
+    let (member, session) = signed_in(&test, MIRA, Role::Member).await;
+    let elsewhere = add_member(&test, MIRA, "acme", Role::Owner, None).await;
+    let other = session_of(&test, &elsewhere).await;
+    let invitation = invite(&test, &member, "third").await;
+    // The function caches the session and the membership.
+    assert_eq!(me(&test, &session).await.status, 200);
+    change(&test, &member, Role::Viewer).await;
+    test.pass(Duration::from_secs(1));
+    for organization in ["default", "acme"] {
+        let call = Call::of(SWITCH).session(&session).json(&json!({"organization": organization}));
+        assert_problem(&call.send(&test.app).await, 401, "invalid_session");
+    }
+    let accept = Call::of(ACCEPT).parameter("invitationId", invitation).session(&session);
+    assert_problem(&accept.send(&test.app).await, 401, "invalid_session");
+    // The role in another organization is the same, and so is the session there.
+    test.pass(Duration::from_mins(1));
+    assert_eq!(me(&test, &other).await.status, 200);
+}
+
+/// Invites a user to an organization, and returns the invitation's ID.
+async fn invite(test: &TestApp, member: &Member, organization: &str) -> InvitationId {
+    let now = test.app.clock.now();
+    let id = InvitationId::new(test.app.ids.new_uuid(now));
+    let organization = Organization::parse(organization).unwrap();
+    let grant = Grant::new(Role::Admin, None).unwrap();
+    let invited = member.user.clone();
+    let invitation = Invitation::new(id, organization, invited.clone(), grant, invited, now);
+    let store = test.patient_store();
+    let people = PeopleStore::new(&store);
+    people.create_invitation(&invitation, None, Vec::new(), None).await.unwrap();
+    id
 }
 
 #[tokio::test]
@@ -212,15 +260,7 @@ async fn signed_in_users_accept_their_invitations() {
     let test = TestApp::start().await;
     let (member, session) = signed_in(&test, MIRA, Role::Viewer).await;
     let (_, other) = signed_in(&test, "juno@example.com", Role::Owner).await;
-    let now = test.app.clock.now();
-    let id = InvitationId::new(test.app.ids.new_uuid(now));
-    let organization = Organization::parse("acme").unwrap();
-    let grant = Grant::new(Role::Admin, None).unwrap();
-    let invited = member.user.clone();
-    let invitation = Invitation::new(id, organization, invited.clone(), grant, invited, now);
-    let store = test.patient_store();
-    let people = PeopleStore::new(&store);
-    people.create_invitation(&invitation, None, Vec::new(), None).await.unwrap();
+    let id = invite(&test, &member, "acme").await;
     let listed = me(&test, &session).await.body["invitations"].clone();
     assert_eq!(listed[0]["id"], id.to_string());
     assert_eq!((&listed[0]["organization"], &listed[0]["role"]), (&json!("acme"), &json!("admin")));

@@ -5,6 +5,7 @@ use std::time::Duration;
 use people::sign_in::PendingSignIn;
 use people::store::PeopleStore;
 use serde_json::{Value, json};
+use shared::http::OriginSecrets;
 use shared::projects::project::Organization;
 use shared::projects::role::Role;
 use tests::app::TestApp;
@@ -193,7 +194,10 @@ async fn removed_members_cannot_complete() {
     let (member, _) = signed_in(&test, MIRA, Role::Viewer).await;
     let link = requested(&test, &sent, MIRA).await;
     let store = test.patient_store();
-    PeopleStore::new(&store).remove_member(&member, None, Vec::new()).await.unwrap();
+    PeopleStore::new(&store)
+        .remove_member(&member, None, Vec::new(), test.app.clock.now())
+        .await
+        .unwrap();
     let reply = complete(&test, Some(&link.browser), &link.token, None).await;
     assert_problem(&reply, 400, "invalid_token");
 }
@@ -206,11 +210,20 @@ async fn sign_in_emails_name_organization_browser_and_time() {
                   Gecko) Chrome/126.0.0.0 Safari/537.36";
     let call = tests::call::Call::of(super::support::REQUEST).from_console();
     let call = call.header("user-agent", chrome).header("cloudfront-viewer-country-name", "Norway");
-    assert_eq!(call.json(&json!({"email": MIRA})).send(&test.app).await.status, 202);
+    let call =
+        call.json(&json!({"email": MIRA})).header("x-origin-secret", "the-secret-of-the-edge");
+    let secrets = OriginSecrets::parse("the-secret-of-the-edge");
+    let (behind, _) = tests::app::app_over(&test.engine.endpoint());
+    assert_eq!(call.clone().send(&behind.with_origin_secrets(secrets)).await.status, 202);
     sent.run(&test.app).await;
     let mail = &sent.emails_to(MIRA).await[0];
     assert_eq!(mail["subject"], "[Waymark] Sign in to acme");
     let text = mail["text"].as_str().unwrap();
     let line = "Chrome on macOS from Norway requested this email at 2026-11-21 04:16 UTC.";
     assert!(text.contains(line), "{text}");
+    // Without a distribution, a client could have sent the place.
+    assert_eq!(call.send(&test.app).await.status, 202);
+    sent.run(&test.app).await;
+    let text = sent.emails_to(MIRA).await[0]["text"].as_str().unwrap().to_owned();
+    assert!(text.contains("Chrome on macOS requested this email"), "{text}");
 }

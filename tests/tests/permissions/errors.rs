@@ -12,6 +12,7 @@ use shared::projects::project::Project;
 use tests::app::{PROJECT, TestApp, app_over};
 use tests::call::Call;
 use tests::errors::{SentEvent, project};
+use tests::replays::Session;
 use tests::scripted::{ScriptedDynamoDb, ScriptedReply, cancelled};
 use tests::source_maps;
 
@@ -119,6 +120,21 @@ async fn deliver_under_throttling(project: &Project, event: &SentEvent) {
     assert_eq!(dynamodb.single_writes("Update").len(), 1);
 }
 
+/// Delivers a replay with an error after a click, whose late verdict replaces the pain point.
+async fn deliver_replay(test: &TestApp, project: &Project) {
+    let session = Session::new(1, test.app.clock.now().minus(Duration::from_mins(5)));
+    for body in [
+        session.segment(0, &[session.click(0, 4)]),
+        session.error(1, 400),
+        session.segment(1, &[session.dead(0, 4)]),
+    ] {
+        let call = Call::of(&ingest_error_events::OPERATION).path("/api/{ingestId}/envelope/");
+        let call = call.parameter("ingestId", project.ingest_id);
+        let call = call.query("sentry_key", project.public_key).bytes(body).base64();
+        send(test, call, 200).await;
+    }
+}
+
 /// Lists errors by the table's two indexes, over several pages, and returns one.
 async fn list_all(test: &TestApp) -> Value {
     let list = call(test, &list_errors::OPERATION).query("limit", 1);
@@ -148,6 +164,7 @@ async fn error_functions_use_exactly_their_permissions() {
         let other = other.with("release", "shop@1");
         send(&test, delivery(&project, &other), 200).await;
         deliver_under_throttling(&project, &now).await;
+        deliver_replay(&test, &project).await;
 
         let error = list_all(&test).await;
         let of = |operation: &'static Operation| {

@@ -109,14 +109,10 @@ async fn assert_uses_all(functions: &[&str], scenario: impl Future<Output = ()>)
         let never = never.filter(|permission| !permission.resource.starts_with("quotas"));
         let never = never.filter(|permission| !AUTHENTICATION.contains(&&*permission.to_string()));
         let never: Vec<String> = never.map(ToString::to_string).collect();
-        // erase-data deletes items of all types, and no scenario has all types. Replays need long
-        // histories: `tests/tests/insights/replays.rs` has them.
+        // erase-data deletes items of all types, and no scenario has all types.
         let erases = *function == erase_data::JOB.name;
-        let reads_replays = *function == ingest_error_events::OPERATION.name;
         let is_rare = |it: &String| {
-            RARE.contains(&(*function, it.as_str()))
-                || (erases && it.starts_with("Write on "))
-                || (reads_replays && it.contains("replay-insights"))
+            RARE.contains(&(*function, it.as_str())) || (erases && it.starts_with("Write on "))
         };
         let never: Vec<String> = never.into_iter().filter(|it| !is_rare(it)).collect();
         if !never.is_empty() {

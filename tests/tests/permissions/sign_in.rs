@@ -22,13 +22,15 @@ pub(super) const FUNCTIONS: [&str; 5] = [
     update_session::OPERATION.name,
 ];
 
-/// Invites a user to an organization, and queues the email.
+/// Lets a new owner invite a user to an organization, and queues the email.
 async fn invite(test: &TestApp, email: &str, organization: &str, grant: Grant) -> InvitationId {
     let now = test.app.clock.now();
     let id = InvitationId::new(test.app.ids.new_uuid(now));
     let user = UserId::parse(email).unwrap();
+    let inviter = add_member(test, "owner@example.com", organization, Role::Owner, None).await;
     let organization = Organization::parse(organization).unwrap();
-    let invitation = Invitation::new(id, organization, user.clone(), grant, user, now);
+    let invitation = Invitation::new(id, organization, user, grant, inviter.user, now);
+    let invitation = invitation.by(Some(inviter.id));
     let store = test.patient_store();
     let people = PeopleStore::new(&store);
     let email = vec![people.queue_invitation_email(&invitation).unwrap()];

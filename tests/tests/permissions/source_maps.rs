@@ -30,6 +30,15 @@ async fn source_map_functions_use_exactly_their_permissions() {
     let test = TestApp::start().await;
     let upload_to = json!({"projects": [PROJECT], "version": "shop@1"});
     let scenario = Box::pin(async {
+        // A release and a deploy are marked in a collection.
+        let releases = json!({"name": "Releases", "source": "releases"});
+        let create = call(&test, &create_event_marker_collection::OPERATION).json(&releases);
+        send(&test, create, 201).await;
+        let release = json!({"version": "shop@0", "projects": [PROJECT]});
+        let post = |path, body| tool_call(&test.key, Method::POST, path).json(&body);
+        send(&test, post("organizations/default/releases", release), 200).await;
+        let deploy = json!({"environment": "production"});
+        send(&test, post("organizations/default/releases/shop@0/deploys", deploy), 200).await;
         for map in [MAP, "{", &MAP.replace("cart", "basket")] {
             test.pass(Duration::from_mins(2));
             upload(&test.app, &test.key, &bundle_of(map, DEBUG_ID), &upload_to).await;

@@ -45,6 +45,19 @@ async fn frames_are_resolved_before_grouping() {
 }
 
 #[tokio::test]
+async fn scopes_name_functions() {
+    let test = TestApp::start().await;
+    let scopes = r#""names":["checkout","total"],"scopes":"BAAA,BFBQC,CCB,BFBAD,CCB,CBA""#;
+    let map = MAP.replace(r#""names":["checkout"]"#, scopes);
+    assert_eq!(upload(&test, &bundle_of(&map, DEBUG_ID)).await.body["state"], "ok");
+    deliver(&test, event(1, Some(DEBUG_ID), "", &[11, 1], "t")).await;
+    let events = events_of(&test, &errors(&test).await[0]).await;
+    // Without scopes, the outer frame has no name, and the inner one that of the call.
+    let names = frames(&events[0]).iter().map(|it| it["function"].clone()).collect::<Vec<_>>();
+    assert_eq!(names, ["checkout", "checkout"]);
+}
+
+#[tokio::test]
 async fn earlier_events_are_resolved_when_read() {
     let test = TestApp::start().await;
     deliver(&test, event(1, Some(DEBUG_ID), "", &[11, 1], "t")).await;

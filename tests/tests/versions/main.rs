@@ -38,7 +38,7 @@ fn added() -> AttributeValue {
 }
 
 /// Every kind of item by table, and the beginning of its key: `docs/data-model.md`.
-const KINDS: [(&str, &str); 60] = [
+const KINDS: [(&str, &str); 61] = [
     ("api-keys", ""),
     ("audit", ""),
     ("email-preferences", ""),
@@ -55,6 +55,8 @@ const KINDS: [(&str, &str); 60] = [
     ("errors", "manifest#"),
     ("errors", "packing-queue#"),
     ("errors", "releases#"),
+    ("errors", "tag-values#"),
+    ("errors", "tags#"),
     ("event-markers", "events#"),
     ("event-markers", "project#"),
     ("event-markers", "purge-jobs"),
@@ -66,7 +68,7 @@ const KINDS: [(&str, &str); 60] = [
     ("idempotency", ""),
     ("notifications", "addresses#"),
     ("notifications", "announced#"),
-    ("notifications", "asked#"),
+    ("notifications", "confirmations#"),
     ("notifications", "leases"),
     ("notifications", "passes"),
     ("notifications", "shard# confirm#"),
@@ -98,12 +100,12 @@ const KINDS: [(&str, &str); 60] = [
     ("source-maps", "map#"),
     ("source-maps", "maps#"),
     ("source-maps", "piece#"),
-    ("source-maps", "releases#"),
 ];
 
 /// Kinds that are rewritten completely on a change, so additions of a later release are lost.
-const WRITTEN_WHOLE: [(&str, &str); 4] = [
+const WRITTEN_WHOLE: [(&str, &str); 5] = [
     ("errors", "errors#"),
+    ("errors", "tags#"),
     ("feature-flags", ""),
     ("replay-insights", "chunk#"),
     ("replay-insights", "project#"),

@@ -29,7 +29,7 @@ const ERRORS: &str = "errors";
 /// The attribute with the time of the last count.
 const COUNTED_AT: &str = "countedAt";
 /// The prefix of the attributes with the number of errors created in an hour.
-const CREATED: &str = "made";
+const CREATED: &str = "created";
 const SECONDS_PER_HOUR: i64 = 3_600;
 
 impl ErrorStore<'_> {

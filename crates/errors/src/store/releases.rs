@@ -1,43 +1,64 @@
-//! The releases that events named, in table `errors`.
+//! The releases that events and tools named, and their deploys, in table `errors`.
 //!
 //! | pk | sk | item |
 //! | --- | --- | --- |
 //! | `releases#PROJECT` | `name#RELEASE` | when the release was first seen |
 //! | `releases#PROJECT` | `seen#TIME#RELEASE` | lists it by time |
-//! | `releases#PROJECT` | `count#DAY` | the number of releases first seen on a day |
+//! | `releases#PROJECT` | `deploy#ID` | a deploy that has its markers |
+//! | `releases#PROJECT` | `count#DAY` | the numbers of registrations on a day |
 //!
-//! A DSN holder can invent releases. So a project gets at most [`MAX_NEW_RELEASES`] a day.
+//! A DSN holder can invent releases. So a project gets at most [`MAX_NEW_RELEASES`] a day, with a
+//! number of its own for each [`Registrar`]: made-up releases must not stop the tools.
 
 use std::time::Duration;
 
 use aws_sdk_dynamodb::types::TransactWriteItem;
 
 use shared::dynamodb::StoreError;
-use shared::dynamodb::item::{ItemReader, key, n, range_key, read_time_key, s, time_key};
+use shared::dynamodb::item::{Item, ItemReader, key, n, range_key, read_time_key, s, time_key};
 use shared::dynamodb::transaction::Transaction;
 use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
+use uuid::Uuid;
 
 use super::ErrorStore;
 use super::errors::TABLE;
 use super::fingerprints::is_kept;
 use crate::log::day::{COUNT_RETENTION, Day};
 
-/// Maximum releases of a project that are first seen on one day (UTC).
+/// Maximum releases of a project that a [`Registrar`] registers on one day (UTC), and maximum
+/// deploys.
 pub const MAX_NEW_RELEASES: u32 = 100;
+/// Most attempts at a registration. Another one follows if a collection of markers changed.
+const MAX_ATTEMPTS: u32 = 4;
 /// Time after which the number of a day is removed.
 const DAY_RETENTION: Duration = Duration::from_hours(48);
 
-/// The outcome of registering a release.
+/// The sender of a release's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ReleaseRegistration {
-    /// The release was first seen now.
+pub enum Registrar {
+    /// An SDK, with an event.
+    Event,
+    /// A tool with an API key.
+    Tool,
+}
+
+impl Registrar {
+    /// Returns the attribute that counts the registrations of a day.
+    fn counter(self) -> &'static str {
+        match self {
+            Self::Event => "releases",
+            Self::Tool => "toolReleases",
+        }
+    }
+}
+
+enum Outcome {
     Registered,
-    /// The release was registered before, perhaps by a concurrent request.
+    /// An earlier or concurrent request registered the same.
     Known,
-    /// The project's limit of the day is reached.
     LimitReached,
-    /// One of the other actions failed.
+    /// A marker could not be added.
     Outdated,
 }
 
@@ -75,46 +96,99 @@ impl ErrorStore<'_> {
         found.as_ref().map(read).transpose()
     }
 
-    /// Registers a release, once, together with other actions.
-    pub async fn register_release(
+    /// Registers a release, once, together with its `markers`. Returns when it was first seen, or
+    /// `None` if the limit of the day is reached.
+    pub async fn see_release<M: Future<Output = Result<Vec<TransactWriteItem>, StoreError>>>(
         self,
         project: ProjectId,
         release: &str,
-        others: Vec<TransactWriteItem>,
+        registrar: Registrar,
+        markers: impl Fn() -> M,
         now: Timestamp,
-    ) -> Result<ReleaseRegistration, StoreError> {
+    ) -> Result<Option<Timestamp>, StoreError> {
         let pk = releases_pk(project);
-        let expires_at = now.plus(COUNT_RETENTION);
-        let mut name = key(&pk, &format!("name#{release}"));
-        let mut seen = key(&pk, &format!("seen#{}#{release}", time_key(now)));
-        name.insert("firstSeen".to_owned(), n(now.as_millis()));
-        for item in [&mut name, &mut seen] {
-            item.insert("expiresAt".to_owned(), n(expires_at.as_seconds()));
+        for _ in 0..MAX_ATTEMPTS {
+            if let Some(seen) = self.find_release(project, release, now).await? {
+                return Ok(Some(seen));
+            }
+            let mut name = key(&pk, &format!("name#{release}"));
+            name.insert("firstSeen".to_owned(), n(now.as_millis()));
+            let seen = key(&pk, &format!("seen#{}#{release}", time_key(now)));
+            let items = (name, Some(seen));
+            match self.register(project, items, registrar.counter(), markers().await?, now).await? {
+                Outcome::Registered => return Ok(Some(now)),
+                Outcome::Known | Outcome::Outdated => {}
+                Outcome::LimitReached => return Ok(None),
+            }
         }
-        let put = self.db.put(TABLE, name);
+        Err(contended())
+    }
+
+    /// Registers a deploy, once, together with its `markers`. Returns `false` if the limit of the
+    /// day is reached.
+    pub async fn see_deploy<M: Future<Output = Result<Vec<TransactWriteItem>, StoreError>>>(
+        self,
+        project: ProjectId,
+        deploy: Uuid,
+        markers: impl Fn() -> M,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        let deploy = key(&releases_pk(project), &format!("deploy#{deploy}"));
+        for _ in 0..MAX_ATTEMPTS {
+            let found = self.db.get(TABLE, deploy.clone()).await?;
+            if found.is_some_and(|item| is_kept(&item, now)) {
+                return Ok(true);
+            }
+            let items = (deploy.clone(), None);
+            match self.register(project, items, "deploys", markers().await?, now).await? {
+                Outcome::Registered | Outcome::Known => return Ok(true),
+                Outcome::Outdated => {}
+                Outcome::LimitReached => return Ok(false),
+            }
+        }
+        Err(contended())
+    }
+
+    /// Puts an item and another one, unless the first is there, counts it in `counter`, and adds its
+    /// markers.
+    async fn register(
+        self,
+        project: ProjectId,
+        (mut item, listing): (Item, Option<Item>),
+        counter: &str,
+        markers: Vec<TransactWriteItem>,
+        now: Timestamp,
+    ) -> Result<Outcome, StoreError> {
+        let expires_at = n(now.plus(COUNT_RETENTION).as_seconds());
+        item.insert("expiresAt".to_owned(), expires_at.clone());
+        let put = self.db.put(TABLE, item);
         let put = put
             .condition_expression("attribute_not_exists(pk) OR expiresAt <= :now")
             .expression_attribute_values(":now", n(now.as_seconds()));
         let count = self
             .db
-            .update(TABLE, key(&pk, &format!("count#{}", Day::of(now))))
-            .condition_expression("attribute_not_exists(releases) OR releases < :most")
-            .update_expression("ADD releases :one SET expiresAt = :expiresAt")
+            .update(TABLE, key(&releases_pk(project), &format!("count#{}", Day::of(now))))
+            .condition_expression("attribute_not_exists(#counter) OR #counter < :most")
+            .update_expression("ADD #counter :one SET expiresAt = :expiresAt")
+            .expression_attribute_names("#counter", counter)
             .expression_attribute_values(":most", n(MAX_NEW_RELEASES))
             .expression_attribute_values(":one", n(1))
             .expression_attribute_values(":expiresAt", n(now.plus(DAY_RETENTION).as_seconds()));
         let mut transaction = Transaction::default();
-        transaction.add("release", put)?;
-        transaction.add("seen", self.db.put(TABLE, seen))?;
+        transaction.add("item", put)?;
+        if let Some(mut listing) = listing {
+            listing.insert("expiresAt".to_owned(), expires_at);
+            transaction.add("listing", self.db.put(TABLE, listing))?;
+        }
         transaction.add("count", count)?;
-        for other in others {
-            transaction.add("other", other)?;
+        for marker in markers {
+            transaction.add("marker", marker)?;
         }
         Ok(match self.db.commit_all(transaction).await? {
-            None => ReleaseRegistration::Registered,
-            Some(cancelled) if cancelled.failed("release") => ReleaseRegistration::Known,
-            Some(cancelled) if cancelled.failed("count") => ReleaseRegistration::LimitReached,
-            Some(cancelled) if cancelled.failed("other") => ReleaseRegistration::Outdated,
+            None => Outcome::Registered,
+            Some(cancelled) if cancelled.failed("item") => Outcome::Known,
+            Some(cancelled) if cancelled.failed("count") => Outcome::LimitReached,
+            Some(cancelled) if cancelled.failed("marker") => Outcome::Outdated,
             Some(cancelled) => return Err(cancelled.into_error()),
         })
     }
@@ -143,6 +217,10 @@ impl ErrorStore<'_> {
         })?;
         Ok(NewestReleases { releases, left_out: newest.left_out, is_exact: newest.is_exact })
     }
+}
+
+fn contended() -> StoreError {
+    StoreError::Contended("the collections of the markers kept changing".into())
 }
 
 fn releases_pk(project: ProjectId) -> String {

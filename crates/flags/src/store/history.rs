@@ -43,7 +43,7 @@ pub struct ListedChange {
     pub flag_key: String,
     /// Time of the change.
     pub at: Timestamp,
-    /// The aspect that matters most, such as `switched on`.
+    /// The aspect that matters most, such as `turned on`.
     pub summary: String,
     /// The author; `None` for the command.
     pub user: Option<UserId>,
@@ -198,7 +198,7 @@ fn write_change(change: VersionedChange<'_>) -> Result<Item, StoreError> {
             ("at", s(flag.updated_at)),
             ("kind", s(kind.as_str())),
             ("record", b(&compressed)),
-            ("answerBytes", n(bytes)),
+            ("responseBytes", n(bytes)),
             ("expiresAt", n(flag.updated_at.plus(RETENTION).as_seconds())),
         ],
     );
@@ -253,7 +253,7 @@ fn read_record(reader: ItemReader<'_>) -> Result<ChangeRecord, StoreError> {
 /// Returns the approximate size of a change in a response, in bytes. The item stores it because the
 /// values are compressed.
 fn response_bytes(item: &Item) -> usize {
-    let stored = ItemReader { table: TABLE, item }.count("answerBytes");
+    let stored = ItemReader { table: TABLE, item }.count("responseBytes");
     let bytes = stored.ok().and_then(|bytes| usize::try_from(bytes).ok());
     bytes.unwrap_or_default().saturating_add(FRAME_BYTES)
 }

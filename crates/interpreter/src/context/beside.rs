@@ -102,7 +102,8 @@ impl ParseContext<'_> {
             let Role::Values { category, .. } = *self.role(at) else { continue };
             let Some(mention) = self.mention(at).cloned() else { continue };
             let several = mention.values.iter().any(|(other, _)| *other != category);
-            if !several || self.label_near(at, &mention.values).is_some() {
+            let near = self.label_near(at, &mention.values);
+            if !several || near.is_some_and(|(_, own)| own == category) {
                 continue;
             }
             let fitting = |other: usize| {
@@ -110,7 +111,7 @@ impl ParseContext<'_> {
                 self.is_label(other).then_some((other.abs_diff(at), other, category))
             };
             let named = (0..self.elements.len()).filter_map(fitting).min();
-            if let Some((_, label, category)) = named {
+            if let Some((label, category)) = near.or(named.map(|it| (it.1, it.2))) {
                 let indexes = mention.in_category(category);
                 self.set_role(at, Role::Values { category, indexes });
                 self.set_role(label, Role::Context(category));

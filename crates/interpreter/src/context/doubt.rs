@@ -12,6 +12,13 @@ impl ParseContext<'_> {
         let function = self.is_function_word(at);
         let verb = self.lexicon.is_verb(&token.folded) || function;
         let before = self.previous(at);
+        // "ok thanks"
+        if element.is(Class::Polite)
+            && at == 0
+            && self.element(1).is_some_and(|next| next.is(Class::Polite))
+        {
+            return true;
+        }
         // "radiology can't open images"
         if self.is_action(at, part) {
             return true;

@@ -20,7 +20,7 @@ impl ParseContext<'_> {
         };
         let steps = |at: usize| {
             self.element(at).is_some_and(Element::is_idle)
-                || is_any(at, &[Class::But])
+                || is_any(at, &[Class::But, Class::Comma])
                 || is_any(at, &DENIES)
                 || self.says(at, Word::Article)
         };
@@ -29,10 +29,15 @@ impl ParseContext<'_> {
         if at - before > 4 || !(before + 1..at).all(steps) {
             return None;
         }
-        let stem =
-            self.mention(before).filter(|stem| denied && stem.extent == ValueCoverage::Whole)?;
+        // "ottos but not the 1500"
+        let stem = self.mention(before).filter(|_| denied)?;
+        let continues = match stem.extent {
+            ValueCoverage::Whole => &stem.parts,
+            ValueCoverage::SharedPart => &stem.values,
+            _ => return None,
+        };
         let mut longer =
-            mention.values.iter().chain(&mention.parts).filter(|value| stem.parts.contains(value));
+            mention.values.iter().chain(&mention.parts).filter(|value| continues.contains(value));
         let found = longer.next().copied()?;
         longer.next().is_none().then_some(found)
     }

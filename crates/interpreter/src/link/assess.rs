@@ -112,12 +112,18 @@ impl Words<'_> {
             let base = fold::singular(word);
             lexicon.is(word, class) || base.is_some_and(|base| lexicon.is(&base, class))
         };
+        // "bookings" for Booking.com, "reviewed" for "under review"
+        let inflects = |word: &str| {
+            let stem = fold::stem(word);
+            lexicon.is(&stem, Word::Common) || lexicon.is(&stem, Word::Action)
+        };
         let number = single.is_some_and(|word| word.bytes().all(|byte| byte.is_ascii_digit()))
             || self.spelled_from(span.start).is_some_and(|it| it.tokens.end >= span.end);
         let weak = single.is_some_and(|word| word.len() < 2 || is(word, Word::WeakPart));
         // "builds" for a value with "release": an ordinary word that only resembles a part.
-        let resembles =
-            tier >= MatchConfidence::Stem && single.is_some_and(|word| is(word, Word::Common));
+        let typo = tier == MatchConfidence::Typo;
+        let resembles = tier >= MatchConfidence::Stem
+            && single.is_some_and(|word| is(word, Word::Common) || !typo && inflects(word));
         let needs_label = number || weak || shared || resembles || tier == MatchConfidence::Maker;
         // LHR is not another beginning of London Heathrow (LHR), though LHR also means London.
         let leads = |found: &Match| found.cover & 1 != 0 || group(found.tier) != best;

@@ -176,7 +176,10 @@ impl PolarityPass<'_, '_> {
             let describes = !context.lexicon.is_verb(word)
                 && !context.lexicon.has_affix(word, Affix::Gerund)
                 && !context.lexicon.has_affix(word, Affix::Past);
-            if !value {
+            let excludes = context.is(at + 1, Class::To) && context.says(at + 2, Word::Excluding);
+            if excludes {
+                // "didn't mean to hide chrome"
+            } else if !value {
                 self.scope = None;
             } else if !describes {
                 // "not loading checkout"; but "not plain chrome"
@@ -266,7 +269,9 @@ impl PolarityPass<'_, '_> {
                 || force == CueEffect::Exclude && context.is(at, Class::Except));
         // "hide chrome but not firefox"
         let first = self.mentions.first().is_none_or(|mention| mention.0 > outer);
-        let unclear = force == CueEffect::Exclude && contrast && first;
+        let other = matches!(*context.role(context.next(at)), Role::Values { category, .. }
+            if !scope.categories.contains(&category));
+        let unclear = force == CueEffect::Exclude && contrast && first && !other;
         continues.then_some(CueEffect::Twice).or(unclear.then_some(CueEffect::Unclear))
     }
 

@@ -106,6 +106,14 @@ impl PolarityPass<'_, '_> {
         let context = self.context;
         let labels = context.as_labels(at);
         let before = context.previous(at)?;
+        let with = context.next(at);
+        if cue.force == CueEffect::Lack
+            && context.is(with, Class::WithPresence)
+            && context.names_value(context.next(with))
+        {
+            // "no sites with a playground" negates the playground.
+            return None;
+        }
         let direct = before == cue.at
             || context.is_any(before, &LEADS)
             || before > cue.at && context.is_word(before);
@@ -146,6 +154,7 @@ impl PolarityPass<'_, '_> {
         let stemmed = mention.is_some_and(|mention| mention.value_tier == MatchConfidence::Stem);
         let direct = self.scope.as_ref().is_some_and(|scope| {
             scope.governor.force == CueEffect::Deny
+                && !self.context.is_any(scope.governor.at, &[Class::Neither, Class::Nor])
                 && self.context.previous(at) == Some(scope.governor.at)
         });
         stemmed && direct && self.context.lexicon.has_affix(self.context.word(at), Affix::Gerund)
@@ -161,7 +170,8 @@ impl PolarityPass<'_, '_> {
         while matches!(context.role(cue), Role::Context(_))
             || own_label(cue)
             || (context.is_any(cue, &[Class::Generic, Class::Polite, Class::Is])
-                || context.says(cue, Word::Modal))
+                || context.says(cue, Word::Modal)
+                || self.is_noun_before_denial(cue))
                 && !context.is_any(cue, &[Class::AfterNot, Class::Unexclude])
         {
             cue += 1;
@@ -169,7 +179,7 @@ impl PolarityPass<'_, '_> {
         // "chrome? no thanks"
         let said = |it| context.is(it, Class::AfterNot) && context.is(it, Class::Interjection);
         let bare =
-            context.is_any(cue + 1, &[Class::No, Class::Not]) && cue + 2 >= context.elements.len();
+            context.is_any(cue + 1, &[Class::No, Class::Not]) && context.ends_sentence(cue + 2);
         let rejected = context.is_boundary(cue) && (said(cue + 1) || bare);
         cue += usize::from(rejected);
         let owner = self.senses.get(cue).and_then(|sense| sense.part_of);
@@ -202,6 +212,18 @@ impl PolarityPass<'_, '_> {
         }
         self.take(at, cue + 1);
         Some(Governor { at: cue, force: CueEffect::Deny })
+    }
+
+    /// `true` for a noun between a value and the phrase that negates it: "quarantined units are out",
+    /// "the berlin restriction can go".
+    fn is_noun_before_denial(&self, at: usize) -> bool {
+        let context = self.context;
+        let noun = context.is_any(at, &[Class::FilterNoun, Class::Carrier])
+            || context.is_word(at) && !context.lexicon.is_verb(context.word(at));
+        let phrase = context.element(at + 1).is_some_and(|it| it.tokens.len() > 1);
+        noun && phrase
+            && context.is_any(at + 1, &[Class::AfterNot, Class::AfterAny])
+            && self.ends_after(at + 1)
     }
 
     /// `true` for the end of "lead-free".

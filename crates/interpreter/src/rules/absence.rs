@@ -2,15 +2,7 @@
 
 use super::{Effect, Kind, Operator, Reading, Rule, View};
 
-pub(crate) static RULE: Rule = Rule {
-    name: "absence",
-    read,
-    examples: &[
-        ("no release", "", "release is_not_set "),
-        ("firefox but no assignee", "", "browser is Firefox; owner is_not_set "),
-        ("no users", "", "users is 0"),
-    ],
-};
+pub(crate) static RULE: Rule = Rule { name: "absence", read };
 
 fn read(view: &View<'_>, at: usize) -> Option<Reading> {
     let context = view.context;

@@ -2,11 +2,7 @@
 
 use super::{Effect, Operator, Reading, Rule, View};
 
-pub(crate) static RULE: Rule = Rule {
-    name: "absence-word",
-    read,
-    examples: &[("unassigned", "", "owner is_not_set "), ("not unassigned", "", "owner is_set ")],
-};
+pub(crate) static RULE: Rule = Rule { name: "absence-word", read };
 
 fn read(view: &View<'_>, at: usize) -> Option<Reading> {
     let category = view.context.absent_category(at).filter(|_| view.context.is_word(at))?;

@@ -2,14 +2,7 @@
 
 use super::{Effect, Reading, Rule, Selection, View};
 
-pub(crate) static RULE: Rule = Rule {
-    name: "any",
-    read,
-    examples: &[
-        ("any browser", "browser is Chrome; os is iOS", "os is iOS"),
-        ("regardless of browser or os", "browser is Chrome; os is iOS", ""),
-    ],
-};
+pub(crate) static RULE: Rule = Rule { name: "any", read };
 
 fn read(view: &View<'_>, at: usize) -> Option<Reading> {
     let any = view.context.any_phrase(at)?;

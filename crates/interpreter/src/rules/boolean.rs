@@ -2,24 +2,7 @@
 
 use super::{Class, Effect, Operator, Reading, Rule, Selection, View};
 
-pub(crate) static RULE: Rule = Rule {
-    name: "boolean",
-    read,
-    examples: &[
-        ("handled", "", "handled is true"),
-        ("unhandled", "", "handled is false"),
-        ("licence not expired", "", "licence is false"),
-        ("camera not allowed", "", "camera is false"),
-        ("camera is not permitted", "", "camera is false"),
-        ("not organic", "", "organic is false"),
-        ("renewal not allowed", "", "renewable is false"),
-        ("out of warranty", "", "warranty is false"),
-        ("firefox in kids mode", "", "browser is Firefox; kids is true"),
-        ("automatic updates on", "", "updates is false"),
-        ("handled or not", "handled is true", ""),
-        ("handled:no", "", "handled is false"),
-    ],
-};
+pub(crate) static RULE: Rule = Rule { name: "boolean", read };
 
 fn read(view: &View<'_>, at: usize) -> Option<Reading> {
     let said = view.context.boolean_said(at)?;

@@ -1,23 +1,22 @@
 //! Removes or keeps the filters of a category.
 
-use super::{CueEffect, Effect, Reading, Rule, Selection, View};
+use super::{Class, CueEffect, Effect, Reading, Rule, Selection, View};
 
-pub(crate) static RULE: Rule = Rule {
-    name: "edited-label",
-    read,
-    examples: &[
-        ("drop the browser filter", "browser is Chrome; os is iOS", "os is iOS"),
-        ("no browser filter", "browser is Chrome; os is iOS", "os is iOS"),
-        ("don't drop the os, drop the browser", "browser is Chrome; os is iOS", "os is iOS"),
-        ("ignore the environment", "env is staging; os is iOS", "os is iOS"),
-    ],
-};
+pub(crate) static RULE: Rule = Rule { name: "edited-label", read };
 
 fn read(view: &View<'_>, at: usize) -> Option<Reading> {
     let context = view.context;
     let category = context.preferred(at)?;
     let all = Selection::of(category);
-    let (_, exclusion) = context.nouns_after(at);
+    let (noun, exclusion) = context.nouns_after(at);
+    if context.follows_any(at, &[Class::Keep])
+        && context.follows_any(at, &[Class::Only])
+        && context.catalog.has_filter(category)
+        && (noun || context.is_boundary(context.next(at)))
+    {
+        // "keep only the browser"
+        return Some(Reading::new(at..at + 1, [Effect::Keep(all), Effect::DropRest]));
+    }
     let effect = match view.sense(at).governor?.force {
         CueEffect::Remove | CueEffect::Displace => {
             Effect::Remove(Selection { negative_only: exclusion, ..all })

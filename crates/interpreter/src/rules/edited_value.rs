@@ -2,25 +2,7 @@
 
 use super::{CueEffect, Effect, Reading, Role, Rule, Selection, View};
 
-pub(crate) static RULE: Rule = Rule {
-    name: "edited-value",
-    read,
-    examples: &[
-        ("drop chrome", "browser is Chrome; browser is Edge", "browser is Edge"),
-        (
-            "forget the chrome exclusion",
-            "browser is_not Chrome; browser is_not Edge",
-            "browser is_not Edge",
-        ),
-        ("take chrome out", "browser is Chrome; browser is Edge", "browser is Edge"),
-        ("keep chrome, drop edge", "browser is Chrome; browser is Edge", "browser is Chrome"),
-        ("edge instead of chrome", "browser is Chrome", "browser is Edge"),
-        ("don't drop chrome, drop edge", "browser is Chrome; browser is Edge", "browser is Chrome"),
-        ("remove chrome but not edge", "browser is Chrome; browser is Edge", "browser is Edge"),
-        ("chrome can be removed", "browser is Chrome; os is iOS", "os is iOS"),
-        ("stop hiding chrome", "browser is_not Chrome; os is iOS", "os is iOS"),
-    ],
-};
+pub(crate) static RULE: Rule = Rule { name: "edited-value", read };
 
 fn read(view: &View<'_>, at: usize) -> Option<Reading> {
     let context = view.context;

@@ -2,11 +2,7 @@
 
 use super::{Effect, Operator, Reading, Rule, View, Word};
 
-pub(crate) static RULE: Rule = Rule {
-    name: "http-class",
-    read,
-    examples: &[("response 5xx", "", "response gte 500; response lte 599")],
-};
+pub(crate) static RULE: Rule = Rule { name: "http-class", read };
 
 fn read(view: &View<'_>, at: usize) -> Option<Reading> {
     let context = view.context;

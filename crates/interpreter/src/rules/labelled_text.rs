@@ -2,37 +2,7 @@
 
 use super::{Class, Effect, ParseContext, Reading, Rule, View, Word};
 
-pub(crate) static RULE: Rule = Rule {
-    name: "labelled-text",
-    read,
-    examples: &[
-        ("message contains timeout on firefox", "", "message contains timeout; browser is Firefox"),
-        ("message is \"Script error.\"", "", "message is Script error."),
-        ("ticket id AB-12", "", "ticket is AB-12"),
-        ("ticket id r-12 or r-13", "", "ticket is r-12; ticket is r-13"),
-        ("ticket id is M. Oliver", "", "ticket is M. Oliver"),
-        ("ticket id is no-reply@acme.io", "", "ticket is no-reply@acme.io"),
-        ("message doesn't contain timeout", "", "message not_contains timeout"),
-        ("without messages containing timeout", "", "message not_contains timeout"),
-        (
-            "message contains neither \"a\" nor \"b\"",
-            "",
-            "message not_contains a; message not_contains b",
-        ),
-        (
-            "message does not contain \"a\" or \"b\"",
-            "",
-            "message not_contains a; message not_contains b",
-        ),
-        ("link is not /a, /b or /c", "", "link is_not /a; link is_not /b; link is_not /c"),
-        ("link is not /a, firefox", "", "link is_not /a; browser is Firefox"),
-        (
-            "message contains timeout but not refused",
-            "",
-            "message contains timeout; message not_contains refused",
-        ),
-    ],
-};
+pub(crate) static RULE: Rule = Rule { name: "labelled-text", read };
 
 fn read(view: &View<'_>, at: usize) -> Option<Reading> {
     let context = view.context;

@@ -2,14 +2,7 @@
 
 use super::{Class, Effect, Reading, Role, Rule, View, Word};
 
-pub(crate) static RULE: Rule = Rule {
-    name: "mentioned",
-    read,
-    examples: &[
-        ("errors mentioning out of memory", "", "message contains out of memory"),
-        ("hide errors mentioning timeout", "", "message not_contains timeout"),
-    ],
-};
+pub(crate) static RULE: Rule = Rule { name: "mentioned", read };
 
 fn read(view: &View<'_>, at: usize) -> Option<Reading> {
     let context = view.context;

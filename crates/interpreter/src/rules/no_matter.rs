@@ -2,11 +2,7 @@
 
 use super::{Effect, Reading, Rule, Selection, View};
 
-pub(crate) static RULE: Rule = Rule {
-    name: "no-matter",
-    read,
-    examples: &[("browser doesn't matter", "browser is Chrome; os is iOS", "os is iOS")],
-};
+pub(crate) static RULE: Rule = Rule { name: "no-matter", read };
 
 fn read(view: &View<'_>, at: usize) -> Option<Reading> {
     let (category, end) = view.context.label_of_no_matter(at)?;

@@ -3,14 +3,7 @@
 use super::{Effect, Operator, Reading, Rule, View};
 use crate::number::NumberWord;
 
-pub(crate) static RULE: Rule = Rule {
-    name: "ordinal",
-    read,
-    examples: &[
-        ("third renewal", "", "renewals is 3"),
-        ("2nd renewal or later", "", "renewals gte 2"),
-    ],
-};
+pub(crate) static RULE: Rule = Rule { name: "ordinal", read };
 
 fn read(view: &View<'_>, at: usize) -> Option<Reading> {
     let context = view.context;

@@ -2,15 +2,7 @@
 
 use super::{Effect, Reading, Rule, View};
 
-pub(crate) static RULE: Rule = Rule {
-    name: "presence",
-    read,
-    examples: &[
-        ("with an assignee", "", "owner is_set "),
-        ("has:assignee", "", "owner is_set "),
-        ("ticket id missing on firefox", "", "ticket is_not_set ; browser is Firefox"),
-    ],
-};
+pub(crate) static RULE: Rule = Rule { name: "presence", read };
 
 fn read(view: &View<'_>, at: usize) -> Option<Reading> {
     let (category, operator, end) = view.context.presence_said(at)?;

@@ -2,16 +2,7 @@
 
 use super::{Class, Effect, Reading, Rule, View};
 
-pub(crate) static RULE: Rule = Rule {
-    name: "quote",
-    read,
-    examples: &[
-        ("\"out of memory\" on firefox", "", "message contains out of memory; browser is Firefox"),
-        ("not \"out of memory\"", "", "message not_contains out of memory"),
-        ("not firefox or \"timeout\"", "", "browser is_not Firefox; message not_contains timeout"),
-        ("no errors with \"timeout\"", "", "message not_contains timeout"),
-    ],
-};
+pub(crate) static RULE: Rule = Rule { name: "quote", read };
 
 fn read(view: &View<'_>, at: usize) -> Option<Reading> {
     let context = view.context;

@@ -2,15 +2,7 @@
 
 use super::{Effect, Reading, Rule, Selection, View};
 
-pub(crate) static RULE: Rule = Rule {
-    name: "replacement",
-    read,
-    examples: &[(
-        "replace chrome with edge",
-        "browser is Chrome; browser is Safari",
-        "browser is Safari; browser is Edge",
-    )],
-};
+pub(crate) static RULE: Rule = Rule { name: "replacement", read };
 
 fn read(view: &View<'_>, at: usize) -> Option<Reading> {
     let replaced = view.context.replacement(at).filter(|_| !view.context.is_forbidden(at))?;

@@ -2,11 +2,7 @@
 
 use super::{Class, CueEffect, Effect, Reading, Rule, View};
 
-pub(crate) static RULE: Rule = Rule {
-    name: "rest",
-    read,
-    examples: &[("keep the os, lose the rest", "os is iOS; users gt 5", "os is iOS")],
-};
+pub(crate) static RULE: Rule = Rule { name: "rest", read };
 
 fn read(view: &View<'_>, at: usize) -> Option<Reading> {
     let removed = view.sense(at).governor.is_some_and(|it| it.force == CueEffect::Remove);

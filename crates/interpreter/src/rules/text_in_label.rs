@@ -3,14 +3,7 @@
 use super::{Class, Effect, Reading, Rule, View, Word};
 use crate::context::trimmed;
 
-pub(crate) static RULE: Rule = Rule {
-    name: "text-in-label",
-    read,
-    examples: &[
-        ("timeout in the message", "", "message contains timeout"),
-        ("with invoice in the message", "", "message contains invoice"),
-    ],
-};
+pub(crate) static RULE: Rule = Rule { name: "text-in-label", read };
 
 const VERBS: [Class; 4] = [Class::Contains, Class::Mentions, Class::NotContains, Class::No];
 

@@ -2,15 +2,7 @@
 
 use super::{Effect, Kind, Operator, Reading, Role, Rule, View};
 
-pub(crate) static RULE: Rule = Rule {
-    name: "value",
-    read,
-    examples: &[
-        ("firefox", "", "browser is Firefox"),
-        ("third party", "", "tags contains third-party"),
-        ("not chrome or firefox", "", "browser is_not Chrome; browser is_not Firefox"),
-    ],
-};
+pub(crate) static RULE: Rule = Rule { name: "value", read };
 
 fn read(view: &View<'_>, at: usize) -> Option<Reading> {
     let catalog = view.context.catalog;

@@ -4,10 +4,13 @@
 use interpreter::{Category, Filter, Kind, Operator, Request};
 use serde_json::Value;
 
-const QUERIES: [&str; 6] = [
+const QUERIES: [&str; 8] = [
     include_str!("../../../../tests/tests/errors/interpret_error_filters/queries/blind.jsonl"),
     include_str!(
         "../../../../tests/tests/errors/interpret_error_filters/queries/development.jsonl"
+    ),
+    include_str!(
+        "../../../../tests/tests/errors/interpret_error_filters/queries/fourth-round.jsonl"
     ),
     include_str!("../../../../tests/tests/errors/interpret_error_filters/queries/held-out.jsonl"),
     include_str!("../../../../tests/tests/errors/interpret_error_filters/queries/released.jsonl"),
@@ -15,6 +18,9 @@ const QUERIES: [&str; 6] = [
         "../../../../tests/tests/errors/interpret_error_filters/queries/second-round.jsonl"
     ),
     include_str!("../../../../tests/tests/errors/interpret_error_filters/queries/specified.jsonl"),
+    include_str!(
+        "../../../../tests/tests/errors/interpret_error_filters/queries/third-round.jsonl"
+    ),
 ];
 
 fn text(value: &Value) -> String {

@@ -3,7 +3,7 @@
 //! | pk | sk | item |
 //! | --- | --- | --- |
 //! | `addresses#ORGANIZATION` | user | addresses of a user |
-//! | `asked#HASH` | `asked` | times of an address's confirmation emails in the last day |
+//! | `confirmations#HASH` | `confirmations` | times of an address's confirmation emails in the last day |
 //! | `token-key` | `token-key` | signing key of tokens |
 
 use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem};
@@ -20,7 +20,7 @@ use shared::timestamp::Timestamp;
 
 use super::{NotificationStore, TABLE};
 use crate::address::{
-    DAY, EmailAddress, Nonce, PendingAddress, Refusal, ReplacedAddress, UserAddress,
+    DAY, EmailAddress, Nonce, PendingAddress, Rejection, ReplacedAddress, UserAddress,
 };
 use crate::store::outbox::shard_pk;
 use crate::token::TokenKey;
@@ -94,7 +94,7 @@ impl NotificationStore<'_> {
         let put = self
             .db
             .put(TABLE, item)
-            .condition_expression("attribute_not_exists(pk) OR asked = :read")
+            .condition_expression("attribute_not_exists(pk) OR confirmations = :read")
             .expression_attribute_values(":read", s(write_times(read)));
         let actions = vec![self.put_address(name, address)?, put.into_action()?];
         Ok(self.db.commit_all(actions).await?.is_none())
@@ -199,7 +199,7 @@ fn confirmation_times_key(email: &EmailAddress) -> Item {
 }
 
 /// Attribute: times of confirmation emails.
-const CONFIRMATIONS_ATTRIBUTE: &str = "asked";
+const CONFIRMATIONS_ATTRIBUTE: &str = "confirmations";
 
 fn write_times(times: &[Timestamp]) -> String {
     let times: Vec<String> = times.iter().map(|at| at.as_millis().to_string()).collect();
@@ -241,9 +241,9 @@ fn write_address(name: &UserName, address: &UserAddress) -> Item {
     if let Some(used_nonce) = &address.used_nonce {
         set("usedNonce", b(&used_nonce.0));
     }
-    if let Some(refusal) = &address.refusal {
-        set("refusedAt", n(refusal.at.as_millis()));
-        set("refusal", s(&refusal.reason));
+    if let Some(rejection) = &address.rejection {
+        set("rejectedAt", n(rejection.at.as_millis()));
+        set("rejection", s(&rejection.reason));
     }
     if address.delayed_emails > 0 {
         set("heldBack", count(address.delayed_emails));
@@ -261,16 +261,16 @@ fn write_address(name: &UserName, address: &UserAddress) -> Item {
 /// Attribute: replaced addresses.
 const REPLACED_ATTRIBUTE: &str = "replaced";
 
-/// Returns the stored text: address, nonce, expiry, and `told` if the security email was sent.
+/// Returns the stored text: address, nonce, expiry, and `notified` if the security email was sent.
 fn write_replaced(replaced: &ReplacedAddress) -> String {
     let ReplacedAddress { email, nonce, ends, is_notified } = replaced;
     let nonce = BASE64_URL_SAFE_NO_PAD.encode(nonce.0);
-    let notified = if *is_notified { NOTIFIED } else { "untold" };
+    let notified = if *is_notified { NOTIFIED } else { "pending" };
     format!("{email} {nonce} {} {notified}", ends.as_millis())
 }
 
 /// Mark of a replaced address whose security email was sent.
-const NOTIFIED: &str = "told";
+const NOTIFIED: &str = "notified";
 
 fn read_replaced(text: &str) -> Option<Vec<ReplacedAddress>> {
     let words: Vec<&str> = text.split(' ').collect();
@@ -294,8 +294,8 @@ fn read_address(item: &Item) -> Result<UserAddress, StoreError> {
         Ok::<_, StoreError>(PendingAddress { email, nonce, ends: reader.millis("pendingEnds")? })
     });
     let used_nonce = item.contains_key("usedNonce").then(|| reader.bytes("usedNonce").map(Nonce));
-    let refusal = reader.optional_text("refusal")?.map(|reason| {
-        Ok::<_, StoreError>(Refusal { at: reader.millis("refusedAt")?, reason: reason.to_owned() })
+    let rejection = reader.optional_text("rejection")?.map(|reason| {
+        Ok::<_, StoreError>(Rejection { at: reader.millis("rejectedAt")?, reason: reason.to_owned() })
     });
     let replaced = reader.optional_parsed(REPLACED_ATTRIBUTE, read_replaced)?;
     Ok(UserAddress {
@@ -304,7 +304,7 @@ fn read_address(item: &Item) -> Result<UserAddress, StoreError> {
         used_nonce: used_nonce.transpose()?,
         replaced: replaced.unwrap_or_default(),
         confirmations: read_times(reader)?,
-        refusal: refusal.transpose()?,
+        rejection: rejection.transpose()?,
         delayed_emails: reader.optional_count("heldBack")?.unwrap_or_default(),
         revision: reader.count("revision")?,
     })

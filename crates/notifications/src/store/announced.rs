@@ -39,7 +39,7 @@ impl NotificationStore<'_> {
         let put = self
             .db
             .put(OUTBOX_TABLE, item)
-            .condition_expression("attribute_not_exists(pk) OR occasion <= :before")
+            .condition_expression("attribute_not_exists(pk) OR instance <= :before")
             .expression_attribute_values(":before", n(i64::try_from(before).unwrap_or(i64::MAX)));
         let mut actions = vec![put.into_action()?];
         for domain_event in domain_events {

@@ -150,7 +150,7 @@ impl NotificationStore<'_> {
         let update = self
             .db
             .update(TABLE, feed_key(organization, "head"))
-            .update_expression("SET #last = :last, told = if_not_exists(told, :none)")
+            .update_expression("SET #last = :last, delivered = if_not_exists(delivered, :none)")
             .expression_attribute_names("#last", "last")
             .expression_attribute_values(":last", count(last))
             .expression_attribute_values(":none", n(0));
@@ -201,10 +201,10 @@ impl NotificationStore<'_> {
             let update = self
                 .db
                 .update(TABLE, feed_key(organization, "head"))
-                .condition_expression("told = :read")
-                .update_expression("SET told = :told REMOVE lookedUser, lookedLast")
+                .condition_expression("delivered = :read")
+                .update_expression("SET delivered = :delivered REMOVE checkpointUser, checkpointLast")
                 .expression_attribute_values(":read", count(feed.head.delivered))
-                .expression_attribute_values(":told", count(delivered));
+                .expression_attribute_values(":delivered", count(delivered));
             if !self.db.write_if(update).await? {
                 return Ok(());
             }
@@ -224,13 +224,13 @@ impl NotificationStore<'_> {
         let update = self
             .db
             .update(TABLE, feed_key(organization, "head"))
-            .condition_expression("told = :told")
-            .expression_attribute_values(":told", count(delivered));
+            .condition_expression("delivered = :delivered")
+            .expression_attribute_values(":delivered", count(delivered));
         self.db
             .write_if(match checkpoint {
-                None => update.update_expression("REMOVE lookedUser, lookedLast"),
+                None => update.update_expression("REMOVE checkpointUser, checkpointLast"),
                 Some(checkpoint) => update
-                    .update_expression("SET lookedUser = :user, lookedLast = :last")
+                    .update_expression("SET checkpointUser = :user, checkpointLast = :last")
                     .expression_attribute_values(":user", s(&checkpoint.user))
                     .expression_attribute_values(":last", count(checkpoint.last)),
             })
@@ -247,7 +247,7 @@ impl NotificationStore<'_> {
         let end = self
             .db
             .delete(TABLE, feed_key(organization, "head"))
-            .condition_expression("#last = :last AND told = :last")
+            .condition_expression("#last = :last AND delivered = :last")
             .expression_attribute_names("#last", "last")
             .expression_attribute_values(":last", count(last));
         self.db.write_if(end).await.map(drop)
@@ -334,14 +334,14 @@ fn count(value: u64) -> AttributeValue {
 
 fn read_head(item: &Item) -> Result<FeedHead, StoreError> {
     let reader = ItemReader { table: TABLE, item };
-    Ok(FeedHead { last: reader.count("last")?, delivered: reader.count("told")? })
+    Ok(FeedHead { last: reader.count("last")?, delivered: reader.count("delivered")? })
 }
 
 fn read_checkpoint(item: &Item) -> Result<Option<FeedCheckpoint>, StoreError> {
     let reader = ItemReader { table: TABLE, item };
-    let user = reader.optional_parsed("lookedUser", |text| UserId::parse(text).ok())?;
+    let user = reader.optional_parsed("checkpointUser", |text| UserId::parse(text).ok())?;
     let Some(user) = user else { return Ok(None) };
-    Ok(Some(FeedCheckpoint { last: reader.count("lookedLast")?, user }))
+    Ok(Some(FeedCheckpoint { last: reader.count("checkpointLast")?, user }))
 }
 
 pub(super) fn write_entry(organization: &Organization, entry: &FeedEntry) -> Item {

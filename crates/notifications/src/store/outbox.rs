@@ -79,7 +79,7 @@ pub(crate) fn write_domain_event(domain_event: &DomainEvent) -> Item {
     let mut written = item([
         ("kind", s(kind.as_str())),
         ("subject", s(subject)),
-        ("occasion", count(*instance)),
+        ("instance", count(*instance)),
         ("at", n(at.as_millis())),
         ("title", s(title)),
         ("detail", s(detail)),
@@ -117,7 +117,7 @@ pub(crate) fn read_domain_event(item: &Item) -> Result<DomainEvent, StoreError> 
         kind: reader.parsed("kind", DomainEventKind::parse)?,
         visibility,
         subject: reader.text("subject")?.to_owned(),
-        instance: reader.count("occasion")?,
+        instance: reader.count("instance")?,
         at: reader.millis("at")?,
         title: reader.text("title")?.to_owned(),
         detail: reader.text("detail")?.to_owned(),

@@ -18,10 +18,12 @@ use shared::dynamodb::item::{Item, ItemReader, item_at, key, n, s, ss};
 use shared::dynamodb::transaction::{Transaction, TransactionOutcome};
 use shared::page::{Page, PageRequest};
 use shared::projects::api_key::UserId;
-use shared::projects::member::Member;
+use shared::projects::member::{Member, MemberId};
 use shared::projects::project::Organization;
 use shared::projects::role::Role;
-use shared::projects::store::people::{TABLE, member_key, read_projects, user_partition};
+use shared::projects::store::people::{
+    TABLE, member_key, read_member, read_projects, user_partition,
+};
 use shared::timestamp::Timestamp;
 
 use super::PeopleStore;
@@ -86,13 +88,17 @@ impl PeopleStore<'_> {
         idempotent: Option<Idempotent<'_>>,
     ) -> Result<InvitationCreation, StoreError> {
         let Invitation { id, organization, user, created_at: now, expires_at, .. } = invitation;
+        let ended = self.ended_invitation(user, organization).await?;
         let mut transaction = Transaction::from(more);
         let put = self
             .db
             .put(TABLE, write_invitation(invitation))
             // DynamoDB can take days to remove an expired item.
-            .condition_expression("attribute_not_exists(pk) OR expiresAt <= :now")
-            .expression_attribute_values(":now", n(now.as_seconds()));
+            .condition_expression(
+                "attribute_not_exists(pk) OR expiresAt <= :now OR invitationId = :ended",
+            )
+            .expression_attribute_values(":now", n(now.as_seconds()))
+            .expression_attribute_values(":ended", ended.map_or_else(|| s(""), s));
         transaction.add("invitation", put)?;
         let names = [
             ("user", s(user)),
@@ -135,6 +141,19 @@ impl PeopleStore<'_> {
         })
     }
 
+    /// Returns the invitation of a user that ended because of its inviter, if any.
+    async fn ended_invitation(
+        self,
+        user: &UserId,
+        organization: &Organization,
+    ) -> Result<Option<InvitationId>, StoreError> {
+        let items = self.db.get_all(TABLE, vec![invitation_key(user, organization)]).await?;
+        let stored: Vec<Invitation> = self.db.undamaged(&items, read_invitation)?;
+        let mut permitted = stored.clone();
+        self.retain_permitted(&mut permitted).await?;
+        Ok(stored.first().filter(|_| permitted.is_empty()).map(|stored| stored.id))
+    }
+
     /// Revokes an invitation, in a transaction with more actions.
     pub async fn revoke_invitation(
         self,
@@ -164,11 +183,24 @@ impl PeopleStore<'_> {
     ) -> Result<Acceptance, StoreError> {
         let mut transaction = Transaction::from(more);
         self.close(invitation, member.joined_at, &mut transaction)?;
+        if let Some(inviter) = invitation.inviter {
+            let check = self
+                .db
+                .check(TABLE, member_key(&invitation.invited_by, &invitation.organization))
+                .condition_expression("memberId = :id AND #role IN (:lowest, :owner)")
+                .expression_attribute_names("#role", "role")
+                .expression_attribute_values(":id", s(inviter))
+                .expression_attribute_values(":lowest", s(invitation.lowest_inviter()))
+                .expression_attribute_values(":owner", s(Role::Owner));
+            transaction.add("inviter", check)?;
+        }
         self.join(member, &mut transaction)?;
         Ok(match self.db.commit(transaction, idempotent, member.joined_at).await? {
             TransactionOutcome::Done => Acceptance::Accepted,
             TransactionOutcome::Replay(replay) => Acceptance::Replay(replay),
-            TransactionOutcome::Rejected(it) if it.failed("invitation") => Acceptance::Gone,
+            TransactionOutcome::Rejected(it) if it.failed("invitation") || it.failed("inviter") => {
+                Acceptance::Gone
+            }
             TransactionOutcome::Rejected(it) if member_exists(&it) => Acceptance::MemberExists,
             TransactionOutcome::Rejected(it) => return Err(it.into_error()),
         })
@@ -203,8 +235,35 @@ impl PeopleStore<'_> {
         let organization = reader.parsed("organization", |text| Organization::parse(text).ok())?;
         let found = self.db.get(TABLE, invitation_key(&user, &organization)).await?;
         let invitation = found.as_ref().map(read_invitation).transpose()?;
-        // Another invitation can have replaced an expired one.
-        Ok(invitation.filter(|it| it.id == id && it.is_open(now)))
+        // Another invitation can have replaced one that ended.
+        let mut open: Vec<_> =
+            invitation.into_iter().filter(|it| it.id == id && it.is_open(now)).collect();
+        self.retain_permitted(&mut open).await?;
+        Ok(open.pop())
+    }
+
+    /// Drops the invitations whose inviting member was removed, or cannot invite to the role now.
+    pub(super) async fn retain_permitted(
+        self,
+        invitations: &mut Vec<Invitation>,
+    ) -> Result<(), StoreError> {
+        let mut keys: Vec<Item> = Vec::new();
+        for invitation in invitations.iter().filter(|it| it.inviter.is_some()) {
+            let key = member_key(&invitation.invited_by, &invitation.organization);
+            // A batch read rejects duplicates.
+            if !keys.contains(&key) {
+                keys.push(key);
+            }
+        }
+        let items = self.db.get_all(TABLE, keys).await?;
+        let members: Vec<Member> = self.db.undamaged(&items, read_member)?;
+        invitations.retain(|invitation| {
+            let permits = |member: &Member| {
+                Some(member.id) == invitation.inviter && member.role >= invitation.lowest_inviter()
+            };
+            invitation.inviter.is_none() || members.iter().any(permits)
+        });
+        Ok(())
     }
 
     /// Returns an organization's open invitations, sorted by user. The index is eventually
@@ -219,6 +278,7 @@ impl PeopleStore<'_> {
             self.list(INVITATION, organization, page_request, invitation_key, read_invitation);
         let mut page = list.await?;
         page.items.retain(|invitation| invitation.is_open(now));
+        self.retain_permitted(&mut page.items).await?;
         Ok(page)
     }
 }
@@ -234,8 +294,17 @@ pub(super) fn id_key(id: InvitationId) -> Item {
 }
 
 fn write_invitation(invitation: &Invitation) -> Item {
-    let Invitation { id, organization, user, role, projects, invited_by, created_at, expires_at } =
-        invitation;
+    let Invitation {
+        id,
+        organization,
+        user,
+        role,
+        projects,
+        invited_by,
+        inviter,
+        created_at,
+        expires_at,
+    } = invitation;
     let mut item = item_at(
         invitation_key(user, organization),
         [
@@ -248,6 +317,7 @@ fn write_invitation(invitation: &Invitation) -> Item {
             ("expiresAt", n(expires_at.as_seconds())),
         ],
     );
+    item.extend(inviter.map(|id| ("inviterId".to_owned(), s(id))));
     item.extend(in_list(INVITATION, organization, user));
     item.extend(projects.as_ref().and_then(ss).map(|set| ("projects".to_owned(), set)));
     item
@@ -263,6 +333,7 @@ pub(super) fn read_invitation(item: &Item) -> Result<Invitation, StoreError> {
         role: reader.parsed("role", |text| text.parse::<Role>().ok())?,
         projects: read_projects(reader)?,
         invited_by: reader.parsed("invitedBy", user)?,
+        inviter: reader.optional_parsed("inviterId", MemberId::parse)?,
         created_at: reader.millis("createdAt")?,
         expires_at: reader.millis("endsAt")?,
     })

@@ -3,11 +3,13 @@
 //! | pk | sk | item |
 //! | --- | --- | --- |
 //! | `user#USER` | `member#ORGANIZATION` | a member |
-//! | `member#ID` | `member` | the user and organization of a member |
+//! | `member#ID` | `member` | the user and organization of a member, or the end of a membership |
 //! | `organization#NAME` | `organization` | the owners of an organization |
 //!
 //! Each transaction that changes owners also changes the organization's item, so concurrent ones
 //! cannot remove the last owner.
+
+use std::collections::{BTreeSet, HashMap};
 
 use aws_sdk_dynamodb::types::TransactWriteItem;
 
@@ -16,11 +18,12 @@ use shared::dynamodb::item::{Item, ItemReader, item, item_at, key, n, s, ss};
 use shared::dynamodb::page::one_more_than;
 use shared::dynamodb::transaction::{Cancellation, Transaction};
 use shared::page::{Page, PageRequest};
-use shared::projects::api_key::UserId;
+use shared::projects::api_key::{ApiKeyRecord, UserId};
 use shared::projects::member::{Member, MemberId};
 use shared::projects::project::Organization;
 use shared::projects::role::Role;
 use shared::projects::store::people::{TABLE, member_key, read_member};
+use shared::timestamp::Timestamp;
 
 use super::PeopleStore;
 use super::invitations::invitation_key;
@@ -104,13 +107,14 @@ impl PeopleStore<'_> {
         self.change_owners(member, None, Some(member.role), transaction)
     }
 
-    /// Changes a member that was read as `stored`.
+    /// Changes a member that was read as `stored`. Another role ends the member's sessions.
     pub async fn change_member(
         self,
         stored: &Member,
         Grant { role, projects }: &Grant,
         by: Option<&CallerMember>,
         more: Vec<TransactWriteItem>,
+        now: Timestamp,
     ) -> Result<MemberChange, StoreError> {
         let mut transaction = Transaction::from(more);
         let update = self
@@ -122,11 +126,18 @@ impl PeopleStore<'_> {
             .expression_attribute_values(":version", count(stored.version))
             .expression_attribute_values(":next", count(stored.version.saturating_add(1)))
             .expression_attribute_values(":role", s(role));
+        let mut set = "SET #role = :role, version = :next".to_owned();
+        let update = if *role == stored.role {
+            update
+        } else {
+            set.push_str(", roleChangedAt = :now");
+            update.expression_attribute_values(":now", n(now.as_millis()))
+        };
         let update = match projects.as_ref().and_then(ss) {
             Some(projects) => update
-                .update_expression("SET #role = :role, version = :next, projects = :projects")
+                .update_expression(format!("{set}, projects = :projects"))
                 .expression_attribute_values(":projects", projects),
-            None => update.update_expression("SET #role = :role, version = :next REMOVE projects"),
+            None => update.update_expression(format!("{set} REMOVE projects")),
         };
         transaction.add(TARGET, update)?;
         self.change_owners(stored, Some(stored.role), Some(*role), &mut transaction)?;
@@ -134,12 +145,14 @@ impl PeopleStore<'_> {
         Ok(outcome(self.db.commit_all(transaction).await?))
     }
 
-    /// Removes a member that was read as `stored`.
+    /// Removes a member that was read as `stored`. The time remains, as that of the end of the
+    /// member's keys.
     pub async fn remove_member(
         self,
         stored: &Member,
         by: Option<&CallerMember>,
         more: Vec<TransactWriteItem>,
+        now: Timestamp,
     ) -> Result<MemberChange, StoreError> {
         let mut transaction = Transaction::from(more);
         let delete = self
@@ -149,7 +162,13 @@ impl PeopleStore<'_> {
             .expression_attribute_values(":id", s(stored.id))
             .expression_attribute_values(":version", count(stored.version));
         transaction.add(TARGET, delete)?;
-        transaction.add("id", self.db.delete(TABLE, id_key(stored.id)))?;
+        let end = self
+            .db
+            .update(TABLE, id_key(stored.id))
+            .update_expression("SET endedAt = :now REMOVE #user")
+            .expression_attribute_names("#user", "user")
+            .expression_attribute_values(":now", n(now.as_millis()));
+        transaction.add("id", end)?;
         self.change_owners(stored, Some(stored.role), None, &mut transaction)?;
         self.check_caller(stored, by, &mut transaction)?;
         Ok(outcome(self.db.commit_all(transaction).await?))
@@ -244,7 +263,26 @@ impl PeopleStore<'_> {
         if reader.text("organization")? != organization.as_str() {
             return Ok(None);
         }
-        reader.parsed("user", |text| UserId::parse(text).ok()).map(Some)
+        reader.optional_parsed("user", |text| UserId::parse(text).ok())
+    }
+
+    /// Sets the time of revocation of keys whose member was removed, unless they were revoked
+    /// before. Authentication rejects them since then.
+    pub async fn end_with_members(self, keys: &mut [ApiKeyRecord]) -> Result<(), StoreError> {
+        let ids: BTreeSet<MemberId> = keys.iter().filter_map(|key| key.member).collect();
+        let mut ends = HashMap::new();
+        for item in self.db.get_all(TABLE, ids.into_iter().map(id_key).collect()).await? {
+            let reader = ItemReader { table: TABLE, item: &item };
+            let id = |pk: &str| MemberId::parse(pk.strip_prefix("member#")?);
+            ends.insert(reader.parsed("pk", id)?, reader.optional_millis("endedAt")?);
+        }
+        for key in keys {
+            let Some(id) = key.member else { continue };
+            // An erased membership has no item. Its keys are erased, too.
+            let end = ends.get(&id).copied().unwrap_or(Some(key.created_at));
+            key.revoked_at = key.revoked_at.into_iter().chain(end).min();
+        }
+        Ok(())
     }
 
     /// Returns an organization's members, sorted by user. The index is eventually consistent; the

@@ -6,7 +6,7 @@
 //! | `session#DIGEST` | `session` | a session |
 //! | `user#USER` | `account` | the last time that a user signed out everywhere |
 //! | `email#queue` | time and id | an email to send |
-//! | `email#none` | time and id | the same for a user who gets none, so that writes look alike |
+//! | `email#never` | time and id | the same for a user who gets none, so that writes look alike |
 //! | `oidc#DIGEST` | `oidc` | an OpenID Connect sign-in that waits for the provider |
 //!
 //! The tables contain no token and no code: the sender of an email creates them, and stores hashes.
@@ -14,7 +14,7 @@
 use std::fmt::Display;
 use std::time::Duration;
 
-use aws_sdk_dynamodb::types::TransactWriteItem;
+use aws_sdk_dynamodb::types::{Select, TransactWriteItem};
 use uuid::Uuid;
 
 use shared::dynamodb::StoreError;
@@ -38,8 +38,8 @@ use crate::{EmailJob, EmailKind, Invitation, InvitationId, OidcSignIn, Requested
 
 /// Partition of emails that are sent.
 const QUEUE: &str = "email#queue";
-/// Partition of emails that are not sent. DynamoDB removes them.
-const NO_QUEUE: &str = "email#none";
+/// Partition of emails that are not sent, with a name of the same length. DynamoDB removes them.
+const NO_QUEUE: &str = "email#never";
 /// Time for which an invocation of the sender keeps an email for itself.
 const CLAIM: Duration = Duration::from_secs(30);
 /// Most emails that an invocation reads.
@@ -77,19 +77,21 @@ impl PeopleStore<'_> {
                 account.invitations.extend(read.filter(|invitation| invitation.is_open(now)));
             }
         }
+        self.retain_permitted(&mut account.invitations).await?;
         Ok(account)
     }
 
-    /// Returns `true` if a user is a member of an organization.
+    /// Returns `true` if a user is a member of an organization. Only a count is read: an item, or
+    /// the key after which a limited query continues, would take time that reveals members.
     pub async fn is_member(self, user: &UserId) -> Result<bool, StoreError> {
         let query = self
             .db
             .query(TABLE)
             .consistent_read(true)
+            .select(Select::Count)
             .key_condition_expression("pk = :pk AND begins_with(sk, :member)")
             .expression_attribute_values(":pk", s(user_partition(user)))
-            .expression_attribute_values(":member", s("member#"))
-            .limit(1);
+            .expression_attribute_values(":member", s("member#"));
         Ok(query.send().await?.count > 0)
     }
 

@@ -4,7 +4,7 @@ use shared::dynamodb::item::{Item, ItemReader, key, s};
 use shared::dynamodb::{StoreError, Sweep};
 use shared::projects::project::ProjectId;
 
-use super::bundles::{bundles_pk, failures_pk, read, releases_pk};
+use super::bundles::{bundles_pk, failures_pk, read};
 use super::{SourceMapStore, TABLE, lookup_key, maps_pk};
 
 /// Items of a list that are removed per step.
@@ -30,7 +30,7 @@ impl SourceMapStore<'_> {
         self.db.sweep_away(TABLE, keys, None).await
     }
 
-    /// Removes some of a project's maps with their pieces, then releases and failures. None are
+    /// Removes some of a project's maps with their pieces, then failures. None are
     /// left if it removes nothing.
     pub async fn erase_maps(self, project: ProjectId) -> Result<Sweep, StoreError> {
         let due = self.list_due_of(project).await?;
@@ -39,7 +39,7 @@ impl SourceMapStore<'_> {
             self.db.delete_all(TABLE, vec![lookup_key(project, &entry.map_key)]).await?;
             self.remove_pieces(entry).await?;
         }
-        for pk in [maps_pk(project), failures_pk(project), releases_pk(project)] {
+        for pk in [maps_pk(project), failures_pk(project)] {
             let items = self.list_some(&pk, true).await?;
             let mut keys = Vec::new();
             for item in &items {

@@ -28,7 +28,7 @@ pub use bedrock::Model;
 pub const MODEL_VARIABLE: &str = "WAYMARK_BEDROCK_MODEL_ID";
 
 /// Name of the metric that counts 1 for used model filters and 0 for rejected ones.
-const FALLBACK_USED: &str = "SecondOpinionTaken";
+const FALLBACK_USED: &str = "ModelFallbackUsed";
 
 /// Maximum wait for a model, including all retries.
 const LONGEST_WAIT: Duration = Duration::from_secs(2);

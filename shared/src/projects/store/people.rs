@@ -25,11 +25,13 @@ const USE: &str = "use";
 /// Time that a last use is kept.
 const USE_RETENTION: Duration = Duration::from_hours(400 * 24);
 
-/// A user's membership, and the end of the user's earlier sessions.
+/// A user's membership, and what ends the user's earlier sessions.
 #[derive(Debug, Clone, Default)]
 pub struct Membership {
     /// The membership, if the user is a member.
     pub member: Option<Member>,
+    /// The last change of the member's role.
+    pub role_changed_at: Option<Timestamp>,
     /// The last time at which the user signed out everywhere.
     pub signed_out_at: Option<Timestamp>,
 }
@@ -101,6 +103,7 @@ impl Store {
                 membership.signed_out_at = reader.optional_millis("signedOutAt")?;
             } else {
                 membership.member = Some(read_member(&item)?);
+                membership.role_changed_at = reader.optional_millis("roleChangedAt")?;
             }
         }
         Ok(membership)

@@ -12,8 +12,7 @@ use crate::page::{Page, PageRequest};
 use crate::projects::dsn::{IngestId, PublicKey};
 use crate::projects::ingest_limits::{IngestLimit, IngestLimits};
 use crate::projects::project::{
-    IdOrSlug, Organization, Project, ProjectId, ProjectLimits, ProjectName, ProjectPatch,
-    ProjectSummary, Slug,
+    IdOrSlug, Organization, Project, ProjectId, ProjectLimits, ProjectName, ProjectPatch, Slug,
 };
 
 use crate::dynamodb::idempotency::{Idempotent, Replay};
@@ -32,6 +31,8 @@ const BY_ORGANIZATION: &str = "byOrganization";
 const EVENTS_PER_MINUTE: &str = "eventsPerMinute";
 /// A limit, in the items under the id and the slug.
 const REQUESTS_PER_MINUTE: &str = "requestsPerMinute";
+/// `true` if the project serves users, in the item under the id. Absent: `false`.
+const PRODUCTION: &str = "production";
 
 /// The identity of the project in a request's path.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -85,7 +86,7 @@ impl Store {
         more: Vec<TransactWriteItem>,
         idempotent: Option<Idempotent<'_>>,
     ) -> Result<ProjectCreation, StoreError> {
-        let by_id = item([
+        let mut by_id = item([
             (KEY, s(project.id)),
             ("projectId", s(project.id)),
             ("organization", s(&project.organization)),
@@ -95,6 +96,9 @@ impl Store {
             ("publicKey", s(project.public_key)),
             ("createdAt", s(project.created_at)),
         ]);
+        if project.production {
+            by_id.insert(PRODUCTION.to_owned(), AttributeValue::Bool(true));
+        }
         let by_slug = item([
             (KEY, s(&project.slug)),
             ("projectId", s(project.id)),
@@ -154,8 +158,10 @@ impl Store {
         let name = patch.name.as_ref().map(|name| ("name", Some(s(name.as_str()))));
         let events = patch.events_per_minute.map(|it| (EVENTS_PER_MINUTE, limit(it)));
         let requests = patch.requests_per_minute.map(|it| (REQUESTS_PER_MINUTE, limit(it)));
+        let flag = |value: bool| value.then_some(AttributeValue::Bool(true));
+        let production = patch.production.map(|it| (PRODUCTION, flag(it)));
         let by_id: Vec<_> =
-            [name, events.clone(), requests.clone()].into_iter().flatten().collect();
+            [name, events.clone(), requests.clone(), production].into_iter().flatten().collect();
         let mut actions = more;
         for (key, changes) in [
             (item([(KEY, s(project.id))]), by_id),
@@ -208,13 +214,13 @@ impl Store {
         Ok(projects)
     }
 
-    /// Returns a page of an organization's projects, sorted by slug. Eventually consistent, like
-    /// the index.
+    /// Returns a page of the ids of an organization's projects, sorted by slug. Eventually
+    /// consistent, like the index.
     pub async fn list_organization(
         &self,
         organization: &Organization,
         page_request: &PageRequest,
-    ) -> Result<Page<ProjectSummary>, StoreError> {
+    ) -> Result<Page<ProjectId>, StoreError> {
         let after = page_request.after.as_deref();
         let condition = match after {
             Some(_) => "organization = :organization AND slug > :after",
@@ -235,7 +241,9 @@ impl Store {
             (response.items.unwrap_or_default(), response.last_evaluated_key.is_some());
         let end_of =
             |item: &Item| ItemReader { table: TABLE, item }.text("slug").map(str::to_owned);
-        self.page(items, more, page_request.limit, end_of, read_summary)
+        let read =
+            |item: &Item| ItemReader { table: TABLE, item }.parsed("projectId", ProjectId::parse);
+        self.page(items, more, page_request.limit, end_of, read)
     }
 
     /// Returns a page of all projects, grouped by organization. `after` is the end of the previous
@@ -379,15 +387,6 @@ pub(super) fn read_named_identity(item: &Item) -> Result<(IdOrSlug, ProjectIdent
     Ok((name, read_identity(item)?))
 }
 
-fn read_summary(item: &Item) -> Result<ProjectSummary, StoreError> {
-    let reader = ItemReader { table: TABLE, item };
-    Ok(ProjectSummary {
-        id: reader.parsed("projectId", ProjectId::parse)?,
-        slug: reader.parsed("slug", |text| Slug::parse(text).ok())?,
-        name: reader.parsed("name", |text| ProjectName::parse(text).ok())?,
-    })
-}
-
 fn read_project(item: &Item) -> Result<Project, StoreError> {
     let reader = ItemReader { table: TABLE, item };
     let ProjectIdentity { id, organization, requests_per_minute } = read_identity(item)?;
@@ -396,6 +395,7 @@ fn read_project(item: &Item) -> Result<Project, StoreError> {
         id,
         organization,
         limits: ProjectLimits { events_per_minute, requests_per_minute },
+        production: reader.optional_boolean(PRODUCTION)?.unwrap_or_default(),
         slug: reader.parsed("slug", |text| Slug::parse(text).ok())?,
         name: reader.parsed("name", |text| ProjectName::parse(text).ok())?,
         ingest_id: reader.parsed("ingestId", IngestId::parse)?,

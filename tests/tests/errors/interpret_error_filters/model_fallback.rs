@@ -350,12 +350,12 @@ async fn binary_calls_the_model_of_its_environment() {
     let bedrock = FakeModel::start(move |_| Reply::call(&reply)).await;
     let (filters, log) = binary("", &bedrock).await;
     assert_eq!((filters, bedrock.requests().len()), (own_filters(), 0));
-    assert!(!log.contains("SecondOpinionTaken"), "{log}");
+    assert!(!log.contains("ModelFallbackUsed"), "{log}");
 
     let (filters, log) = binary("vendor.model-v1:0", &bedrock).await;
     assert_eq!(filters, json!([filter("gone", "is", "x"), filter("browser", "is", "Chrome")]));
     assert_eq!(bedrock.requests()[0].path, "/model/vendor.model-v1%3A0/converse");
-    assert!(log.contains("\"SecondOpinionTaken\":1.0"), "{log}");
+    assert!(log.contains("\"ModelFallbackUsed\":1.0"), "{log}");
 }
 
 #[tokio::test]
@@ -364,6 +364,6 @@ async fn log_has_the_cause_but_not_the_query() {
     let (filters, log) = binary("vendor.model-v1:0", &bedrock).await;
     assert_eq!(filters, own_filters());
     assert!(log.contains("Bedrock could not be asked: ValidationException"), "{log}");
-    assert!(log.contains("\"SecondOpinionTaken\":0.0"), "{log}");
+    assert!(log.contains("\"ModelFallbackUsed\":0.0"), "{log}");
     assert!(!log.contains("kerfuffle"), "{log}");
 }

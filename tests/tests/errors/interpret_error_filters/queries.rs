@@ -59,3 +59,10 @@ fn reads_the_queries_of_the_third_round() {
     assert!(all > 250);
     assert!(wrong.len() * 20 <= all, "{wrong:#?}");
 }
+
+#[test]
+fn reads_the_queries_of_the_fourth_round() {
+    let (wrong, all) = misses(include_str!("queries/fourth-round.jsonl"));
+    assert!(all > 300);
+    assert!(wrong.len() * 20 <= all, "{wrong:#?}");
+}

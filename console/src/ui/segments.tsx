@@ -1,0 +1,28 @@
+/** A choice of one of a few values. */
+
+interface SegmentsProps<T> {
+  name: string;
+  values: readonly T[];
+  chosen: T;
+  /** The text of a value; the value itself by default. */
+  text?: (value: T) => string;
+  onChoose: (value: T) => void;
+}
+
+export function Segments<T>({ name, values, chosen, text = String, onChoose }: SegmentsProps<T>) {
+  return (
+    <fieldset class="segments">
+      <legend class="hidden">{name}</legend>
+      {values.map((it) => (
+        <button
+          type="button"
+          key={text(it)}
+          aria-pressed={it === chosen}
+          onClick={() => onChoose(it)}
+        >
+          {text(it)}
+        </button>
+      ))}
+    </fieldset>
+  );
+}
