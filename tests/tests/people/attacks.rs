@@ -116,8 +116,8 @@ async fn traced(
 #[tokio::test]
 async fn responses_do_not_reveal_members() {
     let mut test = TestApp::start().await;
-    // Addresses of one length: members of one and of two organizations, an invited user, and a
-    // stranger.
+    // Addresses of one length: members of one and of two organizations, an invited user, and an
+    // unknown user.
     let emails = [MIRA, "olga@example.com", "ines@example.com", "juno@example.com"];
     add_member(&test, emails[0], "default", Role::Viewer, None).await;
     for organization in ["default", "acme"] {

@@ -19,7 +19,7 @@ use shared::timestamp::Timestamp;
 use super::ErrorStore;
 use super::errors::TABLE;
 use super::head::{count, head_key};
-use crate::log::visit::SOON;
+use crate::log::pack_schedule::SOON;
 
 /// Number of partitions of the queue: thousands of projects can enter it concurrently.
 const QUEUE_SHARDS: u8 = 16;
