@@ -12,6 +12,7 @@ mod key;
 mod member;
 mod output;
 mod project;
+mod settings;
 mod user;
 
 use std::process::ExitCode;
@@ -29,6 +30,7 @@ use key::KeyCommand;
 use member::MemberCommand;
 use output::{Output, note};
 use project::ProjectCommand;
+use settings::SettingsCommand;
 use user::UserCommand;
 
 /// Manages Waymark projects, API keys and users, and exports and imports feature flags.
@@ -64,6 +66,9 @@ enum Command {
     /// Create, list, limit and delete projects, and replace their DSN keys.
     #[command(subcommand)]
     Project(ProjectCommand),
+    /// Show and change the limits of a project.
+    #[command(subcommand)]
+    Settings(SettingsCommand),
     /// Create, list and revoke API keys.
     #[command(subcommand)]
     Key(KeyCommand),
@@ -111,6 +116,7 @@ async fn run(options: Options, output: &Output) -> Result<(), String> {
             let base_url = connection.base_url.as_deref();
             project::run(command, &connection.store, base_url, output).await
         }
+        Command::Settings(command) => settings::run(command, &connection.store, output).await,
         Command::Console(options) => {
             let base_url = connection.base_url.as_deref();
             console::run(&options, &connection.store, base_url, output).await

@@ -1,6 +1,6 @@
-//! `waymark project`: creates, lists, limits and deletes projects, and replaces their DSN keys.
+//! `waymark project`: creates, lists, changes and deletes projects, and replaces their DSN keys.
 
-use clap::Subcommand;
+use clap::{Subcommand, ValueEnum};
 use markers::store::MarkerStore;
 use serde::Serialize;
 use shared::app::{Clock, Ids};
@@ -65,12 +65,26 @@ pub(crate) enum ProjectCommand {
         #[arg(long, value_name = "N", value_parser = parse_limit)]
         requests_per_minute: Option<Limit>,
     },
+    /// Set whether a project serves users, so that the console confirms dangerous changes.
+    SetProduction {
+        /// Id or slug of the project.
+        #[arg(value_parser = parse_id_or_slug)]
+        project: IdOrSlug,
+        /// `on` or `off`.
+        state: Switch,
+    },
     /// Replace a project's DSN key. Errors with the old DSN are rejected within 60 seconds.
     RotateDsnKey {
         /// Id or slug of the project.
         #[arg(value_parser = parse_id_or_slug)]
         project: IdOrSlug,
     },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Switch {
+    On,
+    Off,
 }
 
 /// A project in the JSON output. `dsn` is `null` if the address of the API is unknown.
@@ -96,6 +110,14 @@ struct LimitsShown<'p> {
     slug: &'p Slug,
     #[serde(flatten)]
     limits: ProjectLimits,
+}
+
+/// The setting of a project in the JSON output.
+#[derive(Serialize)]
+struct ProductionShown<'p> {
+    id: ProjectId,
+    slug: &'p Slug,
+    production: bool,
 }
 
 /// Placeholder for an unknown API address in a DSN.
@@ -141,16 +163,31 @@ pub(crate) async fn run(
         }
         ProjectCommand::SetLimit { project, events_per_minute, requests_per_minute } => {
             let patch = ProjectPatch {
-                name: None,
                 events_per_minute: events_per_minute.map(|Limit(limit)| limit),
                 requests_per_minute: requests_per_minute.map(|Limit(limit)| limit),
+                ..ProjectPatch::default()
             };
             set_limits(&project, &patch, store, output).await
+        }
+        ProjectCommand::SetProduction { project, state } => {
+            let production = Some(state == Switch::On);
+            let patch = ProjectPatch { production, ..ProjectPatch::default() };
+            let Project { id, slug, production, .. } = update(&project, &patch, store).await?;
+            let state = if production { "on" } else { "off" };
+            let card = card([("slug", slug.to_string()), ("production", state.to_owned())]);
+            Ok(output.show(&ProductionShown { id, slug: &slug, production }, &card)?)
         }
         ProjectCommand::RotateDsnKey { project } => {
             rotate_dsn_key(&project, store, base_url, output).await
         }
     }
+}
+
+/// Returns the project with an id or slug.
+pub(crate) async fn find(named: &IdOrSlug, store: &Store) -> Result<Project, CliError> {
+    let unknown = || CliError::UnknownProject(named.clone());
+    let id = store.find_project(named).await?.ok_or_else(unknown)?.id;
+    store.read_project(id).await?.ok_or_else(unknown)
 }
 
 async fn create(
@@ -185,12 +222,12 @@ pub(crate) fn audit(project: &Project, action: AuditAction) -> AuditEntry {
     entry(&project.organization, action, target)
 }
 
-async fn set_limits(
+/// Changes a project, and returns it.
+async fn update(
     named: &IdOrSlug,
     patch: &ProjectPatch,
     store: &Store,
-    output: &Output,
-) -> Result<(), CliError> {
+) -> Result<Project, CliError> {
     let unknown = || CliError::UnknownProject(named.clone());
     let id = store.find_project(named).await?.ok_or_else(unknown)?.id;
     let project = store.read_project(id).await?.ok_or_else(unknown)?;
@@ -198,7 +235,16 @@ async fn set_limits(
     if !store.update_project(&project, patch, vec![store.audit(&entry)?]).await? {
         return Err(unknown());
     }
-    let Project { id, slug, limits, .. } = patch.apply(&project);
+    Ok(patch.apply(&project))
+}
+
+async fn set_limits(
+    named: &IdOrSlug,
+    patch: &ProjectPatch,
+    store: &Store,
+    output: &Output,
+) -> Result<(), CliError> {
+    let Project { id, slug, limits, .. } = update(named, patch, store).await?;
     let text = |limit| match limit {
         None => "default".to_owned(),
         Some(0) => "no limit".to_owned(),

@@ -17,6 +17,7 @@ import { frame } from "./cases/frame.mjs";
 import { hostile } from "./cases/hostile.mjs";
 import { kept } from "./cases/kept.mjs";
 import { others } from "./cases/others.mjs";
+import { tags } from "./cases/tags.mjs";
 import { tasks } from "./cases/tasks.mjs";
 import { people } from "./cases/people.mjs";
 import { Api, fill, fillOther } from "./data.mjs";
@@ -63,7 +64,7 @@ const groups = [
   frameTests,
   edits(context),
   { ...flags(context), ...kept(context) },
-  { ...hostile(context), ...derived(context) },
+  { ...hostile(context), ...derived(context), ...tags(context) },
 ];
 const CONCURRENCY = 2;
 

@@ -59,6 +59,7 @@ impl SentEvent {
                     let mechanism = json!({"type": "generic", "handled": value == "true"});
                     payload["exception"]["values"][0]["mechanism"] = mechanism;
                 }
+                tag if tag.starts_with("tags.") => payload["tags"][&tag[5..]] = json!(value),
                 _ => payload[name] = json!(value),
             }
         }

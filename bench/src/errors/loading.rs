@@ -85,8 +85,8 @@ pub(super) async fn load_packed(
         {}
     }
     loaded.run_bytes = bytes_of_runs(stack.client(), project).await?;
-    let shards = ErrorStore::new(store).enqueue_for_packing(project, None, now).await?;
-    count(store, project, shards, &unpacked).await?;
+    let log = ErrorStore::new(store).enqueue_for_packing(project, None, now).await?;
+    count(store, project, log.shards, &unpacked).await?;
     loaded.rows = u64::try_from(unpacked.len())?;
     create_errors(store, project, &fingerprints, now).await?;
     Ok(loaded)
@@ -128,8 +128,8 @@ pub(super) async fn load_rows(
     project: ProjectId,
     ProjectDay { day, rows }: &ProjectDay,
 ) -> Result<()> {
-    let shards = ErrorStore::new(store).enqueue_for_packing(project, None, day.start()).await?;
-    count(store, project, shards, rows).await?;
+    let log = ErrorStore::new(store).enqueue_for_packing(project, None, day.start()).await?;
+    count(store, project, log.shards, rows).await?;
     let fingerprints = rows.iter().map(|row| row.fingerprint).collect();
     create_errors(store, project, &fingerprints, day.start()).await
 }

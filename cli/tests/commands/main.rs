@@ -132,6 +132,7 @@ async fn creates_and_lists_projects() {
         "ingestId",
         "name",
         "organization",
+        "production",
         "publicKey",
         "requestsPerMinute",
         "slug",
@@ -250,6 +251,49 @@ async fn sets_a_project_limit() {
         (["project", "set-limit", "my-shop", "--events-per-minute", "4294967296"], Some(2)),
     ] {
         assert_eq!(stack.run(&arguments).await.code, code, "{arguments:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn settings_of_a_project_are_shown_and_set() {
+    let stack = Stack::start();
+    let id = stack.create_project("my-shop", "default").await;
+    let set = |settings: &[&'static str]| [&["settings", "set", "my-shop"], settings].concat();
+    let shown = json!({
+        "eventsPerMinute": 5, "requestsPerMinute": null, "replaysPerMinute": 0,
+        "errorsPerProject": 100_000, "newErrorsPerHour": null,
+    });
+    let given = ["eventsPerMinute=5", "replaysPerMinute=7", "replaysPerMinute=0"];
+    let given = [&given[..], &["errorsPerProject=100000", "newErrorsPerHour=default"]].concat();
+    assert_eq!(stack.json(&set(&given)).await, shown);
+    assert_eq!(stack.json(&["settings", "show", &id]).await, shown);
+    let reset = stack.json(&set(&["errorsPerProject=default", "eventsPerMinute=default"])).await;
+    assert_eq!((&reset["errorsPerProject"], &reset["replaysPerMinute"]), (&json!(null), &json!(0)));
+    for (setting, code) in [
+        ("eventsPerHour=1", Some(2)),
+        ("eventsPerMinute", Some(2)),
+        ("errorsPerProject=0", Some(2)),
+        ("errorsPerProject=100001", Some(2)),
+        ("replaysPerMinute=-1", Some(2)),
+    ] {
+        assert_eq!(stack.run(&set(&[setting])).await.code, code, "{setting}");
+    }
+    assert_eq!(stack.run(&["settings", "show", "other"]).await.code, Some(1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sets_whether_a_project_is_in_production() {
+    let stack = Stack::start();
+    let id = stack.create_project("my-shop", "default").await;
+    for (state, production) in [("on", true), ("on", true), ("off", false)] {
+        let shown = stack.json(&["project", "set-production", "my-shop", state]).await;
+        assert_eq!(shown, json!({"id": id, "slug": "my-shop", "production": production}));
+        let listed = stack.json(&["project", "list"]).await;
+        assert_eq!(listed[0]["production"], production);
+    }
+    for (project, state, code) in [("other", "on", Some(1)), ("my-shop", "yes", Some(2))] {
+        let run = stack.run(&["project", "set-production", project, state]).await;
+        assert_eq!(run.code, code, "{project} {state}");
     }
 }
 

@@ -26,17 +26,6 @@ export class Attempts {
   }
 }
 
-/** Returns a function that returns the same key for the same request of a sequence. */
-export function rememberKeys(): (...request: unknown[]) => KeyHeader {
-  const keys = new Map<string, KeyHeader>();
-  return (...request) => {
-    const text = JSON.stringify(request);
-    const key = keys.get(text) ?? { "Idempotency-Key": crypto.randomUUID() };
-    keys.set(text, key);
-    return key;
-  };
-}
-
 export function useAttempts(): Attempts {
   return useState(() => new Attempts())[0];
 }

@@ -9,7 +9,8 @@ const is = (categoryId: Filter["categoryId"], value: string): Filter => ({
 
 test("filters with any value round-trip through the address", () => {
   for (const value of ["Chrome", "shop@2.4.1", "", "a.b&c=d#e?f", "<script>"]) {
-    expect(readFilter(writeFilter(is("release", value)))).toEqual(is("release", value));
+    for (const category of ["release", "tags.tenant", "tags.feature.flag-1"])
+      expect(readFilter(writeFilter(is(category, value)))).toEqual(is(category, value));
   }
 });
 

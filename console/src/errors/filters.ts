@@ -50,19 +50,22 @@ export interface View {
   status: Status | null;
 }
 
-/** Formats a filter: `browser.is.Chrome`. Categories and operators have no dots. */
+/** Formats a filter: `browser.is.Chrome`, `tags.tenant.is.acme`. */
 export function writeFilter(filter: Filter): string {
   return `${filter.categoryId}.${filter.operator}.${filter.value}`;
 }
 
+const FILTER = new RegExp(
+  `^(tags\\.[\\w.-]+?|[^.]+)\\.(${Object.keys(OPERATORS).join("|")})\\.(.*)$`,
+  "s",
+);
+
 export function readFilter(text: string): Filter | null {
-  const [category, operator, ...value] = text.split(".");
-  if (!category || !operator || !Object.hasOwn(OPERATORS, operator)) return null;
-  return {
-    categoryId: category as CategoryId,
-    operator: operator as Operator,
-    value: value.join("."),
-  };
+  // Only the keys of tags have dots.
+  const parts = FILTER.exec(text);
+  const [, category, operator, value = ""] = parts ?? [];
+  if (!category || !operator) return null;
+  return { categoryId: category as CategoryId, operator: operator as Operator, value };
 }
 
 export function readView(query: URLSearchParams, defaultStatus: Status | null): View {

@@ -52,12 +52,11 @@ export function FlagSwitch({ flag, onChange }: SwitchProps) {
       setBusy(false);
     }
   };
-  const isProduction = /prod/i.test(`${project.slug} ${project.name}`);
   const turn = (event: MouseEvent) => {
     // Ignores the second click of a double click, also after the first has been applied.
     if (busy || !isSettled || event.detail > 1) return;
     const enabled = !flag.enabled;
-    if (enabled && isProduction) setConfirming({ flag, enabled, isConflict: false });
+    if (enabled && project.production) setConfirming({ flag, enabled, isConflict: false });
     else void save(flag, enabled);
   };
   const action = confirming?.enabled ? "Turn on" : "Turn off";

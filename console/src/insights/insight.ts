@@ -159,40 +159,7 @@ export function merge(
 /** Maximum pain points of one split. */
 export const MAX_SPLIT = 500;
 
-/** Loads the ids of all listed pain points. */
-export async function loadPointIds(project: Project, insightId: string): Promise<string[]> {
-  const points = await loadPainPoints(project, insightId, undefined, Number.MAX_SAFE_INTEGER);
-  return points.map((it) => it.id);
-}
-
-/**
- * Undoes a merge: splits the pain points off again, up to 500 at a time, and unites the parts.
- * After a failure, a call with the same `keyFor` continues.
- */
-export async function undoMerge(
-  project: Project,
-  into: string,
-  moved: readonly string[],
-  source: Insight,
-  keyFor: (...parts: unknown[]) => KeyHeader,
-): Promise<Insight> {
-  let restored: Insight | null = null;
-  for (let at = 0; at < moved.length; at += MAX_SPLIT) {
-    const ids = moved.slice(at, at + MAX_SPLIT);
-    const part = await split(project, into, ids, source.title, keyFor("split", into, at, ids));
-    if (restored) await merge(project, part.id, restored.id, keyFor("merge", part.id, restored.id));
-    restored ??= part;
-  }
-  if (!restored) throw new Error("the insight had no pain points");
-  await patchInsight(project, restored.id, stateBeforeMerge(source));
-  return restored;
-}
-
-/** Returns the fields that a split does not restore after a merge. */
-export function stateBeforeMerge({ description, status, viewed }: Insight) {
-  return {
-    viewed,
-    ...(description && { description }),
-    ...(status !== "merged" && { status }),
-  };
+/** Undoes a merge, as long as the other insight's pain points have not changed since. */
+export function undoMerge(project: Project, { id, status }: Insight): Promise<Insight> {
+  return patchInsight(project, id, { status: status === "merged" ? "open" : status });
 }

@@ -1,6 +1,7 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { changed, currentHref, go, hrefOf, Link, useAddress, usePageGuard } from "../address";
-import { rememberKeys, useAttempts } from "../api/attempt";
+import { useAttempts } from "../api/attempt";
+import { ApiError } from "../api/client";
 import { useLoaded } from "../api/loaded";
 import { useCan, useCurrentProject } from "../caller";
 import { Evidence, SessionFilter, SessionLink } from "../insights/evidence";
@@ -8,7 +9,6 @@ import {
   type Insight,
   loadInsight,
   loadPainPoints,
-  loadPointIds,
   MAX_SPLIT,
   merge,
   type PainPoint,
@@ -150,23 +150,19 @@ function InsightDetails({ insight, reload }: { insight: Insight; reload: () => v
     const isHere = guardPage();
     setBusy(true);
     try {
-      // Undo needs all of them, also those that are not shown.
-      const isAll = all.length < MAX_SPLIT && all.length >= insight.occurrences;
-      const moved = isAll ? all.map((it) => it.id) : await loadPointIds(project, insight.id);
       await merge(project, insight.id, other.id, attempts.keyFor("merge", insight.id, other.id));
       attempts.succeeded();
-      const keyFor = rememberKeys();
       const undo = async () => {
         const from = currentHref();
-        const restored = await undoMerge(project, other.id, moved, insight, keyFor);
+        await undoMerge(project, insight);
         // Shows the restored insight if the user is still on the merge target.
-        if (from === href && currentHref() === from) go(hrefOfOther(restored.id));
+        if (from === href && currentHref() === from) go(hrefOfOther(insight.id));
       };
       const isStillHere = isHere();
       const link = isStillHere ? undefined : { href, text: "Open" };
       showToast(
         `Merged ${pluralize(insight.occurrences, "pain point")} into “${other.title}”.`,
-        moved.length ? undo : undefined,
+        undo,
         link,
       );
       if (isStillHere) go(href);
@@ -228,7 +224,12 @@ function InsightDetails({ insight, reload }: { insight: Insight; reload: () => v
         )}
       </div>
       {insight.mergedInto && (
-        <MergedInto id={insight.mergedInto} href={hrefOfOther(insight.mergedInto)} />
+        <MergedInto
+          insight={insight}
+          into={insight.mergedInto}
+          href={hrefOfOther(insight.mergedInto)}
+          onUndone={refresh}
+        />
       )}
       {insight.status !== "merged" && (
         <dl class="facts">
@@ -466,19 +467,43 @@ function Days({ points, isAll }: { points: PainPoint[]; isAll: boolean }) {
 }
 
 interface MergedIntoProps {
-  id: string;
+  insight: Insight;
+  into: string;
   href: string;
+  onUndone: () => void;
 }
 
-function MergedInto({ id, href }: MergedIntoProps) {
+function MergedInto({ insight, into, href, onUndone }: MergedIntoProps) {
   const { project } = useCurrentProject();
-  const { data } = useLoaded(`insight ${project.id} ${id}`, (signal) =>
-    loadInsight(project, id, signal),
+  const canWrite = useCan()("insights:write");
+  const { data } = useLoaded(`insight ${project.id} ${into}`, (signal) =>
+    loadInsight(project, into, signal),
   );
+  const [busy, setBusy] = useState(false);
+  const [isFinal, setFinal] = useState(false);
+  const undo = async () => {
+    setBusy(true);
+    try {
+      await undoMerge(project, insight);
+      showToast("The merge is undone.");
+      onUndone();
+    } catch (error) {
+      if (error instanceof ApiError && error.code === "insight_merged") setFinal(true);
+      else showErrorToast(error);
+    } finally {
+      setBusy(false);
+    }
+  };
   return (
     <p>
-      Merged into <Link href={href}>{data ? `“${data.title}”` : "another insight"}</Link>.
-      Read-only.
+      Merged into <Link href={href}>{data ? `“${data.title}”` : "another insight"}</Link>.{" "}
+      {isFinal && "That insight changed later, so the merge cannot be undone. "}
+      Read-only.{" "}
+      {canWrite && !isFinal && (
+        <button type="button" class="link" disabled={busy} onClick={() => void undo()}>
+          Undo merge
+        </button>
+      )}
     </p>
   );
 }
@@ -548,7 +573,9 @@ function MergeDialog({ insight, onClose, onMerge }: MergeDialogProps) {
           <bdi>{insight.title}</bdi>” leaves the list and becomes read-only. Its title and status
           stay as they are.
         </p>
-        <p>You can undo the merge for 10 seconds.</p>
+        <p>
+          You can undo the merge on this insight’s page until pain points of the other one change.
+        </p>
       </Confirm>
     );
   }

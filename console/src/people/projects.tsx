@@ -74,6 +74,7 @@ export function ProjectsPage() {
                 <tr key={it.id}>
                   <td title={it.name}>
                     <bdi>{it.name}</bdi>
+                    {it.production && <span class="quiet"> · production</span>}
                   </td>
                   <td class="wide quiet">
                     <code>{it.slug}</code>
@@ -207,13 +208,14 @@ interface EditProjectProps {
 
 function EditProject({ project, onClose, onSaved }: EditProjectProps) {
   const [name, setName] = useState(project.name);
+  const [production, setProduction] = useState(project.production);
   // The API does not list limits, so only those that the user sets are sent.
   const [limits, setLimits] = useState<Record<Limit, string>>({
     eventsPerMinute: "",
     requestsPerMinute: "",
   });
   const form = useForm(async () => {
-    const body: Schemas["ProjectPatch"] = { name: name.trim() };
+    const body: Schemas["ProjectPatch"] = { name: name.trim(), production };
     for (const { limit } of LIMITS) {
       const text = limits[limit].trim().toLowerCase();
       if (text && text !== "default" && !/^\d+$/.test(text)) throw invalidLimit(limit);
@@ -226,6 +228,17 @@ function EditProject({ project, onClose, onSaved }: EditProjectProps) {
   return (
     <FormDialog title={`Edit “${project.name}”`} action="Save" form={form} onClose={onClose}>
       <Field label="Name" at="/name" form={form} value={name} onInput={setName} />
+      <div class="field">
+        <label class="check">
+          <input
+            type="checkbox"
+            checked={production}
+            onChange={(event) => setProduction(event.currentTarget.checked)}
+          />
+          Production
+        </label>
+        <p class="quiet small">Turning on a flag needs a confirmation.</p>
+      </div>
       {LIMITS.map(({ limit, name: label }) => (
         <Field
           key={limit}

@@ -1,35 +1,69 @@
 //! Filterable attributes of errors (`docs/semantics/error-tracking.md`, "Categories").
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 
 use sha2::{Digest, Sha256};
 
-/// A filterable category: an attribute or the user.
+use crate::tag::TagKey;
+
+/// A filterable category: a text or the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Category {
-    /// A text attribute.
-    Attribute(Attribute),
+    /// A category with texts.
+    Text(TextCategory),
     /// The user. Only a hash is kept, which shows whether two events have the same user.
     User,
 }
 
 impl Category {
-    /// Returns all categories, in list order.
-    pub fn all() -> impl Iterator<Item = Self> {
-        Attribute::ALL.into_iter().map(Self::Attribute).chain([Self::User])
+    /// Returns the names of all categories except tags, in list order.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        Attribute::ALL.into_iter().map(Attribute::name).chain([USER])
     }
 
+    /// Returns the category with this name.
+    pub fn parse(name: &str) -> Option<Self> {
+        if name == USER { Some(Self::User) } else { TextCategory::parse(name).map(Self::Text) }
+    }
+}
+
+/// The name of [`Category::User`].
+pub(crate) const USER: &str = "user";
+/// The start of the names of tags in filters.
+const TAGS: &str = "tags.";
+
+/// A category with texts as values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum TextCategory {
+    /// An attribute.
+    Attribute(Attribute),
+    /// A tag of the application.
+    Tag(TagKey),
+}
+
+impl TextCategory {
     /// Returns the name in filters.
-    pub fn name(self) -> &'static str {
+    pub fn name(&self) -> Cow<'static, str> {
         match self {
-            Self::Attribute(attribute) => attribute.name(),
-            Self::User => "user",
+            Self::Attribute(attribute) => Cow::Borrowed(attribute.name()),
+            Self::Tag(key) => Cow::Owned(format!("{TAGS}{key}")),
         }
     }
 
     /// Returns the category with this name.
     pub fn parse(name: &str) -> Option<Self> {
-        Self::all().find(|category| category.name() == name)
+        match name.strip_prefix(TAGS) {
+            Some(key) => TagKey::parse(key).map(Self::Tag),
+            None => Attribute::parse(name).map(Self::Attribute),
+        }
+    }
+}
+
+impl From<Attribute> for TextCategory {
+    fn from(attribute: Attribute) -> Self {
+        Self::Attribute(attribute)
     }
 }
 
@@ -143,6 +177,9 @@ impl UserHash {
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Attributes {
     values: [Option<String>; Attribute::ALL.len()],
+    tags: BTreeMap<TagKey, String>,
+    /// Keys that are not categories, of a sample of events.
+    other_tags: Vec<TagKey>,
     user: Option<UserHash>,
 }
 
@@ -155,6 +192,36 @@ impl Attributes {
     /// Sets an attribute. An empty value means absent.
     pub fn set(&mut self, attribute: Attribute, value: Option<String>) {
         self.values[attribute as usize] = value.filter(|value| !value.is_empty());
+    }
+
+    /// Returns the value of a category.
+    pub fn text(&self, category: TextCategory) -> Option<&str> {
+        match category {
+            TextCategory::Attribute(attribute) => self.get(attribute),
+            TextCategory::Tag(key) => self.tags.get(&key).map(String::as_str),
+        }
+    }
+
+    /// Returns the tags that are categories.
+    pub fn tags(&self) -> impl Iterator<Item = (TagKey, &str)> {
+        self.tags.iter().map(|(key, value)| (*key, value.as_str()))
+    }
+
+    /// Sets a tag. An empty value means absent.
+    pub fn set_tag(&mut self, key: TagKey, value: String) {
+        if !value.is_empty() {
+            self.tags.insert(key, value);
+        }
+    }
+
+    /// Returns keys of tags that are not categories.
+    pub fn other_tags(&self) -> &[TagKey] {
+        &self.other_tags
+    }
+
+    /// Sets the keys of tags that are not categories.
+    pub fn set_other_tags(&mut self, keys: Vec<TagKey>) {
+        self.other_tags = keys;
     }
 
     /// Returns the user.
@@ -184,10 +251,17 @@ mod tests {
 
     #[test]
     fn category_names_are_unique() {
-        for category in Category::all() {
-            assert_eq!(Category::parse(category.name()), Some(category));
+        for name in Category::names() {
+            match Category::parse(name) {
+                Some(Category::Text(category)) => assert_eq!(category.name(), name),
+                category => assert_eq!((name, category), (USER, Some(Category::User))),
+            }
         }
-        assert_eq!(Category::parse("id"), None);
+        let tag = TextCategory::parse("tags.tenant");
+        assert_eq!(tag.map(|tag| tag.name().into_owned()).as_deref(), Some("tags.tenant"));
+        for name in ["id", "tenant", "tags.", "tags.a b", "tags"] {
+            assert_eq!(Category::parse(name), None);
+        }
         assert_eq!(Attribute::parse("user"), None);
     }
 }

@@ -11,6 +11,7 @@ pub mod log;
 pub mod query;
 pub mod spike;
 pub mod store;
+pub mod tag;
 pub mod user_agent;
 
 pub use error::*;

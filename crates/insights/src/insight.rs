@@ -9,6 +9,7 @@ mod tests;
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
+use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 use notifications::domain_event::{DomainEvent, DomainEventKind, Visibility};
@@ -17,7 +18,7 @@ use shared::page::{Page, PageRequest};
 use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
 
-use super::membership::{Member, Membership};
+use super::membership::{ChunkReference, Member, Membership};
 use super::statistics::{PERIOD, Statistics};
 use crate::draft::InsightPatch;
 use crate::signature::{Signature, Signatures, Unlisted};
@@ -58,6 +59,34 @@ pub struct Insight {
     /// The signatures of derived pain points.
     pub signatures: Signatures,
     /// Derived pain points beyond the maximum, which are no longer members.
+    pub unlisted: Unlisted,
+    /// The state before the merge, if the insight is merged.
+    pub before_merge: Option<BeforeMerge>,
+}
+
+/// The state of two insights before a merge, for undoing it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BeforeMerge {
+    /// The digest of the receiver's pain points after the merge.
+    pub receiver_digest: [u8; 32],
+    /// The receiver's chunks that have only pain points of the merged insight.
+    pub chunks: Vec<Uuid>,
+    /// The other pain points of the merged insight.
+    pub others: Vec<PainPointId>,
+    /// The merged insight.
+    pub source: DerivedState,
+    /// The receiver.
+    pub receiver: DerivedState,
+}
+
+/// The state of an insight that follows from its pain points, except the members.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DerivedState {
+    /// The latest pain point.
+    pub latest: Option<Latest>,
+    /// The signatures.
+    pub signatures: Signatures,
+    /// The pain points that are no longer members.
     pub unlisted: Unlisted,
 }
 
@@ -117,6 +146,7 @@ impl Insight {
             members: Membership::default(),
             signatures: Signatures::default(),
             unlisted: Unlisted::default(),
+            before_merge: None,
         }
     }
 
@@ -342,15 +372,74 @@ impl Insight {
     pub fn merge(&mut self, other: &mut Self) -> Result<(), Rejection> {
         other.check_not_merged()?;
         self.check_capacity(other.members.len())?;
+        let moved: HashSet<_> = other.members.iter().map(|member| member.id).collect();
+        let (source, receiver) = (other.derived_state(), self.derived_state());
         self.members.absorb(std::mem::take(&mut other.members));
         self.signatures.absorb(&mut other.signatures);
         self.unlisted.absorb(&mut other.unlisted);
         let latest = self.latest.take().into_iter().chain(other.latest.take());
         self.latest = latest.max_by_key(Latest::order);
         other.status = InsightStatus::Merged { into: self.id };
+        let (chunks, others) = self.members.locate(&moved);
+        let receiver_digest = self.digest();
+        other.before_merge =
+            Some(BeforeMerge { receiver_digest, chunks, others, source, receiver });
         self.version += 1;
         other.version += 1;
         Ok(())
+    }
+
+    /// Undoes the merge of this insight into `receiver`, unless the receiver's pain points changed
+    /// since. `new_id` names new chunks.
+    pub fn undo_merge(
+        &mut self,
+        receiver: &mut Self,
+        status: InsightStatus,
+        new_id: impl FnMut() -> Uuid,
+    ) -> Result<(), Rejection> {
+        let is_undoable = self.is_merge_undoable(receiver);
+        let before = self.before_merge.take_if(|_| is_undoable).ok_or(Rejection::Merged)?;
+        self.members = receiver.members.take(&before.chunks, &before.others, new_id);
+        self.restore(before.source);
+        receiver.restore(before.receiver);
+        // A lookup since the merge can have led to the receiver.
+        receiver.signatures.forward_owned(&self.signatures, self.id);
+        self.status = status;
+        self.version += 1;
+        receiver.version += 1;
+        Ok(())
+    }
+
+    /// `true` if the insight is merged into `receiver`, whose pain points have not changed since.
+    pub fn is_merge_undoable(&self, receiver: &Self) -> bool {
+        let digest = self.before_merge.as_ref().map(|before| before.receiver_digest);
+        self.status.merged_into() == Some(receiver.id) && digest == Some(receiver.digest())
+    }
+
+    fn derived_state(&self) -> DerivedState {
+        let Self { latest, signatures, unlisted, .. } = self.clone();
+        DerivedState { latest, signatures, unlisted }
+    }
+
+    fn restore(&mut self, state: DerivedState) {
+        let DerivedState { latest, signatures, unlisted } = state;
+        (self.latest, self.signatures, self.unlisted) = (latest, signatures, unlisted);
+    }
+
+    /// Returns a digest that changes with each change of the pain points or their signatures.
+    fn digest(&self) -> [u8; 32] {
+        let parts = [
+            ChunkReference::pack_all(self.members.references()),
+            self.signatures.pack_held(),
+            self.signatures.pack_forwards(),
+            self.unlisted.pack(),
+        ];
+        let mut digest = Sha256::new();
+        for part in parts {
+            digest.update((part.len() as u64).to_be_bytes());
+            digest.update(part);
+        }
+        digest.finalize().into()
     }
 
     /// Applies a client's changes.

@@ -279,6 +279,37 @@ impl Membership {
         self.repack();
     }
 
+    /// Returns where members are: the chunks that have no others, and the rest.
+    pub fn locate(&self, ids: &HashSet<PainPointId>) -> (Vec<Uuid>, Vec<PainPointId>) {
+        let (mut whole, mut rest) = (Vec::new(), Vec::new());
+        for chunk in &self.chunks {
+            let found: Vec<PainPointId> =
+                chunk.members().map(|member| member.id).filter(|id| ids.contains(id)).collect();
+            if found.len() == chunk.len() && !found.is_empty() {
+                whole.push(chunk.reference.id);
+            } else {
+                rest.extend(found);
+            }
+        }
+        (whole, rest)
+    }
+
+    /// Removes and returns the members of `chunks`, which move unchanged, and `others`.
+    pub fn take(
+        &mut self,
+        chunks: &[Uuid],
+        others: &[PainPointId],
+        new_id: impl FnMut() -> Uuid,
+    ) -> Self {
+        let is_taken = |chunk: &Chunk| chunks.contains(&chunk.reference.id);
+        let (taken, kept) = self.chunks.drain(..).partition(is_taken);
+        self.chunks = kept;
+        let others = self.remove(&others.iter().copied().collect());
+        let mut members = Self::read(taken);
+        members.add(others, new_id);
+        members
+    }
+
     /// Packs the members again, which never needs a new chunk.
     fn repack(&mut self) {
         self.pack(Vec::new(), Uuid::nil);

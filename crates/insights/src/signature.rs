@@ -138,6 +138,17 @@ impl Signatures {
         }
     }
 
+    /// Forwards the signatures that another insight owns, after a merge was undone.
+    pub fn forward_owned(&mut self, other: &Self, id: InsightId) {
+        let owned = other.held.iter().filter(|(_, held)| held.is_owner);
+        for (signature, _) in owned {
+            let is_owner = self.held.get(signature).is_some_and(|held| held.is_owner);
+            if !is_owner && self.forwards.len() < MAX_SIGNATURES {
+                self.forwards.insert(*signature, id);
+            }
+        }
+    }
+
     /// Packs the signatures that the insight holds.
     pub fn pack_held(&self) -> Vec<u8> {
         let mut packed = Vec::with_capacity(self.held.len() * HELD_BYTES);

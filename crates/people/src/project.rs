@@ -1,6 +1,8 @@
 //! Projects that callers create, change and delete (`docs/semantics/people.md`, "Projects").
 
-use shared::json::{FieldError, Fields, Json, JsonPath, ViolationCode, Violations, number, text};
+use shared::json::{
+    FieldError, Fields, Json, JsonPath, ViolationCode, Violations, boolean, number, text,
+};
 use shared::projects::project::{ProjectName, ProjectPatch, Slug};
 use shared::text::parse_label;
 
@@ -14,6 +16,8 @@ pub struct ProjectDraft {
     pub name: ProjectName,
     /// The name in paths.
     pub slug: Slug,
+    /// `true` if the project serves users.
+    pub production: bool,
 }
 
 impl ProjectDraft {
@@ -23,13 +27,15 @@ impl ProjectDraft {
         let draft = Fields::read(body, &JsonPath::Root, &mut violations, |fields, violations| {
             let name = fields.required("name", violations, text(parse_name));
             let slug = fields.required("slug", violations, text(parse_slug));
-            Some(Self { name: name?, slug: slug? })
+            let production = fields.optional("production", violations, boolean).or_default();
+            Some(Self { name: name?, slug: slug?, production: production? })
         });
         violations.into_result(draft)
     }
 }
 
-/// Reads the body of update-project, a JSON Merge Patch (RFC 7396). `null` resets a limit.
+/// Reads the body of update-project, a JSON Merge Patch (RFC 7396). `null` resets a limit
+/// and `production`.
 pub fn read_project_patch(body: &Json<'_>) -> Result<ProjectPatch, Violations> {
     let mut violations = Violations::default();
     let patch = Fields::read(body, &JsonPath::Root, &mut violations, |fields, violations| {
@@ -43,10 +49,12 @@ pub fn read_project_patch(body: &Json<'_>) -> Result<ProjectPatch, Violations> {
         };
         let events_per_minute = limit("eventsPerMinute");
         let requests_per_minute = limit("requestsPerMinute");
+        let production = fields.optional("production", violations, boolean).or_reset_to(false);
         Some(ProjectPatch {
             name: name?,
             events_per_minute: events_per_minute?,
             requests_per_minute: requests_per_minute?,
+            production: production?,
         })
     });
     violations.into_result(patch)
@@ -133,6 +141,12 @@ mod tests {
             let rejected = read_project_patch(&json(&body));
             assert_eq!(pointers(rejected), ["/name", "/eventsPerMinute"], "{limit}");
         }
+        for (value, production) in [("true", true), ("false", false), ("null", false)] {
+            let patch = read_project_patch(&json(&format!(r#"{{"production": {value}}}"#)));
+            assert_eq!(patch.map(|patch| patch.production), Ok(Some(production)), "{value}");
+        }
+        let wrong = ProjectDraft::read(&json(r#"{"name": "a", "slug": "a", "production": 1}"#));
+        assert_eq!(pointers(wrong), ["/production"]);
     }
 
     #[test]

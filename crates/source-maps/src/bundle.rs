@@ -34,11 +34,6 @@ impl Checksum {
         Self(Sha1::digest(bytes).into())
     }
 
-    /// Returns the checksum of consecutive parts.
-    pub fn of_parts<'p>(parts: impl Iterator<Item = &'p [u8]>) -> Self {
-        Self(parts.fold(Sha1::new(), Digest::chain_update).finalize().into())
-    }
-
     /// Parses 40 hexadecimal digits in either case.
     pub fn parse(text: &str) -> Option<Self> {
         let mut bytes = [0; 20];

@@ -19,6 +19,9 @@ const MAX_PIECE_BYTES: usize = 16 << 20;
 const MAX_LINE_BYTES: usize = 1_000;
 /// zstd's default level.
 const COMPRESSION_LEVEL: i32 = 3;
+/// Maximum bytes of a source that count for the size of its table. A source of 50 MB has 3,000 runs:
+/// it must not take a table for each mapping.
+const MAX_SOURCE_BYTES: usize = 200;
 /// Separates a name from the name of its function. Names have no control characters.
 const NAME_END: char = '\n';
 /// Lines of context before and after a line.
@@ -249,6 +252,8 @@ pub fn look_up(table: &[u8], line: u32, column: u32) -> Option<Option<Found>> {
 struct TableWriter {
     names: Dictionary,
     sources: Dictionary,
+    /// The bytes of the sources that count for the size of the table.
+    source_bytes: usize,
     /// The finished lines.
     lines: Vec<u8>,
     last_line: u32,
@@ -292,7 +297,7 @@ impl TableWriter {
     }
 
     fn bytes(&self) -> usize {
-        self.names.bytes.len() + self.sources.bytes.len() + self.lines.len() + self.line.len()
+        self.names.bytes.len() + self.source_bytes + self.lines.len() + self.line.len()
     }
 
     fn add(
@@ -318,6 +323,7 @@ impl TableWriter {
             write_number(&mut self.line, 0);
             return;
         };
+        let before = self.sources.bytes.len();
         let number = self.sources.number((Some(source.source), None), |out| {
             write_text(out, path);
             write_number(out, runs.len() as u64);
@@ -325,6 +331,7 @@ impl TableWriter {
                 write_number(out, u64::from(number));
             }
         });
+        self.source_bytes += (self.sources.bytes.len() - before).min(MAX_SOURCE_BYTES);
         write_number(&mut self.line, number);
         write_signed(&mut self.line, i64::from(source.line) - i64::from(self.origin.0));
         write_signed(&mut self.line, i64::from(source.column) - i64::from(self.origin.1));
@@ -551,6 +558,18 @@ mod tests {
             (context.line.len(), context.after),
             (1_000, vec!["end".to_owned(), String::new()].into_iter().take(1).collect())
         );
+    }
+
+    #[test]
+    fn large_sources_do_not_fill_tables() {
+        let map = map_of(&[("a.js", "x")], &[], "AAAA");
+        let sources = [("a.js".to_owned(), vec![Run { lines: 9, text: 9, offset: 9 }; 10_000])];
+        let mut table = TableWriter::default();
+        for column in 0..100 {
+            let source = SourcePosition { source: 0, line: 0, column, name: None, function: None };
+            table.add(0, column, Some(source), &map, &sources);
+        }
+        assert!(table.bytes() < 1_000, "{}", table.bytes());
     }
 
     #[test]

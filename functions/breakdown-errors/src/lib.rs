@@ -26,14 +26,16 @@ async fn handle(
 ) -> Result<ApiResponse, Problem> {
     // Request.
     let now = app.clock.now();
-    let query = BreakdownQuery::read(&incoming.json()?, now)?;
+    let mut query = BreakdownQuery::read(&incoming.json()?, now)?;
     let names = query.projects.iter().map(|named| (named.written.as_str(), named.name.as_ref()));
     let projects = caller.projects(names).await?;
 
     // Storage and rules.
+    let errors = ErrorStore::new(&app.store);
+    errors.recognize_tags(&projects, &mut query.events).await?;
     let events = &query.events;
     let mut counter = RangeCounter::new(events, ValueShares::new(query.by));
-    ErrorStore::new(&app.store).count_projects(projects, events, &mut counter, now).await?;
+    errors.count_projects(projects, events, &mut counter, now).await?;
 
     // Response.
     ApiResponse::ok(&counter.into_counts().into_shares(query.limit)?)

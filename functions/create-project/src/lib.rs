@@ -32,15 +32,16 @@ async fn handle(
     // Request.
     let request = incoming.idempotent(caller.credential())?;
     caller.require_all_projects()?;
-    let ProjectDraft { name, slug } = ProjectDraft::read(&incoming.json()?)?;
+    let ProjectDraft { name, slug, production } = ProjectDraft::read(&incoming.json()?)?;
 
     for _ in 0..ATTEMPTS {
         // Rules.
         let now = app.clock.now();
         let id = ProjectId::new(app.ids.new_uuid(now));
         let organization = caller.organization().clone();
-        let project = Project::new(id, slug.clone(), name.clone(), organization, now)
+        let mut project = Project::new(id, slug.clone(), name.clone(), organization, now)
             .map_err(|error| Problem::internal(error.to_string()))?;
+        project.production = production;
         let listed = ListedProject::from(project.clone());
         let response = ApiResponse::created(&format!("/v0/projects/{id}"), &listed)?;
 

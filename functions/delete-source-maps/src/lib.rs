@@ -5,6 +5,7 @@ use shared::auth::Caller;
 use shared::http::{ApiRequest, ApiResponse, Method, Problem, StatusCode};
 use shared::json::Violations;
 use shared::projects::api_key::Scope;
+use source_maps::MapKey;
 use source_maps::http::{Selection, selection};
 use source_maps::store::SourceMapStore;
 
@@ -33,7 +34,9 @@ async fn handle(
     // Storage. A release has any number of maps, each of which is deleted for itself.
     let (store, now) = (SourceMapStore::new(&app.store), app.clock.now());
     match selection {
-        Selection::DebugId(id) => store.delete_by_debug_id(project, id, now).await?,
+        Selection::DebugId(id) => {
+            store.delete_map(project, &MapKey::DebugId(id).to_string(), now).await?;
+        }
         Selection::Release(release) => store.delete_by_release(project, &release, now).await?,
     };
 

@@ -7,12 +7,13 @@ use std::time::Duration;
 use errors::attribute::Attribute;
 use errors::grouping::Fingerprint;
 use errors::http::DROPPED_CATEGORIES;
-use errors::ingestion::{IngestionFault, NormalizedEvent};
+use errors::ingestion::{IngestionFault, NormalizedEvent, capacity_for_tags};
 use errors::log::pack_schedule::early_check;
 use errors::log::row::EventRow;
 use errors::store::{
-    CountOutcome, ErrorOfEvent, ErrorStore, FingerprintEntry, Registrar, SeenEvent,
+    CountOutcome, ErrorOfEvent, ErrorStore, FingerprintEntry, OpenLog, Registrar, SeenEvent,
 };
+use errors::tag::{MAX_TAG_KEYS, OTHER_VALUE, TagHash, TagKey, sampled_keys};
 use errors::{ErrorDescription, ErrorId, ErrorLimits, EventId, KnownError, NewError};
 use markers::store::MarkerStore;
 use markers::{EventMarker, MarkerSource};
@@ -21,6 +22,7 @@ use shared::cache::TimedCache;
 use shared::dynamodb::StoreError;
 use shared::http::{ApiRequest, Problem};
 use shared::projects::dsn::{IngestId, PublicKey};
+use shared::projects::ingest_limits::IngestLimits;
 use shared::projects::project::ProjectId;
 use shared::projects::store::IngestAccess;
 use shared::telemetry::{ERRORS_AT_CAP, log_bound_met};
@@ -28,10 +30,12 @@ use shared::timestamp::Timestamp;
 
 /// Longest time that data is cached, and that a replaced key still works.
 const MAX_AGE: Duration = Duration::from_mins(1);
-/// Longest time that a release is cached.
+/// Longest time that a release or tag is cached.
 const MAX_RELEASE_AGE: Duration = Duration::from_hours(1);
 /// Number of cached entries of each kind.
 const CAPACITY: NonZeroUsize = NonZeroUsize::new(1_000).unwrap();
+/// Number of cached tags.
+const TAG_CAPACITY: NonZeroUsize = NonZeroUsize::new(20_000).unwrap();
 
 /// Most attempts at counting an event. Another one follows if a partition was throttled, or if
 /// another delivery created the error.
@@ -43,10 +47,16 @@ const SECONDS_TO_WAIT: u16 = 5;
 #[derive(Debug)]
 struct DeliveryCache {
     projects: TimedCache<IngestId, IngestAccess>,
+    /// The own limits of the projects of current deliveries.
+    limits: TimedCache<ProjectId, IngestLimits>,
     /// Keys that did not match a project. New keys are random, so none of them was sent before.
     rejected_keys: TimedCache<(IngestId, PublicKey), ()>,
-    /// The number of partitions for the rows of a project.
-    logs: TimedCache<ProjectId, u8>,
+    /// The log of a project.
+    logs: TimedCache<ProjectId, OpenLog>,
+    /// Registered tags.
+    tags: TimedCache<(ProjectId, TagHash), ()>,
+    /// Tags that have reached their limit of new values.
+    full_tags: TimedCache<(ProjectId, TagKey), ()>,
     errors: TimedCache<(ProjectId, Fingerprint), KnownError>,
     /// Projects that have reached their error limit.
     full: TimedCache<ProjectId, ()>,
@@ -60,8 +70,11 @@ impl Default for DeliveryCache {
     fn default() -> Self {
         Self {
             projects: TimedCache::new(CAPACITY, MAX_AGE),
+            limits: TimedCache::new(CAPACITY, MAX_AGE),
             rejected_keys: TimedCache::new(CAPACITY, MAX_AGE),
             logs: TimedCache::new(CAPACITY, MAX_AGE),
+            tags: TimedCache::new(TAG_CAPACITY, MAX_RELEASE_AGE),
+            full_tags: TimedCache::new(CAPACITY, MAX_AGE),
             errors: TimedCache::new(CAPACITY, MAX_AGE),
             full: TimedCache::new(CAPACITY, MAX_AGE),
             releases: TimedCache::new(CAPACITY, MAX_RELEASE_AGE),
@@ -101,7 +114,13 @@ pub(crate) async fn find_ingest_project(
         }
     };
     incoming.note_project(access.project);
+    cache.limits.insert(access.project, access.limits, now);
     Ok(access)
+}
+
+/// Returns the own limits of the project of a delivery.
+pub(crate) fn limits_of(app: &App, project: ProjectId) -> IngestLimits {
+    app.cache::<DeliveryCache>().limits.get(&project, app.clock.now()).unwrap_or_default()
 }
 
 /// Counts a delivery to a project, by whether it has an event. Fails with 429 over either limit. A
@@ -116,23 +135,109 @@ pub(crate) async fn count_delivery(
 }
 
 /// Opens the log of a project for an event, so that it will be packed. The random `draw` decides
-/// whether the log is checked early. Returns the number of partitions for its rows.
-async fn open_log(app: &App, project: ProjectId, draw: u32) -> Result<u8, StoreError> {
+/// whether the log is checked early.
+async fn open_log(app: &App, project: ProjectId, draw: u32) -> Result<OpenLog, StoreError> {
     let now = app.clock.now();
     let cache = app.cache::<DeliveryCache>();
     let (early, known) = (early_check(draw, now), cache.logs.get(&project, now));
-    if let (None, Some(shards)) = (early, known) {
-        return Ok(shards);
+    if let (None, Some(log)) = (early, known) {
+        return Ok(log);
     }
-    let shards = ErrorStore::new(&app.store).enqueue_for_packing(project, early, now).await?;
-    cache.logs.insert(project, shards, now);
-    Ok(shards)
+    let log = ErrorStore::new(&app.store).enqueue_for_packing(project, early, now).await?;
+    cache.logs.insert(project, log.clone(), now);
+    Ok(log)
+}
+
+/// The tags of an event in its row.
+#[derive(Debug, Default)]
+struct EventTags {
+    /// The registered tags.
+    values: Vec<(TagKey, String)>,
+    /// Keys that are not categories.
+    others: Vec<TagKey>,
+}
+
+/// Opens the log of a project for an event. Returns the number of partitions for its rows, and the
+/// event's tags.
+///
+/// SDKs drop events of failed deliveries, so after a transient failure, the event has no tags.
+async fn open_log_for(
+    app: &App,
+    project: ProjectId,
+    event: &NormalizedEvent,
+    draw: u32,
+) -> Result<(u8, EventTags), StoreError> {
+    let log = open_log(app, project, draw).await?;
+    let shards = log.shards;
+    if event.tags.is_empty() {
+        return Ok((shards, EventTags::default()));
+    }
+    match register_tags(app, project, event, log, draw).await {
+        Ok(tags) => Ok((shards, tags)),
+        Err(failure) if failure.may_pass() => {
+            tracing::warn!(cause = %failure, "the tags of an event are not registered");
+            Ok((shards, EventTags::default()))
+        }
+        Err(failure) => Err(failure),
+    }
+}
+
+/// Registers the tags of an event that are new. A value without capacity becomes [`OTHER_VALUE`].
+async fn register_tags(
+    app: &App,
+    project: ProjectId,
+    event: &NormalizedEvent,
+    mut log: OpenLog,
+    draw: u32,
+) -> Result<EventTags, StoreError> {
+    let now = app.clock.now();
+    let (cache, store) = (app.cache::<DeliveryCache>(), ErrorStore::new(&app.store));
+    let is_new = |key: &TagKey, keys: &[TagKey]| !keys.contains(key);
+    let keys = || event.tags.iter().map(|(key, _)| *key);
+    let new: Vec<TagKey> = keys().filter(|key| is_new(key, &log.tags)).collect();
+    if !new.is_empty() && log.tags.len() < MAX_TAG_KEYS {
+        log.tags = store.add_tag_keys(project, &new, now).await?;
+        cache.logs.insert(project, log.clone(), now);
+    }
+    let others = sampled_keys(keys().filter(|key| is_new(key, &log.tags)), draw);
+    let of_event = log.tags.iter().filter_map(|key| {
+        let (key, value) = event.tags.iter().find(|(of_event, _)| of_event == key)?;
+        Some((*key, value.as_str()))
+    });
+    let mut tags: Vec<_> = of_event.take(capacity_for_tags(&event.attributes)).collect();
+    let is_cached = |(key, value): &(TagKey, &str)| {
+        cache.tags.get(&(project, TagHash::of(*key, value)), now).is_some()
+    };
+    let unknown: Vec<_> = tags.iter().filter(|tag| !is_cached(tag)).copied().collect();
+    let registered = store.registered_tags(project, &unknown, now).await?;
+    for (unknown, is_registered) in unknown.into_iter().zip(registered) {
+        let (key, value) = unknown;
+        let is_registered = is_registered
+            || cache.full_tags.get(&(project, key), now).is_none()
+                && store.register_tag(project, key, value, now).await?;
+        let value = if is_registered { value } else { OTHER_VALUE };
+        if !is_registered {
+            if cache.full_tags.get(&(project, key), now).is_none() {
+                cache.full_tags.insert((project, key), (), now);
+            }
+            if !is_cached(&(key, OTHER_VALUE)) {
+                store.register_tag(project, key, OTHER_VALUE, now).await?;
+            }
+            tags.iter_mut().filter(|(of_event, _)| *of_event == key).for_each(|tag| tag.1 = value);
+        }
+        cache.tags.insert((project, TagHash::of(key, value)), (), now);
+    }
+    let values = tags.into_iter().map(|(key, value)| (key, value.to_owned())).collect();
+    Ok(EventTags { values, others })
 }
 
 /// Spreads the rows of a project over more partitions, since `shards` of them are throttled.
 pub async fn add_log_shards(app: &App, project: ProjectId, shards: u8) -> Result<u8, StoreError> {
     let shards = ErrorStore::new(&app.store).add_log_shards(project, shards).await?;
-    app.cache::<DeliveryCache>().logs.insert(project, shards, app.clock.now());
+    let (cache, now) = (app.cache::<DeliveryCache>(), app.clock.now());
+    if let Some(log) = cache.logs.get(&project, now) {
+        cache.logs.insert(project, OpenLog { shards, ..log }, now);
+    }
     Ok(shards)
 }
 
@@ -143,18 +248,22 @@ pub(crate) async fn store_event(
     app: &App,
     project_id: ProjectId,
     event_id: EventId,
-    event: NormalizedEvent,
+    mut event: NormalizedEvent,
     received_at: Timestamp,
     draw: u32,
 ) -> Result<(), Problem> {
     let kind = event.description();
     let release = event.attributes.get(Attribute::Release);
-    let (release_seen, mut shards, mut found, ()) = tokio::try_join!(
+    let (release_seen, (mut shards, tags), mut found, ()) = tokio::try_join!(
         see_release(app, project_id, release),
-        open_log(app, project_id, draw),
+        open_log_for(app, project_id, &event, draw),
         find_error_of(app, project_id, kind.clone(), CacheValidity::Usable),
         ErrorStore::new(&app.store).put_payload(project_id, event_id, &event.payload, received_at)
     )?;
+    for (key, value) in tags.values {
+        event.attributes.set_tag(key, value);
+    }
+    event.attributes.set_other_tags(tags.others);
     let mut row = EventRow {
         occurred_at: event.occurred_at,
         fingerprint: kind.fingerprint,
@@ -278,7 +387,7 @@ pub(crate) async fn error_of_fingerprint(
     if found.error.is_some() {
         return Ok(found.error);
     }
-    let overflow = ErrorDescription::of_overflow(&error_limits(app)).fingerprint;
+    let overflow = ErrorDescription::of_overflow(&error_limits(app, project)).fingerprint;
     Ok(find_fingerprint(app, project, overflow, CacheValidity::Usable).await?.error)
 }
 
@@ -304,7 +413,7 @@ async fn find_error_of(
         let error = error_of_event(app, &description, &entry);
         return Ok(FoundError { description, error });
     }
-    let description = ErrorDescription::of_overflow(&error_limits(app));
+    let description = ErrorDescription::of_overflow(&error_limits(app, project));
     let entry = find_fingerprint(app, project, description.fingerprint, validity).await?;
     let error = error_of_event(app, &description, &entry);
     Ok(FoundError { description, error })
@@ -337,8 +446,9 @@ async fn reserve_error_capacity(app: &App, project: ProjectId) -> Result<bool, S
     if cache.full.get(&project, now).is_some() {
         return Ok(false);
     }
-    let is_reserved =
-        ErrorStore::new(&app.store).reserve_error(project, &error_limits(app), now).await?;
+    let is_reserved = ErrorStore::new(&app.store)
+        .reserve_error(project, &error_limits(app, project), now)
+        .await?;
     if !is_reserved {
         cache.full.insert(project, (), now);
         log_bound_met(ERRORS_AT_CAP, &format!("errors#{project}"), now);
@@ -346,13 +456,14 @@ async fn reserve_error_capacity(app: &App, project: ProjectId) -> Result<bool, S
     Ok(is_reserved)
 }
 
-fn error_limits(app: &App) -> ErrorLimits {
-    let (limits, default) = (app.limits(), ErrorLimits::default());
+/// Returns the limits of the project, or else of the stack.
+fn error_limits(app: &App, project: ProjectId) -> ErrorLimits {
+    let (own, limits, default) = (limits_of(app, project), app.limits(), ErrorLimits::default());
+    let errors = own.errors_per_project.or(limits.errors_per_project);
+    let new_errors = own.new_errors_per_hour.or(limits.new_errors_per_hour);
     ErrorLimits {
-        errors: limits.errors_per_project.map_or(default.errors, NonZeroU32::get),
-        new_errors_per_hour: limits
-            .new_errors_per_hour
-            .map_or(default.new_errors_per_hour, NonZeroU32::get),
+        errors: errors.map_or(default.errors, NonZeroU32::get),
+        new_errors_per_hour: new_errors.map_or(default.new_errors_per_hour, NonZeroU32::get),
     }
 }
 

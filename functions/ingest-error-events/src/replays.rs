@@ -14,14 +14,15 @@ use shared::http::Problem;
 use shared::projects::project::ProjectId;
 use shared::telemetry::log_malformed_recording;
 
-use crate::delivery::error_of_fingerprint;
+use crate::delivery::{error_of_fingerprint, limits_of};
 
 /// Compression of recordings: zlib.
 const RECORDING_CODING: &str = "deflate";
 
 /// Counts a replay segment. Fails with 429 over the project's limit.
 pub(crate) async fn count(app: &App, project: ProjectId) -> Result<(), Problem> {
-    app.count_replay(project).await.map_err(|over| over.limiting(REPLAY_CATEGORY))
+    let own_limit = limits_of(app, project).replays_per_minute;
+    app.count_replay(project, own_limit).await.map_err(|over| over.limiting(REPLAY_CATEGORY))
 }
 
 /// Derives pain points from the replay segment and the feedback of an envelope. Drops malformed

@@ -21,8 +21,10 @@ pub static OPERATION: Operation = Operation::new(
 async fn handle(app: &App, caller: &Caller<'_>) -> Result<ApiResponse, Problem> {
     let project_id = caller.project()?;
     let now = app.clock.now();
+    let errors = ErrorStore::new(&app.store);
+    let tags = errors.tag_keys(&[project_id]).await?;
     let events = listed_events(now);
-    let mut counter = RangeCounter::new(&events, ValueCounts::default());
-    ErrorStore::new(&app.store).count_project(project_id, &events, &mut counter, now).await?;
+    let mut counter = RangeCounter::new(&events, ValueCounts::new(&tags));
+    errors.count_project(project_id, &events, &mut counter, now).await?;
     ApiResponse::ok(&counter.into_counts().into_categories())
 }

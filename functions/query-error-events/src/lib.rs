@@ -52,9 +52,10 @@ async fn handle(
     let open = |cursor: &str| open_cursor(cursor_key, incoming, cursor);
     let body = incoming.json()?;
     let id = http::error_id(incoming)?;
-    let query = ErrorEventsQuery::read(&body, id, open, now)?;
+    let mut query = ErrorEventsQuery::read(&body, id, open, now)?;
 
     // Storage: the error and the events.
+    ErrorStore::new(&app.store).recognize_tags(&[project], &mut query.events).await?;
     let error = ErrorStore::new(&app.store).find_error(project, id, now).await?;
     let error = error.ok_or_else(http::error_not_found)?;
     let search =

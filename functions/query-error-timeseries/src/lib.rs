@@ -27,14 +27,16 @@ async fn handle(
 ) -> Result<ApiResponse, Problem> {
     // Request.
     let now = app.clock.now();
-    let query = TimeseriesQuery::read(&incoming.json()?, now)?;
+    let mut query = TimeseriesQuery::read(&incoming.json()?, now)?;
     let names = query.projects.iter().map(|named| (named.written.as_str(), named.name.as_ref()));
     let projects = caller.projects(names).await?;
 
     // Storage and rules.
+    let errors = ErrorStore::new(&app.store);
+    errors.recognize_tags(&projects, &mut query.events).await?;
     let events = &query.events;
     let mut counter = Counter::new(&events.range, &events.event_filters);
-    ErrorStore::new(&app.store).count_projects(projects, events, &mut counter, now).await?;
+    errors.count_projects(projects, events, &mut counter, now).await?;
 
     // Response.
     let buckets = Bucket::of_counts(&events.range, &counter.into_counts());

@@ -31,17 +31,18 @@ async fn handle(
     let now = app.clock.now();
     let cursor_key = app.cursor_key()?;
     let open = |cursor: &str| open_cursor(cursor_key, incoming, cursor);
-    let query = ErrorsQuery::read(&incoming.json()?, open, now)?;
+    let mut query = ErrorsQuery::read(&incoming.json()?, open, now)?;
 
     // Storage and rules.
+    let errors = ErrorStore::new(&app.store);
+    errors.recognize_tags(&[project_id], &mut query.events).await?;
     let events = &query.events;
     let mut counter = RangeCounter::new(events, ErrorCounts::new(&query));
-    let errors =
-        ErrorStore::new(&app.store).count_project(project_id, events, &mut counter, now).await?;
-    let Page { items: ranked, end } = query.page(&errors, counter.into_counts())?;
+    let outlines = errors.count_project(project_id, events, &mut counter, now).await?;
+    let Page { items: ranked, end } = query.page(&outlines, counter.into_counts())?;
 
     // Response.
-    let found = ErrorStore::new(&app.store).find_ranked_errors(project_id, ranked, now).await?;
+    let found = errors.find_ranked_errors(project_id, ranked, now).await?;
     let shown = found.iter().map(|(ranked, error)| ranked.shown(error));
     let response = page_response(cursor_key, incoming, &Page { items: shown.collect(), end })?;
     Ok(if query.with_series { http::with_buckets_of(response, &events.range) } else { response })

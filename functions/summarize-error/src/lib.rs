@@ -1,5 +1,7 @@
 //! Summarizes the events of an error: events, users, releases, and shares by category.
 
+use std::borrow::Cow;
+
 use errors::attribute::Attribute;
 use errors::query::breakdown::{BreakdownRow, ValueShares};
 use errors::query::errors::ErrorCounts;
@@ -42,7 +44,7 @@ struct ErrorSummary {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct CategoryShares {
-    category_id: &'static str,
+    category_id: Cow<'static, str>,
     rows: Vec<BreakdownRow>,
 }
 
@@ -56,9 +58,10 @@ async fn handle(
     let project = caller.project()?;
     let body = incoming.json()?;
     let id = http::error_id(incoming)?;
-    let query = SummaryQuery::read(&body, id, now)?;
+    let mut query = SummaryQuery::read(&body, id, now)?;
 
     // Storage and rules. A warm function caches the columns, so they are read once.
+    ErrorStore::new(&app.store).recognize_tags(&[project], &mut query.events).await?;
     let events = &query.events;
     let seen = ErrorStore::new(&app.store).count_events_by_error(project, now).await?;
     let error = ErrorStore::new(&app.store).find_error(project, id, now).await?;
@@ -104,7 +107,7 @@ async fn release_at(
     now: Timestamp,
 ) -> Result<Option<String>, Problem> {
     let Some(events) = minute_of_error(error, at, now) else { return Ok(None) };
-    let counted = ValueShares::new(Attribute::Release);
+    let counted = ValueShares::new(Attribute::Release.into());
     let rows = count(app, project, &events, counted, now).await?.into_shares(1)?;
     Ok(rows.into_iter().next().and_then(|row| row.value))
 }

@@ -1,8 +1,11 @@
-//! Changes title, description, status or `viewed` of a replay insight.
+//! Changes title, description, status or `viewed` of a replay insight. Undoes a merge if it sets
+//! the status of a merged insight.
+
+use std::iter;
 
 use insights::draft::InsightPatch;
-use insights::http;
 use insights::store::{InsightStore, InsightWrite, RequestRecord};
+use insights::{Insight, Rejection, http};
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
 use shared::dynamodb::ConflictRetry;
@@ -42,12 +45,20 @@ async fn handle(
 
         // Rules.
         if_match.check(insight.version)?;
+        let mut receiver = None;
+        if let (Some(into), Some(status)) = (insight.status.merged_into(), patch.status) {
+            let found = InsightStore::new(&app.store).find_insight(project_id, into).await?;
+            let mut found = found.ok_or(Rejection::Merged)?;
+            insight.undo_merge(&mut found, status, || app.ids.new_uuid(now))?;
+            receiver = Some(found);
+        }
         insight.apply(patch.clone())?;
 
         // Storage and response.
         let response = ApiResponse::ok(&insight.at(now))?.with_version(insight.version)?;
+        let changed: Vec<&Insight> = iter::once(&insight).chain(&receiver).collect();
         let written = InsightStore::new(&app.store)
-            .save_insights(&[&insight], RequestRecord::None, None, now)
+            .save_insights(&changed, RequestRecord::None, None, now)
             .await?;
         if written == InsightWrite::Done {
             return Ok(response);

@@ -1,4 +1,4 @@
-//! Changes the name and limits of a project.
+//! Changes the name, limits and `production` of a project.
 
 use people::read_project_patch;
 use shared::app::{Access, App, Operation};

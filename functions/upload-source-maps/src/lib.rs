@@ -14,7 +14,7 @@ use shared::auth::Caller;
 use shared::http::{ApiRequest, ApiResponse, Method, Problem, ProblemCode};
 use shared::page::PageRequest;
 use shared::projects::api_key::Scope;
-use shared::projects::project::{IdOrSlug, ProjectId};
+use shared::projects::project::{IdOrSlug, ProjectId, ProjectSummary};
 use source_maps::http::{SENTRY_TOOLS, bad, read_chunks, segments};
 use source_maps::store::SourceMapStore;
 use source_maps::{CHUNK_BYTES, MAX_CHUNKS};
@@ -65,9 +65,11 @@ async fn handle(
         (&HttpMethod::GET, []) => ApiResponse::ok(&organization),
         (&HttpMethod::GET, ["projects"]) => {
             let all = PageRequest { limit: MAX_LISTED, after: None };
-            let listed = caller.name_projects(&all).await?.items;
-            let project = |it: &shared::projects::project::ProjectSummary| json!({"id": it.id, "slug": it.slug, "name": it.name});
-            ApiResponse::ok(&listed.iter().map(project).collect::<Vec<_>>())
+            let listed = caller.list_projects(&all).await?.items;
+            let listed = listed.iter().map(|it| &it.summary);
+            let project =
+                |it: &ProjectSummary| json!({"id": it.id, "slug": it.slug, "name": it.name});
+            ApiResponse::ok(&listed.map(project).collect::<Vec<_>>())
         }
         (&HttpMethod::GET, ["repos"]) => ApiResponse::ok(&json!([])),
         (&HttpMethod::GET, ["releases", .., "previous-with-commits"]) => {

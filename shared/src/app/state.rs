@@ -146,9 +146,15 @@ impl App {
         self.count(|| format!("envelopes#{project}"), envelopes).await
     }
 
-    /// Counts a replay segment of a project. Fails with 429 over the limit.
-    pub async fn count_replay(&self, project: ProjectId) -> Result<(), Problem> {
-        self.count(|| format!("replays#{project}"), self.limits.replays_per_minute).await
+    /// Counts a replay segment of a project. Fails with 429 over the limit. `own_limit` replaces the
+    /// stack's limit; 0 means no limit.
+    pub async fn count_replay(
+        &self,
+        project: ProjectId,
+        own_limit: Option<u32>,
+    ) -> Result<(), Problem> {
+        let limit = own_limit.map_or(self.limits.replays_per_minute, NonZeroU32::new);
+        self.count(|| format!("replays#{project}"), limit).await
     }
 
     async fn count(

@@ -17,9 +17,7 @@ use crate::id::Ids;
 use crate::page::{Page, PageRequest};
 use crate::projects::api_key::{Actor, ApiKey, ApiKeyRecord, Scope, UserId};
 use crate::projects::member::{Member, MemberId};
-use crate::projects::project::{
-    IdOrSlug, ListedProject, Organization, Project, ProjectId, ProjectSummary,
-};
+use crate::projects::project::{IdOrSlug, ListedProject, Organization, Project, ProjectId};
 use crate::projects::role::Role;
 use crate::projects::secret::Secret;
 use crate::projects::session::Session;
@@ -291,21 +289,6 @@ impl<'r> Caller<'r> {
         if unknown.is_empty() { Ok(projects) } else { Err(Problem::projects_not_found(&unknown)) }
     }
 
-    /// Returns a page of summaries of the projects that the caller can see, sorted by slug.
-    pub async fn name_projects(
-        &self,
-        page_request: &PageRequest,
-    ) -> Result<Page<ProjectSummary>, Problem> {
-        let Some(ids) = &self.identity.projects else {
-            return Ok(self
-                .store
-                .list_organization(&self.identity.organization, page_request)
-                .await?);
-        };
-        let Page { items, end } = self.page_of_named(ids, page_request).await?;
-        Ok(Page { items: items.into_iter().map(ProjectSummary::from).collect(), end })
-    }
-
     /// Returns a page of the projects that the caller can see, sorted by slug. Their keys are
     /// strongly consistent: a rotated key takes effect immediately.
     pub async fn list_projects(
@@ -317,8 +300,7 @@ impl<'r> Caller<'r> {
         } else {
             let organization = &self.identity.organization;
             let named = self.store.list_organization(organization, page_request).await?;
-            let ids: Vec<ProjectId> = named.items.iter().map(|it| it.id).collect();
-            let mut items = self.store.read_projects(&ids).await?;
+            let mut items = self.store.read_projects(&named.items).await?;
             items.sort_by(|one, other| one.slug.cmp(&other.slug));
             Page { items, end: named.end }
         };

@@ -23,8 +23,9 @@ const PARALLEL: usize = 8;
 const MAX_DELETIONS: usize = 25;
 /// Most attempts at a batch of deletions, since DynamoDB can leave deletions unprocessed.
 const MAX_DELETION_ROUNDS: u32 = 10;
-/// Concurrent batches of deletions: enough to keep DynamoDB busy, too few to starve live requests.
-const PARALLEL_DELETIONS: usize = 4;
+/// Concurrent batches of a few deletions, and of many (`docs/erasure.md`, "Large projects"). They
+/// leave some of a table's throughput to live requests.
+const PARALLEL_DELETIONS: (usize, usize) = (4, 24);
 
 impl Store {
     /// Returns the items with up to 100 keys of any tables, by table. Omits keys without an item.
@@ -99,7 +100,9 @@ impl Store {
             .chunks(MAX_DELETIONS)
             .map(|keys| self.delete_batch(&table, keys.to_vec()))
             .collect();
-        stream::iter(batches).buffer_unordered(PARALLEL_DELETIONS).try_collect().await
+        let (few, many) = PARALLEL_DELETIONS;
+        let parallel = (batches.len() / 10).clamp(few, many);
+        stream::iter(batches).buffer_unordered(parallel).try_collect().await
     }
 
     async fn delete_batch(&self, table: &str, keys: Vec<Item>) -> Result<(), StoreError> {

@@ -153,6 +153,8 @@ pub struct Project {
     /// The project's own limits.
     #[serde(flatten)]
     pub limits: ProjectLimits,
+    /// `true` if the project serves users, so the console confirms dangerous changes.
+    pub production: bool,
     /// Creation time.
     pub created_at: Timestamp,
 }
@@ -176,6 +178,8 @@ pub struct ProjectPatch {
     pub events_per_minute: Option<Option<u32>>,
     /// The new limit of requests; `Some(None)` is the deployment's default.
     pub requests_per_minute: Option<Option<u32>>,
+    /// `true` if the project serves users.
+    pub production: Option<bool>,
 }
 
 impl ProjectPatch {
@@ -188,6 +192,7 @@ impl ProjectPatch {
                 events_per_minute: self.events_per_minute.unwrap_or(limits.events_per_minute),
                 requests_per_minute: self.requests_per_minute.unwrap_or(limits.requests_per_minute),
             },
+            production: self.production.unwrap_or(project.production),
             ..project.clone()
         }
     }
@@ -204,7 +209,18 @@ impl Project {
     ) -> Result<Self, NoRandomness> {
         let (ingest_id, public_key) = (IngestId::generate()?, PublicKey::generate()?);
         let limits = ProjectLimits::default();
-        Ok(Self { id, slug, name, organization, ingest_id, public_key, limits, created_at })
+        let production = false;
+        Ok(Self {
+            id,
+            slug,
+            name,
+            organization,
+            ingest_id,
+            public_key,
+            limits,
+            production,
+            created_at,
+        })
     }
 
     /// Returns the DSN to which SDKs send the project's errors, if the API is at `base_url`.
@@ -222,11 +238,13 @@ pub struct ProjectSummary {
     pub slug: Slug,
     /// The name for people.
     pub name: ProjectName,
+    /// `true` if the project serves users.
+    pub production: bool,
 }
 
 impl From<Project> for ProjectSummary {
-    fn from(Project { id, slug, name, .. }: Project) -> Self {
-        Self { id, slug, name }
+    fn from(Project { id, slug, name, production, .. }: Project) -> Self {
+        Self { id, slug, name, production }
     }
 }
 

@@ -132,6 +132,48 @@ async fn interrupted_erasures_resume() {
     assert_nothing_but(&test, &before, &erased).await;
 }
 
+/// Puts `count` payloads of 50 kB of a project into table errors.
+async fn put_payloads(test: &TestApp, project: &str, count: usize) {
+    for number in 0..count {
+        let text = |text: String| AttributeValue::S(text);
+        let put = test.client.put_item().table_name(format!("{}errors", table_prefix()));
+        let put = put.item("pk", text(format!("event#{project}#{number:032x}")));
+        let put = put.item("sk", text("payload".to_owned())).item("text", text("x".repeat(50_000)));
+        put.send().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn large_tables_are_read_in_parts_and_steps_can_be_repeated() {
+    const COUNT: usize = 60;
+    let test = TestApp::start().await;
+    let other = ProjectId::new(uuid::Uuid::nil());
+    for project in [test.project_id, other] {
+        put_payloads(&test, &project.to_string(), COUNT).await;
+    }
+    let store = errors::store::ErrorStore::new(&test.app.store);
+    let (mut removed, mut after, mut steps) = (0, None, 0);
+    loop {
+        // A killed function repeats its last step.
+        removed += store.sweep_errors(test.project_id, after.as_deref()).await.unwrap().removed;
+        let swept = store.sweep_errors(test.project_id, after.as_deref()).await.unwrap();
+        assert_eq!(swept.removed, 0, "the first time removes all items of a step");
+        steps += 1;
+        let Some(position) = swept.after else { break };
+        let parts: Vec<serde_json::Value> = serde_json::from_str(&position).unwrap();
+        assert_eq!(parts.len(), 32);
+        after = Some(position);
+    }
+    // The first page, then all parts: a part has less than 1 MB.
+    assert_eq!((removed, steps), (COUNT as u64, 2));
+    let left = test.items("errors").await;
+    let is_left = |id: ProjectId| {
+        let id = id.to_string();
+        left.iter().filter(|item| format!("{item:?}").contains(&id)).count()
+    };
+    assert_eq!((is_left(test.project_id), is_left(other)), (0, COUNT));
+}
+
 #[tokio::test]
 async fn concurrent_erasures_do_not_conflict() {
     let (test, before, erased) = filled().await;

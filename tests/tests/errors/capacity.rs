@@ -84,7 +84,7 @@ impl Days {
                 tracker.now(),
             );
             let (enqueued, usage) = counted(enqueue).await;
-            assert_eq!(enqueued.unwrap(), 1);
+            assert_eq!(enqueued.unwrap().shards, 1);
             self.packing_units += usage.write_units;
             let mut rows: Vec<EventRow> =
                 (0..events).map(|number| row(tracker, self.events + number)).collect();

@@ -27,6 +27,7 @@ mod query_errors;
 mod quotas;
 mod reproductions;
 mod summarize_error;
+mod tags;
 mod update_error;
 
 use std::collections::HashMap;

@@ -81,6 +81,72 @@ async fn merging_undoes_a_split() {
 }
 
 #[tokio::test]
+async fn setting_the_status_undoes_the_latest_merge() {
+    let test = TestApp::start().await;
+    let (id, into) = (create(&test, 0..450).await, create(&test, 1000..1300).await);
+    let (before, of_receiver) = (get(&test, &id).await, get(&test, &into).await);
+    merge(&test, &id, &into).await;
+    // Other fields of the receiver can change.
+    update(&test, &into, json!({"viewed": true})).await;
+    let undone = update(&test, &id, json!({"status": "ignored", "title": "Again"})).await;
+    let mut expected = before.body.clone();
+    (expected["status"], expected["title"]) = (json!("ignored"), json!("Again"));
+    assert_eq!((undone.status, &undone.body), (200, &expected));
+    assert_eq!(get(&test, &id).await.body, expected);
+    assert_eq!(members(&test, &id).await, numbered(0..450));
+    let mut expected = of_receiver.body.clone();
+    expected["viewed"] = json!(true);
+    assert_eq!(get(&test, &into).await.body, expected);
+    assert_eq!(members(&test, &into).await, numbered(1000..1300));
+    assert!(stored_of(&test, "chunk#").await <= 4, "no chunk is orphaned");
+    // A repeated request changes nothing, and the merge can be repeated.
+    let stored_before = stored(&test).await;
+    let again = update(&test, &id, json!({"status": "ignored", "title": "Again"})).await;
+    assert_eq!((again.status, &again.body), (200, &undone.body));
+    assert_eq!(stored(&test).await, stored_before);
+    merge(&test, &id, &into).await;
+    assert_eq!(members(&test, &into).await.len(), 750);
+}
+
+#[tokio::test]
+async fn merges_before_other_changes_stay() {
+    let test = TestApp::start().await;
+    let (id, into, third) =
+        (create(&test, 0..3).await, create(&test, [5]).await, create(&test, [7]).await);
+    merge(&test, &id, &into).await;
+    let title = update(&test, &id, json!({"title": "t"})).await;
+    assert_eq!(title.problem(), (409, "insight_merged"));
+    add(&test, &into, [9]).await;
+    let open = json!({"status": "open"});
+    assert_eq!(update(&test, &id, open.clone()).await.problem(), (409, "insight_merged"));
+    merge(&test, &into, &third).await;
+    assert_eq!(update(&test, &id, open.clone()).await.problem(), (409, "insight_merged"));
+    assert_eq!(members(&test, &third).await, numbered([0, 1, 2, 5, 7, 9]));
+    // Merges are undone from the last to the first.
+    assert_eq!(update(&test, &into, open).await.status, 200);
+    assert_eq!(members(&test, &into).await, numbered([0, 1, 2, 5, 9]));
+}
+
+#[tokio::test]
+async fn concurrent_undos_and_uploads_keep_all_pain_points() {
+    let test = TestApp::start().await;
+    for round in 0..6_usize {
+        let first = round * 100;
+        let (id, into) =
+            (create(&test, first..first + 20).await, create(&test, [first + 30]).await);
+        merge(&test, &id, &into).await;
+        let undo = || update(&test, &id, json!({"status": "open"}));
+        let (one, other, _) = tokio::join!(undo(), undo(), add(&test, &into, [first + 40]));
+        let of_insight = members(&test, &id).await.len();
+        let of_receiver = members(&test, &into).await.len();
+        let is_undone = of_insight == 20;
+        assert_eq!((of_insight, of_receiver), if is_undone { (20, 2) } else { (0, 22) });
+        let expected = if is_undone { 200 } else { 409 };
+        assert_eq!((one.status, other.status), (expected, expected), "{} {}", one.text, other.text);
+    }
+}
+
+#[tokio::test]
 async fn only_unmerged_insights_can_receive_pain_points() {
     let test = TestApp::start().await;
     let (id, into, third) =

@@ -16,6 +16,7 @@ use insights::MAX_PAIN_POINTS;
 use insights::store::InsightStore;
 use local::demo;
 use shared::app::App;
+use shared::projects::ingest_limits::IngestLimit;
 use shared::projects::project::Project;
 use shared::quotas::Limits;
 use shared::timestamp::Timestamp;
@@ -386,8 +387,8 @@ async fn malformed_recordings_are_dropped() {
 async fn replays_have_a_limit_of_their_own() {
     let shop = Shop::start().await;
     let (app, _) = app_over(&shop.test.engine.endpoint());
-    let limits = Limits { replays_per_minute: NonZeroU32::new(2), ..Limits::default() };
-    let app = app.with_limits(limits);
+    let limits_of_stack = Limits { replays_per_minute: NonZeroU32::new(2), ..Limits::default() };
+    let app = app.with_limits(limits_of_stack);
     let session = shop.session(1);
     let mut replies = Vec::new();
     for number in 0..3 {
@@ -397,6 +398,16 @@ async fn replays_have_a_limit_of_their_own() {
     assert_eq!(replies.iter().map(|it| it.status).collect::<Vec<_>>(), [200, 200, 429]);
     let limits = replies[2].headers["x-sentry-rate-limits"].to_str().unwrap();
     assert!(limits.ends_with(":replay:project:replays_per_minute"), "{limits}");
+    // The project's own limit replaces that of the stack within a minute; 0 means no limit.
+    let own = [(IngestLimit::ReplaysPerMinute, Some(0))];
+    let store = &shop.test.app.store;
+    assert!(store.set_ingest_limits(&shop.project, &own, vec![]).await.unwrap());
+    let (fresh, _) = app_over(&shop.test.engine.endpoint());
+    let fresh = fresh.with_limits(limits_of_stack);
+    for number in 3..7 {
+        let body = session.segment(number, &[session.dead(0, 4)]);
+        assert_eq!(delivery(&shop.project, body).send(&fresh).await.status, 200);
+    }
     // Errors have another limit.
     assert_eq!(delivery(&shop.project, session.error(1, 0)).send(&app).await.status, 200);
 }

@@ -79,6 +79,37 @@ async fn names_and_limits_can_be_changed() {
 }
 
 #[tokio::test]
+async fn production_is_a_setting() {
+    let test = TestApp::start().await;
+    let body = json!({"name": "Shop", "slug": "production-shop"});
+    let created = Call::of(CREATE).key(&test.key).json(&body).send(&test.app).await;
+    assert_eq!((created.status, &created.body["production"]), (201, &json!(false)));
+    let body = json!({"name": "Live", "slug": "live", "production": true});
+    let created = Call::of(CREATE).key(&test.key).json(&body).send(&test.app).await;
+    assert_eq!((created.status, &created.body["production"]), (201, &json!(true)));
+    let shown = async || {
+        let caller = Call::of(&get_caller::OPERATION).key(&test.key).send(&test.app).await;
+        let listed = Call::of(LIST).key(&test.key).send(&test.app).await;
+        [&caller.body["projects"], &listed.body["items"]].map(|projects| {
+            let all = projects.as_array().unwrap().iter();
+            all.filter(|it| it["production"] == true)
+                .map(|it| it["slug"].clone())
+                .collect::<Value>()
+        })
+    };
+    assert_eq!(shown().await, [json!(["live"]), json!(["live"])]);
+    for (value, expected) in [(json!(true), true), (json!(true), true), (Value::Null, false)] {
+        let changed = update(&json!({"production": value})).key(&test.key).send(&test.app).await;
+        assert_eq!((changed.status, &changed.body["production"]), (200, &json!(expected)));
+        assert_eq!(changed.body["name"], "Shop");
+        let slugs = if expected { json!(["live", PROJECT]) } else { json!(["live"]) };
+        assert_eq!(shown().await, [slugs.clone(), slugs]);
+    }
+    let reply = update(&json!({"production": "yes"})).key(&test.key).send(&test.app).await;
+    assert_eq!((reply.status, reply.violations()), (400, vec![("/production", "invalid_type")]));
+}
+
+#[tokio::test]
 async fn projects_limit_the_requests_of_each_key() {
     let test = TestApp::start().await;
     let body = json!({"requestsPerMinute": 10});

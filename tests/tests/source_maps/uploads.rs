@@ -43,6 +43,7 @@ async fn broken_bundles_leave_nothing_but_their_reason() {
         "A,".repeat(4_000_001)
     );
     for (bytes, part) in [
+        (of(MAP)[..200].to_vec(), "archive cannot be read"),
         (of(r#"{"version":3,"mapp"#), "~/app.js: the map is not valid JSON: EOF"),
         (of(r#"{"version":2,"sources":[],"names":[],"mappings":""}"#), "version 2"),
         (of(&many), "more than 4000000 mappings"),

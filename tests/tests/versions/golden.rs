@@ -270,6 +270,7 @@ async fn fill_log(test: &TestApp, app: &App) {
             .with("release", &digits())
             .with("transaction", &digits())
             .with("browser", ["Chrome", "Firefox"][usize::try_from(number % 2).unwrap()])
+            .with("tags.tenant", ["acme", "umbrella"][usize::try_from(number % 2).unwrap()])
             .with("user", &number.to_string());
         let call = Call::of(&ingest_error_events::OPERATION).parameter("ingestId", shop.ingest_id);
         let call = call.query("sentry_key", shop.public_key).bytes(event.envelope());

@@ -38,7 +38,7 @@ fn added() -> AttributeValue {
 }
 
 /// Every kind of item by table, and the beginning of its key: `docs/data-model.md`.
-const KINDS: [(&str, &str); 59] = [
+const KINDS: [(&str, &str); 61] = [
     ("api-keys", ""),
     ("audit", ""),
     ("email-preferences", ""),
@@ -55,6 +55,8 @@ const KINDS: [(&str, &str); 59] = [
     ("errors", "manifest#"),
     ("errors", "packing-queue#"),
     ("errors", "releases#"),
+    ("errors", "tag-values#"),
+    ("errors", "tags#"),
     ("event-markers", "events#"),
     ("event-markers", "project#"),
     ("event-markers", "purge-jobs"),
@@ -101,8 +103,9 @@ const KINDS: [(&str, &str); 59] = [
 ];
 
 /// Kinds that are rewritten completely on a change, so additions of a later release are lost.
-const WRITTEN_WHOLE: [(&str, &str); 4] = [
+const WRITTEN_WHOLE: [(&str, &str); 5] = [
     ("errors", "errors#"),
+    ("errors", "tags#"),
     ("feature-flags", ""),
     ("replay-insights", "chunk#"),
     ("replay-insights", "project#"),

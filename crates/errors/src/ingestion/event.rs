@@ -9,7 +9,7 @@ use shared::timestamp::Timestamp;
 use super::canonical::canonicalize;
 use super::client::add_contexts;
 use super::envelope::{Envelope, check_event_size};
-use super::event_attributes::read_attributes;
+use super::event_attributes::{read_attributes, read_tags};
 use super::exception::{is_built, read_exceptions};
 use super::label::Label;
 use super::member::{Members, get, items, set, take};
@@ -22,6 +22,7 @@ use crate::grouping::Fingerprint;
 use crate::grouping::fingerprint::fingerprint;
 use crate::grouping::occurrence::{LogMessage, Occurrence};
 use crate::grouping::url_path::path_template;
+use crate::tag::TagKey;
 use crate::{ErrorDescription, EventId, NotAnEventId, StoredEvent};
 
 /// Deepest nesting of a stored event. Ingestion allows less.
@@ -44,6 +45,8 @@ pub struct NormalizedEvent {
     pub culprit: String,
     /// The filterable attributes.
     pub attributes: Attributes,
+    /// The tags that can become categories.
+    pub tags: Vec<(TagKey, String)>,
     /// The fingerprint of its error.
     pub fingerprint: Fingerprint,
     /// The replay of the session, if one was recorded.
@@ -210,7 +213,8 @@ impl<'a> CanonicalEvent<'a> {
         let occurrence = read_occurrence(&event);
         let label = Label::of(&occurrence, event_text(&event, "transaction"));
         let fingerprint = fingerprint(&occurrence);
-        let attributes = read_attributes(&event, &label, self.is_robot);
+        let tags = read_tags(&event);
+        let attributes = read_attributes(&event, &label, tags.len(), self.is_robot);
         NormalizedEvent {
             event_id: self.event_id,
             occurred_at: self.occurred_at,
@@ -219,6 +223,7 @@ impl<'a> CanonicalEvent<'a> {
             title: label.title,
             culprit: label.culprit,
             attributes,
+            tags,
             fingerprint,
             replay,
             payload: budget::write_within_budget(event, &mut self.trimmed_paths),

@@ -14,6 +14,7 @@ use super::label::Label;
 use super::member::{Members, at_path, get, scalar_text};
 use crate::attribute::{Attribute, Attributes, UserHash};
 use crate::grouping::url_path::path_template;
+use crate::tag::{MAX_TAG_KEYS, MAX_TAG_VALUE_BYTES, TagHash, TagKey};
 
 const BROWSER: &[&[&str]] = &[&["contexts", "browser", "name"]];
 const OS: &[&[&str]] = &[&["contexts", "os", "name"], &["contexts", "client_os", "name"]];
@@ -46,8 +47,23 @@ fn most_bytes(attribute: Attribute) -> usize {
     }
 }
 
-/// Returns the attributes of a canonical event with this label, from a robot or not.
-pub(super) fn read_attributes(event: &Members<'_>, label: &Label, is_robot: bool) -> Attributes {
+/// Returns the tags of a canonical event that can become categories.
+pub(super) fn read_tags(event: &Members<'_>) -> Vec<(TagKey, String)> {
+    let Some(Json::Object(tags)) = get(event, "tags") else { return Vec::new() };
+    let read = |(name, value): &(Cow<'_, str>, Json<'_>)| {
+        let value = clean(scalar_text(value)?.trim(), MAX_TAG_VALUE_BYTES);
+        TagKey::parse(name).filter(|_| !value.is_empty()).map(|key| (key, value))
+    };
+    tags.iter().filter_map(read).collect()
+}
+
+/// Returns the attributes of a canonical event with this label and number of tags, from a robot or not.
+pub(super) fn read_attributes(
+    event: &Members<'_>,
+    label: &Label,
+    tags: usize,
+    is_robot: bool,
+) -> Attributes {
     let mut attributes = Attributes::default();
     for attribute in Attribute::ALL {
         let value = match attribute {
@@ -56,7 +72,7 @@ pub(super) fn read_attributes(event: &Members<'_>, label: &Label, is_robot: bool
         };
         attributes.set(attribute, value.map(|value| clean(&value, most_bytes(attribute))));
     }
-    fit_together(&mut attributes);
+    fit_together(&mut attributes, tags.min(MAX_TAG_KEYS) * TagHash::BYTES);
     attributes.set_user(user_identity(event).and_then(UserHash::of));
     attributes
 }
@@ -88,15 +104,23 @@ fn read_attribute<'e>(
     value.map(Cow::Borrowed)
 }
 
+/// Returns the number of tags for which a row has capacity in a write unit.
+pub fn capacity_for_tags(attributes: &Attributes) -> usize {
+    let has_transaction = attributes.get(Attribute::Transaction).is_some();
+    let is_stored = |it: &Attribute| !(has_transaction && *it == Attribute::Culprit);
+    let texts = Attribute::ALL.into_iter().filter(is_stored).filter_map(|it| attributes.get(it));
+    MOST_BYTES_TOGETHER.saturating_sub(texts.map(str::len).sum()) / TagHash::BYTES
+}
+
 /// Cuts the URL to the rest of a write unit. If there is a transaction, the culprit equals it, and
 /// a row stores both once.
-fn fit_together(attributes: &mut Attributes) {
+fn fit_together(attributes: &mut Attributes, tags: usize) {
     let has_transaction = attributes.get(Attribute::Transaction).is_some();
     let others = Attribute::ALL.into_iter().filter(|attribute| {
         *attribute != Attribute::Url && !(has_transaction && *attribute == Attribute::Culprit)
     });
     let others: usize = others.filter_map(|it| attributes.get(it)).map(str::len).sum();
-    let left = MOST_BYTES_TOGETHER.saturating_sub(others);
+    let left = MOST_BYTES_TOGETHER.saturating_sub(others + tags);
     let url = attributes.get(Attribute::Url).map(|url| clean(url, left));
     attributes.set(Attribute::Url, url);
 }
@@ -153,7 +177,7 @@ mod tests {
         let transaction = first_text(event, &[&["transaction"]]).unwrap_or_default();
         let exceptions = vec![Exception { error_type: "E", ..Exception::default() }];
         let occurrence = Occurrence { exceptions, ..Occurrence::default() };
-        read_attributes(event, &Label::of(&occurrence, transaction), false)
+        read_attributes(event, &Label::of(&occurrence, transaction), 0, false)
     }
 
     #[test]

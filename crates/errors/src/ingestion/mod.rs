@@ -44,6 +44,7 @@ pub use event::{
     CanonicalEvent, EventReplay, EventText, NormalizedEvent, Received, describe_stored_event,
     normalize_store_body,
 };
+pub use event_attributes::capacity_for_tags;
 pub use fault::IngestionFault;
 pub use member::Members;
 pub use occurrence_time::occurrence_time;

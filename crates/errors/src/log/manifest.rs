@@ -75,7 +75,8 @@ impl fmt::Display for RunId {
 pub enum RunLayout {
     /// One item stores all columns.
     Bundle,
-    /// Each column has its own item. The map has the number of items of columns with several.
+    /// Each column has its own item. The map has the number of items of columns with several, and
+    /// of all tags.
     Columns(BTreeMap<ColumnName, usize>),
 }
 
@@ -108,6 +109,15 @@ impl Run {
         u64::from(self.totals.whole().events)
     }
 
+    /// Returns the names of all columns. The item of a bundle has further ones of tags.
+    pub fn columns(&self) -> impl Iterator<Item = ColumnName> {
+        let tags = match &self.form {
+            RunLayout::Bundle => None,
+            RunLayout::Columns(parts) => Some(parts.keys().copied().filter(|it| it.is_tag())),
+        };
+        ColumnName::all().chain(tags.into_iter().flatten())
+    }
+
     /// Encodes all fields except the ID in about 20 to 150 bytes. The format version comes first,
     /// the columns with several items last.
     ///
@@ -124,9 +134,9 @@ impl Run {
             RunLayout::Bundle => bytes.push(BUNDLE),
             RunLayout::Columns(parts) => {
                 bytes.push(COLUMNS);
-                let several = || parts.iter().filter(|(_, parts)| **parts > 1);
-                put_number(several().count(), &mut bytes);
-                for (name, parts) in several() {
+                let listed = || parts.iter().filter(|(name, parts)| name.is_tag() || **parts > 1);
+                put_number(listed().count(), &mut bytes);
+                for (name, parts) in listed() {
                     put_bytes(name.name().as_bytes(), &mut bytes);
                     put_number(*parts, &mut bytes);
                 }
@@ -174,8 +184,9 @@ fn take_parts(unread: &mut Unread<'_>) -> Result<BTreeMap<ColumnName, usize>, Da
             return Err(Damaged("a column has too many items"));
         }
         // A later release can add columns: ignore unknown names.
-        let name = ColumnName::all().find(|it| it.name().as_bytes() == name);
-        parts.extend(name.filter(|_| number > 1).map(|name| (name, number)));
+        let name = str::from_utf8(name).ok().and_then(ColumnName::parse);
+        let is_listed = |name: &ColumnName| name.is_tag() || number > 1;
+        parts.extend(name.filter(is_listed).map(|name| (name, number)));
     }
     Ok(parts)
 }
@@ -356,7 +367,7 @@ mod tests {
 
     #[test]
     fn encoded_runs_decode_unchanged() {
-        let url = ColumnName::Attribute(Attribute::Url);
+        let url = ColumnName::Text(Attribute::Url.into());
         for form in [RunLayout::Bundle, several_items(&[]), several_items(&[(url, 2), (BASE, 255)])]
         {
             for step in [0, 127, u64::MAX] {

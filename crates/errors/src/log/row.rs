@@ -3,7 +3,7 @@
 use shared::timestamp::Timestamp;
 
 use super::run::{Damaged, Unread, put_bytes};
-use crate::attribute::{Attribute, Attributes, Category, UserHash};
+use crate::attribute::{Attribute, Attributes, Category, TextCategory, UserHash};
 use crate::grouping::Fingerprint;
 
 /// The counted part of one event.
@@ -72,9 +72,12 @@ pub fn decode_attributes(
 
 /// `true` if an attribute is one of these categories, or one of them is derived from it.
 fn is_needed(attribute: Attribute, categories: &[Category]) -> bool {
-    categories.contains(&Category::Attribute(attribute))
-        || attribute == Attribute::Transaction
-            && categories.contains(&Category::Attribute(Attribute::Culprit))
+    categories.contains(&category(attribute))
+        || attribute == Attribute::Transaction && categories.contains(&category(Attribute::Culprit))
+}
+
+fn category(attribute: Attribute) -> Category {
+    Category::Text(TextCategory::Attribute(attribute))
 }
 
 /// `true` if an attribute is not stored: the culprit usually equals the transaction.
@@ -150,7 +153,7 @@ mod tests {
         values.retain(|(attribute, _)| *attribute != Attribute::Culprit);
         let encoded = encode_attributes(&attributes(&values, UserHash::of("42")));
         let read = |requested: Attribute| {
-            decode_attributes(&encoded, Some(&[Category::Attribute(requested)])).unwrap()
+            decode_attributes(&encoded, Some(&[category(requested)])).unwrap()
         };
         let present = |attributes: &Attributes| {
             Attribute::ALL

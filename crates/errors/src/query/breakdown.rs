@@ -15,7 +15,7 @@ use super::day_plan::{Aggregation, QueryNeeds};
 use super::event_query::{EventQuery, parse_limit};
 use super::range_counter::{RangeCounts, RunInRange};
 use super::tally::{RowTally, counted_error};
-use crate::attribute::{Attribute, Category};
+use crate::attribute::{Attribute, TextCategory, USER};
 use crate::log::row::EventRow;
 use crate::log::run::{Damaged, Decoder};
 
@@ -33,8 +33,8 @@ pub struct BreakdownQuery {
     pub projects: Vec<NamedProject>,
     /// The events that count, of all buckets.
     pub events: EventQuery,
-    /// The attribute whose values are counted.
-    pub by: Attribute,
+    /// The category whose values are counted.
+    pub by: TextCategory,
     /// Maximum rows with a single value.
     pub limit: usize,
 }
@@ -56,15 +56,15 @@ impl BreakdownQuery {
     }
 }
 
-pub(super) fn parse_by(name: &str) -> Result<Attribute, FieldError> {
-    Attribute::parse(name).ok_or_else(|| {
+pub(super) fn parse_by(name: &str) -> Result<TextCategory, FieldError> {
+    TextCategory::parse(name).ok_or_else(|| {
         let names = Attribute::ALL.map(Attribute::name).join(", ");
-        let message = if name == Category::User.name() {
+        let message = if name == USER {
             format!(
                 "`user` is stored only as a hash, which has no name to show; use one of {names}"
             )
         } else {
-            format!("must be one of {names}")
+            format!("must be one of {names}, or `tags.` and the key of a tag")
         };
         FieldError::new(ViolationCode::InvalidValue, message)
     })
@@ -91,20 +91,20 @@ pub struct RowShares(HashMap<(Option<Box<str>>, u32), u64>);
 
 impl RowTally for RowShares {
     fn add(&mut self, row: &EventRow, needs: &QueryNeeds<'_>, errors: &mut CountedErrors) {
-        let Aggregation::Values(by) = needs.counted else { return };
+        let Aggregation::Values(by) = &needs.counted else { return };
         if self.0.len() > MAX_ERRORS_OF_VALUES {
             return;
         }
         if let Some(error) = counted_error(row, needs, errors) {
-            *self.0.entry((row.attributes.get(by).map(Box::from), error)).or_default() += 1;
+            *self.0.entry((row.attributes.text(*by).map(Box::from), error)).or_default() += 1;
         }
     }
 }
 
-/// The events and errors of each value of an attribute.
+/// The events and errors of each value of a category.
 #[derive(Debug)]
 pub struct ValueShares {
-    by: Attribute,
+    by: TextCategory,
     /// The number of each value.
     values: HashMap<Option<Box<str>>, u32>,
     /// The events of each value, by the number of the value.
@@ -117,7 +117,7 @@ pub struct ValueShares {
 
 impl ValueShares {
     /// Returns empty counts.
-    pub fn new(by: Attribute) -> Self {
+    pub fn new(by: TextCategory) -> Self {
         Self {
             by,
             values: HashMap::new(),
@@ -208,7 +208,7 @@ impl RangeCounts for ValueShares {
         if self.has_too_many() {
             return Ok(());
         }
-        let column = run.columns.attribute(self.by, decoder, run.base())?;
+        let column = run.columns.texts(self.by, decoder, run.base())?;
         let of_run: Vec<Option<&str>> = column.values().collect();
         // The numbers of the values that have counted events.
         let mut numbers = vec![None; of_run.len()];

@@ -1,8 +1,10 @@
 //! The response of list-error-categories (`docs/semantics/error-tracking.md`, "Error queries"),
 //! which clients pass to interpret-error-filters.
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use serde::Serialize;
 
@@ -14,10 +16,11 @@ use super::event_query::EventQuery;
 use super::range_counter::{RangeCounts, RunInRange};
 use super::tally::{RowTally, counted_error};
 use super::time_bucket::QueryRange;
-use crate::attribute::Attribute;
+use crate::attribute::{Attribute, TextCategory};
 use crate::log::day::MINUTES_PER_DAY;
 use crate::log::row::EventRow;
 use crate::log::run::{Damaged, Decoder};
+use crate::tag::TagKey;
 
 /// Minutes that values are listed after they were last seen: 30 days.
 const LISTED_MINUTES: i64 = 30 * MINUTES_PER_DAY;
@@ -55,9 +58,9 @@ pub fn listed_events(now: Timestamp) -> EventQuery {
 #[serde(rename_all = "camelCase")]
 pub struct ListedCategory {
     /// The ID that filters use.
-    pub id: &'static str,
+    pub id: Cow<'static, str>,
     /// The name for users.
-    pub label: &'static str,
+    pub label: Cow<'static, str>,
     /// The values, the most frequent first. Empty if values are not listed.
     pub values: Vec<String>,
     /// `true` if the values are numbers.
@@ -99,39 +102,56 @@ fn most_frequent(counts: HashMap<Box<str>, u64>) -> impl Iterator<Item = (Box<st
 }
 
 /// The number of events of each value of the listed categories.
-#[derive(Debug, Default)]
-pub struct ValueCounts([Frequencies; LISTED.len()]);
+#[derive(Debug)]
+pub struct ValueCounts {
+    listed: Arc<[TextCategory]>,
+    /// In the order of `listed`.
+    counts: Vec<Frequencies>,
+}
 
 impl ValueCounts {
-    fn of_categories(&mut self) -> impl Iterator<Item = (Attribute, &mut Frequencies)> {
-        LISTED.into_iter().zip(&mut self.0)
+    /// Returns empty counts of the listed attributes and these tags.
+    pub fn new(tags: &[TagKey]) -> Self {
+        let attributes = LISTED.into_iter().map(TextCategory::Attribute);
+        let tags = tags.iter().copied().map(TextCategory::Tag);
+        let listed: Arc<[TextCategory]> = attributes.chain(tags).collect();
+        let counts = listed.iter().map(|_| Frequencies::default()).collect();
+        Self { listed, counts }
+    }
+
+    fn of_categories(&mut self) -> impl Iterator<Item = (TextCategory, &mut Frequencies)> {
+        self.listed.iter().copied().zip(&mut self.counts)
     }
 
     /// Returns the response.
     pub fn into_categories(self) -> Vec<ListedCategory> {
-        let listed = self.0.map(|Frequencies(counts)| {
+        let listed = self.counts.into_iter().map(|Frequencies(counts)| {
             let values = most_frequent(counts).take(MAX_VALUES);
             values.map(|(value, _)| String::from(value)).collect::<Vec<_>>()
         });
-        let mut values: Vec<(Attribute, Vec<String>)> = LISTED.into_iter().zip(listed).collect();
-        let bytes: Vec<Vec<usize>> = values
-            .iter()
-            .map(|(_, values)| values.iter().map(|it| json_bytes(it)).collect())
-            .collect();
+        let mut values: Vec<Vec<String>> = listed.collect();
+        let bytes: Vec<Vec<usize>> =
+            values.iter().map(|values| values.iter().map(|it| json_bytes(it)).collect()).collect();
         let most = most_of_each(&bytes);
-        for (_, values) in &mut values {
+        for values in &mut values {
             values.truncate(most);
         }
-        let mut values: HashMap<Attribute, Vec<String>> = values.into_iter().collect();
-        let category = |attribute: Attribute| ListedCategory {
-            id: attribute.name(),
-            label: label(attribute),
-            values: values.remove(&attribute).unwrap_or_default(),
+        let mut values: HashMap<TextCategory, Vec<String>> =
+            self.listed.iter().copied().zip(values).collect();
+        let tags = self.listed.iter().copied().filter(|it| matches!(it, TextCategory::Tag(_)));
+        let all = Attribute::ALL.into_iter().map(TextCategory::Attribute).chain(tags);
+        let category = |category: TextCategory| ListedCategory {
+            id: category.name(),
+            label: label(category),
+            values: values.remove(&category).unwrap_or_default(),
             is_numeric: false,
-            is_boolean: matches!(attribute, Attribute::Handled | Attribute::Bot),
+            is_boolean: matches!(
+                category,
+                TextCategory::Attribute(Attribute::Handled | Attribute::Bot)
+            ),
             is_array: false,
         };
-        Attribute::ALL.into_iter().map(category).collect()
+        all.map(category).collect()
     }
 }
 
@@ -163,8 +183,12 @@ fn json_bytes(text: &str) -> usize {
     QUOTES_AND_COMMA + text.chars().map(of_character).sum::<usize>()
 }
 
-fn label(attribute: Attribute) -> &'static str {
-    match attribute {
+fn label(category: TextCategory) -> Cow<'static, str> {
+    let attribute = match category {
+        TextCategory::Attribute(attribute) => attribute,
+        TextCategory::Tag(key) => return Cow::Owned(key.to_string()),
+    };
+    Cow::Borrowed(match attribute {
         Attribute::Environment => "Environment",
         Attribute::Release => "Release",
         Attribute::Level => "Level",
@@ -179,14 +203,20 @@ fn label(attribute: Attribute) -> &'static str {
         Attribute::Url => "URL",
         Attribute::Type => "Type",
         Attribute::Culprit => "Culprit",
-    }
+    })
 }
 
-impl RowTally for ValueCounts {
+/// The values of a project's rows, in the order of the listed categories.
+#[derive(Debug, Default)]
+pub struct RowValues(Vec<Frequencies>);
+
+impl RowTally for RowValues {
     fn add(&mut self, row: &EventRow, needs: &QueryNeeds<'_>, errors: &mut CountedErrors) {
+        let Aggregation::Categories(listed) = &needs.counted else { return };
         if counted_error(row, needs, errors).is_some() {
-            for (attribute, counts) in self.of_categories() {
-                if let Some(value) = row.attributes.get(attribute) {
+            self.0.resize_with(listed.len(), Frequencies::default);
+            for (category, counts) in listed.iter().zip(&mut self.0) {
+                if let Some(value) = row.attributes.text(*category) {
                     counts.add(value, 1);
                 }
             }
@@ -195,17 +225,17 @@ impl RowTally for ValueCounts {
 }
 
 impl RangeCounts for ValueCounts {
-    type Rows = Self;
+    type Rows = RowValues;
 
     fn counted(&self) -> Aggregation {
-        Aggregation::Categories(&LISTED)
+        Aggregation::Categories(Arc::clone(&self.listed))
     }
 
     fn add_run(&mut self, run: &RunInRange<'_>, decoder: &mut Decoder) -> Result<(), Damaged> {
         let mut positions = Vec::with_capacity(run.base().events());
         run.for_each(|_, event| positions.push(event));
-        for (attribute, counts) in self.of_categories() {
-            let column = run.columns.attribute(attribute, decoder, run.base())?;
+        for (category, counts) in self.of_categories() {
+            let column = run.columns.texts(category, decoder, run.base())?;
             let mut of_run = vec![0; column.values().count()];
             let indexes = positions.iter().filter_map(|event| column.indexes().get(*event));
             for index in indexes {
@@ -222,7 +252,7 @@ impl RangeCounts for ValueCounts {
         Ok(())
     }
 
-    fn end_project(&mut self, _errors: &mut CountedErrors, rows: Self) {
+    fn end_project(&mut self, _errors: &mut CountedErrors, rows: RowValues) {
         for ((_, counts), Frequencies(rows)) in self.of_categories().zip(rows.0) {
             for (value, count) in rows {
                 counts.add(&value, count);

@@ -172,10 +172,10 @@ fn passing_events(
     base: &Base,
 ) -> Result<Option<Vec<bool>>, Damaged> {
     let mut passing: Option<Vec<bool>> = None;
-    for attribute in filters.attributes() {
-        let column = columns.attribute(attribute, decoder, base)?;
+    for category in filters.texts() {
+        let column = columns.texts(category, decoder, base)?;
         let values: Vec<bool> =
-            column.values().map(|value| filters.match_value(attribute, value)).collect();
+            column.values().map(|value| filters.match_value(category, value)).collect();
         let of_events = column
             .indexes()
             .iter()

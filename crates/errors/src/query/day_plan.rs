@@ -1,6 +1,8 @@
 //! Plans what to read to count one day of a project.
 
-use crate::attribute::{Attribute, Category};
+use std::sync::Arc;
+
+use crate::attribute::{Category, TextCategory};
 use crate::log::day::{Day, Hours};
 use crate::log::run::{ColumnName, Totals};
 
@@ -24,7 +26,7 @@ impl RunPlan {
 }
 
 /// The counts of a query.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Aggregation {
     /// Events and errors by bucket.
     Buckets,
@@ -33,15 +35,15 @@ pub enum Aggregation {
         /// `true` to also count events by bucket.
         by_bucket: bool,
     },
-    /// Events and errors by the value of an attribute.
-    Values(Attribute),
-    /// Events by the values of each of these attributes.
-    Categories(&'static [Attribute]),
+    /// Events and errors by the value of a category.
+    Values(TextCategory),
+    /// Events by the values of each of these categories.
+    Categories(Arc<[TextCategory]>),
 }
 
 impl Aggregation {
     /// `true` if counting these hours of a day needs the minute of each event.
-    pub fn needs_minutes(self, range: &QueryRange, day: Day, hours: Hours) -> bool {
+    pub fn needs_minutes(&self, range: &QueryRange, day: Day, hours: Hours) -> bool {
         match self {
             Self::Buckets | Self::Errors { by_bucket: true } => range.needs_minutes(day, hours),
             Self::Errors { by_bucket: false } | Self::Values(_) | Self::Categories(_) => {
@@ -52,7 +54,7 @@ impl Aggregation {
 }
 
 /// The parts of a query that decide what to read.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct QueryNeeds<'q> {
     /// The time range of the events.
     pub range: &'q QueryRange,
@@ -103,24 +105,21 @@ impl QueryNeeds<'_> {
     /// Returns the columns to read of a run to count these hours.
     pub fn columns(&self, day: Day, hours: Hours) -> Vec<ColumnName> {
         let minutes = self.needs_minutes(day, hours).then_some(ColumnName::Minutes);
-        let categories = self.categories().into_iter().map(|category| match category {
-            Category::Attribute(attribute) => ColumnName::Attribute(attribute),
-            Category::User => ColumnName::Users,
-        });
+        let categories = self.categories().into_iter().map(ColumnName::from);
         std::iter::once(ColumnName::Base).chain(minutes).chain(categories).collect()
     }
 
     /// Returns the categories that the query filters or counts.
     pub fn categories(&self) -> Vec<Category> {
-        let is_counted = |category: &Category| match (self.counted, category) {
-            (Aggregation::Errors { .. }, Category::User) => true,
-            (Aggregation::Values(by), Category::Attribute(attribute)) => by == *attribute,
-            (Aggregation::Categories(all), Category::Attribute(attribute)) => {
-                all.contains(attribute)
+        let mut categories = self.filters.categories();
+        match &self.counted {
+            Aggregation::Buckets => {}
+            Aggregation::Errors { .. } => categories.extend([Category::User]),
+            Aggregation::Values(by) => categories.extend([Category::Text(*by)]),
+            Aggregation::Categories(all) => {
+                categories.extend(all.iter().copied().map(Category::Text))
             }
-            _ => false,
-        };
-        let of_filters: Vec<Category> = self.filters.categories().collect();
-        Category::all().filter(|it| of_filters.contains(it) || is_counted(it)).collect()
+        }
+        categories.into_iter().collect()
     }
 }

@@ -11,6 +11,7 @@ use super::filter::{EventFilters, QueryFilters};
 use super::search::{SearchQuery, SearchedError};
 use super::time_bucket::{QueryRange, WrittenTime};
 use crate::ErrorStatus;
+use crate::tag::TagKey;
 
 /// The events that a query counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,6 +26,8 @@ pub struct EventQuery {
     pub event_filters: EventFilters,
     /// The filters on error IDs.
     pub error_filters: ErrorFilters,
+    /// The filters on events without those of the search.
+    pub own_filters: EventFilters,
 }
 
 /// Reads the maximum number of buckets of a query with buckets. `None` if it is invalid.
@@ -39,7 +42,15 @@ impl EventQuery {
             search: SearchQuery::default(),
             event_filters: EventFilters::default(),
             error_filters: ErrorFilters::default(),
+            own_filters: EventFilters::default(),
         }
+    }
+
+    /// Reads the search again, in projects with these tags.
+    pub fn recognize_tags(&mut self, tags: &[TagKey]) {
+        self.search = std::mem::take(&mut self.search).with_tags(tags);
+        self.event_filters = self.own_filters.clone();
+        self.event_filters.require(self.search.event_filters().clone());
     }
 
     /// Reads the fields `from`, `to`, `searchQuery`, `status` and `filters` of a query received at
@@ -56,11 +67,11 @@ impl EventQuery {
         let status = fields.optional("status", violations, text(parse_status));
         let filters = fields.optional("filters", violations, QueryFilters::read);
         let search = search.or_default()?;
-        let QueryFilters { events: mut event_filters, errors: error_filters } =
-            filters.or_default()?;
+        let QueryFilters { events: own_filters, errors: error_filters } = filters.or_default()?;
+        let mut event_filters = own_filters.clone();
         event_filters.require(search.event_filters().clone());
         let status = status.or_default()?;
-        Some(Self { range: range?, status, search, event_filters, error_filters })
+        Some(Self { range: range?, status, search, event_filters, error_filters, own_filters })
     }
 
     /// `true` if all errors match.

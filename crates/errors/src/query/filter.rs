@@ -1,11 +1,13 @@
 //! Filters on the attributes of events (`docs/semantics/error-tracking.md`, "Filters").
 
+use std::collections::BTreeSet;
+
 use shared::json::{FieldError, Fields, Json, JsonPath, ViolationCode, Violations, array, text};
 
 use super::case_folding::Folded;
 use super::error_filter::{ErrorFilters, ErrorTest};
 use crate::ErrorId;
-use crate::attribute::{Attribute, Attributes, Category, UserHash};
+use crate::attribute::{Attributes, Category, TextCategory, UserHash};
 
 /// Maximum filters of a query.
 const MAX_FILTERS: usize = 20;
@@ -19,7 +21,7 @@ pub struct Filter(Condition);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Condition {
-    Attribute(Attribute, Test),
+    Text(TextCategory, Test),
     User(UserTest),
 }
 
@@ -73,36 +75,36 @@ impl UserTest {
 }
 
 impl Filter {
-    /// Returns a filter that passes events whose `attribute` has exactly this value.
-    pub fn is(attribute: Attribute, value: &str) -> Self {
-        Self(Condition::Attribute(attribute, Test::Is(value.to_owned())))
+    /// Returns a filter that passes events whose category has exactly this value.
+    pub fn is(category: impl Into<TextCategory>, value: &str) -> Self {
+        Self(Condition::Text(category.into(), Test::Is(value.to_owned())))
     }
 
-    /// Returns a filter that passes events whose `attribute` has another value or none.
-    pub fn is_not(attribute: Attribute, value: &str) -> Self {
-        Self(Condition::Attribute(attribute, Test::IsNot(value.to_owned())))
+    /// Returns a filter that passes events whose category has another value or none.
+    pub fn is_not(category: impl Into<TextCategory>, value: &str) -> Self {
+        Self(Condition::Text(category.into(), Test::IsNot(value.to_owned())))
     }
 
-    /// Returns a filter that passes events with the attribute.
-    pub fn is_set(attribute: Attribute) -> Self {
-        Self(Condition::Attribute(attribute, Test::IsSet))
+    /// Returns a filter that passes events with a value.
+    pub fn is_set(category: impl Into<TextCategory>) -> Self {
+        Self(Condition::Text(category.into(), Test::IsSet))
     }
 
-    /// Returns a filter that passes events without the attribute.
-    pub fn is_not_set(attribute: Attribute) -> Self {
-        Self(Condition::Attribute(attribute, Test::IsNotSet))
+    /// Returns a filter that passes events without a value.
+    pub fn is_not_set(category: impl Into<TextCategory>) -> Self {
+        Self(Condition::Text(category.into(), Test::IsNotSet))
     }
 
     fn category(&self) -> Category {
         match &self.0 {
-            Condition::Attribute(attribute, _) => Category::Attribute(*attribute),
+            Condition::Text(category, _) => Category::Text(*category),
             Condition::User(_) => Category::User,
         }
     }
 
     /// `true` if an event with this value of the filter's attribute passes.
     pub fn matches(&self, value: Option<&str>) -> bool {
-        matches!(&self.0, Condition::Attribute(_, test) if test.matches(value))
+        matches!(&self.0, Condition::Text(_, test) if test.matches(value))
     }
 
     fn matches_user(&self, user: Option<UserHash>) -> bool {
@@ -114,8 +116,7 @@ impl Filter {
     fn is_alternative(&self) -> bool {
         matches!(
             self.0,
-            Condition::Attribute(_, Test::Is(_) | Test::Contains(_))
-                | Condition::User(UserTest::Is(_))
+            Condition::Text(_, Test::Is(_) | Test::Contains(_)) | Condition::User(UserTest::Is(_))
         )
     }
 }
@@ -134,9 +135,9 @@ impl Filtered {
             return Ok(Self::Error);
         }
         Category::parse(name).map(Self::Event).ok_or_else(|| {
-            let names = Category::all().map(Category::name).chain([ERROR_ID]);
-            let names = names.collect::<Vec<_>>().join(", ");
-            FieldError::new(ViolationCode::InvalidValue, format_args!("must be one of {names}"))
+            let names = Category::names().chain([ERROR_ID]).collect::<Vec<_>>().join(", ");
+            let message = format_args!("must be one of {names}, or `tags.` and the key of a tag");
+            FieldError::new(ViolationCode::InvalidValue, message)
         })
     }
 }
@@ -208,8 +209,8 @@ impl Operator {
             return Err(FieldError::new(ViolationCode::InvalidValue, message));
         }
         let condition = match filtered {
-            Some(Filtered::Event(Category::Attribute(attribute))) => {
-                Some(Condition::Attribute(attribute, self.test(value)))
+            Some(Filtered::Event(Category::Text(category))) => {
+                Some(Condition::Text(category, self.test(value)))
             }
             Some(Filtered::Event(Category::User)) => self.user_test(value).map(Condition::User),
             Some(Filtered::Error) => return self.error_test(value),
@@ -318,7 +319,8 @@ impl EventFilters {
         let mut event_filters = Self::default();
         let (alternatives, others): (Vec<_>, Vec<_>) =
             filters.into_iter().partition(Filter::is_alternative);
-        for category in Category::all() {
+        let categories: BTreeSet<Category> = alternatives.iter().map(Filter::category).collect();
+        for category in categories {
             let of_category = alternatives.iter().filter(|filter| filter.category() == category);
             event_filters.require_one_of(category, of_category.cloned().collect());
         }
@@ -346,12 +348,12 @@ impl EventFilters {
         self.groups.is_empty()
     }
 
-    /// Returns the attributes that the filters need.
-    pub fn attributes(&self) -> impl Iterator<Item = Attribute> {
-        let is_needed = |attribute: &Attribute| {
-            self.groups_of(Category::Attribute(*attribute)).next().is_some()
-        };
-        Attribute::ALL.into_iter().filter(is_needed)
+    /// Returns the categories with texts that the filters need.
+    pub fn texts(&self) -> impl Iterator<Item = TextCategory> {
+        self.categories().into_iter().filter_map(|category| match category {
+            Category::Text(category) => Some(category),
+            Category::User => None,
+        })
     }
 
     /// `true` if the filters need the user.
@@ -360,13 +362,13 @@ impl EventFilters {
     }
 
     /// Returns the categories that the filters need.
-    pub fn categories(&self) -> impl Iterator<Item = Category> {
-        Category::all().filter(|category| self.groups_of(*category).next().is_some())
+    pub fn categories(&self) -> BTreeSet<Category> {
+        self.groups.iter().map(|group| group.category).collect()
     }
 
-    /// `true` if an event with this value of an attribute passes the filters on that attribute.
-    pub fn match_value(&self, attribute: Attribute, value: Option<&str>) -> bool {
-        let groups = &mut self.groups_of(Category::Attribute(attribute));
+    /// `true` if an event with this value of a category passes the filters on that category.
+    pub fn match_value(&self, category: TextCategory, value: Option<&str>) -> bool {
+        let groups = &mut self.groups_of(Category::Text(category));
         groups.all(|group| group.filters.iter().any(|filter| filter.matches(value)))
     }
 
@@ -380,7 +382,7 @@ impl EventFilters {
     pub fn matches(&self, attributes: &Attributes) -> bool {
         self.groups.iter().all(|group| {
             group.filters.iter().any(|filter| match &filter.0 {
-                Condition::Attribute(attribute, test) => test.matches(attributes.get(*attribute)),
+                Condition::Text(category, test) => test.matches(attributes.text(*category)),
                 Condition::User(test) => test.matches(attributes.user()),
             })
         })

@@ -6,7 +6,8 @@ use shared::json::{FieldError, ViolationCode};
 use super::case_folding::Folded;
 use super::filter::{EventFilters, Filter};
 use crate::ErrorDescription;
-use crate::attribute::{Attribute, Category};
+use crate::attribute::{Category, TextCategory};
+use crate::tag::TagKey;
 
 /// Maximum characters of a search query.
 const MAX_SEARCH_CHARACTERS: usize = 1_024;
@@ -37,6 +38,8 @@ impl<'e> From<&'e ErrorDescription> for SearchedError<'e> {
 pub struct SearchQuery {
     terms: Vec<TextTerm>,
     event_filters: EventFilters,
+    /// The search, if it can name tags of the project: `tenant:acme`.
+    with_tags: Option<String>,
 }
 
 /// A text that one of an error's texts must contain. If `negated`, none of them must contain it.
@@ -56,12 +59,32 @@ impl SearchQuery {
             );
             return Err(FieldError::new(ViolationCode::TooLong, message));
         }
+        Ok(Self::read(text, &[]))
+    }
+
+    fn read(text: &str, tags: &[TagKey]) -> Self {
         let mut query = Self::default();
-        let mut rest = text.trim_start();
+        let (mut rest, mut names_tags) = (text.trim_start(), false);
         while !rest.is_empty() {
-            rest = query.take_term(rest).trim_start();
+            names_tags |= key_of(rest).is_some_and(|key| TagKey::parse(key).is_some());
+            rest = query.take_term(rest, tags).trim_start();
         }
-        Ok(query)
+        query.with_tags = names_tags.then(|| text.to_owned());
+        query
+    }
+
+    /// `true` if the search depends on the tags of the project.
+    pub fn names_tags(&self) -> bool {
+        self.with_tags.is_some()
+    }
+
+    /// Returns the search in a project with these tags, whose keys are also keys of terms.
+    #[must_use]
+    pub fn with_tags(self, tags: &[TagKey]) -> Self {
+        match &self.with_tags {
+            Some(text) => Self::read(text, tags),
+            None => self,
+        }
     }
 
     /// `true` if every error matches.
@@ -88,8 +111,8 @@ impl SearchQuery {
     }
 
     /// Adds the term at the start of `rest`, and returns the rest after it.
-    fn take_term<'t>(&mut self, rest: &'t str) -> &'t str {
-        if let Some((term, rest)) = AttributeTerm::parse(rest) {
+    fn take_term<'t>(&mut self, rest: &'t str, tags: &[TagKey]) -> &'t str {
+        if let Some((term, rest)) = CategoryTerm::parse(rest, tags) {
             term.add_to(&mut self.event_filters);
             return rest;
         }
@@ -114,19 +137,20 @@ impl SearchQuery {
 
 /// A term `key:value`, `key:"value"` or `key:[a,b]`, or one of them after `!`.
 #[derive(Debug)]
-struct AttributeTerm<'t> {
-    attribute: Attribute,
+struct CategoryTerm<'t> {
+    category: TextCategory,
     values: Vec<&'t str>,
     negated: bool,
 }
 
-impl<'t> AttributeTerm<'t> {
+impl<'t> CategoryTerm<'t> {
     /// Parses a term at the start of `text`, and also returns the rest after it. `None` if the key
     /// is unknown, or if nothing follows the colon.
-    fn parse(text: &'t str) -> Option<(Self, &'t str)> {
+    fn parse(text: &'t str, tags: &[TagKey]) -> Option<(Self, &'t str)> {
         let unnegated = text.strip_prefix('!');
         let (key, after_colon) = unnegated.unwrap_or(text).split_once(':')?;
-        let attribute = Attribute::parse(key)?;
+        let tag = || TagKey::parse(key).filter(|key| tags.contains(key)).map(TextCategory::Tag);
+        let category = TextCategory::parse(key).or_else(tag)?;
         let (values, rest) = parse_list(after_colon)
             .or_else(|| parse_quoted(after_colon).map(|(value, rest)| (vec![value], rest)))
             .or_else(|| parse_empty_quotes(after_colon).map(|rest| (vec![""], rest)))
@@ -139,32 +163,37 @@ impl<'t> AttributeTerm<'t> {
         let is_plain_and_empty =
             after_colon.is_empty() || after_colon.starts_with(char::is_whitespace);
         (!is_plain_and_empty)
-            .then_some((Self { attribute, values, negated: unnegated.is_some() }, rest))
+            .then_some((Self { category, values, negated: unnegated.is_some() }, rest))
     }
 
     fn add_to(&self, filters: &mut EventFilters) {
-        let attribute = self.attribute;
-        let category = Category::Attribute(attribute);
+        let (text, category) = (self.category, Category::Text(self.category));
         let values = self.values.iter();
         if self.negated {
             for value in values {
-                filters.require_one_of(category, vec![without(attribute, value)]);
+                filters.require_one_of(category, vec![without(text, value)]);
             }
         } else {
-            let alternatives = values.map(|value| with(attribute, value)).collect();
+            let alternatives = values.map(|value| with(text, value)).collect();
             filters.require_one_of(category, alternatives);
         }
     }
 }
 
-/// Returns the filter of `key:value`. `key:""` matches events without the attribute, since no event
-/// has an empty value.
-fn with(attribute: Attribute, value: &str) -> Filter {
-    if value.is_empty() { Filter::is_not_set(attribute) } else { Filter::is(attribute, value) }
+/// Returns the filter of `key:value`. `key:""` matches events without a value, since no event has
+/// an empty value.
+fn with(category: TextCategory, value: &str) -> Filter {
+    if value.is_empty() { Filter::is_not_set(category) } else { Filter::is(category, value) }
 }
 
-fn without(attribute: Attribute, value: &str) -> Filter {
-    if value.is_empty() { Filter::is_set(attribute) } else { Filter::is_not(attribute, value) }
+fn without(category: TextCategory, value: &str) -> Filter {
+    if value.is_empty() { Filter::is_set(category) } else { Filter::is_not(category, value) }
+}
+
+/// Returns the text before the colon of a term, without `!`.
+fn key_of(term: &str) -> Option<&str> {
+    let (key, _) = split_word(term).0.split_once(':')?;
+    Some(key.strip_prefix('!').unwrap_or(key))
 }
 
 /// Returns the text up to the next white space, and the rest.
@@ -206,7 +235,7 @@ fn parse_list(text: &str) -> Option<(Vec<&str>, &str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::attribute::Attributes;
+    use crate::attribute::{Attribute, Attributes};
     use proptest::prelude::*;
 
     const ERROR: SearchedError<'static> = SearchedError {
@@ -232,6 +261,34 @@ mod tests {
     fn finds(text: &str, values: &[(&str, &str)]) -> bool {
         let query = query(text);
         query.matches(&ERROR) && query.event_filters().matches(&event(values))
+    }
+
+    #[test]
+    fn keys_of_the_projects_tags_are_keys_of_terms() {
+        let tenant = TagKey::parse("tenant").unwrap();
+        let of_tenant = |text: &str, tags: &[TagKey], tenant_of_event: &str| {
+            let query = query(text).with_tags(tags);
+            let mut attributes = event(&[("browser", "Chrome")]);
+            attributes.set_tag(tenant, tenant_of_event.to_owned());
+            query.matches(&ERROR) && query.event_filters().matches(&attributes)
+        };
+        for (text, found, found_otherwise) in [
+            ("tenant:acme", true, false),
+            ("tenant:\"acme\" typeerror browser:Chrome", true, false),
+            ("!tenant:acme", false, true),
+            ("tags.tenant:[acme,b]", true, false),
+            ("tenant:\"\"", false, false),
+        ] {
+            assert_eq!(of_tenant(text, &[tenant], "acme"), found, "{text}");
+            assert_eq!(of_tenant(text, &[tenant], "umbrella"), found_otherwise, "{text}");
+        }
+        assert!(of_tenant("tenant:\"\"", &[tenant], ""));
+        // Without such a tag, the term is a word.
+        assert!(!of_tenant("tenant:acme", &[], "acme") && of_tenant("-tenant:acme", &[], "acme"));
+        assert!(query("x tenant:acme").names_tags());
+        for text in ["tenant", "browser:Chrome", "\"a tenant:acme\"", "TypeError : x"] {
+            assert!(!query(text).names_tags(), "{text}");
+        }
     }
 
     #[test]

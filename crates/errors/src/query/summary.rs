@@ -9,7 +9,7 @@ use super::breakdown::{MAX_LIMIT, parse_by};
 use super::event_query::{EventQuery, parse_limit};
 use super::time_bucket::{QueryRange, WrittenTime};
 use crate::ErrorId;
-use crate::attribute::Attribute;
+use crate::attribute::TextCategory;
 use crate::log::day::{minute_of, start_of_minute};
 
 const DEFAULT_LIMIT: u16 = 10;
@@ -21,8 +21,8 @@ const MAX_CATEGORIES: usize = 6;
 pub struct SummaryQuery {
     /// The events that count.
     pub events: EventQuery,
-    /// The attributes to divide by.
-    pub by: Vec<Attribute>,
+    /// The categories to divide by.
+    pub by: Vec<TextCategory>,
     /// Maximum rows with a single value.
     pub limit: usize,
 }
@@ -37,8 +37,8 @@ impl SummaryQuery {
             });
             let by = fields.optional("by", violations, by).or_default();
             let mut seen = BTreeSet::new();
-            for (index, attribute) in by.iter().flatten().enumerate() {
-                if !seen.insert(*attribute) {
+            for (index, category) in by.iter().flatten().enumerate() {
+                if !seen.insert(*category) {
                     let path = JsonPath::Root.member("by");
                     let message = "the category is listed twice; remove one";
                     violations.note(&path.item(index), ViolationCode::Duplicate, message);

@@ -9,6 +9,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use aws_sdk_dynamodb::types::AttributeValue;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 
 use shared::dynamodb::StoreError;
@@ -39,6 +40,16 @@ pub(super) struct ColumnRequest<'m> {
     pub(super) day: Day,
     pub(super) run: &'m Run,
     pub(super) names: &'m [ColumnName],
+    /// `true` to also read all tags.
+    pub(super) with_tags: bool,
+}
+
+impl ColumnRequest<'_> {
+    /// Returns the columns to read, except tags of a bundle.
+    fn columns(&self) -> Vec<ColumnName> {
+        let tags = self.run.columns().filter(|it| self.with_tags && it.is_tag());
+        self.names.iter().copied().chain(tags).collect()
+    }
 }
 
 impl ErrorStore<'_> {
@@ -53,7 +64,7 @@ impl ErrorStore<'_> {
         let bytes = columns.iter().map(|(_, bytes)| bytes.len()).sum::<usize>();
         let (form, items) = if bytes <= MAX_BUNDLE_BYTES {
             let mut item = bundle_key(project, day, id);
-            item.extend(columns.iter().map(|(name, bytes)| (name.name().to_owned(), b(bytes))));
+            item.extend(columns.iter().map(|(name, bytes)| (name.name().into_owned(), b(bytes))));
             (RunLayout::Bundle, vec![item])
         } else {
             let mut parts = BTreeMap::new();
@@ -88,7 +99,9 @@ impl ErrorStore<'_> {
     ) -> Result<Vec<Option<Columns>>, StoreError> {
         let keys: Vec<Item> = requested
             .iter()
-            .flat_map(|requested| keys_of(project, requested.day, requested.run, requested.names))
+            .flat_map(|requested| {
+                keys_of(project, requested.day, requested.run, &requested.columns())
+            })
             .collect();
         let found = self.db.get_all_unchanging(TABLE, keys).await?;
         let assemble = |requested: &ColumnRequest<'_>| {
@@ -113,8 +126,10 @@ impl ErrorStore<'_> {
         day: Day,
         runs: &[&Run],
     ) -> Result<(), StoreError> {
-        let all: Vec<ColumnName> = ColumnName::all().collect();
-        let keys = runs.iter().flat_map(|run| keys_of(project, day, run, &all));
+        let keys = runs.iter().flat_map(|run| {
+            let all: Vec<ColumnName> = run.columns().collect();
+            keys_of(project, day, run, &all)
+        });
         self.db.delete_all(TABLE, keys.collect()).await
     }
 }
@@ -137,6 +152,7 @@ fn keys_of(project: ProjectId, day: Day, run: &Run, names: &[ColumnName]) -> Vec
         RunLayout::Bundle => vec![bundle_key(project, day, run.id)],
         RunLayout::Columns(parts) => names
             .iter()
+            .filter(|name| !name.is_tag() || parts.contains_key(name))
             .flat_map(|name| {
                 let parts = parts.get(name).copied().unwrap_or(1);
                 (0..parts).map(|part| part_key(project, day, run.id, *name, part))
@@ -163,11 +179,11 @@ fn assemble(
     let column = |name: &ColumnName| match &run.form {
         RunLayout::Bundle => {
             let item = find(bundle_key(project, day, run.id))?;
-            if name.may_be_missing() && !item.contains_key(name.name()) {
-                return Ok(None);
+            match item.get(name.name().as_ref()) {
+                None if name.may_be_missing() => Ok(None),
+                Some(AttributeValue::B(bytes)) => Ok(Some((*name, bytes.as_ref().to_vec()))),
+                _ => Err(StoreError::Damaged { table: TABLE, attribute: "bytes" }),
             }
-            let bytes = ItemReader { table: TABLE, item }.blob(name.name())?;
-            Ok(Some((*name, bytes.to_vec())))
         }
         RunLayout::Columns(_)
             if name.may_be_missing() && find(part_key(project, day, run.id, *name, 0)).is_err() =>
@@ -183,5 +199,11 @@ fn assemble(
             Ok(Some((*name, bytes)))
         }
     };
-    requested.names.iter().filter_map(|name| column(name).transpose()).collect()
+    let mut names = requested.columns();
+    if requested.with_tags && run.form == RunLayout::Bundle {
+        let item = find(bundle_key(project, day, run.id))?;
+        let stored = item.keys().filter_map(|name| ColumnName::parse(name));
+        names.extend(stored.filter(|name| name.is_tag()));
+    }
+    names.iter().filter_map(|name| column(name).transpose()).collect()
 }

@@ -153,8 +153,10 @@ impl ErrorStore<'_> {
         runs: &[&'m Run],
     ) -> Result<(Vec<&'m Run>, Vec<DecodedRun>), StoreError> {
         let names: Vec<ColumnName> = ColumnName::all().collect();
-        let requests: Vec<ColumnRequest<'_>> =
-            runs.iter().map(|run| ColumnRequest { day, run, names: &names }).collect();
+        let requests: Vec<ColumnRequest<'_>> = runs
+            .iter()
+            .map(|run| ColumnRequest { day, run, names: &names, with_tags: true })
+            .collect();
         let columns = self.read_columns(project, &requests).await?;
         let mut decoder = Decoder::new();
         let (mut whole, mut contents) = (Vec::new(), Vec::new());

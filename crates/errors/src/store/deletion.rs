@@ -212,7 +212,7 @@ impl ErrorStore<'_> {
         run: &Run,
         fingerprints: &[Fingerprint],
     ) -> Result<bool, StoreError> {
-        let request = ColumnRequest { day, run, names: &[ColumnName::Base] };
+        let request = ColumnRequest { day, run, names: &[ColumnName::Base], with_tags: false };
         let columns = self.read_columns(project, &[request]).await?;
         let Some(columns) = columns.into_iter().flatten().next() else { return Ok(false) };
         let base = columns.get(ColumnName::Base);

@@ -13,7 +13,8 @@ use shared::timestamp::Timestamp;
 use super::ErrorStore;
 use super::errors::TABLE;
 use super::events::{EventKey, EventsOfError, error_events_pk, event_key_text, read_event_key};
-use super::rows::{RowCategories, read_row, row_key};
+use super::rows::{LogRow, RowCategories, read_row, row_key};
+use crate::attribute::Category;
 use crate::query::error_events::EventOrder;
 use crate::query::filter::EventFilters;
 use crate::{EventId, StoredEvent};
@@ -87,7 +88,7 @@ impl ErrorStore<'_> {
             }
             let (located, last) = self.located_keys(project, error, &range, page, now).await?;
             scanned += located.len().max(1);
-            keys.extend(self.passing(located, filters).await?);
+            keys.extend(self.passing(project, located, filters).await?);
             end = last;
             let Some(last) = &end else { break };
             range = range.after(last);
@@ -118,7 +119,7 @@ impl ErrorStore<'_> {
             if scanned > MAX_IN_MINUTE {
                 return Ok(None);
             }
-            count += self.passing(located, filters).await?.len() as u64;
+            count += self.passing(project, located, filters).await?.len() as u64;
             let Some(last) = last else { break };
             range = range.after(&last);
         }
@@ -206,6 +207,7 @@ impl ErrorStore<'_> {
     /// Returns the keys of events that pass the filters, in order.
     async fn passing(
         self,
+        project: ProjectId,
         keys: Vec<LocatedKey>,
         filters: &EventFilters,
     ) -> Result<Vec<EventKey>, StoreError> {
@@ -214,9 +216,12 @@ impl ErrorStore<'_> {
         }
         let rows = keys.iter().map(|it| it.row.clone()).collect();
         let mut passes = HashMap::new();
-        for item in self.db.get_all(TABLE, rows).await? {
-            let row = self.db.unless_damaged(&item, read_row(&item, RowCategories::All))?;
-            let Some(row) = row else { continue };
+        let categories: Vec<Category> = filters.categories().into_iter().collect();
+        let categories = RowCategories::Only(&categories);
+        let items = self.db.get_all(TABLE, rows).await?;
+        let mut rows: Vec<LogRow> = self.db.undamaged(&items, |item| read_row(item, categories))?;
+        self.resolve_tags(project, &mut rows, categories.tags().as_deref()).await?;
+        for row in rows {
             let id = row.sk.split_once('#').and_then(|(_, id)| EventId::parse(id).ok());
             passes.extend(id.map(|id| (id, filters.matches(&row.row.attributes))));
         }

@@ -228,7 +228,7 @@ mod tests {
         };
         let columns = pack(Day::of(until), &[row]).unwrap();
         let totals = totals_of(&columns).unwrap();
-        let url = ColumnName::Attribute(Attribute::Url);
+        let url = ColumnName::Text(Attribute::Url.into());
         let form = RunLayout::Columns(BTreeMap::from([(url, 2)]));
         let (id, first_step, last_step, level) = (RunId::random(), 3, 5, 1);
         Run { id, first_step, last_step, until, level, bytes: 100, values: 20, form, totals }

@@ -17,6 +17,7 @@ mod queue;
 mod reading;
 mod releases;
 mod rows;
+mod tags;
 
 pub use deletion::{Deletion, MAX_TOMBSTONES};
 pub use error_hours::ErrorSummary;
@@ -26,8 +27,9 @@ pub use event_matches::{KeyRange, MatchingEvents};
 pub use events::{CountOutcome, EVENT_RETENTION, ErrorOfEvent, EventsByHour, EventsOfError};
 pub use fingerprints::FingerprintEntry;
 pub use packing::{NewErrorId, PackOutcome, PackingLimits};
-pub use queue::{QueueBacklog, QueueEntry};
+pub use queue::{OpenLog, QueueBacklog, QueueEntry};
 pub use releases::{MAX_NEW_RELEASES, NewestReleases, Registrar, SeenRelease};
+pub use tags::MAX_NEW_VALUES;
 
 use shared::dynamodb::Store;
 

@@ -30,6 +30,7 @@ use crate::log::manifest::{CompactionLimits, Run};
 use crate::log::pack_schedule::{Backlog, GRACE};
 use crate::log::row::EventRow;
 use crate::log::run::{Base, ColumnName, Columns, Decoder, Totals, pack};
+use crate::tag::{OTHER_TAGS_SAMPLE, TagKey};
 use crate::{ErrorDescription, ErrorId, ErrorRecord};
 
 /// Maximum difference between the clocks of a packer and of DynamoDB, which [`GRACE`] allows for.
@@ -146,6 +147,7 @@ impl ErrorStore<'_> {
         batch.rows.retain(|row| !hidden(row));
         // Before the commit: the next packer does not read these rows.
         self.upsert_errors(project, &batch.rows, new_error_id, now).await?;
+        let tags = events_by_tag(&batch.rows);
         let mut days: BTreeMap<Day, Vec<EventRow>> = BTreeMap::new();
         for LogRow { row, .. } in batch.rows {
             days.entry(Day::of(row.occurred_at)).or_default().push(row);
@@ -161,6 +163,13 @@ impl ErrorStore<'_> {
         };
         // No manifest references the columns of a failed or killed attempt: they expire.
         let failure = self.commit_step(project, &head, &step, &runs).await?;
+        if failure.is_none() && !tags.is_empty() {
+            match self.rank_tag_keys(project, &tags, now).await {
+                // Only the ranking lacks these events.
+                Err(failure) if failure.may_pass() => {}
+                ranked => ranked?,
+            }
+        }
         let until = batch.end.time();
         Ok(failure.unwrap_or(PackOutcome::Packed { backlog, has_more: batch.has_more, until }))
     }
@@ -390,6 +399,18 @@ struct SeenRows {
     last: Timestamp,
     /// The time of receipt of the last row.
     received_at: Timestamp,
+}
+
+/// Returns the number of events of each tag key. Keys that are not categories are in a sample of the rows.
+fn events_by_tag(rows: &[LogRow]) -> BTreeMap<TagKey, u64> {
+    let mut events = BTreeMap::new();
+    for attributes in rows.iter().map(|row| &row.row.attributes) {
+        let others = attributes.other_tags().iter().map(|key| (*key, OTHER_TAGS_SAMPLE));
+        for (key, count) in attributes.tags().map(|(key, _)| (key, 1)).chain(others) {
+            *events.entry(key).or_default() += u64::from(count);
+        }
+    }
+    events
 }
 
 /// Returns how many of the sorted rows fit into a step, at least one.

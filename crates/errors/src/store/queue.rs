@@ -19,7 +19,9 @@ use shared::timestamp::Timestamp;
 use super::ErrorStore;
 use super::errors::TABLE;
 use super::head::{count, head_key};
+use super::tags::keys_key;
 use crate::log::pack_schedule::SOON;
+use crate::tag::TagKey;
 
 /// Number of partitions of the queue: thousands of projects can enter it concurrently.
 const QUEUE_SHARDS: u8 = 16;
@@ -43,6 +45,15 @@ pub struct QueueEntry {
     pub waiting: QueueBacklog,
 }
 
+/// The part of a project's log that writers of rows need.
+#[derive(Debug, Clone)]
+pub struct OpenLog {
+    /// The number of partitions of its rows.
+    pub shards: u8,
+    /// The keys of tags that are categories.
+    pub tags: Vec<TagKey>,
+}
+
 /// A stored entry, or its replacement if it is damaged.
 struct Found {
     entry: QueueEntry,
@@ -61,20 +72,22 @@ pub struct QueueBacklog {
 
 impl ErrorStore<'_> {
     /// Makes sure that a project is queued for packing, with a check no later than `early` if
-    /// given. Returns the number of partitions of its rows. Call it at most a minute before writing
+    /// given. Call it at most a minute before writing
     /// a row.
     pub async fn enqueue_for_packing(
         self,
         project: ProjectId,
         early: Option<Timestamp>,
         now: Timestamp,
-    ) -> Result<u8, StoreError> {
-        let keys = vec![head_key(project), entry_key(project)];
+    ) -> Result<OpenLog, StoreError> {
+        let keys = vec![head_key(project), entry_key(project), keys_key(project)];
         let waiting = QueueBacklog { since: now, rows: 0 };
-        let (mut shards, mut entry) = (1, None::<Found>);
+        let (mut log, mut entry) = (OpenLog { shards: 1, tags: Vec::new() }, None::<Found>);
         for item in self.db.get_all(TABLE, keys).await? {
             if item.get("sk") == Some(&s("head")) {
-                shards = self.shards_of_head(&item)?;
+                log.shards = self.shards_of_head(&item)?;
+            } else if item.get("sk") == Some(&s("keys")) {
+                log.tags = self.read_tag_keys(&item)?;
             } else {
                 entry = Some(self.found_entry(project, &item, now)?);
             }
@@ -96,7 +109,7 @@ impl ErrorStore<'_> {
                 self.refresh_entry(&found, due, now).await?;
             }
         }
-        Ok(shards)
+        Ok(log)
     }
 
     /// Makes sure that a project is queued, with a check once all rows received before `now` can be

@@ -163,7 +163,7 @@ impl<'s> ErrorStore<'s> {
             .zip(heads)
             .map(|(project, head)| {
                 let head = Some((head, read_at));
-                self.read_project_events(project, head, query, counted, now)
+                self.read_project_events(project, head, query, counted.clone(), now)
             })
             .collect();
         let mut reads = stream::iter(reads).buffer_unordered(PROJECTS_AT_ONCE);
@@ -317,7 +317,12 @@ impl<'s> ErrorStore<'s> {
     ) -> Result<Vec<LoadedRun>, StoreError> {
         let requests: Vec<_> = runs
             .iter()
-            .map(|run| ColumnRequest { day: run.day, run: &run.run, names: &run.names })
+            .map(|run| ColumnRequest {
+                day: run.day,
+                run: &run.run,
+                names: &run.names,
+                with_tags: false,
+            })
             .collect();
         let columns = self.read_columns(project, &requests).await?;
         let loaded = runs.into_iter().zip(columns);
@@ -398,7 +403,7 @@ fn plan(
         // Totals cannot be used if they include deleted events.
         let is_whole = !runs.iter().any(|run| tombstones.may_hide_in(day, run));
         let every_fingerprint_counts = needs.every_fingerprint_counts && is_whole;
-        let needs = QueryNeeds { every_fingerprint_counts, ..*needs };
+        let needs = QueryNeeds { every_fingerprint_counts, ..needs.clone() };
         let totals: Vec<_> = runs.iter().map(|run| &run.totals).collect();
         let plans = needs.plan(day, &totals, rows.hours_of(day));
         let of_day = runs.into_iter().zip(plans).filter(|(_, plan)| !plan.is_empty());
@@ -434,7 +439,7 @@ mod tests {
         let (fingerprint, attributes) = (Fingerprint([0; 16]), Attributes::default());
         let columns = pack(day(), &[EventRow { occurred_at, fingerprint, attributes }]).unwrap();
         let totals = totals_of(&columns).unwrap();
-        let url = ColumnName::Attribute(Attribute::Url);
+        let url = ColumnName::Text(Attribute::Url.into());
         let form = RunLayout::Columns(BTreeMap::from([(ColumnName::Base, 1), (url, url_parts)]));
         let (first_step, last_step, until, level) = (1, 1, occurred_at, 0);
         let (id, values) = (RunId::random(), 0);
@@ -445,7 +450,7 @@ mod tests {
 
     #[test]
     fn windows_hold_no_more_than_fits_into_memory() {
-        let all = [ColumnName::Base, ColumnName::Attribute(Attribute::Url)];
+        let all = [ColumnName::Base, ColumnName::Text(Attribute::Url.into())];
         let runs = |bytes, parts, names: &[ColumnName], count| {
             let runs = std::iter::repeat_with(|| planned(bytes, parts, names)).take(count);
             windows(runs.collect()).iter().map(Vec::len).collect::<Vec<_>>()

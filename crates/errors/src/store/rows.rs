@@ -21,9 +21,10 @@ use super::errors::TABLE;
 use super::events::EVENT_RETENTION;
 use super::head::LogPosition;
 use crate::EventId;
-use crate::attribute::{Attribute, Attributes, Category};
+use crate::attribute::{Attribute, Attributes, Category, TextCategory};
 use crate::grouping::Fingerprint;
 use crate::log::row::{EventRow, decode_attributes, encode_attributes};
+use crate::tag::{TagHash, TagKey};
 
 /// Maximum partitions of a log, for 8,000 events a second.
 pub(super) const MAX_SHARDS: u8 = 16;
@@ -32,6 +33,10 @@ pub(super) const MAX_SHARDS: u8 = 16;
 pub(super) const PAGE_ROWS: usize = 1_000;
 /// The attribute with the values that filters match.
 const ATTRIBUTES: &str = "attributes";
+/// The attribute with the hashes of tags. With one letter, a tag takes at most 8 bytes.
+const TAGS: &str = "t";
+/// The attribute with the keys of other tags, in a sample of rows.
+const OTHER_TAGS: &str = "k";
 /// A key that sorts after the sort keys of all rows.
 const END: &str = "~";
 /// Approximate bytes of a row without the values of its attributes.
@@ -42,6 +47,8 @@ const ROW_BYTES: usize = 150;
 pub(super) struct LogRow {
     pub(super) sk: String,
     pub(super) row: EventRow,
+    /// The hashes of the tags.
+    pub(super) tags: Vec<TagHash>,
 }
 
 impl LogRow {
@@ -53,7 +60,8 @@ impl LogRow {
     /// Returns the approximate number of bytes.
     pub(super) fn bytes(&self) -> usize {
         let values = Attribute::ALL.map(|it| self.row.attributes.get(it).map_or(0, str::len));
-        ROW_BYTES + values.iter().sum::<usize>()
+        let tags = self.row.attributes.tags().map(|(_, value)| value.len());
+        ROW_BYTES + values.iter().sum::<usize>() + tags.sum::<usize>()
     }
 }
 
@@ -98,12 +106,24 @@ impl<'p> RowCategories<'p> {
         }
     }
 
+    /// Returns the tags to read. `None` for all.
+    pub(super) fn tags(self) -> Option<Vec<TagKey>> {
+        let tag = |category: &Category| match category {
+            Category::Text(TextCategory::Tag(key)) => Some(*key),
+            _ => None,
+        };
+        Some(self.requested()?.iter().filter_map(tag).collect())
+    }
+
     /// Returns the item attributes to read. `None` for all.
     fn names(self) -> Option<Vec<&'static str>> {
         let categories = self.requested()?;
         let mut names = vec!["sk", "occurredAt", "fingerprint"];
         if !categories.is_empty() {
             names.push(ATTRIBUTES);
+        }
+        if self.tags().is_none_or(|keys| !keys.is_empty()) {
+            names.push(TAGS);
         }
         Some(names)
     }
@@ -157,7 +177,9 @@ impl ErrorStore<'_> {
             item.insert("pk".to_owned(), s(&pk));
             self.db.unless_damaged(&item, row)
         };
-        let rows = rows.iter().map(read).filter_map(Result::transpose).collect::<Result<_, _>>()?;
+        let rows = rows.iter().map(read).filter_map(Result::transpose);
+        let mut rows: Vec<LogRow> = rows.collect::<Result<_, _>>()?;
+        self.resolve_tags(range.project, &mut rows, range.categories.tags().as_deref()).await?;
         Ok(RowPage { rows, next })
     }
 
@@ -215,23 +237,40 @@ pub(super) fn write_row(
     item.insert("occurredAt".to_owned(), n(row.occurred_at.as_millis()));
     item.insert("fingerprint".to_owned(), b(&row.fingerprint.0));
     item.insert(ATTRIBUTES.to_owned(), b(&encode_attributes(&row.attributes)));
+    let tags: Vec<[u8; TagHash::BYTES]> =
+        row.attributes.tags().map(|(key, value)| TagHash::of(key, value).0).collect();
+    if !tags.is_empty() {
+        item.insert(TAGS.to_owned(), b(tags.as_flattened()));
+    }
+    let others: Vec<&str> = row.attributes.other_tags().iter().map(TagKey::as_str).collect();
+    if !others.is_empty() {
+        item.insert(OTHER_TAGS.to_owned(), s(others.join(" ")));
+    }
     item
 }
 
 pub(super) fn read_row(item: &Item, categories: RowCategories<'_>) -> Result<LogRow, StoreError> {
     let reader = ItemReader { table: TABLE, item };
-    let attributes = match categories.requested() {
+    let mut attributes = match categories.requested() {
         // The attribute was not read.
         Some([]) => Attributes::default(),
         requested => decode_attributes(reader.blob(ATTRIBUTES)?, requested)
             .map_err(|_| reader.damaged(ATTRIBUTES))?,
     };
+    let others = reader.optional_text(OTHER_TAGS)?.unwrap_or_default();
+    attributes.set_other_tags(others.split(' ').filter_map(TagKey::parse).collect());
+    let tags = if item.contains_key(TAGS) { reader.blob(TAGS)? } else { &[] };
+    let (tags, rest) = tags.as_chunks();
+    if !rest.is_empty() {
+        return Err(reader.damaged(TAGS));
+    }
+    let tags = tags.iter().map(|hash| TagHash(*hash)).collect();
     let row = EventRow {
         occurred_at: reader.millis("occurredAt")?,
         fingerprint: Fingerprint(reader.bytes("fingerprint")?),
         attributes,
     };
-    Ok(LogRow { sk: reader.text("sk")?.to_owned(), row })
+    Ok(LogRow { sk: reader.text("sk")?.to_owned(), row, tags })
 }
 
 #[cfg(test)]

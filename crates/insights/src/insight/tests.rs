@@ -24,6 +24,8 @@ enum Step {
     /// Splits off every `nth` pain point.
     Split(Index, usize),
     Merge(Index, Index),
+    /// Undoes a merge, if possible.
+    Undo(Index),
 }
 
 fn moments(count: std::ops::Range<usize>) -> impl Strategy<Value = Vec<Moment>> {
@@ -42,6 +44,7 @@ fn step() -> impl Strategy<Value = Step> {
         3 => (any::<Index>(), some_moments()).prop_map(|(to, drawn)| Step::Add(to, drawn)),
         4 => (any::<Index>(), 1..90_usize).prop_map(|(from, nth)| Step::Split(from, nth)),
         3 => (any::<Index>(), any::<Index>()).prop_map(|(from, into)| Step::Merge(from, into)),
+        3 => any::<Index>().prop_map(Step::Undo),
     ]
 }
 
@@ -51,6 +54,10 @@ struct Model {
     members: BTreeMap<PainPointId, PainPoint>,
     version: u64,
     merged_into: Option<usize>,
+    /// The pain points before the merge, and the receiver's ones after it.
+    before_merge: Option<[BTreeMap<PainPointId, PainPoint>; 2]>,
+    /// The receiver's version after the merge.
+    receiver_version: u64,
 }
 
 impl Model {
@@ -99,6 +106,7 @@ impl World {
                 self.add(to.index(self.insights.len()), &pain_points);
             }
             Step::Split(from, nth) => self.split(from.index(self.insights.len()), *nth),
+            Step::Undo(of) => self.undo(of.index(self.insights.len())),
             Step::Merge(from, into) => {
                 self.merge(from.index(self.insights.len()), into.index(self.insights.len()));
             }
@@ -163,7 +171,7 @@ impl World {
         split_off.refresh_latest(&details);
         model.version += 1;
         let moved = ids.iter().map(|id| (*id, model.members.remove(id).unwrap())).collect();
-        self.models.push(Model { members: moved, version: 1, merged_into: None });
+        self.models.push(Model { members: moved, version: 1, ..Model::default() });
         self.insights[at] = source;
         self.insights.push(split_off);
         self.save(&[at, self.insights.len() - 1]);
@@ -183,11 +191,41 @@ impl World {
         assert_eq!(merged, Ok(()));
         (self.insights[from], self.insights[into]) = (source, receiver);
         let moved = std::mem::take(&mut self.models[from].members);
-        self.models[into].members.extend(moved);
+        self.models[into].members.extend(moved.clone());
+        self.models[from].before_merge = Some([moved, self.models[into].members.clone()]);
         self.models[from].merged_into = Some(into);
         for at in [from, into] {
             self.models[at].version += 1;
         }
+        self.models[from].receiver_version = self.models[into].version;
+        self.save(&[from, into]);
+    }
+
+    fn undo(&mut self, from: usize) {
+        let Some(into) = self.models[from].merged_into else { return };
+        let (mut source, mut receiver) = (self.insights[from].clone(), self.insights[into].clone());
+        let mut ids = self.ids;
+        let undone = source.undo_merge(&mut receiver, InsightStatus::Resolved, || {
+            ids += 1;
+            Uuid::from_u128(ids)
+        });
+        self.ids = ids;
+        let [moved, after] = self.models[from].before_merge.clone().unwrap();
+        if undone.is_err() {
+            assert_eq!((&source, &receiver), (&self.insights[from], &self.insights[into]));
+            // Otherwise another change came later, such as a split and its merge.
+            assert_ne!(self.models[into].version, self.models[from].receiver_version);
+            return;
+        }
+        assert_eq!(self.models[into].members, after);
+        (self.insights[from], self.insights[into]) = (source, receiver);
+        self.models[into].members.retain(|id, _| !moved.contains_key(id));
+        self.models[from].members = moved;
+        self.models[from].merged_into = None;
+        for at in [from, into] {
+            self.models[at].version += 1;
+        }
+        assert_eq!(self.insights[from].status, InsightStatus::Resolved);
         self.save(&[from, into]);
     }
 
@@ -295,10 +333,39 @@ proptest! {
             let before = world.occurrences();
             world.apply(step);
             world.check();
-            if matches!(step, Step::Split(..) | Step::Merge(..)) {
+            if matches!(step, Step::Split(..) | Step::Merge(..) | Step::Undo(_)) {
                 prop_assert_eq!(world.occurrences(), before, "pain points only move");
             }
         }
+    }
+
+    #[test]
+    fn undoing_a_merge_restores_both_insights(
+        one in some_moments(),
+        other in some_moments(),
+        more in moments(1..400),
+    ) {
+        let mut world = World::default();
+        world.create(&one);
+        world.create(&other);
+        let pain_points = world.pain_points(&more);
+        world.add(0, &pain_points);
+        let before = world.insights.clone();
+        world.merge(0, 1);
+        world.undo(0);
+        world.check();
+        let now = Timestamp::from_millis(NOW);
+        for (insight, before) in world.insights.iter().zip(&before) {
+            prop_assert_eq!(insight.version, before.version + 2);
+            let restored = Insight { status: before.status, ..insight.clone() };
+            prop_assert_eq!(restored.at(now), before.at(now));
+            prop_assert_eq!(&restored.signatures, &before.signatures);
+        }
+        // Only once, and not after another change of the receiver.
+        world.merge(0, 1);
+        world.add(1, &world_pain_point());
+        world.undo(0);
+        prop_assert!(world.insights[0].status.merged_into().is_some());
     }
 
     #[test]
@@ -318,6 +385,10 @@ proptest! {
         prop_assert!(of_split.keys().all(|id| before.1.contains_key(id)));
         prop_assert!(world.insights[1].members.is_empty());
     }
+}
+
+fn world_pain_point() -> Vec<PainPoint> {
+    World { ids: u128::MAX / 2, ..World::default() }.pain_points(&[(0, None, 0)])
 }
 
 /// Returns an insight with these numbers of sessions in the current and previous period.

@@ -38,7 +38,8 @@ impl InsightStore<'_> {
         let derived = [format!("replay#{project}#"), format!("signature#{project}#")];
         // Batches are removed before their pain points, which still lead to them if this is
         // interrupted.
-        let (mut batches, mut found, mut splits) = (HashSet::new(), Vec::new(), HashMap::new());
+        let (mut batches, mut abandoned) = (HashSet::new(), HashSet::new());
+        let (mut found, mut splits) = (Vec::new(), HashMap::new());
         for item in &items {
             let reader = ItemReader { table: TABLE, item };
             let pk = reader.text("pk")?;
@@ -50,6 +51,7 @@ impl InsightStore<'_> {
             } else if let Some(batch) = pk.strip_prefix("batch#").and_then(BatchId::parse) {
                 let is_committed = reader.optional_boolean("committed")?.unwrap_or_default();
                 if !is_committed && !batch.may_be_running(now.minus(MIN_BATCH_AGE)) {
+                    abandoned.insert(batch);
                     found.push(batch_key(batch));
                 }
             } else if pk.starts_with("split#") {
@@ -64,8 +66,7 @@ impl InsightStore<'_> {
             found.extend(id.and_then(|id| splits.remove(&id)).into_iter().flatten());
         }
         // A request must not contain a key twice.
-        let batches = batches.into_iter().map(batch_key);
-        let batches: Vec<Item> = batches.filter(|batch| !found.contains(batch)).collect();
+        let batches = batches.difference(&abandoned).copied().map(batch_key).collect();
         let of_batches = self.db.sweep_away(TABLE, batches, None).await?;
         let swept = self.db.sweep_away(TABLE, found, after).await?;
         Ok(Sweep { removed: swept.removed + of_batches.removed, ..swept })

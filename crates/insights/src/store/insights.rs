@@ -19,7 +19,7 @@ use uuid::Uuid;
 
 use notifications::store::NotificationStore;
 use shared::dynamodb::idempotency::{Idempotent, Replay};
-use shared::dynamodb::item::{Item, ItemReader, b, item_at, key, n, s, time_key};
+use shared::dynamodb::item::{Item, ItemReader, b, item, item_at, key, n, s, time_key};
 use shared::dynamodb::last_seen::{LastSeenList, index_attributes, position_of};
 use shared::dynamodb::request::IntoAction;
 use shared::dynamodb::transaction::{Transaction, TransactionOutcome};
@@ -32,7 +32,9 @@ use super::InsightStore;
 use super::pain_points::BatchId;
 use crate::membership::{Chunk, ChunkReference, Membership};
 use crate::signature::{Signatures, Unlisted};
-use crate::{Insight, InsightId, InsightStatus, Latest, PainPointId, StatusFilter};
+use crate::{
+    BeforeMerge, DerivedState, Insight, InsightId, InsightStatus, Latest, PainPointId, StatusFilter,
+};
 
 pub(super) const TABLE: &str = "replay-insights";
 /// Prefix of insights' sort keys.
@@ -407,23 +409,98 @@ fn write_head(insight: &Insight) -> Item {
     );
     let index_attributes = index_attributes(insight.status.as_str(), position(insight));
     item.extend(index_attributes.map(|(name, value)| (name.to_owned(), value)));
-    let packed = [
-        ("signatures", insight.signatures.pack_held()),
-        ("forwards", insight.signatures.pack_forwards()),
-        ("unlisted", insight.unlisted.pack()),
-    ];
-    for (name, packed) in packed.into_iter().filter(|(_, packed)| !packed.is_empty()) {
-        item.insert(name.to_owned(), b(&packed));
-    }
+    item.extend(write_packed(&insight.signatures, &insight.unlisted));
     if let Some(into) = insight.status.merged_into() {
         item.insert("mergedInto".to_owned(), s(into));
     }
     if let Some(latest) = &insight.latest {
-        item.insert("latestPainPoint".to_owned(), s(latest.id));
-        item.insert("lastSeen".to_owned(), s(latest.occurred_at));
-        item.insert("excerpt".to_owned(), s(&latest.excerpt));
+        item.extend(write_latest(latest));
+    }
+    if let Some(before) = &insight.before_merge {
+        item.insert("beforeMerge".to_owned(), AttributeValue::M(write_before_merge(before)));
     }
     item
+}
+
+fn write_latest(latest: &Latest) -> Item {
+    item([
+        ("latestPainPoint", s(latest.id)),
+        ("lastSeen", s(latest.occurred_at)),
+        ("excerpt", s(&latest.excerpt)),
+    ])
+}
+
+fn read_latest(reader: ItemReader<'_>) -> Result<Option<Latest>, StoreError> {
+    let latest = reader.optional_parsed("latestPainPoint", PainPointId::parse)?;
+    let read = |id| {
+        let occurred_at = reader.time("lastSeen")?;
+        Ok(Latest { id, occurred_at, excerpt: reader.text("excerpt")?.to_owned() })
+    };
+    latest.map(read).transpose()
+}
+
+fn write_before_merge(before: &BeforeMerge) -> Item {
+    let chunks: Vec<[u8; 16]> = before.chunks.iter().map(|id| *id.as_bytes()).collect();
+    let others: Vec<[u8; 16]> = before.others.iter().map(|id| *id.as_bytes()).collect();
+    item([
+        ("receiverDigest", b(&before.receiver_digest)),
+        ("chunks", b(chunks.as_flattened())),
+        ("others", b(others.as_flattened())),
+        ("source", AttributeValue::M(write_derived_state(&before.source))),
+        ("receiver", AttributeValue::M(write_derived_state(&before.receiver))),
+    ])
+}
+
+fn read_before_merge(item: &Item) -> Result<BeforeMerge, StoreError> {
+    let reader = ItemReader { table: TABLE, item };
+    let ids = |name| {
+        let (ids, rest) = reader.blob(name)?.as_chunks::<16>();
+        let ids = ids.iter().map(|id| Uuid::from_bytes(*id)).collect::<Vec<Uuid>>();
+        if rest.is_empty() { Ok(ids) } else { Err(reader.damaged(name)) }
+    };
+    let state = |name| match item.get(name) {
+        Some(AttributeValue::M(state)) => read_derived_state(state),
+        _ => Err(reader.damaged(name)),
+    };
+    Ok(BeforeMerge {
+        receiver_digest: reader.bytes("receiverDigest")?,
+        chunks: ids("chunks")?,
+        others: ids("others")?.into_iter().map(PainPointId::new).collect(),
+        source: state("source")?,
+        receiver: state("receiver")?,
+    })
+}
+
+fn write_derived_state(state: &DerivedState) -> Item {
+    let mut item = state.latest.as_ref().map(write_latest).unwrap_or_default();
+    item.extend(write_packed(&state.signatures, &state.unlisted));
+    item
+}
+
+fn read_derived_state(item: &Item) -> Result<DerivedState, StoreError> {
+    let latest = read_latest(ItemReader { table: TABLE, item })?;
+    let (signatures, unlisted) = read_packed(item)?;
+    Ok(DerivedState { latest, signatures, unlisted })
+}
+
+/// Returns the attributes that are not empty.
+fn write_packed(signatures: &Signatures, unlisted: &Unlisted) -> Item {
+    let packed = [
+        ("signatures", signatures.pack_held()),
+        ("forwards", signatures.pack_forwards()),
+        ("unlisted", unlisted.pack()),
+    ];
+    let packed = packed.into_iter().filter(|(_, packed)| !packed.is_empty());
+    packed.map(|(name, packed)| (name.to_owned(), b(&packed))).collect()
+}
+
+fn read_packed(item: &Item) -> Result<(Signatures, Unlisted), StoreError> {
+    let reader = ItemReader { table: TABLE, item };
+    let packed = |name| if item.contains_key(name) { reader.blob(name) } else { Ok(&[][..]) };
+    let signatures = Signatures::unpack(packed("signatures")?, packed("forwards")?);
+    let unlisted = Unlisted::unpack(packed("unlisted")?);
+    let signatures = signatures.ok_or_else(|| reader.damaged("signatures"))?;
+    Ok((signatures, unlisted.ok_or_else(|| reader.damaged("unlisted"))?))
 }
 
 pub(super) fn read_head(project_id: ProjectId, item: &Item) -> Result<Head, StoreError> {
@@ -435,20 +512,15 @@ pub(super) fn read_head(project_id: ProjectId, item: &Item) -> Result<Head, Stor
         "merged" => InsightStatus::Merged { into: reader.parsed("mergedInto", InsightId::parse)? },
         _ => return Err(reader.damaged("status")),
     };
-    let latest = reader.optional_parsed("latestPainPoint", PainPointId::parse)?;
-    let latest = match latest {
-        None => None,
-        Some(id) => Some(Latest {
-            id,
-            occurred_at: reader.time("lastSeen")?,
-            excerpt: reader.text("excerpt")?.to_owned(),
-        }),
-    };
+    let latest = read_latest(reader)?;
     let version = reader.count("version")?;
     let chunks = ChunkReference::unpack_all(reader.blob("chunks")?);
-    let packed = |name| if item.contains_key(name) { reader.blob(name) } else { Ok(&[][..]) };
-    let signatures = Signatures::unpack(packed("signatures")?, packed("forwards")?);
-    let unlisted = Unlisted::unpack(packed("unlisted")?);
+    let (signatures, unlisted) = read_packed(item)?;
+    let before_merge = match item.get("beforeMerge") {
+        None => None,
+        Some(AttributeValue::M(before)) => Some(read_before_merge(before)?),
+        Some(_) => return Err(reader.damaged("beforeMerge")),
+    };
     Ok(Head {
         insight: Insight {
             id: reader.parsed("id", InsightId::parse)?,
@@ -461,8 +533,9 @@ pub(super) fn read_head(project_id: ProjectId, item: &Item) -> Result<Head, Stor
             viewed: reader.optional_boolean("viewed")?.unwrap_or_default(),
             latest,
             members: Membership::default(),
-            signatures: signatures.ok_or_else(|| reader.damaged("signatures"))?,
-            unlisted: unlisted.ok_or_else(|| reader.damaged("unlisted"))?,
+            signatures,
+            unlisted,
+            before_merge,
         },
         chunks: chunks.map_err(|_| reader.damaged("chunks"))?,
     })

@@ -71,7 +71,13 @@ pub async fn describe<'c>(
         user: is_private.then(|| caller.user()),
         organization: caller.organization(),
         scopes: caller.scopes(),
-        projects: caller.name_projects(&first).await?.items,
+        projects: caller
+            .list_projects(&first)
+            .await?
+            .items
+            .into_iter()
+            .map(|it| it.summary)
+            .collect(),
         key_id,
         expires_at: caller.expires_at(),
         signed_in,

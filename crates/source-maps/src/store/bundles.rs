@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use aws_sdk_dynamodb::types::builders::ConditionCheckBuilder;
+use aws_sdk_dynamodb::types::builders::{ConditionCheckBuilder, PutBuilder};
 use serde::Serialize;
 use shared::dynamodb::item::{Item, ItemReader, b, item_at, key, n, s, ss, time_key};
 use shared::dynamodb::transaction::Transaction;
@@ -120,11 +120,7 @@ impl SourceMapStore<'_> {
         let state = BundleState::Assembling(now.plus(most));
         let mut item = item_of(project, upload, &state);
         item.insert("lease".to_owned(), s(id));
-        let put = self.db.put(TABLE, item);
-        let put = put
-            .condition_expression("attribute_not_exists(#until) OR #until < :now")
-            .expression_attribute_names("#until", "until")
-            .expression_attribute_values(":now", n(now.as_millis()));
+        let put = self.put_unless_leased(item, now);
         let Upload { checksum, release, dist, .. } = upload.clone();
         let is_leased = self.db.write_if(put).await?;
         Ok(is_leased.then_some(Lease { id, checksum, release, dist, began: now }))
@@ -138,12 +134,8 @@ impl SourceMapStore<'_> {
         now: Timestamp,
     ) -> Result<(), StoreError> {
         let mut tx = Transaction::default();
-        let put = self.db.put(TABLE, item_of(project, upload, &BundleState::Queued));
-        let put = put
-            .condition_expression("attribute_not_exists(#until) OR #until < :now")
-            .expression_attribute_names("#until", "until")
-            .expression_attribute_values(":now", n(now.as_millis()));
-        tx.add("bundle", put)?;
+        let item = item_of(project, upload, &BundleState::Queued);
+        tx.add("bundle", self.put_unless_leased(item, now))?;
         let sk = format!("{project}#{}", upload.checksum);
         let entry =
             [("project", s(project)), ("checksum", s(upload.checksum)), ("at", n(now.as_millis()))];
@@ -182,12 +174,7 @@ impl SourceMapStore<'_> {
         upload: &Upload,
         lease: &Lease,
     ) -> Result<(), StoreError> {
-        let put = self.db.put(TABLE, item_of(project, upload, &BundleState::Assembled));
-        let put = put
-            .condition_expression("lease = :lease")
-            .expression_attribute_values(":lease", s(lease.id));
-        // If the bundle was removed, a map was replaced in the meantime.
-        self.db.write_if(put).await.map(drop)
+        self.end_lease(project, upload, lease, &BundleState::Assembled).await
     }
 
     /// Gives a lease back, so that the assembly can be tried again.
@@ -197,12 +184,30 @@ impl SourceMapStore<'_> {
         upload: &Upload,
         lease: &Lease,
     ) -> Result<(), StoreError> {
-        let state = BundleState::Assembling(lease.began);
-        let put = self.db.put(TABLE, item_of(project, upload, &state));
+        self.end_lease(project, upload, lease, &BundleState::Assembling(lease.began)).await
+    }
+
+    /// Sets the state of a leased bundle, without the lease. If the bundle was removed, a map was
+    /// replaced in the meantime.
+    async fn end_lease(
+        self,
+        project: ProjectId,
+        upload: &Upload,
+        lease: &Lease,
+        state: &BundleState,
+    ) -> Result<(), StoreError> {
+        let put = self.db.put(TABLE, item_of(project, upload, state));
         let put = put
             .condition_expression("lease = :lease")
             .expression_attribute_values(":lease", s(lease.id));
         self.db.write_if(put).await.map(drop)
+    }
+
+    fn put_unless_leased(self, item: Item, now: Timestamp) -> PutBuilder {
+        let put = self.db.put(TABLE, item);
+        put.condition_expression("attribute_not_exists(#until) OR #until < :now")
+            .expression_attribute_names("#until", "until")
+            .expression_attribute_values(":now", n(now.as_millis()))
     }
 
     /// Notes that the assembly of a bundle failed.

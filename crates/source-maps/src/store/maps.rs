@@ -13,10 +13,10 @@ use uuid::Uuid;
 
 use super::bundles::{self, Lease};
 use super::upkeep::{DueMap, RETENTION, UNPUBLISHED};
-use super::{PieceKind, SourceMapStore, TABLE, lookup_key, maps_pk, piece_key};
+use super::{PieceKind, SourceMapStore, TABLE, count, lookup_key, maps_pk, piece_key, read_count};
+use crate::MapKey;
 use crate::bundle::Checksum;
 use crate::pieces::{Index, Pieces};
-use crate::{DebugId, MapKey};
 
 /// Pieces that are written concurrently: enough to keep DynamoDB busy.
 const PIECES_AT_ONCE: usize = 16;
@@ -232,77 +232,55 @@ impl SourceMapStore<'_> {
 
     /// Returns the bytes of a project's pieces.
     pub async fn stored_bytes(self, project: ProjectId) -> Result<u64, StoreError> {
+        let query = self.db.query_attributes(TABLE, &["storedBytes"]);
+        let query = query
+            .key_condition_expression("pk = :pk")
+            .expression_attribute_values(":pk", s(maps_pk(project)));
+        let mut items = query.into_paginator().items().send();
         let mut bytes = 0_u64;
-        let mut start = None;
-        loop {
-            let query = self.db.query_attributes(TABLE, &["storedBytes"]);
-            let query = query
-                .key_condition_expression("pk = :pk")
-                .expression_attribute_values(":pk", s(maps_pk(project)))
-                .set_exclusive_start_key(start);
-            let page = query.send().await?;
-            for item in page.items.unwrap_or_default() {
-                let reader = ItemReader { table: TABLE, item: &item };
-                bytes = bytes.saturating_add(reader.count("storedBytes")?);
-            }
-            start = page.last_evaluated_key;
-            if start.is_none() {
-                return Ok(bytes);
-            }
+        while let Some(item) = items.next().await {
+            let item = item?;
+            bytes = bytes
+                .saturating_add(ItemReader { table: TABLE, item: &item }.count("storedBytes")?);
         }
+        Ok(bytes)
     }
 
-    /// Removes the map with a debug ID, if there is one. Returns the number of removed maps.
-    pub async fn delete_by_debug_id(
-        self,
-        project: ProjectId,
-        id: DebugId,
-        now: Timestamp,
-    ) -> Result<u64, StoreError> {
-        Ok(u64::from(self.delete_map(project, &MapKey::DebugId(id).to_string(), now).await?))
-    }
-
-    /// Removes all maps of a release. Returns the number of removed maps.
+    /// Removes all maps of a release.
     pub async fn delete_by_release(
         self,
         project: ProjectId,
         release: &str,
         now: Timestamp,
-    ) -> Result<u64, StoreError> {
-        let mut removed = 0;
-        let mut start = None;
-        loop {
-            let query = self.db.query(TABLE).consistent_read(true);
-            let query = query
-                .key_condition_expression("pk = :pk")
-                .filter_expression("#release = :release")
-                .expression_attribute_names("#release", "release")
-                .expression_attribute_values(":pk", s(maps_pk(project)))
-                .expression_attribute_values(":release", s(release))
-                .set_exclusive_start_key(start);
-            let page = query.send().await?;
-            for item in page.items.unwrap_or_default() {
-                let map_key = ItemReader { table: TABLE, item: &item }.text("mapKey")?;
-                removed += u64::from(self.delete_map(project, map_key, now).await?);
-            }
-            start = page.last_evaluated_key;
-            if start.is_none() {
-                return Ok(removed);
-            }
+    ) -> Result<(), StoreError> {
+        let query = self.db.query(TABLE).consistent_read(true);
+        let query = query
+            .key_condition_expression("pk = :pk")
+            .filter_expression("#release = :release")
+            .expression_attribute_names("#release", "release")
+            .expression_attribute_values(":pk", s(maps_pk(project)))
+            .expression_attribute_values(":release", s(release));
+        let mut items = query.into_paginator().items().send();
+        while let Some(item) = items.next().await {
+            let item = item?;
+            let map_key = ItemReader { table: TABLE, item: &item }.text("mapKey")?;
+            self.delete_map(project, map_key, now).await?;
         }
+        Ok(())
     }
 
-    async fn delete_map(
+    /// Removes the map with the stored form of a key, if there is one.
+    pub async fn delete_map(
         self,
         project: ProjectId,
         map_key: &str,
         now: Timestamp,
-    ) -> Result<bool, StoreError> {
+    ) -> Result<(), StoreError> {
         let mut retry = ConflictRetry::default();
         while retry.next_attempt().await {
-            let Some(current) = self.find_lookup(project, map_key).await? else { return Ok(false) };
+            let Some(current) = self.find_lookup(project, map_key).await? else { return Ok(()) };
             if self.remove(project, map_key, &current, now).await? {
-                return Ok(true);
+                return Ok(());
             }
         }
         Err(StoreError::Contended("the map kept being replaced".into()))
@@ -312,10 +290,6 @@ impl SourceMapStore<'_> {
 fn due_of(project: ProjectId, map: &StoredMap, at: Timestamp) -> DueMap {
     let (tables, texts) = (map.tables, map.texts);
     DueMap { project, map_id: map.map_id, map_key: map.key.to_string(), tables, texts, at }
-}
-
-fn count(count: usize) -> aws_sdk_dynamodb::types::AttributeValue {
-    n(i64::try_from(count).unwrap_or(i64::MAX))
 }
 
 fn lookup_item(
@@ -341,13 +315,12 @@ fn lookup_item(
 
 pub(super) fn read_lookup(item: &Item) -> Result<Lookup, StoreError> {
     let reader = ItemReader { table: TABLE, item };
-    let count = |name| reader.count(name).map(|it| usize::try_from(it).unwrap_or(usize::MAX));
     Ok(Lookup {
         map_id: reader.parsed("mapId", |text| Uuid::try_parse(text).ok())?,
         listing: reader.text("listing")?.to_owned(),
         index: Index::from_bytes(reader.blob("index")?).ok_or_else(|| reader.damaged("index"))?,
-        tables: count("tables")?,
-        texts: count("texts")?,
+        tables: read_count(reader, "tables")?,
+        texts: read_count(reader, "texts")?,
         bundle: reader.parsed("bundle", Checksum::parse)?,
         last_used_at: reader.millis("lastUsedAt")?,
     })
@@ -360,14 +333,13 @@ fn listing_item(
     lease: &Lease,
     now: Timestamp,
 ) -> Item {
-    let integer = |bytes: u64| n(i64::try_from(bytes).unwrap_or(i64::MAX));
     let mut item = item_at(
         key(&maps_pk(project), listing),
         [
             ("mapKey", s(&map.key)),
             ("url", s(&map.url)),
-            ("size", integer(map.bytes)),
-            ("storedBytes", integer(map.stored_bytes)),
+            ("size", count(map.bytes)),
+            ("storedBytes", count(map.stored_bytes)),
             ("createdAt", s(now)),
         ],
     );

@@ -7,8 +7,9 @@ mod maps;
 mod resolving;
 mod upkeep;
 
-use shared::dynamodb::Store;
-use shared::dynamodb::item::{Item, key};
+use aws_sdk_dynamodb::types::AttributeValue;
+use shared::dynamodb::item::{Item, ItemReader, key, n};
+use shared::dynamodb::{Store, StoreError};
 use shared::projects::project::ProjectId;
 
 pub use bundles::{BundleRecord, BundleState, Failure, Lease, Upload};
@@ -66,4 +67,12 @@ fn piece_keys(
 ) -> impl Iterator<Item = Item> {
     let tables = (0..tables).map(move |it| piece_key(project, map_id, PieceKind::Table, it));
     tables.chain((0..texts).map(move |it| piece_key(project, map_id, PieceKind::Text, it)))
+}
+
+fn count(count: impl TryInto<i64>) -> AttributeValue {
+    n(count.try_into().unwrap_or(i64::MAX))
+}
+
+fn read_count(reader: ItemReader<'_>, name: &'static str) -> Result<usize, StoreError> {
+    reader.count(name).map(|it| usize::try_from(it).unwrap_or(usize::MAX))
 }

@@ -13,7 +13,7 @@ use shared::timestamp::Timestamp;
 use uuid::Uuid;
 
 use super::maps::Lookup;
-use super::{SourceMapStore, TABLE, piece_keys};
+use super::{SourceMapStore, TABLE, count, piece_keys, read_count};
 
 /// Time that a map is kept after its last use.
 pub const RETENTION: Duration = Duration::from_hours(180 * 24);
@@ -52,7 +52,6 @@ impl DueMap {
     }
 
     pub(super) fn item(&self) -> Item {
-        let count = |count: usize| n(i64::try_from(count).unwrap_or(i64::MAX));
         item_at(
             self.key(),
             [
@@ -72,13 +71,12 @@ impl DueMap {
 
     fn read(item: &Item) -> Result<Self, StoreError> {
         let reader = ItemReader { table: TABLE, item };
-        let count = |name| reader.count(name).map(|it| usize::try_from(it).unwrap_or(usize::MAX));
         Ok(Self {
             project: reader.parsed("project", ProjectId::parse)?,
             map_id: reader.parsed("mapId", |text| Uuid::try_parse(text).ok())?,
             map_key: reader.text("mapKey")?.to_owned(),
-            tables: count("tables")?,
-            texts: count("texts")?,
+            tables: read_count(reader, "tables")?,
+            texts: read_count(reader, "texts")?,
             at: reader.millis("at")?,
         })
     }
@@ -97,29 +95,23 @@ impl SourceMapStore<'_> {
         items.iter().map(DueMap::read).collect()
     }
 
-    /// Returns entries of a project, in pages. The position of the next page is that of a query.
+    /// Returns some entries of a project.
     pub(super) async fn list_due_of(self, project: ProjectId) -> Result<Vec<DueMap>, StoreError> {
+        let query = self.db.query(TABLE).consistent_read(true);
+        let query = query
+            .key_condition_expression("pk = :pk")
+            .filter_expression("#project = :project")
+            .expression_attribute_names("#project", "project")
+            .expression_attribute_values(":pk", s(PK))
+            .expression_attribute_values(":project", s(project));
+        let mut items = query.into_paginator().items().send();
         let mut found = Vec::new();
-        let mut start = None;
-        loop {
-            let query = self.db.query(TABLE).consistent_read(true);
-            let query = query
-                .key_condition_expression("pk = :pk")
-                .filter_expression("#project = :project")
-                .expression_attribute_names("#project", "project")
-                .expression_attribute_values(":pk", s(PK))
-                .expression_attribute_values(":project", s(project))
-                .set_exclusive_start_key(start);
-            let page = query.send().await?;
-            for item in page.items.unwrap_or_default() {
-                found.push(DueMap::read(&item)?);
-            }
-            start = page.last_evaluated_key;
-            let is_enough = found.len() >= usize::try_from(ENTRIES_AT_ONCE).unwrap_or(usize::MAX);
-            if start.is_none() || is_enough {
-                return Ok(found);
-            }
+        while found.len() < ENTRIES_AT_ONCE.unsigned_abs() as usize
+            && let Some(item) = items.next().await
+        {
+            found.push(DueMap::read(&item?)?);
         }
+        Ok(found)
     }
 
     /// Removes a due map, unless it was used in the meantime.

@@ -3,14 +3,16 @@
 //! The item under the id is the project. The items under the slug, and under `ingest#` and the
 //! numeric id, hold the data for a request with that name. Each costs one read.
 
+use std::num::NonZeroU32;
+
 use aws_sdk_dynamodb::types::builders::UpdateBuilder;
 use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem};
 
 use crate::page::{Page, PageRequest};
 use crate::projects::dsn::{IngestId, PublicKey};
+use crate::projects::ingest_limits::{IngestLimit, IngestLimits};
 use crate::projects::project::{
-    IdOrSlug, Organization, Project, ProjectId, ProjectLimits, ProjectName, ProjectPatch,
-    ProjectSummary, Slug,
+    IdOrSlug, Organization, Project, ProjectId, ProjectLimits, ProjectName, ProjectPatch, Slug,
 };
 
 use crate::dynamodb::idempotency::{Idempotent, Replay};
@@ -29,6 +31,8 @@ const BY_ORGANIZATION: &str = "byOrganization";
 const EVENTS_PER_MINUTE: &str = "eventsPerMinute";
 /// A limit, in the items under the id and the slug.
 const REQUESTS_PER_MINUTE: &str = "requestsPerMinute";
+/// `true` if the project serves users, in the item under the id. Absent: `false`.
+const PRODUCTION: &str = "production";
 
 /// The identity of the project in a request's path.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,6 +67,8 @@ pub struct IngestAccess {
     pub public_key: PublicKey,
     /// The project's own limit of deliveries per minute, if it has one; 0 means no limit.
     pub events_per_minute: Option<u32>,
+    /// The project's other limits, which only its item under the ingest id has.
+    pub limits: IngestLimits,
 }
 
 impl Store {
@@ -80,7 +86,7 @@ impl Store {
         more: Vec<TransactWriteItem>,
         idempotent: Option<Idempotent<'_>>,
     ) -> Result<ProjectCreation, StoreError> {
-        let by_id = item([
+        let mut by_id = item([
             (KEY, s(project.id)),
             ("projectId", s(project.id)),
             ("organization", s(&project.organization)),
@@ -90,6 +96,9 @@ impl Store {
             ("publicKey", s(project.public_key)),
             ("createdAt", s(project.created_at)),
         ]);
+        if project.production {
+            by_id.insert(PRODUCTION.to_owned(), AttributeValue::Bool(true));
+        }
         let by_slug = item([
             (KEY, s(&project.slug)),
             ("projectId", s(project.id)),
@@ -149,8 +158,10 @@ impl Store {
         let name = patch.name.as_ref().map(|name| ("name", Some(s(name.as_str()))));
         let events = patch.events_per_minute.map(|it| (EVENTS_PER_MINUTE, limit(it)));
         let requests = patch.requests_per_minute.map(|it| (REQUESTS_PER_MINUTE, limit(it)));
+        let flag = |value: bool| value.then_some(AttributeValue::Bool(true));
+        let production = patch.production.map(|it| (PRODUCTION, flag(it)));
         let by_id: Vec<_> =
-            [name, events.clone(), requests.clone()].into_iter().flatten().collect();
+            [name, events.clone(), requests.clone(), production].into_iter().flatten().collect();
         let mut actions = more;
         for (key, changes) in [
             (item([(KEY, s(project.id))]), by_id),
@@ -165,6 +176,23 @@ impl Store {
                 actions.push(update.into_action()?);
             }
         }
+        Ok(self.commit_all(actions).await?.is_none())
+    }
+
+    /// Changes limits of a project, in a transaction with more actions. `None` resets a limit.
+    /// Returns `false` if there is no such project.
+    pub async fn set_ingest_limits(
+        &self,
+        project: &Project,
+        limits: &[(IngestLimit, Option<u32>)],
+        more: Vec<TransactWriteItem>,
+    ) -> Result<bool, StoreError> {
+        let changes = limits.iter().map(|(limit, value)| (limit.as_str(), value.map(n)));
+        let update = self.update(TABLE, ingest_key(project.ingest_id));
+        let update = set_or_remove(update, changes.collect())
+            .condition_expression("attribute_exists(idOrSlug)");
+        let mut actions = more;
+        actions.push(update.into_action()?);
         Ok(self.commit_all(actions).await?.is_none())
     }
 
@@ -186,13 +214,13 @@ impl Store {
         Ok(projects)
     }
 
-    /// Returns a page of an organization's projects, sorted by slug. Eventually consistent, like
-    /// the index.
+    /// Returns a page of the ids of an organization's projects, sorted by slug. Eventually
+    /// consistent, like the index.
     pub async fn list_organization(
         &self,
         organization: &Organization,
         page_request: &PageRequest,
-    ) -> Result<Page<ProjectSummary>, StoreError> {
+    ) -> Result<Page<ProjectId>, StoreError> {
         let after = page_request.after.as_deref();
         let condition = match after {
             Some(_) => "organization = :organization AND slug > :after",
@@ -213,7 +241,9 @@ impl Store {
             (response.items.unwrap_or_default(), response.last_evaluated_key.is_some());
         let end_of =
             |item: &Item| ItemReader { table: TABLE, item }.text("slug").map(str::to_owned);
-        self.page(items, more, page_request.limit, end_of, read_summary)
+        let read =
+            |item: &Item| ItemReader { table: TABLE, item }.parsed("projectId", ProjectId::parse);
+        self.page(items, more, page_request.limit, end_of, read)
     }
 
     /// Returns a page of all projects, grouped by organization. `after` is the end of the previous
@@ -338,10 +368,16 @@ fn read_index_position(position: &str) -> Option<Item> {
 
 fn read_ingest_access(item: &Item) -> Result<IngestAccess, StoreError> {
     let reader = ItemReader { table: TABLE, item };
+    let of = |limit: IngestLimit| read_limit(reader, limit.as_str());
     Ok(IngestAccess {
         project: reader.parsed("projectId", ProjectId::parse)?,
         public_key: reader.parsed("publicKey", PublicKey::parse)?,
         events_per_minute: read_limit(reader, EVENTS_PER_MINUTE)?,
+        limits: IngestLimits {
+            replays_per_minute: of(IngestLimit::ReplaysPerMinute)?,
+            errors_per_project: of(IngestLimit::ErrorsPerProject)?.and_then(NonZeroU32::new),
+            new_errors_per_hour: of(IngestLimit::NewErrorsPerHour)?.and_then(NonZeroU32::new),
+        },
     })
 }
 
@@ -349,15 +385,6 @@ fn read_ingest_access(item: &Item) -> Result<IngestAccess, StoreError> {
 pub(super) fn read_named_identity(item: &Item) -> Result<(IdOrSlug, ProjectIdentity), StoreError> {
     let name = ItemReader { table: TABLE, item }.parsed(KEY, IdOrSlug::parse)?;
     Ok((name, read_identity(item)?))
-}
-
-fn read_summary(item: &Item) -> Result<ProjectSummary, StoreError> {
-    let reader = ItemReader { table: TABLE, item };
-    Ok(ProjectSummary {
-        id: reader.parsed("projectId", ProjectId::parse)?,
-        slug: reader.parsed("slug", |text| Slug::parse(text).ok())?,
-        name: reader.parsed("name", |text| ProjectName::parse(text).ok())?,
-    })
 }
 
 fn read_project(item: &Item) -> Result<Project, StoreError> {
@@ -368,6 +395,7 @@ fn read_project(item: &Item) -> Result<Project, StoreError> {
         id,
         organization,
         limits: ProjectLimits { events_per_minute, requests_per_minute },
+        production: reader.optional_boolean(PRODUCTION)?.unwrap_or_default(),
         slug: reader.parsed("slug", |text| Slug::parse(text).ok())?,
         name: reader.parsed("name", |text| ProjectName::parse(text).ok())?,
         ingest_id: reader.parsed("ingestId", IngestId::parse)?,

@@ -50,13 +50,15 @@ const KINDS: [(&str, &str); 5] = [
     ("TimeoutError", "upstream is gone"),
     ("KeyError", "name"),
 ];
-const ATTRIBUTES: [(&str, &[&str]); 6] = [
+const ATTRIBUTES: [(&str, &[&str]); 8] = [
     ("browser", &["Chrome", "Chrome Mobile", "Firefox"]),
     ("os", &["Android", "Debian"]),
     ("environment", &["production", "staging"]),
     ("release", &["shop@2.0.0", "shop@2.0.1"]),
     ("level", &["error", "warning"]),
     ("user", &["ada", "bob", "eve"]),
+    ("tags.tenant", &["acme", "acme inc", "umbrella"]),
+    ("tags.plan", &["free", "pro"]),
 ];
 const STATUSES: [&str; 3] = ["open", "resolved", "ignored"];
 

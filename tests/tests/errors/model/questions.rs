@@ -18,7 +18,7 @@ const OPERATORS: [&str; 6] = ["is", "is_not", "contains", "not_contains", "is_se
 type Passes = fn(&SentEvent) -> bool;
 
 /// Searches, and the events that match them.
-const SEARCHES: [(&str, Passes); 8] = [
+const SEARCHES: [(&str, Passes); 9] = [
     ("card", |event| event.message.contains("card")),
     ("CARD -bad", |event| event.message == "the card was declined"),
     ("-error", |event| event.error_type == "PaymentDeclined"),
@@ -27,6 +27,9 @@ const SEARCHES: [(&str, Passes); 8] = [
     ("!os:Debian", |event| value_of(event, "os") != Some("Debian")),
     ("browser:[Chrome,Firefox]", |event| {
         matches!(value_of(event, "browser"), Some("Chrome" | "Firefox"))
+    }),
+    ("tenant:acme card", |event| {
+        value_of(event, "tags.tenant") == Some("acme") && event.message.contains("card")
     }),
     ("TypeError: level:warning", |event| {
         event.error_type == "TypeError" && value_of(event, "level") == Some("warning")

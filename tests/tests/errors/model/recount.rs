@@ -6,7 +6,8 @@ use super::questions::{bucket_size, minute_start, value_of};
 use super::*;
 
 const SORTS: [&str; 4] = ["lastSeen", "firstSeen", "count", "users"];
-const BY: [&str; 7] = ["browser", "os", "environment", "release", "level", "type", "device"];
+const BY: [&str; 8] =
+    ["browser", "os", "environment", "release", "level", "type", "device", "tags.tenant"];
 
 /// Returns the value of a breakdown category.
 fn value_by<'e>(event: &'e SentEvent, by: &str) -> Option<&'e str> {

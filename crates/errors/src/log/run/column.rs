@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::MAX_VALUES_BYTES;
 use super::base::Base;
 use super::encoding::{Damaged, Decoder, Encoder, Unread, new_column, put_bytes, put_number};
-use crate::attribute::Attribute;
+use crate::attribute::TextCategory;
 use crate::log::row::EventRow;
 
 /// The decoded column of an attribute.
@@ -58,9 +58,9 @@ impl Column {
     }
 }
 
-/// Returns the distinct values of an attribute in ascending order, `None` first.
-pub(super) fn distinct_values(rows: &[EventRow], attribute: Attribute) -> Vec<Option<&str>> {
-    let values: BTreeSet<_> = rows.iter().map(|row| row.attributes.get(attribute)).collect();
+/// Returns the distinct values of a category in ascending order, `None` first.
+pub(super) fn distinct_values(rows: &[EventRow], text: TextCategory) -> Vec<Option<&str>> {
+    let values: BTreeSet<_> = rows.iter().map(|row| row.attributes.text(text)).collect();
     values.into_iter().collect()
 }
 

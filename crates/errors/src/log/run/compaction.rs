@@ -1,11 +1,11 @@
 //! Compacts runs of one day into one without decoding rows: 500 MB of rows are about 70 MB of
 //! indexes.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    Attribute, Base, Column, ColumnName, Columns, Damaged, Decoder, Fingerprint, MAX_EVENTS,
-    Minutes, PackError, PackedEvent, SORT_ORDER, Users, encode, position,
+    Base, Column, ColumnName, Columns, Damaged, Decoder, Fingerprint, MAX_EVENTS, Minutes,
+    PackError, PackedEvent, TagKey, TextCategory, TextValues, Users, encode, position, sort_order,
 };
 
 /// The reason why runs cannot be compacted.
@@ -24,8 +24,8 @@ pub enum CompactionError {
 pub struct DecodedRun {
     base: Base,
     minutes: Minutes,
-    /// In the order of [`SORT_ORDER`].
-    columns: Vec<Column>,
+    columns: BTreeMap<TextCategory, Column>,
+    tags: BTreeSet<TagKey>,
     users: Users,
 }
 
@@ -34,12 +34,13 @@ impl DecodedRun {
     pub fn decode(decoder: &mut Decoder, columns: &Columns) -> Result<Self, Damaged> {
         let base = Base::decode(decoder, columns.get(ColumnName::Base)?)?;
         let minutes = Minutes::decode(decoder, columns.get(ColumnName::Minutes)?, &base)?;
-        let mut attributes = Vec::with_capacity(SORT_ORDER.len());
-        for attribute in SORT_ORDER {
-            attributes.push(columns.attribute(attribute, decoder, &base)?);
+        let tags: BTreeSet<TagKey> = columns.tags().collect();
+        let mut texts = BTreeMap::new();
+        for text in sort_order(tags.clone()) {
+            texts.insert(text, columns.texts(text, decoder, &base)?);
         }
         let users = columns.users(decoder, &base)?;
-        Ok(Self { base, minutes, columns: attributes, users })
+        Ok(Self { base, minutes, columns: texts, tags, users })
     }
 }
 
@@ -59,32 +60,37 @@ pub fn merge(
     let fingerprints: BTreeSet<Fingerprint> = kept.iter().flatten().copied().flatten().collect();
     let fingerprints: Vec<Fingerprint> = fingerprints.into_iter().collect();
 
+    let tags = kept_tags(runs, &kept);
+    let texts = sort_order(tags);
     let mut events = Vec::new();
-    let mut values: [Vec<Option<&str>>; Attribute::ALL.len()] = Default::default();
+    let mut values: Vec<TextValues<'_>> = Vec::with_capacity(texts.len());
     let mut merged = Vec::with_capacity(runs.len());
     for (run, kept) in runs.iter().zip(&kept) {
         let first = events.len();
-        add_events(run, kept, &fingerprints, &mut events)?;
+        add_events(run, kept, &fingerprints, texts.len(), &mut events)?;
         merged.push(first..events.len());
     }
-    for (place, values) in values.iter_mut().enumerate() {
+    for (place, text) in texts.into_iter().enumerate() {
         let columns = || {
-            runs.iter()
-                .zip(&kept)
-                .filter_map(|(run, kept)| Some((run.columns.get(place)?, kept_events(run, kept))))
+            let of_runs = runs.iter().zip(&kept).zip(&merged);
+            of_runs.map(|((run, kept), range)| (run.columns.get(&text), run, kept, range))
         };
         // Drop values that only hidden events have: the bytes must depend only on counted events.
         let used: BTreeSet<Option<&str>> = columns()
-            .flat_map(|(column, kept)| {
-                column
-                    .values_of_events()
-                    .zip(kept)
-                    .filter(|(_, kept)| *kept)
-                    .map(|(value, _)| value)
+            .flat_map(|(column, run, kept, range)| {
+                let missing = (column.is_none() && !range.is_empty()).then_some(None);
+                let values = column.into_iter().flat_map(move |column| {
+                    let of_events = column.values_of_events().zip(kept_events(run, kept));
+                    of_events.filter(|(_, kept)| *kept).map(|(value, _)| value)
+                });
+                values.chain(missing)
             })
             .collect();
-        *values = used.into_iter().collect();
-        for ((column, kept), range) in columns().zip(&merged) {
+        let values_of_text: Vec<Option<&str>> = used.into_iter().collect();
+        for (column, run, kept, range) in columns() {
+            // A run without the column has no values, whose index is 0.
+            let Some(column) = column else { continue };
+            let (values, kept) = (&values_of_text, kept_events(run, kept));
             let places: Vec<Option<u32>> =
                 column.values().map(|value| self::position(values, &value)).collect();
             let indexes = column.indexes().iter().zip(kept).filter(|(_, kept)| *kept);
@@ -97,8 +103,22 @@ pub fn merge(
                 }
             }
         }
+        values.push(TextValues { text, values: values_of_text });
     }
     Ok(encode(&fingerprints, &values, events)?)
+}
+
+/// Returns the tags that kept events have.
+fn kept_tags(runs: &[DecodedRun], kept: &[Vec<Option<Fingerprint>>]) -> BTreeSet<TagKey> {
+    let has = |run: &DecodedRun, kept, key: &TagKey| {
+        let column = run.columns.get(&TextCategory::Tag(*key));
+        let values = column.into_iter().flat_map(Column::values_of_events);
+        values.zip(kept_events(run, kept)).any(|(value, kept)| kept && value.is_some())
+    };
+    let of_runs = runs.iter().zip(kept);
+    of_runs
+        .flat_map(|(run, kept)| run.tags.iter().copied().filter(move |key| has(run, kept, key)))
+        .collect()
 }
 
 /// Returns the fingerprints of a run, `None` for hidden ones.
@@ -124,6 +144,7 @@ fn add_events(
     run: &DecodedRun,
     kept: &[Option<Fingerprint>],
     fingerprints: &[Fingerprint],
+    texts: usize,
     events: &mut Vec<PackedEvent>,
 ) -> Result<(), Damaged> {
     let mut events_of_run = run.minutes.of_events().iter().zip(run.users.of_events());
@@ -135,9 +156,11 @@ fn add_events(
         };
         let fingerprint = position(fingerprints, &fingerprint);
         let fingerprint = fingerprint.ok_or(Damaged("an event has an unknown error"))?;
-        let values = [0; Attribute::ALL.len()];
         let hour = error_hour.hour;
-        let event = |(&minute, &user)| PackedEvent { fingerprint, hour, values, user, minute };
+        let event = |(&minute, &user)| {
+            let values = vec![0; texts].into_boxed_slice();
+            PackedEvent { fingerprint, hour, values, user, minute }
+        };
         events.extend(of_hour.map(event));
     }
     Ok(())

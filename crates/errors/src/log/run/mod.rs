@@ -1,7 +1,7 @@
 //! Runs: sorted events of a project's day, in a few bytes each.
 //!
 //! A run has a `base` column with fingerprints, hours and counts, a `minutes` column, one column
-//! for each attribute, and a `user` column. Each column can be stored and read alone: a query reads
+//! for each attribute and tag, and a `user` column. Each column can be stored and read alone: a query reads
 //! the base and the columns that its filters need.
 //!
 //! All columns list events by fingerprint, hour, attributes, user and minute. So similar events are
@@ -18,12 +18,14 @@ mod minutes;
 mod totals;
 mod users;
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::day::{Day, MINUTES_PER_DAY, minute_of, start_of_minute};
 use super::row::EventRow;
-use crate::attribute::{Attribute, Attributes, UserHash};
+use crate::attribute::{Attribute, Attributes, Category, TextCategory, UserHash};
 use crate::grouping::Fingerprint;
+use crate::tag::TagKey;
 
 pub use base::{Base, ErrorHour};
 pub use column::Column;
@@ -69,16 +71,16 @@ pub enum ColumnName {
     Base,
     /// The minute of each event within its hour.
     Minutes,
-    /// An attribute of each event.
-    Attribute(Attribute),
+    /// An attribute or a tag of each event.
+    Text(TextCategory),
     /// The user of each event.
     Users,
 }
 
 impl ColumnName {
-    /// Returns the names of all columns of a run.
+    /// Returns the names of all columns that every run can have. A run also has tags.
     pub fn all() -> impl Iterator<Item = Self> {
-        let attributes = Attribute::ALL.into_iter().map(Self::Attribute);
+        let attributes = Attribute::ALL.into_iter().map(|it| Self::Text(it.into()));
         [Self::Base, Self::Minutes].into_iter().chain(attributes).chain([Self::Users])
     }
 
@@ -90,18 +92,38 @@ impl ColumnName {
         };
         match self {
             Self::Base | Self::Minutes => false,
-            Self::Attribute(attribute) => added(attribute),
-            Self::Users => true,
+            Self::Text(TextCategory::Attribute(attribute)) => added(attribute),
+            Self::Text(TextCategory::Tag(_)) | Self::Users => true,
         }
     }
 
     /// Returns the stored name.
-    pub fn name(self) -> &'static str {
+    pub fn name(&self) -> Cow<'static, str> {
         match self {
-            Self::Base => "base",
-            Self::Minutes => "minutes",
-            Self::Attribute(attribute) => attribute.name(),
-            Self::Users => "user",
+            Self::Base => Cow::Borrowed("base"),
+            Self::Minutes => Cow::Borrowed("minutes"),
+            Self::Text(category) => category.name(),
+            Self::Users => Cow::Borrowed("user"),
+        }
+    }
+
+    /// Returns the column with this stored name.
+    pub fn parse(name: &str) -> Option<Self> {
+        let of_text = || TextCategory::parse(name).map(Self::Text);
+        Self::all().find(|column| column.name() == name).or_else(of_text)
+    }
+
+    /// `true` for the column of a tag.
+    pub fn is_tag(self) -> bool {
+        matches!(self, Self::Text(TextCategory::Tag(_)))
+    }
+}
+
+impl From<Category> for ColumnName {
+    fn from(category: Category) -> Self {
+        match category {
+            Category::Text(category) => Self::Text(category),
+            Category::User => Self::Users,
         }
     }
 }
@@ -121,21 +143,29 @@ impl Columns {
         self.0.get(&name).map(Vec::as_slice).ok_or(Damaged("a column is missing"))
     }
 
-    /// Returns the bytes of the distinct values of all attributes before compression. Decoding them
+    /// Returns the tags that have a column.
+    pub fn tags(&self) -> impl Iterator<Item = TagKey> {
+        self.0.keys().filter_map(|name| match name {
+            ColumnName::Text(TextCategory::Tag(key)) => Some(*key),
+            _ => None,
+        })
+    }
+
+    /// Returns the bytes of the distinct values of all attributes and tags before compression. Decoding them
     /// takes this much memory.
     pub fn values_bytes(&self) -> Result<u64, Damaged> {
-        let attributes = self.iter().filter(|(name, _)| matches!(name, ColumnName::Attribute(_)));
+        let attributes = self.iter().filter(|(name, _)| matches!(name, ColumnName::Text(_)));
         attributes.map(|(_, column)| Ok(column::values_length(column)? as u64)).sum()
     }
 
-    /// Returns an attribute of the events in the run with this base.
-    pub fn attribute(
+    /// Returns an attribute or tag of the events in the run with this base.
+    pub fn texts(
         &self,
-        attribute: Attribute,
+        category: TextCategory,
         decoder: &mut Decoder,
         base: &Base,
     ) -> Result<Column, Damaged> {
-        let name = ColumnName::Attribute(attribute);
+        let name = ColumnName::Text(category);
         match self.get(name) {
             Err(_) if name.may_be_missing() => Ok(Column::unset(base)),
             bytes => Column::decode(decoder, bytes?, base),
@@ -178,19 +208,37 @@ pub fn pack(day: Day, rows: &[EventRow]) -> Result<Columns, PackError> {
     }
     let fingerprints: BTreeSet<Fingerprint> = rows.iter().map(|row| row.fingerprint).collect();
     let fingerprints: Vec<Fingerprint> = fingerprints.into_iter().collect();
-    let values = SORT_ORDER.map(|attribute| column::distinct_values(rows, attribute));
+    let tags: BTreeSet<TagKey> =
+        rows.iter().flat_map(|row| row.attributes.tags()).map(|(key, _)| key).collect();
+    let texts = sort_order(tags);
+    let values: Vec<TextValues<'_>> = texts
+        .into_iter()
+        .map(|text| TextValues { text, values: column::distinct_values(rows, text) })
+        .collect();
     let events: Option<Vec<PackedEvent>> =
         rows.iter().map(|row| PackedEvent::new(day, row, &fingerprints, &values)).collect();
     encode(&fingerprints, &values, events.ok_or(PackError::OtherDay)?)
 }
 
+/// Returns the categories that sort events, in order: all attributes, then these tags.
+fn sort_order(tags: BTreeSet<TagKey>) -> Vec<TextCategory> {
+    let attributes = SORT_ORDER.into_iter().map(TextCategory::Attribute);
+    attributes.chain(tags.into_iter().map(TextCategory::Tag)).collect()
+}
+
+/// The distinct values of a category in ascending order, `None` first.
+struct TextValues<'v> {
+    text: TextCategory,
+    values: Vec<Option<&'v str>>,
+}
+
 /// Encodes the columns of events. `fingerprints` and `values` are in ascending order.
 fn encode(
     fingerprints: &[Fingerprint],
-    values: &[Vec<Option<&str>>; Attribute::ALL.len()],
+    values: &[TextValues<'_>],
     mut events: Vec<PackedEvent>,
 ) -> Result<Columns, PackError> {
-    if values.iter().any(|values| column::encoded_length(values) > MAX_VALUES_BYTES) {
+    if values.iter().any(|it| column::encoded_length(&it.values) > MAX_VALUES_BYTES) {
         return Err(PackError::ValuesTooLong);
     }
     events.sort_unstable();
@@ -202,11 +250,11 @@ fn encode(
     ]);
     let users: Vec<Option<UserHash>> = events.iter().map(|event| event.user).collect();
     columns.insert(ColumnName::Users, users::encode(&users, &mut encoder));
-    for (position, (attribute, values)) in SORT_ORDER.into_iter().zip(values).enumerate() {
+    for (position, TextValues { text, values }) in values.iter().enumerate() {
         let indexes = events.iter().filter_map(|event| event.values.get(position).copied());
         let indexes: Vec<u32> = indexes.collect();
         let column = column::encode(values, &indexes, &mut encoder);
-        columns.insert(ColumnName::Attribute(attribute), column);
+        columns.insert(ColumnName::Text(*text), column);
     }
     Ok(Columns(columns))
 }
@@ -231,9 +279,15 @@ pub fn unpack(day: Day, columns: &Columns) -> Result<Vec<EventRow>, Damaged> {
         });
     }
     for attribute in Attribute::ALL {
-        let column = columns.attribute(attribute, &mut decoder, &base)?;
+        let column = columns.texts(attribute.into(), &mut decoder, &base)?;
         for (row, value) in rows.iter_mut().zip(column.values_of_events()) {
             row.attributes.set(attribute, value.map(str::to_owned));
+        }
+    }
+    for key in columns.tags() {
+        let column = columns.texts(TextCategory::Tag(key), &mut decoder, &base)?;
+        for (row, value) in rows.iter_mut().zip(column.values_of_events()) {
+            row.attributes.set_tag(key, value.unwrap_or_default().to_owned());
         }
     }
     for (row, user) in rows.iter_mut().zip(columns.users(&mut decoder, &base)?.of_events()) {
@@ -247,8 +301,8 @@ pub fn unpack(day: Day, columns: &Columns) -> Result<Vec<EventRow>, Damaged> {
 struct PackedEvent {
     fingerprint: u32,
     hour: u8,
-    /// An index into the attribute's distinct values, in the order of [`SORT_ORDER`].
-    values: [u32; Attribute::ALL.len()],
+    /// An index into the category's distinct values, in the order of [`sort_order`].
+    values: Box<[u32]>,
     user: Option<UserHash>,
     minute: u8,
 }
@@ -259,18 +313,15 @@ impl PackedEvent {
         day: Day,
         row: &EventRow,
         fingerprints: &[Fingerprint],
-        values: &[Vec<Option<&str>>; Attribute::ALL.len()],
+        values: &[TextValues<'_>],
     ) -> Option<Self> {
         let minute = minute_of(row.occurred_at).checked_sub(day.first_minute())?;
         let minute = u16::try_from(minute).ok().filter(|m| i64::from(*m) < MINUTES_PER_DAY)?;
-        let mut indexes = [0; Attribute::ALL.len()];
-        for ((index, values), attribute) in indexes.iter_mut().zip(values).zip(SORT_ORDER) {
-            *index = position(values, &row.attributes.get(attribute))?;
-        }
+        let index = |it: &TextValues<'_>| position(&it.values, &row.attributes.text(it.text));
         Some(Self {
             fingerprint: position(fingerprints, &row.fingerprint)?,
             hour: u8::try_from(minute / 60).ok()?,
-            values: indexes,
+            values: values.iter().map(index).collect::<Option<_>>()?,
             user: row.attributes.user(),
             minute: u8::try_from(minute % 60).ok()?,
         })

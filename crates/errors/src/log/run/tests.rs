@@ -13,12 +13,16 @@ fn row_strategy() -> impl Strategy<Value = EventRow> {
         prop_oneof![3 => Just(None), 5 => "[a-c]".prop_map(Some), 1 => "\\PC{1,40}".prop_map(Some)];
     let attributes = proptest::collection::vec(values, Attribute::ALL.len());
     let user = prop_oneof![Just(String::new()), "[a-c]", "[a-z]{9}"];
-    let row = (0_i64..86_400_000, 0_u8..5, attributes, user);
-    row.prop_map(|(millis, fingerprint, values, user)| {
+    let tags = proptest::collection::btree_map("(tenant|plan|zone)", "[a-c]", 0..3);
+    let row = (0_i64..86_400_000, 0_u8..5, attributes, user, tags);
+    row.prop_map(|(millis, fingerprint, values, user, tags)| {
         let mut attributes = Attributes::default();
         attributes.set_user(UserHash::of(&user));
         for (attribute, value) in Attribute::ALL.into_iter().zip(values) {
             attributes.set(attribute, value);
+        }
+        for (key, value) in tags {
+            attributes.set_tag(TagKey::parse(&key).unwrap(), value);
         }
         EventRow {
             occurred_at: Timestamp::from_millis(day().start().as_millis() + millis),
@@ -222,7 +226,7 @@ fn columns_report_the_bytes_of_their_values() {
     let mut decoder = Decoder::new();
     let base = Base::decode(&mut decoder, columns.get(ColumnName::Base).unwrap()).unwrap();
     for attribute in Attribute::ALL {
-        let column = columns.attribute(attribute, &mut decoder, &base).unwrap();
+        let column = columns.texts(attribute.into(), &mut decoder, &base).unwrap();
         // Every value is so short that its length takes one byte.
         expected += column.values().flatten().map(|value| value.len() as u64 + 1).sum::<u64>();
     }
@@ -232,7 +236,7 @@ fn columns_report_the_bytes_of_their_values() {
 
 #[test]
 fn column_names_are_unique() {
-    let names: BTreeSet<&str> = ColumnName::all().map(ColumnName::name).collect();
+    let names: BTreeSet<_> = ColumnName::all().map(|column| column.name()).collect();
     assert_eq!(names.len(), 17);
 }
 
@@ -288,5 +292,45 @@ fn damaged_users_are_rejected() {
         damaged[index] = byte;
         let damaged = replaced(&columns, ColumnName::Users, &damaged);
         assert!(unpack(day(), &damaged).is_err(), "{index}");
+    }
+}
+
+/// Returns the bytes that a tag adds per event of a run, with `distinct` values of `length` bytes.
+fn bytes_per_tag(events: usize, distinct: usize, length: usize) -> f64 {
+    let mut state = 1_u64;
+    let mut random = || {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state >> 33
+    };
+    let mut rows = vec![rows_with_values(1).remove(0); events];
+    let stored = |rows: &[EventRow]| {
+        let columns = pack(day(), rows).unwrap();
+        columns.iter().map(|(name, bytes)| name.name().len() + bytes.len()).sum::<usize>()
+    };
+    let without = stored(&rows);
+    let values: Vec<String> = (0..distinct)
+        .map(|_| format!("{:016x}{:016x}{:016x}", random(), random(), random()))
+        .collect();
+    let tags = ["tenant", "plan", "zone", "shard"].map(|key| TagKey::parse(key).unwrap());
+    for row in &mut rows {
+        for tag in tags {
+            let value = &values[usize::try_from(random()).unwrap() % distinct];
+            row.attributes.set_tag(tag, value[48 - length..].to_owned());
+        }
+    }
+    #[allow(clippy::cast_precision_loss)] // Far below 2^52.
+    let [with, without, count] = [stored(&rows), without, events * tags.len()].map(|it| it as f64);
+    (with - without) / count
+}
+
+#[test]
+fn a_tag_takes_at_most_8_bytes_of_an_event() {
+    for (events, distinct, length) in
+        [(1_000, 3, 8), (1_000, 100, 16), (1_000, 500, 8), (20_000, 500, 32), (20_000, 5_000, 16)]
+    {
+        let bytes = bytes_per_tag(events, distinct, length);
+        println!("{events} events, {distinct} random values of {length} digits: {bytes:.2} bytes");
+        assert!(bytes <= 8.0, "{events} {distinct} {length}: {bytes}");
     }
 }

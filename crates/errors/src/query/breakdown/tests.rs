@@ -2,7 +2,7 @@ use super::*;
 use crate::grouping::Fingerprint;
 
 fn shares() -> ValueShares {
-    let mut shares = ValueShares::new(Attribute::Browser);
+    let mut shares = ValueShares::new(Attribute::Browser.into());
     let rows =
         [(Some("b"), 0, 2), (Some("a"), 0, 1), (Some("a"), 1, 1), (None, 1, 2), (Some("c"), 1, 1)];
     let rows =
@@ -35,13 +35,13 @@ fn rows_are_ordered_and_the_rest_is_distinct() {
     // Events without a value share one of the two errors of `c`.
     cut.push(row(None, 4, 2, true));
     assert_eq!(shares().into_shares(2).unwrap(), cut);
-    assert_eq!(ValueShares::new(Attribute::Os).into_shares(3).unwrap(), []);
+    assert_eq!(ValueShares::new(Attribute::Os.into()).into_shares(3).unwrap(), []);
 }
 
 #[test]
 fn too_many_values_are_rejected() {
     let with = |values: usize| {
-        let mut shares = ValueShares::new(Attribute::Url);
+        let mut shares = ValueShares::new(Attribute::Url.into());
         let rows = (0..values).map(|number| ((Some(number.to_string().into()), 0), 1));
         let mut errors = CountedErrors::all([(Fingerprint([0; 16]), 0)]);
         shares.end_project(&mut errors, RowShares(rows.collect()));

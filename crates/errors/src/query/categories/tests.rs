@@ -31,7 +31,7 @@ fn json_bytes_cover_every_escape() {
 
 #[test]
 fn most_frequent_values_are_kept() {
-    let mut counts = ValueCounts::default();
+    let mut counts = ValueCounts::new(&[]);
     for (_, counts) in counts.of_categories() {
         for number in 0..300_u64 {
             counts.add(&format!("{number:03}"), number / 2);
@@ -44,7 +44,7 @@ fn most_frequent_values_are_kept() {
     for category in categories {
         let expected: &[&str] = if category.id == "url" { &[] } else { &["298", "299", "296"] };
         assert_eq!(category.values.get(..3).unwrap_or_default(), expected);
-        assert_eq!(category.is_boolean, matches!(category.id, "handled" | "bot"));
+        assert_eq!(category.is_boolean, matches!(category.id.as_ref(), "handled" | "bot"));
     }
 }
 

@@ -440,6 +440,6 @@ fn filters_and_uncounted_errors_rule_out_totals() {
         assert_eq!(plans, [by_columns(Hours::between(0, 1))]);
         needs.columns(first_day(), Hours::between(0, 1))
     };
-    assert_eq!(read(&os, true), [ColumnName::Base, ColumnName::Attribute(Attribute::Os)]);
+    assert_eq!(read(&os, true), [ColumnName::Base, ColumnName::Text(Attribute::Os.into())]);
     assert_eq!(read(&none, false), [ColumnName::Base]);
 }

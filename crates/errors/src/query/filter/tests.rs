@@ -1,6 +1,9 @@
 use super::*;
 use serde_json::{Value, json};
 
+use crate::attribute::Attribute;
+use crate::tag::TagKey;
+
 fn read(filters: &Value) -> Result<QueryFilters, Vec<(String, ViolationCode)>> {
     let text = filters.to_string();
     let json = Json::parse(&text, 8).unwrap();
@@ -42,7 +45,7 @@ fn each_operator_means_what_its_name_says() {
     let values = [Some("Chrome"), Some("chrome"), Some("Chrome Mobile"), Some("Firefox"), None];
     for (operator, value, expected) in cases {
         let filters = filters(&[["browser", operator, value]]);
-        let found = values.map(|value| filters.match_value(Attribute::Browser, value));
+        let found = values.map(|value| filters.match_value(Attribute::Browser.into(), value));
         assert_eq!(found, expected, "{operator}");
     }
 }
@@ -50,9 +53,9 @@ fn each_operator_means_what_its_name_says() {
 #[test]
 fn is_compares_bytes() {
     let composed = filters(&[["transaction", "is", "/caf\u{e9}"]]);
-    assert!(composed.match_value(Attribute::Transaction, Some("/caf\u{e9}")));
-    assert!(!composed.match_value(Attribute::Transaction, Some("/cafe\u{301}")));
-    assert!(!composed.match_value(Attribute::Transaction, Some("/caf\u{e9} ")));
+    assert!(composed.match_value(Attribute::Transaction.into(), Some("/caf\u{e9}")));
+    assert!(!composed.match_value(Attribute::Transaction.into(), Some("/cafe\u{301}")));
+    assert!(!composed.match_value(Attribute::Transaction.into(), Some("/caf\u{e9} ")));
 }
 
 #[test]
@@ -108,7 +111,7 @@ fn positive_and_negative_filters_must_both_hold() {
 #[test]
 fn filters_report_the_attributes_they_need() {
     let filters = filters(&[["os", "is", "a"], ["browser", "is", "b"], ["os", "is_not", "c"]]);
-    let names: Vec<&str> = filters.attributes().map(Attribute::name).collect();
+    let names: Vec<_> = filters.texts().map(|text| text.name()).collect();
     assert_eq!(names, ["browser", "os"]);
     assert!(!filters.is_empty());
     assert!(EventFilters::new(Vec::new()).is_empty());
@@ -119,8 +122,22 @@ fn filters_report_the_attributes_they_need() {
 fn every_attribute_is_a_category() {
     for attribute in Attribute::ALL {
         let filters = filters(&[[attribute.name(), "is", "x"]]);
-        assert_eq!(filters.attributes().collect::<Vec<_>>(), [attribute]);
+        assert_eq!(filters.texts().collect::<Vec<_>>(), [attribute.into()]);
     }
+}
+
+#[test]
+fn tags_are_categories() {
+    let filters = filters(&[["tags.tenant", "is", "acme"], ["tags.tenant", "contains", "MBR"]]);
+    let of_tenant = |tenant: &str| {
+        let mut attributes = event(&[("browser", "acme")]);
+        attributes.set_tag(TagKey::parse("tenant").unwrap(), tenant.to_owned());
+        attributes
+    };
+    assert!(filters.matches(&of_tenant("acme")) && filters.matches(&of_tenant("umbrella")));
+    assert!(!filters.matches(&of_tenant("initech")) && !filters.matches(&of_tenant("")));
+    let names: Vec<_> = filters.texts().map(|text| text.name()).collect();
+    assert_eq!(names, ["tags.tenant"]);
 }
 
 #[test]
@@ -177,7 +194,7 @@ fn users_match_by_the_identity_sent() {
         ("is_not_set", "", [false, false, true]),
     ] {
         let filters = filters(&[["user", operator, value]]);
-        assert!(filters.need_user() && filters.attributes().next().is_none());
+        assert!(filters.need_user() && filters.texts().next().is_none());
         assert_eq!(users.map(|user| filters.matches(&of(user))), expected, "{operator}");
         assert_eq!(
             users.map(|user| filters.match_user(UserHash::of(user))),
