@@ -88,7 +88,7 @@ pub(crate) enum CliError {
     #[error(
         "there is no user `{user}` in {organization}: no keys, preferences or address are \
          stored{near}; `waymark user list` shows users with keys. To erase data that a table \
-         restore brought back, add --even-if-unknown"
+         restore returned, add --even-if-unknown"
     )]
     UnknownUser { user: UserId, organization: Organization, near: String },
     #[error(

@@ -12,8 +12,8 @@ use futures_util::stream::{self, StreamExt, TryStreamExt};
 
 use errors::attribute::Attribute;
 use errors::log::day::Day;
+use errors::log::pack_schedule::early_check;
 use errors::log::row::{EventRow, encode_attributes};
-use errors::log::visit::early_check;
 use errors::store::ErrorStore;
 use local::engine::Engine;
 use local::{demo, environment, template};

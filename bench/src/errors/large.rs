@@ -135,12 +135,12 @@ async fn load(store: &Store, project: ProjectId, now: Timestamp) -> Result<(u64,
             ErrorStore::new(store).backfill_events(project, day, &rows).await?;
             steps += 1;
             if steps.is_multiple_of(STEPS_OF_A_MERGING) {
-                ErrorStore::new(store).merge_step(project, &limits, day.next().start()).await?;
+                ErrorStore::new(store).compact_step(project, &limits, day.next().start()).await?;
             }
         }
         // A day is compacted as a whole two days after its end, or not yet if that is after `now`.
         let merged_at = day.next().start().plus(DAY * 2).min(now);
-        while ErrorStore::new(store).merge_step(project, &limits, merged_at).await? {}
+        while ErrorStore::new(store).compact_step(project, &limits, merged_at).await? {}
         if back.is_multiple_of(10) {
             progress(&format!("  {back} days are left"));
         }

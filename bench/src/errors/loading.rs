@@ -9,8 +9,8 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use errors::grouping::Fingerprint;
 use errors::log::day::Day;
 use errors::log::manifest::{CompactionLimits, Run, RunId};
+use errors::log::pack_schedule::Backlog;
 use errors::log::row::EventRow;
-use errors::log::visit::Backlog;
 use errors::store::{ErrorOfEvent, ErrorStore, SeenEvent};
 use errors::{ErrorDescription, ErrorId, ErrorPatch, ErrorStatus, EventId, KnownError};
 use local::environment;
@@ -80,7 +80,7 @@ pub(super) async fn load_packed(
     // The first check an hour after a compaction deletes the replaced runs.
     for check in [now.minus(Duration::from_hours(1)), now] {
         while ErrorStore::new(store)
-            .merge_step(project, &CompactionLimits::default(), check)
+            .compact_step(project, &CompactionLimits::default(), check)
             .await?
         {}
     }

@@ -41,8 +41,8 @@ impl Figures {
             self.of_evaluations().map(|it| self.common_json(&it));
         let evaluations = &self.evaluations;
         evaluate["rulesAloneMicros"] = distribution_json(&evaluations.rules_alone);
-        evaluate["remembered"] = requests_json(&evaluations.single);
-        evaluate_all["remembered"] = requests_json(&evaluations.bulk);
+        evaluate["cached"] = requests_json(&evaluations.single);
+        evaluate_all["cached"] = requests_json(&evaluations.bulk);
         evaluate_all["afresh"] = distribution_json(&evaluations.uncached);
         interpret["typical"] = requests_json(&self.interpretations.typical);
         interpret["largest"] = requests_json(&self.interpretations.largest);

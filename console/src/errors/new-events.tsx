@@ -38,7 +38,7 @@ export function NewEvents({ projects, view, range, series, onReload }: NewEvents
       );
     };
     const timer = setInterval(check, INTERVAL_MS);
-    // Counts at once when the page becomes visible again.
+    // Counts immediately when the page becomes visible again.
     document.addEventListener("visibilitychange", check);
     return () => {
       stop.abort();

@@ -1,4 +1,4 @@
-/** What the editors of flags and segments share: pages, drafts, conflicts, errors and saving. */
+/** Parts shared by the editors of flags and segments: pages, drafts, conflicts, errors and saving. */
 
 import type { ComponentChildren } from "preact";
 import { useMemo, useState } from "preact/hooks";
@@ -264,7 +264,7 @@ export function KeyAndName(props: KeyAndNameProps) {
 interface SaveBarProps {
   editing: Editing;
   disabled: boolean;
-  /** What the draft means, beside the buttons. */
+  /** Explanation of the draft, beside the buttons. */
   children: ComponentChildren;
 }
 

@@ -32,7 +32,7 @@ interface PendingProps {
   small?: boolean;
 }
 
-/** The error of what does not load, and placeholders for what loads. */
+/** Error of a failed load, and placeholders during a load. */
 export function Pending({ of: { data, error, reload }, rows, small = false }: PendingProps) {
   if (error) return <ErrorMessage error={error} retry={reload} small={small} />;
   return data === undefined ? <SkeletonRows rows={rows} /> : null;

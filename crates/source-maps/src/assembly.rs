@@ -170,7 +170,7 @@ async fn publish(
         }
         Ok(false) => Ok(Outcome::Busy),
         Err(failure) => {
-            // Another request can try again at once. If this fails too, the lease ends anyway.
+            // Another request can retry immediately. If this fails too, the lease ends anyway.
             let _ = store.release(project, upload, &lease).await;
             Err(failure)
         }

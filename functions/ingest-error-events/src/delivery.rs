@@ -8,8 +8,8 @@ use errors::attribute::Attribute;
 use errors::grouping::Fingerprint;
 use errors::http::DROPPED_CATEGORIES;
 use errors::ingestion::{IngestionFault, NormalizedEvent, capacity_for_tags};
+use errors::log::pack_schedule::early_check;
 use errors::log::row::EventRow;
-use errors::log::visit::early_check;
 use errors::store::{
     CountOutcome, ErrorOfEvent, ErrorStore, FingerprintEntry, OpenLog, Registrar, SeenEvent,
 };

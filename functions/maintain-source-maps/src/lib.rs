@@ -21,7 +21,7 @@ pub static JOB: Job =
 /// Longest time of one invocation.
 const LEASE: Duration = Duration::from_mins(5);
 /// Time after which a bundle that keeps failing is given up.
-const PATIENCE: Duration = Duration::from_mins(30);
+const RETRY_PERIOD: Duration = Duration::from_mins(30);
 
 /// Assembles all queued bundles, and then removes due maps, until the time is up.
 async fn run(app: &App, deadline: Deadline) -> Result<(), StoreError> {
@@ -54,7 +54,7 @@ async fn assemble(
     match assembly::assemble(app, &[project], &upload, LEASE).await {
         Ok(Outcome::Assembled | Outcome::Rejected(_)) => store.dequeue(project, checksum).await,
         Ok(Outcome::Busy) => Ok(()),
-        Err(failure) if queued_at.plus(PATIENCE) < app.clock.now() => {
+        Err(failure) if queued_at.plus(RETRY_PERIOD) < app.clock.now() => {
             let detail = "the service failed to assemble the bundle; upload it again";
             store.fail(project, &upload, detail, &[].into(), app.clock.now()).await?;
             store.dequeue(project, checksum).await?;

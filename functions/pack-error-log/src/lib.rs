@@ -89,7 +89,7 @@ pub async fn pack_due(
     let queue = ErrorStore::new(&app.store).list_packing_queue().await?;
     let mut due: Vec<QueueEntry> = queue.iter().filter(|entry| entry.due <= now).copied().collect();
     due.sort_by_key(|entry| entry.due);
-    let first = |entry| ProjectTurn { entry, packs: true, merges: true };
+    let first = |entry| ProjectTurn { entry, packs: true, compacts: true };
     let seen =
         |entry: &QueueEntry| QueueSnapshot { waiting: entry.waiting, is_due: entry.due <= now };
     let turns = RoundRobin {
@@ -116,7 +116,7 @@ struct ProjectTurn {
     /// `true` if there can be rows to pack.
     packs: bool,
     /// `true` if there can be runs to compact, and compaction has not failed in this invocation.
-    merges: bool,
+    compacts: bool,
 }
 
 /// The last known state of a project in the queue.
@@ -164,7 +164,7 @@ async fn work(app: &App, turns: &RoundRobin) -> Vec<StoreError> {
     let mut failures = Vec::new();
     while let Some(turn) = turns.next() {
         let next = take(app, turn, turns, &mut failures).await;
-        if next.packs || next.merges {
+        if next.packs || next.compacts {
             turns.again(next);
         }
     }
@@ -178,7 +178,7 @@ async fn take(
     turns: &RoundRobin,
     failures: &mut Vec<StoreError>,
 ) -> ProjectTurn {
-    let ProjectTurn { entry, mut packs, mut merges } = turn;
+    let ProjectTurn { entry, mut packs, mut compacts } = turn;
     if packs {
         match pack(app, &entry, turns).await {
             Ok(has_more) => packs = has_more,
@@ -189,30 +189,30 @@ async fn take(
                     ErrorStore::new(&app.store).postpone(&entry, due, turns.waiting(&entry));
                 failures.extend(postponed.await.err());
                 failures.push(failure);
-                return ProjectTurn { entry, packs: false, merges: false };
+                return ProjectTurn { entry, packs: false, compacts: false };
             }
         }
     }
-    if merges {
-        match merge(app, &entry, turns).await {
-            Ok(merges_more) => merges = packs || merges_more,
+    if compacts {
+        match compact(app, &entry, turns).await {
+            Ok(compacts_more) => compacts = packs || compacts_more,
             // Rows do not wait for compaction, so it is retried when the project is next due.
             Err(failure) => {
                 failures.push(failure);
-                merges = false;
+                compacts = false;
             }
         }
     }
-    ProjectTurn { entry, packs, merges }
+    ProjectTurn { entry, packs, compacts }
 }
 
 /// Takes one compaction step of a project. Returns `true` if there can be another one.
-async fn merge(app: &App, entry: &QueueEntry, turns: &RoundRobin) -> Result<bool, StoreError> {
+async fn compact(app: &App, entry: &QueueEntry, turns: &RoundRobin) -> Result<bool, StoreError> {
     let (store, now) = (&app.store, app.clock.now());
-    let merges_more =
-        ErrorStore::new(store).merge_step(entry.project, &turns.limits.merging, now).await?;
+    let compacts_more =
+        ErrorStore::new(store).compact_step(entry.project, &turns.limits.compaction, now).await?;
     ErrorStore::new(store).count_errors(entry.project, now).await?;
-    Ok(merges_more)
+    Ok(compacts_more)
 }
 
 /// Packs rows of a project, and sets when it is due again. Returns `true` if there are more rows.

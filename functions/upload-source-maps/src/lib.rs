@@ -1,7 +1,7 @@
 //! Receives source maps and releases from Sentry's command line and bundler plugins, which need no
 //! change: they get Waymark's URL, an organization, a project and an API key as their token.
 //!
-//! The tools upload chunks, and then have them assembled. Most bundles are assembled at once, so
+//! The tools upload chunks, and then have them assembled. Most bundles are assembled immediately, so
 //! that the tool shows what is wrong with them. maintain-source-maps assembles larger ones.
 
 mod assembling;

@@ -175,7 +175,7 @@ export const tasks = ({ browser, base, project, key, known, api, measured, listE
       await user.click("Create flag");
       await visitor.until("the flag is created", () => parameter(visitor, "key") === "task-rollout");
       assert.deepEqual((await flag()).fallthrough.rollout, [{ variant: "on", weight: 10 }, { variant: "off", weight: 90 }]);
-      // The flag is off, and the test tells what it would serve.
+      // The flag is off, and the test shows what it would serve.
       await user.click("Add attribute");
       await user.type("Attribute 1", "email");
       await user.type("Value 1", "ana@shop.example");

@@ -9,8 +9,8 @@ use serde_json::json;
 
 use errors::attribute::{Attribute, Attributes};
 use errors::grouping::Fingerprint;
+use errors::log::pack_schedule::early_check;
 use errors::log::row::EventRow;
-use errors::log::visit::early_check;
 use errors::store::ErrorStore;
 use shared::usage::counted;
 use tests::app::PROJECT;

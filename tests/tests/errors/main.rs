@@ -6,6 +6,7 @@ mod access;
 mod bounds_of_errors;
 mod breakdown_errors;
 mod capacity;
+mod compaction;
 mod deletion;
 mod duplicates;
 mod encodings;
@@ -15,7 +16,6 @@ mod ingest_error_events;
 mod interpret_error_filters;
 mod kills;
 mod listing;
-mod merging;
 mod model;
 mod noisy_neighbour;
 mod packing;
@@ -60,7 +60,7 @@ const EVERYTHING: PackingLimits = PackingLimits {
     rows: 20_000,
     bytes: 4_000_000,
     waits: false,
-    merging: CompactionLimits {
+    compaction: CompactionLimits {
         events: 1_000_000,
         bytes: 8_000_000,
         values: 32_000_000,
@@ -178,9 +178,11 @@ impl Tracker {
     /// Compacts the project's runs until no compaction is left.
     async fn merge_within(&self, limits: &CompactionLimits) {
         let store = &self.test.app.store;
-        while ErrorStore::new(store).merge_step(self.project.id, limits, self.now()).await.unwrap()
-        {
-        }
+        while ErrorStore::new(store)
+            .compact_step(self.project.id, limits, self.now())
+            .await
+            .unwrap()
+        {}
     }
 
     /// Returns the manifests' sort keys, and the number of runs in each manifest.

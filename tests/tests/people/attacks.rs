@@ -116,8 +116,8 @@ async fn traced(
 #[tokio::test]
 async fn responses_do_not_reveal_members() {
     let mut test = TestApp::start().await;
-    // Addresses of one length: members of one and of two organizations, an invited user, and a
-    // stranger.
+    // Addresses of one length: members of one and of two organizations, an invited user, and an
+    // unknown user.
     let emails = [MIRA, "olga@example.com", "ines@example.com", "juno@example.com"];
     add_member(&test, emails[0], "default", Role::Viewer, None).await;
     for organization in ["default", "acme"] {
@@ -178,14 +178,14 @@ async fn response_times_do_not_reveal_members() {
     for pair in 0..pairs {
         // Each hour has its own limits.
         test.pass(Duration::from_mins(30));
-        let (member, stranger) = if pair % 2 == 0 {
+        let (member, unknown) = if pair % 2 == 0 {
             let member = timed(MIRA).await;
             (member, timed("juno@example.com").await)
         } else {
-            let stranger = timed("juno@example.com").await;
-            (timed(MIRA).await, stranger)
+            let unknown = timed("juno@example.com").await;
+            (timed(MIRA).await, unknown)
         };
-        slower_members += u32::from(member > stranger);
+        slower_members += u32::from(member > unknown);
     }
     // Without a difference, five standard deviations are exceeded once in a million runs.
     let expected = f64::from(pairs) / 2.0;

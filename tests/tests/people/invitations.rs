@@ -203,7 +203,7 @@ async fn invitations_end_with_the_right_of_their_inviter() {
         let accepted = people.accept_invitation(invitation, &member, vec![], None).await.unwrap();
         assert_eq!(accepted, Acceptance::Gone);
     }
-    // Nothing is in the way of another invitation.
+    // Another invitation can be created.
     invite(&owner, "juno@b.de", "member").await;
     let again = Call::of(CREATE).json(&json!({"email": "juno@b.de", "role": "member"}));
     assert_eq!(owner.send(&test, again).await.problem(), (409, "invitation_exists"));

@@ -75,8 +75,8 @@ async fn other_browsers_need_the_code() {
     let (test, sent) = (TestApp::start().await, SentMessages::open());
     add_member(&test, MIRA, "default", Role::Viewer, None).await;
     let link = requested(&test, &sent, MIRA).await;
-    let stranger = request(&test, MIRA).await.cookie(BROWSER).unwrap();
-    for browser in [None, Some(stranger.as_str())] {
+    let other_browser = request(&test, MIRA).await.cookie(BROWSER).unwrap();
+    for browser in [None, Some(other_browser.as_str())] {
         let reply = complete(&test, browser, &link.token, None).await;
         assert_problem(&reply, 403, "code_required");
         assert_eq!(reply.cookie(SESSION), None);

@@ -155,7 +155,7 @@ async fn responses() {
         for (case, key) in KEYS {
             r.send(&format!("{name}: {case}"), of(operation).key(key)).await;
         }
-        r.send(&format!("{name}: a key that may"), of(operation)).await;
+        r.send(&format!("{name}: a permitted key"), of(operation)).await;
     }
     forms_of_keys(r).await;
     for (does, script) in SCRIPTS {
@@ -178,7 +178,7 @@ async fn responses() {
     for (number, script) in scripts {
         let operation = REQUESTS[number];
         let twice = of(operation).header("idempotency-key", "key");
-        r.send_over(script, &format!("{}: while a twin is still running", operation.0), twice)
+        r.send_over(script, &format!("{}: while a duplicate is still running", operation.0), twice)
             .await;
     }
     recording.finish();
@@ -233,9 +233,9 @@ async fn forms_of_keys(r: &mut Recording) {
     .await;
     r.send("REST API: delivery", of(REQUESTS[29]).by_rest_api()).await;
     let reads = |request: Request| request.key(Some("<key that reads>"));
-    r.send("scope: it may read", reads(list())).await;
+    r.send("scope: it can read", reads(list())).await;
     let create = request("POST", "/v0/project/shop/feature-flags").text("{");
-    r.send("scope: it may not write", reads(create.clone())).await;
+    r.send("scope: it cannot write", reads(create.clone())).await;
     let create = request("POST", "/v0/project/nowhere/feature-flags").text("{");
     r.send("scope: before the project", reads(create)).await;
     for (name, project) in [

@@ -172,39 +172,39 @@ const QUERIES: [(&str, &str); 45] = [
         "not handled",
         r#"{"projectIds":["shop"],"limit":1,"filters":[{"categoryId":"handled","operator":"is","value":"false"}]}"#,
     ),
-    ("refused: no body", ""),
-    ("refused: not JSON", "{"),
-    ("refused: an array", "[]"),
-    ("refused: an empty object", "{}"),
-    ("refused: no projects", r#"{"projectIds":[]}"#),
-    ("refused: projects that are no texts", r#"{"projectIds":[1,null,"shop","\u0000"]}"#),
+    ("rejected: no body", ""),
+    ("rejected: not JSON", "{"),
+    ("rejected: an array", "[]"),
+    ("rejected: an empty object", "{}"),
+    ("rejected: no projects", r#"{"projectIds":[]}"#),
+    ("rejected: projects that are no texts", r#"{"projectIds":[1,null,"shop","\u0000"]}"#),
     (
-        "refused: an unknown project",
+        "rejected: an unknown project",
         r#"{"projectIds":["shop","missing","also missing","missing"]}"#,
     ),
     (
-        "refused: wrong types",
+        "rejected: wrong types",
         r#"{"projectIds":"shop","from":"0","to":true,"limit":"1","searchQuery":1,"status":2,"filters":{}}"#,
     ),
     (
-        "refused: from after to",
+        "rejected: from after to",
         r#"{"projectIds":["shop"],"from":1795234560000,"to":1795234550000}"#,
     ),
-    ("refused: from after now", r#"{"projectIds":["shop"],"from":1895234560000}"#),
-    ("refused: limit 0", r#"{"projectIds":["shop"],"limit":0}"#),
-    ("refused: limit 1001", r#"{"projectIds":["shop"],"limit":1001}"#),
-    ("refused: half a limit", r#"{"projectIds":["shop"],"limit":0.5}"#),
-    ("refused: another status", r#"{"projectIds":["shop"],"status":"closed"}"#),
-    ("refused: filters without members", r#"{"projectIds":["shop"],"filters":[{},1,null]}"#),
+    ("rejected: from after now", r#"{"projectIds":["shop"],"from":1895234560000}"#),
+    ("rejected: limit 0", r#"{"projectIds":["shop"],"limit":0}"#),
+    ("rejected: limit 1001", r#"{"projectIds":["shop"],"limit":1001}"#),
+    ("rejected: half a limit", r#"{"projectIds":["shop"],"limit":0.5}"#),
+    ("rejected: another status", r#"{"projectIds":["shop"],"status":"closed"}"#),
+    ("rejected: filters without members", r#"{"projectIds":["shop"],"filters":[{},1,null]}"#),
     (
-        "refused: filters",
+        "rejected: filters",
         r#"{"projectIds":["shop"],"filters":[{"categoryId":"colour","operator":"is","value":"a"},
         {"categoryId":"level","operator":"gt","value":"a"},{"categoryId":"level","operator":"like","value":"a"},
         {"categoryId":"level","operator":"is_set","value":"a"},{"categoryId":"level","operator":"is","value":1}]}"#,
     ),
-    ("refused: an unknown field", r#"{"projectIds":["shop"],"projects":["shop"]}"#),
-    ("refused: a field twice", r#"{"projectIds":["shop"],"projectIds":["shop"]}"#),
-    ("refused: NUL in a search", r#"{"projectIds":["shop"],"searchQuery":"\u0000"}"#),
+    ("rejected: an unknown field", r#"{"projectIds":["shop"],"projects":["shop"]}"#),
+    ("rejected: a field twice", r#"{"projectIds":["shop"],"projectIds":["shop"]}"#),
+    ("rejected: NUL in a search", r#"{"projectIds":["shop"],"searchQuery":"\u0000"}"#),
 ];
 
 /// Patches of an error, in order.
@@ -215,14 +215,14 @@ const PATCHES: [(&str, &str); 14] = [
     ("ignored", r#"{"status":"ignored"}"#),
     ("null resets", r#"{"status":null}"#),
     ("resolved at last", r#"{"status":"resolved"}"#),
-    ("refused: another status", r#"{"status":"closed"}"#),
-    ("refused: a number", r#"{"status":1}"#),
-    ("refused: unknown fields", r#"{"status":"open","title":"x","count":0}"#),
-    ("refused: a field twice", r#"{"status":"open","status":"ignored"}"#),
-    ("refused: NUL", r#"{"status":"open\u0000"}"#),
-    ("refused: an array", "[]"),
-    ("refused: no body", ""),
-    ("refused: not JSON", "{status}"),
+    ("rejected: another status", r#"{"status":"closed"}"#),
+    ("rejected: a number", r#"{"status":1}"#),
+    ("rejected: unknown fields", r#"{"status":"open","title":"x","count":0}"#),
+    ("rejected: a field twice", r#"{"status":"open","status":"ignored"}"#),
+    ("rejected: NUL", r#"{"status":"open\u0000"}"#),
+    ("rejected: an array", "[]"),
+    ("rejected: no body", ""),
+    ("rejected: not JSON", "{status}"),
 ];
 
 const LISTS: [(&str, &[(&str, &str)]); 11] = [
@@ -230,13 +230,13 @@ const LISTS: [(&str, &[(&str, &str)]); 11] = [
     ("open", &[("status", "open")]),
     ("resolved", &[("status", "resolved")]),
     ("ignored", &[("status", "ignored")]),
-    ("refused: another status", &[("status", "Open")]),
-    ("refused: no status", &[("status", "")]),
-    ("refused: limit 0", &[("limit", "0")]),
-    ("refused: limit 101", &[("limit", "101")]),
-    ("refused: limit of text", &[("limit", "all")]),
-    ("refused: a cursor of text", &[("cursor", "x")]),
-    ("refused: everything", &[("cursor", ""), ("status", "x"), ("limit", "")]),
+    ("rejected: another status", &[("status", "Open")]),
+    ("rejected: no status", &[("status", "")]),
+    ("rejected: limit 0", &[("limit", "0")]),
+    ("rejected: limit 101", &[("limit", "101")]),
+    ("rejected: limit of text", &[("limit", "all")]),
+    ("rejected: a cursor of text", &[("cursor", "x")]),
+    ("rejected: everything", &[("cursor", ""), ("status", "x"), ("limit", "")]),
 ];
 
 #[tokio::test]
@@ -271,11 +271,11 @@ async fn responses() {
     let id = &ids[0];
     r.send("get: in the project by its id", get(format!("/v0/projects/<project>/errors/{id}")))
         .await;
-    r.send("get refused: an unknown id", get(error(NOWHERE))).await;
-    r.send("get refused: no id", get(error("nonsense"))).await;
-    r.send("events refused: an unknown id", get(format!("{ERRORS}/{NOWHERE}/events"))).await;
+    r.send("get rejected: an unknown id", get(error(NOWHERE))).await;
+    r.send("get rejected: no id", get(error("nonsense"))).await;
+    r.send("events rejected: an unknown id", get(format!("{ERRORS}/{NOWHERE}/events"))).await;
     let wrong = get(format!("{ERRORS}/nonsense/events")).query("limit", "0").query("cursor", "x");
-    r.send("events refused: everything", wrong).await;
+    r.send("events rejected: everything", wrong).await;
 
     for (name, body) in PATCHES {
         r.send(&format!("patch, {name}"), patch(error(id)).text(body)).await;
@@ -328,15 +328,16 @@ async fn deliveries(r: &mut Recording) {
         format!(r#"{{"event_id":"{}","extra":{}1{}}}"#, id(3), "[".repeat(70), "]".repeat(70));
     r.send("store: deep nesting", delivery("store").bytes(deep)).await;
     let large = format!(r#"{{"event_id":"{}","message":"{}"}}"#, id(4), "m".repeat(1_048_577));
-    r.send("store refused: a large event", delivery("store").bytes(large.clone())).await;
+    r.send("store rejected: a large event", delivery("store").bytes(large.clone())).await;
     let large = envelope(&json!({}), &[("event", large)]);
-    r.send("envelope refused: a large event", delivery("envelope/").bytes(large)).await;
-    r.send("envelope refused: a long header", delivery("envelope/").bytes("x".repeat(8_193))).await;
+    r.send("envelope rejected: a large event", delivery("envelope/").bytes(large)).await;
+    r.send("envelope rejected: a long header", delivery("envelope/").bytes("x".repeat(8_193)))
+        .await;
     let items = vec![("session", "{}".to_owned()); 101];
     r.send("envelope: many items", delivery("envelope/").bytes(envelope(&json!({}), &items))).await;
     for (name, body) in [("no body", ""), ("not JSON", "{"), ("an array", "[]"), ("text", "\"a\"")]
     {
-        r.send(&format!("store refused: {name}"), delivery("store/").bytes(body)).await;
+        r.send(&format!("store rejected: {name}"), delivery("store/").bytes(body)).await;
     }
     r.send("store: an id that is none", delivery("store/").bytes(r#"{"event_id":"7"}"#)).await;
     let latin = delivery("store/").bytes(
@@ -348,7 +349,7 @@ async fn deliveries(r: &mut Recording) {
 async fn credentials(r: &mut Recording) {
     let body = "{}\n";
     let bare = || post("/api/<ingest id>/envelope/").key(None).bytes(body);
-    r.send("envelope refused: no key", bare()).await;
+    r.send("envelope rejected: no key", bare()).await;
     let sentry = "Sentry sentry_version=7, sentry_client=x/1, sentry_key=<public key>";
     r.send("envelope: a key in x-sentry-auth", bare().header("x-sentry-auth", sentry)).await;
     r.send("envelope: a key in authorization", bare().header("authorization", sentry)).await;
@@ -358,25 +359,25 @@ async fn credentials(r: &mut Recording) {
     )
     .await;
     let other = "Sentry sentry_key=0123456789abcdef0123456789abcdef";
-    r.send("envelope refused: another key", bare().header("x-sentry-auth", other)).await;
+    r.send("envelope rejected: another key", bare().header("x-sentry-auth", other)).await;
     r.send(
-        "envelope refused: two keys",
+        "envelope rejected: two keys",
         delivery("envelope/").bytes(body).header("x-sentry-auth", other),
     )
     .await;
-    r.send("envelope refused: no key in the header", bare().header("x-sentry-auth", "Sentry x=1"))
+    r.send("envelope rejected: no key in the header", bare().header("x-sentry-auth", "Sentry x=1"))
         .await;
-    r.send("envelope refused: an API key", bare().key(Some("<key>"))).await;
-    r.send("envelope refused: a key that is none", bare().query("sentry_key", "key")).await;
+    r.send("envelope rejected: an API key", bare().key(Some("<key>"))).await;
+    r.send("envelope rejected: a key that is none", bare().query("sentry_key", "key")).await;
     let elsewhere = || post("/api/1/envelope/").key(None).query("sentry_key", "<public key>");
-    r.send("envelope refused: an unknown project", elsewhere().bytes(body)).await;
-    r.send("envelope refused: the key comes first", elsewhere().bytes("x")).await;
+    r.send("envelope rejected: an unknown project", elsewhere().bytes(body)).await;
+    r.send("envelope rejected: the key comes first", elsewhere().bytes("x")).await;
     let named = post("/api/shop/store/").key(None).query("sentry_key", "<public key>");
-    r.send("store refused: a slug", named.bytes("{}")).await;
+    r.send("store rejected: a slug", named.bytes("{}")).await;
     let dsn = "{\"dsn\":\"https://0123456789abcdef0123456789abcdef@errors.example/1\"}\n";
-    r.send("envelope refused: the DSN of another project", delivery("envelope/").bytes(dsn)).await;
+    r.send("envelope rejected: the DSN of another project", delivery("envelope/").bytes(dsn)).await;
     r.send(
-        "envelope refused: a DSN that is none",
+        "envelope rejected: a DSN that is none",
         delivery("envelope/").bytes("{\"dsn\":\"x\"}\n"),
     )
     .await;
@@ -398,18 +399,18 @@ async fn compressed(r: &mut Recording) {
     r.send("envelope: plain, called gzip", plain).await;
     let whole = gzip(&text(5));
     let cut = delivery("envelope/").bytes(&whole[..whole.len() / 2]).shown("half of a gzip");
-    r.send("envelope refused: half a gzip", cut.header("content-encoding", "gzip")).await;
+    r.send("envelope rejected: half a gzip", cut.header("content-encoding", "gzip")).await;
     let unknown = delivery("envelope/").bytes(gzip(&text(6))).shown(text(6));
-    r.send("envelope refused: an unknown coding", unknown.header("content-encoding", "compress"))
+    r.send("envelope rejected: an unknown coding", unknown.header("content-encoding", "compress"))
         .await;
     let bomb =
         delivery("envelope/").bytes(gzip(&"\n".repeat(20 * 1024 * 1024 + 1))).shown("a bomb");
-    r.send("envelope refused: a bomb", bomb.header("content-encoding", "gzip")).await;
+    r.send("envelope rejected: a bomb", bomb.header("content-encoding", "gzip")).await;
     let large = delivery("envelope/").bytes(" ".repeat(4 * 1024 * 1024 + 1));
-    r.send("envelope refused: a large body", large).await;
+    r.send("envelope rejected: a large body", large).await;
     for (name, endpoint, body) in [
-        ("envelope without a slash refused: not JSON", "envelope", "x"),
-        ("store without a slash refused: not JSON", "store", "x"),
+        ("envelope without a slash rejected: not JSON", "envelope", "x"),
+        ("store without a slash rejected: not JSON", "store", "x"),
     ] {
         r.send(name, delivery(endpoint).bytes(body)).await;
         r.send(
@@ -430,14 +431,14 @@ async fn versions(r: &mut Recording, id: &str) {
     let current = r.send("get: for its version", get(error(id))).await;
     let etag = current.headers["etag"].to_str().unwrap();
     r.send("patch if-match: its version", open().header("if-match", etag)).await;
-    r.send("patch refused: an unknown error", patch(error(NOWHERE)).text("{}")).await;
-    r.send("patch refused: no id", patch(error("nonsense")).text("{}")).await;
+    r.send("patch rejected: an unknown error", patch(error(NOWHERE)).text("{}")).await;
+    r.send("patch rejected: no id", patch(error("nonsense")).text("{}")).await;
     let typed = patch(error(id)).bytes(r#"{"status":"ignored"}"#);
     r.send("patch: a merge patch", typed.header("content-type", "application/merge-patch+json"))
         .await;
     let csv = patch(error(id)).bytes("{}").header("content-type", "text/csv");
-    r.send("patch refused: another type", csv).await;
-    r.send("patch refused: a large body", patch(error(id)).text(" ".repeat(262_145))).await;
+    r.send("patch rejected: another type", csv).await;
+    r.send("patch rejected: a large body", patch(error(id)).text(" ".repeat(262_145))).await;
 }
 
 async fn limits(r: &mut Recording) {
@@ -448,12 +449,12 @@ async fn limits(r: &mut Recording) {
     };
     let filter = json!({"categoryId": "level", "operator": "is", "value": "error"});
     let names: Vec<String> = (0..51).map(|n| format!("p{n}")).collect();
-    r.send("query refused: many filters", query("filters", json!(vec![filter; 21]))).await;
-    r.send("query refused: many projects", query("projectIds", json!(names))).await;
-    r.send("query refused: a long search", query("searchQuery", json!("é".repeat(1_025)))).await;
-    r.send("query refused: a large body", post(QUERY).text(" ".repeat(262_145))).await;
+    r.send("query rejected: many filters", query("filters", json!(vec![filter; 21]))).await;
+    r.send("query rejected: many projects", query("projectIds", json!(names))).await;
+    r.send("query rejected: a long search", query("searchQuery", json!("é".repeat(1_025)))).await;
+    r.send("query rejected: a large body", post(QUERY).text(" ".repeat(262_145))).await;
     let plain = post(QUERY).bytes("{}").header("content-type", "text/plain");
-    r.send("query refused: plain text", plain).await;
+    r.send("query rejected: plain text", plain).await;
 }
 
 /// A resolved error regresses, and days are packed.

@@ -225,26 +225,26 @@ const PATCHES: [(&str, &str); 18] = [
     ("patch: the fallthrough", r#"{"fallthrough":{"variant":"red"}}"#),
     ("patch: no off variant", r#"{"offVariant":null}"#),
     (
-        "patch refused: a variant in use by itself",
+        "patch rejected: a variant in use by itself",
         r##"{"variants":[{"key":"blue","value":"#0969da"}]}"##,
     ),
     (
-        "patch refused: a variant in use by another flag",
+        "patch rejected: a variant in use by another flag",
         r##"{"variants":[{"key":"green","value":"#1a7f37"},
         {"key":"red","value":"#f00"}],"rules":[],"targets":[],"fallthrough":{"variant":"red"}}"##,
     ),
     (
-        "patch refused: what cannot be changed",
+        "patch rejected: what cannot be changed",
         r#"{"key":"b","type":"number","id":"x","version":3}"#,
     ),
-    ("patch refused: null where it cannot be", r#"{"name":null,"variants":null}"#),
-    ("patch refused: wrong types", r#"{"name":1,"archived":"no","rules":{}}"#),
-    ("patch refused: a circle", r#"{"prerequisites":[{"flagKey":"dependent","variant":"on"}]}"#),
+    ("patch rejected: null where it cannot be", r#"{"name":null,"variants":null}"#),
+    ("patch rejected: wrong types", r#"{"name":1,"archived":"no","rules":{}}"#),
+    ("patch rejected: a circle", r#"{"prerequisites":[{"flagKey":"dependent","variant":"on"}]}"#),
     (
-        "patch refused: itself as prerequisite",
+        "patch rejected: itself as prerequisite",
         r#"{"prerequisites":[{"flagKey":"checkout-button","variant":"red"}]}"#,
     ),
-    ("patch refused: not an object", "[]"),
+    ("patch rejected: not an object", "[]"),
 ];
 
 /// Evaluations: flag and context.
@@ -341,7 +341,7 @@ async fn responses() {
     r.send("evaluate all: nothing", post(EVALUATE).text(r#"{"context":{}}"#)).await;
     r.send_all(CREATIONS, |body| post(FLAGS).text(body)).await;
     for (name, body) in REJECTED_CREATIONS {
-        r.send(&format!("create refused: {name}"), post(FLAGS).text(body)).await;
+        r.send(&format!("create rejected: {name}"), post(FLAGS).text(body)).await;
     }
     limits(r).await;
     idempotency(r).await;
@@ -467,21 +467,21 @@ async fn limits(r: &mut Recording) {
             ),
         ),
     ] {
-        r.send(&format!("create refused, too much: {name}"), smallest(field, value)).await;
+        r.send(&format!("create rejected, too much: {name}"), smallest(field, value)).await;
     }
     let many = smallest("targets", json!(vec![json!({}); 400]));
-    r.send("create refused: more violations than are listed", many).await;
-    r.send("create refused: a large body", post(FLAGS).text(" ".repeat(262_145))).await;
+    r.send("create rejected: more violations than are listed", many).await;
+    r.send("create rejected: a large body", post(FLAGS).text(" ".repeat(262_145))).await;
     let plain = post(FLAGS).bytes("{}").header("content-type", "text/plain; charset=utf-8");
-    r.send("create refused: plain text", plain).await;
+    r.send("create rejected: plain text", plain).await;
     let patch_type = post(FLAGS).bytes("{}").header("content-type", "application/merge-patch+json");
-    r.send("create refused: a merge patch", patch_type).await;
+    r.send("create rejected: a merge patch", patch_type).await;
     let latin = post(FLAGS).bytes(b"{\"name\": \"\xe9\"}".as_slice());
-    r.send("create refused: Latin-1", latin).await;
+    r.send("create rejected: Latin-1", latin).await;
     let untyped = post(FLAGS).bytes(r#"{"key":"untyped","name":"Untyped","type":"boolean"}"#);
     r.send("create: a body of no type", untyped).await;
     let unknown = post("/v0/project/missing/feature-flags").text("{");
-    r.send("create refused: an unknown project", unknown).await;
+    r.send("create rejected: an unknown project", unknown).await;
 }
 
 async fn idempotency(r: &mut Recording) {
@@ -521,10 +521,10 @@ async fn patches(r: &mut Recording) {
     )
     .await;
     r.send("patch: an unknown flag", patch(flag("missing")).text("{}")).await;
-    r.send("patch refused: plain text", button().bytes("{}").header("content-type", "text/csv"))
+    r.send("patch rejected: plain text", button().bytes("{}").header("content-type", "text/csv"))
         .await;
-    r.send("patch refused: no body", button()).await;
-    r.send("patch refused: a large body", button().text(" ".repeat(262_145))).await;
+    r.send("patch rejected: no body", button()).await;
+    r.send("patch rejected: a large body", button().text(" ".repeat(262_145))).await;
     r.send("get: after all patches", get(flag("checkout-button"))).await;
 }
 
@@ -536,7 +536,7 @@ async fn listing(r: &mut Recording) {
     let page = get(FLAGS).query("limit", 4).query("cursor", next);
     r.send("list: the second page", page).await;
     let elsewhere = get("/v0/project/<project>/feature-flags").query("cursor", next);
-    r.send("list refused: the cursor of another path", elsewhere).await;
+    r.send("list rejected: the cursor of another path", elsewhere).await;
     for (name, parameter, value) in [
         ("limit 0", "limit", "0"),
         ("limit 101", "limit", "101"),
@@ -546,17 +546,17 @@ async fn listing(r: &mut Recording) {
         ("cursor of text", "cursor", "abc"),
         ("no cursor", "cursor", ""),
     ] {
-        r.send(&format!("list refused: {name}"), get(FLAGS).query(parameter, value)).await;
+        r.send(&format!("list rejected: {name}"), get(FLAGS).query(parameter, value)).await;
     }
     let all_wrong = get(FLAGS).query("archived", "1").query("limit", "-1").query("cursor", "é");
-    r.send("list refused: everything", all_wrong).await;
+    r.send("list rejected: everything", all_wrong).await;
     let unknown = get(FLAGS).query("sort", "name").query("limit", 1).query("limit", 0);
     r.send("list: what is unknown, and a parameter twice", unknown).await;
 }
 
 async fn archiving(r: &mut Recording) {
-    r.send("delete refused: not archived", delete(flag("smallest"))).await;
-    r.send("archive refused: in use", archive("base")).await;
+    r.send("delete rejected: not archived", delete(flag("smallest"))).await;
+    r.send("archive rejected: in use", archive("base")).await;
     r.send("archive", archive("smallest")).await;
     r.send("archive: again", archive("smallest")).await;
     r.send("get: archived", get(flag("smallest"))).await;
@@ -564,16 +564,19 @@ async fn archiving(r: &mut Recording) {
     r.send("list: the others", get(FLAGS).query("archived", "false").query("limit", 100)).await;
     r.send("evaluate: an archived flag", evaluate("smallest", "{}")).await;
     let rename = patch(flag("smallest")).text(r#"{"name":"Renamed"}"#);
-    r.send("patch refused: archived", rename).await;
+    r.send("patch rejected: archived", rename).await;
     let on_archived = r#"{"key":"a","name":"a","type":"boolean","prerequisites":[{"flagKey":"smallest","variant":"on"}]}"#;
-    r.send("create refused: an archived prerequisite", post(FLAGS).text(on_archived)).await;
+    r.send("create rejected: an archived prerequisite", post(FLAGS).text(on_archived)).await;
     let taken = r#"{"key":"smallest","name":"Again","type":"boolean"}"#;
-    r.send("create refused: the key of an archived flag", post(FLAGS).text(taken)).await;
+    r.send("create rejected: the key of an archived flag", post(FLAGS).text(taken)).await;
     let back = patch(flag("smallest")).text(r#"{"archived":false,"name":"Back"}"#);
-    r.send("bring back", back).await;
-    r.send("archive: once more", archive("smallest")).await;
-    r.send("delete refused: another version", delete(flag("smallest")).header("if-match", "\"1\""))
-        .await;
+    r.send("unarchive", back).await;
+    r.send("archive: again", archive("smallest")).await;
+    r.send(
+        "delete rejected: another version",
+        delete(flag("smallest")).header("if-match", "\"1\""),
+    )
+    .await;
     r.send("delete", delete(flag("smallest")).header("if-match", "*")).await;
     r.send("delete: again", delete(flag("smallest"))).await;
     r.send("get: deleted", get(flag("smallest"))).await;
@@ -599,9 +602,9 @@ async fn damage(r: &mut Recording) {
     let full = AttributeValue::N("2000".to_owned());
     r.test.tamper(table, key("#"), "liveFlags", full).await;
     let one_more = r#"{"key":"one-more","name":"One more","type":"boolean"}"#;
-    r.send("create refused: as many flags as there may be", post(FLAGS).text(one_more)).await;
+    r.send("create rejected: as many flags as allowed", post(FLAGS).text(one_more)).await;
     let back = patch(flag("nulls")).text(r#"{"archived":false}"#);
-    r.send("bring back refused: as many flags as there may be", back).await;
+    r.send("unarchive rejected: as many flags as allowed", back).await;
     let nonsense = AttributeValue::S("{".to_owned());
     r.test.tamper(table, key("theme"), "definition", nonsense).await;
     r.send("get: a damaged flag", get(flag("theme"))).await;

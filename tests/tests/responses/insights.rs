@@ -91,18 +91,18 @@ const PATCHES: [(&str, &str); 18] = [
     ("status and title", r#"{"status":"resolved","title":"Pay twice"}"#),
     ("ignored", r#"{"status":"ignored","description":"é"}"#),
     ("null resets", r#"{"status":null,"viewed":null,"description":null}"#),
-    ("refused: a title of null", r#"{"title":null}"#),
-    ("refused: an empty title", r#"{"title":""}"#),
-    ("refused: merged", r#"{"status":"merged"}"#),
-    ("refused: another status", r#"{"status":"Open"}"#),
-    ("refused: wrong types", r#"{"title":1,"description":2,"status":3,"viewed":"yes"}"#),
-    ("refused: unknown fields", r#"{"id":"x","occurrences":3,"mergedInto":null}"#),
-    ("refused: a field twice", r#"{"viewed":true,"viewed":false}"#),
-    ("refused: NUL", r#"{"title":"\u0000","description":"\u0000","status":"\u0000"}"#),
-    ("refused: an array", "[]"),
-    ("refused: no body", ""),
-    ("refused: not JSON", "viewed"),
-    ("refused: two values", "{}{}"),
+    ("rejected: a title of null", r#"{"title":null}"#),
+    ("rejected: an empty title", r#"{"title":""}"#),
+    ("rejected: merged", r#"{"status":"merged"}"#),
+    ("rejected: another status", r#"{"status":"Open"}"#),
+    ("rejected: wrong types", r#"{"title":1,"description":2,"status":3,"viewed":"yes"}"#),
+    ("rejected: unknown fields", r#"{"id":"x","occurrences":3,"mergedInto":null}"#),
+    ("rejected: a field twice", r#"{"viewed":true,"viewed":false}"#),
+    ("rejected: NUL", r#"{"title":"\u0000","description":"\u0000","status":"\u0000"}"#),
+    ("rejected: an array", "[]"),
+    ("rejected: no body", ""),
+    ("rejected: not JSON", "viewed"),
+    ("rejected: two values", "{}{}"),
 ];
 
 const REFUSED_SPLITS: [(&str, &str); 9] = [
@@ -144,13 +144,13 @@ const LISTS: [(&str, &[(&str, &str)]); 12] = [
     ("merged", &[("status", "merged")]),
     ("resolved", &[("status", "resolved")]),
     ("the first two", &[("limit", "2")]),
-    ("refused: another status", &[("status", "closed")]),
-    ("refused: no status", &[("status", "")]),
-    ("refused: limit 0", &[("limit", "0")]),
-    ("refused: limit 101", &[("limit", "101")]),
-    ("refused: a cursor of text", &[("cursor", "x")]),
-    ("refused: everything", &[("cursor", ""), ("status", "OPEN"), ("limit", "1.5")]),
-    ("refused: the second status does not count", &[("status", "x"), ("status", "open")]),
+    ("rejected: another status", &[("status", "closed")]),
+    ("rejected: no status", &[("status", "")]),
+    ("rejected: limit 0", &[("limit", "0")]),
+    ("rejected: limit 101", &[("limit", "101")]),
+    ("rejected: a cursor of text", &[("cursor", "x")]),
+    ("rejected: everything", &[("cursor", ""), ("status", "OPEN"), ("limit", "1.5")]),
+    ("rejected: the second status does not count", &[("status", "x"), ("status", "open")]),
 ];
 
 #[tokio::test]
@@ -166,25 +166,25 @@ async fn responses() {
     let few = r.send("create: three", post(INSIGHTS).json(&creation("Three", 20..23))).await;
     let few = few.body["id"].as_str().unwrap().to_owned();
     for (name, body) in REFUSED_CREATIONS {
-        r.send(&format!("create refused: {name}"), post(INSIGHTS).text(body)).await;
+        r.send(&format!("create rejected: {name}"), post(INSIGHTS).text(body)).await;
     }
     let taken = creation("Taken", 15..30);
-    r.send("create refused: pain points of another insight", post(INSIGHTS).json(&taken)).await;
+    r.send("create rejected: pain points of another insight", post(INSIGHTS).json(&taken)).await;
     r.send(
-        "create refused: five hundred and one",
+        "create rejected: five hundred and one",
         post(INSIGHTS).json(&creation("a", 1_000..1_501)),
     )
     .await;
-    r.send("create refused: long texts", post(INSIGHTS).json(&long_texts())).await;
-    r.send("create refused: a large body", post(INSIGHTS).text(" ".repeat(1_048_577))).await;
+    r.send("create rejected: long texts", post(INSIGHTS).json(&long_texts())).await;
+    r.send("create rejected: a large body", post(INSIGHTS).text(" ".repeat(1_048_577))).await;
     r.send(
-        "create refused: a body that is large elsewhere",
+        "create rejected: a body that is large elsewhere",
         post(INSIGHTS).text(" ".repeat(262_145)),
     )
     .await;
     let plain = post(INSIGHTS).bytes("{}").header("content-type", "text/plain");
-    r.send("create refused: plain text", plain).await;
-    r.send("create refused: an unknown project", post("/v0/projects/missing/replay-insights"))
+    r.send("create rejected: plain text", plain).await;
+    r.send("create rejected: an unknown project", post("/v0/projects/missing/replay-insights"))
         .await;
 
     let once = |title: &str, key: &str| {
@@ -232,10 +232,10 @@ async fn adding(r: &mut Recording, written: &str, many: &str) {
     r.send("add: two", add(written, 60..62)).await;
     r.send("add: one of them again", add(written, 61..63)).await;
     r.send("add: nothing new", add(written, 60..63)).await;
-    r.send("add refused: of another insight", add(written, 0..12)).await;
-    r.send("add refused: to no insight", add(NOWHERE, 70..71)).await;
-    r.send("add refused: no id", add("nonsense", 70..71)).await;
-    r.send("add refused: five hundred and one", add(many, 1_000..1_501)).await;
+    r.send("add rejected: of another insight", add(written, 0..12)).await;
+    r.send("add rejected: to no insight", add(NOWHERE, 70..71)).await;
+    r.send("add rejected: no id", add("nonsense", 70..71)).await;
+    r.send("add rejected: five hundred and one", add(many, 1_000..1_501)).await;
     for (name, body) in [
         ("no body", ""),
         ("an empty object", "{}"),
@@ -243,16 +243,16 @@ async fn adding(r: &mut Recording, written: &str, many: &str) {
         ("a title", r#"{"title":"a","painPoints":[{}]}"#),
         ("not JSON", "{'painPoints':[]}"),
     ] {
-        r.send(&format!("add refused: {name}"), post(pain_points(many)).text(body)).await;
+        r.send(&format!("add rejected: {name}"), post(pain_points(many)).text(body)).await;
         let nowhere = post(pain_points(NOWHERE)).text(body);
-        r.send(&format!("add refused: {name}, to no insight"), nowhere).await;
+        r.send(&format!("add rejected: {name}, to no insight"), nowhere).await;
     }
     let once = |numbers| add(many, numbers).header("idempotency-key", "key");
     r.send("add once", once(80..82)).await;
     r.send("add once: again", once(80..82)).await;
     r.send("add once: another body", once(80..83)).await;
     let bad = add("nonsense", 80..81).header("idempotency-key", "");
-    r.send("add refused: path and header", bad).await;
+    r.send("add rejected: path and header", bad).await;
 }
 
 async fn versions(r: &mut Recording, id: &str) {
@@ -270,38 +270,38 @@ async fn versions(r: &mut Recording, id: &str) {
     let current = r.send("get: for its version", get(insight(id))).await;
     let etag = current.headers["etag"].to_str().unwrap();
     r.send("patch if-match: its version", viewed().header("if-match", etag)).await;
-    r.send("patch refused: an unknown insight", patch(insight(NOWHERE)).text("{}")).await;
-    r.send("patch refused: no id", patch(insight("nonsense")).text("{}")).await;
+    r.send("patch rejected: an unknown insight", patch(insight(NOWHERE)).text("{}")).await;
+    r.send("patch rejected: no id", patch(insight("nonsense")).text("{}")).await;
     let typed = patch(insight(id)).bytes(r#"{"title":"Typed"}"#);
     let typed = typed.header("content-type", "application/merge-patch+json; charset=utf-8");
     r.send("patch: a merge patch", typed).await;
     let csv = patch(insight(id)).bytes("{}").header("content-type", "text/csv");
-    r.send("patch refused: another type", csv).await;
+    r.send("patch rejected: another type", csv).await;
     let long = json!({"title": "é".repeat(201), "description": "é".repeat(2_001)});
-    r.send("patch refused: long texts", patch(insight(id)).json(&long)).await;
-    r.send("patch refused: a large body", patch(insight(id)).text(" ".repeat(262_145))).await;
+    r.send("patch rejected: long texts", patch(insight(id)).json(&long)).await;
+    r.send("patch rejected: a large body", patch(insight(id)).text(" ".repeat(262_145))).await;
 }
 
 async fn reading(r: &mut Recording, written: &str, many: &str) {
     r.send("get: as written", get(insight(written))).await;
     r.send("get: twenty", get(insight(many))).await;
     r.send("get: in upper case", get(insight(&NOWHERE.to_uppercase()))).await;
-    r.send("get refused: no id", get(insight("nonsense"))).await;
-    r.send("get refused: an id in braces", get(insight("%7Ba%7D"))).await;
+    r.send("get rejected: no id", get(insight("nonsense"))).await;
+    r.send("get rejected: an id in braces", get(insight("%7Ba%7D"))).await;
     r.send("pain points: as written", get(pain_points(written))).await;
-    r.send("pain points refused: no insight", get(pain_points(NOWHERE))).await;
+    r.send("pain points rejected: no insight", get(pain_points(NOWHERE))).await;
     let wrong = get(pain_points("nonsense")).query("limit", "0").query("cursor", "x");
-    r.send("pain points refused: everything", wrong).await;
+    r.send("pain points rejected: everything", wrong).await;
     r.send_pages("pain points", &get(pain_points(many)).query("limit", 9)).await;
 }
 
 async fn splitting(r: &mut Recording, written: &str, many: &str) {
     for (name, body) in REFUSED_SPLITS {
-        r.send(&format!("split refused: {name}"), split(written).text(body)).await;
+        r.send(&format!("split rejected: {name}"), split(written).text(body)).await;
     }
-    r.send("split refused: all of them", split(many).json(&split_of((0..20).chain(80..82)))).await;
-    r.send("split refused: of no insight", split(NOWHERE).json(&split_of([0]))).await;
-    r.send("split refused: no id", split("nonsense").json(&split_of([0]))).await;
+    r.send("split rejected: all of them", split(many).json(&split_of((0..20).chain(80..82)))).await;
+    r.send("split rejected: of no insight", split(NOWHERE).json(&split_of([0]))).await;
+    r.send("split rejected: no id", split("nonsense").json(&split_of([0]))).await;
     r.send("split: the smallest", split(many).json(&split_of([19, 3]))).await;
     r.send("split: again", split(many).json(&split_of([3, 19]))).await;
     let mut titled = split_of(0..3);
@@ -320,24 +320,24 @@ async fn splitting(r: &mut Recording, written: &str, many: &str) {
 
 async fn merging(r: &mut Recording, written: &str, many: &str, few: &str) {
     for (name, body) in REFUSED_MERGES {
-        r.send(&format!("merge refused: {name}"), merge(written).text(body)).await;
+        r.send(&format!("merge rejected: {name}"), merge(written).text(body)).await;
     }
     let into = |id: &str, into: &str| merge(id).json(&json!({ "into": into }));
-    r.send("merge refused: into itself", into(few, few)).await;
-    r.send("merge refused: of no insight", into(NOWHERE, few)).await;
-    r.send("merge refused: no id", into("nonsense", few)).await;
+    r.send("merge rejected: into itself", into(few, few)).await;
+    r.send("merge rejected: of no insight", into(NOWHERE, few)).await;
+    r.send("merge rejected: no id", into("nonsense", few)).await;
     let once = || into(few, many).header("idempotency-key", "key");
     r.send("merge once", once()).await;
     r.send("merge once: again", once()).await;
     r.send("merge: without the key", into(few, many)).await;
     let other = into(few, written).header("idempotency-key", "key");
     r.send("merge once: into another", other).await;
-    r.send("merge refused: merged into another", into(few, written)).await;
-    r.send("merge refused: into a merged one", into(written, few)).await;
+    r.send("merge rejected: merged into another", into(few, written)).await;
+    r.send("merge rejected: into a merged one", into(written, few)).await;
     r.send("get: merged", get(insight(few))).await;
     r.send("pain points: merged", get(pain_points(few))).await;
-    r.send("patch refused: merged", patch(insight(few)).text(r#"{"viewed":true}"#)).await;
-    r.send("add refused: merged", post(pain_points(few)).json(&upload(90..91))).await;
-    r.send("split refused: merged", split(few).json(&split_of([20]))).await;
+    r.send("patch rejected: merged", patch(insight(few)).text(r#"{"viewed":true}"#)).await;
+    r.send("add rejected: merged", post(pain_points(few)).json(&upload(90..91))).await;
+    r.send("split rejected: merged", split(few).json(&split_of([20]))).await;
     r.send("get: the receiving insight", get(insight(many))).await;
 }

@@ -93,16 +93,16 @@ const EVENT_LISTS: [(&str, &[(&str, &str)]); 17] = [
     ("nothing in between", &[("from", "0"), ("to", "1")]),
     ("before 1970", &[("from", "-99999999999999"), ("to", "0")]),
     ("two", &[("limit", "2")]),
-    ("refused: from after to", &[("from", "2"), ("to", "1")]),
-    ("refused: from equals to", &[("from", "1"), ("to", "1")]),
-    ("refused: from of text", &[("from", "today")]),
-    ("refused: a fraction", &[("to", "1.5")]),
-    ("refused: a large number", &[("to", "99999999999999999999")]),
-    ("refused: empty", &[("from", ""), ("to", "")]),
-    ("refused: limit 0", &[("limit", "0")]),
-    ("refused: limit 101", &[("limit", "101")]),
-    ("refused: a cursor of text", &[("cursor", "nonsense")]),
-    ("refused: everything", &[("cursor", ""), ("limit", "-1"), ("from", "x"), ("to", "y")]),
+    ("rejected: from after to", &[("from", "2"), ("to", "1")]),
+    ("rejected: from equals to", &[("from", "1"), ("to", "1")]),
+    ("rejected: from of text", &[("from", "today")]),
+    ("rejected: a fraction", &[("to", "1.5")]),
+    ("rejected: a large number", &[("to", "99999999999999999999")]),
+    ("rejected: empty", &[("from", ""), ("to", "")]),
+    ("rejected: limit 0", &[("limit", "0")]),
+    ("rejected: limit 101", &[("limit", "101")]),
+    ("rejected: a cursor of text", &[("cursor", "nonsense")]),
+    ("rejected: everything", &[("cursor", ""), ("limit", "-1"), ("from", "x"), ("to", "y")]),
 ];
 
 #[tokio::test]
@@ -117,13 +117,13 @@ async fn responses() {
         ids.push(created.body["id"].as_str().unwrap().to_owned());
     }
     for (name, body) in REFUSED_CREATIONS {
-        r.send(&format!("create refused: {name}"), post(COLLECTIONS).text(body)).await;
+        r.send(&format!("create rejected: {name}"), post(COLLECTIONS).text(body)).await;
     }
     let long = json!({"name": "é".repeat(201), "description": "é".repeat(2_001)});
-    r.send("create refused: long texts", post(COLLECTIONS).json(&long)).await;
+    r.send("create rejected: long texts", post(COLLECTIONS).json(&long)).await;
     rejected_bodies(r, "create", &|| post(COLLECTIONS)).await;
     r.send(
-        "create refused: an unknown project",
+        "create rejected: an unknown project",
         post("/v0/projects/missing/event-marker-collections"),
     )
     .await;
@@ -142,7 +142,7 @@ async fn responses() {
         r.send(name, post(events(releases)).text(body)).await;
     }
     for (name, body) in REFUSED_ADDITIONS {
-        r.send(&format!("add refused: {name}"), post(events(releases)).text(body)).await;
+        r.send(&format!("add rejected: {name}"), post(events(releases)).text(body)).await;
     }
     too_much(r, releases).await;
     rejected_bodies(r, "add", &|| post(events(releases))).await;
@@ -151,9 +151,9 @@ async fn responses() {
     r.send("add once", once(incidents)).await;
     r.send("add once: again", once(incidents)).await;
     r.send("add once: to another collection", once(releases)).await;
-    r.send("add refused: to no collection", post(events(NOWHERE)).text(first)).await;
-    r.send("add refused: no id", post(events("nonsense")).text(first)).await;
-    r.send("add refused: nothing, to no collection", post(events("nonsense")).text("{}")).await;
+    r.send("add rejected: to no collection", post(events(NOWHERE)).text(first)).await;
+    r.send("add rejected: no id", post(events("nonsense")).text(first)).await;
+    r.send("add rejected: nothing, to no collection", post(events("nonsense")).text("{}")).await;
 
     r.send("get", get(collection(releases))).await;
     r.send("get: another", get(collection(incidents))).await;
@@ -162,31 +162,31 @@ async fn responses() {
         get(format!("/v0/projects/<project>/event-marker-collections/{releases}")),
     )
     .await;
-    r.send("get refused: an unknown id", get(collection(NOWHERE))).await;
-    r.send("get refused: no id", get(collection("nonsense"))).await;
+    r.send("get rejected: an unknown id", get(collection(NOWHERE))).await;
+    r.send("get rejected: no id", get(collection("nonsense"))).await;
     for (name, parameters) in EVENT_LISTS {
         let list = parameters
             .iter()
             .fold(get(events(releases)), |list, (name, value)| list.query(name, value));
         r.send(&format!("events: {name}"), list).await;
     }
-    r.send("events: refused: no collection", get(events(NOWHERE))).await;
-    r.send("events: refused: no id, and a bad limit", get(events("x")).query("limit", "x")).await;
+    r.send("events: rejected: no collection", get(events(NOWHERE))).await;
+    r.send("events: rejected: no id, and a bad limit", get(events("x")).query("limit", "x")).await;
     r.send_pages("events", &get(events(releases)).query("limit", 3)).await;
     r.send_pages("list", &get(COLLECTIONS).query("limit", 2)).await;
     r.send("list: all", get(COLLECTIONS)).await;
     r.send(
-        "list refused: limit and cursor",
+        "list rejected: limit and cursor",
         get(COLLECTIONS).query("limit", "0").query("cursor", "x"),
     )
     .await;
 
     r.send("delete", delete(collection(releases))).await;
     r.send("delete: again", delete(collection(releases))).await;
-    r.send("delete refused: no id", delete(collection("nonsense"))).await;
+    r.send("delete rejected: no id", delete(collection("nonsense"))).await;
     r.send("get: deleted", get(collection(releases))).await;
     r.send("events: deleted", get(events(releases))).await;
-    r.send("add refused: deleted", post(events(releases)).text(first)).await;
+    r.send("add rejected: deleted", post(events(releases)).text(first)).await;
     r.send("list: after a deletion", get(COLLECTIONS).query("limit", 100)).await;
     recording.finish();
 }
@@ -201,7 +201,7 @@ async fn too_much(r: &mut Recording, id: &str) {
         |count: usize| (0..count).map(|n| (format!("a{n}"), json!(""))).collect::<Value>();
     let add = |added: Vec<Value>| post(events(id)).json(&json!({ "events": added }));
     r.send(
-        "add refused: long texts",
+        "add rejected: long texts",
         add(vec![
             event("name", json!("é".repeat(201))),
             event("description", json!("é".repeat(2_001))),
@@ -210,15 +210,15 @@ async fn too_much(r: &mut Recording, id: &str) {
         ]),
     )
     .await;
-    r.send("add refused: many events", add(vec![event("name", json!("a")); 101])).await;
+    r.send("add rejected: many events", add(vec![event("name", json!("a")); 101])).await;
     r.send("add: fifty attributes", add(vec![event("attributes", attributes(50))])).await;
 }
 
 /// Bodies that every operation rejects.
 async fn rejected_bodies(r: &mut Recording, name: &str, request: &impl Fn() -> Request) {
-    r.send(&format!("{name} refused: a large body"), request().text(" ".repeat(262_145))).await;
+    r.send(&format!("{name} rejected: a large body"), request().text(" ".repeat(262_145))).await;
     let plain = request().bytes("{}").header("content-type", "text/plain");
-    r.send(&format!("{name} refused: plain text"), plain).await;
+    r.send(&format!("{name} rejected: plain text"), plain).await;
     let latin = request().bytes(b"{\"name\": \"\xe9\"}".as_slice());
-    r.send(&format!("{name} refused: Latin-1"), latin).await;
+    r.send(&format!("{name} rejected: Latin-1"), latin).await;
 }

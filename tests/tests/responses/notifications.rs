@@ -27,32 +27,35 @@ const UPDATES: [(&str, &str); 22] = [
         r#"{"preferences":[{"type":"flag_changed","emailEnabled":true},
         {"type":"flag_changed","emailEnabled":false}]}"#,
     ),
-    ("refused: an empty object", "{}"),
-    ("refused: null", r#"{"preferences":null}"#),
-    ("refused: no body", ""),
-    ("refused: not JSON", "{preferences}"),
-    ("refused: an array", r#"[{"type":"billing","emailEnabled":false}]"#),
-    ("refused: an object of preferences", r#"{"preferences":{"billing":false}}"#),
-    ("refused: an unknown type", r#"{"preferences":[{"type":"Billing","emailEnabled":false}]}"#),
-    ("refused: no type", r#"{"preferences":[{"emailEnabled":false}]}"#),
+    ("rejected: an empty object", "{}"),
+    ("rejected: null", r#"{"preferences":null}"#),
+    ("rejected: no body", ""),
+    ("rejected: not JSON", "{preferences}"),
+    ("rejected: an array", r#"[{"type":"billing","emailEnabled":false}]"#),
+    ("rejected: an object of preferences", r#"{"preferences":{"billing":false}}"#),
+    ("rejected: an unknown type", r#"{"preferences":[{"type":"Billing","emailEnabled":false}]}"#),
+    ("rejected: no type", r#"{"preferences":[{"emailEnabled":false}]}"#),
     (
-        "refused: no choice",
+        "rejected: no choice",
         r#"{"preferences":[{"type":"billing"},{"type":"billing","emailEnabled":null}]}"#,
     ),
-    ("refused: a choice of text", r#"{"preferences":[{"type":"billing","emailEnabled":"false"}]}"#),
-    ("refused: a type that is a number", r#"{"preferences":[{"type":1,"emailEnabled":0}]}"#),
-    ("refused: items that are no objects", r#"{"preferences":[1,"billing",null,[]]}"#),
     (
-        "refused: unknown fields",
+        "rejected: a choice of text",
+        r#"{"preferences":[{"type":"billing","emailEnabled":"false"}]}"#,
+    ),
+    ("rejected: a type that is a number", r#"{"preferences":[{"type":1,"emailEnabled":0}]}"#),
+    ("rejected: items that are no objects", r#"{"preferences":[1,"billing",null,[]]}"#),
+    (
+        "rejected: unknown fields",
         r#"{"preferences":[{"type":"billing","emailEnabled":true,"smsEnabled":true}],"all":false}"#,
     ),
     (
-        "refused: a field twice",
+        "rejected: a field twice",
         r#"{"preferences":[{"type":"billing","type":"billing","emailEnabled":true}],"preferences":[]}"#,
     ),
-    ("refused: NUL", r#"{"preferences":[{"type":"billing\u0000","emailEnabled":true}]}"#),
+    ("rejected: NUL", r#"{"preferences":[{"type":"billing\u0000","emailEnabled":true}]}"#),
     (
-        "refused: all of it or nothing",
+        "rejected: all of it or nothing",
         r#"{"preferences":[{"type":"billing","emailEnabled":false},{"type":"x","emailEnabled":false}]}"#,
     ),
 ];
@@ -69,12 +72,12 @@ async fn responses() {
         r.send(&format!("update, {name}"), put(PREFERENCES).text(body)).await;
     }
     let many = json!({"preferences": vec![json!({"type": "billing", "emailEnabled": true}); 101]});
-    r.send("update, refused: too many", put(PREFERENCES).json(&many)).await;
-    r.send("update, refused: a large body", put(PREFERENCES).text(" ".repeat(262_145))).await;
+    r.send("update, rejected: too many", put(PREFERENCES).json(&many)).await;
+    r.send("update, rejected: a large body", put(PREFERENCES).text(" ".repeat(262_145))).await;
     let plain = put(PREFERENCES).bytes(UPDATES[0].1).header("content-type", "text/plain");
-    r.send("update, refused: plain text", plain).await;
+    r.send("update, rejected: plain text", plain).await;
     let latin = put(PREFERENCES).bytes(b"{\"\xe9\": 1}".as_slice());
-    r.send("update, refused: Latin-1", latin).await;
+    r.send("update, rejected: Latin-1", latin).await;
     r.send("get: after all updates", get(PREFERENCES)).await;
     r.send("get: by another user", get(PREFERENCES).key(Some("<key of ann>"))).await;
     let off = r#"{"preferences":[{"type":"insight_new","emailEnabled":false}]}"#;

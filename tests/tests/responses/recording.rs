@@ -277,7 +277,7 @@ impl Recording {
             ("gateway", json!(gateway)),
             ("body", json!(shortened(self.with_names(&body)))),
             ("status", json!(reply.status)),
-            ("answerHeaders", json!(response_headers)),
+            ("responseHeaders", json!(response_headers)),
             ("response", json!(response)),
         ];
         let fields = fields.into_iter().filter(|(_, value)| !value.is_null());

@@ -136,7 +136,7 @@ async fn sentry_cli_shows_why_bundles_are_rejected() {
         assert!(!is_success && output.contains(part), "{part}: {output}");
         assert_eq!(stored(&test, "piece#").await + stored(&test, "map#").await, 0, "{part}");
     }
-    // The fixed files are accepted at once.
+    // The fixed files are accepted immediately.
     write(folder, "other", None, MAP);
     cli.succeed(folder, "sourcemaps inject .").await;
     cli.succeed(folder, upload).await;

@@ -77,7 +77,7 @@ async fn broken_bundles_leave_nothing_but_their_reason() {
     deliver(&test, tests::source_maps::event(1, Some(DEBUG_ID), "", &[12], "t")).await;
     let events = events_of(&test, &errors(&test).await[0]).await;
     assert_eq!(events[0]["mapStatus"], "failed");
-    // A corrected bundle is accepted at once.
+    // A corrected bundle is accepted immediately.
     assert_eq!(upload(&test, &of(MAP)).await.body["state"], "ok");
 }
 

@@ -282,8 +282,8 @@ async fn fill_log(test: &TestApp, app: &App) {
         if number == 63 {
             test.pass(Duration::from_mins(5));
             pass(app, Duration::from_mins(5));
-            let merging = CompactionLimits::default();
-            let all = PackingLimits { rows: 20_000, bytes: 4_000_000, waits: false, merging };
+            let compaction = CompactionLimits::default();
+            let all = PackingLimits { rows: 20_000, bytes: 4_000_000, waits: false, compaction };
             for _ in 0..3 {
                 let new_id = || ErrorId::new(app.ids.new_uuid(app.clock.now()));
                 ErrorStore::new(&app.store)

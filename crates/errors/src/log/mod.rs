@@ -2,7 +2,7 @@
 
 pub mod day;
 pub mod manifest;
+pub mod pack_schedule;
 pub mod row;
 pub mod run;
 pub mod tombstone;
-pub mod visit;

@@ -16,18 +16,18 @@ use shared::timestamp::Timestamp;
 
 use super::ErrorStore;
 use super::columns::ColumnRequest;
+use super::compaction::{CompactionOutcome, Target};
 use super::errors::{TABLE, error_key};
 use super::events::{EventKey, error_events_pk, payload_key, read_event_key};
 use super::head::{LogHead, head_key};
 use super::manifest::read_date;
-use super::merging::{CompactionOutcome, Target};
 use super::rows::row_key;
 use crate::grouping::Fingerprint;
 use crate::log::day::{COUNT_RETENTION, Day};
 use crate::log::manifest::Run;
+use crate::log::pack_schedule::GRACE;
 use crate::log::run::{Base, ColumnName, Decoder};
 use crate::log::tombstone::{RemovalProgress, Tombstone, Tombstones};
-use crate::log::visit::GRACE;
 use crate::{ErrorId, ErrorRecord};
 
 /// Maximum deleted errors of a project whose events are not yet removed. Every query of the log

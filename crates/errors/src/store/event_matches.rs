@@ -225,8 +225,8 @@ impl ErrorStore<'_> {
             let id = row.sk.split_once('#').and_then(|(_, id)| EventId::parse(id).ok());
             passes.extend(id.map(|id| (id, filters.matches(&row.row.attributes))));
         }
-        let is_passing = |key: &EventKey| passes.get(&key.id).copied().unwrap_or(false);
-        Ok(keys.into_iter().map(|it| it.key).filter(is_passing).collect())
+        let passes_filter = |key: &EventKey| passes.get(&key.id).copied().unwrap_or(false);
+        Ok(keys.into_iter().map(|it| it.key).filter(passes_filter).collect())
     }
 }
 

@@ -1,6 +1,7 @@
 //! Table `errors`.
 
 mod columns;
+mod compaction;
 mod deletion;
 mod erasure;
 mod error_count;
@@ -11,7 +12,6 @@ mod events;
 mod fingerprints;
 mod head;
 mod manifest;
-mod merging;
 mod packing;
 mod queue;
 mod reading;

@@ -27,9 +27,9 @@ use crate::grouping::Fingerprint;
 use crate::ingestion::describe_stored_event;
 use crate::log::day::Day;
 use crate::log::manifest::{CompactionLimits, Run};
+use crate::log::pack_schedule::{Backlog, GRACE};
 use crate::log::row::EventRow;
 use crate::log::run::{Base, ColumnName, Columns, Decoder, Totals, pack};
-use crate::log::visit::{Backlog, GRACE};
 use crate::tag::{OTHER_TAGS_SAMPLE, TagKey};
 use crate::{ErrorDescription, ErrorId, ErrorRecord};
 
@@ -50,13 +50,13 @@ pub struct PackingLimits {
     /// `true` if few rows stay unpacked until there are more, or they are a day old.
     pub waits: bool,
     /// Limits of compacted runs.
-    pub merging: CompactionLimits,
+    pub compaction: CompactionLimits,
 }
 
 impl Default for PackingLimits {
     fn default() -> Self {
-        let merging = CompactionLimits::default();
-        Self { rows: 20_000, bytes: 4_000_000, waits: true, merging }
+        let compaction = CompactionLimits::default();
+        Self { rows: 20_000, bytes: 4_000_000, waits: true, compaction }
     }
 }
 

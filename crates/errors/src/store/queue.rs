@@ -20,7 +20,7 @@ use super::ErrorStore;
 use super::errors::TABLE;
 use super::head::{count, head_key};
 use super::tags::keys_key;
-use crate::log::visit::SOON;
+use crate::log::pack_schedule::SOON;
 use crate::tag::TagKey;
 
 /// Number of partitions of the queue: thousands of projects can enter it concurrently.

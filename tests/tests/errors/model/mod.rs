@@ -94,9 +94,9 @@ impl Work {
                     .pack_step(self.project, &self.limits, &new_id, self.now)
                     .await,
             );
-            let limits = &self.limits.merging;
+            let limits = &self.limits.compaction;
             expect_done(
-                ErrorStore::new(&app.store).merge_step(self.project, limits, self.now).await,
+                ErrorStore::new(&app.store).compact_step(self.project, limits, self.now).await,
             );
         }
     }
@@ -367,7 +367,7 @@ impl History {
     }
 
     fn work(&mut self) -> Work {
-        let merging = CompactionLimits {
+        let compaction = CompactionLimits {
             events: *[4, 20, 1_000_000].choose(&mut self.random).unwrap(),
             fan_in: self.random.random_range(2..5),
             ..CompactionLimits::default()
@@ -377,7 +377,7 @@ impl History {
         Work {
             project: self.projects[self.random.random_range(0..self.projects.len())].id,
             steps: self.random.random_range(1..6),
-            limits: PackingLimits { rows, merging, ..EVERYTHING },
+            limits: PackingLimits { rows, compaction, ..EVERYTHING },
             now: Timestamp::from_millis(self.tracker.now().as_millis() + clock - 10_000),
         }
     }

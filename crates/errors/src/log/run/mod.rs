@@ -12,8 +12,8 @@
 
 mod base;
 mod column;
+mod compaction;
 mod encoding;
-mod merge;
 mod minutes;
 mod totals;
 mod users;
@@ -29,8 +29,8 @@ use crate::tag::TagKey;
 
 pub use base::{Base, ErrorHour};
 pub use column::Column;
+pub use compaction::{CompactionError, DecodedRun, merge};
 pub use encoding::{Damaged, Decoder};
-pub use merge::{CompactionError, DecodedRun, merge};
 pub use minutes::Minutes;
 pub use totals::{Total, Totals};
 pub use users::Users;

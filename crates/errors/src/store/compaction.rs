@@ -52,7 +52,7 @@ impl ErrorStore<'_> {
     /// Takes one step of removing events of deleted errors or, if there are none, of compaction.
     /// Compacts runs of one or more days with about `limits.events` events. Returns `true` if there
     /// can be more to do.
-    pub async fn merge_step(
+    pub async fn compact_step(
         self,
         project: ProjectId,
         limits: &CompactionLimits,

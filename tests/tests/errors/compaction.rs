@@ -120,7 +120,7 @@ async fn compacted_runs_stay_within_value_limit() {
     let tracker = all_different().await;
     let store = ErrorStore::new(&tracker.test.app.store);
     for _ in 0..20 {
-        store.merge_step(tracker.project.id, &SHORT, tracker.now()).await.unwrap();
+        store.compact_step(tracker.project.id, &SHORT, tracker.now()).await.unwrap();
     }
     let before = run_count(&tracker).await;
     assert!((4..=11).contains(&before), "{before}");
@@ -128,7 +128,7 @@ async fn compacted_runs_stay_within_value_limit() {
     assert!(values.iter().all(|values| (100..=1_000).contains(values)), "{values:?}");
     assert_eq!(tracker.total(&json!({})).await, 32);
     // Compacted runs are not compacted again.
-    let more = store.merge_step(tracker.project.id, &SHORT, tracker.now()).await.unwrap();
+    let more = store.compact_step(tracker.project.id, &SHORT, tracker.now()).await.unwrap();
     assert!(!more && run_count(&tracker).await == before);
 }
 
