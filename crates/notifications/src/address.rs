@@ -255,7 +255,8 @@ impl UserAddress {
             return Err(LinkError::Outdated);
         };
         let (LinkEffect::Confirmed(email) | LinkEffect::Undone(email)) = &effect;
-        (self.confirmed, self.rejection, self.used_nonce) = (Some(email.clone()), None, Some(nonce));
+        (self.confirmed, self.rejection, self.used_nonce) =
+            (Some(email.clone()), None, Some(nonce));
         Ok(effect)
     }
 

@@ -281,6 +281,9 @@ async fn corrupted_error_counts_are_recounted() {
         let counted = tracker.items_of("error-count#").await.swap_remove(0);
         assert_eq!(counted["errors"].as_n().unwrap(), &expected.to_string(), "{attribute}");
         assert!(counted["countedAt"].is_n());
-        assert_reported(&count, if attribute.starts_with("created") { "created" } else { attribute });
+        assert_reported(
+            &count,
+            if attribute.starts_with("created") { "created" } else { attribute },
+        );
     }
 }

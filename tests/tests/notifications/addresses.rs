@@ -224,7 +224,8 @@ async fn one_address_gets_five_confirmation_emails_a_day() {
     let pk = |item: &std::collections::HashMap<String, AttributeValue>| {
         item["pk"].as_s().unwrap().clone()
     };
-    let stored: Vec<_> = items.iter().filter(|item| pk(item).starts_with("confirmations#")).collect();
+    let stored: Vec<_> =
+        items.iter().filter(|item| pk(item).starts_with("confirmations#")).collect();
     assert_eq!(stored.len(), 1);
     assert!(!format!("{stored:?}").to_lowercase().contains("victim"));
     assert!(stored[0].contains_key("expiresAt"));

@@ -159,7 +159,10 @@ async fn permanently_rejected_emails_are_recorded_and_not_retried() {
     assert!(outcome.failure.is_none(), "{:?}", outcome.failure);
     assert_eq!(outcome.rejected_emails, 2, "the key and the digest");
     let address = NotificationStore::new(&test.app.store).find_address(&name).await.unwrap();
-    assert_eq!(address.rejection, Some(Rejection { at: now, reason: "MessageRejected".to_owned() }));
+    assert_eq!(
+        address.rejection,
+        Some(Rejection { at: now, reason: "MessageRejected".to_owned() })
+    );
     assert_eq!(address.delayed_emails, 3, "the digest was not sent");
 
     scenario.ses.accept();

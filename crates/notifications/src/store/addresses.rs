@@ -295,7 +295,10 @@ fn read_address(item: &Item) -> Result<UserAddress, StoreError> {
     });
     let used_nonce = item.contains_key("usedNonce").then(|| reader.bytes("usedNonce").map(Nonce));
     let rejection = reader.optional_text("rejection")?.map(|reason| {
-        Ok::<_, StoreError>(Rejection { at: reader.millis("rejectedAt")?, reason: reason.to_owned() })
+        Ok::<_, StoreError>(Rejection {
+            at: reader.millis("rejectedAt")?,
+            reason: reason.to_owned(),
+        })
     });
     let replaced = reader.optional_parsed(REPLACED_ATTRIBUTE, read_replaced)?;
     Ok(UserAddress {

@@ -202,7 +202,9 @@ impl NotificationStore<'_> {
                 .db
                 .update(TABLE, feed_key(organization, "head"))
                 .condition_expression("delivered = :read")
-                .update_expression("SET delivered = :delivered REMOVE checkpointUser, checkpointLast")
+                .update_expression(
+                    "SET delivered = :delivered REMOVE checkpointUser, checkpointLast",
+                )
                 .expression_attribute_values(":read", count(feed.head.delivered))
                 .expression_attribute_values(":delivered", count(delivered));
             if !self.db.write_if(update).await? {
