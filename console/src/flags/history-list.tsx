@@ -4,6 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 import { useLoaded } from "../api/loaded";
 import { useCan, useCurrentProject } from "../caller";
 import { Confirm } from "../ui/confirm";
+import { More } from "../ui/row-parts";
 import { Pending } from "../ui/states";
 import { RelativeTime } from "../ui/time";
 import { showErrorToast, showToast } from "../ui/toast";
@@ -82,11 +83,7 @@ export function History({ flag, onChange }: HistoryProps) {
           />
         ))}
       </ol>
-      {cursor && (
-        <button type="button" class="more" disabled={loading} onClick={() => void showMore()}>
-          {loading ? "Loading…" : "Show more"}
-        </button>
-      )}
+      {cursor && <More busy={loading} onClick={showMore} />}
       {loaded.data && changes.length === 0 && <p class="quiet">No changes in the last 400 days.</p>}
       {restoring !== null && (
         <Confirm

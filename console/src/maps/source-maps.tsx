@@ -8,6 +8,7 @@ import { SettingsTabs } from "../people/tabs";
 import { number } from "../time/format";
 import { Confirm } from "../ui/confirm";
 import { useNextPage } from "../ui/next-page";
+import { More } from "../ui/row-parts";
 import { Code, Empty, Pending } from "../ui/states";
 import { RelativeTime } from "../ui/time";
 import { showErrorToast, showToast } from "../ui/toast";
@@ -141,11 +142,7 @@ export function SourceMapsPage() {
           </table>
         </div>
       )}
-      {data?.nextCursor && (
-        <button type="button" class="more" disabled={busy} onClick={() => void loadMore()}>
-          {busy ? "Loading…" : "Show more"}
-        </button>
-      )}
+      {data?.nextCursor && <More busy={busy} onClick={loadMore} />}
       {deletion && (
         <Confirm
           title={

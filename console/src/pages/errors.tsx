@@ -22,7 +22,7 @@ import { currentStep } from "../steps";
 import { number, pluralize } from "../time/format";
 import { keptView, rangeParams } from "../time/range";
 import { useAnnouncement } from "../ui/announcement";
-import { SelectAll, SelectCell } from "../ui/row-parts";
+import { BulkActions, More, SelectAll, SelectCell, SortHead, StatusActions } from "../ui/row-parts";
 import { focusRow, rowProps, targetRows, useRows } from "../ui/rows";
 import { Empty, Pending } from "../ui/states";
 import { RelativeTime } from "../ui/time";
@@ -144,23 +144,9 @@ export function ErrorsPage() {
         <section>
           <div class="bulk">
             {list.data && !list.loading ? <h2>{count}</h2> : <h2 class="quiet">Errors</h2>}
-            {rows.selected.size > 0 && (
-              <div class="bulk-actions">
-                <b>{pluralize(rows.selected.size, "error")} selected</b>
-                <button type="button" onClick={() => change("resolved")}>
-                  Resolve
-                </button>
-                <button type="button" onClick={() => change("ignored")}>
-                  Ignore
-                </button>
-                <button type="button" onClick={() => change("open")}>
-                  Reopen
-                </button>
-                <button type="button" class="link" onClick={rows.clear}>
-                  Clear selection
-                </button>
-              </div>
-            )}
+            <BulkActions rows={rows} noun="error">
+              <StatusActions onChange={change} />
+            </BulkActions>
           </div>
           <Pending of={list} rows={8} />
           {list.data &&
@@ -235,11 +221,7 @@ export function ErrorsPage() {
               </table>
             </div>
           )}
-          {more.cursor && (
-            <button type="button" class="more" disabled={more.loading} onClick={more.load}>
-              {more.loading ? "Loading…" : "Show more"}
-            </button>
-          )}
+          {more.cursor && <More busy={more.loading} onClick={more.load} />}
         </section>
         <Breakdown projects={[project]} view={view} range={range} categories={categories} />
       </div>
@@ -255,33 +237,6 @@ function SortColumns() {
       <col class="roomy" style={{ width: "100px" }} />
       <col class="of-time" />
     </>
-  );
-}
-
-function SortHead({
-  sort,
-  own,
-  name,
-  only = "",
-}: {
-  sort: Sort;
-  own: Sort;
-  name: string;
-  /** CSS class that hides the column in narrow windows. */
-  only?: "" | "wide" | "roomy";
-}) {
-  const address = useAddress();
-  const isOn = sort === own;
-  return (
-    <th class={`number ${only}`} aria-sort={isOn ? "descending" : undefined}>
-      <button
-        type="button"
-        onClick={() => go(changed(address, { sort: own === "lastSeen" ? null : own }))}
-      >
-        {name}
-        {isOn && <span aria-hidden="true"> ↓</span>}
-      </button>
-    </th>
   );
 }
 

@@ -10,6 +10,7 @@ import { FlagSnippet } from "../settings/flag-snippet";
 import { pluralize } from "../time/format";
 import { keptParams } from "../time/range";
 import { useAnnouncement } from "../ui/announcement";
+import { ListSearch } from "../ui/row-parts";
 import { rowProps, useRows } from "../ui/rows";
 import { Segments } from "../ui/segments";
 import { Empty, Pending } from "../ui/states";
@@ -25,7 +26,6 @@ export function FlagsPage() {
   const address = useAddress();
   const { project } = useCurrentProject();
   const canWrite = useCan()("flags:write");
-  const search = useRef<HTMLInputElement>(null);
   const words = address.query.get("q") ?? "";
   const show = SHOWS.find((it) => it === address.query.get("show")) ?? "all";
   const isArchive = show === "archived";
@@ -51,7 +51,7 @@ export function FlagsPage() {
   const near = useRowWindow(flags.length, 48);
   const rows = useRows(keys, (key) => go(hrefOfFlag(key)), near.reveal);
   const create = hrefOf("flag", { ...keptParams(address), new: 1 });
-  useKeys({ "/": () => search.current?.focus(), ...(canWrite && { c: () => go(create) }) });
+  useKeys(canWrite ? { c: () => go(create) } : {});
   useAnnouncement(
     `${show} ${words}`,
     loaded.data && !loaded.loading ? pluralize(flags.length, "flag") : null,
@@ -82,17 +82,7 @@ export function FlagsPage() {
           text={(it) => it.charAt(0).toUpperCase() + it.slice(1)}
           onChoose={(it) => go(changed(address, { show: it === "all" ? null : it }))}
         />
-        <input
-          ref={search}
-          type="search"
-          size={28}
-          aria-label="Search flags"
-          placeholder="Search keys and names  /"
-          value={words}
-          onInput={(event) =>
-            go(changed(address, { q: event.currentTarget.value || null }), "replace")
-          }
-        />
+        <ListSearch label="Search flags" hint="Search keys and names" />
       </div>
       <Pending of={loaded} rows={7} />
       {loaded.data && flags.length === 0 && <NoFlags any={loaded.data.length > 0} show={show} />}

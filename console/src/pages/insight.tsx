@@ -1,5 +1,5 @@
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { changed, currentHref, go, hrefOf, Link, useAddress, usePageGuard } from "../address";
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { currentHref, go, hrefOf, Link, useAddress, usePageGuard } from "../address";
 import { useAttempts } from "../api/attempt";
 import { ApiError } from "../api/client";
 import { useLoaded } from "../api/loaded";
@@ -28,7 +28,7 @@ import { matchesText } from "../ui/combobox";
 import { Confirm, Dialog } from "../ui/confirm";
 import { DetailPage } from "../ui/detail-page";
 import { Field, FormDialog, FormError, useForm } from "../ui/form";
-import { SelectAll, SelectCell } from "../ui/row-parts";
+import { BulkActions, ListSearch, SelectAll, SelectCell } from "../ui/row-parts";
 import { rowProps, useRows } from "../ui/rows";
 import { useIsSettled } from "../ui/settled";
 import { errorProps, FieldError, Pending } from "../ui/states";
@@ -81,8 +81,6 @@ function InsightDetails({ insight, reload }: { insight: Insight; reload: () => v
     [all, session, words],
   );
   const isSettled = useIsSettled(insight.status);
-  const search = useRef<HTMLInputElement>(null);
-  useKeys({ "/": () => search.current?.focus() });
   const [ids, setIds] = useState<string[]>([]);
   useEffect(() => setIds(items.map((it) => it.id)), [items]);
   const near = useRowWindow(items.length, 48);
@@ -271,27 +269,12 @@ function InsightDetails({ insight, reload }: { insight: Insight; reload: () => v
       {points.data && all.length > 0 && <Days points={all} isAll={all.length < MAX_SPLIT} />}
       <div class="bulk">
         <h2>Pain points</h2>
-        <input
-          ref={search}
-          type="search"
-          aria-label="Search pain points"
-          placeholder="Search pain points  /"
-          value={words}
-          onInput={(event) =>
-            go(changed(address, { q: event.currentTarget.value || null }), "replace")
-          }
-        />
-        {rows.selected.size > 0 && (
-          <div class="bulk-actions">
-            <b>{pluralize(rows.selected.size, "pain point")} selected</b>
-            <button type="button" disabled={busy} onClick={() => setDialog("split")}>
-              Split off…
-            </button>
-            <button type="button" class="link" onClick={rows.clear}>
-              Clear selection
-            </button>
-          </div>
-        )}
+        <ListSearch label="Search pain points" />
+        <BulkActions rows={rows} noun="pain point">
+          <button type="button" disabled={busy} onClick={() => setDialog("split")}>
+            Split off…
+          </button>
+        </BulkActions>
       </div>
       <Pending of={points} rows={6} />
       {session && points.data && (

@@ -1,4 +1,4 @@
-import { useMemo, useRef } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import { changed, go, hrefOf, Link, useAddress } from "../address";
 import { mapConcurrently } from "../api/client";
 import { useCan, useCurrentProject } from "../caller";
@@ -17,7 +17,15 @@ import { number, pluralize } from "../time/format";
 import { keptParams } from "../time/range";
 import { useAnnouncement } from "../ui/announcement";
 import { matchesText } from "../ui/combobox";
-import { SelectAll, SelectCell } from "../ui/row-parts";
+import {
+  BulkActions,
+  ListSearch,
+  More,
+  SelectAll,
+  SelectCell,
+  SortHead,
+  StatusActions,
+} from "../ui/row-parts";
 import { focusRow, rowProps, targetRows, useRows } from "../ui/rows";
 import { Segments } from "../ui/segments";
 import { Code, Empty, Pending } from "../ui/states";
@@ -94,15 +102,15 @@ export function InsightsPage() {
     status,
     loaded.data && !loaded.loading ? pluralize(items.length, "insight") : null,
   );
-  const search = useRef<HTMLInputElement>(null);
-  useKeys({
-    "/": () => search.current?.focus(),
-    ...(canWrite && {
-      e: () => void change("resolved"),
-      i: () => void change("ignored"),
-      o: () => void change("open"),
-    }),
-  });
+  useKeys(
+    canWrite
+      ? {
+          e: () => void change("resolved"),
+          i: () => void change("ignored"),
+          o: () => void change("open"),
+        }
+      : {},
+  );
 
   return (
     <>
@@ -127,34 +135,10 @@ export function InsightsPage() {
         />
       </div>
       <div class="bulk">
-        <input
-          ref={search}
-          type="search"
-          size={28}
-          aria-label="Search insights"
-          placeholder="Search insights  /"
-          value={words}
-          onInput={(event) =>
-            go(changed(address, { q: event.currentTarget.value || null }), "replace")
-          }
-        />
-        {rows.selected.size > 0 && (
-          <div class="bulk-actions">
-            <b>{pluralize(rows.selected.size, "insight")} selected</b>
-            <button type="button" onClick={() => void change("resolved")}>
-              Resolve
-            </button>
-            <button type="button" onClick={() => void change("ignored")}>
-              Ignore
-            </button>
-            <button type="button" onClick={() => void change("open")}>
-              Reopen
-            </button>
-            <button type="button" class="link" onClick={rows.clear}>
-              Clear selection
-            </button>
-          </div>
-        )}
+        <ListSearch label="Search insights" />
+        <BulkActions rows={rows} noun="insight">
+          <StatusActions onChange={change} />
+        </BulkActions>
       </div>
       <Pending of={loaded} rows={6} />
       {loaded.data && items.length === 0 && (
@@ -176,11 +160,11 @@ export function InsightsPage() {
               <tr>
                 {canWrite && <SelectAll rows={rows} ids={ids} />}
                 <th>Insight</th>
-                <Head name="Sessions" own="sessions" sort={sort} />
+                <SortHead name="Sessions" own="sessions" sort={sort} />
                 <th class="number wide">Users</th>
                 <th class="number wide">Occurrences</th>
-                <Head name="Trend" own="trend" sort={sort} />
-                <Head name="Last seen" own="lastSeen" sort={sort} wide />
+                <SortHead name="Trend" own="trend" sort={sort} />
+                <SortHead name="Last seen" own="lastSeen" sort={sort} only="wide" />
               </tr>
             </thead>
             <WindowedRows items={items} rows={near}>
@@ -221,32 +205,8 @@ export function InsightsPage() {
           {number(loaded.data?.items.length ?? 0)} most recent.
         </p>
       )}
-      {loaded.next && (
-        <button
-          type="button"
-          class="more"
-          disabled={loaded.busy}
-          onClick={() => void loaded.loadMore()}
-        >
-          {loaded.busy ? "Loading…" : "Show more"}
-        </button>
-      )}
+      {loaded.next && <More busy={loaded.busy} onClick={loaded.loadMore} />}
     </>
-  );
-}
-
-function Head({ name, own, sort, wide }: { name: string; own: Sort; sort: Sort; wide?: boolean }) {
-  const address = useAddress();
-  return (
-    <th class={wide ? "number wide" : "number"} aria-sort={sort === own ? "descending" : undefined}>
-      <button
-        type="button"
-        onClick={() => go(changed(address, { sort: own === "lastSeen" ? null : own }))}
-      >
-        {name}
-        {sort === own && <span aria-hidden="true"> ↓</span>}
-      </button>
-    </th>
   );
 }
 

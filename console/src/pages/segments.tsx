@@ -7,7 +7,7 @@ import { FlagTabs } from "../flags/tabs";
 import { useKeys } from "../keys";
 import { loadSegments } from "../segments/segment";
 import { keptParams } from "../time/range";
-import { useRows } from "../ui/rows";
+import { rowProps, useRows } from "../ui/rows";
 import { Code, Empty, Pending } from "../ui/states";
 import { RelativeTime } from "../ui/time";
 
@@ -61,7 +61,7 @@ export function SegmentsPage() {
             </thead>
             <tbody>
               {segments.map((it, index) => (
-                <tr key={it.id} data-row={index} class={index === rows.current ? "current" : ""}>
+                <tr key={it.id} {...rowProps(rows, index)}>
                   <td>
                     <Link class="title" href={hrefOfSegment(it.key)}>
                       <bdi>{it.name}</bdi>

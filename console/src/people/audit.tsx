@@ -6,6 +6,7 @@ import { useCaller } from "../caller";
 import { own } from "../own";
 import { formatFull } from "../time/format";
 import { useNextPage } from "../ui/next-page";
+import { More } from "../ui/row-parts";
 import { Empty, Pending } from "../ui/states";
 import { RelativeTime } from "../ui/time";
 import { browserOf } from "./browser";
@@ -83,11 +84,7 @@ export function AuditPage() {
           </table>
         </div>
       )}
-      {data?.nextCursor && (
-        <button type="button" class="more" disabled={busy} onClick={() => void loadMore()}>
-          {busy ? "Loading…" : "Show more"}
-        </button>
-      )}
+      {data?.nextCursor && <More busy={busy} onClick={loadMore} />}
     </>
   );
 }

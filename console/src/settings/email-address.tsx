@@ -86,7 +86,10 @@ function AddressForm({ address, onSaved }: AddressFormProps) {
           value={email}
           aria-describedby="email-help"
           {...errorProps(form.error, "/email")}
-          onInput={(event) => setEmail(event.currentTarget.value)}
+          onInput={(event) => {
+            form.touch("/email");
+            setEmail(event.currentTarget.value);
+          }}
         />
         <button type="submit" disabled={form.busy}>
           Save

@@ -25,7 +25,9 @@ export function useForm(send: () => Promise<unknown>) {
       setBusy(false);
     }
   };
-  return { busy, error, submit: onSubmit, props: { ref, onSubmit, noValidate: true } };
+  /** Removes the error of a field that the user changes. */
+  const touch = (at: string) => setError((was) => was?.without((it) => it === at) ?? null);
+  return { busy, error, touch, submit: onSubmit, props: { ref, onSubmit, noValidate: true } };
 }
 
 export type Form = ReturnType<typeof useForm>;
@@ -63,7 +65,10 @@ export function Field(props: FieldProps) {
         type={type as "text"}
         id={id}
         {...errorProps(form.error, at)}
-        onInput={(event) => onInput(event.currentTarget.value)}
+        onInput={(event) => {
+          form.touch(at);
+          onInput(event.currentTarget.value);
+        }}
       />
       <FieldError error={form.error} at={at} message={message} />
       {children}

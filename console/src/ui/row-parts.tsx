@@ -1,3 +1,8 @@
+import type { ComponentChildren } from "preact";
+import { useRef } from "preact/hooks";
+import { changed, go, useAddress } from "../address";
+import { useKeys } from "../keys";
+import { pluralize } from "../time/format";
 import type { Rows } from "./rows";
 
 interface SelectCellProps {
@@ -46,5 +51,97 @@ export function RowTitle(props: { name: string; description: string | null | und
         </small>
       )}
     </span>
+  );
+}
+
+interface SortHeadProps {
+  name: string;
+  own: string;
+  /** The current order. The list is in the order `lastSeen` without a parameter in the address. */
+  sort: string;
+  /** CSS class that hides the column in narrow windows. */
+  only?: "" | "wide" | "roomy";
+}
+
+/** The head of a column of numbers, which sorts the list. */
+export function SortHead({ name, own, sort, only = "" }: SortHeadProps) {
+  const address = useAddress();
+  const isOn = sort === own;
+  return (
+    <th class={`number ${only}`} aria-sort={isOn ? "descending" : undefined}>
+      <button
+        type="button"
+        onClick={() => go(changed(address, { sort: own === "lastSeen" ? null : own }))}
+      >
+        {name}
+        {isOn && <span aria-hidden="true"> ↓</span>}
+      </button>
+    </th>
+  );
+}
+
+/** A search within the list, by the address. The key `/` focuses it. */
+export function ListSearch({ label, hint = label }: { label: string; hint?: string }) {
+  const address = useAddress();
+  const field = useRef<HTMLInputElement>(null);
+  useKeys({ "/": () => field.current?.focus() });
+  return (
+    <input
+      ref={field}
+      type="search"
+      size={28}
+      aria-label={label}
+      placeholder={`${hint}  /`}
+      value={address.query.get("q") ?? ""}
+      onInput={(event) => go(changed(address, { q: event.currentTarget.value || null }), "replace")}
+    />
+  );
+}
+
+interface BulkActionsProps {
+  rows: Rows;
+  noun: string;
+  children: ComponentChildren;
+}
+
+/** The number of selected rows, and actions on them. */
+export function BulkActions({ rows, noun, children }: BulkActionsProps) {
+  if (rows.selected.size === 0) return null;
+  return (
+    <div class="bulk-actions">
+      <b>{pluralize(rows.selected.size, noun)} selected</b>
+      {children}
+      <button type="button" class="link" onClick={rows.clear}>
+        Clear selection
+      </button>
+    </div>
+  );
+}
+
+type SettableStatus = "open" | "resolved" | "ignored";
+
+/** The actions of errors and insights. */
+export function StatusActions({ onChange }: { onChange: (status: SettableStatus) => void }) {
+  return (
+    <>
+      <button type="button" onClick={() => onChange("resolved")}>
+        Resolve
+      </button>
+      <button type="button" onClick={() => onChange("ignored")}>
+        Ignore
+      </button>
+      <button type="button" onClick={() => onChange("open")}>
+        Reopen
+      </button>
+    </>
+  );
+}
+
+/** The button that loads the next page of a list. */
+export function More({ busy, onClick }: { busy: boolean; onClick: () => unknown }) {
+  return (
+    <button type="button" class="more" disabled={busy} onClick={() => void onClick()}>
+      {busy ? "Loading…" : "Show more"}
+    </button>
   );
 }

@@ -252,6 +252,7 @@ mod tests {
     #[test]
     fn category_names_are_unique() {
         for name in Category::names() {
+            assert_eq!(TagKey::parse(name), None);
             match Category::parse(name) {
                 Some(Category::Text(category)) => assert_eq!(category.name(), name),
                 category => assert_eq!((name, category), (USER, Some(Category::User))),

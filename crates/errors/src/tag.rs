@@ -4,8 +4,6 @@ use std::fmt;
 
 use sha2::{Digest, Sha256};
 
-use crate::attribute::Category;
-
 /// Maximum tag keys of a project that are categories.
 pub const MAX_TAG_KEYS: usize = 20;
 /// Maximum bytes of a key.
@@ -18,6 +16,26 @@ pub const OTHER_TAGS_SAMPLE: u32 = 16;
 const MAX_OTHER_TAGS: usize = 4;
 /// The value of events whose value has no capacity.
 pub const OTHER_VALUE: &str = "<other>";
+
+/// The names of other categories, which are not keys. A test of [`crate::attribute`] checks them.
+const RESERVED: [&str; 16] = [
+    "environment",
+    "release",
+    "level",
+    "handled",
+    "browser",
+    "os",
+    "device",
+    "country",
+    "platform",
+    "transaction",
+    "bot",
+    "url",
+    "type",
+    "culprit",
+    "user",
+    "errorId",
+];
 
 /// The key of a tag: up to 32 letters, digits, `_`, `-` and `.`. The names of other categories are
 /// not keys.
@@ -34,7 +52,7 @@ impl TagKey {
         if text.is_empty() || !text.bytes().all(is_valid) {
             return None;
         }
-        if Category::names().any(|name| name == text) {
+        if RESERVED.contains(&text) {
             return None;
         }
         let mut bytes = [0; MAX_KEY_BYTES];

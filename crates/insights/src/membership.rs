@@ -295,6 +295,7 @@ impl Membership {
     }
 
     /// Removes and returns the members of `chunks`, which move unchanged, and `others`.
+    #[must_use]
     pub fn take(
         &mut self,
         chunks: &[Uuid],

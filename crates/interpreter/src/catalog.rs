@@ -178,6 +178,11 @@ impl<'a> Catalog<'a> {
         self.current(category).any(|filter| filter.value == value)
     }
 
+    /// `true` if a current filter excludes the value.
+    pub(crate) fn excludes(&self, category: usize, value: &str) -> bool {
+        self.current(category).any(|filter| filter.value == value && filter.operator.is_negative())
+    }
+
     /// `true` if a current filter requires the value.
     pub(crate) fn wants(&self, category: usize, value: &str) -> bool {
         self.current(category).any(|filter| filter.value == value && !filter.operator.is_negative())

@@ -237,7 +237,11 @@ impl<'a> ParseContext<'a> {
         let inflected =
             matches!(mention.value_tier, MatchConfidence::Stem | MatchConfidence::Concept)
                 && element.is_any(&[Class::Contains, Class::Except, Class::Remove, Class::No]);
-        parts || inflected
+        // "brave excepted" for the label Exception
+        let verb = mention.values.is_empty()
+            && mention.labels.iter().all(|label| label.tier == MatchConfidence::Stem)
+            && element.is_any(&[Class::AfterNot, Class::Except]);
+        parts || inflected || verb
     }
 
     fn role_of_value(&mut self, at: usize) -> Role {
@@ -317,7 +321,11 @@ impl<'a> ParseContext<'a> {
         let doubtful = if mention.extent == ValueCoverage::SharedPart {
             !self.wants_all(at) && !self.is_family(at, &mention)
         } else {
-            let needs_label = mention.needs_label && !self.is_source(at, &mention);
+            // "great beer" for the value "wheat beer" of Beer style
+            let own = mention.extent == ValueCoverage::Part
+                && self.element(at).is_some_and(|element| element.tokens.len() == 1)
+                && self.labels(at).iter().any(|label| label.category == first);
+            let needs_label = own || mention.needs_label && !self.is_source(at, &mention);
             near.is_none() && (needs_label || self.is_doubtful(at, &mention))
         };
         if doubtful { as_label } else { values(first) }
@@ -351,6 +359,16 @@ impl<'a> ParseContext<'a> {
         let alone = mention.value_tier <= MatchConfidence::Stem
             && !self.lexicon.is(&fold::stem(self.word(at)), Word::Action)
             && (0..self.elements.len()).all(|other| other == at || self.is_idle(other));
+        // "auroras in safe mode"
+        let proper = |&(category, index): &(usize, usize)| {
+            self.catalog.value(category, index).starts_with(char::is_uppercase)
+        };
+        let plural = mention.value_tier == MatchConfidence::Stem
+            && self.element(at).is_some_and(|element| element.tokens.len() == 1)
+            && fold::singular(self.word(at)).is_some_and(|base| {
+                !self.lexicon.is(&base, Word::Common) && !self.lexicon.is(&base, Word::Action)
+            })
+            && mention.values.iter().all(proper);
         mention.begins
             && one
             && !self.is_narrowed(at, &mention.values)
@@ -359,6 +377,7 @@ impl<'a> ParseContext<'a> {
                 || spared
                 || alone
                 || excepted
+                || plural
                 || self.nouns_after(at).0
                 || self.lists_with_value(at, mention))
     }

@@ -91,6 +91,7 @@ classes! {
     Still = "still", "Has no meaning.";
     Flip = "flip", "Inverts a filter.";
     WithPresence = "with_presence", "Has a value.";
+    Approved = "approved", "After a value: it is wanted, whatever precedes.";
     Off = "off", "After a flag: the flag is absent.";
     Yes = "yes", "The value true.";
     False = "false", "The value false.";
@@ -134,6 +135,7 @@ impl CueSet {
                 | Class::Carrier.bit()
                 | Class::Still.bit()
                 | Class::Generic.bit()
+                | Class::Approved.bit()
                 | Class::SplitRemove.bit())
             == 0
     }

@@ -124,7 +124,7 @@ pub(crate) fn elements(
             // "not under dual control" compares nothing.
             let compares = |cue: CueSet| {
                 span.len() == 1
-                    || !cue.has_any(&[Class::Gte, Class::Lte])
+                    || !cue.has_any(&[Class::Gt, Class::Gte, Class::Lt, Class::Lte])
                     || !tokens
                         .lexicon
                         .phrase(cue_key([words.word(start)]))

@@ -244,6 +244,10 @@ impl PolarityPass<'_, '_> {
                 self.deny_list(at, category, after);
             }
             let adds = self.adds_to(category);
+            if adds && governor.is_none() && context.catalog.excludes(category, value) {
+                // "bring back chrome"
+                governor = Some(Governor { at, force: CueEffect::Readmit });
+            }
             self.set(at, |sense| sense.adds = adds);
         }
         self.set(at, |sense| (sense.governor, sense.listed) = (governor, listed));
@@ -327,6 +331,13 @@ impl PolarityPass<'_, '_> {
         } else if let Some((cue, first)) = denial
             && let Some(category) = self.lacking(at, cue, first)
         {
+            if let Some(value) = self.value_with_denied_label(at, cue, category) {
+                // "priya hasn't been assigned"
+                self.deny_list(value, category, Governor { force: CueEffect::Deny, ..cue });
+                self.set(at, |sense| sense.part_of = Some(value));
+                self.finish(at, category);
+                return at + 1;
+            }
             if let Some(scope) = &mut self.scope {
                 scope.categories.push(category);
             }

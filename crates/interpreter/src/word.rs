@@ -58,9 +58,11 @@ classes! {
     Participle = "participle", "An irregular participle: the predicate of a boolean label.";
     Particle = "particle", "Ends a verb that its object interrupts.";
     Path = "path", "In a label: contains paths or pages.";
+    Person = "person", "Means people: a denied verb after it describes them.";
     Plus = "plus", "The plus sign.";
     Possessive = "possessive", "Can precede a label.";
     Preposition = "preposition", "Begins a part that the previous cue does not govern.";
+    Pronoun = "pronoun", "Means a thing that precedes.";
     Prose = "prose", "In a label: values are running text.";
     ProseNote = "prose_note", "In a label: contains the error message, if no other label does.";
     ProseTitle = "prose_title", "In a label: contains the error message, if no `message` label does.";

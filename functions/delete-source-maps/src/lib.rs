@@ -38,7 +38,7 @@ async fn handle(
             store.delete_map(project, &MapKey::DebugId(id).to_string(), now).await?;
         }
         Selection::Release(release) => store.delete_by_release(project, &release, now).await?,
-    };
+    }
 
     // Response. A repeat finds nothing left to delete.
     Ok(ApiResponse::empty(StatusCode::NO_CONTENT))

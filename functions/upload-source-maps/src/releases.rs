@@ -123,7 +123,8 @@ pub(crate) async fn note_deploy(
         Some(names) if !is_any => super::find_projects(caller, &names).await?,
         _ => {
             let all = PageRequest { limit: super::MAX_LISTED, after: None };
-            caller.name_projects(&all).await?.items.into_iter().map(|it| it.id).collect()
+            let listed = caller.list_projects(&all).await?.items;
+            listed.iter().map(|it| it.summary.id).collect()
         }
     };
 

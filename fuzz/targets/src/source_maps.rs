@@ -10,6 +10,14 @@ const LOOKED_UP: usize = 50;
 pub(crate) fn source_maps(bytes: &[u8]) {
     let _ = Bundle::open(bytes, Some("1"), None).and_then(Bundle::prepare);
     let _ = look_up(bytes, 1, 1);
+    // Scopes are read or ignored.
+    let scopes: String = bytes.iter().map(|byte| char::from(b'+' + byte % 80)).collect();
+    let scopes = scopes.replace('\\', ",");
+    let map = format!(
+        r#"{{"version":3,"sources":["a"],"names":["f"],"mappings":"AAAA","scopes":"{scopes}"}}"#
+    );
+    let map = ParsedMap::parse(map.as_bytes()).expect("malformed scopes are ignored");
+    Pieces::of(&map).expect("a parsed map can be prepared");
     let Ok(map) = ParsedMap::parse(bytes) else { return };
     let pieces = Pieces::of(&map).expect("a parsed map can be prepared");
     assert_eq!(Index::from_bytes(&pieces.index.to_bytes()).as_ref(), Some(&pieces.index));

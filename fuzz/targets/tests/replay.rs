@@ -1,5 +1,5 @@
 //! Replays the corpus of each target, and seeded mutations of it (`SEED=…`) for a few seconds per
-//! target (`MUTATION_SECONDS=…`). `make fuzz` searches longer, guided by coverage.
+//! target (`MUTATION_SECONDS=…`, `TARGET=…`). `make fuzz` searches longer, guided by coverage.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -81,7 +81,8 @@ fn targets_pass_for_corpus_and_mutations() {
     let seconds = Duration::from_secs(variable("MUTATION_SECONDS").unwrap_or(SECONDS));
     let folders = fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus")).unwrap();
     assert_eq!(folders.count(), TARGETS.len(), "targets and corpora differ");
-    for target in &TARGETS {
+    let only = std::env::var("TARGET").ok();
+    for target in TARGETS.iter().filter(|it| only.as_ref().is_none_or(|only| only == it.name)) {
         let corpus = corpus(target);
         assert!((1..=MAX_FILES).contains(&corpus.len()), "{}: {}", target.name, corpus.len());
         for bytes in &corpus {

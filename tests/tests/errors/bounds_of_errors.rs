@@ -5,6 +5,7 @@ use std::num::NonZeroU32;
 use serde_json::{Value, json};
 
 use errors::store::ErrorStore;
+use shared::projects::ingest_limits::IngestLimit;
 use shared::quotas::Limits;
 use tests::errors::SentEvent;
 
@@ -67,6 +68,20 @@ async fn events_over_the_error_limit_count_as_overflow() {
     tracker.pack().await;
     assert_eq!(counts(&tracker).await, expected);
     assert_eq!(tracker.total(&json!({})).await, 8);
+}
+
+#[tokio::test]
+async fn projects_can_override_the_error_limits() {
+    let tracker = small().await;
+    let own = [(IngestLimit::ErrorsPerProject, Some(4)), (IngestLimit::NewErrorsPerHour, Some(4))];
+    let store = &tracker.test.app.store;
+    assert!(store.set_ingest_limits(&tracker.project, &own, vec![]).await.unwrap());
+    for (number, kind) in (1..).zip(["A", "B", "C", "D", "E"]) {
+        tracker.deliver(&event(&tracker, number, kind)).await;
+    }
+    let counts = counts(&tracker).await;
+    assert_eq!(counts.len(), 5, "{counts:?}");
+    assert!(counts.iter().any(|(title, _)| title.starts_with("Overflow: more than 4 errors")));
 }
 
 #[tokio::test]

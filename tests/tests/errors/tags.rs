@@ -6,7 +6,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::{Value, json};
 
 use errors::store::MAX_NEW_VALUES;
-use shared::app::Operation;
+use shared::app::{Ids, Operation};
 use tests::call::Call;
 use tests::errors::SentEvent;
 
@@ -16,7 +16,7 @@ const SUMMARIZE: &Operation = &::summarize_error::OPERATION;
 const QUERY_EVENTS: &Operation = &::query_error_events::OPERATION;
 
 fn event(tracker: &Tracker, number: u64, tenant: &'static str) -> SentEvent {
-    SentEvent::new(number, tracker.now(), "TypeError", "x").with("tags.tenant", tenant)
+    SentEvent::new(number, tracker.ago(MINUTE), "TypeError", "x").with("tags.tenant", tenant)
 }
 
 /// Returns the values of each category of tags, as list-error-categories lists them.
@@ -48,7 +48,7 @@ async fn tags_are_categories_before_and_after_packing() {
     for (number, tenant) in [(0, "acme"), (1, "acme"), (2, "umbrella")] {
         tracker.deliver(&event(&tracker, number, tenant).with("tags.plan", "pro")).await;
     }
-    tracker.deliver(&SentEvent::new(3, tracker.now(), "TypeError", "x")).await;
+    tracker.deliver(&SentEvent::new(3, tracker.ago(MINUTE), "TypeError", "x")).await;
     let error = tracker.the_error().await;
     for packed in [false, true] {
         if packed {
@@ -93,7 +93,9 @@ async fn tags_are_categories_before_and_after_packing() {
 
 #[tokio::test]
 async fn frequent_keys_replace_rare_ones() {
-    let tracker = Tracker::start().await;
+    let mut tracker = Tracker::start().await;
+    // A random sample of events names further keys.
+    tracker.test.app.ids = Ids::Random;
     // A hostile sender takes all keys first.
     let mut payload = event(&tracker, 0, "").payload();
     for number in 0..30 {
@@ -103,14 +105,14 @@ async fn frequent_keys_replace_rare_ones() {
     let call = super::delivery(&tracker.project, super::ENVELOPE).bytes(hostile);
     assert_eq!(call.send(&tracker.test.app).await.status, 200);
     assert_eq!(listed(&tracker).await.len(), 20);
-    let events: Vec<SentEvent> = (1..120).map(|number| event(&tracker, number, "acme")).collect();
+    let events: Vec<SentEvent> = (1..400).map(|number| event(&tracker, number, "acme")).collect();
     tracker.deliver_all(&events).await;
     assert!(!listed(&tracker).await.contains_key("tenant"));
     tracker.test.pass(2 * MINUTE);
     tracker.pack().await;
     // Warm functions cache the keys for a minute.
     tracker.test.pass(2 * MINUTE);
-    tracker.deliver(&event(&tracker, 200, "acme")).await;
+    tracker.deliver(&event(&tracker, 900, "acme")).await;
     let listed = listed(&tracker).await;
     assert_eq!((listed.len(), &listed["tenant"]), (20, &json!(["acme"])));
 }

@@ -7,8 +7,8 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use local::environment::table_prefix;
 use serde_json::json;
 use shared::app::Operation;
-use tests::app::TestApp;
-use tests::call::{Reply, send_event};
+use tests::app::{PROJECT, TestApp};
+use tests::call::{Call, Reply, send_event};
 
 use super::{archive, call, change, create, etag};
 
@@ -63,8 +63,9 @@ async fn the_distribution_keeps_configurations_for_five_seconds() {
     let test = TestApp::start().await;
     let tag = etag(&fetch(&test, None).await).to_owned();
     let cached = |key: &str, tag: &str| {
-        let call = call(&test, GET_CONFIGURATION).header("x-waymark-edge", "1");
-        call.key(key).header("if-none-match", tag).event().to_string()
+        let call = Call::of(GET_CONFIGURATION).parameter("idOrSlug", PROJECT).key(key);
+        let call = call.header("x-waymark-edge", "1").header("if-none-match", tag);
+        call.event().to_string()
     };
     for (sent, status) in [("\"other\"", 200), (tag.as_str(), 304)] {
         let reply = send_event(&test.app, GET_CONFIGURATION, &cached(&test.key, sent)).await;

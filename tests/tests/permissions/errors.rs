@@ -45,7 +45,8 @@ fn delivery(project: &Project, event: &SentEvent) -> Call {
 
 /// Returns an event that occurred this long ago.
 fn event(test: &TestApp, number: u64, ago: Duration) -> SentEvent {
-    SentEvent::new(number, test.app.clock.now().minus(ago), "TypeError", "x")
+    let at = test.app.clock.now().minus(ago);
+    SentEvent::new(number, at, "TypeError", "x").with("tags.tenant", "acme")
 }
 
 type Item = HashMap<String, AttributeValue>;

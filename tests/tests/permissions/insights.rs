@@ -91,6 +91,10 @@ async fn insight_functions_use_exactly_their_permissions() {
         let merge = once(of(&merge_insights::OPERATION, &second));
         send(&test, merge.clone().json(&json!({"into": third})), 200).await;
         send(&test, merge.json(&json!({"into": first})), 409).await;
+        let undo = of(&update_insight::OPERATION, &second).json(&json!({"status": "open"}));
+        send(&test, undo, 200).await;
+        let merge = of(&merge_insights::OPERATION, &second);
+        send(&test, merge.json(&json!({"into": third})), 200).await;
 
         list_all(&test).await;
     });

@@ -103,9 +103,8 @@ const KINDS: [(&str, &str); 61] = [
 ];
 
 /// Kinds that are rewritten completely on a change, so additions of a later release are lost.
-const WRITTEN_WHOLE: [(&str, &str); 5] = [
+const WRITTEN_WHOLE: [(&str, &str); 4] = [
     ("errors", "errors#"),
-    ("errors", "tags#"),
     ("feature-flags", ""),
     ("replay-insights", "chunk#"),
     ("replay-insights", "project#"),

@@ -117,7 +117,7 @@ impl QueryNeeds<'_> {
             Aggregation::Errors { .. } => categories.extend([Category::User]),
             Aggregation::Values(by) => categories.extend([Category::Text(*by)]),
             Aggregation::Categories(all) => {
-                categories.extend(all.iter().copied().map(Category::Text))
+                categories.extend(all.iter().copied().map(Category::Text));
             }
         }
         categories.into_iter().collect()

@@ -218,6 +218,8 @@ impl World {
             return;
         }
         assert_eq!(self.models[into].members, after);
+        let removed = source.members.removed().chain(receiver.members.removed()).count();
+        assert_eq!(removed, 0, "update-insight must not delete chunks");
         (self.insights[from], self.insights[into]) = (source, receiver);
         self.models[into].members.retain(|id, _| !moved.contains_key(id));
         self.models[from].members = moved;

@@ -417,7 +417,7 @@ fn write_head(insight: &Insight) -> Item {
         item.extend(write_latest(latest));
     }
     if let Some(before) = &insight.before_merge {
-        item.insert("beforeMerge".to_owned(), AttributeValue::M(write_before_merge(before)));
+        item.extend(with_prefix(BEFORE_MERGE, write_before_merge(before)));
     }
     item
 }
@@ -439,16 +439,34 @@ fn read_latest(reader: ItemReader<'_>) -> Result<Option<Latest>, StoreError> {
     latest.map(read).transpose()
 }
 
+/// Prefixes of attributes of a merged insight.
+const BEFORE_MERGE: &str = "beforeMerge.";
+const SOURCE: &str = "source.";
+const RECEIVER: &str = "receiver.";
+
+fn with_prefix(prefix: &str, item: Item) -> Item {
+    item.into_iter().map(|(name, value)| (format!("{prefix}{name}"), value)).collect()
+}
+
+/// Returns the attributes with a prefix, without it.
+fn without_prefix(prefix: &str, item: &Item) -> Item {
+    let of_prefix = |(name, value): (&String, &AttributeValue)| {
+        Some((name.strip_prefix(prefix)?.to_owned(), value.clone()))
+    };
+    item.iter().filter_map(of_prefix).collect()
+}
+
 fn write_before_merge(before: &BeforeMerge) -> Item {
     let chunks: Vec<[u8; 16]> = before.chunks.iter().map(|id| *id.as_bytes()).collect();
     let others: Vec<[u8; 16]> = before.others.iter().map(|id| *id.as_bytes()).collect();
-    item([
+    let mut item = item([
         ("receiverDigest", b(&before.receiver_digest)),
         ("chunks", b(chunks.as_flattened())),
         ("others", b(others.as_flattened())),
-        ("source", AttributeValue::M(write_derived_state(&before.source))),
-        ("receiver", AttributeValue::M(write_derived_state(&before.receiver))),
-    ])
+    ]);
+    item.extend(with_prefix(SOURCE, write_derived_state(&before.source)));
+    item.extend(with_prefix(RECEIVER, write_derived_state(&before.receiver)));
+    item
 }
 
 fn read_before_merge(item: &Item) -> Result<BeforeMerge, StoreError> {
@@ -458,16 +476,12 @@ fn read_before_merge(item: &Item) -> Result<BeforeMerge, StoreError> {
         let ids = ids.iter().map(|id| Uuid::from_bytes(*id)).collect::<Vec<Uuid>>();
         if rest.is_empty() { Ok(ids) } else { Err(reader.damaged(name)) }
     };
-    let state = |name| match item.get(name) {
-        Some(AttributeValue::M(state)) => read_derived_state(state),
-        _ => Err(reader.damaged(name)),
-    };
     Ok(BeforeMerge {
         receiver_digest: reader.bytes("receiverDigest")?,
         chunks: ids("chunks")?,
         others: ids("others")?.into_iter().map(PainPointId::new).collect(),
-        source: state("source")?,
-        receiver: state("receiver")?,
+        source: read_derived_state(&without_prefix(SOURCE, item))?,
+        receiver: read_derived_state(&without_prefix(RECEIVER, item))?,
     })
 }
 
@@ -516,11 +530,9 @@ pub(super) fn read_head(project_id: ProjectId, item: &Item) -> Result<Head, Stor
     let version = reader.count("version")?;
     let chunks = ChunkReference::unpack_all(reader.blob("chunks")?);
     let (signatures, unlisted) = read_packed(item)?;
-    let before_merge = match item.get("beforeMerge") {
-        None => None,
-        Some(AttributeValue::M(before)) => Some(read_before_merge(before)?),
-        Some(_) => return Err(reader.damaged("beforeMerge")),
-    };
+    let before_merge = without_prefix(BEFORE_MERGE, item);
+    let before_merge =
+        if before_merge.is_empty() { None } else { Some(read_before_merge(&before_merge)?) };
     Ok(Head {
         insight: Insight {
             id: reader.parsed("id", InsightId::parse)?,

@@ -20,7 +20,19 @@ impl ParseContext<'_> {
     pub(crate) fn reset_end(&self, at: usize) -> Option<usize> {
         let next = self.next(at);
         let of_label = self.is_label(next) && next == at + 1 && self.is(at, Class::Remove);
-        if self.is(at, Class::Reset) && !of_label {
+        // "get rid of everything resolved"
+        let last = self.element(at).and_then(|element| element.tokens.end.checked_sub(1));
+        let all = last
+            .and_then(|it| self.tokens.get(it))
+            .is_some_and(|it| self.lexicon.is(&it.folded, Word::Head));
+        let object =
+            if self.says(at + 1, Word::Preposition) && !self.is(at + 1, Class::WithPresence) {
+                self.next(at + 1)
+            } else {
+                at + 1
+            };
+        let described = self.names_value(object) && all;
+        if self.is(at, Class::Reset) && !of_label && !described {
             let after = self.next(next);
             let named = self.is_label(after) || self.names_value(after);
             let but = self.is(next, Class::But)

@@ -92,13 +92,20 @@ impl ParseContext<'_> {
         let place = self.says(next, Word::Preposition) && self.names_value(polar);
         let (value, last) = if tied && !place && self.is(next, Class::Yes) {
             (self.on(label, next, true), next)
-        } else if tied && self.is(next, Class::False) {
+        } else if tied
+            && self.is(next, Class::False)
+            // "rents no locker" for Locker rented
+            && !(self.is(next, Class::No) && self.is_label_of(polar, category))
+        {
             (self.on(label, next, false), next)
         } else if self.is(next, Class::Not) && self.is_any(polar, &[Class::Yes, Class::False]) {
             (!self.on(label, polar, self.is(polar, Class::Yes)), polar)
         } else if let Some(last) = self.denied_rest_of_label(at, category) {
             // "index not used" for Index used.
             (!label.positive, last)
+        } else if tied && self.is(next, Class::AfterAbsent) && self.is_boundary(self.next(next)) {
+            // "replay missing" for Has replay
+            (!label.positive, next)
         } else if next > at + 1 && self.says(next, Word::BareNo) && self.is_boundary(next + 1) {
             (!label.positive, next)
         } else {
@@ -151,7 +158,15 @@ impl ParseContext<'_> {
         let after = self.after_is(at);
         // `alerts that nobody acknowledged` negates the next word.
         let denies = self.is(after, Class::No) && self.boolean_label(self.next(after)).is_some();
-        let absent = self.is(next, Class::AfterAbsent) || self.is(after, Class::AfterAbsent);
+        // "empty bio"
+        let before = at.checked_sub(1).filter(|&it| {
+            self.is(it, Class::AfterAbsent)
+                && self.element(it).is_some_and(|element| element.tokens.len() == 1)
+                && !it.checked_sub(1).is_some_and(|it| self.is_label(it) || self.is(it, Class::Is))
+        });
+        let absent = before.is_some()
+            || self.is(next, Class::AfterAbsent)
+            || self.is(after, Class::AfterAbsent);
         let operator = if absent && !denies {
             Operator::IsNotSet
         } else if self.is(next, Class::AfterPresent) || self.is(after, Class::AfterPresent) {

@@ -34,7 +34,13 @@ impl PolarityPass<'_, '_> {
             return any.end;
         }
         let denies = context.is_any(at, &DENIES);
-        if self.excepts_from_all(at) {
+        if context.is(at, Class::Regardless)
+            && !context.is(at, Class::Polite)
+            && context.names_value(context.next(at))
+        {
+            // "i don't care about warnings"
+            self.govern(at, CueEffect::Unclear);
+        } else if self.excepts_from_all(at) {
             self.deny(at);
         } else if context.is(at, Class::Comma) {
             for class in [Class::Comma, Class::Stop].into_iter().filter(|&it| context.is(at, it)) {
@@ -120,6 +126,16 @@ impl PolarityPass<'_, '_> {
             if self.scope.as_ref().is_some_and(ActiveScope::is_to_deny) {
                 self.govern(at, CueEffect::Remove);
             }
+        } else if context.is(at, Class::Reset) {
+            // "get rid of everything resolved"
+            self.govern(at, removal);
+        } else if context.is(at, Class::Remove)
+            && let Some((value, category)) = self.meant_by_pronoun(at).filter(|_| !forbidden)
+        {
+            // "chrome? drop it"
+            let held = context.catalog.has_wanted(category);
+            let force = if held { CueEffect::Remove } else { CueEffect::Exclude };
+            self.set(value, |sense| sense.governor = Some(Governor { at, force }));
         } else if context.is(at, Class::Remove) {
             self.govern(at, removal);
             self.adding = None;
@@ -172,7 +188,8 @@ impl PolarityPass<'_, '_> {
         if let Some(scope) = self.scope.as_ref().filter(|scope| denied(scope))
             && !self.denies_through_verb(scope.governor.at, at)
         {
-            let (governor, value) = (scope.governor, context.names_value(at + 1));
+            let governor = scope.governor;
+            let value = context.names_value(context.next(at));
             let describes = !context.lexicon.is_verb(word)
                 && !context.lexicon.has_affix(word, Affix::Gerund)
                 && !context.lexicon.has_affix(word, Affix::Past);
@@ -192,15 +209,26 @@ impl PolarityPass<'_, '_> {
     /// Smith".
     fn denies_through_verb(&self, negator: usize, verb: usize) -> bool {
         let context = self.context;
-        let object = if context.is(verb + 1, Class::Any) { verb + 2 } else { verb + 1 };
-        context.says(negator, Word::Auxiliary) && context.names_value(object)
+        let mut object = context.next(verb);
+        if context.is(object, Class::Any) {
+            object = context.next(object);
+        }
+        // "passengers who didn't ask for a vegan meal"
+        let describes = negator.checked_sub(1).is_some_and(|it| context.says(it, Word::Person));
+        let prepositional =
+            context.says(verb + 1, Word::Preposition) || context.says(verb + 1, Word::BeforePlace);
+        context.says(negator, Word::Auxiliary)
+            && (context.names_value(object)
+                || describes && prepositional && context.names_value(context.next(verb + 1)))
             || context.says(verb + 1, Word::Agent)
     }
 
     /// Applies a negator.
     fn deny(&mut self, at: usize) {
         let context = self.context;
-        if let Some((value, category)) = self.value_denied_behind(at) {
+        let exclusion = Some(at).filter(|&at| context.is(at, Class::Except));
+        let meant = exclusion.and_then(|at| self.meant_by_pronoun(at));
+        if let Some((value, category)) = self.value_denied_behind(at).or(meant) {
             return self.deny_list(value, category, Governor { at, force: CueEffect::Deny });
         }
         let force = if let Some(force) = self.denied_within(at) {
@@ -315,6 +343,8 @@ impl PolarityPass<'_, '_> {
             let own_label = context.is_label(next) && context.is_label_of(next, category);
             let counting = context.is_other(next)
                 && (context.says(next, Word::Counting) || context.says(next, Word::Particle));
+            // "rents no locker" for Locker rented
+            let own_label = own_label && !context.is(at, Class::No);
             if !own_label && !counting && !context.is_any(next, &[Class::Polite, Class::Is]) {
                 return None;
             }
@@ -322,6 +352,37 @@ impl PolarityPass<'_, '_> {
         }
         let denies = verb || bare || next > at + 1 || context.previous(at) == Some(before);
         denies.then_some((before, category))
+    }
+
+    /// Returns the value of the label's category before the negator of the label.
+    pub(super) fn value_with_denied_label(
+        &self,
+        label: usize,
+        cue: Governor,
+        category: usize,
+    ) -> Option<usize> {
+        let context = self.context;
+        let &(before, own) = self.mentions.last()?;
+        let joined = (before + 1..cue.at).all(|it| context.is_idle(it));
+        (own == category
+            && before < cue.at
+            && joined
+            && context.names_value(before)
+            && context.is_boundary(context.next(label)))
+        .then_some(before)
+    }
+
+    /// Returns the last value if a pronoun means it: "warnings? hide them".
+    fn meant_by_pronoun(&self, at: usize) -> Option<(usize, usize)> {
+        let context = self.context;
+        let &(before, category) = self.mentions.last()?;
+        let pronoun = context.says(at + 1, Word::Pronoun) && context.ends_sentence(at + 2);
+        let alone = context.ends_sentence(at + 1);
+        let pause = |it: usize| context.is_boundary(it) || context.is(it, Class::Is);
+        let apart = pause(at.checked_sub(1)?);
+        let value = context.names_value(before)
+            && self.senses.get(before).is_some_and(|sense| sense.governor.is_none());
+        (value && apart && before < at && (pronoun || alone)).then_some((before, category))
     }
 
     /// `true` if an object separates a verb from its particle: "take visa out", "leave bob out".
@@ -364,7 +425,10 @@ impl PolarityPass<'_, '_> {
             self.add_clause();
         } else if before {
             self.adding = Some(Vec::new());
-            if self.force().is_some_and(|force| !force.denies()) {
+            // "exclude chrome, include firefox"
+            let requests = context.says(at, Word::Request)
+                && self.scope.as_ref().is_some_and(|scope| !scope.is_to_deny());
+            if requests || self.force().is_some_and(|force| !force.denies()) {
                 self.scope = None;
             }
             if self.last.is_some() {
@@ -406,9 +470,12 @@ impl PolarityPass<'_, '_> {
     /// if it did.
     fn continues_negation(&mut self, last: usize) -> bool {
         let governor = |at: usize| self.senses.get(at).and_then(|sense| sense.governor);
-        let [.., (before, category), (at, own)] = self.mentions[..] else { return false };
-        let cue = governor(before).filter(|cue| cue.force.denies() && cue.at > before);
-        let same = at == last && category == own && governor(at).is_none();
+        let [.., (before, _), (at, _)] = self.mentions[..] else { return false };
+        // "phone is out, tablet too", "ignore phone. tablet too"
+        let cue = governor(before).filter(|cue| {
+            cue.force.denies() && (cue.at > before || cue.force == CueEffect::Exclude)
+        });
+        let same = at == last && governor(at).is_none();
         let said = cue.filter(|_| same);
         if said.is_some() {
             self.set(at, |sense| sense.governor = said);

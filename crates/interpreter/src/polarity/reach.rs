@@ -85,7 +85,12 @@ impl PolarityPass<'_, '_> {
         };
         let after = (at + 1..context.elements.len()).find(|it| !listed(it));
         let ends = |it| context.is_any(it, &[Class::Instead, Class::Only]);
-        if self.joint.is(Class::Comma) && after.is_some_and(ends) {
+        // "no typeerrors, rangeerrors are fine"
+        let approved = (at + 1..context.elements.len())
+            .take_while(|&it| context.is_idle(it) || context.is_any(it, &[Class::Is, Class::Yes]))
+            .find(|&it| context.is_any(it, &[Class::Approved, Class::Yes]));
+        let approved = approved.is_some_and(|it| context.is_boundary(context.next(it)));
+        if self.joint.is(Class::Comma) && (approved || after.is_some_and(ends)) {
             self.scope = self.scope.take().filter(|scope| !scope.denies());
         }
     }
@@ -199,7 +204,7 @@ impl PolarityPass<'_, '_> {
             return Some(Governor { at: cue, force: CueEffect::Unclear });
         }
         let flag = matches!(*context.role(at), Role::Values { category, .. }
-            if context.catalog.kind(category) == Kind::Array);
+            if context.catalog.kind(category) == Kind::Array || self.ends_after(cue));
         if flag && context.is(cue, Class::Off) {
         } else if !rejected
             && !self.is_suffix(cue)
@@ -218,10 +223,11 @@ impl PolarityPass<'_, '_> {
     /// "the berlin restriction can go".
     fn is_noun_before_denial(&self, at: usize) -> bool {
         let context = self.context;
+        let both = context.is(at, Class::Both);
         let noun = context.is_any(at, &[Class::FilterNoun, Class::Carrier])
             || context.is_word(at) && !context.lexicon.is_verb(context.word(at));
         let phrase = context.element(at + 1).is_some_and(|it| it.tokens.len() > 1);
-        noun && phrase
+        (noun && phrase || both)
             && context.is_any(at + 1, &[Class::AfterNot, Class::AfterAny])
             && self.ends_after(at + 1)
     }
@@ -277,14 +283,27 @@ impl PolarityPass<'_, '_> {
             self.set(at, |sense| sense.governor = Some(cue.unclear()));
         }
         self.set(last, |sense| sense.governor = Some(cue));
+        let both = (last..cue.at).any(|it| context.is(it, Class::Both));
         let force = match members.first() {
-            Some((_, true)) => cue.force,
+            Some((_, joined)) if *joined || both => cue.force,
             _ if members.iter().all(|it| !it.1) => CueEffect::Unclear,
             _ => return,
         };
         for (at, _) in members {
             self.set(at, |sense| sense.governor = Some(Governor { force, ..cue }));
         }
+    }
+
+    /// `true` for the negator of "everything bob doesn't own".
+    fn is_subject_of_relative(&self, at: usize) -> bool {
+        let context = self.context;
+        let head = |&it: &usize| context.says(it, Word::Head) || context.is(it, Class::Any);
+        let part = |&it: &usize| !context.is_boundary(it);
+        let clause = (0..at).rev().take_while(part);
+        clause.skip_while(|it| !head(it)).next().is_some_and(|it| {
+            (it + 1..at)
+                .all(|it| !context.is_other(it) || context.is_any(it, &[Class::And, Class::Or]))
+        })
     }
 
     /// Marks the value before a negator as ambiguous, if the negator has no target. Before a verb
@@ -312,7 +331,10 @@ impl PolarityPass<'_, '_> {
         }
         if !context.is_any(at, &[Class::Not, Class::No])
             || !context.word(at).starts_with(char::is_alphabetic)
-            || context.is_word(next) && !context.says(next, Word::Head) && !attitude
+            || context.is_word(next)
+                && !context.says(next, Word::Head)
+                && !attitude
+                && !self.is_subject_of_relative(at)
             || self.senses.get(at).is_some_and(|sense| sense.part_of.is_some())
             || self.mentions.iter().any(governed)
             || after.any(|it| !context.is_other(it) || context.is_used(it))

@@ -15,8 +15,11 @@ impl ParseContext<'_> {
         let unit = self.label_unit(category).map(|unit| unit.dimension);
         let percent = facts.is_some_and(|facts| facts.label.contains('%')).then_some(PERCENT);
         let mut found: Vec<&str> = unit.into_iter().chain(percent).collect();
+        let measured = !found.is_empty();
         for atom in self.label_atoms(category) {
-            found.extend(self.lexicon.dimensions(&atom.folded));
+            let dimensions = self.lexicon.dimensions(&atom.folded).iter().copied();
+            // "Usage (GB)" is no percentage.
+            found.extend(dimensions.filter(|&it| !measured || it != PERCENT));
         }
         found
     }

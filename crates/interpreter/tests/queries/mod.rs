@@ -4,10 +4,13 @@
 use interpreter::{Category, Filter, Kind, Operator, Request};
 use serde_json::Value;
 
-const QUERIES: [&str; 8] = [
+const QUERIES: [&str; 10] = [
     include_str!("../../../../tests/tests/errors/interpret_error_filters/queries/blind.jsonl"),
     include_str!(
         "../../../../tests/tests/errors/interpret_error_filters/queries/development.jsonl"
+    ),
+    include_str!(
+        "../../../../tests/tests/errors/interpret_error_filters/queries/fifth-round.jsonl"
     ),
     include_str!(
         "../../../../tests/tests/errors/interpret_error_filters/queries/fourth-round.jsonl"
@@ -16,6 +19,9 @@ const QUERIES: [&str; 8] = [
     include_str!("../../../../tests/tests/errors/interpret_error_filters/queries/released.jsonl"),
     include_str!(
         "../../../../tests/tests/errors/interpret_error_filters/queries/second-round.jsonl"
+    ),
+    include_str!(
+        "../../../../tests/tests/errors/interpret_error_filters/queries/sixth-round.jsonl"
     ),
     include_str!("../../../../tests/tests/errors/interpret_error_filters/queries/specified.jsonl"),
     include_str!(

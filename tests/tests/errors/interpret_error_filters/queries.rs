@@ -66,3 +66,17 @@ fn reads_the_queries_of_the_fourth_round() {
     assert!(all > 300);
     assert!(wrong.len() * 20 <= all, "{wrong:#?}");
 }
+
+#[test]
+fn reads_the_queries_of_the_fifth_round() {
+    let (wrong, all) = misses(include_str!("queries/fifth-round.jsonl"));
+    assert!(all > 100);
+    assert!(wrong.len() * 20 <= all, "{wrong:#?}");
+}
+
+#[test]
+fn reads_the_queries_of_the_sixth_round() {
+    let (wrong, all) = misses(include_str!("queries/sixth-round.jsonl"));
+    assert!(all > 80);
+    assert!(wrong.len() * 20 <= all, "{wrong:#?}");
+}
