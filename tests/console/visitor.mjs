@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 
 /** Long enough for a machine that runs other tests. */
-const TIMEOUT_MS = 30_000;
+const TIMEOUT_MS = 60_000;
 const LOADED = { waitUntil: "load", timeout: TIMEOUT_MS };
 /** Time without pending requests after which a page is idle: a response can cause another request. */
 const IDLE_MS = 100;
@@ -177,7 +177,8 @@ export class Visitor {
       if (await condition()) return;
       await new Promise((resume) => setTimeout(resume, 50));
     }
-    assert.fail(`timed out: ${description}`);
+    const shown = await this.text("main").catch(() => "");
+    assert.fail(`timed out: ${description}; the page shows: ${shown.slice(0, 500)}`);
   }
 
   /** Checks that no injected script ran, the policy blocked nothing, and all requests went to the console's origin. */

@@ -55,6 +55,26 @@ export const edits = ({ browser, base, project, key, api }) => {
       await visitor.leave();
     },
 
+    async "three percentages are balanced only by a button"() {
+      const variants = ["a", "b", "c"].map((it) => ({ key: it, name: it, value: it }));
+      const rollout = [50, 30, 20].map((weight, index) => ({ variant: variants[index].key, weight }));
+      await createFlag("thirds", { type: "string", variants, fallthrough: { variant: null, rollout } });
+      const visitor = await Visitor.enter(browser, base, key, "/flag?key=thirds");
+      await visitor.see(".save-bar, .history");
+      const shown = () => Promise.all(variants.map((it) => valueOf(visitor, `Everyone else gets: weight of ${it.key}`)));
+      await visitor.type("Everyone else gets: weight of a", "10");
+      assert.deepEqual(await shown(), ["10", "30", "20"]);
+      await visitor.click("Save");
+      await visitor.see(".error-box");
+      assert.equal((await getFlag("thirds")).version, 1);
+      await (await visitor.see("button::-p-text(Balance)")).click();
+      await visitor.until("the others are balanced", async () => (await shown()).join() === "10,54,36");
+      await visitor.click("Save");
+      await visitor.until("the flag is saved", async () => (await getFlag("thirds")).version === 2);
+      assert.deepEqual((await getFlag("thirds")).fallthrough.rollout.map((it) => it.weight), [10, 54, 36]);
+      await visitor.leave();
+    },
+
     async "changes by others show before a switch, archive or undo"() {
       await createFlag("contested");
       const visitor = await Visitor.enter(browser, base, key, "/flag?key=contested");

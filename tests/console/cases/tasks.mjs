@@ -2,7 +2,7 @@
 // Comments name the steps that skilled users of Sentry or LaunchDarkly need for the same.
 
 import assert from "node:assert/strict";
-import { Visitor } from "../visitor.mjs";
+import { violationsOf, Visitor } from "../visitor.mjs";
 
 /** Counts what the user does. A text is one step. */
 class User {
@@ -49,7 +49,7 @@ class User {
   }
 }
 
-export const tasks = ({ browser, base, project, key, known, api, measured, listErrors }) => {
+export const tasks = ({ browser, base, project, key, known, api, axe, measured, listErrors }) => {
   const { error } = known;
   const flags = `/v0/project/${project}/feature-flags`;
   const insights = `/v0/projects/${project}/replay-insights`;
@@ -268,6 +268,7 @@ export const tasks = ({ browser, base, project, key, known, api, measured, listE
       await visitor.open("");
       await visitor.see(".onboarding");
       assert.match(await visitor.text(".onboarding"), /npm install @sentry\/browser[\s\S]*release[\s\S]*environment/);
+      assert.deepEqual(await violationsOf(axe, visitor, "onboarding"), []);
       await visitor.mock("/errors/query", null);
       const sent = performance.now();
       await user.click("Send a test event");
