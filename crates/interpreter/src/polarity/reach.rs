@@ -299,8 +299,8 @@ impl PolarityPass<'_, '_> {
         let context = self.context;
         let head = |&it: &usize| context.says(it, Word::Head) || context.is(it, Class::Any);
         let part = |&it: &usize| !context.is_boundary(it);
-        let clause = (0..at).rev().take_while(part);
-        clause.skip_while(|it| !head(it)).next().is_some_and(|it| {
+        let mut clause = (0..at).rev().take_while(part);
+        clause.find(head).is_some_and(|it| {
             (it + 1..at)
                 .all(|it| !context.is_other(it) || context.is_any(it, &[Class::And, Class::Or]))
         })
