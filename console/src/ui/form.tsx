@@ -11,16 +11,19 @@ import { showErrorToast } from "./toast";
 export function useForm(send: () => Promise<unknown>) {
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<ApiError | null>(null);
-  const ref = useFocusFirstError(error);
+  // A field that the user fixes must not lose the focus to the next error.
+  const [failure, setFailure] = useState<unknown>(null);
+  const ref = useFocusFirstError(error && failure);
   const onSubmit = async (event?: Event) => {
     event?.preventDefault();
     setBusy(true);
     setError(null);
     try {
       await send();
-    } catch (failure) {
-      if (failure instanceof ApiError) setError(formError(failure));
-      else showErrorToast(failure);
+    } catch (failed) {
+      setFailure(failed);
+      if (failed instanceof ApiError) setError(formError(failed));
+      else showErrorToast(failed);
     } finally {
       setBusy(false);
     }
