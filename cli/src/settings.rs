@@ -51,19 +51,16 @@ fn parse_setting(text: &str) -> Result<Setting, String> {
         let names: Vec<_> = known.iter().map(|(name, _)| *name).collect();
         return Err(format!("the limits are {}", names.join(", ")));
     };
-    let value = match value {
-        "default" => None,
-        number => match number.parse().ok().filter(|number| range.contains(number)) {
-            Some(number) => Some(number),
-            None => {
-                let (first, last) = (range.start(), range.end());
-                return Err(format!(
-                    "{name} is a whole number from {first} to {last}, or `default`"
-                ));
-            }
-        },
+    let value = if value == "default" {
+        None
+    } else {
+        let number = value.parse().ok().filter(|number| range.contains(number));
+        Some(number.ok_or_else(|| {
+            let (first, last) = (range.start(), range.end());
+            format!("{name} is a whole number from {first} to {last}, or `default`")
+        })?)
     };
-    Ok(Setting { name: *name, value })
+    Ok(Setting { name, value })
 }
 
 /// Runs the command.

@@ -45,12 +45,12 @@ async fn handle(
         people.put_session(&started.0)?,
         app.store.audit(&entry)?,
     ];
-    match people.accept_invitation(&invitation, &member, more, None).await? {
+    match people.accept_invitation(&invitation, &member, more).await? {
         Acceptance::Accepted => {
             let caller = app.caller_of(incoming, started.0, member)?;
             signed_in(&app.store, &caller, &started.1, app.clock.now()).await
         }
         Acceptance::MemberExists => Err(member_exists(&member.user)),
-        Acceptance::Gone | Acceptance::Replay(_) => Err(invitation_not_found()),
+        Acceptance::Gone => Err(invitation_not_found()),
     }
 }

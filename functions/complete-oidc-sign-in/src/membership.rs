@@ -50,7 +50,7 @@ async fn accept(
     let member = invitation.clone().into_member(MemberId::new(app.ids.new_uuid(now)), now);
     let entry = entry(app, incoming, &member, AuditAction::InvitationAccepted);
     let more = vec![app.store.audit(&entry)?];
-    let accepted = people.accept_invitation(&invitation, &member, more, None).await?;
+    let accepted = people.accept_invitation(&invitation, &member, more).await?;
     Ok((accepted == Acceptance::Accepted).then_some(member))
 }
 

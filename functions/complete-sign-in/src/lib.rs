@@ -102,14 +102,12 @@ async fn accept(
     for action in [AuditAction::InvitationAccepted, AuditAction::SignedIn] {
         more.push(app.store.audit(&entry(app, incoming, &member, action))?);
     }
-    match people.accept_invitation(&invitation, &member, more, None).await? {
+    match people.accept_invitation(&invitation, &member, more).await? {
         Acceptance::Accepted => {
             let caller = app.caller_of(incoming, started.0, member)?;
             signed_in(&app.store, &caller, &started.1, app.clock.now()).await
         }
-        Acceptance::Gone | Acceptance::MemberExists | Acceptance::Replay(_) => {
-            Err(http::invalid_token())
-        }
+        Acceptance::Gone | Acceptance::MemberExists => Err(http::invalid_token()),
     }
 }
 

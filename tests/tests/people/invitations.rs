@@ -142,10 +142,8 @@ async fn invitations_are_accepted_or_revoked_once() {
         let member_id = MemberId::new(Ids::Random.new_uuid(now));
         let member = invitation.clone().into_member(member_id, now);
         let revoke = Call::of(REVOKE).parameter("invitationId", id).key(&test.key);
-        let (accepted, revoked) = join!(
-            people.accept_invitation(&invitation, &member, vec![], None),
-            revoke.send(&test.app)
-        );
+        let (accepted, revoked) =
+            join!(people.accept_invitation(&invitation, &member, vec![]), revoke.send(&test.app));
         let is_member =
             people.find_member_of(&member.organization, &member.user).await.unwrap().is_some();
         match accepted.unwrap() {
@@ -200,7 +198,7 @@ async fn invitations_end_with_the_right_of_their_inviter() {
         // A request that read the invitation before the change fails, too.
         let id = MemberId::new(Ids::Random.new_uuid(invitation.created_at));
         let member = invitation.clone().into_member(id, invitation.created_at);
-        let accepted = people.accept_invitation(invitation, &member, vec![], None).await.unwrap();
+        let accepted = people.accept_invitation(invitation, &member, vec![]).await.unwrap();
         assert_eq!(accepted, Acceptance::Gone);
     }
     // Another invitation can be created.

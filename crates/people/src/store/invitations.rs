@@ -66,7 +66,7 @@ pub enum InvitationRevocation {
 }
 
 /// Outcome of an invitation's acceptance.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Acceptance {
     /// The user is a member.
     Accepted,
@@ -74,8 +74,6 @@ pub enum Acceptance {
     Gone,
     /// The user is a member already.
     MemberExists,
-    /// The idempotency key was used before.
-    Replay(Replay),
 }
 
 impl PeopleStore<'_> {
@@ -179,7 +177,6 @@ impl PeopleStore<'_> {
         invitation: &Invitation,
         member: &Member,
         more: Vec<TransactWriteItem>,
-        idempotent: Option<Idempotent<'_>>,
     ) -> Result<Acceptance, StoreError> {
         let mut transaction = Transaction::from(more);
         self.close(invitation, member.joined_at, &mut transaction)?;
@@ -195,14 +192,11 @@ impl PeopleStore<'_> {
             transaction.add("inviter", check)?;
         }
         self.join(member, &mut transaction)?;
-        Ok(match self.db.commit(transaction, idempotent, member.joined_at).await? {
-            TransactionOutcome::Done => Acceptance::Accepted,
-            TransactionOutcome::Replay(replay) => Acceptance::Replay(replay),
-            TransactionOutcome::Rejected(it) if it.failed("invitation") || it.failed("inviter") => {
-                Acceptance::Gone
-            }
-            TransactionOutcome::Rejected(it) if member_exists(&it) => Acceptance::MemberExists,
-            TransactionOutcome::Rejected(it) => return Err(it.into_error()),
+        Ok(match self.db.commit_all(transaction).await? {
+            None => Acceptance::Accepted,
+            Some(it) if it.failed("invitation") || it.failed("inviter") => Acceptance::Gone,
+            Some(it) if member_exists(&it) => Acceptance::MemberExists,
+            Some(it) => return Err(it.into_error()),
         })
     }
 
