@@ -83,6 +83,7 @@ FUNCTIONS_OF_insights := insight|pain-point
 FUNCTIONS_OF_markers := event-marker
 FUNCTIONS_OF_notifications := notifications|email|unsubscribe
 FUNCTIONS_OF_errors := error|interpreter
+FUNCTIONS_OF_people := member|invitation|api-key|session|sign-|-projects?$$|audit|caller
 AREAS := $(sort $(patsubst FUNCTIONS_OF_%,%,$(filter FUNCTIONS_OF_%,$(.VARIABLES))))
 # Tests of an area: its crate, its functions, its test folder and its files in the tests of all areas.
 # Without end-to-end tests: each starts its own stack, and together they take longer than all others.

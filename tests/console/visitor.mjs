@@ -192,7 +192,7 @@ export class Visitor {
   }
 }
 
-/** Returns the accessibility violations of what is shown, in both themes. */
+/** Returns the accessibility violations of the visible page in both themes. */
 export async function violationsOf(axe, visitor, what) {
   const found = [];
   for (const theme of ["light", "dark"]) {
