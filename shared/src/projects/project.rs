@@ -239,6 +239,7 @@ pub struct ProjectSummary {
     /// The name for people.
     pub name: ProjectName,
     /// `true` if the project serves users.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub production: bool,
 }
 

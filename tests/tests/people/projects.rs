@@ -83,7 +83,7 @@ async fn production_is_a_setting() {
     let test = TestApp::start().await;
     let body = json!({"name": "Shop", "slug": "production-shop"});
     let created = Call::of(CREATE).key(&test.key).json(&body).send(&test.app).await;
-    assert_eq!((created.status, &created.body["production"]), (201, &json!(false)));
+    assert_eq!((created.status, &created.body["production"]), (201, &json!(null)));
     let body = json!({"name": "Live", "slug": "live", "production": true});
     let created = Call::of(CREATE).key(&test.key).json(&body).send(&test.app).await;
     assert_eq!((created.status, &created.body["production"]), (201, &json!(true)));
@@ -100,7 +100,10 @@ async fn production_is_a_setting() {
     assert_eq!(shown().await, [json!(["live"]), json!(["live"])]);
     for (value, expected) in [(json!(true), true), (json!(true), true), (Value::Null, false)] {
         let changed = update(&json!({"production": value})).key(&test.key).send(&test.app).await;
-        assert_eq!((changed.status, &changed.body["production"]), (200, &json!(expected)));
+        assert_eq!(
+            (changed.status, &changed.body["production"]),
+            (200, &json!(expected.then_some(true)))
+        );
         assert_eq!(changed.body["name"], "Shop");
         let slugs = if expected { json!(["live", PROJECT]) } else { json!(["live"]) };
         assert_eq!(shown().await, [slugs.clone(), slugs]);

@@ -164,7 +164,9 @@ async fn error_functions_use_exactly_their_permissions() {
         let other = SentEvent::new(2, test.app.clock.now(), "ValueError", "y");
         let other = other.with("release", "shop@1");
         send(&test, delivery(&project, &other), 200).await;
-        deliver_under_throttling(&project, &now).await;
+        // Without tags, whose registration is a transaction, too.
+        let plain = SentEvent::new(1, test.app.clock.now(), "TypeError", "x");
+        deliver_under_throttling(&project, &plain).await;
         deliver_replay(&test, &project).await;
 
         let error = list_all(&test).await;

@@ -571,7 +571,7 @@ async fn archiving(r: &mut Recording) {
     r.send("create rejected: the key of an archived flag", post(FLAGS).text(taken)).await;
     let back = patch(flag("smallest")).text(r#"{"archived":false,"name":"Back"}"#);
     r.send("unarchive", back).await;
-    r.send("archive: again", archive("smallest")).await;
+    r.send("archive: after it was unarchived", archive("smallest")).await;
     r.send(
         "delete rejected: another version",
         delete(flag("smallest")).header("if-match", "\"1\""),

@@ -61,23 +61,19 @@ fn all(folder: &str) -> Vec<(PathBuf, String)> {
     found.into_iter().map(|path| (path.clone(), fs::read_to_string(path).unwrap())).collect()
 }
 
-/// Returns the code of a file. Omits comments, tests, the names and examples of rules, and the
+/// Returns the code of a file. Omits comments, tests, the names of rules, and the
 /// tables that define the classes of the data files.
 fn code(text: &str) -> String {
     let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
     let mut code = String::new();
-    let (mut examples, mut classes) = (false, false);
+    let mut classes = false;
     for line in text.lines() {
-        examples |= line.trim_start().starts_with("examples: &[");
         classes |= line == "classes! {";
-        let named = line.trim_start().starts_with("name: \"");
-        if !examples && !classes && !named && !line.trim_start().starts_with("//") {
+        let is_comment = line.trim_start().starts_with("//");
+        if !classes && !is_comment && !line.contains("name: \"") {
             code.push_str(line);
             code.push('\n');
         }
-        let ends =
-            line == "    ]," || line.trim_start().starts_with("examples: ") && line.ends_with("],");
-        examples &= !ends;
         classes &= line != "}";
     }
     code
