@@ -228,12 +228,10 @@ async fn update(
     patch: &ProjectPatch,
     store: &Store,
 ) -> Result<Project, CliError> {
-    let unknown = || CliError::UnknownProject(named.clone());
-    let id = store.find_project(named).await?.ok_or_else(unknown)?.id;
-    let project = store.read_project(id).await?.ok_or_else(unknown)?;
+    let project = find(named, store).await?;
     let entry = audit(&project, AuditAction::ProjectUpdated);
     if !store.update_project(&project, patch, vec![store.audit(&entry)?]).await? {
-        return Err(unknown());
+        return Err(CliError::UnknownProject(named.clone()));
     }
     Ok(patch.apply(&project))
 }
@@ -265,9 +263,7 @@ async fn rotate_dsn_key(
     base_url: Option<&str>,
     output: &Output,
 ) -> Result<(), CliError> {
-    let unknown = || CliError::UnknownProject(named.clone());
-    let id = store.find_project(named).await?.ok_or_else(unknown)?.id;
-    let mut project = store.read_project(id).await?.ok_or_else(unknown)?;
+    let mut project = find(named, store).await?;
     let new = PublicKey::generate()?;
     if !store.replace_dsn_key(&project, new).await? {
         return Err(CliError::DsnKeyChanged);

@@ -38,7 +38,7 @@ const RESERVED: [&str; 16] = [
 ];
 
 /// The key of a tag: up to 32 letters, digits, `_`, `-` and `.`. The names of other categories are
-/// not keys.
+/// not keys, in upper or lower case.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TagKey {
     bytes: [u8; MAX_KEY_BYTES],
@@ -52,7 +52,8 @@ impl TagKey {
         if text.is_empty() || !text.bytes().all(is_valid) {
             return None;
         }
-        if RESERVED.contains(&text) {
+        // The tag `Browser` would have the label of the category `browser`.
+        if RESERVED.iter().any(|name| name.eq_ignore_ascii_case(text)) {
             return None;
         }
         let mut bytes = [0; MAX_KEY_BYTES];
@@ -138,7 +139,7 @@ mod tests {
         for text in ["tenant", "feature.flag_a-1", "X", longest.as_str()] {
             assert_eq!(TagKey::parse(text).map(|key| key.to_string()).as_deref(), Some(text));
         }
-        for text in ["", "a b", "a:b", "ä", "user", "release", &"k".repeat(33)] {
+        for text in ["", "a b", "a:b", "ä", "user", "release", "Browser", "OS", &"k".repeat(33)] {
             assert_eq!(TagKey::parse(text), None, "{text}");
         }
     }

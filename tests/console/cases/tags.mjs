@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { Visitor } from "../visitor.mjs";
 
-export const tags = ({ browser, base, project, key, api }) => ({
+export const tags = ({ browser, base, project, key, adminKey, api }) => ({
   async "tags are filtered, broken down and searched"() {
     const tenants = ["tag-acme", "tag-acme", "tag-umbrella"];
     for (const [number, tenant] of tenants.entries()) {
@@ -40,14 +40,14 @@ export const tags = ({ browser, base, project, key, api }) => ({
   async "flags of projects in production need a confirmation"() {
     const path = `/v0/project/${project}/feature-flags`;
     await api.send("POST", path, { key: "in-production", name: "In production", type: "boolean", enabled: false });
-    const visitor = await Visitor.enter(browser, base, key, "/projects");
+    const visitor = await Visitor.enter(browser, base, adminKey, "/projects");
     const { name } = (await api.send("GET", "/v0/projects")).items.find((it) => it.slug === project || it.id === project);
     const set = async (production) => {
       await visitor.open("/projects");
       await visitor.click(`Edit ${name}`);
       await visitor.click("Production");
       await visitor.click("Save");
-      await visitor.until("the setting is saved", async () => (await api.send("GET", "/v0/projects")).items.find((it) => it.name === name).production === production);
+      await visitor.until("the setting is saved", async () => ((await api.send("GET", "/v0/projects")).items.find((it) => it.name === name).production ?? false) === production);
     };
     await set(true);
     try {

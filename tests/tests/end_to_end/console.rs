@@ -57,6 +57,7 @@ async fn run_cases(environment: Option<(&str, &str)>) -> String {
         ..key
     });
     let foreign = foreign.await;
+    let admin = stack.key_with(|key| ApiKeyRecord { scopes: Scope::ALL.into(), ..key }).await;
     let shop = project(&stack.store, stack.project_id).await;
     let other_id = demo::ensure_project(&stack.store, OTHER, "Warehouse")
         .await
@@ -84,6 +85,7 @@ async fn run_cases(environment: Option<(&str, &str)>) -> String {
         .arg(workspace().join("tests/console/run.mjs"))
         .args([&stack.base_url, &browser, PROJECT, &stack.key, &read_only, &foreign])
         .args([&store_of(&shop), OTHER, &store_of(&other), &code.reveal(), &owner_token.reveal()])
+        .env("ADMIN_KEY", admin)
         .envs(environment)
         .stdin(Stdio::null())
         .output();

@@ -8,9 +8,11 @@ use local::demo;
 use shared::projects::api_key::{ApiKeyRecord, UserId};
 use shared::projects::erasure::{Erasure, Subject};
 use tests::app::TestApp;
+use tests::errors::SentEvent;
 use tests::notifications::user;
 use tests::source_maps;
 
+use super::errors::delivery;
 use super::{assert_uses_all, call, deadline, scheduled, send};
 
 pub(super) const FUNCTIONS: [&str; 1] = [erase_data::JOB.name];
@@ -25,6 +27,10 @@ async fn fill(test: &TestApp) {
     let split = split.json(&json!({"painPointIds": [tests::insights::id(1)]}));
     send(test, split, 201).await;
     tests::markers::filled(&test.app.store, test.project_id, 3).await;
+    let project = tests::errors::project(&test.app.store, test.project_id).await;
+    let at = test.app.clock.now();
+    let event = SentEvent::new(1, at, "TypeError", "x").with("tags.tenant", "acme");
+    send(test, delivery(&project, &event), 200).await;
     let bundle = source_maps::bundle_of(source_maps::MAP, source_maps::DEBUG_ID);
     let upload = json!({"projects": [test.project_id]});
     source_maps::upload(&test.app, &test.key, &bundle, &upload).await;

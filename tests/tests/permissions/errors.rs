@@ -38,7 +38,7 @@ pub(super) const FUNCTIONS: [&str; 14] = [
 const TABLE: &str = "errors";
 const DAY: Duration = Duration::from_hours(24);
 
-fn delivery(project: &Project, event: &SentEvent) -> Call {
+pub(super) fn delivery(project: &Project, event: &SentEvent) -> Call {
     let call = Call::of(&ingest_error_events::OPERATION).parameter("ingestId", project.ingest_id);
     call.query("sentry_key", project.public_key).bytes(event.envelope())
 }

@@ -118,8 +118,8 @@ impl Run {
         ColumnName::all().chain(tags.into_iter().flatten())
     }
 
-    /// Encodes all fields except the ID in about 20 to 150 bytes. The format version comes first,
-    /// the columns with several items last.
+    /// Encodes all fields except the ID in about 20 to 150 bytes, and up to 40 for each tag with its
+    /// own item. The format version comes first, the columns with several items and the tags last.
     ///
     /// Readers ignore bytes that a later release adds at the end.
     pub fn to_bytes(&self) -> Vec<u8> {

@@ -208,7 +208,9 @@ impl ErrorStore<'_> {
         }
         let hashes: Vec<TagHash> =
             tags.iter().map(|(key, value)| TagHash::of(*key, value)).collect();
-        let keys = hashes.iter().map(|hash| value_key(project, *hash)).collect();
+        // A DSN holder can find tags with equal hashes, and DynamoDB rejects duplicate keys.
+        let distinct: BTreeSet<TagHash> = hashes.iter().copied().collect();
+        let keys = distinct.into_iter().map(|hash| value_key(project, hash)).collect();
         let items = self.db.get_all(TABLE, keys).await?;
         let mut found = HashMap::new();
         for item in &items {

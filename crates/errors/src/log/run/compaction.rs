@@ -1,12 +1,18 @@
 //! Compacts runs of one day into one without decoding rows: 500 MB of rows are about 70 MB of
 //! indexes.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     Base, Column, ColumnName, Columns, Damaged, Decoder, Fingerprint, MAX_EVENTS, Minutes,
     PackError, PackedEvent, TagKey, TextCategory, TextValues, Users, encode, position, sort_order,
 };
+use crate::tag::MAX_TAG_KEYS;
+
+/// Maximum tags of a compacted run, each of which takes memory for each event. A DSN holder can replace
+/// the keys of a project many times a day.
+const MAX_TAGS: usize = 2 * MAX_TAG_KEYS;
 
 /// The reason why runs cannot be compacted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -47,7 +53,8 @@ impl DecodedRun {
 /// Returns one run of all events of these runs of one day.
 ///
 /// Drops events for which `is_hidden` is `true`, given the number of their run and their
-/// fingerprint. The result has the same bytes as if the events had been packed together.
+/// fingerprint. The result has the same bytes as if the events had been packed together, without tags
+/// beyond [`MAX_TAGS`].
 pub fn merge(
     runs: &[DecodedRun],
     is_hidden: impl Fn(usize, Fingerprint) -> bool,
@@ -108,17 +115,23 @@ pub fn merge(
     Ok(encode(&fingerprints, &values, events)?)
 }
 
-/// Returns the tags that kept events have.
+/// Returns the tags that kept events have, at most the [`MAX_TAGS`] most frequent ones.
 fn kept_tags(runs: &[DecodedRun], kept: &[Vec<Option<Fingerprint>>]) -> BTreeSet<TagKey> {
-    let has = |run: &DecodedRun, kept, key: &TagKey| {
-        let column = run.columns.get(&TextCategory::Tag(*key));
-        let values = column.into_iter().flat_map(Column::values_of_events);
-        values.zip(kept_events(run, kept)).any(|(value, kept)| kept && value.is_some())
-    };
-    let of_runs = runs.iter().zip(kept);
-    of_runs
-        .flat_map(|(run, kept)| run.tags.iter().copied().filter(move |key| has(run, kept, key)))
-        .collect()
+    let mut counts: BTreeMap<TagKey, usize> = BTreeMap::new();
+    for (run, kept) in runs.iter().zip(kept) {
+        for key in &run.tags {
+            let column = run.columns.get(&TextCategory::Tag(*key));
+            let values = column.into_iter().flat_map(Column::values_of_events);
+            let of_events = values.zip(kept_events(run, kept));
+            let tagged = of_events.filter(|(value, is_kept)| *is_kept && value.is_some());
+            *counts.entry(*key).or_default() += tagged.count();
+        }
+    }
+    let used = counts.into_iter().filter(|(_, count)| *count > 0);
+    let mut ranked: Vec<(Reverse<usize>, TagKey)> =
+        used.map(|(key, count)| (Reverse(count), key)).collect();
+    ranked.sort_unstable();
+    ranked.into_iter().take(MAX_TAGS).map(|(_, key)| key).collect()
 }
 
 /// Returns the fingerprints of a run, `None` for hidden ones.

@@ -262,6 +262,25 @@ fn older_runs_lack_values_of_newer_columns() {
 }
 
 #[test]
+fn compacted_runs_keep_the_most_frequent_tags() {
+    let run = |first: usize| {
+        let row = |number: usize| {
+            let mut row = rows_with_values(1).remove(0);
+            let key = TagKey::parse(&format!("k{number:02}")).unwrap();
+            row.attributes.set_tag(key, "x".to_owned());
+            row
+        };
+        pack(day(), &(first..first + 20).map(row).collect::<Vec<EventRow>>()).unwrap()
+    };
+    // Two runs have the keys from 30 to 49.
+    let packed = [0, 20, 30, 40].map(run);
+    let merged = merge(&decoded(&packed), |_, _| false).unwrap();
+    let tags: Vec<String> = merged.tags().map(|key| key.to_string()).collect();
+    let expected: Vec<String> = (0..20).chain(30..50).map(|key| format!("k{key:02}")).collect();
+    assert_eq!(tags, expected);
+}
+
+#[test]
 fn user_column_takes_at_most_eight_bytes_each() {
     let users = |count: usize| {
         let mut rows = rows_with_values(3_000);
