@@ -63,7 +63,7 @@ them first:
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Create, list, limit and delete projects, and replace their DSN keys.
+    /// Create, list, change and delete projects, and replace their DSN keys.
     #[command(subcommand)]
     Project(ProjectCommand),
     /// Show and change the limits of a project.
