@@ -73,6 +73,15 @@ pub(crate) enum ProjectCommand {
         /// `on` or `off`.
         state: Switch,
     },
+    /// Change the display name of a project.
+    Rename {
+        /// Id or slug of the project.
+        #[arg(value_parser = parse_id_or_slug)]
+        project: IdOrSlug,
+        /// New display name.
+        #[arg(long, value_parser = ProjectName::parse)]
+        name: ProjectName,
+    },
     /// Replace a project's DSN key. Errors with the old DSN are rejected within 60 seconds.
     RotateDsnKey {
         /// Id or slug of the project.
@@ -177,6 +186,13 @@ pub(crate) async fn run(
             let card = card([("slug", slug.to_string()), ("production", state.to_owned())]);
             Ok(output.show(&ProductionShown { id, slug: &slug, production }, &card)?)
         }
+        ProjectCommand::Rename { project, name } => {
+            let patch = ProjectPatch { name: Some(name), ..ProjectPatch::default() };
+            let project = update(&project, &patch, store).await?;
+            let (slug, name) = (project.slug.to_string(), project.name.as_str().to_owned());
+            let text = card([("slug", slug), ("name", name)]);
+            Ok(output.show(&Shown::new(&project, base_url), &text)?)
+        }
         ProjectCommand::RotateDsnKey { project } => {
             rotate_dsn_key(&project, store, base_url, output).await
         }
@@ -265,7 +281,8 @@ async fn rotate_dsn_key(
 ) -> Result<(), CliError> {
     let mut project = find(named, store).await?;
     let new = PublicKey::generate()?;
-    if !store.replace_dsn_key(&project, new).await? {
+    let entry = audit(&project, AuditAction::ProjectUpdated);
+    if !store.replace_dsn_key(&project, new, vec![store.audit(&entry)?]).await? {
         return Err(CliError::DsnKeyChanged);
     }
     project.public_key = new;

@@ -214,6 +214,24 @@ async fn replaces_a_dsn_key() {
     let unknown = stack.run(&["project", "rotate-dsn-key", "other"]).await;
     assert_eq!(unknown.code, Some(1));
     assert!(unknown.stderr.contains("there is no project `other`"), "{}", unknown.stderr);
+    let audit = stack.json(&["audit", "list"]).await;
+    let actions: Vec<_> = audit.as_array().unwrap().iter().map(|it| it["action"].clone()).collect();
+    assert_eq!(actions, ["project_updated", "project_updated", "project_created"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn renames_a_project() {
+    let stack = Stack::start();
+    let id = stack.create_project("my-shop", "default").await;
+    let shown = stack.json(&["project", "rename", "my-shop", "--name", "Our shop"]).await;
+    assert_eq!((&shown["id"], &shown["name"]), (&json!(id), &json!("Our shop")));
+    assert_eq!(stack.json(&["project", "list"]).await[0]["name"], "Our shop");
+    let audit = stack.json(&["audit", "list"]).await;
+    assert_eq!(audit[0]["action"], "project_updated");
+    for (project, name, code) in [("other", "Other", Some(1)), ("my-shop", "", Some(2))] {
+        let run = stack.run(&["project", "rename", project, "--name", name]).await;
+        assert_eq!(run.code, code, "{project} {name}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

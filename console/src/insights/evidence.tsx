@@ -26,8 +26,14 @@ export function describeEvidence(it: EvidenceOf): string[] {
   return [click, it.browser, it.release].filter((part): part is string => Boolean(part));
 }
 
+interface EvidenceProps {
+  point: PainPoint;
+  /** The types of errors, by ID. */
+  errorTypes: ReadonlyMap<string, string>;
+}
+
 /** The second line of a pain point. Without evidence, people or applications wrote the excerpt. */
-export function Evidence({ point: { evidence, excerpt } }: { point: PainPoint }) {
+export function Evidence({ point: { evidence, excerpt }, errorTypes }: EvidenceProps) {
   const address = useAddress();
   const canReadErrors = useCan()("errors:read");
   if (!evidence) {
@@ -45,7 +51,9 @@ export function Evidence({ point: { evidence, excerpt } }: { point: PainPoint })
     <small title={evidence.selector ?? ""}>
       {evidence.errorId && canReadErrors && (
         <>
-          <Link href={error}>Then an error</Link>
+          <Link href={error}>
+            Then <bdi>{errorTypes.get(evidence.errorId) || "an error"}</bdi> within 1 s
+          </Link>
           {" · "}
         </>
       )}

@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import type { KeyHeader } from "../api/attempt";
 import { api, type Schemas, unwrapResponse } from "../api/client";
 import { useLoaded } from "../api/loaded";
-import type { Project } from "../caller";
+import { type Project, useCan } from "../caller";
 import { currentStep } from "../steps";
 import { showErrorToast } from "../ui/toast";
 
@@ -19,6 +19,10 @@ export const STATUS_NAMES: Record<InsightStatus, string> = {
   ignored: "Ignored",
   merged: "Merged",
 };
+
+/** Maximum errors whose types a page loads. */
+const MAX_ERROR_TYPES = 20;
+const NO_TYPES: ReadonlyMap<string, string> = new Map();
 
 /** Pages of 100 items that are loaded at a time. */
 export const MAX_PAGES = 5;
@@ -75,6 +79,29 @@ export async function loadPainPoints(
       }),
     );
   return (await firstPages(load, pages, null)).items;
+}
+
+/** Returns the types of the errors that followed pain points, by ID. Deleted errors have none. */
+export function useErrorTypes(
+  project: Project,
+  points: readonly PainPoint[],
+): ReadonlyMap<string, string> {
+  const canRead = useCan()("errors:read");
+  const all = new Set(points.flatMap((it) => it.evidence?.errorId ?? []));
+  const ids = canRead ? [...all].slice(0, MAX_ERROR_TYPES) : [];
+  const key = ids.length > 0 ? `error types ${project.id} ${ids.join(" ")}` : null;
+  const { data } = useLoaded(key, async (signal) => {
+    const load = async (errorId: string) => {
+      const params = { path: { idOrSlug: project.slug, errorId } };
+      const error = await unwrapResponse(
+        api.GET("/v0/projects/{idOrSlug}/errors/{errorId}", { params, signal }),
+      );
+      return [errorId, error.type] as const;
+    };
+    const found = await Promise.allSettled(ids.map(load));
+    return new Map(found.flatMap((it) => (it.status === "fulfilled" ? [it.value] : [])));
+  });
+  return data ?? NO_TYPES;
 }
 
 async function firstPages<T>(

@@ -17,6 +17,7 @@ import {
   STATUS_NAMES,
   split,
   undoMerge,
+  useErrorTypes,
   useInsights,
 } from "../insights/insight";
 import { Trend } from "../insights/trend";
@@ -70,6 +71,7 @@ function InsightDetails({ insight, reload }: { insight: Insight; reload: () => v
   );
   const session = address.query.get("session");
   const all = points.data ?? NONE;
+  const errorTypes = useErrorTypes(project, all);
   const words = address.query.get("q") ?? "";
   const items = useMemo(
     () =>
@@ -310,7 +312,7 @@ function InsightDetails({ insight, reload }: { insight: Insight; reload: () => v
                 )}
                 <td title={it.excerpt}>
                   <bdi>{it.title}</bdi>
-                  <Evidence point={it} />
+                  <Evidence point={it} errorTypes={errorTypes} />
                 </td>
                 <td class="wide quiet">
                   <SessionLink id={it.sessionId} />

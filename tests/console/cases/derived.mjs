@@ -58,16 +58,17 @@ export const derived = ({ browser, base, project, key, api, known }) => ({
     await visitor.open(`/insight?id=${known.insight}`);
     await visitor.see(".table tbody tr");
     const rows = () => visitor.texts(".table tbody tr");
+    await visitor.until("the error is named", async () => /Then TypeError within 1 s/.test(String(await rows())));
     const [rage, error, feedback] = await rows();
     assert.match(rage, /Rage click on #pay at \/checkout · Chrome 140 · shop@2\.4\.1/);
-    assert.match(error, /Then an error · Click before an error/);
+    assert.match(error, /Then TypeError within 1 s · Click before an error/);
     assert.match(feedback, /“It does nothing” · Feedback at \/checkout/);
     await (await visitor.see("td a[title=\"Only session one\"]")).click();
     await visitor.until("the other session is hidden", async () => (await rows()).length === 2);
     assert.match(await visitor.text("main"), /2 pain points of session one\. Show all 2 sessions/);
     await visitor.click("Show all 2 sessions");
     await visitor.until("all sessions show", async () => (await rows()).length === 3);
-    await visitor.click("Then an error");
+    await visitor.click("Then TypeError within 1 s");
     await visitor.until("the error opens", () => visitor.page.url().includes(`id=${known.error.errorId}`));
     await visitor.leave();
   },

@@ -46,6 +46,12 @@ const times = async (count, click) => {
   }
 };
 
+// Opens another page, in which the replay continues.
+async function openOther(tab) {
+  await Promise.all([tab.waitForNavigation({ waitUntil: "load" }), tab.click("#away")]);
+  await tab.waitForFunction(() => window.replayId());
+}
+
 // Sessions, by name, with the labels of their pain points: kind and element.
 const SCRIPTS = {
   dead: [async (tab) => tab.click("#dead"), ["dead_click", "dead", "/"]],
@@ -79,6 +85,14 @@ const SCRIPTS = {
       await tab.click("#failing");
     },
     ["error_click", "failing", "/orders/:id"],
+  ],
+  away: [openOther],
+  awayDead: [
+    async (tab) => {
+      await openOther(tab);
+      await tab.click("#dead");
+    },
+    ["dead_click", "dead", "/other"],
   ],
 };
 

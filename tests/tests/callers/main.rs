@@ -189,7 +189,7 @@ async fn only_the_listed_dsn_accepts_errors() {
     assert_eq!(report(&before).await, 200);
     let key = PublicKey::generate().unwrap();
     let project = test.app.store.read_project(test.project_id).await.unwrap().unwrap();
-    assert!(test.app.store.replace_dsn_key(&project, key).await.unwrap());
+    assert!(test.app.store.replace_dsn_key(&project, key, vec![]).await.unwrap());
     let after = listed().await;
     assert_eq!(after["publicKey"], json!(key));
     assert_eq!(after["ingestId"], before["ingestId"]);

@@ -136,8 +136,8 @@ async fn replaced_dsn_keys_work_only_while_cached() {
     // A warm function caches the old key.
     tracker.deliver(&event).await;
     let public_key = PublicKey::generate().unwrap();
-    assert!(store.replace_dsn_key(old, public_key).await.unwrap());
-    assert!(!store.replace_dsn_key(old, public_key).await.unwrap());
+    assert!(store.replace_dsn_key(old, public_key, vec![]).await.unwrap());
+    assert!(!store.replace_dsn_key(old, public_key, vec![]).await.unwrap());
     assert_eq!(tracker.deliver_to(old, &event).await.status, 200);
     let new = Project { public_key, ..old.clone() };
     assert_eq!(store.read_project(old.id).await.unwrap().as_ref(), Some(&new));

@@ -60,6 +60,33 @@ impl Shop {
         self.test.pages(&listed, 100).await.concat()
     }
 
+    /// Delivers everything twice to another project, in random order. Many deliveries are killed.
+    /// Returns the insights of the project.
+    pub(super) async fn redeliver(
+        &self,
+        app: &App,
+        deliveries: &[Vec<u8>],
+        random: &mut ChaCha8Rng,
+    ) -> Vec<Value> {
+        let store = self.test.patient_store();
+        let other = demo::ensure_project(&store, "other", "Other").await.unwrap();
+        let other = project(&store, other).await;
+        let mut twice = [deliveries, deliveries].concat();
+        twice.shuffle(random);
+        for some in twice.chunks(4) {
+            let mut kills = Vec::new();
+            for _ in some {
+                let count = random.random_range(0..3);
+                kills.push((0..count).map(|_| random.random_range(1..40)).collect::<Vec<u64>>());
+            }
+            let sent =
+                some.iter().zip(&kills).map(|(it, kills)| deliver_killed(app, &other, it, kills));
+            join_all(sent).await;
+        }
+        let listed = Call::of(LIST).parameter("idOrSlug", "other").key(&self.test.key);
+        self.test.pages(&listed, 100).await.concat()
+    }
+
     /// Delivers a session with one dead click.
     async fn dead_click(&self, number: u64, node: i64) {
         let session = self.session(number);
@@ -85,7 +112,7 @@ pub(super) fn delivery(project: &Project, body: Vec<u8>) -> Call {
         .base64()
 }
 
-fn titles(insights: &[Value]) -> BTreeMap<String, (u64, u64)> {
+pub(super) fn titles(insights: &[Value]) -> BTreeMap<String, (u64, u64)> {
     let counted = |insight: &Value| {
         let number = |name: &str| insight[name].as_u64().unwrap();
         let title = insight["title"].as_str().unwrap().to_owned();
@@ -200,7 +227,6 @@ async fn deliver_killed(app: &App, project: &Project, body: &[u8], kills: &[u64]
 async fn counts_do_not_depend_on_duplicates_order_and_kills() {
     let mut random = ChaCha8Rng::seed_from_u64(seed());
     let shop = Shop::start().await;
-    let store = shop.test.patient_store();
     let start = shop.test.app.clock.now().minus(Duration::from_mins(30));
     let deliveries = random_deliveries(&mut random, start);
     for body in &deliveries {
@@ -209,22 +235,7 @@ async fn counts_do_not_depend_on_duplicates_order_and_kills() {
     let expected = shop.insights().await;
     assert!(expected.len() > 3, "{expected:?}");
 
-    let other = demo::ensure_project(&store, "other", "Other").await.unwrap();
-    let other = project(&store, other).await;
-    let mut twice = [&deliveries[..], &deliveries[..]].concat();
-    twice.shuffle(&mut random);
-    for some in twice.chunks(4) {
-        let kills: Vec<Vec<u64>> = some
-            .iter()
-            .map(|_| (0..random.random_range(0..3)).map(|_| random.random_range(1..40)).collect())
-            .collect();
-        let app = &shop.test.app;
-        let sent =
-            some.iter().zip(&kills).map(|(it, kills)| deliver_killed(app, &other, it, kills));
-        join_all(sent).await;
-    }
-    let of_other = Call::of(LIST).parameter("idOrSlug", "other").key(&shop.test.key);
-    let found = shop.test.pages(&of_other, 100).await.concat();
+    let found = shop.redeliver(&shop.test.app, &deliveries, &mut random).await;
     assert_eq!(titles(&found), titles(&expected));
     // Each pain point is in one insight, and the same ones exist.
     let mut ids = Vec::new();
@@ -380,6 +391,9 @@ async fn malformed_recordings_are_dropped() {
     for body in broken {
         shop.deliver(body.into_bytes()).await;
     }
+    // More than 20 MiB after decompression.
+    let huge = session.segment(2, &[json!("x".repeat(21 << 20))]);
+    assert_eq!(delivery(&shop.project, huge).send(&shop.test.app).await.status, 413);
     assert_eq!(shop.insights().await, Vec::<Value>::new());
 }
 

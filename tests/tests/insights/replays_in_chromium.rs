@@ -5,29 +5,33 @@
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 use std::process::Stdio;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::{HeaderMap, Method, StatusCode};
+use rand::SeedableRng;
+use rand::rngs::ChaCha8Rng;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::process::Command;
 
 use shared::app::{App, Clock};
 use shared::projects::project::Project;
-use tests::{browser, workspace};
+use tests::{browser, seed, workspace};
 
-use super::replays::{Shop, delivery};
+use super::replays::{Shop, delivery, titles};
 
 /// Number of sessions: one of each script. `REPLAY_SESSIONS=200` runs more.
-const SESSIONS: &str = "18";
+const SESSIONS: &str = "20";
 
 /// The function behind HTTP.
 struct Ingestion {
     app: App,
     project: Project,
+    /// The bodies of deliveries that can be repeated.
+    bodies: Mutex<Vec<Vec<u8>>>,
 }
 
 async fn ingest(
@@ -43,6 +47,9 @@ async fn ingest(
     let user_agent = headers["user-agent"].to_str().unwrap();
     let sent = delivery(&ingestion.project, body.to_vec()).header("user-agent", user_agent);
     let reply = sent.send(&ingestion.app).await;
+    if [200, 503].contains(&reply.status) {
+        ingestion.bodies.lock().unwrap().push(body.to_vec());
+    }
     (StatusCode::from_u16(reply.status).unwrap(), cors, reply.body.to_string())
 }
 
@@ -53,7 +60,8 @@ type Label = (String, String, String, String, bool);
 async fn scripted_sessions_have_exactly_their_pain_points() {
     let shop = Shop::start().await;
     let app = shop.test.app_at(Clock::System);
-    let ingestion = Arc::new(Ingestion { app, project: shop.project.clone() });
+    let bodies = Mutex::default();
+    let ingestion = Arc::new(Ingestion { app, project: shop.project.clone(), bodies });
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let address = listener.local_addr().unwrap();
     let router = Router::new().fallback(ingest).with_state(Arc::clone(&ingestion));
@@ -109,4 +117,10 @@ async fn scripted_sessions_have_exactly_their_pain_points() {
     let wrong: Vec<_> = found.difference(&expected).collect();
     let names = json!(visited.iter().map(|it| [&it["name"], &it["replay"]]).collect::<Vec<_>>());
     assert!(missing.is_empty() && wrong.is_empty(), "{missing:?} {wrong:?} {names}");
+
+    // The same deliveries twice, in random order and often killed.
+    let bodies = ingestion.bodies.lock().unwrap().clone();
+    let mut random = ChaCha8Rng::seed_from_u64(seed());
+    let repeated = shop.redeliver(&ingestion.app, &bodies, &mut random).await;
+    assert_eq!(titles(&repeated), titles(&shop.insights().await));
 }

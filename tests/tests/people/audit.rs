@@ -7,6 +7,7 @@ use shared::projects::api_key::ApiKeyRecord;
 use shared::projects::role::Role;
 use tests::app::{PROJECT, TestApp};
 use tests::call::Call;
+use tests::errors::{SentEvent, project};
 
 use super::{Person, column, key_body};
 
@@ -75,6 +76,67 @@ async fn each_change_has_an_entry() {
     test.pass(RETENTION);
     let listed = Call::of(LIST).key(&test.key).send(&test.app).await;
     assert_eq!(listed.body["items"], json!([]));
+}
+
+#[tokio::test]
+async fn other_changes_have_entries_too() {
+    let test = TestApp::start().await;
+    let admin = Person::join(&test, "admin@b.de", Role::Admin).await;
+    let guest = Person::join_in(&test, "guest@b.de", Role::Viewer, "other").await;
+    let by = async |person: &Person, call: Call| {
+        test.pass(std::time::Duration::from_millis(1));
+        let reply = person.send(&test, call).await;
+        assert!(reply.status < 300, "{}", reply.text);
+        reply
+    };
+    let invite = |email| {
+        let body = json!({"email": email, "role": "viewer"});
+        Call::of(&create_invitation::OPERATION).json(&body)
+    };
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+
+    let body = json!({"name": "Second", "slug": "second"});
+    by(&admin, Call::of(&create_project::OPERATION).json(&body)).await;
+    let body = key_body(&["flags:read"]);
+    let key = by(&admin, Call::of(&create_api_key::OPERATION).json(&body)).await;
+    let revoke = Call::of(&revoke_api_key::OPERATION);
+    by(&admin, revoke.parameter("keyId", text(&key.body["keyId"]))).await;
+    let ann = by(&admin, invite("ann@b.de")).await;
+    let revoke = Call::of(&revoke_invitation::OPERATION);
+    by(&admin, revoke.parameter("invitationId", text(&ann.body["id"]))).await;
+    let invited = by(&admin, invite("guest@b.de")).await;
+    let accept = Call::of(&accept_invitation::OPERATION);
+    by(&guest, accept.parameter("invitationId", text(&invited.body["id"]))).await;
+
+    let create = in_project(&create_event_marker_collection::OPERATION);
+    let collection = by(&admin, create.json(&json!({"name": "Campaigns"}))).await;
+    let delete = in_project(&delete_event_marker_collection::OPERATION);
+    by(&admin, delete.parameter("collectionId", text(&collection.body["id"]))).await;
+    let dsn = project(&test.patient_store(), test.project_id).await;
+    let event = SentEvent::new(1, test.app.clock.now(), "TypeError", "x is undefined");
+    let ingest = Call::of(&ingest_error_events::OPERATION)
+        .path("/api/{ingestId}/envelope/")
+        .parameter("ingestId", dsn.ingest_id)
+        .query("sentry_key", dsn.public_key)
+        .bytes(event.envelope());
+    assert_eq!(ingest.send(&test.app).await.status, 200);
+    let errors = by(&admin, in_project(&list_errors::OPERATION)).await;
+    let delete = in_project(&delete_error::OPERATION);
+    by(&admin, delete.parameter("errorId", text(&errors.body["items"][0]["errorId"]))).await;
+
+    let listed = admin.send(&test, Call::of(LIST)).await;
+    let expected = [
+        "error_deleted",
+        "collection_deleted",
+        "invitation_accepted",
+        "invitation_created",
+        "invitation_revoked",
+        "invitation_created",
+        "api_key_revoked",
+        "api_key_created",
+        "project_created",
+    ];
+    assert_eq!(column(&listed, "action"), expected);
 }
 
 #[tokio::test]

@@ -125,14 +125,15 @@ impl Store {
         }
     }
 
-    /// Replaces the DSN key of a project that was read as `project`. Returns `false` if the key has
-    /// changed since.
+    /// Replaces the DSN key of a project that was read as `project`, in a transaction with more
+    /// actions. Returns `false` if the key has changed since.
     pub async fn replace_dsn_key(
         &self,
         project: &Project,
         new: PublicKey,
+        more: Vec<TransactWriteItem>,
     ) -> Result<bool, StoreError> {
-        let mut actions = Vec::with_capacity(2);
+        let mut actions = more;
         for key in [item([(KEY, s(project.id))]), ingest_key(project.ingest_id)] {
             actions.push(
                 self.update(TABLE, key)
