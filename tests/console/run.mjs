@@ -4,8 +4,8 @@
 // OTHER_STORE_PATH LINK_CODE OWNER_TOKEN. LINK_CODE is the code of a link with READ_ONLY_KEY. OWNER_TOKEN is
 // the token of a sign-in link for owner@example.com; without it, the tests of people do not run.
 //
-// ADMIN_KEY is a key with all scopes. ONLY is a pattern that selects tests by name. MEASURE=1 runs the performance tests, which need an
-// idle machine; without it the others run.
+// ADMIN_KEY is a key with all scopes. ONLY is a pattern that selects tests by name. MEASURE=1 runs the
+// performance tests, which need an idle machine; without it the others run.
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import puppeteer from "puppeteer-core";
@@ -22,7 +22,7 @@ import { tasks } from "./cases/tasks.mjs";
 import { people } from "./cases/people.mjs";
 import { Api, fill, fillOther } from "./data.mjs";
 
-const [base, executablePath, project, key, adminKey, readOnlyKey, foreignKey, store, other, otherStore, linkCode, ownerToken] = process.argv.slice(2);
+const [base, executablePath, project, key, readOnlyKey, foreignKey, store, other, otherStore, linkCode, ownerToken] = process.argv.slice(2);
 const api = new Api(base, key, store);
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
@@ -36,7 +36,7 @@ const [known, browser] = await Promise.all([
 const listErrors = async () => (await api.send("GET", `/v0/projects/${project}/errors?limit=100`)).items;
 const measured = {};
 const adminKey = process.env.ADMIN_KEY;
-const context = { browser, base, project, other, key, readOnlyKey, foreignKey, linkCode, ownerToken, api, known, axe, measured, listErrors };
+const context = { browser, base, project, other, key, adminKey, readOnlyKey, foreignKey, linkCode, ownerToken, api, known, axe, measured, listErrors };
 const { performance: frameTimes, ...frameTests } = frame(context);
 const { performance: errorTimes, ...errorTests } = errors(context);
 
