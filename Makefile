@@ -110,7 +110,7 @@ test: browser all-targets test-tools docs console ## Run all checks and tests (A
 	cargo nextest run --workspace --locked
 endif
 
-# A prerequisite of its own, so that `make --jobs=2 test` compiles while it downloads tools.
+# A target of its own, so that `.ci/run` compiles while it installs tools.
 .PHONY: all-targets
 all-targets: $(CONSOLE)
 	cargo build --workspace --all-targets --locked
