@@ -2,6 +2,7 @@
 
 mod columns;
 mod compaction;
+mod daily_limit;
 mod deletion;
 mod erasure;
 mod error_count;

@@ -10,8 +10,6 @@
 //! A DSN holder can invent releases. So a project gets at most [`MAX_NEW_RELEASES`] a day, with a
 //! number of its own for each [`Registrar`]: made-up releases must not stop the tools.
 
-use std::time::Duration;
-
 use aws_sdk_dynamodb::types::TransactWriteItem;
 
 use shared::dynamodb::StoreError;
@@ -31,8 +29,6 @@ use crate::log::day::{COUNT_RETENTION, Day};
 pub const MAX_NEW_RELEASES: u32 = 100;
 /// Most attempts at a registration. Another one follows if a collection of markers changed.
 const MAX_ATTEMPTS: u32 = 4;
-/// Time after which the number of a day is removed.
-const DAY_RETENTION: Duration = Duration::from_hours(48);
 
 /// The sender of a release's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -161,26 +157,14 @@ impl ErrorStore<'_> {
     ) -> Result<Outcome, StoreError> {
         let expires_at = n(now.plus(COUNT_RETENTION).as_seconds());
         item.insert("expiresAt".to_owned(), expires_at.clone());
-        let put = self.db.put(TABLE, item);
-        let put = put
-            .condition_expression("attribute_not_exists(pk) OR expiresAt <= :now")
-            .expression_attribute_values(":now", n(now.as_seconds()));
-        let count = self
-            .db
-            .update(TABLE, key(&releases_pk(project), &format!("count#{}", Day::of(now))))
-            .condition_expression("attribute_not_exists(#counter) OR #counter < :most")
-            .update_expression("ADD #counter :one SET expiresAt = :expiresAt")
-            .expression_attribute_names("#counter", counter)
-            .expression_attribute_values(":most", n(MAX_NEW_RELEASES))
-            .expression_attribute_values(":one", n(1))
-            .expression_attribute_values(":expiresAt", n(now.plus(DAY_RETENTION).as_seconds()));
         let mut transaction = Transaction::default();
-        transaction.add("item", put)?;
+        transaction.add("item", self.register_once(item, now))?;
         if let Some(mut listing) = listing {
             listing.insert("expiresAt".to_owned(), expires_at);
             transaction.add("listing", self.db.put(TABLE, listing))?;
         }
-        transaction.add("count", count)?;
+        let day = key(&releases_pk(project), &format!("count#{}", Day::of(now)));
+        transaction.add("count", self.count_of_day(day, counter, MAX_NEW_RELEASES, now))?;
         for marker in markers {
             transaction.add("marker", marker)?;
         }

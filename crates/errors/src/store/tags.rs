@@ -39,8 +39,6 @@ const MAX_RANKED_KEYS: usize = 60;
 const VALUE_RETENTION: Duration = Duration::from_hours(150 * 24);
 /// Remaining retention below which a used value is written again.
 const FEWEST_LEFT: Duration = Duration::from_hours(120 * 24);
-/// Time after which the number of a day is removed.
-const DAY_RETENTION: Duration = Duration::from_hours(48);
 /// Maximum attempts to change the keys.
 const MAX_ATTEMPTS: usize = 4;
 
@@ -243,23 +241,10 @@ impl ErrorStore<'_> {
             self.db.put_over(TABLE, item).await?;
             return Ok(true);
         }
-        let put = self
-            .db
-            .put(TABLE, item)
-            .condition_expression("attribute_not_exists(pk) OR expiresAt <= :now")
-            .expression_attribute_values(":now", n(now.as_seconds()));
-        let count = format!("count#{}#{tag_key}", Day::of(now));
-        let count = self
-            .db
-            .update(TABLE, key(&tags_pk(project), &count))
-            .condition_expression("attribute_not_exists(newValues) OR newValues < :most")
-            .update_expression("ADD newValues :one SET expiresAt = :expiresAt")
-            .expression_attribute_values(":most", n(MAX_NEW_VALUES))
-            .expression_attribute_values(":one", n(1))
-            .expression_attribute_values(":expiresAt", n(now.plus(DAY_RETENTION).as_seconds()));
+        let day = key(&tags_pk(project), &format!("count#{}#{tag_key}", Day::of(now)));
         let mut transaction = Transaction::default();
-        transaction.add("value", put)?;
-        transaction.add("count", count)?;
+        transaction.add("value", self.register_once(item, now))?;
+        transaction.add("count", self.count_of_day(day, "newValues", MAX_NEW_VALUES, now))?;
         Ok(match self.db.commit_all(transaction).await? {
             None => true,
             // A concurrent request registered it.
