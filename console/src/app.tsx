@@ -1,6 +1,6 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { changed, currentHref, go, hrefOf, Link, useAddress } from "./address";
-import { type ApiError, api, onPendingChange, unwrapResponse } from "./api/client";
+import { type ApiError, api, onPendingChange } from "./api/client";
 import { clearLoaded, useLoaded } from "./api/loaded";
 import {
   CallerContext,
@@ -161,7 +161,7 @@ export function App({ ready }: { ready: Promise<void> }) {
   const caller = useLoaded(
     key && !token ? `caller ${key.slice(0, 19)} ${generation}` : null,
     async (signal) => {
-      const info = await unwrapResponse(api.GET("/v0/me", { signal }));
+      const info = await api.GET("/v0/me", { signal });
       cacheCaller(info);
       return info;
     },

@@ -1,7 +1,7 @@
 /** The user who handles an error. */
 
 import { useState } from "preact/hooks";
-import { api, type Schemas, unwrapResponse } from "../api/client";
+import { api, type Schemas } from "../api/client";
 import { useLoaded } from "../api/loaded";
 import { useCan, useCurrentProject } from "../caller";
 import { Combobox, matchesText, type Option } from "../ui/combobox";
@@ -64,7 +64,7 @@ function MemberPicker({ assignee, onChoose, onClose }: MemberPickerProps) {
   const canList = useCan()("members:read");
   const [text, setText] = useState("");
   const members = useLoaded(canList ? `members of ${caller.organization}` : null, (signal) =>
-    unwrapResponse(api.GET("/v0/members", { params: { query: { limit: 100 } }, signal })),
+    api.GET("/v0/members", { params: { query: { limit: 100 } }, signal }),
   );
   const others = (members.data?.items ?? []).map((it) => it.email);
   const users = [...new Set([caller.user ?? [], ...others].flat())];

@@ -1,7 +1,7 @@
 /** Events by the values of one category. A click on a value filters by it. */
 
 import { changed, go, useAddress } from "../address";
-import { api, type Schemas, unwrapResponse } from "../api/client";
+import { api, type Schemas } from "../api/client";
 import { useLoaded } from "../api/loaded";
 import type { Project } from "../caller";
 import { pluralize } from "../time/format";
@@ -33,17 +33,10 @@ export function Breakdown({ projects, view, range, categories }: BreakdownProps)
   const by = (address.query.get("by") as By | null) ?? DEFAULT;
   const key = `breakdown ${by} ${keyOf(projects)} ${viewKey(view, range)}`;
   const loaded = useLoaded(key, (signal) =>
-    unwrapResponse(
-      api.POST("/v0/errors/breakdown/query", {
-        body: {
-          projectIds: projects.map((it) => it.slug),
-          by,
-          limit: 10,
-          ...queryOf(view, range),
-        },
-        signal,
-      }),
-    ),
+    api.POST("/v0/errors/breakdown/query", {
+      body: { projectIds: projects.map((it) => it.slug), by, limit: 10, ...queryOf(view, range) },
+      signal,
+    }),
   );
   const rows = loaded.data ?? [];
   const total = rows.reduce((sum, it) => sum + it.errors, 0);

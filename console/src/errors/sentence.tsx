@@ -5,7 +5,7 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { type Address, changed, go, type Params, useAddress, usePageGuard } from "../address";
-import { api, type Schemas, unwrapResponse } from "../api/client";
+import { api, type Schemas } from "../api/client";
 import { type Project, useCurrentProject } from "../caller";
 import { useKeys } from "../keys";
 import { own } from "../own";
@@ -221,13 +221,11 @@ async function interpret(
   categories: Category[],
   signal?: AbortSignal,
 ) {
-  return unwrapResponse(
-    api.POST("/v0/errors/filters/interpret", {
-      params: { query: { explain: true } },
-      body: { projectId: project.slug, query, categories, currentFilters: view.filters },
-      ...(signal && { signal }),
-    }),
-  );
+  return api.POST("/v0/errors/filters/interpret", {
+    params: { query: { explain: true } },
+    body: { projectId: project.slug, query, categories, currentFilters: view.filters },
+    signal,
+  });
 }
 
 /** `true` for operators of error queries; the interpreter also returns operators for numbers. */

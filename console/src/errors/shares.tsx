@@ -1,7 +1,7 @@
 /** An error's events divided by release, browser and other categories. A click filters. */
 
 import { changed, go, useAddress } from "../address";
-import { api, type Schemas, unwrapResponse } from "../api/client";
+import { api, type Schemas } from "../api/client";
 import { type Loaded, useLoaded } from "../api/loaded";
 import { useCurrentProject } from "../caller";
 import { number, pluralize } from "../time/format";
@@ -42,13 +42,11 @@ export function useSummary(
   const by = [...BY, ...tags].slice(0, MAX_CATEGORIES) as (typeof BY)[number][];
   const key = `summary ${errorId} ${by} ${project.id} ${viewKey(view, range)}`;
   return useLoaded(categories ? key : null, (signal) =>
-    unwrapResponse(
-      api.POST("/v0/projects/{idOrSlug}/errors/{errorId}/summary/query", {
-        params: { path: { idOrSlug: project.slug, errorId } },
-        body: { ...queryOfError(view, range), by, limit: MAX_VALUES },
-        signal,
-      }),
-    ),
+    api.POST("/v0/projects/{idOrSlug}/errors/{errorId}/summary/query", {
+      params: { path: { idOrSlug: project.slug, errorId } },
+      body: { ...queryOfError(view, range), by, limit: MAX_VALUES },
+      signal,
+    }),
   );
 }
 

@@ -1,7 +1,7 @@
 /** Flags: API requests, drafts and descriptions. */
 
 import type { KeyHeader } from "../api/attempt";
-import { ApiError, api, type Schemas, unwrapResponse } from "../api/client";
+import { ApiError, api, type Schemas } from "../api/client";
 import type { Project } from "../caller";
 import { changedFields } from "../drafts";
 import { pluralize } from "../time/format";
@@ -178,13 +178,11 @@ export function asFlag(flag: Promise<unknown>): Promise<Flag> {
 
 export function createFlag(project: Project, draft: Draft, header: KeyHeader): Promise<Flag> {
   return asFlag(
-    unwrapResponse(
-      api.POST("/v0/project/{idOrSlug}/feature-flags", {
-        params: { path: { idOrSlug: project.slug }, header },
-        // The generated types cannot express all rules for conditions.
-        body: { ...draft, rules: toRequest(draft.rules) } as never,
-      }),
-    ),
+    api.POST("/v0/project/{idOrSlug}/feature-flags", {
+      params: { path: { idOrSlug: project.slug }, header },
+      // The generated types cannot express all rules for conditions.
+      body: { ...draft, rules: toRequest(draft.rules) } as never,
+    }),
   );
 }
 
@@ -205,28 +203,16 @@ export function patchFlag(
 ): Promise<Flag> {
   const rules = patch.rules && { rules: toRequest(patch.rules) };
   return asFlag(
-    unwrapResponse(
-      api.PATCH("/v0/project/{idOrSlug}/feature-flags/{key}", {
-        params: {
-          path: { idOrSlug: project.slug, key },
-          header: { "If-Match": ifMatchOf(known) },
-        },
-        body: { ...patch, ...rules } as never,
-      }),
-    ),
+    api.PATCH("/v0/project/{idOrSlug}/feature-flags/{key}", {
+      params: { path: { idOrSlug: project.slug, key }, header: { "If-Match": ifMatchOf(known) } },
+      body: { ...patch, ...rules } as never,
+    }),
   );
 }
 
 export function loadFlag(project: Project, key: string, signal?: AbortSignal): Promise<Flag> {
   const params = { path: { idOrSlug: project.slug, key } };
-  return asFlag(
-    unwrapResponse(
-      api.GET("/v0/project/{idOrSlug}/feature-flags/{key}", {
-        params,
-        ...(signal && { signal }),
-      }),
-    ),
-  );
+  return asFlag(api.GET("/v0/project/{idOrSlug}/feature-flags/{key}", { params, signal }));
 }
 
 /** `true` if another change came first. */
@@ -262,11 +248,9 @@ export async function loadFlags(
   do {
     const query: { limit: number; archived?: boolean; cursor?: string } = { limit: 100, archived };
     if (cursor) query.cursor = cursor;
-    const page: { items: unknown[]; nextCursor: string | null } = await unwrapResponse(
-      api.GET("/v0/project/{idOrSlug}/feature-flags", {
-        params: { path: { idOrSlug: project.slug }, query },
-        ...(signal && { signal }),
-      }),
+    const page: { items: unknown[]; nextCursor: string | null } = await api.GET(
+      "/v0/project/{idOrSlug}/feature-flags",
+      { params: { path: { idOrSlug: project.slug }, query }, signal },
     );
     flags.push(...(page.items as Flag[]));
     cursor = page.nextCursor;

@@ -4,7 +4,7 @@
  */
 
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
-import { ApiError, api, type Schemas, unwrapResponse } from "../api/client";
+import { ApiError, api, type Schemas } from "../api/client";
 import { useCurrentProject } from "../caller";
 import { Icon } from "../ui/icons";
 import { ErrorMessage } from "../ui/states";
@@ -57,16 +57,14 @@ export function Tester({ flag, draft, changes }: TesterProps) {
       .map((it) => [it.name, readValue(it.value)]);
     const rules = changes.rules && { rules: toRequest(changes.rules) };
     try {
-      const test = await unwrapResponse(
-        api.POST("/v0/project/{idOrSlug}/feature-flags/{key}/test", {
-          params: { path: { idOrSlug: project.slug, key: flag.key } },
-          body: {
-            context: { targetingKey, ...Object.fromEntries(entries) },
-            // The generated types cannot express all rules for conditions.
-            changes: { ...changes, ...rules } as never,
-          },
-        }),
-      );
+      const test = await api.POST("/v0/project/{idOrSlug}/feature-flags/{key}/test", {
+        params: { path: { idOrSlug: project.slug, key: flag.key } },
+        body: {
+          context: { targetingKey, ...Object.fromEntries(entries) },
+          // The generated types cannot express all rules for conditions.
+          changes: { ...changes, ...rules } as never,
+        },
+      });
       show(test);
     } catch (error) {
       show(error instanceof ApiError ? error : new ApiError(0, "unexpected", String(error)));

@@ -2,7 +2,7 @@
 
 import { useState } from "preact/hooks";
 import type { KeyHeader } from "../api/attempt";
-import { api, type Schemas, unwrapResponse } from "../api/client";
+import { api, type Schemas } from "../api/client";
 import { useLoaded } from "../api/loaded";
 import { type Project, useCan } from "../caller";
 import { currentStep } from "../steps";
@@ -35,12 +35,10 @@ export interface Part<T> {
 }
 
 export function loadInsight(project: Project, id: string, signal: AbortSignal): Promise<Insight> {
-  return unwrapResponse(
-    api.GET("/v0/projects/{idOrSlug}/replay-insights/{insightId}", {
-      params: { path: { idOrSlug: project.slug, insightId: id } },
-      signal,
-    }),
-  );
+  return api.GET("/v0/projects/{idOrSlug}/replay-insights/{insightId}", {
+    params: { path: { idOrSlug: project.slug, insightId: id } },
+    signal,
+  });
 }
 
 export async function loadInsights(
@@ -50,15 +48,13 @@ export async function loadInsights(
 ): Promise<Part<Insight>> {
   const { pages = MAX_PAGES, after = null, signal } = options;
   const load = (cursor: string | null) =>
-    unwrapResponse(
-      api.GET("/v0/projects/{idOrSlug}/replay-insights", {
-        params: {
-          path: { idOrSlug: project.slug },
-          query: { limit: 100, ...(status && { status }), ...(cursor && { cursor }) },
-        },
-        ...(signal && { signal }),
-      }),
-    );
+    api.GET("/v0/projects/{idOrSlug}/replay-insights", {
+      params: {
+        path: { idOrSlug: project.slug },
+        query: { limit: 100, ...(status && { status }), ...(cursor && { cursor }) },
+      },
+      signal,
+    });
   return firstPages(load, pages, after);
 }
 
@@ -69,15 +65,13 @@ export async function loadPainPoints(
   pages = MAX_PAGES,
 ): Promise<PainPoint[]> {
   const load = (cursor: string | null) =>
-    unwrapResponse(
-      api.GET("/v0/projects/{idOrSlug}/replay-insights/{insightId}/pain-points", {
-        params: {
-          path: { idOrSlug: project.slug, insightId },
-          query: { limit: 100, ...(cursor && { cursor }) },
-        },
-        ...(signal && { signal }),
-      }),
-    );
+    api.GET("/v0/projects/{idOrSlug}/replay-insights/{insightId}/pain-points", {
+      params: {
+        path: { idOrSlug: project.slug, insightId },
+        query: { limit: 100, ...(cursor && { cursor }) },
+      },
+      signal,
+    });
   return (await firstPages(load, pages, null)).items;
 }
 
@@ -93,9 +87,7 @@ export function useErrorTypes(
   const { data } = useLoaded(key, async (signal) => {
     const load = async (errorId: string) => {
       const params = { path: { idOrSlug: project.slug, errorId } };
-      const error = await unwrapResponse(
-        api.GET("/v0/projects/{idOrSlug}/errors/{errorId}", { params, signal }),
-      );
+      const error = await api.GET("/v0/projects/{idOrSlug}/errors/{errorId}", { params, signal });
       return [errorId, error.type] as const;
     };
     const found = await Promise.allSettled(ids.map(load));
@@ -149,9 +141,7 @@ export function patchInsight(
   body: Schemas["InsightPatch"],
 ): Promise<Insight> {
   const params = { path: { idOrSlug: project.slug, insightId } };
-  return unwrapResponse(
-    api.PATCH("/v0/projects/{idOrSlug}/replay-insights/{insightId}", { params, body }),
-  );
+  return api.PATCH("/v0/projects/{idOrSlug}/replay-insights/{insightId}", { params, body });
 }
 
 export function split(
@@ -161,12 +151,10 @@ export function split(
   title: string,
   header: KeyHeader,
 ): Promise<Insight> {
-  return unwrapResponse(
-    api.POST("/v0/projects/{idOrSlug}/replay-insights/{insightId}/split", {
-      params: { path: { idOrSlug: project.slug, insightId }, header },
-      body: { painPointIds, ...(title && { title }) },
-    }),
-  );
+  return api.POST("/v0/projects/{idOrSlug}/replay-insights/{insightId}/split", {
+    params: { path: { idOrSlug: project.slug, insightId }, header },
+    body: { painPointIds, ...(title && { title }) },
+  });
 }
 
 export function merge(
@@ -175,12 +163,10 @@ export function merge(
   into: string,
   header: KeyHeader,
 ): Promise<Insight> {
-  return unwrapResponse(
-    api.POST("/v0/projects/{idOrSlug}/replay-insights/{insightId}/merge", {
-      params: { path: { idOrSlug: project.slug, insightId }, header },
-      body: { into },
-    }),
-  );
+  return api.POST("/v0/projects/{idOrSlug}/replay-insights/{insightId}/merge", {
+    params: { path: { idOrSlug: project.slug, insightId }, header },
+    body: { into },
+  });
 }
 
 /** Maximum pain points of one split. */

@@ -1,7 +1,7 @@
 /** Source maps of the project, and uploads that failed. */
 
 import { useState } from "preact/hooks";
-import { api, type Schemas, unwrapResponse } from "../api/client";
+import { api, type Schemas } from "../api/client";
 import { useLoaded } from "../api/loaded";
 import { useCan, useCurrentProject } from "../caller";
 import { SettingsTabs } from "../people/tabs";
@@ -33,12 +33,7 @@ export function SourceMapsPage() {
   const path = { idOrSlug: project.slug };
   const load = (cursor: string | null, signal?: AbortSignal) => {
     const query = { limit: PAGE_SIZE, ...(cursor && { cursor }) };
-    return unwrapResponse(
-      api.GET("/v0/projects/{idOrSlug}/source-maps", {
-        params: { path, query },
-        ...(signal && { signal }),
-      }),
-    );
+    return api.GET("/v0/projects/{idOrSlug}/source-maps", { params: { path, query }, signal });
   };
   const loaded = useLoaded(`source maps ${project.id}`, (signal) => load(null, signal));
   const { data } = loaded;
@@ -46,9 +41,7 @@ export function SourceMapsPage() {
   const remove = async (query: Deletion) => {
     setDeletion(null);
     try {
-      await unwrapResponse(
-        api.DELETE("/v0/projects/{idOrSlug}/source-maps", { params: { path, query } }),
-      );
+      await api.DELETE("/v0/projects/{idOrSlug}/source-maps", { params: { path, query } });
       showToast("debugId" in query ? "Deleted the map." : `Deleted the maps of ${query.release}.`);
     } catch (error) {
       showErrorToast(error);

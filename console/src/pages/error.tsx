@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import { changed, go, hrefOf, Link, useAddress, usePageGuard } from "../address";
-import { ApiError, api, type Schemas, unwrapResponse } from "../api/client";
+import { ApiError, api, type Schemas } from "../api/client";
 import { useLoaded } from "../api/loaded";
 import { useCan, useCurrentProject } from "../caller";
 import { Assignee } from "../errors/assignee";
@@ -171,7 +171,7 @@ function Triage({ error, back, reload }: ErrorDetailsProps) {
     setConfirming(false);
     try {
       const params = { path: { idOrSlug: project.slug, errorId: error.errorId } };
-      await unwrapResponse(api.DELETE("/v0/projects/{idOrSlug}/errors/{errorId}", { params }));
+      await api.DELETE("/v0/projects/{idOrSlug}/errors/{errorId}", { params });
       showToast("Deleted the error and its events.");
       if (isHere()) go(back);
     } catch (failure) {
@@ -294,13 +294,11 @@ function Events({ error, view, range }: EventsProps) {
   const { project } = useCurrentProject();
   const requested = address.query.get("event");
   const query = (body: Partial<Schemas["ErrorEventsQuery"]>, signal?: AbortSignal) =>
-    unwrapResponse(
-      api.POST("/v0/projects/{idOrSlug}/errors/{errorId}/events/query", {
-        params: { path: { idOrSlug: project.slug, errorId: error.errorId } },
-        body: { ...queryOfError(view, range), ...body },
-        ...(signal && { signal }),
-      }),
-    );
+    api.POST("/v0/projects/{idOrSlug}/errors/{errorId}/events/query", {
+      params: { path: { idOrSlug: project.slug, errorId: error.errorId } },
+      body: { ...queryOfError(view, range), ...body },
+      signal,
+    });
   const key = `event ${requested} ${project.id} ${error.errorId} ${viewKey(view, range)}`;
   // The second event is the next older one.
   const loaded = useLoaded(key, async (signal) => {

@@ -1,6 +1,6 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { changed, go, hrefOf, Link, useAddress } from "../address";
-import { api, type Schemas, unwrapResponse } from "../api/client";
+import { api, type Schemas } from "../api/client";
 import { useLoaded } from "../api/loaded";
 import { useCan, useCurrentProject } from "../caller";
 import { Breakdown } from "../errors/breakdown";
@@ -285,5 +285,5 @@ function useMore(
 
 export function loadError(slug: string, errorId: string, signal: AbortSignal) {
   const params = { path: { idOrSlug: slug, errorId } };
-  return unwrapResponse(api.GET("/v0/projects/{idOrSlug}/errors/{errorId}", { params, signal }));
+  return api.GET("/v0/projects/{idOrSlug}/errors/{errorId}", { params, signal });
 }

@@ -1,6 +1,6 @@
 import { useMemo, useState } from "preact/hooks";
 import { go, usePageGuard } from "../address";
-import { ApiError, api, unwrapResponse } from "../api/client";
+import { ApiError, api } from "../api/client";
 import { useLoaded } from "../api/loaded";
 import { useCan, useCurrentProject } from "../caller";
 import { dropDraft } from "../drafts";
@@ -141,7 +141,7 @@ function Editor(props: EditorProps<Flag>) {
     setConfirming(null);
     try {
       const params = { path: { idOrSlug: project.slug, key: flag.key } };
-      await unwrapResponse(api.DELETE("/v0/project/{idOrSlug}/feature-flags/{key}", { params }));
+      await api.DELETE("/v0/project/{idOrSlug}/feature-flags/{key}", { params });
       dropDraft(editing.draftName);
       showToast(`Deleted ${flag.key}.`);
       if (isHere()) go(back);

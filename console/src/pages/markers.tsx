@@ -1,7 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { changed, go, Link, useAddress, usePageGuard } from "../address";
 import { useAttempts } from "../api/attempt";
-import { ApiError, api, type Schemas, unwrapResponse } from "../api/client";
+import { ApiError, api, type Schemas } from "../api/client";
 import { useLoaded } from "../api/loaded";
 import { useCan, useCurrentProject } from "../caller";
 import { type Newest, newestOf } from "../errors/newest";
@@ -33,12 +33,10 @@ export function MarkersPage() {
   const { project } = useCurrentProject();
   const canWrite = useCan()("markers:write");
   const loaded = useLoaded(`collections ${project.id}`, (signal) =>
-    unwrapResponse(
-      api.GET("/v0/projects/{idOrSlug}/event-marker-collections", {
-        params: { path: { idOrSlug: project.slug }, query: { limit: 100 } },
-        signal,
-      }),
-    ),
+    api.GET("/v0/projects/{idOrSlug}/event-marker-collections", {
+      params: { path: { idOrSlug: project.slug }, query: { limit: 100 } },
+      signal,
+    }),
   );
   const items = loaded.data?.items ?? [];
   const chosen = items.find((it) => it.id === address.query.get("collection")) ?? items[0];
@@ -112,12 +110,10 @@ function NewCollection({ onCreated }: { onCreated: () => void }) {
   const form = useForm(async () => {
     const isHere = guardPage();
     const body = { name, description, source };
-    const created = await unwrapResponse(
-      api.POST("/v0/projects/{idOrSlug}/event-marker-collections", {
-        params: { path: { idOrSlug: project.slug }, header: attempts.keyFor(body) },
-        body,
-      }),
-    );
+    const created = await api.POST("/v0/projects/{idOrSlug}/event-marker-collections", {
+      params: { path: { idOrSlug: project.slug }, header: attempts.keyFor(body) },
+      body,
+    });
     attempts.succeeded();
     // Keeps text that was typed since the request.
     setName((current) => (current === body.name ? "" : current));
@@ -186,19 +182,17 @@ function Markers({ collection, canWrite, onChange }: MarkersProps) {
   const load = (before: number | null) =>
     newestOf(
       (from, cursor) =>
-        unwrapResponse(
-          api.GET("/v0/projects/{idOrSlug}/event-marker-collections/{collectionId}/events", {
-            params: {
-              path,
-              query: {
-                limit: 100,
-                from,
-                ...(before !== null && { to: before }),
-                ...(cursor && { cursor }),
-              },
+        api.GET("/v0/projects/{idOrSlug}/event-marker-collections/{collectionId}/events", {
+          params: {
+            path,
+            query: {
+              limit: 100,
+              from,
+              ...(before !== null && { to: before }),
+              ...(cursor && { cursor }),
             },
-          }),
-        ),
+          },
+        }),
       FIRST_TIME,
       before ?? Date.now(),
       MAX_PAGES,
@@ -227,11 +221,9 @@ function Markers({ collection, canWrite, onChange }: MarkersProps) {
     const isHere = guardPage();
     setDeleting(false);
     try {
-      await unwrapResponse(
-        api.DELETE("/v0/projects/{idOrSlug}/event-marker-collections/{collectionId}", {
-          params: { path },
-        }),
-      );
+      await api.DELETE("/v0/projects/{idOrSlug}/event-marker-collections/{collectionId}", {
+        params: { path },
+      });
       showToast(`Deleted “${collection.name}” and its markers.`);
       if (isHere()) go(changed(address, { collection: null }), "replace");
       onChange();
@@ -325,12 +317,10 @@ function NewMarker({
     const time = new Date(at);
     if (Number.isNaN(time.getTime())) throw NO_TIME;
     const body = { events: [{ name, occurredAt: time.toISOString(), description }] };
-    await unwrapResponse(
-      api.POST("/v0/projects/{idOrSlug}/event-marker-collections/{collectionId}/events", {
-        params: { path, header: attempts.keyFor(path.collectionId, body) },
-        body,
-      }),
-    );
+    await api.POST("/v0/projects/{idOrSlug}/event-marker-collections/{collectionId}/events", {
+      params: { path, header: attempts.keyFor(path.collectionId, body) },
+      body,
+    });
     attempts.succeeded();
     setName((current) => (current === name ? "" : current));
     setDescription((current) => (current === description ? "" : current));

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { api, unwrapResponse } from "../api/client";
+import { api } from "../api/client";
 import { useLoaded } from "../api/loaded";
 import { type CallerInfo, callerOf } from "../caller";
 import { decideOffer, isSession, openWithKey, signOutReason } from "../session";
@@ -34,7 +34,7 @@ interface SignInFormProps {
 export function SignInForm({ preferKey = false, hasReason = true, children }: SignInFormProps) {
   const [withKey, setWithKey] = useState(preferKey);
   const { data, error } = useLoaded("sign-in options", (signal) =>
-    unwrapResponse(api.GET("/v0/sign-in", { signal })),
+    api.GET("/v0/sign-in", { signal }),
   );
   if (withKey || (data && !data.email && !data.oidc)) {
     const hasOthers = data ? data.email || data.oidc : error?.status !== 404;
@@ -78,7 +78,7 @@ export function EmailForm({ isPrimary = true }: { isPrimary?: boolean }) {
   const [email, setEmail] = useState("");
   const [sentTo, setSentTo] = useState<string | null>(null);
   const send = async (to: string) => {
-    await unwrapResponse(api.POST("/v0/sign-in", { body: { email: to } }));
+    await api.POST("/v0/sign-in", { body: { email: to } });
     if (sentTo === to) showToast(`Requested another link for ${to}.`);
     setSentTo(to);
   };

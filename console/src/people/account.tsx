@@ -2,7 +2,7 @@
 
 import { useState } from "preact/hooks";
 import { go, hrefOf } from "../address";
-import { ApiError, api, unwrapResponse } from "../api/client";
+import { ApiError, api } from "../api/client";
 import { type CallerInfo, useCaller } from "../caller";
 import { followSession, isSession, signOut, switchSession } from "../session";
 import { Confirm, Dialog } from "../ui/confirm";
@@ -14,7 +14,7 @@ import { roleName } from "./roles";
 
 export async function switchOrganization(organization: string): Promise<void> {
   try {
-    const caller = await unwrapResponse(api.PUT("/v0/session", { body: { organization } }));
+    const caller = await api.PUT("/v0/session", { body: { organization } });
     go(hrefOf(""));
     switchSession(caller);
     showToast(`You’re now in ${organization}.`);
@@ -27,7 +27,7 @@ export async function switchOrganization(organization: string): Promise<void> {
 export async function endSession(everywhere = false): Promise<void> {
   if (!isSession()) return signOut();
   try {
-    await unwrapResponse(api.POST("/v0/sign-out", { body: { everywhere } }));
+    await api.POST("/v0/sign-out", { body: { everywhere } });
     signOut();
   } catch (error) {
     // A session that has ended is signed out.
@@ -139,9 +139,7 @@ export function Invitations() {
     setBusy(true);
     try {
       const params = { path: { invitationId: id } };
-      const accepted = await unwrapResponse(
-        api.POST("/v0/invitations/{invitationId}/accept", { params }),
-      );
+      const accepted = await api.POST("/v0/invitations/{invitationId}/accept", { params });
       go(hrefOf(""));
       switchSession(accepted);
       showToast(`You joined ${accepted.organization}.`);

@@ -1,6 +1,6 @@
 /** The audit log: changes and sign-ins in the organization, newest first. */
 
-import { api, type Schemas, unwrapResponse } from "../api/client";
+import { api, type Schemas } from "../api/client";
 import { useLoaded } from "../api/loaded";
 import { useCaller } from "../caller";
 import { own } from "../own";
@@ -38,7 +38,7 @@ export function actionText(action: string): string {
 
 function loadPage(cursor: string | null, signal?: AbortSignal) {
   const query = { limit: PAGE_SIZE, ...(cursor && { cursor }) };
-  return unwrapResponse(api.GET("/v0/audit", { params: { query }, ...(signal && { signal }) }));
+  return api.GET("/v0/audit", { params: { query }, signal });
 }
 
 export function AuditPage() {

@@ -5,7 +5,7 @@
 
 import { useState } from "preact/hooks";
 import { go, hrefOf } from "../address";
-import { ApiError, api, unwrapResponse } from "../api/client";
+import { ApiError, api } from "../api/client";
 import type { CallerInfo } from "../caller";
 import { EmailForm } from "../pages/sign-in";
 import { dropSignInToken, switchSession } from "../session";
@@ -29,7 +29,7 @@ export function CompleteSignIn({ token, current }: CompleteSignInProps) {
     setFailure(null);
     try {
       const body = { token, ...(needsCode && { code: code.replace(/\s/g, "") }) };
-      const caller = await unwrapResponse(api.POST("/v0/sign-in/complete", { body }));
+      const caller = await api.POST("/v0/sign-in/complete", { body });
       go(hrefOf(""), "replace");
       dropSignInToken();
       switchSession(caller);

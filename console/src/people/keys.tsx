@@ -2,7 +2,7 @@
 
 import { useState } from "preact/hooks";
 import { changed, go, useAddress } from "../address";
-import { ApiError, api, type Schemas, unwrapResponse } from "../api/client";
+import { ApiError, api, type Schemas } from "../api/client";
 import { useLoaded } from "../api/loaded";
 import { loadAll } from "../api/pages";
 import { useCaller } from "../caller";
@@ -31,7 +31,7 @@ export function KeysPage() {
   const { caller } = useCaller();
   const [revoking, setRevoking] = useState<ApiKey | null>(null);
   const loaded = useLoaded(`keys ${caller.organization}`, (signal) =>
-    loadAll((query) => unwrapResponse(api.GET("/v0/api-keys", { params: { query }, signal }))),
+    loadAll((query) => api.GET("/v0/api-keys", { params: { query }, signal })),
   );
   const namesOf = useProjectNames();
   if (address.query.has("new")) return <NewKey onCreated={loaded.reload} />;
@@ -41,7 +41,7 @@ export function KeysPage() {
     setRevoking(null);
     try {
       const params = { path: { keyId: key.keyId } };
-      await unwrapResponse(api.DELETE("/v0/api-keys/{keyId}", { params }));
+      await api.DELETE("/v0/api-keys/{keyId}", { params });
       showToast(`Revoked “${nameOf(key)}”.`);
     } catch (error) {
       // The caller's own key is rejected from now on.

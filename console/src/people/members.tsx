@@ -2,7 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import { type ApiError, api, type Schemas, unwrapResponse } from "../api/client";
+import { type ApiError, api, type Schemas } from "../api/client";
 import { useLoaded } from "../api/loaded";
 import { loadAll } from "../api/pages";
 import { useCaller, useCan } from "../caller";
@@ -29,10 +29,10 @@ export function MembersPage() {
   const canWrite = useCan()("members:write");
   const [shown, show] = useState<Shown | null>(null);
   const members = useLoaded(`members ${caller.organization}`, (signal) =>
-    loadAll((query) => unwrapResponse(api.GET("/v0/members", { params: { query }, signal }))),
+    loadAll((query) => api.GET("/v0/members", { params: { query }, signal })),
   );
   const invitations = useLoaded(`invitations ${caller.organization}`, (signal) =>
-    loadAll((query) => unwrapResponse(api.GET("/v0/invitations", { params: { query }, signal }))),
+    loadAll((query) => api.GET("/v0/invitations", { params: { query }, signal })),
   );
   const namesOf = useProjectNames();
   const close = () => show(null);
@@ -40,9 +40,7 @@ export function MembersPage() {
 
   const save = async (member: Member, patch: Schemas["MemberPatch"]) => {
     const params = { path: { memberId: member.id } };
-    const saved = await unwrapResponse(
-      api.PATCH("/v0/members/{memberId}", { params, body: patch }),
-    );
+    const saved = await api.PATCH("/v0/members/{memberId}", { params, body: patch });
     members.set((was) => ({
       ...was,
       items: was.items.map((it) => (it.id === saved.id ? saved : it)),
@@ -53,7 +51,7 @@ export function MembersPage() {
     close();
     try {
       const params = { path: { memberId: member.id } };
-      await unwrapResponse(api.DELETE("/v0/members/{memberId}", { params }));
+      await api.DELETE("/v0/members/{memberId}", { params });
       if (isMe(member)) return await endSession();
       members.set((was) => ({ ...was, items: was.items.filter((it) => it.id !== member.id) }));
       showToast(`Removed ${member.email}.`);
@@ -66,7 +64,7 @@ export function MembersPage() {
     close();
     try {
       const params = { path: { invitationId: invitation.id } };
-      await unwrapResponse(api.DELETE("/v0/invitations/{invitationId}", { params }));
+      await api.DELETE("/v0/invitations/{invitationId}", { params });
       showToast(`Revoked the invitation to ${invitation.email}.`);
     } catch (error) {
       showErrorToast(error);
@@ -299,7 +297,7 @@ function InviteDialog({ onClose, onInvited }: InviteDialogProps) {
   const form = useForm(async () => {
     const chosen = hasAllProjects(role) ? null : projects;
     const body = { email: email.trim(), role, projects: chosen };
-    onInvited(await unwrapResponse(api.POST("/v0/invitations", { body })));
+    onInvited(await api.POST("/v0/invitations", { body }));
   });
   return (
     <FormDialog title="Invite a member" action="Send invitation" form={form} onClose={onClose}>

@@ -2,7 +2,7 @@
 
 import { useState } from "preact/hooks";
 import { changed, go, useAddress } from "../address";
-import { api, type Schemas, unwrapResponse } from "../api/client";
+import { api, type Schemas } from "../api/client";
 import { type Scope, useCaller } from "../caller";
 import { Back } from "../ui/detail-page";
 import { Field, FormError, useForm } from "../ui/form";
@@ -46,7 +46,7 @@ export function NewKey({ onCreated }: { onCreated: () => void }) {
   const [created, setCreated] = useState<CreatedApiKey | null>(null);
   const form = useForm(async () => {
     const body = { name: name.trim(), scopes, projects, expiresAt: expiryOf(days, Date.now()) };
-    setCreated(await unwrapResponse(api.POST("/v0/api-keys", { body })));
+    setCreated(await api.POST("/v0/api-keys", { body }));
     onCreated();
   });
   const list = changed(address, { new: null });

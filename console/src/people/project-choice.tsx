@@ -1,7 +1,7 @@
 /** The choice of projects for a member, an invitation or a key. */
 
 import { useId } from "preact/hooks";
-import { type ApiError, api, unwrapResponse } from "../api/client";
+import { type ApiError, api } from "../api/client";
 import { useLoaded } from "../api/loaded";
 import { loadAll } from "../api/pages";
 import { useCaller } from "../caller";
@@ -15,7 +15,7 @@ export type ProjectIds = string[] | null;
 export function useProjects() {
   const { caller } = useCaller();
   return useLoaded(`projects ${caller.organization}`, (signal) =>
-    loadAll((query) => unwrapResponse(api.GET("/v0/projects", { params: { query }, signal }))),
+    loadAll((query) => api.GET("/v0/projects", { params: { query }, signal })),
   );
 }
 

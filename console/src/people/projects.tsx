@@ -3,7 +3,7 @@
 import { useState } from "preact/hooks";
 import { changed, go, hrefOf, useAddress } from "../address";
 import { useAttempts } from "../api/attempt";
-import { ApiError, api, type Schemas, unwrapResponse } from "../api/client";
+import { ApiError, api, type Schemas } from "../api/client";
 import { useCaller } from "../caller";
 import { dsnOf } from "../settings/dsn";
 import { Field, FormDialog, useForm } from "../ui/form";
@@ -165,7 +165,7 @@ function NewProject({ onClose, onCreated }: NewProjectProps) {
   const form = useForm(async () => {
     const body = { name: name.trim(), slug };
     const params = { header: attempts.keyFor(body) };
-    const project = await unwrapResponse(api.POST("/v0/projects", { params, body }));
+    const project = await api.POST("/v0/projects", { params, body });
     attempts.succeeded();
     onCreated(project);
   });
@@ -222,7 +222,7 @@ function EditProject({ project, onClose, onSaved }: EditProjectProps) {
       if (text) body[limit] = text === "default" ? null : Number(text);
     }
     const params = { path: { idOrSlug: project.id } };
-    await unwrapResponse(api.PATCH("/v0/projects/{idOrSlug}", { params, body }));
+    await api.PATCH("/v0/projects/{idOrSlug}", { params, body });
     onSaved();
   });
   return (
@@ -268,7 +268,7 @@ function DeleteProject({ project, onClose, onDeleted }: DeleteProjectProps) {
   const form = useForm(async () => {
     const params = { path: { idOrSlug: project.id } };
     const body = { confirm: confirm.trim() };
-    await unwrapResponse(api.DELETE("/v0/projects/{idOrSlug}", { params, body }));
+    await api.DELETE("/v0/projects/{idOrSlug}", { params, body });
     onDeleted();
   });
   return (

@@ -1,7 +1,7 @@
 /** The user's email address, which takes effect when it is confirmed. */
 
 import { useState } from "preact/hooks";
-import { api, type Schemas, unwrapResponse } from "../api/client";
+import { api, type Schemas } from "../api/client";
 import { useLoaded } from "../api/loaded";
 import { useCan, useCurrentProject } from "../caller";
 import { FormError, useForm } from "../ui/form";
@@ -26,7 +26,7 @@ function AddressOfKey({ keyId }: { keyId: string | null }) {
   const can = useCan();
   const canRead = can("notifications:read");
   const loaded = useLoaded(canRead ? `address ${keyId}` : null, (signal) =>
-    unwrapResponse(api.GET("/v0/notifications/email-address", { signal })),
+    api.GET("/v0/notifications/email-address", { signal }),
   );
   if (canRead && loaded.error)
     return <ErrorMessage small error={loaded.error} retry={loaded.reload} />;
@@ -65,7 +65,7 @@ function AddressForm({ address, onSaved }: AddressFormProps) {
   const [email, setEmail] = useState("");
   const save = async (newEmail: string) => {
     const body = { email: newEmail };
-    onSaved(await unwrapResponse(api.PUT("/v0/notifications/email-address", { body })));
+    onSaved(await api.PUT("/v0/notifications/email-address", { body }));
     setEmail("");
   };
   const form = useForm(() => save(email.trim()));

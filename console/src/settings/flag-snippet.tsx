@@ -1,7 +1,7 @@
 /** Setup of an OpenFeature provider: code with its header, and a key created in place. */
 
 import { useState } from "preact/hooks";
-import { api, unwrapResponse } from "../api/client";
+import { api } from "../api/client";
 import { useCan, useCurrentProject } from "../caller";
 import { useForm } from "../ui/form";
 import { Segments } from "../ui/segments";
@@ -45,7 +45,7 @@ export function FlagSnippet() {
       scopes: ["flags:evaluate" as const],
       projects: [project.slug],
     };
-    setKey((await unwrapResponse(api.POST("/v0/api-keys", { body }))).apiKey);
+    setKey((await api.POST("/v0/api-keys", { body })).apiKey);
   });
   const base = `${location.origin}/v0/project/${project.slug}`;
   return (
