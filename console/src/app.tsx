@@ -48,6 +48,7 @@ import { keptParams, keptView } from "./time/range";
 import { LiveRegion } from "./ui/announcement";
 import { Banner } from "./ui/banner";
 import { Boundary } from "./ui/boundary";
+import { Button } from "./ui/button";
 import { Dialog } from "./ui/confirm";
 import { Icon, type IconName } from "./ui/icons";
 import { Palette } from "./ui/palette";
@@ -269,15 +270,10 @@ function Frame({ caller, error, retry }: FrameProps) {
           ))}
         </nav>
         <Account caller={caller} />
-        <button
-          type="button"
-          class="bare help"
-          onClick={() => setHelp(true)}
-          title="Keyboard shortcuts (?)"
-        >
+        <Button class="bare help" onClick={() => setHelp(true)} title="Keyboard shortcuts (?)">
           <Icon name="keyboard" />
           <span>Keyboard shortcuts</span>
-        </button>
+        </Button>
       </aside>
       <main id="content" tabIndex={-1}>
         <Banner />
@@ -331,9 +327,7 @@ function Frame({ caller, error, retry }: FrameProps) {
             ))}
           </dl>
           <div class="actions">
-            <button type="button" onClick={() => setHelp(false)}>
-              Close
-            </button>
+            <Button onClick={() => setHelp(false)}>Close</Button>
           </div>
         </Dialog>
       )}

@@ -2,17 +2,8 @@
 
 import { api } from "../api/client";
 import type { Project } from "../caller";
-import type { Mark } from "../plot/marks";
+import type { Mark, Marks } from "../plot/marks";
 import type { Range } from "../time/range";
-
-export interface Marks {
-  /** Oldest first. */
-  marks: Mark[];
-  /** Number of older marks that are not loaded. */
-  more: number;
-  /** `false` if `more` is a lower bound. */
-  isExact: boolean;
-}
 
 const KINDS = { marker: "marker", flag_change: "flag", release: "release" } as const;
 

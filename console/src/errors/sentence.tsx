@@ -11,6 +11,7 @@ import { useKeys } from "../keys";
 import { own } from "../own";
 import { formatRange } from "../time/format";
 import { rangeParams } from "../time/range";
+import { Button } from "../ui/button";
 import { Icon } from "../ui/icons";
 import { showErrorToast, showToast } from "../ui/toast";
 import { FilterPicker } from "./filter-picker";
@@ -156,9 +157,9 @@ export function Sentence({ view, categories }: SentenceProps) {
         (reading.left.length > 0 || !reading.changes.length) && (
           <div class="interpretation" role="status">
             <LeftWords reading={reading} onSearch={searchLeft} />
-            <button type="button" class="bare" aria-label="Close" onClick={() => setReading(null)}>
+            <Button class="bare" aria-label="Close" onClick={() => setReading(null)}>
               <Icon name="close" />
-            </button>
+            </Button>
           </div>
         )}
       <Chips
@@ -277,9 +278,9 @@ function LeftWords(props: { reading: Reading; onSearch: (words: string) => void 
           : `Ignored: ${left.map((it) => textOf(query, [it])).join(", ")}.`}
       </span>
       {words && (
-        <button type="button" class="link" onClick={() => props.onSearch(words)}>
+        <Button class="link" onClick={() => props.onSearch(words)}>
           Search titles for “{words}”
-        </button>
+        </Button>
       )}
     </p>
   );
@@ -319,14 +320,9 @@ function Chips({ view, categories, onFilters, onSearch }: ChipsProps) {
           <span class="chip-part">Title</span>
           <span class="chip-part quiet">contains</span>
           <span class="chip-part">{search}</span>
-          <button
-            type="button"
-            class="bare"
-            aria-label="Remove search"
-            onClick={() => onSearch("")}
-          >
+          <Button class="bare" aria-label="Remove search" onClick={() => onSearch("")}>
             <Icon name="close" />
-          </button>
+          </Button>
         </span>
       )}
       {filters.length < MAX_FILTERS && (
@@ -358,9 +354,9 @@ function Chips({ view, categories, onFilters, onSearch }: ChipsProps) {
         </span>
       )}
       {(filters.length > 1 || (filters.length > 0 && search)) && (
-        <button type="button" class="link small" onClick={() => onFilters([])}>
+        <Button class="link small" onClick={() => onFilters([])}>
           Clear filters
-        </button>
+        </Button>
       )}
     </div>
   );
@@ -402,8 +398,7 @@ function Chip({ filter, categories, onChange, onRemove }: ChipProps) {
     >
       {!isHandled && (
         <span class="add-chip">
-          <button
-            type="button"
+          <Button
             class="chip-part"
             aria-expanded={isChanging}
             aria-haspopup="listbox"
@@ -411,7 +406,7 @@ function Chip({ filter, categories, onChange, onRemove }: ChipProps) {
             onClick={() => setChanging(true)}
           >
             {label}
-          </button>
+          </Button>
           {isChanging && (
             <FilterPicker
               categories={categories}
@@ -465,9 +460,9 @@ function Chip({ filter, categories, onChange, onRemove }: ChipProps) {
             ))}
           </select>
         ))}
-      <button type="button" class="bare" aria-label={`Remove filter ${label}`} onClick={onRemove}>
+      <Button class="bare" aria-label={`Remove filter ${label}`} onClick={onRemove}>
         <Icon name="close" />
-      </button>
+      </Button>
     </span>
   );
 }

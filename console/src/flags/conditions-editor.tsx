@@ -3,6 +3,7 @@
 import { useState } from "preact/hooks";
 import type { ApiError } from "../api/client";
 import type { Segment } from "../segments/segment";
+import { Button } from "../ui/button";
 import { Icon } from "../ui/icons";
 import { errorProps, FieldError } from "../ui/states";
 import { type Condition, OPERATORS, type Operator, usesAttribute } from "./flag";
@@ -97,14 +98,13 @@ export function Conditions(props: ConditionsProps) {
                 />
               )}
               {!disabled && (
-                <button
-                  type="button"
+                <Button
                   class="bare"
                   aria-label={`Remove condition ${index + 1}`}
                   onClick={() => onChange(conditions.filter((_, position) => position !== index))}
                 >
                   <Icon name="close" />
-                </button>
+                </Button>
               )}
             </div>
             <FieldError error={error} at={at} />
@@ -127,13 +127,9 @@ export function Conditions(props: ConditionsProps) {
       })}
       {!disabled && (
         <div>
-          <button
-            type="button"
-            class="link small"
-            onClick={() => onChange([...conditions, NEW_CONDITION])}
-          >
+          <Button class="link small" onClick={() => onChange([...conditions, NEW_CONDITION])}>
             Add condition
-          </button>
+          </Button>
         </div>
       )}
     </div>
@@ -213,14 +209,13 @@ function SegmentPicker({ label, keys, segments, disabled, invalid, onChange }: S
             {key}
           </span>
           {!disabled && (
-            <button
-              type="button"
+            <Button
               class="bare"
               aria-label={`Remove ${key} of ${label}`}
               onClick={() => onChange(keys.filter((it) => it !== key))}
             >
               <Icon name="close" />
-            </button>
+            </Button>
           )}
         </span>
       ))}

@@ -2,6 +2,7 @@
 
 import type { KeyHeader } from "../api/attempt";
 import { ApiError, api, type Schemas } from "../api/client";
+import { loadPages } from "../api/pages";
 import type { Project } from "../caller";
 import { changedFields } from "../drafts";
 import { pluralize } from "../time/format";
@@ -242,21 +243,13 @@ export async function loadFlags(
   archived: boolean,
   signal?: AbortSignal,
 ): Promise<Flag[]> {
-  const flags: Flag[] = [];
-  let cursor: string | null = null;
-  let pages = 0;
-  do {
-    const query: { limit: number; archived?: boolean; cursor?: string } = { limit: 100, archived };
-    if (cursor) query.cursor = cursor;
-    const page: { items: unknown[]; nextCursor: string | null } = await api.GET(
-      "/v0/project/{idOrSlug}/feature-flags",
-      { params: { path: { idOrSlug: project.slug }, query }, signal },
-    );
-    flags.push(...(page.items as Flag[]));
-    cursor = page.nextCursor;
-    pages++;
-  } while (cursor && pages < MAX_PAGES);
-  return flags;
+  const params = { path: { idOrSlug: project.slug } };
+  const load = (query: { limit: number; cursor?: string | undefined }) =>
+    api.GET("/v0/project/{idOrSlug}/feature-flags", {
+      params: { ...params, query: { ...query, archived } },
+      signal,
+    });
+  return (await loadPages<unknown>(load, MAX_PAGES)).items as Flag[];
 }
 
 /** Returns the sum of the weights. An empty weight, `NaN`, counts as 0. */

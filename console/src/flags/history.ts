@@ -26,10 +26,9 @@ type Member = MemberChange["member"];
 export function loadChanges(
   project: Project,
   key: string,
-  page: { limit: number; cursor?: string | null },
+  query: { limit: number; cursor?: string | undefined },
   signal?: AbortSignal,
 ): Promise<FlagChangePage> {
-  const query = { limit: page.limit, ...(page.cursor && { cursor: page.cursor }) };
   const params = { path: { idOrSlug: project.slug, key }, query };
   return api.GET("/v0/project/{idOrSlug}/feature-flags/{key}/changes", { params, signal });
 }

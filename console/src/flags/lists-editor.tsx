@@ -1,7 +1,9 @@
 /** Editors for the lists of a flag: variants, individual users and prerequisites. */
 
 import type { ApiError } from "../api/client";
+import { Button } from "../ui/button";
 import { Icon } from "../ui/icons";
+import { Part } from "../ui/layout";
 import { errorProps, FieldError } from "../ui/states";
 import type { Draft, Flag } from "./flag";
 import { VariantSelect } from "./serve-editor";
@@ -34,15 +36,10 @@ function Lines<T>(props: LinesProps<T>) {
   const { title, add, empty, items, fresh, disabled, error, pointer, fields, headings } = props;
   const { onChange, line } = props;
   return (
-    <section class="part">
-      <header>
-        <h2>{title}</h2>
-        {!disabled && (
-          <button type="button" onClick={() => onChange([...items, fresh()])}>
-            {add}
-          </button>
-        )}
-      </header>
+    <Part
+      title={title}
+      actions={!disabled && <Button onClick={() => onChange([...items, fresh()])}>{add}</Button>}
+    >
       {items.length === 0 && <p class="quiet">{empty}</p>}
       <FieldError error={error} at={pointer} />
       <div class={headings ? "lines in-columns" : "lines"}>
@@ -63,14 +60,13 @@ function Lines<T>(props: LinesProps<T>) {
                 index,
               )}
               {!disabled && (
-                <button
-                  type="button"
+                <Button
                   class="bare"
                   aria-label={`${add.replace("Add", "Remove")} ${index + 1}`}
                   onClick={() => onChange(items.filter((_, at) => at !== index))}
                 >
                   <Icon name="close" />
-                </button>
+                </Button>
               )}
             </div>
             {["", ...fields.map((it) => `/${it}`)].map((field) => (
@@ -79,7 +75,7 @@ function Lines<T>(props: LinesProps<T>) {
           </div>
         ))}
       </div>
-    </section>
+    </Part>
   );
 }
 

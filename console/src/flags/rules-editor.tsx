@@ -3,6 +3,7 @@
 import { useLayoutEffect, useRef } from "preact/hooks";
 import type { ApiError } from "../api/client";
 import type { Segment } from "../segments/segment";
+import { Button } from "../ui/button";
 import { Icon } from "../ui/icons";
 import { errorProps, FieldError } from "../ui/states";
 import { Conditions, NEW_CONDITION } from "./conditions-editor";
@@ -49,11 +50,7 @@ export function RulesEditor({ draft, segments, error, disabled, onChange }: Rule
     <section class="part" ref={section}>
       <header>
         <h2>Rules</h2>
-        {!disabled && (
-          <button type="button" onClick={add}>
-            Add rule
-          </button>
-        )}
+        {!disabled && <Button onClick={add}>Add rule</Button>}
       </header>
       {rules.length === 0 && <p class="quiet">No rules. Everyone gets the default below.</p>}
       <FieldError error={error} at="/rules" />
@@ -76,8 +73,7 @@ export function RulesEditor({ draft, segments, error, disabled, onChange }: Rule
               />
               {!disabled && (
                 <>
-                  <button
-                    type="button"
+                  <Button
                     class="bare"
                     data-move={-1}
                     aria-label={`Move rule ${index + 1} up`}
@@ -85,9 +81,8 @@ export function RulesEditor({ draft, segments, error, disabled, onChange }: Rule
                     onClick={() => move(index, -1)}
                   >
                     <Icon name="up" />
-                  </button>
-                  <button
-                    type="button"
+                  </Button>
+                  <Button
                     class="bare"
                     data-move={1}
                     aria-label={`Move rule ${index + 1} down`}
@@ -95,15 +90,14 @@ export function RulesEditor({ draft, segments, error, disabled, onChange }: Rule
                     onClick={() => move(index, 1)}
                   >
                     <Icon name="down" />
-                  </button>
-                  <button
-                    type="button"
+                  </Button>
+                  <Button
                     class="bare"
                     aria-label={`Remove rule ${index + 1}`}
                     onClick={() => onChange(rules.filter((_, at) => at !== index))}
                   >
                     <Icon name="close" />
-                  </button>
+                  </Button>
                 </>
               )}
             </header>

@@ -2,6 +2,7 @@
 
 import { useState } from "preact/hooks";
 import type { ApiError } from "../api/client";
+import { Button } from "../ui/button";
 import { Icon } from "../ui/icons";
 import { errorProps, FieldError } from "../ui/states";
 import { type Draft, describeServe, isWeight, type Serve, sumOf } from "./flag";
@@ -95,14 +96,13 @@ export function ServeEditor(props: ServeEditorProps) {
                   <i style={{ width: `${sum && it.weight ? (it.weight / sum) * 100 : 0}%` }} />
                 </span>
                 {!disabled && (
-                  <button
-                    type="button"
+                  <Button
                     class="bare"
                     aria-label={`Remove ${it.variant}`}
                     onClick={() => setRollout(serve.rollout.filter((_, at) => at !== index))}
                   >
                     <Icon name="close" />
-                  </button>
+                  </Button>
                 )}
               </div>
               {!isWeight(it) && (
@@ -120,25 +120,23 @@ export function ServeEditor(props: ServeEditorProps) {
           <div class="form-row small">
             <span class={isHundred ? "quiet" : "field-error"}>Adds up to {round(sum)}%.</span>
             {!disabled && balanced && (
-              <button
-                type="button"
+              <Button
                 class="link small"
                 title={describeServe({ variant: null, rollout: balanced })}
                 onClick={() => setRollout(balanced)}
               >
                 Balance: {describeServe({ variant: null, rollout: balanced })}
-              </button>
+              </Button>
             )}
             {!disabled && (
-              <button
-                type="button"
+              <Button
                 class="link small"
                 onClick={() =>
                   setRollout([...serve.rollout, { variant: unused?.key ?? first, weight: 0 }])
                 }
               >
                 Add variant
-              </button>
+              </Button>
             )}
           </div>
         </>

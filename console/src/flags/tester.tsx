@@ -6,6 +6,7 @@
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { ApiError, api, type Schemas } from "../api/client";
 import { useCurrentProject } from "../caller";
+import { Button } from "../ui/button";
 import { Icon } from "../ui/icons";
 import { ErrorMessage } from "../ui/states";
 import { type Draft, type Flag, type FlagPatch, quoteVariant, toRequest } from "./flag";
@@ -107,25 +108,23 @@ export function Tester({ flag, draft, changes }: TesterProps) {
               value={it.value}
               onInput={(event) => set(index, { value: event.currentTarget.value })}
             />
-            <button
-              type="button"
+            <Button
               class="bare"
               aria-label={`Remove attribute ${index + 1}`}
               onClick={() => setAttributes(attributes.filter((_, at) => at !== index))}
             >
               <Icon name="close" />
-            </button>
+            </Button>
           </div>
         ))}
         <div class="form-row">
           <button type="submit">Evaluate</button>
-          <button
-            type="button"
+          <Button
             class="link small"
             onClick={() => setAttributes([...attributes, { name: "", value: "" }])}
           >
             Add attribute
-          </button>
+          </Button>
         </div>
       </form>
       {outcome instanceof ApiError ? (

@@ -6,6 +6,7 @@ import { useLoaded } from "../api/loaded";
 import { useCan, useCurrentProject } from "../caller";
 import { SettingsTabs } from "../people/tabs";
 import { number } from "../time/format";
+import { Button } from "../ui/button";
 import { Confirm } from "../ui/confirm";
 import { useNextPage } from "../ui/next-page";
 import { More } from "../ui/row-parts";
@@ -119,14 +120,13 @@ export function SourceMapsPage() {
                   </td>
                   {canWrite && (
                     <td class="row-actions">
-                      <button
-                        type="button"
+                      <Button
                         class="link danger"
                         aria-label={`Delete ${it.url ?? it.debugId}`}
                         onClick={() => setDeletion(deletionOf(it))}
                       >
                         Delete
-                      </button>
+                      </Button>
                     </td>
                   )}
                 </tr>

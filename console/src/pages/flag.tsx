@@ -42,11 +42,15 @@ import { FlagSwitch } from "../flags/switch";
 import { Tester } from "../flags/tester";
 import { createUndo } from "../flags/undo";
 import { loadSegments, type Segment } from "../segments/segment";
+import { useAction } from "../ui/action";
+import { Button } from "../ui/button";
 import { Confirm } from "../ui/confirm";
+import { Field } from "../ui/form";
+import { Part } from "../ui/layout";
 import { useIsSettled } from "../ui/settled";
 import { errorProps, FieldError } from "../ui/states";
 import { RelativeTime } from "../ui/time";
-import { showErrorToast, showToast } from "../ui/toast";
+import { showToast } from "../ui/toast";
 
 /** An archiving or unarchiving to confirm. */
 interface Archiving {
@@ -103,7 +107,7 @@ function Editor(props: EditorProps<Flag>) {
   const { draft, saved, set, error } = editing;
   const isSettled = useIsSettled(flag?.archivedAt);
   const guardPage = usePageGuard();
-  const [busy, setBusy] = useState(false);
+  const [busy, run] = useAction();
   /** The action to confirm. `flag` is its version after a change by another user. */
   const [confirming, setConfirming] = useState<"delete" | Archiving | null>(null);
   const flags =
@@ -118,36 +122,23 @@ function Editor(props: EditorProps<Flag>) {
 
   const archive = async (known: Flag, archived: boolean) => {
     setConfirming(null);
-    setBusy(true);
-    try {
-      const { flag: latest, isDone } = await patchIfUnchanged(project, known, { archived });
-      onChange(latest);
-      if (!isDone && Boolean(latest.archivedAt) !== archived) {
-        return setConfirming({ flag: latest, archived, isConflict: true });
-      }
-      const undo = archived
-        ? createUndo(project, latest, { archived: false }, onChange)
-        : undefined;
-      showToast(`${archived ? "Archived" : "Unarchived"} ${latest.key}.`, undo);
-    } catch (error) {
-      showErrorToast(error);
-    } finally {
-      setBusy(false);
+    const { flag: latest, isDone } = await patchIfUnchanged(project, known, { archived });
+    onChange(latest);
+    if (!isDone && Boolean(latest.archivedAt) !== archived) {
+      return setConfirming({ flag: latest, archived, isConflict: true });
     }
+    const undo = archived ? createUndo(project, latest, { archived: false }, onChange) : undefined;
+    showToast(`${archived ? "Archived" : "Unarchived"} ${latest.key}.`, undo);
   };
   const remove = async () => {
     if (!flag) return;
     const isHere = guardPage();
     setConfirming(null);
-    try {
-      const params = { path: { idOrSlug: project.slug, key: flag.key } };
-      await api.DELETE("/v0/project/{idOrSlug}/feature-flags/{key}", { params });
-      dropDraft(editing.draftName);
-      showToast(`Deleted ${flag.key}.`);
-      if (isHere()) go(back);
-    } catch (error) {
-      showErrorToast(error);
-    }
+    const params = { path: { idOrSlug: project.slug, key: flag.key } };
+    await api.DELETE("/v0/project/{idOrSlug}/feature-flags/{key}", { params });
+    dropDraft(editing.draftName);
+    showToast(`Deleted ${flag.key}.`);
+    if (isHere()) go(back);
   };
   const chooseType = (type: FlagType) => {
     const variants = type === "boolean" ? structuredClone(BOOLEANS) : [];
@@ -180,34 +171,31 @@ function Editor(props: EditorProps<Flag>) {
             {can("flags:write") &&
               (flag.archivedAt ? (
                 <>
-                  <button
-                    type="button"
+                  <Button
                     class="danger"
                     disabled={!isSettled}
                     onClick={() => setConfirming("delete")}
                   >
                     Delete
-                  </button>
-                  <button
-                    type="button"
+                  </Button>
+                  <Button
                     disabled={busy || !isSettled}
-                    onClick={() => void archive(flag, false)}
+                    onClick={() => void run(() => archive(flag, false))}
                   >
                     Unarchive
-                  </button>
+                  </Button>
                 </>
               ) : (
-                <button
-                  type="button"
+                <Button
                   disabled={busy || !isSettled}
                   onClick={() =>
                     flag.enabled
                       ? setConfirming({ flag, archived: true, isConflict: false })
-                      : void archive(flag, true)
+                      : void run(() => archive(flag, true))
                   }
                 >
                   Archive
-                </button>
+                </Button>
               ))}
           </div>
         )}
@@ -237,17 +225,15 @@ function Editor(props: EditorProps<Flag>) {
                   </label>
                 )}
               </KeyAndName>
-              <label class="field">
-                Description
-                <textarea
-                  rows={2}
-                  value={draft.description}
-                  disabled={disabled}
-                  {...errorProps(error, "/description")}
-                  onInput={(event) => set({ description: event.currentTarget.value })}
-                />
-              </label>
-              <FieldError error={error} at="/description" />
+              <Field
+                label="Description"
+                at="/description"
+                form={editing}
+                rows={2}
+                value={draft.description}
+                disabled={disabled}
+                onInput={(description) => set({ description })}
+              />
             </div>
             <VariantsEditor draft={draft} error={error} disabled={disabled} onChange={set} />
             <TargetsEditor draft={draft} error={error} disabled={disabled} onChange={set} />
@@ -258,10 +244,7 @@ function Editor(props: EditorProps<Flag>) {
               disabled={disabled}
               onChange={(rules) => set({ rules })}
             />
-            <section class="part">
-              <header>
-                <h2>Everyone else</h2>
-              </header>
+            <Part title="Everyone else">
               <ServeEditor
                 serve={draft.fallthrough}
                 variants={draft.variants}
@@ -271,11 +254,8 @@ function Editor(props: EditorProps<Flag>) {
                 disabled={disabled}
                 onChange={(fallthrough) => set({ fallthrough })}
               />
-            </section>
-            <section class="part">
-              <header>
-                <h2>When off, serve</h2>
-              </header>
+            </Part>
+            <Part title="When off, serve">
               <VariantSelect
                 label="When off, serve"
                 value={draft.offVariant ?? ""}
@@ -286,7 +266,7 @@ function Editor(props: EditorProps<Flag>) {
                 onChange={(key) => set({ offVariant: key || null })}
               />
               <FieldError error={error} at="/offVariant" />
-            </section>
+            </Part>
             <PrerequisitesEditor
               draft={draft}
               error={error}
@@ -314,7 +294,7 @@ function Editor(props: EditorProps<Flag>) {
           title={`Delete ${flag.key}?`}
           action="Delete"
           onClose={() => setConfirming(null)}
-          onConfirm={() => void remove()}
+          onConfirm={() => void run(remove)}
         >
           <p>
             This permanently deletes the flag. Applications that still evaluate it get the default
@@ -327,7 +307,7 @@ function Editor(props: EditorProps<Flag>) {
           title={`${confirming.archived ? "Archive" : "Unarchive"} ${confirming.flag.key}?`}
           action={confirming.archived ? "Archive" : "Unarchive"}
           onClose={() => setConfirming(null)}
-          onConfirm={() => void archive(confirming.flag, confirming.archived)}
+          onConfirm={() => void run(() => archive(confirming.flag, confirming.archived))}
         >
           {confirming.isConflict && (
             <p>

@@ -6,6 +6,7 @@ import { useLoaded } from "../api/loaded";
 import { useCan, useCurrentProject } from "../caller";
 import { type Newest, newestOf } from "../errors/newest";
 import { number, pluralize } from "../time/format";
+import { Button } from "../ui/button";
 import { Confirm } from "../ui/confirm";
 import { Field, FormError, useForm } from "../ui/form";
 import { RowTitle } from "../ui/row-parts";
@@ -240,9 +241,9 @@ function Markers({ collection, canWrite, onChange }: MarkersProps) {
             <span class="quiet">{pluralize(collection.eventCount, "marker")}</span>
           </h2>
           {canWrite && (
-            <button type="button" class="danger" onClick={() => setDeleting(true)}>
+            <Button class="danger" onClick={() => setDeleting(true)}>
               Delete collection
-            </button>
+            </Button>
           )}
         </header>
       </div>
@@ -272,9 +273,9 @@ function Markers({ collection, canWrite, onChange }: MarkersProps) {
         ))}
       </ul>
       {last && !last.isAll && (
-        <button type="button" class="more" disabled={busy} onClick={() => void showMore()}>
+        <Button class="more" disabled={busy} onClick={() => void showMore()}>
           {busy ? "Loading…" : `Show more (${number(items.length)} shown)`}
-        </button>
+        </Button>
       )}
       {deleting && (
         <Confirm

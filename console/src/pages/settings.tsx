@@ -7,6 +7,7 @@ import { EmailAddress } from "../settings/email-address";
 import { FlagSnippet } from "../settings/flag-snippet";
 import { Preferences } from "../settings/preferences";
 import { Snippets } from "../settings/snippets";
+import { Button } from "../ui/button";
 import { RelativeTime } from "../ui/time";
 
 export function SettingsPage() {
@@ -80,13 +81,13 @@ function CallerDetails() {
         <h2>{caller.keyId ? "Your key" : "Your account"}</h2>
         <div class="row-actions">
           {caller.email && (
-            <button type="button" class="link" onClick={() => setLeaving(true)}>
+            <Button class="link" onClick={() => setLeaving(true)}>
               Sign out everywhere
-            </button>
+            </Button>
           )}
-          <button type="button" class="link" onClick={() => void endSession()}>
+          <Button class="link" onClick={() => void endSession()}>
             Sign out
-          </button>
+          </Button>
         </div>
         {isLeaving && <SignOutEverywhere onClose={() => setLeaving(false)} />}
       </header>

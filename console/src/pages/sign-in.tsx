@@ -4,6 +4,7 @@ import { api } from "../api/client";
 import { useLoaded } from "../api/loaded";
 import { type CallerInfo, callerOf } from "../caller";
 import { decideOffer, isSession, openWithKey, signOutReason } from "../session";
+import { Button } from "../ui/button";
 import { Confirm } from "../ui/confirm";
 import { FormError, useForm } from "../ui/form";
 import { ErrorMessage, errorProps, FieldError, SkeletonRows } from "../ui/states";
@@ -42,9 +43,9 @@ export function SignInForm({ preferKey = false, hasReason = true, children }: Si
       <div class="sign-in-ways">
         <KeyForm>{children}</KeyForm>
         {hasOthers && (
-          <button type="button" class="link" onClick={() => setWithKey(false)}>
+          <Button class="link" onClick={() => setWithKey(false)}>
             Sign in without a key
-          </button>
+          </Button>
         )}
       </div>
     );
@@ -65,9 +66,9 @@ export function SignInForm({ preferKey = false, hasReason = true, children }: Si
       )}
       {(data?.email || error) && <EmailForm isPrimary={!data?.oidc} />}
       {(data || error) && (
-        <button type="button" class="link" onClick={() => setWithKey(true)}>
+        <Button class="link" onClick={() => setWithKey(true)}>
           Use an API key
-        </button>
+        </Button>
       )}
     </div>
   );
@@ -95,12 +96,12 @@ export function EmailForm({ isPrimary = true }: { isPrimary?: boolean }) {
         </p>
         {form.error && <ErrorMessage error={form.error} />}
         <div class="form-row">
-          <button type="button" disabled={form.busy} onClick={() => void form.submit()}>
+          <Button disabled={form.busy} onClick={() => void form.submit()}>
             Send again
-          </button>
-          <button type="button" class="link" onClick={() => setSentTo(null)}>
+          </Button>
+          <Button class="link" onClick={() => setSentTo(null)}>
             Use another address
-          </button>
+          </Button>
         </div>
       </div>
     );

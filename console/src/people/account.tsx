@@ -5,6 +5,7 @@ import { go, hrefOf } from "../address";
 import { ApiError, api } from "../api/client";
 import { type CallerInfo, useCaller } from "../caller";
 import { followSession, isSession, signOut, switchSession } from "../session";
+import { Button } from "../ui/button";
 import { Confirm, Dialog } from "../ui/confirm";
 import { Icon } from "../ui/icons";
 import { useMenu } from "../ui/menu";
@@ -67,8 +68,7 @@ export function Account({ caller }: { caller: CallerInfo | undefined }) {
               <ul aria-labelledby="organizations">
                 {others.map((it) => (
                   <li key={it}>
-                    <button
-                      type="button"
+                    <Button
                       class="bare"
                       onClick={() => {
                         close();
@@ -76,7 +76,7 @@ export function Account({ caller }: { caller: CallerInfo | undefined }) {
                       }}
                     >
                       <bdi>{it}</bdi>
-                    </button>
+                    </Button>
                   </li>
                 ))}
               </ul>
@@ -84,14 +84,13 @@ export function Account({ caller }: { caller: CallerInfo | undefined }) {
           )}
           <ul>
             <li>
-              <button type="button" class="bare" onClick={() => void endSession()}>
+              <Button class="bare" onClick={() => void endSession()}>
                 Sign out
-              </button>
+              </Button>
             </li>
             {isSession() && (
               <li>
-                <button
-                  type="button"
+                <Button
                   class="bare"
                   onClick={() => {
                     close();
@@ -99,7 +98,7 @@ export function Account({ caller }: { caller: CallerInfo | undefined }) {
                   }}
                 >
                   Sign out everywhere…
-                </button>
+                </Button>
               </li>
             )}
           </ul>
@@ -166,17 +165,12 @@ export function Invitations() {
             </span>
           </p>
           <div>
-            <button
-              type="button"
-              class="primary"
-              disabled={busy}
-              onClick={() => void accept(it.id)}
-            >
+            <Button class="primary" disabled={busy} onClick={() => void accept(it.id)}>
               Accept
-            </button>
-            <button type="button" class="link" onClick={() => setHidden([...hidden, it.id])}>
+            </Button>
+            <Button class="link" onClick={() => setHidden([...hidden, it.id])}>
               Not now
-            </button>
+            </Button>
           </div>
         </li>
       ))}
@@ -190,9 +184,9 @@ export function SwitchedElsewhere({ organization }: { organization: string }) {
     <Dialog title={`This browser is now in ${organization}`} onClose={followSession}>
       <p>Another tab switched the session. This tab still shows the previous organization.</p>
       <div class="actions">
-        <button type="button" class="primary" onClick={followSession}>
+        <Button class="primary" onClick={followSession}>
           Open {organization}
-        </button>
+        </Button>
       </div>
     </Dialog>
   );

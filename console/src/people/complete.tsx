@@ -9,6 +9,7 @@ import { ApiError, api } from "../api/client";
 import type { CallerInfo } from "../caller";
 import { EmailForm } from "../pages/sign-in";
 import { dropSignInToken, switchSession } from "../session";
+import { Button } from "../ui/button";
 import { errorProps, FieldError, useFocusFirstError } from "../ui/states";
 import { showToast } from "../ui/toast";
 
@@ -57,9 +58,9 @@ export function CompleteSignIn({ token, current }: CompleteSignInProps) {
             Request a new link, or ask an admin for a new invitation.
           </p>
           <EmailForm />
-          <button type="button" class="link" onClick={cancel}>
+          <Button class="link" onClick={cancel}>
             {current ? "Back to the console" : "Other ways to sign in"}
-          </button>
+          </Button>
         </div>
       </main>
     );
@@ -117,9 +118,9 @@ export function CompleteSignIn({ token, current }: CompleteSignInProps) {
           <button type="submit" class="primary" disabled={busy}>
             {busy ? "Signing in…" : "Sign in"}
           </button>
-          <button type="button" class="link" onClick={cancel}>
+          <Button class="link" onClick={cancel}>
             Cancel
-          </button>
+          </Button>
         </div>
       </form>
     </main>

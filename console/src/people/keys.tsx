@@ -4,9 +4,10 @@ import { useState } from "preact/hooks";
 import { changed, go, useAddress } from "../address";
 import { ApiError, api, type Schemas } from "../api/client";
 import { useLoaded } from "../api/loaded";
-import { loadAll } from "../api/pages";
+import { loadPages } from "../api/pages";
 import { useCaller } from "../caller";
 import { pluralize } from "../time/format";
+import { Button } from "../ui/button";
 import { Confirm } from "../ui/confirm";
 import { Segments } from "../ui/segments";
 import { Empty, Pending } from "../ui/states";
@@ -31,7 +32,7 @@ export function KeysPage() {
   const { caller } = useCaller();
   const [revoking, setRevoking] = useState<ApiKey | null>(null);
   const loaded = useLoaded(`keys ${caller.organization}`, (signal) =>
-    loadAll((query) => api.GET("/v0/api-keys", { params: { query }, signal })),
+    loadPages((query) => api.GET("/v0/api-keys", { params: { query }, signal })),
   );
   const namesOf = useProjectNames();
   if (address.query.has("new")) return <NewKey onCreated={loaded.reload} />;
@@ -54,9 +55,9 @@ export function KeysPage() {
     <>
       <div class="page-head">
         <h1>API keys</h1>
-        <button type="button" class="primary" onClick={() => go(changed(address, { new: 1 }))}>
+        <Button class="primary" onClick={() => go(changed(address, { new: 1 }))}>
           New key
-        </button>
+        </Button>
       </div>
       <SettingsTabs page="keys" />
       <div class="page-head">
@@ -122,14 +123,13 @@ export function KeysPage() {
                   </td>
                   {!isPast && (
                     <td class="row-actions">
-                      <button
-                        type="button"
+                      <Button
                         class="link danger"
                         aria-label={`Revoke ${nameOf(it)}`}
                         onClick={() => setRevoking(it)}
                       >
                         Revoke
-                      </button>
+                      </Button>
                     </td>
                   )}
                 </tr>
@@ -138,7 +138,7 @@ export function KeysPage() {
           </table>
         </div>
       )}
-      {loaded.data?.isCut && <p class="quiet nothing">Showing the 1,000 newest.</p>}
+      {loaded.data?.nextCursor && <p class="quiet nothing">Showing the 1,000 newest.</p>}
       {revoking && (
         <Confirm
           title={`Revoke “${nameOf(revoking)}”?`}

@@ -4,9 +4,10 @@ import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { type ApiError, api, type Schemas } from "../api/client";
 import { useLoaded } from "../api/loaded";
-import { loadAll } from "../api/pages";
+import { loadPages } from "../api/pages";
 import { useCaller, useCan } from "../caller";
 import { pluralize } from "../time/format";
+import { Button } from "../ui/button";
 import { Confirm } from "../ui/confirm";
 import { Field, FormDialog, useForm } from "../ui/form";
 import { ErrorMessage, FieldError, Pending } from "../ui/states";
@@ -29,10 +30,10 @@ export function MembersPage() {
   const canWrite = useCan()("members:write");
   const [shown, show] = useState<Shown | null>(null);
   const members = useLoaded(`members ${caller.organization}`, (signal) =>
-    loadAll((query) => api.GET("/v0/members", { params: { query }, signal })),
+    loadPages((query) => api.GET("/v0/members", { params: { query }, signal })),
   );
   const invitations = useLoaded(`invitations ${caller.organization}`, (signal) =>
-    loadAll((query) => api.GET("/v0/invitations", { params: { query }, signal })),
+    loadPages((query) => api.GET("/v0/invitations", { params: { query }, signal })),
   );
   const namesOf = useProjectNames();
   const close = () => show(null);
@@ -77,9 +78,9 @@ export function MembersPage() {
       <div class="page-head">
         <h1>Members</h1>
         {canWrite && (
-          <button type="button" class="primary" onClick={() => show({ type: "invite" })}>
+          <Button class="primary" onClick={() => show({ type: "invite" })}>
             Invite
-          </button>
+          </Button>
         )}
       </div>
       <SettingsTabs page="members" />
@@ -104,22 +105,20 @@ export function MembersPage() {
                 <td class="row-actions">
                   {grantable(caller).some(({ role }) => role === it.role) && (
                     <>
-                      <button
-                        type="button"
+                      <Button
                         class="link"
                         aria-label={`Edit ${it.email}`}
                         onClick={() => show({ type: "edit", member: it })}
                       >
                         Edit
-                      </button>
-                      <button
-                        type="button"
+                      </Button>
+                      <Button
                         class="link danger"
                         aria-label={`${isMe(it) ? "Leave" : "Remove"} ${it.email}`}
                         onClick={() => show({ type: "remove", member: it })}
                       >
                         {isMe(it) ? "Leave" : "Remove"}
-                      </button>
+                      </Button>
                     </>
                   )}
                 </td>
@@ -128,7 +127,7 @@ export function MembersPage() {
           ))}
         </PeopleTable>
       )}
-      {members.data?.isCut && <p class="quiet nothing">Showing the first 1,000.</p>}
+      {members.data?.nextCursor && <p class="quiet nothing">Showing the first 1,000.</p>}
       {invitations.error && <ErrorMessage error={invitations.error} retry={invitations.reload} />}
       {invitations.data && invitations.data.items.length > 0 && (
         <PeopleTable
@@ -152,14 +151,13 @@ export function MembersPage() {
               {canWrite && (
                 <td class="row-actions">
                   {grantable(caller).some(({ role }) => role === it.role) && (
-                    <button
-                      type="button"
+                    <Button
                       class="link danger"
                       aria-label={`Revoke the invitation to ${it.email}`}
                       onClick={() => show({ type: "revoke", invitation: it })}
                     >
                       Revoke
-                    </button>
+                    </Button>
                   )}
                 </td>
               )}

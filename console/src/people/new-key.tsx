@@ -4,6 +4,7 @@ import { useState } from "preact/hooks";
 import { changed, go, useAddress } from "../address";
 import { api, type Schemas } from "../api/client";
 import { type Scope, useCaller } from "../caller";
+import { Button } from "../ui/button";
 import { Back } from "../ui/detail-page";
 import { Field, FormError, useForm } from "../ui/form";
 import { Code, FieldError } from "../ui/states";
@@ -81,14 +82,13 @@ export function NewKey({ onCreated }: { onCreated: () => void }) {
             {presets
               .filter((it) => it.scopes.length > 0)
               .map((it) => (
-                <button
-                  type="button"
+                <Button
                   key={it.name}
                   aria-pressed={isPressed(it.scopes)}
                   onClick={() => setScopes(it.scopes)}
                 >
                   {it.name}
-                </button>
+                </Button>
               ))}
           </div>
           <ul class="scope-areas">
@@ -126,14 +126,13 @@ export function NewKey({ onCreated }: { onCreated: () => void }) {
           <legend>Expires after</legend>
           <div class="segments">
             {LIFETIMES.map(([lifetime, text]) => (
-              <button
-                type="button"
+              <Button
                 key={lifetime}
                 aria-pressed={lifetime === days}
                 onClick={() => setDays(lifetime)}
               >
                 {text}
-              </button>
+              </Button>
             ))}
           </div>
           <FieldError error={form.error} at="/expiresAt" />
@@ -147,9 +146,7 @@ export function NewKey({ onCreated }: { onCreated: () => void }) {
           <button type="submit" class="primary" disabled={form.busy}>
             Create key
           </button>
-          <button type="button" onClick={() => go(list)}>
-            Cancel
-          </button>
+          <Button onClick={() => go(list)}>Cancel</Button>
         </div>
       </form>
     </>
@@ -187,9 +184,9 @@ function Secret({ created, onDone }: { created: CreatedApiKey; onDone: () => voi
           copyLabel="Copy command"
         />
         <div>
-          <button type="button" class="primary" onClick={onDone}>
+          <Button class="primary" onClick={onDone}>
             Done
-          </button>
+          </Button>
         </div>
       </div>
     </>

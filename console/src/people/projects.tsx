@@ -6,6 +6,7 @@ import { useAttempts } from "../api/attempt";
 import { ApiError, api, type Schemas } from "../api/client";
 import { useCaller } from "../caller";
 import { dsnOf } from "../settings/dsn";
+import { Button } from "../ui/button";
 import { Field, FormDialog, useForm } from "../ui/form";
 import { CopyButton, Empty, Pending } from "../ui/states";
 import { showToast } from "../ui/toast";
@@ -39,9 +40,9 @@ export function ProjectsPage() {
     <>
       <div class="page-head">
         <h1>Projects</h1>
-        <button type="button" class="primary" onClick={() => go(changed(address, { new: 1 }))}>
+        <Button class="primary" onClick={() => go(changed(address, { new: 1 }))}>
           New project
-        </button>
+        </Button>
       </div>
       <SettingsTabs page="projects" />
       <Pending of={projects} rows={4} />
@@ -86,22 +87,20 @@ export function ProjectsPage() {
                     />
                   </td>
                   <td class="row-actions">
-                    <button
-                      type="button"
+                    <Button
                       class="link"
                       aria-label={`Edit ${it.name}`}
                       onClick={() => show({ type: "edit", project: it })}
                     >
                       Edit
-                    </button>
-                    <button
-                      type="button"
+                    </Button>
+                    <Button
                       class="link danger"
                       aria-label={`Delete ${it.name}`}
                       onClick={() => show({ type: "delete", project: it })}
                     >
                       Delete
-                    </button>
+                    </Button>
                   </td>
                 </tr>
               ))}

@@ -12,7 +12,8 @@ import {
   pluralize,
   short,
 } from "../time/format";
-import { layOut, type Mark, placeCard } from "./marks";
+import { Button } from "../ui/button";
+import { layOut, type Mark, type Marks, placeCard } from "./marks";
 
 export type Bucket = Schemas["ErrorTimeseriesBucket"];
 
@@ -35,17 +36,13 @@ interface Box {
 
 interface PlotProps {
   series: Series;
-  marks?: Mark[];
-  /** Number of older marks that are not shown. */
-  more?: number;
-  /** `false` if `more` is a lower bound. */
-  isExact?: boolean;
+  marks: Marks;
   height: number;
   /** `true` for the events of one error: the line of errors is hidden. */
-  single?: boolean;
+  single: boolean;
   /** `true` while the data of another view is shown and the current one loads. */
-  stale?: boolean;
-  onZoom?: (from: number, to: number) => void;
+  stale: boolean;
+  onZoom: (from: number, to: number) => void;
 }
 
 /** Returns a color of the theme: a canvas cannot use CSS variables. */
@@ -106,16 +103,9 @@ function enableTouch(chart: uPlot): () => void {
   };
 }
 
-export function Plot({
-  series,
-  marks = [],
-  more = 0,
-  isExact = true,
-  height,
-  single = false,
-  stale,
-  onZoom,
-}: PlotProps) {
+export function Plot(props: PlotProps) {
+  const { series, height, single, stale, onZoom } = props;
+  const { marks, more, isExact } = props.marks;
   const place = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
   const [box, setBox] = useState<Box | null>(null);
@@ -158,7 +148,7 @@ export function Plot({
         cursor: {
           y: false,
           points: { show: false },
-          drag: { x: Boolean(zoom.current), y: false, setScale: false, dist: 6 },
+          drag: { x: true, y: false, setScale: false, dist: 6 },
         },
         scales: {
           x: { time: true, range: () => [series.from / 1000, series.to / 1000] },
@@ -239,7 +229,7 @@ export function Plot({
                 (at) => it.posToVal(at, "x") * 1000,
               );
               it.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
-              if (from !== undefined && to !== undefined) zoom.current?.(from, to);
+              if (from !== undefined && to !== undefined) zoom.current(from, to);
             },
           ],
         },
@@ -287,9 +277,9 @@ export function Plot({
               {formatMinute(Date.parse(bucket.bucketStart))} {pluralize(bucket.errors, "event")}
               {!single && `, ${pluralize(bucket.uniqueErrors, "error")}`}
             </>
-          ) : onZoom ? (
+          ) : (
             <span class="quiet">Drag to zoom</span>
-          ) : null}
+          )}
         </span>
       </figcaption>
       <div class="plot-area">
@@ -301,7 +291,7 @@ export function Plot({
           aria-label={`${pluralize(total, "event")} from ${formatMinute(series.from)} to ${formatMinute(series.to)}`}
           data-values={JSON.stringify(series.buckets.map((it) => [it.errors, it.uniqueErrors]))}
         />
-        {box && <Marks marks={marks} series={series} box={box} />}
+        {box && <Lines marks={marks} series={series} box={box} />}
       </div>
       <Values series={series} marks={marks} single={single} />
     </figure>
@@ -375,13 +365,14 @@ function Values({ series, marks, single }: ValuesProps) {
   );
 }
 
-interface MarksProps {
+interface LinesProps {
   marks: Mark[];
   series: Series;
   box: Box;
 }
 
-function Marks({ marks, series, box }: MarksProps) {
+/** The marks, as lines with labels. */
+function Lines({ marks, series, box }: LinesProps) {
   const x = (at: number) => ((at - series.from) / (series.to - series.from)) * box.width;
   const groups = layOut(
     marks.filter((it) => it.at >= series.from && it.at < series.to),
@@ -405,8 +396,7 @@ function Marks({ marks, series, box }: MarksProps) {
         const card = placeCard(group.x, edges, group.x > box.width * 0.7);
         return (
           <div key={first.id} class="mark" style={{ left: `${Math.round(group.x)}px` }}>
-            <button
-              type="button"
+            <Button
               class={`mark-head ${first.kind}`}
               aria-label={
                 many
@@ -422,7 +412,7 @@ function Marks({ marks, series, box }: MarksProps) {
                   {many ? `× ${group.marks.length}` : first.name}
                 </span>
               )}
-            </button>
+            </Button>
             <ul
               class="mark-card"
               style={{ left: `${Math.round(card.left)}px`, width: `${card.width}px` }}

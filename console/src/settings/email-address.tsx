@@ -4,6 +4,7 @@ import { useState } from "preact/hooks";
 import { api, type Schemas } from "../api/client";
 import { useLoaded } from "../api/loaded";
 import { useCan, useCurrentProject } from "../caller";
+import { Button } from "../ui/button";
 import { FormError, useForm } from "../ui/form";
 import { ErrorMessage, errorProps, FieldError, SkeletonRows } from "../ui/states";
 import { showToast } from "../ui/toast";
@@ -95,9 +96,9 @@ function AddressForm({ address, onSaved }: AddressFormProps) {
           Save
         </button>
         {pending && (
-          <button type="button" disabled={resend.busy} onClick={() => void resend.submit()}>
+          <Button disabled={resend.busy} onClick={() => void resend.submit()}>
             Resend
-          </button>
+          </Button>
         )}
       </div>
       <FieldError error={form.error} at="/email" />
@@ -132,9 +133,9 @@ function Addresses({ address, reload }: { address: Address; reload: () => void }
             <th scope="row">Awaiting confirmation</th>
             <td>
               <bdi>{pendingEmail}</bdi> <span class="status pending">not confirmed</span>{" "}
-              <button type="button" class="link small" onClick={reload}>
+              <Button class="link small" onClick={reload}>
                 Check again
-              </button>
+              </Button>
             </td>
           </tr>
         )}

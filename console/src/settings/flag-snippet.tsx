@@ -3,6 +3,7 @@
 import { useState } from "preact/hooks";
 import { api } from "../api/client";
 import { useCan, useCurrentProject } from "../caller";
+import { Button } from "../ui/button";
 import { useForm } from "../ui/form";
 import { Segments } from "../ui/segments";
 import { Code, ErrorMessage } from "../ui/states";
@@ -67,9 +68,9 @@ export function FlagSnippet() {
         </p>
       ) : canCreate ? (
         <div>
-          <button type="button" disabled={form.busy} onClick={() => void form.submit()}>
+          <Button disabled={form.busy} onClick={() => void form.submit()}>
             Create a key for this snippet
-          </button>
+          </Button>
         </div>
       ) : (
         <p class="quiet small">

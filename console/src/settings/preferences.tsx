@@ -3,6 +3,7 @@
 import { api, type Schemas } from "../api/client";
 import { useLoaded } from "../api/loaded";
 import { own } from "../own";
+import { Button } from "../ui/button";
 import { ErrorMessage, SkeletonRows } from "../ui/states";
 import { showErrorToast, showToast } from "../ui/toast";
 
@@ -109,8 +110,7 @@ function Toggle({ preference: { type, emailEnabled }, onToggle }: ToggleProps) {
         {description && <small>{description}</small>}
       </span>
       {onToggle ? (
-        <button
-          type="button"
+        <Button
           role="switch"
           class="switch"
           aria-checked={emailEnabled}

@@ -3,6 +3,7 @@ import { useRef } from "preact/hooks";
 import { changed, go, useAddress } from "../address";
 import { useKeys } from "../keys";
 import { pluralize } from "../time/format";
+import { Button } from "./button";
 import type { Rows } from "./rows";
 
 interface SelectCellProps {
@@ -69,13 +70,10 @@ export function SortHead({ name, own, sort, only = "" }: SortHeadProps) {
   const isOn = sort === own;
   return (
     <th class={`number ${only}`} aria-sort={isOn ? "descending" : undefined}>
-      <button
-        type="button"
-        onClick={() => go(changed(address, { sort: own === "lastSeen" ? null : own }))}
-      >
+      <Button onClick={() => go(changed(address, { sort: own === "lastSeen" ? null : own }))}>
         {name}
         {isOn && <span aria-hidden="true"> ↓</span>}
-      </button>
+      </Button>
     </th>
   );
 }
@@ -111,9 +109,9 @@ export function BulkActions({ rows, noun, children }: BulkActionsProps) {
     <div class="bulk-actions">
       <b>{pluralize(rows.selected.size, noun)} selected</b>
       {children}
-      <button type="button" class="link" onClick={rows.clear}>
+      <Button class="link" onClick={rows.clear}>
         Clear selection
-      </button>
+      </Button>
     </div>
   );
 }
@@ -124,15 +122,9 @@ type SettableStatus = "open" | "resolved" | "ignored";
 export function StatusActions({ onChange }: { onChange: (status: SettableStatus) => void }) {
   return (
     <>
-      <button type="button" onClick={() => onChange("resolved")}>
-        Resolve
-      </button>
-      <button type="button" onClick={() => onChange("ignored")}>
-        Ignore
-      </button>
-      <button type="button" onClick={() => onChange("open")}>
-        Reopen
-      </button>
+      <Button onClick={() => onChange("resolved")}>Resolve</Button>
+      <Button onClick={() => onChange("ignored")}>Ignore</Button>
+      <Button onClick={() => onChange("open")}>Reopen</Button>
     </>
   );
 }
@@ -140,8 +132,8 @@ export function StatusActions({ onChange }: { onChange: (status: SettableStatus)
 /** The button that loads the next page of a list. */
 export function More({ busy, onClick }: { busy: boolean; onClick: () => unknown }) {
   return (
-    <button type="button" class="more" disabled={busy} onClick={() => void onClick()}>
+    <Button class="more" disabled={busy} onClick={() => void onClick()}>
       {busy ? "Loading…" : "Show more"}
-    </button>
+    </Button>
   );
 }
