@@ -8,6 +8,7 @@ import { ApiError, api, type Schemas } from "../api/client";
 import { useCurrentProject } from "../caller";
 import { Button } from "../ui/button";
 import { Icon } from "../ui/icons";
+import { Block } from "../ui/layout";
 import { ErrorMessage } from "../ui/states";
 import { type Draft, type Flag, type FlagPatch, quoteVariant, toRequest } from "./flag";
 
@@ -72,10 +73,7 @@ export function Tester({ flag, draft, changes }: TesterProps) {
     }
   };
   return (
-    <section class="block" aria-label="Test targeting">
-      <header>
-        <h2>Test targeting</h2>
-      </header>
+    <Block title="Test targeting" label="Test targeting">
       {Object.keys(changes).length > 0 && <p class="quiet small">Includes your unsaved changes.</p>}
       <form
         class="form"
@@ -132,7 +130,7 @@ export function Tester({ flag, draft, changes }: TesterProps) {
       ) : (
         outcome && <Outcome test={outcome} flag={draft} />
       )}
-    </section>
+    </Block>
   );
 }
 

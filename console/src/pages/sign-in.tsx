@@ -7,6 +7,7 @@ import { decideOffer, isSession, openWithKey, signOutReason } from "../session";
 import { Button } from "../ui/button";
 import { Confirm } from "../ui/confirm";
 import { FormError, useForm } from "../ui/form";
+import { Pairs } from "../ui/layout";
 import { ErrorMessage, errorProps, FieldError, SkeletonRows } from "../ui/states";
 import { showToast } from "../ui/toast";
 
@@ -160,18 +161,14 @@ export function KeyOffer({ offered, current }: KeyOfferProps) {
         A link contains another user’s API key. If you switch, this tab reads and changes their
         organization’s data. If you don’t trust the link, keep your {noun}.
       </p>
-      <table class="pairs">
-        <tbody>
-          {Object.entries({ "In use": current, "From the link": data }).map(([name, caller]) => (
-            <tr key={name}>
-              <th scope="row">{name}</th>
-              <td>
-                <bdi>{caller.user ?? "A user"}</bdi> of <bdi>{caller.organization}</bdi>
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+      <Pairs
+        rows={Object.entries({ "In use": current, "From the link": data }).map(([name, caller]) => [
+          name,
+          <>
+            <bdi>{caller.user ?? "A user"}</bdi> of <bdi>{caller.organization}</bdi>
+          </>,
+        ])}
+      />
     </Confirm>
   );
 }

@@ -11,7 +11,8 @@ import { Button } from "../ui/button";
 import { Confirm } from "../ui/confirm";
 import { Segments } from "../ui/segments";
 import { Empty, Pending } from "../ui/states";
-import { RelativeTime } from "../ui/time";
+import { ACTIONS, PlainTable } from "../ui/table";
+import { RelativeTime, TimeOrNever } from "../ui/time";
 import { showErrorToast, showToast } from "../ui/toast";
 import { NewKey } from "./new-key";
 import { useProjectNames } from "./project-choice";
@@ -71,73 +72,51 @@ export function KeysPage() {
       </div>
       <Pending of={loaded} rows={5} />
       {loaded.data && keys.length === 0 && <NoKeys isPast={isPast} />}
-      {keys.length > 0 && (
-        <div class="table-scroll">
-          <table class="table people-table">
-            <colgroup>
-              <col />
-              <col class="wide" style={{ width: "22%" }} />
-              <col class="wide" style={{ width: "16%" }} />
-              <col class="of-time" />
-              <col class="wide of-date" />
-              {!isPast && <col class="of-action" />}
-            </colgroup>
-            <thead>
-              <tr>
-                <th>Key</th>
-                <th class="wide">Scopes</th>
-                <th class="wide">Projects</th>
-                <th class="number">Last used</th>
-                <th class="wide number">{isPast ? "Ended" : "Expires"}</th>
-                {!isPast && (
-                  <th>
-                    <span class="hidden">Actions</span>
-                  </th>
-                )}
-              </tr>
-            </thead>
-            <tbody>
-              {keys.map((it) => (
-                <tr key={it.keyId}>
-                  <td title={`Key ID ${it.keyId}`}>
-                    <bdi>{nameOf(it)}</bdi>{" "}
-                    {it.keyId === caller.keyId && <span class="quiet">(in use here)</span>}
-                    <small>
-                      {it.createdBy ? <bdi>{it.createdBy}</bdi> : "The waymark command"},{" "}
-                      <RelativeTime at={it.createdAt} />
-                    </small>
-                  </td>
-                  <td class="wide quiet" title={it.scopes.join("\n")}>
-                    {scopesText(it.scopes)}
-                  </td>
-                  <td class="wide quiet">{namesOf(it.projects)}</td>
-                  <td class="number quiet">
-                    {it.lastUsedAt ? <RelativeTime at={it.lastUsedAt} /> : "Never"}
-                  </td>
-                  <td class="wide number quiet">
-                    {(it.revokedAt ?? it.expiresAt) ? (
-                      <RelativeTime at={(it.revokedAt ?? it.expiresAt) as string} />
-                    ) : (
-                      "Never"
-                    )}
-                  </td>
-                  {!isPast && (
-                    <td class="row-actions">
-                      <Button
-                        class="link danger"
-                        aria-label={`Revoke ${nameOf(it)}`}
-                        onClick={() => setRevoking(it)}
-                      >
-                        Revoke
-                      </Button>
-                    </td>
-                  )}
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
-      )}
+      <PlainTable
+        items={keys}
+        idOf={(it) => it.keyId}
+        columns={[
+          [
+            "Key",
+            "",
+            (it) => (
+              <span title={`Key ID ${it.keyId}`}>
+                <bdi>{nameOf(it)}</bdi>{" "}
+                {it.keyId === caller.keyId && <span class="quiet">(in use here)</span>}
+                <small>
+                  {it.createdBy ? <bdi>{it.createdBy}</bdi> : "The waymark command"},{" "}
+                  <RelativeTime at={it.createdAt} />
+                </small>
+              </span>
+            ),
+          ],
+          [
+            "Scopes",
+            "wide quiet of-quarter",
+            (it) => <span title={it.scopes.join("\n")}>{scopesText(it.scopes)}</span>,
+          ],
+          ["Projects", "wide quiet of-quarter", (it) => namesOf(it.projects)],
+          ["Last used", "number quiet of-time", (it) => <TimeOrNever at={it.lastUsedAt} />],
+          [
+            isPast ? "Ended" : "Expires",
+            "wide number quiet of-time",
+            (it) => <TimeOrNever at={it.revokedAt ?? it.expiresAt} />,
+          ],
+          !isPast && [
+            ACTIONS,
+            "row-actions of-action",
+            (it) => (
+              <Button
+                class="link danger"
+                aria-label={`Revoke ${nameOf(it)}`}
+                onClick={() => setRevoking(it)}
+              >
+                Revoke
+              </Button>
+            ),
+          ],
+        ]}
+      />
       {loaded.data?.nextCursor && <p class="quiet nothing">Showing the 1,000 newest.</p>}
       {revoking && (
         <Confirm

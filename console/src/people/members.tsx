@@ -7,12 +7,14 @@ import { useLoaded } from "../api/loaded";
 import { loadPages } from "../api/pages";
 import { useCaller, useCan } from "../caller";
 import { pluralize } from "../time/format";
+import { useAction } from "../ui/action";
 import { Button } from "../ui/button";
 import { Confirm } from "../ui/confirm";
 import { Field, FormDialog, useForm } from "../ui/form";
 import { ErrorMessage, FieldError, Pending } from "../ui/states";
-import { RelativeTime } from "../ui/time";
-import { showErrorToast, showToast } from "../ui/toast";
+import { ACTIONS, PlainTable } from "../ui/table";
+import { TimeOrNever } from "../ui/time";
+import { showToast } from "../ui/toast";
 import { endSession } from "./account";
 import { ProjectChoice, type ProjectIds, useProjectNames } from "./project-choice";
 import { grantable, hasAllProjects, ROLES, type Role, roleName } from "./roles";
@@ -35,7 +37,6 @@ export function MembersPage() {
   const invitations = useLoaded(`invitations ${caller.organization}`, (signal) =>
     loadPages((query) => api.GET("/v0/invitations", { params: { query }, signal })),
   );
-  const namesOf = useProjectNames();
   const close = () => show(null);
   const isMe = (member: Member) => member.email === caller.email;
 
@@ -48,31 +49,21 @@ export function MembersPage() {
     }));
     if (isMe(member)) reloadCaller();
   };
+  const [, run] = useAction();
   const remove = async (member: Member) => {
     close();
-    try {
-      const params = { path: { memberId: member.id } };
-      await api.DELETE("/v0/members/{memberId}", { params });
-      if (isMe(member)) return await endSession();
-      members.set((was) => ({ ...was, items: was.items.filter((it) => it.id !== member.id) }));
-      showToast(`Removed ${member.email}.`);
-    } catch (error) {
-      showErrorToast(error);
-      members.reload();
-    }
+    await api.DELETE("/v0/members/{memberId}", { params: { path: { memberId: member.id } } });
+    if (isMe(member)) return await endSession();
+    members.set((was) => ({ ...was, items: was.items.filter((it) => it.id !== member.id) }));
+    showToast(`Removed ${member.email}.`);
   };
-  const revoke = async (invitation: Invitation) => {
+  const revoke = async ({ id, email }: Invitation) => {
     close();
-    try {
-      const params = { path: { invitationId: invitation.id } };
-      await api.DELETE("/v0/invitations/{invitationId}", { params });
-      showToast(`Revoked the invitation to ${invitation.email}.`);
-    } catch (error) {
-      showErrorToast(error);
-    }
+    await api.DELETE("/v0/invitations/{invitationId}", { params: { path: { invitationId: id } } });
+    showToast(`Revoked the invitation to ${email}.`);
     invitations.reload();
   };
-
+  const canManage = (it: { role: Role }) => grantable(caller).some(({ role }) => role === it.role);
   return (
     <>
       <div class="page-head">
@@ -85,86 +76,64 @@ export function MembersPage() {
       </div>
       <SettingsTabs page="members" />
       <Pending of={members} rows={4} />
-      {members.data && (
-        <PeopleTable
-          title={pluralize(members.data.items.length, "member")}
-          time="Last seen"
-          canWrite={canWrite}
-        >
-          {members.data.items.map((it) => (
-            <tr key={it.id}>
-              <td title={it.email}>
-                <bdi>{it.email}</bdi> {isMe(it) && <span class="quiet">(you)</span>}
-              </td>
-              <td>{roleName(it.role)}</td>
-              <td class="wide quiet">{namesOf(it.projects)}</td>
-              <td class="wide number quiet">
-                {it.lastSeenAt ? <RelativeTime at={it.lastSeenAt} /> : "Never"}
-              </td>
-              {canWrite && (
-                <td class="row-actions">
-                  {grantable(caller).some(({ role }) => role === it.role) && (
-                    <>
-                      <Button
-                        class="link"
-                        aria-label={`Edit ${it.email}`}
-                        onClick={() => show({ type: "edit", member: it })}
-                      >
-                        Edit
-                      </Button>
-                      <Button
-                        class="link danger"
-                        aria-label={`${isMe(it) ? "Leave" : "Remove"} ${it.email}`}
-                        onClick={() => show({ type: "remove", member: it })}
-                      >
-                        {isMe(it) ? "Leave" : "Remove"}
-                      </Button>
-                    </>
-                  )}
-                </td>
-              )}
-            </tr>
-          ))}
-        </PeopleTable>
-      )}
+      <PeopleTable
+        noun="member"
+        items={members.data?.items}
+        canWrite={canWrite}
+        name={(it) => (
+          <>
+            <bdi>{it.email}</bdi> {isMe(it) && <span class="quiet">(you)</span>}
+          </>
+        )}
+        time={["Last seen", (it) => it.lastSeenAt]}
+        actions={(it) =>
+          canManage(it) && (
+            <>
+              <Button
+                class="link"
+                aria-label={`Edit ${it.email}`}
+                onClick={() => show({ type: "edit", member: it })}
+              >
+                Edit
+              </Button>
+              <Button
+                class="link danger"
+                aria-label={`${isMe(it) ? "Leave" : "Remove"} ${it.email}`}
+                onClick={() => show({ type: "remove", member: it })}
+              >
+                {isMe(it) ? "Leave" : "Remove"}
+              </Button>
+            </>
+          )
+        }
+      />
       {members.data?.nextCursor && <p class="quiet nothing">Showing the first 1,000.</p>}
       {invitations.error && <ErrorMessage error={invitations.error} retry={invitations.reload} />}
-      {invitations.data && invitations.data.items.length > 0 && (
-        <PeopleTable
-          title={pluralize(invitations.data.items.length, "open invitation")}
-          time="Expires"
-          canWrite={canWrite}
-        >
-          {invitations.data.items.map((it) => (
-            <tr key={it.id}>
-              <td title={it.email}>
-                <bdi>{it.email}</bdi>
-                <small>
-                  Invited by <bdi>{it.invitedBy}</bdi>
-                </small>
-              </td>
-              <td>{roleName(it.role)}</td>
-              <td class="wide quiet">{namesOf(it.projects)}</td>
-              <td class="wide number quiet">
-                <RelativeTime at={it.expiresAt} />
-              </td>
-              {canWrite && (
-                <td class="row-actions">
-                  {grantable(caller).some(({ role }) => role === it.role) && (
-                    <Button
-                      class="link danger"
-                      aria-label={`Revoke the invitation to ${it.email}`}
-                      onClick={() => show({ type: "revoke", invitation: it })}
-                    >
-                      Revoke
-                    </Button>
-                  )}
-                </td>
-              )}
-            </tr>
-          ))}
-        </PeopleTable>
-      )}
+      <PeopleTable
+        noun="open invitation"
+        items={invitations.data?.items}
+        canWrite={canWrite}
+        name={(it) => (
+          <>
+            <bdi>{it.email}</bdi>
+            <small>
+              Invited by <bdi>{it.invitedBy}</bdi>
+            </small>
+          </>
+        )}
+        time={["Expires", (it) => it.expiresAt]}
+        actions={(it) =>
+          canManage(it) && (
+            <Button
+              class="link danger"
+              aria-label={`Revoke the invitation to ${it.email}`}
+              onClick={() => show({ type: "revoke", invitation: it })}
+            >
+              Revoke
+            </Button>
+          )
+        }
+      />
       {shown?.type === "invite" && (
         <InviteDialog
           onClose={close}
@@ -188,7 +157,7 @@ export function MembersPage() {
           title={isMe(shown.member) ? `Leave ${caller.organization}?` : "Remove this member?"}
           action={isMe(shown.member) ? "Leave" : "Remove"}
           onClose={close}
-          onConfirm={() => void remove(shown.member)}
+          onConfirm={() => void run(() => remove(shown.member))}
         >
           <p>
             Within 60 seconds, <bdi>{shown.member.email}</bdi> is signed out of{" "}
@@ -202,7 +171,7 @@ export function MembersPage() {
           title="Revoke this invitation?"
           action="Revoke"
           onClose={close}
-          onConfirm={() => void revoke(shown.invitation)}
+          onConfirm={() => void run(() => revoke(shown.invitation))}
         >
           <p>
             The link that <bdi>{shown.invitation.email}</bdi> received stops working.
@@ -213,75 +182,77 @@ export function MembersPage() {
   );
 }
 
-interface PeopleTableProps {
-  title: string;
-  /** Name of the column with a time. */
-  time: string;
+interface PeopleTableProps<T> {
+  noun: string;
+  items: T[] | undefined;
   canWrite: boolean;
-  children: ComponentChildren;
+  name: (item: T) => ComponentChildren;
+  /** Name and value of the column with a time. */
+  time: [name: string, at: (item: T) => string | null];
+  actions: (item: T) => ComponentChildren;
 }
 
-function PeopleTable({ title, time, canWrite, children }: PeopleTableProps) {
+function PeopleTable<T extends Pick<Member, "id" | "role" | "projects">>(
+  props: PeopleTableProps<T>,
+) {
+  const { noun, items, canWrite, name, time, actions } = props;
+  const namesOf = useProjectNames();
   return (
-    <div class="table-scroll people">
-      <table class="table people-table">
-        <colgroup>
-          <col />
-          <col class="of-role" />
-          <col class="wide" style={{ width: "22%" }} />
-          <col class="wide of-time" />
-          {canWrite && <col class="of-actions" />}
-        </colgroup>
-        <thead>
-          <tr>
-            <th>{title}</th>
-            <th>Role</th>
-            <th class="wide">Projects</th>
-            <th class="wide number">{time}</th>
-            {canWrite && (
-              <th>
-                <span class="hidden">Actions</span>
-              </th>
-            )}
-          </tr>
-        </thead>
-        <tbody>{children}</tbody>
-      </table>
+    <div class="people">
+      <PlainTable
+        items={items}
+        idOf={(it) => it.id}
+        columns={[
+          [pluralize(items?.length ?? 0, noun), "", name],
+          ["Role", "of-role", (it) => roleName(it.role)],
+          ["Projects", "wide quiet of-quarter", (it) => namesOf(it.projects)],
+          [time[0], "wide number quiet of-time", (it) => <TimeOrNever at={time[1](it)} />],
+          canWrite && [ACTIONS, "row-actions of-actions", actions],
+        ]}
+      />
     </div>
   );
 }
 
-interface RoleChoiceProps {
+interface AccessProps {
   role: Role;
-  onChange: (role: Role) => void;
+  projects: ProjectIds;
+  onRole: (role: Role) => void;
+  onProjects: (projects: ProjectIds) => void;
   error: ApiError | null;
 }
 
-function RoleChoice({ role, onChange, error }: RoleChoiceProps) {
+/** The choice of a role and of projects. */
+function Access({ role, projects, onRole, onProjects, error }: AccessProps) {
   const { caller } = useCaller();
   return (
-    <fieldset class="choice">
-      <legend>Role</legend>
-      {grantable(caller).map((it) => (
-        <label class="check" key={it.role}>
-          <input
-            type="radio"
-            name="role"
-            checked={role === it.role}
-            onChange={() => onChange(it.role)}
-          />
-          <span>
-            {it.name} <small>{it.description}</small>
-          </span>
-        </label>
-      ))}
-      <FieldError error={error} at="/role" />
-    </fieldset>
+    <>
+      <fieldset class="choice">
+        <legend>Role</legend>
+        {grantable(caller).map((it) => (
+          <label class="check" key={it.role}>
+            <input
+              type="radio"
+              name="role"
+              checked={role === it.role}
+              onChange={() => onRole(it.role)}
+            />
+            <span>
+              {it.name} <small>{it.description}</small>
+            </span>
+          </label>
+        ))}
+        <FieldError error={error} at="/role" />
+      </fieldset>
+      <ProjectChoice
+        chosen={projects}
+        onChange={onProjects}
+        error={error}
+        fixed={hasAllProjects(role) ? `${roleName(role)}s always have all projects.` : null}
+      />
+    </>
   );
 }
-
-const fixedProjects = (role: Role) =>
-  hasAllProjects(role) ? `${roleName(role)}s always have all projects.` : null;
 
 interface InviteDialogProps {
   onClose: () => void;
@@ -308,12 +279,12 @@ function InviteDialog({ onClose, onInvited }: InviteDialogProps) {
         value={email}
         onInput={setEmail}
       />
-      <RoleChoice role={role} onChange={setRole} error={form.error} />
-      <ProjectChoice
-        chosen={projects}
-        onChange={setProjects}
+      <Access
+        role={role}
+        projects={projects}
+        onRole={setRole}
+        onProjects={setProjects}
         error={form.error}
-        fixed={fixedProjects(role)}
       />
     </FormDialog>
   );
@@ -342,12 +313,12 @@ function EditDialog({ member, isMe, onClose, onSave }: EditDialogProps) {
   });
   return (
     <FormDialog title={member.email} action="Save" form={form} onClose={onClose}>
-      <RoleChoice role={role} onChange={setRole} error={form.error} />
-      <ProjectChoice
-        chosen={projects}
-        onChange={setProjects}
+      <Access
+        role={role}
+        projects={projects}
+        onRole={setRole}
+        onProjects={setProjects}
         error={form.error}
-        fixed={fixedProjects(role)}
       />
       {isDemotion && (
         <p class="warning">

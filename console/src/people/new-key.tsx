@@ -7,8 +7,9 @@ import { type Scope, useCaller } from "../caller";
 import { Button } from "../ui/button";
 import { Back } from "../ui/detail-page";
 import { Field, FormError, useForm } from "../ui/form";
+import { Pairs } from "../ui/layout";
 import { Code, FieldError } from "../ui/states";
-import { RelativeTime } from "../ui/time";
+import { TimeOrNever } from "../ui/time";
 import { ProjectChoice, type ProjectIds } from "./project-choice";
 import { accessOf, SCOPE_AREAS } from "./roles";
 
@@ -166,18 +167,12 @@ function Secret({ created, onDone }: { created: CreatedApiKey; onDone: () => voi
           Copy the key now. It is not stored, and this page shows it only once.
         </p>
         <Code text={created.apiKey} copyLabel="Copy key" />
-        <table class="pairs">
-          <tbody>
-            <tr>
-              <th scope="row">Scopes</th>
-              <td>{created.scopes.join(", ")}</td>
-            </tr>
-            <tr>
-              <th scope="row">Expires</th>
-              <td>{created.expiresAt ? <RelativeTime at={created.expiresAt} /> : "Never"}</td>
-            </tr>
-          </tbody>
-        </table>
+        <Pairs
+          rows={[
+            ["Scopes", created.scopes.join(", ")],
+            ["Expires", <TimeOrNever at={created.expiresAt} />],
+          ]}
+        />
         <h2>Try it</h2>
         <Code
           text={`curl ${location.origin}/v0/me -H "x-api-key: $KEY"`}

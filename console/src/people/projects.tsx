@@ -9,6 +9,7 @@ import { dsnOf } from "../settings/dsn";
 import { Button } from "../ui/button";
 import { Field, FormDialog, useForm } from "../ui/form";
 import { CopyButton, Empty, Pending } from "../ui/states";
+import { ACTIONS, PlainTable } from "../ui/table";
 import { showToast } from "../ui/toast";
 import { useProjects } from "./project-choice";
 import { SettingsTabs } from "./tabs";
@@ -51,63 +52,52 @@ export function ProjectsPage() {
           <p>A project has its own errors, flags, insights and markers.</p>
         </Empty>
       )}
-      {projects.data && projects.data.items.length > 0 && (
-        <div class="table-scroll">
-          <table class="table people-table">
-            <colgroup>
-              <col />
-              <col class="wide" style={{ width: "26%" }} />
-              <col class="of-action" />
-              <col class="of-actions" />
-            </colgroup>
-            <thead>
-              <tr>
-                <th>Project</th>
-                <th class="wide">Slug</th>
-                <th>DSN</th>
-                <th>
-                  <span class="hidden">Actions</span>
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {projects.data.items.map((it) => (
-                <tr key={it.id}>
-                  <td title={it.name}>
-                    <bdi>{it.name}</bdi>
-                    {it.production && <span class="quiet"> · production</span>}
-                  </td>
-                  <td class="wide quiet">
-                    <code>{it.slug}</code>
-                  </td>
-                  <td>
-                    <CopyButton
-                      text={dsnOf(location.origin, it)}
-                      label={`Copy the DSN of ${it.name}`}
-                    />
-                  </td>
-                  <td class="row-actions">
-                    <Button
-                      class="link"
-                      aria-label={`Edit ${it.name}`}
-                      onClick={() => show({ type: "edit", project: it })}
-                    >
-                      Edit
-                    </Button>
-                    <Button
-                      class="link danger"
-                      aria-label={`Delete ${it.name}`}
-                      onClick={() => show({ type: "delete", project: it })}
-                    >
-                      Delete
-                    </Button>
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
-      )}
+      <PlainTable
+        items={projects.data?.items}
+        idOf={(it) => it.id}
+        columns={[
+          [
+            "Project",
+            "",
+            (it) => (
+              <>
+                <bdi>{it.name}</bdi>
+                {it.production && <span class="quiet"> · production</span>}
+              </>
+            ),
+          ],
+          ["Slug", "wide quiet of-quarter", (it) => <code>{it.slug}</code>],
+          [
+            "DSN",
+            "of-action",
+            (it) => (
+              <CopyButton text={dsnOf(location.origin, it)} label={`Copy the DSN of ${it.name}`} />
+            ),
+          ],
+          [
+            ACTIONS,
+            "row-actions of-actions",
+            (it) => (
+              <>
+                <Button
+                  class="link"
+                  aria-label={`Edit ${it.name}`}
+                  onClick={() => show({ type: "edit", project: it })}
+                >
+                  Edit
+                </Button>
+                <Button
+                  class="link danger"
+                  aria-label={`Delete ${it.name}`}
+                  onClick={() => show({ type: "delete", project: it })}
+                >
+                  Delete
+                </Button>
+              </>
+            ),
+          ],
+        ]}
+      />
       {isNew && (
         <NewProject
           onClose={closeNew}

@@ -6,6 +6,7 @@ import { useLoaded } from "../api/loaded";
 import { useCan, useCurrentProject } from "../caller";
 import { Button } from "../ui/button";
 import { FormError, useForm } from "../ui/form";
+import { Pairs } from "../ui/layout";
 import { ErrorMessage, errorProps, FieldError, SkeletonRows } from "../ui/states";
 import { showToast } from "../ui/toast";
 
@@ -118,28 +119,26 @@ function Addresses({ address, reload }: { address: Address; reload: () => void }
     return <p class="quiet">No address yet. You won’t get email.</p>;
   }
   return (
-    <table class="pairs" role="status">
-      <tbody>
-        {email && (
-          <tr>
-            <th scope="row">Current address</th>
-            <td>
+    <div role="status">
+      <Pairs
+        rows={[
+          [
+            email && "Current address",
+            <>
               <bdi>{email}</bdi> <span class="status resolved">confirmed</span>
-            </td>
-          </tr>
-        )}
-        {pendingEmail && (
-          <tr>
-            <th scope="row">Awaiting confirmation</th>
-            <td>
+            </>,
+          ],
+          [
+            pendingEmail && "Awaiting confirmation",
+            <>
               <bdi>{pendingEmail}</bdi> <span class="status pending">not confirmed</span>{" "}
               <Button class="link small" onClick={reload}>
                 Check again
               </Button>
-            </td>
-          </tr>
-        )}
-      </tbody>
-    </table>
+            </>,
+          ],
+        ]}
+      />
+    </div>
   );
 }
