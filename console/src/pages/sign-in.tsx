@@ -6,9 +6,9 @@ import { type CallerInfo, callerOf } from "../caller";
 import { decideOffer, isSession, openWithKey, signOutReason } from "../session";
 import { Button } from "../ui/button";
 import { Confirm } from "../ui/confirm";
-import { FormError, useForm } from "../ui/form";
+import { Field, FormError, useForm } from "../ui/form";
 import { Pairs } from "../ui/layout";
-import { ErrorMessage, errorProps, FieldError, SkeletonRows } from "../ui/states";
+import { ErrorMessage, SkeletonRows } from "../ui/states";
 import { showToast } from "../ui/toast";
 
 const FORM = /^wm_[0-9A-Za-z]{16}_[0-9A-Za-z]{49}$/;
@@ -109,17 +109,17 @@ export function EmailForm({ isPrimary = true }: { isPrimary?: boolean }) {
   }
   return (
     <form class="key-form" {...form.props}>
-      <label for="sign-in-email">Email address</label>
-      <input
+      <Field
+        label="Email address"
         id="sign-in-email"
+        at="/email"
+        form={form}
         type="email"
         autocomplete="email"
         placeholder="you@example.com"
         value={email}
-        {...errorProps(form.error, "/email")}
-        onInput={(event) => setEmail(event.currentTarget.value)}
+        onInput={setEmail}
       />
-      <FieldError error={form.error} at="/email" />
       <FormError form={form} />
       <button type="submit" class={isPrimary ? "primary" : ""} disabled={form.busy}>
         Email me a link

@@ -8,6 +8,7 @@ import { Button } from "../ui/button";
 import { Back } from "../ui/detail-page";
 import { Field, FormError, useForm } from "../ui/form";
 import { Pairs } from "../ui/layout";
+import { Segments } from "../ui/segments";
 import { Code, FieldError } from "../ui/states";
 import { TimeOrNever } from "../ui/time";
 import { ProjectChoice, type ProjectIds } from "./project-choice";
@@ -79,19 +80,13 @@ export function NewKey({ onCreated }: { onCreated: () => void }) {
         />
         <fieldset class="choice">
           <legend>Scopes</legend>
-          <div class="segments">
-            {presets
-              .filter((it) => it.scopes.length > 0)
-              .map((it) => (
-                <Button
-                  key={it.name}
-                  aria-pressed={isPressed(it.scopes)}
-                  onClick={() => setScopes(it.scopes)}
-                >
-                  {it.name}
-                </Button>
-              ))}
-          </div>
+          <Segments
+            name="Common scopes"
+            values={presets.filter((it) => it.scopes.length > 0)}
+            chosen={presets.find((it) => isPressed(it.scopes))}
+            text={(it) => it?.name ?? ""}
+            onChoose={(it) => it && setScopes(it.scopes)}
+          />
           <ul class="scope-areas">
             {areas
               .filter((it) => it.scopes.length > 0)
@@ -125,17 +120,13 @@ export function NewKey({ onCreated }: { onCreated: () => void }) {
         <ProjectChoice chosen={projects} onChange={setProjects} error={form.error} />
         <fieldset class="choice">
           <legend>Expires after</legend>
-          <div class="segments">
-            {LIFETIMES.map(([lifetime, text]) => (
-              <Button
-                key={lifetime}
-                aria-pressed={lifetime === days}
-                onClick={() => setDays(lifetime)}
-              >
-                {text}
-              </Button>
-            ))}
-          </div>
+          <Segments
+            name="Lifetime"
+            values={LIFETIMES.map(([lifetime]) => lifetime)}
+            chosen={days}
+            text={(it) => LIFETIMES.find(([lifetime]) => lifetime === it)?.[1] ?? ""}
+            onChoose={setDays}
+          />
           <FieldError error={form.error} at="/expiresAt" />
         </fieldset>
         <p class="quiet small">

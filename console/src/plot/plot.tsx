@@ -13,6 +13,7 @@ import {
   short,
 } from "../time/format";
 import { Button } from "../ui/button";
+import { PlainTable } from "../ui/table";
 import { layOut, type Mark, type Marks, placeCard } from "./marks";
 
 export type Bucket = Schemas["ErrorTimeseriesBucket"];
@@ -107,7 +108,6 @@ export function Plot(props: PlotProps) {
   const { series, height, single, stale, onZoom } = props;
   const { marks, more, isExact } = props.marks;
   const place = useRef<HTMLDivElement>(null);
-  const plot = useRef<uPlot | null>(null);
   const [box, setBox] = useState<Box | null>(null);
   const [pointed, setPointed] = useState<number | null>(null);
   const [theme, setTheme] = useState(0);
@@ -125,17 +125,23 @@ export function Plot(props: PlotProps) {
   useLayoutEffect(() => {
     const parent = place.current;
     if (!parent) return;
-    const stepped = uPlot.paths.stepped?.({ align: 1 });
+    const paths = uPlot.paths.stepped?.({ align: 1 }) as uPlot.Series.PathBuilder;
     const axis = {
+      font: "11px system-ui, sans-serif",
       stroke: color("--quiet"),
       grid: { stroke: color("--line"), width: 1 },
       ticks: { show: false },
+      space: 36,
     };
-    const font = "11px system-ui, sans-serif";
     const values = (_: uPlot, splits: number[]) =>
       splits.map((it) => (Number.isInteger(it) ? short(it) : ""));
     const times = (_: uPlot, splits: number[], _axis: number, _space: number, step: number) =>
       splits.map((it) => (step >= 86_400 ? formatDay(it * 1000) : formatHour(it * 1000)));
+    const line = { paths, points: { show: false } };
+    const range = (_: uPlot, _min: number, max: number): [number, number] => [
+      0,
+      Math.max(4, max * 1.08),
+    ];
     // Labels with a year need more space.
     const isLong = !isThisYear(series.from);
     const chart = new uPlot(
@@ -152,25 +158,16 @@ export function Plot(props: PlotProps) {
         },
         scales: {
           x: { time: true, range: () => [series.from / 1000, series.to / 1000] },
-          y: { range: (_u, _min, max) => [0, Math.max(4, max * 1.08)] },
-          distinct: { range: (_u, _min, max) => [0, Math.max(4, max * 1.08)] },
+          y: { range },
+          distinct: { range },
         },
         axes: [
+          { ...axis, size: 28, space: isLong ? 96 : 64, values: times, grid: { show: false } },
+          { ...axis, size: 44, values },
           {
             ...axis,
-            font,
-            size: 28,
-            space: isLong ? 96 : 64,
-            values: times,
-            grid: { show: false },
-          },
-          { ...axis, font, size: 44, values, space: 36 },
-          {
-            ...axis,
-            font,
             size: 36,
             values,
-            space: 36,
             show: !single,
             scale: "distinct",
             side: 1,
@@ -179,33 +176,19 @@ export function Plot(props: PlotProps) {
         ],
         series: [
           {},
+          { ...line, stroke: color("--red"), fill: color("--red-fill"), width: 1.5 },
           {
-            label: "events",
-            stroke: color("--red"),
-            fill: color("--red-fill"),
-            width: 1.5,
-            points: { show: false },
-            ...(stepped && { paths: stepped }),
-          },
-          {
-            label: "errors",
+            ...line,
             show: !single,
             scale: "distinct",
             stroke: color("--distinct"),
             width: 1,
             alpha: 0.5,
-            points: { show: false },
-            ...(stepped && { paths: stepped }),
           },
         ],
         hooks: {
           setCursor: [
-            (it) =>
-              setPointed(
-                it.cursor.left !== undefined && it.cursor.left >= 0
-                  ? (it.cursor.idx ?? null)
-                  : null,
-              ),
+            ({ cursor: { left = -1, idx } }) => setPointed(left >= 0 ? (idx ?? null) : null),
           ],
           draw: [
             (it) => {
@@ -237,7 +220,6 @@ export function Plot(props: PlotProps) {
       dataOf(series),
       parent,
     );
-    plot.current = chart;
     const disableTouch = enableTouch(chart);
     const observer = new ResizeObserver(() => {
       if (parent.clientWidth) chart.setSize({ width: parent.clientWidth, height });
@@ -247,7 +229,6 @@ export function Plot(props: PlotProps) {
       observer.disconnect();
       disableTouch();
       chart.destroy();
-      plot.current = null;
     };
   }, [series, height, single, theme]);
 
@@ -314,51 +295,32 @@ function Values({ series, marks, single }: ValuesProps) {
       {isOpen && (
         // biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard must reach scrollable content.
         <section tabIndex={0} aria-label="Values of the chart">
-          <table class="table">
-            <thead>
-              <tr>
-                <th scope="col">Time</th>
-                <th scope="col" class="number">
-                  Events
-                </th>
-                {!single && (
-                  <th scope="col" class="number">
-                    Errors
-                  </th>
-                )}
-              </tr>
-            </thead>
-            <tbody>
-              {filled.map((it) => (
-                <tr key={it.bucketStart}>
-                  <td>{formatMinute(Date.parse(it.bucketStart))}</td>
-                  <td class="number">{number(it.errors)}</td>
-                  {!single && <td class="number">{number(it.uniqueErrors)}</td>}
-                </tr>
-              ))}
-            </tbody>
-          </table>
+          <PlainTable
+            items={filled}
+            idOf={(it) => it.bucketStart}
+            columns={[
+              ["Time", "", (it) => formatMinute(Date.parse(it.bucketStart))],
+              ["Events", "number", (it) => number(it.errors)],
+              !single && ["Errors", "number", (it) => number(it.uniqueErrors)],
+            ]}
+          />
           {filled.length === 0 && <p class="quiet">No events in this period.</p>}
-          {marks.length > 0 && (
-            <table class="table">
-              <thead>
-                <tr>
-                  <th scope="col">Time</th>
-                  <th scope="col">Marker, flag or release</th>
-                </tr>
-              </thead>
-              <tbody>
-                {marks.map((it) => (
-                  <tr key={it.id}>
-                    <td>{formatMinute(it.at)}</td>
-                    <td>
-                      <bdi>{it.name}</bdi> <span class="quiet">{it.description}</span>
-                    </td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          )}
+          <PlainTable
+            items={marks}
+            idOf={(it) => it.id}
+            columns={[
+              ["Time", "of-name", (it) => formatMinute(it.at)],
+              [
+                "Marker, flag or release",
+                "",
+                (it) => (
+                  <>
+                    <bdi>{it.name}</bdi> <span class="quiet">{it.description}</span>
+                  </>
+                ),
+              ],
+            ]}
+          />
         </section>
       )}
     </details>

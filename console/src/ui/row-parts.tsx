@@ -6,41 +6,6 @@ import { pluralize } from "../time/format";
 import { Button } from "./button";
 import type { Rows } from "./rows";
 
-interface SelectCellProps {
-  title: string;
-  selected: boolean;
-  /** `toLast` is `true` for a click with Shift. */
-  onToggle: (toLast: boolean) => void;
-}
-
-/** A table cell with the row's checkbox. */
-export function SelectCell(props: SelectCellProps) {
-  return (
-    <td>
-      <input
-        type="checkbox"
-        aria-label={`Select ${props.title}`}
-        checked={props.selected}
-        onClick={(event) => props.onToggle(event.shiftKey)}
-      />
-    </td>
-  );
-}
-
-/** The head of the cells with checkboxes. */
-export function SelectAll({ rows, ids }: { rows: Rows; ids: string[] }) {
-  return (
-    <th>
-      <input
-        type="checkbox"
-        aria-label="Select all"
-        checked={rows.selected.size > 0 && rows.selected.size === ids.length}
-        onChange={(event) => (event.currentTarget.checked ? rows.selectAll(ids) : rows.clear())}
-      />
-    </th>
-  );
-}
-
 /** A row's name and description. */
 export function RowTitle(props: { name: string; description: string | null | undefined }) {
   return (
@@ -52,29 +17,6 @@ export function RowTitle(props: { name: string; description: string | null | und
         </small>
       )}
     </span>
-  );
-}
-
-interface SortHeadProps {
-  name: string;
-  own: string;
-  /** The current order. The list is in the order `lastSeen` without a parameter in the address. */
-  sort: string;
-  /** CSS class that hides the column in narrow windows. */
-  only?: "" | "wide" | "roomy";
-}
-
-/** The head of a column of numbers, which sorts the list. */
-export function SortHead({ name, own, sort, only = "" }: SortHeadProps) {
-  const address = useAddress();
-  const isOn = sort === own;
-  return (
-    <th class={`number ${only}`} aria-sort={isOn ? "descending" : undefined}>
-      <Button onClick={() => go(changed(address, { sort: own === "lastSeen" ? null : own }))}>
-        {name}
-        {isOn && <span aria-hidden="true"> ↓</span>}
-      </Button>
-    </th>
   );
 }
 
@@ -113,19 +55,6 @@ export function BulkActions({ rows, noun, children }: BulkActionsProps) {
         Clear selection
       </Button>
     </div>
-  );
-}
-
-type SettableStatus = "open" | "resolved" | "ignored";
-
-/** The actions of errors and insights. */
-export function StatusActions({ onChange }: { onChange: (status: SettableStatus) => void }) {
-  return (
-    <>
-      <Button onClick={() => onChange("resolved")}>Resolve</Button>
-      <Button onClick={() => onChange("ignored")}>Ignore</Button>
-      <Button onClick={() => onChange("open")}>Reopen</Button>
-    </>
   );
 }
 
