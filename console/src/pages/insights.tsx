@@ -139,7 +139,7 @@ export function InsightsPage() {
           ["Occurrences", "number wide of-time", (it) => number(it.occurrences)],
           [
             "Trend",
-            "number of-time",
+            "number of-change",
             (it) => it.status !== "merged" && <Trend insight={it} />,
             "trend",
           ],
