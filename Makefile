@@ -159,6 +159,12 @@ test-deployment: console $(SAM) $(MINISTACK) $(VENV)/sentry-sdk/installed ## Tes
 worst: ## Test that the most expensive requests of each operation take at most 250 ms of CPU and 128 MB.
 	cargo nextest run --workspace --locked --cargo-profile worst --test worst --no-capture
 
+# Limits on times are those of a release build.
+.PHONY: console-times
+console-times: console test-tools ## Test that the pages of the console settle within 500 ms, with release binaries.
+	$(WITHOUT_LTO) cargo build --workspace --bins --locked --release
+	RELEASE=1 $(WITHOUT_LTO) cargo nextest run --package tests --locked --test end_to_end --no-capture -E 'test(console_opens_within)'
+
 # LLVM passes that report code coverage to libFuzzer; stable Rust has them too. libFuzzer is written in
 # C++ and needs g++ or clang++.
 COVERAGE := -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \

@@ -224,14 +224,13 @@ interface Editing {
 interface KeyAndNameProps {
   editing: Editing & { draft: { key: string; name: string } };
   placeholders: [key: string, name: string];
-  disabled: boolean;
   onChange: (change: { key?: string; name?: string }) => void;
   children?: ComponentChildren;
 }
 
 /** The fields for the key, which cannot change later, and the name. */
 export function KeyAndName(props: KeyAndNameProps) {
-  const { editing, placeholders, disabled, onChange, children } = props;
+  const { editing, placeholders, onChange, children } = props;
   const { draft, isNew } = editing;
   return (
     <div class="form-row">
@@ -255,7 +254,6 @@ export function KeyAndName(props: KeyAndNameProps) {
         at="/name"
         form={editing}
         placeholder={placeholders[1]}
-        disabled={disabled}
         value={draft.name}
         onInput={(name) => onChange({ name })}
       />
@@ -266,19 +264,18 @@ export function KeyAndName(props: KeyAndNameProps) {
 
 interface SaveBarProps {
   editing: Editing;
-  disabled: boolean;
   /** Explanation of the draft, beside the buttons. */
   children: ComponentChildren;
 }
 
 /** Conflicts, errors, and the buttons that save or discard the draft. */
-export function SaveBar({ editing, disabled, children }: SaveBarProps) {
+export function SaveBar({ editing, children }: SaveBarProps) {
   const { noun, conflict, error, isNew, isChanged, isRestored, busy, discard } = editing;
   return (
     <>
       {conflict && <Conflict noun={noun} conflict={conflict} isChanged={isChanged} />}
       {error && <ErrorMessage error={error} />}
-      {!disabled && (isChanged || isNew) && (
+      {(isChanged || isNew) && (
         <div class="save-bar">
           <button type="submit" class="primary" disabled={busy}>
             {isNew ? `Create ${noun}` : conflict ? "Overwrite" : "Save"}

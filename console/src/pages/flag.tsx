@@ -116,7 +116,7 @@ function Editor(props: EditorProps<Flag>) {
   const segments =
     useLoaded(`segments ${project.id}`, (signal) => loadSegments(project, signal)).data ??
     NO_SEGMENTS;
-  const disabled = !can("flags:write") || Boolean(flag?.archivedAt);
+  const isReadOnly = !can("flags:write") || Boolean(flag?.archivedAt);
   const unevenShares = describeUnevenShares(draft);
   const changes = useMemo(() => patchOf(saved, draft), [saved, draft]);
 
@@ -202,87 +202,79 @@ function Editor(props: EditorProps<Flag>) {
       </div>
       <div class="editor">
         <div>
-          {disabled && flag && <FlagText flag={flag} segments={segments} />}
-          <form hidden={disabled} {...editing.form}>
-            <div class="form part">
-              <KeyAndName
-                editing={editing}
-                placeholders={["new-checkout", "New checkout"]}
-                disabled={disabled}
-                onChange={set}
-              >
-                {!flag && (
-                  <label class="field">
-                    Type
-                    <select
-                      value={draft.type}
-                      onChange={(event) => chooseType(event.currentTarget.value as FlagType)}
-                    >
-                      {TYPES.map((it) => (
-                        <option key={it}>{it}</option>
-                      ))}
-                    </select>
-                  </label>
-                )}
-              </KeyAndName>
-              <Field
-                label="Description"
-                at="/description"
-                form={editing}
-                rows={2}
-                value={draft.description}
-                disabled={disabled}
-                onInput={(description) => set({ description })}
-              />
-            </div>
-            <VariantsEditor draft={draft} error={error} disabled={disabled} onChange={set} />
-            <TargetsEditor draft={draft} error={error} disabled={disabled} onChange={set} />
-            <RulesEditor
-              draft={draft}
-              segments={segments}
-              error={error}
-              disabled={disabled}
-              onChange={(rules) => set({ rules })}
-            />
-            <Part title="Everyone else">
-              <ServeEditor
-                serve={draft.fallthrough}
-                variants={draft.variants}
-                pointer="/fallthrough"
+          {isReadOnly ? (
+            flag && <FlagText flag={flag} segments={segments} />
+          ) : (
+            <form {...editing.form}>
+              <div class="form part">
+                <KeyAndName
+                  editing={editing}
+                  placeholders={["new-checkout", "New checkout"]}
+                  onChange={set}
+                >
+                  {!flag && (
+                    <label class="field">
+                      Type
+                      <select
+                        value={draft.type}
+                        onChange={(event) => chooseType(event.currentTarget.value as FlagType)}
+                      >
+                        {TYPES.map((it) => (
+                          <option key={it}>{it}</option>
+                        ))}
+                      </select>
+                    </label>
+                  )}
+                </KeyAndName>
+                <Field
+                  label="Description"
+                  at="/description"
+                  form={editing}
+                  rows={2}
+                  value={draft.description}
+                  onInput={(description) => set({ description })}
+                />
+              </div>
+              <VariantsEditor draft={draft} error={error} onChange={set} />
+              <TargetsEditor draft={draft} error={error} onChange={set} />
+              <RulesEditor
+                draft={draft}
+                segments={segments}
                 error={error}
-                label="Everyone else gets"
-                disabled={disabled}
-                onChange={(fallthrough) => set({ fallthrough })}
+                onChange={(rules) => set({ rules })}
               />
-            </Part>
-            <Part title="When off, serve">
-              <VariantSelect
-                label="When off, serve"
-                value={draft.offVariant ?? ""}
-                variants={draft.variants}
-                none="The default in code"
-                disabled={disabled}
-                invalid={errorProps(error, "/offVariant")}
-                onChange={(key) => set({ offVariant: key || null })}
-              />
-              <FieldError error={error} at="/offVariant" />
-            </Part>
-            <PrerequisitesEditor
-              draft={draft}
-              error={error}
-              disabled={disabled}
-              onChange={set}
-              flags={flags}
-            />
-            <SaveBar editing={editing} disabled={disabled}>
-              {unevenShares.map((it) => (
-                <span class="field-error" key={it}>
-                  {it}
-                </span>
-              ))}
-              <span class="quiet small">When on: {describeFlag(draft)}.</span>
-            </SaveBar>
-          </form>
+              <Part title="Everyone else">
+                <ServeEditor
+                  serve={draft.fallthrough}
+                  variants={draft.variants}
+                  pointer="/fallthrough"
+                  error={error}
+                  label="Everyone else gets"
+                  onChange={(fallthrough) => set({ fallthrough })}
+                />
+              </Part>
+              <Part title="When off, serve">
+                <VariantSelect
+                  label="When off, serve"
+                  value={draft.offVariant ?? ""}
+                  variants={draft.variants}
+                  none="The default in code"
+                  invalid={errorProps(error, "/offVariant")}
+                  onChange={(key) => set({ offVariant: key || null })}
+                />
+                <FieldError error={error} at="/offVariant" />
+              </Part>
+              <PrerequisitesEditor draft={draft} error={error} onChange={set} flags={flags} />
+              <SaveBar editing={editing}>
+                {unevenShares.map((it) => (
+                  <span class="field-error" key={it}>
+                    {it}
+                  </span>
+                ))}
+                <span class="quiet small">When on: {describeFlag(draft)}.</span>
+              </SaveBar>
+            </form>
+          )}
           {flag && <History key={flag.id} flag={flag} onChange={onChange} />}
         </div>
         <aside>

@@ -115,45 +115,46 @@ function Editor(props: EditorProps<Segment>) {
         )}
       </div>
       <div class="editor">
-        {!canWrite && segment && (
-          <Part title="Users who match all of these">
-            <ul>
-              {segment.conditions.map((it, index) => (
-                <li key={index}>
-                  <bdi>{describeCondition(it)}</bdi>
-                </li>
-              ))}
-            </ul>
-          </Part>
+        {!canWrite ? (
+          segment && (
+            <Part title="Users who match all of these">
+              <ul>
+                {segment.conditions.map((it, index) => (
+                  <li key={index}>
+                    <bdi>{describeCondition(it)}</bdi>
+                  </li>
+                ))}
+              </ul>
+            </Part>
+          )
+        ) : (
+          <form {...editing.form}>
+            <div class="form part">
+              <KeyAndName
+                editing={editing}
+                placeholders={["beta-testers", "Beta testers"]}
+                onChange={set}
+              />
+            </div>
+            <Part title="Users who match all of these">
+              <FieldError error={error} at="/conditions" />
+              <Conditions
+                conditions={draft.conditions}
+                segments={null}
+                pointer="/conditions"
+                error={error}
+                onChange={(conditions) => set({ conditions })}
+              />
+            </Part>
+            <SaveBar editing={editing}>
+              {draft.conditions.length > 0 && draft.conditions.every(isComplete) && (
+                <span class="quiet small">
+                  Users whose <bdi>{describeConditions(draft.conditions)}</bdi>
+                </span>
+              )}
+            </SaveBar>
+          </form>
         )}
-        <form hidden={!canWrite} {...editing.form}>
-          <div class="form part">
-            <KeyAndName
-              editing={editing}
-              placeholders={["beta-testers", "Beta testers"]}
-              disabled={!canWrite}
-              onChange={set}
-            />
-          </div>
-          <Part title="Users who match all of these">
-            <FieldError error={error} at="/conditions" />
-            <Conditions
-              conditions={draft.conditions}
-              segments={null}
-              pointer="/conditions"
-              error={error}
-              disabled={!canWrite}
-              onChange={(conditions) => set({ conditions })}
-            />
-          </Part>
-          <SaveBar editing={editing} disabled={!canWrite}>
-            {draft.conditions.length > 0 && draft.conditions.every(isComplete) && (
-              <span class="quiet small">
-                Users whose <bdi>{describeConditions(draft.conditions)}</bdi>
-              </span>
-            )}
-          </SaveBar>
-        </form>
         {segment && (
           <aside>
             {usedBy && <UsedBy flags={usedBy} />}
