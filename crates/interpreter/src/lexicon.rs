@@ -369,14 +369,19 @@ impl Lexicon {
 
     /// Returns possible opposites of a word: `unhandled` for `handled`, `loaded` for `unloaded`.
     pub(crate) fn opposites(&self, word: &str) -> Vec<String> {
-        let prefixes = || self.affixes(Affix::Opposite).map(|affix| affix.trim_end_matches('-'));
-        let base = prefixes()
-            .filter(|it| !self.is(it, Word::InOpposite))
-            .find_map(|prefix| word.strip_prefix(prefix).filter(|base| base.len() > 3));
-        match base {
+        let prefixes = self.affixes(Affix::Opposite).map(|affix| affix.trim_end_matches('-'));
+        match self.opposite_base(word) {
             Some(base) => vec![base.to_owned()],
-            None => prefixes().map(|prefix| format!("{prefix}{word}")).collect(),
+            None => prefixes.map(|prefix| format!("{prefix}{word}")).collect(),
         }
+    }
+
+    /// Returns a word without the prefix that turns it into its opposite.
+    pub(crate) fn opposite_base<'w>(&self, word: &'w str) -> Option<&'w str> {
+        let prefixes = self.affixes(Affix::Opposite).map(|affix| affix.trim_end_matches('-'));
+        prefixes
+            .filter(|it| !self.is(it, Word::InOpposite))
+            .find_map(|prefix| word.strip_prefix(prefix).filter(|base| base.len() > 3))
     }
 
     /// `true` if the word has such an affix, or is one.

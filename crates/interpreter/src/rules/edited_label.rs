@@ -1,6 +1,6 @@
 //! Removes or keeps the filters of a category.
 
-use super::{Class, CueEffect, Effect, Reading, Rule, Selection, View};
+use super::{Class, CueEffect, Effect, Kind, Reading, Rule, Selection, View};
 
 pub(crate) static RULE: Rule = Rule { name: "edited-label", read };
 
@@ -21,7 +21,10 @@ fn read(view: &View<'_>, at: usize) -> Option<Reading> {
         CueEffect::Remove | CueEffect::Displace => {
             Effect::Remove(Selection { negative_only: exclusion, ..all })
         }
-        CueEffect::Readmit => Effect::Remove(Selection { negative_only: true, ..all }),
+        CueEffect::Readmit => {
+            let negative_only = context.catalog.kind(category) != Kind::Boolean;
+            Effect::Remove(Selection { negative_only, ..all })
+        }
         CueEffect::Spare | CueEffect::Keep => Effect::Keep(all),
         CueEffect::Exclude if context.catalog.has_filter(category) => Effect::Remove(all),
         _ => return None,

@@ -4,10 +4,13 @@
 use interpreter::{Category, Filter, Kind, Operator, Request};
 use serde_json::Value;
 
-const QUERIES: [&str; 10] = [
+const QUERIES: [&str; 12] = [
     include_str!("../../../../tests/tests/errors/interpret_error_filters/queries/blind.jsonl"),
     include_str!(
         "../../../../tests/tests/errors/interpret_error_filters/queries/development.jsonl"
+    ),
+    include_str!(
+        "../../../../tests/tests/errors/interpret_error_filters/queries/eighth-round.jsonl"
     ),
     include_str!(
         "../../../../tests/tests/errors/interpret_error_filters/queries/fifth-round.jsonl"
@@ -19,6 +22,9 @@ const QUERIES: [&str; 10] = [
     include_str!("../../../../tests/tests/errors/interpret_error_filters/queries/released.jsonl"),
     include_str!(
         "../../../../tests/tests/errors/interpret_error_filters/queries/second-round.jsonl"
+    ),
+    include_str!(
+        "../../../../tests/tests/errors/interpret_error_filters/queries/seventh-round.jsonl"
     ),
     include_str!(
         "../../../../tests/tests/errors/interpret_error_filters/queries/sixth-round.jsonl"
