@@ -1,10 +1,8 @@
 //! Removes or keeps the filters of a category.
 
-use super::{Class, CueEffect, Effect, Kind, Reading, Rule, Selection, View};
+use super::{Class, CueEffect, Effect, Kind, Reading, Selection, View};
 
-pub(crate) static RULE: Rule = Rule { name: "edited-label", read };
-
-fn read(view: &View<'_>, at: usize) -> Option<Reading> {
+pub(super) fn read(view: &View<'_>, at: usize) -> Option<Reading> {
     let context = view.context;
     let category = context.preferred(at)?;
     let all = Selection::of(category);
