@@ -274,7 +274,14 @@ impl<'a> ParseContext<'a> {
                         && (mention.value_tier >= MatchConfidence::Concept
                             || label.tier == MatchConfidence::Exact))
         });
+        // "not internal" for Internal candidate, next to a value `intern`
+        let denied_label = self.follows_any(at, &[Class::Not, Class::No, Class::Except])
+            && mention.labels.iter().any(|label| {
+                self.catalog.kind(label.category) == Kind::Boolean
+                    && label.tier < mention.value_tier
+            });
         if named_label
+            || denied_label
             || self.is_quantity(at, &mention)
             || !mention.labels.is_empty() && self.reads_as_label(at, &mention)
         {

@@ -108,7 +108,9 @@ impl ParseContext<'_> {
             (!label.positive, next)
         } else if next > at + 1
             && !self.is_or_not(at + 1)
-            && self.says(next, Word::BareNo) && self.is_boundary(next + 1) {
+            && self.says(next, Word::BareNo)
+            && self.is_boundary(next + 1)
+        {
             (!label.positive, next)
         } else {
             return self.implied_boolean(at, label);
@@ -164,7 +166,8 @@ impl ParseContext<'_> {
         let next = self.next(at);
         let after = self.after_is(at);
         // `alerts that nobody acknowledged` negates the next word.
-        let denies = self.is(after, Class::No) && self.boolean_label(self.next(after)).is_some();
+        let denied = self.boolean_label(self.next(after)).is_some() || self.names_value(after + 1);
+        let denies = self.is(after, Class::No) && denied;
         // "empty bio"
         let before = at.checked_sub(1).filter(|&it| {
             self.is(it, Class::AfterAbsent)

@@ -244,7 +244,8 @@ impl PolarityPass<'_, '_> {
         let context = self.context;
         let both = context.is(at, Class::Both);
         let noun = context.is_any(at, &[Class::FilterNoun, Class::Carrier])
-            || context.is_word(at) && !context.lexicon.is_verb(context.word(at));
+            || context.is_word(at) && !context.lexicon.is_verb(context.word(at))
+            || context.is_label(at) && context.as_labels(at).iter().all(|label| !label.full);
         // "late payers out" does not negate, "banned accounts excluded" does.
         let sure = context.element(at + 1).is_some_and(|it| it.tokens.len() > 1)
             || !context.says(at + 1, Word::Particle);

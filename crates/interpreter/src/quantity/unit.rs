@@ -67,7 +67,8 @@ impl ParseContext<'_> {
                 // GiB and MB: a user who counts by 1,024 does so for both units.
                 if let Some(binary) = binary(to).filter(|it| is_binary(from) && it.0 < from.0) {
                     to = binary;
-                } else if let Some(binary) = binary(from).filter(|it| is_binary(to) && it.0 < to.0) {
+                } else if let Some(binary) = binary(from).filter(|it| is_binary(to) && it.0 < to.0)
+                {
                     from = binary;
                 }
                 let (numerator, denominator) = (from.0 * to.1, from.1 * to.0);

@@ -4,7 +4,7 @@
 use interpreter::{Category, Filter, Kind, Operator, Request};
 use serde_json::Value;
 
-const QUERIES: [&str; 12] = [
+const QUERIES: [&str; 13] = [
     include_str!("../../../../tests/tests/errors/interpret_error_filters/queries/blind.jsonl"),
     include_str!(
         "../../../../tests/tests/errors/interpret_error_filters/queries/development.jsonl"
@@ -19,6 +19,9 @@ const QUERIES: [&str; 12] = [
         "../../../../tests/tests/errors/interpret_error_filters/queries/fourth-round.jsonl"
     ),
     include_str!("../../../../tests/tests/errors/interpret_error_filters/queries/held-out.jsonl"),
+    include_str!(
+        "../../../../tests/tests/errors/interpret_error_filters/queries/ninth-round.jsonl"
+    ),
     include_str!("../../../../tests/tests/errors/interpret_error_filters/queries/released.jsonl"),
     include_str!(
         "../../../../tests/tests/errors/interpret_error_filters/queries/second-round.jsonl"

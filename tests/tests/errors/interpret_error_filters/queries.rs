@@ -94,3 +94,10 @@ fn reads_the_queries_of_the_eighth_round() {
     assert!(all > 100);
     assert!(wrong.len() * 20 <= all, "{wrong:#?}");
 }
+
+#[test]
+fn reads_the_queries_of_the_ninth_round() {
+    let (wrong, all) = misses(include_str!("queries/ninth-round.jsonl"));
+    assert!(all >= 100);
+    assert!(wrong.len() * 20 <= all, "{wrong:#?}");
+}
