@@ -206,7 +206,7 @@ generate: ## Update all generated texts from openapi.yaml and functions/*/Cargo.
 # The harness lists the functions that it measures. They are built without the harness, because its
 # dependencies would add features to theirs.
 bench: ## Measure the release binaries against a bare function, and check the targets.
-bench-all: ## Like bench, with first calls over TLS and event queries compared with PostgreSQL 15.
+bench-all: ## Like bench, with a large project, a large load, and timeseries compared with PostgreSQL 15.
 bench bench-all:
 	cargo build --release --locked --package bench --bin bench
 	functions=$$(target/release/bench --list) \
