@@ -4,7 +4,6 @@ use errors::query::error_events::{ErrorEventsQuery, EventOrder};
 use errors::query::errors::{ErrorCounts, ErrorOutline};
 use errors::query::event_query::EventQuery;
 use errors::query::filter::EventFilters;
-use errors::query::range_counter::RangeCounter;
 use errors::query::search::SearchedError;
 use errors::query::time_bucket::{QueryRange, WrittenTime};
 use errors::store::{ErrorStore, EventsOfError, KeyRange, MatchingEvents};
@@ -156,9 +155,9 @@ impl Search<'_> {
 
     /// Returns the number of matching events.
     async fn count(&self, events: &EventQuery) -> Result<u64, Problem> {
-        let mut counter = RangeCounter::new(events, ErrorCounts::default());
-        self.store().count_project(self.project, events, &mut counter, self.now).await?;
-        Ok(counter.into_counts().into_single()?.0)
+        let mut counts = ErrorCounts::of_events(false);
+        self.store().count_project(self.project, events, &mut counts, self.now).await?;
+        Ok(counts.all_events())
     }
 
     /// Returns the position of an event among the matching ones, counted from the newest. `None` if

@@ -309,7 +309,7 @@ impl ErrorStore<'_> {
     ) -> Result<Vec<ErrorRecord>, StoreError> {
         let limit = usize::try_from(range.page_request.limit).unwrap_or(usize::MAX);
         let mut candidates: Vec<(Timestamp, Fingerprint)> = counts
-            .unpacked
+            .unpacked()
             .iter()
             .filter(|(_, at)| range.can_have(**at))
             .map(|(fingerprint, at)| (*at, *fingerprint))

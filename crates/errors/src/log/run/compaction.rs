@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    Base, Column, ColumnName, Columns, Damaged, Decoder, Fingerprint, MAX_EVENTS, Minutes,
+    Base, Column, ColumnName, Columns, Damaged, Decoder, Encoder, Fingerprint, MAX_EVENTS, Minutes,
     PackError, PackedEvent, TagKey, TextCategory, TextValues, Users, encode, position, sort_order,
 };
 use crate::tag::MAX_TAG_KEYS;
@@ -112,7 +112,7 @@ pub fn merge(
         }
         values.push(TextValues { text, values: values_of_text });
     }
-    Ok(encode(&fingerprints, &values, events)?)
+    Ok(encode(Encoder::new(), &fingerprints, &values, events)?)
 }
 
 /// Returns the tags that kept events have, at most the [`MAX_TAGS`] most frequent ones.
