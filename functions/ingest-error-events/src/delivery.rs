@@ -22,7 +22,6 @@ use shared::cache::TimedCache;
 use shared::dynamodb::StoreError;
 use shared::http::{ApiRequest, Problem};
 use shared::projects::dsn::{IngestId, PublicKey};
-use shared::projects::ingest_limits::IngestLimits;
 use shared::projects::project::ProjectId;
 use shared::projects::store::IngestAccess;
 use shared::telemetry::{ERRORS_AT_CAP, log_bound_met};
@@ -47,8 +46,6 @@ const SECONDS_TO_WAIT: u16 = 5;
 #[derive(Debug)]
 struct DeliveryCache {
     projects: TimedCache<IngestId, IngestAccess>,
-    /// The own limits of the projects of current deliveries.
-    limits: TimedCache<ProjectId, IngestLimits>,
     /// Keys that did not match a project. New keys are random, so none of them was sent before.
     rejected_keys: TimedCache<(IngestId, PublicKey), ()>,
     /// The log of a project.
@@ -70,7 +67,6 @@ impl Default for DeliveryCache {
     fn default() -> Self {
         Self {
             projects: TimedCache::new(CAPACITY, MAX_AGE),
-            limits: TimedCache::new(CAPACITY, MAX_AGE),
             rejected_keys: TimedCache::new(CAPACITY, MAX_AGE),
             logs: TimedCache::new(CAPACITY, MAX_AGE),
             tags: TimedCache::new(TAG_CAPACITY, MAX_RELEASE_AGE),
@@ -114,13 +110,7 @@ pub(crate) async fn find_ingest_project(
         }
     };
     incoming.note_project(access.project);
-    cache.limits.insert(access.project, access.limits, now);
     Ok(access)
-}
-
-/// Returns the own limits of the project of a delivery.
-pub(crate) fn limits_of(app: &App, project: ProjectId) -> IngestLimits {
-    app.cache::<DeliveryCache>().limits.get(&project, app.clock.now()).unwrap_or_default()
 }
 
 /// Counts a delivery to a project, by whether it has an event. Fails with 429 over either limit. A
@@ -246,18 +236,19 @@ pub async fn add_log_shards(app: &App, project: ProjectId, shards: u8) -> Result
 /// missing update of the error.
 pub(crate) async fn store_event(
     app: &App,
-    project_id: ProjectId,
+    access: &IngestAccess,
     event_id: EventId,
     mut event: NormalizedEvent,
     received_at: Timestamp,
     draw: u32,
 ) -> Result<(), Problem> {
+    let project_id = access.project;
     let kind = event.description();
     let release = event.attributes.get(Attribute::Release);
     let (release_seen, (mut shards, tags), mut found, ()) = tokio::try_join!(
         see_release(app, project_id, release),
         open_log_for(app, project_id, &event, draw),
-        find_error_of(app, project_id, kind.clone(), CacheValidity::Usable),
+        find_error_of(app, access, kind.clone(), CacheValidity::Usable),
         ErrorStore::new(&app.store).put_payload(project_id, event_id, &event.payload, received_at)
     )?;
     for (key, value) in tags.values {
@@ -294,7 +285,7 @@ pub(crate) async fn store_event(
             CountOutcome::UnreadableDuplicate => return Ok(()),
             CountOutcome::ErrorExists => {
                 found =
-                    find_error_of(app, project_id, kind.clone(), CacheValidity::Outdated).await?;
+                    find_error_of(app, access, kind.clone(), CacheValidity::Outdated).await?;
                 continue;
             }
             CountOutcome::LogThrottled => {
@@ -302,7 +293,7 @@ pub(crate) async fn store_event(
                 continue;
             }
             CountOutcome::EventsThrottled => {
-                found = add_event_shards(app, project_id, found).await?;
+                found = add_event_shards(app, access, found).await?;
                 continue;
             }
         };
@@ -380,14 +371,15 @@ struct FoundError {
 /// Returns the error under which a stored event counts.
 pub(crate) async fn error_of_fingerprint(
     app: &App,
-    project: ProjectId,
+    access: &IngestAccess,
     fingerprint: Fingerprint,
 ) -> Result<Option<ErrorId>, StoreError> {
+    let project = access.project;
     let found = find_fingerprint(app, project, fingerprint, CacheValidity::Usable).await?;
     if found.error.is_some() {
         return Ok(found.error);
     }
-    let overflow = ErrorDescription::of_overflow(&error_limits(app, project)).fingerprint;
+    let overflow = ErrorDescription::of_overflow(&error_limits(app, access)).fingerprint;
     Ok(find_fingerprint(app, project, overflow, CacheValidity::Usable).await?.error)
 }
 
@@ -404,16 +396,17 @@ enum CacheValidity {
 /// returns the error to create.
 async fn find_error_of(
     app: &App,
-    project: ProjectId,
+    access: &IngestAccess,
     description: ErrorDescription,
     validity: CacheValidity,
 ) -> Result<FoundError, StoreError> {
+    let project = access.project;
     let entry = find_fingerprint(app, project, description.fingerprint, validity).await?;
-    if entry.error.is_some() || reserve_error_capacity(app, project).await? {
+    if entry.error.is_some() || reserve_error_capacity(app, access).await? {
         let error = error_of_event(app, &description, &entry);
         return Ok(FoundError { description, error });
     }
-    let description = ErrorDescription::of_overflow(&error_limits(app, project));
+    let description = ErrorDescription::of_overflow(&error_limits(app, access));
     let entry = find_fingerprint(app, project, description.fingerprint, validity).await?;
     let error = error_of_event(app, &description, &entry);
     Ok(FoundError { description, error })
@@ -440,14 +433,14 @@ async fn find_fingerprint(
 }
 
 /// Reserves capacity for one more error of a project, if any is left.
-async fn reserve_error_capacity(app: &App, project: ProjectId) -> Result<bool, StoreError> {
-    let now = app.clock.now();
+async fn reserve_error_capacity(app: &App, access: &IngestAccess) -> Result<bool, StoreError> {
+    let (project, now) = (access.project, app.clock.now());
     let cache = app.cache::<DeliveryCache>();
     if cache.full.get(&project, now).is_some() {
         return Ok(false);
     }
     let is_reserved = ErrorStore::new(&app.store)
-        .reserve_error(project, &error_limits(app, project), now)
+        .reserve_error(project, &error_limits(app, access), now)
         .await?;
     if !is_reserved {
         cache.full.insert(project, (), now);
@@ -457,8 +450,8 @@ async fn reserve_error_capacity(app: &App, project: ProjectId) -> Result<bool, S
 }
 
 /// Returns the limits of the project, or else of the stack.
-fn error_limits(app: &App, project: ProjectId) -> ErrorLimits {
-    let (own, limits, default) = (limits_of(app, project), app.limits(), ErrorLimits::default());
+fn error_limits(app: &App, access: &IngestAccess) -> ErrorLimits {
+    let (own, limits, default) = (access.limits, app.limits(), ErrorLimits::default());
     let errors = own.errors_per_project.or(limits.errors_per_project);
     let new_errors = own.new_errors_per_hour.or(limits.new_errors_per_hour);
     ErrorLimits {
@@ -511,15 +504,15 @@ async fn see_error(
 /// Returns the updated error.
 async fn add_event_shards(
     app: &App,
-    project: ProjectId,
+    access: &IngestAccess,
     found: FoundError,
 ) -> Result<FoundError, StoreError> {
     let ErrorOfEvent::Known(known) = &found.error else { return Ok(found) };
-    let (known, now) = (*known, app.clock.now());
+    let (project, known, now) = (access.project, *known, app.clock.now());
     let FoundError { description, .. } = found;
     let Some(known) = ErrorStore::new(&app.store).add_event_shards(project, known, now).await?
     else {
-        return find_error_of(app, project, description, CacheValidity::Outdated).await;
+        return find_error_of(app, access, description, CacheValidity::Outdated).await;
     };
     cache_error(app, project, description.fingerprint, known);
     Ok(FoundError { description, error: ErrorOfEvent::Known(known) })

@@ -42,14 +42,10 @@ async fn handle(
         .await?;
     let mut items = Vec::with_capacity(page.items.len());
     for event in page.items {
-        let (map_status, resolved) = match event.members_to_resolve() {
-            None => (None, None),
-            Some(members) => {
-                let (store, cache) =
-                    (SourceMapStore::new(&app.store), app.cache::<SourceMapCache>());
-                store.resolve_stored(&cache, project_id, members, now, StoredEvent::write).await?
-            }
-        };
+        let (store, cache) = (SourceMapStore::new(&app.store), app.cache::<SourceMapCache>());
+        let members = event.members_to_resolve();
+        let resolved = store.resolve_stored(&cache, project_id, members, now, StoredEvent::write);
+        let (map_status, resolved) = resolved.await?;
         items.push(event.resolved(map_status, resolved));
     }
     page_response(app.cursor_key()?, incoming, &Page { items, end: page.end })

@@ -23,10 +23,9 @@ use futures_util::stream::{self, StreamExt, TryStreamExt};
 use serde_json::value::RawValue;
 
 use shared::dynamodb::item::{Item, ItemReader, b, key, n, s, sort_key_at_end, time_key};
-use shared::dynamodb::page::one_more_than;
 use shared::dynamodb::transaction::Transaction;
 use shared::dynamodb::{Cause, StoreError};
-use shared::page::{Page, PageRequest};
+use shared::page::Page;
 use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
 
@@ -182,45 +181,13 @@ impl ErrorStore<'_> {
         }
     }
 
-    /// Returns events of an error, the latest first. Strongly consistent: acknowledged events are
-    /// listed.
-    pub async fn list_error_events(
-        self,
-        project: ProjectId,
-        error: &EventsOfError,
-        page_request: &PageRequest,
-        now: Timestamp,
-    ) -> Result<Page<StoredEvent>, StoreError> {
-        let shards = (0..error.shards).map(|shard| {
-            let limit = one_more_than(page_request.limit);
-            self.read_event_keys(project, error, shard, page_request.after.as_deref(), limit, now)
-        });
-        let shards = try_join_all(shards).await?;
-        // Keys are complete down to the greatest key that a shard was read to.
-        let bound = shards.iter().filter_map(|page| page.next.clone()).max();
-        let mut keys: Vec<EventKey> = shards.into_iter().flat_map(|page| page.keys).collect();
-        if let Some(bound) = &bound {
-            keys.retain(|key| key.sk >= *bound);
-        }
-        keys.sort_unstable_by(|one, other| other.sk.cmp(&one.sk));
-        let limit = usize::try_from(page_request.limit).unwrap_or(usize::MAX);
-        let mut end = bound;
-        if keys.len() > limit {
-            keys.truncate(limit);
-            end = keys.last().map(|key| key.sk.clone());
-        }
-
-        let (items, cut) = self.events_of(project, &keys).await?;
-        Ok(Page { items: items.into_iter().map(|(_, event)| event).collect(), end: cut.or(end) })
-    }
-
-    /// Returns the events of these keys, as many as fit into a page. Also returns the last key if
-    /// not all fit.
+    /// Returns the events of these keys, as many as fit into a page. The page ends at the last key
+    /// if not all fit.
     pub(super) async fn events_of(
         self,
         project: ProjectId,
         keys: &[EventKey],
-    ) -> Result<(Vec<(String, StoredEvent)>, Option<String>), StoreError> {
+    ) -> Result<Page<(String, StoredEvent)>, StoreError> {
         let mut payloads = self.read_payloads(project, keys).await?;
         let mut bytes = 0;
         let mut items: Vec<(String, StoredEvent)> = Vec::with_capacity(keys.len());
@@ -229,12 +196,12 @@ impl ErrorStore<'_> {
             bytes += event.get().len();
             if bytes > MAX_PAGE_PAYLOADS && !items.is_empty() {
                 let end = items.last().map(|(sk, _)| sk.clone());
-                return Ok((items, end));
+                return Ok(Page { items, end });
             }
             let (event_id, occurred_at) = (key.id, key.occurred_at);
             items.push((key.sk.clone(), StoredEvent { event_id, occurred_at, event }));
         }
-        Ok((items, None))
+        Ok(Page { items, end: None })
     }
 
     /// Returns the fingerprint and the time of an event, if it was counted.
@@ -250,39 +217,6 @@ impl ErrorStore<'_> {
             }
             _ => None,
         })
-    }
-
-    /// Returns event keys of an error in one partition, the latest first.
-    async fn read_event_keys(
-        self,
-        project: ProjectId,
-        error: &EventsOfError,
-        shard: u8,
-        before: Option<&str>,
-        limit: i32,
-        now: Timestamp,
-    ) -> Result<EventKeyPage, StoreError> {
-        let response = self
-            .db
-            .query(TABLE)
-            .consistent_read(true)
-            .scan_index_forward(false)
-            .key_condition_expression("pk = :pk AND sk < :before")
-            .filter_expression("expiresAt > :now AND receivedAt >= :since")
-            .expression_attribute_values(
-                ":pk",
-                s(error_events_pk(project, error.fingerprint, shard)),
-            )
-            .expression_attribute_values(":before", s(before.unwrap_or(END)))
-            .expression_attribute_values(":now", n(now.as_seconds()))
-            .expression_attribute_values(":since", n(error.since.map_or(0, Timestamp::as_millis)))
-            .limit(limit)
-            .send()
-            .await?;
-        let next = sort_key_at_end(TABLE, response.last_evaluated_key.as_ref())?;
-        let items = response.items.unwrap_or_default();
-        let keys = self.db.undamaged(&items, read_event_key)?;
-        Ok(EventKeyPage { keys, next })
     }
 
     async fn read_payloads(
@@ -452,13 +386,6 @@ fn hours_ago(at: Timestamp, now: Timestamp) -> u64 {
 
 /// A key that sorts after the keys of all events.
 const END: &str = "~";
-
-/// A page of event keys.
-struct EventKeyPage {
-    keys: Vec<EventKey>,
-    /// The key after which more keys can follow.
-    next: Option<String>,
-}
 
 /// The position of an event among those of its error.
 pub(super) struct EventKey {

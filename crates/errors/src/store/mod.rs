@@ -23,7 +23,7 @@ mod tags;
 pub use deletion::{Deletion, MAX_TOMBSTONES};
 pub use error_hours::{ErrorSummary, EventCounts};
 pub use errors::SeenEvent;
-pub use event_matches::{KeyRange, MatchingEvents};
+pub use event_matches::KeyRange;
 pub use events::{CountOutcome, EVENT_RETENTION, ErrorOfEvent, EventsByHour, EventsOfError};
 pub use fingerprints::FingerprintEntry;
 pub use packing::{NewErrorId, PackOutcome, PackingLimits};

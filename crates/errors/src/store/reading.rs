@@ -311,15 +311,15 @@ impl ErrorStore<'_> {
         query: &EventQuery,
         now: Timestamp,
     ) -> Result<Vec<ErrorOutline>, StoreError> {
-        let matches = |error: &ErrorOutline, texts: &SearchedError<'_>| query.matches(error, texts);
         let Some(ids) = query.error_filters.candidates() else {
             let with_texts = query.needs_texts();
+            let matches =
+                |error: &ErrorOutline, texts: &SearchedError<'_>| query.matches(error, texts);
             return self.find_errors_where(project, with_texts, matches, now).await;
         };
         let found = self.find_errors(project, ids.iter().copied(), now).await?;
-        let outlines = found.values().map(|error| (ErrorOutline::from(error), &error.description));
-        let matching = outlines.filter(|(outline, texts)| matches(outline, &(*texts).into()));
-        Ok(matching.map(|(outline, _)| outline).collect())
+        let matching = found.values().filter(|error| query.is_about(error));
+        Ok(matching.map(ErrorOutline::from).collect())
     }
 
     /// Packs the rows of a log that no readable run contains into runs in memory. Also returns the
