@@ -140,6 +140,13 @@ impl QueryRange {
         Self::of_minutes(from, to, None, minute_of(now))
     }
 
+    /// Returns the range of the last `minutes` minutes, with a bucket for each.
+    pub fn by_minute(now: Timestamp, minutes: u16) -> Self {
+        let to = minute_of(now) + 1;
+        let minutes = to - i64::from(minutes)..to;
+        Self { size: BucketSize::Minute, buckets: minutes.clone(), minutes }
+    }
+
     /// Returns the range of these hours, which can be in the future.
     pub fn of_hours(hours: &RangeInclusive<Hour>) -> Self {
         let [from, to] = [*hours.start(), hours.end().minus(-1)].map(|it| minute_of(it.start()));

@@ -176,6 +176,28 @@ impl ErrorStore<'_> {
         Ok(counted.collect())
     }
 
+    /// Returns the events of an error in each of the `hours` hours before `now`, the earliest hour
+    /// first. `None` if the error does not exist.
+    pub async fn latest_events_by_hour(
+        self,
+        project: ProjectId,
+        error: ErrorId,
+        hours: u16,
+        now: Timestamp,
+    ) -> Result<Option<Vec<u64>>, StoreError> {
+        let query = EventQuery::all(QueryRange::by_minute(now, hours * 60)).of_error(error);
+        let mut counts = ErrorCounts::of_events(true);
+        let counted = self.count_project(project, &query, &mut counts, now).await?;
+        if counted.outlines.is_empty() {
+            return Ok(None);
+        }
+        let mut by_hour = vec![0; usize::from(hours)];
+        for (events, minutes) in by_hour.iter_mut().zip(counts.series_of(0).chunks(60)) {
+            *events = minutes.iter().sum();
+        }
+        Ok(Some(by_hour))
+    }
+
     /// Counts the events of each error in these hours.
     async fn count_hours(
         self,

@@ -16,13 +16,10 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
-use aws_sdk_dynamodb::types::{ReturnValuesOnConditionCheckFailure, Select};
-use futures_util::future::try_join_all;
-use futures_util::stream::{self, StreamExt, TryStreamExt};
+use aws_sdk_dynamodb::types::ReturnValuesOnConditionCheckFailure;
 use serde_json::value::RawValue;
 
-use shared::dynamodb::item::{Item, ItemReader, b, key, n, s, sort_key_at_end, time_key};
+use shared::dynamodb::item::{Item, ItemReader, b, key, n, s, time_key};
 use shared::dynamodb::transaction::Transaction;
 use shared::dynamodb::{Cause, StoreError};
 use shared::page::Page;
@@ -38,9 +35,6 @@ use crate::{ErrorRecord, EventId, KnownError, NewError, StoredEvent};
 
 /// Retention of events: 90 days. Their counts are kept longer, in runs.
 pub const EVENT_RETENTION: Duration = Duration::from_hours(90 * 24);
-/// Maximum concurrent queries.
-const PARALLEL: usize = 8;
-const HOUR: Duration = Duration::from_hours(1);
 /// Maximum bytes of payloads of a page, before compression: a response can have 6 MB and escapes
 /// them as JSON in JSON.
 const MAX_PAGE_PAYLOADS: usize = 2_000_000;
@@ -228,111 +222,6 @@ impl ErrorStore<'_> {
         let items = self.db.get_all(TABLE, keys).await?;
         self.db.undamaged(&items, read_payload)
     }
-
-    /// Returns the number of events of an error in each of the last `hours` hours.
-    ///
-    /// Reads the latest `limit` events of each partition. If a partition has more, counts each of
-    /// its hours separately, up to `limit`. So an hour with events never appears empty, even if
-    /// other hours have many. Eventually consistent: the numbers are only displayed.
-    pub async fn latest_events_by_hour(
-        self,
-        project: ProjectId,
-        error: &EventsOfError,
-        hours: u32,
-        limit: i32,
-        now: Timestamp,
-    ) -> Result<EventsByHour, StoreError> {
-        let mut counted = EventsByHour::none(hours);
-        let since = now.minus(HOUR * hours);
-        let reads = (0..error.shards)
-            .map(|shard| self.event_times_if_few(project, error, shard, since, limit));
-        let mut left = Vec::new();
-        for (shard, times) in (0..error.shards).zip(try_join_all(reads).await?) {
-            match times {
-                Some(times) => times.into_iter().for_each(|at| counted.add(hours_ago(at, now), 1)),
-                None => left.extend((0..hours).map(|ago| (shard, ago))),
-            }
-        }
-        let counts: Vec<_> = left
-            .into_iter()
-            .map(|(shard, ago)| async move {
-                let (events, is_cut) =
-                    self.count_hour(project, error, shard, ago, limit, now).await?;
-                Ok::<_, StoreError>((ago, events, is_cut))
-            })
-            .collect();
-        let mut counts = stream::iter(counts).buffer_unordered(PARALLEL);
-        while let Some((ago, events, is_cut)) = counts.try_next().await? {
-            counted.add(ago.into(), events);
-            counted.is_cut |= is_cut;
-        }
-        Ok(counted)
-    }
-
-    /// Returns the times of a partition's events since a time. `None` if there can be more than
-    /// `limit`.
-    async fn event_times_if_few(
-        self,
-        project: ProjectId,
-        error: &EventsOfError,
-        shard: u8,
-        since: Timestamp,
-        limit: i32,
-    ) -> Result<Option<Vec<Timestamp>>, StoreError> {
-        let query = self.query_event_keys(project, error, shard, &time_key(since), END);
-        let response = query.limit(limit).send().await?;
-        if response.last_evaluated_key.is_some() {
-            return Ok(None);
-        }
-        let items = response.items.unwrap_or_default();
-        let keys: Vec<EventKey> = self.db.undamaged(&items, read_event_key)?;
-        Ok(Some(keys.into_iter().map(|key| key.occurred_at).collect()))
-    }
-
-    /// Counts events of a partition in the hour that ended `ago` hours before `now`, up to `limit`.
-    /// Also returns `true` if there can be more.
-    async fn count_hour(
-        self,
-        project: ProjectId,
-        error: &EventsOfError,
-        shard: u8,
-        ago: u32,
-        limit: i32,
-        now: Timestamp,
-    ) -> Result<(u64, bool), StoreError> {
-        // An event exactly one hour old belongs to the earlier hour.
-        let end = |ago: u32| time_key(now.minus(HOUR * ago).plus(Duration::from_millis(1)));
-        // Clocks differ: future events belong to the last hour.
-        let last = if ago == 0 { END.to_owned() } else { end(ago) };
-        let query = self.query_event_keys(project, error, shard, &end(ago + 1), &last);
-        let response = query.select(Select::Count).limit(limit).send().await?;
-        let events = u64::try_from(response.count()).unwrap_or_default();
-        Ok((events, response.last_evaluated_key.is_some()))
-    }
-
-    /// Returns a query of a partition's keys from `from` to `to`, the latest first.
-    fn query_event_keys(
-        self,
-        project: ProjectId,
-        error: &EventsOfError,
-        shard: u8,
-        from: &str,
-        to: &str,
-    ) -> QueryFluentBuilder {
-        let received = error.since.map_or(0, Timestamp::as_millis);
-        self.db
-            .query(TABLE)
-            .scan_index_forward(false)
-            .key_condition_expression("pk = :pk AND sk BETWEEN :from AND :to")
-            .filter_expression("receivedAt >= :received")
-            .expression_attribute_values(
-                ":pk",
-                s(error_events_pk(project, error.fingerprint, shard)),
-            )
-            .expression_attribute_values(":from", s(from))
-            .expression_attribute_values(":to", s(to))
-            .expression_attribute_values(":received", n(received))
-    }
 }
 
 /// The location of an error's events.
@@ -355,37 +244,6 @@ impl From<&ErrorRecord> for EventsOfError {
         }
     }
 }
-
-/// The number of events in each hour.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct EventsByHour {
-    /// The number of events of each hour, the earliest first.
-    pub hours: Vec<u64>,
-    /// `true` if there can be more events than were counted.
-    pub is_cut: bool,
-}
-
-impl EventsByHour {
-    fn none(hours: u32) -> Self {
-        Self { hours: vec![0; usize::try_from(hours).unwrap_or_default()], is_cut: false }
-    }
-
-    /// Adds events of the hour that ended `ago` hours ago.
-    fn add(&mut self, ago: u64, events: u64) {
-        let Ok(ago) = usize::try_from(ago) else { return };
-        if let Some(hour) = self.hours.iter_mut().nth_back(ago) {
-            *hour = hour.saturating_add(events);
-        }
-    }
-}
-
-/// Returns the whole hours from `at` to `now`.
-fn hours_ago(at: Timestamp, now: Timestamp) -> u64 {
-    at.until(now).as_secs() / HOUR.as_secs()
-}
-
-/// A key that sorts after the keys of all events.
-const END: &str = "~";
 
 /// The position of an event among those of its error.
 pub(super) struct EventKey {

@@ -24,7 +24,7 @@ pub use deletion::{Deletion, MAX_TOMBSTONES};
 pub use error_hours::{ErrorSummary, EventCounts};
 pub use errors::SeenEvent;
 pub use event_matches::KeyRange;
-pub use events::{CountOutcome, EVENT_RETENTION, ErrorOfEvent, EventsByHour, EventsOfError};
+pub use events::{CountOutcome, EVENT_RETENTION, ErrorOfEvent, EventsOfError};
 pub use fingerprints::FingerprintEntry;
 pub use packing::{NewErrorId, PackOutcome, PackingLimits};
 pub use queue::{OpenLog, QueueBacklog, QueueEntry};
