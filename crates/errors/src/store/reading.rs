@@ -6,14 +6,14 @@ use std::time::{Duration, Instant};
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 
-use shared::dynamodb::{Cause, StoreError};
+use shared::dynamodb::StoreError;
 use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
 
 use super::ErrorStore;
 use super::columns::{ColumnRequest, most_bytes_of};
 use super::head::{LogHead, LogPosition};
-use super::packing::totals_of;
+use super::packing::{cannot_be_packed, totals_of};
 use super::rows::{LogRow, PAGE_ROWS, RowCategories, RowRange};
 use crate::ErrorRecord;
 use crate::grouping::Fingerprint;
@@ -359,8 +359,6 @@ impl ErrorStore<'_> {
                 }
             }
             for (day, rows) in days {
-                let cannot_be_packed =
-                    |error| StoreError::Rejected(Cause::of_step("rows cannot be packed", error));
                 let columns = pack_uncompressed(day, &rows).map_err(cannot_be_packed)?;
                 runs.push((day, Source::Rows(totals_of(&columns)?, columns)));
             }

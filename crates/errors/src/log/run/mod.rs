@@ -12,7 +12,6 @@
 
 mod base;
 mod column;
-mod compaction;
 mod encoding;
 mod minutes;
 mod totals;
@@ -29,7 +28,6 @@ use crate::tag::TagKey;
 
 pub use base::{Base, ErrorHour};
 pub use column::Column;
-pub use compaction::{CompactionError, DecodedRun, merge};
 pub use encoding::{Damaged, Decoder};
 pub use minutes::Minutes;
 pub use totals::{Total, Totals};
