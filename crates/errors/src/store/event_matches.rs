@@ -14,7 +14,7 @@ use shared::timestamp::Timestamp;
 use super::ErrorStore;
 use super::errors::TABLE;
 use super::events::{EventKey, EventsOfError, error_events_pk, event_key_text, read_event_key};
-use super::rows::{LogRow, RowCategories, read_row, row_key};
+use super::rows::{LogRow, read_row, row_key, tags_of};
 use crate::attribute::Category;
 use crate::query::error_events::EventOrder;
 use crate::query::filter::EventFilters;
@@ -227,10 +227,10 @@ impl ErrorStore<'_> {
         let rows = keys.iter().map(|it| it.row.clone()).collect();
         let mut passes = HashMap::new();
         let categories: Vec<Category> = filters.categories().into_iter().collect();
-        let categories = RowCategories::Only(&categories);
+        let categories = Some(categories.as_slice());
         let items = self.db.get_all(TABLE, rows).await?;
         let mut rows: Vec<LogRow> = self.db.undamaged(&items, |item| read_row(item, categories))?;
-        self.resolve_tags(project, &mut rows, categories.tags().as_deref()).await?;
+        self.resolve_tags(project, &mut rows, tags_of(categories).as_deref()).await?;
         for row in rows {
             let id = row.sk.split_once('#').and_then(|(_, id)| EventId::parse(id).ok());
             passes.extend(id.map(|id| (id, filters.matches(&row.row.attributes))));

@@ -22,7 +22,7 @@ use super::errors::{SeenEvent, TABLE};
 use super::events::EventsOfError;
 use super::fingerprints::fingerprint_key;
 use super::head::{LogHead, LogPosition, PackCommit};
-use super::rows::{LogRow, RowCategories, RowPage, RowRange};
+use super::rows::{LogRow, RowPage, RowRange};
 use crate::grouping::Fingerprint;
 use crate::ingestion::describe_stored_event;
 use crate::log::day::Day;
@@ -279,7 +279,7 @@ impl ErrorStore<'_> {
             shards: head.shards,
             from: &head.watermark,
             to: Some(&to),
-            categories: RowCategories::All,
+            categories: None,
             page,
             now,
         };

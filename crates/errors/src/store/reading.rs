@@ -14,7 +14,7 @@ use super::ErrorStore;
 use super::columns::{ColumnRequest, most_bytes_of};
 use super::head::{LogHead, LogPosition};
 use super::packing::{cannot_be_packed, totals_of};
-use super::rows::{LogRow, PAGE_ROWS, RowCategories, RowRange};
+use super::rows::{LogRow, PAGE_ROWS, RowRange};
 use crate::ErrorRecord;
 use crate::grouping::Fingerprint;
 use crate::log::day::{Day, minute_of};
@@ -339,7 +339,7 @@ impl ErrorStore<'_> {
             shards: head.shards,
             from: (&earliest).max(&head.readable),
             to: None,
-            categories: RowCategories::Only(&categories),
+            categories: Some(categories.as_slice()),
             page: PAGE_ROWS,
             now,
         };
