@@ -12,7 +12,7 @@ use errors::log::manifest::{CompactionLimits, Run, RunId};
 use errors::log::pack_schedule::Backlog;
 use errors::log::row::EventRow;
 use errors::store::{ErrorOfEvent, ErrorStore, SeenEvent};
-use errors::{ErrorDescription, ErrorId, ErrorPatch, ErrorStatus, EventId, KnownError};
+use errors::{ErrorDescription, ErrorId, ErrorPatch, ErrorStatus, EventId};
 use local::environment;
 use shared::app::Ids;
 use shared::dynamodb::Store;
@@ -138,7 +138,7 @@ pub(super) async fn load_rows(
 async fn count(store: &Store, project: ProjectId, shards: u8, rows: &[EventRow]) -> Result<()> {
     let id = ErrorId::new(Ids::Random.new_uuid(Timestamp::from_millis(0)));
     // The callers create the errors.
-    let error = ErrorOfEvent::Known(KnownError { id, event_shards: 1 });
+    let error = ErrorOfEvent::Known(id);
     for row in rows {
         let id = Ids::Random.new_uuid(row.occurred_at).into_bytes();
         let id = EventId::from_random_bytes(id).ok_or("a UUID is all zero")?;
@@ -180,7 +180,7 @@ pub(super) async fn create_error(
     let known = ErrorStore::new(store)
         .see_error(project, None, &description(fingerprint), &seen, new)
         .await?;
-    let id = known.ok_or("an error is missing")?.id;
+    let id = known.ok_or("an error is missing")?;
     let status = status_of(fingerprint);
     if status == ErrorStatus::Open {
         return Ok(id);

@@ -14,7 +14,7 @@ use errors::store::{
     CountOutcome, ErrorOfEvent, ErrorStore, FingerprintEntry, OpenLog, Registrar, SeenEvent,
 };
 use errors::tag::{MAX_TAG_KEYS, OTHER_VALUE, TagHash, TagKey, sampled_keys};
-use errors::{ErrorDescription, ErrorId, ErrorLimits, EventId, KnownError, NewError};
+use errors::{ErrorDescription, ErrorId, ErrorLimits, EventId, NewError};
 use markers::store::MarkerStore;
 use markers::{EventMarker, MarkerSource};
 use shared::app::App;
@@ -54,7 +54,7 @@ struct DeliveryCache {
     tags: TimedCache<(ProjectId, TagHash), ()>,
     /// Tags that have reached their limit of new values.
     full_tags: TimedCache<(ProjectId, TagKey), ()>,
-    errors: TimedCache<(ProjectId, Fingerprint), KnownError>,
+    errors: TimedCache<(ProjectId, Fingerprint), ErrorId>,
     /// Projects that have reached their error limit.
     full: TimedCache<ProjectId, ()>,
     /// The time when a release was first seen. Never changes.
@@ -270,7 +270,8 @@ pub(crate) async fn store_event(
             .await?;
         let (description, occurred_at, counted_at) = match counting {
             CountOutcome::Counted if let ErrorOfEvent::New(new) = &found.error => {
-                cache_error(app, project_id, row.fingerprint, new.known);
+                let cache = app.cache::<DeliveryCache>();
+                cache.errors.insert((project_id, row.fingerprint), new.id, app.clock.now());
                 return Ok(());
             }
             CountOutcome::Counted => (&found.description, row.occurred_at, now),
@@ -284,16 +285,11 @@ pub(crate) async fn store_event(
             // The packer updates the error if the first delivery did not.
             CountOutcome::UnreadableDuplicate => return Ok(()),
             CountOutcome::ErrorExists => {
-                found =
-                    find_error_of(app, access, kind.clone(), CacheValidity::Outdated).await?;
+                found = find_error_of(app, access, kind.clone(), CacheValidity::Outdated).await?;
                 continue;
             }
-            CountOutcome::LogThrottled => {
+            CountOutcome::Throttled => {
                 shards = add_log_shards(app, project_id, shards).await?;
-                continue;
-            }
-            CountOutcome::EventsThrottled => {
-                found = add_event_shards(app, access, found).await?;
                 continue;
             }
         };
@@ -422,11 +418,10 @@ async fn find_fingerprint(
     let cache = app.cache::<DeliveryCache>();
     let known = cache.errors.get(&(project, fingerprint), now);
     if let (Some(known), CacheValidity::Usable) = (known, validity) {
-        let (error, event_shards) = (Some(known.id), known.event_shards);
-        return Ok(FingerprintEntry { error, event_shards, deleted_at: None });
+        return Ok(FingerprintEntry { error: Some(known), deleted_at: None });
     }
     let entry = ErrorStore::new(&app.store).find_fingerprint(project, fingerprint, now).await?;
-    if let Some(known) = entry.known() {
+    if let Some(known) = entry.error {
         cache.errors.insert((project, fingerprint), known, now);
     }
     Ok(entry)
@@ -439,9 +434,8 @@ async fn reserve_error_capacity(app: &App, access: &IngestAccess) -> Result<bool
     if cache.full.get(&project, now).is_some() {
         return Ok(false);
     }
-    let is_reserved = ErrorStore::new(&app.store)
-        .reserve_error(project, &error_limits(app, access), now)
-        .await?;
+    let is_reserved =
+        ErrorStore::new(&app.store).reserve_error(project, &error_limits(app, access), now).await?;
     if !is_reserved {
         cache.full.insert(project, (), now);
         log_bound_met(ERRORS_AT_CAP, &format!("errors#{project}"), now);
@@ -465,18 +459,12 @@ fn error_of_event(
     description: &ErrorDescription,
     entry: &FingerprintEntry,
 ) -> ErrorOfEvent {
-    if let Some(known) = entry.known() {
+    if let Some(known) = entry.error {
         return ErrorOfEvent::Known(known);
     }
     let id = ErrorId::new(app.ids.new_uuid(app.clock.now()));
-    let known = KnownError { id, event_shards: entry.event_shards };
-    let description = description.clone();
-    ErrorOfEvent::New(Box::new(NewError { known, description, events_since: entry.deleted_at }))
-}
-
-/// Caches the error that was created with an event.
-fn cache_error(app: &App, project: ProjectId, fingerprint: Fingerprint, error: KnownError) {
-    app.cache::<DeliveryCache>().errors.insert((project, fingerprint), error, app.clock.now());
+    let (description, events_since) = (description.clone(), entry.deleted_at);
+    ErrorOfEvent::New(Box::new(NewError { id, description, events_since }))
 }
 
 /// Updates the error of a counted event. Returns `false` if the event was deleted with its error.
@@ -498,22 +486,4 @@ async fn see_error(
         cache.errors.insert((project, fingerprint), known, now);
     }
     Ok(seen.is_some())
-}
-
-/// Spreads the keys of an error's events over more partitions, since one of them is throttled.
-/// Returns the updated error.
-async fn add_event_shards(
-    app: &App,
-    access: &IngestAccess,
-    found: FoundError,
-) -> Result<FoundError, StoreError> {
-    let ErrorOfEvent::Known(known) = &found.error else { return Ok(found) };
-    let (project, known, now) = (access.project, *known, app.clock.now());
-    let FoundError { description, .. } = found;
-    let Some(known) = ErrorStore::new(&app.store).add_event_shards(project, known, now).await?
-    else {
-        return find_error_of(app, access, description, CacheValidity::Outdated).await;
-    };
-    cache_error(app, project, description.fingerprint, known);
-    Ok(FoundError { description, error: ErrorOfEvent::Known(known) })
 }

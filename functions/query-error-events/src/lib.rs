@@ -57,8 +57,8 @@ async fn handle(
     ErrorStore::new(&app.store).recognize_tags(&[project], &mut query.events).await?;
     let error = ErrorStore::new(&app.store).find_error(project, id, now).await?;
     let error = error.ok_or_else(http::error_not_found)?;
-    let search =
-        Search { app, project, error: &error, of_error: (&error).into(), query: &query, now };
+    let of_error = ErrorStore::new(&app.store).events_of_error(project, &error).await?;
+    let search = Search { app, project, error: &error, of_error, query: &query, now };
     let events = search.page().await?;
     let (total, position) = match (&query.after, query.events.is_about(&error)) {
         (Some(_), _) => (None, None),

@@ -191,7 +191,7 @@ impl ErrorStore<'_> {
             let read = |item: &Item| {
                 let reader = ItemReader { table: TABLE, item };
                 let (key, received_at) = (read_event_key(item)?, reader.millis("receivedAt")?);
-                let row = row_key(project, reader.small_count("logShard")?, key.id, received_at);
+                let row = row_key(project, shard, key.id, received_at);
                 Ok(LocatedKey { key, row })
             };
             let keys: Vec<LocatedKey> = self.db.undamaged(&items, read)?;

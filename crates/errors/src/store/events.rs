@@ -4,7 +4,7 @@
 //! | --- | --- | --- |
 //! | `event#PROJECT#ID` | `payload` | the event as it was sent, trimmed and compressed |
 //! | `event#PROJECT#ID` | `claim` | marks the event as counted |
-//! | `error-events#PROJECT#FINGERPRINT#SHARD` | time and ID | lists the event under its error |
+//! | `error-events#PROJECT#FINGERPRINT#SHARD` | time and ID | lists the event under its error; its row has the same shard |
 //!
 //! One transaction writes an event's claim, its row in the log and its key under the error, unless
 //! the claim already exists. From then on the event counts. So an event that is delivered twice
@@ -31,7 +31,7 @@ use super::errors::TABLE;
 use super::rows::{shard_of, write_row};
 use crate::grouping::Fingerprint;
 use crate::log::row::EventRow;
-use crate::{ErrorRecord, EventId, KnownError, NewError, StoredEvent};
+use crate::{ErrorId, ErrorRecord, EventId, NewError, StoredEvent};
 
 /// Retention of events: 90 days. Their counts are kept longer, in runs.
 pub const EVENT_RETENTION: Duration = Duration::from_hours(90 * 24);
@@ -42,9 +42,6 @@ const MAX_PAGE_PAYLOADS: usize = 2_000_000;
 const COMPRESSION_LEVEL: i32 = 3;
 /// Maximum bytes of a decompressed payload: more than the limit that events are trimmed to.
 const MAX_PAYLOAD_BYTES: usize = 16 << 20;
-
-/// Maximum partitions of the keys of one error's events, for 8,000 events a second.
-pub(super) const MAX_EVENT_SHARDS: u8 = 16;
 
 /// The outcome of counting an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,29 +61,17 @@ pub enum CountOutcome {
     UnreadableDuplicate,
     /// The event is not counted: a concurrent request has just created its error.
     ErrorExists,
-    /// The event is not counted: the partition of its row is throttled.
-    LogThrottled,
-    /// The event is not counted: the partition of its key is throttled.
-    EventsThrottled,
+    /// The event is not counted: the partition of its row or key is throttled.
+    Throttled,
 }
 
 /// The error that counts an event.
 #[derive(Debug, Clone)]
 pub enum ErrorOfEvent {
     /// An existing error.
-    Known(KnownError),
+    Known(ErrorId),
     /// A new error, created together with the event.
     New(Box<NewError>),
-}
-
-impl ErrorOfEvent {
-    /// Returns the error, which exists once the event is counted.
-    pub fn known(&self) -> KnownError {
-        match self {
-            Self::Known(known) => *known,
-            Self::New(new) => new.known,
-        }
-    }
 }
 
 impl ErrorStore<'_> {
@@ -132,14 +117,12 @@ impl ErrorStore<'_> {
         claim.insert("fingerprint".to_owned(), b(&row.fingerprint.0));
         claim.insert("occurredAt".to_owned(), s(row.occurred_at));
         claim.insert("receivedAt".to_owned(), n(now.as_millis()));
-        let log_shard = shard_of(event, log_shards);
-        let logged = write_row(project, log_shard, event, row, now);
-        let shard = shard_of(event, error.known().event_shards);
+        let shard = shard_of(event, log_shards);
+        let logged = write_row(project, shard, event, row, now);
         let mut of_error =
             key(&error_events_pk(project, row.fingerprint, shard), &event_sk(row, event));
-        // The time and shard of the row, for deletions.
+        // The time of the row, for deletions.
         of_error.insert("receivedAt".to_owned(), n(now.as_millis()));
-        of_error.insert("logShard".to_owned(), n(log_shard));
         let [claim, logged, of_error] = [claim, logged, of_error].map(|mut item| {
             item.insert("expiresAt".to_owned(), n(now.plus(EVENT_RETENTION).as_seconds()));
             item
@@ -157,11 +140,10 @@ impl ErrorStore<'_> {
             self.create_error(project, new, row.occurred_at, now, &mut transaction)?;
         }
         match self.db.commit_unless_throttled(transaction).await {
-            Err(StoreError::Throttled { actions, .. }) if actions.contains(&"row") => {
-                Ok(CountOutcome::LogThrottled)
-            }
-            Err(StoreError::Throttled { actions, .. }) if actions.contains(&"key") => {
-                Ok(CountOutcome::EventsThrottled)
+            Err(StoreError::Throttled { actions, .. })
+                if actions.contains(&"row") || actions.contains(&"key") =>
+            {
+                Ok(CountOutcome::Throttled)
             }
             Err(failure) => Err(failure),
             Ok(None) => Ok(CountOutcome::Counted),
@@ -173,6 +155,16 @@ impl ErrorStore<'_> {
                 None => Ok(CountOutcome::ErrorExists),
             },
         }
+    }
+
+    /// Returns the location of an error's events.
+    pub async fn events_of_error(
+        self,
+        project: ProjectId,
+        error: &ErrorRecord,
+    ) -> Result<EventsOfError, StoreError> {
+        let (fingerprint, since) = (error.description.fingerprint, error.events_since);
+        Ok(EventsOfError { fingerprint, shards: self.log_shards(project).await?, since })
     }
 
     /// Returns the events of these keys, as many as fit into a page. The page ends at the last key
@@ -229,20 +221,10 @@ impl ErrorStore<'_> {
 pub struct EventsOfError {
     /// The fingerprint of the events.
     pub fingerprint: Fingerprint,
-    /// The number of partitions that store their keys.
-    pub shards: u8,
+    /// The number of partitions that store their keys, as their rows.
+    pub(super) shards: u8,
     /// Events received before this time belong to a deleted error.
     pub since: Option<Timestamp>,
-}
-
-impl From<&ErrorRecord> for EventsOfError {
-    fn from(error: &ErrorRecord) -> Self {
-        Self {
-            fingerprint: error.description.fingerprint,
-            shards: error.event_shards,
-            since: error.events_since,
-        }
-    }
 }
 
 /// The position of an event among those of its error.

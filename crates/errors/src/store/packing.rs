@@ -370,7 +370,7 @@ impl ErrorStore<'_> {
         if error.is_some_and(is_stored) {
             return Ok(());
         }
-        let mut known = error.map(ErrorRecord::known);
+        let mut known = error.map(|error| error.id);
         let description = match error {
             Some(error) => Some(error.description.clone()),
             None => self.describe_error(project, fingerprint, now).await?,
@@ -394,8 +394,8 @@ impl ErrorStore<'_> {
     ) -> Result<Option<ErrorDescription>, StoreError> {
         let one = PageRequest { limit: 1, after: None };
         let entry = self.find_fingerprint(project, fingerprint, now).await?;
-        let (shards, since) = (entry.event_shards, entry.deleted_at);
-        let of_error = EventsOfError { fingerprint, shards, since };
+        let shards = self.log_shards(project).await?;
+        let of_error = EventsOfError { fingerprint, shards, since: entry.deleted_at };
         let events = self.list_error_events(project, &of_error, &one, now).await?;
         let Some(event) = events.items.first() else { return Ok(None) };
         // Use `fingerprint`: the event's own differs if it counts under the overflow error.
