@@ -8,7 +8,7 @@ use crate::grouping::Fingerprint;
 use crate::log::day::{Day, Hours};
 use crate::log::run::{Base, ColumnName, Columns, Damaged, Decoder, Minutes, Totals};
 
-/// Counts of events. A query passes the runs of one project after the other, day by day. Unpacked
+/// Event counts. A query passes the runs of one project after the other, day by day. Unpacked
 /// rows are runs too.
 pub trait Accumulator {
     /// Returns what is counted, which decides what is read.

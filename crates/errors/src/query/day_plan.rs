@@ -23,7 +23,7 @@ impl RunPlan {
     }
 }
 
-/// What an accumulator counts.
+/// The counts of an accumulator.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Counted {
     /// `true` if it counts by bucket.

@@ -77,9 +77,9 @@ struct Windows {
 
 /// The place of a run.
 enum Source {
-    /// Its manifest lists it.
+    /// A run of a manifest.
     Stored(Run),
-    /// It has unpacked rows.
+    /// Unpacked rows.
     Rows(Totals, Columns),
 }
 
