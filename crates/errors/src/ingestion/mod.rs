@@ -6,7 +6,8 @@
 //! 2. Count the delivery, by whether it [begins with an event](Envelope::begins_with_event).
 //! 3. [`inflate`] the body.
 //! 4. For `/envelope/`, [`Envelope::parse`] it.
-//! 5. Call [`Envelope::normalize_event`] or [`normalize_store_body`].
+//! 5. [`EventText::canonicalize`] its event, or that of a `/store/` body.
+//! 6. Resolve its frames, and [`CanonicalEvent::normalize`] it.
 
 mod budget;
 #[cfg(test)]
@@ -42,8 +43,9 @@ pub use envelope::{
 };
 pub use event::{
     CanonicalEvent, EventReplay, EventText, NormalizedEvent, Received, describe_stored_event,
-    normalize_store_body,
 };
+#[cfg(test)]
+pub(crate) use event::testing;
 pub use event_attributes::capacity_for_tags;
 pub use fault::IngestionFault;
 pub use member::Members;

@@ -262,7 +262,7 @@ mod tests {
 
     use super::*;
     use crate::attribute::UserHash;
-    use crate::ingestion::normalize_store_body;
+    use crate::ingestion::testing::normalize_store_body;
 
     fn row(values: &[(Attribute, String)]) -> EventRow {
         let mut attributes = Attributes::default();
