@@ -41,11 +41,11 @@ pub use envelope::{
     Envelope, MAX_EVENT_BYTES, MAX_FIRST_ITEM_BYTES, MAX_HEADER_LINE_BYTES, MAX_ITEMS,
     MAX_START_BYTES,
 };
+#[cfg(test)]
+pub(crate) use event::testing;
 pub use event::{
     CanonicalEvent, EventReplay, EventText, NormalizedEvent, Received, describe_stored_event,
 };
-#[cfg(test)]
-pub(crate) use event::testing;
 pub use event_attributes::capacity_for_tags;
 pub use fault::IngestionFault;
 pub use member::Members;

@@ -6,11 +6,11 @@ use proptest::prelude::*;
 use shared::json::Json;
 use shared::timestamp::Timestamp;
 
+use super::testing::{normalize_envelope, normalize_store_body};
 use super::{
     CredentialSources, Envelope, IngestionFault, MAX_EVENT_BYTES, MAX_PAYLOAD_BYTES,
     NormalizedEvent, describe_stored_event, inflate,
 };
-use super::testing::{normalize_envelope, normalize_store_body};
 use crate::attribute::Attribute;
 
 const PYTHON_CHAINED: &[u8] = include_bytes!("../testdata/python-chained-exception.envelope");
