@@ -150,6 +150,12 @@ impl ErrorStore<'_> {
             return Ok(shards);
         }
         // A concurrent request added partitions.
+        self.log_shards(project).await
+    }
+
+    /// Returns the number of partitions of a log's rows. Strongly consistent: each acknowledged
+    /// event is in one of them.
+    pub(super) async fn log_shards(self, project: ProjectId) -> Result<u8, StoreError> {
         let head = self.db.get(TABLE, head_key(project)).await?;
         head.map_or(Ok(1), |head| self.shards_of_head(&head))
     }

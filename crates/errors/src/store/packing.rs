@@ -22,14 +22,14 @@ use super::errors::{SeenEvent, TABLE};
 use super::events::EventsOfError;
 use super::fingerprints::fingerprint_key;
 use super::head::{LogHead, LogPosition, PackCommit};
-use super::rows::{LogRow, RowCategories, RowPage, RowRange};
+use super::rows::{LogRow, RowPage, RowRange};
 use crate::grouping::Fingerprint;
 use crate::ingestion::describe_stored_event;
 use crate::log::day::Day;
 use crate::log::manifest::{CompactionLimits, Run};
 use crate::log::pack_schedule::{Backlog, GRACE};
 use crate::log::row::EventRow;
-use crate::log::run::{Base, ColumnName, Columns, Decoder, Totals, pack};
+use crate::log::run::{Base, ColumnName, Columns, Decoder, PackError, Totals, pack};
 use crate::tag::{OTHER_TAGS_SAMPLE, TagKey};
 use crate::{ErrorDescription, ErrorId, ErrorRecord};
 
@@ -81,6 +81,15 @@ pub enum PackOutcome {
     Lost,
     /// The project no longer exists.
     ProjectGone,
+}
+
+/// The events of a run: their pack steps, the time by which they had been received, and the number
+/// of their compactions.
+pub(super) struct Origin {
+    pub(super) first_step: u64,
+    pub(super) last_step: u64,
+    pub(super) until: Timestamp,
+    pub(super) level: u8,
 }
 
 /// Rows that are packed together.
@@ -155,7 +164,10 @@ impl ErrorStore<'_> {
         let mut runs = Vec::with_capacity(days.len());
         let number = head.steps.saturating_add(1);
         for (day, rows) in days {
-            runs.push((day, self.put_run(project, day, &rows, number, &batch.end).await?));
+            let columns = pack(day, &rows).map_err(cannot_be_packed)?;
+            let until = batch.end.time();
+            let origin = Origin { first_step: number, last_step: number, until, level: 0 };
+            runs.push((day, self.put_run(project, day, &columns, origin).await?));
         }
         let step = PackCommit {
             end: &batch.end,
@@ -182,8 +194,10 @@ impl ErrorStore<'_> {
         day: Day,
         rows: &[EventRow],
     ) -> Result<u64, StoreError> {
-        let end = LogPosition::start();
-        let run = self.put_run(project, day, rows, 0, &end).await?;
+        let columns = pack(day, rows).map_err(cannot_be_packed)?;
+        let until = LogPosition::start().time();
+        let origin = Origin { first_step: 0, last_step: 0, until, level: 0 };
+        let run = self.put_run(project, day, &columns, origin).await?;
         self.db.commit_all(vec![self.add_run(project, day, &run)?]).await?;
         Ok(run.bytes)
     }
@@ -202,21 +216,18 @@ impl ErrorStore<'_> {
         Ok((head.readable_steps == head.steps).then_some(head))
     }
 
-    async fn put_run(
+    /// Stores the columns of a run of a day. No manifest lists it yet.
+    pub(super) async fn put_run(
         self,
         project: ProjectId,
         day: Day,
-        rows: &[EventRow],
-        step: u64,
-        end: &LogPosition,
+        columns: &Columns,
+        origin: Origin,
     ) -> Result<Run, StoreError> {
-        let cannot_be_packed =
-            |error| StoreError::Rejected(Cause::of_step("rows cannot be packed", error));
-        let columns = pack(day, rows).map_err(cannot_be_packed)?;
-        let totals = totals_of(&columns)?;
+        let totals = totals_of(columns)?;
         let values = columns.values_bytes().map_err(|_| damaged())?;
-        let (id, form, bytes) = self.put_columns(project, day, &columns).await?;
-        let (first_step, last_step, until, level) = (step, step, end.time(), 0);
+        let (id, form, bytes) = self.put_columns(project, day, columns).await?;
+        let Origin { first_step, last_step, until, level } = origin;
         Ok(Run { id, first_step, last_step, until, level, bytes, values, form, totals })
     }
 
@@ -268,7 +279,7 @@ impl ErrorStore<'_> {
             shards: head.shards,
             from: &head.watermark,
             to: Some(&to),
-            categories: RowCategories::All,
+            categories: None,
             page,
             now,
         };
@@ -359,7 +370,7 @@ impl ErrorStore<'_> {
         if error.is_some_and(is_stored) {
             return Ok(());
         }
-        let mut known = error.map(ErrorRecord::known);
+        let mut known = error.map(|error| error.id);
         let description = match error {
             Some(error) => Some(error.description.clone()),
             None => self.describe_error(project, fingerprint, now).await?,
@@ -383,8 +394,8 @@ impl ErrorStore<'_> {
     ) -> Result<Option<ErrorDescription>, StoreError> {
         let one = PageRequest { limit: 1, after: None };
         let entry = self.find_fingerprint(project, fingerprint, now).await?;
-        let (shards, since) = (entry.event_shards, entry.deleted_at);
-        let of_error = EventsOfError { fingerprint, shards, since };
+        let shards = self.log_shards(project).await?;
+        let of_error = EventsOfError { fingerprint, shards, since: entry.deleted_at };
         let events = self.list_error_events(project, &of_error, &one, now).await?;
         let Some(event) = events.items.first() else { return Ok(None) };
         // Use `fingerprint`: the event's own differs if it counts under the overflow error.
@@ -424,6 +435,10 @@ fn fitting(rows: &[LogRow], limits: &PackingLimits) -> usize {
     rows.iter().enumerate().take_while(fits).count()
 }
 
+pub(super) fn cannot_be_packed(error: PackError) -> StoreError {
+    StoreError::Rejected(Cause::of_step("rows cannot be packed", error))
+}
+
 /// Returns the totals of a run.
 pub(super) fn totals_of(columns: &Columns) -> Result<Totals, StoreError> {
     let base = columns.get(ColumnName::Base).map_err(|_| damaged())?;
@@ -431,6 +446,6 @@ pub(super) fn totals_of(columns: &Columns) -> Result<Totals, StoreError> {
     Ok(base.totals())
 }
 
-pub(super) fn damaged() -> StoreError {
+fn damaged() -> StoreError {
     StoreError::Damaged { table: TABLE, attribute: "bytes" }
 }
