@@ -19,7 +19,6 @@ const UPDATE: &str = "update-feature-flag";
 const DELETE: &str = "delete-feature-flag";
 const EVALUATE: &str = "evaluate-feature-flag";
 const EVALUATE_ALL: &str = "evaluate-feature-flags";
-const OPERATIONS: [&str; 4] = [LIST, GET, UPDATE, DELETE];
 const EVALUATIONS: [&str; 2] = [EVALUATE, EVALUATE_ALL];
 
 /// Returns a request for an operation, without key and body.

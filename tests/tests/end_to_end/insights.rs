@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
-use tests::app::{PROJECT, items};
+use tests::app::PROJECT;
 use tests::call::Reply;
 use tests::insights::{self, upload};
 use tests::stack::{Stack, send};
@@ -19,9 +19,6 @@ const ADD: &str = "add-pain-points";
 const LIST_PAIN_POINTS: &str = "list-pain-points";
 const SPLIT: &str = "split-insight";
 const MERGE: &str = "merge-insights";
-const OPERATIONS: [&str; 8] = [CREATE, LIST, GET, UPDATE, ADD, LIST_PAIN_POINTS, SPLIT, MERGE];
-
-const NOWHERE: &str = "01902f3c-0000-7000-8000-ffffffffffff";
 
 /// Returns a request for an operation, without key and body.
 fn bare(stack: &Stack, operation: &str, project: &str, id: &str) -> RequestBuilder {
@@ -44,18 +41,6 @@ fn bare(stack: &Stack, operation: &str, project: &str, id: &str) -> RequestBuild
 /// Returns a request without a body.
 fn request(stack: &Stack, operation: &str, id: &str) -> RequestBuilder {
     bare(stack, operation, PROJECT, id).header("x-api-key", &stack.key)
-}
-
-/// Adds a valid body, if the operation needs one.
-fn with_body(operation: &str, request: RequestBuilder) -> RequestBuilder {
-    match operation {
-        CREATE => request.json(&creation(900..901)),
-        UPDATE => request.json(&json!({"viewed": true})),
-        ADD => request.json(&upload(901..902)),
-        SPLIT => request.json(&split_of([0])),
-        MERGE => request.json(&json!({"into": NOWHERE})),
-        _ => request,
-    }
 }
 
 fn creation(numbers: std::ops::Range<usize>) -> Value {

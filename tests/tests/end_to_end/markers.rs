@@ -17,7 +17,6 @@ const GET: &str = "get-event-marker-collection";
 const DELETE: &str = "delete-event-marker-collection";
 const ADD: &str = "add-event-markers";
 const LIST_EVENTS: &str = "list-event-markers";
-const OPERATIONS: [&str; 6] = [CREATE, LIST, GET, ADD, LIST_EVENTS, DELETE];
 
 /// Returns a request for an operation, without key and body.
 fn bare(stack: &Stack, operation: &str, project: &str, id: &str) -> RequestBuilder {
