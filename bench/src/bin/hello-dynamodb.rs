@@ -18,9 +18,11 @@ use shared::dynamodb::{TableNames, TableNamesError};
 /// The value of a list, like the values of a flag's conditions.
 const VALUE: &str = "customer-000-000";
 /// The size of a value on the wire, in bytes.
-const VALUE_BYTES: usize = 24;
+const VALUE_BYTES: usize = 25;
 /// The size of an action without values on the wire, in bytes.
-const ACTION_BYTES: usize = 117;
+const ACTION_BYTES: usize = 111;
+/// The size of a call without actions on the wire, in bytes.
+const CALL_BYTES: usize = 98;
 
 static CLIENT: LazyLock<Result<Client, ClientError>> = LazyLock::new(client::for_function);
 static TABLES: LazyLock<Result<TableNames, TableNamesError>> =
@@ -30,7 +32,7 @@ static TABLES: LazyLock<Result<TableNames, TableNamesError>> =
 async fn main() -> Result<(), Error> {
     let number = |name| Ok::<usize, Error>(env::var(name)?.parse()?);
     let (actions, bytes) = (number("BENCH_ACTIONS")?, number("BENCH_BYTES")?);
-    let values = bytes.saturating_sub(actions * ACTION_BYTES) / VALUE_BYTES;
+    let values = bytes.saturating_sub(CALL_BYTES + actions * ACTION_BYTES) / VALUE_BYTES;
     lambda_http::run(service_fn(move |_: Request| write(actions, values))).await
 }
 
