@@ -59,7 +59,9 @@ impl ParseContext<'_> {
         };
         self.is(before, Class::Inability)
             || self.says(at, Word::Action)
-                && (self.says(before, Word::Modal) || infinitive() || self.has_object(at))
+                && (self.lexicon.is(self.word_before(at, 1), Word::Modal)
+                    || infinitive()
+                    || self.has_object(at))
     }
 
     /// `true` if a word's object follows, which names nothing: "pass my review".

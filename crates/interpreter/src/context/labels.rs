@@ -106,7 +106,11 @@ impl ParseContext<'_> {
         } else if tied && self.is(next, Class::AfterAbsent) && self.is_boundary(self.next(next)) {
             // "replay missing" for Has replay
             (!label.positive, next)
-        } else if next > at + 1 && self.says(next, Word::BareNo) && self.is_boundary(next + 1) {
+        } else if next > at + 1
+            && !self.is_or_not(at + 1)
+            && self.says(next, Word::BareNo)
+            && self.is_boundary(next + 1)
+        {
             (!label.positive, next)
         } else {
             return self.implied_boolean(at, label);
@@ -129,9 +133,14 @@ impl ParseContext<'_> {
                 &[Class::No, Class::WithPresence, Class::NotContains, Class::Not, Class::Except],
             ) && !self.says(before, Word::Nothing);
         }
-        let either = self.is(at + 1, Class::OrNot);
-        let (category, end) = (label.category, at + 1 + usize::from(either));
+        let either = self.is_or_not(at + 1);
+        let (category, end) = (label.category, if either { at + 3 } else { at + 1 });
         telling.then_some(BooleanMention { category, value, either, end })
+    }
+
+    /// `true` for "or not" at the end of a clause: "handled or not".
+    pub(crate) fn is_or_not(&self, at: usize) -> bool {
+        self.is(at, Class::Or) && self.is(at + 1, Class::Not) && self.is_boundary(at + 2)
     }
 
     /// Returns the value of a word such as "on" for a label. "on" means false for a label with
@@ -157,7 +166,8 @@ impl ParseContext<'_> {
         let next = self.next(at);
         let after = self.after_is(at);
         // `alerts that nobody acknowledged` negates the next word.
-        let denies = self.is(after, Class::No) && self.boolean_label(self.next(after)).is_some();
+        let denied = self.boolean_label(self.next(after)).is_some() || self.names_value(after + 1);
+        let denies = self.is(after, Class::No) && denied;
         // "empty bio"
         let before = at.checked_sub(1).filter(|&it| {
             self.is(it, Class::AfterAbsent)

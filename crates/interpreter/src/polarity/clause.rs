@@ -34,12 +34,16 @@ impl PolarityPass<'_, '_> {
             return any.end;
         }
         let denies = context.is_any(at, &DENIES);
+        // "excluded: kids and news"
+        let heads = context.is(at, Class::AfterNot) && context.word(at + 1) == ":";
         if context.is(at, Class::Regardless)
             && !context.is(at, Class::Polite)
             && context.names_value(context.next(at))
         {
             // "i don't care about warnings"
             self.govern(at, CueEffect::Unclear);
+        } else if heads {
+            self.govern(at, CueEffect::Exclude);
         } else if self.excepts_from_all(at) {
             self.deny(at);
         } else if context.is(at, Class::Comma) {

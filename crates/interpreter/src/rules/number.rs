@@ -1,12 +1,10 @@
 //! Compares a numeric category with a number (rule 6).
 
-use super::{Effect, Kind, Operator, ParseContext, Reading, Rule, View};
+use super::{Effect, Kind, Operator, ParseContext, Reading, View};
 use crate::decimal::Decimal;
 use crate::quantity::Quantity;
 
-pub(crate) static RULE: Rule = Rule { name: "number", read };
-
-fn read(view: &View<'_>, at: usize) -> Option<Reading> {
+pub(super) fn read(view: &View<'_>, at: usize) -> Option<Reading> {
     let context = view.context;
     let quantity = context.quantity(at)?;
     let numbers = || {

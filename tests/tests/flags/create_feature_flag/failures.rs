@@ -106,29 +106,6 @@ async fn conflicting_transactions_are_retried() {
 }
 
 #[tokio::test]
-async fn permanently_conflicting_transactions_give_409() {
-    let script = |target: &str, _: usize| match target {
-        "BatchGetItem" => access(),
-        _ => cancelled(&["None", "TransactionConflict", "None"]),
-    };
-    let (reply, _) = reply_under(script, any_call()).await;
-    assert_eq!(reply.problem(), (409, "conflict"));
-    assert_eq!(reply.headers["retry-after"], "1");
-}
-
-#[tokio::test]
-async fn running_duplicates_give_409() {
-    let script = |target: &str, _: usize| match target {
-        "BatchGetItem" => access(),
-        // The response is the last action.
-        _ => cancelled(&["None", "None", "None", "None", "None", "None", "TransactionConflict"]),
-    };
-    let (reply, _) = reply_under(script, any_call().header("idempotency-key", "k")).await;
-    assert_eq!(reply.problem(), (409, "idempotency_in_progress"));
-    assert_eq!(reply.headers["retry-after"], "1");
-}
-
-#[tokio::test]
 async fn sdk_retries_cannot_write_twice() {
     let script = |target: &str, before: usize| match (target, before) {
         ("BatchGetItem", _) => access(),
