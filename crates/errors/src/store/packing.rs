@@ -21,7 +21,7 @@ use super::ErrorStore;
 use super::errors::{SeenEvent, TABLE};
 use super::events::EventsOfError;
 use super::fingerprints::fingerprint_key;
-use super::head::{LogHead, LogPosition, PackCommit};
+use super::head::{LogHead, LogPosition};
 use super::rows::{LogRow, RowPage, RowRange};
 use crate::grouping::Fingerprint;
 use crate::ingestion::describe_stored_event;
@@ -138,7 +138,10 @@ impl ErrorStore<'_> {
         let deletion = head.tombstones.first_between(head.watermark.time(), closed);
         let to = LogPosition::before(deletion.unwrap_or(closed));
         let batch = self.read_batch(project, &head, limits, to, now).await;
-        let mut batch = self.spread_if_throttled(project, &head, batch).await?;
+        if matches!(batch, Err(StoreError::Throttled { .. })) {
+            self.add_log_shards(project, head.shards).await?;
+        }
+        let mut batch = batch?;
         let backlog = Backlog { has_deletions: !head.tombstones.0.is_empty(), ..batch.backlog() };
         let is_worth_it = match deletion {
             Some(_) => true,
@@ -169,12 +172,8 @@ impl ErrorStore<'_> {
             let origin = Origin { first_step: number, last_step: number, until, level: 0 };
             runs.push((day, self.put_run(project, day, &columns, origin).await?));
         }
-        let step = PackCommit {
-            end: &batch.end,
-            runs: runs.iter().map(|(day, run)| (*day, run.id)).collect(),
-        };
         // No manifest references the columns of a failed or killed attempt: they expire.
-        let failure = self.commit_step(project, &head, &step, &runs).await?;
+        let failure = self.commit_step(project, &head, &batch.end, &runs).await?;
         if failure.is_none() && !tags.is_empty() {
             match self.rank_tag_keys(project, &tags, now).await {
                 // Only the ranking lacks these events.
@@ -237,11 +236,11 @@ impl ErrorStore<'_> {
         self,
         project: ProjectId,
         head: &LogHead,
-        step: &PackCommit<'_>,
+        end: &LogPosition,
         runs: &[(Day, Run)],
     ) -> Result<Option<PackOutcome>, StoreError> {
         let mut transaction = Transaction::default();
-        transaction.add("watermark", self.move_watermark(project, head, step)?)?;
+        transaction.add("watermark", self.move_watermark(project, head, end, runs)?)?;
         if head.steps == 0 {
             // A deleted project must not get a log again.
             transaction.add("project", self.db.check_project(project)?)?;
