@@ -106,7 +106,7 @@ impl Batch {
         Backlog {
             rows: self.rows.len(),
             bytes: self.rows.iter().map(LogRow::bytes).sum(),
-            oldest: self.rows.first().and_then(LogRow::received_at),
+            oldest: self.rows.first().map(|row| row.received_at),
             has_deletions: false,
         }
     }
@@ -152,11 +152,7 @@ impl ErrorStore<'_> {
         if !is_worth_it {
             return Ok(PackOutcome::Left(backlog));
         }
-        let hidden = |row: &LogRow| {
-            let at = row.received_at().unwrap_or(now);
-            head.tombstones.hide_event(row.row.fingerprint, at)
-        };
-        batch.rows.retain(|row| !hidden(row));
+        batch.rows.retain(|row| !head.tombstones.hide_event(row.row.fingerprint, row.received_at));
         // Before the commit: the next packer does not read these rows.
         self.upsert_errors(project, &batch.rows, new_error_id, now).await?;
         let tags = events_by_tag(&batch.rows);
@@ -329,7 +325,7 @@ impl ErrorStore<'_> {
     ) -> Result<(), StoreError> {
         let mut seen: BTreeMap<Fingerprint, SeenRows> = BTreeMap::new();
         for row in rows {
-            let (at, received_at) = (row.row.occurred_at, row.received_at().unwrap_or(now));
+            let (at, received_at) = (row.row.occurred_at, row.received_at);
             let seen = seen.entry(row.row.fingerprint).or_insert(SeenRows {
                 first: at,
                 last: at,
