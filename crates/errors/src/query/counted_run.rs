@@ -1,6 +1,8 @@
 //! The events of a run that a query counts, and the interface of all counts.
 
-use super::count::CountedErrors;
+use std::collections::HashMap;
+use std::hash::Hash;
+
 use super::day_plan::{Counted, QueryNeeds};
 use super::filter::EventFilters;
 use super::time_bucket::QueryRange;
@@ -23,6 +25,63 @@ pub trait Accumulator {
     /// Ends a project with this number of errors. The errors of the next one are numbered from 0
     /// again.
     fn end_project(&mut self, _errors: u32) {}
+}
+
+/// The errors of a project that count, and their fingerprints.
+#[derive(Debug, Clone, Default)]
+pub struct CountedErrors {
+    /// The number of each fingerprint's error, from 0. `None` for fingerprints that do not count.
+    numbers: HashMap<Fingerprint, Option<u32>>,
+    error_count: u32,
+    only_listed: bool,
+}
+
+impl CountedErrors {
+    /// Counts all errors. Fingerprints in `known` count under their error, any other one as a
+    /// separate error.
+    pub fn all<E: Hash + Eq>(known: impl IntoIterator<Item = (Fingerprint, E)>) -> Self {
+        let mut errors = HashMap::new();
+        let mut counted = Self::default();
+        for (fingerprint, error) in known {
+            let next = counted.error_count;
+            let number = *errors.entry(error).or_insert(next);
+            counted.error_count = next.max(number.saturating_add(1));
+            counted.numbers.insert(fingerprint, Some(number));
+        }
+        counted
+    }
+
+    /// Counts only errors of the listed fingerprints, for example those that match a status or
+    /// search.
+    pub fn only<E: Hash + Eq>(matching: impl IntoIterator<Item = (Fingerprint, E)>) -> Self {
+        Self { only_listed: true, ..Self::all(matching) }
+    }
+
+    /// Returns the number of errors so far.
+    pub(crate) fn count(&self) -> u32 {
+        self.error_count
+    }
+
+    /// Returns the number of a fingerprint's error, if it counted so far.
+    pub(crate) fn known_number(&self, fingerprint: Fingerprint) -> Option<u32> {
+        self.numbers.get(&fingerprint).copied().flatten()
+    }
+
+    /// Returns the fingerprints that counted so far, and the numbers of their errors.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Fingerprint, u32)> {
+        self.numbers.iter().filter_map(|(fingerprint, number)| Some((*fingerprint, (*number)?)))
+    }
+
+    /// Returns the number of a fingerprint's error, if the error counts.
+    pub(super) fn number_of(&mut self, fingerprint: Fingerprint) -> Option<u32> {
+        *self.numbers.entry(fingerprint).or_insert_with(|| {
+            let number = self.error_count;
+            (!self.only_listed).then(|| {
+                self.error_count += 1;
+                number
+            })
+        })
+    }
 }
 
 /// A run, decoded to find the events that count.

@@ -26,6 +26,7 @@ use shared::timestamp::Timestamp;
 use super::ErrorStore;
 use super::error_hours::EventCounts;
 use super::fingerprints::{FingerprintEntry, fingerprint_key, is_kept, read_fingerprint};
+use super::head::count;
 use crate::grouping::Fingerprint;
 use crate::query::errors::ErrorOutline;
 use crate::query::search::SearchedError;
@@ -192,7 +193,7 @@ impl ErrorStore<'_> {
                 "version = :version AND firstSeen = :firstSeen AND lastSeen = :lastSeen \
                  AND expiresAt = :expiresAt",
             )
-            .expression_attribute_values(":version", version_number(read.version))
+            .expression_attribute_values(":version", count(read.version))
             .expression_attribute_values(":firstSeen", s(read.first_seen))
             .expression_attribute_values(":lastSeen", s(read.last_seen))
             .expression_attribute_values(":expiresAt", n(read.expires_at.as_seconds()));
@@ -388,10 +389,6 @@ pub(super) fn error_key(project: ProjectId, id: ErrorId) -> Item {
     key(&errors_pk(project), &id.to_string())
 }
 
-fn version_number(version: u64) -> AttributeValue {
-    AttributeValue::N(version.to_string())
-}
-
 /// Returns the position of an error in a list: the time when it was last seen, and its ID.
 fn position(error: &ErrorRecord) -> String {
     format!("{}#{}", time_key(error.last_seen), error.id)
@@ -412,7 +409,7 @@ fn write_error(project: ProjectId, error: &ErrorRecord) -> Item {
             ("message", s(message)),
             ("culprit", s(culprit)),
             ("status", s(error.status.as_str())),
-            ("version", version_number(error.version)),
+            ("version", count(error.version)),
             ("firstSeen", s(error.first_seen)),
             ("lastSeen", s(error.last_seen)),
             ("expiresAt", n(error.expires_at.as_seconds())),

@@ -119,8 +119,10 @@ impl ErrorStore<'_> {
         claim.insert("receivedAt".to_owned(), n(now.as_millis()));
         let shard = shard_of(event, log_shards);
         let logged = write_row(project, shard, event, row, now);
-        let mut of_error =
-            key(&error_events_pk(project, row.fingerprint, shard), &event_sk(row, event));
+        let mut of_error = key(
+            &error_events_pk(project, row.fingerprint, shard),
+            &event_key_text(row.occurred_at, event),
+        );
         // The time of the row, for deletions.
         of_error.insert("receivedAt".to_owned(), n(now.as_millis()));
         let [claim, logged, of_error] = [claim, logged, of_error].map(|mut item| {
@@ -245,10 +247,6 @@ pub(super) fn payload_key(project: ProjectId, event: EventId) -> Item {
 /// Returns a partition of an error's event keys.
 pub(super) fn error_events_pk(project: ProjectId, fingerprint: Fingerprint, shard: u8) -> String {
     format!("error-events#{project}#{fingerprint}#{shard:02}")
-}
-
-fn event_sk(row: &EventRow, event: EventId) -> String {
-    event_key_text(row.occurred_at, event)
 }
 
 /// Returns the sort key of an event under its error.

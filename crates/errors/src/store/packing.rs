@@ -21,7 +21,7 @@ use super::ErrorStore;
 use super::errors::{SeenEvent, TABLE};
 use super::events::EventsOfError;
 use super::fingerprints::fingerprint_key;
-use super::head::{LogHead, LogPosition, PackCommit};
+use super::head::{LogHead, LogPosition};
 use super::rows::{LogRow, RowPage, RowRange};
 use crate::grouping::Fingerprint;
 use crate::ingestion::describe_stored_event;
@@ -106,7 +106,7 @@ impl Batch {
         Backlog {
             rows: self.rows.len(),
             bytes: self.rows.iter().map(LogRow::bytes).sum(),
-            oldest: self.rows.first().and_then(LogRow::received_at),
+            oldest: self.rows.first().map(|row| row.received_at),
             has_deletions: false,
         }
     }
@@ -138,7 +138,10 @@ impl ErrorStore<'_> {
         let deletion = head.tombstones.first_between(head.watermark.time(), closed);
         let to = LogPosition::before(deletion.unwrap_or(closed));
         let batch = self.read_batch(project, &head, limits, to, now).await;
-        let mut batch = self.spread_if_throttled(project, &head, batch).await?;
+        if matches!(batch, Err(StoreError::Throttled { .. })) {
+            self.add_log_shards(project, head.shards).await?;
+        }
+        let mut batch = batch?;
         let backlog = Backlog { has_deletions: !head.tombstones.0.is_empty(), ..batch.backlog() };
         let is_worth_it = match deletion {
             Some(_) => true,
@@ -149,11 +152,7 @@ impl ErrorStore<'_> {
         if !is_worth_it {
             return Ok(PackOutcome::Left(backlog));
         }
-        let hidden = |row: &LogRow| {
-            let at = row.received_at().unwrap_or(now);
-            head.tombstones.hide_event(row.row.fingerprint, at)
-        };
-        batch.rows.retain(|row| !hidden(row));
+        batch.rows.retain(|row| !head.tombstones.hide_event(row.row.fingerprint, row.received_at));
         // Before the commit: the next packer does not read these rows.
         self.upsert_errors(project, &batch.rows, new_error_id, now).await?;
         let tags = events_by_tag(&batch.rows);
@@ -169,12 +168,8 @@ impl ErrorStore<'_> {
             let origin = Origin { first_step: number, last_step: number, until, level: 0 };
             runs.push((day, self.put_run(project, day, &columns, origin).await?));
         }
-        let step = PackCommit {
-            end: &batch.end,
-            runs: runs.iter().map(|(day, run)| (*day, run.id)).collect(),
-        };
         // No manifest references the columns of a failed or killed attempt: they expire.
-        let failure = self.commit_step(project, &head, &step, &runs).await?;
+        let failure = self.commit_step(project, &head, &batch.end, &runs).await?;
         if failure.is_none() && !tags.is_empty() {
             match self.rank_tag_keys(project, &tags, now).await {
                 // Only the ranking lacks these events.
@@ -237,11 +232,11 @@ impl ErrorStore<'_> {
         self,
         project: ProjectId,
         head: &LogHead,
-        step: &PackCommit<'_>,
+        end: &LogPosition,
         runs: &[(Day, Run)],
     ) -> Result<Option<PackOutcome>, StoreError> {
         let mut transaction = Transaction::default();
-        transaction.add("watermark", self.move_watermark(project, head, step)?)?;
+        transaction.add("watermark", self.move_watermark(project, head, end, runs)?)?;
         if head.steps == 0 {
             // A deleted project must not get a log again.
             transaction.add("project", self.db.check_project(project)?)?;
@@ -330,7 +325,7 @@ impl ErrorStore<'_> {
     ) -> Result<(), StoreError> {
         let mut seen: BTreeMap<Fingerprint, SeenRows> = BTreeMap::new();
         for row in rows {
-            let (at, received_at) = (row.row.occurred_at, row.received_at().unwrap_or(now));
+            let (at, received_at) = (row.row.occurred_at, row.received_at);
             let seen = seen.entry(row.row.fingerprint).or_insert(SeenRows {
                 first: at,
                 last: at,

@@ -22,8 +22,7 @@ use crate::log::manifest::{Manifest, Run};
 use crate::log::row::EventRow;
 use crate::log::run::{ColumnName, Columns, Decoder, Totals, pack_uncompressed};
 use crate::log::tombstone::Tombstones;
-use crate::query::count::CountedErrors;
-use crate::query::counted_run::{Accumulator, CountedRun};
+use crate::query::counted_run::{Accumulator, CountedErrors, CountedRun};
 use crate::query::day_plan::{Counted, QueryNeeds, RunPlan};
 use crate::query::errors::{ErrorOutline, RankedError};
 use crate::query::event_query::EventQuery;
@@ -347,11 +346,10 @@ impl ErrorStore<'_> {
         let mut pages = Box::pin(self.row_pages(&range));
         while let Some(rows) = pages.try_next().await? {
             let mut days: BTreeMap<Day, Vec<EventRow>> = BTreeMap::new();
-            let is_hidden = |row: &LogRow| {
-                let received_at = row.received_at().unwrap_or(now);
-                head.tombstones.hide_event(row.row.fingerprint, received_at)
-            };
-            for LogRow { row, .. } in rows.into_iter().filter(|row| !is_hidden(row)) {
+            for LogRow { row, received_at, .. } in rows {
+                if head.tombstones.hide_event(row.fingerprint, received_at) {
+                    continue;
+                }
                 let last = last_unpacked.entry(row.fingerprint).or_insert(row.occurred_at);
                 *last = row.occurred_at.max(*last);
                 if needs.range.bucket_of(minute_of(row.occurred_at)).is_some() {

@@ -46,17 +46,14 @@ const ROW_BYTES: usize = 150;
 #[derive(Debug, Clone)]
 pub(super) struct LogRow {
     pub(super) sk: String,
+    /// The time of receipt.
+    pub(super) received_at: Timestamp,
     pub(super) row: EventRow,
     /// The hashes of the tags.
     pub(super) tags: Vec<TagHash>,
 }
 
 impl LogRow {
-    /// Returns the time of receipt.
-    pub(super) fn received_at(&self) -> Option<Timestamp> {
-        row_time(&self.sk)
-    }
-
     /// Returns the approximate number of bytes.
     pub(super) fn bytes(&self) -> usize {
         let values = Attribute::ALL.map(|it| self.row.attributes.get(it).map_or(0, str::len));
@@ -253,7 +250,8 @@ pub(super) fn read_row(item: &Item, categories: RowCategories<'_>) -> Result<Log
         fingerprint: Fingerprint(reader.bytes("fingerprint")?),
         attributes,
     };
-    Ok(LogRow { sk: reader.text("sk")?.to_owned(), row, tags })
+    let received_at = reader.parsed("sk", row_time)?;
+    Ok(LogRow { sk: reader.text("sk")?.to_owned(), received_at, row, tags })
 }
 
 #[cfg(test)]

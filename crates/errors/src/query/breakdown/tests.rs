@@ -4,7 +4,7 @@ use crate::grouping::Fingerprint;
 use crate::log::day::{Day, Hours};
 use crate::log::row::EventRow;
 use crate::log::run::pack;
-use crate::query::count::CountedErrors;
+use crate::query::counted_run::CountedErrors;
 use crate::query::day_plan::QueryNeeds;
 use crate::query::filter::EventFilters;
 use crate::query::time_bucket::QueryRange;

@@ -8,9 +8,11 @@ use shared::timestamp::Timestamp;
 
 use super::*;
 use crate::attribute::{Attribute, Attributes};
+use crate::grouping::Fingerprint;
 use crate::log::day::{MINUTES_PER_DAY, start_of_minute};
 use crate::log::row::EventRow;
 use crate::log::run::{Base, ColumnName, Columns, pack, pack_uncompressed};
+use crate::query::counted_run::CountedErrors;
 use crate::query::day_plan::{QueryNeeds, RunPlan};
 use crate::query::filter::{EventFilters, Filter};
 use crate::query::time_bucket::WrittenTime;
