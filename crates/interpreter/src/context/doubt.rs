@@ -95,8 +95,9 @@ impl ParseContext<'_> {
             .and_then(|pause| self.previous(pause))
             .or(before)
             .is_some_and(|before| self.is(before, Class::Correction));
-        let idle =
-            |&other: &usize| self.is_idle(other) || self.is_any(other, &[Class::Only, Class::Any]);
+        let idle = |&other: &usize| {
+            self.is_idle(other) || self.is_any(other, &[Class::Only, Class::Any, Class::Instead])
+        };
         let last = (0..at).rev().find(|it| !idle(it));
         let next = (at + 1..self.elements.len()).find(|it| !idle(it));
         let pauses = |other: Option<usize>| other.is_none_or(|it| self.is(it, Class::Comma));

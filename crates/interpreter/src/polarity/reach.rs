@@ -128,6 +128,10 @@ impl PolarityPass<'_, '_> {
             // "no sites with a playground" negates the playground.
             return None;
         }
+        if context.is_any(with, &[Class::Except, Class::AnythingBut]) {
+            // "no tickets except German" wants German.
+            return None;
+        }
         // "not triggered by hand"
         let after = at + 1;
         let described = context.says(after, Word::Agent) || context.says(after, Word::Preposition);
