@@ -107,9 +107,13 @@ impl ParseContext<'_> {
             || self.is_word(at + 1)
                 && self.word(at + 1).len() > 3
                 && !self.says(at + 1, Word::Common);
+        // "removed post"
+        let described = at.checked_sub(1).is_some_and(|it| !self.candidates(it).is_empty())
+            && self.is_boundary(at + 1);
         governed
             || corrects
             || alone
+            || described
             || noun_follows
             || self.element(at).is_some_and(|it| it.cue == CueSet::default())
                 && !self.candidates(at + 1).is_empty()

@@ -42,8 +42,8 @@ impl ParseContext<'_> {
         (noun, false)
     }
 
-    /// `true` if a label only names what has a value: "orders from Poland", next to Order status. If
-    /// `plurals`, also if it is the plural of a whole label: "hide tests from ali", next to Test.
+    /// `true` if a label only names what has a value: "orders from Poland", next to Order status.
+    /// With `plurals`, also if it is the plural of a whole label: "hide tests from ali".
     pub(crate) fn is_bearer(&self, at: usize, plurals: bool) -> bool {
         let links = |it: &usize| {
             self.is_idle(*it)
