@@ -14,7 +14,7 @@ use crate::cue::{Class, CueSet};
 use crate::element::Element;
 use crate::lexicon::Affix;
 use crate::link::MatchConfidence;
-use crate::model::Kind;
+use crate::model::{Kind, Operator};
 use crate::rules::RuleMatch;
 use crate::word::Word;
 
@@ -305,6 +305,11 @@ impl PolarityPass<'_, '_> {
         let edit = self.force().is_some_and(|force| !force.denies());
         let Some(preferred) = context.preferred(at) else { return at + 1 };
         if context.is(at, Class::Generic) && partial && !edit {
+            return at + 1;
+        }
+        let unreached =
+            |it: &ActiveScope| it.is_to_deny() || it.governor.force == CueEffect::Remove;
+        if self.scope.as_ref().is_some_and(unreached) && context.is_bearer(at, true) {
             return at + 1;
         }
         if let Some((category, end)) = context.label_of_no_matter(at) {

@@ -128,6 +128,10 @@ impl PolarityPass<'_, '_> {
             // "no sites with a playground" negates the playground.
             return None;
         }
+        if context.is_any(with, &[Class::Except, Class::AnythingBut]) {
+            // "no tickets except German" wants German.
+            return None;
+        }
         // "not triggered by hand"
         let after = at + 1;
         let described = context.says(after, Word::Agent) || context.says(after, Word::Preposition);
@@ -284,6 +288,10 @@ impl PolarityPass<'_, '_> {
             let joined = between.any(|it| context.is_any(it, &[Class::And, Class::Or]));
             if own != category {
                 stated = Some(at).filter(|_| joined && !apart && context.is_used(at));
+                // "urgent and German are out"
+                if joined && !apart && stated.is_none() && context.says(cue.at, Word::Several) {
+                    members.push((at, joined));
+                }
                 break;
             }
             members.push((at, joined));
@@ -291,7 +299,9 @@ impl PolarityPass<'_, '_> {
         }
         // "flaky tests aside", "unhandled chrome errors are out": no filter can express that.
         let own = |it: &usize| {
-            !context.is_used(*it) && self.mentions.iter().any(|mention| mention.0 == *it)
+            // "urgent (German excluded)"
+            let apart = context.query_text(*it..edge + 1).contains(['(', '[']);
+            !apart && !context.is_used(*it) && self.mentions.iter().any(|mention| mention.0 == *it)
         };
         if let Some(before) = edge.checked_sub(1).filter(own)
             && cue.force == CueEffect::Deny

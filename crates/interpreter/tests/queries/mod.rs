@@ -4,7 +4,7 @@
 use interpreter::{Category, Filter, Kind, Operator, Request};
 use serde_json::Value;
 
-const QUERIES: [&str; 13] = [
+const QUERIES: [&str; 14] = [
     include_str!("../../../../tests/tests/errors/interpret_error_filters/queries/blind.jsonl"),
     include_str!(
         "../../../../tests/tests/errors/interpret_error_filters/queries/development.jsonl"
@@ -33,6 +33,9 @@ const QUERIES: [&str; 13] = [
         "../../../../tests/tests/errors/interpret_error_filters/queries/sixth-round.jsonl"
     ),
     include_str!("../../../../tests/tests/errors/interpret_error_filters/queries/specified.jsonl"),
+    include_str!(
+        "../../../../tests/tests/errors/interpret_error_filters/queries/tenth-round.jsonl"
+    ),
     include_str!(
         "../../../../tests/tests/errors/interpret_error_filters/queries/third-round.jsonl"
     ),

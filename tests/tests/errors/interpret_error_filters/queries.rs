@@ -101,3 +101,10 @@ fn reads_the_queries_of_the_ninth_round() {
     assert!(all >= 100);
     assert!(wrong.len() * 20 <= all, "{wrong:#?}");
 }
+
+#[test]
+fn reads_the_queries_of_the_tenth_round() {
+    let (wrong, all) = misses(include_str!("queries/tenth-round.jsonl"));
+    assert!(all >= 100);
+    assert!(wrong.len() * 20 <= all, "{wrong:#?}");
+}
