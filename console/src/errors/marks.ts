@@ -3,6 +3,7 @@
 import { api } from "../api/client";
 import type { Project } from "../caller";
 import type { Mark, Marks } from "../plot/marks";
+import { capitalize } from "../time/format";
 import type { Range } from "../time/range";
 
 const KINDS = { marker: "marker", flag_change: "flag", release: "release" } as const;
@@ -49,5 +50,3 @@ export async function loadMarks(
     isExact: all.every((it) => it.leftOut.isExact),
   };
 }
-
-const capitalize = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);

@@ -7,7 +7,7 @@ import { FlagSwitch } from "../flags/switch";
 import { FlagTabs, KeyedTitle } from "../flags/tabs";
 import { useKeys } from "../keys";
 import { FlagSnippet } from "../settings/flag-snippet";
-import { pluralize } from "../time/format";
+import { capitalize, pluralize } from "../time/format";
 import { keptParams } from "../time/range";
 import { useAnnouncement } from "../ui/announcement";
 import { Button } from "../ui/button";
@@ -82,7 +82,7 @@ export function FlagsPage() {
           name="State"
           values={SHOWS}
           chosen={show}
-          text={(it) => it.charAt(0).toUpperCase() + it.slice(1)}
+          text={capitalize}
           onChoose={(it) => go(changed(address, { show: it === "all" ? null : it }))}
         />
         <ListSearch label="Search flags" hint="Search keys and names" />

@@ -4,6 +4,7 @@ import { api, type Schemas } from "../api/client";
 import { useLoaded } from "../api/loaded";
 import { useCaller } from "../caller";
 import { own } from "../own";
+import { capitalize } from "../time/format";
 import { useNextPage } from "../ui/next-page";
 import { More } from "../ui/row-parts";
 import { Empty, Pending } from "../ui/states";
@@ -33,7 +34,7 @@ export function actionText(action: string): string {
   if (known) return known;
   const words = action.split("_");
   const verb = words.pop() ?? "";
-  return [verb.charAt(0).toUpperCase() + verb.slice(1), ...words].join(" ");
+  return [capitalize(verb), ...words].join(" ");
 }
 
 const loadPage = (cursor?: string, signal?: AbortSignal) =>

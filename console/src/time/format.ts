@@ -89,3 +89,5 @@ export function percent(value: number): string {
   const sign = value > 0 ? "+" : value < 0 ? "−" : "±";
   return `${sign}${whole.format(Math.abs(Math.round(value)))}%`;
 }
+
+export const capitalize = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);

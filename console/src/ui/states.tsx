@@ -7,7 +7,7 @@ import { isOutage } from "../api/outage";
 import { describePointer, fieldMessage } from "../api/pointer";
 import { own } from "../own";
 import { isSession } from "../session";
-import { number, pluralize } from "../time/format";
+import { capitalize, number, pluralize } from "../time/format";
 import { Button } from "./button";
 import { Icon } from "./icons";
 import { showToast } from "./toast";
@@ -38,8 +38,6 @@ export function Pending({ of: { data, error, reload }, rows, small = false }: Pe
   if (error) return <ErrorMessage error={error} retry={reload} small={small} />;
   return data === undefined ? <SkeletonRows rows={rows} /> : null;
 }
-
-const capitalize = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
 
 export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
   return (
