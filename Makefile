@@ -15,7 +15,7 @@ ifneq ($(filter-out $(FUNCTIONS),$(FUNCTION)),)
 $(error no function has the name $(filter-out $(FUNCTIONS),$(FUNCTION)); the functions are $(FUNCTIONS))
 endif
 ifneq ($(and $(FUNCTION),$(filter deploy release reproduce,$(MAKECMDGOALS))),)
-$(error make $(MAKECMDGOALS) needs all functions; use FUNCTION with make package and make start-packaged)
+$(error make $(MAKECMDGOALS) needs all functions; use FUNCTION with make package)
 endif
 TARGET_arm64 := aarch64-unknown-linux-gnu
 TARGET_x86_64 := x86_64-unknown-linux-gnu
@@ -56,7 +56,7 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 NODE_MODULES_OF_CONSOLE := console/node_modules/.package-lock.json
 CONSOLE := functions/serve-console/built/index.html
 
-.PHONY: help run demo reset console test soak versions worst fuzz check generate docs audit package start-packaged reproduce release doctor deploy roll-back restore-tables releases bench bench-all costs eval tools test-tools
+.PHONY: help run demo reset console test soak versions worst fuzz check generate docs audit package reproduce release doctor deploy roll-back restore-tables releases bench bench-all costs eval tools test-tools
 
 help: ## List these commands.
 	@sed -n 's/^\([a-z-]*\):.*## /make \1	/p' $(MAKEFILE_LIST) | expand -t 16
@@ -239,9 +239,6 @@ package: tools $(VENV)/packaging-tools $(CONSOLE_IF_POSSIBLE) ## Build the funct
 	@$(VENV)/bin/python packaging/zip_functions.py $(if $(filter 1,$(FAST)),--any-size) $(ARCHITECTURE) $(FUNCTION)
 	@$(VENV)/bin/python packaging/list_components.py $(TARGET_$(ARCHITECTURE)) $(or $(FUNCTION),$(FUNCTIONS))
 
-start-packaged: $(VENV)/packaging-tools ## Start each packed function once (after make package ARCHITECTURE=x86_64; FUNCTION=name for one).
-	@$(VENV)/bin/python packaging/start_functions.py $(FUNCTION)
-
 # A clean build of the last commit in another folder, with the same tools.
 REPRODUCED := target/reproduced
 
@@ -250,7 +247,8 @@ reproduce: package ## Build all functions a second time and compare the zips (AR
 	mkdir -p $(REPRODUCED)
 	git archive HEAD | tar -x -C $(REPRODUCED)
 	$(MAKE) -C $(REPRODUCED) package VENV=../../$(VENV)
-	@$(VENV)/bin/python packaging/compare_packages.py target/package $(REPRODUCED)/target/package
+	@for zip in target/package/*.zip; do cmp $$zip $(REPRODUCED)/$$zip || exit 1; done
+	@echo "The zips of both builds are identical."
 
 # The waymark command is built alone: its features must not reach the functions.
 release: $(CONSOLE) ## Pack zips for both processors, template, checksums and waymark-deploy into one archive.
