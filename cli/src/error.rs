@@ -34,6 +34,8 @@ pub(crate) enum CliError {
     #[error("there is no project `{0}`; `waymark project list` shows all projects")]
     UnknownProject(IdOrSlug),
     #[error("{place} cannot be read: {source}")]
+    #[error("`{0}` belongs to a project; pass --project")]
+    SettingOfProject(&'static str),
     Unreadable { place: String, source: io::Error },
     #[error("{} cannot be written: {source}", path.display())]
     Unwritable { path: PathBuf, source: io::Error },

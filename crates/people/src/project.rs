@@ -3,6 +3,7 @@
 use shared::json::{
     FieldError, Fields, Json, JsonPath, ViolationCode, Violations, boolean, number, text,
 };
+use shared::projects::limits::Limit;
 use shared::projects::project::{ProjectName, ProjectPatch, Slug};
 use shared::text::parse_label;
 
@@ -43,17 +44,17 @@ pub fn read_project_patch(body: &Json<'_>) -> Result<ProjectPatch, Violations> {
             None => Some(None),
             Some(_) => fields.required("name", violations, text(parse_name)).map(Some),
         };
-        let mut limit = |name| {
-            let limit = fields.optional(name, violations, number(parse_limit));
-            limit.map(Some).or_reset_to(None)
+        let mut limit = |limit: Limit| {
+            let value = fields.optional(limit.as_str(), violations, number(parse_limit));
+            let value = value.map(Some).or_reset_to(None)?;
+            Some(value.map(|value| (limit, value)))
         };
-        let events_per_minute = limit("eventsPerMinute");
-        let requests_per_minute = limit("requestsPerMinute");
+        let events_per_minute = limit(Limit::EventsPerMinute);
+        let requests_per_minute = limit(Limit::RequestsPerMinute);
         let production = fields.optional("production", violations, boolean).or_reset_to(false);
         Some(ProjectPatch {
             name: name?,
-            events_per_minute: events_per_minute?,
-            requests_per_minute: requests_per_minute?,
+            limits: events_per_minute?.into_iter().chain(requests_per_minute?).collect(),
             production: production?,
         })
     });
@@ -132,10 +133,11 @@ mod tests {
     #[test]
     fn null_resets_limits_but_not_names() {
         let patch = read_project_patch(&json(r#"{"eventsPerMinute": null}"#)).unwrap();
-        let reset = ProjectPatch { events_per_minute: Some(None), ..ProjectPatch::default() };
+        let limits = [(Limit::EventsPerMinute, None)].into();
+        let reset = ProjectPatch { limits, ..ProjectPatch::default() };
         assert_eq!(patch, reset);
         let patch = read_project_patch(&json(r#"{"requestsPerMinute": 0}"#)).unwrap();
-        assert_eq!(patch.requests_per_minute, Some(Some(0)));
+        assert_eq!(patch.limits, [(Limit::RequestsPerMinute, Some(0))].into());
         for limit in ["-1", "4294967296", "1.5", "1e3"] {
             let body = format!(r#"{{"eventsPerMinute": {limit}, "name": null}}"#);
             let rejected = read_project_patch(&json(&body));

@@ -21,8 +21,8 @@ const RECORDING_CODING: &str = "deflate";
 
 /// Counts a replay segment. Fails with 429 over the project's limit.
 pub(crate) async fn count(app: &App, project: ProjectId) -> Result<(), Problem> {
-    let own_limit = limits_of(app, project).replays_per_minute;
-    app.count_replay(project, own_limit).await.map_err(|over| over.limiting(REPLAY_CATEGORY))
+    let limits = limits_of(app, project);
+    app.count_replay(project, &limits).await.map_err(|over| over.limiting(REPLAY_CATEGORY))
 }
 
 /// Derives pain points from the replay segment and the feedback of an envelope. Drops malformed

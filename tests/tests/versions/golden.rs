@@ -22,7 +22,9 @@ use shared::app::{App, Clock, Deadline};
 use shared::dynamodb::client;
 use shared::projects::api_key::{ApiKeyRecord, UserId};
 use shared::projects::erasure::{Erasure, Subject};
-use shared::quotas::Limits;
+use shared::projects::limits::{Limit, Limits};
+use shared::projects::role::Role;
+use shared::projects::secret::Secret;
 use tests::app::{PROJECT, START, TestApp, app_over, items, pass};
 use tests::call::Call;
 use tests::errors::{SentEvent, project};
@@ -176,13 +178,11 @@ pub(super) async fn record() {
     let test = TestApp::start().await;
     let shop = project(&test.app.store, test.project_id).await;
     // Request and event counters, too.
-    let limit = 10_000.try_into().ok();
     let (app, _) = app_over(&test.engine.endpoint());
-    let app = app.with_limits(Limits {
-        events_per_minute: limit,
-        requests_per_minute: limit,
-        ..Limits::default()
-    });
+    let limits = [Limit::EventsPerMinute, Limit::RequestsPerMinute];
+    let limits = limits.into_iter();
+    let limits = limits.fold(Limits::default(), |all, limit| all.with(limit, Some(10_000)));
+    let app = app.with_limits(limits).recording_uses();
     let mira =
         test.key_with(|key| ApiKeyRecord { user: UserId::parse("mira").unwrap(), ..key }).await;
     let preferences = json!({"preferences": [{"type": "billing", "emailEnabled": false}]});
