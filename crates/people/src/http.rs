@@ -4,8 +4,8 @@ mod caller_info;
 
 use std::collections::BTreeSet;
 
-use shared::auth::Caller;
-use shared::http::{ApiRequest, Problem, ProblemCode};
+use shared::auth::{Caller, Credential};
+use shared::http::{ApiRequest, ApiResponse, Problem, ProblemCode};
 use shared::projects::NoRandomness;
 use shared::projects::api_key::{ApiKeyRecord, KeyId, UserId};
 use shared::projects::member::{Member, MemberId};
@@ -45,9 +45,24 @@ pub fn member_of(caller: &Caller<'_>) -> Option<CallerMember> {
     Some(CallerMember { id, organization, user, role })
 }
 
-/// Fails with 403 if a role exceeds the caller's. A key of the `waymark` command acts as an owner.
+/// Fails with 403 if a role exceeds the caller's.
 pub fn require_role(caller: &Caller<'_>, role: Role) -> Result<(), Problem> {
-    require(caller.role().unwrap_or(Role::Owner), role)
+    require(own_role(caller), role)
+}
+
+/// Fails with 403 if the caller gives a role with a scope that its key lacks.
+pub fn require_scopes_of(caller: &Caller<'_>, role: Role) -> Result<(), Problem> {
+    let scopes = role.scopes();
+    match (caller.credential(), scopes.difference(caller.scopes()).next()) {
+        (Credential::Key { .. }, Some(missing)) => {
+            let detail = format!(
+                "The role {role} has the scope {missing}, which the key lacks. Use a key with all \
+                 scopes of the role, or sign in."
+            );
+            Err(Problem::new(ProblemCode::InsufficientRole, detail))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Fails with 403 if the role of a member, or a new role, exceeds the caller's.
@@ -58,14 +73,20 @@ pub fn require_role_over(
 ) -> Result<(), Problem> {
     // The caller's cached role can be a minute old.
     let is_caller = caller.member_id() == Some(member.id);
-    let own = if is_caller { Some(member.role) } else { caller.role() };
-    let own = own.unwrap_or(Role::Owner);
+    let own = if is_caller { member.role } else { own_role(caller) };
     require(own, new.map_or(member.role, |new| new.max(member.role)))
 }
 
 fn require(own: Role, role: Role) -> Result<(), Problem> {
     if role <= own {
         return Ok(());
+/// Returns the caller's role. A key of the `waymark` command acts as an admin, or as an owner if it
+/// has all scopes.
+fn own_role(caller: &Caller<'_>) -> Role {
+    let has_all = || Role::Owner.scopes().is_subset(caller.scopes());
+    caller.role().unwrap_or_else(|| if has_all() { Role::Owner } else { Role::Admin })
+}
+
     }
     let detail = format!(
         "The caller's role is {own}. Only a member with the role {role} can give or change that role."

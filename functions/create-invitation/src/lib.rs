@@ -38,6 +38,7 @@ async fn handle(
 
     // Rules.
     http::require_role(caller, draft.role)?;
+    http::require_scopes_of(caller, draft.role)?;
     let grant = Grant::new(draft.role, projects)?;
     let now = app.clock.now();
     let id = InvitationId::new(app.ids.new_uuid(now));

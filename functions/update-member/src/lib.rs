@@ -49,6 +49,7 @@ async fn handle(
         // Rules.
         http::require_role_over(caller, &stored, patch.role)?;
         let grant = patch.apply(&stored, projects.as_ref())?;
+        http::require_scopes_of(caller, grant.role)?;
         let Grant { role, projects } = grant.clone();
         let member = Member { role, projects, ..stored.clone() };
         let response = shown(app, &member).await?;
