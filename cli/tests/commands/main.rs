@@ -580,6 +580,10 @@ async fn erasing_a_user_revokes_the_keys() {
     assert!(erased.stderr.contains("keys are rejected within 60 seconds"), "{}", erased.stderr);
     let again = stack.run(&["user", "erase", "mira", "--yes"]).await;
     assert!(again.stderr.contains("`mira` is already being erased"), "{}", again.stderr);
+    let audit = stack.json(&["audit", "list"]).await;
+    assert_eq!(audit[0]["action"], "user_erased");
+    assert_eq!(audit[0]["target"], json!({"type": "user", "id": "mira", "name": "mira"}));
+    assert_ne!(audit[1]["action"], "user_erased");
     let keys = stack.json(&["key", "list"]).await;
     for key in keys.as_array().unwrap() {
         assert_eq!(key["revokedAt"].is_null(), key["user"] == "other", "{key}");

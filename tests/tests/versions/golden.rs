@@ -215,7 +215,7 @@ pub(super) async fn record() {
     let subject = Subject::User(name.organization.clone(), name.user.clone());
     let erasure =
         Erasure::new(subject, name.organization.clone(), "left".to_owned(), test.app.clock.now());
-    assert!(test.app.store.erase_user(&erasure).await.unwrap());
+    assert!(test.app.store.erase_user(&erasure, vec![]).await.unwrap());
     let set = Call::of(&set_email_address::OPERATION).key(&test.key);
     let set = set.json(&json!({"email": "new@example.com"})).send(&test.app).await;
     assert!(set.status < 300, "{}", set.text);
