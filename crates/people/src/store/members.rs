@@ -10,6 +10,7 @@
 //! cannot remove the last owner.
 
 use std::collections::{BTreeSet, HashMap};
+use std::time::Duration;
 
 use aws_sdk_dynamodb::types::TransactWriteItem;
 
@@ -30,6 +31,8 @@ use super::invitations::invitation_key;
 use crate::Grant;
 
 /// The index by organization and list.
+/// Time that the end of a membership is kept, as the end of the member's keys.
+const END_RETENTION: Duration = Duration::from_hours(400 * 24);
 const BY_ORGANIZATION: &str = "byOrganization";
 /// Sort key of the index: the list and the user.
 const LIST_KEY: &str = "listKey";
@@ -165,9 +168,10 @@ impl PeopleStore<'_> {
         let end = self
             .db
             .update(TABLE, id_key(stored.id))
-            .update_expression("SET endedAt = :now REMOVE #user")
+            .update_expression("SET endedAt = :now, expiresAt = :expiresAt REMOVE #user")
             .expression_attribute_names("#user", "user")
-            .expression_attribute_values(":now", n(now.as_millis()));
+            .expression_attribute_values(":now", n(now.as_millis()))
+            .expression_attribute_values(":expiresAt", n(now.plus(END_RETENTION).as_seconds()));
         transaction.add("id", end)?;
         self.change_owners(stored, Some(stored.role), None, &mut transaction)?;
         self.check_caller(stored, by, &mut transaction)?;
@@ -267,8 +271,9 @@ impl PeopleStore<'_> {
     }
 
     /// Sets the time of revocation of keys whose member was removed, unless they were revoked
-    /// before. Authentication rejects them since then.
-    pub async fn end_with_members(self, keys: &mut [ApiKeyRecord]) -> Result<(), StoreError> {
+    /// before. Authentication rejects them since then. Drops keys whose membership was erased, or
+    /// ended so long ago that its end has expired.
+    pub async fn end_with_members(self, keys: &mut Vec<ApiKeyRecord>) -> Result<(), StoreError> {
         let ids: BTreeSet<MemberId> = keys.iter().filter_map(|key| key.member).collect();
         let mut ends = HashMap::new();
         for item in self.db.get_all(TABLE, ids.into_iter().map(id_key).collect()).await? {
@@ -276,12 +281,12 @@ impl PeopleStore<'_> {
             let id = |pk: &str| MemberId::parse(pk.strip_prefix("member#")?);
             ends.insert(reader.parsed("pk", id)?, reader.optional_millis("endedAt")?);
         }
-        for key in keys {
-            let Some(id) = key.member else { continue };
-            // An erased membership has no item. Its keys are erased, too.
-            let end = ends.get(&id).copied().unwrap_or(Some(key.created_at));
-            key.revoked_at = key.revoked_at.into_iter().chain(end).min();
-        }
+        keys.retain_mut(|key| {
+            let Some(id) = key.member else { return true };
+            let Some(end) = ends.get(&id) else { return false };
+            key.revoked_at = key.revoked_at.into_iter().chain(*end).min();
+            true
+        });
         Ok(())
     }
 
