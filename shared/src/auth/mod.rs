@@ -398,6 +398,12 @@ impl<'r> Caller<'r> {
         }
     }
 
+    /// Returns the header `user-agent` if the caller has a session, which only browsers have.
+    pub fn browser(&self) -> Option<String> {
+        self.session().ok()?;
+        AuditSource::of(self.incoming).user_agent
+    }
+
     /// Returns the scopes of the caller's key.
     pub fn scopes(&self) -> &BTreeSet<Scope> {
         &self.identity.scopes
