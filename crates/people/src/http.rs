@@ -15,9 +15,12 @@ use shared::projects::role::Role;
 use shared::timestamp::Timestamp;
 
 use crate::InvitationId;
-use crate::store::CallerMember;
+use crate::store::{CallerMember, MAX_INVITATIONS_PER_DAY, PeopleChange};
 
 pub use caller_info::{CallerInfo, describe, signed_in};
+
+/// Seconds of a day.
+const DAY_SECONDS: i64 = 24 * 60 * 60;
 
 /// Returns the member ID in the path. A malformed ID names no member, so the response is 404.
 pub fn member_id(incoming: &ApiRequest) -> Result<MemberId, Problem> {
@@ -77,9 +80,6 @@ pub fn require_role_over(
     require(own, new.map_or(member.role, |new| new.max(member.role)))
 }
 
-fn require(own: Role, role: Role) -> Result<(), Problem> {
-    if role <= own {
-        return Ok(());
 /// Returns the caller's role. A key of the `waymark` command acts as an admin, or as an owner if it
 /// has all scopes.
 fn own_role(caller: &Caller<'_>) -> Role {
@@ -87,6 +87,9 @@ fn own_role(caller: &Caller<'_>) -> Role {
     caller.role().unwrap_or_else(|| if has_all() { Role::Owner } else { Role::Admin })
 }
 
+fn require(own: Role, role: Role) -> Result<(), Problem> {
+    if role <= own {
+        return Ok(());
     }
     let detail = format!(
         "The caller's role is {own}. Only a member with the role {role} can give or change that role."
@@ -110,11 +113,54 @@ pub fn can_administer(caller: &Caller<'_>, key: &ApiKeyRecord) -> bool {
     key.organization == *caller.organization() && caller.projects_limit().is_none_or(is_within)
 }
 
-/// 403: the caller's role changed during the request.
-pub fn caller_changed() -> Problem {
-    let detail =
-        "The caller's role has just changed. Get the caller, and retry if the role permits.";
-    Problem::new(ProblemCode::InsufficientRole, detail)
+/// Returns the response to a change of members or invitations at `now`: `response` if it is stored.
+/// `user` is the member or the invited user.
+pub fn response_to(
+    change: PeopleChange,
+    user: &UserId,
+    now: Timestamp,
+    response: ApiResponse,
+) -> Result<ApiResponse, Problem> {
+    match change {
+        PeopleChange::Replay(replay) => ApiResponse::replay(replay),
+        change => require_done(change, user, now).map(|()| response),
+    }
+}
+
+/// Fails if a change of members or invitations at `now` is not stored.
+pub fn require_done(change: PeopleChange, user: &UserId, now: Timestamp) -> Result<(), Problem> {
+    let (code, detail) = match change {
+        PeopleChange::Done | PeopleChange::Replay(_) => return Ok(()),
+        PeopleChange::InvitationGone => return Err(invitation_not_found()),
+        PeopleChange::Outdated => return Err(Problem::conflict("the member kept changing")),
+        PeopleChange::LimitReached => {
+            let detail = format!(
+                "The organization can create at most {MAX_INVITATIONS_PER_DAY} invitations per day \
+                 (UTC). Retry tomorrow."
+            );
+            let seconds = DAY_SECONDS - now.as_seconds().rem_euclid(DAY_SECONDS);
+            let seconds = u16::try_from(seconds).unwrap_or(u16::MAX);
+            return Err(Problem::new(ProblemCode::Throttled, detail).retry_after(seconds));
+        }
+        PeopleChange::CallerChanged => (
+            ProblemCode::InsufficientRole,
+            "The caller's role has just changed. Get the caller, and retry if the role permits."
+                .to_owned(),
+        ),
+        PeopleChange::LastOwner => (
+            ProblemCode::LastOwner,
+            format!("{user} is the last owner. Make another member an owner first."),
+        ),
+        PeopleChange::MemberExists => (
+            ProblemCode::MemberExists,
+            format!("{user} is already a member. Change the role instead."),
+        ),
+        PeopleChange::InvitationExists => (
+            ProblemCode::InvitationExists,
+            format!("{user} already has an open invitation. Revoke it first."),
+        ),
+    };
+    Err(Problem::new(code, detail))
 }
 
 /// 404: the organization has no such member.
@@ -136,39 +182,10 @@ pub fn api_key_not_found() -> Problem {
     Problem::new(ProblemCode::ApiKeyNotFound, detail)
 }
 
-/// 409: the organization would have no owner.
-pub fn last_owner(user: &UserId) -> Problem {
-    let detail = format!("{user} is the last owner. Make another member an owner first.");
-    Problem::new(ProblemCode::LastOwner, detail)
-}
-
-/// 409: the user is a member.
-pub fn member_exists(user: &UserId) -> Problem {
-    let detail = format!("{user} is already a member. Change the role instead.");
-    Problem::new(ProblemCode::MemberExists, detail)
-}
-
-/// 409: the user has an open invitation.
-pub fn invitation_exists(user: &UserId) -> Problem {
-    let detail = format!("{user} already has an open invitation. Revoke it first.");
-    Problem::new(ProblemCode::InvitationExists, detail)
-}
-
 /// 409: a project has this slug.
 pub fn project_exists(slug: &Slug) -> Problem {
     let detail = format!("A project with the slug `{slug}` exists. Choose another slug.");
     Problem::new(ProblemCode::ProjectExists, detail)
-}
-
-/// 429: the organization created too many invitations on this day.
-pub fn too_many_invitations(most: u32, now: Timestamp) -> Problem {
-    const DAY: i64 = 24 * 60 * 60;
-    let seconds = DAY - now.as_seconds().rem_euclid(DAY);
-    let detail = format!(
-        "The organization can create at most {most} invitations per day (UTC). Retry tomorrow."
-    );
-    let seconds = u16::try_from(seconds).unwrap_or(u16::MAX);
-    Problem::new(ProblemCode::Throttled, detail).retry_after(seconds)
 }
 
 /// 404: the organization does not exist, or the user is not a member.

@@ -5,7 +5,7 @@
 
 use people::http::{self, signed_in};
 use people::sign_in::{BROWSER_COOKIE, PendingSignIn, SignInCompletion};
-use people::store::{Acceptance, PeopleStore};
+use people::store::{PeopleChange, PeopleStore};
 use people::{Invitation, InvitationId};
 use shared::app::{Access, App, Operation};
 use shared::audit::{AuditAction, AuditEntry};
@@ -102,13 +102,11 @@ async fn accept(
     for action in [AuditAction::InvitationAccepted, AuditAction::SignedIn] {
         more.push(app.store.audit(&entry(app, incoming, &member, action))?);
     }
-    match people.accept_invitation(&invitation, &member, more).await? {
-        Acceptance::Accepted => {
-            let caller = app.caller_of(incoming, started.0, member)?;
-            signed_in(&app.store, &caller, &started.1, app.clock.now()).await
-        }
-        Acceptance::Gone | Acceptance::MemberExists => Err(http::invalid_token()),
+    if people.accept_invitation(&invitation, &member, more).await? != PeopleChange::Done {
+        return Err(http::invalid_token());
     }
+    let caller = app.caller_of(incoming, started.0, member)?;
+    signed_in(&app.store, &caller, &started.1, app.clock.now()).await
 }
 
 fn entry(app: &App, incoming: &ApiRequest, member: &Member, action: AuditAction) -> AuditEntry {

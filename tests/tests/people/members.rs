@@ -2,7 +2,7 @@
 
 use futures_util::join;
 use people::Grant;
-use people::store::{MemberChange, PeopleStore};
+use people::store::{PeopleChange, PeopleStore};
 use serde_json::{Value, json};
 use shared::app::Operation;
 use shared::projects::api_key::{ApiKeyRecord, Scope};
@@ -168,9 +168,9 @@ async fn outdated_members_are_not_changed() {
     let viewer = Grant::new(Role::Viewer, None).unwrap();
     let now = test.app.clock.now();
     let outcome = people.change_member(&rising.member, &viewer, None, vec![], now).await.unwrap();
-    assert_eq!(outcome, MemberChange::Outdated);
+    assert_eq!(outcome, PeopleChange::Outdated);
     let outcome = people.remove_member(&rising.member, None, vec![], now).await.unwrap();
-    assert_eq!(outcome, MemberChange::Outdated);
+    assert_eq!(outcome, PeopleChange::Outdated);
 }
 
 #[tokio::test]
