@@ -34,9 +34,9 @@ pub(crate) enum CliError {
     UnknownProjects { names: String, organization: Organization },
     #[error("there is no project `{0}`; `waymark project list` shows all projects")]
     UnknownProject(IdOrSlug),
-    #[error("{place} cannot be read: {source}")]
     #[error("`{0}` belongs to a project; pass --project")]
     SettingOfProject(&'static str),
+    #[error("{place} cannot be read: {source}")]
     Unreadable { place: String, source: io::Error },
     #[error("{} cannot be written: {source}", path.display())]
     Unwritable { path: PathBuf, source: io::Error },
