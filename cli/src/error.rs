@@ -118,7 +118,7 @@ pub(crate) enum CliError {
 
 /// Fails if a change of members or invitations is not stored. `user` is the member or the invited
 /// user.
-pub(crate) fn require_done(change: PeopleChange, user: &UserId) -> Result<(), CliError> {
+pub(crate) fn require_done(change: &PeopleChange, user: &UserId) -> Result<(), CliError> {
     let user = user.clone();
     Err(match change {
         PeopleChange::Done | PeopleChange::Replay(_) => return Ok(()),

@@ -82,7 +82,7 @@ async fn create(
     let entry = entry(&place.org, AuditAction::InvitationCreated, target);
     let more = vec![store.audit(&entry)?, people.queue_invitation_email(&invitation)?];
     let change = people.create_invitation(&invitation, None, more, None).await?;
-    require_done(change, &user)?;
+    require_done(&change, &user)?;
     note("The email is sent within a minute, if the stack sends email.");
     let text = card([
         ("id", id.to_string()),
@@ -123,7 +123,7 @@ async fn revoke(id: InvitationId, store: &Store, output: &Output) -> Result<(), 
     let entry = entry(&invitation.organization, AuditAction::InvitationRevoked, target);
     let more = vec![store.audit(&entry)?];
     let change = people.revoke_invitation(&invitation, None, more).await?;
-    require_done(change, &invitation.user)?;
+    require_done(&change, &invitation.user)?;
     let text = format!("Revoked the invitation of {}.", invitation.user);
     Ok(output.show(&invitation, &text)?)
 }

@@ -236,7 +236,7 @@ async fn change(
         let now = Clock::System.now();
         let change = people.change_member(&stored, &grant, None, more, now).await?;
         if change != PeopleChange::Outdated {
-            return require_done(change, user).map(|()| member);
+            return require_done(&change, user).map(|()| member);
         }
     }
     Err(CliError::MemberChanged)
@@ -257,7 +257,7 @@ pub(crate) async fn remove(
         let now = Clock::System.now();
         let change = PeopleStore::new(store).remove_member(&stored, None, more, now).await?;
         if change != PeopleChange::Outdated {
-            return require_done(change, user).map(|()| stored);
+            return require_done(&change, user).map(|()| stored);
         }
     }
     Err(CliError::MemberChanged)

@@ -123,12 +123,12 @@ pub fn response_to(
 ) -> Result<ApiResponse, Problem> {
     match change {
         PeopleChange::Replay(replay) => ApiResponse::replay(replay),
-        change => require_done(change, user, now).map(|()| response),
+        change => require_done(&change, user, now).map(|()| response),
     }
 }
 
 /// Fails if a change of members or invitations at `now` is not stored.
-pub fn require_done(change: PeopleChange, user: &UserId, now: Timestamp) -> Result<(), Problem> {
+pub fn require_done(change: &PeopleChange, user: &UserId, now: Timestamp) -> Result<(), Problem> {
     let (code, detail) = match change {
         PeopleChange::Done | PeopleChange::Replay(_) => return Ok(()),
         PeopleChange::InvitationGone => return Err(invitation_not_found()),

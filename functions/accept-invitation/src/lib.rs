@@ -46,7 +46,7 @@ async fn handle(
         app.store.audit(&entry)?,
     ];
     let change = people.accept_invitation(&invitation, &member, more).await?;
-    require_done(change, &member.user, now)?;
+    require_done(&change, &member.user, now)?;
     let caller = app.caller_of(incoming, started.0, member)?;
     signed_in(&app.store, &caller, &started.1, app.clock.now()).await
 }
