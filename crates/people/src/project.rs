@@ -1,8 +1,6 @@
 //! Projects that callers create, change and delete (`docs/semantics/people.md`, "Projects").
 
-use shared::json::{
-    FieldError, Fields, Json, JsonPath, ViolationCode, Violations, boolean, number, text,
-};
+use shared::json::{FieldError, Fields, Json, ViolationCode, Violations, boolean, number, text};
 use shared::projects::limits::Limit;
 use shared::projects::project::{ProjectName, ProjectPatch, Slug};
 use shared::text::parse_label;
@@ -24,26 +22,20 @@ pub struct ProjectDraft {
 impl ProjectDraft {
     /// Reads the body of create-project.
     pub fn read(body: &Json<'_>) -> Result<Self, Violations> {
-        let mut violations = Violations::default();
-        let draft = Fields::read(body, &JsonPath::Root, &mut violations, |fields, violations| {
+        Fields::of_body(body, |fields, violations| {
             let name = fields.required("name", violations, text(parse_name));
             let slug = fields.required("slug", violations, text(parse_slug));
             let production = fields.optional("production", violations, boolean).or_default();
             Some(Self { name: name?, slug: slug?, production: production? })
-        });
-        violations.into_result(draft)
+        })
     }
 }
 
 /// Reads the body of update-project, a JSON Merge Patch (RFC 7396). `null` resets a limit
 /// and `production`.
 pub fn read_project_patch(body: &Json<'_>) -> Result<ProjectPatch, Violations> {
-    let mut violations = Violations::default();
-    let patch = Fields::read(body, &JsonPath::Root, &mut violations, |fields, violations| {
-        let name = match fields.get("name") {
-            None => Some(None),
-            Some(_) => fields.required("name", violations, text(parse_name)).map(Some),
-        };
+    Fields::of_body(body, |fields, violations| {
+        let name = fields.patched("name", violations, text(parse_name));
         let mut limit = |limit: Limit| {
             let value = fields.optional(limit.as_str(), violations, number(parse_limit));
             let value = value.map(Some).or_reset_to(None)?;
@@ -57,8 +49,7 @@ pub fn read_project_patch(body: &Json<'_>) -> Result<ProjectPatch, Violations> {
             limits: events_per_minute?.into_iter().chain(requests_per_minute?).collect(),
             production: production?,
         })
-    });
-    violations.into_result(patch)
+    })
 }
 
 /// The body of delete-project.
@@ -70,24 +61,19 @@ pub struct ProjectDeletion {
 impl ProjectDeletion {
     /// Reads the body of delete-project.
     pub fn read(body: &Json<'_>) -> Result<Self, Violations> {
-        let mut violations = Violations::default();
-        let deletion =
-            Fields::read(body, &JsonPath::Root, &mut violations, |fields, violations| {
-                let any = |slug: &str| Ok(slug.to_owned());
-                Some(Self { confirm: fields.required("confirm", violations, text(any))? })
-            });
-        violations.into_result(deletion)
+        Fields::of_body(body, |fields, violations| {
+            let any = |slug: &str| Ok(slug.to_owned());
+            Some(Self { confirm: fields.required("confirm", violations, text(any))? })
+        })
     }
 
     /// Fails unless the body confirms the project with this slug.
     pub fn check(&self, slug: &Slug) -> Result<(), Violations> {
-        let mut violations = Violations::default();
-        if self.confirm != slug.as_str() {
-            let message = "must be the slug of the project in the path";
-            let path = JsonPath::Root;
-            violations.note(&path.member("confirm"), ViolationCode::InvalidValue, message);
+        if self.confirm == slug.as_str() {
+            return Ok(());
         }
-        violations.into_result(Some(()))
+        let message = "must be the slug of the project in the path";
+        Err(Violations::of_field("confirm", ViolationCode::InvalidValue, message))
     }
 }
 
