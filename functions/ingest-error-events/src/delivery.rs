@@ -22,6 +22,7 @@ use shared::cache::TimedCache;
 use shared::dynamodb::StoreError;
 use shared::http::{ApiRequest, Problem};
 use shared::projects::dsn::{IngestId, PublicKey};
+use shared::projects::limits::Limit;
 use shared::projects::project::ProjectId;
 use shared::projects::store::IngestAccess;
 use shared::telemetry::{ERRORS_AT_CAP, log_bound_met};
@@ -94,10 +95,10 @@ pub(crate) async fn find_ingest_project(
     // A key that differs from the cached one may be new.
     let cached = cache.projects.get(&ingest_id, now);
     let access = match cached.filter(|access| access.public_key == key) {
-        Some(access) => access,
-        None if cache.rejected_keys.holds(&(ingest_id, key), now) => return Err(unauthorized()),
-        None => {
-            let found = app.store.find_ingest_access(ingest_id).await?;
+        Some(access) if !app.needs_limits() => access,
+        _ if cache.rejected_keys.holds(&(ingest_id, key), now) => return Err(unauthorized()),
+        _ => {
+            let found = app.find_ingest_access(ingest_id).await?;
             if let Some(access) = &found {
                 cache.projects.insert(ingest_id, access.clone(), now);
             }
@@ -120,7 +121,8 @@ pub(crate) async fn count_delivery(
     access: &IngestAccess,
     has_event: bool,
 ) -> Result<(), Problem> {
-    let counted = app.count_delivery(access.project, access.events_per_minute, has_event).await;
+    let limits = access.limits.or(&app.limits());
+    let counted = app.count_delivery(access.project, &limits, has_event).await;
     counted.map_err(|over| if has_event { over } else { over.limiting(DROPPED_CATEGORIES) })
 }
 
@@ -443,14 +445,13 @@ async fn reserve_error_capacity(app: &App, access: &IngestAccess) -> Result<bool
     Ok(is_reserved)
 }
 
-/// Returns the limits of the project, or else of the stack.
+/// Returns the limits of a project's errors.
 fn error_limits(app: &App, access: &IngestAccess) -> ErrorLimits {
-    let (own, limits, default) = (access.limits, app.limits(), ErrorLimits::default());
-    let errors = own.errors_per_project.or(limits.errors_per_project);
-    let new_errors = own.new_errors_per_hour.or(limits.new_errors_per_hour);
+    let (limits, default) = (access.limits.or(&app.limits()), ErrorLimits::default());
+    let or = |limit, default| limits.most(limit).map_or(default, NonZeroU32::get);
     ErrorLimits {
-        errors: errors.map_or(default.errors, NonZeroU32::get),
-        new_errors_per_hour: new_errors.map_or(default.new_errors_per_hour, NonZeroU32::get),
+        errors: or(Limit::ErrorsPerProject, default.errors),
+        new_errors_per_hour: or(Limit::NewErrorsPerHour, default.new_errors_per_hour),
     }
 }
 

@@ -22,7 +22,8 @@ const RECORDING_CODING: &str = "deflate";
 
 /// Counts a replay segment. Fails with 429 over the project's limit.
 pub(crate) async fn count(app: &App, access: &IngestAccess) -> Result<(), Problem> {
-    let counted = app.count_replay(access.project, access.limits.replays_per_minute).await;
+    let limits = access.limits.or(&app.limits());
+    let counted = app.count_replay(access.project, &limits).await;
     counted.map_err(|over| over.limiting(REPLAY_CATEGORY))
 }
 

@@ -23,6 +23,7 @@ use shared::timestamp::Timestamp;
 
 use crate::JobContext;
 use crate::audience::recipient;
+use crate::people_emails::browser_name;
 use crate::senders::{Mailer, SendError};
 use crate::subjects::drop_deleted;
 
@@ -431,6 +432,11 @@ async fn write(
         };
         let mut lines: Vec<DomainEvent> =
             entries.iter().flat_map(|entry| entry.lines.iter().cloned()).collect();
+        for line in lines.iter_mut().filter(|line| line.kind == DomainEventKind::ApiKeyCreated) {
+            if !line.detail.is_empty() {
+                line.detail = browser_name(Some(&line.detail));
+            }
+        }
         // An email with a line too many, or in another order, is better than none.
         let dropped = drop_deleted(job, &mut lines).await;
         let dropped = job.unless_failed(dropped).unwrap_or_default();

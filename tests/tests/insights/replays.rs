@@ -3,7 +3,6 @@
 #![allow(clippy::print_stdout)]
 
 use std::collections::BTreeMap;
-use std::num::NonZeroU32;
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
@@ -16,9 +15,8 @@ use insights::MAX_PAIN_POINTS;
 use insights::store::InsightStore;
 use local::demo;
 use shared::app::App;
-use shared::projects::ingest_limits::IngestLimit;
-use shared::projects::project::Project;
-use shared::quotas::Limits;
+use shared::projects::limits::{Limit, Limits};
+use shared::projects::project::{Project, ProjectPatch};
 use shared::timestamp::Timestamp;
 use tests::app::{TestApp, app_over};
 use tests::call::{Call, Reply};
@@ -401,8 +399,8 @@ async fn malformed_recordings_are_dropped() {
 async fn replays_have_a_limit_of_their_own() {
     let shop = Shop::start().await;
     let (app, _) = app_over(&shop.test.engine.endpoint());
-    let limits_of_stack = Limits { replays_per_minute: NonZeroU32::new(2), ..Limits::default() };
-    let app = app.with_limits(limits_of_stack);
+    let limits_of_template = Limits::default().with(Limit::ReplaysPerMinute, Some(2));
+    let app = app.with_limits(limits_of_template);
     let session = shop.session(1);
     let mut replies = Vec::new();
     for number in 0..3 {
@@ -413,11 +411,12 @@ async fn replays_have_a_limit_of_their_own() {
     let limits = replies[2].headers["x-sentry-rate-limits"].to_str().unwrap();
     assert!(limits.ends_with(":replay:project:replays_per_minute"), "{limits}");
     // The project's own limit replaces that of the stack within a minute; 0 means no limit.
-    let own = [(IngestLimit::ReplaysPerMinute, Some(0))];
+    let limits = [(Limit::ReplaysPerMinute, Some(0))].into();
+    let own = ProjectPatch { limits, ..ProjectPatch::default() };
     let store = &shop.test.app.store;
-    assert!(store.set_ingest_limits(&shop.project, &own, vec![]).await.unwrap());
+    assert!(store.update_project(&shop.project, &own, vec![]).await.unwrap());
     let (fresh, _) = app_over(&shop.test.engine.endpoint());
-    let fresh = fresh.with_limits(limits_of_stack);
+    let fresh = fresh.with_limits(limits_of_template);
     for number in 3..7 {
         let body = session.segment(number, &[session.dead(0, 4)]);
         assert_eq!(delivery(&shop.project, body).send(&fresh).await.status, 200);

@@ -1,5 +1,6 @@
 //! Maps: their pieces, the items by which frames find them, and the list of a project.
 
+use aws_sdk_dynamodb::types::TransactWriteItem;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use serde::Serialize;
 use shared::dynamodb::item::{Item, ItemReader, b, item_at, key, n, s, time_key};
@@ -251,6 +252,7 @@ impl SourceMapStore<'_> {
         self,
         project: ProjectId,
         release: &str,
+        entry_of: impl Fn(&str) -> Result<TransactWriteItem, StoreError>,
         now: Timestamp,
     ) -> Result<(), StoreError> {
         let query = self.db.query(TABLE).consistent_read(true);
@@ -264,22 +266,24 @@ impl SourceMapStore<'_> {
         while let Some(item) = items.next().await {
             let item = item?;
             let map_key = ItemReader { table: TABLE, item: &item }.text("mapKey")?;
-            self.delete_map(project, map_key, now).await?;
+            self.delete_map(project, map_key, &entry_of, now).await?;
         }
         Ok(())
     }
 
-    /// Removes the map with the stored form of a key, if there is one.
+    /// Removes the map with the stored form of a key, if there is one. `entry_of` returns the action
+    /// that records the removal.
     pub async fn delete_map(
         self,
         project: ProjectId,
         map_key: &str,
+        entry_of: impl Fn(&str) -> Result<TransactWriteItem, StoreError>,
         now: Timestamp,
     ) -> Result<(), StoreError> {
         let mut retry = ConflictRetry::default();
         while retry.next_attempt().await {
             let Some(current) = self.find_lookup(project, map_key).await? else { return Ok(()) };
-            if self.remove(project, map_key, &current, now).await? {
+            if self.remove(project, map_key, &current, vec![entry_of(map_key)?], now).await? {
                 return Ok(());
             }
         }

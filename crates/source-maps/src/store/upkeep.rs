@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use aws_sdk_dynamodb::types::TransactWriteItem;
 use shared::dynamodb::StoreError;
 use shared::dynamodb::item::{Item, ItemReader, item_at, key, n, s, time_key};
 use shared::dynamodb::transaction::Transaction;
@@ -126,7 +127,7 @@ impl SourceMapStore<'_> {
                 self.db.commit_all(tx).await?;
                 return Ok(DueOutcome::Kept);
             }
-            if !self.remove(due.project, &due.map_key, &current, now).await? {
+            if !self.remove(due.project, &due.map_key, &current, Vec::new(), now).await? {
                 // The map was used or replaced at this moment. The next run looks again.
                 return Ok(DueOutcome::Kept);
             }
@@ -149,9 +150,10 @@ impl SourceMapStore<'_> {
         project: ProjectId,
         map_key: &str,
         current: &Lookup,
+        more: Vec<TransactWriteItem>,
         now: Timestamp,
     ) -> Result<bool, StoreError> {
-        let mut tx = Transaction::default();
+        let mut tx = Transaction::from(more);
         let delete = self.db.delete(TABLE, super::lookup_key(project, map_key));
         let delete = delete
             .condition_expression("mapId = :map AND lastUsedAt = :used")

@@ -185,8 +185,9 @@ fn emails_load_no_external_resources() {
 #[test]
 fn confirmations_have_no_unsubscribe_link() {
     let email = EmailAddress::parse("mira@example.com").unwrap();
-    let email =
-        confirmation(&email, "default", "https://api.example.com/v0/notifications/confirm?token=x");
+    let url = "https://api.example.com/v0/notifications/confirm?token=x";
+    let email = confirmation(&email, "default", Some("Chrome on macOS"), url);
+    assert!(email.text.contains("with Chrome on macOS. If"), "{}", email.text);
     assert!(email.text.contains("\nhttps://api.example.com/v0/notifications/confirm?token=x\n"));
     assert!(
         email.html.contains("href=\"https://api.example.com/v0/notifications/confirm?token=x\"")
