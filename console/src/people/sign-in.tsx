@@ -1,12 +1,14 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { api, unwrapResponse } from "../api/client";
+import { api } from "../api/client";
 import { useLoaded } from "../api/loaded";
 import { type CallerInfo, callerOf } from "../caller";
 import { decideOffer, isSession, openWithKey, signOutReason } from "../session";
+import { Button } from "../ui/button";
 import { Confirm } from "../ui/confirm";
-import { FormError, useForm } from "../ui/form";
-import { ErrorMessage, errorProps, FieldError, SkeletonRows } from "../ui/states";
+import { Field, FormError, useForm } from "../ui/form";
+import { Pairs } from "../ui/layout";
+import { ErrorMessage, SkeletonRows } from "../ui/states";
 import { showToast } from "../ui/toast";
 
 const FORM = /^wm_[0-9A-Za-z]{16}_[0-9A-Za-z]{49}$/;
@@ -34,7 +36,7 @@ interface SignInFormProps {
 export function SignInForm({ preferKey = false, hasReason = true, children }: SignInFormProps) {
   const [withKey, setWithKey] = useState(preferKey);
   const { data, error } = useLoaded("sign-in options", (signal) =>
-    unwrapResponse(api.GET("/v0/sign-in", { signal })),
+    api.GET("/v0/sign-in", { signal }),
   );
   if (withKey || (data && !data.email && !data.oidc)) {
     const hasOthers = data ? data.email || data.oidc : error?.status !== 404;
@@ -42,9 +44,9 @@ export function SignInForm({ preferKey = false, hasReason = true, children }: Si
       <div class="sign-in-ways">
         <KeyForm>{children}</KeyForm>
         {hasOthers && (
-          <button type="button" class="link" onClick={() => setWithKey(false)}>
+          <Button class="link" onClick={() => setWithKey(false)}>
             Sign in without a key
-          </button>
+          </Button>
         )}
       </div>
     );
@@ -65,9 +67,9 @@ export function SignInForm({ preferKey = false, hasReason = true, children }: Si
       )}
       {(data?.email || error) && <EmailForm isPrimary={!data?.oidc} />}
       {(data || error) && (
-        <button type="button" class="link" onClick={() => setWithKey(true)}>
+        <Button class="link" onClick={() => setWithKey(true)}>
           Use an API key
-        </button>
+        </Button>
       )}
     </div>
   );
@@ -78,7 +80,7 @@ export function EmailForm({ isPrimary = true }: { isPrimary?: boolean }) {
   const [email, setEmail] = useState("");
   const [sentTo, setSentTo] = useState<string | null>(null);
   const send = async (to: string) => {
-    await unwrapResponse(api.POST("/v0/sign-in", { body: { email: to } }));
+    await api.POST("/v0/sign-in", { body: { email: to } });
     if (sentTo === to) showToast(`Requested another link for ${to}.`);
     setSentTo(to);
   };
@@ -95,29 +97,29 @@ export function EmailForm({ isPrimary = true }: { isPrimary?: boolean }) {
         </p>
         {form.error && <ErrorMessage error={form.error} />}
         <div class="form-row">
-          <button type="button" disabled={form.busy} onClick={() => void form.submit()}>
+          <Button disabled={form.busy} onClick={() => void form.submit()}>
             Send again
-          </button>
-          <button type="button" class="link" onClick={() => setSentTo(null)}>
+          </Button>
+          <Button class="link" onClick={() => setSentTo(null)}>
             Use another address
-          </button>
+          </Button>
         </div>
       </div>
     );
   }
   return (
     <form class="key-form" {...form.props}>
-      <label for="sign-in-email">Email address</label>
-      <input
+      <Field
+        label="Email address"
         id="sign-in-email"
+        at="/email"
+        form={form}
         type="email"
         autocomplete="email"
         placeholder="you@example.com"
         value={email}
-        {...errorProps(form.error, "/email")}
-        onInput={(event) => setEmail(event.currentTarget.value)}
+        onInput={setEmail}
       />
-      <FieldError error={form.error} at="/email" />
       <FormError form={form} />
       <button type="submit" class={isPrimary ? "primary" : ""} disabled={form.busy}>
         Email me a link
@@ -159,18 +161,14 @@ export function KeyOffer({ offered, current }: KeyOfferProps) {
         A link contains another user’s API key. If you switch, this tab reads and changes their
         organization’s data. If you don’t trust the link, keep your {noun}.
       </p>
-      <table class="pairs">
-        <tbody>
-          {Object.entries({ "In use": current, "From the link": data }).map(([name, caller]) => (
-            <tr key={name}>
-              <th scope="row">{name}</th>
-              <td>
-                <bdi>{caller.user ?? "A user"}</bdi> of <bdi>{caller.organization}</bdi>
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+      <Pairs
+        rows={Object.entries({ "In use": current, "From the link": data }).map(([name, caller]) => [
+          name,
+          <>
+            <bdi>{caller.user ?? "A user"}</bdi> of <bdi>{caller.organization}</bdi>
+          </>,
+        ])}
+      />
     </Confirm>
   );
 }
