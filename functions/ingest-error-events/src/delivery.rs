@@ -22,7 +22,7 @@ use shared::cache::TimedCache;
 use shared::dynamodb::StoreError;
 use shared::http::{ApiRequest, Problem};
 use shared::projects::dsn::{IngestId, PublicKey};
-use shared::projects::limits::Limit;
+use shared::projects::limits::{Limit, Limits};
 use shared::projects::project::ProjectId;
 use shared::projects::store::IngestAccess;
 use shared::telemetry::{ERRORS_AT_CAP, log_bound_met};
@@ -114,6 +114,11 @@ pub(crate) async fn find_ingest_project(
     Ok(access)
 }
 
+/// Returns the limits of the project, or else of the stack.
+pub(crate) fn limits_of(app: &App, access: &IngestAccess) -> Limits {
+    access.limits.or(&app.limits())
+}
+
 /// Counts a delivery to a project, by whether it has an event. Fails with 429 over either limit. A
 /// page sends envelopes without an event for each visit; they must not use up the events' limit.
 pub(crate) async fn count_delivery(
@@ -121,7 +126,7 @@ pub(crate) async fn count_delivery(
     access: &IngestAccess,
     has_event: bool,
 ) -> Result<(), Problem> {
-    let limits = access.limits.or(&app.limits());
+    let limits = limits_of(app, access);
     let counted = app.count_delivery(access.project, &limits, has_event).await;
     counted.map_err(|over| if has_event { over } else { over.limiting(DROPPED_CATEGORIES) })
 }
@@ -447,7 +452,7 @@ async fn reserve_error_capacity(app: &App, access: &IngestAccess) -> Result<bool
 
 /// Returns the limits of a project's errors.
 fn error_limits(app: &App, access: &IngestAccess) -> ErrorLimits {
-    let (limits, default) = (access.limits.or(&app.limits()), ErrorLimits::default());
+    let (limits, default) = (limits_of(app, access), ErrorLimits::default());
     let or = |limit, default| limits.most(limit).map_or(default, NonZeroU32::get);
     ErrorLimits {
         errors: or(Limit::ErrorsPerProject, default.errors),

@@ -15,15 +15,14 @@ use shared::projects::project::ProjectId;
 use shared::projects::store::IngestAccess;
 use shared::telemetry::log_malformed_recording;
 
-use crate::delivery::error_of_fingerprint;
+use crate::delivery::{error_of_fingerprint, limits_of};
 
 /// Compression of recordings: zlib.
 const RECORDING_CODING: &str = "deflate";
 
 /// Counts a replay segment. Fails with 429 over the project's limit.
 pub(crate) async fn count(app: &App, access: &IngestAccess) -> Result<(), Problem> {
-    let limits = access.limits.or(&app.limits());
-    let counted = app.count_replay(access.project, &limits).await;
+    let counted = app.count_replay(access.project, &limits_of(app, access)).await;
     counted.map_err(|over| over.limiting(REPLAY_CATEGORY))
 }
 
