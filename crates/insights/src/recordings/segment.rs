@@ -60,7 +60,7 @@ impl Segment {
         let replay = text_at(&event, "/replay_id").and_then(ReplayId::parse).ok_or(Malformed)?;
         let mut found = Breadcrumbs::default();
         // Events of other forms are not read.
-        each_event(recording, |event| drop(found.read(event)))?;
+        each_event(recording, |event| _ = found.read(event))?;
         let Breadcrumbs { mut clicks, mut navigations } = found;
         navigations.sort_by_key(|navigation| navigation.at);
         let (user, release) = (user_of(&event), release_of(&event));

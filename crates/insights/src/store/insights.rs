@@ -28,12 +28,10 @@ use shared::page::{Page, PageRequest};
 use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
 
-use super::{InsightStore, packed, read_packed};
 use super::pain_points::BatchId;
+use super::{InsightStore, packed, read_packed};
 use crate::membership::{Chunk, ChunkReference, Membership};
-use crate::{
-    DerivedState, Insight, InsightId, InsightStatus, StatusFilter,
-};
+use crate::{DerivedState, Insight, InsightId, InsightStatus, StatusFilter};
 
 pub(super) const TABLE: &str = "replay-insights";
 /// Prefix of insights' sort keys.
@@ -429,8 +427,9 @@ pub(super) fn read_head(project_id: ProjectId, item: &Item) -> Result<Head, Stor
     };
     let version = reader.count("version")?;
     let chunks = ChunkReference::unpack_all(reader.blob("chunks")?);
-    let DerivedState { latest, signatures, unlisted } = read_packed(reader, "derived")?;
-    let before_merge = item.get("beforeMerge").map(|_| read_packed(reader, "beforeMerge"));
+    let derived = read_packed::<DerivedState>(reader, "derived")?;
+    let DerivedState { latest, signatures, unlisted } = derived.unwrap_or_default();
+    let before_merge = read_packed(reader, "beforeMerge")?;
     Ok(Head {
         insight: Insight {
             id: reader.parsed("id", InsightId::parse)?,
@@ -445,7 +444,7 @@ pub(super) fn read_head(project_id: ProjectId, item: &Item) -> Result<Head, Stor
             members: Membership::default(),
             signatures,
             unlisted,
-            before_merge: before_merge.transpose()?,
+            before_merge,
         },
         chunks: chunks.map_err(|_| reader.damaged("chunks"))?,
     })

@@ -37,9 +37,14 @@ fn packed(value: &impl Serialize) -> Result<AttributeValue, StoreError> {
     packed.map(|packed| b(&packed)).map_err(StoreError::Rejected)
 }
 
+/// Reads a packed value, if the item has it.
 fn read_packed<T: DeserializeOwned>(
     reader: ItemReader<'_>,
     attribute: &'static str,
-) -> Result<T, StoreError> {
-    unpack(reader.blob(attribute)?).ok_or_else(|| reader.damaged(attribute))
+) -> Result<Option<T>, StoreError> {
+    if !reader.item.contains_key(attribute) {
+        return Ok(None);
+    }
+    let unpacked = unpack(reader.blob(attribute)?);
+    unpacked.map(Some).ok_or_else(|| reader.damaged(attribute))
 }

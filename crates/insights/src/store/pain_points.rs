@@ -288,7 +288,7 @@ pub(super) fn write_pain_point(
 fn read_pain_point(item: &Item) -> Result<PainPoint, StoreError> {
     let reader = ItemReader { table: TABLE, item };
     let optional = |name| reader.optional_text(name).map(|text| text.map(str::to_owned));
-    let evidence = item.get("evidence").map(|_| read_packed::<Evidence>(reader, "evidence"));
+    let evidence = read_packed::<Evidence>(reader, "evidence")?;
     // Later facts change the error.
     let error_id = optional("errorId")?;
     Ok(PainPoint {
@@ -298,7 +298,7 @@ fn read_pain_point(item: &Item) -> Result<PainPoint, StoreError> {
         occurred_at: reader.time("occurredAt")?,
         title: reader.text("title")?.to_owned(),
         excerpt: reader.text("excerpt")?.to_owned(),
-        evidence: evidence.transpose()?.map(|evidence| Evidence { error_id, ..evidence }),
+        evidence: evidence.map(|evidence| Evidence { error_id, ..evidence }),
     })
 }
 
