@@ -5,7 +5,6 @@ use shared::auth::Caller;
 use shared::http::{ApiRequest, ApiResponse, Method, Problem, StatusCode};
 use shared::json::Violations;
 use shared::projects::api_key::Scope;
-use source_maps::MapKey;
 use source_maps::http::{Selection, selection};
 use source_maps::store::SourceMapStore;
 
@@ -35,7 +34,7 @@ async fn handle(
     let (store, now) = (SourceMapStore::new(&app.store), app.clock.now());
     match selection {
         Selection::DebugId(id) => {
-            store.delete_map(project, &MapKey::DebugId(id).to_string(), now).await?;
+            store.delete_map(project, &id, now).await?;
         }
         Selection::Release(release) => store.delete_by_release(project, &release, now).await?,
     }
