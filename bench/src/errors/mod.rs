@@ -10,6 +10,7 @@ mod packing;
 mod postgres;
 mod question;
 mod random;
+mod source_maps;
 mod timeseries;
 
 use crate::Result;
@@ -24,11 +25,13 @@ pub(crate) use data_set::{DAYS, PROJECTS};
 pub(crate) use delivery::delivery;
 pub(crate) use ingestion::Ingestion;
 pub(crate) use large::Large;
+pub(crate) use source_maps::ResolvedFrames;
 pub(crate) use timeseries::{QueryFigures, Timeseries};
 
 /// The figures of error tracking.
 pub(crate) struct Errors {
     pub(crate) ingestion: Ingestion,
+    pub(crate) resolved_frames: ResolvedFrames,
     /// The packing of whole days of rows.
     pub(crate) packing: JobWork,
     pub(crate) timeseries: Timeseries,
@@ -84,6 +87,7 @@ impl Bench<'_> {
     pub(crate) async fn errors(&self, all: bool) -> Result<Errors> {
         Ok(Errors {
             ingestion: self.ingestion().await?,
+            resolved_frames: self.resolved_frames().await?,
             packing: self.packing().await?,
             timeseries: self.timeseries(all).await?,
             capacity: Box::pin(self.capacity(all)).await?,

@@ -6,7 +6,7 @@ use super::units::{kilobytes, mb, ms, range, times};
 use super::{Figures, NOT_MEASURED};
 use crate::errors::{
     Capacity, Cost, DAYS, Errors, Ingestion, Large, MeasuredQuestion, PROJECTS, QueryFigures,
-    Timeseries, Traffic,
+    ResolvedFrames, Timeseries, Traffic,
 };
 use crate::interpretation::Interpretations;
 use crate::job::JobWork;
@@ -15,8 +15,10 @@ use crate::statistics::grouped;
 
 impl Figures {
     pub(super) fn print_errors(&self) {
-        let Errors { ingestion, packing, timeseries, capacity, large } = &self.errors;
+        let Errors { ingestion, resolved_frames, packing, timeseries, capacity, large } =
+            &self.errors;
         print_ingestion(ingestion);
+        print_resolved_frames(resolved_frames);
         print_packing(packing);
         print_timeseries(timeseries);
         print_capacity(capacity);
@@ -46,6 +48,14 @@ fn print_ingestion(ingestion: &Ingestion) {
     line("  events of one process", format!("{:.0}/s", ingestion.events_per_second));
     line("  embedded DynamoDB's time", ms(ingestion.dynamodb.median()));
     line("  DynamoDB traffic, most", traffic(ingestion.traffic));
+}
+
+fn print_resolved_frames(frames: &ResolvedFrames) {
+    println!("\ningest-error-events, events of a browser with 30 frames");
+    line("without a source map", percentiles(&frames.without));
+    line("with a source map of 10 MB", percentiles(&frames.with));
+    line("  its first use by a process", percentiles(&frames.first));
+    line("  peak memory", mb(frames.memory));
 }
 
 fn print_packing(packing: &JobWork) {

@@ -118,10 +118,14 @@ impl Figures {
         let ingestion = &self.errors.ingestion;
         let (latency, rate) = (ingestion.latency.median(), ingestion.events_per_second);
         let units = ingestion.traffic.write_units;
+        let maps = &self.errors.resolved_frames;
         vec![
             Target::under(10.0, "ms", "an event of 4 kB, warm, p50", latency),
             Target::at_most(2.5, "ms", "  sequential: 400 per second", 1_000.0 / rate),
             Target::at_most(9.0, "", "  write units, known error", units),
+            Target::at_most(5.0, "ms", "30 frames with a source map, added to p95", maps.added()),
+            Target::at_most(60.0, "ms", "  added by its first use", maps.added_at_first()),
+            Target::under(256.0, "MB", "  peak memory", megabytes(maps.memory)),
         ]
     }
 
