@@ -1,6 +1,6 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { changed, currentHref, go, hrefOf, Link, useAddress } from "./address";
-import { type ApiError, api, onPendingChange, unwrapResponse } from "./api/client";
+import { type ApiError, api, onPendingChange } from "./api/client";
 import { clearLoaded, useLoaded } from "./api/loaded";
 import {
   CallerContext,
@@ -23,13 +23,13 @@ import { OverviewPage } from "./pages/overview";
 import { SegmentPage } from "./pages/segment";
 import { SegmentsPage } from "./pages/segments";
 import { SettingsPage } from "./pages/settings";
-import { KeyOffer, SignIn, SignInForm } from "./pages/sign-in";
 import { Account, Invitations, SwitchedElsewhere } from "./people/account";
 import { AuditPage } from "./people/audit";
 import { CompleteSignIn } from "./people/complete";
 import { KeysPage } from "./people/keys";
 import { MembersPage } from "./people/members";
 import { ProjectsPage } from "./people/projects";
+import { KeyOffer, SignIn, SignInForm } from "./people/sign-in";
 import { canOpen, ORGANIZATION_PAGES, scopeOf, settingPages } from "./people/tabs";
 import {
   cacheCaller,
@@ -48,61 +48,34 @@ import { keptParams, keptView } from "./time/range";
 import { LiveRegion } from "./ui/announcement";
 import { Banner } from "./ui/banner";
 import { Boundary } from "./ui/boundary";
+import { Button } from "./ui/button";
 import { Dialog } from "./ui/confirm";
 import { Icon, type IconName } from "./ui/icons";
 import { Palette } from "./ui/palette";
 import { Empty, ErrorMessage, SkeletonRows } from "./ui/states";
 import { showToast, Toasts, undoLast } from "./ui/toast";
 
+/** An item of the sidebar. Its icon has its name, and its shortcut is `g` and its first letter. */
 interface NavigationItem {
   page: string;
   name: string;
-  icon: IconName;
-  key: string;
   /** Other pages for which the item is marked as current. */
-  also: string[];
+  also?: string[];
   /** Other pages that do not belong to a project, or have the same address in each. */
   tabs?: readonly string[];
   scope: Scope | null;
 }
 
 const NAVIGATION: NavigationItem[] = [
-  { page: "", name: "Overview", icon: "overview", key: "o", also: [], scope: "errors:read" },
-  {
-    page: "errors",
-    name: "Errors",
-    icon: "errors",
-    key: "e",
-    also: ["error"],
-    scope: "errors:read",
-  },
-  {
-    page: "flags",
-    name: "Flags",
-    icon: "flags",
-    key: "f",
-    also: ["flag", "segments", "segment"],
-    scope: "flags:read",
-  },
-  {
-    page: "insights",
-    name: "Insights",
-    icon: "insights",
-    key: "i",
-    also: ["insight"],
-    scope: "insights:read",
-  },
-  { page: "markers", name: "Markers", icon: "markers", key: "m", also: [], scope: "markers:read" },
-  {
-    page: "settings",
-    name: "Settings",
-    icon: "settings",
-    key: "s",
-    also: [],
-    tabs: ["source-maps", ...ORGANIZATION_PAGES],
-    scope: null,
-  },
+  { page: "", name: "Overview", scope: "errors:read" },
+  { page: "errors", name: "Errors", also: ["error"], scope: "errors:read" },
+  { page: "flags", name: "Flags", also: ["flag", "segments", "segment"], scope: "flags:read" },
+  { page: "insights", name: "Insights", also: ["insight"], scope: "insights:read" },
+  { page: "markers", name: "Markers", scope: "markers:read" },
+  { page: "settings", name: "Settings", tabs: ["source-maps", ...ORGANIZATION_PAGES], scope: null },
 ];
+
+const keyOf = ({ name }: NavigationItem) => name.charAt(0).toLowerCase();
 
 const PAGES: Record<string, () => preact.JSX.Element> = {
   "": OverviewPage,
@@ -161,7 +134,7 @@ export function App({ ready }: { ready: Promise<void> }) {
   const caller = useLoaded(
     key && !token ? `caller ${key.slice(0, 19)} ${generation}` : null,
     async (signal) => {
-      const info = await unwrapResponse(api.GET("/v0/me", { signal }));
+      const info = await api.GET("/v0/me", { signal });
       cacheCaller(info);
       return info;
     },
@@ -239,7 +212,7 @@ function Frame({ caller, error, retry }: FrameProps) {
   useKeys({
     "?": () => setHelp(true),
     z: () => void undoLast(),
-    ...Object.fromEntries(NAVIGATION.map((it) => [`g ${it.key}`, () => go(hrefTo(it.page))])),
+    ...Object.fromEntries(NAVIGATION.map((it) => [`g ${keyOf(it)}`, () => go(hrefTo(it.page))])),
   });
 
   const Page = own(PAGES, address.page);
@@ -261,23 +234,18 @@ function Frame({ caller, error, retry }: FrameProps) {
               key={it.page}
               href={hrefTo(it.page)}
               aria-current={it === place ? "page" : undefined}
-              title={`${it.name} (g ${it.key})`}
+              title={`${it.name} (g ${keyOf(it)})`}
             >
-              <Icon name={it.icon} />
+              <Icon name={it.name.toLowerCase() as IconName} />
               <span>{it.name}</span>
             </Link>
           ))}
         </nav>
         <Account caller={caller} />
-        <button
-          type="button"
-          class="bare help"
-          onClick={() => setHelp(true)}
-          title="Keyboard shortcuts (?)"
-        >
+        <Button class="bare help" onClick={() => setHelp(true)} title="Keyboard shortcuts (?)">
           <Icon name="keyboard" />
           <span>Keyboard shortcuts</span>
-        </button>
+        </Button>
       </aside>
       <main id="content" tabIndex={-1}>
         <Banner />
@@ -292,11 +260,13 @@ function Frame({ caller, error, retry }: FrameProps) {
               <Link href={hrefTo("")}>Go to the overview</Link>
             </p>
           </Empty>
-        ) : !hasNoProject ? (
+        ) : (
           <CallerContext.Provider value={callerContext}>
             <CurrentProjectContext.Provider value={context}>
               <Invitations />
-              {scope && hasNoScope ? (
+              {hasNoProject ? (
+                <NoProject requested={requested} caller={caller} />
+              ) : scope && hasNoScope ? (
                 <NoScope caller={caller} page={place?.name ?? ""} scope={scope} />
               ) : (
                 <Boundary
@@ -308,11 +278,6 @@ function Frame({ caller, error, retry }: FrameProps) {
                 </Boundary>
               )}
             </CurrentProjectContext.Provider>
-          </CallerContext.Provider>
-        ) : (
-          <CallerContext.Provider value={callerContext}>
-            <Invitations />
-            <NoProject requested={requested} caller={caller} />
           </CallerContext.Provider>
         )}
       </main>
@@ -331,9 +296,7 @@ function Frame({ caller, error, retry }: FrameProps) {
             ))}
           </dl>
           <div class="actions">
-            <button type="button" onClick={() => setHelp(false)}>
-              Close
-            </button>
+            <Button onClick={() => setHelp(false)}>Close</Button>
           </div>
         </Dialog>
       )}
@@ -355,7 +318,7 @@ function Frame({ caller, error, retry }: FrameProps) {
 
 function placeOf(page: string): NavigationItem | undefined {
   return NAVIGATION.find(
-    (it) => it.page === page || it.also.includes(page) || it.tabs?.includes(page),
+    (it) => it.page === page || it.also?.includes(page) || it.tabs?.includes(page),
   );
 }
 
@@ -432,7 +395,7 @@ function ProjectSwitch({ projects, current }: ProjectSwitchProps) {
           const { range, from, to } = keptParams(address);
           // An open resource belongs to the previous project, so its list opens instead.
           const page =
-            NAVIGATION.find((it) => it.also.includes(address.page))?.page ?? address.page;
+            NAVIGATION.find((it) => it.also?.includes(address.page))?.page ?? address.page;
           go(hrefOf(page, { project, range, from, to }));
         }}
       >

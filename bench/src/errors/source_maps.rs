@@ -1,28 +1,26 @@
 //! Ingestion of browsers' events with 30 frames, with and without a source map of 10 MB.
 
-use std::fmt::Write as _;
-use std::io::Write as _;
+use std::fmt::Write;
 use std::time::Duration;
 
 use axum::body::Bytes;
-use flate2::Compression;
-use flate2::write::GzEncoder;
 use serde_json::{Value as Json, json};
+use shared::app::{Clock, Ids};
+use shared::projects::project::{Organization, Project, ProjectId};
 use source_maps::MapKey;
 use source_maps::bundle::Checksum;
 use source_maps::map::ParsedMap;
 use source_maps::pieces::Pieces;
 use source_maps::store::{SourceMapStore, StoredMap, Upload};
 
-use local::environment;
-use shared::app::{Clock, Ids};
-use shared::projects::project::{Organization, Project, ProjectId};
-
-use crate::measure::Bench;
-use crate::program::Program;
+use super::delivery::envelope;
+use crate::Result;
+use crate::process::Process;
+use crate::program::{Program, Programs};
 use crate::progress::progress;
-use crate::statistics::Sorted;
-use crate::{Result, events};
+use crate::report::{Report, at_most, under};
+use crate::stack::Stack;
+use crate::statistics::{Sorted, megabytes};
 
 /// The number of timed events of each kind.
 const EVENTS: usize = 500;
@@ -37,93 +35,73 @@ const CHARACTERS: u32 = 10;
 const FRAMES: u32 = 30;
 const DEBUG_ID: &str = "d0c3f1b2-7a44-4f0e-9a3b-0c5d6e7f8a9b";
 
-/// The figures of resolved frames.
-pub(crate) struct ResolvedFrames {
-    /// The latency of an event without a map, in milliseconds.
-    pub(crate) without: Sorted,
-    /// The latency of an event whose map a warm process has used, in milliseconds.
-    pub(crate) with: Sorted,
-    /// The latency of the first event with the map in a warm process, in milliseconds.
-    pub(crate) first: Sorted,
-    /// The peak memory of ingest-error-events, in bytes.
-    pub(crate) memory: u64,
-}
-
-impl Bench<'_> {
-    /// Measures the resolution of frames during ingestion.
-    pub(super) async fn resolved_frames(&self) -> Result<ResolvedFrames> {
-        progress(&format!("source maps: {EVENTS} events with {FRAMES} frames"));
-        let project = self.stack.project_with_dsn("mapped").await?;
-        self.store_map(project.id).await?;
-        let variables = environment::variables(&self.stack.endpoint());
-        let (mut first, mut memory) = (Vec::new(), 0);
-        let (mut without, mut with) = (Vec::new(), Vec::new());
-        for turn in 0..FIRST_USES {
-            let mut process = self.start(Program::IngestErrorEvents, &variables).await?;
-            for _ in 0..WARM_UPS {
-                process.expect(200, event(&project, None)?).await?;
-            }
-            let used = process.expect(200, event(&project, Some(DEBUG_ID))?).await?;
-            first.push(used.latency);
-            if turn == 0 {
-                for count in 0..WARM_UPS + EVENTS {
-                    let plain = process.expect(200, event(&project, None)?).await?.latency;
-                    let mapped = process.expect(200, event(&project, Some(DEBUG_ID))?).await?;
-                    if count >= WARM_UPS {
-                        without.push(plain);
-                        with.push(mapped.latency);
-                    }
+/// Measures the resolution of frames during ingestion.
+pub(crate) async fn source_maps(programs: &Programs, report: &mut Report) -> Result<()> {
+    progress(&format!("source maps: {EVENTS} events with {FRAMES} frames"));
+    let stack = Stack::start().await?;
+    let project = stack.project_with_dsn("mapped").await?;
+    store_map(&stack, project.id).await?;
+    let program = Program::IngestErrorEvents;
+    let (mut without, mut with) = (Vec::new(), Vec::new());
+    let (mut first, mut memory) = (Vec::new(), 0);
+    for turn in 0..FIRST_USES {
+        let mut process = Process::start(programs, program, &stack.endpoint(), &[]).await?;
+        for _ in 0..WARM_UPS {
+            process.expect(200, event(&project, None)?).await?;
+        }
+        first.push(process.expect(200, event(&project, Some(DEBUG_ID))?).await?.latency);
+        if turn == 0 {
+            for count in 0..WARM_UPS + EVENTS {
+                let plain = process.expect(200, event(&project, None)?).await?.latency;
+                let mapped = process.expect(200, event(&project, Some(DEBUG_ID))?).await?.latency;
+                if count >= WARM_UPS {
+                    without.push(plain);
+                    with.push(mapped);
                 }
             }
-            memory = memory.max(process.peak_memory()?);
-            process.stop().await?;
         }
-        let (without, with) = (Sorted::millis(without), Sorted::millis(with));
-        Ok(ResolvedFrames { without, with, first: Sorted::millis(first), memory })
+        memory = memory.max(process.peak_memory()?);
+        process.stop().await?;
     }
-
-    async fn store_map(&self, project: ProjectId) -> Result<()> {
-        let map = large_map();
-        let pieces = Pieces::of(&ParsedMap::parse(map.as_bytes())?)?;
-        let (store, now) = (SourceMapStore::new(self.stack.store()), Clock::System.now());
-        let new_id = || Ids::Random.new_uuid(now);
-        let upload = Upload {
-            organization: Organization::parse("default")?,
-            checksum: Checksum::of(map.as_bytes()),
-            chunks: Vec::new(),
-            release: None,
-            dist: None,
-        };
-        let lease = new_id();
-        let minute = Duration::from_mins(1);
-        let is_leased = store.lease(project, &upload, lease, minute, now).await?;
-        let stored = StoredMap {
-            map_id: new_id(),
-            key: MapKey::of_debug_id(DEBUG_ID).ok_or("the debug ID is a UUID")?,
-            url: "~/app.js".to_owned(),
-            bytes: map.len() as u64,
-            stored_bytes: pieces.bytes(),
-            index: pieces.index.clone(),
-        };
-        store.put_pieces(project, &stored, &pieces, now).await?;
-        if is_leased && store.publish(project, &upload, lease, &[stored], now).await? {
-            return Ok(());
-        }
-        Err("the map was not published".into())
-    }
+    let (without, with) = (Sorted::millis(without), Sorted::millis(with));
+    let added = with.percentile(95) - without.percentile(95);
+    let added_at_first = Sorted::millis(first).median() - without.median();
+    report.add_times(program, "30 frames without a source map", &without, None);
+    report.add_times(program, "30 frames with a map of 10 MB", &with, None);
+    report.add(program, "a map of 10 MB, added to p95", added, "ms", at_most(5.0));
+    report.add(program, "a map of 10 MB, added at first", added_at_first, "ms", at_most(60.0));
+    let memory = megabytes(memory);
+    report.add(program, "a map of 10 MB, peak memory", memory, "MB", under(256.0));
+    Ok(())
 }
 
-impl ResolvedFrames {
-    /// Returns the time that a used map adds, in milliseconds: the difference of the 95th
-    /// percentiles.
-    pub(crate) fn added(&self) -> f64 {
-        self.with.percentile(95) - self.without.percentile(95)
+async fn store_map(stack: &Stack, project: ProjectId) -> Result<()> {
+    let map = large_map();
+    let pieces = Pieces::of(&ParsedMap::parse(map.as_bytes())?)?;
+    let (store, now) = (SourceMapStore::new(stack.store()), Clock::System.now());
+    let new_id = || Ids::Random.new_uuid(now);
+    let upload = Upload {
+        organization: Organization::parse("default")?,
+        checksum: Checksum::of(map.as_bytes()),
+        chunks: Vec::new(),
+        release: None,
+        dist: None,
+    };
+    let (lease, minute) = (new_id(), Duration::from_mins(1));
+    let is_leased = store.lease(project, &upload, lease, minute, now).await?;
+    let stored = StoredMap {
+        map_id: new_id(),
+        key: MapKey::of_debug_id(DEBUG_ID).ok_or("the debug ID is no UUID")?,
+        url: "~/app.js".to_owned(),
+        bytes: map.len() as u64,
+        stored_bytes: pieces.bytes(),
+        index: pieces.index.clone(),
+    };
+    store.put_pieces(project, &stored, &pieces, now).await?;
+    if is_leased && store.publish(project, &upload, lease, &[stored], now).await? {
+        return Ok(());
     }
-
-    /// Returns the time that the first use of the map adds, in milliseconds.
-    pub(crate) fn added_at_first(&self) -> f64 {
-        self.first.median() - self.without.median()
-    }
+    Err("the map was not published".into())
 }
 
 /// Returns a map of about 10 MB, most of it sources, with a mapping per line.
@@ -159,8 +137,5 @@ fn event(project: &Project, debug_id: Option<&str>) -> Result<Bytes> {
             "stacktrace": {"frames": frames}}]},
     })
     .to_string();
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
-    let item = json!({"type": "event", "length": event.len()});
-    write!(encoder, "{}\n{item}\n{event}\n", json!({"event_id": id, "sent_at": now}))?;
-    Ok(events::compressed_envelope(project, &encoder.finish()?))
+    envelope(project, &id, &event, now)
 }

@@ -1,7 +1,7 @@
 import { afterEach, expect, test, vi } from "vitest";
 
 vi.stubGlobal("sessionStorage", { getItem: () => null, removeItem: () => {} });
-const { apiErrorOf, unwrapResponse, fetchWithRetries, retryDelay } = await import("./client");
+const { apiErrorOf, unwrapWithHeaders, fetchWithRetries, retryDelay } = await import("./client");
 
 afterEach(() => {
   vi.useRealTimers();
@@ -51,5 +51,5 @@ test("a request without a response times out", async () => {
   const request = new Request("http://127.0.0.1/v0/me");
   const outcome = fetchWithRetries(request).then((response) => ({ response }));
   timeout.abort(new DOMException("", "TimeoutError"));
-  await expect(unwrapResponse(outcome)).rejects.toMatchObject({ code: "timed_out" });
+  await expect(unwrapWithHeaders(outcome)).rejects.toMatchObject({ code: "timed_out" });
 });

@@ -1,6 +1,11 @@
 /** The API client, with types from `openapi.yaml`. */
 
-import createClient from "openapi-fetch";
+import createClient, {
+  type Client,
+  type ClientPathsWithMethod,
+  type MaybeOptionalInit,
+  type MethodResponse,
+} from "openapi-fetch";
 import { own } from "../own";
 import { CONSOLE_HEADER, currentCredential, isSession, SESSION_ENDED, signOut } from "../session";
 import { fieldMessage } from "./pointer";
@@ -99,8 +104,8 @@ export async function fetchWithRetries(request: Request): Promise<Response> {
   }
 }
 
-export const api = createClient<paths>({ fetch: fetchWithRetries });
-api.use({
+export const client = createClient<paths>({ fetch: fetchWithRetries });
+client.use({
   onRequest({ request }) {
     const credential = currentCredential();
     // The browser adds the cookie of a session.
@@ -144,11 +149,7 @@ export function apiErrorOf(response: Response, body: unknown): ApiError {
   return new ApiError(status, code, text, violations, it.requestId ?? null);
 }
 
-/** Returns the body of a successful response. Throws an `ApiError` for any other. */
-export async function unwrapResponse<T>(outcome: Promise<Outcome<T>>): Promise<T> {
-  return (await unwrapWithHeaders(outcome)).data;
-}
-
+/** Returns the body and headers of a successful response. Throws an `ApiError` for any other. */
 export async function unwrapWithHeaders<T>(
   outcome: Promise<Outcome<T>>,
 ): Promise<{ data: T; headers: Headers }> {
@@ -174,6 +175,27 @@ export async function unwrapWithHeaders<T>(
     signOut(isSession() ? SESSION_ENDED : apiError.message);
   throw apiError;
 }
+
+type Method = "get" | "post" | "put" | "patch" | "delete";
+
+type Send<M extends Method> = <P extends ClientPathsWithMethod<Client<paths>, M>>(
+  path: P,
+  init: MaybeOptionalInit<paths[P], M>,
+) => Promise<MethodResponse<Client<paths>, M, P>>;
+
+const sender =
+  <M extends Method>(method: M): Send<M> =>
+  async (path, init) =>
+    (await unwrapWithHeaders(client.request(method, path as never, init as never))).data as never;
+
+/** The requests of the API. They return the body of the response, or throw an `ApiError`. */
+export const api = {
+  GET: sender("get"),
+  POST: sender("post"),
+  PUT: sender("put"),
+  PATCH: sender("patch"),
+  DELETE: sender("delete"),
+};
 
 /** Runs a task for each item, at most `concurrency` at a time. */
 export async function mapConcurrently<T, R>(

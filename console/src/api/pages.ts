@@ -1,28 +1,27 @@
-/** Lists that are loaded whole, up to a limit. */
+/** Lists that are loaded page by page. */
+
+export interface Page<T, C = string> {
+  items: T[];
+  /** `null` after the last item. */
+  nextCursor: C | null;
+}
 
 /** Pages of 100 items. */
 const MAX_PAGES = 10;
 
-export interface WholeList<T> {
-  items: T[];
-  /** `true` if the list has more items than were loaded. */
-  isCut: boolean;
-}
-
-/** Loads all pages of a list, up to 1,000 items. */
-export async function loadAll<T>(
-  load: (query: { limit: number; cursor?: string }) => Promise<{
-    items: T[];
-    nextCursor: string | null;
-  }>,
-): Promise<WholeList<T>> {
+/** Loads the pages of a list after a cursor, up to a limit. */
+export async function loadPages<T>(
+  load: (query: { limit: number; cursor?: string | undefined }) => Promise<Page<T>>,
+  maxPages = MAX_PAGES,
+  after: string | null = null,
+): Promise<Page<T>> {
   const items: T[] = [];
-  let cursor: string | null = null;
-  for (let pages = 0; pages < MAX_PAGES; pages++) {
-    const page = await load({ limit: 100, ...(cursor && { cursor }) });
+  let nextCursor = after;
+  for (let pages = 0; pages < maxPages; pages++) {
+    const page = await load({ limit: 100, cursor: nextCursor ?? undefined });
     items.push(...page.items);
-    cursor = page.nextCursor;
-    if (!cursor) break;
+    nextCursor = page.nextCursor;
+    if (!nextCursor) break;
   }
-  return { items, isCut: cursor !== null };
+  return { items, nextCursor };
 }

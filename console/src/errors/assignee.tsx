@@ -1,9 +1,10 @@
 /** The user who handles an error. */
 
 import { useState } from "preact/hooks";
-import { api, type Schemas, unwrapResponse } from "../api/client";
+import { api, type Schemas } from "../api/client";
 import { useLoaded } from "../api/loaded";
 import { useCan, useCurrentProject } from "../caller";
+import { Button } from "../ui/button";
 import { Combobox, matchesText, type Option } from "../ui/combobox";
 import { showErrorToast, showToast } from "../ui/toast";
 import { patchError } from "./load";
@@ -34,14 +35,9 @@ export function Assignee({ error, canWrite, reload }: AssigneeProps) {
   if (!canWrite) return assignee ? <span class="quiet"> · Assigned to {assignee}</span> : null;
   return (
     <span class="assignee add-chip">
-      <button
-        type="button"
-        aria-haspopup="listbox"
-        aria-expanded={isOpen}
-        onClick={() => setOpen(true)}
-      >
+      <Button aria-haspopup="listbox" aria-expanded={isOpen} onClick={() => setOpen(true)}>
         {assignee ? `Assigned to ${assignee}` : "Assign"}
-      </button>
+      </Button>
       {isOpen && (
         <MemberPicker assignee={assignee} onChoose={assign} onClose={() => setOpen(false)} />
       )}
@@ -64,7 +60,7 @@ function MemberPicker({ assignee, onChoose, onClose }: MemberPickerProps) {
   const canList = useCan()("members:read");
   const [text, setText] = useState("");
   const members = useLoaded(canList ? `members of ${caller.organization}` : null, (signal) =>
-    unwrapResponse(api.GET("/v0/members", { params: { query: { limit: 100 } }, signal })),
+    api.GET("/v0/members", { params: { query: { limit: 100 } }, signal }),
   );
   const others = (members.data?.items ?? []).map((it) => it.email);
   const users = [...new Set([caller.user ?? [], ...others].flat())];

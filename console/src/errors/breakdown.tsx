@@ -1,21 +1,13 @@
 /** Events by the values of one category. A click on a value filters by it. */
 
 import { changed, go, useAddress } from "../address";
-import { api, type Schemas, unwrapResponse } from "../api/client";
+import { api, type Schemas } from "../api/client";
 import { useLoaded } from "../api/loaded";
 import type { Project } from "../caller";
-import { pluralize } from "../time/format";
 import type { Range } from "../time/range";
 import { Pending } from "../ui/states";
-import {
-  type Category,
-  type Filter,
-  filterParams,
-  queryOf,
-  type View,
-  viewKey,
-  withFilter,
-} from "./filters";
+import { Bars } from "./bars";
+import { type Category, queryOf, type View, viewKey } from "./filters";
 import { keyOf } from "./projects";
 
 type By = Schemas["ErrorBreakdownQuery"]["by"];
@@ -33,29 +25,13 @@ export function Breakdown({ projects, view, range, categories }: BreakdownProps)
   const by = (address.query.get("by") as By | null) ?? DEFAULT;
   const key = `breakdown ${by} ${keyOf(projects)} ${viewKey(view, range)}`;
   const loaded = useLoaded(key, (signal) =>
-    unwrapResponse(
-      api.POST("/v0/errors/breakdown/query", {
-        body: {
-          projectIds: projects.map((it) => it.slug),
-          by,
-          limit: 10,
-          ...queryOf(view, range),
-        },
-        signal,
-      }),
-    ),
+    api.POST("/v0/errors/breakdown/query", {
+      body: { projectIds: projects.map((it) => it.slug), by, limit: 10, ...queryOf(view, range) },
+      signal,
+    }),
   );
   const rows = loaded.data ?? [];
-  const total = rows.reduce((sum, it) => sum + it.errors, 0);
   const peak = Math.max(1, ...rows.map((it) => it.errors));
-  const filterBy = (value: string | null) => {
-    const filter: Filter = {
-      categoryId: by,
-      operator: value === null ? "is_not_set" : "is",
-      value: value ?? "",
-    };
-    go(changed(address, filterParams(withFilter(view.filters, filter))));
-  };
   return (
     <section class={loaded.loading && loaded.data ? "breakdown stale" : "breakdown"}>
       <header class="aside-head">
@@ -74,36 +50,7 @@ export function Breakdown({ projects, view, range, categories }: BreakdownProps)
       </header>
       <Pending small of={loaded} rows={5} />
       {loaded.data && rows.length === 0 && <p class="quiet nothing">Nothing to break down.</p>}
-      <ul class="bars">
-        {rows.map((it) => {
-          const share = total ? Math.round((it.errors / total) * 100) : 0;
-          const counts = `${pluralize(it.errors, "event")}, ${pluralize(it.uniqueErrors, "error")}`;
-          const line = (
-            <>
-              <span>
-                <bdi>{it.other ? "All others" : (it.value ?? "not set")}</bdi>
-              </span>
-              <span class="quiet">{share}%</span>
-            </>
-          );
-          return (
-            <li key={it.other ? "other" : `=${it.value}`} title={counts}>
-              <i style={{ width: `${(it.errors / peak) * 100}%` }} />
-              {it.other ? (
-                <span class="bar">{line}</span>
-              ) : (
-                <button
-                  type="button"
-                  onClick={() => filterBy(it.value)}
-                  class={it.value === null ? "quiet" : ""}
-                >
-                  {line}
-                </button>
-              )}
-            </li>
-          );
-        })}
-      </ul>
+      <Bars categoryId={by} rows={rows} full={peak} view={view} />
     </section>
   );
 }

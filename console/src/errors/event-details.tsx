@@ -4,6 +4,7 @@ import type { ComponentChildren } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { formatTimeOfDay } from "../time/format";
 import { Boundary } from "../ui/boundary";
+import { Block, Pairs } from "../ui/layout";
 import { Code, useShowMore } from "../ui/states";
 import { Time } from "../ui/time";
 import {
@@ -13,7 +14,7 @@ import {
   exceptionsOf,
   type MapStatus,
   messageOf,
-  type Pairs,
+  type NamedValues,
   tagsOf,
 } from "./event";
 import { Trace } from "./trace";
@@ -53,12 +54,9 @@ function Thrown({ event, mapStatus }: PartProps & { mapStatus: MapStatus | null 
   const message = messageOf(event);
   if (!message) return null;
   return (
-    <section class="block">
-      <header>
-        <h2>Message</h2>
-      </header>
+    <Block title="Message">
       <Code text={message} />
-    </section>
+    </Block>
   );
 }
 
@@ -68,10 +66,7 @@ function Crumbs({ event }: PartProps) {
   const crumbs = useMemo(() => crumbsOf(event, limit), [event, limit]);
   if (count === 0) return null;
   return (
-    <section class="block">
-      <header>
-        <h2>Breadcrumbs</h2>
-      </header>
+    <Block title="Breadcrumbs">
       {more}
       <ol class="crumbs">
         {crumbs.map((it, index) => (
@@ -84,13 +79,13 @@ function Crumbs({ event }: PartProps) {
           </li>
         ))}
       </ol>
-    </section>
+    </Block>
   );
 }
 
 interface TableProps extends PartProps {
   name: string;
-  read: (event: unknown) => Pairs;
+  read: (event: unknown) => NamedValues;
 }
 
 function Table({ name, event, read }: TableProps) {
@@ -98,24 +93,10 @@ function Table({ name, event, read }: TableProps) {
   const [limit, more] = useShowMore(pairs.length);
   if (pairs.length === 0) return null;
   return (
-    <section class="block">
-      <header>
-        <h2>{name}</h2>
-      </header>
-      <table class="pairs">
-        <tbody>
-          {pairs.slice(0, limit).map(([key, value], index) => (
-            <tr key={index}>
-              <th scope="row">{key}</th>
-              <td>
-                <bdi>{value}</bdi>
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+    <Block title={name}>
+      <Pairs rows={pairs.slice(0, limit).map(([key, value]) => [key, <bdi>{value}</bdi>])} />
       {more}
-    </section>
+    </Block>
   );
 }
 

@@ -169,19 +169,19 @@ function describeData(data: Json): string {
   return truncate(words.join(", "));
 }
 
-export type Pairs = [name: string, value: string][];
+export type NamedValues = [name: string, value: string][];
 
 /**
  * Returns the tags of an event, an object or a list of pairs, after standard fields such as
  * `release`.
  */
-export function tagsOf(event: Json): Pairs {
+export function tagsOf(event: Json): NamedValues {
   const it = fields(event);
   const tags = it.tags;
-  const pairs: Pairs = Array.isArray(tags)
+  const pairs: NamedValues = Array.isArray(tags)
     ? tags.map((pair) => [textOf(items(pair)[0]), textOf(items(pair)[1])])
     : Object.entries(fields(tags)).map(([name, value]) => [name, textOf(value)]);
-  const own: Pairs = [
+  const own: NamedValues = [
     "environment",
     "release",
     "level",
@@ -193,7 +193,7 @@ export function tagsOf(event: Json): Pairs {
 }
 
 /** Returns user, request, contexts and extra data as pairs, such as `user.id`. */
-export function contextsOf(event: Json): Pairs {
+export function contextsOf(event: Json): NamedValues {
   const { user, request, contexts, extra } = fields(event);
   const groups = [...Object.entries({ user, request }), ...Object.entries(fields(contexts))];
   return [...groups, ["extra", extra] as const].flatMap(([name, value]) =>

@@ -1,6 +1,6 @@
 /** API requests of the error pages. */
 
-import { api, type Schemas, unwrapResponse, unwrapWithHeaders } from "../api/client";
+import { api, client, type Schemas, unwrapWithHeaders } from "../api/client";
 import type { Project } from "../caller";
 import type { Series } from "../plot/plot";
 import type { Range } from "../time/range";
@@ -17,9 +17,9 @@ export async function loadSeries(
   signal?: AbortSignal,
 ): Promise<Series> {
   const { data, headers } = await unwrapWithHeaders(
-    api.POST("/v0/errors/timeseries/query", {
+    client.POST("/v0/errors/timeseries/query", {
       body: { projectIds: projects.map((it) => it.slug), ...queryOf(view, span) },
-      ...(signal && { signal }),
+      signal,
     }),
   );
   return {
@@ -36,9 +36,7 @@ export function totalOf(series: Series): number {
 
 export function loadCategories(project: Project, signal?: AbortSignal): Promise<Category[]> {
   const params = { path: { idOrSlug: project.slug } };
-  return unwrapResponse(
-    api.GET("/v0/projects/{idOrSlug}/errors/categories", { params, ...(signal && { signal }) }),
-  );
+  return api.GET("/v0/projects/{idOrSlug}/errors/categories", { params, signal });
 }
 
 export interface ErrorPage {
@@ -56,23 +54,19 @@ export async function loadErrors(
   signal?: AbortSignal,
 ): Promise<ErrorPage> {
   const at = Date.now();
-  const page = await unwrapResponse(
-    api.POST("/v0/projects/{idOrSlug}/errors/query", {
-      params: { path: { idOrSlug: project.slug } },
-      body: { ...queryOf(view, span), ...options },
-      ...(signal && { signal }),
-    }),
-  );
+  const page = await api.POST("/v0/projects/{idOrSlug}/errors/query", {
+    params: { path: { idOrSlug: project.slug } },
+    body: { ...queryOf(view, span), ...options },
+    signal,
+  });
   return { ...page, at };
 }
 
 export function patchError(project: Project, errorId: string, body: Schemas["ErrorPatch"]) {
-  return unwrapResponse(
-    api.PATCH("/v0/projects/{idOrSlug}/errors/{errorId}", {
-      params: { path: { idOrSlug: project.slug, errorId } },
-      body,
-    }),
-  );
+  return api.PATCH("/v0/projects/{idOrSlug}/errors/{errorId}", {
+    params: { path: { idOrSlug: project.slug, errorId } },
+    body,
+  });
 }
 
 /** Returns the view of a single error under the filters of a list. */

@@ -1,18 +1,10 @@
 /** Loads the marks of a time range: event markers, flag changes and releases. */
 
-import { api, unwrapResponse } from "../api/client";
+import { api } from "../api/client";
 import type { Project } from "../caller";
-import type { Mark } from "../plot/marks";
+import type { Mark, Marks } from "../plot/marks";
+import { capitalize } from "../time/format";
 import type { Range } from "../time/range";
-
-export interface Marks {
-  /** Oldest first. */
-  marks: Mark[];
-  /** Number of older marks that are not loaded. */
-  more: number;
-  /** `false` if `more` is a lower bound. */
-  isExact: boolean;
-}
 
 const KINDS = { marker: "marker", flag_change: "flag", release: "release" } as const;
 
@@ -28,15 +20,13 @@ export async function loadMarks(
   const limit = Math.max(10, Math.floor(MAX_MARKS / projects.length));
   const all = await Promise.all(
     projects.map(async (project) => {
-      const { items, leftOut } = await unwrapResponse(
-        api.GET("/v0/projects/{idOrSlug}/activity", {
-          params: {
-            path: { idOrSlug: project.slug },
-            query: { from: Math.floor(range.from), to: Math.ceil(range.to), limit },
-          },
-          signal,
-        }),
-      );
+      const { items, leftOut } = await api.GET("/v0/projects/{idOrSlug}/activity", {
+        params: {
+          path: { idOrSlug: project.slug },
+          query: { from: Math.floor(range.from), to: Math.ceil(range.to), limit },
+        },
+        signal,
+      });
       const marks = items.map((it): Mark => {
         const by = it.user ? `${it.description}, by ${it.user}` : it.description;
         return {
@@ -60,5 +50,3 @@ export async function loadMarks(
     isExact: all.every((it) => it.leftOut.isExact),
   };
 }
-
-const capitalize = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);

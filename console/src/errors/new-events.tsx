@@ -5,6 +5,7 @@ import type { Project } from "../caller";
 import type { Series } from "../plot/plot";
 import { pluralize } from "../time/format";
 import type { Range } from "../time/range";
+import { Button } from "../ui/button";
 import type { View } from "./filters";
 import { loadSeries, totalOf } from "./load";
 
@@ -49,9 +50,9 @@ export function NewEvents({ projects, view, range, series, onReload }: NewEvents
   return (
     <p class="new-events" role="status">
       {count > 0 && (
-        <button type="button" class="link small" onClick={onReload}>
+        <Button class="link small" onClick={onReload}>
           {pluralize(count, "new event")} · Refresh
-        </button>
+        </Button>
       )}
     </p>
   );

@@ -6,9 +6,9 @@ const PAGE = 100;
 /** A list as the API returns it: pages, oldest first. */
 function listOf(times: number[]) {
   const requests: number[] = [];
-  const load = async (from: number, cursor: string | null) => {
+  const load = async (from: number, cursor: string | undefined) => {
     requests.push(from);
-    const start = cursor === null ? times.findIndex((it) => it >= from) : Number(cursor);
+    const start = cursor === undefined ? times.findIndex((it) => it >= from) : Number(cursor);
     const items = start < 0 ? [] : times.slice(start, start + PAGE);
     const end = start + items.length;
     return {

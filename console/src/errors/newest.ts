@@ -1,12 +1,9 @@
 /** Finds the newest items of a list that the API returns oldest first. */
 
+import { loadPages, type Page } from "../api/pages";
+
 export interface Timed {
   occurredAt: string;
-}
-
-export interface TimedPage<T> {
-  items: T[];
-  nextCursor: string | null;
 }
 
 export interface Newest<T> {
@@ -28,31 +25,20 @@ const MIN_ITEMS = 40;
  * bisection. `latest` is the end of the span or, if it is open, a time with few items after it.
  */
 export async function newestOf<T extends Timed>(
-  load: (from: number, cursor: string | null) => Promise<TimedPage<T>>,
+  load: (from: number, cursor: string | undefined) => Promise<Page<T>>,
   from: number,
   latest: number,
   maxPages: number,
 ): Promise<Newest<T>> {
   const timeOf = (it: T | undefined) => (it ? Date.parse(it.occurredAt) : from);
-  /** Loads up to `maxPages` pages from a time. */
-  const read = async (start: number) => {
-    const items: T[] = [];
-    let cursor: string | null = null;
-    for (let pages = 0; pages < maxPages; pages++) {
-      const page: TimedPage<T> = await load(start, cursor);
-      items.push(...page.items);
-      cursor = page.nextCursor;
-      if (!cursor) break;
-    }
-    return { items, isAll: cursor === null };
-  };
+  const read = (start: number) => loadPages((query) => load(start, query.cursor), maxPages);
   const first = await read(from);
-  if (first.isAll) return { ...first, from };
+  if (!first.nextCursor) return { items: first.items, from, isAll: true };
   let [low, high] = [timeOf(first.items.at(-1)), latest];
   let newest: Newest<T> | null = null;
   for (let step = 0; step < MAX_STEPS && high - low > 1; step++) {
     const middle = Math.floor((low + high) / 2);
-    const page = await load(middle, null);
+    const page = await load(middle, undefined);
     if (page.nextCursor) {
       low = Math.max(middle, timeOf(page.items.at(-1)));
       continue;
@@ -63,6 +49,5 @@ export async function newestOf<T extends Timed>(
   }
   // Too many items at one moment: returns the first pages of that moment.
   if (newest?.items.length) return newest;
-  const last = await read(low);
-  return { items: last.items, from: low, isAll: false };
+  return { items: (await read(low)).items, from: low, isAll: false };
 }

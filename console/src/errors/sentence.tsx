@@ -4,15 +4,17 @@
  */
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { type Address, changed, go, type Params, useAddress, usePageGuard } from "../address";
-import { api, type Schemas, unwrapResponse } from "../api/client";
+import { changed, go, type Params, useAddress, usePageGuard } from "../address";
+import { api, type Schemas } from "../api/client";
 import { type Project, useCurrentProject } from "../caller";
 import { useKeys } from "../keys";
 import { own } from "../own";
 import { formatRange } from "../time/format";
 import { rangeParams } from "../time/range";
+import { useAction } from "../ui/action";
+import { Button } from "../ui/button";
 import { Icon } from "../ui/icons";
-import { showErrorToast, showToast } from "../ui/toast";
+import { showToast } from "../ui/toast";
 import { FilterPicker } from "./filter-picker";
 import {
   type Category,
@@ -58,7 +60,7 @@ export function Sentence({ view, categories }: SentenceProps) {
   const [reading, setReading] = useState<Reading | null>(null);
   const [isFocused, setFocused] = useState(false);
   const guardPage = usePageGuard();
-  const [loading, setLoading] = useState(false);
+  const [busy, run] = useAction();
   const input = useRef<HTMLInputElement>(null);
   useKeys({ "/": () => input.current?.focus() });
   const query = text.trim();
@@ -81,23 +83,15 @@ export function Sentence({ view, categories }: SentenceProps) {
   const search = (words: string) => go(changed(address, { q: words, cursor: null }));
 
   const apply = async () => {
-    if (!query || loading) return;
-    setLoading(true);
     const isHere = guardPage();
-    try {
-      const result = preview ?? (await read(project, query, view, categories));
-      setReading(result);
-      if (!result.changes.length) return;
-      // Keeps text that was typed since the request.
-      setText((current) => (current.trim() === query ? "" : current));
-      const href = changed(address, result.params);
-      if (isHere()) go(href);
-      else showToast(`Filters for “${query}” are ready.`, undefined, { href, text: "Apply" });
-    } catch (error) {
-      showErrorToast(error);
-    } finally {
-      setLoading(false);
-    }
+    const result = preview ?? (await read(project, query, view, categories));
+    setReading(result);
+    if (!result.changes.length) return;
+    // Keeps text that was typed since the request.
+    setText((current) => (current.trim() === query ? "" : current));
+    const href = changed(address, result.params);
+    if (isHere()) go(href);
+    else showToast(`Filters for “${query}” are ready.`, undefined, { href, text: "Apply" });
   };
   const searchLeft = (words: string) => {
     setReading(null);
@@ -111,7 +105,7 @@ export function Sentence({ view, categories }: SentenceProps) {
         class="sentence-box"
         onSubmit={(event) => {
           event.preventDefault();
-          void apply();
+          if (query && !busy) void run(apply);
         }}
         onFocusIn={() => setFocused(true)}
         onFocusOut={(event) => {
@@ -156,18 +150,12 @@ export function Sentence({ view, categories }: SentenceProps) {
         (reading.left.length > 0 || !reading.changes.length) && (
           <div class="interpretation" role="status">
             <LeftWords reading={reading} onSearch={searchLeft} />
-            <button type="button" class="bare" aria-label="Close" onClick={() => setReading(null)}>
+            <Button class="bare" aria-label="Close" onClick={() => setReading(null)}>
               <Icon name="close" />
-            </button>
+            </Button>
           </div>
         )}
-      <Chips
-        address={address}
-        view={view}
-        categories={categories ?? []}
-        onFilters={setFilters}
-        onSearch={search}
-      />
+      <Chips view={view} categories={categories ?? []} onFilters={setFilters} onSearch={search} />
     </div>
   );
 }
@@ -186,7 +174,16 @@ async function read(
   const controls = readControls(query, Date.now(), values);
   const rest = withoutSpans(query, controls.spans);
   const response = rest.trim()
-    ? await interpret(project, rest, view, known, signal)
+    ? await api.POST("/v0/errors/filters/interpret", {
+        params: { query: { explain: true } },
+        body: {
+          projectId: project.slug,
+          query: rest,
+          categories: known,
+          currentFilters: view.filters,
+        },
+        signal,
+      })
     : { filters: view.filters, interpretation: { understood: [], ignored: [] } };
   const { understood, ignored } = response.interpretation ?? { understood: [], ignored: [] };
   const filters = response.filters.filter(isSupported).slice(0, MAX_FILTERS);
@@ -212,22 +209,6 @@ async function read(
     changes,
     left: isByModel ? ignored : leftOver(query, [...understood, ...controls.spans], ignored),
   };
-}
-
-async function interpret(
-  project: Project,
-  query: string,
-  view: View,
-  categories: Category[],
-  signal?: AbortSignal,
-) {
-  return unwrapResponse(
-    api.POST("/v0/errors/filters/interpret", {
-      params: { query: { explain: true } },
-      body: { projectId: project.slug, query, categories, currentFilters: view.filters },
-      ...(signal && { signal }),
-    }),
-  );
 }
 
 /** `true` for operators of error queries; the interpreter also returns operators for numbers. */
@@ -279,16 +260,15 @@ function LeftWords(props: { reading: Reading; onSearch: (words: string) => void 
           : `Ignored: ${left.map((it) => textOf(query, [it])).join(", ")}.`}
       </span>
       {words && (
-        <button type="button" class="link" onClick={() => props.onSearch(words)}>
+        <Button class="link" onClick={() => props.onSearch(words)}>
           Search titles for “{words}”
-        </button>
+        </Button>
       )}
     </p>
   );
 }
 
 interface ChipsProps {
-  address: Address;
   view: View;
   categories: Category[];
   onFilters: (filters: Filter[]) => void;
@@ -321,14 +301,9 @@ function Chips({ view, categories, onFilters, onSearch }: ChipsProps) {
           <span class="chip-part">Title</span>
           <span class="chip-part quiet">contains</span>
           <span class="chip-part">{search}</span>
-          <button
-            type="button"
-            class="bare"
-            aria-label="Remove search"
-            onClick={() => onSearch("")}
-          >
+          <Button class="bare" aria-label="Remove search" onClick={() => onSearch("")}>
             <Icon name="close" />
-          </button>
+          </Button>
         </span>
       )}
       {filters.length < MAX_FILTERS && (
@@ -360,9 +335,9 @@ function Chips({ view, categories, onFilters, onSearch }: ChipsProps) {
         </span>
       )}
       {(filters.length > 1 || (filters.length > 0 && search)) && (
-        <button type="button" class="link small" onClick={() => onFilters([])}>
+        <Button class="link small" onClick={() => onFilters([])}>
           Clear filters
-        </button>
+        </Button>
       )}
     </div>
   );
@@ -403,46 +378,45 @@ function Chip({ filter, categories, onChange, onRemove }: ChipProps) {
       }}
     >
       {!isHandled && (
-        <span class="add-chip">
-          <button
-            type="button"
-            class="chip-part"
-            aria-expanded={isChanging}
-            aria-haspopup="listbox"
-            title="Change the filter"
-            onClick={() => setChanging(true)}
+        <>
+          <span class="add-chip">
+            <Button
+              class="chip-part"
+              aria-expanded={isChanging}
+              aria-haspopup="listbox"
+              title="Change the filter"
+              onClick={() => setChanging(true)}
+            >
+              {label}
+            </Button>
+            {isChanging && (
+              <FilterPicker
+                categories={categories}
+                onClose={() => setChanging(false)}
+                onChoose={(it) => {
+                  setChanging(false);
+                  onChange(it);
+                }}
+              />
+            )}
+          </span>
+          <select
+            class="chip-part quiet"
+            aria-label={`Operator of ${label}`}
+            value={filter.operator}
+            onChange={(event) => {
+              const operator = event.currentTarget.value as Filter["operator"];
+              const value = takesValue(operator) ? filter.value || (values[0] ?? "") : "";
+              onChange({ ...filter, operator, value });
+            }}
           >
-            {label}
-          </button>
-          {isChanging && (
-            <FilterPicker
-              categories={categories}
-              onClose={() => setChanging(false)}
-              onChoose={(it) => {
-                setChanging(false);
-                onChange(it);
-              }}
-            />
-          )}
-        </span>
-      )}
-      {!isHandled && (
-        <select
-          class="chip-part quiet"
-          aria-label={`Operator of ${label}`}
-          value={filter.operator}
-          onChange={(event) => {
-            const operator = event.currentTarget.value as Filter["operator"];
-            const value = takesValue(operator) ? filter.value || (values[0] ?? "") : "";
-            onChange({ ...filter, operator, value });
-          }}
-        >
-          {operators.map(([id, words]) => (
-            <option key={id} value={id}>
-              {words}
-            </option>
-          ))}
-        </select>
+            {operators.map(([id, words]) => (
+              <option key={id} value={id}>
+                {words}
+              </option>
+            ))}
+          </select>
+        </>
       )}
       {takesValue(filter.operator) &&
         (isOpen ? (
@@ -467,9 +441,9 @@ function Chip({ filter, categories, onChange, onRemove }: ChipProps) {
             ))}
           </select>
         ))}
-      <button type="button" class="bare" aria-label={`Remove filter ${label}`} onClick={onRemove}>
+      <Button class="bare" aria-label={`Remove filter ${label}`} onClick={onRemove}>
         <Icon name="close" />
-      </button>
+      </Button>
     </span>
   );
 }

@@ -1,9 +1,10 @@
 import { beforeEach, expect, test, vi } from "vitest";
 import { ApiError } from "../api/client";
 import type { Project } from "../caller";
+import { namesOf } from "../ui/status";
 import { showErrorToast, showToast } from "../ui/toast";
 import { patchError } from "./load";
-import { changeStatus, type HasStatus, namesOf, statusNow } from "./status";
+import { changeStatus, type HasStatus, statusNow } from "./status";
 
 vi.mock("./load", () => ({ patchError: vi.fn() }));
 vi.mock("../ui/toast", async (original) => ({

@@ -3,6 +3,7 @@
 import { useMemo } from "preact/hooks";
 import { hrefOf, Link, useAddress } from "../address";
 import { pluralize } from "../time/format";
+import { Block } from "../ui/layout";
 import { CopyButton, useShowMore } from "../ui/states";
 import {
   type Exception,
@@ -26,11 +27,7 @@ export function Trace({ exceptions, mapStatus }: TraceProps) {
   const text = useMemo(() => traceAsText(exceptions), [exceptions]);
   const [limit, more] = useShowMore(exceptions.length, MAX_CAUSES);
   return (
-    <section class="block">
-      <header>
-        <h2>Stack trace</h2>
-        <CopyButton text={text} label="Copy stack trace" />
-      </header>
+    <Block title="Stack trace" actions={<CopyButton text={text} label="Copy stack trace" />}>
       {mapStatus && <MapNote status={mapStatus} />}
       {exceptions.slice(0, limit).map((it, index) => (
         <div class="exception" key={index}>
@@ -51,7 +48,7 @@ export function Trace({ exceptions, mapStatus }: TraceProps) {
         </div>
       ))}
       {more}
-    </section>
+    </Block>
   );
 }
 

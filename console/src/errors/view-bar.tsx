@@ -2,9 +2,9 @@
 
 import { useCallback, useMemo, useRef, useState } from "preact/hooks";
 import { changed, go, useAddress } from "../address";
-import { useLoaded } from "../api/loaded";
+import { type Loaded, useLoaded } from "../api/loaded";
 import { type Project, useCurrentProject } from "../caller";
-import type { Mark } from "../plot/marks";
+import type { Marks } from "../plot/marks";
 import { currentStep } from "../steps";
 import { type Range, readRange } from "../time/range";
 import { RangeControl } from "../time/range-control";
@@ -48,21 +48,10 @@ export function useCategories(): Category[] | undefined {
   return useLoaded(`categories ${project.id}`, (signal) => loadCategories(project, signal)).data;
 }
 
-const NONE: Mark[] = [];
-
 /** Loads the marks of the projects. */
-export function useMarks(projects: readonly Project[], range: Range) {
+export function useMarks(projects: readonly Project[], range: Range): Loaded<Marks> {
   const key = `marks ${keyOf(projects)} ${range.from} ${range.to}`;
-  const loaded = useLoaded(key, (signal) => loadMarks(projects, range, signal));
-  const { data, error, reload } = loaded;
-  return {
-    marks: data?.marks ?? NONE,
-    more: data?.more ?? 0,
-    isExact: data?.isExact ?? true,
-    isLoaded: data !== undefined,
-    error,
-    reload,
-  };
+  return useLoaded(key, (signal) => loadMarks(projects, range, signal));
 }
 
 interface ViewBarProps {

@@ -3,6 +3,7 @@
 import { useState } from "preact/hooks";
 import type { ApiError } from "../api/client";
 import type { Segment } from "../segments/segment";
+import { Button } from "../ui/button";
 import { Icon } from "../ui/icons";
 import { errorProps, FieldError } from "../ui/states";
 import { type Condition, OPERATORS, type Operator, usesAttribute } from "./flag";
@@ -17,12 +18,11 @@ interface ConditionsProps {
   segments: Segment[] | null;
   pointer: string;
   error: ApiError | null;
-  disabled: boolean;
   onChange: (conditions: Condition[]) => void;
 }
 
 export function Conditions(props: ConditionsProps) {
-  const { conditions, segments, pointer, error, disabled, onChange } = props;
+  const { conditions, segments, pointer, error, onChange } = props;
   const set = (index: number, change: Partial<Condition>) =>
     onChange(conditions.map((it, at) => (at === index ? { ...it, ...change } : it)));
   const offered = (Object.keys(OPERATORS) as Operator[]).filter(
@@ -53,7 +53,6 @@ export function Conditions(props: ConditionsProps) {
                   list="attributes"
                   placeholder="attribute"
                   value={it.attribute ?? ""}
-                  disabled={disabled}
                   {...errorProps(error, `${at}/attribute`)}
                   onInput={(event) => set(index, { attribute: event.currentTarget.value })}
                 />
@@ -61,7 +60,6 @@ export function Conditions(props: ConditionsProps) {
               <select
                 aria-label={`Operator of condition ${index + 1}`}
                 value={it.operator}
-                disabled={disabled}
                 {...errorProps(error, `${at}/operator`)}
                 onChange={(event) =>
                   set(index, withOperator(it, event.currentTarget.value as Operator))
@@ -78,7 +76,6 @@ export function Conditions(props: ConditionsProps) {
                   label={`condition ${index + 1}`}
                   keys={it.values}
                   segments={segments ?? []}
-                  disabled={disabled}
                   invalid={invalidValues}
                   onChange={(keys) => set(index, { values: keys })}
                 />
@@ -91,21 +88,17 @@ export function Conditions(props: ConditionsProps) {
                   title={`Example: ${example}`}
                   count={values}
                   values={it.values}
-                  disabled={disabled}
                   invalid={invalidValues}
                   onChange={(changed) => set(index, { values: changed })}
                 />
               )}
-              {!disabled && (
-                <button
-                  type="button"
-                  class="bare"
-                  aria-label={`Remove condition ${index + 1}`}
-                  onClick={() => onChange(conditions.filter((_, position) => position !== index))}
-                >
-                  <Icon name="close" />
-                </button>
-              )}
+              <Button
+                class="bare"
+                aria-label={`Remove condition ${index + 1}`}
+                onClick={() => onChange(conditions.filter((_, position) => position !== index))}
+              >
+                <Icon name="close" />
+              </Button>
             </div>
             <FieldError error={error} at={at} />
             <FieldError error={error} at={`${at}/attribute`} />
@@ -125,17 +118,11 @@ export function Conditions(props: ConditionsProps) {
           </div>
         );
       })}
-      {!disabled && (
-        <div>
-          <button
-            type="button"
-            class="link small"
-            onClick={() => onChange([...conditions, NEW_CONDITION])}
-          >
-            Add condition
-          </button>
-        </div>
-      )}
+      <div>
+        <Button class="link small" onClick={() => onChange([...conditions, NEW_CONDITION])}>
+          Add condition
+        </Button>
+      </div>
     </div>
   );
 }
@@ -148,7 +135,6 @@ interface ValuesFieldProps {
   title: string;
   count: "one" | "many";
   values: string[];
-  disabled: boolean;
   invalid: InvalidProps;
   onChange: (values: string[]) => void;
 }
@@ -158,7 +144,7 @@ interface ValuesFieldProps {
  * same.
  */
 function ValuesField(props: ValuesFieldProps) {
-  const { label, placeholder, title, count, values, disabled, invalid, onChange } = props;
+  const { label, placeholder, title, count, values, invalid, onChange } = props;
   const [text, setText] = useState("");
   const isSame = JSON.stringify(readValues(text, count)) === JSON.stringify(values);
   return (
@@ -169,7 +155,6 @@ function ValuesField(props: ValuesFieldProps) {
       placeholder={placeholder}
       title={title}
       value={isSame ? text : values.join("\n")}
-      disabled={disabled}
       {...invalid}
       onInput={(event) => {
         setText(event.currentTarget.value);
@@ -197,13 +182,12 @@ interface SegmentPickerProps {
   label: string;
   keys: string[];
   segments: Segment[];
-  disabled: boolean;
   invalid: InvalidProps;
   onChange: (keys: string[]) => void;
 }
 
 /** Selects the segments of a condition, of which one must match. */
-function SegmentPicker({ label, keys, segments, disabled, invalid, onChange }: SegmentPickerProps) {
+function SegmentPicker({ label, keys, segments, invalid, onChange }: SegmentPickerProps) {
   const left = segments.filter((it) => !keys.includes(it.key));
   return (
     <div class="chosen">
@@ -212,19 +196,16 @@ function SegmentPicker({ label, keys, segments, disabled, invalid, onChange }: S
           <span class="chip-part value" title={segments.find((it) => it.key === key)?.name}>
             {key}
           </span>
-          {!disabled && (
-            <button
-              type="button"
-              class="bare"
-              aria-label={`Remove ${key} of ${label}`}
-              onClick={() => onChange(keys.filter((it) => it !== key))}
-            >
-              <Icon name="close" />
-            </button>
-          )}
+          <Button
+            class="bare"
+            aria-label={`Remove ${key} of ${label}`}
+            onClick={() => onChange(keys.filter((it) => it !== key))}
+          >
+            <Icon name="close" />
+          </Button>
         </span>
       ))}
-      {!disabled && left.length > 0 && (
+      {left.length > 0 && (
         <select
           aria-label={`Segment of ${label}`}
           value=""

@@ -10,8 +10,10 @@ import { isChangedAt } from "../api/pointer";
 import { type Project, useCurrentProject } from "../caller";
 import { useDraft } from "../drafts";
 import { keptParams } from "../time/range";
+import { Button } from "../ui/button";
 import { Back, DetailPage } from "../ui/detail-page";
-import { ErrorMessage, errorProps, FieldError, formError, useFocusFirstError } from "../ui/states";
+import { Field } from "../ui/form";
+import { ErrorMessage, formError, useFocusFirstError } from "../ui/states";
 import { showErrorToast, showToast } from "../ui/toast";
 import { Conflict, type EditConflict } from "./conflict";
 import { isMismatch, versionOf } from "./flag";
@@ -199,6 +201,8 @@ export function useEditor<T extends Versioned, D extends object>(
     draftName: nameOf(resource?.key ?? ""),
     conflict,
     error,
+    // Errors disappear by themselves, see above.
+    touch: () => {},
     busy,
     form: { ref, onSubmit: save },
     discard,
@@ -213,49 +217,46 @@ interface Editing {
   busy: boolean;
   conflict: EditConflict | null;
   error: ApiError | null;
+  touch: () => void;
   discard: () => void;
 }
 
 interface KeyAndNameProps {
   editing: Editing & { draft: { key: string; name: string } };
   placeholders: [key: string, name: string];
-  disabled: boolean;
   onChange: (change: { key?: string; name?: string }) => void;
   children?: ComponentChildren;
 }
 
 /** The fields for the key, which cannot change later, and the name. */
 export function KeyAndName(props: KeyAndNameProps) {
-  const { editing, placeholders, disabled, onChange, children } = props;
-  const { draft, error, isNew } = editing;
+  const { editing, placeholders, onChange, children } = props;
+  const { draft, isNew } = editing;
   return (
     <div class="form-row">
       {isNew && (
-        <label class="field grow">
-          Key
-          <input
-            value={draft.key}
-            placeholder={placeholders[0]}
-            spellcheck={false}
-            autocomplete="off"
-            autofocus
-            {...errorProps(error, "/key")}
-            onInput={(event) => onChange({ key: event.currentTarget.value })}
-          />
-          <FieldError error={error} at="/key" />
-        </label>
-      )}
-      <label class="field grow">
-        Name
-        <input
-          value={draft.name}
-          placeholder={placeholders[1]}
-          disabled={disabled}
-          {...errorProps(error, "/name")}
-          onInput={(event) => onChange({ name: event.currentTarget.value })}
+        <Field
+          class="grow"
+          label="Key"
+          at="/key"
+          form={editing}
+          placeholder={placeholders[0]}
+          spellcheck={false}
+          autocomplete="off"
+          autofocus
+          value={draft.key}
+          onInput={(key) => onChange({ key })}
         />
-        <FieldError error={error} at="/name" />
-      </label>
+      )}
+      <Field
+        class="grow"
+        label="Name"
+        at="/name"
+        form={editing}
+        placeholder={placeholders[1]}
+        value={draft.name}
+        onInput={(name) => onChange({ name })}
+      />
       {children}
     </div>
   );
@@ -263,28 +264,23 @@ export function KeyAndName(props: KeyAndNameProps) {
 
 interface SaveBarProps {
   editing: Editing;
-  disabled: boolean;
   /** Explanation of the draft, beside the buttons. */
   children: ComponentChildren;
 }
 
 /** Conflicts, errors, and the buttons that save or discard the draft. */
-export function SaveBar({ editing, disabled, children }: SaveBarProps) {
+export function SaveBar({ editing, children }: SaveBarProps) {
   const { noun, conflict, error, isNew, isChanged, isRestored, busy, discard } = editing;
   return (
     <>
       {conflict && <Conflict noun={noun} conflict={conflict} isChanged={isChanged} />}
       {error && <ErrorMessage error={error} />}
-      {!disabled && (isChanged || isNew) && (
+      {(isChanged || isNew) && (
         <div class="save-bar">
           <button type="submit" class="primary" disabled={busy}>
             {isNew ? `Create ${noun}` : conflict ? "Overwrite" : "Save"}
           </button>
-          {isChanged && (
-            <button type="button" onClick={discard}>
-              Discard
-            </button>
-          )}
+          {isChanged && <Button onClick={discard}>Discard</Button>}
           {isRestored && isChanged && <span class="small">Unsaved draft restored.</span>}
           {children}
         </div>

@@ -1,6 +1,7 @@
 /** A flag as text, for users who cannot change it. */
 
 import type { Segment } from "../segments/segment";
+import { Pairs, Part } from "../ui/layout";
 import { describeCondition } from "./conditions-editor";
 import { CODE_DEFAULT, describeServe, type Flag } from "./flag";
 
@@ -14,44 +15,24 @@ export function FlagText({ flag, segments }: { flag: Flag; segments: Segment[] }
           <bdi>{description}</bdi>
         </p>
       )}
-      <section class="part">
-        <h2>Variants</h2>
+      <Part title="Variants">
         {variants.length === 0 && <p class="quiet">None. Everyone gets {CODE_DEFAULT}.</p>}
-        <table class="pairs">
-          <tbody>
-            {variants.map((it) => (
-              <tr key={it.key}>
-                <th scope="row">
-                  <code>{it.key}</code> {it.name !== it.key && <bdi>{it.name}</bdi>}
-                </th>
-                <td>
-                  <code>{it.value}</code>
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </section>
+        <Pairs
+          rows={variants.map((it) => [
+            <>
+              <code>{it.key}</code> {it.name !== it.key && <bdi>{it.name}</bdi>}
+            </>,
+            <code>{it.value}</code>,
+          ])}
+        />
+      </Part>
       {targets.length > 0 && (
-        <section class="part">
-          <h2>Individual users</h2>
-          <table class="pairs">
-            <tbody>
-              {targets.map((it) => (
-                <tr key={it.value}>
-                  <th scope="row">
-                    <bdi>{it.value}</bdi>
-                  </th>
-                  <td>{it.variant}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </section>
+        <Part title="Individual users">
+          <Pairs rows={targets.map((it) => [<bdi>{it.value}</bdi>, it.variant])} />
+        </Part>
       )}
       {rules.length > 0 && (
-        <section class="part">
-          <h2>Rules</h2>
+        <Part title="Rules">
           <ol class="rule-texts">
             {rules.map((rule) => (
               <li key={rule.id}>
@@ -75,23 +56,20 @@ export function FlagText({ flag, segments }: { flag: Flag; segments: Segment[] }
               </li>
             ))}
           </ol>
-        </section>
+        </Part>
       )}
-      <section class="part">
-        <h2>Everyone else</h2>
+      <Part title="Everyone else">
         <p>
           <b>{describeServe(fallthrough)}</b>
         </p>
-      </section>
-      <section class="part">
-        <h2>When off</h2>
+      </Part>
+      <Part title="When off">
         <p>
           <b>{offVariant ?? CODE_DEFAULT}</b>
         </p>
-      </section>
+      </Part>
       {prerequisites.length > 0 && (
-        <section class="part">
-          <h2>Prerequisites</h2>
+        <Part title="Prerequisites">
           <ul>
             {prerequisites.map((it) => (
               <li key={it.flagKey}>
@@ -99,7 +77,7 @@ export function FlagText({ flag, segments }: { flag: Flag; segments: Segment[] }
               </li>
             ))}
           </ul>
-        </section>
+        </Part>
       )}
     </div>
   );

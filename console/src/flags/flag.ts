@@ -1,7 +1,8 @@
 /** Flags: API requests, drafts and descriptions. */
 
 import type { KeyHeader } from "../api/attempt";
-import { ApiError, api, type Schemas, unwrapResponse } from "../api/client";
+import { ApiError, api, type Schemas } from "../api/client";
+import { loadPages } from "../api/pages";
 import type { Project } from "../caller";
 import { changedFields } from "../drafts";
 import { pluralize } from "../time/format";
@@ -178,13 +179,11 @@ export function asFlag(flag: Promise<unknown>): Promise<Flag> {
 
 export function createFlag(project: Project, draft: Draft, header: KeyHeader): Promise<Flag> {
   return asFlag(
-    unwrapResponse(
-      api.POST("/v0/project/{idOrSlug}/feature-flags", {
-        params: { path: { idOrSlug: project.slug }, header },
-        // The generated types cannot express all rules for conditions.
-        body: { ...draft, rules: toRequest(draft.rules) } as never,
-      }),
-    ),
+    api.POST("/v0/project/{idOrSlug}/feature-flags", {
+      params: { path: { idOrSlug: project.slug }, header },
+      // The generated types cannot express all rules for conditions.
+      body: { ...draft, rules: toRequest(draft.rules) } as never,
+    }),
   );
 }
 
@@ -205,28 +204,16 @@ export function patchFlag(
 ): Promise<Flag> {
   const rules = patch.rules && { rules: toRequest(patch.rules) };
   return asFlag(
-    unwrapResponse(
-      api.PATCH("/v0/project/{idOrSlug}/feature-flags/{key}", {
-        params: {
-          path: { idOrSlug: project.slug, key },
-          header: { "If-Match": ifMatchOf(known) },
-        },
-        body: { ...patch, ...rules } as never,
-      }),
-    ),
+    api.PATCH("/v0/project/{idOrSlug}/feature-flags/{key}", {
+      params: { path: { idOrSlug: project.slug, key }, header: { "If-Match": ifMatchOf(known) } },
+      body: { ...patch, ...rules } as never,
+    }),
   );
 }
 
 export function loadFlag(project: Project, key: string, signal?: AbortSignal): Promise<Flag> {
   const params = { path: { idOrSlug: project.slug, key } };
-  return asFlag(
-    unwrapResponse(
-      api.GET("/v0/project/{idOrSlug}/feature-flags/{key}", {
-        params,
-        ...(signal && { signal }),
-      }),
-    ),
-  );
+  return asFlag(api.GET("/v0/project/{idOrSlug}/feature-flags/{key}", { params, signal }));
 }
 
 /** `true` if another change came first. */
@@ -256,23 +243,13 @@ export async function loadFlags(
   archived: boolean,
   signal?: AbortSignal,
 ): Promise<Flag[]> {
-  const flags: Flag[] = [];
-  let cursor: string | null = null;
-  let pages = 0;
-  do {
-    const query: { limit: number; archived?: boolean; cursor?: string } = { limit: 100, archived };
-    if (cursor) query.cursor = cursor;
-    const page: { items: unknown[]; nextCursor: string | null } = await unwrapResponse(
-      api.GET("/v0/project/{idOrSlug}/feature-flags", {
-        params: { path: { idOrSlug: project.slug }, query },
-        ...(signal && { signal }),
-      }),
-    );
-    flags.push(...(page.items as Flag[]));
-    cursor = page.nextCursor;
-    pages++;
-  } while (cursor && pages < MAX_PAGES);
-  return flags;
+  const params = { path: { idOrSlug: project.slug } };
+  const load = (query: { limit: number; cursor?: string | undefined }) =>
+    api.GET("/v0/project/{idOrSlug}/feature-flags", {
+      params: { ...params, query: { ...query, archived } },
+      signal,
+    });
+  return (await loadPages<unknown>(load, MAX_PAGES)).items as Flag[];
 }
 
 /** Returns the sum of the weights. An empty weight, `NaN`, counts as 0. */

@@ -1,13 +1,17 @@
 /** The history of a flag, with a button to restore each version. */
 
-import { useEffect, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { useLoaded } from "../api/loaded";
 import { useCan, useCurrentProject } from "../caller";
+import { useAction } from "../ui/action";
+import { Button } from "../ui/button";
 import { Confirm } from "../ui/confirm";
+import { Part } from "../ui/layout";
+import { useNextPage } from "../ui/next-page";
 import { More } from "../ui/row-parts";
 import { Pending } from "../ui/states";
 import { RelativeTime } from "../ui/time";
-import { showErrorToast, showToast } from "../ui/toast";
+import { showToast } from "../ui/toast";
 import type { Flag } from "./flag";
 import {
   type Difference,
@@ -15,7 +19,6 @@ import {
   detailsOf,
   differences,
   type FlagChange,
-  type FlagChangePage,
   loadChanges,
   restored,
   restoreVersion,
@@ -31,46 +34,23 @@ interface HistoryProps {
 export function History({ flag, onChange }: HistoryProps) {
   const { project } = useCurrentProject();
   const mayRestore = useCan()("flags:write") && !flag.archivedAt;
-  const [more, setMore] = useState<FlagChangePage[]>([]);
-  const [loading, setLoading] = useState(false);
   const [restoring, setRestoring] = useState<number | null>(null);
+  const load = (cursor?: string, signal?: AbortSignal) =>
+    loadChanges(project, flag.key, { limit: PAGE_SIZE, cursor }, signal);
   const loaded = useLoaded(`changes ${flag.id} ${flag.version}`, (signal) =>
-    loadChanges(project, flag.key, { limit: PAGE_SIZE }, signal),
+    load(undefined, signal),
   );
-  // A new version shifts the pages, so the loaded ones no longer fit.
-  useEffect(() => setMore([]), [flag.version]);
-  const pages = loaded.data ? [loaded.data, ...more] : [];
-  const changes = pages.flatMap((it) => it.items);
-  const cursor = pages.at(-1)?.nextCursor;
-  const showMore = async () => {
-    setLoading(true);
-    try {
-      const page = await loadChanges(project, flag.key, {
-        limit: PAGE_SIZE,
-        cursor: cursor ?? null,
-      });
-      setMore([...more, page]);
-    } catch (error) {
-      showErrorToast(error);
-    } finally {
-      setLoading(false);
-    }
-  };
+  const { busy, loadMore } = useNextPage(loaded, load);
+  const changes = loaded.data?.items ?? [];
+  const [, run] = useAction();
   const restore = async (version: number) => {
     setRestoring(null);
-    try {
-      const changed = await restoreVersion(project, flag, version);
-      onChange(changed);
-      showToast(`Restored version ${version} (now version ${changed.version}).`);
-    } catch (error) {
-      showErrorToast(error);
-    }
+    const changed = await restoreVersion(project, flag, version);
+    onChange(changed);
+    showToast(`Restored version ${version} (now version ${changed.version}).`);
   };
   return (
-    <section class="part history">
-      <header>
-        <h2>History</h2>
-      </header>
+    <Part title="History" class="history">
       <Pending of={loaded} rows={3} />
       <ol class={loaded.loading ? "stale" : ""}>
         {changes.map((it) => (
@@ -83,19 +63,19 @@ export function History({ flag, onChange }: HistoryProps) {
           />
         ))}
       </ol>
-      {cursor && <More busy={loading} onClick={showMore} />}
+      {loaded.data?.nextCursor && <More busy={busy} onClick={loadMore} />}
       {loaded.data && changes.length === 0 && <p class="quiet">No changes in the last 400 days.</p>}
       {restoring !== null && (
         <Confirm
           title={`Restore version ${restoring}?`}
           action="Restore"
           onClose={() => setRestoring(null)}
-          onConfirm={() => void restore(restoring)}
+          onConfirm={() => void run(() => restore(restoring))}
         >
           <RestorePreview version={restoring} changes={changes} />
         </Confirm>
       )}
-    </section>
+    </Part>
   );
 }
 
@@ -111,14 +91,13 @@ function Entry({ change, onRestore }: { change: FlagChange; onRestore: (() => vo
           </span>
         </span>
         {onRestore && (
-          <button
-            type="button"
+          <Button
             class="link small"
             aria-label={`Restore version ${change.version}`}
             onClick={onRestore}
           >
             Restore
-          </button>
+          </Button>
         )}
       </header>
       <Differences items={detailsOf(change)} />

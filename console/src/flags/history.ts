@@ -1,6 +1,6 @@
 /** The history of a flag: descriptions of its changes, and the effect of restoring a version. */
 
-import { api, type Schemas, unwrapResponse } from "../api/client";
+import { api, type Schemas } from "../api/client";
 import type { Project } from "../caller";
 import { pluralize } from "../time/format";
 import { describeConditions } from "./conditions-editor";
@@ -26,31 +26,23 @@ type Member = MemberChange["member"];
 export function loadChanges(
   project: Project,
   key: string,
-  page: { limit: number; cursor?: string | null },
+  query: { limit: number; cursor?: string | undefined },
   signal?: AbortSignal,
 ): Promise<FlagChangePage> {
-  const query = { limit: page.limit, ...(page.cursor && { cursor: page.cursor }) };
   const params = { path: { idOrSlug: project.slug, key }, query };
-  return unwrapResponse(
-    api.GET("/v0/project/{idOrSlug}/feature-flags/{key}/changes", {
-      params,
-      ...(signal && { signal }),
-    }),
-  );
+  return api.GET("/v0/project/{idOrSlug}/feature-flags/{key}/changes", { params, signal });
 }
 
 /** Restores a version of a flag if the flag is still at the known version. */
 export function restoreVersion(project: Project, flag: Flag, version: number): Promise<Flag> {
   return asFlag(
-    unwrapResponse(
-      api.PATCH("/v0/project/{idOrSlug}/feature-flags/{key}", {
-        params: {
-          path: { idOrSlug: project.slug, key: flag.key },
-          header: { "If-Match": ifMatchOf(flag) },
-        },
-        body: { restoreVersion: version },
-      }),
-    ),
+    api.PATCH("/v0/project/{idOrSlug}/feature-flags/{key}", {
+      params: {
+        path: { idOrSlug: project.slug, key: flag.key },
+        header: { "If-Match": ifMatchOf(flag) },
+      },
+      body: { restoreVersion: version },
+    }),
   );
 }
 

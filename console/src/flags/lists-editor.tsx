@@ -1,7 +1,9 @@
 /** Editors for the lists of a flag: variants, individual users and prerequisites. */
 
 import type { ApiError } from "../api/client";
+import { Button } from "../ui/button";
 import { Icon } from "../ui/icons";
+import { Part } from "../ui/layout";
 import { errorProps, FieldError } from "../ui/states";
 import type { Draft, Flag } from "./flag";
 import { VariantSelect } from "./serve-editor";
@@ -9,7 +11,6 @@ import { VariantSelect } from "./serve-editor";
 interface PartProps {
   draft: Draft;
   error: ApiError | null;
-  disabled: boolean;
   onChange: (change: Partial<Draft>) => void;
 }
 
@@ -19,7 +20,6 @@ interface LinesProps<T> {
   empty: string;
   items: T[];
   fresh: () => T;
-  disabled: boolean;
   error: ApiError | null;
   pointer: string;
   fields: string[];
@@ -31,18 +31,13 @@ interface LinesProps<T> {
 
 /** A list with buttons to add and remove lines, and errors below each line. */
 function Lines<T>(props: LinesProps<T>) {
-  const { title, add, empty, items, fresh, disabled, error, pointer, fields, headings } = props;
+  const { title, add, empty, items, fresh, error, pointer, fields, headings } = props;
   const { onChange, line } = props;
   return (
-    <section class="part">
-      <header>
-        <h2>{title}</h2>
-        {!disabled && (
-          <button type="button" onClick={() => onChange([...items, fresh()])}>
-            {add}
-          </button>
-        )}
-      </header>
+    <Part
+      title={title}
+      actions=<Button onClick={() => onChange([...items, fresh()])}>{add}</Button>
+    >
       {items.length === 0 && <p class="quiet">{empty}</p>}
       <FieldError error={error} at={pointer} />
       <div class={headings ? "lines in-columns" : "lines"}>
@@ -62,16 +57,13 @@ function Lines<T>(props: LinesProps<T>) {
                   onChange(items.map((it, at) => (at === index ? { ...it, ...change } : it))),
                 index,
               )}
-              {!disabled && (
-                <button
-                  type="button"
-                  class="bare"
-                  aria-label={`${add.replace("Add", "Remove")} ${index + 1}`}
-                  onClick={() => onChange(items.filter((_, at) => at !== index))}
-                >
-                  <Icon name="close" />
-                </button>
-              )}
+              <Button
+                class="bare"
+                aria-label={`${add.replace("Add", "Remove")} ${index + 1}`}
+                onClick={() => onChange(items.filter((_, at) => at !== index))}
+              >
+                <Icon name="close" />
+              </Button>
             </div>
             {["", ...fields.map((it) => `/${it}`)].map((field) => (
               <FieldError key={field} error={error} at={`${pointer}/${index}${field}`} />
@@ -79,11 +71,11 @@ function Lines<T>(props: LinesProps<T>) {
           </div>
         ))}
       </div>
-    </section>
+    </Part>
   );
 }
 
-export function VariantsEditor({ draft, error, disabled, onChange }: PartProps) {
+export function VariantsEditor({ draft, error, onChange }: PartProps) {
   return (
     <Lines
       title="Variants"
@@ -91,7 +83,6 @@ export function VariantsEditor({ draft, error, disabled, onChange }: PartProps) 
       empty="No variants. Everyone gets the default in code."
       items={draft.variants}
       fresh={() => ({ key: "", name: "", value: draft.type === "boolean" ? "true" : "" })}
-      disabled={disabled}
       error={error}
       pointer="/variants"
       fields={["key", "name", "value"]}
@@ -104,7 +95,6 @@ export function VariantsEditor({ draft, error, disabled, onChange }: PartProps) 
             {...errorProps(error, `/variants/${index}/key`)}
             placeholder="key"
             value={it.key}
-            disabled={disabled}
             onInput={(event) => set({ key: event.currentTarget.value })}
           />
           <input
@@ -112,7 +102,6 @@ export function VariantsEditor({ draft, error, disabled, onChange }: PartProps) 
             {...errorProps(error, `/variants/${index}/name`)}
             placeholder="name"
             value={it.name}
-            disabled={disabled}
             onInput={(event) => set({ name: event.currentTarget.value })}
           />
           {draft.type === "boolean" ? (
@@ -120,7 +109,6 @@ export function VariantsEditor({ draft, error, disabled, onChange }: PartProps) 
               aria-label={`Value of variant ${index + 1}`}
               {...errorProps(error, `/variants/${index}/value`)}
               value={it.value}
-              disabled={disabled}
               onChange={(event) => set({ value: event.currentTarget.value })}
             >
               <option>true</option>
@@ -134,7 +122,6 @@ export function VariantsEditor({ draft, error, disabled, onChange }: PartProps) 
               {...errorProps(error, `/variants/${index}/value`)}
               placeholder="value"
               value={it.value}
-              disabled={disabled}
               onInput={(event) => set({ value: event.currentTarget.value })}
             />
           )}
@@ -144,7 +131,7 @@ export function VariantsEditor({ draft, error, disabled, onChange }: PartProps) 
   );
 }
 
-export function TargetsEditor({ draft, error, disabled, onChange }: PartProps) {
+export function TargetsEditor({ draft, error, onChange }: PartProps) {
   return (
     <Lines
       title="Individual users"
@@ -156,7 +143,6 @@ export function TargetsEditor({ draft, error, disabled, onChange }: PartProps) {
         value: "",
         variant: draft.variants[0]?.key ?? "",
       })}
-      disabled={disabled}
       error={error}
       pointer="/targets"
       fields={["value", "variant"]}
@@ -169,7 +155,6 @@ export function TargetsEditor({ draft, error, disabled, onChange }: PartProps) {
             {...errorProps(error, `/targets/${index}/value`)}
             placeholder="targeting key"
             value={it.value}
-            disabled={disabled}
             onInput={(event) => set({ value: event.currentTarget.value })}
           />
           <VariantSelect
@@ -177,7 +162,6 @@ export function TargetsEditor({ draft, error, disabled, onChange }: PartProps) {
             invalid={errorProps(error, `/targets/${index}/variant`)}
             value={it.variant}
             variants={draft.variants}
-            disabled={disabled}
             onChange={(variant) => set({ variant })}
           />
         </>
@@ -189,7 +173,6 @@ export function TargetsEditor({ draft, error, disabled, onChange }: PartProps) {
 export function PrerequisitesEditor({
   draft,
   error,
-  disabled,
   onChange,
   flags,
 }: PartProps & { flags: Flag[] }) {
@@ -201,7 +184,6 @@ export function PrerequisitesEditor({
       empty="No prerequisites."
       items={draft.prerequisites}
       fresh={() => ({ flagKey: others[0]?.key ?? "", variant: others[0]?.variants[0]?.key ?? "" })}
-      disabled={disabled}
       error={error}
       pointer="/prerequisites"
       fields={["flagKey", "variant"]}
@@ -213,7 +195,6 @@ export function PrerequisitesEditor({
             aria-label={`Flag of prerequisite ${index + 1}`}
             {...errorProps(error, `/prerequisites/${index}/flagKey`)}
             value={it.flagKey}
-            disabled={disabled}
             onChange={(event) => {
               const flagKey = event.currentTarget.value;
               set({
@@ -235,7 +216,6 @@ export function PrerequisitesEditor({
             invalid={errorProps(error, `/prerequisites/${index}/variant`)}
             value={it.variant}
             variants={flags.find((flag) => flag.key === it.flagKey)?.variants ?? []}
-            disabled={disabled}
             onChange={(variant) => set({ variant })}
           />
         </>

@@ -3,6 +3,7 @@
 import { useLayoutEffect, useRef } from "preact/hooks";
 import type { ApiError } from "../api/client";
 import type { Segment } from "../segments/segment";
+import { Button } from "../ui/button";
 import { Icon } from "../ui/icons";
 import { errorProps, FieldError } from "../ui/states";
 import { Conditions, NEW_CONDITION } from "./conditions-editor";
@@ -14,11 +15,10 @@ interface RulesEditorProps {
   /** Segments of the project, for segment conditions. */
   segments: Segment[];
   error: ApiError | null;
-  disabled: boolean;
   onChange: (rules: Rule[]) => void;
 }
 
-export function RulesEditor({ draft, segments, error, disabled, onChange }: RulesEditorProps) {
+export function RulesEditor({ draft, segments, error, onChange }: RulesEditorProps) {
   const { rules, variants } = draft;
   const section = useRef<HTMLElement>(null);
   const toFocus = useRef<{ key: string; by: number } | null>(null);
@@ -49,11 +49,7 @@ export function RulesEditor({ draft, segments, error, disabled, onChange }: Rule
     <section class="part" ref={section}>
       <header>
         <h2>Rules</h2>
-        {!disabled && (
-          <button type="button" onClick={add}>
-            Add rule
-          </button>
-        )}
+        <Button onClick={add}>Add rule</Button>
       </header>
       {rules.length === 0 && <p class="quiet">No rules. Everyone gets the default below.</p>}
       <FieldError error={error} at="/rules" />
@@ -70,42 +66,35 @@ export function RulesEditor({ draft, segments, error, disabled, onChange }: Rule
                 aria-label={`Name of rule ${index + 1}`}
                 placeholder="Rule name"
                 value={rule.name}
-                disabled={disabled}
                 {...errorProps(error, `/rules/${index}/name`)}
                 onInput={(event) => set(index, { name: event.currentTarget.value })}
               />
-              {!disabled && (
-                <>
-                  <button
-                    type="button"
-                    class="bare"
-                    data-move={-1}
-                    aria-label={`Move rule ${index + 1} up`}
-                    disabled={index === 0}
-                    onClick={() => move(index, -1)}
-                  >
-                    <Icon name="up" />
-                  </button>
-                  <button
-                    type="button"
-                    class="bare"
-                    data-move={1}
-                    aria-label={`Move rule ${index + 1} down`}
-                    disabled={index === rules.length - 1}
-                    onClick={() => move(index, 1)}
-                  >
-                    <Icon name="down" />
-                  </button>
-                  <button
-                    type="button"
-                    class="bare"
-                    aria-label={`Remove rule ${index + 1}`}
-                    onClick={() => onChange(rules.filter((_, at) => at !== index))}
-                  >
-                    <Icon name="close" />
-                  </button>
-                </>
-              )}
+
+              <Button
+                class="bare"
+                data-move={-1}
+                aria-label={`Move rule ${index + 1} up`}
+                disabled={index === 0}
+                onClick={() => move(index, -1)}
+              >
+                <Icon name="up" />
+              </Button>
+              <Button
+                class="bare"
+                data-move={1}
+                aria-label={`Move rule ${index + 1} down`}
+                disabled={index === rules.length - 1}
+                onClick={() => move(index, 1)}
+              >
+                <Icon name="down" />
+              </Button>
+              <Button
+                class="bare"
+                aria-label={`Remove rule ${index + 1}`}
+                onClick={() => onChange(rules.filter((_, at) => at !== index))}
+              >
+                <Icon name="close" />
+              </Button>
             </header>
             <FieldError error={error} at={`/rules/${index}`} />
             <FieldError error={error} at={`/rules/${index}/name`} />
@@ -115,7 +104,6 @@ export function RulesEditor({ draft, segments, error, disabled, onChange }: Rule
               segments={segments}
               pointer={`/rules/${index}/conditions`}
               error={error}
-              disabled={disabled}
               onChange={(conditions) => set(index, { conditions })}
             />
             <ServeEditor
@@ -124,7 +112,6 @@ export function RulesEditor({ draft, segments, error, disabled, onChange }: Rule
               pointer={`/rules/${index}/serve`}
               error={error}
               label={`Rule ${index + 1} serves`}
-              disabled={disabled}
               onChange={(serve) => set(index, { serve })}
             />
           </fieldset>

@@ -2,6 +2,7 @@
 
 import { useState } from "preact/hooks";
 import type { ApiError } from "../api/client";
+import { Button } from "../ui/button";
 import { Icon } from "../ui/icons";
 import { errorProps, FieldError } from "../ui/states";
 import { type Draft, describeServe, isWeight, type Serve, sumOf } from "./flag";
@@ -15,12 +16,11 @@ interface ServeEditorProps {
   pointer: string;
   error: ApiError | null;
   label: string;
-  disabled: boolean;
   onChange: (serve: Serve) => void;
 }
 
 export function ServeEditor(props: ServeEditorProps) {
-  const { serve, variants, pointer, error, label, disabled, onChange } = props;
+  const { serve, variants, pointer, error, label, onChange } = props;
   const mode: Mode = serve.rollout.length ? "rollout" : serve.variant ? "variant" : "default";
   const first = variants[0]?.key ?? "";
   const choose = (next: Mode) => {
@@ -49,7 +49,6 @@ export function ServeEditor(props: ServeEditorProps) {
         <select
           aria-label={label}
           value={mode}
-          disabled={disabled}
           {...errorProps(error, pointer, `${pointer}/rollout`)}
           onChange={(event) => choose(event.currentTarget.value as Mode)}
         >
@@ -62,7 +61,6 @@ export function ServeEditor(props: ServeEditorProps) {
             label={`${label}: variant`}
             value={serve.variant ?? ""}
             variants={variants}
-            disabled={disabled}
             invalid={errorProps(error, `${pointer}/variant`)}
             onChange={(variant) => onChange({ variant, rollout: [] })}
           />
@@ -79,7 +77,6 @@ export function ServeEditor(props: ServeEditorProps) {
                   label={`${label}: variant ${index + 1}`}
                   value={it.variant}
                   variants={variants}
-                  disabled={disabled}
                   invalid={errorProps(error, `${pointer}/rollout/${index}/variant`)}
                   onChange={(variant) => setVariant(index, variant)}
                 />
@@ -88,22 +85,18 @@ export function ServeEditor(props: ServeEditorProps) {
                   weight={it.weight}
                   emptyErrorId={`weight${pointer}/${index}`}
                   invalid={errorProps(error, `${pointer}/rollout/${index}/weight`)}
-                  disabled={disabled}
                   onChange={(weight) => setWeight(index, weight)}
                 />
                 <span class="share" aria-hidden="true">
                   <i style={{ width: `${sum && it.weight ? (it.weight / sum) * 100 : 0}%` }} />
                 </span>
-                {!disabled && (
-                  <button
-                    type="button"
-                    class="bare"
-                    aria-label={`Remove ${it.variant}`}
-                    onClick={() => setRollout(serve.rollout.filter((_, at) => at !== index))}
-                  >
-                    <Icon name="close" />
-                  </button>
-                )}
+                <Button
+                  class="bare"
+                  aria-label={`Remove ${it.variant}`}
+                  onClick={() => setRollout(serve.rollout.filter((_, at) => at !== index))}
+                >
+                  <Icon name="close" />
+                </Button>
               </div>
               {!isWeight(it) && (
                 <p class="field-error" id={`weight${pointer}/${index}`}>
@@ -119,27 +112,23 @@ export function ServeEditor(props: ServeEditorProps) {
           <FieldError error={error} at={`${pointer}/rollout`} />
           <div class="form-row small">
             <span class={isHundred ? "quiet" : "field-error"}>Adds up to {round(sum)}%.</span>
-            {!disabled && balanced && (
-              <button
-                type="button"
+            {balanced && (
+              <Button
                 class="link small"
                 title={describeServe({ variant: null, rollout: balanced })}
                 onClick={() => setRollout(balanced)}
               >
                 Balance: {describeServe({ variant: null, rollout: balanced })}
-              </button>
+              </Button>
             )}
-            {!disabled && (
-              <button
-                type="button"
-                class="link small"
-                onClick={() =>
-                  setRollout([...serve.rollout, { variant: unused?.key ?? first, weight: 0 }])
-                }
-              >
-                Add variant
-              </button>
-            )}
+            <Button
+              class="link small"
+              onClick={() =>
+                setRollout([...serve.rollout, { variant: unused?.key ?? first, weight: 0 }])
+              }
+            >
+              Add variant
+            </Button>
           </div>
         </>
       )}
@@ -163,13 +152,12 @@ interface WeightFieldProps {
   weight: number;
   emptyErrorId: string;
   invalid: ReturnType<typeof errorProps>;
-  disabled: boolean;
   onChange: (weight: number) => void;
 }
 
 /** A weight field. Keeps the typed text while its value is the same: `0.` becomes `0.5`. */
 function WeightField(props: WeightFieldProps) {
-  const { label, weight, emptyErrorId, invalid, disabled, onChange } = props;
+  const { label, weight, emptyErrorId, invalid, onChange } = props;
   const [text, setText] = useState("");
   const isSame = Object.is(readWeight(text), weight);
   const isNumber = Number.isFinite(weight);
@@ -180,7 +168,6 @@ function WeightField(props: WeightFieldProps) {
       class="number"
       aria-label={label}
       value={isSame ? text : isNumber ? weight : ""}
-      disabled={disabled}
       {...(isNumber ? invalid : { "aria-invalid": true, "aria-describedby": emptyErrorId })}
       onInput={(event) => {
         setText(event.currentTarget.value);
@@ -236,7 +223,6 @@ interface VariantSelectProps {
   label: string;
   value: string;
   variants: Draft["variants"];
-  disabled: boolean;
   none?: string;
   invalid?: ReturnType<typeof errorProps>;
   onChange: (key: string) => void;
@@ -246,7 +232,6 @@ export function VariantSelect({
   label,
   value,
   variants,
-  disabled,
   none,
   invalid,
   onChange,
@@ -255,7 +240,6 @@ export function VariantSelect({
     <select
       aria-label={label}
       value={value}
-      disabled={disabled}
       {...invalid}
       onChange={(event) => onChange(event.currentTarget.value)}
     >

@@ -3,9 +3,11 @@
 import { useState } from "preact/hooks";
 import { useIsMounted } from "../address";
 import { useCan, useCurrentProject } from "../caller";
+import { useAction } from "../ui/action";
+import { Button } from "../ui/button";
 import { Confirm } from "../ui/confirm";
 import { useIsSettled } from "../ui/settled";
-import { showErrorToast, showToast } from "../ui/toast";
+import { showToast } from "../ui/toast";
 import { describeFlag, type Flag, patchIfUnchanged, quoteVariant } from "./flag";
 import { createUndo } from "./undo";
 
@@ -26,7 +28,7 @@ export function FlagSwitch({ flag, onChange }: SwitchProps) {
   const { project } = useCurrentProject();
   const mayWrite = useCan()("flags:write");
   const [confirming, setConfirming] = useState<Confirmation | null>(null);
-  const [busy, setBusy] = useState(false);
+  const [busy, run] = useAction();
   const isMounted = useIsMounted();
   const isSettled = useIsSettled(flag.enabled);
   if (!mayWrite || flag.archivedAt) {
@@ -35,36 +37,28 @@ export function FlagSwitch({ flag, onChange }: SwitchProps) {
   }
   const save = async (known: Flag, enabled: boolean) => {
     setConfirming(null);
-    setBusy(true);
-    try {
-      const { flag: latest, isDone } = await patchIfUnchanged(project, known, { enabled });
-      onChange(latest);
-      const state = latest.enabled ? "on" : "off";
-      if (isDone) {
-        const undo = createUndo(project, latest, { enabled: !enabled }, onChange);
-        showToast(`${flag.key} is ${state}.`, undo);
-      } else if (latest.enabled === enabled || latest.archivedAt || !isMounted.current) {
-        showToast(`Another user changed ${flag.key}. It is ${state}.`);
-      } else setConfirming({ flag: latest, enabled, isConflict: true });
-    } catch (error) {
-      showErrorToast(error);
-    } finally {
-      setBusy(false);
-    }
+    const { flag: latest, isDone } = await patchIfUnchanged(project, known, { enabled });
+    onChange(latest);
+    const state = latest.enabled ? "on" : "off";
+    if (isDone) {
+      const undo = createUndo(project, latest, { enabled: !enabled }, onChange);
+      showToast(`${flag.key} is ${state}.`, undo);
+    } else if (latest.enabled === enabled || latest.archivedAt || !isMounted.current) {
+      showToast(`Another user changed ${flag.key}. It is ${state}.`);
+    } else setConfirming({ flag: latest, enabled, isConflict: true });
   };
   const turn = (event: MouseEvent) => {
     // Ignores the second click of a double click, also after the first has been applied.
     if (busy || !isSettled || event.detail > 1) return;
     const enabled = !flag.enabled;
     if (enabled && project.production) setConfirming({ flag, enabled, isConflict: false });
-    else void save(flag, enabled);
+    else void run(() => save(flag, enabled));
   };
   const action = confirming?.enabled ? "Turn on" : "Turn off";
   const name = `${flag.enabled ? "Turn off" : "Turn on"} ${flag.key}`;
   return (
     <>
-      <button
-        type="button"
+      <Button
         role="switch"
         class="switch"
         aria-checked={flag.enabled}
@@ -79,7 +73,7 @@ export function FlagSwitch({ flag, onChange }: SwitchProps) {
           title={`${action} ${flag.key} in ${project.name}?`}
           action={action}
           onClose={() => setConfirming(null)}
-          onConfirm={() => void save(confirming.flag, confirming.enabled)}
+          onConfirm={() => void run(() => save(confirming.flag, confirming.enabled))}
         >
           {confirming.isConflict && (
             <p>

@@ -24,3 +24,17 @@ export function FlagTabs({ page }: { page: (typeof TABS)[number]["page"] }) {
     </h1>
   );
 }
+
+/** The name of a flag or segment, above its key. */
+export function KeyedTitle({ item, href }: { item: { key: string; name: string }; href: string }) {
+  return (
+    <>
+      <Link class="title" href={href}>
+        <bdi>{item.name}</bdi>
+      </Link>
+      <small>
+        <code>{item.key}</code>
+      </small>
+    </>
+  );
+}

@@ -4,9 +4,11 @@
  */
 
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
-import { ApiError, api, type Schemas, unwrapResponse } from "../api/client";
+import { ApiError, api, type Schemas } from "../api/client";
 import { useCurrentProject } from "../caller";
+import { Button } from "../ui/button";
 import { Icon } from "../ui/icons";
+import { Block } from "../ui/layout";
 import { ErrorMessage } from "../ui/states";
 import { type Draft, type Flag, type FlagPatch, quoteVariant, toRequest } from "./flag";
 
@@ -57,26 +59,21 @@ export function Tester({ flag, draft, changes }: TesterProps) {
       .map((it) => [it.name, readValue(it.value)]);
     const rules = changes.rules && { rules: toRequest(changes.rules) };
     try {
-      const test = await unwrapResponse(
-        api.POST("/v0/project/{idOrSlug}/feature-flags/{key}/test", {
-          params: { path: { idOrSlug: project.slug, key: flag.key } },
-          body: {
-            context: { targetingKey, ...Object.fromEntries(entries) },
-            // The generated types cannot express all rules for conditions.
-            changes: { ...changes, ...rules } as never,
-          },
-        }),
-      );
+      const test = await api.POST("/v0/project/{idOrSlug}/feature-flags/{key}/test", {
+        params: { path: { idOrSlug: project.slug, key: flag.key } },
+        body: {
+          context: { targetingKey, ...Object.fromEntries(entries) },
+          // The generated types cannot express all rules for conditions.
+          changes: { ...changes, ...rules } as never,
+        },
+      });
       show(test);
     } catch (error) {
       show(error instanceof ApiError ? error : new ApiError(0, "unexpected", String(error)));
     }
   };
   return (
-    <section class="block" aria-label="Test targeting">
-      <header>
-        <h2>Test targeting</h2>
-      </header>
+    <Block title="Test targeting" label="Test targeting">
       {Object.keys(changes).length > 0 && <p class="quiet small">Includes your unsaved changes.</p>}
       <form
         class="form"
@@ -109,25 +106,23 @@ export function Tester({ flag, draft, changes }: TesterProps) {
               value={it.value}
               onInput={(event) => set(index, { value: event.currentTarget.value })}
             />
-            <button
-              type="button"
+            <Button
               class="bare"
               aria-label={`Remove attribute ${index + 1}`}
               onClick={() => setAttributes(attributes.filter((_, at) => at !== index))}
             >
               <Icon name="close" />
-            </button>
+            </Button>
           </div>
         ))}
         <div class="form-row">
           <button type="submit">Evaluate</button>
-          <button
-            type="button"
+          <Button
             class="link small"
             onClick={() => setAttributes([...attributes, { name: "", value: "" }])}
           >
             Add attribute
-          </button>
+          </Button>
         </div>
       </form>
       {outcome instanceof ApiError ? (
@@ -135,7 +130,7 @@ export function Tester({ flag, draft, changes }: TesterProps) {
       ) : (
         outcome && <Outcome test={outcome} flag={draft} />
       )}
-    </section>
+    </Block>
   );
 }
 

@@ -1,12 +1,12 @@
 /** API requests of the insight pages. */
 
-import { useState } from "preact/hooks";
 import type { KeyHeader } from "../api/attempt";
-import { api, type Schemas, unwrapResponse } from "../api/client";
+import { api, type Schemas } from "../api/client";
 import { useLoaded } from "../api/loaded";
+import { loadPages } from "../api/pages";
 import { type Project, useCan } from "../caller";
 import { currentStep } from "../steps";
-import { showErrorToast } from "../ui/toast";
+import { useNextPage } from "../ui/next-page";
 
 export type Insight = Schemas["Insight"];
 export type PainPoint = Schemas["PainPoint"];
@@ -25,60 +25,27 @@ const MAX_ERROR_TYPES = 20;
 const NO_TYPES: ReadonlyMap<string, string> = new Map();
 
 /** Pages of 100 items that are loaded at a time. */
-export const MAX_PAGES = 5;
-
-/** A part of a list. */
-export interface Part<T> {
-  items: T[];
-  /** Cursor of the next part. */
-  next: string | null;
-}
+const MAX_PAGES = 5;
 
 export function loadInsight(project: Project, id: string, signal: AbortSignal): Promise<Insight> {
-  return unwrapResponse(
-    api.GET("/v0/projects/{idOrSlug}/replay-insights/{insightId}", {
-      params: { path: { idOrSlug: project.slug, insightId: id } },
-      signal,
-    }),
-  );
-}
-
-export async function loadInsights(
-  project: Project,
-  status: InsightStatus | null,
-  options: { pages?: number; after?: string | null; signal?: AbortSignal } = {},
-): Promise<Part<Insight>> {
-  const { pages = MAX_PAGES, after = null, signal } = options;
-  const load = (cursor: string | null) =>
-    unwrapResponse(
-      api.GET("/v0/projects/{idOrSlug}/replay-insights", {
-        params: {
-          path: { idOrSlug: project.slug },
-          query: { limit: 100, ...(status && { status }), ...(cursor && { cursor }) },
-        },
-        ...(signal && { signal }),
-      }),
-    );
-  return firstPages(load, pages, after);
+  return api.GET("/v0/projects/{idOrSlug}/replay-insights/{insightId}", {
+    params: { path: { idOrSlug: project.slug, insightId: id } },
+    signal,
+  });
 }
 
 export async function loadPainPoints(
-  project: Project,
+  { slug }: Project,
   insightId: string,
   signal?: AbortSignal,
-  pages = MAX_PAGES,
 ): Promise<PainPoint[]> {
-  const load = (cursor: string | null) =>
-    unwrapResponse(
-      api.GET("/v0/projects/{idOrSlug}/replay-insights/{insightId}/pain-points", {
-        params: {
-          path: { idOrSlug: project.slug, insightId },
-          query: { limit: 100, ...(cursor && { cursor }) },
-        },
-        ...(signal && { signal }),
-      }),
-    );
-  return (await firstPages(load, pages, null)).items;
+  const path = { idOrSlug: slug, insightId };
+  const load = (query: { limit: number; cursor?: string | undefined }) =>
+    api.GET("/v0/projects/{idOrSlug}/replay-insights/{insightId}/pain-points", {
+      params: { path, query },
+      signal,
+    });
+  return (await loadPages(load, MAX_PAGES)).items;
 }
 
 /** Returns the types of the errors that followed pain points, by ID. Deleted errors have none. */
@@ -93,9 +60,7 @@ export function useErrorTypes(
   const { data } = useLoaded(key, async (signal) => {
     const load = async (errorId: string) => {
       const params = { path: { idOrSlug: project.slug, errorId } };
-      const error = await unwrapResponse(
-        api.GET("/v0/projects/{idOrSlug}/errors/{errorId}", { params, signal }),
-      );
+      const error = await api.GET("/v0/projects/{idOrSlug}/errors/{errorId}", { params, signal });
       return [errorId, error.type] as const;
     };
     const found = await Promise.allSettled(ids.map(load));
@@ -104,43 +69,31 @@ export function useErrorTypes(
   return data ?? NO_TYPES;
 }
 
-async function firstPages<T>(
-  load: (cursor: string | null) => Promise<{ items: T[]; nextCursor: string | null }>,
-  limit: number,
-  after: string | null,
-): Promise<Part<T>> {
-  const items: T[] = [];
-  let next = after;
-  for (let pages = 0; pages < limit; pages++) {
-    const page = await load(next);
-    items.push(...page.items);
-    next = page.nextCursor;
-    if (!next) break;
-  }
-  return { items, next };
-}
-
 /** Loads a list of insights, as many pages as before going back, and more on request. */
 export function useInsights(project: Project, status: InsightStatus | null) {
+  const load = (pages: number, after: string | null, signal?: AbortSignal) =>
+    loadPages(
+      (query) =>
+        api.GET("/v0/projects/{idOrSlug}/replay-insights", {
+          params: {
+            path: { idOrSlug: project.slug },
+            query: { ...query, status: status ?? undefined },
+          },
+          signal,
+        }),
+      pages,
+      after,
+    );
   const loaded = useLoaded(`insights ${project.id} ${status}`, (signal) =>
-    loadInsights(project, status, { pages: currentStep().pages ?? MAX_PAGES, signal }),
+    load(currentStep().pages ?? MAX_PAGES, null, signal),
   );
-  const [busy, setBusy] = useState(false);
-  const next = loaded.loading ? null : (loaded.data?.next ?? null);
-  const loadMore = async () => {
-    if (!next || busy) return;
-    setBusy(true);
-    try {
-      const part = await loadInsights(project, status, { after: next });
-      const step = currentStep();
-      step.pages = (step.pages ?? MAX_PAGES) + MAX_PAGES;
-      loaded.set((was) => ({ items: [...was.items, ...part.items], next: part.next }));
-    } catch (error) {
-      showErrorToast(error);
-    }
-    setBusy(false);
-  };
-  return { ...loaded, next, loadMore, busy };
+  const more = useNextPage(loaded, async (cursor: string) => {
+    const page = await load(MAX_PAGES, cursor);
+    const step = currentStep();
+    step.pages = (step.pages ?? MAX_PAGES) + MAX_PAGES;
+    return page;
+  });
+  return { ...loaded, ...more, next: loaded.loading ? null : loaded.data?.nextCursor };
 }
 
 export function patchInsight(
@@ -149,9 +102,7 @@ export function patchInsight(
   body: Schemas["InsightPatch"],
 ): Promise<Insight> {
   const params = { path: { idOrSlug: project.slug, insightId } };
-  return unwrapResponse(
-    api.PATCH("/v0/projects/{idOrSlug}/replay-insights/{insightId}", { params, body }),
-  );
+  return api.PATCH("/v0/projects/{idOrSlug}/replay-insights/{insightId}", { params, body });
 }
 
 export function split(
@@ -161,12 +112,10 @@ export function split(
   title: string,
   header: KeyHeader,
 ): Promise<Insight> {
-  return unwrapResponse(
-    api.POST("/v0/projects/{idOrSlug}/replay-insights/{insightId}/split", {
-      params: { path: { idOrSlug: project.slug, insightId }, header },
-      body: { painPointIds, ...(title && { title }) },
-    }),
-  );
+  return api.POST("/v0/projects/{idOrSlug}/replay-insights/{insightId}/split", {
+    params: { path: { idOrSlug: project.slug, insightId }, header },
+    body: { painPointIds, ...(title && { title }) },
+  });
 }
 
 export function merge(
@@ -175,12 +124,10 @@ export function merge(
   into: string,
   header: KeyHeader,
 ): Promise<Insight> {
-  return unwrapResponse(
-    api.POST("/v0/projects/{idOrSlug}/replay-insights/{insightId}/merge", {
-      params: { path: { idOrSlug: project.slug, insightId }, header },
-      body: { into },
-    }),
-  );
+  return api.POST("/v0/projects/{idOrSlug}/replay-insights/{insightId}/merge", {
+    params: { path: { idOrSlug: project.slug, insightId }, header },
+    body: { into },
+  });
 }
 
 /** Maximum pain points of one split. */

@@ -1,16 +1,18 @@
 /** Source maps of the project, and uploads that failed. */
 
 import { useState } from "preact/hooks";
-import { api, type Schemas, unwrapResponse } from "../api/client";
+import { api, type Schemas } from "../api/client";
 import { useLoaded } from "../api/loaded";
 import { useCan, useCurrentProject } from "../caller";
 import { SettingsTabs } from "../people/tabs";
 import { number } from "../time/format";
+import { Button } from "../ui/button";
 import { Confirm } from "../ui/confirm";
 import { useNextPage } from "../ui/next-page";
 import { More } from "../ui/row-parts";
 import { Code, Empty, Pending } from "../ui/states";
-import { RelativeTime } from "../ui/time";
+import { ACTIONS, PlainTable } from "../ui/table";
+import { RelativeTime, TimeOrNever } from "../ui/time";
 import { showErrorToast, showToast } from "../ui/toast";
 
 type SourceMap = Schemas["SourceMap"];
@@ -31,24 +33,18 @@ export function SourceMapsPage() {
   const canWrite = useCan()("source-maps:write");
   const [deletion, setDeletion] = useState<Deletion | null>(null);
   const path = { idOrSlug: project.slug };
-  const load = (cursor: string | null, signal?: AbortSignal) => {
-    const query = { limit: PAGE_SIZE, ...(cursor && { cursor }) };
-    return unwrapResponse(
-      api.GET("/v0/projects/{idOrSlug}/source-maps", {
-        params: { path, query },
-        ...(signal && { signal }),
-      }),
-    );
-  };
-  const loaded = useLoaded(`source maps ${project.id}`, (signal) => load(null, signal));
+  const load = (cursor?: string, signal?: AbortSignal) =>
+    api.GET("/v0/projects/{idOrSlug}/source-maps", {
+      params: { path, query: { limit: PAGE_SIZE, cursor } },
+      signal,
+    });
+  const loaded = useLoaded(`source maps ${project.id}`, (signal) => load(undefined, signal));
   const { data } = loaded;
   const { busy, loadMore } = useNextPage(loaded, load);
   const remove = async (query: Deletion) => {
     setDeletion(null);
     try {
-      await unwrapResponse(
-        api.DELETE("/v0/projects/{idOrSlug}/source-maps", { params: { path, query } }),
-      );
+      await api.DELETE("/v0/projects/{idOrSlug}/source-maps", { params: { path, query } });
       showToast("debugId" in query ? "Deleted the map." : `Deleted the maps of ${query.release}.`);
     } catch (error) {
       showErrorToast(error);
@@ -82,66 +78,43 @@ export function SourceMapsPage() {
         </section>
       )}
       {data?.items.length === 0 && <NoMaps slug={project.slug} />}
-      {data && data.items.length > 0 && (
-        <div class="table-scroll">
-          <table class="table people-table">
-            <colgroup>
-              <col />
-              <col class="wide" style={{ width: "22%" }} />
-              <col style={{ width: "84px" }} />
-              <col class="wide of-time" />
-              <col class="wide of-time" />
-              {canWrite && <col class="of-action" />}
-            </colgroup>
-            <thead>
-              <tr>
-                <th>File</th>
-                <th class="wide">Release</th>
-                <th class="number">Size</th>
-                <th class="wide number">Uploaded</th>
-                <th class="wide number">Last used</th>
-                {canWrite && (
-                  <th>
-                    <span class="hidden">Actions</span>
-                  </th>
-                )}
-              </tr>
-            </thead>
-            <tbody>
-              {data.items.map((it) => (
-                <tr key={`${it.debugId} ${it.release} ${it.dist} ${it.url}`}>
-                  <td title={it.url ?? ""}>
-                    <bdi>{it.url ?? "Unnamed file"}</bdi>
-                    <small>{it.debugId && <code>{it.debugId}</code>}</small>
-                  </td>
-                  <td class="wide quiet">
-                    <bdi>{[it.release, it.dist].filter(Boolean).join(" · ") || "–"}</bdi>
-                  </td>
-                  <td class="number">{sizeText(it.size)}</td>
-                  <td class="wide number quiet">
-                    <RelativeTime at={it.createdAt} />
-                  </td>
-                  <td class="wide number quiet">
-                    {it.lastUsedAt ? <RelativeTime at={it.lastUsedAt} /> : "Never"}
-                  </td>
-                  {canWrite && (
-                    <td class="row-actions">
-                      <button
-                        type="button"
-                        class="link danger"
-                        aria-label={`Delete ${it.url ?? it.debugId}`}
-                        onClick={() => setDeletion(deletionOf(it))}
-                      >
-                        Delete
-                      </button>
-                    </td>
-                  )}
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
-      )}
+      <PlainTable
+        items={data?.items}
+        idOf={(it) => `${it.debugId} ${it.release} ${it.dist} ${it.url}`}
+        columns={[
+          [
+            "File",
+            "",
+            (it) => (
+              <>
+                <bdi>{it.url ?? "Unnamed file"}</bdi>
+                <small>{it.debugId && <code>{it.debugId}</code>}</small>
+              </>
+            ),
+          ],
+          [
+            "Release",
+            "wide quiet of-quarter",
+            (it) => <bdi>{[it.release, it.dist].filter(Boolean).join(" · ") || "–"}</bdi>,
+          ],
+          ["Size", "number of-count", (it) => sizeText(it.size)],
+          ["Uploaded", "wide number quiet of-time", (it) => <RelativeTime at={it.createdAt} />],
+          ["Last used", "wide number quiet of-time", (it) => <TimeOrNever at={it.lastUsedAt} />],
+          canWrite && [
+            ACTIONS,
+            "row-actions of-action",
+            (it) => (
+              <Button
+                class="link danger"
+                aria-label={`Delete ${it.url ?? it.debugId}`}
+                onClick={() => setDeletion(deletionOf(it))}
+              >
+                Delete
+              </Button>
+            ),
+          ],
+        ]}
+      />
       {data?.nextCursor && <More busy={busy} onClick={loadMore} />}
       {deletion && (
         <Confirm

@@ -1,28 +1,32 @@
 import { useState } from "preact/hooks";
 import { changed, go, hrefOf, Link, useAddress, usePageGuard } from "../address";
-import { ApiError, api, type Schemas, unwrapResponse } from "../api/client";
+import { ApiError, api, type Schemas } from "../api/client";
 import { useLoaded } from "../api/loaded";
 import { useCan, useCurrentProject } from "../caller";
 import { Assignee } from "../errors/assignee";
 import { EventDetails } from "../errors/event-details";
+import { EventsPlot } from "../errors/events-plot";
 import { describeFilter, STATUS_NAMES, type Status, type View, viewKey } from "../errors/filters";
 import { loadSeries, queryOfError, viewOfError } from "../errors/load";
 import { neighbor } from "../errors/neighbors";
 import { Shares, useSummary } from "../errors/shares";
-import { changeOneStatus } from "../errors/status";
+import { changeStatus } from "../errors/status";
 import { useCategories, useMarks, useRange, useView } from "../errors/view-bar";
 import { useKeys } from "../keys";
-import { Plot } from "../plot/plot";
 import { formatZoned, number, pluralize } from "../time/format";
-import { keptView, type Range, rangeParams } from "../time/range";
+import { keptView, type Range } from "../time/range";
 import { RangeControl } from "../time/range-control";
+import { useAction } from "../ui/action";
+import { Button } from "../ui/button";
 import { Confirm } from "../ui/confirm";
 import { DetailPage } from "../ui/detail-page";
 import { Icon } from "../ui/icons";
+import { Facts } from "../ui/layout";
 import { useIsSettled } from "../ui/settled";
 import { CopyButton, ErrorMessage, SkeletonRows } from "../ui/states";
+import { doneText, StatusActions, useStatusKeys } from "../ui/status";
 import { RelativeTime, Time } from "../ui/time";
-import { showErrorToast, showToast } from "../ui/toast";
+import { showToast } from "../ui/toast";
 import { loadError } from "./errors";
 
 type ErrorInfo = Schemas["Error"];
@@ -60,7 +64,7 @@ function ErrorDetails({ error, back, reload }: ErrorDetailsProps) {
   const address = useAddress();
   const { project } = useCurrentProject();
   const { range, reload: refresh } = useRange();
-  const { marks, more, isExact } = useMarks([project], range);
+  const marks = useMarks([project], range);
   const categories = useCategories();
   // The filters of the list from which the user came; the status is this error's own.
   const listed = useView(null);
@@ -99,55 +103,29 @@ function ErrorDetails({ error, back, reload }: ErrorDetailsProps) {
         <Filtered view={listed} />
         <RangeControl address={address} range={range} onReload={refresh} />
       </div>
-      <dl class="facts">
-        <div>
-          <dt>Events ({period})</dt>
-          <dd>{of(summary.data?.count)}</dd>
-        </div>
-        <div>
-          <dt>Users ({period})</dt>
-          <dd>{of(summary.data?.users)}</dd>
-        </div>
-        <div>
-          <dt>Events (last 90 days)</dt>
-          <dd>{number(error.count)}</dd>
-        </div>
-        <div>
-          <dt>First seen</dt>
-          <dd>
-            <RelativeTime at={error.firstSeen} />
-            <small>
-              <bdi>{summary.data?.firstRelease ?? ""}</bdi>
-            </small>
-          </dd>
-        </div>
-        <div>
-          <dt>Last seen</dt>
-          <dd>
-            <RelativeTime at={error.lastSeen} />
-            <small>
-              <bdi>{summary.data?.lastRelease ?? ""}</bdi>
-            </small>
-          </dd>
-        </div>
-      </dl>
-      {series.error && <ErrorMessage error={series.error} retry={series.reload} />}
-      {series.data ? (
-        <Plot
-          series={series.data}
-          marks={marks}
-          more={more}
-          isExact={isExact}
-          height={120}
-          single
-          stale={series.loading}
-          onZoom={(from, to) => go(changed(address, rangeParams({ from, to })))}
-        />
-      ) : (
-        !series.error && <div class="skeleton plot-skeleton" style={{ height: "144px" }} />
-      )}
+      <Facts
+        rows={[
+          [`Events (${period})`, of(summary.data?.count)],
+          [`Users (${period})`, of(summary.data?.users)],
+          ["Events (last 90 days)", number(error.count)],
+          ["First seen", <Seen at={error.firstSeen} release={summary.data?.firstRelease} />],
+          ["Last seen", <Seen at={error.lastSeen} release={summary.data?.lastRelease} />],
+        ]}
+      />
+      <EventsPlot series={series} marks={marks} height={120} single />
       <Shares summary={summary} view={listed} categories={categories ?? []} />
       <Events error={error} view={listed} range={range} />
+    </>
+  );
+}
+
+function Seen({ at, release }: { at: string; release: string | null | undefined }) {
+  return (
+    <>
+      <RelativeTime at={at} />
+      <small>
+        <bdi>{release ?? ""}</bdi>
+      </small>
     </>
   );
 }
@@ -158,25 +136,20 @@ function Triage({ error, back, reload }: ErrorDetailsProps) {
   const canWrite = useCan()("errors:write");
   const [confirming, setConfirming] = useState(false);
   const isSettled = useIsSettled(error.status);
-  const change = (status: Status, resolvedIn: "next_release" | null = null) =>
-    void changeOneStatus(project, error, status, reload, resolvedIn);
-  useKeys(
-    canWrite
-      ? { e: () => change("resolved"), i: () => change("ignored"), o: () => change("open") }
-      : {},
-  );
+  const change = (status: Status, resolvedIn: "next_release" | null = null) => {
+    const message = resolvedIn ? "Resolved in the next release." : doneText(status);
+    void changeStatus(project, [error], status, reload, message, resolvedIn);
+  };
+  useStatusKeys(canWrite, change);
   const guardPage = usePageGuard();
+  const [busy, run] = useAction();
   const remove = async () => {
     const isHere = guardPage();
     setConfirming(false);
-    try {
-      const params = { path: { idOrSlug: project.slug, errorId: error.errorId } };
-      await unwrapResponse(api.DELETE("/v0/projects/{idOrSlug}/errors/{errorId}", { params }));
-      showToast("Deleted the error and its events.");
-      if (isHere()) go(back);
-    } catch (failure) {
-      showErrorToast(failure);
-    }
+    const params = { path: { idOrSlug: project.slug, errorId: error.errorId } };
+    await api.DELETE("/v0/projects/{idOrSlug}/errors/{errorId}", { params });
+    showToast("Deleted the error and its events.");
+    if (isHere()) go(back);
   };
   const isNext = error.resolvedIn === "next_release";
   const { status } = error;
@@ -197,47 +170,18 @@ function Triage({ error, back, reload }: ErrorDetailsProps) {
       </p>
       {canWrite && (
         <div class="actions">
-          <button
-            type="button"
-            class={status === "open" ? "primary" : ""}
-            disabled={!isSettled || (status === "resolved" && !isNext)}
-            onClick={() => change("resolved")}
-            title="Resolve (e)"
-          >
-            Resolve
-          </button>
-          <button
-            type="button"
-            disabled={!isSettled || isNext}
-            onClick={() => change("resolved", "next_release")}
-            title="Only an event of a later release reopens it"
-          >
-            Resolve in next release
-          </button>
-          <button
-            type="button"
-            disabled={!isSettled || status === "ignored"}
-            onClick={() => change("ignored")}
-            title="Ignore (i)"
-          >
-            Ignore
-          </button>
-          <button
-            type="button"
-            disabled={!isSettled || status === "open"}
-            onClick={() => change("open")}
-            title="Reopen (o)"
-          >
-            Reopen
-          </button>
-          <button
-            type="button"
-            class="danger"
-            disabled={!isSettled}
-            onClick={() => setConfirming(true)}
-          >
+          <StatusActions current={isNext ? "" : status} disabled={!isSettled} onChange={change}>
+            <Button
+              disabled={!isSettled || isNext}
+              onClick={() => change("resolved", "next_release")}
+              title="Only an event of a later release reopens it"
+            >
+              Resolve in next release
+            </Button>
+          </StatusActions>
+          <Button class="danger" disabled={!isSettled || busy} onClick={() => setConfirming(true)}>
             Delete
-          </button>
+          </Button>
         </div>
       )}
       {confirming && (
@@ -245,7 +189,7 @@ function Triage({ error, back, reload }: ErrorDetailsProps) {
           title="Delete this error?"
           action="Delete"
           onClose={() => setConfirming(false)}
-          onConfirm={() => void remove()}
+          onConfirm={() => void run(remove)}
         >
           <p>
             This permanently deletes the error and {pluralize(error.count, "event")} of the last 90
@@ -294,13 +238,11 @@ function Events({ error, view, range }: EventsProps) {
   const { project } = useCurrentProject();
   const requested = address.query.get("event");
   const query = (body: Partial<Schemas["ErrorEventsQuery"]>, signal?: AbortSignal) =>
-    unwrapResponse(
-      api.POST("/v0/projects/{idOrSlug}/errors/{errorId}/events/query", {
-        params: { path: { idOrSlug: project.slug, errorId: error.errorId } },
-        body: { ...queryOfError(view, range), ...body },
-        ...(signal && { signal }),
-      }),
-    );
+    api.POST("/v0/projects/{idOrSlug}/errors/{errorId}/events/query", {
+      params: { path: { idOrSlug: project.slug, errorId: error.errorId } },
+      body: { ...queryOfError(view, range), ...body },
+      signal,
+    });
   const key = `event ${requested} ${project.id} ${error.errorId} ${viewKey(view, range)}`;
   // The second event is the next older one.
   const loaded = useLoaded(key, async (signal) => {
@@ -317,21 +259,18 @@ function Events({ error, view, range }: EventsProps) {
   const guardPage = usePageGuard();
   const show = (id: string | null | undefined) =>
     id !== undefined && go(changed(address, { event: id }), "replace");
+  const [, run] = useAction();
   /** Shows the event that a query finds. */
   const find = async (body: Partial<Schemas["ErrorEventsQuery"]>, index: number) => {
     const isHere = guardPage();
-    try {
-      const found = (await query({ order: "oldest", ...body })).items[index];
-      if (isHere()) show(found?.eventId);
-    } catch (failure) {
-      showErrorToast(failure);
-    }
+    const found = (await query({ order: "oldest", ...body })).items[index];
+    if (isHere()) show(found?.eventId);
   };
   const position = page?.position ?? null;
   const total = page?.total ?? 0;
   const isFirst = position === 1;
   const showNewer = () => {
-    if (event && !isFirst) void find({ event: event.eventId, limit: 2 }, 1);
+    if (event && !isFirst) void run(() => find({ event: event.eventId, limit: 2 }, 1));
   };
   const showOlder = () => show(older?.eventId);
   useKeys({
@@ -370,18 +309,18 @@ function Events({ error, view, range }: EventsProps) {
           )}
         </span>
         <div>
-          <button type="button" disabled={isFirst} onClick={() => show(null)}>
+          <Button disabled={isFirst} onClick={() => show(null)}>
             Newest
-          </button>
-          <button type="button" disabled={isFirst} onClick={showNewer} title="Newer (←)">
+          </Button>
+          <Button disabled={isFirst} onClick={showNewer} title="Newer (←)">
             <Icon name="left" /> Newer
-          </button>
-          <button type="button" disabled={!older} onClick={showOlder} title="Older (→)">
+          </Button>
+          <Button disabled={!older} onClick={showOlder} title="Older (→)">
             Older <Icon name="right" />
-          </button>
-          <button type="button" disabled={!older} onClick={() => void find({}, 0)}>
+          </Button>
+          <Button disabled={!older} onClick={() => void run(() => find({}, 0))}>
             Oldest
-          </button>
+          </Button>
         </div>
       </div>
       <EventDetails key={event.eventId} event={event.event} mapStatus={event.mapStatus} />

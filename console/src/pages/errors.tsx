@@ -1,10 +1,11 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { changed, go, hrefOf, Link, useAddress } from "../address";
-import { api, type Schemas, unwrapResponse } from "../api/client";
+import { go, hrefOf, Link, useAddress } from "../address";
+import { api, type Schemas } from "../api/client";
 import { useLoaded } from "../api/loaded";
 import { useCan, useCurrentProject } from "../caller";
 import { Breakdown } from "../errors/breakdown";
-import { STATUS_NAMES, type Status, viewKey } from "../errors/filters";
+import { EventsPlot } from "../errors/events-plot";
+import { STATUS_NAMES, viewKey } from "../errors/filters";
 import {
   type ErrorPage as ErrorListPage,
   type ErrorRow,
@@ -15,19 +16,17 @@ import { setListed } from "../errors/neighbors";
 import { NewEvents } from "../errors/new-events";
 import { changeStatus, statusNow, useChanges } from "../errors/status";
 import { useCategories, useMarks, useRange, useView, ViewBar } from "../errors/view-bar";
-import { useKeys } from "../keys";
-import { Plot } from "../plot/plot";
 import { Spark } from "../plot/spark";
 import { currentStep } from "../steps";
 import { number, pluralize } from "../time/format";
-import { keptView, rangeParams } from "../time/range";
+import { keptView } from "../time/range";
 import { useAnnouncement } from "../ui/announcement";
-import { BulkActions, More, SelectAll, SelectCell, SortHead, StatusActions } from "../ui/row-parts";
-import { focusRow, rowProps, targetRows, useRows } from "../ui/rows";
+import { BulkActions, More } from "../ui/row-parts";
 import { Empty, Pending } from "../ui/states";
+import { StatusActions, useBulkStatus } from "../ui/status";
+import { Table, useList } from "../ui/table";
 import { RelativeTime } from "../ui/time";
 import { showErrorToast } from "../ui/toast";
-import { useRowWindow, WindowedRows } from "../ui/window";
 import { Onboarding } from "./onboarding";
 
 type Sort = NonNullable<Schemas["ErrorsQuery"]["sort"]>;
@@ -43,7 +42,7 @@ export function ErrorsPage() {
   const { range, reload } = useRange();
   const view = useView("open");
   const categories = useCategories();
-  const { marks, more: moreMarks, isExact } = useMarks([project], range);
+  const marks = useMarks([project], range);
   const requested = address.query.get("sort") as Sort | null;
   const sort = requested && SORTS.includes(requested) ? requested : "lastSeen";
   const base = `${project.id} ${viewKey(view, range)}`;
@@ -70,11 +69,14 @@ export function ErrorsPage() {
         .filter((it) => view.status === null || it.status === view.status),
     [more.items, view.status, changes],
   );
-  const ids = useMemo(() => items.map((it) => it.errorId), [items]);
-  useEffect(() => setListed(ids), [ids]);
   const hrefOfError = (id: string) => hrefOf("error", { ...keptView(address, "error"), id });
-  const near = useRowWindow(items.length, 48);
-  const rows = useRows(ids, (id) => go(hrefOfError(id)), near.reveal);
+  const table = useList(
+    items,
+    (it) => it.errorId,
+    (id) => go(hrefOfError(id)),
+  );
+  const { ids, rows } = table;
+  useEffect(() => setListed(ids), [ids]);
   const isFiltered = view.filters.length > 0 || view.search !== "";
   const isFresh = !isFiltered && categories?.every((it) => it.values.length === 0);
   const refresh = (failed: readonly ErrorRow[]) => {
@@ -86,30 +88,14 @@ export function ErrorsPage() {
   useEffect(() => {
     if (isExhausted) more.load();
   }, [isExhausted, more.cursor]);
-  const change = (status: Status) => {
-    const chosen = new Set(targetRows(rows, ids));
-    const errors = items.filter((it) => chosen.has(it.errorId));
-    const first = items.findIndex((it) => chosen.has(it.errorId));
-    rows.clear();
-    // The focus moves to the row that follows, instead of getting lost with a button.
-    void changeStatus(project, errors, status, refresh).then(() =>
-      requestAnimationFrame(() => {
-        const isLost = !document.activeElement || document.activeElement === document.body;
-        if (isLost) focusRow(Math.max(0, Math.min(first, ids.length - errors.length - 1)));
-      }),
-    );
-  };
+  const change = useBulkStatus(table, canWrite, (errors, status) =>
+    changeStatus(project, errors, status, refresh),
+  );
   const state = view.status ? `${view.status} ` : "";
   const count = more.cursor
     ? `${number(items.length)} or more ${state}errors`
     : pluralize(items.length, `${state}error`);
   useAnnouncement(JSON.stringify(view), list.data && !list.loading ? count : null);
-  useKeys(
-    canWrite
-      ? { e: () => change("resolved"), i: () => change("ignored"), o: () => change("open") }
-      : {},
-  );
-
   return (
     <>
       <h1 class="hidden">Errors</h1>
@@ -127,19 +113,7 @@ export function ErrorsPage() {
         series={series.data}
         onReload={reload}
       />
-      {series.data ? (
-        <Plot
-          series={series.data}
-          marks={marks}
-          more={moreMarks}
-          isExact={isExact}
-          height={140}
-          stale={series.loading}
-          onZoom={(from, to) => go(changed(address, rangeParams({ from, to })))}
-        />
-      ) : (
-        !series.error && <div class="skeleton plot-skeleton" style={{ height: "164px" }} />
-      )}
+      <EventsPlot series={series} marks={marks} height={140} />
       <div class="with-aside">
         <section>
           <div class="bulk">
@@ -163,79 +137,51 @@ export function ErrorsPage() {
                 </p>
               </Empty>
             ))}
-          {items.length > 0 && (
-            <div class={list.loading ? "table-scroll stale" : "table-scroll"}>
-              <table class="table errors-table" aria-rowcount={items.length + 1}>
-                <colgroup>
-                  {canWrite && <col class="pick" />}
-                  <col />
-                  <col class="wide" style={{ width: "112px" }} />
-                  <SortColumns />
-                </colgroup>
-                <thead>
-                  <tr>
-                    {canWrite && <SelectAll rows={rows} ids={ids} />}
-                    <th>Error</th>
-                    <th class="wide">Trend</th>
-                    <SortHead sort={sort} own="count" name="Events" />
-                    <SortHead sort={sort} own="users" name="Users" only="wide" />
-                    <SortHead sort={sort} own="firstSeen" name="First seen" only="roomy" />
-                    <SortHead sort={sort} own="lastSeen" name="Last seen" />
-                  </tr>
-                </thead>
-                <WindowedRows items={items} rows={near}>
-                  {(it, index) => (
-                    <tr key={it.errorId} {...rowProps(rows, index)}>
-                      {canWrite && (
-                        <SelectCell
-                          title={it.title}
-                          selected={rows.selected.has(it.errorId)}
-                          onToggle={(toLast) => rows.toggle(it.errorId, toLast)}
-                        />
+          <Table
+            class="errors-table"
+            list={table}
+            nameOf={canWrite && ((it) => it.title)}
+            sort={sort}
+            stale={list.loading}
+            columns={[
+              [
+                "Error",
+                "",
+                (it) => (
+                  <>
+                    <Link class="title" href={hrefOfError(it.errorId)} title={it.title}>
+                      <bdi>{it.title}</bdi>
+                    </Link>
+                    <small>
+                      {view.status === null && (
+                        <span class={`status ${it.status}`}>{STATUS_NAMES[it.status]} · </span>
                       )}
-                      <td>
-                        <Link class="title" href={hrefOfError(it.errorId)} title={it.title}>
-                          <bdi>{it.title}</bdi>
-                        </Link>
-                        <small>
-                          {view.status === null && (
-                            <span class={`status ${it.status}`}>{STATUS_NAMES[it.status]} · </span>
-                          )}
-                          <bdi>{it.culprit || "Unknown location"}</bdi>
-                        </small>
-                      </td>
-                      <td class="wide">
-                        <Spark values={it.series ?? []} />
-                      </td>
-                      <td class="number">{number(it.count)}</td>
-                      <td class="number wide">{number(it.users)}</td>
-                      <td class="number quiet roomy">
-                        <RelativeTime at={it.firstSeen} />
-                      </td>
-                      <td class="number quiet">
-                        <RelativeTime at={it.lastSeen} />
-                      </td>
-                    </tr>
-                  )}
-                </WindowedRows>
-              </table>
-            </div>
-          )}
+                      <bdi>{it.culprit || "Unknown location"}</bdi>
+                    </small>
+                  </>
+                ),
+              ],
+              ["Trend", "wide of-trend", (it) => <Spark values={it.series ?? []} />],
+              ["Events", "number of-count", (it) => number(it.count), "count"],
+              ["Users", "number wide of-count", (it) => number(it.users), "users"],
+              [
+                "First seen",
+                "number quiet roomy of-time",
+                (it) => <RelativeTime at={it.firstSeen} />,
+                "firstSeen",
+              ],
+              [
+                "Last seen",
+                "number quiet of-time",
+                (it) => <RelativeTime at={it.lastSeen} />,
+                "lastSeen",
+              ],
+            ]}
+          />
           {more.cursor && <More busy={more.loading} onClick={more.load} />}
         </section>
         <Breakdown projects={[project]} view={view} range={range} categories={categories} />
       </div>
-    </>
-  );
-}
-
-function SortColumns() {
-  return (
-    <>
-      <col class="of-count" />
-      <col class="wide" style={{ width: "68px" }} />
-      <col class="roomy" style={{ width: "100px" }} />
-      <col class="of-time" />
     </>
   );
 }
@@ -285,5 +231,5 @@ function useMore(
 
 export function loadError(slug: string, errorId: string, signal: AbortSignal) {
   const params = { path: { idOrSlug: slug, errorId } };
-  return unwrapResponse(api.GET("/v0/projects/{idOrSlug}/errors/{errorId}", { params, signal }));
+  return api.GET("/v0/projects/{idOrSlug}/errors/{errorId}", { params, signal });
 }

@@ -1,6 +1,6 @@
 import { useMemo, useState } from "preact/hooks";
 import { go, usePageGuard } from "../address";
-import { ApiError, api, unwrapResponse } from "../api/client";
+import { ApiError, api } from "../api/client";
 import { useLoaded } from "../api/loaded";
 import { useCan, useCurrentProject } from "../caller";
 import { dropDraft } from "../drafts";
@@ -42,11 +42,15 @@ import { FlagSwitch } from "../flags/switch";
 import { Tester } from "../flags/tester";
 import { createUndo } from "../flags/undo";
 import { loadSegments, type Segment } from "../segments/segment";
+import { useAction } from "../ui/action";
+import { Button } from "../ui/button";
 import { Confirm } from "../ui/confirm";
+import { Field } from "../ui/form";
+import { Part } from "../ui/layout";
 import { useIsSettled } from "../ui/settled";
 import { errorProps, FieldError } from "../ui/states";
 import { RelativeTime } from "../ui/time";
-import { showErrorToast, showToast } from "../ui/toast";
+import { showToast } from "../ui/toast";
 
 /** An archiving or unarchiving to confirm. */
 interface Archiving {
@@ -103,7 +107,7 @@ function Editor(props: EditorProps<Flag>) {
   const { draft, saved, set, error } = editing;
   const isSettled = useIsSettled(flag?.archivedAt);
   const guardPage = usePageGuard();
-  const [busy, setBusy] = useState(false);
+  const [busy, run] = useAction();
   /** The action to confirm. `flag` is its version after a change by another user. */
   const [confirming, setConfirming] = useState<"delete" | Archiving | null>(null);
   const flags =
@@ -112,42 +116,29 @@ function Editor(props: EditorProps<Flag>) {
   const segments =
     useLoaded(`segments ${project.id}`, (signal) => loadSegments(project, signal)).data ??
     NO_SEGMENTS;
-  const disabled = !can("flags:write") || Boolean(flag?.archivedAt);
+  const isReadOnly = !can("flags:write") || Boolean(flag?.archivedAt);
   const unevenShares = describeUnevenShares(draft);
   const changes = useMemo(() => patchOf(saved, draft), [saved, draft]);
 
   const archive = async (known: Flag, archived: boolean) => {
     setConfirming(null);
-    setBusy(true);
-    try {
-      const { flag: latest, isDone } = await patchIfUnchanged(project, known, { archived });
-      onChange(latest);
-      if (!isDone && Boolean(latest.archivedAt) !== archived) {
-        return setConfirming({ flag: latest, archived, isConflict: true });
-      }
-      const undo = archived
-        ? createUndo(project, latest, { archived: false }, onChange)
-        : undefined;
-      showToast(`${archived ? "Archived" : "Unarchived"} ${latest.key}.`, undo);
-    } catch (error) {
-      showErrorToast(error);
-    } finally {
-      setBusy(false);
+    const { flag: latest, isDone } = await patchIfUnchanged(project, known, { archived });
+    onChange(latest);
+    if (!isDone && Boolean(latest.archivedAt) !== archived) {
+      return setConfirming({ flag: latest, archived, isConflict: true });
     }
+    const undo = archived ? createUndo(project, latest, { archived: false }, onChange) : undefined;
+    showToast(`${archived ? "Archived" : "Unarchived"} ${latest.key}.`, undo);
   };
   const remove = async () => {
     if (!flag) return;
     const isHere = guardPage();
     setConfirming(null);
-    try {
-      const params = { path: { idOrSlug: project.slug, key: flag.key } };
-      await unwrapResponse(api.DELETE("/v0/project/{idOrSlug}/feature-flags/{key}", { params }));
-      dropDraft(editing.draftName);
-      showToast(`Deleted ${flag.key}.`);
-      if (isHere()) go(back);
-    } catch (error) {
-      showErrorToast(error);
-    }
+    const params = { path: { idOrSlug: project.slug, key: flag.key } };
+    await api.DELETE("/v0/project/{idOrSlug}/feature-flags/{key}", { params });
+    dropDraft(editing.draftName);
+    showToast(`Deleted ${flag.key}.`);
+    if (isHere()) go(back);
   };
   const chooseType = (type: FlagType) => {
     const variants = type === "boolean" ? structuredClone(BOOLEANS) : [];
@@ -180,129 +171,110 @@ function Editor(props: EditorProps<Flag>) {
             {can("flags:write") &&
               (flag.archivedAt ? (
                 <>
-                  <button
-                    type="button"
+                  <Button
                     class="danger"
                     disabled={!isSettled}
                     onClick={() => setConfirming("delete")}
                   >
                     Delete
-                  </button>
-                  <button
-                    type="button"
+                  </Button>
+                  <Button
                     disabled={busy || !isSettled}
-                    onClick={() => void archive(flag, false)}
+                    onClick={() => void run(() => archive(flag, false))}
                   >
                     Unarchive
-                  </button>
+                  </Button>
                 </>
               ) : (
-                <button
-                  type="button"
+                <Button
                   disabled={busy || !isSettled}
                   onClick={() =>
                     flag.enabled
                       ? setConfirming({ flag, archived: true, isConflict: false })
-                      : void archive(flag, true)
+                      : void run(() => archive(flag, true))
                   }
                 >
                   Archive
-                </button>
+                </Button>
               ))}
           </div>
         )}
       </div>
       <div class="editor">
         <div>
-          {disabled && flag && <FlagText flag={flag} segments={segments} />}
-          <form hidden={disabled} {...editing.form}>
-            <div class="form part">
-              <KeyAndName
-                editing={editing}
-                placeholders={["new-checkout", "New checkout"]}
-                disabled={disabled}
-                onChange={set}
-              >
-                {!flag && (
-                  <label class="field">
-                    Type
-                    <select
-                      value={draft.type}
-                      onChange={(event) => chooseType(event.currentTarget.value as FlagType)}
-                    >
-                      {TYPES.map((it) => (
-                        <option key={it}>{it}</option>
-                      ))}
-                    </select>
-                  </label>
-                )}
-              </KeyAndName>
-              <label class="field">
-                Description
-                <textarea
+          {isReadOnly ? (
+            flag && <FlagText flag={flag} segments={segments} />
+          ) : (
+            <form {...editing.form}>
+              <div class="form part">
+                <KeyAndName
+                  editing={editing}
+                  placeholders={["new-checkout", "New checkout"]}
+                  onChange={set}
+                >
+                  {!flag && (
+                    <label class="field">
+                      Type
+                      <select
+                        value={draft.type}
+                        onChange={(event) => chooseType(event.currentTarget.value as FlagType)}
+                      >
+                        {TYPES.map((it) => (
+                          <option key={it}>{it}</option>
+                        ))}
+                      </select>
+                    </label>
+                  )}
+                </KeyAndName>
+                <Field
+                  label="Description"
+                  at="/description"
+                  form={editing}
                   rows={2}
                   value={draft.description}
-                  disabled={disabled}
-                  {...errorProps(error, "/description")}
-                  onInput={(event) => set({ description: event.currentTarget.value })}
+                  onInput={(description) => set({ description })}
                 />
-              </label>
-              <FieldError error={error} at="/description" />
-            </div>
-            <VariantsEditor draft={draft} error={error} disabled={disabled} onChange={set} />
-            <TargetsEditor draft={draft} error={error} disabled={disabled} onChange={set} />
-            <RulesEditor
-              draft={draft}
-              segments={segments}
-              error={error}
-              disabled={disabled}
-              onChange={(rules) => set({ rules })}
-            />
-            <section class="part">
-              <header>
-                <h2>Everyone else</h2>
-              </header>
-              <ServeEditor
-                serve={draft.fallthrough}
-                variants={draft.variants}
-                pointer="/fallthrough"
+              </div>
+              <VariantsEditor draft={draft} error={error} onChange={set} />
+              <TargetsEditor draft={draft} error={error} onChange={set} />
+              <RulesEditor
+                draft={draft}
+                segments={segments}
                 error={error}
-                label="Everyone else gets"
-                disabled={disabled}
-                onChange={(fallthrough) => set({ fallthrough })}
+                onChange={(rules) => set({ rules })}
               />
-            </section>
-            <section class="part">
-              <header>
-                <h2>When off, serve</h2>
-              </header>
-              <VariantSelect
-                label="When off, serve"
-                value={draft.offVariant ?? ""}
-                variants={draft.variants}
-                none="The default in code"
-                disabled={disabled}
-                invalid={errorProps(error, "/offVariant")}
-                onChange={(key) => set({ offVariant: key || null })}
-              />
-              <FieldError error={error} at="/offVariant" />
-            </section>
-            <PrerequisitesEditor
-              draft={draft}
-              error={error}
-              disabled={disabled}
-              onChange={set}
-              flags={flags}
-            />
-            <SaveBar editing={editing} disabled={disabled}>
-              {unevenShares.map((it) => (
-                <span class="field-error" key={it}>
-                  {it}
-                </span>
-              ))}
-              <span class="quiet small">When on: {describeFlag(draft)}.</span>
-            </SaveBar>
-          </form>
+              <Part title="Everyone else">
+                <ServeEditor
+                  serve={draft.fallthrough}
+                  variants={draft.variants}
+                  pointer="/fallthrough"
+                  error={error}
+                  label="Everyone else gets"
+                  onChange={(fallthrough) => set({ fallthrough })}
+                />
+              </Part>
+              <Part title="When off, serve">
+                <VariantSelect
+                  label="When off, serve"
+                  value={draft.offVariant ?? ""}
+                  variants={draft.variants}
+                  none="The default in code"
+                  invalid={errorProps(error, "/offVariant")}
+                  onChange={(key) => set({ offVariant: key || null })}
+                />
+                <FieldError error={error} at="/offVariant" />
+              </Part>
+              <PrerequisitesEditor draft={draft} error={error} onChange={set} flags={flags} />
+              <SaveBar editing={editing}>
+                {unevenShares.map((it) => (
+                  <span class="field-error" key={it}>
+                    {it}
+                  </span>
+                ))}
+                <span class="quiet small">When on: {describeFlag(draft)}.</span>
+              </SaveBar>
+            </form>
+          )}
           {flag && <History key={flag.id} flag={flag} onChange={onChange} />}
         </div>
         <aside>
@@ -314,7 +286,7 @@ function Editor(props: EditorProps<Flag>) {
           title={`Delete ${flag.key}?`}
           action="Delete"
           onClose={() => setConfirming(null)}
-          onConfirm={() => void remove()}
+          onConfirm={() => void run(remove)}
         >
           <p>
             This permanently deletes the flag. Applications that still evaluate it get the default
@@ -327,7 +299,7 @@ function Editor(props: EditorProps<Flag>) {
           title={`${confirming.archived ? "Archive" : "Unarchive"} ${confirming.flag.key}?`}
           action={confirming.archived ? "Archive" : "Unarchive"}
           onClose={() => setConfirming(null)}
-          onConfirm={() => void archive(confirming.flag, confirming.archived)}
+          onConfirm={() => void run(() => archive(confirming.flag, confirming.archived))}
         >
           {confirming.isConflict && (
             <p>

@@ -1,21 +1,22 @@
 import { useMemo, useRef, useState } from "preact/hooks";
-import { changed, go, hrefOf, Link, useAddress } from "../address";
+import { changed, go, hrefOf, useAddress } from "../address";
 import { useLoaded } from "../api/loaded";
 import { useCan, useCurrentProject } from "../caller";
 import { describeFlag, type Flag, loadFlags, quoteVariant } from "../flags/flag";
 import { FlagSwitch } from "../flags/switch";
-import { FlagTabs } from "../flags/tabs";
+import { FlagTabs, KeyedTitle } from "../flags/tabs";
 import { useKeys } from "../keys";
 import { FlagSnippet } from "../settings/flag-snippet";
-import { pluralize } from "../time/format";
+import { capitalize, pluralize } from "../time/format";
 import { keptParams } from "../time/range";
 import { useAnnouncement } from "../ui/announcement";
+import { Button } from "../ui/button";
+import { matchesText } from "../ui/combobox";
 import { ListSearch } from "../ui/row-parts";
-import { rowProps, useRows } from "../ui/rows";
 import { Segments } from "../ui/segments";
 import { Empty, Pending } from "../ui/states";
+import { Table, useList } from "../ui/table";
 import { RelativeTime } from "../ui/time";
-import { useRowWindow, WindowedRows } from "../ui/window";
 
 type Show = "all" | "on" | "off" | "archived";
 const SHOWS: Show[] = ["all", "on", "off", "archived"];
@@ -42,14 +43,16 @@ export function FlagsPage() {
       visibleFlags(
         loaded.data ?? [],
         switched.filter === filter ? switched.flags : NONE,
-        (it) => isShown(it, show) && matchesWords(it, words),
+        (it) => isShown(it, show) && matchesText(`${it.key} ${it.name} ${it.description}`, words),
       ),
     [loaded.data, switched, filter, show, words],
   );
-  const keys = useMemo(() => flags.map((it) => it.key), [flags]);
   const hrefOfFlag = (key: string) => hrefOf("flag", { ...keptParams(address), key });
-  const near = useRowWindow(flags.length, 48);
-  const rows = useRows(keys, (key) => go(hrefOfFlag(key)), near.reveal);
+  const list = useList(
+    flags,
+    (it) => it.key,
+    (key) => go(hrefOfFlag(key)),
+  );
   const create = hrefOf("flag", { ...keptParams(address), new: 1 });
   useKeys(canWrite ? { c: () => go(create) } : {});
   useAnnouncement(
@@ -69,9 +72,9 @@ export function FlagsPage() {
       <div class="page-head">
         <FlagTabs page="flags" />
         {canWrite && (
-          <button type="button" class="primary" onClick={() => go(create)} title="New flag (c)">
+          <Button class="primary" onClick={() => go(create)} title="New flag (c)">
             New flag
-          </button>
+          </Button>
         )}
       </div>
       <div class="page-head">
@@ -79,61 +82,35 @@ export function FlagsPage() {
           name="State"
           values={SHOWS}
           chosen={show}
-          text={(it) => it.charAt(0).toUpperCase() + it.slice(1)}
+          text={capitalize}
           onChoose={(it) => go(changed(address, { show: it === "all" ? null : it }))}
         />
         <ListSearch label="Search flags" hint="Search keys and names" />
       </div>
       <Pending of={loaded} rows={7} />
       {loaded.data && flags.length === 0 && <NoFlags any={loaded.data.length > 0} show={show} />}
-      {flags.length > 0 && (
-        <div class="table-scroll">
-          <table class="table" aria-rowcount={flags.length + 1}>
-            <colgroup>
-              <col style={{ width: "56px" }} />
-              <col />
-              <col class="wide" style={{ width: "46%" }} />
-              <col class="wide" style={{ width: "80px" }} />
-              <col style={{ width: "112px" }} />
-            </colgroup>
-            <thead>
-              <tr>
-                <th>
-                  <span class="hidden">State</span>
-                </th>
-                <th>Flag</th>
-                <th class="wide">Serves</th>
-                <th class="wide">Type</th>
-                <th class="number">Changed</th>
-              </tr>
-            </thead>
-            <WindowedRows items={flags} rows={near}>
-              {(it, index) => (
-                <tr key={it.id} {...rowProps(rows, index)}>
-                  <td>
-                    <FlagSwitch flag={it} onChange={replace} />
-                  </td>
-                  <td>
-                    <Link class="title" href={hrefOfFlag(it.key)}>
-                      <bdi>{it.name}</bdi>
-                    </Link>
-                    <small>
-                      <code>{it.key}</code>
-                    </small>
-                  </td>
-                  <td class="quiet wide" title={`When on: ${describeFlag(it)}`}>
-                    {it.enabled ? describeFlag(it) : `everyone gets ${quoteVariant(it.offVariant)}`}
-                  </td>
-                  <td class="quiet wide">{it.type}</td>
-                  <td class="number quiet">
-                    <RelativeTime at={it.updatedAt} />
-                  </td>
-                </tr>
-              )}
-            </WindowedRows>
-          </table>
-        </div>
-      )}
+      <Table
+        list={list}
+        columns={[
+          [
+            <span class="hidden">State</span>,
+            "of-switch",
+            (it) => <FlagSwitch flag={it} onChange={replace} />,
+          ],
+          ["Flag", "", (it) => <KeyedTitle item={it} href={hrefOfFlag(it.key)} />],
+          [
+            "Serves",
+            "quiet wide of-half",
+            (it) => (
+              <span title={`When on: ${describeFlag(it)}`}>
+                {it.enabled ? describeFlag(it) : `everyone gets ${quoteVariant(it.offVariant)}`}
+              </span>
+            ),
+          ],
+          ["Type", "quiet wide of-count", (it) => it.type],
+          ["Changed", "number quiet of-time", (it) => <RelativeTime at={it.updatedAt} />],
+        ]}
+      />
     </>
   );
 }
@@ -157,14 +134,6 @@ function visibleFlags(
 function isShown(flag: Flag, show: Show): boolean {
   if (show === "archived") return Boolean(flag.archivedAt);
   return show === "all" || flag.enabled === (show === "on");
-}
-
-function matchesWords(flag: Flag, words: string): boolean {
-  const text = `${flag.key} ${flag.name} ${flag.description}`.toLowerCase();
-  return words
-    .toLowerCase()
-    .split(/\s+/)
-    .every((word) => text.includes(word));
 }
 
 function NoFlags({ any, show }: { any: boolean; show: Show }) {

@@ -13,7 +13,6 @@ import {
   merge,
   type PainPoint,
   patchInsight,
-  type SettableStatus,
   STATUS_NAMES,
   split,
   undoMerge,
@@ -21,21 +20,23 @@ import {
   useInsights,
 } from "../insights/insight";
 import { Trend } from "../insights/trend";
-import { useKeys } from "../keys";
 import { Spark } from "../plot/spark";
 import { number, pluralize } from "../time/format";
 import { keptParams } from "../time/range";
+import { useAction } from "../ui/action";
+import { Button } from "../ui/button";
 import { matchesText } from "../ui/combobox";
 import { Confirm, Dialog } from "../ui/confirm";
 import { DetailPage } from "../ui/detail-page";
 import { Field, FormDialog, FormError, useForm } from "../ui/form";
-import { BulkActions, ListSearch, SelectAll, SelectCell } from "../ui/row-parts";
-import { rowProps, useRows } from "../ui/rows";
+import { Facts } from "../ui/layout";
+import { BulkActions, ListSearch } from "../ui/row-parts";
 import { useIsSettled } from "../ui/settled";
-import { errorProps, FieldError, Pending } from "../ui/states";
+import { Pending } from "../ui/states";
+import { changeStatus, doneText, type Status, StatusActions, useStatusKeys } from "../ui/status";
+import { Table, useList } from "../ui/table";
 import { RelativeTime } from "../ui/time";
-import { showErrorToast, showToast } from "../ui/toast";
-import { useRowWindow, WindowedRows } from "../ui/window";
+import { showToast } from "../ui/toast";
 
 /** Maximum merge targets listed. */
 const MAX_CHOICES = 20;
@@ -83,10 +84,8 @@ function InsightDetails({ insight, reload }: { insight: Insight; reload: () => v
     [all, session, words],
   );
   const isSettled = useIsSettled(insight.status);
-  const [ids, setIds] = useState<string[]>([]);
-  useEffect(() => setIds(items.map((it) => it.id)), [items]);
-  const near = useRowWindow(items.length, 48);
-  const rows = useRows(ids, () => {}, near.reveal);
+  const list = useList(items, (it) => it.id);
+  const { rows } = list;
   const [dialog, setDialog] = useState<"split" | "merge" | null>(null);
   const hrefOfOther = (id: string) => hrefOf("insight", { ...keptParams(address), id });
   const refresh = () => {
@@ -100,89 +99,63 @@ function InsightDetails({ insight, reload }: { insight: Insight; reload: () => v
       patchInsight(project, insight.id, { viewed: true }).then(reload, () => {});
   }, [canWrite, insight.viewed, insight.id, project, reload]);
 
-  const change = async (status: SettableStatus) => {
-    const was = insight.status as SettableStatus;
-    if (was === status) return;
-    try {
-      await patchInsight(project, insight.id, { status });
-      showToast(`${STATUS_NAMES[status]}.`, async () => {
-        await patchInsight(project, insight.id, { status: was });
-        reload();
-      });
-      reload();
-    } catch (error) {
-      showErrorToast(error);
-    }
-  };
-  useKeys(canWrite ? { e: () => void change("resolved"), i: () => void change("ignored") } : {});
-
+  const change = (status: Status) =>
+    changeStatus(insight.status === status ? [] : [insight], {
+      status,
+      noun: "insight",
+      message: doneText(status),
+      save: ({ id }) => patchInsight(project, id, { status }),
+      restore: (it) => patchInsight(project, it.id, { status: it.status as Status }),
+      onChange: reload,
+    });
+  useStatusKeys(canWrite, (status) => void change(status));
   const guardPage = usePageGuard();
   const attempts = useAttempts();
   const undoAttempts = useAttempts();
-  const [busy, setBusy] = useState(false);
+  const [busy, run] = useAction();
   const chosen = [...rows.selected];
   const splitOff = async (title: string) => {
     setDialog(null);
-    setBusy(true);
-    try {
-      const key = attempts.keyFor("split", insight.id, chosen, title);
-      const created = await split(project, insight.id, chosen, title, key);
-      attempts.succeeded();
-      rows.clear();
-      refresh();
-      showToast(
-        `Split ${pluralize(chosen.length, "pain point")} off into “${created.title}”.`,
-        async () => {
-          await merge(project, created.id, insight.id, undoAttempts.keyFor(created.id, insight.id));
-          undoAttempts.succeeded();
-          refresh();
-        },
-      );
-    } catch (error) {
-      showErrorToast(error);
-    } finally {
-      setBusy(false);
-    }
+    const key = attempts.keyFor("split", insight.id, chosen, title);
+    const created = await split(project, insight.id, chosen, title, key);
+    attempts.succeeded();
+    rows.clear();
+    refresh();
+    showToast(
+      `Split ${pluralize(chosen.length, "pain point")} off into “${created.title}”.`,
+      async () => {
+        await merge(project, created.id, insight.id, undoAttempts.keyFor(created.id, insight.id));
+        undoAttempts.succeeded();
+        refresh();
+      },
+    );
   };
   const mergeInto = async (other: Insight) => {
     setDialog(null);
     const href = hrefOfOther(other.id);
     const isHere = guardPage();
-    setBusy(true);
-    try {
-      await merge(project, insight.id, other.id, attempts.keyFor("merge", insight.id, other.id));
-      attempts.succeeded();
-      const undo = async () => {
-        const from = currentHref();
-        await undoMerge(project, insight);
-        // Shows the restored insight if the user is still on the merge target.
-        if (from === href && currentHref() === from) go(hrefOfOther(insight.id));
-      };
-      const isStillHere = isHere();
-      const link = isStillHere ? undefined : { href, text: "Open" };
-      showToast(
-        `Merged ${pluralize(insight.occurrences, "pain point")} into “${other.title}”.`,
-        undo,
-        link,
-      );
-      if (isStillHere) go(href);
-    } catch (error) {
-      showErrorToast(error);
-    } finally {
-      setBusy(false);
-    }
+    await merge(project, insight.id, other.id, attempts.keyFor("merge", insight.id, other.id));
+    attempts.succeeded();
+    const undo = async () => {
+      const from = currentHref();
+      await undoMerge(project, insight);
+      // Shows the restored insight if the user is still on the merge target.
+      if (from === href && currentHref() === from) go(hrefOfOther(insight.id));
+    };
+    const isStillHere = isHere();
+    const link = isStillHere ? undefined : { href, text: "Open" };
+    showToast(
+      `Merged ${pluralize(insight.occurrences, "pain point")} into “${other.title}”.`,
+      undo,
+      link,
+    );
+    if (isStillHere) go(href);
   };
-
   const markUnread = async () => {
     const isHere = guardPage();
-    try {
-      await patchInsight(project, insight.id, { viewed: false });
-      if (isHere()) go(hrefOf("insights", keptParams(address)));
-    } catch (error) {
-      showErrorToast(error);
-    }
+    await patchInsight(project, insight.id, { viewed: false });
+    if (isHere()) go(hrefOf("insights", keptParams(address)));
   };
-
   return (
     <>
       <Title key={`${insight.title} ${insight.description}`} {...{ insight, canWrite, reload }} />
@@ -190,36 +163,15 @@ function InsightDetails({ insight, reload }: { insight: Insight; reload: () => v
         <span class={`status ${insight.status}`}>{STATUS_NAMES[insight.status]}</span>
         {canWrite && (
           <div class="actions">
-            <button
-              type="button"
-              class={insight.status === "open" ? "primary" : ""}
-              disabled={!isSettled || insight.status === "resolved"}
-              onClick={() => void change("resolved")}
-              title="Resolve (e)"
-            >
-              Resolve
-            </button>
-            <button
-              type="button"
-              disabled={!isSettled || insight.status === "ignored"}
-              onClick={() => void change("ignored")}
-              title="Ignore (i)"
-            >
-              Ignore
-            </button>
-            <button
-              type="button"
-              disabled={!isSettled || insight.status === "open"}
-              onClick={() => void change("open")}
-            >
-              Reopen
-            </button>
-            <button type="button" disabled={busy} onClick={() => setDialog("merge")}>
+            <StatusActions
+              current={insight.status}
+              disabled={!isSettled}
+              onChange={(status) => void change(status)}
+            />
+            <Button disabled={busy} onClick={() => setDialog("merge")}>
               Merge into…
-            </button>
-            <button type="button" onClick={() => void markUnread()}>
-              Mark as unread
-            </button>
+            </Button>
+            <Button onClick={() => void run(markUnread)}>Mark as unread</Button>
           </div>
         )}
       </div>
@@ -232,102 +184,57 @@ function InsightDetails({ insight, reload }: { insight: Insight; reload: () => v
         />
       )}
       {insight.status !== "merged" && (
-        <dl class="facts">
-          <div>
-            <dt>Sessions in 30 days</dt>
-            <dd>
-              {number(insight.affectedSessions)}{" "}
-              <small>
-                <Trend insight={insight} />
-              </small>
-            </dd>
-          </div>
-          <div>
-            <dt>Users</dt>
-            <dd>{number(insight.identifiedUsers)}</dd>
-          </div>
-          <div>
-            <dt>Occurrences</dt>
-            <dd>{number(insight.occurrences)}</dd>
-          </div>
-          {insight.firstSeen && (
-            <div>
-              <dt>First seen</dt>
-              <dd>
-                <RelativeTime at={insight.firstSeen} />
-              </dd>
-            </div>
-          )}
-          {insight.lastSeen && (
-            <div>
-              <dt>Last seen</dt>
-              <dd>
-                <RelativeTime at={insight.lastSeen} />
-              </dd>
-            </div>
-          )}
-        </dl>
+        <Facts
+          rows={[
+            [
+              "Sessions in 30 days",
+              <>
+                {number(insight.affectedSessions)}{" "}
+                <small>
+                  <Trend insight={insight} />
+                </small>
+              </>,
+            ],
+            ["Users", number(insight.identifiedUsers)],
+            ["Occurrences", number(insight.occurrences)],
+            [insight.firstSeen && "First seen", <RelativeTime at={insight.firstSeen ?? 0} />],
+            [insight.lastSeen && "Last seen", <RelativeTime at={insight.lastSeen ?? 0} />],
+          ]}
+        />
       )}
       {points.data && all.length > 0 && <Days points={all} isAll={all.length < MAX_SPLIT} />}
       <div class="bulk">
         <h2>Pain points</h2>
         <ListSearch label="Search pain points" />
         <BulkActions rows={rows} noun="pain point">
-          <button type="button" disabled={busy} onClick={() => setDialog("split")}>
+          <Button disabled={busy} onClick={() => setDialog("split")}>
             Split off…
-          </button>
+          </Button>
         </BulkActions>
       </div>
       <Pending of={points} rows={6} />
       {session && points.data && (
         <SessionFilter points={all} count={items.length} session={session} />
       )}
-      {items.length > 0 && (
-        <table class="table" aria-rowcount={items.length + 1}>
-          <colgroup>
-            {canWrite && <col class="pick" />}
-            <col />
-            <col class="wide" style={{ width: "160px" }} />
-            <col class="wide" style={{ width: "120px" }} />
-            <col style={{ width: "104px" }} />
-          </colgroup>
-          <thead>
-            <tr>
-              {canWrite && <SelectAll rows={rows} ids={ids} />}
-              <th>Pain point</th>
-              <th class="wide">Session</th>
-              <th class="wide">User</th>
-              <th class="number">Time</th>
-            </tr>
-          </thead>
-          <WindowedRows items={items} rows={near}>
-            {(it, index) => (
-              <tr key={it.id} {...rowProps(rows, index)}>
-                {canWrite && (
-                  <SelectCell
-                    title={it.title}
-                    selected={rows.selected.has(it.id)}
-                    onToggle={(toLast) => rows.toggle(it.id, toLast)}
-                  />
-                )}
-                <td title={it.excerpt}>
-                  <bdi>{it.title}</bdi>
-                  <Evidence point={it} errorTypes={errorTypes} />
-                </td>
-                <td class="wide quiet">
-                  <SessionLink id={it.sessionId} />
-                </td>
-                <td class="wide quiet">
-                  <bdi>{it.userId ?? "Anonymous"}</bdi>
-                </td>
-                <td class="number quiet">
-                  <RelativeTime at={it.occurredAt} />
-                </td>
-              </tr>
-            )}
-          </WindowedRows>
-        </table>
-      )}
+      <Table
+        list={list}
+        nameOf={canWrite && ((it) => it.title)}
+        columns={[
+          [
+            "Pain point",
+            "",
+            (it) => (
+              <span title={it.excerpt}>
+                <bdi>{it.title}</bdi>
+                <Evidence point={it} errorTypes={errorTypes} />
+              </span>
+            ),
+          ],
+          ["Session", "wide quiet of-name", (it) => <SessionLink id={it.sessionId} />],
+          ["User", "wide quiet of-name", (it) => <bdi>{it.userId ?? "Anonymous"}</bdi>],
+          ["Time", "number quiet of-time", (it) => <RelativeTime at={it.occurredAt} />],
+        ]}
+      />
       {all.length >= MAX_SPLIT && (
         <p class="quiet nothing">Showing the {number(all.length)} newest.</p>
       )}
@@ -336,14 +243,14 @@ function InsightDetails({ insight, reload }: { insight: Insight; reload: () => v
           count={chosen.length}
           all={chosen.length >= insight.occurrences}
           onClose={() => setDialog(null)}
-          onSplit={(title) => void splitOff(title)}
+          onSplit={(title) => void run(() => splitOff(title))}
         />
       )}
       {dialog === "merge" && (
         <MergeDialog
           insight={insight}
           onClose={() => setDialog(null)}
-          onMerge={(other) => void mergeInto(other)}
+          onMerge={(other) => void run(() => mergeInto(other))}
         />
       )}
     </>
@@ -383,11 +290,7 @@ function Title({ insight, canWrite, reload }: TitleProps) {
             <bdi>{insight.description}</bdi>
           </p>
         </div>
-        {canWrite && (
-          <button type="button" onClick={() => setEditing(true)}>
-            Edit
-          </button>
-        )}
+        {canWrite && <Button onClick={() => setEditing(true)}>Edit</Button>}
       </div>
     );
   }
@@ -403,25 +306,21 @@ function Title({ insight, canWrite, reload }: TitleProps) {
         value={title}
         onInput={setTitle}
       />
-      <label class="field">
-        Description
-        <textarea
-          rows={3}
-          value={description}
-          maxLength={2000}
-          {...errorProps(form.error, "/description")}
-          onInput={(event) => setDescription(event.currentTarget.value)}
-        />
-        <FieldError error={form.error} at="/description" />
-      </label>
+      <Field
+        label="Description"
+        at="/description"
+        form={form}
+        maxLength={2000}
+        rows={3}
+        value={description}
+        onInput={setDescription}
+      />
       <FormError form={form} />
       <div class="form-row">
         <button type="submit" class="primary">
           Save
         </button>
-        <button type="button" onClick={() => setEditing(false)}>
-          Cancel
-        </button>
+        <Button onClick={() => setEditing(false)}>Cancel</Button>
       </div>
     </form>
   );
@@ -464,20 +363,17 @@ function MergedInto({ insight, into, href, onUndone }: MergedIntoProps) {
   const { data } = useLoaded(`insight ${project.id} ${into}`, (signal) =>
     loadInsight(project, into, signal),
   );
-  const [busy, setBusy] = useState(false);
+  const [busy, run] = useAction();
   const [isFinal, setFinal] = useState(false);
   const undo = async () => {
-    setBusy(true);
     try {
       await undoMerge(project, insight);
-      showToast("The merge is undone.");
-      onUndone();
     } catch (error) {
-      if (error instanceof ApiError && error.code === "insight_merged") setFinal(true);
-      else showErrorToast(error);
-    } finally {
-      setBusy(false);
+      if (!(error instanceof ApiError && error.code === "insight_merged")) throw error;
+      return setFinal(true);
     }
+    showToast("The merge is undone.");
+    onUndone();
   };
   return (
     <p>
@@ -485,9 +381,9 @@ function MergedInto({ insight, into, href, onUndone }: MergedIntoProps) {
       {isFinal && "That insight changed later, so the merge cannot be undone. "}
       Read-only.{" "}
       {canWrite && !isFinal && (
-        <button type="button" class="link" disabled={busy} onClick={() => void undo()}>
+        <Button class="link" disabled={busy} onClick={() => void run(undo)}>
           Undo merge
-        </button>
+        </Button>
       )}
     </p>
   );
@@ -577,9 +473,9 @@ function MergeDialog({ insight, onClose, onMerge }: MergeDialogProps) {
       <ul class="rows choices">
         {others.slice(0, MAX_CHOICES).map((it) => (
           <li key={it.id}>
-            <button type="button" class="link row" onClick={() => setInto(it)}>
+            <Button class="link row" onClick={() => setInto(it)}>
               <bdi>{it.title}</bdi>
-            </button>
+            </Button>
           </li>
         ))}
       </ul>
@@ -590,20 +486,13 @@ function MergeDialog({ insight, onClose, onMerge }: MergeDialogProps) {
       {loaded.next && (
         <p class="quiet small">
           Searching the {number(loaded.data?.items.length ?? 0)} most recent.{" "}
-          <button
-            type="button"
-            class="link"
-            disabled={loaded.busy}
-            onClick={() => void loaded.loadMore()}
-          >
+          <Button class="link" disabled={loaded.busy} onClick={() => void loaded.loadMore()}>
             {loaded.busy ? "Loading…" : "Load more"}
-          </button>
+          </Button>
         </p>
       )}
       <div class="actions">
-        <button type="button" onClick={onClose}>
-          Cancel
-        </button>
+        <Button onClick={onClose}>Cancel</Button>
       </div>
     </Dialog>
   );

@@ -1,37 +1,24 @@
 import { useMemo } from "preact/hooks";
 import { changed, go, hrefOf, Link, useAddress } from "../address";
-import { mapConcurrently } from "../api/client";
 import { useCan, useCurrentProject } from "../caller";
-import { namesOf } from "../errors/status";
 import {
   type Insight,
   type InsightStatus,
   patchInsight,
-  type SettableStatus,
   STATUS_NAMES,
   useInsights,
 } from "../insights/insight";
 import { Trend } from "../insights/trend";
-import { useKeys } from "../keys";
 import { number, pluralize } from "../time/format";
 import { keptParams } from "../time/range";
 import { useAnnouncement } from "../ui/announcement";
 import { matchesText } from "../ui/combobox";
-import {
-  BulkActions,
-  ListSearch,
-  More,
-  SelectAll,
-  SelectCell,
-  SortHead,
-  StatusActions,
-} from "../ui/row-parts";
-import { focusRow, rowProps, targetRows, useRows } from "../ui/rows";
+import { BulkActions, ListSearch, More } from "../ui/row-parts";
 import { Segments } from "../ui/segments";
 import { Code, Empty, Pending } from "../ui/states";
+import { changeStatus, type Status, StatusActions, useBulkStatus } from "../ui/status";
+import { Table, useList } from "../ui/table";
 import { RelativeTime } from "../ui/time";
-import { showErrorToast, showToast } from "../ui/toast";
-import { useRowWindow, WindowedRows } from "../ui/window";
 
 /** Periods in which an insight was last seen. */
 const SEEN = ["24h", "7d", "30d"] as const;
@@ -65,53 +52,35 @@ export function InsightsPage() {
       .filter((it) => matchesText(`${it.title} ${it.description} ${it.excerpt}`, words))
       .sort(ORDERS[sort]);
   }, [loaded.data, sort, status, seen, words]);
-  const ids = useMemo(() => items.map((it) => it.id), [items]);
   const hrefOfInsight = (id: string) => hrefOf("insight", { ...keptParams(address), id });
-  const near = useRowWindow(items.length, 48);
-  const rows = useRows(ids, (id) => go(hrefOfInsight(id)), near.reveal);
-  /** Changes the selected insights, or else the current one. */
-  const change = async (to: SettableStatus) => {
-    const chosen = new Set(targetRows(rows, ids));
-    const first = items.findIndex((it) => chosen.has(it.id));
-    const targets = items.filter(
-      (it) => chosen.has(it.id) && it.status !== to && it.status !== "merged",
-    );
-    const save = (statusOf: (insight: Insight) => SettableStatus) =>
-      mapConcurrently(targets, 4, async (insight) => {
-        const changed = await patchInsight(project, insight.id, { status: statusOf(insight) });
-        loaded.set(({ items, next }) => ({
-          items: items.map((it) => (it.id === changed.id ? { ...it, status: changed.status } : it)),
-          next,
-        }));
-      });
-    if (!targets.length) return;
-    rows.clear();
-    try {
-      await save(() => to);
-      showToast(`${STATUS_NAMES[to]} ${namesOf(targets)}.`, () =>
-        save((it) => it.status as SettableStatus),
-      );
-    } catch (error) {
-      showErrorToast(error);
-    }
-    requestAnimationFrame(() => {
-      if (document.activeElement === document.body) focusRow(Math.max(0, first));
-    });
+  const list = useList(
+    items,
+    (it) => it.id,
+    (id) => go(hrefOfInsight(id)),
+  );
+  const put = async ({ id }: Insight, to: Status) => {
+    const { status } = await patchInsight(project, id, { status: to });
+    loaded.set((was) => ({
+      ...was,
+      items: was.items.map((it) => (it.id === id ? { ...it, status } : it)),
+    }));
   };
+  const change = useBulkStatus(list, canWrite, (chosen, to) =>
+    changeStatus(
+      chosen.filter((it) => it.status !== to && it.status !== "merged"),
+      {
+        status: to,
+        noun: "insight",
+        save: (it) => put(it, to),
+        restore: (it) => put(it, it.status as Status),
+        onChange: () => {},
+      },
+    ),
+  );
   useAnnouncement(
     status,
     loaded.data && !loaded.loading ? pluralize(items.length, "insight") : null,
   );
-  useKeys(
-    canWrite
-      ? {
-          e: () => void change("resolved"),
-          i: () => void change("ignored"),
-          o: () => void change("open"),
-        }
-      : {},
-  );
-
   return (
     <>
       <div class="page-head">
@@ -136,7 +105,7 @@ export function InsightsPage() {
       </div>
       <div class="bulk">
         <ListSearch label="Search insights" />
-        <BulkActions rows={rows} noun="insight">
+        <BulkActions rows={list.rows} noun="insight">
           <StatusActions onChange={change} />
         </BulkActions>
       </div>
@@ -144,61 +113,44 @@ export function InsightsPage() {
       {loaded.data && items.length === 0 && (
         <NoInsights status={status} isFiltered={Boolean(words || seen)} />
       )}
-      {items.length > 0 && (
-        <div class={loaded.loading ? "table-scroll stale" : "table-scroll"}>
-          <table class="table" aria-rowcount={items.length + 1}>
-            <colgroup>
-              {canWrite && <col class="pick" />}
-              <col />
-              <col style={{ width: "88px" }} />
-              <col class="wide" style={{ width: "72px" }} />
-              <col class="wide" style={{ width: "96px" }} />
-              <col style={{ width: "92px" }} />
-              <col class="wide" style={{ width: "104px" }} />
-            </colgroup>
-            <thead>
-              <tr>
-                {canWrite && <SelectAll rows={rows} ids={ids} />}
-                <th>Insight</th>
-                <SortHead name="Sessions" own="sessions" sort={sort} />
-                <th class="number wide">Users</th>
-                <th class="number wide">Occurrences</th>
-                <SortHead name="Trend" own="trend" sort={sort} />
-                <SortHead name="Last seen" own="lastSeen" sort={sort} only="wide" />
-              </tr>
-            </thead>
-            <WindowedRows items={items} rows={near}>
-              {(it, index) => (
-                <tr key={it.id} {...rowProps(rows, index)}>
-                  {canWrite && (
-                    <SelectCell
-                      title={it.title}
-                      selected={rows.selected.has(it.id)}
-                      onToggle={(toLast) => rows.toggle(it.id, toLast)}
-                    />
-                  )}
-                  <td>
-                    <Link class={it.viewed ? "title" : "title unread"} href={hrefOfInsight(it.id)}>
-                      <bdi>{it.title}</bdi>
-                      {!it.viewed && <span class="hidden"> (unread)</span>}
-                    </Link>
-                    <small>
-                      <bdi>{it.description || it.excerpt || " "}</bdi>
-                    </small>
-                  </td>
-                  <td class="number">{number(it.affectedSessions)}</td>
-                  <td class="number wide">{number(it.identifiedUsers)}</td>
-                  <td class="number wide">{number(it.occurrences)}</td>
-                  <td class="number">{it.status === "merged" ? "" : <Trend insight={it} />}</td>
-                  <td class="number quiet wide">
-                    {it.lastSeen && <RelativeTime at={it.lastSeen} />}
-                  </td>
-                </tr>
-              )}
-            </WindowedRows>
-          </table>
-        </div>
-      )}
+      <Table
+        list={list}
+        nameOf={canWrite && ((it) => it.title)}
+        sort={sort}
+        stale={loaded.loading}
+        columns={[
+          [
+            "Insight",
+            "",
+            (it) => (
+              <>
+                <Link class={it.viewed ? "title" : "title unread"} href={hrefOfInsight(it.id)}>
+                  <bdi>{it.title}</bdi>
+                  {!it.viewed && <span class="hidden"> (unread)</span>}
+                </Link>
+                <small>
+                  <bdi>{it.description || it.excerpt || " "}</bdi>
+                </small>
+              </>
+            ),
+          ],
+          ["Sessions", "number of-count", (it) => number(it.affectedSessions), "sessions"],
+          ["Users", "number wide of-count", (it) => number(it.identifiedUsers)],
+          ["Occurrences", "number wide of-time", (it) => number(it.occurrences)],
+          [
+            "Trend",
+            "number of-change",
+            (it) => it.status !== "merged" && <Trend insight={it} />,
+            "trend",
+          ],
+          [
+            "Last seen",
+            "number quiet wide of-time",
+            (it) => it.lastSeen && <RelativeTime at={it.lastSeen} />,
+            "lastSeen",
+          ],
+        ]}
+      />
       {loaded.next && (
         <p class="quiet nothing">
           {sort === "lastSeen" ? "Showing" : "Sorted within"} the{" "}

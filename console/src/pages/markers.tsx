@@ -1,17 +1,22 @@
-import { useEffect, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { changed, go, Link, useAddress, usePageGuard } from "../address";
 import { useAttempts } from "../api/attempt";
-import { ApiError, api, type Schemas, unwrapResponse } from "../api/client";
+import { ApiError, api, type Schemas } from "../api/client";
 import { useLoaded } from "../api/loaded";
+import type { Page } from "../api/pages";
 import { useCan, useCurrentProject } from "../caller";
-import { type Newest, newestOf } from "../errors/newest";
+import { newestOf } from "../errors/newest";
 import { number, pluralize } from "../time/format";
+import { useAction } from "../ui/action";
+import { Button } from "../ui/button";
 import { Confirm } from "../ui/confirm";
 import { Field, FormError, useForm } from "../ui/form";
-import { RowTitle } from "../ui/row-parts";
+import { Block } from "../ui/layout";
+import { useNextPage } from "../ui/next-page";
+import { More, RowTitle } from "../ui/row-parts";
 import { Empty, Pending } from "../ui/states";
 import { RelativeTime } from "../ui/time";
-import { showErrorToast, showToast } from "../ui/toast";
+import { showToast } from "../ui/toast";
 
 type Collection = Schemas["EventMarkerCollection"];
 type Source = Collection["source"];
@@ -33,12 +38,10 @@ export function MarkersPage() {
   const { project } = useCurrentProject();
   const canWrite = useCan()("markers:write");
   const loaded = useLoaded(`collections ${project.id}`, (signal) =>
-    unwrapResponse(
-      api.GET("/v0/projects/{idOrSlug}/event-marker-collections", {
-        params: { path: { idOrSlug: project.slug }, query: { limit: 100 } },
-        signal,
-      }),
-    ),
+    api.GET("/v0/projects/{idOrSlug}/event-marker-collections", {
+      params: { path: { idOrSlug: project.slug }, query: { limit: 100 } },
+      signal,
+    }),
   );
   const items = loaded.data?.items ?? [];
   const chosen = items.find((it) => it.id === address.query.get("collection")) ?? items[0];
@@ -68,10 +71,7 @@ export function MarkersPage() {
             )}
           </div>
           <aside>
-            <section class="block">
-              <header>
-                <h2>Collections</h2>
-              </header>
+            <Block title="Collections">
               <ul class="rows">
                 {items.map((it) => (
                   <li key={it.id}>
@@ -92,7 +92,7 @@ export function MarkersPage() {
                 ))}
               </ul>
               {loaded.data.nextCursor && <p class="quiet small nothing">Showing the 100 newest.</p>}
-            </section>
+            </Block>
             {canWrite && <NewCollection onCreated={loaded.reload} />}
           </aside>
         </div>
@@ -112,12 +112,10 @@ function NewCollection({ onCreated }: { onCreated: () => void }) {
   const form = useForm(async () => {
     const isHere = guardPage();
     const body = { name, description, source };
-    const created = await unwrapResponse(
-      api.POST("/v0/projects/{idOrSlug}/event-marker-collections", {
-        params: { path: { idOrSlug: project.slug }, header: attempts.keyFor(body) },
-        body,
-      }),
-    );
+    const created = await api.POST("/v0/projects/{idOrSlug}/event-marker-collections", {
+      params: { path: { idOrSlug: project.slug }, header: attempts.keyFor(body) },
+      body,
+    });
     attempts.succeeded();
     // Keeps text that was typed since the request.
     setName((current) => (current === body.name ? "" : current));
@@ -179,117 +177,83 @@ function Markers({ collection, canWrite, onChange }: MarkersProps) {
   const address = useAddress();
   const { project } = useCurrentProject();
   const [deleting, setDeleting] = useState(false);
-  const [older, setOlder] = useState<Newest<Marker>[]>([]);
-  const [busy, setBusy] = useState(false);
   const path = { idOrSlug: project.slug, collectionId: collection.id };
-  /** Loads the newest markers before a time. */
-  const load = (before: number | null) =>
-    newestOf(
+  /** Loads the newest markers before a time, newest first. */
+  const load = async (before: number | null): Promise<Page<Marker, number>> => {
+    const found = await newestOf(
       (from, cursor) =>
-        unwrapResponse(
-          api.GET("/v0/projects/{idOrSlug}/event-marker-collections/{collectionId}/events", {
-            params: {
-              path,
-              query: {
-                limit: 100,
-                from,
-                ...(before !== null && { to: before }),
-                ...(cursor && { cursor }),
-              },
-            },
-          }),
-        ),
+        api.GET("/v0/projects/{idOrSlug}/event-marker-collections/{collectionId}/events", {
+          params: { path, query: { limit: 100, from, to: before ?? undefined, cursor } },
+        }),
       FIRST_TIME,
       before ?? Date.now(),
       MAX_PAGES,
     );
+    return { items: found.items.toReversed(), nextCursor: found.isAll ? null : found.from };
+  };
   const loaded = useLoaded(`markers ${project.id} ${collection.id} ${collection.eventCount}`, () =>
     load(null),
   );
-  // A new marker shifts the first part, so the loaded older parts no longer fit.
-  useEffect(() => setOlder([]), [collection.eventCount]);
-  const parts = loaded.data ? [loaded.data, ...older] : [];
-  const items = parts.flatMap((it) => it.items.toReversed());
-  const last = parts.at(-1);
-  const showMore = async () => {
-    if (!last || busy) return;
-    setBusy(true);
-    try {
-      const part = await load(last.from);
-      setOlder((was) => [...was, part]);
-    } catch (error) {
-      showErrorToast(error);
-    }
-    setBusy(false);
-  };
+  const { busy, loadMore } = useNextPage(loaded, load);
+  const items = loaded.data?.items ?? [];
   const guardPage = usePageGuard();
+  const [, run] = useAction();
   const remove = async () => {
     const isHere = guardPage();
     setDeleting(false);
-    try {
-      await unwrapResponse(
-        api.DELETE("/v0/projects/{idOrSlug}/event-marker-collections/{collectionId}", {
-          params: { path },
-        }),
-      );
-      showToast(`Deleted “${collection.name}” and its markers.`);
-      if (isHere()) go(changed(address, { collection: null }), "replace");
-      onChange();
-    } catch (error) {
-      showErrorToast(error);
-    }
+    await api.DELETE("/v0/projects/{idOrSlug}/event-marker-collections/{collectionId}", {
+      params: { path },
+    });
+    showToast(`Deleted “${collection.name}” and its markers.`);
+    if (isHere()) go(changed(address, { collection: null }), "replace");
+    onChange();
   };
   return (
     <>
-      <div class="block titled">
-        <header>
-          <h2>
+      <Block
+        class="titled"
+        title={
+          <>
             <bdi>{collection.name}</bdi>{" "}
             <span class="quiet">{pluralize(collection.eventCount, "marker")}</span>
-          </h2>
-          {canWrite && (
-            <button type="button" class="danger" onClick={() => setDeleting(true)}>
+          </>
+        }
+        actions={
+          canWrite && (
+            <Button class="danger" onClick={() => setDeleting(true)}>
               Delete collection
-            </button>
-          )}
-        </header>
-      </div>
+            </Button>
+          )
+        }
+      />
       {canWrite && <NewMarker path={path} onAdded={onChange} />}
       <Pending of={loaded} rows={5} />
       {loaded.data && items.length === 0 && <p class="quiet nothing">No markers yet.</p>}
       <ul class="rows">
         {items.map((it) => (
           <li key={it.id} class="row">
-            <span class="row-title">
-              <bdi>{it.name}</bdi>
-              <small>
-                <bdi>
-                  {[
-                    it.description,
-                    ...Object.entries(it.attributes).map(([name, value]) => `${name}: ${value}`),
-                  ]
-                    .filter(Boolean)
-                    .join(" · ")}
-                </bdi>
-              </small>
-            </span>
+            <RowTitle
+              name={it.name}
+              description={[
+                it.description,
+                ...Object.entries(it.attributes).map(([name, value]) => `${name}: ${value}`),
+              ]
+                .filter(Boolean)
+                .join(" · ")}
+            />
             <span class="when">
               <RelativeTime at={it.occurredAt} />
             </span>
           </li>
         ))}
       </ul>
-      {last && !last.isAll && (
-        <button type="button" class="more" disabled={busy} onClick={() => void showMore()}>
-          {busy ? "Loading…" : `Show more (${number(items.length)} shown)`}
-        </button>
-      )}
+      {loaded.data?.nextCursor && <More busy={busy} onClick={loadMore} />}
       {deleting && (
         <Confirm
           title={`Delete “${collection.name}”?`}
           action="Delete"
           onClose={() => setDeleting(false)}
-          onConfirm={() => void remove()}
+          onConfirm={() => void run(remove)}
         >
           <p>
             This permanently deletes the collection and its{" "}
@@ -325,12 +289,10 @@ function NewMarker({
     const time = new Date(at);
     if (Number.isNaN(time.getTime())) throw NO_TIME;
     const body = { events: [{ name, occurredAt: time.toISOString(), description }] };
-    await unwrapResponse(
-      api.POST("/v0/projects/{idOrSlug}/event-marker-collections/{collectionId}/events", {
-        params: { path, header: attempts.keyFor(path.collectionId, body) },
-        body,
-      }),
-    );
+    await api.POST("/v0/projects/{idOrSlug}/event-marker-collections/{collectionId}/events", {
+      params: { path, header: attempts.keyFor(path.collectionId, body) },
+      body,
+    });
     attempts.succeeded();
     setName((current) => (current === name ? "" : current));
     setDescription((current) => (current === description ? "" : current));

@@ -7,6 +7,7 @@ import { type ErrorRow, loadErrors } from "../errors/load";
 import { sendTestEvent, useDsn } from "../settings/dsn";
 import { Snippets } from "../settings/snippets";
 import { keptParams } from "../time/range";
+import { Button } from "../ui/button";
 import { RelativeTime } from "../ui/time";
 import { showErrorToast } from "../ui/toast";
 
@@ -46,9 +47,9 @@ export function Onboarding() {
         ) : (
           <p class="quiet">Waiting for the first event …</p>
         )}
-        <button type="button" disabled={!dsn || busy} onClick={() => void sendTest()}>
+        <Button disabled={!dsn || busy} onClick={() => void sendTest()}>
           Send a test event
-        </button>
+        </Button>
       </div>
       <p>Point any Sentry SDK at this DSN; errors show up here.</p>
       <Snippets />

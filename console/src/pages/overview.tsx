@@ -1,27 +1,21 @@
 import { useMemo } from "preact/hooks";
-import { changed, go, hrefOf, Link, useAddress } from "../address";
+import { changed, hrefOf, Link, useAddress } from "../address";
 import { mapConcurrently } from "../api/client";
 import { type Loaded, useLoaded } from "../api/loaded";
 import type { Project } from "../caller";
 import { Breakdown } from "../errors/breakdown";
+import { EventsPlot } from "../errors/events-plot";
 import { type Status, type View, viewKey } from "../errors/filters";
 import { type ErrorRow, loadErrors, loadSeries, totalOf } from "../errors/load";
 import { NewEvents } from "../errors/new-events";
 import { keyOf, ProjectsMenu, useProjects } from "../errors/projects";
 import { useCategories, useMarks, useRange, useView, ViewBar } from "../errors/view-bar";
-import { Plot } from "../plot/plot";
 import { Spark } from "../plot/spark";
 import { number, percent, pluralize } from "../time/format";
-import {
-  keptParams,
-  keptView,
-  previousName,
-  previousRange,
-  type Range,
-  rangeParams,
-} from "../time/range";
+import { keptParams, keptView, previousName, previousRange, type Range } from "../time/range";
+import { Block } from "../ui/layout";
 import { RowTitle } from "../ui/row-parts";
-import { ErrorMessage, Pending, SkeletonRows } from "../ui/states";
+import { Pending } from "../ui/states";
 import { RelativeTime } from "../ui/time";
 import { Onboarding } from "./onboarding";
 
@@ -30,7 +24,6 @@ const MAX_LISTED = 6;
 const MAX_CHANGES = 14;
 
 export function OverviewPage() {
-  const address = useAddress();
   const { range, reload } = useRange();
   const view = useView(null);
   const projects = useProjects();
@@ -78,7 +71,6 @@ export function OverviewPage() {
         series={series.data}
         onReload={reload}
       />
-      {series.error && <ErrorMessage error={series.error} retry={series.reload} />}
       <section class="figure-line">
         {series.data ? (
           <>
@@ -98,19 +90,7 @@ export function OverviewPage() {
         {frequent.data && !frequent.loading && <OpenErrors page={frequent.data} status={status} />}
         <ProjectsMenu projects={projects} />
       </section>
-      {series.data ? (
-        <Plot
-          series={series.data}
-          marks={marks.marks}
-          more={marks.more}
-          isExact={marks.isExact}
-          height={240}
-          stale={series.loading}
-          onZoom={(from, to) => go(changed(address, rangeParams({ from, to })))}
-        />
-      ) : (
-        !series.error && <div class="skeleton plot-skeleton" aria-busy="true" />
-      )}
+      <EventsPlot series={series} marks={marks} height={240} />
       <div class="columns">
         <div>
           {projects.length > 1 && <ByProject projects={projects} view={view} range={range} />}
@@ -133,7 +113,7 @@ export function OverviewPage() {
           <div class="block">
             <Breakdown projects={projects} view={view} range={range} categories={categories} />
           </div>
-          <RecentChanges {...marks} />
+          <RecentChanges loaded={marks} />
         </div>
       </div>
     </>
@@ -161,16 +141,13 @@ interface ProjectsProps {
 /** Events of each project. A click shows the project alone. */
 function ByProject({ projects, view, range }: ProjectsProps) {
   return (
-    <section class="block by-project">
-      <header>
-        <h2>By project</h2>
-      </header>
+    <Block title="By project" class="by-project">
       <ul class="rows">
         {projects.map((it) => (
           <ProjectRow key={it.id} project={it} view={view} range={range} />
         ))}
       </ul>
-    </section>
+    </Block>
   );
 }
 
@@ -267,13 +244,15 @@ function TopErrors({ title, sort, loaded, status, projects }: TopErrorsProps) {
   const items = loaded.data?.items;
   const kept = { ...keptView(address, "errors"), status: statusParam(status) };
   return (
-    <section class={loaded.loading && items ? "block stale" : "block"}>
-      <header>
-        <h2>{title}</h2>
+    <Block
+      title={title}
+      class={loaded.loading && items ? "stale" : ""}
+      actions={
         <Link class="small" href={hrefOf("errors", { ...kept, sort })}>
           {`All ${status} errors`}
         </Link>
-      </header>
+      }
+    >
       <Pending small of={loaded} rows={4} />
       {items?.length === 0 && (
         <p class="quiet nothing">
@@ -309,26 +288,26 @@ function TopErrors({ title, sort, loaded, status, projects }: TopErrorsProps) {
           </li>
         ))}
       </ul>
-    </section>
+    </Block>
   );
 }
 
-function RecentChanges(props: ReturnType<typeof useMarks>) {
-  const { marks, more, isExact, isLoaded, error, reload } = props;
+function RecentChanges({ loaded }: { loaded: ReturnType<typeof useMarks> }) {
   const address = useAddress();
-  const newest = [...marks].reverse();
-  const older = Math.max(0, newest.length - MAX_CHANGES) + more;
+  const { data } = loaded;
+  const newest = data?.marks.toReversed() ?? [];
+  const older = Math.max(0, newest.length - MAX_CHANGES) + (data?.more ?? 0);
   return (
-    <section class="block">
-      <header>
-        <h2>What changed</h2>
+    <Block
+      title="What changed"
+      actions={
         <Link class="small" href={hrefOf("markers", keptParams(address))}>
           Markers
         </Link>
-      </header>
-      {error && <ErrorMessage small error={error} retry={reload} />}
-      {!isLoaded && !error && <SkeletonRows rows={4} />}
-      {isLoaded && marks.length === 0 && (
+      }
+    >
+      <Pending small of={loaded} rows={4} />
+      {data && newest.length === 0 && (
         <p class="quiet nothing">No markers, flag changes or new releases in this period.</p>
       )}
       <ul class="rows">
@@ -344,9 +323,9 @@ function RecentChanges(props: ReturnType<typeof useMarks>) {
       </ul>
       {older > 0 && (
         <p class="quiet small nothing">
-          {number(older)} {isExact ? "more" : "or more"}. Narrow the range to see older ones.
+          {number(older)} {data?.isExact ? "more" : "or more"}. Narrow the range to see older ones.
         </p>
       )}
-    </section>
+    </Block>
   );
 }

@@ -31,10 +31,13 @@ import {
   type SegmentDraft,
 } from "../segments/segment";
 import { keptParams } from "../time/range";
+import { useAction } from "../ui/action";
+import { Button } from "../ui/button";
 import { Confirm, Dialog } from "../ui/confirm";
+import { Block, Part } from "../ui/layout";
 import { ErrorMessage, FieldError } from "../ui/states";
 import { RelativeTime } from "../ui/time";
-import { showErrorToast, showToast } from "../ui/toast";
+import { showToast } from "../ui/toast";
 
 const NEW_SEGMENT: SegmentDraft = { key: "", name: "", conditions: [NEW_CONDITION] };
 
@@ -73,20 +76,16 @@ function Editor(props: EditorProps<Segment>) {
   );
   const usedBy = segment && flags.data ? flagsUsing(segment.key, flags.data) : null;
 
+  const [, run] = useAction();
   const remove = async () => {
     if (!segment) return;
     const isHere = guardPage();
     setDeleting(false);
-    try {
-      await deleteSegment(project, segment.key);
-      dropDraft(editing.draftName);
-      showToast(`Deleted ${segment.key}.`);
-      if (isHere()) go(back);
-    } catch (failure) {
-      showErrorToast(failure);
-    }
+    await deleteSegment(project, segment.key);
+    dropDraft(editing.draftName);
+    showToast(`Deleted ${segment.key}.`);
+    if (isHere()) go(back);
   };
-
   return (
     <>
       <div class="page-head">
@@ -103,8 +102,7 @@ function Editor(props: EditorProps<Segment>) {
         </div>
         {segment && canWrite && (
           <div class="actions">
-            <button
-              type="button"
+            <Button
               class="danger"
               onClick={() => {
                 flags.reload();
@@ -112,54 +110,51 @@ function Editor(props: EditorProps<Segment>) {
               }}
             >
               Delete
-            </button>
+            </Button>
           </div>
         )}
       </div>
       <div class="editor">
-        {!canWrite && segment && (
-          <section class="part">
-            <h2>Users who match all of these</h2>
-            <ul>
-              {segment.conditions.map((it, index) => (
-                <li key={index}>
-                  <bdi>{describeCondition(it)}</bdi>
-                </li>
-              ))}
-            </ul>
-          </section>
+        {!canWrite ? (
+          segment && (
+            <Part title="Users who match all of these">
+              <ul>
+                {segment.conditions.map((it, index) => (
+                  <li key={index}>
+                    <bdi>{describeCondition(it)}</bdi>
+                  </li>
+                ))}
+              </ul>
+            </Part>
+          )
+        ) : (
+          <form {...editing.form}>
+            <div class="form part">
+              <KeyAndName
+                editing={editing}
+                placeholders={["beta-testers", "Beta testers"]}
+                onChange={set}
+              />
+            </div>
+            <Part title="Users who match all of these">
+              <FieldError error={error} at="/conditions" />
+              <Conditions
+                conditions={draft.conditions}
+                segments={null}
+                pointer="/conditions"
+                error={error}
+                onChange={(conditions) => set({ conditions })}
+              />
+            </Part>
+            <SaveBar editing={editing}>
+              {draft.conditions.length > 0 && draft.conditions.every(isComplete) && (
+                <span class="quiet small">
+                  Users whose <bdi>{describeConditions(draft.conditions)}</bdi>
+                </span>
+              )}
+            </SaveBar>
+          </form>
         )}
-        <form hidden={!canWrite} {...editing.form}>
-          <div class="form part">
-            <KeyAndName
-              editing={editing}
-              placeholders={["beta-testers", "Beta testers"]}
-              disabled={!canWrite}
-              onChange={set}
-            />
-          </div>
-          <section class="part">
-            <header>
-              <h2>Users who match all of these</h2>
-            </header>
-            <FieldError error={error} at="/conditions" />
-            <Conditions
-              conditions={draft.conditions}
-              segments={null}
-              pointer="/conditions"
-              error={error}
-              disabled={!canWrite}
-              onChange={(conditions) => set({ conditions })}
-            />
-          </section>
-          <SaveBar editing={editing} disabled={!canWrite}>
-            {draft.conditions.length > 0 && draft.conditions.every(isComplete) && (
-              <span class="quiet small">
-                Users whose <bdi>{describeConditions(draft.conditions)}</bdi>
-              </span>
-            )}
-          </SaveBar>
-        </form>
         {segment && (
           <aside>
             {usedBy && <UsedBy flags={usedBy} />}
@@ -171,9 +166,7 @@ function Editor(props: EditorProps<Segment>) {
         <Dialog title={`Can’t delete ${segment.key}`} onClose={() => setDeleting(false)}>
           <p>Used by {usedBy.map((it) => it.key).join(", ")}.</p>
           <div class="actions">
-            <button type="button" onClick={() => setDeleting(false)}>
-              Close
-            </button>
+            <Button onClick={() => setDeleting(false)}>Close</Button>
           </div>
         </Dialog>
       )}
@@ -182,7 +175,7 @@ function Editor(props: EditorProps<Segment>) {
           title={`Delete ${segment.key}?`}
           action="Delete"
           onClose={() => setDeleting(false)}
-          onConfirm={() => void remove()}
+          onConfirm={() => void run(remove)}
         >
           <p>This permanently deletes the segment.{usedBy && " No flag uses it."}</p>
         </Confirm>
@@ -196,10 +189,7 @@ function Editor(props: EditorProps<Segment>) {
 function UsedBy({ flags }: { flags: Flag[] }) {
   const address = useAddress();
   return (
-    <section class="block">
-      <header>
-        <h2>Used by</h2>
-      </header>
+    <Block title="Used by">
       {flags.length === 0 && (
         <p class="quiet nothing">
           No flags. To use it, add a condition “is in segment” to a flag rule.
@@ -222,6 +212,6 @@ function UsedBy({ flags }: { flags: Flag[] }) {
           </li>
         ))}
       </ul>
-    </section>
+    </Block>
   );
 }

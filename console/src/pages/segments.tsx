@@ -1,25 +1,30 @@
-import { useMemo } from "preact/hooks";
-import { go, hrefOf, Link, useAddress } from "../address";
+import { go, hrefOf, useAddress } from "../address";
 import { useLoaded } from "../api/loaded";
 import { useCan, useCurrentProject } from "../caller";
 import { describeConditions } from "../flags/conditions-editor";
-import { FlagTabs } from "../flags/tabs";
+import { FlagTabs, KeyedTitle } from "../flags/tabs";
 import { useKeys } from "../keys";
-import { loadSegments } from "../segments/segment";
+import { loadSegments, type Segment } from "../segments/segment";
 import { keptParams } from "../time/range";
-import { rowProps, useRows } from "../ui/rows";
+import { Button } from "../ui/button";
 import { Code, Empty, Pending } from "../ui/states";
+import { Table, useList } from "../ui/table";
 import { RelativeTime } from "../ui/time";
+
+const NONE: Segment[] = [];
 
 export function SegmentsPage() {
   const address = useAddress();
   const { project } = useCurrentProject();
   const canWrite = useCan()("flags:write");
   const loaded = useLoaded(`segments ${project.id}`, (signal) => loadSegments(project, signal));
-  const segments = loaded.data ?? [];
-  const keys = useMemo(() => segments.map((it) => it.key), [loaded.data]);
+  const segments = loaded.data ?? NONE;
   const hrefOfSegment = (key: string) => hrefOf("segment", { ...keptParams(address), key });
-  const rows = useRows(keys, (key) => go(hrefOfSegment(key)));
+  const list = useList(
+    segments,
+    (it) => it.key,
+    (key) => go(hrefOfSegment(key)),
+  );
   const create = hrefOf("segment", { ...keptParams(address), new: 1 });
   useKeys(canWrite ? { c: () => go(create) } : {});
   return (
@@ -27,9 +32,9 @@ export function SegmentsPage() {
       <div class="page-head">
         <FlagTabs page="segments" />
         {canWrite && (
-          <button type="button" class="primary" onClick={() => go(create)} title="New segment (c)">
+          <Button class="primary" onClick={() => go(create)} title="New segment (c)">
             New segment
-          </button>
+          </Button>
         )}
       </div>
       <Pending of={loaded} rows={5} />
@@ -44,44 +49,21 @@ export function SegmentsPage() {
           />
         </Empty>
       )}
-      {segments.length > 0 && (
-        <div class="table-scroll">
-          <table class="table">
-            <colgroup>
-              <col />
-              <col class="wide" style={{ width: "52%" }} />
-              <col style={{ width: "112px" }} />
-            </colgroup>
-            <thead>
-              <tr>
-                <th>Segment</th>
-                <th class="wide">Conditions</th>
-                <th class="number">Changed</th>
-              </tr>
-            </thead>
-            <tbody>
-              {segments.map((it, index) => (
-                <tr key={it.id} {...rowProps(rows, index)}>
-                  <td>
-                    <Link class="title" href={hrefOfSegment(it.key)}>
-                      <bdi>{it.name}</bdi>
-                    </Link>
-                    <small>
-                      <code>{it.key}</code>
-                    </small>
-                  </td>
-                  <td class="quiet wide" title={describeConditions(it.conditions)}>
-                    <bdi>{describeConditions(it.conditions)}</bdi>
-                  </td>
-                  <td class="number quiet">
-                    <RelativeTime at={it.updatedAt} />
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
-      )}
+      <Table
+        list={list}
+        columns={[
+          ["Segment", "", (it) => <KeyedTitle item={it} href={hrefOfSegment(it.key)} />],
+          [
+            "Conditions",
+            "quiet wide of-half",
+            (it) => {
+              const text = describeConditions(it.conditions);
+              return <bdi title={text}>{text}</bdi>;
+            },
+          ],
+          ["Changed", "number quiet of-time", (it) => <RelativeTime at={it.updatedAt} />],
+        ]}
+      />
     </>
   );
 }

@@ -7,10 +7,18 @@ import { EmailAddress } from "../settings/email-address";
 import { FlagSnippet } from "../settings/flag-snippet";
 import { Preferences } from "../settings/preferences";
 import { Snippets } from "../settings/snippets";
-import { RelativeTime } from "../ui/time";
+import { Button } from "../ui/button";
+import { Block, Pairs } from "../ui/layout";
+import { TimeOrNever } from "../ui/time";
 
 export function SettingsPage() {
   const can = useCan();
+  const canRead = can("notifications:read");
+  const missing = (
+    <p class="quiet nothing">
+      Requires the scope <code>notifications:read</code>.
+    </p>
+  );
   return (
     <>
       <div class="page-head">
@@ -19,48 +27,24 @@ export function SettingsPage() {
       <SettingsTabs page="settings" />
       <div class="settings">
         <div>
-          <section class="block">
-            <header>
-              <h2>Email address</h2>
-            </header>
-            {can("notifications:read") || can("notifications:write") ? (
-              <EmailAddress />
-            ) : (
-              <p class="quiet nothing">
-                Requires the scope <code>notifications:read</code>.
-              </p>
-            )}
-          </section>
-          <section class="block">
-            <header>
-              <h2>Email notifications</h2>
-            </header>
-            {can("notifications:read") ? (
-              <Preferences canWrite={can("notifications:write")} />
-            ) : (
-              <p class="quiet nothing">
-                Requires the scope <code>notifications:read</code>.
-              </p>
-            )}
-          </section>
+          <Block title="Email address">
+            {canRead || can("notifications:write") ? <EmailAddress /> : missing}
+          </Block>
+          <Block title="Email notifications">
+            {canRead ? <Preferences canWrite={can("notifications:write")} /> : missing}
+          </Block>
         </div>
         <div>
-          <section class="block">
-            <header>
-              <h2>Report errors</h2>
-            </header>
+          <Block title="Report errors">
             <Snippets />
-          </section>
-          <section class="block">
-            <header>
-              <h2>Evaluate flags</h2>
-            </header>
+          </Block>
+          <Block title="Evaluate flags">
             <p class="quiet nothing">
               Use any OpenFeature SDK with the OFREP provider, this base URL and an{" "}
               <code>x-api-key</code> header:
             </p>
             <FlagSnippet />
-          </section>
+          </Block>
           <CallerDetails />
         </div>
       </div>
@@ -75,66 +59,42 @@ function CallerDetails() {
   const { caller } = useCurrentProject();
   const [isLeaving, setLeaving] = useState(false);
   return (
-    <section class="block">
-      <header>
-        <h2>{caller.keyId ? "Your key" : "Your account"}</h2>
+    <Block
+      title={caller.keyId ? "Your key" : "Your account"}
+      actions={
         <div class="row-actions">
           {caller.email && (
-            <button type="button" class="link" onClick={() => setLeaving(true)}>
+            <Button class="link" onClick={() => setLeaving(true)}>
               Sign out everywhere
-            </button>
+            </Button>
           )}
-          <button type="button" class="link" onClick={() => void endSession()}>
+          <Button class="link" onClick={() => void endSession()}>
             Sign out
-          </button>
+          </Button>
         </div>
-        {isLeaving && <SignOutEverywhere onClose={() => setLeaving(false)} />}
-      </header>
-      <table class="pairs">
-        <tbody>
-          <tr>
-            <th scope="row">User</th>
-            <td>
-              {caller.user ?? "Unknown user"} of {caller.organization}
-            </td>
-          </tr>
-          {caller.role && (
-            <tr>
-              <th scope="row">Role</th>
-              <td>{roleName(caller.role)}</td>
-            </tr>
-          )}
-          {caller.keyId && (
-            <tr>
-              <th scope="row">Key ID</th>
-              <td>
-                <code>{caller.keyId}</code>
-              </td>
-            </tr>
-          )}
-          <tr>
-            <th scope="row">Expires</th>
-            <td>{caller.expiresAt ? <RelativeTime at={caller.expiresAt} /> : "Never"}</td>
-          </tr>
-          <tr>
-            <th scope="row">Projects</th>
-            <td>{caller.projects.map((it) => it.slug).join(", ")}</td>
-          </tr>
-          <tr>
-            <th scope="row">Scopes</th>
-            <td>
-              <ul class="scopes">
-                {SCOPES.map((it) => (
-                  <li key={it} class={caller.scopes.includes(it) ? "" : "quiet"}>
-                    {caller.scopes.includes(it) ? "✓" : "–"} <code>{it}</code>
-                    {!caller.scopes.includes(it) && <span class="hidden"> (missing)</span>}
-                  </li>
-                ))}
-              </ul>
-            </td>
-          </tr>
-        </tbody>
-      </table>
-    </section>
+      }
+    >
+      {isLeaving && <SignOutEverywhere onClose={() => setLeaving(false)} />}
+      <Pairs
+        rows={[
+          ["User", `${caller.user ?? "Unknown user"} of ${caller.organization}`],
+          [caller.role && "Role", caller.role && roleName(caller.role)],
+          [caller.keyId && "Key ID", <code>{caller.keyId}</code>],
+          ["Expires", <TimeOrNever at={caller.expiresAt} />],
+          ["Projects", caller.projects.map((it) => it.slug).join(", ")],
+          [
+            "Scopes",
+            <ul class="scopes">
+              {SCOPES.map((it) => (
+                <li key={it} class={caller.scopes.includes(it) ? "" : "quiet"}>
+                  {caller.scopes.includes(it) ? "✓" : "–"} <code>{it}</code>
+                  {!caller.scopes.includes(it) && <span class="hidden"> (missing)</span>}
+                </li>
+              ))}
+            </ul>,
+          ],
+        ]}
+      />
+    </Block>
   );
 }

@@ -2,9 +2,10 @@
 
 import { useState } from "preact/hooks";
 import { go, hrefOf } from "../address";
-import { ApiError, api, unwrapResponse } from "../api/client";
+import { ApiError, api } from "../api/client";
 import { type CallerInfo, useCaller } from "../caller";
 import { followSession, isSession, signOut, switchSession } from "../session";
+import { Button } from "../ui/button";
 import { Confirm, Dialog } from "../ui/confirm";
 import { Icon } from "../ui/icons";
 import { useMenu } from "../ui/menu";
@@ -14,7 +15,7 @@ import { roleName } from "./roles";
 
 export async function switchOrganization(organization: string): Promise<void> {
   try {
-    const caller = await unwrapResponse(api.PUT("/v0/session", { body: { organization } }));
+    const caller = await api.PUT("/v0/session", { body: { organization } });
     go(hrefOf(""));
     switchSession(caller);
     showToast(`You’re now in ${organization}.`);
@@ -27,7 +28,7 @@ export async function switchOrganization(organization: string): Promise<void> {
 export async function endSession(everywhere = false): Promise<void> {
   if (!isSession()) return signOut();
   try {
-    await unwrapResponse(api.POST("/v0/sign-out", { body: { everywhere } }));
+    await api.POST("/v0/sign-out", { body: { everywhere } });
     signOut();
   } catch (error) {
     // A session that has ended is signed out.
@@ -67,8 +68,7 @@ export function Account({ caller }: { caller: CallerInfo | undefined }) {
               <ul aria-labelledby="organizations">
                 {others.map((it) => (
                   <li key={it}>
-                    <button
-                      type="button"
+                    <Button
                       class="bare"
                       onClick={() => {
                         close();
@@ -76,7 +76,7 @@ export function Account({ caller }: { caller: CallerInfo | undefined }) {
                       }}
                     >
                       <bdi>{it}</bdi>
-                    </button>
+                    </Button>
                   </li>
                 ))}
               </ul>
@@ -84,14 +84,13 @@ export function Account({ caller }: { caller: CallerInfo | undefined }) {
           )}
           <ul>
             <li>
-              <button type="button" class="bare" onClick={() => void endSession()}>
+              <Button class="bare" onClick={() => void endSession()}>
                 Sign out
-              </button>
+              </Button>
             </li>
             {isSession() && (
               <li>
-                <button
-                  type="button"
+                <Button
                   class="bare"
                   onClick={() => {
                     close();
@@ -99,7 +98,7 @@ export function Account({ caller }: { caller: CallerInfo | undefined }) {
                   }}
                 >
                   Sign out everywhere…
-                </button>
+                </Button>
               </li>
             )}
           </ul>
@@ -139,9 +138,7 @@ export function Invitations() {
     setBusy(true);
     try {
       const params = { path: { invitationId: id } };
-      const accepted = await unwrapResponse(
-        api.POST("/v0/invitations/{invitationId}/accept", { params }),
-      );
+      const accepted = await api.POST("/v0/invitations/{invitationId}/accept", { params });
       go(hrefOf(""));
       switchSession(accepted);
       showToast(`You joined ${accepted.organization}.`);
@@ -168,17 +165,12 @@ export function Invitations() {
             </span>
           </p>
           <div>
-            <button
-              type="button"
-              class="primary"
-              disabled={busy}
-              onClick={() => void accept(it.id)}
-            >
+            <Button class="primary" disabled={busy} onClick={() => void accept(it.id)}>
               Accept
-            </button>
-            <button type="button" class="link" onClick={() => setHidden([...hidden, it.id])}>
+            </Button>
+            <Button class="link" onClick={() => setHidden([...hidden, it.id])}>
               Not now
-            </button>
+            </Button>
           </div>
         </li>
       ))}
@@ -192,9 +184,9 @@ export function SwitchedElsewhere({ organization }: { organization: string }) {
     <Dialog title={`This browser is now in ${organization}`} onClose={followSession}>
       <p>Another tab switched the session. This tab still shows the previous organization.</p>
       <div class="actions">
-        <button type="button" class="primary" onClick={followSession}>
+        <Button class="primary" onClick={followSession}>
           Open {organization}
-        </button>
+        </Button>
       </div>
     </Dialog>
   );

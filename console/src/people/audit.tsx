@@ -1,13 +1,14 @@
 /** The audit log: changes and sign-ins in the organization, newest first. */
 
-import { api, type Schemas, unwrapResponse } from "../api/client";
+import { api, type Schemas } from "../api/client";
 import { useLoaded } from "../api/loaded";
 import { useCaller } from "../caller";
 import { own } from "../own";
-import { formatFull } from "../time/format";
+import { capitalize } from "../time/format";
 import { useNextPage } from "../ui/next-page";
 import { More } from "../ui/row-parts";
 import { Empty, Pending } from "../ui/states";
+import { PlainTable } from "../ui/table";
 import { RelativeTime } from "../ui/time";
 import { browserOf } from "./browser";
 import { SettingsTabs } from "./tabs";
@@ -33,17 +34,15 @@ export function actionText(action: string): string {
   if (known) return known;
   const words = action.split("_");
   const verb = words.pop() ?? "";
-  return [verb.charAt(0).toUpperCase() + verb.slice(1), ...words].join(" ");
+  return [capitalize(verb), ...words].join(" ");
 }
 
-function loadPage(cursor: string | null, signal?: AbortSignal) {
-  const query = { limit: PAGE_SIZE, ...(cursor && { cursor }) };
-  return unwrapResponse(api.GET("/v0/audit", { params: { query }, ...(signal && { signal }) }));
-}
+const loadPage = (cursor?: string, signal?: AbortSignal) =>
+  api.GET("/v0/audit", { params: { query: { limit: PAGE_SIZE, cursor } }, signal });
 
 export function AuditPage() {
   const { caller } = useCaller();
-  const loaded = useLoaded(`audit ${caller.organization}`, (signal) => loadPage(null, signal));
+  const loaded = useLoaded(`audit ${caller.organization}`, (signal) => loadPage(undefined, signal));
   const { data } = loaded;
   const { busy, loadMore } = useNextPage(loaded, loadPage);
   return (
@@ -59,63 +58,58 @@ export function AuditPage() {
           <p>Sign-ins and changes of members, keys, projects and flags are listed here.</p>
         </Empty>
       )}
-      {data && data.items.length > 0 && (
-        <div class="table-scroll">
-          <table class="table people-table">
-            <colgroup>
-              <col />
-              <col class="wide" style={{ width: "26%" }} />
-              <col class="wide" style={{ width: "24%" }} />
-              <col class="of-time" />
-            </colgroup>
-            <thead>
-              <tr>
-                <th>Change</th>
-                <th class="wide">By</th>
-                <th class="wide">From</th>
-                <th class="number">Time</th>
-              </tr>
-            </thead>
-            <tbody>
-              {data.items.map((it) => (
-                <Row key={it.id} entry={it} />
-              ))}
-            </tbody>
-          </table>
-        </div>
-      )}
+      <PlainTable
+        items={data?.items}
+        idOf={(it) => it.id}
+        columns={[
+          [
+            "Change",
+            "",
+            (it) => (
+              <>
+                {actionText(it.action)}{" "}
+                {it.action !== "signed_in" && (
+                  <b class="target">
+                    <bdi>{it.target.name || it.target.id}</bdi>
+                  </b>
+                )}
+                <small class="only-narrow">
+                  <bdi>{actorName(it)}</bdi>
+                </small>
+              </>
+            ),
+          ],
+          [
+            "By",
+            "wide quiet of-quarter",
+            (it) => (
+              <>
+                <bdi>{actorName(it)}</bdi>
+                {it.actor.type === "key" && (
+                  <small>
+                    Key <code>{it.actor.id}</code>
+                  </small>
+                )}
+              </>
+            ),
+          ],
+          [
+            "From",
+            "wide quiet of-quarter",
+            ({ source }) => (
+              <bdi title={source.userAgent ?? ""}>
+                {[browserOf(source.userAgent), source.address].filter(Boolean).join(" · ") || "–"}
+              </bdi>
+            ),
+          ],
+          ["Time", "number quiet of-time", (it) => <RelativeTime at={it.at} />],
+        ]}
+      />
       {data?.nextCursor && <More busy={busy} onClick={loadMore} />}
     </>
   );
 }
 
-function Row({ entry: { action, actor, at, source, target } }: { entry: Entry }) {
-  const name = target.name || target.id;
-  const isSelf = action === "signed_in";
-  const by = actor.type === "command" ? "The waymark command" : actor.name || actor.id;
-  const from = [browserOf(source.userAgent), source.address].filter(Boolean).join(" · ");
-  return (
-    <tr>
-      <td>
-        {actionText(action)} {!isSelf && <b class="target">{<bdi>{name}</bdi>}</b>}
-        <small class="only-narrow">
-          <bdi>{by}</bdi>
-        </small>
-      </td>
-      <td class="wide quiet">
-        <bdi>{by}</bdi>
-        {actor.type === "key" && (
-          <small>
-            Key <code>{actor.id}</code>
-          </small>
-        )}
-      </td>
-      <td class="wide quiet" title={source.userAgent ?? ""}>
-        <bdi>{from || "–"}</bdi>
-      </td>
-      <td class="number quiet" title={formatFull(Date.parse(at))}>
-        <RelativeTime at={at} />
-      </td>
-    </tr>
-  );
+function actorName({ actor }: Entry): string {
+  return actor.type === "command" ? "The waymark command" : actor.name || actor.id;
 }

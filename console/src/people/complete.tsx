@@ -5,12 +5,14 @@
 
 import { useState } from "preact/hooks";
 import { go, hrefOf } from "../address";
-import { ApiError, api, unwrapResponse } from "../api/client";
+import { ApiError, api } from "../api/client";
 import type { CallerInfo } from "../caller";
-import { EmailForm } from "../pages/sign-in";
 import { dropSignInToken, switchSession } from "../session";
-import { errorProps, FieldError, useFocusFirstError } from "../ui/states";
+import { Button } from "../ui/button";
+import { useForm } from "../ui/form";
+import { errorProps, FieldError } from "../ui/states";
 import { showToast } from "../ui/toast";
+import { EmailForm } from "./sign-in";
 
 interface CompleteSignInProps {
   token: string;
@@ -21,27 +23,20 @@ interface CompleteSignInProps {
 export function CompleteSignIn({ token, current }: CompleteSignInProps) {
   const [needsCode, setNeedsCode] = useState(false);
   const [code, setCode] = useState("");
-  const [busy, setBusy] = useState(false);
-  const [failure, setFailure] = useState<ApiError | null>(null);
-  const form = useFocusFirstError(failure);
-  const complete = async () => {
-    setBusy(true);
-    setFailure(null);
+  const form = useForm(async () => {
+    const body = { token, ...(needsCode && { code: code.replace(/\s/g, "") }) };
     try {
-      const body = { token, ...(needsCode && { code: code.replace(/\s/g, "") }) };
-      const caller = await unwrapResponse(api.POST("/v0/sign-in/complete", { body }));
+      const caller = await api.POST("/v0/sign-in/complete", { body });
       go(hrefOf(""), "replace");
       dropSignInToken();
       switchSession(caller);
       showToast(`Signed in to ${caller.organization}.`);
     } catch (error) {
-      if (!(error instanceof ApiError)) return;
-      if (error.code === "code_required") setNeedsCode(true);
-      else setFailure(error);
-    } finally {
-      setBusy(false);
+      if (!(error instanceof ApiError && error.code === "code_required")) throw error;
+      setNeedsCode(true);
     }
-  };
+  });
+  const { busy, error: failure } = form;
   const cancel = () => {
     go(hrefOf(""), "replace");
     dropSignInToken();
@@ -57,9 +52,9 @@ export function CompleteSignIn({ token, current }: CompleteSignInProps) {
             Request a new link, or ask an admin for a new invitation.
           </p>
           <EmailForm />
-          <button type="button" class="link" onClick={cancel}>
+          <Button class="link" onClick={cancel}>
             {current ? "Back to the console" : "Other ways to sign in"}
-          </button>
+          </Button>
         </div>
       </main>
     );
@@ -67,15 +62,7 @@ export function CompleteSignIn({ token, current }: CompleteSignInProps) {
   const wrongCode = failure?.code === "invalid_code";
   return (
     <main class="sign-in" id="content">
-      <form
-        ref={form}
-        class="key-form"
-        noValidate
-        onSubmit={(event) => {
-          event.preventDefault();
-          void complete();
-        }}
-      >
+      <form class="key-form" {...form.props}>
         <h1>Sign in to Waymark</h1>
         {current && (
           <p>
@@ -117,9 +104,9 @@ export function CompleteSignIn({ token, current }: CompleteSignInProps) {
           <button type="submit" class="primary" disabled={busy}>
             {busy ? "Signing in…" : "Sign in"}
           </button>
-          <button type="button" class="link" onClick={cancel}>
+          <Button class="link" onClick={cancel}>
             Cancel
-          </button>
+          </Button>
         </div>
       </form>
     </main>

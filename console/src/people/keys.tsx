@@ -2,15 +2,17 @@
 
 import { useState } from "preact/hooks";
 import { changed, go, useAddress } from "../address";
-import { ApiError, api, type Schemas, unwrapResponse } from "../api/client";
+import { ApiError, api, type Schemas } from "../api/client";
 import { useLoaded } from "../api/loaded";
-import { loadAll } from "../api/pages";
+import { loadPages } from "../api/pages";
 import { useCaller } from "../caller";
 import { pluralize } from "../time/format";
+import { Button } from "../ui/button";
 import { Confirm } from "../ui/confirm";
 import { Segments } from "../ui/segments";
 import { Empty, Pending } from "../ui/states";
-import { RelativeTime } from "../ui/time";
+import { ACTIONS, PlainTable } from "../ui/table";
+import { RelativeTime, TimeOrNever } from "../ui/time";
 import { showErrorToast, showToast } from "../ui/toast";
 import { NewKey } from "./new-key";
 import { useProjectNames } from "./project-choice";
@@ -31,7 +33,7 @@ export function KeysPage() {
   const { caller } = useCaller();
   const [revoking, setRevoking] = useState<ApiKey | null>(null);
   const loaded = useLoaded(`keys ${caller.organization}`, (signal) =>
-    loadAll((query) => unwrapResponse(api.GET("/v0/api-keys", { params: { query }, signal }))),
+    loadPages((query) => api.GET("/v0/api-keys", { params: { query }, signal })),
   );
   const namesOf = useProjectNames();
   if (address.query.has("new")) return <NewKey onCreated={loaded.reload} />;
@@ -41,7 +43,7 @@ export function KeysPage() {
     setRevoking(null);
     try {
       const params = { path: { keyId: key.keyId } };
-      await unwrapResponse(api.DELETE("/v0/api-keys/{keyId}", { params }));
+      await api.DELETE("/v0/api-keys/{keyId}", { params });
       showToast(`Revoked “${nameOf(key)}”.`);
     } catch (error) {
       // The caller's own key is rejected from now on.
@@ -54,9 +56,9 @@ export function KeysPage() {
     <>
       <div class="page-head">
         <h1>API keys</h1>
-        <button type="button" class="primary" onClick={() => go(changed(address, { new: 1 }))}>
+        <Button class="primary" onClick={() => go(changed(address, { new: 1 }))}>
           New key
-        </button>
+        </Button>
       </div>
       <SettingsTabs page="keys" />
       <div class="page-head">
@@ -70,75 +72,52 @@ export function KeysPage() {
       </div>
       <Pending of={loaded} rows={5} />
       {loaded.data && keys.length === 0 && <NoKeys isPast={isPast} />}
-      {keys.length > 0 && (
-        <div class="table-scroll">
-          <table class="table people-table">
-            <colgroup>
-              <col />
-              <col class="wide" style={{ width: "22%" }} />
-              <col class="wide" style={{ width: "16%" }} />
-              <col class="of-time" />
-              <col class="wide of-date" />
-              {!isPast && <col class="of-action" />}
-            </colgroup>
-            <thead>
-              <tr>
-                <th>Key</th>
-                <th class="wide">Scopes</th>
-                <th class="wide">Projects</th>
-                <th class="number">Last used</th>
-                <th class="wide number">{isPast ? "Ended" : "Expires"}</th>
-                {!isPast && (
-                  <th>
-                    <span class="hidden">Actions</span>
-                  </th>
-                )}
-              </tr>
-            </thead>
-            <tbody>
-              {keys.map((it) => (
-                <tr key={it.keyId}>
-                  <td title={`Key ID ${it.keyId}`}>
-                    <bdi>{nameOf(it)}</bdi>{" "}
-                    {it.keyId === caller.keyId && <span class="quiet">(in use here)</span>}
-                    <small>
-                      {it.createdBy ? <bdi>{it.createdBy}</bdi> : "The waymark command"},{" "}
-                      <RelativeTime at={it.createdAt} />
-                    </small>
-                  </td>
-                  <td class="wide quiet" title={it.scopes.join("\n")}>
-                    {scopesText(it.scopes)}
-                  </td>
-                  <td class="wide quiet">{namesOf(it.projects)}</td>
-                  <td class="number quiet">
-                    {it.lastUsedAt ? <RelativeTime at={it.lastUsedAt} /> : "Never"}
-                  </td>
-                  <td class="wide number quiet">
-                    {(it.revokedAt ?? it.expiresAt) ? (
-                      <RelativeTime at={(it.revokedAt ?? it.expiresAt) as string} />
-                    ) : (
-                      "Never"
-                    )}
-                  </td>
-                  {!isPast && (
-                    <td class="row-actions">
-                      <button
-                        type="button"
-                        class="link danger"
-                        aria-label={`Revoke ${nameOf(it)}`}
-                        onClick={() => setRevoking(it)}
-                      >
-                        Revoke
-                      </button>
-                    </td>
-                  )}
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
-      )}
-      {loaded.data?.isCut && <p class="quiet nothing">Showing the 1,000 newest.</p>}
+      <PlainTable
+        items={keys}
+        idOf={(it) => it.keyId}
+        columns={[
+          [
+            "Key",
+            "",
+            (it) => (
+              <span title={`Key ID ${it.keyId}`}>
+                <bdi>{nameOf(it)}</bdi>{" "}
+                {it.keyId === caller.keyId && <span class="quiet">(in use here)</span>}
+                <small>
+                  {it.createdBy ? <bdi>{it.createdBy}</bdi> : "The waymark command"},{" "}
+                  <RelativeTime at={it.createdAt} />
+                </small>
+              </span>
+            ),
+          ],
+          [
+            "Scopes",
+            "wide quiet of-quarter",
+            (it) => <span title={it.scopes.join("\n")}>{scopesText(it.scopes)}</span>,
+          ],
+          ["Projects", "wide quiet of-quarter", (it) => namesOf(it.projects)],
+          ["Last used", "number quiet of-time", (it) => <TimeOrNever at={it.lastUsedAt} />],
+          [
+            isPast ? "Ended" : "Expires",
+            "wide number quiet of-time",
+            (it) => <TimeOrNever at={it.revokedAt ?? it.expiresAt} />,
+          ],
+          !isPast && [
+            ACTIONS,
+            "row-actions of-action",
+            (it) => (
+              <Button
+                class="link danger"
+                aria-label={`Revoke ${nameOf(it)}`}
+                onClick={() => setRevoking(it)}
+              >
+                Revoke
+              </Button>
+            ),
+          ],
+        ]}
+      />
+      {loaded.data?.nextCursor && <p class="quiet nothing">Showing the 1,000 newest.</p>}
       {revoking && (
         <Confirm
           title={`Revoke “${nameOf(revoking)}”?`}

@@ -2,16 +2,19 @@
 
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import { type ApiError, api, type Schemas, unwrapResponse } from "../api/client";
+import { type ApiError, api, type Schemas } from "../api/client";
 import { useLoaded } from "../api/loaded";
-import { loadAll } from "../api/pages";
+import { loadPages } from "../api/pages";
 import { useCaller, useCan } from "../caller";
 import { pluralize } from "../time/format";
+import { useAction } from "../ui/action";
+import { Button } from "../ui/button";
 import { Confirm } from "../ui/confirm";
 import { Field, FormDialog, useForm } from "../ui/form";
 import { ErrorMessage, FieldError, Pending } from "../ui/states";
-import { RelativeTime } from "../ui/time";
-import { showErrorToast, showToast } from "../ui/toast";
+import { ACTIONS, PlainTable } from "../ui/table";
+import { TimeOrNever } from "../ui/time";
+import { showToast } from "../ui/toast";
 import { endSession } from "./account";
 import { ProjectChoice, type ProjectIds, useProjectNames } from "./project-choice";
 import { grantable, hasAllProjects, ROLES, type Role, roleName } from "./roles";
@@ -29,146 +32,108 @@ export function MembersPage() {
   const canWrite = useCan()("members:write");
   const [shown, show] = useState<Shown | null>(null);
   const members = useLoaded(`members ${caller.organization}`, (signal) =>
-    loadAll((query) => unwrapResponse(api.GET("/v0/members", { params: { query }, signal }))),
+    loadPages((query) => api.GET("/v0/members", { params: { query }, signal })),
   );
   const invitations = useLoaded(`invitations ${caller.organization}`, (signal) =>
-    loadAll((query) => unwrapResponse(api.GET("/v0/invitations", { params: { query }, signal }))),
+    loadPages((query) => api.GET("/v0/invitations", { params: { query }, signal })),
   );
-  const namesOf = useProjectNames();
   const close = () => show(null);
   const isMe = (member: Member) => member.email === caller.email;
 
   const save = async (member: Member, patch: Schemas["MemberPatch"]) => {
     const params = { path: { memberId: member.id } };
-    const saved = await unwrapResponse(
-      api.PATCH("/v0/members/{memberId}", { params, body: patch }),
-    );
+    const saved = await api.PATCH("/v0/members/{memberId}", { params, body: patch });
     members.set((was) => ({
       ...was,
       items: was.items.map((it) => (it.id === saved.id ? saved : it)),
     }));
     if (isMe(member)) reloadCaller();
   };
+  const [, run] = useAction();
   const remove = async (member: Member) => {
     close();
-    try {
-      const params = { path: { memberId: member.id } };
-      await unwrapResponse(api.DELETE("/v0/members/{memberId}", { params }));
-      if (isMe(member)) return await endSession();
-      members.set((was) => ({ ...was, items: was.items.filter((it) => it.id !== member.id) }));
-      showToast(`Removed ${member.email}.`);
-    } catch (error) {
-      showErrorToast(error);
-      members.reload();
-    }
+    await api.DELETE("/v0/members/{memberId}", { params: { path: { memberId: member.id } } });
+    if (isMe(member)) return await endSession();
+    members.set((was) => ({ ...was, items: was.items.filter((it) => it.id !== member.id) }));
+    showToast(`Removed ${member.email}.`);
   };
-  const revoke = async (invitation: Invitation) => {
+  const revoke = async ({ id, email }: Invitation) => {
     close();
-    try {
-      const params = { path: { invitationId: invitation.id } };
-      await unwrapResponse(api.DELETE("/v0/invitations/{invitationId}", { params }));
-      showToast(`Revoked the invitation to ${invitation.email}.`);
-    } catch (error) {
-      showErrorToast(error);
-    }
+    await api.DELETE("/v0/invitations/{invitationId}", { params: { path: { invitationId: id } } });
+    showToast(`Revoked the invitation to ${email}.`);
     invitations.reload();
   };
-
+  const canManage = (it: { role: Role }) => grantable(caller).some(({ role }) => role === it.role);
   return (
     <>
       <div class="page-head">
         <h1>Members</h1>
         {canWrite && (
-          <button type="button" class="primary" onClick={() => show({ type: "invite" })}>
+          <Button class="primary" onClick={() => show({ type: "invite" })}>
             Invite
-          </button>
+          </Button>
         )}
       </div>
       <SettingsTabs page="members" />
       <Pending of={members} rows={4} />
-      {members.data && (
-        <PeopleTable
-          title={pluralize(members.data.items.length, "member")}
-          time="Last seen"
-          canWrite={canWrite}
-        >
-          {members.data.items.map((it) => (
-            <tr key={it.id}>
-              <td title={it.email}>
-                <bdi>{it.email}</bdi> {isMe(it) && <span class="quiet">(you)</span>}
-              </td>
-              <td>{roleName(it.role)}</td>
-              <td class="wide quiet">{namesOf(it.projects)}</td>
-              <td class="wide number quiet">
-                {it.lastSeenAt ? <RelativeTime at={it.lastSeenAt} /> : "Never"}
-              </td>
-              {canWrite && (
-                <td class="row-actions">
-                  {grantable(caller).some(({ role }) => role === it.role) && (
-                    <>
-                      <button
-                        type="button"
-                        class="link"
-                        aria-label={`Edit ${it.email}`}
-                        onClick={() => show({ type: "edit", member: it })}
-                      >
-                        Edit
-                      </button>
-                      <button
-                        type="button"
-                        class="link danger"
-                        aria-label={`${isMe(it) ? "Leave" : "Remove"} ${it.email}`}
-                        onClick={() => show({ type: "remove", member: it })}
-                      >
-                        {isMe(it) ? "Leave" : "Remove"}
-                      </button>
-                    </>
-                  )}
-                </td>
-              )}
-            </tr>
-          ))}
-        </PeopleTable>
-      )}
-      {members.data?.isCut && <p class="quiet nothing">Showing the first 1,000.</p>}
+      <PeopleTable
+        noun="member"
+        items={members.data?.items}
+        canWrite={canWrite}
+        name={(it) => (
+          <>
+            <bdi>{it.email}</bdi> {isMe(it) && <span class="quiet">(you)</span>}
+          </>
+        )}
+        time={["Last seen", (it) => it.lastSeenAt]}
+        actions={(it) =>
+          canManage(it) && (
+            <>
+              <Button
+                class="link"
+                aria-label={`Edit ${it.email}`}
+                onClick={() => show({ type: "edit", member: it })}
+              >
+                Edit
+              </Button>
+              <Button
+                class="link danger"
+                aria-label={`${isMe(it) ? "Leave" : "Remove"} ${it.email}`}
+                onClick={() => show({ type: "remove", member: it })}
+              >
+                {isMe(it) ? "Leave" : "Remove"}
+              </Button>
+            </>
+          )
+        }
+      />
+      {members.data?.nextCursor && <p class="quiet nothing">Showing the first 1,000.</p>}
       {invitations.error && <ErrorMessage error={invitations.error} retry={invitations.reload} />}
-      {invitations.data && invitations.data.items.length > 0 && (
-        <PeopleTable
-          title={pluralize(invitations.data.items.length, "open invitation")}
-          time="Expires"
-          canWrite={canWrite}
-        >
-          {invitations.data.items.map((it) => (
-            <tr key={it.id}>
-              <td title={it.email}>
-                <bdi>{it.email}</bdi>
-                <small>
-                  Invited by <bdi>{it.invitedBy}</bdi>
-                </small>
-              </td>
-              <td>{roleName(it.role)}</td>
-              <td class="wide quiet">{namesOf(it.projects)}</td>
-              <td class="wide number quiet">
-                <RelativeTime at={it.expiresAt} />
-              </td>
-              {canWrite && (
-                <td class="row-actions">
-                  {grantable(caller).some(({ role }) => role === it.role) && (
-                    <button
-                      type="button"
-                      class="link danger"
-                      aria-label={`Revoke the invitation to ${it.email}`}
-                      onClick={() => show({ type: "revoke", invitation: it })}
-                    >
-                      Revoke
-                    </button>
-                  )}
-                </td>
-              )}
-            </tr>
-          ))}
-        </PeopleTable>
-      )}
+      <PeopleTable
+        noun="open invitation"
+        items={invitations.data?.items}
+        canWrite={canWrite}
+        name={(it) => (
+          <>
+            <bdi>{it.email}</bdi>
+            <small>
+              Invited by <bdi>{it.invitedBy}</bdi>
+            </small>
+          </>
+        )}
+        time={["Expires", (it) => it.expiresAt]}
+        actions={(it) =>
+          canManage(it) && (
+            <Button
+              class="link danger"
+              aria-label={`Revoke the invitation to ${it.email}`}
+              onClick={() => show({ type: "revoke", invitation: it })}
+            >
+              Revoke
+            </Button>
+          )
+        }
+      />
       {shown?.type === "invite" && (
         <InviteDialog
           onClose={close}
@@ -192,7 +157,7 @@ export function MembersPage() {
           title={isMe(shown.member) ? `Leave ${caller.organization}?` : "Remove this member?"}
           action={isMe(shown.member) ? "Leave" : "Remove"}
           onClose={close}
-          onConfirm={() => void remove(shown.member)}
+          onConfirm={() => void run(() => remove(shown.member))}
         >
           <p>
             Within 60 seconds, <bdi>{shown.member.email}</bdi> is signed out of{" "}
@@ -206,7 +171,7 @@ export function MembersPage() {
           title="Revoke this invitation?"
           action="Revoke"
           onClose={close}
-          onConfirm={() => void revoke(shown.invitation)}
+          onConfirm={() => void run(() => revoke(shown.invitation))}
         >
           <p>
             The link that <bdi>{shown.invitation.email}</bdi> received stops working.
@@ -217,75 +182,77 @@ export function MembersPage() {
   );
 }
 
-interface PeopleTableProps {
-  title: string;
-  /** Name of the column with a time. */
-  time: string;
+interface PeopleTableProps<T> {
+  noun: string;
+  items: T[] | undefined;
   canWrite: boolean;
-  children: ComponentChildren;
+  name: (item: T) => ComponentChildren;
+  /** Name and value of the column with a time. */
+  time: [name: string, at: (item: T) => string | null];
+  actions: (item: T) => ComponentChildren;
 }
 
-function PeopleTable({ title, time, canWrite, children }: PeopleTableProps) {
+function PeopleTable<T extends Pick<Member, "id" | "role" | "projects">>(
+  props: PeopleTableProps<T>,
+) {
+  const { noun, items, canWrite, name, time, actions } = props;
+  const namesOf = useProjectNames();
   return (
-    <div class="table-scroll people">
-      <table class="table people-table">
-        <colgroup>
-          <col />
-          <col class="of-role" />
-          <col class="wide" style={{ width: "22%" }} />
-          <col class="wide of-time" />
-          {canWrite && <col class="of-actions" />}
-        </colgroup>
-        <thead>
-          <tr>
-            <th>{title}</th>
-            <th>Role</th>
-            <th class="wide">Projects</th>
-            <th class="wide number">{time}</th>
-            {canWrite && (
-              <th>
-                <span class="hidden">Actions</span>
-              </th>
-            )}
-          </tr>
-        </thead>
-        <tbody>{children}</tbody>
-      </table>
+    <div class="people">
+      <PlainTable
+        items={items}
+        idOf={(it) => it.id}
+        columns={[
+          [pluralize(items?.length ?? 0, noun), "", name],
+          ["Role", "of-role", (it) => roleName(it.role)],
+          ["Projects", "wide quiet of-quarter", (it) => namesOf(it.projects)],
+          [time[0], "wide number quiet of-time", (it) => <TimeOrNever at={time[1](it)} />],
+          canWrite && [ACTIONS, "row-actions of-actions", actions],
+        ]}
+      />
     </div>
   );
 }
 
-interface RoleChoiceProps {
+interface AccessProps {
   role: Role;
-  onChange: (role: Role) => void;
+  projects: ProjectIds;
+  onRole: (role: Role) => void;
+  onProjects: (projects: ProjectIds) => void;
   error: ApiError | null;
 }
 
-function RoleChoice({ role, onChange, error }: RoleChoiceProps) {
+/** The choice of a role and of projects. */
+function Access({ role, projects, onRole, onProjects, error }: AccessProps) {
   const { caller } = useCaller();
   return (
-    <fieldset class="choice">
-      <legend>Role</legend>
-      {grantable(caller).map((it) => (
-        <label class="check" key={it.role}>
-          <input
-            type="radio"
-            name="role"
-            checked={role === it.role}
-            onChange={() => onChange(it.role)}
-          />
-          <span>
-            {it.name} <small>{it.description}</small>
-          </span>
-        </label>
-      ))}
-      <FieldError error={error} at="/role" />
-    </fieldset>
+    <>
+      <fieldset class="choice">
+        <legend>Role</legend>
+        {grantable(caller).map((it) => (
+          <label class="check" key={it.role}>
+            <input
+              type="radio"
+              name="role"
+              checked={role === it.role}
+              onChange={() => onRole(it.role)}
+            />
+            <span>
+              {it.name} <small>{it.description}</small>
+            </span>
+          </label>
+        ))}
+        <FieldError error={error} at="/role" />
+      </fieldset>
+      <ProjectChoice
+        chosen={projects}
+        onChange={onProjects}
+        error={error}
+        fixed={hasAllProjects(role) ? `${roleName(role)}s always have all projects.` : null}
+      />
+    </>
   );
 }
-
-const fixedProjects = (role: Role) =>
-  hasAllProjects(role) ? `${roleName(role)}s always have all projects.` : null;
 
 interface InviteDialogProps {
   onClose: () => void;
@@ -299,7 +266,7 @@ function InviteDialog({ onClose, onInvited }: InviteDialogProps) {
   const form = useForm(async () => {
     const chosen = hasAllProjects(role) ? null : projects;
     const body = { email: email.trim(), role, projects: chosen };
-    onInvited(await unwrapResponse(api.POST("/v0/invitations", { body })));
+    onInvited(await api.POST("/v0/invitations", { body }));
   });
   return (
     <FormDialog title="Invite a member" action="Send invitation" form={form} onClose={onClose}>
@@ -312,12 +279,12 @@ function InviteDialog({ onClose, onInvited }: InviteDialogProps) {
         value={email}
         onInput={setEmail}
       />
-      <RoleChoice role={role} onChange={setRole} error={form.error} />
-      <ProjectChoice
-        chosen={projects}
-        onChange={setProjects}
+      <Access
+        role={role}
+        projects={projects}
+        onRole={setRole}
+        onProjects={setProjects}
         error={form.error}
-        fixed={fixedProjects(role)}
       />
     </FormDialog>
   );
@@ -346,12 +313,12 @@ function EditDialog({ member, isMe, onClose, onSave }: EditDialogProps) {
   });
   return (
     <FormDialog title={member.email} action="Save" form={form} onClose={onClose}>
-      <RoleChoice role={role} onChange={setRole} error={form.error} />
-      <ProjectChoice
-        chosen={projects}
-        onChange={setProjects}
+      <Access
+        role={role}
+        projects={projects}
+        onRole={setRole}
+        onProjects={setProjects}
         error={form.error}
-        fixed={fixedProjects(role)}
       />
       {isDemotion && (
         <p class="warning">

@@ -2,12 +2,15 @@
 
 import { useState } from "preact/hooks";
 import { changed, go, useAddress } from "../address";
-import { api, type Schemas, unwrapResponse } from "../api/client";
+import { api, type Schemas } from "../api/client";
 import { type Scope, useCaller } from "../caller";
+import { Button } from "../ui/button";
 import { Back } from "../ui/detail-page";
 import { Field, FormError, useForm } from "../ui/form";
+import { Pairs } from "../ui/layout";
+import { Segments } from "../ui/segments";
 import { Code, FieldError } from "../ui/states";
-import { RelativeTime } from "../ui/time";
+import { TimeOrNever } from "../ui/time";
 import { ProjectChoice, type ProjectIds } from "./project-choice";
 import { accessOf, SCOPE_AREAS } from "./roles";
 
@@ -46,7 +49,7 @@ export function NewKey({ onCreated }: { onCreated: () => void }) {
   const [created, setCreated] = useState<CreatedApiKey | null>(null);
   const form = useForm(async () => {
     const body = { name: name.trim(), scopes, projects, expiresAt: expiryOf(days, Date.now()) };
-    setCreated(await unwrapResponse(api.POST("/v0/api-keys", { body })));
+    setCreated(await api.POST("/v0/api-keys", { body }));
     onCreated();
   });
   const list = changed(address, { new: null });
@@ -77,20 +80,13 @@ export function NewKey({ onCreated }: { onCreated: () => void }) {
         />
         <fieldset class="choice">
           <legend>Scopes</legend>
-          <div class="segments">
-            {presets
-              .filter((it) => it.scopes.length > 0)
-              .map((it) => (
-                <button
-                  type="button"
-                  key={it.name}
-                  aria-pressed={isPressed(it.scopes)}
-                  onClick={() => setScopes(it.scopes)}
-                >
-                  {it.name}
-                </button>
-              ))}
-          </div>
+          <Segments
+            name="Common scopes"
+            values={presets.filter((it) => it.scopes.length > 0)}
+            chosen={presets.find((it) => isPressed(it.scopes))}
+            text={(it) => it?.name ?? ""}
+            onChoose={(it) => it && setScopes(it.scopes)}
+          />
           <ul class="scope-areas">
             {areas
               .filter((it) => it.scopes.length > 0)
@@ -124,18 +120,13 @@ export function NewKey({ onCreated }: { onCreated: () => void }) {
         <ProjectChoice chosen={projects} onChange={setProjects} error={form.error} />
         <fieldset class="choice">
           <legend>Expires after</legend>
-          <div class="segments">
-            {LIFETIMES.map(([lifetime, text]) => (
-              <button
-                type="button"
-                key={lifetime}
-                aria-pressed={lifetime === days}
-                onClick={() => setDays(lifetime)}
-              >
-                {text}
-              </button>
-            ))}
-          </div>
+          <Segments
+            name="Lifetime"
+            values={LIFETIMES.map(([lifetime]) => lifetime)}
+            chosen={days}
+            text={(it) => LIFETIMES.find(([lifetime]) => lifetime === it)?.[1] ?? ""}
+            onChoose={setDays}
+          />
           <FieldError error={form.error} at="/expiresAt" />
         </fieldset>
         <p class="quiet small">
@@ -147,9 +138,7 @@ export function NewKey({ onCreated }: { onCreated: () => void }) {
           <button type="submit" class="primary" disabled={form.busy}>
             Create key
           </button>
-          <button type="button" onClick={() => go(list)}>
-            Cancel
-          </button>
+          <Button onClick={() => go(list)}>Cancel</Button>
         </div>
       </form>
     </>
@@ -169,27 +158,21 @@ function Secret({ created, onDone }: { created: CreatedApiKey; onDone: () => voi
           Copy the key now. It is not stored, and this page shows it only once.
         </p>
         <Code text={created.apiKey} copyLabel="Copy key" />
-        <table class="pairs">
-          <tbody>
-            <tr>
-              <th scope="row">Scopes</th>
-              <td>{created.scopes.join(", ")}</td>
-            </tr>
-            <tr>
-              <th scope="row">Expires</th>
-              <td>{created.expiresAt ? <RelativeTime at={created.expiresAt} /> : "Never"}</td>
-            </tr>
-          </tbody>
-        </table>
+        <Pairs
+          rows={[
+            ["Scopes", created.scopes.join(", ")],
+            ["Expires", <TimeOrNever at={created.expiresAt} />],
+          ]}
+        />
         <h2>Try it</h2>
         <Code
           text={`curl ${location.origin}/v0/me -H "x-api-key: $KEY"`}
           copyLabel="Copy command"
         />
         <div>
-          <button type="button" class="primary" onClick={onDone}>
+          <Button class="primary" onClick={onDone}>
             Done
-          </button>
+          </Button>
         </div>
       </div>
     </>

@@ -1,9 +1,9 @@
 /** The choice of projects for a member, an invitation or a key. */
 
 import { useId } from "preact/hooks";
-import { type ApiError, api, unwrapResponse } from "../api/client";
+import { type ApiError, api } from "../api/client";
 import { useLoaded } from "../api/loaded";
-import { loadAll } from "../api/pages";
+import { loadPages } from "../api/pages";
 import { useCaller } from "../caller";
 import { pluralize } from "../time/format";
 import { ErrorMessage, FieldError, SkeletonRows } from "../ui/states";
@@ -15,7 +15,7 @@ export type ProjectIds = string[] | null;
 export function useProjects() {
   const { caller } = useCaller();
   return useLoaded(`projects ${caller.organization}`, (signal) =>
-    loadAll((query) => unwrapResponse(api.GET("/v0/projects", { params: { query }, signal }))),
+    loadPages((query) => api.GET("/v0/projects", { params: { query }, signal })),
   );
 }
 

@@ -3,11 +3,13 @@
 import { useState } from "preact/hooks";
 import { changed, go, hrefOf, useAddress } from "../address";
 import { useAttempts } from "../api/attempt";
-import { ApiError, api, type Schemas, unwrapResponse } from "../api/client";
+import { ApiError, api, type Schemas } from "../api/client";
 import { useCaller } from "../caller";
 import { dsnOf } from "../settings/dsn";
+import { Button } from "../ui/button";
 import { Field, FormDialog, useForm } from "../ui/form";
 import { CopyButton, Empty, Pending } from "../ui/states";
+import { ACTIONS, PlainTable } from "../ui/table";
 import { showToast } from "../ui/toast";
 import { useProjects } from "./project-choice";
 import { SettingsTabs } from "./tabs";
@@ -39,9 +41,9 @@ export function ProjectsPage() {
     <>
       <div class="page-head">
         <h1>Projects</h1>
-        <button type="button" class="primary" onClick={() => go(changed(address, { new: 1 }))}>
+        <Button class="primary" onClick={() => go(changed(address, { new: 1 }))}>
           New project
-        </button>
+        </Button>
       </div>
       <SettingsTabs page="projects" />
       <Pending of={projects} rows={4} />
@@ -50,65 +52,52 @@ export function ProjectsPage() {
           <p>A project has its own errors, flags, insights and markers.</p>
         </Empty>
       )}
-      {projects.data && projects.data.items.length > 0 && (
-        <div class="table-scroll">
-          <table class="table people-table">
-            <colgroup>
-              <col />
-              <col class="wide" style={{ width: "26%" }} />
-              <col class="of-action" />
-              <col class="of-actions" />
-            </colgroup>
-            <thead>
-              <tr>
-                <th>Project</th>
-                <th class="wide">Slug</th>
-                <th>DSN</th>
-                <th>
-                  <span class="hidden">Actions</span>
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {projects.data.items.map((it) => (
-                <tr key={it.id}>
-                  <td title={it.name}>
-                    <bdi>{it.name}</bdi>
-                    {it.production && <span class="quiet"> · production</span>}
-                  </td>
-                  <td class="wide quiet">
-                    <code>{it.slug}</code>
-                  </td>
-                  <td>
-                    <CopyButton
-                      text={dsnOf(location.origin, it)}
-                      label={`Copy the DSN of ${it.name}`}
-                    />
-                  </td>
-                  <td class="row-actions">
-                    <button
-                      type="button"
-                      class="link"
-                      aria-label={`Edit ${it.name}`}
-                      onClick={() => show({ type: "edit", project: it })}
-                    >
-                      Edit
-                    </button>
-                    <button
-                      type="button"
-                      class="link danger"
-                      aria-label={`Delete ${it.name}`}
-                      onClick={() => show({ type: "delete", project: it })}
-                    >
-                      Delete
-                    </button>
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
-      )}
+      <PlainTable
+        items={projects.data?.items}
+        idOf={(it) => it.id}
+        columns={[
+          [
+            "Project",
+            "",
+            (it) => (
+              <>
+                <bdi>{it.name}</bdi>
+                {it.production && <span class="quiet"> · production</span>}
+              </>
+            ),
+          ],
+          ["Slug", "wide quiet of-quarter", (it) => <code>{it.slug}</code>],
+          [
+            "DSN",
+            "of-action",
+            (it) => (
+              <CopyButton text={dsnOf(location.origin, it)} label={`Copy the DSN of ${it.name}`} />
+            ),
+          ],
+          [
+            ACTIONS,
+            "row-actions of-actions",
+            (it) => (
+              <>
+                <Button
+                  class="link"
+                  aria-label={`Edit ${it.name}`}
+                  onClick={() => show({ type: "edit", project: it })}
+                >
+                  Edit
+                </Button>
+                <Button
+                  class="link danger"
+                  aria-label={`Delete ${it.name}`}
+                  onClick={() => show({ type: "delete", project: it })}
+                >
+                  Delete
+                </Button>
+              </>
+            ),
+          ],
+        ]}
+      />
       {isNew && (
         <NewProject
           onClose={closeNew}
@@ -165,7 +154,7 @@ function NewProject({ onClose, onCreated }: NewProjectProps) {
   const form = useForm(async () => {
     const body = { name: name.trim(), slug };
     const params = { header: attempts.keyFor(body) };
-    const project = await unwrapResponse(api.POST("/v0/projects", { params, body }));
+    const project = await api.POST("/v0/projects", { params, body });
     attempts.succeeded();
     onCreated(project);
   });
@@ -222,7 +211,7 @@ function EditProject({ project, onClose, onSaved }: EditProjectProps) {
       if (text) body[limit] = text === "default" ? null : Number(text);
     }
     const params = { path: { idOrSlug: project.id } };
-    await unwrapResponse(api.PATCH("/v0/projects/{idOrSlug}", { params, body }));
+    await api.PATCH("/v0/projects/{idOrSlug}", { params, body });
     onSaved();
   });
   return (
@@ -268,7 +257,7 @@ function DeleteProject({ project, onClose, onDeleted }: DeleteProjectProps) {
   const form = useForm(async () => {
     const params = { path: { idOrSlug: project.id } };
     const body = { confirm: confirm.trim() };
-    await unwrapResponse(api.DELETE("/v0/projects/{idOrSlug}", { params, body }));
+    await api.DELETE("/v0/projects/{idOrSlug}", { params, body });
     onDeleted();
   });
   return (

@@ -8,6 +8,16 @@ export interface Mark {
   description: string;
 }
 
+/** The newest marks of a range. */
+export interface Marks {
+  /** Oldest first. */
+  marks: Mark[];
+  /** Number of older marks that are not loaded. */
+  more: number;
+  /** `false` if `more` is a lower bound. */
+  isExact: boolean;
+}
+
 export interface MarkGroup {
   /** Position of the line, in pixels. */
   x: number;

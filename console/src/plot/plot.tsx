@@ -12,7 +12,9 @@ import {
   pluralize,
   short,
 } from "../time/format";
-import { layOut, type Mark, placeCard } from "./marks";
+import { Button } from "../ui/button";
+import { PlainTable } from "../ui/table";
+import { layOut, type Mark, type Marks, placeCard } from "./marks";
 
 export type Bucket = Schemas["ErrorTimeseriesBucket"];
 
@@ -35,17 +37,13 @@ interface Box {
 
 interface PlotProps {
   series: Series;
-  marks?: Mark[];
-  /** Number of older marks that are not shown. */
-  more?: number;
-  /** `false` if `more` is a lower bound. */
-  isExact?: boolean;
+  marks: Marks;
   height: number;
   /** `true` for the events of one error: the line of errors is hidden. */
-  single?: boolean;
+  single: boolean;
   /** `true` while the data of another view is shown and the current one loads. */
-  stale?: boolean;
-  onZoom?: (from: number, to: number) => void;
+  stale: boolean;
+  onZoom: (from: number, to: number) => void;
 }
 
 /** Returns a color of the theme: a canvas cannot use CSS variables. */
@@ -106,18 +104,10 @@ function enableTouch(chart: uPlot): () => void {
   };
 }
 
-export function Plot({
-  series,
-  marks = [],
-  more = 0,
-  isExact = true,
-  height,
-  single = false,
-  stale,
-  onZoom,
-}: PlotProps) {
+export function Plot(props: PlotProps) {
+  const { series, height, single, stale, onZoom } = props;
+  const { marks, more, isExact } = props.marks;
   const place = useRef<HTMLDivElement>(null);
-  const plot = useRef<uPlot | null>(null);
   const [box, setBox] = useState<Box | null>(null);
   const [pointed, setPointed] = useState<number | null>(null);
   const [theme, setTheme] = useState(0);
@@ -135,17 +125,23 @@ export function Plot({
   useLayoutEffect(() => {
     const parent = place.current;
     if (!parent) return;
-    const stepped = uPlot.paths.stepped?.({ align: 1 });
+    const paths = uPlot.paths.stepped?.({ align: 1 }) as uPlot.Series.PathBuilder;
     const axis = {
+      font: "11px system-ui, sans-serif",
       stroke: color("--quiet"),
       grid: { stroke: color("--line"), width: 1 },
       ticks: { show: false },
+      space: 36,
     };
-    const font = "11px system-ui, sans-serif";
     const values = (_: uPlot, splits: number[]) =>
       splits.map((it) => (Number.isInteger(it) ? short(it) : ""));
     const times = (_: uPlot, splits: number[], _axis: number, _space: number, step: number) =>
       splits.map((it) => (step >= 86_400 ? formatDay(it * 1000) : formatHour(it * 1000)));
+    const line = { paths, points: { show: false } };
+    const range = (_: uPlot, _min: number, max: number): [number, number] => [
+      0,
+      Math.max(4, max * 1.08),
+    ];
     // Labels with a year need more space.
     const isLong = !isThisYear(series.from);
     const chart = new uPlot(
@@ -158,29 +154,20 @@ export function Plot({
         cursor: {
           y: false,
           points: { show: false },
-          drag: { x: Boolean(zoom.current), y: false, setScale: false, dist: 6 },
+          drag: { x: true, y: false, setScale: false, dist: 6 },
         },
         scales: {
           x: { time: true, range: () => [series.from / 1000, series.to / 1000] },
-          y: { range: (_u, _min, max) => [0, Math.max(4, max * 1.08)] },
-          distinct: { range: (_u, _min, max) => [0, Math.max(4, max * 1.08)] },
+          y: { range },
+          distinct: { range },
         },
         axes: [
+          { ...axis, size: 28, space: isLong ? 96 : 64, values: times, grid: { show: false } },
+          { ...axis, size: 44, values },
           {
             ...axis,
-            font,
-            size: 28,
-            space: isLong ? 96 : 64,
-            values: times,
-            grid: { show: false },
-          },
-          { ...axis, font, size: 44, values, space: 36 },
-          {
-            ...axis,
-            font,
             size: 36,
             values,
-            space: 36,
             show: !single,
             scale: "distinct",
             side: 1,
@@ -189,33 +176,19 @@ export function Plot({
         ],
         series: [
           {},
+          { ...line, stroke: color("--red"), fill: color("--red-fill"), width: 1.5 },
           {
-            label: "events",
-            stroke: color("--red"),
-            fill: color("--red-fill"),
-            width: 1.5,
-            points: { show: false },
-            ...(stepped && { paths: stepped }),
-          },
-          {
-            label: "errors",
+            ...line,
             show: !single,
             scale: "distinct",
             stroke: color("--distinct"),
             width: 1,
             alpha: 0.5,
-            points: { show: false },
-            ...(stepped && { paths: stepped }),
           },
         ],
         hooks: {
           setCursor: [
-            (it) =>
-              setPointed(
-                it.cursor.left !== undefined && it.cursor.left >= 0
-                  ? (it.cursor.idx ?? null)
-                  : null,
-              ),
+            ({ cursor: { left = -1, idx } }) => setPointed(left >= 0 ? (idx ?? null) : null),
           ],
           draw: [
             (it) => {
@@ -239,7 +212,7 @@ export function Plot({
                 (at) => it.posToVal(at, "x") * 1000,
               );
               it.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
-              if (from !== undefined && to !== undefined) zoom.current?.(from, to);
+              if (from !== undefined && to !== undefined) zoom.current(from, to);
             },
           ],
         },
@@ -247,7 +220,6 @@ export function Plot({
       dataOf(series),
       parent,
     );
-    plot.current = chart;
     const disableTouch = enableTouch(chart);
     const observer = new ResizeObserver(() => {
       if (parent.clientWidth) chart.setSize({ width: parent.clientWidth, height });
@@ -257,7 +229,6 @@ export function Plot({
       observer.disconnect();
       disableTouch();
       chart.destroy();
-      plot.current = null;
     };
   }, [series, height, single, theme]);
 
@@ -287,9 +258,9 @@ export function Plot({
               {formatMinute(Date.parse(bucket.bucketStart))} {pluralize(bucket.errors, "event")}
               {!single && `, ${pluralize(bucket.uniqueErrors, "error")}`}
             </>
-          ) : onZoom ? (
+          ) : (
             <span class="quiet">Drag to zoom</span>
-          ) : null}
+          )}
         </span>
       </figcaption>
       <div class="plot-area">
@@ -301,7 +272,7 @@ export function Plot({
           aria-label={`${pluralize(total, "event")} from ${formatMinute(series.from)} to ${formatMinute(series.to)}`}
           data-values={JSON.stringify(series.buckets.map((it) => [it.errors, it.uniqueErrors]))}
         />
-        {box && <Marks marks={marks} series={series} box={box} />}
+        {box && <Lines marks={marks} series={series} box={box} />}
       </div>
       <Values series={series} marks={marks} single={single} />
     </figure>
@@ -324,64 +295,46 @@ function Values({ series, marks, single }: ValuesProps) {
       {isOpen && (
         // biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard must reach scrollable content.
         <section tabIndex={0} aria-label="Values of the chart">
-          <table class="table">
-            <thead>
-              <tr>
-                <th scope="col">Time</th>
-                <th scope="col" class="number">
-                  Events
-                </th>
-                {!single && (
-                  <th scope="col" class="number">
-                    Errors
-                  </th>
-                )}
-              </tr>
-            </thead>
-            <tbody>
-              {filled.map((it) => (
-                <tr key={it.bucketStart}>
-                  <td>{formatMinute(Date.parse(it.bucketStart))}</td>
-                  <td class="number">{number(it.errors)}</td>
-                  {!single && <td class="number">{number(it.uniqueErrors)}</td>}
-                </tr>
-              ))}
-            </tbody>
-          </table>
+          <PlainTable
+            items={filled}
+            idOf={(it) => it.bucketStart}
+            columns={[
+              ["Time", "", (it) => formatMinute(Date.parse(it.bucketStart))],
+              ["Events", "number", (it) => number(it.errors)],
+              !single && ["Errors", "number", (it) => number(it.uniqueErrors)],
+            ]}
+          />
           {filled.length === 0 && <p class="quiet">No events in this period.</p>}
-          {marks.length > 0 && (
-            <table class="table">
-              <thead>
-                <tr>
-                  <th scope="col">Time</th>
-                  <th scope="col">Marker, flag or release</th>
-                </tr>
-              </thead>
-              <tbody>
-                {marks.map((it) => (
-                  <tr key={it.id}>
-                    <td>{formatMinute(it.at)}</td>
-                    <td>
-                      <bdi>{it.name}</bdi> <span class="quiet">{it.description}</span>
-                    </td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          )}
+          <PlainTable
+            items={marks}
+            idOf={(it) => it.id}
+            columns={[
+              ["Time", "of-name", (it) => formatMinute(it.at)],
+              [
+                "Marker, flag or release",
+                "",
+                (it) => (
+                  <>
+                    <bdi>{it.name}</bdi> <span class="quiet">{it.description}</span>
+                  </>
+                ),
+              ],
+            ]}
+          />
         </section>
       )}
     </details>
   );
 }
 
-interface MarksProps {
+interface LinesProps {
   marks: Mark[];
   series: Series;
   box: Box;
 }
 
-function Marks({ marks, series, box }: MarksProps) {
+/** The marks, as lines with labels. */
+function Lines({ marks, series, box }: LinesProps) {
   const x = (at: number) => ((at - series.from) / (series.to - series.from)) * box.width;
   const groups = layOut(
     marks.filter((it) => it.at >= series.from && it.at < series.to),
@@ -405,8 +358,7 @@ function Marks({ marks, series, box }: MarksProps) {
         const card = placeCard(group.x, edges, group.x > box.width * 0.7);
         return (
           <div key={first.id} class="mark" style={{ left: `${Math.round(group.x)}px` }}>
-            <button
-              type="button"
+            <Button
               class={`mark-head ${first.kind}`}
               aria-label={
                 many
@@ -422,7 +374,7 @@ function Marks({ marks, series, box }: MarksProps) {
                   {many ? `× ${group.marks.length}` : first.name}
                 </span>
               )}
-            </button>
+            </Button>
             <ul
               class="mark-card"
               style={{ left: `${Math.round(card.left)}px`, width: `${card.width}px` }}

@@ -1,7 +1,7 @@
 /** Segments: named conditions that flag rules use. */
 
 import type { KeyHeader } from "../api/attempt";
-import { api, unwrapResponse } from "../api/client";
+import { api } from "../api/client";
 import type { Project } from "../caller";
 import { changedFields } from "../drafts";
 import { describeCondition } from "../flags/conditions-editor";
@@ -34,19 +34,13 @@ function asSegment(segment: Promise<unknown>): Promise<Segment> {
 
 export async function loadSegments(project: Project, signal?: AbortSignal): Promise<Segment[]> {
   const params = { path: { idOrSlug: project.slug }, query: { limit: MAX_SEGMENTS } };
-  const page = await unwrapResponse(
-    api.GET("/v0/project/{idOrSlug}/segments", { params, ...(signal && { signal }) }),
-  );
+  const page = await api.GET("/v0/project/{idOrSlug}/segments", { params, signal });
   return page.items as Segment[];
 }
 
 export function loadSegment(project: Project, key: string, signal?: AbortSignal): Promise<Segment> {
   const params = { path: { idOrSlug: project.slug, key } };
-  return asSegment(
-    unwrapResponse(
-      api.GET("/v0/project/{idOrSlug}/segments/{key}", { params, ...(signal && { signal }) }),
-    ),
-  );
+  return asSegment(api.GET("/v0/project/{idOrSlug}/segments/{key}", { params, signal }));
 }
 
 export function createSegment(
@@ -56,9 +50,7 @@ export function createSegment(
 ): Promise<Segment> {
   const params = { path: { idOrSlug: project.slug }, header };
   return asSegment(
-    unwrapResponse(
-      api.POST("/v0/project/{idOrSlug}/segments", { params, body: { ...draft } as never }),
-    ),
+    api.POST("/v0/project/{idOrSlug}/segments", { params, body: { ...draft } as never }),
   );
 }
 
@@ -73,15 +65,13 @@ export function patchSegment(
     header: { "If-Match": ifMatchOf(known) },
   };
   return asSegment(
-    unwrapResponse(
-      api.PATCH("/v0/project/{idOrSlug}/segments/{key}", { params, body: patch as never }),
-    ),
+    api.PATCH("/v0/project/{idOrSlug}/segments/{key}", { params, body: patch as never }),
   );
 }
 
 export function deleteSegment(project: Project, key: string): Promise<unknown> {
   const params = { path: { idOrSlug: project.slug, key } };
-  return unwrapResponse(api.DELETE("/v0/project/{idOrSlug}/segments/{key}", { params }));
+  return api.DELETE("/v0/project/{idOrSlug}/segments/{key}", { params });
 }
 
 /** Compares the changes by others, from `base` to `theirs`, with the draft. */

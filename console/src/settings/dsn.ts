@@ -1,6 +1,6 @@
 /** The DSN of a project, with which SDKs report its errors. */
 
-import { ApiError, api, type Schemas, unwrapResponse } from "../api/client";
+import { ApiError, api, type Schemas } from "../api/client";
 import { useLoaded } from "../api/loaded";
 import { type Project, useCurrentProject } from "../caller";
 
@@ -16,7 +16,7 @@ export function dsnOf(origin: string, { ingestId, publicKey }: DsnParts): string
 
 async function loadDsn(project: Project, signal: AbortSignal): Promise<string | null> {
   const params = { query: { limit: MAX_PROJECTS } };
-  const { items } = await unwrapResponse(api.GET("/v0/projects", { params, signal }));
+  const { items } = await api.GET("/v0/projects", { params, signal });
   const listed = items.find((it) => it.id === project.id);
   return listed ? dsnOf(location.origin, listed) : null;
 }

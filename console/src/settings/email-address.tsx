@@ -1,10 +1,12 @@
 /** The user's email address, which takes effect when it is confirmed. */
 
 import { useState } from "preact/hooks";
-import { api, type Schemas, unwrapResponse } from "../api/client";
+import { api, type Schemas } from "../api/client";
 import { useLoaded } from "../api/loaded";
 import { useCan, useCurrentProject } from "../caller";
+import { Button } from "../ui/button";
 import { FormError, useForm } from "../ui/form";
+import { Pairs } from "../ui/layout";
 import { ErrorMessage, errorProps, FieldError, SkeletonRows } from "../ui/states";
 import { showToast } from "../ui/toast";
 
@@ -26,7 +28,7 @@ function AddressOfKey({ keyId }: { keyId: string | null }) {
   const can = useCan();
   const canRead = can("notifications:read");
   const loaded = useLoaded(canRead ? `address ${keyId}` : null, (signal) =>
-    unwrapResponse(api.GET("/v0/notifications/email-address", { signal })),
+    api.GET("/v0/notifications/email-address", { signal }),
   );
   if (canRead && loaded.error)
     return <ErrorMessage small error={loaded.error} retry={loaded.reload} />;
@@ -65,7 +67,7 @@ function AddressForm({ address, onSaved }: AddressFormProps) {
   const [email, setEmail] = useState("");
   const save = async (newEmail: string) => {
     const body = { email: newEmail };
-    onSaved(await unwrapResponse(api.PUT("/v0/notifications/email-address", { body })));
+    onSaved(await api.PUT("/v0/notifications/email-address", { body }));
     setEmail("");
   };
   const form = useForm(() => save(email.trim()));
@@ -95,9 +97,9 @@ function AddressForm({ address, onSaved }: AddressFormProps) {
           Save
         </button>
         {pending && (
-          <button type="button" disabled={resend.busy} onClick={() => void resend.submit()}>
+          <Button disabled={resend.busy} onClick={() => void resend.submit()}>
             Resend
-          </button>
+          </Button>
         )}
       </div>
       <FieldError error={form.error} at="/email" />
@@ -117,28 +119,26 @@ function Addresses({ address, reload }: { address: Address; reload: () => void }
     return <p class="quiet">No address yet. You won’t get email.</p>;
   }
   return (
-    <table class="pairs" role="status">
-      <tbody>
-        {email && (
-          <tr>
-            <th scope="row">Current address</th>
-            <td>
+    <div role="status">
+      <Pairs
+        rows={[
+          [
+            email && "Current address",
+            <>
               <bdi>{email}</bdi> <span class="status resolved">confirmed</span>
-            </td>
-          </tr>
-        )}
-        {pendingEmail && (
-          <tr>
-            <th scope="row">Awaiting confirmation</th>
-            <td>
+            </>,
+          ],
+          [
+            pendingEmail && "Awaiting confirmation",
+            <>
               <bdi>{pendingEmail}</bdi> <span class="status pending">not confirmed</span>{" "}
-              <button type="button" class="link small" onClick={reload}>
+              <Button class="link small" onClick={reload}>
                 Check again
-              </button>
-            </td>
-          </tr>
-        )}
-      </tbody>
-    </table>
+              </Button>
+            </>,
+          ],
+        ]}
+      />
+    </div>
   );
 }

@@ -1,19 +1,14 @@
 /** Setup of an OpenFeature provider: code with its header, and a key created in place. */
 
 import { useState } from "preact/hooks";
-import { api, unwrapResponse } from "../api/client";
+import { api } from "../api/client";
 import { useCan, useCurrentProject } from "../caller";
+import { Button } from "../ui/button";
 import { useForm } from "../ui/form";
-import { Segments } from "../ui/segments";
-import { Code, ErrorMessage } from "../ui/states";
+import { ErrorMessage } from "../ui/states";
+import { SnippetChoice, type SnippetChoices } from "./snippet-choice";
 
-interface Snippet {
-  name: string;
-  install: string;
-  code: (base: string, key: string) => string;
-}
-
-const SNIPPETS: [Snippet, ...Snippet[]] = [
+const SNIPPETS: SnippetChoices = [
   {
     name: "Browser",
     install: "npm install @openfeature/web-sdk @openfeature/ofrep-web-provider",
@@ -37,7 +32,6 @@ const SNIPPETS: [Snippet, ...Snippet[]] = [
 export function FlagSnippet() {
   const { project } = useCurrentProject();
   const canCreate = useCan()("keys:write");
-  const [snippet, choose] = useState(SNIPPETS[0]);
   const [key, setKey] = useState<string | null>(null);
   const form = useForm(async () => {
     const body = {
@@ -45,20 +39,16 @@ export function FlagSnippet() {
       scopes: ["flags:evaluate" as const],
       projects: [project.slug],
     };
-    setKey((await unwrapResponse(api.POST("/v0/api-keys", { body }))).apiKey);
+    setKey((await api.POST("/v0/api-keys", { body })).apiKey);
   });
   const base = `${location.origin}/v0/project/${project.slug}`;
   return (
     <div class="snippets">
-      <Segments
+      <SnippetChoice
         name="Language of the flag snippet"
-        values={SNIPPETS}
-        chosen={snippet}
-        text={(it) => it.name}
-        onChoose={choose}
+        snippets={SNIPPETS}
+        values={[base, key ?? "YOUR_KEY"]}
       />
-      {snippet.install && <Code text={snippet.install} copyLabel="Copy install command" />}
-      <Code text={snippet.code(base, key ?? "YOUR_KEY")} copyLabel="Copy flag code" />
       {form.error && <ErrorMessage small error={form.error} />}
       {key ? (
         <p class="small" role="status">
@@ -67,9 +57,9 @@ export function FlagSnippet() {
         </p>
       ) : canCreate ? (
         <div>
-          <button type="button" disabled={form.busy} onClick={() => void form.submit()}>
+          <Button disabled={form.busy} onClick={() => void form.submit()}>
             Create a key for this snippet
-          </button>
+          </Button>
         </div>
       ) : (
         <p class="quiet small">

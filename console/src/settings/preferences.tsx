@@ -1,8 +1,9 @@
 /** Email notifications: a switch for each type. */
 
-import { api, type Schemas, unwrapResponse } from "../api/client";
+import { api, type Schemas } from "../api/client";
 import { useLoaded } from "../api/loaded";
 import { own } from "../own";
+import { Button } from "../ui/button";
 import { ErrorMessage, SkeletonRows } from "../ui/states";
 import { showErrorToast, showToast } from "../ui/toast";
 
@@ -58,13 +59,11 @@ function typeOf(type: string): EmailType {
 
 export function Preferences({ canWrite }: { canWrite: boolean }) {
   const loaded = useLoaded("preferences", (signal) =>
-    unwrapResponse(api.GET("/v0/notifications/email-preferences", { signal })),
+    api.GET("/v0/notifications/email-preferences", { signal }),
   );
   const save = async (type: Preference["type"], emailEnabled: boolean) => {
     const preferences = [{ type, emailEnabled }];
-    const all = await unwrapResponse(
-      api.PUT("/v0/notifications/email-preferences", { body: { preferences } }),
-    );
+    const all = await api.PUT("/v0/notifications/email-preferences", { body: { preferences } });
     loaded.set(() => all);
   };
   const toggle = async ({ type, emailEnabled }: Preference) => {
@@ -111,8 +110,7 @@ function Toggle({ preference: { type, emailEnabled }, onToggle }: ToggleProps) {
         {description && <small>{description}</small>}
       </span>
       {onToggle ? (
-        <button
-          type="button"
+        <Button
           role="switch"
           class="switch"
           aria-checked={emailEnabled}

@@ -1,21 +1,14 @@
 /** Setup of an SDK: the DSN of the project, and code that uses it. */
 
-import { useState } from "preact/hooks";
 import { useCurrentProject } from "../caller";
-import { Segments } from "../ui/segments";
 import { Code, ErrorMessage } from "../ui/states";
 import { useDsn } from "./dsn";
+import { SnippetChoice, type SnippetChoices } from "./snippet-choice";
 
 const initOf = (dsn: string) =>
   `Sentry.init({\n  dsn: "${dsn}",\n  release: "shop@1.0.0",\n  environment: "production",\n});`;
 
-interface Snippet {
-  name: string;
-  install: string;
-  code: (dsn: string) => string;
-}
-
-const SNIPPETS: [Snippet, ...Snippet[]] = [
+const SNIPPETS: SnippetChoices = [
   {
     name: "Browser",
     install: "npm install @sentry/browser",
@@ -48,7 +41,6 @@ const SNIPPETS: [Snippet, ...Snippet[]] = [
 
 export function Snippets() {
   const { project } = useCurrentProject();
-  const [snippet, choose] = useState(SNIPPETS[0]);
   const { data: dsn, error, reload } = useDsn();
   if (error) return <ErrorMessage small error={error} retry={reload} />;
   if (dsn === null) return <p class="quiet nothing">This project has been deleted.</p>;
@@ -60,15 +52,7 @@ export function Snippets() {
         <Code text={dsn} copyLabel="Copy DSN" />
         <p class="quiet small">Safe to ship in client code: it can only send errors.</p>
       </div>
-      <Segments
-        name="Language"
-        values={SNIPPETS}
-        chosen={snippet}
-        text={(it) => it.name}
-        onChoose={choose}
-      />
-      <Code text={snippet.install} copyLabel="Copy install command" />
-      <Code text={snippet.code(dsn)} copyLabel={`Copy ${snippet.name} code`} />
+      <SnippetChoice name="Language" snippets={SNIPPETS} values={[dsn]} />
     </div>
   );
 }

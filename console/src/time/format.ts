@@ -8,28 +8,12 @@ const utc = new Intl.DateTimeFormat(undefined, {
   timeStyle: "medium",
   timeZone: "UTC",
 });
-const zoned = new Intl.DateTimeFormat(undefined, {
-  year: "numeric",
-  month: "short",
-  day: "numeric",
-  hour: "numeric",
-  minute: "2-digit",
-  second: "2-digit",
-  timeZoneName: "short",
-});
-const minute = new Intl.DateTimeFormat(undefined, {
-  month: "short",
-  day: "numeric",
-  hour: "numeric",
-  minute: "2-digit",
-});
-const minuteWithYear = new Intl.DateTimeFormat(undefined, {
-  year: "numeric",
-  month: "short",
-  day: "numeric",
-  hour: "numeric",
-  minute: "2-digit",
-});
+const MINUTE = { month: "short", day: "numeric", hour: "numeric", minute: "2-digit" } as const;
+const WITH_YEAR = { ...MINUTE, year: "numeric" } as const;
+const WITH_ZONE = { ...WITH_YEAR, second: "2-digit", timeZoneName: "short" } as const;
+const zoned = new Intl.DateTimeFormat(undefined, WITH_ZONE);
+const minute = new Intl.DateTimeFormat(undefined, MINUTE);
+const minuteWithYear = new Intl.DateTimeFormat(undefined, WITH_YEAR);
 const dayWithYear = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });
 const day = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric" });
 const hour = new Intl.DateTimeFormat(undefined, { hour: "numeric", minute: "2-digit" });
@@ -105,3 +89,5 @@ export function percent(value: number): string {
   const sign = value > 0 ? "+" : value < 0 ? "−" : "±";
   return `${sign}${whole.format(Math.abs(Math.round(value)))}%`;
 }
+
+export const capitalize = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);

@@ -3,6 +3,7 @@
 import { useState } from "preact/hooks";
 import { type Address, changed, go } from "../address";
 import { useKeys } from "../keys";
+import { Button } from "../ui/button";
 import { Icon } from "../ui/icons";
 import { useMenu } from "../ui/menu";
 import { Segments } from "../ui/segments";
@@ -94,25 +95,18 @@ export function RangeControl({ address, range, onReload }: RangeControlProps) {
         </form>
       </details>
       {isZoomed && (
-        <button
-          type="button"
+        <Button
           class="bare"
           title={`Zoom out to ${target} (Esc)`}
           aria-label="Zoom out"
           onClick={zoomOut}
         >
           <Icon name="close" />
-        </button>
+        </Button>
       )}
-      <button
-        type="button"
-        class="bare"
-        title="Refresh (r)"
-        aria-label="Refresh"
-        onClick={onReload}
-      >
+      <Button class="bare" title="Refresh (r)" aria-label="Refresh" onClick={onReload}>
         <Icon name="reload" />
-      </button>
+      </Button>
     </div>
   );
 }

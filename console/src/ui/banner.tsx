@@ -2,6 +2,7 @@
 
 import { useEffect, useState } from "preact/hooks";
 import { type Outage, retryNow, watchOutage } from "../api/outage";
+import { Button } from "./button";
 
 export function Banner() {
   const [outage, setOutage] = useState<Outage | null>(null);
@@ -20,9 +21,9 @@ export function Banner() {
       <span role="alert">{outage.text}</span>
       <span aria-hidden="true">Retrying in {seconds} s.</span>
       <span class="quiet">Your changes are kept.</span>
-      <button type="button" class="link" onClick={retryNow}>
+      <Button class="link" onClick={retryNow}>
         Retry now
-      </button>
+      </Button>
     </div>
   );
 }

@@ -1,6 +1,7 @@
 /** Shows a message in place of a page or section that throws while rendering. */
 
 import { Component, type ComponentChildren } from "preact";
+import { Button } from "./button";
 
 interface BoundaryProps {
   /** The subject of the message. */
@@ -37,9 +38,7 @@ export class Boundary extends Component<BoundaryProps, BoundaryState> {
           <b>{subject} could not be displayed.</b>
         </p>
         <p class="quiet">{remedy}</p>
-        <button type="button" onClick={() => this.setState({ failed: false })}>
-          Try again
-        </button>
+        <Button onClick={() => this.setState({ failed: false })}>Try again</Button>
       </div>
     );
   }

@@ -2,6 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef } from "preact/hooks";
+import { Button } from "./button";
 
 interface DialogProps {
   title: string;
@@ -52,17 +53,14 @@ export function Confirm({
     <Dialog title={title} onClose={onClose}>
       {children}
       <div class="actions">
-        <button type="button" onClick={onClose}>
-          {cancel}
-        </button>
-        <button
-          type="button"
+        <Button onClick={onClose}>{cancel}</Button>
+        <Button
           class="danger"
           // Ignores the second click of a double click on the button that opened the dialog.
           onClick={(event) => event.detail > 1 || onConfirm()}
         >
           {action}
-        </button>
+        </Button>
       </div>
     </Dialog>
   );

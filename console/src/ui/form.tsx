@@ -3,6 +3,7 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { ApiError } from "../api/client";
+import { Button } from "./button";
 import { Dialog } from "./confirm";
 import { ErrorMessage, errorProps, FieldError, formError, useFocusFirstError } from "./states";
 import { showErrorToast } from "./toast";
@@ -39,40 +40,43 @@ interface FieldProps {
   label: ComponentChildren;
   /** JSON pointer of the field in the request. */
   at: string;
-  form: Form;
+  form: Pick<Form, "error" | "touch">;
   /** Replaces the API's message. */
   message?: string;
   value: string;
   onInput: (value: string) => void;
+  /** Makes the field a text area of this many lines. */
+  rows?: number;
   id?: string;
+  class?: string;
   type?: "text" | "email" | "datetime-local";
   placeholder?: string;
   maxLength?: number;
-  autocomplete?: "off";
+  autocomplete?: "off" | "email";
   spellcheck?: boolean;
   autofocus?: boolean;
+  disabled?: boolean;
   /** A hint below the field. */
   children?: ComponentChildren;
 }
 
 /** A labeled text field with its error. */
 export function Field(props: FieldProps) {
-  const { label, at, form, message, onInput, children, type = "text", ...input } = props;
-  const id = input.id ?? `field${at.replaceAll("/", "-")}`;
+  const { label, at, form, message, onInput, children, type, rows, class: more, ...rest } = props;
+  const field = {
+    ...rest,
+    id: rest.id ?? `field${at.replaceAll("/", "-")}`,
+    ...errorProps(form.error, at),
+    onInput: (event: { currentTarget: { value: string } }) => {
+      form.touch(at);
+      onInput(event.currentTarget.value);
+    },
+  };
   return (
-    <div class="field">
-      <label for={id}>{label}</label>
-      <input
-        {...input}
-        // The types of attributes differ by the type of the field, which all have these.
-        type={type as "text"}
-        id={id}
-        {...errorProps(form.error, at)}
-        onInput={(event) => {
-          form.touch(at);
-          onInput(event.currentTarget.value);
-        }}
-      />
+    <div class={`field ${more ?? ""}`}>
+      <label for={field.id}>{label}</label>
+      {/* The types of attributes differ by the type of the field, which all have these. */}
+      {rows ? <textarea {...field} rows={rows} /> : <input {...field} type={type as "text"} />}
       <FieldError error={form.error} at={at} message={message} />
       {children}
     </div>
@@ -104,9 +108,7 @@ export function FormDialog(props: FormDialogProps) {
         {children}
         <FormError form={form} />
         <div class="actions">
-          <button type="button" onClick={onClose}>
-            Cancel
-          </button>
+          <Button onClick={onClose}>Cancel</Button>
           <button
             type="submit"
             class={isDangerous ? "danger" : "primary"}

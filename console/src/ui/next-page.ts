@@ -1,31 +1,19 @@
 /** Loads further pages of a list. */
 
-import { useState } from "preact/hooks";
 import type { Loaded } from "../api/loaded";
-import { showErrorToast } from "./toast";
-
-interface Page<T> {
-  items: T[];
-  nextCursor: string | null;
-}
+import type { Page } from "../api/pages";
+import { useAction } from "./action";
 
 /** Returns a function that appends the next page, and whether it is loading. */
-export function useNextPage<T, P extends Page<T>>(
+export function useNextPage<P extends Page<unknown, unknown>>(
   loaded: Loaded<P>,
-  load: (cursor: string) => Promise<P>,
-): { busy: boolean; loadMore: () => Promise<void> } {
-  const [busy, setBusy] = useState(false);
-  const cursor = loaded.data?.nextCursor;
-  const loadMore = async () => {
-    if (!cursor || busy) return;
-    setBusy(true);
-    try {
-      const page = await load(cursor);
-      loaded.set((was) => ({ ...page, items: [...was.items, ...page.items] }));
-    } catch (error) {
-      showErrorToast(error);
-    }
-    setBusy(false);
+  load: (cursor: NonNullable<P["nextCursor"]>) => Promise<P>,
+): { busy: boolean; loadMore: () => void } {
+  const [busy, run] = useAction();
+  const cursor = loaded.loading ? null : loaded.data?.nextCursor;
+  const append = async (after: NonNullable<P["nextCursor"]>) => {
+    const page = await load(after);
+    loaded.set((was) => ({ ...page, items: [...was.items, ...page.items] }));
   };
-  return { busy, loadMore };
+  return { busy, loadMore: () => cursor && !busy && void run(() => append(cursor)) };
 }

@@ -3,42 +3,8 @@ import { useRef } from "preact/hooks";
 import { changed, go, useAddress } from "../address";
 import { useKeys } from "../keys";
 import { pluralize } from "../time/format";
+import { Button } from "./button";
 import type { Rows } from "./rows";
-
-interface SelectCellProps {
-  title: string;
-  selected: boolean;
-  /** `toLast` is `true` for a click with Shift. */
-  onToggle: (toLast: boolean) => void;
-}
-
-/** A table cell with the row's checkbox. */
-export function SelectCell(props: SelectCellProps) {
-  return (
-    <td>
-      <input
-        type="checkbox"
-        aria-label={`Select ${props.title}`}
-        checked={props.selected}
-        onClick={(event) => props.onToggle(event.shiftKey)}
-      />
-    </td>
-  );
-}
-
-/** The head of the cells with checkboxes. */
-export function SelectAll({ rows, ids }: { rows: Rows; ids: string[] }) {
-  return (
-    <th>
-      <input
-        type="checkbox"
-        aria-label="Select all"
-        checked={rows.selected.size > 0 && rows.selected.size === ids.length}
-        onChange={(event) => (event.currentTarget.checked ? rows.selectAll(ids) : rows.clear())}
-      />
-    </th>
-  );
-}
 
 /** A row's name and description. */
 export function RowTitle(props: { name: string; description: string | null | undefined }) {
@@ -51,32 +17,6 @@ export function RowTitle(props: { name: string; description: string | null | und
         </small>
       )}
     </span>
-  );
-}
-
-interface SortHeadProps {
-  name: string;
-  own: string;
-  /** The current order. The list is in the order `lastSeen` without a parameter in the address. */
-  sort: string;
-  /** CSS class that hides the column in narrow windows. */
-  only?: "" | "wide" | "roomy";
-}
-
-/** The head of a column of numbers, which sorts the list. */
-export function SortHead({ name, own, sort, only = "" }: SortHeadProps) {
-  const address = useAddress();
-  const isOn = sort === own;
-  return (
-    <th class={`number ${only}`} aria-sort={isOn ? "descending" : undefined}>
-      <button
-        type="button"
-        onClick={() => go(changed(address, { sort: own === "lastSeen" ? null : own }))}
-      >
-        {name}
-        {isOn && <span aria-hidden="true"> ↓</span>}
-      </button>
-    </th>
   );
 }
 
@@ -111,37 +51,18 @@ export function BulkActions({ rows, noun, children }: BulkActionsProps) {
     <div class="bulk-actions">
       <b>{pluralize(rows.selected.size, noun)} selected</b>
       {children}
-      <button type="button" class="link" onClick={rows.clear}>
+      <Button class="link" onClick={rows.clear}>
         Clear selection
-      </button>
+      </Button>
     </div>
-  );
-}
-
-type SettableStatus = "open" | "resolved" | "ignored";
-
-/** The actions of errors and insights. */
-export function StatusActions({ onChange }: { onChange: (status: SettableStatus) => void }) {
-  return (
-    <>
-      <button type="button" onClick={() => onChange("resolved")}>
-        Resolve
-      </button>
-      <button type="button" onClick={() => onChange("ignored")}>
-        Ignore
-      </button>
-      <button type="button" onClick={() => onChange("open")}>
-        Reopen
-      </button>
-    </>
   );
 }
 
 /** The button that loads the next page of a list. */
 export function More({ busy, onClick }: { busy: boolean; onClick: () => unknown }) {
   return (
-    <button type="button" class="more" disabled={busy} onClick={() => void onClick()}>
+    <Button class="more" disabled={busy} onClick={() => void onClick()}>
       {busy ? "Loading…" : "Show more"}
-    </button>
+    </Button>
   );
 }

@@ -1,5 +1,7 @@
 /** A choice of one of a few values. */
 
+import { Button } from "./button";
+
 interface SegmentsProps<T> {
   name: string;
   values: readonly T[];
@@ -14,14 +16,9 @@ export function Segments<T>({ name, values, chosen, text = String, onChoose }: S
     <fieldset class="segments">
       <legend class="hidden">{name}</legend>
       {values.map((it) => (
-        <button
-          type="button"
-          key={text(it)}
-          aria-pressed={it === chosen}
-          onClick={() => onChoose(it)}
-        >
+        <Button key={text(it)} aria-pressed={it === chosen} onClick={() => onChoose(it)}>
           {text(it)}
-        </button>
+        </Button>
       ))}
     </fieldset>
   );

@@ -7,7 +7,8 @@ import { isOutage } from "../api/outage";
 import { describePointer, fieldMessage } from "../api/pointer";
 import { own } from "../own";
 import { isSession } from "../session";
-import { number, pluralize } from "../time/format";
+import { capitalize, number, pluralize } from "../time/format";
+import { Button } from "./button";
 import { Icon } from "./icons";
 import { showToast } from "./toast";
 
@@ -37,8 +38,6 @@ export function Pending({ of: { data, error, reload }, rows, small = false }: Pe
   if (error) return <ErrorMessage error={error} retry={reload} small={small} />;
   return data === undefined ? <SkeletonRows rows={rows} /> : null;
 }
-
-const capitalize = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
 
 export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
   return (
@@ -84,9 +83,9 @@ export function ErrorMessage({ error, retry, small = false }: ErrorMessageProps)
       <p class="error-box brief" role="alert" title={remedy}>
         {error.message}{" "}
         {retry && (
-          <button type="button" class="link" onClick={retry}>
+          <Button class="link" onClick={retry}>
             Retry
-          </button>
+          </Button>
         )}
       </p>
     );
@@ -109,11 +108,7 @@ export function ErrorMessage({ error, retry, small = false }: ErrorMessageProps)
       {error.requestId && error.code !== "internal" && (
         <p class="quiet small">Request {error.requestId}</p>
       )}
-      {retry && (
-        <button type="button" onClick={retry}>
-          Try again
-        </button>
-      )}
+      {retry && <Button onClick={retry}>Try again</Button>}
     </div>
   );
 }
@@ -178,9 +173,9 @@ export function CopyButton({ text, label = "Copy" }: { text: string; label?: str
       () => showToast("The browser blocked copying. Select the text and copy it instead."),
     );
   return (
-    <button type="button" class="bare copy" onClick={copy} title={label} aria-label={label}>
+    <Button class="bare copy" onClick={copy} title={label} aria-label={label}>
       <Icon name={done ? "check" : "copy"} />
-    </button>
+    </Button>
   );
 }
 
@@ -211,9 +206,9 @@ export function useShowMore(count: number, step = 100): [limit: number, more: Co
   return [
     limit,
     left > 0 && (
-      <button type="button" class="more" onClick={() => set(limit + step)}>
+      <Button class="more" onClick={() => set(limit + step)}>
         Show more ({number(left)} left)
-      </button>
+      </Button>
     ),
   ];
 }

@@ -32,3 +32,7 @@ export function RelativeTime({ at }: { at: string | number }) {
   const millis = clampTime(typeof at === "number" ? at : Date.parse(at));
   return <Time at={millis}>{formatRelative(millis, Math.max(now, Date.now() - 60_000))}</Time>;
 }
+
+export function TimeOrNever({ at }: { at: string | null }) {
+  return at ? <RelativeTime at={at} /> : <>Never</>;
+}

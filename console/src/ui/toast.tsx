@@ -4,6 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 import { go } from "../address";
 import { ApiError } from "../api/client";
 import { describePointer } from "../api/pointer";
+import { Button } from "./button";
 
 interface Toast {
   id: number;
@@ -102,18 +103,13 @@ export function Toasts() {
             </a>
           )}
           {toast.undo && (
-            <button
-              type="button"
-              class="link"
-              aria-describedby={`toast-${toast.id}`}
-              onClick={() => undo(toast)}
-            >
+            <Button class="link" aria-describedby={`toast-${toast.id}`} onClick={() => undo(toast)}>
               Undo
-            </button>
+            </Button>
           )}
-          <button type="button" class="bare" aria-label="Close" onClick={() => dismiss(toast.id)}>
+          <Button class="bare" aria-label="Close" onClick={() => dismiss(toast.id)}>
             ×
-          </button>
+          </Button>
         </div>
       ))}
     </div>

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { TWINS } from "../data.mjs";
 import { Visitor } from "../visitor.mjs";
 
-export const errors = ({ browser, base, project, other, key, api, measured, listErrors }) => ({
+export const errors = ({ browser, base, project, other, key, known, api, measured, listErrors }) => ({
   async "plots show the values of the API"() {
     const visitor = await Visitor.enter(browser, base, key, "/settings");
     let body;
@@ -108,6 +108,27 @@ export const errors = ({ browser, base, project, other, key, api, measured, list
     await visitor.see(".toast button.link");
     await visitor.page.keyboard.press("z");
     await visitor.until("the error is open again", async () => (await status()) === "open");
+    await visitor.leave();
+  },
+
+  async "buttons keep their places after a change, and are off for a moment"() {
+    const visitor = await Visitor.enter(browser, base, key, `/error?id=${known.error.errorId}`);
+    await visitor.see(".triage .danger");
+    const places = () => visitor.page.$$eval(".triage .actions button", (all) => all.map((it) => `${it.innerText} at ${Math.round(it.getBoundingClientRect().x)}`));
+    const before = await places();
+    await visitor.page.evaluate(() => {
+      const button = document.querySelector(".triage .danger");
+      window.changes = [];
+      new MutationObserver(() => window.changes.push({ isOff: button.disabled, at: performance.now() })).observe(button, { attributeFilter: ["disabled"] });
+    });
+    for (const name of ["Ignore", "Reopen"]) {
+      await visitor.click(name);
+      await visitor.until("the buttons are on again", () => visitor.page.evaluate(() => window.changes.length === 2));
+      const [off, on] = await visitor.page.evaluate(() => window.changes.splice(0));
+      assert.deepEqual([off.isOff, on.isOff], [true, false]);
+      assert.ok(on.at - off.at > 500, `${on.at - off.at} ms`);
+      assert.deepEqual(await places(), before);
+    }
     await visitor.leave();
   },
 
