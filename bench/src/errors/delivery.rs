@@ -23,9 +23,13 @@ const USERS: usize = 977;
 
 /// Returns a request that delivers an event with a new id. `number` selects the error and the user.
 pub(crate) fn delivery(project: &Project, number: usize, at: Timestamp) -> Result<Bytes> {
-    const SDK: &str = "sentry.python.django/2.75.0";
     let id = Ids::Random.new_uuid(at).simple().to_string();
-    let event = event(&id, number, at).to_string();
+    envelope(project, &id, &event(&id, number, at).to_string(), at)
+}
+
+/// Returns a request that delivers an event.
+pub(crate) fn envelope(project: &Project, id: &str, event: &str, at: Timestamp) -> Result<Bytes> {
+    const SDK: &str = "sentry.python.django/2.75.0";
     let header = json!({"event_id": id, "sent_at": at});
     let item = json!({"type": "event", "content_type": "application/json", "length": event.len()});
     let mut encoder = GzEncoder::new(Vec::new(), Compression::best());

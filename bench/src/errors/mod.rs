@@ -9,6 +9,7 @@ mod large;
 mod loading;
 mod packing;
 mod postgres;
+mod source_maps;
 mod timeseries;
 
 use axum::body::Bytes;
@@ -25,6 +26,7 @@ pub(crate) use delivery::delivery;
 pub(crate) use ingestion::ingestion;
 pub(crate) use large::large;
 pub(crate) use packing::packing;
+pub(crate) use source_maps::source_maps;
 pub(crate) use timeseries::timeseries;
 
 /// The number of requests of each query.

@@ -6,8 +6,8 @@ use shared::auth::Caller;
 use shared::http::{ApiRequest, ApiResponse, Method, Problem, StatusCode};
 use shared::json::Violations;
 use shared::projects::api_key::Scope;
-use source_maps::MapKey;
 use source_maps::http::{Selection, selection};
+use source_maps::key::MapKey;
 use source_maps::store::SourceMapStore;
 
 /// The operation of this function.
@@ -34,13 +34,13 @@ async fn handle(
 
     // Storage. A release has any number of maps, each of which is deleted for itself.
     let (store, now) = (SourceMapStore::new(&app.store), app.clock.now());
-    let entry_of = |map_key: &str| {
-        let target = AuditTarget::new("source_map", map_key, map_key);
+    let entry_of = |map_key: &MapKey| {
+        let target = AuditTarget::new("source_map", map_key, &map_key.to_string());
         app.store.audit(&caller.audit(&app.ids, AuditAction::SourceMapDeleted, target))
     };
     match selection {
         Selection::DebugId(id) => {
-            store.delete_map(project, &MapKey::DebugId(id).to_string(), entry_of, now).await?;
+            store.delete_map(project, &id, entry_of, now).await?;
         }
         Selection::Release(release) => {
             store.delete_by_release(project, &release, entry_of, now).await?;
