@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 import uuid
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -129,7 +130,7 @@ def count_events(product) -> dict[str, str]:
     random_ = random.Random(41)
     kinds = [f"Counted{number:02}Error" for number in range(ERRORS)]
     events = [(uuid.UUID(int=random_.getrandbits(128), version=4).hex, random_.choice(kinds)) for _ in range(EVENTS)]
-    expected = {kind: sum(it[1] == kind for it in events) for kind in kinds}
+    expected = Counter(kind for _, kind in events)
     sent = events + random_.sample(events, DUPLICATES)
     random_.shuffle(sent)
     retries, times = [], []
@@ -163,7 +164,7 @@ def count_events(product) -> dict[str, str]:
             found, changed = again, time.perf_counter()
     return {
         "counted of 5,000": f"{sum(found.values()):,}",
-        "errors with an exact count, of 50": str(sum(found.get(kind) == expected[kind] for kind in kinds)),
+        "errors with an exact count, of 50": str(sum(found.get(kind) == count for kind, count in expected.items())),
         "requests per second": f"{len(times) / accepted:.0f}",
         "request, p50 / p95": latencies(times),
         "repeated requests": str(len(retries)),
@@ -205,6 +206,11 @@ def map_sources(product) -> str:
     return f"{uploaded:.1f} s; the source line is shown after {time.perf_counter() - start - uploaded:.1f} s"
 
 
+def row(what: str, cells: dict[str, str]) -> tuple[str, dict[str, str]]:
+    show(f"{what}: {cells}")
+    return what, cells
+
+
 def table(rows: list[tuple[str, dict[str, str]]], names: list[str]):
     print(f"\n| | {' | '.join(names)} |\n|{' --- |' * (len(names) + 1)}")
     for what, cells in rows:
@@ -230,36 +236,37 @@ def main():
         show("measure flags")
         idle = memory(products)
         flag_rows = [
-            ("20 flags of a user, p50 / p95",
-             {name: latencies(it) for name, it in by_turns(flags, 10, evaluate_sequentially).items()}),
-            (f"{CONCURRENT} concurrent clients, requests per second",
-             {name: f"{statistics.median(it):.0f}" for name, it in by_turns(flags, 3, evaluate_concurrently).items()}),
-            ("a change is visible after, median and maximum",
-             {name: f"{statistics.median(it):.1f}, {max(it):.1f} s"
-              for name, it in by_turns(flags, 5, flag_change).items()})]
+            row("20 flags of a user, p50 / p95",
+                {name: latencies(it) for name, it in by_turns(flags, 10, evaluate_sequentially).items()}),
+            row(f"{CONCURRENT} concurrent clients, requests per second",
+                {name: f"{statistics.median(it):.0f}" for name, it in by_turns(flags, 3, evaluate_concurrently).items()}),
+            row("a change is visible after, median and maximum",
+                {name: f"{statistics.median(it):.1f}, {max(it):.1f} s"
+                 for name, it in by_turns(flags, 5, flag_change).items()})]
         sources = json.dumps({it.name: it.sdk_source() for it in flags})
         node = WORK / "unleash" / "node_modules"
         figures = run(node / ".bin" / "node", Path(__file__).with_name("flags.mjs"), node,
                       ROOT / "tests" / "sdks" / "node" / "node_modules", input=sources)
         in_process = [json.loads(line) for line in figures.splitlines()]
-        flag_rows.append(("an evaluation in the process, by the SDK",
-                          {it["name"]: f"{it['microseconds']:.1f} µs" for it in in_process}))
-        show(f"share of users with the flag on: {[(it['name'], it['on']) for it in in_process]}")
+        flag_rows += [
+            row("an evaluation in the process, by the SDK",
+                {it["name"]: f"{it['microseconds']:.1f} µs" for it in in_process}),
+            row("users with a flag at 50%", {it["name"]: f"{it['on']:.1%}" for it in in_process})]
 
         show("measure errors")
         error_rows = [
-            ("an event's request, p50 / p95",
-             {name: latencies(it) for name, it in by_turns(errors, 10, ingest_sequentially).items()}),
-            ("from the SDK's call until readable, p50 / p95",
-             {name: latencies(it) for name, it in by_turns(errors, 4, readable).items()})]
+            row("an event's request, p50 / p95",
+                {name: latencies(it) for name, it in by_turns(errors, 10, ingest_sequentially).items()}),
+            row("from the SDK's call until readable, p50 / p95",
+                {name: latencies(it) for name, it in by_turns(errors, 4, readable).items()})]
         counts = {}
         for product in errors:
             show(f"send {EVENTS + DUPLICATES} requests to {product.name}")
             counts[product.name] = count_events(product)
-        error_rows += [(what, {name: it[what] for name, it in counts.items()}) for what in counts["Waymark"]]
+        error_rows += [row(what, {name: it[what] for name, it in counts.items()}) for what in counts["Waymark"]]
         show("upload source maps")
-        error_rows.append(("source map by sentry-cli", {it.name: map_sources(it) for it in errors}))
-        rows = [("memory after the start", idle), ("memory after the load", memory(products))]
+        error_rows.append(row("source map by sentry-cli", {it.name: map_sources(it) for it in errors}))
+        rows = [row("memory after the start", idle), row("memory after the load", memory(products))]
     finally:
         show("stop")
         for product in products:

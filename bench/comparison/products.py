@@ -145,9 +145,7 @@ class Waymark(Product):
         return {it["key"] for it in response["flags"] if it["value"] is True}
 
     def set_flag(self, flag: str, enabled: bool):
-        path = f"/v0/project/{self.slug}/feature-flags/{flag}"
-        version = self.expect("GET", path)["version"]
-        self.expect("PATCH", path, {"enabled": enabled, "version": version})
+        self.expect("PATCH", f"/v0/project/{self.slug}/feature-flags/{flag}", {"enabled": enabled})
 
     def sdk_source(self) -> dict:
         return {"document": self.expect("GET", f"/v0/project/{self.slug}/flagd.json")}
