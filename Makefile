@@ -15,7 +15,7 @@ ifneq ($(filter-out $(FUNCTIONS),$(FUNCTION)),)
 $(error no function has the name $(filter-out $(FUNCTIONS),$(FUNCTION)); the functions are $(FUNCTIONS))
 endif
 ifneq ($(and $(FUNCTION),$(filter deploy release reproduce,$(MAKECMDGOALS))),)
-$(error make $(MAKECMDGOALS) needs all functions; use FUNCTION with make package and make start-packaged)
+$(error make $(MAKECMDGOALS) needs all functions; use FUNCTION with make package)
 endif
 TARGET_arm64 := aarch64-unknown-linux-gnu
 TARGET_x86_64 := x86_64-unknown-linux-gnu
@@ -56,7 +56,7 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 NODE_MODULES_OF_CONSOLE := console/node_modules/.package-lock.json
 CONSOLE := functions/serve-console/built/index.html
 
-.PHONY: help run demo reset console test soak versions worst fuzz check generate docs audit package start-packaged reproduce release doctor deploy roll-back restore-tables releases bench bench-all costs eval tools test-tools
+.PHONY: help run demo reset console test soak versions worst fuzz check generate docs audit package reproduce release doctor deploy roll-back restore-tables releases bench bench-all costs eval tools test-tools
 
 help: ## List these commands.
 	@sed -n 's/^\([a-z-]*\):.*## /make \1	/p' $(MAKEFILE_LIST) | expand -t 16
@@ -141,19 +141,27 @@ soak: test-tools ## Run the long form of all randomized tests: about an hour (ON
 	cargo nextest run --workspace --locked --profile soak --no-capture -E '$(if $(ONLY),test($(ONLY)) & )($(SOAKED))'
 
 # Builds only the binaries of the earlier release, not its tests.
-versions: test-tools ## Test functions of an earlier release (EARLIER=its commit) and of this one on shared tables.
-	@test -n "$(EARLIER)" || { echo "error: name the release: make versions EARLIER=a-tag-or-commit" >&2; exit 1; }
+.PHONY: earlier
+earlier:
+	@test -n "$(EARLIER)" || { echo "error: name the release: make $(MAKECMDGOALS) EARLIER=a-tag-or-commit" >&2; exit 1; }
 	rm -rf target/earlier/source && mkdir -p target/earlier/source
 	git archive $(EARLIER) | tar -x -C target/earlier/source
 	cargo build --manifest-path target/earlier/source/Cargo.toml --workspace --bins --locked --target-dir target/earlier
+
+versions: earlier test-tools ## Test functions of an earlier release (EARLIER=its commit) and of this one on shared tables.
 	cargo build --workspace --bins --locked
 	EARLIER_BINARIES=$(CURDIR)/target/earlier/debug cargo nextest run --workspace --locked --profile soak -E 'package(tests) and test(/(^|::)kills::/)'
 
 # Deploys the debug binaries of `make test`.
 .PHONY: test-deployment
-test-deployment: console $(SAM) $(MINISTACK) $(VENV)/sentry-sdk/installed ## Test the deployment in an AWS emulator, with IAM enforced: deploy, use, update, roll back, delete.
+test-deployment: $(if $(EARLIER),earlier) console $(SAM) $(MINISTACK) $(VENV)/sentry-sdk/installed ## Test the deployment in an AWS emulator, with IAM enforced: deploy (EARLIER=a commit), use, update, roll back, delete.
 	cargo build --workspace --bins --locked
-	$(dir $(MINISTACK))python tests/deployment/run.py
+	$(if $(EARLIER),EARLIER_RELEASE=$(CURDIR)/target/earlier )$(dir $(MINISTACK))python tests/deployment/run.py
+
+# Compares with Unleash and Bugsink, installed from npm and PyPI. Needs PostgreSQL 15, on Debian: apt install postgresql.
+.PHONY: comparison
+comparison: test-tools ## Measure Waymark, Unleash and Bugsink on this machine, for docs/comparison.md.
+	$(VENV)/sentry-sdk/bin/python bench/comparison/compare.py
 
 # Without LTO the optimized test builds in minutes. Functions with LTO take less CPU time.
 worst: ## Test that the most expensive requests of each operation take at most 250 ms of CPU and 128 MB.
@@ -206,7 +214,7 @@ generate: ## Update all generated texts from openapi.yaml and functions/*/Cargo.
 # The harness lists the functions that it measures. They are built without the harness, because its
 # dependencies would add features to theirs.
 bench: ## Measure the release binaries against a bare function, and check the targets.
-bench-all: ## Like bench, with first calls over TLS and event queries compared with PostgreSQL 15.
+bench-all: ## Like bench, with a large project, a large load, and timeseries compared with PostgreSQL 15.
 bench bench-all:
 	cargo build --release --locked --package bench --bin bench
 	functions=$$(target/release/bench --list) \
@@ -245,9 +253,6 @@ package: tools $(VENV)/packaging-tools $(CONSOLE_IF_POSSIBLE) ## Build the funct
 	@$(VENV)/bin/python packaging/zip_functions.py $(if $(filter 1,$(FAST)),--any-size) $(ARCHITECTURE) $(FUNCTION)
 	@$(VENV)/bin/python packaging/list_components.py $(TARGET_$(ARCHITECTURE)) $(or $(FUNCTION),$(FUNCTIONS))
 
-start-packaged: $(VENV)/packaging-tools ## Start each packed function once (after make package ARCHITECTURE=x86_64; FUNCTION=name for one).
-	@$(VENV)/bin/python packaging/start_functions.py $(FUNCTION)
-
 # A clean build of the last commit in another folder, with the same tools.
 REPRODUCED := target/reproduced
 
@@ -256,7 +261,8 @@ reproduce: package ## Build all functions a second time and compare the zips (AR
 	mkdir -p $(REPRODUCED)
 	git archive HEAD | tar -x -C $(REPRODUCED)
 	$(MAKE) -C $(REPRODUCED) package VENV=../../$(VENV)
-	@$(VENV)/bin/python packaging/compare_packages.py target/package $(REPRODUCED)/target/package
+	@for zip in target/package/*.zip; do cmp $$zip $(REPRODUCED)/$$zip || exit 1; done
+	@echo "The zips of both builds are identical."
 
 # The waymark command is built alone: its features must not reach the functions.
 release: $(CONSOLE) ## Pack zips for both processors, template, checksums and waymark-deploy into one archive.

@@ -390,7 +390,8 @@ def check_room(resources):
         if len(own) > RESOURCES_PER_OPERATION * count:
             yield f"{function}: {len(own)} resources for {count} operations: {own}"
     if len(resources) > TARGET_RESOURCES:
-        yield f"{len(resources)} resources instead of {TARGET_RESOURCES}"
+        yield (f"{len(resources)} resources instead of {TARGET_RESOURCES}. If each has a purpose, set TARGET_RESOURCES "
+               "in tests/contract/check_template.py")
     if len(resources) + ROOM_FOR_OPERATIONS * RESOURCES_PER_OPERATION > MAX_RESOURCES:
         yield f"{len(resources)} resources leave no room for {ROOM_FOR_OPERATIONS} operations"
 

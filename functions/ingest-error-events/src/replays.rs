@@ -12,31 +12,33 @@ use insights::store::{Change, FactsOutcome, InsightStore};
 use shared::app::App;
 use shared::http::Problem;
 use shared::projects::project::ProjectId;
+use shared::projects::store::IngestAccess;
 use shared::telemetry::log_malformed_recording;
 
-use crate::delivery::{error_of_fingerprint, limits_of};
+use crate::delivery::error_of_fingerprint;
 
 /// Compression of recordings: zlib.
 const RECORDING_CODING: &str = "deflate";
 
 /// Counts a replay segment. Fails with 429 over the project's limit.
-pub(crate) async fn count(app: &App, project: ProjectId) -> Result<(), Problem> {
-    let own_limit = limits_of(app, project).replays_per_minute;
-    app.count_replay(project, own_limit).await.map_err(|over| over.limiting(REPLAY_CATEGORY))
+pub(crate) async fn count(app: &App, access: &IngestAccess) -> Result<(), Problem> {
+    let counted = app.count_replay(access.project, access.limits.replays_per_minute).await;
+    counted.map_err(|over| over.limiting(REPLAY_CATEGORY))
 }
 
 /// Derives pain points from the replay segment and the feedback of an envelope. Drops malformed
 /// items, since SDKs would send them again. Can be repeated.
 pub(crate) async fn store(
     app: &App,
-    project: ProjectId,
+    access: &IngestAccess,
     envelope: &Envelope<'_>,
     received: Received<'_>,
     is_counted: bool,
 ) -> Result<(), Problem> {
+    let project = access.project;
     if let Some(replay_event) = envelope.replay_event {
         if !is_counted {
-            count(app, project).await?;
+            count(app, access).await?;
         }
         let recording = envelope.replay_recording.unwrap_or_default();
         match read_segment(replay_event, recording)? {
@@ -60,15 +62,15 @@ pub(crate) async fn store(
 /// Adds a stored error to the replay in which it occurred.
 pub(crate) async fn link_error(
     app: &App,
-    project: ProjectId,
+    access: &IngestAccess,
     replay: Option<EventReplay>,
     fingerprint: Fingerprint,
 ) -> Result<(), Problem> {
     let Some(EventReplay { id, at }) = replay else { return Ok(()) };
     let Some(replay_id) = ReplayId::parse(&id) else { return Ok(()) };
-    let Some(error) = error_of_fingerprint(app, project, fingerprint).await? else { return Ok(()) };
+    let Some(error) = error_of_fingerprint(app, access, fingerprint).await? else { return Ok(()) };
     let error = ClickError { at: at.as_millis(), error_id: error.to_string() };
-    add_facts(app, project, &replay_id, &Facts::Error(error)).await
+    add_facts(app, access.project, &replay_id, &Facts::Error(error)).await
 }
 
 /// Reads a segment. The recording begins with a header line, which is not compressed.

@@ -114,10 +114,11 @@ impl SourceMapStore<'_> {
         self,
         cache: &SourceMapCache,
         project: ProjectId,
-        event: Members<'_>,
+        event: Option<Members<'_>>,
         now: Timestamp,
         write: impl FnOnce(Members<'_>) -> Option<T>,
     ) -> Result<(Option<MapStatus>, Option<T>), StoreError> {
+        let Some(event) = event else { return Ok((None, None)) };
         let resolution = self.resolve(cache, project, &minified_frames(&event), now).await?;
         let reasons = self.explain_missing(project, &resolution.missing, now).await?;
         let is_resolved = !resolution.frames.is_empty();
