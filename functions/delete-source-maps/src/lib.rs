@@ -6,8 +6,8 @@ use shared::auth::Caller;
 use shared::http::{ApiRequest, ApiResponse, Method, Problem, StatusCode};
 use shared::json::Violations;
 use shared::projects::api_key::Scope;
+use source_maps::MapKey;
 use source_maps::http::{Selection, selection};
-use source_maps::key::MapKey;
 use source_maps::store::SourceMapStore;
 
 /// The operation of this function.

@@ -84,7 +84,7 @@ fn settle(id: &ReplayId, (replay, points): &mut (Replay, BTreeMap<PainPointId, P
 
 /// Checks the limits that uploads have.
 fn check(point: &PainPoint) {
-    let evidence = point.evidence.as_ref().unwrap();
+    assert!(point.evidence.is_some());
     let title = point.title.chars().count();
     assert!((1..=200).contains(&title), "{title} characters in a title");
     assert!(!point.title.contains(char::is_control), "{:?}", point.title);

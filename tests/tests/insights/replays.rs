@@ -406,7 +406,7 @@ async fn malformed_items_are_counted_in_a_metric() {
     let log = folder.path().join("log");
     let stack = [("WAYMARK_STACK", "the stack".to_owned())];
     let endpoint = shop.test.engine.endpoint();
-    let process = Process::start(INGEST.id(), &endpoint, &stack, &log).await;
+    let process = Process::start(INGEST.name, &endpoint, &stack, &log).await;
     let session = shop.session(1);
     let text = String::from_utf8(session.segment(1, &[session.dead(0, 4)])).unwrap();
     let header = json!({"event_id": session.replay});

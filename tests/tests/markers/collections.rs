@@ -12,10 +12,6 @@ use super::{
     stored,
 };
 
-async fn creation(test: &TestApp, body: &Value) -> Reply {
-    call(test, CREATE).json(body).send(&test.app).await
-}
-
 #[tokio::test]
 async fn retried_creations_return_the_same_collection() {
     let test = TestApp::start().await;

@@ -14,7 +14,7 @@ use tests::call::{Call, Gateway};
 
 use super::{
     ADD, DELETE, LIST_EVENTS, TABLE, add, call_for, column, count_listed, create, event_count,
-    event_names, events, some_events, stored,
+    event_names, events, some_events,
 };
 
 fn list(test: &TestApp, id: &str) -> Call {

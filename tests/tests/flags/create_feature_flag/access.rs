@@ -3,7 +3,6 @@
 use std::time::Duration;
 use tests::call::Call;
 
-use serde_json::json;
 use shared::projects::api_key::{ApiKey, ApiKeyRecord, Scope};
 use shared::projects::project::Organization;
 use shared::projects::store::Revocation;
