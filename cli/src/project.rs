@@ -50,14 +50,23 @@ pub(crate) enum ProjectCommand {
         #[command(flatten)]
         consent: EraseOptions,
     },
-    /// Limit the error events per minute of a project, like `waymark settings set`.
+    /// Limit the error events or requests per minute of a project, like `waymark settings set`.
     SetLimit {
         /// Id or slug of the project.
         #[arg(value_parser = parse_id_or_slug)]
         project: IdOrSlug,
         /// Events per minute; 0: no limit; `default`: the limit of all projects.
-        #[arg(long, value_name = "N", value_parser = parse_events_per_minute)]
-        events_per_minute: Setting,
+        #[arg(
+            long, value_name = "N", required_unless_present = "requests_per_minute",
+            value_parser = |text: &str| parse_setting_of(Limit::EventsPerMinute, text)
+        )]
+        events_per_minute: Option<Setting>,
+        /// Requests per minute of each API key; 0: no limit; `default`: the limit of all projects.
+        #[arg(
+            long, value_name = "N",
+            value_parser = |text: &str| parse_setting_of(Limit::RequestsPerMinute, text)
+        )]
+        requests_per_minute: Option<Setting>,
     },
     /// Change the display name of a project.
     Rename {
@@ -101,8 +110,7 @@ pub(crate) fn parse_id_or_slug(text: &str) -> Result<IdOrSlug, String> {
     named.ok_or_else(|| format!("a project is given by its UUID or its slug; {NotASlug}"))
 }
 
-fn parse_events_per_minute(text: &str) -> Result<Setting, String> {
-    let limit = Limit::EventsPerMinute;
+fn parse_setting_of(limit: Limit, text: &str) -> Result<Setting, String> {
     parse_limit(limit, text).map(|value| Setting::Limit(limit, value))
 }
 
@@ -124,8 +132,10 @@ pub(crate) async fn run(
         ProjectCommand::Delete { project, org, consent } => {
             erase_project(&project, &org, &consent, store, output).await
         }
-        ProjectCommand::SetLimit { project, events_per_minute } => {
-            set_project(&project, &[events_per_minute], store, output).await
+        ProjectCommand::SetLimit { project, events_per_minute, requests_per_minute } => {
+            let settings: Vec<Setting> =
+                [events_per_minute, requests_per_minute].into_iter().flatten().collect();
+            set_project(&project, &settings, store, output).await
         }
         ProjectCommand::Rename { project, name } => {
             let patch = ProjectPatch { name: Some(name), ..ProjectPatch::default() };

@@ -266,6 +266,8 @@ async fn sets_a_project_limit() {
         let (access, _) = store.find_ingest_access(project.ingest_id, false).await.unwrap();
         assert_eq!(access.unwrap().limits.get(Limit::EventsPerMinute), stored);
     }
+    let requests = ["project", "set-limit", "my-shop", "--requests-per-minute", "9"];
+    assert_eq!(stack.json(&requests).await["requestsPerMinute"], 9);
     for (arguments, code) in [
         (["project", "set-limit", "other", "--events-per-minute", "5"], Some(1)),
         (["project", "set-limit", "my-shop", "--events-per-minute", "-1"], Some(2)),

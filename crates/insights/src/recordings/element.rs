@@ -61,12 +61,13 @@ impl Element {
         if let Some(class) = attribute("class") {
             last.classes = class.split_ascii_whitespace().map(str::to_owned).collect();
         }
-        let label = readable("/textContent")
+        let label = component
+            .as_deref()
             .or_else(|| attribute("aria-label"))
             .or_else(|| attribute("title"))
-            .or(component.as_deref())
             .or(last.id.as_deref())
             .or_else(|| attribute("role"))
+            .or_else(|| readable("/textContent"))
             .unwrap_or(if tag.is_empty() { "element" } else { &tag });
         let label = clean(label, MAX_LABEL);
         last.tag = component.unwrap_or_else(|| tag.clone());
@@ -269,12 +270,12 @@ mod tests {
 
     #[test]
     fn labels_are_the_first_that_is_not_masked() {
-        let texts = ["Buy", "Pay now", "Payment", "Pay", "pay", "link"];
-        let names = ["aria-label", "title", "data-sentry-component", "id", "role"];
+        let texts = ["Pay", "Pay now", "Payment", "pay", "link", "Buy"];
+        let names = ["data-sentry-component", "aria-label", "title", "id", "role"];
         for masked in 0..texts.len() {
             let text_of = |at: usize| if at < masked { "*** ***" } else { texts[at] };
-            let mut node = json!({"tagName": "A", "textContent": text_of(0), "attributes": {}});
-            for (number, name) in (1..).zip(names) {
+            let mut node = json!({"tagName": "A", "textContent": "Buy", "attributes": {}});
+            for (number, name) in names.into_iter().enumerate() {
                 node["attributes"][name] = json!(text_of(number));
             }
             assert_eq!(Element::read("body > a", &node).label, texts[masked]);
