@@ -23,10 +23,12 @@ pub(crate) struct Target {
     inclusive: bool,
 }
 
+#[allow(clippy::unnecessary_wraps)] // The form of a figure's optional target.
 pub(crate) const fn under(bound: f64) -> Option<Target> {
     Some(Target { bound, inclusive: false })
 }
 
+#[allow(clippy::unnecessary_wraps)] // The form of a figure's optional target.
 pub(crate) const fn at_most(bound: f64) -> Option<Target> {
     Some(Target { bound, inclusive: true })
 }
@@ -129,7 +131,9 @@ impl Report {
         figures.sort_by_key(|figure| &figure.group);
         for group in figures.chunk_by(|one, other| one.group == other.group) {
             println!("\n{}", group.first().map_or("", |figure| &figure.group));
-            group.iter().for_each(|figure| println!("{figure}"));
+            for figure in group {
+                println!("{figure}");
+            }
         }
         let missed = self.0.iter().filter(|figure| !figure.is_met()).count();
         let targets = self.0.iter().filter(|figure| figure.target.is_some()).count();

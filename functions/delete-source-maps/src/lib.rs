@@ -35,7 +35,7 @@ async fn handle(
     // Storage. A release has any number of maps, each of which is deleted for itself.
     let (store, now) = (SourceMapStore::new(&app.store), app.clock.now());
     let entry_of = |map_key: &MapKey| {
-        let target = AuditTarget::new("source_map", map_key, &map_key.to_string());
+        let target = AuditTarget::new("source_map", map_key, map_key.to_string());
         app.store.audit(&caller.audit(&app.ids, AuditAction::SourceMapDeleted, target))
     };
     match selection {

@@ -193,7 +193,9 @@ fn drop_rare_tags(rows: &mut [EventRow]) {
     let mut ranked: Vec<TagKey> = counts.keys().copied().collect();
     ranked.sort_by_key(|key| Reverse(counts.get(key)));
     for key in ranked.iter().skip(MAX_TAGS) {
-        rows.iter_mut().for_each(|row| row.attributes.remove_tag(*key));
+        for row in rows.iter_mut() {
+            row.attributes.remove_tag(*key);
+        }
     }
 }
 

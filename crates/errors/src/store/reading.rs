@@ -199,14 +199,14 @@ impl ErrorStore<'_> {
     /// was. Reads it again if it is older than [`MAX_HEAD_AGE`].
     ///
     /// Strongly consistent, except for runs, which never change: acknowledged events are counted.
-    pub(super) async fn read_project<'q>(
+    pub(super) async fn read_project(
         self,
         project: ProjectId,
         mut head: Option<(LogHead, Instant)>,
-        query: &'q EventQuery,
+        query: &EventQuery,
         counted: Counted,
         now: Timestamp,
-    ) -> Result<ProjectEvents<'q>, StoreError> {
+    ) -> Result<ProjectEvents<'_>, StoreError> {
         let (range, filters) = (&query.range, &query.event_filters);
         // A response with errors needs their outlines. An error is stored no later than its first
         // event.
@@ -253,10 +253,10 @@ impl ErrorStore<'_> {
     }
 
     /// Reads the first window of runs of a project.
-    async fn load_first<'q>(
+    async fn load_first(
         self,
-        mut read: ProjectEvents<'q>,
-    ) -> Result<(ProjectEvents<'q>, Windows), StoreError> {
+        mut read: ProjectEvents<'_>,
+    ) -> Result<(ProjectEvents<'_>, Windows), StoreError> {
         let mut windows = windows(std::mem::take(&mut read.runs)).into_iter();
         let first = windows.next().unwrap_or_default();
         let first = self.load(read.project, first).await?;

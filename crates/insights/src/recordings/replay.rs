@@ -123,7 +123,7 @@ impl Replay {
             return false;
         }
         let has_verdict = |click: &&Click| click.verdict.is_some();
-        let is_full = if has_verdict(&click) && known.filter(has_verdict).is_none() {
+        let is_full = if has_verdict(&click) && known.is_none_or(|known| known.verdict.is_none()) {
             self.clicks.values().filter(has_verdict).count() >= MAX_VERDICTS
         } else {
             known.is_none() && self.clicks.len() >= MAX_CLICKS

@@ -235,9 +235,10 @@ async fn read_pieces<T>(
     let mut pieces = HashMap::with_capacity(items.len());
     for (place, item) in items {
         let bytes = ItemReader { table: TABLE, item: &item }.blob("bytes")?;
-        match read(bytes) {
-            Some(piece) => drop(pieces.insert(place, piece)),
-            None => tracing::warn!("a piece of a source map is unreadable"),
+        if let Some(piece) = read(bytes) {
+            pieces.insert(place, piece);
+        } else {
+            tracing::warn!("a piece of a source map is unreadable");
         }
     }
     Ok(pieces)
