@@ -141,22 +141,19 @@ soak: test-tools ## Run the long form of all randomized tests: about an hour (ON
 	cargo nextest run --workspace --locked --profile soak --no-capture -E '$(if $(ONLY),test($(ONLY)) & )($(SOAKED))'
 
 # Builds only the binaries of the earlier release, not its tests.
-.PHONY: earlier
-earlier:
-	@test -n "$(EARLIER)" || { echo "error: name the release: make $(MAKECMDGOALS) EARLIER=a-tag-or-commit" >&2; exit 1; }
+versions: test-tools ## Test functions of an earlier release (EARLIER=its commit) and of this one on shared tables.
+	@test -n "$(EARLIER)" || { echo "error: name the release: make versions EARLIER=a-tag-or-commit" >&2; exit 1; }
 	rm -rf target/earlier/source && mkdir -p target/earlier/source
 	git archive $(EARLIER) | tar -x -C target/earlier/source
 	cargo build --manifest-path target/earlier/source/Cargo.toml --workspace --bins --locked --target-dir target/earlier
-
-versions: earlier test-tools ## Test functions of an earlier release (EARLIER=its commit) and of this one on shared tables.
 	cargo build --workspace --bins --locked
 	EARLIER_BINARIES=$(CURDIR)/target/earlier/debug cargo nextest run --workspace --locked --profile soak -E 'package(tests) and test(/(^|::)kills::/)'
 
 # Deploys the debug binaries of `make test`.
 .PHONY: test-deployment
-test-deployment: $(if $(EARLIER),earlier) console $(SAM) $(MINISTACK) $(VENV)/sentry-sdk/installed ## Test the deployment in an AWS emulator, with IAM enforced: deploy (EARLIER=a commit), use, update, roll back, delete.
+test-deployment: console $(SAM) $(MINISTACK) $(VENV)/sentry-sdk/installed ## Test the deployment in an AWS emulator, with IAM enforced: deploy, use, update, roll back, delete.
 	cargo build --workspace --bins --locked
-	$(if $(EARLIER),EARLIER_RELEASE=$(CURDIR)/target/earlier )$(dir $(MINISTACK))python tests/deployment/run.py
+	$(dir $(MINISTACK))python tests/deployment/run.py
 
 # Compares with Unleash and Bugsink, installed from npm and PyPI. Needs PostgreSQL 15, on Debian: apt install postgresql.
 .PHONY: comparison
