@@ -155,9 +155,20 @@ test-deployment: console $(SAM) $(MINISTACK) $(VENV)/sentry-sdk/installed ## Tes
 	cargo build --workspace --bins --locked
 	$(dir $(MINISTACK))python tests/deployment/run.py
 
+# Compares with Unleash and Bugsink, installed from npm and PyPI. Needs PostgreSQL 15, on Debian: apt install postgresql.
+.PHONY: comparison
+comparison: test-tools ## Measure Waymark, Unleash and Bugsink on this machine, for docs/comparison.md.
+	$(VENV)/sentry-sdk/bin/python bench/comparison/compare.py
+
 # Without LTO the optimized test builds in minutes. Functions with LTO take less CPU time.
 worst: ## Test that the most expensive requests of each operation take at most 250 ms of CPU and 128 MB.
 	cargo nextest run --workspace --locked --cargo-profile worst --test worst --no-capture
+
+# Limits on times are those of a release build.
+.PHONY: console-times
+console-times: console test-tools ## Test that the pages of the console settle within 500 ms, with release binaries.
+	$(WITHOUT_LTO) cargo build --workspace --bins --locked --release
+	RELEASE=1 $(WITHOUT_LTO) cargo nextest run --package tests --locked --test end_to_end --no-capture -E 'test(console_opens_within)'
 
 # LLVM passes that report code coverage to libFuzzer; stable Rust has them too. libFuzzer is written in
 # C++ and needs g++ or clang++.
@@ -200,7 +211,7 @@ generate: ## Update all generated texts from openapi.yaml and functions/*/Cargo.
 # The harness lists the functions that it measures. They are built without the harness, because its
 # dependencies would add features to theirs.
 bench: ## Measure the release binaries against a bare function, and check the targets.
-bench-all: ## Like bench, with first calls over TLS and event queries compared with PostgreSQL 15.
+bench-all: ## Like bench, with a large project, a large load, and timeseries compared with PostgreSQL 15.
 bench bench-all:
 	cargo build --release --locked --package bench --bin bench
 	functions=$$(target/release/bench --list) \

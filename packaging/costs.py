@@ -39,8 +39,6 @@ GB_SECONDS_PER_RUN, LOGGED_BYTES_PER_RUN = 0.25 * 0.1, 1_500
 # and the seconds that flags are fresh in the distribution, at each of its places.
 PER_EDGE_REQUEST, PER_EDGE_GB_OUT, BYTES_OUT_PER_POLL = 1.00e-6, 0.085, 500
 SECONDS_AT_EDGE, EDGE_PLACES = 2, 10
-# The distribution's secret.
-EDGE_SECRET = 0.40
 SENTRY_PLAN = 29
 SENTRY_ERRORS = ((50e3, 0), (100e3, 0.00029), (500e3, 0.000175), (10e6, 0.00015), (20e6, 0.00013), (REST, 0.00012))
 POSTHOG_ERRORS = ((100e3, 0), (325e3, 0.00037), (10e6, 0.00014), (REST, 0.000115))
@@ -117,7 +115,6 @@ def edge_month(polls: int) -> float:
         + price(through, PER_REQUEST)
         + through * (PER_INVOCATION + GB_SECONDS_PER_REQUEST * PER_GB_SECOND)
         + through * LOGGED_BYTES_PER_REQUEST / 1e9 * PER_GB_LOGGED
-        + EDGE_SECRET
     )
 
 

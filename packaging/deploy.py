@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import secrets
 import subprocess
 import sys
 import time
@@ -22,6 +23,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGED = ROOT / "target" / "package" / "template.yaml"
 ROLLED_BACK = ROOT / "target" / "package" / "rolled-back.yaml"
 SAM = Path(sys.executable).parent / "sam"
+MAX_STACK_NAME = 50
 
 
 def name_and_value(argument: str) -> tuple[str, str]:
@@ -31,6 +33,13 @@ def name_and_value(argument: str) -> tuple[str, str]:
         raise argparse.ArgumentTypeError(f"{argument!r} is not of the form NAME=VALUE")
     is_plain = value and (value.startswith('"') or not any(it.isspace() for it in value))
     return name, value if is_plain else f'"{value}"'
+
+
+def stack_name(text: str) -> str:
+    """Returns the name of a stack. Names of resources add to it, and a backup vault's has at most 50 characters."""
+    if len(text) > MAX_STACK_NAME:
+        raise argparse.ArgumentTypeError(f"{text!r} has more than {MAX_STACK_NAME} characters")
+    return text
 
 
 def template_of(architecture: str) -> Path:
@@ -63,6 +72,14 @@ def status_of(cloudformation, stack: str) -> str | None:
     return (describe(cloudformation, stack) or {}).get("StackStatus")
 
 
+def edge_secret(options: argparse.Namespace, cloudformation) -> dict[str, str]:
+    """Returns the secret of the distribution when a deployment turns it on. Later deployments keep it."""
+    described = (describe(cloudformation, options.stack) or {}).get("Parameters", [])
+    was_on = {"ParameterKey": "Edge", "ParameterValue": "true"} in described
+    turns_on = options.parameters.get("Edge") == "true" and not was_on
+    return {"EdgeSecret": secrets.token_hex(32)} if turns_on else {}
+
+
 def deploy(options: argparse.Namespace, cloudformation, s3) -> bool:
     """Packages and deploys. Protects the tables of a new stack after it is created.
 
@@ -87,6 +104,7 @@ def deploy(options: argparse.Namespace, cloudformation, s3) -> bool:
         "Release": release,
         "ShiftRegardlessOfAlarms": "true" if options.regardless_of_alarms else "false",
         "DeletionProtection": "true",
+        **edge_secret(options, cloudformation),
         **options.parameters,
     }
     releases = Releases(stack, cloudformation, s3)
@@ -156,7 +174,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument(
         "parameters", metavar="NAME=VALUE", nargs="*", type=name_and_value, help="parameters of template.yaml"
     )
-    parser.add_argument("--stack", default="waymark", help="name of the stack (waymark)")
+    parser.add_argument("--stack", default="waymark", type=stack_name, help="name of the stack (waymark)")
     parser.add_argument("--stage", default="production", help="purpose of the stack (production)")
     parser.add_argument(
         "--architecture", default="arm64", choices=["arm64", "x86_64"], help="processor of the functions (arm64)"

@@ -33,6 +33,8 @@ STUCK = {
     "DELETE_FAILED": "delete-stack --deletion-mode FORCE_DELETE_STACK",
     "UPDATE_ROLLBACK_FAILED": "continue-update-rollback",
 }
+# Regions in which CloudFormation has no budgets.
+NO_BUDGETS = ("af-south-1", "ap-northeast-3", "ca-west-1", "eu-central-2", "eu-north-1", "eu-south-1")
 # No check may wait for minutes: a region can lack a service.
 ONE_RETRY = Config(connect_timeout=5, read_timeout=20, retries={"total_max_attempts": 2})
 
@@ -172,6 +174,14 @@ class Preflight:
                 "and set EdgeWebAclArn",
             )
 
+    def budget(self) -> Iterator[Finding]:
+        region = self.client("cloudformation").meta.region_name
+        if self.parameters.get("MonthlyBudget", "0") != "0" and region in NO_BUDGETS:
+            yield error(
+                f"CloudFormation cannot create a budget in {region}",
+                "leave out MonthlyBudget, and create the budget with aws budgets create-budget",
+            )
+
     def mail(self) -> Iterator[Finding]:
         sender = self.parameters.get("MailFrom", "").strip('"')
         if not sender:
@@ -197,7 +207,7 @@ class Preflight:
 
     def findings(self) -> Iterator[Finding]:
         """Runs all checks. A check that the credentials or the region do not allow is a warning."""
-        on_account = (self.concurrency, self.roles, self.stacks, self.tables, self.edge, self.mail)
+        on_account = (self.concurrency, self.roles, self.stacks, self.tables, self.edge, self.budget, self.mail)
         for check in (self.state, self.collisions, *on_account):
             try:
                 yield from check()

@@ -1,9 +1,7 @@
-//! A proxy in front of the engine that records every call: body, duration and consumed capacity.
-//! It requests the consumed capacity itself. The proxy adds latency, so no request is timed
-//! through it.
+//! A proxy in front of the engine that records every call and its consumed capacity. The proxy adds
+//! latency, so no request is timed through it.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::Bytes;
@@ -16,6 +14,9 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
 use crate::Result;
+use crate::process::Process;
+use crate::program::{Program, Programs};
+use crate::stack::Stack;
 
 /// A recorded DynamoDB call.
 #[derive(Clone)]
@@ -23,11 +24,7 @@ pub(crate) struct Call {
     /// The operation, such as `TransactWriteItems`.
     pub(crate) operation: String,
     pub(crate) body: Bytes,
-    /// The time at which the proxy forwarded it to the engine.
-    pub(crate) started: Instant,
-    /// The time until the engine's response.
-    pub(crate) time: Duration,
-    /// The consumed capacity units that the engine reported; 0 if the call failed.
+    /// The consumed capacity units, which functions request; 0 if the call failed.
     pub(crate) units: f64,
 }
 
@@ -37,66 +34,12 @@ impl Call {
         matches!(&*self.operation, "BatchGetItem" | "GetItem" | "Query" | "Scan")
     }
 
-    /// Returns the actions of the call's transaction; `None` if it writes no transaction.
-    pub(crate) fn actions(&self) -> Result<Option<Vec<Json>>> {
-        if self.operation != "TransactWriteItems" {
-            return Ok(None);
-        }
-        let mut body: Json = serde_json::from_slice(&self.body)?;
+    /// Returns the actions of the call's transaction; empty if it writes no transaction.
+    pub(crate) fn actions(&self) -> Vec<Json> {
+        let mut body: Json = serde_json::from_slice(&self.body).unwrap_or_default();
         match body["TransactItems"].take() {
-            Json::Array(actions) => Ok(Some(actions)),
-            _ => Err("a transaction has no actions".into()),
-        }
-    }
-}
-
-/// Returns the time during which at least one call was in progress. Concurrent calls count once.
-pub(crate) fn time_in_progress(calls: &[Call]) -> Duration {
-    let mut spans: Vec<_> = calls.iter().map(|it| (it.started, it.started + it.time)).collect();
-    spans.sort_unstable();
-    let (mut total, mut covered) = (Duration::ZERO, None);
-    for (start, end) in spans {
-        let start = covered.map_or(start, |covered| start.max(covered));
-        total += end.saturating_duration_since(start);
-        covered = covered.max(Some(end));
-    }
-    total
-}
-
-/// The volume that a request sends to DynamoDB. Sizes are those of the JSON on the wire, which
-/// exceed the sizes that DynamoDB compares with its limits.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Sent {
-    pub(crate) calls: usize,
-    /// The number of actions of the largest transaction.
-    pub(crate) actions: usize,
-    /// The size of the largest transaction, in bytes.
-    pub(crate) transaction: usize,
-    /// The size of the largest item that a transaction puts, in bytes.
-    pub(crate) item: usize,
-}
-
-impl Sent {
-    /// Returns the volume of a request from its calls.
-    pub(crate) fn by(calls: &[Call]) -> Result<Self> {
-        let mut sent = Self { calls: calls.len(), ..Self::default() };
-        for call in calls {
-            let Some(actions) = call.actions()? else { continue };
-            sent.actions = sent.actions.max(actions.len());
-            sent.transaction = sent.transaction.max(call.body.len());
-            let items = actions.iter().filter_map(|action| action.pointer("/Put/Item"));
-            sent.item = items.map(|item| item.to_string().len()).fold(sent.item, usize::max);
-        }
-        Ok(sent)
-    }
-
-    /// Returns the maximum of each figure.
-    pub(crate) fn max(self, other: Self) -> Self {
-        Self {
-            calls: self.calls.max(other.calls),
-            actions: self.actions.max(other.actions),
-            transaction: self.transaction.max(other.transaction),
-            item: self.item.max(other.item),
+            Json::Array(actions) => actions,
+            _ => Vec::new(),
         }
     }
 }
@@ -109,7 +52,7 @@ struct Shared {
 }
 
 /// The proxy.
-pub(crate) struct Counter {
+struct Counter {
     endpoint: String,
     shared: Shared,
     server: JoinHandle<()>,
@@ -117,7 +60,7 @@ pub(crate) struct Counter {
 
 impl Counter {
     /// Starts the proxy in front of the engine at the endpoint `engine`.
-    pub(crate) async fn start(engine: String) -> Result<Self> {
+    async fn start(engine: String) -> Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let endpoint = format!("http://{}", listener.local_addr()?);
         let listener = listener.tap_io(|stream| {
@@ -136,14 +79,38 @@ impl Counter {
     }
 
     /// Returns the URL of the proxy.
-    pub(crate) fn endpoint(&self) -> &str {
+    fn endpoint(&self) -> &str {
         &self.endpoint
     }
 
     /// Returns the calls since the previous `take`, and removes them.
-    pub(crate) fn take(&self) -> Vec<Call> {
+    fn take(&self) -> Vec<Call> {
         std::mem::take(&mut self.shared.calls.lock().unwrap_or_else(PoisonError::into_inner))
     }
+}
+
+/// Sends requests to a new process of a program, and returns the calls of each.
+pub(crate) async fn calls(
+    programs: &Programs,
+    (program, variables): (Program, &[(&str, String)]),
+    stack: &Stack,
+    status: u64,
+    requests: impl IntoIterator<Item = Bytes>,
+) -> Result<Vec<Vec<Call>>> {
+    let counter = Counter::start(stack.endpoint()).await?;
+    let mut process = Process::start(programs, program, counter.endpoint(), variables).await?;
+    let mut calls = Vec::new();
+    for request in requests {
+        process.expect(status, request).await?;
+        calls.push(counter.take());
+    }
+    process.stop().await?;
+    Ok(calls)
+}
+
+/// Returns the largest figure of warm requests. The first request is not warm.
+pub(crate) fn most_of_warm(calls: &[Vec<Call>], figure: impl Fn(&[Call]) -> f64) -> f64 {
+    calls.iter().skip(1).map(|calls| figure(calls)).fold(f64::NAN, f64::max)
 }
 
 impl Drop for Counter {
@@ -164,12 +131,8 @@ async fn forward(
     let sent = body.clone();
 
     headers.remove(header::HOST);
-    // The forwarded body is longer.
-    headers.remove(header::CONTENT_LENGTH);
-    let body = with_consumed_capacity(&body).unwrap_or(body);
     let url = format!("{}{uri}", shared.engine);
     let request = shared.client.request(method, url).headers(headers).body(body);
-    let started = Instant::now();
     let response = async {
         let response = request.send().await?;
         let (status, mut headers) = (response.status(), response.headers().clone());
@@ -178,21 +141,13 @@ async fn forward(
         Ok::<_, reqwest::Error>((status, headers, response.bytes().await?))
     };
     let response = response.await;
-    let time = started.elapsed();
     let units = response.as_ref().map_or(0.0, |(_, _, body)| consumed_units(body));
-    let call = Call { operation, body: sent, started, time, units };
+    let call = Call { operation, body: sent, units };
     shared.calls.lock().unwrap_or_else(PoisonError::into_inner).push(call);
     match response {
         Ok(response) => response.into_response(),
         Err(error) => (StatusCode::BAD_GATEWAY, error.to_string()).into_response(),
     }
-}
-
-/// Returns the request with `ReturnConsumedCapacity`; `None` if it is not a JSON object.
-fn with_consumed_capacity(request: &Bytes) -> Option<Bytes> {
-    let mut request: Json = serde_json::from_slice(request).ok()?;
-    request.as_object_mut()?.insert("ReturnConsumedCapacity".to_owned(), "TOTAL".into());
-    Some(request.to_string().into())
 }
 
 /// Returns the capacity units in a response, which has one figure, or one for each table.
@@ -202,25 +157,5 @@ fn consumed_units(response: &Bytes) -> f64 {
     match &response["ConsumedCapacity"] {
         Json::Array(tables) => tables.iter().map(units).sum(),
         capacity => units(capacity),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn concurrent_calls_count_once() {
-        let start = Instant::now();
-        let call = |from: u64, to: u64| Call {
-            operation: "Query".to_owned(),
-            body: Bytes::new(),
-            started: start + Duration::from_millis(from),
-            time: Duration::from_millis(to - from),
-            units: 0.0,
-        };
-        let calls = [call(40, 50), call(0, 20), call(5, 10), call(15, 30)];
-        assert_eq!(time_in_progress(&calls), Duration::from_millis(40));
-        assert_eq!(time_in_progress(&[]), Duration::ZERO);
     }
 }

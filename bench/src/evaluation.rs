@@ -5,129 +5,80 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use axum::body::Bytes;
 use serde_json::{Value as Json, json};
 
 use flags::FeatureFlag;
 use flags::draft::FlagDraft;
 use flags::evaluation::{Compiler, Context, Flags, LoadedFlag};
-use local::environment;
 use shared::app::Ids;
 use shared::json::{Json as Document, MAX_BODY_DEPTH};
 use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
 
 use crate::Result;
-use crate::counter::Counter;
-use crate::measure::{Bench, Requests};
+use crate::counter::{calls, most_of_warm};
 use crate::process::Process;
-use crate::program::Program;
+use crate::program::{Program, Programs};
 use crate::progress::progress;
-use crate::statistics::{Sorted, millis};
+use crate::report::{Report, at_most, under};
+use crate::request::{CREATE_FLAG, EVALUATE_FLAG, EVALUATE_FLAGS};
+use crate::stack::Stack;
+use crate::statistics::{Sorted, count};
 
 /// The number of flags of the project.
-pub(crate) const FLAGS: usize = 1_000;
+const FLAGS: usize = 1_000;
 /// The number of rules of each flag. With more, a thousand flags exceed the size limit of a
 /// project.
-pub(crate) const RULES: usize = 6;
+const RULES: usize = 6;
 /// The number of evaluations that are timed together.
 const EVALUATIONS: u32 = 2_000;
 /// The number of such measurements.
 const ROUNDS: usize = 50;
-/// The number of measured requests of each kind.
-const REQUESTS: usize = 200;
-/// The number of consecutive requests whose processor time is measured together.
-const BLOCK: u32 = 10;
-const WARM_UPS: usize = 10;
+/// The number of requests of each kind.
+const REQUESTS: usize = 220;
+/// The number of requests that read all flags from DynamoDB.
+const UNCACHED: usize = 30;
+/// The number of requests whose calls are counted. They take far less time than flags stay cached.
+const COUNTED: usize = 11;
 
-/// The figures of flag evaluation. Flags have [`RULES`] rules with 5 conditions each. The last
-/// condition never matches, so that all are evaluated.
-pub(crate) struct Evaluations {
-    /// The time of one evaluation outside a function, in microseconds.
-    pub(crate) rules_alone: Sorted,
-    /// Requests for one cached flag.
-    pub(crate) single: Requests,
-    /// The maximum number of DynamoDB calls of a request for one cached flag.
-    pub(crate) calls: usize,
-    /// Requests for all flags of the project, cached.
-    pub(crate) bulk: Requests,
-    /// The latency of requests that read all flags without the cache, in milliseconds.
-    pub(crate) uncached: Sorted,
-    /// The peak memory of evaluate-feature-flag, in bytes.
-    pub(crate) memory_of_single: u64,
-    /// The peak memory of evaluate-feature-flags, in bytes.
-    pub(crate) memory: u64,
-}
+/// Measures flag evaluation. Flags have [`RULES`] rules with 5 conditions each. The last condition
+/// never matches, so that all are evaluated.
+pub(crate) async fn evaluation(programs: &Programs, report: &mut Report) -> Result<()> {
+    progress("evaluation: the rules alone");
+    let stack = Stack::start().await?;
+    let project = stack.project("evaluated").await?;
+    let (one, all) = (Program::EvaluateFeatureFlag, Program::EvaluateFeatureFlags);
+    report.add(one, "the rules alone, p50", rules_alone(project)?.median(), "µs", under(5.0));
 
-impl Bench<'_> {
-    /// Measures flag evaluation.
-    pub(crate) async fn evaluations(&self) -> Result<Evaluations> {
-        progress("evaluation: the rules alone");
-        let project = self.stack.project("evaluated").await?;
-        let rules_alone = rules_alone(project)?;
-
-        progress(&format!("evaluation: creating {FLAGS} flags"));
-        let variables = environment::variables(&self.stack.endpoint());
-        let project = project.to_string();
-        let mut create = self.start(Program::CreateFeatureFlag, &variables).await?;
-        for number in 0..FLAGS {
-            let request = self.stack.create_flag(&project, &flag(number), None);
-            create.expect(201, request).await?;
-        }
-        create.stop().await?;
-
-        progress(&format!("evaluation: {REQUESTS} requests of each kind"));
-        let one = self.stack.evaluate_flag(&project, &key(FLAGS / 2), &context());
-        let mut process = self.start(Program::EvaluateFeatureFlag, &variables).await?;
-        let single = measure(&mut process, &one).await?;
-        let memory_of_single = process.peak_memory()?;
-        process.stop().await?;
-        let calls = self.calls_of_cached(&one).await?;
-
-        let all = self.stack.evaluate_flags(&project, &context(), false);
-        let uncached = self.stack.evaluate_flags(&project, &context(), true);
-        let mut process = self.start(Program::EvaluateFeatureFlags, &variables).await?;
-        let bulk = measure(&mut process, &all).await?;
-        let mut latencies = Vec::new();
-        for _ in 0..WARM_UPS {
-            latencies.push(process.expect(200, uncached.clone()).await?.latency);
-        }
-        let memory = process.peak_memory()?;
-        process.stop().await?;
-        let uncached = Sorted::millis(latencies);
-        Ok(Evaluations { rules_alone, single, calls, bulk, uncached, memory_of_single, memory })
+    progress(&format!("evaluation: creating {FLAGS} flags"));
+    let endpoint = stack.endpoint();
+    let mut create = Process::start(programs, Program::CreateFeatureFlag, &endpoint, &[]).await?;
+    for number in 0..FLAGS {
+        let flag = stack.request(CREATE_FLAG, &[&project]).json(&flag(number));
+        create.expect(201, flag.event()).await?;
     }
 
-    async fn calls_of_cached(&self, request: &Bytes) -> Result<usize> {
-        let counter = Counter::start(self.stack.endpoint()).await?;
-        let variables = environment::variables(counter.endpoint());
-        let mut process = self.start(Program::EvaluateFeatureFlag, &variables).await?;
-        process.expect(200, request.clone()).await?;
-        counter.take();
-        let mut most = 0;
-        // These requests take far less time than flags stay cached.
-        for _ in 0..WARM_UPS {
-            process.expect(200, request.clone()).await?;
-            most = most.max(counter.take().len());
-        }
-        process.stop().await?;
-        Ok(most)
-    }
-}
+    progress(&format!("evaluation: {REQUESTS} requests of each kind"));
+    let of_one = stack.request(EVALUATE_FLAG, &[&project, &key(FLAGS / 2)]).json(&context());
+    let requests = vec![of_one.event(); REQUESTS];
+    let mut process = Process::start(programs, one, &endpoint, &[]).await?;
+    let cached = process.measure(200, requests.clone()).await?;
+    report.add_requests(one, "warm request", &cached, None);
+    report.add_memory(one, process.peak_memory()?, under(20.0));
+    let calls =
+        calls(programs, (one, &[]), &stack, 200, requests.into_iter().take(COUNTED)).await?;
+    let most = most_of_warm(&calls, |calls| count(calls.len()));
+    report.add(one, "DynamoDB round trips while cached, most", most, "", at_most(0.0));
 
-async fn measure(process: &mut Process, request: &Bytes) -> Result<Requests> {
-    for _ in 0..WARM_UPS {
-        process.expect(200, request.clone()).await?;
-    }
-    let (mut latencies, mut cpu) = (Vec::with_capacity(REQUESTS), Vec::new());
-    while latencies.len() < REQUESTS {
-        let before = process.cpu().await?;
-        for _ in 0..BLOCK {
-            latencies.push(process.expect(200, request.clone()).await?.latency);
-        }
-        cpu.push(millis(process.cpu().await?.saturating_sub(before) / BLOCK));
-    }
-    Ok(Requests { latency: Sorted::millis(latencies), cpu })
+    let of_all = || stack.request(EVALUATE_FLAGS, &[&project]).json(&context());
+    let mut process = Process::start(programs, all, &endpoint, &[]).await?;
+    let cached = process.measure(200, vec![of_all().event(); REQUESTS]).await?;
+    report.add_requests(all, "1,000 flags in one response", &cached, under(5.0));
+    let uncached = vec![of_all().header("cache-control", "no-cache").event(); UNCACHED];
+    let uncached = process.measure(200, uncached).await?;
+    report.add_requests(all, "1,000 flags, uncached", &uncached, None);
+    report.add_memory(all, process.peak_memory()?, under(24.0));
+    Ok(())
 }
 
 fn rules_alone(project: ProjectId) -> Result<Sorted> {

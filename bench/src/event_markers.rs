@@ -1,108 +1,125 @@
 //! Deletions of event marker collections, and the purge of their events.
 
-use local::environment;
-use markers::CollectionId;
+use std::collections::BTreeMap;
+
+use markers::store::MarkerStore;
+use markers::{CollectionId, EventMarker, EventMarkerCollection};
+use shared::app::{Clock, Ids};
+use shared::projects::project::ProjectId;
+use shared::timestamp::Timestamp;
 
 use crate::Result;
-use crate::job::JobWork;
-use crate::measure::Bench;
-use crate::program::Program;
+use crate::counter::{calls, most_of_warm};
+use crate::process::{Process, Requests};
+use crate::program::{Program, Programs};
 use crate::progress::progress;
-use crate::statistics::Sorted;
+use crate::report::{Report, at_most, under};
+use crate::request::DELETE_COLLECTION;
+use crate::stack::Stack;
+use crate::statistics::count;
 
 /// The number of deleted collections of each size.
 const COLLECTIONS: usize = 10;
 /// The number of events of a large collection.
-pub(crate) const EVENTS: usize = 20_000;
+const EVENTS: usize = 20_000;
+/// The maximum number of events of one transaction.
+const EVENTS_AT_ONCE: usize = 98;
 /// The number of deletions that are not measured.
 const WARM_UPS: usize = 20;
+/// The number of deletions whose round trips are counted.
+const COUNTED: usize = 51;
 
-/// The figures of deletions of event marker collections.
-pub(crate) struct EventMarkers {
-    /// The latency of the deletion of an empty collection, in milliseconds.
-    pub(crate) empty: Sorted,
-    /// The latency of the deletion of a large collection, in milliseconds.
-    pub(crate) large: Sorted,
-    /// The peak memory of delete-event-marker-collection, in bytes.
-    pub(crate) memory: u64,
-    /// The purge of all large collections.
-    pub(crate) purge: JobWork,
-}
+/// Deletes empty and large collections alternately, then purges their events.
+pub(crate) async fn event_markers(programs: &Programs, report: &mut Report) -> Result<()> {
+    let stack = Stack::start().await?;
+    let project = stack.project("deleted").await?;
+    let request = |collection: &CollectionId| {
+        stack.request(DELETE_COLLECTION, &[&project, collection]).event()
+    };
+    let counted = collections(&stack, project, COUNTED, 0).await?;
+    let program = Program::DeleteEventMarkerCollection;
+    let counted = counted.iter().map(request);
+    let most = calls(programs, (program, &[]), &stack, 204, counted).await?;
+    let most = most_of_warm(&most, |calls| count(calls.len()));
+    report.add(program, "warm request, round trips, most", most, "", at_most(1.0));
 
-impl EventMarkers {
-    /// Returns the median deletion of a large collection as a multiple of that of an empty one.
-    pub(crate) fn ratio(&self) -> f64 {
-        self.large.median() / self.empty.median()
+    progress(&format!("deletions: creating {COLLECTIONS} collections of {EVENTS} events"));
+    let empty = collections(&stack, project, WARM_UPS + COLLECTIONS, 0).await?;
+    let large = collections(&stack, project, COLLECTIONS, EVENTS).await?;
+
+    progress(&format!("deletions: {COLLECTIONS} each of an empty and a large collection"));
+    let mut delete = Process::start(programs, program, &stack.endpoint(), &[]).await?;
+    let (warm_ups, empty) = empty.split_at(WARM_UPS);
+    for collection in warm_ups {
+        delete.expect(204, request(collection)).await?;
     }
-}
-
-impl Bench<'_> {
-    /// Deletes empty and large collections alternately, then purges their events.
-    pub(crate) async fn event_markers(&self) -> Result<EventMarkers> {
-        progress(&format!("deletions: creating {COLLECTIONS} collections of {EVENTS} events"));
-        let stack = self.job_stack;
-        let project = stack.project("deleted").await?;
-        let empty = stack.collections(project, WARM_UPS + COLLECTIONS, 0).await?;
-        let (one_half, other_half) = (COLLECTIONS / 2, COLLECTIONS - COLLECTIONS / 2);
-        // The engine stores events of one half while this program builds requests for the other
-        // half.
-        let (mut large, more) = tokio::try_join!(
-            stack.collections(project, one_half, EVENTS),
-            stack.collections(project, other_half, EVENTS)
-        )?;
-        large.extend(more);
-
-        progress(&format!("deletions: {COLLECTIONS} each of an empty and a large collection"));
-        let variables = environment::variables(&stack.endpoint());
-        let mut delete = self.start(Program::DeleteEventMarkerCollection, &variables).await?;
-        let mut deletion = async |collection: &CollectionId| {
-            delete.expect(204, stack.delete_collection(project, *collection)).await
-        };
-        let (warm_ups, empty) = empty.split_at(WARM_UPS);
-        for collection in warm_ups {
-            deletion(collection).await?;
-        }
-        let (mut of_empty, mut of_large) = (Vec::new(), Vec::new());
-        for (turn, (empty, large)) in empty.iter().zip(&large).enumerate() {
-            // The order alternates, so that neither size has an advantage.
-            if turn % 2 == 0 {
-                of_empty.push(deletion(empty).await?.latency);
-                of_large.push(deletion(large).await?.latency);
-            } else {
-                of_large.push(deletion(large).await?.latency);
-                of_empty.push(deletion(empty).await?.latency);
-            }
-        }
-        let memory = delete.peak_memory()?;
-        delete.stop().await?;
-        let purge = self.purge(&large, &variables).await?;
-        Ok(EventMarkers {
-            empty: Sorted::millis(of_empty),
-            large: Sorted::millis(of_large),
-            memory,
-            purge,
-        })
+    let (mut of_empty, mut of_large) = (Requests::default(), Requests::default());
+    for (empty, large) in empty.iter().zip(&large) {
+        delete.send(204, [request(empty)], &mut of_empty).await?;
+        delete.send(204, [request(large)], &mut of_large).await?;
     }
+    report.add_requests(program, "an empty collection", &of_empty, None);
+    let ratio = of_large.latency().median() / of_empty.latency().median();
+    report.add_requests(program, "20,000 events", &of_large, None);
+    report.add(program, "20,000 events, as a multiple of none", ratio, "×", at_most(1.5));
+    report.add_memory(program, delete.peak_memory()?, under(20.0));
 
-    /// Purges the events of deleted collections.
-    async fn purge(
-        &self,
-        collections: &[CollectionId],
-        variables: &[(&str, String)],
-    ) -> Result<JobWork> {
-        let events = collections.len() * EVENTS;
-        progress(&format!("purging {events} events"));
-        let is_left = async || self.any_events(collections).await;
-        let process = self.start(Program::PurgeEventMarkers, variables).await?;
-        JobWork::measure(process, events, is_left).await
-    }
-
-    async fn any_events(&self, collections: &[CollectionId]) -> Result<bool> {
-        for collection in collections {
-            if self.job_stack.has_events(*collection).await? {
+    progress("deletions: purging the events");
+    let program = Program::PurgeEventMarkers;
+    let mut purge = Process::start(programs, program, &stack.endpoint(), &[]).await?;
+    let is_left = async || {
+        for collection in &large {
+            let events = MarkerStore::new(stack.store()).event_keys(*collection, 1).await?;
+            if !events.is_empty() {
                 return Ok(true);
             }
         }
         Ok(false)
+    };
+    purge.measure_job(report, COLLECTIONS * EVENTS, is_left).await?;
+    report.add_memory(program, purge.peak_memory()?, under(20.0));
+    Ok(())
+}
+
+/// Creates collections, each with `events` event markers, one per second from 1970 on.
+pub(crate) async fn collections(
+    stack: &Stack,
+    project: ProjectId,
+    count: usize,
+    events: usize,
+) -> Result<Vec<CollectionId>> {
+    let now = Clock::System.now();
+    let store = MarkerStore::new(stack.store());
+    let times = (1..).take(events).map(|second| Timestamp::from_millis(second * 1_000));
+    let mut ids = Vec::with_capacity(count);
+    for _ in 0..count {
+        let id = CollectionId::new(Ids::Random.new_uuid(now));
+        let collection = EventMarkerCollection {
+            id,
+            project_id: project,
+            name: "Releases".to_owned(),
+            description: "Deployments to production.".to_owned(),
+            source: None,
+            event_count: 0,
+            created_at: now,
+            updated_at: now,
+        };
+        store.create_collection(&collection, None).await?;
+        let markers: Vec<EventMarker> = times.clone().map(marker).collect();
+        for markers in markers.chunks(EVENTS_AT_ONCE) {
+            store.add_events(project, id, markers, now, None).await?;
+        }
+        ids.push(id);
+    }
+    Ok(ids)
+}
+
+fn marker(occurred_at: Timestamp) -> EventMarker {
+    EventMarker {
+        id: Ids::Random.new_uuid(occurred_at),
+        name: "v1.2.3".to_owned(),
+        occurred_at,
+        description: "A release of the web application.".to_owned(),
+        attributes: BTreeMap::from([("commit".to_owned(), "9f2c1e7".to_owned())]),
     }
 }

@@ -1,24 +1,19 @@
 //! Interpretation of natural-language filters: typical queries, and the largest allowed requests.
 
-use std::time::Duration;
-
 use axum::body::Bytes;
-use local::environment;
 use serde_json::{Value as Json, json};
+use shared::projects::project::ProjectId;
 
 use crate::Result;
-use crate::measure::{Bench, Requests};
 use crate::process::Process;
-use crate::program::Program;
+use crate::program::{Program, Programs};
 use crate::progress::progress;
-use crate::statistics::{Sorted, millis};
+use crate::report::{Report, under};
+use crate::request::INTERPRET_FILTERS;
+use crate::stack::Stack;
 
-/// The number of measured requests of each kind.
-const REQUESTS: usize = 200;
-/// The number of unmeasured requests before them.
-const WARM_UPS: usize = 20;
-/// The number of consecutive requests whose processor time is measured together.
-const BLOCK: u32 = 10;
+/// The number of requests of each kind.
+const REQUESTS: usize = 220;
 /// The maximum length of a query, in characters.
 const LARGEST_QUERY: usize = 500;
 /// The maximum number of categories of a request.
@@ -35,63 +30,35 @@ const TYPICAL: [&str; 4] = [
      Germany",
 ];
 
-/// The figures of natural-language filters.
-pub(crate) struct Interpretations {
-    /// Typical queries.
-    pub(crate) typical: Requests,
-    /// The slowest kind of the largest allowed requests.
-    pub(crate) largest: Requests,
-    /// The peak memory of interpret-error-filters, in bytes.
-    pub(crate) memory: u64,
-}
-
-impl Bench<'_> {
-    /// Measures the interpretation of queries.
-    pub(crate) async fn interpretations(&self) -> Result<Interpretations> {
-        progress(&format!("interpretation: {REQUESTS} queries of each kind"));
-        let project = self.stack.project("interpreted").await?.to_string();
-        let variables = environment::variables(&self.stack.endpoint());
-        let mut process = self.start(Program::InterpretErrorFilters, &variables).await?;
-        let request = |body: Json| self.stack.interpret(&body);
-        let typical = TYPICAL.map(|query| request(typical(&project, query)));
-        let typical = measure(&mut process, &typical).await?;
-        let mut slowest: Option<Requests> = None;
-        for body in largest(&project) {
-            let requests = measure(&mut process, &[request(body)]).await?;
-            let slower = |known: &Requests| known.median_cpu() < requests.median_cpu();
-            if slowest.as_ref().is_none_or(slower) {
-                slowest = Some(requests);
-            }
-        }
-        let memory = process.peak_memory()?;
-        process.stop().await?;
-        let largest = slowest.ok_or("there is no largest request")?;
-        Ok(Interpretations { typical, largest, memory })
-    }
-}
-
-async fn measure(process: &mut Process, requests: &[Bytes]) -> Result<Requests> {
-    let mut requests = requests.iter().cycle();
-    let mut send = async |process: &mut Process| -> Result<Duration> {
-        let request = requests.next().ok_or("there is no request")?;
-        Ok(process.expect(200, request.clone()).await?.latency)
+/// Measures the interpretation of queries.
+pub(crate) async fn interpretation(programs: &Programs, report: &mut Report) -> Result<()> {
+    progress(&format!("interpretation: {REQUESTS} queries of each kind"));
+    let stack = Stack::start().await?;
+    let project = stack.project("interpreted").await?;
+    let program = Program::InterpretErrorFilters;
+    let mut process = Process::start(programs, program, &stack.endpoint(), &[]).await?;
+    let mut measure = async |bodies: &[Json]| {
+        let request = |body| stack.request(INTERPRET_FILTERS, &[]).json(body).event();
+        let requests: Vec<Bytes> = bodies.iter().map(request).collect();
+        process.measure(200, requests.into_iter().cycle().take(REQUESTS)).await
     };
-    for _ in 0..WARM_UPS {
-        send(process).await?;
+    let of_typical = measure(&TYPICAL.map(|query| typical(project, query))).await?;
+    report.add_times(program, "a typical query", &of_typical.latency(), None);
+    let cpu = of_typical.median_cpu();
+    report.add(program, "a typical query, CPU time", cpu, "ms", under(1.0));
+    for (kind, body) in largest(project) {
+        let requests = measure(&[body]).await?;
+        let name = format!("the largest request, {kind}");
+        report.add_times(program, &name, &requests.latency(), None);
+        let cpu = requests.median_cpu();
+        report.add(program, format!("{name}, CPU time"), cpu, "ms", under(10.0));
     }
-    let (mut latencies, mut cpu) = (Vec::with_capacity(REQUESTS), Vec::new());
-    while latencies.len() < REQUESTS {
-        let before = process.cpu().await?;
-        for _ in 0..BLOCK {
-            latencies.push(send(process).await?);
-        }
-        cpu.push(millis(process.cpu().await?.saturating_sub(before) / BLOCK));
-    }
-    Ok(Requests { latency: Sorted::millis(latencies), cpu })
+    report.add_memory(program, process.peak_memory()?, under(20.0));
+    Ok(())
 }
 
 /// Returns a request with the categories of a typical project.
-pub(crate) fn typical(project: &str, query: &str) -> Json {
+pub(crate) fn typical(project: ProjectId, query: &str) -> Json {
     let text = |id: &str, label: &str, values: &[&str]| json!({"id": id, "label": label, "values": values});
     json!({
         "projectId": project,
@@ -114,7 +81,7 @@ pub(crate) fn typical(project: &str, query: &str) -> Json {
 
 /// Returns the largest requests: values that share words, values that the query misspells, and
 /// values that all match equally.
-fn largest(project: &str) -> [Json; 4] {
+fn largest(project: ProjectId) -> [(&'static str, Json); 4] {
     let request = |value: fn(usize) -> String, query: &str| {
         let categories = (0..MOST_CATEGORIES).map(|category| {
             let values = (0..VALUES_OF_A_CATEGORY)
@@ -130,13 +97,14 @@ fn largest(project: &str) -> [Json; 4] {
             "currentFilters": [],
         })
     };
+    let services = request(
+        |index| format!("service-{index} eu-west node{}", index % 97),
+        "service-12 or service-77 in eu-west but not node9, ",
+    );
     [
-        request(
-            |index| format!("service-{index} eu-west node{}", index % 97),
-            "service-12 or service-77 in eu-west but not node9, ",
-        ),
-        request(|index| format!("abcdefg{index:04}x"), "abcdefh abcdegf "),
-        request(|index| format!("alpha beta gamma {index}"), "gamma beta alpha "),
-        request(|_| "a a a a a a a a".to_owned(), "a "),
+        ("shared words", services),
+        ("misspelled values", request(|index| format!("abcdefg{index:04}x"), "abcdefh abcdegf ")),
+        ("equal words", request(|index| format!("alpha beta gamma {index}"), "gamma beta alpha ")),
+        ("equal values", request(|_| "a a a a a a a a".to_owned(), "a ")),
     ]
 }

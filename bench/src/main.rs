@@ -3,12 +3,12 @@
 //!
 //! ```text
 //! make bench        all figures that a change of the functions can affect
-//! make bench-all    also first calls over TLS, and event queries compared with PostgreSQL 15
+//! make bench-all    also a large project, a large load, and a comparison with PostgreSQL 15
 //! ```
 //!
-//! create-feature-flag is measured in depth; the other functions, in the points that distinguish
-//! them. Both commands build this harness, then the programs that `bench --list` prints. The
-//! separate build gives the programs only the features that they are deployed with.
+//! Each phase adds its figures to one report, with their targets. Both commands build this harness,
+//! then the programs that `bench --list` prints. The separate build gives the programs only the
+//! features that they are deployed with.
 //!
 //! Compare figures of one run only, since its programs alternate. Figures of different machines, or
 //! of one machine at different times, are not comparable.
@@ -18,32 +18,29 @@ mod counter;
 mod errors;
 mod evaluation;
 mod event_markers;
-mod events;
-mod generator;
+mod flags;
 mod insights;
 mod interpretation;
-mod job;
-mod measure;
 mod process;
 mod program;
 mod progress;
 mod report;
+mod request;
 mod stack;
 mod statistics;
 mod tls;
+mod warm;
 
 use std::error::Error;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::{env, fs};
 
-use clap::Parser;
+use clap::{Parser, ValueEnum};
 
-use measure::Bench;
-use program::{Program, Programs};
+use program::Programs;
 use progress::progress;
-use report::{Figures, list_functions};
-use stack::Stack;
+use report::{Report, list_functions};
 
 type Result<T, E = Box<dyn Error + Send + Sync>> = std::result::Result<T, E>;
 
@@ -53,9 +50,12 @@ struct Options {
     /// Print the names of the measured functions, and measure nothing.
     #[arg(long)]
     list: bool,
-    /// Also measure first calls over TLS, and compare event queries with `PostgreSQL` 15.
+    /// Also measure a large project and a large load, and compare timeseries with `PostgreSQL` 15.
     #[arg(long)]
     all: bool,
+    /// Run only this phase, also in a debug build, whose figures have no meaning. Can be repeated.
+    #[arg(long, value_name = "PHASE")]
+    only: Vec<Phase>,
     /// Number of cold starts of each program.
     #[arg(long, value_name = "N", default_value_t = 30)]
     cold: usize,
@@ -76,6 +76,45 @@ struct Options {
     binaries: Option<PathBuf>,
 }
 
+/// A phase of the benchmark.
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
+enum Phase {
+    Sizes,
+    Cold,
+    Warm,
+    EventMarkers,
+    Insights,
+    Evaluation,
+    Interpretation,
+    Ingestion,
+    SourceMaps,
+    Packing,
+    Timeseries,
+    Capacity,
+    Large,
+}
+
+impl Phase {
+    async fn run(self, programs: &Programs, options: &Options, report: &mut Report) -> Result<()> {
+        match self {
+            Self::Sizes => programs.add_sizes(report),
+            Self::Cold => cold::cold(programs, options.cold.max(1), report).await,
+            Self::Warm => warm::warm(programs, options.warm, report).await,
+            Self::EventMarkers => event_markers::event_markers(programs, report).await,
+            Self::Insights => insights::insights(programs, report).await,
+            Self::Evaluation => evaluation::evaluation(programs, report).await,
+            Self::Interpretation => interpretation::interpretation(programs, report).await,
+            Self::Ingestion => errors::ingestion(programs, report).await,
+            Self::SourceMaps => errors::source_maps(programs, report).await,
+            Self::Packing => errors::packing(programs, report).await,
+            Self::Timeseries => errors::timeseries(programs, options.all, report).await,
+            Self::Capacity => errors::capacity(options.all, report).await,
+            Self::Large if options.all => errors::large(programs, report).await,
+            Self::Large => Ok(()),
+        }
+    }
+}
+
 #[tokio::main]
 async fn main() -> ExitCode {
     match Box::pin(run(Options::parse())).await {
@@ -92,43 +131,23 @@ async fn run(options: Options) -> Result<ExitCode> {
         list_functions();
         return Ok(ExitCode::SUCCESS);
     }
-    if cfg!(debug_assertions) {
+    if cfg!(debug_assertions) && options.only.is_empty() {
         return Err("this is a debug build; use `make bench`".into());
     }
-    let binaries = match options.binaries {
-        Some(folder) => folder,
+    let folder = match &options.binaries {
+        Some(folder) => folder.clone(),
         None => env::current_exe()?.with_file_name(""),
     };
-    let programs = Programs::new(binaries, options.log)?;
-    let sizes = Program::all().map(|it| Ok((it, programs.size(it)?))).collect::<Result<_>>()?;
-    let folder = tempfile::tempdir()?;
-    let (stack, job_stack) = (Stack::start().await?, Stack::start().await?);
-    let bench = Bench { stack: &stack, job_stack: &job_stack, programs, folder: folder.path() };
-    let round_trips = bench.round_trips().await?;
-    let cold = bench.cold(options.cold.max(1)).await?;
-    let warm = bench.warm(options.warm, &round_trips).await?;
-    let tls = if options.all { Some(bench.tls().await?) } else { None };
-    let event_markers = bench.event_markers().await?;
-    let insights = bench.insights().await?;
-    let errors = Box::pin(bench.errors(options.all)).await?;
-    let evaluations = bench.evaluations().await?;
-    let interpretations = bench.interpretations().await?;
-    let figures = Figures {
-        round_trips,
-        cold,
-        warm,
-        tls,
-        event_markers,
-        insights,
-        errors,
-        evaluations,
-        interpretations,
-        sizes,
-    };
-
-    let met = figures.print();
+    let programs = Programs { folder, log: options.log.clone() };
+    let mut report = Report::default();
+    for phase in Phase::value_variants() {
+        if options.only.is_empty() || options.only.contains(phase) {
+            Box::pin(phase.run(&programs, &options, &mut report)).await?;
+        }
+    }
+    let met = report.print();
     if let Some(file) = options.json {
-        fs::write(file, format!("{:#}\n", figures.json()))?;
+        fs::write(file, format!("{:#}\n", report.json()))?;
     }
     Ok(if met || options.no_fail { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

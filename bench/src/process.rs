@@ -9,11 +9,14 @@ use axum::body::Bytes;
 use serde_json::Value as Json;
 use tokio::process::{Child, Command};
 
+use local::environment;
 use local::runtime_api::{InvocationResponse, RuntimeApi};
 
 use crate::Result;
-use crate::events;
 use crate::program::{Program, Programs};
+use crate::report::Report;
+use crate::request::schedule;
+use crate::statistics::{Sorted, count, millis};
 
 /// The time limit of a request, as in `template.yaml`.
 const REQUEST_TIME: Duration = Duration::from_secs(10);
@@ -21,6 +24,13 @@ const REQUEST_TIME: Duration = Duration::from_secs(10);
 const JOB_TIME: Duration = Duration::from_mins(1);
 /// The time within which a function waits for the next event after its response.
 const IDLE_AFTER: Duration = Duration::from_millis(3);
+
+/// The number of unmeasured requests to a warm process.
+const WARM_UPS: usize = 20;
+/// The number of consecutive requests whose processor time is measured together.
+const BLOCK: usize = 10;
+/// The maximum number of invocations of a job before the benchmark fails.
+const MAX_INVOCATIONS: u32 = 5;
 
 /// A response and its timing.
 pub(crate) struct Reply {
@@ -30,6 +40,31 @@ pub(crate) struct Reply {
     pub(crate) latency: Duration,
     /// The time since the start of the process.
     pub(crate) since_start: Duration,
+}
+
+/// The figures of requests to a warm process, in milliseconds.
+#[derive(Default)]
+pub(crate) struct Requests {
+    /// The time from receipt of each event to the response.
+    pub(crate) latency: Vec<f64>,
+    /// The mean processor time per request of each block.
+    pub(crate) cpu: Vec<f64>,
+}
+
+impl Requests {
+    pub(crate) fn latency(&self) -> Sorted {
+        Sorted::new(self.latency.iter().copied())
+    }
+
+    /// Returns the median of [`Self::cpu`], which a disturbed block does not affect.
+    pub(crate) fn median_cpu(&self) -> f64 {
+        Sorted::new(self.cpu.iter().copied()).median()
+    }
+
+    /// Returns the median difference in processor time from other requests, block by block.
+    pub(crate) fn cpu_beyond(&self, others: &Self) -> f64 {
+        Sorted::new(self.cpu.iter().zip(&others.cpu).map(|(ours, theirs)| ours - theirs)).median()
+    }
 }
 
 /// A running function.
@@ -42,30 +77,31 @@ pub(crate) struct Process {
 }
 
 impl Process {
+    /// Starts a program with an engine at `endpoint`, as Lambda starts it.
     pub(crate) async fn start(
         programs: &Programs,
         program: Program,
-        variables: &[(&str, String)],
+        endpoint: &str,
+        more: &[(&str, String)],
     ) -> Result<Self> {
         let api = RuntimeApi::start().await?;
-        let name = program.name();
+        let name = program.to_string();
         let mut command = Command::new(programs.binary(program));
         command
             .env_clear()
             .envs(api.variables(&name))
-            .envs(variables.iter().map(|(name, value)| (*name, value)))
+            .envs(environment::variables(endpoint))
+            .envs(more.iter().map(|(name, value)| (*name, value)))
             .stdin(Stdio::null())
             .stdout(output(programs.log())?)
             .stderr(output(programs.log())?)
             .kill_on_drop(true);
         let started = Instant::now();
-        let child = command.spawn().map_err(|error| format!("cannot start {name}: {error}"))?;
+        let child = command.spawn().map_err(|error| {
+            format!("cannot start {name}: {error}; `make bench` builds the programs")
+        })?;
         let id = child.id().ok_or("a process ended at its start")?;
         Ok(Self { name, child, id, started, api })
-    }
-
-    pub(crate) fn name(&self) -> &str {
-        &self.name
     }
 
     /// Sends an event and waits up to `time` for the response.
@@ -98,8 +134,67 @@ impl Process {
 
     /// Runs a scheduled job once, and fails if the job fails.
     pub(crate) async fn run_job(&mut self) -> Result<Reply> {
-        let invocation = self.invoke(events::schedule(), JOB_TIME).await?;
+        let invocation = self.invoke(schedule(), JOB_TIME).await?;
         Ok(self.reply(&invocation, String::new()))
+    }
+
+    /// Sends a block of requests one after the other, and adds their figures to `requests`.
+    pub(crate) async fn send(
+        &mut self,
+        status: u64,
+        block: impl IntoIterator<Item = Bytes>,
+        requests: &mut Requests,
+    ) -> Result<()> {
+        let (before, mut sent) = (self.cpu().await?, 0);
+        for request in block {
+            requests.latency.push(millis(self.expect(status, request).await?.latency));
+            sent += 1;
+        }
+        let cpu = self.cpu().await?.saturating_sub(before);
+        requests.cpu.push(millis(cpu / sent));
+        Ok(())
+    }
+
+    /// Sends requests in blocks. Measures all but the first [`WARM_UPS`].
+    pub(crate) async fn measure(
+        &mut self,
+        status: u64,
+        requests: impl IntoIterator<Item = Bytes>,
+    ) -> Result<Requests> {
+        let mut left = requests.into_iter();
+        for request in left.by_ref().take(WARM_UPS) {
+            self.expect(status, request).await?;
+        }
+        let (mut measured, left): (_, Vec<Bytes>) = (Requests::default(), left.collect());
+        for block in left.chunks(BLOCK) {
+            self.send(status, block.iter().cloned(), &mut measured).await?;
+        }
+        Ok(measured)
+    }
+
+    /// Runs a job on a backlog of events for as long as `is_left` returns `true`. Adds its figures.
+    pub(crate) async fn measure_job(
+        &mut self,
+        report: &mut Report,
+        events: usize,
+        is_left: impl AsyncFn() -> Result<bool>,
+    ) -> Result<()> {
+        let (mut invocations, mut time) = (0, Duration::ZERO);
+        let before = self.cpu().await?;
+        while is_left().await? {
+            if invocations == MAX_INVOCATIONS {
+                return Err(format!("{} did not process all {events} events", self.name).into());
+            }
+            time += self.run_job().await?.latency;
+            invocations += 1;
+        }
+        let cpu = self.cpu().await?.saturating_sub(before);
+        let (name, events) = (&self.name, count(events));
+        report.add(name, "events", events, "", None);
+        report.add(name, "invocations", invocations.into(), "", None);
+        report.add(name, "events per second", events / time.as_secs_f64(), "", None);
+        report.add(name, "CPU time per 1,000 events", millis(cpu) * 1e3 / events, "ms", None);
+        Ok(())
     }
 
     fn reply(&self, invocation: &InvocationResponse, body: String) -> Reply {

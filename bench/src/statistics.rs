@@ -1,4 +1,4 @@
-//! Medians and other percentiles.
+//! Percentiles and units.
 
 use std::time::Duration;
 
@@ -26,20 +26,25 @@ impl Sorted {
     pub(crate) fn median(&self) -> f64 {
         self.percentile(50)
     }
-
-    pub(crate) fn min(&self) -> f64 {
-        self.percentile(0)
-    }
 }
 
 pub(crate) fn millis(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1_000.0
 }
 
-/// Formats a number with thousands separators.
-pub(crate) fn grouped(number: usize) -> String {
-    if number < 1_000 {
-        return number.to_string();
-    }
-    format!("{},{:03}", grouped(number / 1_000), number % 1_000)
+/// Converts bytes to MB (1,000,000 bytes).
+pub(crate) fn megabytes(bytes: u64) -> f64 {
+    float(bytes) / 1e6
+}
+
+/// Converts a number to the type of all figures.
+#[allow(clippy::cast_precision_loss)] // No figure here comes near 2^53.
+pub(crate) fn float(number: u64) -> f64 {
+    number as f64
+}
+
+/// Converts a count to the type of all figures.
+#[allow(clippy::cast_precision_loss)] // No figure here comes near 2^53.
+pub(crate) fn count(number: usize) -> f64 {
+    number as f64
 }

@@ -8,10 +8,8 @@ use shared::page::PageRequest;
 use shared::projects::project::Organization;
 
 use crate::error::CliError;
+use crate::member::all_pages;
 use crate::output::{Output, minute, note, table};
-
-/// Most entries per read.
-const PAGE: u32 = 100;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum AuditCommand {
@@ -33,16 +31,9 @@ pub(crate) async fn run(
     output: &Output,
 ) -> Result<(), CliError> {
     let AuditCommand::List { org, limit } = command;
-    let mut entries = Vec::new();
-    let mut request = PageRequest { limit: PAGE, after: None };
-    while entries.len() < limit {
-        let page = store.list_audit(&org, &request, Clock::System.now()).await?;
-        entries.extend(page.items);
-        request.after = page.end;
-        if request.after.is_none() {
-            break;
-        }
-    }
+    let now = Clock::System.now();
+    let read = async |request: &PageRequest| store.list_audit(&org, request, now).await;
+    let mut entries = all_pages(limit, read).await?;
     entries.truncate(limit);
     if entries.is_empty() && !output.is_json() {
         note(&format!("{org} has no audit entries."));

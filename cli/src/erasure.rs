@@ -9,7 +9,7 @@ use serde::Serialize;
 use notifications::store::{NotificationStore, UserName};
 use people::store::PeopleStore;
 use shared::app::Clock;
-use shared::audit::AuditAction;
+use shared::audit::{AuditAction, AuditTarget};
 use shared::dynamodb::Store;
 use shared::projects::api_key::UserId;
 use shared::projects::erasure::{Erasure, Stage, Subject};
@@ -17,7 +17,7 @@ use shared::projects::project::{IdOrSlug, Organization, ProjectId};
 use shared::timestamp::Timestamp;
 
 use crate::error::CliError;
-use crate::member::remove;
+use crate::member::{entry, remove};
 use crate::output::{Output, card, minute, note, prompt, table};
 use crate::project::audit;
 
@@ -176,7 +176,9 @@ pub(crate) async fn erase_user(
     }
     let subject = Subject::User(organization.clone(), user.clone());
     let erasure = Erasure::new(subject, organization.clone(), user.to_string(), now);
-    if !store.erase_user(&erasure).await? {
+    let target = AuditTarget::new("user", user, user.as_str());
+    let entry = store.audit(&entry(organization, AuditAction::UserErased, target))?;
+    if !store.erase_user(&erasure, vec![entry]).await? {
         return Err(CliError::BeingErased(format!("user `{user}`")));
     }
     if !keys.is_empty() {

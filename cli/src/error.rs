@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use people::InvitationId;
+use people::store::{MAX_INVITATIONS_PER_DAY, PeopleChange};
 use shared::dynamodb::StoreError;
 use shared::projects::project::{IdOrSlug, Organization, Slug};
 use shared::projects::role::Role;
@@ -33,6 +34,8 @@ pub(crate) enum CliError {
     UnknownProjects { names: String, organization: Organization },
     #[error("there is no project `{0}`; `waymark project list` shows all projects")]
     UnknownProject(IdOrSlug),
+    #[error("`{0}` belongs to a project; pass --project")]
+    SettingOfProject(&'static str),
     #[error("{place} cannot be read: {source}")]
     Unreadable { place: String, source: io::Error },
     #[error("{} cannot be written: {source}", path.display())]
@@ -72,6 +75,8 @@ pub(crate) enum CliError {
     TooManyInvitations(u32),
     #[error("there is no open invitation {0}; `waymark invitation list` shows all invitations")]
     UnknownInvitation(InvitationId),
+    #[error("the invitation of {0} was accepted or revoked at the same time")]
+    InvitationGone(UserId),
     #[error(transparent)]
     NoRandomness(#[from] NoRandomness),
     #[error("there is no key {0}; `waymark key list` shows all keys")]
@@ -109,6 +114,21 @@ pub(crate) enum CliError {
          ({source}); revoke it with `waymark key revoke {key_id}` and create another"
     )]
     SecretLost { key_id: KeyId, source: io::Error },
+}
+
+/// Fails if a change of members or invitations is not stored. `user` is the member or the invited
+/// user.
+pub(crate) fn require_done(change: &PeopleChange, user: &UserId) -> Result<(), CliError> {
+    let user = user.clone();
+    Err(match change {
+        PeopleChange::Done | PeopleChange::Replay(_) => return Ok(()),
+        PeopleChange::LastOwner => CliError::LastOwner(user),
+        PeopleChange::MemberExists => CliError::MemberExists(user),
+        PeopleChange::InvitationExists => CliError::InvitationExists(user),
+        PeopleChange::LimitReached => CliError::TooManyInvitations(MAX_INVITATIONS_PER_DAY),
+        PeopleChange::InvitationGone => CliError::InvitationGone(user),
+        PeopleChange::Outdated | PeopleChange::CallerChanged => CliError::MemberChanged,
+    })
 }
 
 impl CliError {

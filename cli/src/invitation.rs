@@ -2,9 +2,7 @@
 
 use clap::Subcommand;
 
-use people::store::{
-    InvitationCreation, InvitationRevocation, MAX_INVITATIONS_PER_DAY, PeopleStore,
-};
+use people::store::PeopleStore;
 use people::{Invitation, InvitationId};
 use shared::app::{Clock, Ids};
 use shared::audit::{AuditAction, AuditTarget};
@@ -14,8 +12,8 @@ use shared::projects::api_key::UserId;
 use shared::projects::project::Organization;
 use shared::projects::role::Role;
 
-use crate::error::CliError;
-use crate::member::{Place, entry, parse_email};
+use crate::error::{CliError, require_done};
+use crate::member::{Place, all_pages, entry, parse_email};
 use crate::output::{Output, card, minute, note, table};
 
 #[derive(Debug, Subcommand)]
@@ -83,16 +81,8 @@ async fn create(
     let target = AuditTarget::new("invitation", id, user.as_str());
     let entry = entry(&place.org, AuditAction::InvitationCreated, target);
     let more = vec![store.audit(&entry)?, people.queue_invitation_email(&invitation)?];
-    match people.create_invitation(&invitation, None, more, None).await? {
-        InvitationCreation::Created => {}
-        InvitationCreation::MemberExists => return Err(CliError::MemberExists(user)),
-        InvitationCreation::LimitReached => {
-            return Err(CliError::TooManyInvitations(MAX_INVITATIONS_PER_DAY));
-        }
-        InvitationCreation::InvitationExists
-        | InvitationCreation::Replay(_)
-        | InvitationCreation::CallerChanged => return Err(CliError::InvitationExists(user)),
-    }
+    let change = people.create_invitation(&invitation, None, more, None).await?;
+    require_done(&change, &user)?;
     note("The email is sent within a minute, if the stack sends email.");
     let text = card([
         ("id", id.to_string()),
@@ -105,17 +95,9 @@ async fn create(
 }
 
 async fn list(org: &Organization, store: &Store, output: &Output) -> Result<(), CliError> {
-    let mut invitations = Vec::new();
-    let mut request = PageRequest { limit: 100, after: None };
-    loop {
-        let now = Clock::System.now();
-        let page = PeopleStore::new(store).list_invitations(org, &request, now).await?;
-        invitations.extend(page.items);
-        request.after = page.end;
-        if request.after.is_none() {
-            break;
-        }
-    }
+    let (people, now) = (PeopleStore::new(store), Clock::System.now());
+    let read = async |request: &PageRequest| people.list_invitations(org, request, now).await;
+    let invitations = all_pages(usize::MAX, read).await?;
     if invitations.is_empty() && !output.is_json() {
         note(&format!("{org} has no open invitations."));
         return Ok(());
@@ -140,11 +122,8 @@ async fn revoke(id: InvitationId, store: &Store, output: &Output) -> Result<(), 
     let target = AuditTarget::new("invitation", id, invitation.user.as_str());
     let entry = entry(&invitation.organization, AuditAction::InvitationRevoked, target);
     let more = vec![store.audit(&entry)?];
-    match people.revoke_invitation(&invitation, None, more).await? {
-        InvitationRevocation::Revoked => {
-            let text = format!("Revoked the invitation of {}.", invitation.user);
-            Ok(output.show(&invitation, &text)?)
-        }
-        InvitationRevocation::Gone | InvitationRevocation::CallerChanged => Err(unknown()),
-    }
+    let change = people.revoke_invitation(&invitation, None, more).await?;
+    require_done(&change, &invitation.user)?;
+    let text = format!("Revoked the invitation of {}.", invitation.user);
+    Ok(output.show(&invitation, &text)?)
 }

@@ -226,7 +226,7 @@ pub(crate) async fn issue(
         revoked_at: None,
     };
     let more = vec![store.audit(&audit(&record, AuditAction::ApiKeyCreated))?];
-    NotificationStore::new(store).create_api_key_with(&record, more).await?;
+    NotificationStore::new(store).create_api_key(&record, None, more).await?;
     Ok((record, key))
 }
 

@@ -66,7 +66,7 @@ enum Command {
     /// Create, list, change and delete projects, and replace their DSN keys.
     #[command(subcommand)]
     Project(ProjectCommand),
-    /// Show and change the limits of a project.
+    /// Show and change the limits of a project or of all projects, and `production` of a project.
     #[command(subcommand)]
     Settings(SettingsCommand),
     /// Create, list and revoke API keys.

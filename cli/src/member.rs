@@ -4,12 +4,12 @@ use clap::{Args, Subcommand};
 use serde::Serialize;
 
 use people::sign_in::PendingSignIn;
-use people::store::{MemberAddition, MemberChange, PeopleStore};
+use people::store::{PeopleChange, PeopleStore};
 use people::{Grant, ListedMember, read_email};
 use shared::app::{Clock, Ids};
 use shared::audit::{AuditAction, AuditEntry, AuditTarget};
-use shared::dynamodb::{ConflictRetry, Store};
-use shared::page::PageRequest;
+use shared::dynamodb::{ConflictRetry, Store, StoreError};
+use shared::page::{Page, PageRequest};
 use shared::projects::api_key::UserId;
 use shared::projects::member::{Member, MemberId};
 use shared::projects::project::{IdOrSlug, Organization};
@@ -17,13 +17,31 @@ use shared::projects::role::Role;
 use shared::projects::store::UseOf;
 use shared::timestamp::Timestamp;
 
-use crate::error::CliError;
+use crate::error::{CliError, require_done};
 use crate::key::find_projects;
 use crate::output::{Output, card, minute, note, table};
 use crate::project::parse_id_or_slug;
 
 /// Most items per read of a list.
 const PAGE: u32 = 100;
+
+/// Returns the items of all pages, or at least the first `most`.
+pub(crate) async fn all_pages<T>(
+    most: usize,
+    read: impl AsyncFn(&PageRequest) -> Result<Page<T>, StoreError>,
+) -> Result<Vec<T>, CliError> {
+    let mut items = Vec::new();
+    let mut request = PageRequest { limit: PAGE, after: None };
+    while items.len() < most {
+        let page = read(&request).await?;
+        items.extend(page.items);
+        request.after = page.end;
+        if request.after.is_none() {
+            break;
+        }
+    }
+    Ok(items)
+}
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum MemberCommand {
@@ -190,8 +208,8 @@ async fn ensure(
     let target = AuditTarget::new("member", member.id, user.as_str());
     let entry = entry(&place.org, AuditAction::MemberAdded, target);
     match PeopleStore::new(store).add_member(&member, vec![store.audit(&entry)?]).await? {
-        MemberAddition::Added => Ok(member),
-        MemberAddition::MemberExists => change(user, Some(role), place, store).await,
+        PeopleChange::Done => Ok(member),
+        _ => change(user, Some(role), place, store).await,
     }
 }
 
@@ -215,10 +233,10 @@ async fn change(
         let target = AuditTarget::new("member", stored.id, user.as_str());
         let entry = entry(&place.org, AuditAction::MemberUpdated, target);
         let more = vec![store.audit(&entry)?];
-        match people.change_member(&stored, &grant, None, more, Clock::System.now()).await? {
-            MemberChange::Done => return Ok(member),
-            MemberChange::LastOwner => return Err(CliError::LastOwner(user.clone())),
-            MemberChange::Outdated | MemberChange::CallerChanged => {}
+        let now = Clock::System.now();
+        let change = people.change_member(&stored, &grant, None, more, now).await?;
+        if change != PeopleChange::Outdated {
+            return require_done(&change, user).map(|()| member);
         }
     }
     Err(CliError::MemberChanged)
@@ -237,10 +255,9 @@ pub(crate) async fn remove(
         let entry = entry(org, AuditAction::MemberRemoved, target);
         let more = vec![store.audit(&entry)?];
         let now = Clock::System.now();
-        match PeopleStore::new(store).remove_member(&stored, None, more, now).await? {
-            MemberChange::Done => return Ok(stored),
-            MemberChange::LastOwner => return Err(CliError::LastOwner(user.clone())),
-            MemberChange::Outdated | MemberChange::CallerChanged => {}
+        let change = PeopleStore::new(store).remove_member(&stored, None, more, now).await?;
+        if change != PeopleChange::Outdated {
+            return require_done(&change, user).map(|()| stored);
         }
     }
     Err(CliError::MemberChanged)
@@ -272,16 +289,11 @@ fn projects_of(member: &Member) -> String {
 }
 
 async fn list(org: &Organization, store: &Store, output: &Output) -> Result<(), CliError> {
-    let mut members = Vec::new();
-    let mut request = PageRequest { limit: PAGE, after: None };
-    loop {
-        let page = PeopleStore::new(store).list_members(org, &request).await?;
-        members.extend(page.items);
-        request.after = page.end;
-        if request.after.is_none() {
-            break;
-        }
-    }
+    let people = PeopleStore::new(store);
+    let members = all_pages(usize::MAX, async |request: &PageRequest| {
+        people.list_members(org, request).await
+    })
+    .await?;
     if members.is_empty() && !output.is_json() {
         note(&format!("{org} has no members yet; `waymark member add` adds one."));
         return Ok(());

@@ -1,15 +1,15 @@
 //! `waymark project`: creates, lists, changes and deletes projects, and replaces their DSN keys.
 
-use clap::{Subcommand, ValueEnum};
+use clap::Subcommand;
 use markers::store::MarkerStore;
 use serde::Serialize;
 use shared::app::{Clock, Ids};
 use shared::audit::{AuditAction, AuditEntry, AuditTarget};
 use shared::dynamodb::Store;
 use shared::projects::dsn::PublicKey;
+use shared::projects::limits::Limit;
 use shared::projects::project::{
-    IdOrSlug, NotASlug, Organization, Project, ProjectId, ProjectLimits, ProjectName, ProjectPatch,
-    Slug,
+    IdOrSlug, NotASlug, Organization, Project, ProjectId, ProjectName, ProjectPatch, Slug,
 };
 use shared::projects::store::ProjectCreation;
 
@@ -17,6 +17,7 @@ use crate::erasure::{EraseOptions, erase_project};
 use crate::error::CliError;
 use crate::member::entry;
 use crate::output::{Output, card, minute, note, table};
+use crate::settings::{Setting, parse_limit, set_project};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ProjectCommand {
@@ -49,29 +50,23 @@ pub(crate) enum ProjectCommand {
         #[command(flatten)]
         consent: EraseOptions,
     },
-    /// Limit the error events or requests per minute of a project. Takes effect within 60 seconds.
+    /// Limit the error events or requests per minute of a project, like `waymark settings set`.
     SetLimit {
         /// Id or slug of the project.
         #[arg(value_parser = parse_id_or_slug)]
         project: IdOrSlug,
-        /// Events per minute; 0: no limit; `default`: the stack's parameter `EventsPerMinute`.
+        /// Events per minute; 0: no limit; `default`: the limit of all projects.
         #[arg(
-            long, value_name = "N", value_parser = parse_limit,
-            required_unless_present = "requests_per_minute"
+            long, value_name = "N", required_unless_present = "requests_per_minute",
+            value_parser = |text: &str| parse_setting_of(Limit::EventsPerMinute, text)
         )]
-        events_per_minute: Option<Limit>,
-        /// Requests per minute of each API key; 0: no limit; `default`: the stack's parameter
-        /// `RequestsPerMinute`.
-        #[arg(long, value_name = "N", value_parser = parse_limit)]
-        requests_per_minute: Option<Limit>,
-    },
-    /// Set whether a project serves users, so that the console confirms dangerous changes.
-    SetProduction {
-        /// Id or slug of the project.
-        #[arg(value_parser = parse_id_or_slug)]
-        project: IdOrSlug,
-        /// `on` or `off`.
-        state: Switch,
+        events_per_minute: Option<Setting>,
+        /// Requests per minute of each API key; 0: no limit; `default`: the limit of all projects.
+        #[arg(
+            long, value_name = "N",
+            value_parser = |text: &str| parse_setting_of(Limit::RequestsPerMinute, text)
+        )]
+        requests_per_minute: Option<Setting>,
     },
     /// Change the display name of a project.
     Rename {
@@ -90,12 +85,6 @@ pub(crate) enum ProjectCommand {
     },
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Switch {
-    On,
-    Off,
-}
-
 /// A project in the JSON output. `dsn` is `null` if the address of the API is unknown.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -112,23 +101,6 @@ impl<'p> Shown<'p> {
     }
 }
 
-/// A project's limits in the JSON output.
-#[derive(Serialize)]
-struct LimitsShown<'p> {
-    id: ProjectId,
-    slug: &'p Slug,
-    #[serde(flatten)]
-    limits: ProjectLimits,
-}
-
-/// The setting of a project in the JSON output.
-#[derive(Serialize)]
-struct ProductionShown<'p> {
-    id: ProjectId,
-    slug: &'p Slug,
-    production: bool,
-}
-
 /// Placeholder for an unknown API address in a DSN.
 const UNKNOWN_BASE_URL: &str = "https://HOST";
 
@@ -138,18 +110,8 @@ pub(crate) fn parse_id_or_slug(text: &str) -> Result<IdOrSlug, String> {
     named.ok_or_else(|| format!("a project is given by its UUID or its slug; {NotASlug}"))
 }
 
-/// A project's limit; `None` is the stack's default.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Limit(Option<u32>);
-
-fn parse_limit(text: &str) -> Result<Limit, String> {
-    match text {
-        "default" => Ok(Limit(None)),
-        number => match number.parse() {
-            Ok(limit) => Ok(Limit(Some(limit))),
-            Err(_) => Err("a limit is a whole number up to 4294967295, or `default`".to_owned()),
-        },
-    }
+fn parse_setting_of(limit: Limit, text: &str) -> Result<Setting, String> {
+    parse_limit(limit, text).map(|value| Setting::Limit(limit, value))
 }
 
 /// Runs the command.
@@ -171,20 +133,9 @@ pub(crate) async fn run(
             erase_project(&project, &org, &consent, store, output).await
         }
         ProjectCommand::SetLimit { project, events_per_minute, requests_per_minute } => {
-            let patch = ProjectPatch {
-                events_per_minute: events_per_minute.map(|Limit(limit)| limit),
-                requests_per_minute: requests_per_minute.map(|Limit(limit)| limit),
-                ..ProjectPatch::default()
-            };
-            set_limits(&project, &patch, store, output).await
-        }
-        ProjectCommand::SetProduction { project, state } => {
-            let production = Some(state == Switch::On);
-            let patch = ProjectPatch { production, ..ProjectPatch::default() };
-            let Project { id, slug, production, .. } = update(&project, &patch, store).await?;
-            let state = if production { "on" } else { "off" };
-            let card = card([("slug", slug.to_string()), ("production", state.to_owned())]);
-            Ok(output.show(&ProductionShown { id, slug: &slug, production }, &card)?)
+            let settings: Vec<Setting> =
+                [events_per_minute, requests_per_minute].into_iter().flatten().collect();
+            set_project(&project, &settings, store, output).await
         }
         ProjectCommand::Rename { project, name } => {
             let patch = ProjectPatch { name: Some(name), ..ProjectPatch::default() };
@@ -239,7 +190,7 @@ pub(crate) fn audit(project: &Project, action: AuditAction) -> AuditEntry {
 }
 
 /// Changes a project, and returns it.
-async fn update(
+pub(crate) async fn update(
     named: &IdOrSlug,
     patch: &ProjectPatch,
     store: &Store,
@@ -250,27 +201,6 @@ async fn update(
         return Err(CliError::UnknownProject(named.clone()));
     }
     Ok(patch.apply(&project))
-}
-
-async fn set_limits(
-    named: &IdOrSlug,
-    patch: &ProjectPatch,
-    store: &Store,
-    output: &Output,
-) -> Result<(), CliError> {
-    let Project { id, slug, limits, .. } = update(named, patch, store).await?;
-    let text = |limit| match limit {
-        None => "default".to_owned(),
-        Some(0) => "no limit".to_owned(),
-        Some(limit) => limit.to_string(),
-    };
-    let card = card([
-        ("slug", slug.to_string()),
-        ("events per minute", text(limits.events_per_minute)),
-        ("requests per minute", text(limits.requests_per_minute)),
-    ]);
-    note("The limits take effect within 60 seconds.");
-    Ok(output.show(&LimitsShown { id, slug: &slug, limits }, &card)?)
 }
 
 async fn rotate_dsn_key(

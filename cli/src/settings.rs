@@ -1,66 +1,78 @@
-//! `waymark settings`: shows and changes the limits of a project.
+//! `waymark settings`: shows and changes the limits of a project, or of all projects together, and
+//! whether a project serves users.
 
-use clap::Subcommand;
-use serde_json::{Map, Value};
-use shared::audit::AuditAction;
+use clap::{Args, Subcommand};
+use serde::Serialize;
 use shared::dynamodb::Store;
-use shared::projects::ingest_limits::IngestLimit;
+use shared::projects::limits::{Limit, Limits};
 use shared::projects::project::{IdOrSlug, Project, ProjectPatch};
-use shared::projects::store::IngestAccess;
 
 use crate::error::CliError;
 use crate::output::{Output, note, table};
-use crate::project::{audit, find, parse_id_or_slug};
+use crate::project::{find, parse_id_or_slug, update};
 
-/// The limits of [`ProjectPatch`].
-const EVENTS: &str = "eventsPerMinute";
-const REQUESTS: &str = "requestsPerMinute";
+/// The setting of projects that serve users: the console confirms dangerous changes.
+const PRODUCTION: &str = "production";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SettingsCommand {
-    /// Show the limits of a project.
-    Show {
-        /// Id or slug of the project.
-        #[arg(value_parser = parse_id_or_slug)]
-        project: IdOrSlug,
-    },
-    /// Change limits of a project. They take effect within 60 seconds.
+    /// Show settings.
+    Show(Target),
+    /// Change settings. They take effect within 60 seconds.
     Set {
-        /// Id or slug of the project.
-        #[arg(value_parser = parse_id_or_slug)]
-        project: IdOrSlug,
-        /// Limits, such as `replaysPerMinute=500`; 0: no limit; `default`: the stack's parameter.
-        #[arg(required = true, value_name = "NAME=N", value_parser = parse_setting)]
+        #[command(flatten)]
+        target: Target,
+        /// Settings, such as `replaysPerMinute=500` or `production=true`.
+        ///
+        /// For limits, 0 means no limit. `default` is the limit of all projects, or with
+        /// --all-projects the stack's parameter.
+        #[arg(required = true, value_name = "NAME=VALUE", value_parser = parse_setting)]
         settings: Vec<Setting>,
     },
 }
 
-/// A changed limit; `None` is the stack's.
+/// One project, or all projects without limits of their own.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub(crate) struct Target {
+    /// Id or slug of the project.
+    #[arg(long, value_name = "SLUG_OR_ID", value_parser = parse_id_or_slug)]
+    project: Option<IdOrSlug>,
+    /// The limits of all projects without their own, and of requests outside projects.
+    #[arg(long)]
+    all_projects: bool,
+}
+
+/// A changed setting.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Setting {
-    name: &'static str,
-    value: Option<u32>,
+pub(crate) enum Setting {
+    Limit(Limit, Option<u32>),
+    Production(bool),
 }
 
 fn parse_setting(text: &str) -> Result<Setting, String> {
-    let of_ingestion = IngestLimit::ALL.map(|limit| (limit.as_str(), limit.range()));
-    let others = [EVENTS, REQUESTS].map(|name| (name, 0..=u32::MAX));
-    let known: Vec<_> = others.into_iter().chain(of_ingestion).collect();
-    let (given, value) = text.split_once('=').unwrap_or((text, ""));
-    let Some((name, range)) = known.iter().find(|(name, _)| *name == given) else {
-        let names: Vec<_> = known.iter().map(|(name, _)| *name).collect();
-        return Err(format!("the limits are {}", names.join(", ")));
+    let (name, value) = text.split_once('=').unwrap_or((text, ""));
+    if name == PRODUCTION {
+        let value = value.parse().map_err(|_| format!("{PRODUCTION} is true or false"))?;
+        return Ok(Setting::Production(value));
+    }
+    let Some(limit) = Limit::ALL.into_iter().find(|limit| limit.as_str() == name) else {
+        let limits = Limit::ALL.map(Limit::as_str).join(", ");
+        return Err(format!("the settings are {limits} and {PRODUCTION}"));
     };
-    let value = if value == "default" {
-        None
-    } else {
-        let number = value.parse().ok().filter(|number| range.contains(number));
-        Some(number.ok_or_else(|| {
-            let (first, last) = (range.start(), range.end());
-            format!("{name} is a whole number from {first} to {last}, or `default`")
-        })?)
-    };
-    Ok(Setting { name, value })
+    Ok(Setting::Limit(limit, parse_limit(limit, value)?))
+}
+
+/// Parses the value of a limit. `None` is `default`.
+pub(crate) fn parse_limit(limit: Limit, value: &str) -> Result<Option<u32>, String> {
+    if value == "default" {
+        return Ok(None);
+    }
+    let range = limit.range();
+    value.parse().ok().filter(|number| range.contains(number)).map(Some).ok_or_else(|| {
+        let (name, first, last) = (limit.as_str(), range.start(), range.end());
+        format!("{name} is a whole number from {first} to {last}, or `default`")
+    })
 }
 
 /// Runs the command.
@@ -69,58 +81,75 @@ pub(crate) async fn run(
     store: &Store,
     output: &Output,
 ) -> Result<(), CliError> {
-    let (SettingsCommand::Show { project: named } | SettingsCommand::Set { project: named, .. }) =
-        &command;
-    let project = find(named, store).await?;
-    if let SettingsCommand::Set { settings, .. } = &command {
-        set(&project, settings, store).await?;
-        note("The limits take effect within 60 seconds.");
-    }
-    show(&find(named, store).await?, store, output).await
-}
-
-/// Changes limits. The last of several values of a limit counts.
-async fn set(project: &Project, settings: &[Setting], store: &Store) -> Result<(), CliError> {
-    let of = |name| settings.iter().rfind(|it| it.name == name).map(|it| it.value);
-    let entry = || store.audit(&audit(project, AuditAction::ProjectUpdated));
-    let unknown = || CliError::UnknownProject(IdOrSlug::Id(project.id));
-    let patch = ProjectPatch {
-        events_per_minute: of(EVENTS),
-        requests_per_minute: of(REQUESTS),
-        ..ProjectPatch::default()
+    let (target, settings) = match command {
+        SettingsCommand::Show(target) => (target, Vec::new()),
+        SettingsCommand::Set { target, settings } => (target, settings),
     };
-    if patch != ProjectPatch::default()
-        && !store.update_project(project, &patch, vec![entry()?]).await?
-    {
-        return Err(unknown());
+    match target.project {
+        Some(project) => set_project(&project, &settings, store, output).await,
+        None => set_all_projects(&settings, store, output).await,
     }
-    let of_ingestion = IngestLimit::ALL.into_iter();
-    let of_ingestion = of_ingestion.filter_map(|limit| Some((limit, of(limit.as_str())?)));
-    let of_ingestion: Vec<_> = of_ingestion.collect();
-    if !of_ingestion.is_empty()
-        && !store.set_ingest_limits(project, &of_ingestion, vec![entry()?]).await?
-    {
-        return Err(unknown());
-    }
-    Ok(())
 }
 
-async fn show(project: &Project, store: &Store, output: &Output) -> Result<(), CliError> {
-    let access = store.find_ingest_access(project.ingest_id).await?;
-    let IngestAccess { limits: of_ingestion, .. } =
-        access.ok_or_else(|| CliError::UnknownProject(IdOrSlug::Id(project.id)))?;
-    let limits = project.limits;
-    let others = [(EVENTS, limits.events_per_minute), (REQUESTS, limits.requests_per_minute)];
-    let of_ingestion = IngestLimit::ALL.map(|limit| (limit.as_str(), of_ingestion.get(limit)));
-    let all: Vec<_> = others.into_iter().chain(of_ingestion).collect();
+/// Changes settings of a project, and shows all. The last of several values counts.
+pub(crate) async fn set_project(
+    named: &IdOrSlug,
+    settings: &[Setting],
+    store: &Store,
+    output: &Output,
+) -> Result<(), CliError> {
+    let mut patch = ProjectPatch::default();
+    for setting in settings {
+        match setting {
+            Setting::Limit(limit, value) => drop(patch.limits.insert(*limit, *value)),
+            Setting::Production(production) => patch.production = Some(*production),
+        }
+    }
+    let project = if settings.is_empty() {
+        find(named, store).await?
+    } else {
+        note("The settings take effect within 60 seconds.");
+        update(named, &patch, store).await?
+    };
+    let Project { limits, production, .. } = project;
+    show(limits, Some(production), output)
+}
+
+/// Changes the limits of all projects without their own, and shows all.
+async fn set_all_projects(
+    settings: &[Setting],
+    store: &Store,
+    output: &Output,
+) -> Result<(), CliError> {
+    let of_all = settings.iter().map(|setting| match setting {
+        Setting::Limit(limit, value) => Ok((*limit, *value)),
+        Setting::Production(_) => Err(CliError::SettingOfProject(PRODUCTION)),
+    });
+    let limits = of_all.collect::<Result<_, _>>()?;
+    if !settings.is_empty() {
+        store.set_stack_limits(&limits).await?;
+        note("The settings take effect within 60 seconds.");
+    }
+    show(store.stack_limits().await?, None, output)
+}
+
+/// Settings in the JSON output.
+#[derive(Serialize)]
+struct Shown {
+    #[serde(flatten)]
+    limits: Limits,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    production: Option<bool>,
+}
+
+fn show(limits: Limits, production: Option<bool>, output: &Output) -> Result<(), CliError> {
     let text = |value: Option<u32>| match value {
         None => "default".to_owned(),
         Some(0) => "no limit".to_owned(),
         Some(value) => value.to_string(),
     };
-    let rows = all.iter().map(|(name, value)| [(*name).to_owned(), text(*value)]);
-    let rows = table(["limit", "value"], rows);
-    let all: Map<String, Value> =
-        all.into_iter().map(|(name, value)| (name.to_owned(), Value::from(value))).collect();
-    Ok(output.show(&all, &rows)?)
+    let rows = Limit::ALL.map(|limit| [limit.as_str().to_owned(), text(limits.get(limit))]);
+    let production_row = production.map(|it| [PRODUCTION.to_owned(), it.to_string()]);
+    let rows = table(["setting", "value"], rows.into_iter().chain(production_row));
+    Ok(output.show(&Shown { limits, production }, &rows)?)
 }

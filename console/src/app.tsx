@@ -23,13 +23,13 @@ import { OverviewPage } from "./pages/overview";
 import { SegmentPage } from "./pages/segment";
 import { SegmentsPage } from "./pages/segments";
 import { SettingsPage } from "./pages/settings";
-import { KeyOffer, SignIn, SignInForm } from "./pages/sign-in";
 import { Account, Invitations, SwitchedElsewhere } from "./people/account";
 import { AuditPage } from "./people/audit";
 import { CompleteSignIn } from "./people/complete";
 import { KeysPage } from "./people/keys";
 import { MembersPage } from "./people/members";
 import { ProjectsPage } from "./people/projects";
+import { KeyOffer, SignIn, SignInForm } from "./people/sign-in";
 import { canOpen, ORGANIZATION_PAGES, scopeOf, settingPages } from "./people/tabs";
 import {
   cacheCaller,

@@ -158,7 +158,7 @@ pub async fn create_key(
         expires_at: None,
         revoked_at: None,
     });
-    NotificationStore::new(store).create_api_key(&record).await?;
+    NotificationStore::new(store).create_api_key(&record, None, Vec::new()).await?;
     Ok(key.reveal())
 }
 

@@ -19,6 +19,9 @@ use crate::guard::hidden_address;
 use crate::instance::{self, TIMEOUTS_VARIABLE};
 use crate::template::{self, Schedule, TemplateError};
 
+/// Environment variable for a release build of the functions, to measure it.
+const RELEASE_VARIABLE: &str = "RELEASE";
+
 /// Processes per function. A single one would process requests one after another; more than two are
 /// not faster locally.
 const CONCURRENCY: &str = "2";
@@ -104,6 +107,9 @@ impl Watch {
             .kill_on_drop(true);
         if !options.reload {
             command.args(["--ignore-changes", "--quiet"]);
+        }
+        if env::var_os(RELEASE_VARIABLE).is_some() {
+            command.arg("--release");
         }
         let on_line = match options.output {
             Output::File(file) => {

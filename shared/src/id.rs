@@ -28,7 +28,18 @@ pub fn random_bytes<const N: usize>() -> [u8; N] {
 macro_rules! uuid_type {
     ($(#[$doc:meta])* $name:ident, $parse:ident) => {
         $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
+        #[derive(
+            Debug,
+            Clone,
+            Copy,
+            PartialEq,
+            Eq,
+            PartialOrd,
+            Ord,
+            Hash,
+            serde::Serialize,
+            serde::Deserialize,
+        )]
         #[serde(transparent)]
         pub struct $name(uuid::Uuid);
 

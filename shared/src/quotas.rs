@@ -7,7 +7,6 @@
 //! Most requests therefore need no call, and each execution environment accepts at most
 //! [`ADDED_AT_ONCE`] requests over the limit.
 
-use std::env;
 use std::mem;
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::sync::{Mutex, PoisonError};
@@ -19,58 +18,8 @@ use crate::cache::STALL_TIMEOUT;
 use crate::dynamodb::Store;
 use crate::timestamp::Timestamp;
 
-/// Environment variable with the limit of error events per minute for projects without their own
-/// limit; set by `template.yaml`. 0 or unset: no limit.
-pub const EVENTS_VARIABLE: &str = "WAYMARK_EVENTS_PER_MINUTE";
-/// Environment variable with the limit of replay segments per minute and project; set by
-/// `template.yaml`. 0 or unset: no limit.
-pub const REPLAYS_VARIABLE: &str = "WAYMARK_REPLAYS_PER_MINUTE";
-/// Environment variable with the limit of requests per minute and API key; set by `template.yaml`.
-/// 0 or unset: no limit.
-pub const REQUESTS_VARIABLE: &str = "WAYMARK_REQUESTS_PER_MINUTE";
-
-/// Environment variable with the limit of errors per project; set by `template.yaml`. Unset: the
-/// default of error tracking.
-pub const ERRORS_VARIABLE: &str = "WAYMARK_ERRORS_PER_PROJECT";
-/// Environment variable with the limit of new errors per project and hour; set by `template.yaml`.
-/// Unset: the default of error tracking.
-pub const NEW_ERRORS_VARIABLE: &str = "WAYMARK_NEW_ERRORS_PER_HOUR";
-
 /// Ratio between the limits of envelopes without an event and of events.
 pub const ENVELOPES_PER_EVENT: NonZeroU32 = NonZeroU32::new(10).unwrap();
-
-/// The limits in a function's configuration.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Limits {
-    /// Error events per project and minute.
-    pub events_per_minute: Option<NonZeroU32>,
-    /// Replay segments per project and minute.
-    pub replays_per_minute: Option<NonZeroU32>,
-    /// Requests per API key and minute.
-    pub requests_per_minute: Option<NonZeroU32>,
-    /// Errors per project.
-    pub errors_per_project: Option<NonZeroU32>,
-    /// New errors per project and hour.
-    pub new_errors_per_hour: Option<NonZeroU32>,
-}
-
-impl Limits {
-    /// Reads the limits from the environment. Texts that are not numbers count as unset.
-    pub fn from_environment() -> Self {
-        Self::read(|name| env::var(name).ok())
-    }
-
-    fn read(variable: impl Fn(&'static str) -> Option<String>) -> Self {
-        let read = |name| variable(name)?.parse().ok().and_then(NonZeroU32::new);
-        Self {
-            events_per_minute: read(EVENTS_VARIABLE),
-            replays_per_minute: read(REPLAYS_VARIABLE),
-            requests_per_minute: read(REQUESTS_VARIABLE),
-            errors_per_project: read(ERRORS_VARIABLE),
-            new_errors_per_hour: read(NEW_ERRORS_VARIABLE),
-        }
-    }
-}
 
 /// The sender exceeded the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -183,40 +132,6 @@ mod tests {
 
     fn at(seconds: i64) -> Timestamp {
         Timestamp::from_millis(seconds * 1_000)
-    }
-
-    #[test]
-    fn limits_are_numbers_and_zero_is_none() {
-        for (text, limit) in [
-            (None, None),
-            (Some(""), None),
-            (Some("x"), None),
-            (Some("0"), None),
-            (Some("7"), Some(7)),
-        ] {
-            let limits = Limits::read(|name| {
-                let others = [
-                    (REQUESTS_VARIABLE, "6"),
-                    (ERRORS_VARIABLE, "5"),
-                    (NEW_ERRORS_VARIABLE, "4"),
-                    (REPLAYS_VARIABLE, "3"),
-                ];
-                let other = others.into_iter().find(|(variable, _)| *variable == name);
-                other.map_or_else(|| text.map(str::to_owned), |(_, text)| Some(text.to_owned()))
-            });
-            let Limits {
-                events_per_minute,
-                replays_per_minute,
-                requests_per_minute,
-                errors_per_project,
-                new_errors_per_hour,
-            } = limits;
-            assert_eq!(events_per_minute.map(NonZeroU32::get), limit);
-            let others =
-                [requests_per_minute, errors_per_project, new_errors_per_hour, replays_per_minute];
-            let numbers = [Some(6), Some(5), Some(4), Some(3)];
-            assert_eq!(others.map(|limit| limit.map(NonZeroU32::get)), numbers);
-        }
     }
 
     #[test]

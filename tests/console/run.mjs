@@ -5,7 +5,8 @@
 // the token of a sign-in link for owner@example.com; without it, the tests of people do not run.
 //
 // ADMIN_KEY is a key with all scopes. ONLY is a pattern that selects tests by name. MEASURE=1 runs the
-// performance tests, which need an idle machine; without it the others run.
+// performance tests, which need an idle machine; without it the others run. RELEASE=1 checks the times of
+// pages, too: the functions are a release build.
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import puppeteer from "puppeteer-core";

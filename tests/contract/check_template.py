@@ -74,6 +74,7 @@ CACHED = {
 }
 # The longest time that flagd.json stays at the edge after its key is revoked.
 MAX_SECONDS_AT_EDGE = 5
+MAX_DYNAMIC_REFERENCES = 60
 FLAGD = ROOT / "functions/get-flagd-configuration/src/lib.rs"
 # Statuses of errors that CloudFront caches by default.
 CACHED_ERRORS = {400, 403, 404, 405, 414, 416, 500, 501, 502, 503, 504}
@@ -390,7 +391,8 @@ def check_room(resources):
         if len(own) > RESOURCES_PER_OPERATION * count:
             yield f"{function}: {len(own)} resources for {count} operations: {own}"
     if len(resources) > TARGET_RESOURCES:
-        yield f"{len(resources)} resources instead of {TARGET_RESOURCES}"
+        yield (f"{len(resources)} resources instead of {TARGET_RESOURCES}. If each has a purpose, set TARGET_RESOURCES "
+               "in tests/contract/check_template.py")
     if len(resources) + ROOM_FOR_OPERATIONS * RESOURCES_PER_OPERATION > MAX_RESOURCES:
         yield f"{len(resources)} resources leave no room for {ROOM_FOR_OPERATIONS} operations"
 
@@ -645,12 +647,20 @@ def check_edge(resources):
         yield f"get-flagd-configuration: revoked keys must not work longer than {MAX_SECONDS_AT_EDGE} seconds at the edge"
     variables = [it["Environment"]["Variables"] for it in properties_by_type(resources)["AWS::Lambda::Function"].values()]
     (sent,) = distribution["Origins"][0]["OriginCustomHeaders"]
-    if any(it["WAYMARK_EDGE_SECRET"]["Fn::If"] != ["HasEdge", sent["HeaderValue"], ""] for it in variables):
+    secret = ["HasEdge", sent["HeaderValue"], {"Ref": "OriginSecret"}]
+    if any(it["WAYMARK_ORIGIN_SECRET"]["Fn::If"] != secret or it["WAYMARK_EDGE"] != {"Ref": "Edge"} for it in variables):
         yield "Distribution: it must send the secret that all functions expect"
     for name, resource in resources.items():
         of_edge = name.startswith("Edge") or name == "Distribution"
         if of_edge and resource.get("Condition") not in ("HasEdge", "HasEdgeRateLimit"):
             yield f"{name}: it must exist only with Edge"
+
+
+def check_dynamic_references(resources):
+    """CloudFormation allows 60 dynamic references in a template, each function's environment included."""
+    count = json.dumps(resources).count("{{resolve:")
+    if count > MAX_DYNAMIC_REFERENCES:
+        yield f"{count} dynamic references; CloudFormation allows {MAX_DYNAMIC_REFERENCES}"
 
 
 def check_queries(resources):
@@ -683,6 +693,7 @@ def main():
         check_alarms,
         check_releases,
         check_room,
+        check_dynamic_references,
         check_queries,
     )
     found = [fault for check in checks for fault in check(resources)]

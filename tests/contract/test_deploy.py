@@ -44,6 +44,7 @@ class Cloud(Account):
         if outcome == "done":
             self.status = "CREATE_COMPLETE" if self.release is None else "UPDATE_COMPLETE"
             self.release = given["Release"]
+            self.parameters.update(given)
         elif self.release is None:
             self.release, self.status = given["Release"], outcome
         return subprocess.CompletedProcess(arguments, 0 if outcome in ("done", "REVIEW_IN_PROGRESS") else 1)
@@ -141,6 +142,22 @@ class TestDeployments(unittest.TestCase):
             self.assertEqual(cloud.log[-1][0]["OriginSecret"], "hush")
             self.assertNotIn("hush", printed)
             self.assertNotIn("letmein", printed)
+
+    def test_turning_edge_on_generates_its_secret_once(self):
+        cloud = Cloud("1700000001")
+        printed = self.run_command(cloud, "deploy", "Edge=true")[1]
+        first = cloud.log[-1][0]["EdgeSecret"]
+        self.assertRegex(first, "^[0-9a-f]{64}$")
+        self.assertNotIn(first, printed)
+        self.run_command(cloud, "deploy", "Edge=true")
+        self.run_command(cloud, "deploy")
+        for given, _ in cloud.log[1:]:
+            self.assertNotIn("EdgeSecret", given)
+
+    def test_long_stack_names_are_rejected(self):
+        self.assertEqual(deploy.parse(["deploy", "--stack", "a" * 50]).stack, "a" * 50)
+        with self.assertRaises(SystemExit), redirect_stderr(io.StringIO()):
+            deploy.parse(["deploy", "--stack", "a" * 51])
 
     def test_empty_values_are_quoted_for_sam(self):
         cloud = Cloud("1700000001")

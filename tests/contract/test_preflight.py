@@ -25,7 +25,7 @@ Resources:
 """
 
 
-def findings(parameters=None, **changed):
+def findings(parameters=None, region="eu-central-1", **changed):
     """Returns the findings for a new account, or one with changed responses.
 
     `Stubber` validates the requests and the responses with AWS's models. `None` is a denied request.
@@ -55,7 +55,7 @@ def findings(parameters=None, **changed):
     }
     if responses["get_email_identity"] == {"VerifiedForSendingStatus": True}:
         calls["sesv2"] = ["get_email_identity", "get_account"]
-    session = boto3.Session("test", "test", region_name="eu-central-1")
+    session = boto3.Session("test", "test", region_name=region)
     clients = {}
     for service, operations in calls.items():
         clients[service] = session.client(service)
@@ -114,6 +114,13 @@ class TestPreflight(unittest.TestCase):
         self.assertIn("no effect in eu-central-1", found.problem)
         for unlimited in ({"Edge": "false"}, {"EdgeRequestsPerAddress": "0"}, {"EdgeWebAclArn": "arn"}):
             self.assertEqual(findings(limited | unlimited, get_account_settings=ROOMY), [])
+
+    def test_budgets_need_their_region(self):
+        budget = {"MonthlyBudget": "50"}
+        found = self.only(findings(budget, "eu-north-1", get_account_settings=ROOMY))
+        self.assertIn("cannot create a budget in eu-north-1", found.problem)
+        self.assertEqual(findings(budget, get_account_settings=ROOMY), [])
+        self.assertEqual(findings({"MonthlyBudget": "0"}, "eu-north-1", get_account_settings=ROOMY), [])
 
     def test_denied_requests_are_warnings(self):
         found = findings(get_account_settings=None, get_account_summary=None)

@@ -18,6 +18,7 @@ class Account:
 
     def __init__(self) -> None:
         self.release = None
+        self.parameters = {}
         self.status = "UPDATE_COMPLETE"
         self.objects = {}
 
@@ -27,8 +28,9 @@ class Account:
         if self.release is None:
             message = f"Stack with id {StackName} does not exist"
             raise ClientError({"Error": {"Code": "ValidationError", "Message": message}}, "DescribeStacks")
-        value = {"ParameterKey": "Release", "ParameterValue": self.release}
-        return {"Stacks": [{"Parameters": [value], "StackStatus": self.status}]}
+        values = {**self.parameters, "Release": self.release}.items()
+        values = [{"ParameterKey": name, "ParameterValue": value} for name, value in values]
+        return {"Stacks": [{"Parameters": values, "StackStatus": self.status}]}
 
     def put_object(self, Bucket, Key, Body, Metadata):
         self.objects[Bucket, Key] = (Body, Metadata)

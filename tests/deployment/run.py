@@ -429,8 +429,8 @@ def erase(project: dict) -> None:
         return False
 
     wait("the erasure ends", 90, is_done)
-    # The audit log keeps who created and deleted the project (docs/erasure.md).
-    kept = {f"{STACK}-audit"}
+    # The audit log keeps who created and deleted the project, and counts per minute expire (docs/erasure.md).
+    kept = {f"{STACK}-audit", f"{STACK}-quotas"}
     for name in set(pages("dynamodb", "list_tables", "TableNames")) - kept:
         for row in pages("dynamodb", "scan", "Items", TableName=name):
             assert project["id"] not in repr(row), f"{name} still has the project: {row}"

@@ -14,6 +14,8 @@ use crate::operations::OPERATIONS;
 pub struct OperationSpec {
     /// The operationId.
     pub id: &'static str,
+    /// The tag.
+    pub tag: &'static str,
     /// The operation of the function that handles it.
     pub operation: &'static Operation,
     /// The method.
@@ -48,6 +50,7 @@ pub static OPERATION_SPECS: LazyLock<Vec<OperationSpec>> = LazyLock::new(|| {
             let contents = contents.into_iter().flatten();
             specs.push(OperationSpec {
                 id,
+                tag: operation["tags"][0].as_str().expect("the operation has a tag"),
                 operation: found.unwrap_or_else(|| panic!("no function handles {id}")),
                 method: method.to_uppercase().parse().expect("the method is valid"),
                 path,

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use lambda_http::http::header::SET_COOKIE;
-use people::store::{MemberAddition, PeopleStore};
+use people::store::{PeopleChange, PeopleStore};
 use serde_json::Value;
 use shared::projects::api_key::UserId;
 use shared::projects::member::{Member, MemberId};
@@ -35,7 +35,7 @@ pub async fn add_member(
     };
     let store = test.patient_store();
     let added = PeopleStore::new(&store).add_member(&member, Vec::new()).await;
-    assert_eq!(added.expect("a successful write"), MemberAddition::Added);
+    assert_eq!(added.expect("a successful write"), PeopleChange::Done);
     member
 }
 

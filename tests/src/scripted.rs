@@ -34,14 +34,16 @@ pub struct ScriptedDynamoDb {
 impl ScriptedDynamoDb {
     /// Starts a script. It returns the response for a target, such as `TransactWriteItems`, and the
     /// number of earlier requests with that target.
-    pub async fn start(script: fn(&str, usize) -> ScriptedReply) -> Self {
+    pub async fn start(
+        script: impl Fn(&str, usize) -> ScriptedReply + Clone + Send + 'static,
+    ) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a port is free");
         let endpoint = format!("http://{}", listener.local_addr().expect("it has an address"));
         let requests = Arc::default();
         let seen: Arc<Mutex<Vec<(String, Value)>>> = Arc::clone(&requests);
         tokio::spawn(async move {
             while let Ok((connection, _)) = listener.accept().await {
-                tokio::spawn(converse(connection, script, Arc::clone(&seen)));
+                tokio::spawn(converse(connection, script.clone(), Arc::clone(&seen)));
             }
         });
         Self { endpoint, requests }
@@ -65,7 +67,7 @@ impl ScriptedDynamoDb {
 
 async fn converse(
     mut connection: TcpStream,
-    script: fn(&str, usize) -> ScriptedReply,
+    script: impl Fn(&str, usize) -> ScriptedReply,
     seen: Arc<Mutex<Vec<(String, Value)>>>,
 ) {
     while let Some(Request { target, body, .. }) = wire::read_request(&mut connection).await {
@@ -133,7 +135,7 @@ pub fn access() -> ScriptedReply {
 /// Returns the response to a call with a script. It must arrive within the time budget of every
 /// request.
 pub async fn reply_under(
-    script: fn(&str, usize) -> ScriptedReply,
+    script: impl Fn(&str, usize) -> ScriptedReply + Clone + Send + 'static,
     call: Call,
 ) -> (Reply, ScriptedDynamoDb) {
     let dynamodb = ScriptedDynamoDb::start(script).await;

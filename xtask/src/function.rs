@@ -97,11 +97,6 @@ impl Function {
     pub(crate) fn takes_cursor(&self) -> bool {
         self.operations.iter().any(|operation| operation.takes_cursor)
     }
-
-    /// `true` if a path has the parameter `{idOrSlug}`.
-    pub(crate) fn names_project(&self) -> bool {
-        self.operations.iter().any(|operation| operation.path.contains("{idOrSlug}"))
-    }
 }
 
 /// Reads all functions: those with operations in the order of `openapi.yaml`, followed by jobs.

@@ -178,9 +178,7 @@ fn statements(function: &Function, tables: &[Table]) -> Result<String, String> {
         let arns = |table| tables::find(tables, table).map(|(_, target)| target.arns);
         let mut read = arns("api-keys")?.to_vec();
         read.extend(arns("people")?);
-        if function.names_project() {
-            read.extend(arns("projects")?);
-        }
+        read.extend(arns("projects")?);
         statement(&mut text, "CountRequests", &["UpdateItem"], &arns("quotas")?);
         leading_keys(&mut text, &["requests#*".to_owned()]);
         statement(&mut text, "Authenticate", &["BatchGetItem"], &read);
@@ -365,15 +363,11 @@ mod tests {
     }
 
     #[test]
-    fn project_paths_can_read_the_projects_table() {
-        let reads = |sid: &str, statements: &str| {
-            let after = statements.split_once(sid).unwrap().1;
-            after.split("- Sid").next().unwrap().contains("!GetAtt ProjectsTable.Arn")
-        };
-        let without = list_things("", LIST).unwrap();
-        assert!(!reads("Sid: Authenticate", &without), "{without}");
-        let with = list_things("", &LIST.replace("/things:", "'/{idOrSlug}/things':")).unwrap();
-        assert!(reads("Sid: Authenticate", &with), "{with}");
+    fn functions_with_keys_can_read_projects_and_limits() {
+        let text = list_things("", LIST).unwrap();
+        let statement = text.split_once("Sid: Authenticate").unwrap().1;
+        let statement = statement.split("- Sid").next().unwrap();
+        assert!(statement.contains("!GetAtt ProjectsTable.Arn"), "{statement}");
         let public = LIST.replace("x-required-scope: 'things:read'", "security: []");
         assert_eq!(list_things("", &public).unwrap(), "");
     }

@@ -1,21 +1,23 @@
 //! Events of ten projects over thirty days. Equal end times give equal events.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use rand::distr::weighted;
 
-use errors::ErrorStatus;
 use errors::attribute::Attribute;
 use errors::grouping::Fingerprint;
 use errors::log::day::{Day, minute_of, start_of_minute};
 use errors::log::row::EventRow;
 use shared::timestamp::Timestamp;
 
-use crate::generator::ProjectGenerator;
+use super::generator::ProjectGenerator;
+use crate::Result;
 
-pub(crate) const PROJECTS: u8 = 10;
-pub(crate) const DAYS: u32 = 30;
+pub(super) const PROJECTS: u8 = 10;
+pub(super) const DAYS: u32 = 30;
+/// The number of errors of a project.
+const ERRORS: u16 = 200;
 const EVENTS_OF_A_DAY: usize = 5_000;
 
 /// The events of all projects in a time range.
@@ -27,10 +29,16 @@ pub(super) struct DataSet {
     pub(super) to: Timestamp,
 }
 
-/// The events of a day.
+/// Events of a day.
 pub(super) struct ProjectDay {
     pub(super) day: Day,
     pub(super) rows: Vec<EventRow>,
+}
+
+impl ProjectDay {
+    pub(super) fn fingerprints(&self) -> BTreeSet<Fingerprint> {
+        self.rows.iter().map(|row| row.fingerprint).collect()
+    }
 }
 
 impl DataSet {
@@ -46,7 +54,7 @@ impl DataSet {
         self,
         project: u8,
     ) -> Result<impl Iterator<Item = ProjectDay>, weighted::Error> {
-        let mut generator = ProjectGenerator::new(u64::from(project))?;
+        let mut generator = ProjectGenerator::new(u64::from(project), ERRORS)?;
         let days = std::iter::successors(Some(Day::of(self.from)), |day| Some(day.next()));
         Ok(days.take_while(move |day| day.start() < self.to).map(move |day| {
             let mut rows = generator.day(day, EVENTS_OF_A_DAY);
@@ -55,30 +63,14 @@ impl DataSet {
         }))
     }
 
-    /// Returns the values of each attribute that occur on the middle day.
-    pub(super) fn values(self) -> Result<HashMap<Attribute, Vec<String>>, weighted::Error> {
-        let rows = self.middle_day()?;
-        Ok(Attribute::ALL.map(|attribute| (attribute, values_of(&rows, attribute))).into())
+    /// Returns the middle day's most common values of attributes.
+    pub(super) fn common_values<const N: usize>(
+        self,
+        attributes: [Attribute; N],
+    ) -> Result<[String; N]> {
+        let middle = self.project(0)?.nth(usize::try_from(DAYS / 2)?).ok_or("there is no day")?;
+        Ok(attributes.map(|attribute| most_common(&middle.rows, attribute)))
     }
-
-    fn middle_day(self) -> Result<Vec<EventRow>, weighted::Error> {
-        let middle = usize::try_from(DAYS / 2).unwrap_or_default();
-        Ok(self.project(0)?.nth(middle).map(|day| day.rows).unwrap_or_default())
-    }
-
-    /// Returns the filters of the filtered question: the middle day's most common browser and
-    /// release.
-    pub(super) fn filters(self) -> Result<[(Attribute, String); 2], weighted::Error> {
-        let rows = self.middle_day()?;
-        let common = |attribute| (attribute, most_common(&rows, attribute));
-        Ok([Attribute::Browser, Attribute::Release].map(common))
-    }
-}
-
-fn values_of(rows: &[EventRow], attribute: Attribute) -> Vec<String> {
-    let values: BTreeSet<&str> =
-        rows.iter().filter_map(|row| row.attributes.get(attribute)).collect();
-    values.into_iter().map(str::to_owned).collect()
 }
 
 fn most_common(rows: &[EventRow], attribute: Attribute) -> String {
@@ -89,13 +81,9 @@ fn most_common(rows: &[EventRow], attribute: Attribute) -> String {
     longest.and_then(|equal| equal.first()).map(|value| (*value).to_owned()).unwrap_or_default()
 }
 
-/// Returns the status of an error: a tenth of the errors is ignored, a quarter resolved.
-pub(super) fn status_of(fingerprint: Fingerprint) -> ErrorStatus {
-    match fingerprint.0[0] {
-        0..26 => ErrorStatus::Ignored,
-        26..90 => ErrorStatus::Resolved,
-        _ => ErrorStatus::Open,
-    }
+/// `true` if the error of a fingerprint is resolved, as about a third of the errors.
+pub(super) fn is_resolved(fingerprint: Fingerprint) -> bool {
+    fingerprint.0[0] < 90
 }
 
 #[cfg(test)]

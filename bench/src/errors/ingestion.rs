@@ -2,18 +2,18 @@
 
 use std::time::Instant;
 
-use local::environment;
+use axum::body::Bytes;
 use shared::app::Clock;
-use shared::projects::project::Project;
 
-use super::Traffic;
-use super::delivery::{Delivery, delivery};
+use super::delivery::delivery;
 use crate::Result;
-use crate::counter::{Counter, time_in_progress};
-use crate::measure::Bench;
-use crate::program::Program;
+use crate::counter::{Call, calls, most_of_warm};
+use crate::process::{Process, Requests};
+use crate::program::{Program, Programs};
 use crate::progress::progress;
-use crate::statistics::{Sorted, millis};
+use crate::report::{Report, at_most, under};
+use crate::stack::Stack;
+use crate::statistics::{count, millis};
 
 /// The number of timed events.
 const EVENTS: usize = 2_000;
@@ -22,79 +22,34 @@ const WARM_UPS: usize = 200;
 /// The number of events whose calls are counted.
 const COUNTED: usize = 100;
 
-/// The figures of event ingestion.
-pub(crate) struct Ingestion {
-    /// The size of the largest event, in bytes.
-    pub(crate) event_bytes: usize,
-    /// The size of its compressed request body, in bytes.
-    pub(crate) body_bytes: usize,
-    /// The latency of an event, in milliseconds.
-    pub(crate) latency: Sorted,
-    /// The number of events that one process ingests per second, sequentially.
-    pub(crate) events_per_second: f64,
-    /// The processor time of an event, in milliseconds.
-    pub(crate) cpu: f64,
-    /// The maximum DynamoDB traffic of a warm event.
-    pub(crate) traffic: Traffic,
-    /// The DynamoDB time of an event, in milliseconds.
-    pub(crate) dynamodb: Sorted,
-    /// The peak memory of ingest-error-events, in bytes.
-    pub(crate) memory: u64,
-}
+/// Measures event ingestion.
+pub(crate) async fn ingestion(programs: &Programs, report: &mut Report) -> Result<()> {
+    progress(&format!("ingestion: {EVENTS} events"));
+    let stack = Stack::start().await?;
+    let project = stack.project_with_dsn("ingested").await?;
+    let deliveries = |events: usize| -> Result<Vec<Bytes>> {
+        (0..events).map(|event| delivery(&project, event, Clock::System.now())).collect()
+    };
+    let program = Program::IngestErrorEvents;
+    let calls = calls(programs, (program, &[]), &stack, 200, deliveries(COUNTED)?).await?;
+    // At first the process has cached neither the project nor its errors.
+    let warm = calls.get(calls.len() / 2..).unwrap_or_default();
+    let trips = most_of_warm(warm, |calls| count(calls.len()));
+    report.add(program, "known error, round trips, most", trips, "", None);
+    let written = most_of_warm(warm, |calls| {
+        calls.iter().filter(|call| !call.is_read()).map(|call: &Call| call.units).sum()
+    });
+    report.add(program, "known error, write units, most", written, "", at_most(9.0));
 
-impl Bench<'_> {
-    /// Measures event ingestion.
-    pub(super) async fn ingestion(&self) -> Result<Ingestion> {
-        progress(&format!("ingestion: counting the calls of {COUNTED} events"));
-        let project = self.stack.project_with_dsn("ingested").await?;
-        let counter = Counter::start(self.stack.endpoint()).await?;
-        let variables = environment::variables(counter.endpoint());
-        let mut process = self.start(Program::IngestErrorEvents, &variables).await?;
-        let (mut traffic, mut dynamodb) = (Traffic::default(), Vec::new());
-        for (number, delivery) in deliveries(&project, COUNTED)?.into_iter().enumerate() {
-            process.expect(200, delivery.request).await?;
-            let calls = counter.take();
-            // At first the process has cached neither the project nor its errors.
-            if number * 2 >= COUNTED {
-                traffic = traffic.max(Traffic::of(&calls));
-                dynamodb.push(time_in_progress(&calls));
-            }
-        }
-        process.stop().await?;
-
-        progress(&format!("ingestion: {EVENTS} events"));
-        let variables = environment::variables(&self.stack.endpoint());
-        let mut process = self.start(Program::IngestErrorEvents, &variables).await?;
-        for delivery in deliveries(&project, WARM_UPS)? {
-            process.expect(200, delivery.request).await?;
-        }
-        let deliveries = deliveries(&project, EVENTS)?;
-        let sizes = deliveries.iter().map(|delivery| (delivery.event_bytes, delivery.body_bytes));
-        let (event_bytes, body_bytes) = sizes.max().ok_or("there are no events")?;
-        let before = process.cpu().await?;
-        let started = Instant::now();
-        let mut latencies = Vec::with_capacity(EVENTS);
-        for delivery in deliveries {
-            latencies.push(process.expect(200, delivery.request).await?.latency);
-        }
-        let time = started.elapsed();
-        let cpu = process.cpu().await?.saturating_sub(before);
-        let memory = process.peak_memory()?;
-        process.stop().await?;
-        let events = u32::try_from(EVENTS)?;
-        Ok(Ingestion {
-            event_bytes,
-            body_bytes,
-            latency: Sorted::millis(latencies),
-            events_per_second: f64::from(events) / time.as_secs_f64(),
-            cpu: millis(cpu / events),
-            traffic,
-            dynamodb: Sorted::millis(dynamodb),
-            memory,
-        })
-    }
-}
-
-fn deliveries(project: &Project, count: usize) -> Result<Vec<Delivery>> {
-    (0..count).map(|number| delivery(project, number, Clock::System.now())).collect()
+    let mut process = Process::start(programs, program, &stack.endpoint(), &[]).await?;
+    let mut measured = Requests::default();
+    process.send(200, deliveries(WARM_UPS)?, &mut measured).await?;
+    let (events, mut measured) = (deliveries(EVENTS)?, Requests::default());
+    let started = Instant::now();
+    process.send(200, events, &mut measured).await?;
+    let each = millis(started.elapsed()) / count(EVENTS);
+    report.add_requests(program, "an event of 4 kB", &measured, under(10.0));
+    report.add(program, "sequential events: 400 per second", each, "ms", at_most(2.5));
+    report.add_memory(program, process.peak_memory()?, under(20.0));
+    Ok(())
 }

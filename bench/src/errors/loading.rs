@@ -1,113 +1,94 @@
-//! Stores events in the tables, as rows or packed.
+//! Stores events and errors in the tables.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use aws_sdk_dynamodb::Client;
-use aws_sdk_dynamodb::types::AttributeValue;
+use aws_sdk_dynamodb::primitives::Blob;
+use aws_sdk_dynamodb::types::{AttributeValue, PutRequest, WriteRequest};
+use futures_util::stream::{self, StreamExt, TryStreamExt};
 
 use errors::grouping::Fingerprint;
-use errors::log::day::Day;
 use errors::log::manifest::{CompactionLimits, Run, RunId};
-use errors::log::pack_schedule::Backlog;
-use errors::log::row::EventRow;
-use errors::store::{ErrorOfEvent, ErrorStore, SeenEvent};
-use errors::{ErrorDescription, ErrorId, ErrorPatch, ErrorStatus, EventId, KnownError};
+use errors::log::row::{EventRow, encode_attributes};
+use errors::store::{ErrorStore, SeenEvent};
+use errors::{ErrorDescription, ErrorId};
 use local::environment;
 use shared::app::Ids;
 use shared::dynamodb::Store;
-use shared::json::Json;
-use shared::projects::api_key::UserId;
 use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
 
-use super::data_set::{ProjectDay, status_of};
+use super::data_set::ProjectDay;
 use crate::Result;
-use crate::stack::Stack;
 
-/// The number of stored events.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Loaded {
-    /// Events in runs.
-    pub(crate) packed: u64,
-    /// Events in rows.
-    pub(crate) rows: u64,
-    /// The size of the runs, in bytes.
-    pub(crate) run_bytes: u64,
-}
+/// The number of runs after which runs are compacted, for a packer without idle time.
+const RUNS_OF_A_COMPACTION: usize = 16;
+/// The number of puts of one request.
+const PUTS: usize = 25;
+/// The number of concurrent requests.
+const AT_ONCE: usize = 4;
 
-impl Loaded {
-    pub(crate) fn events(self) -> u64 {
-        self.packed + self.rows
-    }
-
-    pub(super) fn with(self, other: Self) -> Self {
-        Self {
-            packed: self.packed + other.packed,
-            rows: self.rows + other.rows,
-            run_bytes: self.run_bytes + other.run_bytes,
-        }
-    }
-}
-
-/// Stores the events and errors of a project's days as packing and compaction would leave them at
-/// `now`. Each event is received when it occurs. The last events, too few to be packed, are rows.
-/// All others are in runs.
-pub(super) async fn load_packed(
-    stack: &Stack,
+/// Stores events as packing and compaction would leave them at `now`: one run for each part of a
+/// day. Returns the number of events.
+pub(super) async fn put_runs(
+    store: &Store,
     project: ProjectId,
-    days: impl Iterator<Item = ProjectDay>,
+    parts: impl Iterator<Item = ProjectDay>,
     now: Timestamp,
-) -> Result<Loaded> {
-    let store = stack.store();
-    let (mut loaded, mut fingerprints) = (Loaded::default(), BTreeSet::new());
-    let mut unpacked: Vec<EventRow> = Vec::new();
-    for ProjectDay { mut rows, .. } in days {
-        fingerprints.extend(rows.iter().map(|row| row.fingerprint));
-        rows.sort_by_key(|row| row.occurred_at);
-        for row in rows {
-            let time = row.occurred_at;
-            unpacked.push(row);
-            let oldest = unpacked.first().map(|row| row.occurred_at);
-            let backlog = Backlog { rows: unpacked.len(), bytes: 0, oldest, has_deletions: false };
-            if backlog.is_worth_packing(time) {
-                let packed = std::mem::take(&mut unpacked);
-                loaded.packed += u64::try_from(packed.len())?;
-                import(store, project, packed).await?;
-            }
+) -> Result<usize> {
+    let (store, limits) = (ErrorStore::new(store), CompactionLimits::default());
+    // A check an hour after a compaction deletes the replaced runs.
+    let earlier = now.minus(Duration::from_hours(1));
+    let mut events = 0;
+    for (number, ProjectDay { day, rows }) in (1_usize..).zip(parts) {
+        store.backfill_events(project, day, &rows).await?;
+        events += rows.len();
+        if number.is_multiple_of(RUNS_OF_A_COMPACTION) {
+            store.compact_step(project, &limits, earlier).await?;
         }
     }
-    // The first check an hour after a compaction deletes the replaced runs.
-    for check in [now.minus(Duration::from_hours(1)), now] {
-        while ErrorStore::new(store)
-            .compact_step(project, &CompactionLimits::default(), check)
-            .await?
-        {}
+    for check in [earlier, now] {
+        while store.compact_step(project, &limits, check).await? {}
     }
-    loaded.run_bytes = bytes_of_runs(stack.client(), project).await?;
-    let log = ErrorStore::new(store).enqueue_for_packing(project, None, now).await?;
-    count(store, project, log.shards, &unpacked).await?;
-    loaded.rows = u64::try_from(unpacked.len())?;
-    create_errors(store, project, &fingerprints, now).await?;
-    Ok(loaded)
+    Ok(events)
 }
 
-/// Adds runs with the rows of one pack step, one run per day.
-async fn import(store: &Store, project: ProjectId, rows: Vec<EventRow>) -> Result<()> {
-    let mut days: BTreeMap<Day, Vec<EventRow>> = BTreeMap::new();
-    for row in rows {
-        days.entry(Day::of(row.occurred_at)).or_default().push(row);
-    }
-    for (day, rows) in days {
-        ErrorStore::new(store).backfill_events(project, day, &rows).await?;
-    }
-    Ok(())
+/// Puts rows received at `received` directly into the log. Delivering so many events would take too
+/// long.
+pub(super) async fn put_rows(
+    client: &Client,
+    project: ProjectId,
+    rows: &[EventRow],
+    received: Timestamp,
+) -> Result<()> {
+    let since_year_0 = received.as_millis() - Timestamp::MIN_MILLIS;
+    let expires_at = received.plus(Duration::from_hours(24 * 90)).as_seconds();
+    let number = |value: i64| AttributeValue::N(value.to_string());
+    let bytes = |bytes: &[u8]| AttributeValue::B(Blob::new(bytes));
+    let requests = rows.iter().enumerate().map(|(index, row)| {
+        let put = PutRequest::builder()
+            .item("pk", AttributeValue::S(format!("log#{project}#00")))
+            .item("sk", AttributeValue::S(format!("{since_year_0:015}#{index:032x}")))
+            .item("occurredAt", number(row.occurred_at.as_millis()))
+            .item("fingerprint", bytes(&row.fingerprint.0))
+            .item("attributes", bytes(&encode_attributes(&row.attributes)))
+            .item("expiresAt", number(expires_at));
+        Ok(WriteRequest::builder().put_request(put.build()?).build())
+    });
+    let requests: Vec<WriteRequest> = requests.collect::<Result<_>>()?;
+    let puts = requests.chunks(PUTS).map(|requests| async {
+        let write = client.batch_write_item().request_items(table(), requests.to_vec());
+        let left = write.send().await?.unprocessed_items.unwrap_or_default();
+        if left.is_empty() { Ok(()) } else { Err("DynamoDB left rows unprocessed".into()) }
+    });
+    stream::iter(puts).buffer_unordered(AT_ONCE).try_collect().await
 }
 
 /// Returns the size of a project's runs in bytes, from its manifests.
 pub(super) async fn bytes_of_runs(client: &Client, project: ProjectId) -> Result<u64> {
-    let query = client.query().table_name(format!("{}errors", environment::table_prefix()));
-    let query = query.key_condition_expression("pk = :pk").consistent_read(true);
+    let query = client.query().table_name(table()).consistent_read(true);
+    let query = query.key_condition_expression("pk = :pk");
     let pk = AttributeValue::S(format!("manifest#{project}"));
     let mut manifests =
         query.expression_attribute_values(":pk", pk).into_paginator().items().send();
@@ -122,90 +103,36 @@ pub(super) async fn bytes_of_runs(client: &Client, project: ProjectId) -> Result
     Ok(bytes)
 }
 
-/// Stores the events of a day as rows, and their errors, like ingestion.
-pub(super) async fn load_rows(
+/// Creates the errors of fingerprints.
+pub(super) async fn create_errors(
     store: &Store,
     project: ProjectId,
-    ProjectDay { day, rows }: &ProjectDay,
-) -> Result<()> {
-    let log = ErrorStore::new(store).enqueue_for_packing(project, None, day.start()).await?;
-    count(store, project, log.shards, rows).await?;
-    let fingerprints = rows.iter().map(|row| row.fingerprint).collect();
-    create_errors(store, project, &fingerprints, day.start()).await
-}
-
-/// Stores events as rows, each received when it occurred.
-async fn count(store: &Store, project: ProjectId, shards: u8, rows: &[EventRow]) -> Result<()> {
-    let id = ErrorId::new(Ids::Random.new_uuid(Timestamp::from_millis(0)));
-    // The callers create the errors.
-    let error = ErrorOfEvent::Known(KnownError { id, event_shards: 1 });
-    for row in rows {
-        let id = Ids::Random.new_uuid(row.occurred_at).into_bytes();
-        let id = EventId::from_random_bytes(id).ok_or("a UUID is all zero")?;
-        ErrorStore::new(store)
-            .count_event(project, id, row, &error, shards, row.occurred_at)
-            .await?;
-    }
-    Ok(())
-}
-
-async fn create_errors(
-    store: &Store,
-    project: ProjectId,
-    fingerprints: &BTreeSet<Fingerprint>,
+    fingerprints: BTreeSet<Fingerprint>,
     at: Timestamp,
-) -> Result<()> {
-    for fingerprint in fingerprints {
+) -> Result<Vec<(Fingerprint, ErrorId)>> {
+    let created = fingerprints.into_iter().map(|fingerprint| async move {
+        let message = format!("Cannot read properties of undefined (reading 'item-{fingerprint}')");
+        let description = ErrorDescription {
+            fingerprint,
+            title: format!("TypeError: {message}"),
+            error_type: "TypeError".to_owned(),
+            message,
+            culprit: "app/checkout/summary in renderLineItems".to_owned(),
+        };
+        let seen = SeenEvent {
+            occurred_at: at,
+            received_at: at,
+            is_packed: true,
+            release_seen: None,
+            now: at,
+        };
         let new = ErrorId::new(Ids::Random.new_uuid(at));
-        create_error(store, project, *fingerprint, new, at).await?;
-    }
-    Ok(())
+        ErrorStore::new(store).see_error(project, None, &description, &seen, new).await?;
+        Ok((fingerprint, new))
+    });
+    stream::iter(created).buffer_unordered(AT_ONCE).try_collect().await
 }
 
-/// Creates the error of a fingerprint with its status, and returns its id.
-pub(super) async fn create_error(
-    store: &Store,
-    project: ProjectId,
-    fingerprint: Fingerprint,
-    new: ErrorId,
-    at: Timestamp,
-) -> Result<ErrorId> {
-    let seen = SeenEvent {
-        occurred_at: at,
-        received_at: at,
-        is_packed: true,
-        release_seen: None,
-        now: at,
-    };
-    let known = ErrorStore::new(store)
-        .see_error(project, None, &description(fingerprint), &seen, new)
-        .await?;
-    let id = known.ok_or("an error is missing")?.id;
-    let status = status_of(fingerprint);
-    if status == ErrorStatus::Open {
-        return Ok(id);
-    }
-    let error =
-        ErrorStore::new(store).find_error(project, id, at).await?.ok_or("an error is missing")?;
-    let mut changed = error.clone();
-    let patch = format!(r#"{{"status": "{}"}}"#, status.as_str());
-    let patch = Json::parse(&patch, 1).map_err(|_| "a patch is malformed")?;
-    let patch = ErrorPatch::read(&patch).map_err(|_| "a patch is invalid")?;
-    changed.apply(&patch, &UserId::parse("bench")?, at);
-    if !ErrorStore::new(store).replace_error(project, &error, &changed, None).await? {
-        return Err("another request changed an error".into());
-    }
-    Ok(id)
-}
-
-/// Returns a description of typical length.
-fn description(fingerprint: Fingerprint) -> ErrorDescription {
-    let message = format!("Cannot read properties of undefined (reading 'item-{fingerprint}')");
-    ErrorDescription {
-        fingerprint,
-        title: format!("TypeError: {message}"),
-        error_type: "TypeError".to_owned(),
-        message,
-        culprit: "app/checkout/summary in renderLineItems".to_owned(),
-    }
+fn table() -> String {
+    format!("{}errors", environment::table_prefix())
 }

@@ -3,91 +3,57 @@
 mod capacity;
 mod data_set;
 mod delivery;
+mod generator;
 mod ingestion;
 mod large;
 mod loading;
 mod packing;
 mod postgres;
-mod question;
-mod random;
+mod source_maps;
 mod timeseries;
 
+use axum::body::Bytes;
+
 use crate::Result;
-use crate::counter::Call;
-use crate::job::JobWork;
-use crate::measure::Bench;
-use crate::program::Program;
-use crate::statistics::Sorted;
+use crate::process::Process;
+use crate::program::{Program, Programs};
+use crate::report::{Report, Target};
+use crate::stack::Stack;
+use crate::statistics::megabytes;
 
-pub(crate) use capacity::{Capacity, Cost};
-pub(crate) use data_set::{DAYS, PROJECTS};
+pub(crate) use capacity::capacity;
 pub(crate) use delivery::delivery;
-pub(crate) use ingestion::Ingestion;
-pub(crate) use large::Large;
-pub(crate) use timeseries::{QueryFigures, Timeseries};
+pub(crate) use ingestion::ingestion;
+pub(crate) use large::large;
+pub(crate) use packing::packing;
+pub(crate) use source_maps::source_maps;
+pub(crate) use timeseries::timeseries;
 
-/// The figures of error tracking.
-pub(crate) struct Errors {
-    pub(crate) ingestion: Ingestion,
-    /// The packing of whole days of rows.
-    pub(crate) packing: JobWork,
-    pub(crate) timeseries: Timeseries,
-    /// The write units of events.
-    pub(crate) capacity: Capacity,
-    /// Queries of a large project; `None` without `--all`.
-    pub(crate) large: Option<Large>,
+/// The number of requests of each query.
+const QUERIES: usize = 60;
+
+/// The targets of a query: the 95th percentile of its latency, and the peak memory of its process.
+#[derive(Clone, Copy)]
+struct QueryTargets {
+    p95: Option<Target>,
+    memory: Option<Target>,
 }
 
-/// A question that was sent repeatedly.
-pub(crate) struct MeasuredQuestion {
-    pub(crate) program: Program,
-    pub(crate) name: &'static str,
-    /// The latency, in milliseconds.
-    pub(crate) latency: Sorted,
-    /// The peak memory of its process, in bytes.
-    pub(crate) memory: u64,
-}
-
-/// The DynamoDB calls and capacity of a request.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Traffic {
-    pub(crate) calls: usize,
-    /// The read capacity units that the embedded engine reports.
-    pub(crate) read_units: f64,
-    /// The write capacity units that the embedded engine reports.
-    pub(crate) write_units: f64,
-}
-
-impl Traffic {
-    fn of(calls: &[Call]) -> Self {
-        let units = |read| calls.iter().filter(move |call| call.is_read() == read);
-        Self {
-            calls: calls.len(),
-            read_units: units(true).map(|call| call.units).sum(),
-            write_units: units(false).map(|call| call.units).sum(),
-        }
-    }
-
-    /// Returns the maximum of each figure.
-    fn max(self, other: Self) -> Self {
-        Self {
-            calls: self.calls.max(other.calls),
-            read_units: self.read_units.max(other.read_units),
-            write_units: self.write_units.max(other.write_units),
-        }
-    }
-}
-
-impl Bench<'_> {
-    /// Measures error tracking. With `all`, also compares it with `PostgreSQL`, and measures a
-    /// project and a load that take minutes to store.
-    pub(crate) async fn errors(&self, all: bool) -> Result<Errors> {
-        Ok(Errors {
-            ingestion: self.ingestion().await?,
-            packing: self.packing().await?,
-            timeseries: self.timeseries(all).await?,
-            capacity: Box::pin(self.capacity(all)).await?,
-            large: if all { Some(self.large().await?) } else { None },
-        })
-    }
+/// Sends variants of a query to a new process in turn, and adds their figures.
+async fn measure_query(
+    (programs, stack): (&Programs, &Stack),
+    (program, name): (Program, &str),
+    variants: &[Bytes],
+    targets: QueryTargets,
+    report: &mut Report,
+) -> Result<()> {
+    let mut process = Process::start(programs, program, &stack.endpoint(), &[]).await?;
+    let requests = variants.iter().cycle().take(QUERIES).cloned();
+    let measured = process.measure(200, requests).await?;
+    report.add_requests(program, name, &measured, None);
+    let p95 = measured.latency().percentile(95);
+    report.add(program, format!("{name}, p95"), p95, "ms", targets.p95);
+    let memory = megabytes(process.peak_memory()?);
+    report.add(program, format!("{name}, peak memory"), memory, "MB", targets.memory);
+    Ok(())
 }

@@ -1,27 +1,29 @@
-//! Queries of a data set with 1.5 million events, compared with `PostgreSQL`.
+//! Queries of a data set with 1.5 million events. Timeseries are compared with `PostgreSQL`.
 
+use std::iter::repeat_n;
 use std::time::Duration;
 
 use axum::body::Bytes;
-use futures_util::stream::{self, StreamExt, TryStreamExt};
-use local::environment;
+use serde_json::{Value as Json, json};
+
+use errors::attribute::Attribute;
 use shared::app::Clock;
 use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
-use tokio_postgres::Statement;
 
-use super::data_set::{DAYS, DataSet, PROJECTS};
-use super::loading::{Loaded, load_packed};
-use super::postgres::{Postgres, read_buckets};
-use super::question::{Question, read_timeseries};
-use super::{MeasuredQuestion, Traffic};
+use super::data_set::{DAYS, DataSet, PROJECTS, ProjectDay, is_resolved};
+use super::loading::{bytes_of_runs, create_errors, put_rows, put_runs};
+use super::postgres::Postgres;
+use super::{QueryTargets, measure_query};
 use crate::Result;
-use crate::counter::{Counter, time_in_progress};
-use crate::measure::Bench;
-use crate::process::Process;
-use crate::program::Program;
+use crate::counter::{Call, calls, most_of_warm};
+use crate::process::{Process, Requests};
+use crate::program::{Program, Programs};
 use crate::progress::progress;
-use crate::statistics::Sorted;
+use crate::report::{Report, Target, at_most, under};
+use crate::request::{BREAK_DOWN_ERRORS, QUERY_ERRORS, QUERY_TIMESERIES, UPDATE_ERROR};
+use crate::stack::Stack;
+use crate::statistics::{Sorted, count, float};
 
 /// The number of turns of each question.
 const TURNS: usize = 22;
@@ -31,175 +33,177 @@ const WARM_UP_TURNS: usize = 2;
 const QUERIES_OF_A_TURN: usize = 5;
 /// The number of queries whose calls are counted.
 const COUNTED: usize = 5;
-/// The number of projects that are stored concurrently. The engine stores one while another is
-/// packed.
-const PROJECTS_AT_ONCE: usize = 2;
+/// The number of latest events of a project that are not packed.
+const ROWS: usize = 200;
 
-/// The figures of timeseries queries of a large data set.
-pub(crate) struct Timeseries {
-    pub(crate) loaded: Loaded,
-    pub(crate) unfiltered: QueryFigures,
-    pub(crate) filtered: QueryFigures,
-    /// `true` if a comparison with `PostgreSQL` was requested.
-    pub(crate) beside_postgres: bool,
-    /// The peak memory of query-error-timeseries, in bytes.
-    pub(crate) memory: u64,
-    /// Random questions with results equal to `PostgreSQL`'s; empty without `PostgreSQL`.
-    pub(crate) random: Vec<MeasuredQuestion>,
+/// A question about the events of all projects, for the function and for `PostgreSQL`.
+pub(super) struct Question {
+    pub(super) data_set: DataSet,
+    /// Required values. With any, also only open errors count.
+    pub(super) filters: Vec<(Attribute, String)>,
 }
 
-/// The figures of one question.
-pub(crate) struct QueryFigures {
-    /// The latency of the function, in milliseconds.
-    pub(crate) latency: Sorted,
-    /// The processor time of the function, in milliseconds.
-    pub(crate) cpu: Sorted,
-    /// The time during which DynamoDB calls were in progress, in milliseconds.
-    pub(crate) dynamodb: Sorted,
-    /// The maximum DynamoDB traffic of a query.
-    pub(crate) traffic: Traffic,
-    /// The latency of `PostgreSQL`, in milliseconds; `None` if it was not compared.
-    pub(crate) postgres: Option<Sorted>,
-}
-
-impl QueryFigures {
-    /// Returns the function's median latency as a multiple of `PostgreSQL`'s.
-    pub(crate) fn ratio(&self) -> Option<f64> {
-        self.postgres.as_ref().map(|postgres| self.latency.median() / postgres.median())
+impl Question {
+    /// Returns the body of a request to a function.
+    fn body(&self, projects: &[ProjectId]) -> Json {
+        let filter = |(attribute, value): &(Attribute, String)| json!({"categoryId": attribute.name(), "operator": "is", "value": value});
+        json!({
+            "projectIds": projects,
+            "from": self.data_set.from.as_millis(),
+            "to": self.data_set.to.as_millis(),
+            "filters": self.filters.iter().map(filter).collect::<Vec<_>>(),
+            "status": if self.filters.is_empty() { Json::Null } else { json!("open") },
+        })
     }
 }
 
-impl Timeseries {
-    /// Returns the average size of an event in a run, in bytes.
-    #[allow(clippy::cast_precision_loss)] // No figure here comes near 2^53.
-    pub(crate) fn run_bytes_per_event(&self) -> f64 {
-        self.loaded.run_bytes as f64 / self.loaded.packed as f64
-    }
-}
+/// The counts of a time bucket: its start in milliseconds since the Unix epoch, events, errors.
+pub(super) type BucketCount = (i64, i64, i64);
 
-/// A question and its measurements.
-struct QuerySpec {
+/// A question, its targets and its measurements.
+struct Measured {
+    question: Question,
+    name: &'static str,
+    p50: Option<Target>,
+    ratio: Option<Target>,
+    p95: Option<Target>,
     request: Bytes,
-    statement: Option<Statement>,
-    latency: Vec<Duration>,
-    postgres: Vec<Duration>,
-    cpu: Vec<Duration>,
-    dynamodb: Vec<Duration>,
-    traffic: Traffic,
+    of_function: Requests,
+    of_postgres: Vec<Duration>,
 }
 
-impl Bench<'_> {
-    /// Sends both questions alternately to the function, and to `PostgreSQL` if `beside_postgres`.
-    pub(super) async fn timeseries(&self, beside_postgres: bool) -> Result<Timeseries> {
-        progress(&format!("timeseries: storing {DAYS} days of {PROJECTS} projects"));
-        let now = Clock::System.now();
-        let data_set = DataSet::before(now);
-        let (projects, loaded) = self.load(data_set, now).await?;
-        let postgres = if beside_postgres { start_postgres(data_set).await? } else { None };
+/// Sends questions to the functions, and to `PostgreSQL` if `beside_postgres`.
+pub(crate) async fn timeseries(
+    programs: &Programs,
+    beside_postgres: bool,
+    report: &mut Report,
+) -> Result<()> {
+    progress(&format!("timeseries: storing {DAYS} days of {PROJECTS} projects"));
+    let stack = Stack::start().await?;
+    let now = Clock::System.now();
+    let data_set = DataSet::before(now);
+    let projects = load(programs, &stack, data_set, now, report).await?;
+    let postgres = if beside_postgres { Postgres::start(data_set).await? } else { None };
 
-        progress("timeseries: comparing the results");
-        let questions = [Question::unfiltered(data_set), Question::filtered(data_set)?];
-        let mut specs = Vec::with_capacity(questions.len());
-        for question in &questions {
-            specs.push(self.check(question, &projects, postgres.as_ref(), loaded).await?);
-        }
+    let attributes = [Attribute::Browser, Attribute::Release];
+    let filters = attributes.into_iter().zip(data_set.common_values(attributes)?).collect();
+    let measured = |name, filters, [p50, ratio, p95]: [Option<Target>; 3]| {
+        let question = Question { data_set, filters };
+        let body = question.body(&projects);
+        let request = stack.request(QUERY_TIMESERIES, &[]).json(&body).event();
+        let (of_function, of_postgres) = Default::default();
+        Measured { question, name, p50, ratio, p95, request, of_function, of_postgres }
+    };
+    let mut questions = [
+        measured("30 days of 10 projects", Vec::new(), [under(24.0), under(0.07), at_most(300.0)]),
+        measured("filtered", filters, [under(72.0), under(0.58), at_most(800.0)]),
+    ];
 
-        let count = TURNS * QUERIES_OF_A_TURN;
-        progress(&format!("timeseries: {count} queries of each kind"));
-        let variables = environment::variables(&self.stack.endpoint());
-        let mut process = self.start(Program::QueryErrorTimeseries, &variables).await?;
-        for turn in 0..TURNS {
-            for spec in &mut specs {
-                spec.take_turn(turn, &mut process, postgres.as_ref()).await?;
-            }
-        }
-        let memory = process.peak_memory()?;
-        process.stop().await?;
-        let mut random = Vec::new();
-        if let Some(postgres) = postgres {
-            random = self.random_questions(data_set, &projects, &postgres).await?;
-            postgres.stop().await?;
-        }
-        let mut figures = specs.into_iter().map(QuerySpec::into_figures);
-        let mut next = || figures.next().ok_or("a question has no figures");
-        let (unfiltered, filtered) = (next()?, next()?);
-        Ok(Timeseries { loaded, unfiltered, filtered, beside_postgres, memory, random })
+    progress(&format!("timeseries: {} queries of each kind", TURNS * QUERIES_OF_A_TURN));
+    let program = Program::QueryErrorTimeseries;
+    let mut process = Process::start(programs, program, &stack.endpoint(), &[]).await?;
+    for measured in &mut questions {
+        measured.check(&mut process, postgres.as_ref()).await?;
     }
-
-    async fn load(&self, data_set: DataSet, now: Timestamp) -> Result<(Vec<ProjectId>, Loaded)> {
-        let stored: Vec<(ProjectId, Loaded)> = stream::iter(0..PROJECTS)
-            .map(|number| self.load_project(data_set, number, now))
-            .buffered(PROJECTS_AT_ONCE)
-            .try_collect()
-            .await?;
-        let loaded = stored.iter().fold(Loaded::default(), |sum, (_, loaded)| sum.with(*loaded));
-        Ok((stored.into_iter().map(|(project, _)| project).collect(), loaded))
-    }
-
-    async fn load_project(
-        &self,
-        data_set: DataSet,
-        number: u8,
-        now: Timestamp,
-    ) -> Result<(ProjectId, Loaded)> {
-        let project = self.stack.project(&format!("queried-{number}")).await?;
-        let days = data_set.project(number)?;
-        let loaded = load_packed(self.stack, project, days, now).await?;
-        progress(&format!("  project {} of {PROJECTS}", number + 1));
-        Ok((project, loaded))
-    }
-
-    /// Counts the DynamoDB traffic of a question.
-    ///
-    /// # Errors
-    ///
-    /// If the result is wrong: an unfiltered count differs from the loaded events, or the result
-    /// from `PostgreSQL`'s.
-    async fn check(
-        &self,
-        question: &Question,
-        projects: &[ProjectId],
-        postgres: Option<&Postgres>,
-        loaded: Loaded,
-    ) -> Result<QuerySpec> {
-        let request = self.stack.query_timeseries(&question.body_of_projects(projects));
-        let counter = Counter::start(self.stack.endpoint()).await?;
-        let variables = environment::variables(counter.endpoint());
-        let mut process = self.start(Program::QueryErrorTimeseries, &variables).await?;
-        // The first request is not warm, so it is not counted.
-        let reply = process.expect(200, request.clone()).await?;
-        let buckets = read_timeseries(&reply.body)?;
-        let events = buckets.iter().map(|bucket| bucket.events).sum::<u64>();
-        if events != loaded.events() && !question.is_filtered() {
-            return Err(format!("{events} of {} events were counted", loaded.events()).into());
+    for turn in 0..TURNS {
+        for measured in &mut questions {
+            measured.take_turn(turn, &mut process, postgres.as_ref()).await?;
         }
-        let statement = match postgres {
-            Some(postgres) => Some(postgres.prepare(&question.timeseries()).await?),
-            None => None,
+    }
+    report.add_memory(program, process.peak_memory()?, under(128.0));
+    if let Some(postgres) = postgres {
+        postgres.stop().await?;
+    }
+    for measured in &questions {
+        measured.add(report);
+        let requests = repeat_n(measured.request.clone(), 1 + COUNTED);
+        let calls = calls(programs, (program, &[]), &stack, 200, requests).await?;
+        let most = |name: &str, figure: fn(&[Call]) -> f64| {
+            (format!("{}, {name}, most", measured.name), most_of_warm(&calls, figure))
         };
-        if let (Some(postgres), Some(statement)) = (postgres, &statement) {
-            let other = read_buckets(&postgres.timed_rows(statement).await?.0)?;
-            if buckets != other {
-                return Err(format!("the results differ: {buckets:?} and {other:?}").into());
-            }
+        for (name, most) in [
+            most("round trips", |calls| count(calls.len())),
+            most("read units", |calls| calls.iter().map(|call| call.units).sum()),
+        ] {
+            report.add(program, name, most, "", None);
         }
-        let (latency, postgres) = (Vec::new(), Vec::new());
-        let (mut cpu, mut dynamodb, mut traffic) = (Vec::new(), Vec::new(), Traffic::default());
-        counter.take();
-        for _ in 0..COUNTED {
-            let before = process.cpu().await?;
-            process.expect(200, request.clone()).await?;
-            cpu.push(process.cpu().await?.saturating_sub(before));
-            let calls = counter.take();
-            dynamodb.push(time_in_progress(&calls));
-            traffic = traffic.max(Traffic::of(&calls));
-        }
-        process.stop().await?;
-        Ok(QuerySpec { request, statement, latency, postgres, cpu, dynamodb, traffic })
     }
+
+    progress("timeseries: breakdowns and lists of errors");
+    for Measured { question, name, p95, .. } in &questions {
+        let targets = QueryTargets { p95: *p95, memory: under(128.0) };
+        let breakdowns = Attribute::ALL.map(|by| {
+            let mut body = question.body(&projects);
+            body["by"] = json!(by.name());
+            stack.request(BREAK_DOWN_ERRORS, &[]).json(&body).event()
+        });
+        let lists: Vec<Bytes> = projects
+            .iter()
+            .zip(["users", "count"].into_iter().cycle())
+            .map(|(project, sort)| {
+                let mut body = question.body(&[]);
+                body["sort"] = json!(sort);
+                if let Some(fields) = body.as_object_mut() {
+                    fields.remove("projectIds");
+                }
+                stack.request(QUERY_ERRORS, &[project]).json(&body).event()
+            })
+            .collect();
+        for (program, variants) in
+            [(Program::BreakdownErrors, &breakdowns[..]), (Program::QueryErrors, &lists)]
+        {
+            measure_query((programs, &stack), (program, name), variants, targets, report).await?;
+        }
+    }
+    Ok(())
 }
 
-impl QuerySpec {
+/// Stores the data set and its errors, some of them resolved.
+async fn load(
+    programs: &Programs,
+    stack: &Stack,
+    data_set: DataSet,
+    now: Timestamp,
+    report: &mut Report,
+) -> Result<Vec<ProjectId>> {
+    let mut update = Process::start(programs, Program::UpdateError, &stack.endpoint(), &[]).await?;
+    let (mut projects, mut packed, mut bytes) = (Vec::new(), 0, 0);
+    for number in 0..PROJECTS {
+        let project = stack.project(&format!("queried-{number}")).await?;
+        let mut days: Vec<ProjectDay> = data_set.project(number)?.collect();
+        let fingerprints = days.iter().flat_map(ProjectDay::fingerprints).collect();
+        for (fingerprint, error) in create_errors(stack.store(), project, fingerprints, now).await?
+        {
+            if is_resolved(fingerprint) {
+                let request = stack.request(UPDATE_ERROR, &[&project, &error]);
+                let request = request.json(&json!({"status": "resolved"})).event();
+                update.expect(200, request).await?;
+            }
+        }
+        let last = days.last_mut().ok_or("there are no days")?;
+        let rows = last.rows.split_off(last.rows.len().saturating_sub(ROWS));
+        put_rows(stack.client(), project, &rows, now).await?;
+        packed += put_runs(stack.store(), project, days.into_iter(), now).await?;
+        bytes += bytes_of_runs(stack.client(), project).await?;
+        projects.push(project);
+    }
+    let each = float(bytes) / count(packed);
+    report.add(Program::PackErrorLog, "run bytes per event", each, "B", at_most(14.0));
+    Ok(projects)
+}
+
+impl Measured {
+    /// Checks that the function and `PostgreSQL` return equal results.
+    async fn check(&self, process: &mut Process, postgres: Option<&Postgres>) -> Result<()> {
+        let Some(postgres) = postgres else { return Ok(()) };
+        let body = process.expect(200, self.request.clone()).await?.body;
+        let (ours, theirs) = (read_buckets(&body)?, postgres.query(&self.question).await?.0);
+        if ours == theirs {
+            return Ok(());
+        }
+        Err(format!("the results differ: {ours:?} and {theirs:?}").into())
+    }
+
     /// Queries the function and `PostgreSQL`. The order alternates, so that neither has an
     /// advantage.
     async fn take_turn(
@@ -208,43 +212,45 @@ impl QuerySpec {
         process: &mut Process,
         postgres: Option<&Postgres>,
     ) -> Result<()> {
-        let function_first = turn.is_multiple_of(2);
-        let (mut of_function, mut of_postgres) = (Vec::new(), Vec::new());
-        for is_function in [function_first, !function_first] {
+        for is_function in [turn.is_multiple_of(2), !turn.is_multiple_of(2)] {
             if is_function {
-                for _ in 0..QUERIES_OF_A_TURN {
-                    let reply = process.expect(200, self.request.clone()).await?;
-                    of_function.push(reply.latency);
-                }
-            } else if let (Some(postgres), Some(statement)) = (postgres, &self.statement) {
-                of_postgres.push(postgres.timed_rows(statement).await?.1);
+                let requests = repeat_n(self.request.clone(), QUERIES_OF_A_TURN);
+                process.send(200, requests, &mut self.of_function).await?;
+            } else if let Some(postgres) = postgres {
+                self.of_postgres.push(postgres.query(&self.question).await?.1);
             }
         }
-        if turn >= WARM_UP_TURNS {
-            self.latency.extend(of_function);
-            self.postgres.extend(of_postgres);
+        if turn + 1 == WARM_UP_TURNS {
+            (self.of_function, self.of_postgres) = Default::default();
         }
         Ok(())
     }
 
-    fn into_figures(self) -> QueryFigures {
-        let postgres = self.statement.map(|_| Sorted::millis(self.postgres));
-        QueryFigures {
-            latency: Sorted::millis(self.latency),
-            cpu: Sorted::millis(self.cpu),
-            dynamodb: Sorted::millis(self.dynamodb),
-            traffic: self.traffic,
-            postgres,
+    fn add(&self, report: &mut Report) {
+        let (program, name) = (Program::QueryErrorTimeseries, self.name);
+        report.add_requests(program, name, &self.of_function, self.p50);
+        let latency = self.of_function.latency();
+        report.add(program, format!("{name}, p95"), latency.percentile(95), "ms", self.p95);
+        if !self.of_postgres.is_empty() {
+            let postgres = Sorted::millis(self.of_postgres.iter().copied());
+            report.add_times(program, &format!("{name}, PostgreSQL 15"), &postgres, None);
+            let ratio = latency.median() / postgres.median();
+            let name = format!("{name}, as a multiple of PostgreSQL's");
+            report.add(program, name, ratio, "×", self.ratio);
         }
     }
 }
 
-async fn start_postgres(data_set: DataSet) -> Result<Option<Postgres>> {
-    let Some(postgres) = Postgres::start().await? else {
-        progress("timeseries: PostgreSQL 15 is not installed; the comparison is skipped");
-        return Ok(None);
-    };
-    progress("timeseries: storing the same events in PostgreSQL");
-    postgres.load(data_set).await?;
-    Ok(Some(postgres))
+/// Returns the buckets of a response that have events.
+fn read_buckets(body: &str) -> Result<Vec<BucketCount>> {
+    let buckets: Vec<Json> = serde_json::from_str(body)?;
+    let mut counts = Vec::with_capacity(buckets.len());
+    for bucket in buckets {
+        let start = bucket["bucketStart"].as_str().ok_or("a bucket has no start")?;
+        let start = Timestamp::parse_rfc3339(start)?.as_millis();
+        let [events, errors] = ["errors", "uniqueErrors"].map(|name| bucket[name].as_i64());
+        counts.push((start, events.ok_or("no event count")?, errors.ok_or("no error count")?));
+    }
+    counts.retain(|(_, events, _)| *events > 0);
+    Ok(counts)
 }

@@ -15,6 +15,7 @@ use local::{demo, environment, template};
 use serde_json::{Value as Json, json};
 use shared::dynamodb::{Store, client};
 use shared::projects::api_key::{ApiKey, ApiKeyRecord, Scope};
+use shared::projects::limits::Limit;
 use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
 use tempfile::TempDir;
@@ -127,13 +128,16 @@ async fn creates_and_lists_projects() {
     let all = [
         "createdAt",
         "dsn",
+        "errorsPerProject",
         "eventsPerMinute",
         "id",
         "ingestId",
         "name",
+        "newErrorsPerHour",
         "organization",
         "production",
         "publicKey",
+        "replaysPerMinute",
         "requestsPerMinute",
         "slug",
     ];
@@ -256,13 +260,14 @@ async fn sets_a_project_limit() {
         [("50", json!(50), Some(50)), ("0", json!(0), Some(0)), ("default", json!(null), None)]
     {
         let arguments = ["project", "set-limit", "my-shop", "--events-per-minute", given];
-        let expected = json!({
-            "id": id, "slug": "my-shop", "eventsPerMinute": shown, "requestsPerMinute": null,
-        });
-        assert_eq!(stack.json(&arguments).await, expected);
-        let access = store.find_ingest_access(project.ingest_id).await.unwrap().unwrap();
-        assert_eq!(access.events_per_minute, stored);
+        let set = stack.json(&arguments).await;
+        assert_eq!(set["eventsPerMinute"], shown);
+        assert_eq!(stack.json(&["settings", "show", "--project", &id]).await, set);
+        let (access, _) = store.find_ingest_access(project.ingest_id, false).await.unwrap();
+        assert_eq!(access.unwrap().limits.get(Limit::EventsPerMinute), stored);
     }
+    let requests = ["project", "set-limit", "my-shop", "--requests-per-minute", "9"];
+    assert_eq!(stack.json(&requests).await["requestsPerMinute"], 9);
     for (arguments, code) in [
         (["project", "set-limit", "other", "--events-per-minute", "5"], Some(1)),
         (["project", "set-limit", "my-shop", "--events-per-minute", "-1"], Some(2)),
@@ -276,42 +281,66 @@ async fn sets_a_project_limit() {
 async fn settings_of_a_project_are_shown_and_set() {
     let stack = Stack::start();
     let id = stack.create_project("my-shop", "default").await;
-    let set = |settings: &[&'static str]| [&["settings", "set", "my-shop"], settings].concat();
+    let of = |command, settings: &[&'static str]| {
+        [&["settings", command, "--project", "my-shop"], settings].concat()
+    };
     let shown = json!({
         "eventsPerMinute": 5, "requestsPerMinute": null, "replaysPerMinute": 0,
-        "errorsPerProject": 100_000, "newErrorsPerHour": null,
+        "errorsPerProject": 100_000, "newErrorsPerHour": null, "production": true,
     });
     let given = ["eventsPerMinute=5", "replaysPerMinute=7", "replaysPerMinute=0"];
-    let given = [&given[..], &["errorsPerProject=100000", "newErrorsPerHour=default"]].concat();
-    assert_eq!(stack.json(&set(&given)).await, shown);
-    assert_eq!(stack.json(&["settings", "show", &id]).await, shown);
-    let reset = stack.json(&set(&["errorsPerProject=default", "eventsPerMinute=default"])).await;
+    let given =
+        [&given[..], &["errorsPerProject=100000", "newErrorsPerHour=default", "production=true"]];
+    assert_eq!(stack.json(&of("set", &given.concat())).await, shown);
+    assert_eq!(stack.json(&of("show", &[])).await, shown);
+    assert_eq!(stack.json(&["settings", "show", "--project", &id]).await, shown);
+    let reset = ["errorsPerProject=default", "eventsPerMinute=default", "production=false"];
+    let reset = stack.json(&of("set", &reset)).await;
     assert_eq!((&reset["errorsPerProject"], &reset["replaysPerMinute"]), (&json!(null), &json!(0)));
-    for (setting, code) in [
-        ("eventsPerHour=1", Some(2)),
-        ("eventsPerMinute", Some(2)),
-        ("errorsPerProject=0", Some(2)),
-        ("errorsPerProject=100001", Some(2)),
-        ("replaysPerMinute=-1", Some(2)),
+    assert_eq!(stack.json(&["project", "list"]).await[0]["production"], false);
+    // One entry per command, with all of its changes.
+    let audit = stack.json(&["audit", "list"]).await;
+    let actions: Vec<_> = audit.as_array().unwrap().iter().map(|it| it["action"].clone()).collect();
+    assert_eq!(actions, ["project_updated", "project_updated", "project_created"]);
+    for setting in [
+        "eventsPerHour=1",
+        "eventsPerMinute",
+        "eventsPerMinute=4294967296",
+        "errorsPerProject=0",
+        "errorsPerProject=100001",
+        "replaysPerMinute=-1",
+        "production=on",
     ] {
-        assert_eq!(stack.run(&set(&[setting])).await.code, code, "{setting}");
+        assert_eq!(stack.run(&of("set", &[setting])).await.code, Some(2), "{setting}");
     }
-    assert_eq!(stack.run(&["settings", "show", "other"]).await.code, Some(1));
+    assert_eq!(stack.run(&["settings", "show", "--project", "other"]).await.code, Some(1));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn sets_whether_a_project_is_in_production() {
+async fn settings_of_all_projects_are_shown_and_set() {
     let stack = Stack::start();
-    let id = stack.create_project("my-shop", "default").await;
-    for (state, production) in [("on", true), ("on", true), ("off", false)] {
-        let shown = stack.json(&["project", "set-production", "my-shop", state]).await;
-        assert_eq!(shown, json!({"id": id, "slug": "my-shop", "production": production}));
-        let listed = stack.json(&["project", "list"]).await;
-        assert_eq!(listed[0]["production"], production);
-    }
-    for (project, state, code) in [("other", "on", Some(1)), ("my-shop", "yes", Some(2))] {
-        let run = stack.run(&["project", "set-production", project, state]).await;
-        assert_eq!(run.code, code, "{project} {state}");
+    stack.create_project("my-shop", "default").await;
+    let unset = json!({
+        "eventsPerMinute": null, "requestsPerMinute": null, "replaysPerMinute": null,
+        "errorsPerProject": null, "newErrorsPerHour": null,
+    });
+    let all = |command, settings: &[&'static str]| {
+        [&["settings", command, "--all-projects"], settings].concat()
+    };
+    assert_eq!(stack.json(&all("show", &[])).await, unset);
+    let set = stack.json(&all("set", &["eventsPerMinute=5", "errorsPerProject=7"])).await;
+    assert_eq!((&set["eventsPerMinute"], &set["errorsPerProject"]), (&json!(5), &json!(7)));
+    assert_eq!(stack.json(&all("show", &[])).await, set);
+    let reset = ["eventsPerMinute=default", "errorsPerProject=default"];
+    assert_eq!(stack.json(&all("set", &reset)).await, unset);
+    let of_project = stack.json(&["settings", "show", "--project", "my-shop"]).await;
+    assert_eq!(of_project["eventsPerMinute"], json!(null));
+    let rejected = stack.run(&all("set", &["production=true"])).await;
+    assert_eq!(rejected.code, Some(1));
+    assert!(rejected.stderr.contains("pass --project"), "{}", rejected.stderr);
+    for target in [&[][..], &["--all-projects", "--project", "my-shop"]] {
+        let run = stack.run(&[&["settings", "show"], target].concat()).await;
+        assert_eq!(run.code, Some(2), "{target:?}");
     }
 }
 
@@ -553,6 +582,10 @@ async fn erasing_a_user_revokes_the_keys() {
     assert!(erased.stderr.contains("keys are rejected within 60 seconds"), "{}", erased.stderr);
     let again = stack.run(&["user", "erase", "mira", "--yes"]).await;
     assert!(again.stderr.contains("`mira` is already being erased"), "{}", again.stderr);
+    let audit = stack.json(&["audit", "list"]).await;
+    assert_eq!(audit[0]["action"], "user_erased");
+    assert_eq!(audit[0]["target"], json!({"type": "user", "id": "mira", "name": "mira"}));
+    assert_ne!(audit[1]["action"], "user_erased");
     let keys = stack.json(&["key", "list"]).await;
     for key in keys.as_array().unwrap() {
         assert_eq!(key["revokedAt"].is_null(), key["user"] == "other", "{key}");

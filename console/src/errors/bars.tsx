@@ -30,12 +30,13 @@ export function Bars({ categoryId, rows, full, view }: BarsProps) {
       {rows.map(({ value, errors, uniqueErrors, other }) => {
         const counts = [pluralize(errors, "event")];
         if (uniqueErrors > 1) counts.push(pluralize(uniqueErrors, "error"));
+        const percent = Math.round((errors / total) * 100);
         const line = (
           <>
             <span>
               <bdi>{other ? "All others" : (value ?? "not set")}</bdi>
             </span>
-            <span class="quiet">{Math.round((errors / total) * 100)}%</span>
+            <span class="quiet">{percent === 0 ? "<1" : percent}%</span>
           </>
         );
         return (

@@ -3,7 +3,7 @@
  * the status, which the interpreter does not know. All positions are in Unicode code points.
  */
 
-import { PRESETS, type Preset } from "../time/range";
+import { lengthOf, PRESETS, type Preset } from "../time/range";
 import type { Status } from "./filters";
 
 export interface Span {
@@ -23,20 +23,16 @@ export interface Controls {
 
 const MINUTE = 60_000;
 const UNITS: Record<string, number> = {
-  minute: MINUTE,
+  m: MINUTE,
   min: MINUTE,
-  hour: 60 * MINUTE,
+  minute: MINUTE,
+  h: 60 * MINUTE,
   hr: 60 * MINUTE,
+  hour: 60 * MINUTE,
+  d: 1_440 * MINUTE,
   day: 1_440 * MINUTE,
   week: 10_080 * MINUTE,
   month: 43_200 * MINUTE,
-};
-const LENGTHS: Record<Preset, number> = {
-  "1h": 60 * MINUTE,
-  "24h": 1_440 * MINUTE,
-  "7d": 10_080 * MINUTE,
-  "30d": 43_200 * MINUTE,
-  "90d": 129_600 * MINUTE,
 };
 const DAYS = ["sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"];
 const MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split(" ");
@@ -75,10 +71,7 @@ const TIMES: [pattern: RegExp, read: (match: string[], now: number) => Controls[
   ],
   [
     /(\d{1,3}) ?(h|d|m|min)\b/,
-    ([, count, unit], now) => {
-      const size = unit === "h" ? UNITS.hour : unit === "d" ? UNITS.day : MINUTE;
-      return atPreset(Number(count) * (size ?? 0), now);
-    },
+    ([, count, unit = ""], now) => atPreset(Number(count) * (UNITS[unit] ?? 0), now),
   ],
   [
     new RegExp(`${LEAD}this (hour|morning|week|month)|${LEAD}today`),
@@ -91,7 +84,7 @@ const TIMES: [pattern: RegExp, read: (match: string[], now: number) => Controls[
 ];
 
 function atPreset(length: number, now: number): Controls["range"] {
-  const preset = PRESETS.find((it) => LENGTHS[it] === length);
+  const preset = PRESETS.find((it) => lengthOf(it) === length);
   if (preset) return preset;
   return length > 0 ? { from: now - length, to: now } : null;
 }
@@ -169,7 +162,7 @@ export function readControls(text: string, now: number, known: ReadonlySet<strin
   for (const [pattern, read] of TIMES) {
     const match = whole(pattern).exec(lower);
     if (!match || known.has(match[0])) continue;
-    const range = read(calendar(match), now);
+    const range = read([...match], now);
     if (!range || (typeof range !== "string" && range.to - range.from < MINUTE)) continue;
     found.range = lastPeriod(match[0], now) ?? range;
     add(match.index, match[0].length);
@@ -184,8 +177,6 @@ export function readControls(text: string, now: number, known: ReadonlySet<strin
   }
   return found;
 }
-
-const calendar = (match: RegExpExecArray): string[] => match.map((it) => it ?? "");
 
 /** Returns the calendar week or month of “last week” and “last month”. */
 function lastPeriod(text: string, now: number): { from: number; to: number } | null {

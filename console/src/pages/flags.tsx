@@ -107,7 +107,7 @@ export function FlagsPage() {
               </span>
             ),
           ],
-          ["Type", "quiet wide of-count", (it) => it.type],
+          ["Type", "quiet medium of-count", (it) => it.type],
           ["Changed", "number quiet of-time", (it) => <RelativeTime at={it.updatedAt} />],
         ]}
       />

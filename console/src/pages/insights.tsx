@@ -136,7 +136,7 @@ export function InsightsPage() {
           ],
           ["Sessions", "number of-count", (it) => number(it.affectedSessions), "sessions"],
           ["Users", "number wide of-count", (it) => number(it.identifiedUsers)],
-          ["Occurrences", "number wide of-time", (it) => number(it.occurrences)],
+          ["Occurrences", "number medium of-time", (it) => number(it.occurrences)],
           [
             "Trend",
             "number of-change",

@@ -7,12 +7,12 @@ import { useState } from "preact/hooks";
 import { go, hrefOf } from "../address";
 import { ApiError, api } from "../api/client";
 import type { CallerInfo } from "../caller";
-import { EmailForm } from "../pages/sign-in";
 import { dropSignInToken, switchSession } from "../session";
 import { Button } from "../ui/button";
 import { useForm } from "../ui/form";
 import { errorProps, FieldError } from "../ui/states";
 import { showToast } from "../ui/toast";
+import { EmailForm } from "./sign-in";
 
 interface CompleteSignInProps {
   token: string;

@@ -52,16 +52,26 @@ export function MembersPage() {
   const [, run] = useAction();
   const remove = async (member: Member) => {
     close();
-    await api.DELETE("/v0/members/{memberId}", { params: { path: { memberId: member.id } } });
+    try {
+      await api.DELETE("/v0/members/{memberId}", { params: { path: { memberId: member.id } } });
+    } catch (error) {
+      members.reload();
+      throw error;
+    }
     if (isMe(member)) return await endSession();
     members.set((was) => ({ ...was, items: was.items.filter((it) => it.id !== member.id) }));
     showToast(`Removed ${member.email}.`);
   };
   const revoke = async ({ id, email }: Invitation) => {
     close();
-    await api.DELETE("/v0/invitations/{invitationId}", { params: { path: { invitationId: id } } });
+    try {
+      await api.DELETE("/v0/invitations/{invitationId}", {
+        params: { path: { invitationId: id } },
+      });
+    } finally {
+      invitations.reload();
+    }
     showToast(`Revoked the invitation to ${email}.`);
-    invitations.reload();
   };
   const canManage = (it: { role: Role }) => grantable(caller).some(({ role }) => role === it.role);
   return (

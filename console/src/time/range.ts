@@ -7,20 +7,17 @@ export const PRESETS = ["1h", "24h", "7d", "30d", "90d"] as const;
 export type Preset = (typeof PRESETS)[number];
 
 const HOUR = 3_600_000;
-const LENGTHS: Record<Preset, number> = {
-  "1h": HOUR,
-  "24h": 24 * HOUR,
-  "7d": 168 * HOUR,
-  "30d": 720 * HOUR,
-  "90d": 2_160 * HOUR,
+/** The length of each preset in milliseconds, and its name. */
+const LENGTHS: Record<Preset, [length: number, name: string]> = {
+  "1h": [HOUR, "hour"],
+  "24h": [24 * HOUR, "24 hours"],
+  "7d": [168 * HOUR, "7 days"],
+  "30d": [720 * HOUR, "30 days"],
+  "90d": [2_160 * HOUR, "90 days"],
 };
-const PREVIOUS: Record<Preset, string> = {
-  "1h": "previous hour",
-  "24h": "previous 24 hours",
-  "7d": "previous 7 days",
-  "30d": "previous 30 days",
-  "90d": "previous 90 days",
-};
+
+export const lengthOf = (preset: Preset) => LENGTHS[preset][0];
+
 const DEFAULT: Preset = "7d";
 /** The API's resolution. */
 const MINUTE = 60_000;
@@ -40,7 +37,7 @@ export function readRange(query: URLSearchParams, now: number): Range {
   }
   const requested = query.get("range") as Preset | null;
   const preset = requested && PRESETS.includes(requested) ? requested : DEFAULT;
-  return { preset, from: now - LENGTHS[preset], to: now };
+  return { preset, from: now - lengthOf(preset), to: now };
 }
 
 /** Returns the parameters of a range; the default range has none. */
@@ -89,7 +86,7 @@ export function previousRange(range: Range): { from: number; to: number } {
 
 /** Returns the name of the previous range, such as `previous 7 days`. */
 export function previousName(range: Range): string {
-  return range.preset ? PREVIOUS[range.preset] : "previous period";
+  return `previous ${range.preset ? LENGTHS[range.preset][1] : "period"}`;
 }
 
 /**

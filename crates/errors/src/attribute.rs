@@ -214,6 +214,11 @@ impl Attributes {
         }
     }
 
+    /// Removes a tag.
+    pub(crate) fn remove_tag(&mut self, key: TagKey) {
+        self.tags.remove(&key);
+    }
+
     /// Returns keys of tags that are not categories.
     pub fn other_tags(&self) -> &[TagKey] {
         &self.other_tags

@@ -125,20 +125,11 @@ impl Default for ErrorLimits {
     }
 }
 
-/// The data to find an error's events.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct KnownError {
-    /// The error's identifier.
-    pub id: ErrorId,
-    /// Number of partitions over which the keys of its events are spread.
-    pub event_shards: u8,
-}
-
 /// An error that is about to be created with its first event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewError {
-    /// The identifier, and the sharding of its events.
-    pub known: KnownError,
+    /// The identifier.
+    pub id: ErrorId,
     /// The description.
     pub description: ErrorDescription,
     /// Time at which an earlier error with this fingerprint was deleted.
@@ -181,8 +172,6 @@ pub struct ErrorRecord {
     pub last_seen: Timestamp,
     /// Events received before this time belong to a deleted error with this fingerprint.
     pub events_since: Option<Timestamp>,
-    /// Number of partitions over which the keys of its events are spread.
-    pub event_shards: u8,
     /// Expiry time, unless further events come.
     pub expires_at: Timestamp,
 }
@@ -191,7 +180,7 @@ impl ErrorRecord {
     /// Creates an error whose first event occurred at `at` and was received at `now`.
     pub fn new(new: &NewError, at: Timestamp, now: Timestamp) -> Self {
         Self {
-            id: new.known.id,
+            id: new.id,
             description: new.description.clone(),
             status: ErrorStatus::Open,
             resolution: None,
@@ -200,14 +189,8 @@ impl ErrorRecord {
             first_seen: at,
             last_seen: at,
             events_since: new.events_since,
-            event_shards: new.known.event_shards,
             expires_at: Self::expiry(now),
         }
-    }
-
-    /// Returns the data to find its events.
-    pub fn known(&self) -> KnownError {
-        KnownError { id: self.id, event_shards: self.event_shards }
     }
 
     /// Returns until when an error is kept whose last event was received at `received_at`.
@@ -489,8 +472,8 @@ mod tests {
 
     #[test]
     fn errors_expire_at_least_400_days_after_their_last_event() {
-        let known = KnownError { id: ErrorId::new(uuid::Uuid::nil()), event_shards: 1 };
-        let new = NewError { known, description: description("x"), events_since: None };
+        let id = ErrorId::new(uuid::Uuid::nil());
+        let new = NewError { id, description: description("x"), events_since: None };
         let error = ErrorRecord::new(&new, at(0), at(0));
         let week = 7 * 24;
         assert_eq!(error.expires_at, at(400 * 24 + week));

@@ -7,7 +7,7 @@ use notifications::domain_event::{DomainEvent, DomainEventKind};
 use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
 
-use super::log::day::{Day, Hours, minute_of, start_of_minute};
+use super::log::day::{Day, minute_of, start_of_minute};
 use super::{ErrorRecord, ErrorStatus};
 
 /// Minimum events of an hour with a spike.
@@ -16,6 +16,8 @@ pub const FEWEST_EVENTS: u64 = 20;
 const FACTOR: u64 = 5;
 /// Hours of a week.
 const WEEK: i64 = 7 * 24;
+/// Hours of a [`window`]: a week before the previous hour, and both hours.
+const WINDOW_HOURS: usize = 7 * 24 + 2;
 
 /// An hour of the clock, in UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -59,59 +61,21 @@ impl Hour {
     }
 }
 
-/// Returns the hours of a day that are in a range.
-pub fn hours_of_day(range: &RangeInclusive<Hour>, day: Day) -> Hours {
-    (0..24).filter(|hour| range.contains(&Hour::of_day(day, *hour))).collect()
+/// Returns the hours that decide on a spike in an hour.
+pub fn window(hour: Hour) -> RangeInclusive<Hour> {
+    hour.minus(WEEK + 1)..=hour
 }
 
-/// Event counts of an error in an hour, and in the preceding time that decides on a spike.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SpikeWindow {
-    hour: Hour,
-    /// Events of the hour.
-    in_hour: u64,
-    /// Events of the previous hour.
-    hour_before: u64,
-    /// Events of the 167 hours before the previous hour.
-    between: u64,
-    /// Events of the hour before those.
-    earliest: u64,
-}
-
-impl SpikeWindow {
-    /// Creates a window without events.
-    pub fn new(hour: Hour) -> Self {
-        Self { hour, in_hour: 0, hour_before: 0, between: 0, earliest: 0 }
-    }
-
-    /// Returns the hours that decide on a spike.
-    pub fn range(hour: Hour) -> RangeInclusive<Hour> {
-        hour.minus(WEEK + 1)..=hour
-    }
-
-    /// Adds events of an hour.
-    pub fn add(&mut self, hour: Hour, events: u64) {
-        let counted = match self.hour.0 - hour.0 {
-            0 => &mut self.in_hour,
-            1 => &mut self.hour_before,
-            ago if (2..=WEEK).contains(&ago) => &mut self.between,
-            ago if ago == WEEK + 1 => &mut self.earliest,
-            _ => return,
-        };
-        *counted = counted.saturating_add(events);
-    }
-
-    /// Returns the number of events in the hour.
-    pub fn in_hour(&self) -> u64 {
-        self.in_hour
-    }
-
-    /// `true` if a spike begins in the hour. A spike that continues does not begin again.
-    pub fn begins_spike(&self) -> bool {
-        let Self { in_hour, hour_before, between, earliest, .. } = *self;
-        let continues = is_spike(hour_before, between.saturating_add(earliest));
-        !continues && is_spike(in_hour, between.saturating_add(hour_before))
-    }
+/// `true` if a spike begins in the last hour of a [`window`] with these events by hour. Hours after
+/// the last event can be missing. A spike that continues does not begin again.
+pub fn begins(events: &[u64]) -> bool {
+    let sum = |hours: &[u64]| hours.iter().fold(0_u64, |sum, events| sum.saturating_add(*events));
+    let [before @ .., hour] = events else { return false };
+    let [_, week @ ..] = before else { return false };
+    let [earlier @ .., hour_before] = before else { return false };
+    before.len() == WINDOW_HOURS - 1
+        && !is_spike(*hour_before, sum(earlier))
+        && is_spike(*hour, sum(week))
 }
 
 /// `true` if an hour with `events` events is a spike, after a week with `week` events.
@@ -127,10 +91,16 @@ impl ErrorRecord {
         self.status == ErrorStatus::Open && self.first_seen < hour.minus(1).start()
     }
 
-    /// Returns the domain event of a spike that was detected at `now`.
-    pub fn spike(&self, project: ProjectId, events: &SpikeWindow, now: Timestamp) -> DomainEvent {
+    /// Returns the domain event of a spike of `events` events in an hour, detected at `now`.
+    pub fn spike(
+        &self,
+        project: ProjectId,
+        hour: Hour,
+        events: u64,
+        now: Timestamp,
+    ) -> DomainEvent {
         let domain_event = self.domain_event(DomainEventKind::ErrorSpiked, project, now);
-        domain_event.at_instance(events.hour.number()).with_event_count(events.in_hour)
+        domain_event.at_instance(hour.number()).with_event_count(events)
     }
 }
 
@@ -138,40 +108,35 @@ impl ErrorRecord {
 mod tests {
     use super::*;
 
-    const HOUR: Hour = Hour(1_000);
-
-    /// Creates a window from event counts, by hours ago.
-    fn around(events: &[(i64, u64)]) -> SpikeWindow {
-        let mut around = SpikeWindow::new(HOUR);
+    /// `true` if a spike begins in an hour, with these event counts by hours ago.
+    fn begins_after(events: &[(usize, u64)]) -> bool {
+        let mut hours = [0; WINDOW_HOURS];
         for (ago, events) in events {
-            around.add(HOUR.minus(*ago), *events);
+            hours[WINDOW_HOURS - 1 - ago] = *events;
         }
-        around
+        begins(&hours)
     }
 
     #[test]
     fn spikes_exceed_20_events_and_5_times_mean() {
-        assert!(!around(&[(0, 19)]).begins_spike());
-        assert!(around(&[(0, 20)]).begins_spike(), "no earlier events");
+        assert!(!begins_after(&[(0, 19)]));
+        assert!(begins_after(&[(0, 20)]), "no earlier events");
         // 672 events in a week are 4 an hour.
-        assert!(!around(&[(0, 20), (100, 672)]).begins_spike());
-        assert!(around(&[(0, 21), (100, 672)]).begins_spike());
-        assert!(around(&[(0, 20), (100, 671)]).begins_spike());
-        assert!(
-            !around(&[(0, 20), (1, 4), (168, 668)]).begins_spike(),
-            "both ends of the week count"
-        );
-        assert!(around(&[(0, 20), (169, 672), (170, 672), (-1, 672)]).begins_spike());
+        assert!(!begins_after(&[(0, 20), (100, 672)]));
+        assert!(begins_after(&[(0, 21), (100, 672)]));
+        assert!(begins_after(&[(0, 20), (100, 671)]));
+        assert!(!begins_after(&[(0, 20), (1, 4), (168, 668)]), "both ends of the week count");
+        assert!(begins_after(&[(0, 20), (169, 672)]));
     }
 
     #[test]
     fn continued_spikes_do_not_begin_again() {
-        assert!(!around(&[(0, 500), (1, 500)]).begins_spike());
-        assert!(around(&[(0, 500), (1, 19)]).begins_spike());
+        assert!(!begins_after(&[(0, 500), (1, 500)]));
+        assert!(begins_after(&[(0, 500), (1, 19)]));
         // An hour that was no spike, since its preceding week was as busy, can precede one.
-        assert!(around(&[(0, 30), (1, 20), (169, 672)]).begins_spike());
-        assert!(!around(&[(0, 30), (1, 21), (169, 672)]).begins_spike());
-        assert!(!around(&[(0, u64::MAX), (1, u64::MAX)]).begins_spike());
+        assert!(begins_after(&[(0, 30), (1, 20), (169, 672)]));
+        assert!(!begins_after(&[(0, 30), (1, 21), (169, 672)]));
+        assert!(!begins_after(&[(0, u64::MAX), (1, u64::MAX)]));
     }
 
     #[test]
@@ -180,8 +145,6 @@ mod tests {
         let hour = Hour::of(at);
         assert_eq!(hour.start().to_string(), "2026-11-21T04:00:00.000Z");
         assert_eq!((hour.in_day(), Hour::of_day(hour.day(), 4)), (4, hour));
-        let range = hour.minus(5)..=hour;
-        assert_eq!(hours_of_day(&range, hour.day()), Hours::between(0, 5));
-        assert_eq!(hours_of_day(&range, hour.minus(5).day()), Hours::between(23, 24));
+        assert_eq!(window(hour).start().in_day(), 3);
     }
 }

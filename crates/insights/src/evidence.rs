@@ -26,12 +26,6 @@ impl PainKind {
             Self::Feedback => "feedback",
         }
     }
-
-    /// Parses the name of a kind.
-    pub fn parse(name: &str) -> Option<Self> {
-        let kinds = [Self::ErrorClick, Self::DeadClick, Self::RageClick, Self::Feedback];
-        kinds.into_iter().find(|kind| kind.as_str() == name)
-    }
 }
 
 /// The origin of a derived pain point.

@@ -9,6 +9,7 @@ mod tests;
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
@@ -65,7 +66,7 @@ pub struct Insight {
 }
 
 /// The state of two insights before a merge, for undoing it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BeforeMerge {
     /// The digest of the receiver's pain points after the merge.
     pub receiver_digest: [u8; 32],
@@ -80,7 +81,7 @@ pub struct BeforeMerge {
 }
 
 /// The state of an insight that follows from its pain points, except the members.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DerivedState {
     /// The latest pain point.
     pub latest: Option<Latest>,
@@ -91,7 +92,7 @@ pub struct DerivedState {
 }
 
 /// The data that an insight shows of its latest pain point.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Latest {
     /// The pain point's ID.
     pub id: PainPointId,
@@ -238,8 +239,9 @@ impl Insight {
         members
     }
 
-    /// Adds derived pain points of a signature that the insight owns, and reopens a resolved insight. `dropped` are the members of
-    /// [`Self::oldest_beyond`] with their signatures: they stay counted, and are no longer listed.
+    /// Adds derived pain points of a signature that the insight owns, and reopens a resolved
+    /// insight. `dropped` are the members of [`Self::oldest_beyond`] with their signatures: they
+    /// stay counted, and are no longer listed.
     pub fn join(
         &mut self,
         pain_points: &[&PainPoint],
@@ -284,8 +286,8 @@ impl Insight {
         self.members.is_empty() && self.unlisted.first().is_none()
     }
 
-    /// Resolves the insight if it is open, has derived pain points, and had no pain point since a time. Returns `true` if it
-    /// changed.
+    /// Resolves the insight if it is open, has derived pain points, and had no pain point since a
+    /// time. Returns `true` if it changed.
     pub fn resolve_unless_seen(&mut self, since: Timestamp) -> bool {
         let is_seen = self.latest.as_ref().is_some_and(|latest| latest.occurred_at >= since);
         let is_derived = !self.signatures.is_empty();
@@ -416,7 +418,8 @@ impl Insight {
         self.status.merged_into() == Some(receiver.id) && digest == Some(receiver.digest())
     }
 
-    fn derived_state(&self) -> DerivedState {
+    /// Returns the state that follows from the pain points.
+    pub(crate) fn derived_state(&self) -> DerivedState {
         let Self { latest, signatures, unlisted, .. } = self.clone();
         DerivedState { latest, signatures, unlisted }
     }
@@ -428,17 +431,13 @@ impl Insight {
 
     /// Returns a digest that changes with each change of the pain points or their signatures.
     fn digest(&self) -> [u8; 32] {
-        let parts = [
-            ChunkReference::pack_all(self.members.references()),
-            self.signatures.pack_held(),
-            self.signatures.pack_forwards(),
-            self.unlisted.pack(),
-        ];
+        let chunks = ChunkReference::pack_all(self.members.references());
+        // Insights whose signatures have no JSON form cannot be stored.
+        let signatures = serde_json::to_vec(&(&self.signatures, &self.unlisted));
         let mut digest = Sha256::new();
-        for part in parts {
-            digest.update((part.len() as u64).to_be_bytes());
-            digest.update(part);
-        }
+        digest.update((chunks.len() as u64).to_be_bytes());
+        digest.update(chunks);
+        digest.update(signatures.unwrap_or_default());
         digest.finalize().into()
     }
 

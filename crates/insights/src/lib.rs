@@ -5,6 +5,7 @@ pub mod evidence;
 pub mod http;
 mod insight;
 pub mod membership;
+mod packed;
 pub mod recordings;
 mod replay_insight;
 pub mod signature;

@@ -10,7 +10,6 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use uuid::Uuid;
 
 use shared::timestamp::Timestamp;
 
@@ -20,12 +19,6 @@ use crate::evidence::Evidence;
 /// Most signatures that an insight holds, and most that it forwards. Pain points of others stay
 /// with the insight when it is split.
 const MAX_SIGNATURES: usize = 1_000;
-/// Size of a packed signature that an insight holds: signature, count, whether it is the owner.
-const HELD_BYTES: usize = 16 + 4 + 1;
-/// Size of a packed forward: signature, insight.
-const FORWARD_BYTES: usize = 16 + 16;
-/// Size of a packed hour: the hour since the epoch, count.
-const HOUR_BYTES: usize = 4 + 4;
 /// Milliseconds of an hour.
 const HOUR_MILLIS: i64 = 3_600_000;
 
@@ -48,7 +41,7 @@ impl fmt::Display for Signature {
 }
 
 /// A signature in an insight.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Held {
     /// Number of listed pain points.
     count: u32,
@@ -57,7 +50,7 @@ struct Held {
 }
 
 /// The signatures of an insight.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Signatures {
     held: BTreeMap<Signature, Held>,
     forwards: BTreeMap<Signature, InsightId>,
@@ -148,54 +141,10 @@ impl Signatures {
             }
         }
     }
-
-    /// Packs the signatures that the insight holds.
-    pub fn pack_held(&self) -> Vec<u8> {
-        let mut packed = Vec::with_capacity(self.held.len() * HELD_BYTES);
-        for (signature, held) in &self.held {
-            packed.extend_from_slice(&signature.0.to_be_bytes());
-            packed.extend_from_slice(&held.count.to_be_bytes());
-            packed.push(u8::from(held.is_owner));
-        }
-        packed
-    }
-
-    /// Packs the forwarded signatures.
-    pub fn pack_forwards(&self) -> Vec<u8> {
-        let mut packed = Vec::with_capacity(self.forwards.len() * FORWARD_BYTES);
-        for (signature, insight) in &self.forwards {
-            packed.extend_from_slice(&signature.0.to_be_bytes());
-            packed.extend_from_slice(insight.as_bytes());
-        }
-        packed
-    }
-
-    /// Unpacks the output of [`Self::pack_held`] and [`Self::pack_forwards`].
-    pub fn unpack(held: &[u8], forwards: &[u8]) -> Option<Self> {
-        let (held, rest) = held.as_chunks::<HELD_BYTES>();
-        let (forwards, other_rest) = forwards.as_chunks::<FORWARD_BYTES>();
-        let read_held = |packed: &[u8; HELD_BYTES]| {
-            let (signature, packed) = packed.split_first_chunk::<16>()?;
-            let (count, packed) = packed.split_first_chunk::<4>()?;
-            let count = u32::from_be_bytes(*count);
-            let held = Held { count, is_owner: packed == [1] };
-            Some((Signature(u128::from_be_bytes(*signature)), held))
-        };
-        let read_forward = |packed: &[u8; FORWARD_BYTES]| {
-            let (signature, insight) = packed.split_first_chunk::<16>()?;
-            let insight = InsightId::new(Uuid::from_bytes(*insight.first_chunk()?));
-            Some((Signature(u128::from_be_bytes(*signature)), insight))
-        };
-        let is_whole = rest.is_empty() && other_rest.is_empty();
-        is_whole.then_some(Self {
-            held: held.iter().filter_map(read_held).collect(),
-            forwards: forwards.iter().filter_map(read_forward).collect(),
-        })
-    }
 }
 
 /// Pain points that an insight counts and no longer lists: the oldest ones beyond its maximum.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unlisted {
     /// Numbers of pain points by the hour since the epoch.
     hours: BTreeMap<u32, u32>,
@@ -234,32 +183,6 @@ impl Unlisted {
         }
         self.first = self.first.into_iter().chain(other.first.take()).min();
     }
-
-    /// Packs the numbers: the first time, then the hours. Empty without pain points.
-    pub fn pack(&self) -> Vec<u8> {
-        let Some(first) = self.first else { return Vec::new() };
-        let mut packed = first.as_millis().to_be_bytes().to_vec();
-        for (hour, count) in &self.hours {
-            packed.extend_from_slice(&hour.to_be_bytes());
-            packed.extend_from_slice(&count.to_be_bytes());
-        }
-        packed
-    }
-
-    /// Unpacks the output of [`Self::pack`].
-    pub fn unpack(packed: &[u8]) -> Option<Self> {
-        if packed.is_empty() {
-            return Some(Self::default());
-        }
-        let (first, hours) = packed.split_first_chunk::<8>()?;
-        let (hours, rest) = hours.as_chunks::<HOUR_BYTES>();
-        let read = |packed: &[u8; HOUR_BYTES]| {
-            let (hour, count) = packed.split_first_chunk::<4>()?;
-            Some((u32::from_be_bytes(*hour), u32::from_be_bytes(*count.first_chunk()?)))
-        };
-        let first = Some(Timestamp::from_millis(i64::from_be_bytes(*first)));
-        rest.is_empty().then(|| Self { hours: hours.iter().filter_map(read).collect(), first })
-    }
 }
 
 impl Evidence {
@@ -274,6 +197,8 @@ impl Evidence {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::packed::{pack, unpack};
+    use uuid::Uuid;
 
     fn id(number: u128) -> InsightId {
         InsightId::new(Uuid::from_u128(number))
@@ -326,10 +251,7 @@ mod tests {
         for number in [2, 1] {
             drop(signatures.split_off([signature(number)], id(9)));
         }
-        let (held, forwards) = (signatures.pack_held(), signatures.pack_forwards());
-        assert_eq!(Signatures::unpack(&held, &forwards), Some(signatures));
-        assert_eq!(Signatures::unpack(&held[1..], &[]), None);
-        assert_eq!(Signatures::unpack(&[], &forwards[1..]), None);
+        assert_eq!(unpack(&pack(&signatures).unwrap()), Some(signatures));
     }
 
     #[test]
@@ -349,8 +271,7 @@ mod tests {
             unlisted.add(at(hours), at(0));
         }
         assert_eq!([0, 5, 6, 41].map(|hours| unlisted.count_since(at(hours - 1))), [4, 4, 2, 0]);
-        assert_eq!(Unlisted::unpack(&unlisted.pack()), Some(unlisted.clone()));
-        assert_eq!(Unlisted::unpack(&[1]), None);
+        assert_eq!(unpack(&pack(&unlisted).unwrap()), Some(unlisted.clone()));
         unlisted.add(at(41), at(40));
         assert_eq!((unlisted.hours.len(), unlisted.first()), (2, Some(at(5))));
         let mut receiver = Unlisted::default();

@@ -71,8 +71,6 @@ const MOST_ATOMS_IN_PARTS: usize = 8;
 const MOST_ATOMS: usize = 12;
 const MOST_CHARACTERS: usize = 160;
 const LONGEST_PART: usize = 4;
-/// Estimated postings per value.
-const POSTINGS_OF_A_VALUE: usize = 16;
 
 /// Returns the key of a name whose version is stored without its dots, which speakers can omit
 /// (`seven two one` for 7.2.1). Written digits keep their dots.
@@ -98,11 +96,10 @@ pub(crate) fn in_order(values: impl IntoIterator<Item = (usize, usize)>) -> Vec<
 
 impl<'a> Catalog<'a> {
     pub(crate) fn new(request: &'a Request, lexicon: &'static Lexicon) -> Self {
-        let values: usize = request.categories.iter().map(|category| category.values.len()).sum();
         let mut catalog = Self {
             request,
             forms: Vec::new(),
-            postings: Postings::expecting(values * POSTINGS_OF_A_VALUE),
+            postings: Postings::default(),
             stems: Stems::default(),
             spellings: OnceCell::new(),
             lexicon,

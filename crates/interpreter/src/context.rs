@@ -193,6 +193,12 @@ impl<'a> ParseContext<'a> {
         at >= self.elements.len() || self.is(at, Class::Stop) || self.word(at) == "."
     }
 
+    /// `true` if a prefix negates the value at an element: "unacknowledged".
+    pub(crate) fn is_opposed(&self, at: usize) -> bool {
+        let said = self.element(at).map(|element| fold::fold(self.text(element.tokens.clone())));
+        said.is_some_and(|said| self.lexicon.opposite_base(&said) == Some(self.word(at)))
+    }
+
     fn mention(&self, at: usize) -> Option<&Mention> {
         self.element(at).filter(|element| !element.used)?.mention.as_ref()
     }
@@ -268,7 +274,14 @@ impl<'a> ParseContext<'a> {
                         && (mention.value_tier >= MatchConfidence::Concept
                             || label.tier == MatchConfidence::Exact))
         });
+        // "not internal" for Internal candidate, next to a value `intern`
+        let denied_label = self.follows_any(at, &[Class::Not, Class::No, Class::Except])
+            && mention.labels.iter().any(|label| {
+                self.catalog.kind(label.category) == Kind::Boolean
+                    && label.tier < mention.value_tier
+            });
         if named_label
+            || denied_label
             || self.is_quantity(at, &mention)
             || !mention.labels.is_empty() && self.reads_as_label(at, &mention)
         {
@@ -512,6 +525,10 @@ impl<'a> ParseContext<'a> {
             mention.labels.iter().any(|label| label.category == category)
         };
         let value_follows = self.candidates(after).iter().any(own);
+        // "teacher is Mr. Boyd", next to a role `teacher`
+        let opens = (follows_is || self.is(next, Class::Contains))
+            && self.candidates(after).is_empty()
+            && mention.labels.iter().any(|it| it.full && self.catalog.is_open(it.category));
         let number_label = self.labels_number(at);
         let counted = number_label
             && (self.previous(at).is_some_and(|before| self.is_number(before))
@@ -527,6 +544,7 @@ impl<'a> ParseContext<'a> {
                     && self.denied_rest_of_label(at, label.category).is_some()
             });
         counted
+            || opens
             || compared
             || denied
             || value_follows

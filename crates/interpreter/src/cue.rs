@@ -87,7 +87,6 @@ classes! {
     Raise = "raise", "Changes a bound and keeps its direction.";
     Correction = "correction", "The previous words were a mistake.";
     Interjection = "interjection", "Has no meaning, though it looks like a negation.";
-    OrNot = "or_not", "After a boolean: either value.";
     Still = "still", "Has no meaning.";
     Flip = "flip", "Inverts a filter.";
     WithPresence = "with_presence", "Has a value.";

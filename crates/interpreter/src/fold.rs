@@ -308,12 +308,6 @@ impl Key {
         }))
     }
 
-    /// Returns which of `shares` equal ranges of keys contains this key.
-    pub(crate) fn share_of(self, shares: usize) -> usize {
-        let share = (u128::from(self.0) * shares as u128) >> 64;
-        usize::try_from(share).unwrap_or_default()
-    }
-
     /// Returns the key of a lexicon concept, different from the keys of texts.
     pub(crate) fn of_concept(concept: u16) -> Self {
         Self(Self::START.then("\u{0}").0 ^ (u64::from(concept) << 40) ^ u64::from(concept))

@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use crate::cue::{Class, CueSet, classes};
 use crate::fold::{self, Key, KeyHasher};
 use crate::number::NumberWord;
-use crate::word::{Word, WordSet};
+use crate::word::Word;
 
 /// A group of synonyms.
 pub(crate) type Concept = u16;
@@ -68,7 +68,7 @@ pub(crate) struct Lexicon {
     /// Words with a slash, the longest first.
     pub(crate) slashed: Vec<&'static str>,
     cue_words: HashSet<&'static str>,
-    classes: ByWord<WordSet>,
+    classes: ByWord<Vec<Word>>,
     units: ByWord<Unit>,
     dimensions: ByWord<Vec<&'static str>>,
     comparatives: ByWord<Comparative>,
@@ -209,12 +209,8 @@ impl Lexicon {
     fn read_words(&mut self) {
         self.classes.reserve(2048);
         for [word, classes] in rows(include_str!("../data/en/words.txt")) {
-            let set = self.classes.entry(word).or_default();
-            classes
-                .split(' ')
-                .filter(is_enabled)
-                .filter_map(Word::parse)
-                .for_each(|class| set.insert(class));
+            let classes = classes.split(' ').filter(is_enabled).filter_map(Word::parse);
+            self.classes.entry(word).or_default().extend(classes);
         }
         for [one, other] in rows(include_str!("../data/en/antonyms.txt")) {
             self.antonyms.entry(one).or_default().push(other);
@@ -325,7 +321,7 @@ impl Lexicon {
 
     /// `true` if a word has the class.
     pub(crate) fn is(&self, word: &str, class: Word) -> bool {
-        self.classes.get(word).is_some_and(|classes| classes.has(class))
+        self.classes.get(word).is_some_and(|classes| classes.contains(&class))
     }
 
     /// `true` if the word is mostly an ordinary verb or function word.
@@ -369,14 +365,19 @@ impl Lexicon {
 
     /// Returns possible opposites of a word: `unhandled` for `handled`, `loaded` for `unloaded`.
     pub(crate) fn opposites(&self, word: &str) -> Vec<String> {
-        let prefixes = || self.affixes(Affix::Opposite).map(|affix| affix.trim_end_matches('-'));
-        let base = prefixes()
-            .filter(|it| !self.is(it, Word::InOpposite))
-            .find_map(|prefix| word.strip_prefix(prefix).filter(|base| base.len() > 3));
-        match base {
+        let prefixes = self.affixes(Affix::Opposite).map(|affix| affix.trim_end_matches('-'));
+        match self.opposite_base(word) {
             Some(base) => vec![base.to_owned()],
-            None => prefixes().map(|prefix| format!("{prefix}{word}")).collect(),
+            None => prefixes.map(|prefix| format!("{prefix}{word}")).collect(),
         }
+    }
+
+    /// Returns a word without the prefix that turns it into its opposite.
+    pub(crate) fn opposite_base<'w>(&self, word: &'w str) -> Option<&'w str> {
+        let prefixes = self.affixes(Affix::Opposite).map(|affix| affix.trim_end_matches('-'));
+        prefixes
+            .filter(|it| !self.is(it, Word::InOpposite))
+            .find_map(|prefix| word.strip_prefix(prefix).filter(|base| base.len() > 3))
     }
 
     /// `true` if the word has such an affix, or is one.

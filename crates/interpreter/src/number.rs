@@ -177,6 +177,25 @@ impl Tokens {
         if let Some((unit, length)) = found.filter(|_| !short) {
             number.unit = Some(unit);
             number.tokens.end += length;
+            self.add_half(number);
+        }
+    }
+
+    /// Adds the half after a unit: `a minute and a half`.
+    fn add_half(&self, number: &mut Number) {
+        let is = |offset: usize, word: NumberWord| {
+            let folded = self.folded(number.tokens.end + offset);
+            self.lexicon.number_word(folded) == Some(word)
+        };
+        if is(0, NumberWord::And)
+            && is(1, NumberWord::Article)
+            && is(2, NumberWord::Half)
+            && let Some(half) = Decimal::parse("0.5")
+            && let Some(value) = number.value.plus(half)
+        {
+            number.value = value;
+            number.digits = value.to_string();
+            number.tokens.end += 3;
         }
     }
 
@@ -279,9 +298,10 @@ impl Tokens {
         let next = at + usize::from(half);
         let value = if half { Decimal::parse("0.5")? } else { Decimal::from_integer(1) };
         let unit = self.unit(next + 1).filter(|_| self.folded(next + 1).len() > 2);
-        let number = Number::of(at..next + 2, value);
         let said = unit.is_some() && is(next, NumberWord::Article);
-        said.then_some(Number { unit, weak: true, ..number })
+        let mut number = Number { unit, weak: true, ..Number::of(at..next + 2, value) };
+        self.add_half(&mut number);
+        said.then_some(number)
     }
 }
 

@@ -14,7 +14,7 @@ use crate::cue::{Class, CueSet};
 use crate::element::Element;
 use crate::lexicon::Affix;
 use crate::link::MatchConfidence;
-use crate::model::Kind;
+use crate::model::{Kind, Operator};
 use crate::rules::RuleMatch;
 use crate::word::Word;
 
@@ -243,6 +243,11 @@ impl PolarityPass<'_, '_> {
                 governor = Some(after);
                 self.deny_list(at, category, after);
             }
+            governor = self.either(at, governor).or(governor);
+            if context.is_opposed(at) {
+                let force = if governor.is_some() { CueEffect::Unclear } else { CueEffect::Deny };
+                governor = Some(Governor { at, force });
+            }
             let adds = self.adds_to(category);
             if adds && governor.is_none() && context.catalog.excludes(category, value) {
                 // "bring back chrome"
@@ -252,6 +257,18 @@ impl PolarityPass<'_, '_> {
         }
         self.set(at, |sense| (sense.governor, sense.listed) = (governor, listed));
         self.finish(at, category);
+    }
+
+    /// Returns an ambiguous governor for a value and its negation: "refund or no refund". Marks the
+    /// value before it, too.
+    fn either(&mut self, at: usize, governor: Option<Governor>) -> Option<Governor> {
+        let unclear = governor.filter(|it| it.force.denies())?.unclear();
+        let last = self.last.filter(|_| self.joint.is(Class::Or))?;
+        if self.context.role(last) != self.context.role(at) {
+            return None;
+        }
+        self.set(last, |sense| sense.governor = Some(unclear));
+        Some(unclear)
     }
 
     /// Returns the governor of a value under an edit, or `None` if the value is a condition.
@@ -288,6 +305,11 @@ impl PolarityPass<'_, '_> {
         let edit = self.force().is_some_and(|force| !force.denies());
         let Some(preferred) = context.preferred(at) else { return at + 1 };
         if context.is(at, Class::Generic) && partial && !edit {
+            return at + 1;
+        }
+        let unreached =
+            |it: &ActiveScope| it.is_to_deny() || it.governor.force == CueEffect::Remove;
+        if self.scope.as_ref().is_some_and(unreached) && context.is_bearer(at, true) {
             return at + 1;
         }
         if let Some((category, end)) = context.label_of_no_matter(at) {

@@ -37,17 +37,13 @@ use crate::model::{Filter, Kind, Operator};
 use crate::polarity::{self, CueEffect, Polarity};
 use crate::word::Word;
 
-/// A way to read some elements of a query.
-pub(crate) struct Rule {
-    /// The name in traces and tests.
-    pub(crate) name: &'static str,
-    /// Returns the reading that begins at an element, or `None` if the rule does not apply.
-    pub(crate) read: fn(&View<'_>, usize) -> Option<Reading>,
-}
+/// A way to read some elements of a query: its name in traces and tests, and a function. The function
+/// returns the reading that begins at an element, or `None` if the rule does not apply.
+type Rule = (&'static str, fn(&View<'_>, usize) -> Option<Reading>);
 
 /// Returns the name of each rule.
 pub fn rule_names() -> impl Iterator<Item = &'static str> {
-    ROUNDS.into_iter().flatten().map(|rule| rule.name)
+    ROUNDS.into_iter().flatten().map(|rule| rule.0)
 }
 
 /// The input of a rule.
@@ -129,25 +125,30 @@ pub(crate) struct RuleMatch {
 ///
 /// Polarity is determined before the last round. It then negates or removes the texts and numbers
 /// that were read.
-pub(crate) static ROUNDS: [&[&Rule]; 4] = [
-    &[&labelled_text::RULE, &text_in_label::RULE, &mentioned::RULE, &address::RULE],
-    &[&quote::RULE],
-    &[&number::RULE, &ordinal::RULE, &http_class::RULE],
+static ROUNDS: [&[Rule]; 4] = [
     &[
-        &reset::RULE,
-        &any::RULE,
-        &correction::RULE,
-        &replacement::RULE,
-        &rest::RULE,
-        &flip::RULE,
-        &no_matter::RULE,
-        &edited_label::RULE,
-        &edited_value::RULE,
-        &boolean::RULE,
-        &absence::RULE,
-        &absence_word::RULE,
-        &presence::RULE,
-        &value::RULE,
+        ("labelled-text", labelled_text::read),
+        ("text-in-label", text_in_label::read),
+        ("mentioned", mentioned::read),
+        ("address", address::read),
+    ],
+    &[("quote", quote::read)],
+    &[("number", number::read), ("ordinal", ordinal::read), ("http-class", http_class::read)],
+    &[
+        ("reset", reset::read),
+        ("any", any::read),
+        ("correction", correction::read),
+        ("replacement", replacement::read),
+        ("rest", rest::read),
+        ("flip", flip::read),
+        ("no-matter", no_matter::read),
+        ("edited-label", edited_label::read),
+        ("edited-value", edited_value::read),
+        ("boolean", boolean::read),
+        ("absence", absence::read),
+        ("absence-word", absence_word::read),
+        ("presence", presence::read),
+        ("value", value::read),
     ],
 ];
 
@@ -211,7 +212,7 @@ fn turn(findings: &mut Findings, context: &ParseContext<'_>, senses: &[Polarity]
 
 /// Applies rules to the elements that no rule has read.
 fn round(
-    rules: &[&Rule],
+    rules: &[Rule],
     context: &mut ParseContext<'_>,
     senses: &[Polarity],
     findings: &mut Findings,
@@ -222,8 +223,8 @@ fn round(
             continue;
         }
         let view = View { context, senses, findings };
-        let read = |rule: &&Rule| (rule.read)(&view, at).map(|reading| (rule.name, reading));
-        let mut enabled = rules.iter().filter(|rule| is_enabled(&rule.name));
+        let read = |&(rule, read): &Rule| read(&view, at).map(|reading| (rule, reading));
+        let mut enabled = rules.iter().filter(|rule| is_enabled(&rule.0));
         if let Some((rule, reading)) = enabled.find_map(read) {
             apply(rule, at, reading, context, senses, findings);
         }

@@ -53,6 +53,11 @@ impl Catalog<'_> {
         {
             meant = nearest(&base, spellings, budget);
         }
+        // "unacknowledged" for a value Acknowledged: polarity negates it.
+        let base = tokens.lexicon.opposite_base(word).filter(|&base| self.has(Key::of([base])));
+        if confidence != SpellingConfidence::StemOnly && meant.is_empty() {
+            meant.extend(base);
+        }
         let beside = meant.iter().copied().find(|word| self.names_beside(tokens, at, word));
         let other = |meant: &&str| fold::stem(meant) != fold::stem(word);
         let meant = match confidence {

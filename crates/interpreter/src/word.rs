@@ -85,17 +85,3 @@ classes! {
     WeakPart = "weak_part", "Never names a value as a part of it.";
     Year = "year", "In a label: numbers are years.";
 }
-
-/// The classes of one word.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct WordSet(u128);
-
-impl WordSet {
-    pub(crate) fn insert(&mut self, class: Word) {
-        self.0 |= 1 << class as u8;
-    }
-
-    pub(crate) fn has(self, class: Word) -> bool {
-        self.0 & (1 << class as u8) != 0
-    }
-}

@@ -122,6 +122,8 @@ pub struct PendingAddress {
     pub nonce: Nonce,
     /// The expiry of the link.
     pub ends: Timestamp,
+    /// The `user-agent` of the browser that requested it, if one did.
+    pub user_agent: Option<String>,
 }
 
 /// A formerly confirmed address.
@@ -202,7 +204,7 @@ impl UserAddress {
         let is_new = self.confirmed.as_ref() != Some(&email);
         let unchanged = self.pending.take().filter(|it| it.email == email && now < it.ends);
         let nonce = unchanged.map_or(nonce, |pending| pending.nonce);
-        self.pending = is_new.then_some(PendingAddress { email, nonce, ends });
+        self.pending = is_new.then_some(PendingAddress { email, nonce, ends, user_agent: None });
     }
 
     /// Sets a confirmed address, for operators. Voids all links.

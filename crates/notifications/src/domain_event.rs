@@ -198,11 +198,13 @@ impl DomainEvent {
         Self { kind, visibility, subject, instance, at, title, detail, weight, actor }
     }
 
-    /// Returns the event of a new key, visible to the key's user.
-    pub fn api_key_created(key: &ApiKeyRecord) -> Self {
+    /// Returns the event of a new key, visible to the key's user. Its detail is the `user-agent` of
+    /// the browser that created the key, if one did.
+    pub fn api_key_created(key: &ApiKeyRecord, user_agent: Option<&str>) -> Self {
         let visibility = Visibility::User(key.organization.clone(), key.user.clone());
         let name = key.key_id.as_str();
         Self::new(DomainEventKind::ApiKeyCreated, visibility, name, name, key.created_at)
+            .detailed(user_agent.unwrap_or_default())
     }
 
     /// Returns the event with a detail.

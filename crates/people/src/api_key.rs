@@ -39,8 +39,7 @@ impl ApiKeyDraft {
         now: Timestamp,
         expiry: Option<Timestamp>,
     ) -> Result<Self, Violations> {
-        let mut violations = Violations::default();
-        let draft = Fields::read(body, &JsonPath::Root, &mut violations, |fields, violations| {
+        Fields::of_body(body, |fields, violations| {
             let name = fields.required("name", violations, text(read_key_name));
             let scopes = fields.required("scopes", violations, read_scopes);
             let projects = fields.optional("projects", violations, read_projects);
@@ -62,8 +61,7 @@ impl ApiKeyDraft {
                 projects: projects.map(Some).or_default()?,
                 expires_at: expires_at?,
             })
-        });
-        violations.into_result(draft)
+        })
     }
 }
 

@@ -4,8 +4,8 @@ mod caller_info;
 
 use std::collections::BTreeSet;
 
-use shared::auth::Caller;
-use shared::http::{ApiRequest, Problem, ProblemCode};
+use shared::auth::{Caller, Credential};
+use shared::http::{ApiRequest, ApiResponse, Problem, ProblemCode};
 use shared::projects::NoRandomness;
 use shared::projects::api_key::{ApiKeyRecord, KeyId, UserId};
 use shared::projects::member::{Member, MemberId};
@@ -15,9 +15,12 @@ use shared::projects::role::Role;
 use shared::timestamp::Timestamp;
 
 use crate::InvitationId;
-use crate::store::CallerMember;
+use crate::store::{CallerMember, MAX_INVITATIONS_PER_DAY, PeopleChange};
 
 pub use caller_info::{CallerInfo, describe, signed_in};
+
+/// Seconds of a day.
+const DAY_SECONDS: i64 = 24 * 60 * 60;
 
 /// Returns the member ID in the path. A malformed ID names no member, so the response is 404.
 pub fn member_id(incoming: &ApiRequest) -> Result<MemberId, Problem> {
@@ -45,9 +48,24 @@ pub fn member_of(caller: &Caller<'_>) -> Option<CallerMember> {
     Some(CallerMember { id, organization, user, role })
 }
 
-/// Fails with 403 if a role exceeds the caller's. A key of the `waymark` command acts as an owner.
+/// Fails with 403 if a role exceeds the caller's.
 pub fn require_role(caller: &Caller<'_>, role: Role) -> Result<(), Problem> {
-    require(caller.role().unwrap_or(Role::Owner), role)
+    require(own_role(caller), role)
+}
+
+/// Fails with 403 if the caller gives a role with a scope that its key lacks.
+pub fn require_scopes_of(caller: &Caller<'_>, role: Role) -> Result<(), Problem> {
+    let scopes = role.scopes();
+    match (caller.credential(), scopes.difference(caller.scopes()).next()) {
+        (Credential::Key { .. }, Some(missing)) => {
+            let detail = format!(
+                "The role {role} has the scope {missing}, which the key lacks. Use a key with all \
+                 scopes of the role, or sign in."
+            );
+            Err(Problem::new(ProblemCode::InsufficientRole, detail))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Fails with 403 if the role of a member, or a new role, exceeds the caller's.
@@ -58,9 +76,15 @@ pub fn require_role_over(
 ) -> Result<(), Problem> {
     // The caller's cached role can be a minute old.
     let is_caller = caller.member_id() == Some(member.id);
-    let own = if is_caller { Some(member.role) } else { caller.role() };
-    let own = own.unwrap_or(Role::Owner);
+    let own = if is_caller { member.role } else { own_role(caller) };
     require(own, new.map_or(member.role, |new| new.max(member.role)))
+}
+
+/// Returns the caller's role. A key of the `waymark` command acts as an admin, or as an owner if it
+/// has all scopes.
+fn own_role(caller: &Caller<'_>) -> Role {
+    let has_all = || Role::Owner.scopes().is_subset(caller.scopes());
+    caller.role().unwrap_or_else(|| if has_all() { Role::Owner } else { Role::Admin })
 }
 
 fn require(own: Role, role: Role) -> Result<(), Problem> {
@@ -89,11 +113,54 @@ pub fn can_administer(caller: &Caller<'_>, key: &ApiKeyRecord) -> bool {
     key.organization == *caller.organization() && caller.projects_limit().is_none_or(is_within)
 }
 
-/// 403: the caller's role changed during the request.
-pub fn caller_changed() -> Problem {
-    let detail =
-        "The caller's role has just changed. Get the caller, and retry if the role permits.";
-    Problem::new(ProblemCode::InsufficientRole, detail)
+/// Returns the response to a change of members or invitations at `now`: `response` if it is stored.
+/// `user` is the member or the invited user.
+pub fn response_to(
+    change: PeopleChange,
+    user: &UserId,
+    now: Timestamp,
+    response: ApiResponse,
+) -> Result<ApiResponse, Problem> {
+    match change {
+        PeopleChange::Replay(replay) => ApiResponse::replay(replay),
+        change => require_done(&change, user, now).map(|()| response),
+    }
+}
+
+/// Fails if a change of members or invitations at `now` is not stored.
+pub fn require_done(change: &PeopleChange, user: &UserId, now: Timestamp) -> Result<(), Problem> {
+    let (code, detail) = match change {
+        PeopleChange::Done | PeopleChange::Replay(_) => return Ok(()),
+        PeopleChange::InvitationGone => return Err(invitation_not_found()),
+        PeopleChange::Outdated => return Err(Problem::conflict("the member kept changing")),
+        PeopleChange::LimitReached => {
+            let detail = format!(
+                "The organization can create at most {MAX_INVITATIONS_PER_DAY} invitations per day \
+                 (UTC). Retry tomorrow."
+            );
+            let seconds = DAY_SECONDS - now.as_seconds().rem_euclid(DAY_SECONDS);
+            let seconds = u16::try_from(seconds).unwrap_or(u16::MAX);
+            return Err(Problem::new(ProblemCode::Throttled, detail).retry_after(seconds));
+        }
+        PeopleChange::CallerChanged => (
+            ProblemCode::InsufficientRole,
+            "The caller's role has just changed. Get the caller, and retry if the role permits."
+                .to_owned(),
+        ),
+        PeopleChange::LastOwner => (
+            ProblemCode::LastOwner,
+            format!("{user} is the last owner. Make another member an owner first."),
+        ),
+        PeopleChange::MemberExists => (
+            ProblemCode::MemberExists,
+            format!("{user} is already a member. Change the role instead."),
+        ),
+        PeopleChange::InvitationExists => (
+            ProblemCode::InvitationExists,
+            format!("{user} already has an open invitation. Revoke it first."),
+        ),
+    };
+    Err(Problem::new(code, detail))
 }
 
 /// 404: the organization has no such member.
@@ -115,39 +182,10 @@ pub fn api_key_not_found() -> Problem {
     Problem::new(ProblemCode::ApiKeyNotFound, detail)
 }
 
-/// 409: the organization would have no owner.
-pub fn last_owner(user: &UserId) -> Problem {
-    let detail = format!("{user} is the last owner. Make another member an owner first.");
-    Problem::new(ProblemCode::LastOwner, detail)
-}
-
-/// 409: the user is a member.
-pub fn member_exists(user: &UserId) -> Problem {
-    let detail = format!("{user} is already a member. Change the role instead.");
-    Problem::new(ProblemCode::MemberExists, detail)
-}
-
-/// 409: the user has an open invitation.
-pub fn invitation_exists(user: &UserId) -> Problem {
-    let detail = format!("{user} already has an open invitation. Revoke it first.");
-    Problem::new(ProblemCode::InvitationExists, detail)
-}
-
 /// 409: a project has this slug.
 pub fn project_exists(slug: &Slug) -> Problem {
     let detail = format!("A project with the slug `{slug}` exists. Choose another slug.");
     Problem::new(ProblemCode::ProjectExists, detail)
-}
-
-/// 429: the organization created too many invitations on this day.
-pub fn too_many_invitations(most: u32, now: Timestamp) -> Problem {
-    const DAY: i64 = 24 * 60 * 60;
-    let seconds = DAY - now.as_seconds().rem_euclid(DAY);
-    let detail = format!(
-        "The organization can create at most {most} invitations per day (UTC). Retry tomorrow."
-    );
-    let seconds = u16::try_from(seconds).unwrap_or(u16::MAX);
-    Problem::new(ProblemCode::Throttled, detail).retry_after(seconds)
 }
 
 /// 404: the organization does not exist, or the user is not a member.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use shared::json::{Fields, Json, JsonPath, Violations, text};
+use shared::json::{Fields, Json, Violations, text};
 use shared::projects::api_key::UserId;
 use shared::projects::member::{Member, MemberId};
 use shared::projects::named_project::{NamedProject, read_projects};
@@ -113,8 +113,7 @@ pub struct InvitationDraft {
 impl InvitationDraft {
     /// Reads the body of create-invitation.
     pub fn read(body: &Json<'_>) -> Result<Self, Violations> {
-        let mut violations = Violations::default();
-        let draft = Fields::read(body, &JsonPath::Root, &mut violations, |fields, violations| {
+        Fields::of_body(body, |fields, violations| {
             let user = fields.required("email", violations, text(read_email));
             let role = fields.required("role", violations, text(parse_role));
             let projects = fields.optional("projects", violations, read_projects);
@@ -125,8 +124,7 @@ impl InvitationDraft {
                 limited.map_err(|limited| violations.append(limited)).ok()?;
             }
             Some(Self { user: user?, role: role?, projects: projects? })
-        });
-        violations.into_result(draft)
+        })
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use notifications::address::EmailAddress;
 use serde::Serialize;
 
-use shared::json::{Field, FieldError, Fields, Json, JsonPath, ViolationCode, Violations, text};
+use shared::json::{FieldError, Fields, Json, ViolationCode, Violations, text};
 use shared::projects::api_key::UserId;
 use shared::projects::member::{Member, MemberId};
 use shared::projects::named_project::{NamedProject, read_projects};
@@ -25,13 +25,11 @@ pub struct Grant {
 impl Grant {
     /// Returns the access, unless an admin or owner is limited to projects.
     pub fn new(role: Role, projects: Option<BTreeSet<ProjectId>>) -> Result<Self, Violations> {
-        let mut violations = Violations::default();
         if role >= Role::Admin && projects.is_some() {
             let message = "admins and owners see all projects; send null, or another role";
-            let path = JsonPath::Root;
-            violations.note(&path.member("projects"), ViolationCode::InvalidValue, message);
+            return Err(Violations::of_field("projects", ViolationCode::InvalidValue, message));
         }
-        violations.into_result(Some(Self { role, projects }))
+        Ok(Self { role, projects })
     }
 }
 
@@ -47,21 +45,12 @@ pub struct MemberPatch {
 impl MemberPatch {
     /// Reads the body of update-member.
     pub fn read(body: &Json<'_>) -> Result<Self, Violations> {
-        let mut violations = Violations::default();
-        let patch = Fields::read(body, &JsonPath::Root, &mut violations, |fields, violations| {
-            let role = match fields.get("role") {
-                None => Some(None),
-                Some(_) => fields.required("role", violations, text(parse_role)).map(Some),
-            };
-            let projects = match fields.optional("projects", violations, read_projects) {
-                Field::Absent => Some(None),
-                Field::Null => Some(Some(None)),
-                Field::Valid(projects) => Some(Some(Some(projects))),
-                Field::Invalid => None,
-            };
+        Fields::of_body(body, |fields, violations| {
+            let role = fields.patched("role", violations, text(parse_role));
+            let projects = fields.optional("projects", violations, read_projects);
+            let projects = projects.map(Some).or_reset_to(None);
             Some(Self { role: role?, projects: projects? })
-        });
-        violations.into_result(patch)
+        })
     }
 
     /// Returns the member's new access. `projects` are those of the patch. A new role of an admin

@@ -1,8 +1,7 @@
 //! Projects that callers create, change and delete (`docs/semantics/people.md`, "Projects").
 
-use shared::json::{
-    FieldError, Fields, Json, JsonPath, ViolationCode, Violations, boolean, number, text,
-};
+use shared::json::{FieldError, Fields, Json, ViolationCode, Violations, boolean, number, text};
+use shared::projects::limits::Limit;
 use shared::projects::project::{ProjectName, ProjectPatch, Slug};
 use shared::text::parse_label;
 
@@ -23,41 +22,34 @@ pub struct ProjectDraft {
 impl ProjectDraft {
     /// Reads the body of create-project.
     pub fn read(body: &Json<'_>) -> Result<Self, Violations> {
-        let mut violations = Violations::default();
-        let draft = Fields::read(body, &JsonPath::Root, &mut violations, |fields, violations| {
+        Fields::of_body(body, |fields, violations| {
             let name = fields.required("name", violations, text(parse_name));
             let slug = fields.required("slug", violations, text(parse_slug));
             let production = fields.optional("production", violations, boolean).or_default();
             Some(Self { name: name?, slug: slug?, production: production? })
-        });
-        violations.into_result(draft)
+        })
     }
 }
 
 /// Reads the body of update-project, a JSON Merge Patch (RFC 7396). `null` resets a limit
 /// and `production`.
 pub fn read_project_patch(body: &Json<'_>) -> Result<ProjectPatch, Violations> {
-    let mut violations = Violations::default();
-    let patch = Fields::read(body, &JsonPath::Root, &mut violations, |fields, violations| {
-        let name = match fields.get("name") {
-            None => Some(None),
-            Some(_) => fields.required("name", violations, text(parse_name)).map(Some),
+    Fields::of_body(body, |fields, violations| {
+        let name = fields.patched("name", violations, text(parse_name));
+        let mut limit = |limit: Limit| {
+            let value = fields.optional(limit.as_str(), violations, number(parse_limit));
+            let value = value.map(Some).or_reset_to(None)?;
+            Some(value.map(|value| (limit, value)))
         };
-        let mut limit = |name| {
-            let limit = fields.optional(name, violations, number(parse_limit));
-            limit.map(Some).or_reset_to(None)
-        };
-        let events_per_minute = limit("eventsPerMinute");
-        let requests_per_minute = limit("requestsPerMinute");
+        let events_per_minute = limit(Limit::EventsPerMinute);
+        let requests_per_minute = limit(Limit::RequestsPerMinute);
         let production = fields.optional("production", violations, boolean).or_reset_to(false);
         Some(ProjectPatch {
             name: name?,
-            events_per_minute: events_per_minute?,
-            requests_per_minute: requests_per_minute?,
+            limits: events_per_minute?.into_iter().chain(requests_per_minute?).collect(),
             production: production?,
         })
-    });
-    violations.into_result(patch)
+    })
 }
 
 /// The body of delete-project.
@@ -69,24 +61,19 @@ pub struct ProjectDeletion {
 impl ProjectDeletion {
     /// Reads the body of delete-project.
     pub fn read(body: &Json<'_>) -> Result<Self, Violations> {
-        let mut violations = Violations::default();
-        let deletion =
-            Fields::read(body, &JsonPath::Root, &mut violations, |fields, violations| {
-                let any = |slug: &str| Ok(slug.to_owned());
-                Some(Self { confirm: fields.required("confirm", violations, text(any))? })
-            });
-        violations.into_result(deletion)
+        Fields::of_body(body, |fields, violations| {
+            let any = |slug: &str| Ok(slug.to_owned());
+            Some(Self { confirm: fields.required("confirm", violations, text(any))? })
+        })
     }
 
     /// Fails unless the body confirms the project with this slug.
     pub fn check(&self, slug: &Slug) -> Result<(), Violations> {
-        let mut violations = Violations::default();
-        if self.confirm != slug.as_str() {
-            let message = "must be the slug of the project in the path";
-            let path = JsonPath::Root;
-            violations.note(&path.member("confirm"), ViolationCode::InvalidValue, message);
+        if self.confirm == slug.as_str() {
+            return Ok(());
         }
-        violations.into_result(Some(()))
+        let message = "must be the slug of the project in the path";
+        Err(Violations::of_field("confirm", ViolationCode::InvalidValue, message))
     }
 }
 
@@ -132,10 +119,11 @@ mod tests {
     #[test]
     fn null_resets_limits_but_not_names() {
         let patch = read_project_patch(&json(r#"{"eventsPerMinute": null}"#)).unwrap();
-        let reset = ProjectPatch { events_per_minute: Some(None), ..ProjectPatch::default() };
+        let limits = [(Limit::EventsPerMinute, None)].into();
+        let reset = ProjectPatch { limits, ..ProjectPatch::default() };
         assert_eq!(patch, reset);
         let patch = read_project_patch(&json(r#"{"requestsPerMinute": 0}"#)).unwrap();
-        assert_eq!(patch.requests_per_minute, Some(Some(0)));
+        assert_eq!(patch.limits, [(Limit::RequestsPerMinute, Some(0))].into());
         for limit in ["-1", "4294967296", "1.5", "1e3"] {
             let body = format!(r#"{{"eventsPerMinute": {limit}, "name": null}}"#);
             let rejected = read_project_patch(&json(&body));

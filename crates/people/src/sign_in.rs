@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::time::Duration;
 
 use sha2::{Digest, Sha256};
-use shared::json::{Field, FieldError, Fields, Json, JsonPath, ViolationCode, Violations, text};
+use shared::json::{FieldError, Fields, Json, ViolationCode, Violations, boolean, text};
 use shared::projects::NoRandomness;
 use shared::projects::api_key::UserId;
 use shared::projects::project::Organization;
@@ -184,11 +184,9 @@ impl PendingSignIn {
 
 /// The body of request-sign-in.
 pub fn read_sign_in_request(body: &Json<'_>) -> Result<UserId, Violations> {
-    let mut violations = Violations::default();
-    let user = Fields::read(body, &JsonPath::Root, &mut violations, |fields, violations| {
+    Fields::of_body(body, |fields, violations| {
         fields.required("email", violations, text(read_email))
-    });
-    violations.into_result(user)
+    })
 }
 
 /// The body of complete-sign-in.
@@ -202,41 +200,28 @@ pub struct SignInCompletion {
 impl SignInCompletion {
     /// Reads the body.
     pub fn read(body: &Json<'_>) -> Result<Self, Violations> {
-        let mut violations = Violations::default();
-        let read = Fields::read(body, &JsonPath::Root, &mut violations, |fields, violations| {
+        Fields::of_body(body, |fields, violations| {
             let token = fields.required("token", violations, text(|text| Ok(Secret::parse(text))));
-            let code = match fields.optional("code", violations, text(Code::parse)) {
-                Field::Valid(code) => Some(Some(code)),
-                Field::Absent | Field::Null => Some(None),
-                Field::Invalid => None,
-            };
+            let code = fields.optional("code", violations, text(Code::parse));
+            let code = code.map(Some).or_default();
             Some(Self { token: token?, code: code? })
-        });
-        violations.into_result(read)
+        })
     }
 }
 
 /// Reads the body of sign-out: `true` for all sessions of the user.
 pub fn read_sign_out(body: &Json<'_>) -> Result<bool, Violations> {
-    let mut violations = Violations::default();
-    let read = Fields::read(body, &JsonPath::Root, &mut violations, |fields, violations| {
-        match fields.optional("everywhere", violations, shared::json::boolean) {
-            Field::Valid(everywhere) => Some(everywhere),
-            Field::Absent | Field::Null => Some(false),
-            Field::Invalid => None,
-        }
-    });
-    violations.into_result(read)
+    Fields::of_body(body, |fields, violations| {
+        fields.optional("everywhere", violations, boolean).or_default()
+    })
 }
 
 /// Reads the body of update-session. `None` if the name is not one of an organization.
 pub fn read_session_update(body: &Json<'_>) -> Result<Option<Organization>, Violations> {
-    let mut violations = Violations::default();
-    let read = Fields::read(body, &JsonPath::Root, &mut violations, |fields, violations| {
+    Fields::of_body(body, |fields, violations| {
         let name = text(|text: &str| Ok(Organization::parse(text).ok()));
         fields.required("organization", violations, name)
-    });
-    violations.into_result(read)
+    })
 }
 
 #[cfg(test)]

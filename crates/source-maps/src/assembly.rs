@@ -7,10 +7,12 @@ use std::time::Duration;
 use shared::app::App;
 use shared::dynamodb::StoreError;
 use shared::projects::project::ProjectId;
+use shared::timestamp::Timestamp;
+use uuid::Uuid;
 
 use crate::bundle::{Bundle, Checksum, PreparedMap};
-use crate::store::{SourceMapStore, StoredMap, Upload};
-use crate::{BundleFault, FaultKind, MAX_PROJECT_BYTES};
+use crate::store::{BundleState, SourceMapStore, StoredMap, Upload};
+use crate::{BundleFault, FaultKind, MAX_PROJECT_BYTES, MapKey};
 
 /// Maximum bytes of maps, before compression, that one request assembles. It prepares about 30 MB
 /// per second.
@@ -27,31 +29,23 @@ pub enum Outcome {
     Rejected(BundleFault),
 }
 
-/// Joins the chunks of a bundle. Returns `None` if one is missing, and fails if the bundle differs
-/// from its checksum.
+/// Joins the chunks of a bundle. Fails if one is missing, or if the bundle differs from its
+/// checksum.
 #[allow(clippy::implicit_hasher)] // The store reads chunks into this type.
-pub fn join(
-    upload: &Upload,
-    mut chunks: HashMap<Checksum, Vec<u8>>,
-) -> Result<Option<Vec<u8>>, BundleFault> {
+pub fn join(upload: &Upload, chunks: &HashMap<Checksum, Vec<u8>>) -> Result<Vec<u8>, BundleFault> {
     let mut bundle = Vec::new();
-    let mut last_use: HashMap<Checksum, usize> = HashMap::new();
-    for (index, checksum) in upload.chunks.iter().enumerate() {
-        last_use.insert(*checksum, index);
-    }
-    for (index, checksum) in upload.chunks.iter().enumerate() {
-        let Some(chunk) = chunks.get(checksum) else { return Ok(None) };
+    for checksum in &upload.chunks {
+        let Some(chunk) = chunks.get(checksum) else {
+            return Err(BundleFault::invalid("chunks of the bundle have expired; upload it again"));
+        };
         bundle.extend_from_slice(chunk);
-        if last_use.get(checksum) == Some(&index) {
-            chunks.remove(checksum);
-        }
     }
     if Checksum::of(&bundle) != upload.checksum {
         return Err(BundleFault::invalid(
             "the chunks do not add up to a bundle with its checksum; upload it again",
         ));
     }
-    Ok(Some(bundle))
+    Ok(bundle)
 }
 
 /// Opens a joined bundle, with the release and distribution of its upload.
@@ -59,42 +53,18 @@ pub fn open<'b>(upload: &Upload, bundle: &'b [u8]) -> Result<Bundle<'b>, BundleF
     Bundle::open(bundle, upload.release.as_deref(), upload.dist.as_deref())
 }
 
-/// Assembles a bundle in several projects: in all or none of them, unless a concurrent request
-/// interferes. A rejected bundle is noted in each project.
+/// Assembles an opened bundle in several projects: in all or none of them, unless a concurrent
+/// request interferes. A rejected bundle is noted in each project. `most` is the time that the
+/// invocation has.
 pub async fn assemble(
     app: &App,
     projects: &[ProjectId],
     upload: &Upload,
+    opened: Result<Bundle<'_>, BundleFault>,
     most: Duration,
 ) -> Result<Outcome, StoreError> {
-    let store = SourceMapStore::new(&app.store);
-    let chunks = store.find_chunks(&upload.organization, &upload.chunks, app.clock.now()).await?;
-    let bundle = match join(upload, chunks) {
-        Ok(Some(bundle)) => bundle,
-        Ok(None) => {
-            let detail = "chunks of the bundle have expired; upload it again";
-            return reject(app, projects, upload, &BTreeSet::new(), BundleFault::invalid(detail))
-                .await;
-        }
-        Err(fault) => return reject(app, projects, upload, &BTreeSet::new(), fault).await,
-    };
-    assemble_joined(app, projects, upload, &bundle, most).await
-}
-
-/// Assembles a bundle that is already joined.
-pub async fn assemble_joined(
-    app: &App,
-    projects: &[ProjectId],
-    upload: &Upload,
-    bundle: &[u8],
-    most: Duration,
-) -> Result<Outcome, StoreError> {
-    let opened = match open(upload, bundle) {
-        Ok(opened) => opened,
-        Err(fault) => return reject(app, projects, upload, &BTreeSet::new(), fault).await,
-    };
-    let keys = map_keys(&opened);
-    let maps = match opened.prepare() {
+    let keys = opened.as_ref().map(Bundle::map_keys).unwrap_or_default();
+    let maps = match opened.and_then(Bundle::prepare) {
         Ok(maps) => maps,
         Err(fault) => return reject(app, projects, upload, &keys, fault).await,
     };
@@ -104,9 +74,8 @@ pub async fn assemble_joined(
         }
     }
     for project in projects {
-        let outcome = publish(app, *project, upload, &maps, most).await?;
-        if outcome != Outcome::Assembled {
-            return Ok(outcome);
+        if !publish(app, *project, upload, &maps, most).await? {
+            return Ok(Outcome::Busy);
         }
     }
     Ok(Outcome::Assembled)
@@ -116,7 +85,7 @@ async fn reject(
     app: &App,
     projects: &[ProjectId],
     upload: &Upload,
-    map_keys: &BTreeSet<String>,
+    map_keys: &BTreeSet<MapKey>,
     fault: BundleFault,
 ) -> Result<Outcome, StoreError> {
     let store = SourceMapStore::new(&app.store);
@@ -124,11 +93,6 @@ async fn reject(
         store.fail(*project, upload, &fault.detail, map_keys, app.clock.now()).await?;
     }
     Ok(Outcome::Rejected(fault))
-}
-
-/// Returns the stored form of the keys of a bundle's maps.
-fn map_keys(bundle: &Bundle<'_>) -> BTreeSet<String> {
-    bundle.maps().iter().flat_map(|map| &map.keys).map(ToString::to_string).collect()
 }
 
 /// Fails if a project has no capacity for some maps.
@@ -149,40 +113,40 @@ async fn check_capacity(
     Ok(Err(BundleFault { kind: FaultKind::QuotaReached, detail }))
 }
 
-/// Stores and publishes prepared maps in a project. `most` is the time that the invocation has.
+/// Stores and publishes prepared maps in a project. Returns `false` if another invocation assembles
+/// the bundle, or if it was removed.
 async fn publish(
     app: &App,
     project: ProjectId,
     upload: &Upload,
     maps: &[PreparedMap],
     most: Duration,
-) -> Result<Outcome, StoreError> {
-    let store = SourceMapStore::new(&app.store);
-    let now = app.clock.now();
-    let Some(lease) = store.lease(project, upload, app.ids.new_uuid(now), most, now).await? else {
-        return Ok(Outcome::Busy);
-    };
-    let stored = store_under(app, project, maps, &lease, now).await;
-    match stored {
-        Ok(true) => {
-            store.finish(project, upload, &lease).await?;
-            Ok(Outcome::Assembled)
-        }
-        Ok(false) => Ok(Outcome::Busy),
-        Err(failure) => {
+) -> Result<bool, StoreError> {
+    let (store, now) = (SourceMapStore::new(&app.store), app.clock.now());
+    let lease = app.ids.new_uuid(now);
+    if !store.lease(project, upload, lease, most, now).await? {
+        return Ok(false);
+    }
+    let published = store_under(app, project, upload, lease, maps, now).await;
+    match published {
+        Ok(true) => store.end_lease(project, upload, lease, BundleState::Assembled).await?,
+        Ok(false) => {}
+        Err(_) => {
             // Another request can retry immediately. If this fails too, the lease ends anyway.
-            let _ = store.release(project, upload, &lease).await;
-            Err(failure)
+            let retried = BundleState::Assembling(now);
+            let _ = store.end_lease(project, upload, lease, retried).await;
         }
     }
+    published
 }
 
 async fn store_under(
     app: &App,
     project: ProjectId,
+    upload: &Upload,
+    lease: Uuid,
     maps: &[PreparedMap],
-    lease: &crate::store::Lease,
-    began: shared::timestamp::Timestamp,
+    began: Timestamp,
 ) -> Result<bool, StoreError> {
     let store = SourceMapStore::new(&app.store);
     let mut stored = Vec::new();
@@ -195,12 +159,10 @@ async fn store_under(
                 bytes: map.bytes,
                 stored_bytes: pieces.bytes(),
                 index: pieces.index.clone(),
-                tables: pieces.tables.len(),
-                texts: pieces.texts.len(),
             };
             store.put_pieces(project, &one, pieces, began).await?;
             stored.push(one);
         }
     }
-    store.publish(project, lease, &stored, app.clock.now()).await
+    store.publish(project, upload, lease, &stored, app.clock.now()).await
 }

@@ -2,15 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
-use std::io::{Cursor, Read};
+use std::io::{self, Cursor, Read};
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use sha1::{Digest, Sha1};
 use zip::ZipArchive;
 
+use crate::key::hex;
 use crate::map::ParsedMap;
 use crate::pieces::Pieces;
-use crate::{BundleFault, DebugId, MAX_MAP_BYTES, MAX_MAPS, MAX_MAPS_BYTES, MapKey, url_path};
+use crate::{BundleFault, MAX_MAP_BYTES, MAX_MAPS, MAX_MAPS_BYTES, MapKey, url_path};
 
 /// The first bytes of a bundle: the format and its version.
 const MAGIC: &[u8] = b"SYSB\x02\0\0\0";
@@ -21,45 +22,29 @@ const MAX_FILES: usize = 20_000;
 const MANIFEST: &str = "manifest.json";
 const SCRIPT: &str = "minified_source";
 const MAP: &str = "source_map";
-/// Maximum characters of a release, distribution and URL.
-const MAX_TEXT_CHARS: usize = 1_000;
+/// Maximum characters of a URL.
+const MAX_URL_CHARS: usize = 1_000;
 
-/// A SHA-1, by which Sentry's tools name chunks and bundles.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Checksum([u8; 20]);
+/// A SHA-1, by which Sentry's tools name chunks and bundles: 40 hexadecimal digits in lower case.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Checksum(String);
 
 impl Checksum {
     /// Returns the checksum of bytes.
     pub fn of(bytes: &[u8]) -> Self {
-        Self(Sha1::digest(bytes).into())
+        Self(hex(&Sha1::digest(bytes)))
     }
 
     /// Parses 40 hexadecimal digits in either case.
     pub fn parse(text: &str) -> Option<Self> {
-        let mut bytes = [0; 20];
-        if text.len() != 40 || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-            return None;
-        }
-        for (index, byte) in bytes.iter_mut().enumerate() {
-            *byte = u8::from_str_radix(text.get(2 * index..2 * index + 2)?, 16).ok()?;
-        }
-        Some(Self(bytes))
-    }
-
-    /// Returns the bytes of several checksums.
-    pub fn to_bytes(checksums: &[Self]) -> Vec<u8> {
-        checksums.iter().flat_map(|it| it.0).collect()
-    }
-
-    /// Reads several checksums.
-    pub fn from_bytes(bytes: &[u8]) -> Vec<Self> {
-        bytes.as_chunks().0.iter().map(|it| Self(*it)).collect()
+        let is_checksum = text.len() == 40 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        is_checksum.then(|| Self(text.to_ascii_lowercase()))
     }
 }
 
 impl fmt::Display for Checksum {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(formatter, "{byte:02x}"))
+        formatter.write_str(&self.0)
     }
 }
 
@@ -114,15 +99,20 @@ impl ManifestFile {
         headers.find_map(|(it, value)| it.eq_ignore_ascii_case(name).then_some(value.as_str()))
     }
 
-    fn debug_id(&self, file: &str) -> Result<Option<DebugId>, BundleFault> {
+    /// Returns the key of the debug ID.
+    fn debug_id(&self, file: &str) -> Result<Option<MapKey>, BundleFault> {
         let Some(text) = self.header("debug-id") else { return Ok(None) };
-        let id = DebugId::parse(text).ok_or_else(|| {
+        let key = MapKey::of_debug_id(text).ok_or_else(|| {
             BundleFault::invalid(format_args!(
                 "{MANIFEST}: {file} has the debug ID `{}`, which is not a UUID",
                 shown(text)
             ))
         })?;
-        Ok(Some(id))
+        Ok(Some(key))
+    }
+
+    fn shown_url(&self) -> String {
+        self.url.chars().take(MAX_URL_CHARS).collect()
     }
 
     /// Returns the URL of the script's map: relative to the script, or any URL.
@@ -172,9 +162,9 @@ impl<'b> Bundle<'b> {
         Ok(Self { archive, maps })
     }
 
-    /// Returns the maps.
-    pub fn maps(&self) -> &[BundledMap] {
-        &self.maps
+    /// Returns the keys of all maps.
+    pub fn map_keys(&self) -> BTreeSet<MapKey> {
+        self.maps.iter().flat_map(|map| &map.keys).cloned().collect()
     }
 
     /// Returns the bytes of all maps before compression.
@@ -206,8 +196,8 @@ fn maps_of(
     dist: Option<&str>,
 ) -> Result<Vec<BundledMap>, BundleFault> {
     let mut maps: BTreeMap<&str, BundledMap> = BTreeMap::new();
-    let mut by_url: HashMap<String, &str> = HashMap::new();
-    let mut own_ids: BTreeMap<DebugId, &str> = BTreeMap::new();
+    let mut by_url: HashMap<String, &String> = HashMap::new();
+    let mut own_ids: BTreeMap<MapKey, &str> = BTreeMap::new();
     for (file, entry) in &manifest.files {
         let is_inside = !file.starts_with(['/', '\\'])
             && !file.split(['/', '\\']).any(|part| part == ".." || part.ends_with(':'));
@@ -227,28 +217,48 @@ fn maps_of(
                 shown(&entry.url)
             )));
         }
-        let mut keys = BTreeSet::new();
-        if let Some(id) = entry.debug_id(file)? {
-            if let Some(other) = own_ids.insert(id, &entry.url) {
-                return Err(BundleFault::invalid(format_args!(
-                    "the maps {} and {} have the same debug ID {id}; build them again",
-                    shown(other),
-                    shown(&entry.url)
-                )));
-            }
-            keys.insert(MapKey::DebugId(id));
+        let key = entry.debug_id(file)?;
+        if let Some(id) = &key
+            && let Some(other) = own_ids.insert(id.clone(), &entry.url)
+        {
+            return Err(BundleFault::invalid(format_args!(
+                "the maps {} and {} have the same debug ID {id}; build them again",
+                shown(other),
+                shown(&entry.url)
+            )));
         }
         if let Some(url) = url_path(&entry.url) {
             by_url.insert(url, file);
         }
-        let (file, url) = (file.as_str(), entry.url.chars().take(MAX_TEXT_CHARS).collect());
-        maps.insert(file, BundledMap { file: file.to_owned(), url, bytes, keys });
+        let (keys, url) = (key.into_iter().collect(), entry.shown_url());
+        maps.insert(file, BundledMap { file: file.clone(), url, bytes, keys });
     }
     check_totals(&maps)?;
-    for (file, entry) in &manifest.files {
-        if entry.file_type == SCRIPT {
-            add_script(file, entry, manifest, &by_url, &mut maps, &own_ids, release, dist)?;
-        }
+    for (file, script) in manifest.files.iter().filter(|(_, entry)| entry.file_type == SCRIPT) {
+        let id = script.debug_id(file)?;
+        let Some(map_url) = script.map_url() else { continue };
+        let map = by_url.get(&map_url).and_then(|file| maps.get_mut(file.as_str()));
+        let Some(map) = map else {
+            // The tool uploads a map that it cannot read as a script.
+            let mut others = manifest.files.values();
+            match others.find(|other| url_path(&other.url).as_ref() == Some(&map_url)) {
+                Some(other) => {
+                    return Err(BundleFault::invalid(format_args!(
+                        "{}: the file is not a source map: it is truncated or not JSON; build it \
+                         again",
+                        shown(&other.url)
+                    )));
+                }
+                None => continue,
+            }
+        };
+        map.url = script.shown_url();
+        map.keys.extend(match id {
+            Some(id) => (!own_ids.contains_key(&id)).then_some(id),
+            None => release
+                .zip(url_path(&script.url))
+                .map(|(release, path)| MapKey::of_url(release, dist.unwrap_or_default(), &path)),
+        });
     }
     maps.retain(|_, map| !map.keys.is_empty());
     if maps.is_empty() {
@@ -276,59 +286,16 @@ fn check_totals(maps: &BTreeMap<&str, BundledMap>) -> Result<(), BundleFault> {
     Ok(())
 }
 
-/// Adds the keys of a script to its map.
-#[allow(clippy::too_many_arguments)]
-fn add_script(
-    file: &str,
-    script: &ManifestFile,
-    manifest: &Manifest,
-    by_url: &HashMap<String, &str>,
-    maps: &mut BTreeMap<&str, BundledMap>,
-    own_ids: &BTreeMap<DebugId, &str>,
-    release: Option<&str>,
-    dist: Option<&str>,
-) -> Result<(), BundleFault> {
-    let id = script.debug_id(file)?;
-    let Some(map_url) = script.map_url() else { return Ok(()) };
-    let Some(map) = by_url.get(&map_url).and_then(|file| maps.get_mut(*file)) else {
-        // The tool uploads a map that it cannot read as a script.
-        let is_there =
-            manifest.files.values().find(|it| url_path(&it.url).as_ref() == Some(&map_url));
-        return match is_there {
-            Some(entry) => Err(BundleFault::invalid(format_args!(
-                "{}: the file is not a source map: it is truncated or not JSON; build it again",
-                shown(&entry.url)
-            ))),
-            None => Ok(()),
-        };
-    };
-    map.url = script.url.chars().take(MAX_TEXT_CHARS).collect();
-    if let Some(id) = id {
-        if !own_ids.contains_key(&id) {
-            map.keys.insert(MapKey::DebugId(id));
-        }
-    } else if let (Some(release), Some(path)) = (release, url_path(&script.url)) {
-        let cut = |text: &str| text.chars().take(MAX_TEXT_CHARS).collect();
-        let dist = dist.map(cut).unwrap_or_default();
-        map.keys.insert(MapKey::Url { release: cut(release), dist, path });
-    }
-    Ok(())
-}
-
 /// Reads a file of the archive. The archive can lie about its size.
 fn read_file(
     archive: &mut ZipArchive<Cursor<&[u8]>>,
     name: &str,
     limit: u64,
 ) -> Result<Vec<u8>, BundleFault> {
-    let file = archive.by_name(name).map_err(|error| {
-        BundleFault::invalid(format_args!(
-            "the bundle's file {} cannot be read: {error}; upload it again",
-            shown(name)
-        ))
-    })?;
     let mut bytes = Vec::new();
-    file.take(limit + 1).read_to_end(&mut bytes).map_err(|error| {
+    let file = archive.by_name(name).map_err(io::Error::from);
+    let read = file.and_then(|file| file.take(limit + 1).read_to_end(&mut bytes));
+    read.map_err(|error| {
         BundleFault::invalid(format_args!(
             "the bundle's file {} cannot be read: {error}; upload it again",
             shown(name)
@@ -398,15 +365,14 @@ mod tests {
         let keys = |script: Value, map: Value, release| {
             let bytes = archive(&json!({"files": {"a": script, "b": map}}), &files);
             let bundle = Bundle::open(&bytes, release, Some("7")).unwrap();
-            let keys = bundle.maps()[0].keys.clone();
+            let keys = bundle.map_keys();
             assert_eq!(bundle.prepare().unwrap().len(), 1);
             keys
         };
-        let id = MapKey::DebugId(DebugId::parse(ID).unwrap());
+        let id = MapKey::of_debug_id(ID).unwrap();
         assert_eq!(keys(script(Some(ID)), map(Some(ID)), None), BTreeSet::from([id.clone()]));
         assert_eq!(keys(script(Some(ID)), map(None), None), BTreeSet::from([id]));
-        let [release, dist, path] = ["shop@1", "7", "/app.js"].map(str::to_owned);
-        let url = MapKey::Url { release, dist, path };
+        let url = MapKey::of_url("shop@1", "7", "/app.js");
         assert_eq!(keys(script(None), map(None), Some("shop@1")), BTreeSet::from([url]));
     }
 

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use shared::json::Json;
 
 use crate::pieces::{CONTEXT_LINES, Context, Found};
-use crate::{DebugId, MapKey, is_in_app, url_path};
+use crate::{MapKey, is_in_app, url_path};
 
 /// Maximum characters of a shown source line, as in events of SDKs.
 const MAX_LINE_CHARS: usize = 256;
@@ -77,12 +77,11 @@ pub fn minified_frames(event: &Members<'_>) -> Vec<MinifiedFrame> {
     }
     let key_of = |frame: &Json<'_>| {
         let files = ["abs_path", "filename"].into_iter().filter_map(|name| frame.member_text(name));
-        if let Some(id) = files.clone().find_map(|file| ids.get(file)) {
-            return Some(MapKey::DebugId(*id));
+        if let Some(key) = files.clone().find_map(|file| ids.get(file)) {
+            return Some(key.clone());
         }
         let path = files.filter(|file| file.contains("://")).find_map(url_path)?;
-        let dist = text("dist").unwrap_or_default().to_owned();
-        Some(MapKey::Url { release: release?.to_owned(), dist, path })
+        Some(MapKey::of_url(release?, text("dist").unwrap_or_default(), &path))
     };
     let mut keys = Vec::new();
     let mut minified = Vec::new();
@@ -111,11 +110,11 @@ pub fn minified_frames(event: &Members<'_>) -> Vec<MinifiedFrame> {
 }
 
 /// Returns the debug IDs that an event lists, by the file of their script.
-fn debug_ids<'e>(event: &'e Members<'_>) -> HashMap<&'e str, DebugId> {
+fn debug_ids<'e>(event: &'e Members<'_>) -> HashMap<&'e str, MapKey> {
     let images = get(event, "debug_meta").and_then(|meta| meta.member("images"));
     let ids = items(images).iter().filter_map(|image| {
         let is_map = image.member_text("type") == Some("sourcemap");
-        let id = DebugId::parse(image.member_text("debug_id")?)?;
+        let id = MapKey::of_debug_id(image.member_text("debug_id")?)?;
         is_map.then_some((image.member_text("code_file")?, id))
     });
     ids.collect()
@@ -347,12 +346,12 @@ mod tests {
             {"filename":"https://h/a.js","lineno":1},
             {"filename":"https://h/a.js","lineno":0,"colno":4},
             {"filename":"a.js","lineno":1,"colno":9,"minified":{}}"#;
-        let id = MapKey::DebugId(DebugId::parse(ID).unwrap());
+        let id = MapKey::of_debug_id(ID).unwrap();
         let at =
             |frame, key, line, column| MinifiedFrame { exception: 0, frame, key, line, column };
         let first = at(0, id, 0, 8);
         assert_eq!(minified_frames(&parse(&event(frames, ""))), std::slice::from_ref(&first));
-        let url = MapKey::Url { release: "r".into(), dist: String::new(), path: "/b.js".into() };
+        let url = MapKey::of_url("r", "", "/b.js");
         assert_eq!(minified_frames(&parse(&event(frames, "r"))), [first, at(1, url, 1, 0)]);
     }
 

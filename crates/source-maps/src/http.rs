@@ -9,7 +9,7 @@ use shared::http::{ApiRequest, ApiResponse, Problem, ProblemCode, Protocol, Stat
 use shared::json::{FieldError, ViolationCode, Violations};
 
 use crate::bundle::Checksum;
-use crate::{CHUNK_BYTES, DebugId};
+use crate::{CHUNK_BYTES, MapKey};
 
 /// Maximum characters of a release.
 pub const MAX_RELEASE_CHARS: usize = 200;
@@ -143,7 +143,7 @@ fn read_chunk(part: Part<'_>) -> Result<(Checksum, Vec<u8>), Problem> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Selection {
     /// The map of a debug ID.
-    DebugId(DebugId),
+    DebugId(MapKey),
     /// All maps of a release.
     Release(String),
 }
@@ -152,7 +152,7 @@ pub enum Selection {
 pub fn selection(incoming: &ApiRequest, violations: &mut Violations) -> Option<Selection> {
     let id = incoming.query_parameter("debugId", violations, |text| {
         let fault = || FieldError::new(ViolationCode::InvalidFormat, "must be a UUID");
-        DebugId::parse(text).ok_or_else(fault)
+        MapKey::of_debug_id(text).ok_or_else(fault)
     })?;
     let release = incoming.query_parameter("release", violations, |text| {
         let length = text.chars().count();

@@ -1,67 +1,70 @@
 //! The keys by which frames find their map.
 
-use std::fmt;
+use std::fmt::{self, Write};
 
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 /// Characters of a UUID in lower case with hyphens.
 const UUID_CHARS: usize = 36;
+/// Start of the keys of scripts without a debug ID.
+const URL: &str = "url-";
 
-/// The debug ID that a build tool writes into a script and its map.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct DebugId(Uuid);
+/// The key of a map within a project: a debug ID, or a hash of release, distribution and URL path.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct MapKey(String);
 
-impl DebugId {
-    /// Parses a UUID, in either letter case, with or without hyphens. Ignores an age that follows.
-    pub fn parse(text: &str) -> Option<Self> {
+impl MapKey {
+    /// Parses the debug ID that a build tool writes into a script and its map: a UUID, in either
+    /// letter case, with or without hyphens. Ignores an age that follows.
+    pub fn of_debug_id(text: &str) -> Option<Self> {
         let id = Uuid::try_parse(text).or_else(|error| match text.get(..UUID_CHARS) {
             Some(id) => Uuid::try_parse(id),
             None => Err(error),
         });
-        id.ok().filter(|id| !id.is_nil()).map(Self)
+        let id = id.ok().filter(|id| !id.is_nil())?;
+        Some(Self(id.hyphenated().to_string()))
+    }
+
+    /// Returns the key of a script without a debug ID. `dist` can be empty, and `path` is that of
+    /// the script's URL. A hash bounds their length.
+    pub fn of_url(release: &str, dist: &str, path: &str) -> Self {
+        let mut hash = Sha256::new();
+        for part in [release, dist, path] {
+            hash.update((part.len() as u64).to_be_bytes());
+            hash.update(part);
+        }
+        let hash: [u8; 32] = hash.finalize().into();
+        Self(format!("{URL}{}", hex(&hash[..16])))
+    }
+
+    /// Returns the debug ID, if the key is one.
+    pub fn debug_id(&self) -> Option<&str> {
+        (!self.0.starts_with(URL)).then_some(&self.0)
     }
 }
 
-impl fmt::Display for DebugId {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.hyphenated().fmt(formatter)
+impl From<&str> for MapKey {
+    /// Returns the key with a stored form.
+    fn from(stored: &str) -> Self {
+        Self(stored.to_owned())
     }
 }
 
-/// The key of a map within a project.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum MapKey {
-    /// The debug ID of the map's script.
-    DebugId(DebugId),
-    /// Release, distribution and URL path of a script without a debug ID.
-    Url {
-        /// The release.
-        release: String,
-        /// The distribution, or `""`.
-        dist: String,
-        /// The path of the script's URL.
-        path: String,
-    },
-}
-
-/// Writes the form that keys of items contain. A hash bounds the length of a release and URL.
 impl fmt::Display for MapKey {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::DebugId(id) => id.fmt(formatter),
-            Self::Url { release, dist, path } => {
-                let mut hash = Sha256::new();
-                for part in [release, dist, path] {
-                    hash.update((part.len() as u64).to_be_bytes());
-                    hash.update(part);
-                }
-                let hash = hash.finalize();
-                write!(formatter, "url-")?;
-                hash.iter().take(16).try_for_each(|byte| write!(formatter, "{byte:02x}"))
-            }
-        }
+        formatter.write_str(&self.0)
     }
+}
+
+/// Returns hexadecimal digits in lower case.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    let mut digits = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
+        let _ = write!(digits, "{byte:02x}");
+    }
+    digits
 }
 
 #[cfg(test)]
@@ -72,23 +75,21 @@ mod tests {
     fn debug_ids_have_one_form() {
         let id = "d0c3f1b2-7a44-4f0e-9a3b-0c5d6e7f8a9b";
         for text in [id, &id.to_uppercase(), &id.replace('-', ""), &format!("{id}-1")] {
-            assert_eq!(DebugId::parse(text).unwrap().to_string(), id);
+            assert_eq!(MapKey::of_debug_id(text).unwrap().debug_id(), Some(id));
         }
         for text in
             ["", "x", "d0c3f1b2", "00000000-0000-0000-0000-000000000000", "é".repeat(40).as_str()]
         {
-            assert_eq!(DebugId::parse(text), None, "{text}");
+            assert_eq!(MapKey::of_debug_id(text), None, "{text}");
         }
     }
 
     #[test]
     fn url_keys_differ_in_each_part() {
-        let key = |release: &str, dist: &str, path: &str| {
-            let [release, dist, path] = [release, dist, path].map(str::to_owned);
-            MapKey::Url { release, dist, path }.to_string()
-        };
+        let key = MapKey::of_url;
         let keys =
             [key("a", "b", "/c"), key("ab", "", "/c"), key("a", "", "b/c"), key("a", "b", "/d")];
+        assert!(keys.iter().all(|key| key.debug_id().is_none()));
         let distinct: std::collections::BTreeSet<_> = keys.iter().collect();
         assert_eq!(distinct.len(), keys.len());
     }

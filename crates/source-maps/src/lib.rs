@@ -1,8 +1,8 @@
 //! Source maps (`docs/semantics/source-maps.md`): receives the bundles of Sentry's tools, prepares
 //! their maps, and resolves the frames of minified code.
 //!
-//! At upload, a map is [parsed](map), and written as compressed [pieces] of at most 16 kB: tables of
-//! positions, and texts of sources. To resolve a frame, one index, one table and one or two texts
+//! At upload, a map is [parsed](map), and written as compressed [pieces] of about 16 kB: texts of
+//! sources, and tables of positions. To resolve a frame, one index, one table and one or two texts
 //! are read.
 
 pub mod assembly;
@@ -16,7 +16,7 @@ pub mod pieces;
 mod scopes;
 pub mod store;
 
-pub use key::{DebugId, MapKey};
+pub use key::MapKey;
 pub use path::{clean_path, is_in_app, url_path};
 
 use std::fmt;

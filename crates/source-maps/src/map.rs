@@ -18,47 +18,48 @@ const MAX_POSITION: u32 = i32::MAX.unsigned_abs();
 const MAX_ENTRIES: usize = 1_000_000;
 
 /// A position of generated code, and the source that it comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Mapping {
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mapping<'m> {
     /// Line of the generated code, from 0.
     pub line: u32,
     /// Column of the generated code in UTF-16 units, from 0.
     pub column: u32,
     /// The source, if the code has one.
     pub source: Option<SourcePosition>,
+    /// The name at the position, if any.
+    pub name: Option<Cow<'m, str>>,
+    /// The name of the function that contains the position, if the map has scopes.
+    pub function: Option<Cow<'m, str>>,
 }
 
 /// A position in a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SourcePosition {
     /// Index of the source.
-    pub source: u32,
+    pub source: usize,
     /// Line, from 0.
     pub line: u32,
     /// Column in UTF-16 units, from 0.
     pub column: u32,
-    /// Index of the name, if any.
-    pub name: Option<u32>,
-    /// Index of the name of the function that contains the position, if the map has scopes.
-    pub function: Option<u32>,
 }
 
 /// A parsed map. A map without sections has one, at the start.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct ParsedMap {
     sections: Vec<Section>,
+    /// Numbers of sources and names in all sections.
+    sources: usize,
+    names: usize,
+    mappings: usize,
 }
 
 #[derive(Debug)]
 struct Section {
-    line: u32,
-    column: u32,
+    offset: Offset,
     map: SourceMap,
     functions: Functions,
     /// Number of sources of the preceding sections.
-    sources: u32,
-    /// Number of names of the preceding sections.
-    names: u32,
+    first_source: usize,
 }
 
 /// The parts that limits concern.
@@ -69,7 +70,9 @@ struct Outline<'a> {
     mappings: Option<&'a RawValue>,
     #[serde(borrow)]
     sections: Option<Vec<SectionOutline<'a>>>,
+    #[serde(default)]
     sources: Option<Vec<IgnoredAny>>,
+    #[serde(default)]
     names: Option<Vec<IgnoredAny>>,
     #[serde(borrow)]
     scopes: Option<&'a RawValue>,
@@ -82,24 +85,11 @@ struct SectionOutline<'a> {
     map: Option<&'a RawValue>,
 }
 
-#[derive(Deserialize)]
+/// The start of a section in the generated code.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 struct Offset {
     line: u32,
     column: u32,
-}
-
-impl Outline<'_> {
-    /// Returns the number of mappings, including empty lines.
-    fn mappings(&self) -> usize {
-        let text = self.mappings.map(RawValue::get).unwrap_or_default();
-        text.bytes().filter(|byte| matches!(byte, b',' | b';')).count()
-    }
-
-    /// Returns the number of sources or names, whichever is more.
-    fn entries(&self) -> usize {
-        let count = |list: &Option<Vec<IgnoredAny>>| list.as_ref().map_or(0, Vec::len);
-        count(&self.sources).max(count(&self.names))
-    }
 }
 
 impl ParsedMap {
@@ -111,87 +101,52 @@ impl ParsedMap {
                 bytes.len()
             )));
         }
-        let mut map = Self { sections: Vec::new() };
-        map.add(without_guard(bytes), &Offset { line: 0, column: 0 }, true)?;
+        let mut map = Self::default();
+        let json = without_guard(bytes);
+        let outline = Outline::read(json)?;
+        let Some(sections) = &outline.sections else {
+            map.add(json, &outline, Offset::default())?;
+            return Ok(map);
+        };
+        for section in sections {
+            let Some(json) = section.map else {
+                return Err(BundleFault::invalid(
+                    "a section of the map has no `map`; build it with embedded maps",
+                ));
+            };
+            let json = json.get().as_bytes();
+            let outline = Outline::read(json)?;
+            if outline.sections.is_some() {
+                return Err(BundleFault::invalid("a section of the map has sections itself"));
+            }
+            map.add(json, &outline, section.offset)?;
+        }
+        map.sections.sort_by_key(|section| section.offset);
         Ok(map)
     }
 
-    /// Adds a map at an offset. A section has no sections of its own.
-    fn add(&mut self, json: &[u8], at: &Offset, is_root: bool) -> Result<(), BundleFault> {
-        let outline: Outline<'_> = serde_json::from_slice(json).map_err(|error| {
-            let detail = format_args!("the map is not valid JSON: {error}; build it again");
-            BundleFault::invalid(detail)
-        })?;
-        match outline.version {
-            Some(3) => {}
-            Some(version) => {
-                return Err(BundleFault::invalid(format_args!(
-                    "the map has version {version}, but only version 3 is supported; use a newer \
-                     build tool"
-                )));
-            }
-            None => {
-                return Err(BundleFault::invalid(
-                    "the map has no `version`; only version 3 is supported",
-                ));
-            }
-        }
-        if let Some(sections) = &outline.sections {
-            if !is_root {
-                return Err(BundleFault::invalid("a section of the map has sections itself"));
-            }
-            for section in sections {
-                let Some(map) = section.map else {
-                    return Err(BundleFault::invalid(
-                        "a section of the map has no `map`; build it with embedded maps",
-                    ));
-                };
-                let Offset { line, column } = section.offset;
-                self.add(map.get().as_bytes(), &Offset { line, column }, false)?;
-            }
-            self.sections.sort_by_key(|section| (section.line, section.column));
-            return Ok(());
-        }
-        if outline.mappings.is_none() {
-            return Err(BundleFault::invalid(
-                "the map has neither `mappings` nor `sections`; build it again",
-            ));
-        }
-        let sections = &self.sections;
-        let mappings: usize = sections.iter().map(|it| it.map.get_token_count() as usize).sum();
-        if mappings + outline.mappings() > MAX_MAPPINGS {
-            return Err(BundleFault::too_large(format_args!(
-                "the map has more than {MAX_MAPPINGS} mappings; split the script"
-            )));
-        }
-        let last = sections.last();
-        let sources = last.map_or(0, |it| it.sources.saturating_add(it.map.get_source_count()));
-        let names = last.map_or(0, |it| it.names.saturating_add(it.map.get_name_count()));
-        if sources.max(names) as usize + outline.entries() > MAX_ENTRIES {
-            return Err(BundleFault::too_large(format_args!(
-                "the map has more than {MAX_ENTRIES} sources or names; split the script"
-            )));
-        }
-        let decoded = sourcemap::decode_slice(json).map(|decoded| match decoded {
-            DecodedMap::Regular(map) => Some(map),
-            DecodedMap::Hermes(map) => Some((*map).clone()),
-            DecodedMap::Index(_) => None,
-        });
-        let map = match decoded {
-            Ok(Some(map)) => map,
-            Ok(None) => return Err(BundleFault::invalid("the map cannot be read")),
-            Err(error) => {
-                return Err(BundleFault::invalid(format_args!(
-                    "the map cannot be read: {error}; build it again"
-                )));
-            }
+    /// Adds a map at an offset.
+    fn add(
+        &mut self,
+        json: &[u8],
+        outline: &Outline<'_>,
+        offset: Offset,
+    ) -> Result<(), BundleFault> {
+        self.count(outline)?;
+        let unreadable = |error: &dyn std::fmt::Display| {
+            BundleFault::invalid(format_args!("the map cannot be read: {error}; build it again"))
+        };
+        let map = match sourcemap::decode_slice(json).map_err(|error| unreadable(&error))? {
+            DecodedMap::Regular(map) => map,
+            DecodedMap::Hermes(map) => (*map).clone(),
+            DecodedMap::Index(_) => return Err(unreadable(&"it is an index")),
         };
         let is_far = |token: sourcemap::Token<'_>| {
             let raw = token.get_raw_token();
-            let source = if raw.src_id == u32::MAX { 0 } else { raw.src_line.max(raw.src_col) };
+            let source = if token.has_source() { raw.src_line.max(raw.src_col) } else { 0 };
             raw.dst_line.max(raw.dst_col).max(source) > MAX_POSITION
         };
-        if at.line.max(at.column) > MAX_POSITION || map.tokens().any(is_far) {
+        if offset.line.max(offset.column) > MAX_POSITION || map.tokens().any(is_far) {
             return Err(BundleFault::invalid(
                 "the map has a negative line or column in `mappings`; build it again",
             ));
@@ -200,19 +155,44 @@ impl ParsedMap {
         let scopes =
             outline.scopes.and_then(|it| serde_json::from_str::<Cow<'_, str>>(it.get()).ok());
         let functions = scopes.and_then(|text| Functions::read(&text)).unwrap_or_default();
-        let Offset { line, column } = *at;
-        self.sections.push(Section { line, column, map, functions, sources, names });
+        let first_source = self.sources;
+        self.sources += map.get_source_count() as usize;
+        self.sections.push(Section { offset, map, functions, first_source });
+        Ok(())
+    }
+
+    /// Counts the mappings, including empty lines, and the names of a map. Fails over a limit.
+    fn count(&mut self, outline: &Outline<'_>) -> Result<(), BundleFault> {
+        let Some(mappings) = outline.mappings else {
+            return Err(BundleFault::invalid(
+                "the map has neither `mappings` nor `sections`; build it again",
+            ));
+        };
+        let is_separator = |byte: &u8| matches!(byte, b',' | b';');
+        self.mappings += mappings.get().bytes().filter(|byte| is_separator(byte)).count();
+        if self.mappings > MAX_MAPPINGS {
+            return Err(BundleFault::too_large(format_args!(
+                "the map has more than {MAX_MAPPINGS} mappings; split the script"
+            )));
+        }
+        let sources = outline.sources.as_ref().map_or(0, Vec::len);
+        self.names += outline.names.as_ref().map_or(0, Vec::len);
+        if self.names.max(self.sources + sources) > MAX_ENTRIES {
+            return Err(BundleFault::too_large(format_args!(
+                "the map has more than {MAX_ENTRIES} sources or names; split the script"
+            )));
+        }
         Ok(())
     }
 
     /// Returns the mappings, sorted by their generated position. The first of equal positions
     /// counts. A section ends where the next one starts.
-    pub fn mappings(&self) -> impl Iterator<Item = Mapping> {
-        let starts = self.sections.iter().skip(1).map(|it| (it.line, it.column));
-        let ends = starts.chain(std::iter::once((u32::MAX, u32::MAX)));
+    pub fn mappings(&self) -> impl Iterator<Item = Mapping<'_>> {
+        let starts = self.sections.iter().skip(1).map(|section| section.offset);
+        let ends = starts.chain([Offset { line: u32::MAX, column: u32::MAX }]);
         let mappings = self.sections.iter().zip(ends).flat_map(|(section, end)| {
             let mappings = section.map.tokens().map(|token| section.place(token));
-            mappings.take_while(move |mapping| (mapping.line, mapping.column) < end)
+            mappings.take_while(move |it| (it.line, it.column) < (end.line, end.column))
         });
         let mut last = None;
         mappings.filter(move |mapping| {
@@ -230,40 +210,57 @@ impl ParsedMap {
             })
         })
     }
+}
 
-    /// Returns a name without control characters, or `None` if it is empty.
-    pub fn name(&self, index: u32) -> Option<Cow<'_, str>> {
-        let section = self.sections.iter().rev().find(|section| section.names <= index)?;
-        let name = section.map.get_name(index - section.names)?;
-        let is_plain = name.len() <= MAX_NAME_CHARS && !name.chars().any(char::is_control);
-        let name = if is_plain {
-            Cow::Borrowed(name)
-        } else {
-            name.chars().filter(|c| !c.is_control()).take(MAX_NAME_CHARS).collect()
-        };
-        (!name.trim().is_empty()).then_some(name)
+impl<'a> Outline<'a> {
+    fn read(json: &'a [u8]) -> Result<Self, BundleFault> {
+        let outline: Self = serde_json::from_slice(json).map_err(|error| {
+            let detail = format_args!("the map is not valid JSON: {error}; build it again");
+            BundleFault::invalid(detail)
+        })?;
+        match outline.version {
+            Some(3) => Ok(outline),
+            Some(version) => Err(BundleFault::invalid(format_args!(
+                "the map has version {version}, but only version 3 is supported; use a newer \
+                 build tool"
+            ))),
+            None => {
+                Err(BundleFault::invalid("the map has no `version`; only version 3 is supported"))
+            }
+        }
     }
 }
 
 impl Section {
     /// Returns a mapping at its place in the whole map.
-    fn place(&self, token: sourcemap::Token<'_>) -> Mapping {
+    fn place<'m>(&'m self, token: sourcemap::Token<'m>) -> Mapping<'m> {
         let raw = token.get_raw_token();
-        let function = self.functions.at(raw.src_id, raw.src_line, raw.src_col);
-        let source = (raw.src_id != u32::MAX).then(|| SourcePosition {
-            source: raw.src_id.saturating_add(self.sources),
+        let source = token.has_source().then(|| SourcePosition {
+            source: self.first_source + raw.src_id as usize,
             line: raw.src_line,
             column: raw.src_col,
-            name: (raw.name_id != u32::MAX).then(|| raw.name_id.saturating_add(self.names)),
-            function: function.map(|index| index.saturating_add(self.names)),
         });
-        let column = if raw.dst_line == 0 { self.column } else { 0 };
+        let function = self.functions.at(raw.src_id, raw.src_line, raw.src_col);
+        let column = if raw.dst_line == 0 { self.offset.column } else { 0 };
         Mapping {
-            line: raw.dst_line.saturating_add(self.line),
+            line: raw.dst_line.saturating_add(self.offset.line),
             column: raw.dst_col.saturating_add(column),
             source,
+            name: token.get_name().and_then(plain_name),
+            function: function.and_then(|name| plain_name(self.map.get_name(name)?)),
         }
     }
+}
+
+/// Returns a name without control characters, or `None` if it is empty.
+fn plain_name(name: &str) -> Option<Cow<'_, str>> {
+    let is_plain = name.len() <= MAX_NAME_CHARS && !name.chars().any(char::is_control);
+    let name = if is_plain {
+        Cow::Borrowed(name)
+    } else {
+        name.chars().filter(|c| !c.is_control()).take(MAX_NAME_CHARS).collect()
+    };
+    (!name.trim().is_empty()).then_some(name)
 }
 
 /// Drops the first line if it is `)]}'`, which keeps browsers from running the map as a script.
@@ -284,11 +281,11 @@ mod tests {
     }
 
     /// Line and column, and source and line of the source.
-    type Position = (u32, u32, Option<(u32, u32)>);
+    type Position = (u32, u32, Option<(usize, u32)>);
 
     fn mappings(text: &str) -> Vec<Position> {
         let map = ParsedMap::parse(text.as_bytes()).unwrap();
-        let of = |it: Mapping| (it.line, it.column, it.source.map(|it| (it.source, it.line)));
+        let of = |it: Mapping<'_>| (it.line, it.column, it.source.map(|it| (it.source, it.line)));
         map.mappings().map(of).collect()
     }
 
@@ -345,10 +342,12 @@ mod tests {
             r#"{{"version":3,"sources":["a"],"names":["a\u0000b\nc","","{}"],"mappings":"AAAA"}}"#,
             "x".repeat(1_000)
         );
+        let text = text.replace("AAAA", "AAAAA,CAAAC,CAAAC,CAAA");
         let map = ParsedMap::parse(text.as_bytes()).unwrap();
-        assert_eq!(map.name(0).as_deref(), Some("abc"));
-        assert_eq!(map.name(1), None);
-        assert_eq!(map.name(2).map(|it| it.len()), Some(MAX_NAME_CHARS));
-        assert_eq!(map.name(3), None);
+        let names: Vec<_> = map.mappings().map(|it| it.name).collect();
+        assert_eq!(names[0].as_deref(), Some("abc"));
+        assert_eq!(names[1], None);
+        assert_eq!(names[2].as_ref().map(|it| it.len()), Some(MAX_NAME_CHARS));
+        assert_eq!(names[3], None);
     }
 }

@@ -1,15 +1,18 @@
-//! The prepared form of a map: compressed pieces, each of at most 16 kB before compression.
+//! The prepared form of a map: compressed pieces, each of about 16 kB before compression.
 //!
-//! - A *table* has the mappings of a range of generated code, with the names and paths that they
-//!   use. It is a self-contained piece: numbers are LEB128, and positions are differences.
 //! - A *text* has lines of sources.
+//! - A *table* is a source map of a range of generated code, whose lines count from the start of the
+//!   range. Its sources name the texts with their lines.
 //!
-//! The *index* has the first generated position of each table.
+//! The *index* has the first generated position of each table. Texts have the first numbers.
 
 use std::collections::HashMap;
 
+use serde::{Deserialize, Serialize};
+use sourcemap::{SourceMap, SourceMapBuilder};
+
 use crate::BundleFault;
-use crate::map::{ParsedMap, SourcePosition};
+use crate::map::{Mapping, ParsedMap};
 
 /// Maximum bytes of a piece before compression, to within one mapping or line.
 const PIECE_BYTES: usize = 16_000;
@@ -19,11 +22,15 @@ const MAX_PIECE_BYTES: usize = 16 << 20;
 const MAX_LINE_BYTES: usize = 1_000;
 /// zstd's default level.
 const COMPRESSION_LEVEL: i32 = 3;
+/// Bytes that a mapping counts for the size of its table: twice as many as most take, so that a
+/// table is parsed within tenths of a millisecond.
+const MAPPING_BYTES: usize = 10;
 /// Maximum bytes of a source that count for the size of its table. A source of 50 MB has 3,000 runs:
 /// it must not take a table for each mapping.
 const MAX_SOURCE_BYTES: usize = 200;
-/// Separates a name from the name of its function. Names have no control characters.
-const NAME_END: char = '\n';
+/// Separates a name from the name of its function, and a path from its runs. Names and paths have
+/// no control characters.
+const END: char = '\n';
 /// Lines of context before and after a line.
 pub const CONTEXT_LINES: u32 = 5;
 
@@ -32,10 +39,8 @@ pub const CONTEXT_LINES: u32 = 5;
 pub struct Pieces {
     /// The first position of each table.
     pub index: Index,
-    /// The compressed tables.
-    pub tables: Vec<Vec<u8>>,
-    /// The compressed texts.
-    pub texts: Vec<Vec<u8>>,
+    /// The compressed texts, then the compressed tables.
+    pub pieces: Vec<Vec<u8>>,
 }
 
 impl Pieces {
@@ -45,77 +50,76 @@ impl Pieces {
         let mut sources = Vec::new();
         for (path, text) in map.sources() {
             let runs = text.map_or(Ok(Vec::new()), |text| texts.add(text))?;
-            sources.push((path, runs));
+            let runs = serde_json::to_string(&runs).map_err(|error| unprepared(&error))?;
+            sources.push(format!("{path}{END}{runs}"));
         }
-        let texts = texts.finish()?;
-        let mut pieces = Self { index: Index::default(), tables: Vec::new(), texts };
-        let mut table = TableWriter::default();
+        let mut pieces = texts.finish()?;
+        let mut index = Index { texts: pieces.len(), starts: Vec::new() };
+        let mut table: Option<TableWriter> = None;
         for mapping in map.mappings() {
-            if table.bytes() >= PIECE_BYTES {
-                pieces.tables.push(std::mem::take(&mut table).finish()?);
+            if let Some(full) = table.take_if(|table| table.is_full_before(mapping.line)) {
+                pieces.push(full.finish()?);
             }
-            if table.is_empty() {
-                pieces.index.0.push((mapping.line, mapping.column));
-            }
-            table.add(mapping.line, mapping.column, mapping.source, map, &sources);
+            let table = table.get_or_insert_with(|| {
+                index.starts.push((mapping.line, mapping.column));
+                TableWriter::starting_at(mapping.line)
+            });
+            table.add(&mapping, &sources);
         }
-        if !table.is_empty() {
-            pieces.tables.push(table.finish()?);
+        if let Some(table) = table {
+            pieces.push(table.finish()?);
         }
-        Ok(pieces)
+        Ok(Self { index, pieces })
     }
 
     /// Returns the bytes of all pieces.
     pub fn bytes(&self) -> u64 {
-        self.tables.iter().chain(&self.texts).map(|piece| piece.len() as u64).sum()
+        self.pieces.iter().map(|piece| piece.len() as u64).sum()
     }
 }
 
 /// The first generated position of each table, in order.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Index(Vec<(u32, u32)>);
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Index {
+    /// Number of texts.
+    texts: usize,
+    starts: Vec<(u32, u32)>,
+}
 
 impl Index {
-    /// Returns the number of the table that can contain a position, both from 0.
-    pub fn table_of(&self, line: u32, column: u32) -> Option<usize> {
-        self.0.partition_point(|start| *start <= (line, column)).checked_sub(1)
+    /// Returns the number of the table that can contain a position, and the position's line in it.
+    /// Lines and columns count from 0.
+    pub fn find(&self, line: u32, column: u32) -> Option<(usize, u32)> {
+        let table = self.starts.partition_point(|start| *start <= (line, column)).checked_sub(1)?;
+        let (first_line, _) = self.starts.get(table)?;
+        Some((self.texts + table, line - first_line))
+    }
+
+    /// Returns the number of pieces.
+    pub fn pieces(&self) -> usize {
+        self.texts + self.starts.len()
     }
 
     /// Returns the stored form.
-    pub fn to_bytes(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(self.0.len() * 4);
-        let (mut line, mut column) = (0, 0);
-        for (next_line, next_column) in &self.0 {
-            write_number(&mut bytes, u64::from(next_line - line));
-            write_signed(&mut bytes, i64::from(*next_column) - i64::from(column));
-            (line, column) = (*next_line, *next_column);
-        }
-        bytes
+    pub fn to_bytes(&self) -> Result<Vec<u8>, BundleFault> {
+        compress(&serde_json::to_vec(self).map_err(|error| unprepared(&error))?)
     }
 
     /// Reads the stored form.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        let mut reader = Reader(bytes);
-        let (mut line, mut column) = (0_u32, 0_u32);
-        let mut starts = Vec::new();
-        while !reader.0.is_empty() {
-            line = line.checked_add(reader.small()?)?;
-            column = reader.moved(column)?;
-            starts.push((line, column));
-        }
-        Some(Self(starts))
+        serde_json::from_slice(&decompress(bytes)?).ok()
     }
 }
 
 /// Consecutive lines of a source within one text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Run {
     /// Number of lines.
     pub lines: u32,
     /// Number of the text.
-    pub text: u32,
+    pub text: usize,
     /// Byte at which the first line starts.
-    pub offset: u32,
+    pub offset: usize,
 }
 
 /// The source of a generated position.
@@ -148,7 +152,7 @@ pub struct Context {
 
 impl Found {
     /// Returns the numbers of the texts with the context of the position.
-    pub fn texts(&self) -> impl Iterator<Item = u32> {
+    pub fn texts(&self) -> impl Iterator<Item = usize> {
         self.runs_in_context().map(|(_, run)| run.text)
     }
 
@@ -166,11 +170,11 @@ impl Found {
     }
 
     /// Returns the lines around the position. `text_of` returns a decompressed text by its number.
-    pub fn context<'t>(&self, text_of: impl Fn(u32) -> Option<&'t str>) -> Option<Context> {
+    pub fn context<'t>(&self, text_of: impl Fn(usize) -> Option<&'t str>) -> Option<Context> {
         let mut context = Context::default();
         let mut has_line = false;
         for (from, run) in self.runs_in_context() {
-            let text = text_of(run.text)?.get(usize::try_from(run.offset).ok()?..)?;
+            let text = text_of(run.text)?.get(run.offset..)?;
             for (number, line) in (from..from.saturating_add(run.lines)).zip(text.split('\n')) {
                 let line = line.strip_suffix('\r').unwrap_or(line).to_owned();
                 if number == self.line {
@@ -187,183 +191,103 @@ impl Found {
     }
 }
 
-/// Decompresses a piece.
-pub fn decompress(piece: &[u8]) -> Option<Vec<u8>> {
+fn decompress(piece: &[u8]) -> Option<Vec<u8>> {
     zstd::bulk::decompress(piece, MAX_PIECE_BYTES).ok()
 }
 
-/// Decompresses a text.
-pub fn decompress_text(piece: &[u8]) -> Option<String> {
+/// Reads a text.
+pub fn read_text(piece: &[u8]) -> Option<String> {
     String::from_utf8(decompress(piece)?).ok()
 }
 
-/// Finds the source of a generated position in a decompressed table: that of the last mapping in
-/// the line at or before the column. Returns `None` if the table is unreadable, and `Some(None)` if
-/// the position has no source.
-#[allow(clippy::option_option)]
-pub fn look_up(table: &[u8], line: u32, column: u32) -> Option<Option<Found>> {
-    let mut reader = Reader(table);
-    let names = (0..reader.count()?).map(|_| reader.text()).collect::<Option<Vec<&str>>>()?;
-    let mut sources = Vec::new();
-    for _ in 0..reader.count()? {
-        let path = reader.text()?;
-        let mut runs = Vec::new();
-        for _ in 0..reader.count()? {
-            let (lines, text, offset) = (reader.small()?, reader.small()?, reader.small()?);
-            runs.push(Run { lines, text, offset });
-        }
-        sources.push((path, runs));
+/// A table.
+#[derive(Debug)]
+pub struct Table(SourceMap);
+
+impl Table {
+    /// Reads a table.
+    pub fn read(piece: &[u8]) -> Option<Self> {
+        SourceMap::from_slice(&decompress(piece)?).ok().map(Self)
     }
-    let (mut at, mut origin) = (0_u32, (0_u32, 0_u32));
-    let mut found: Option<(u32, u32, u32, u32)> = None;
-    let mut is_there = false;
-    'lines: while !reader.0.is_empty() {
-        at = at.checked_add(reader.small()?)?;
-        let mut generated = 0_u32;
-        for _ in 0..reader.count()? {
-            generated = generated.checked_add(reader.small()?)?;
-            let source = reader.small()?;
-            let mut mapping = None;
-            if let Some(source) = source.checked_sub(1) {
-                origin = (reader.moved(origin.0)?, reader.moved(origin.1)?);
-                mapping = Some((source, origin.0, origin.1, reader.small()?));
-            }
-            if (at, generated) > (line, column) {
-                break 'lines;
-            }
-            if at == line {
-                (found, is_there) = (mapping, true);
-            }
-        }
+
+    /// Returns the source of a position: that of the last mapping in the line at or before the
+    /// column. `line` counts from the start of the table.
+    pub fn look_up(&self, line: u32, column: u32) -> Option<Found> {
+        let token = self.0.lookup_token(line, column).filter(|it| it.get_dst_line() == line)?;
+        let (path, runs) = token.get_source()?.split_once(END)?;
+        let entry = token.get_name().unwrap_or_default();
+        let (name, function) = entry.split_once(END).unwrap_or((entry, ""));
+        let [name, function] = [name, function].map(|it| (!it.is_empty()).then(|| it.to_owned()));
+        let (line, column) = token.get_src();
+        let runs = serde_json::from_str(runs).ok()?;
+        Some(Found { path: path.to_owned(), line, column, name, function, runs })
     }
-    let Some((source, line, column, name)) = found.filter(|_| is_there) else { return Some(None) };
-    let (path, runs) = sources.into_iter().nth(usize::try_from(source).ok()?)?;
-    let entry = match name.checked_sub(1) {
-        Some(name) => names.get(usize::try_from(name).ok()?)?,
-        None => "",
-    };
-    let (name, function) = entry.split_once(NAME_END).unwrap_or((entry, ""));
-    let [name, function] = [name, function].map(|it| (!it.is_empty()).then(|| it.to_owned()));
-    Some(Some(Found { path: path.to_owned(), line, column, name, function, runs }))
 }
 
 /// Writes a table.
-#[derive(Default)]
 struct TableWriter {
-    names: Dictionary,
-    sources: Dictionary,
-    /// The bytes of the sources that count for the size of the table.
-    source_bytes: usize,
-    /// The finished lines.
-    lines: Vec<u8>,
+    table: SourceMapBuilder,
+    first_line: u32,
     last_line: u32,
-    /// The mappings of the current line.
-    line: Vec<u8>,
-    mappings: u64,
-    at: (u32, u32),
-    origin: (u32, u32),
-}
-
-/// A source, or a name with the name of its function.
-type EntryId = (Option<u32>, Option<u32>);
-
-/// Entries of a table, numbered by their first use.
-#[derive(Default)]
-struct Dictionary {
-    numbers: HashMap<EntryId, u64>,
-    bytes: Vec<u8>,
-}
-
-impl Dictionary {
-    /// Returns the number of an entry, from 1.
-    fn number(&mut self, id: EntryId, write: impl FnOnce(&mut Vec<u8>)) -> u64 {
-        let next = self.numbers.len() as u64 + 1;
-        let bytes = &mut self.bytes;
-        *self.numbers.entry(id).or_insert_with(|| {
-            write(bytes);
-            next
-        })
-    }
-
-    fn write(&self, out: &mut Vec<u8>) {
-        write_number(out, self.numbers.len() as u64);
-        out.extend_from_slice(&self.bytes);
-    }
+    /// The numbers of sources in the table, by their number in the map.
+    sources: HashMap<usize, u32>,
+    names: u32,
+    /// The bytes that count for the size of the table.
+    bytes: usize,
 }
 
 impl TableWriter {
-    fn is_empty(&self) -> bool {
-        self.mappings == 0 && self.lines.is_empty()
-    }
-
-    fn bytes(&self) -> usize {
-        self.names.bytes.len() + self.source_bytes + self.lines.len() + self.line.len()
-    }
-
-    fn add(
-        &mut self,
-        line: u32,
-        column: u32,
-        source: Option<SourcePosition>,
-        map: &ParsedMap,
-        sources: &[(String, Vec<Run>)],
-    ) {
-        if line != self.at.0 {
-            self.end_line();
-            self.at = (line, 0);
+    fn starting_at(line: u32) -> Self {
+        Self {
+            table: SourceMapBuilder::new(None),
+            first_line: line,
+            last_line: line,
+            sources: HashMap::new(),
+            names: 0,
+            bytes: 0,
         }
-        write_number(&mut self.line, u64::from(column - self.at.1));
-        self.at.1 = column;
-        self.mappings += 1;
-        let known = source.and_then(|it| {
-            let index = usize::try_from(it.source).ok()?;
-            Some((it, sources.get(index)?))
+    }
+
+    /// `true` if the next mapping, which is in `line`, belongs to another table. An empty line takes
+    /// a byte.
+    fn is_full_before(&self, line: u32) -> bool {
+        let lines = usize::try_from(line - self.last_line).unwrap_or(usize::MAX);
+        self.bytes.saturating_add(lines) >= PIECE_BYTES
+    }
+
+    fn add(&mut self, mapping: &Mapping<'_>, sources: &[String]) {
+        self.bytes += MAPPING_BYTES + (mapping.line - self.last_line) as usize;
+        self.last_line = mapping.line;
+        let source = mapping.source.and_then(|it| Some((it, sources.get(it.source)?)));
+        let id = source.map(|(position, source)| {
+            *self.sources.entry(position.source).or_insert_with(|| {
+                self.bytes += source.len().min(MAX_SOURCE_BYTES);
+                self.table.add_source(source)
+            })
         });
-        let Some((source, (path, runs))) = known else {
-            write_number(&mut self.line, 0);
-            return;
-        };
-        let before = self.sources.bytes.len();
-        let number = self.sources.number((Some(source.source), None), |out| {
-            write_text(out, path);
-            write_number(out, runs.len() as u64);
-            for number in runs.iter().flat_map(|run| [run.lines, run.text, run.offset]) {
-                write_number(out, u64::from(number));
-            }
-        });
-        self.source_bytes += (self.sources.bytes.len() - before).min(MAX_SOURCE_BYTES);
-        write_number(&mut self.line, number);
-        write_signed(&mut self.line, i64::from(source.line) - i64::from(self.origin.0));
-        write_signed(&mut self.line, i64::from(source.column) - i64::from(self.origin.1));
-        self.origin = (source.line, source.column);
-        let [name, function] = [source.name, source.function].map(|id| map.name(id?));
-        let entry = match (name, function) {
-            (name, None) => name,
+        let entry = match (&mapping.name, &mapping.function) {
+            (name, None) => name.clone(),
             (name, Some(function)) => {
-                Some(format!("{}{NAME_END}{function}", name.unwrap_or_default()).into())
+                Some(format!("{}{END}{function}", name.as_deref().unwrap_or_default()).into())
             }
         };
-        let number = entry.map_or(0, |entry| {
-            self.names.number((source.name, source.function), |out| write_text(out, &entry))
+        let name = entry.map(|entry| {
+            let name = self.table.add_name(&entry);
+            if name == self.names {
+                self.names += 1;
+                self.bytes += entry.len();
+            }
+            name
         });
-        write_number(&mut self.line, number);
+        let (line, column) = source.map_or((0, 0), |(it, _)| (it.line, it.column));
+        let at = mapping.line - self.first_line;
+        self.table.add_raw(at, mapping.column, line, column, id, name, false);
     }
 
-    fn end_line(&mut self) {
-        if self.mappings > 0 {
-            write_number(&mut self.lines, u64::from(self.at.0 - self.last_line));
-            write_number(&mut self.lines, self.mappings);
-            self.lines.append(&mut self.line);
-            (self.last_line, self.mappings) = (self.at.0, 0);
-        }
-    }
-
-    fn finish(mut self) -> Result<Vec<u8>, BundleFault> {
-        self.end_line();
-        let mut table = Vec::with_capacity(self.bytes() + 16);
-        self.names.write(&mut table);
-        self.sources.write(&mut table);
-        table.append(&mut self.lines);
+    fn finish(self) -> Result<Vec<u8>, BundleFault> {
+        let mut table = Vec::new();
+        let written = self.table.into_sourcemap().to_writer(&mut table);
+        written.map_err(|error| unprepared(&error))?;
         compress(&table)
     }
 }
@@ -379,17 +303,13 @@ impl TextWriter {
     /// Adds the lines of a source, and returns where they are.
     fn add(&mut self, source: &str) -> Result<Vec<Run>, BundleFault> {
         let mut runs: Vec<Run> = Vec::new();
-        let mut is_new = true;
         for line in source.split('\n') {
             if self.text.len() >= PIECE_BYTES {
                 self.end_text()?;
-                is_new = true;
             }
-            if is_new {
-                let text = u32::try_from(self.texts.len()).unwrap_or(u32::MAX);
-                let offset = u32::try_from(self.text.len()).unwrap_or(u32::MAX);
+            let (text, offset) = (self.texts.len(), self.text.len());
+            if runs.last().is_none_or(|run| run.text != text) {
                 runs.push(Run { lines: 0, text, offset });
-                is_new = false;
             }
             let end = line.floor_char_boundary(MAX_LINE_BYTES);
             self.text.extend_from_slice(line.as_bytes().get(..end).unwrap_or_default());
@@ -416,68 +336,11 @@ impl TextWriter {
 }
 
 fn compress(piece: &[u8]) -> Result<Vec<u8>, BundleFault> {
-    zstd::bulk::compress(piece, COMPRESSION_LEVEL).map_err(|error| {
-        BundleFault::invalid(format_args!("the map cannot be compressed: {error}"))
-    })
+    zstd::bulk::compress(piece, COMPRESSION_LEVEL).map_err(|error| unprepared(&error))
 }
 
-fn write_number(out: &mut Vec<u8>, mut number: u64) {
-    while number >= 0x80 {
-        out.push((number & 0x7f) as u8 | 0x80);
-        number >>= 7;
-    }
-    out.push((number & 0x7f) as u8);
-}
-
-/// Writes a number whose sign is the lowest bit.
-fn write_signed(out: &mut Vec<u8>, number: i64) {
-    write_number(out, ((number << 1) ^ (number >> 63)).cast_unsigned());
-}
-
-fn write_text(out: &mut Vec<u8>, text: &str) {
-    write_number(out, text.len() as u64);
-    out.extend_from_slice(text.as_bytes());
-}
-
-struct Reader<'p>(&'p [u8]);
-
-impl<'p> Reader<'p> {
-    fn number(&mut self) -> Option<u64> {
-        let mut number = 0_u64;
-        for shift in (0..63).step_by(7) {
-            let (byte, rest) = self.0.split_first()?;
-            self.0 = rest;
-            number |= u64::from(byte & 0x7f) << shift;
-            if byte & 0x80 == 0 {
-                return Some(number);
-            }
-        }
-        None
-    }
-
-    fn small(&mut self) -> Option<u32> {
-        self.number()?.try_into().ok()
-    }
-
-    /// Reads a number of entries, each of which takes at least a byte.
-    fn count(&mut self) -> Option<usize> {
-        let count = usize::try_from(self.number()?).ok()?;
-        (count <= self.0.len()).then_some(count)
-    }
-
-    /// Reads a difference, and returns the number moved by it.
-    fn moved(&mut self, number: u32) -> Option<u32> {
-        let difference = self.number()?;
-        let difference = (difference >> 1).cast_signed() ^ -(difference & 1).cast_signed();
-        u32::try_from(i64::from(number).checked_add(difference)?).ok()
-    }
-
-    fn text(&mut self) -> Option<&'p str> {
-        let length = self.count()?;
-        let (text, rest) = self.0.split_at_checked(length)?;
-        self.0 = rest;
-        std::str::from_utf8(text).ok()
-    }
+fn unprepared(error: &dyn std::fmt::Display) -> BundleFault {
+    BundleFault::invalid(format_args!("the map cannot be prepared: {error}"))
 }
 
 #[cfg(test)]
@@ -494,14 +357,14 @@ mod tests {
     }
 
     fn find(pieces: &Pieces, line: u32, column: u32) -> Option<Found> {
-        let table = pieces.tables.get(pieces.index.table_of(line, column)?)?;
-        look_up(&decompress(table).unwrap(), line, column).unwrap()
+        let (table, line) = pieces.index.find(line, column)?;
+        Table::read(&pieces.pieces[table]).unwrap().look_up(line, column)
     }
 
     fn context(pieces: &Pieces, found: &Found) -> Option<Context> {
-        let texts: Vec<String> =
-            pieces.texts.iter().map(|text| decompress_text(text).unwrap()).collect();
-        found.context(|number| texts.get(number as usize).map(String::as_str))
+        let texts = pieces.pieces.iter().take(pieces.index.texts);
+        let texts: Vec<String> = texts.map(|text| read_text(text).unwrap()).collect();
+        found.context(|number| texts.get(number).map(String::as_str))
     }
 
     #[test]
@@ -524,7 +387,7 @@ mod tests {
         assert_eq!(at(2, 4), a(2, 4, None));
         assert_eq!(at(2, 900).unwrap().0, "b.js");
         assert_eq!(at(3, 0), None);
-        let index = pieces.index.to_bytes();
+        let index = pieces.index.to_bytes().unwrap();
         assert_eq!(Index::from_bytes(&index).unwrap(), pieces.index);
     }
 
@@ -533,7 +396,7 @@ mod tests {
         let lines: Vec<String> = (0..2_000).map(|number| format!("{number:060}")).collect();
         let map = map_of(&[("a.js", &lines.join("\r\n"))], &[], "AAAA");
         let pieces = Pieces::of(&map).unwrap();
-        assert!(pieces.texts.len() > 1);
+        assert!(pieces.index.texts > 1);
         let mut found = find(&pieces, 0, 0).unwrap();
         for line in [0, 3, 1_024, 1_028, 1_031, 1_999] {
             found.line = line;
@@ -548,37 +411,40 @@ mod tests {
     }
 
     #[test]
+    fn sources_with_one_name_keep_their_texts() {
+        let map = map_of(&[("a.js", "one"), ("./a.js", "two")], &[], "AAAA,CCAA");
+        let pieces = Pieces::of(&map).unwrap();
+        let line = |column| context(&pieces, &find(&pieces, 0, column).unwrap()).unwrap().line;
+        assert_eq!([line(0), line(1)], ["one", "two"]);
+    }
+
+    #[test]
     fn long_lines_are_cut_at_characters() {
         let text = format!("{}\nend", "é".repeat(2_500_000));
         let map = map_of(&[("a.js", &text)], &[], "AAAA");
         let pieces = Pieces::of(&map).unwrap();
         let found = find(&pieces, 0, 0).unwrap();
         let context = context(&pieces, &found).unwrap();
-        assert_eq!(
-            (context.line.len(), context.after),
-            (1_000, vec!["end".to_owned(), String::new()].into_iter().take(1).collect())
-        );
+        assert_eq!((context.line.len(), context.after), (1_000, vec!["end".to_owned()]));
     }
 
     #[test]
     fn large_sources_do_not_fill_tables() {
-        let map = map_of(&[("a.js", "x")], &[], "AAAA");
-        let sources = [("a.js".to_owned(), vec![Run { lines: 9, text: 9, offset: 9 }; 10_000])];
-        let mut table = TableWriter::default();
-        for column in 0..100 {
-            let source = SourcePosition { source: 0, line: 0, column, name: None, function: None };
-            table.add(0, column, Some(source), &map, &sources);
-        }
-        assert!(table.bytes() < 1_000, "{}", table.bytes());
+        let text = "x".repeat(999) + "\n";
+        let mappings = "AAAA".to_owned() + &",CAAA".repeat(399);
+        let map = map_of(&[("a.js", &text.repeat(20_000))], &[], &mappings);
+        let pieces = Pieces::of(&map).unwrap();
+        assert!(pieces.index.texts > 1_000);
+        assert_eq!(pieces.index.starts.len(), 1);
     }
 
     #[test]
     fn many_mappings_are_cut_into_pieces() {
         let mappings = vec!["AAAAA,CAACA,EACDA"; 30_000].join(";");
         let pieces = Pieces::of(&map_of(&[("a.js", "x")], &["n"], &mappings)).unwrap();
-        assert!(pieces.tables.len() > 5);
-        for table in &pieces.tables {
-            assert!(decompress(table).unwrap().len() <= PIECE_BYTES + 100);
+        assert!(pieces.index.starts.len() > 5);
+        for table in &pieces.pieces {
+            assert!(decompress(table).unwrap().len() <= PIECE_BYTES);
         }
         for line in (0..30_000).step_by(977) {
             assert_eq!(find(&pieces, line, 0).unwrap().line, line);
@@ -586,21 +452,28 @@ mod tests {
         }
     }
 
+    #[test]
+    fn distant_lines_take_no_memory() {
+        let section = |line: u32| {
+            let offset = serde_json::json!({"line": line, "column": 0});
+            let map = r#"{"version":3,"sources":["a.js"],"names":[],"mappings":"AAAA"}"#;
+            format!(r#"{{"offset":{offset},"map":{map}}}"#)
+        };
+        let sections = [section(0), section(i32::MAX.unsigned_abs())].join(",");
+        let map = format!(r#"{{"version":3,"sections":[{sections}]}}"#);
+        let pieces = Pieces::of(&ParsedMap::parse(map.as_bytes()).unwrap()).unwrap();
+        assert_eq!(pieces.index.starts.len(), 2);
+        assert_eq!(find(&pieces, i32::MAX.unsigned_abs(), 4).unwrap().path, "a.js");
+    }
+
     proptest! {
         #[test]
         fn unreadable_tables_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-            let _ = look_up(&bytes, 1, 5);
-            let _ = Index::from_bytes(&bytes);
-        }
-
-        #[test]
-        fn numbers_survive_a_round_trip(from in any::<u32>(), to in any::<u32>()) {
-            let mut bytes = Vec::new();
-            write_signed(&mut bytes, i64::from(to) - i64::from(from));
-            write_number(&mut bytes, u64::from(to));
-            let mut reader = Reader(&bytes);
-            prop_assert_eq!(reader.moved(from), Some(to));
-            prop_assert_eq!(reader.small(), Some(to));
+            let compressed = compress(&bytes).unwrap();
+            for piece in [&bytes, &compressed] {
+                let _ = Table::read(piece).map(|table| table.look_up(1, 5));
+                let _ = Index::from_bytes(piece);
+            }
         }
     }
 }

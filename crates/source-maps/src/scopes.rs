@@ -13,6 +13,9 @@ const SCOPE_END: u32 = 2;
 const HAS_NAME: u32 = 1;
 const IS_FUNCTION: u32 = 4;
 
+/// The digits of `mappings`.
+const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
 /// A position in a source, and the index of the name of the function from there on.
 type Change = ((u32, u32), Option<u32>);
 
@@ -80,15 +83,8 @@ impl Numbers<'_> {
         for shift in (0..35).step_by(5) {
             let (first, rest) = self.0.split_first()?;
             self.0 = rest;
-            let digit = match first {
-                b'A'..=b'Z' => first - b'A',
-                b'a'..=b'z' => first - b'a' + 26,
-                b'0'..=b'9' => first - b'0' + 52,
-                b'+' => 62,
-                b'/' => 63,
-                _ => return None,
-            };
-            number |= u64::from(digit & 31) << shift;
+            let digit = DIGITS.iter().position(|digit| digit == first)? as u64;
+            number |= (digit & 31) << shift;
             if digit < 32 {
                 return u32::try_from(number).ok();
             }

@@ -1,7 +1,7 @@
 //! Accepts an invitation of the signed-in user, and switches the session to its organization.
 
-use people::http::{invitation_id, invitation_not_found, member_exists, no_randomness, signed_in};
-use people::store::{Acceptance, PeopleStore};
+use people::http::{invitation_id, invitation_not_found, no_randomness, require_done, signed_in};
+use people::store::PeopleStore;
 use shared::app::{Access, App, Operation};
 use shared::audit::{AuditAction, AuditEntry, AuditTarget};
 use shared::auth::Caller;
@@ -45,12 +45,8 @@ async fn handle(
         people.put_session(&started.0)?,
         app.store.audit(&entry)?,
     ];
-    match people.accept_invitation(&invitation, &member, more).await? {
-        Acceptance::Accepted => {
-            let caller = app.caller_of(incoming, started.0, member)?;
-            signed_in(&app.store, &caller, &started.1, app.clock.now()).await
-        }
-        Acceptance::MemberExists => Err(member_exists(&member.user)),
-        Acceptance::Gone => Err(invitation_not_found()),
-    }
+    let change = people.accept_invitation(&invitation, &member, more).await?;
+    require_done(&change, &member.user, now)?;
+    let caller = app.caller_of(incoming, started.0, member)?;
+    signed_in(&app.store, &caller, &started.1, app.clock.now()).await
 }

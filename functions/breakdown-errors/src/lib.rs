@@ -1,7 +1,6 @@
 //! Counts the events and errors of several projects by the values of a category.
 
 use errors::query::breakdown::{BreakdownQuery, ValueShares};
-use errors::query::range_counter::RangeCounter;
 use errors::store::ErrorStore;
 use shared::app::{Access, App, COUNTING_TIME_BUDGET, Operation};
 use shared::auth::Caller;
@@ -33,10 +32,9 @@ async fn handle(
     // Storage and rules.
     let errors = ErrorStore::new(&app.store);
     errors.recognize_tags(&projects, &mut query.events).await?;
-    let events = &query.events;
-    let mut counter = RangeCounter::new(events, ValueShares::new(query.by));
-    errors.count_projects(projects, events, &mut counter, now).await?;
+    let mut shares = ValueShares::new(query.by);
+    errors.count_projects(projects, &query.events, &mut shares, now).await?;
 
     // Response.
-    ApiResponse::ok(&counter.into_counts().into_shares(query.limit)?)
+    ApiResponse::ok(&shares.into_shares(query.limit)?)
 }

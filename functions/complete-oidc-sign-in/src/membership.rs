@@ -2,7 +2,7 @@
 
 use people::Invitation;
 use people::http::no_randomness;
-use people::store::{Acceptance, MemberAddition, PeopleStore};
+use people::store::{PeopleChange, PeopleStore};
 use shared::app::App;
 use shared::audit::{AuditAction, AuditEntry};
 use shared::http::{ApiRequest, Problem};
@@ -51,7 +51,7 @@ async fn accept(
     let entry = entry(app, incoming, &member, AuditAction::InvitationAccepted);
     let more = vec![app.store.audit(&entry)?];
     let accepted = people.accept_invitation(&invitation, &member, more).await?;
-    Ok((accepted == Acceptance::Accepted).then_some(member))
+    Ok((accepted == PeopleChange::Done).then_some(member))
 }
 
 async fn join(
@@ -73,7 +73,7 @@ async fn join(
     let entry = entry(app, incoming, &member, AuditAction::MemberAdded);
     let more = vec![app.store.audit(&entry)?];
     let added = PeopleStore::new(&app.store).add_member(&member, more).await?;
-    Ok((added == MemberAddition::Added).then_some(member))
+    Ok((added == PeopleChange::Done).then_some(member))
 }
 
 fn entry(app: &App, incoming: &ApiRequest, member: &Member, action: AuditAction) -> AuditEntry {

@@ -3,10 +3,10 @@
 //! The link of an email is bound to the browser that requested it. Other browsers need the code of
 //! the email, too. The link of an invitation also accepts the invitation.
 
+use people::InvitationId;
 use people::http::{self, signed_in};
 use people::sign_in::{BROWSER_COOKIE, PendingSignIn, SignInCompletion};
-use people::store::{Acceptance, PeopleStore};
-use people::{Invitation, InvitationId};
+use people::store::{PeopleChange, PeopleStore};
 use shared::app::{Access, App, Operation};
 use shared::audit::{AuditAction, AuditEntry};
 use shared::http::{ApiRequest, ApiResponse, Method, Problem};
@@ -93,8 +93,7 @@ async fn accept(
     id: InvitationId,
 ) -> Result<ApiResponse, Problem> {
     let (people, now) = (PeopleStore::new(&app.store), app.clock.now());
-    let found: Option<Invitation> = people.find_invitation(id, now).await?;
-    let invitation = found.ok_or_else(http::invalid_token)?;
+    let invitation = people.find_invitation(id, now).await?.ok_or_else(http::invalid_token)?;
     let member = invitation.clone().into_member(MemberId::new(app.ids.new_uuid(now)), now);
     let started = Session::start(member.user.clone(), member.organization.clone(), now)
         .map_err(http::no_randomness)?;
@@ -102,13 +101,11 @@ async fn accept(
     for action in [AuditAction::InvitationAccepted, AuditAction::SignedIn] {
         more.push(app.store.audit(&entry(app, incoming, &member, action))?);
     }
-    match people.accept_invitation(&invitation, &member, more).await? {
-        Acceptance::Accepted => {
-            let caller = app.caller_of(incoming, started.0, member)?;
-            signed_in(&app.store, &caller, &started.1, app.clock.now()).await
-        }
-        Acceptance::Gone | Acceptance::MemberExists => Err(http::invalid_token()),
+    if people.accept_invitation(&invitation, &member, more).await? != PeopleChange::Done {
+        return Err(http::invalid_token());
     }
+    let caller = app.caller_of(incoming, started.0, member)?;
+    signed_in(&app.store, &caller, &started.1, app.clock.now()).await
 }
 
 fn entry(app: &App, incoming: &ApiRequest, member: &Member, action: AuditAction) -> AuditEntry {

@@ -64,6 +64,7 @@ async fn handle(
     let target = AuditTarget::new("api_key", &record.key_id, &record.name);
     let entry = caller.audit(&app.ids, AuditAction::ApiKeyCreated, target);
     let more = vec![app.store.audit(&entry)?];
-    NotificationStore::new(&app.store).create_api_key_with(&record, more).await?;
+    let (notifications, browser) = (NotificationStore::new(&app.store), caller.browser());
+    notifications.create_api_key(&record, browser.as_deref(), more).await?;
     Ok(response)
 }

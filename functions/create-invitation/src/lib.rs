@@ -2,7 +2,7 @@
 
 use notifications::notification_type::NotificationType;
 use notifications::store::NotificationStore;
-use people::store::{InvitationCreation, MAX_INVITATIONS_PER_DAY, PeopleStore};
+use people::store::PeopleStore;
 use people::{Grant, Invitation, InvitationDraft, InvitationId, http};
 use shared::app::{Access, App, Operation};
 use shared::audit::{AuditAction, AuditTarget};
@@ -38,6 +38,7 @@ async fn handle(
 
     // Rules.
     http::require_role(caller, draft.role)?;
+    http::require_scopes_of(caller, draft.role)?;
     let grant = Grant::new(draft.role, projects)?;
     let now = app.clock.now();
     let id = InvitationId::new(app.ids.new_uuid(now));
@@ -58,16 +59,8 @@ async fn handle(
     let stored_response = response.to_stored();
     let idempotent = Idempotent::of(request.as_ref(), &stored_response);
     let by = http::member_of(caller);
-    match people.create_invitation(&invitation, by.as_ref(), more, idempotent).await? {
-        InvitationCreation::Created => Ok(response),
-        InvitationCreation::Replay(replay) => ApiResponse::replay(replay),
-        InvitationCreation::MemberExists => Err(http::member_exists(user)),
-        InvitationCreation::InvitationExists => Err(http::invitation_exists(user)),
-        InvitationCreation::LimitReached => {
-            Err(http::too_many_invitations(MAX_INVITATIONS_PER_DAY, now))
-        }
-        InvitationCreation::CallerChanged => Err(http::caller_changed()),
-    }
+    let change = people.create_invitation(&invitation, by.as_ref(), more, idempotent).await?;
+    http::response_to(change, user, now, response)
 }
 
 /// Returns `true` unless the user turned off emails about invitations, here or in an organization

@@ -1,6 +1,7 @@
 //! Deletes the source maps of a debug ID or a release. maintain-source-maps removes their pieces.
 
 use shared::app::{Access, App, Operation};
+use shared::audit::{AuditAction, AuditTarget};
 use shared::auth::Caller;
 use shared::http::{ApiRequest, ApiResponse, Method, Problem, StatusCode};
 use shared::json::Violations;
@@ -33,11 +34,17 @@ async fn handle(
 
     // Storage. A release has any number of maps, each of which is deleted for itself.
     let (store, now) = (SourceMapStore::new(&app.store), app.clock.now());
+    let entry_of = |map_key: &MapKey| {
+        let target = AuditTarget::new("source_map", map_key, map_key.to_string());
+        app.store.audit(&caller.audit(&app.ids, AuditAction::SourceMapDeleted, target))
+    };
     match selection {
         Selection::DebugId(id) => {
-            store.delete_map(project, &MapKey::DebugId(id).to_string(), now).await?;
+            store.delete_map(project, &id, entry_of, now).await?;
         }
-        Selection::Release(release) => store.delete_by_release(project, &release, now).await?,
+        Selection::Release(release) => {
+            store.delete_by_release(project, &release, entry_of, now).await?;
+        }
     }
 
     // Response. A repeat finds nothing left to delete.

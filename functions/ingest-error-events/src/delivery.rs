@@ -14,7 +14,7 @@ use errors::store::{
     CountOutcome, ErrorOfEvent, ErrorStore, FingerprintEntry, OpenLog, Registrar, SeenEvent,
 };
 use errors::tag::{MAX_TAG_KEYS, OTHER_VALUE, TagHash, TagKey, sampled_keys};
-use errors::{ErrorDescription, ErrorId, ErrorLimits, EventId, KnownError, NewError};
+use errors::{ErrorDescription, ErrorId, ErrorLimits, EventId, NewError};
 use markers::store::MarkerStore;
 use markers::{EventMarker, MarkerSource};
 use shared::app::App;
@@ -22,7 +22,7 @@ use shared::cache::TimedCache;
 use shared::dynamodb::StoreError;
 use shared::http::{ApiRequest, Problem};
 use shared::projects::dsn::{IngestId, PublicKey};
-use shared::projects::ingest_limits::IngestLimits;
+use shared::projects::limits::{Limit, Limits};
 use shared::projects::project::ProjectId;
 use shared::projects::store::IngestAccess;
 use shared::telemetry::{ERRORS_AT_CAP, log_bound_met};
@@ -47,8 +47,6 @@ const SECONDS_TO_WAIT: u16 = 5;
 #[derive(Debug)]
 struct DeliveryCache {
     projects: TimedCache<IngestId, IngestAccess>,
-    /// The own limits of the projects of current deliveries.
-    limits: TimedCache<ProjectId, IngestLimits>,
     /// Keys that did not match a project. New keys are random, so none of them was sent before.
     rejected_keys: TimedCache<(IngestId, PublicKey), ()>,
     /// The log of a project.
@@ -57,7 +55,7 @@ struct DeliveryCache {
     tags: TimedCache<(ProjectId, TagHash), ()>,
     /// Tags that have reached their limit of new values.
     full_tags: TimedCache<(ProjectId, TagKey), ()>,
-    errors: TimedCache<(ProjectId, Fingerprint), KnownError>,
+    errors: TimedCache<(ProjectId, Fingerprint), ErrorId>,
     /// Projects that have reached their error limit.
     full: TimedCache<ProjectId, ()>,
     /// The time when a release was first seen. Never changes.
@@ -70,7 +68,6 @@ impl Default for DeliveryCache {
     fn default() -> Self {
         Self {
             projects: TimedCache::new(CAPACITY, MAX_AGE),
-            limits: TimedCache::new(CAPACITY, MAX_AGE),
             rejected_keys: TimedCache::new(CAPACITY, MAX_AGE),
             logs: TimedCache::new(CAPACITY, MAX_AGE),
             tags: TimedCache::new(TAG_CAPACITY, MAX_RELEASE_AGE),
@@ -98,10 +95,10 @@ pub(crate) async fn find_ingest_project(
     // A key that differs from the cached one may be new.
     let cached = cache.projects.get(&ingest_id, now);
     let access = match cached.filter(|access| access.public_key == key) {
-        Some(access) => access,
-        None if cache.rejected_keys.holds(&(ingest_id, key), now) => return Err(unauthorized()),
-        None => {
-            let found = app.store.find_ingest_access(ingest_id).await?;
+        Some(access) if !app.needs_limits() => access,
+        _ if cache.rejected_keys.holds(&(ingest_id, key), now) => return Err(unauthorized()),
+        _ => {
+            let found = app.find_ingest_access(ingest_id).await?;
             if let Some(access) = &found {
                 cache.projects.insert(ingest_id, access.clone(), now);
             }
@@ -114,13 +111,12 @@ pub(crate) async fn find_ingest_project(
         }
     };
     incoming.note_project(access.project);
-    cache.limits.insert(access.project, access.limits, now);
     Ok(access)
 }
 
-/// Returns the own limits of the project of a delivery.
-pub(crate) fn limits_of(app: &App, project: ProjectId) -> IngestLimits {
-    app.cache::<DeliveryCache>().limits.get(&project, app.clock.now()).unwrap_or_default()
+/// Returns the limits of the project, or else of the stack.
+pub(crate) fn limits_of(app: &App, access: &IngestAccess) -> Limits {
+    access.limits.or(&app.limits())
 }
 
 /// Counts a delivery to a project, by whether it has an event. Fails with 429 over either limit. A
@@ -130,7 +126,8 @@ pub(crate) async fn count_delivery(
     access: &IngestAccess,
     has_event: bool,
 ) -> Result<(), Problem> {
-    let counted = app.count_delivery(access.project, access.events_per_minute, has_event).await;
+    let limits = limits_of(app, access);
+    let counted = app.count_delivery(access.project, &limits, has_event).await;
     counted.map_err(|over| if has_event { over } else { over.limiting(DROPPED_CATEGORIES) })
 }
 
@@ -246,18 +243,19 @@ pub async fn add_log_shards(app: &App, project: ProjectId, shards: u8) -> Result
 /// missing update of the error.
 pub(crate) async fn store_event(
     app: &App,
-    project_id: ProjectId,
+    access: &IngestAccess,
     event_id: EventId,
     mut event: NormalizedEvent,
     received_at: Timestamp,
     draw: u32,
 ) -> Result<(), Problem> {
+    let project_id = access.project;
     let kind = event.description();
     let release = event.attributes.get(Attribute::Release);
     let (release_seen, (mut shards, tags), mut found, ()) = tokio::try_join!(
         see_release(app, project_id, release),
         open_log_for(app, project_id, &event, draw),
-        find_error_of(app, project_id, kind.clone(), CacheValidity::Usable),
+        find_error_of(app, access, kind.clone(), CacheValidity::Usable),
         ErrorStore::new(&app.store).put_payload(project_id, event_id, &event.payload, received_at)
     )?;
     for (key, value) in tags.values {
@@ -279,7 +277,8 @@ pub(crate) async fn store_event(
             .await?;
         let (description, occurred_at, counted_at) = match counting {
             CountOutcome::Counted if let ErrorOfEvent::New(new) = &found.error => {
-                cache_error(app, project_id, row.fingerprint, new.known);
+                let cache = app.cache::<DeliveryCache>();
+                cache.errors.insert((project_id, row.fingerprint), new.id, app.clock.now());
                 return Ok(());
             }
             CountOutcome::Counted => (&found.description, row.occurred_at, now),
@@ -293,16 +292,11 @@ pub(crate) async fn store_event(
             // The packer updates the error if the first delivery did not.
             CountOutcome::UnreadableDuplicate => return Ok(()),
             CountOutcome::ErrorExists => {
-                found =
-                    find_error_of(app, project_id, kind.clone(), CacheValidity::Outdated).await?;
+                found = find_error_of(app, access, kind.clone(), CacheValidity::Outdated).await?;
                 continue;
             }
-            CountOutcome::LogThrottled => {
+            CountOutcome::Throttled => {
                 shards = add_log_shards(app, project_id, shards).await?;
-                continue;
-            }
-            CountOutcome::EventsThrottled => {
-                found = add_event_shards(app, project_id, found).await?;
                 continue;
             }
         };
@@ -380,14 +374,15 @@ struct FoundError {
 /// Returns the error under which a stored event counts.
 pub(crate) async fn error_of_fingerprint(
     app: &App,
-    project: ProjectId,
+    access: &IngestAccess,
     fingerprint: Fingerprint,
 ) -> Result<Option<ErrorId>, StoreError> {
+    let project = access.project;
     let found = find_fingerprint(app, project, fingerprint, CacheValidity::Usable).await?;
     if found.error.is_some() {
         return Ok(found.error);
     }
-    let overflow = ErrorDescription::of_overflow(&error_limits(app, project)).fingerprint;
+    let overflow = ErrorDescription::of_overflow(&error_limits(app, access)).fingerprint;
     Ok(find_fingerprint(app, project, overflow, CacheValidity::Usable).await?.error)
 }
 
@@ -404,16 +399,17 @@ enum CacheValidity {
 /// returns the error to create.
 async fn find_error_of(
     app: &App,
-    project: ProjectId,
+    access: &IngestAccess,
     description: ErrorDescription,
     validity: CacheValidity,
 ) -> Result<FoundError, StoreError> {
+    let project = access.project;
     let entry = find_fingerprint(app, project, description.fingerprint, validity).await?;
-    if entry.error.is_some() || reserve_error_capacity(app, project).await? {
+    if entry.error.is_some() || reserve_error_capacity(app, access).await? {
         let error = error_of_event(app, &description, &entry);
         return Ok(FoundError { description, error });
     }
-    let description = ErrorDescription::of_overflow(&error_limits(app, project));
+    let description = ErrorDescription::of_overflow(&error_limits(app, access));
     let entry = find_fingerprint(app, project, description.fingerprint, validity).await?;
     let error = error_of_event(app, &description, &entry);
     Ok(FoundError { description, error })
@@ -429,26 +425,24 @@ async fn find_fingerprint(
     let cache = app.cache::<DeliveryCache>();
     let known = cache.errors.get(&(project, fingerprint), now);
     if let (Some(known), CacheValidity::Usable) = (known, validity) {
-        let (error, event_shards) = (Some(known.id), known.event_shards);
-        return Ok(FingerprintEntry { error, event_shards, deleted_at: None });
+        return Ok(FingerprintEntry { error: Some(known), deleted_at: None });
     }
     let entry = ErrorStore::new(&app.store).find_fingerprint(project, fingerprint, now).await?;
-    if let Some(known) = entry.known() {
+    if let Some(known) = entry.error {
         cache.errors.insert((project, fingerprint), known, now);
     }
     Ok(entry)
 }
 
 /// Reserves capacity for one more error of a project, if any is left.
-async fn reserve_error_capacity(app: &App, project: ProjectId) -> Result<bool, StoreError> {
-    let now = app.clock.now();
+async fn reserve_error_capacity(app: &App, access: &IngestAccess) -> Result<bool, StoreError> {
+    let (project, now) = (access.project, app.clock.now());
     let cache = app.cache::<DeliveryCache>();
     if cache.full.get(&project, now).is_some() {
         return Ok(false);
     }
-    let is_reserved = ErrorStore::new(&app.store)
-        .reserve_error(project, &error_limits(app, project), now)
-        .await?;
+    let is_reserved =
+        ErrorStore::new(&app.store).reserve_error(project, &error_limits(app, access), now).await?;
     if !is_reserved {
         cache.full.insert(project, (), now);
         log_bound_met(ERRORS_AT_CAP, &format!("errors#{project}"), now);
@@ -456,14 +450,13 @@ async fn reserve_error_capacity(app: &App, project: ProjectId) -> Result<bool, S
     Ok(is_reserved)
 }
 
-/// Returns the limits of the project, or else of the stack.
-fn error_limits(app: &App, project: ProjectId) -> ErrorLimits {
-    let (own, limits, default) = (limits_of(app, project), app.limits(), ErrorLimits::default());
-    let errors = own.errors_per_project.or(limits.errors_per_project);
-    let new_errors = own.new_errors_per_hour.or(limits.new_errors_per_hour);
+/// Returns the limits of a project's errors.
+fn error_limits(app: &App, access: &IngestAccess) -> ErrorLimits {
+    let (limits, default) = (limits_of(app, access), ErrorLimits::default());
+    let or = |limit, default| limits.most(limit).map_or(default, NonZeroU32::get);
     ErrorLimits {
-        errors: errors.map_or(default.errors, NonZeroU32::get),
-        new_errors_per_hour: new_errors.map_or(default.new_errors_per_hour, NonZeroU32::get),
+        errors: or(Limit::ErrorsPerProject, default.errors),
+        new_errors_per_hour: or(Limit::NewErrorsPerHour, default.new_errors_per_hour),
     }
 }
 
@@ -472,18 +465,12 @@ fn error_of_event(
     description: &ErrorDescription,
     entry: &FingerprintEntry,
 ) -> ErrorOfEvent {
-    if let Some(known) = entry.known() {
+    if let Some(known) = entry.error {
         return ErrorOfEvent::Known(known);
     }
     let id = ErrorId::new(app.ids.new_uuid(app.clock.now()));
-    let known = KnownError { id, event_shards: entry.event_shards };
-    let description = description.clone();
-    ErrorOfEvent::New(Box::new(NewError { known, description, events_since: entry.deleted_at }))
-}
-
-/// Caches the error that was created with an event.
-fn cache_error(app: &App, project: ProjectId, fingerprint: Fingerprint, error: KnownError) {
-    app.cache::<DeliveryCache>().errors.insert((project, fingerprint), error, app.clock.now());
+    let (description, events_since) = (description.clone(), entry.deleted_at);
+    ErrorOfEvent::New(Box::new(NewError { id, description, events_since }))
 }
 
 /// Updates the error of a counted event. Returns `false` if the event was deleted with its error.
@@ -505,22 +492,4 @@ async fn see_error(
         cache.errors.insert((project, fingerprint), known, now);
     }
     Ok(seen.is_some())
-}
-
-/// Spreads the keys of an error's events over more partitions, since one of them is throttled.
-/// Returns the updated error.
-async fn add_event_shards(
-    app: &App,
-    project: ProjectId,
-    found: FoundError,
-) -> Result<FoundError, StoreError> {
-    let ErrorOfEvent::Known(known) = &found.error else { return Ok(found) };
-    let (known, now) = (*known, app.clock.now());
-    let FoundError { description, .. } = found;
-    let Some(known) = ErrorStore::new(&app.store).add_event_shards(project, known, now).await?
-    else {
-        return find_error_of(app, project, description, CacheValidity::Outdated).await;
-    };
-    cache_error(app, project, description.fingerprint, known);
-    Ok(FoundError { description, error: ErrorOfEvent::Known(known) })
 }

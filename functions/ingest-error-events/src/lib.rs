@@ -67,7 +67,7 @@ async fn handle(app: &App, incoming: &ApiRequest) -> Result<ApiResponse, Problem
     let begins_with_replay =
         !begins_with_event && start().is_ok_and(|start| Envelope::begins_with_replay(&start));
     if begins_with_replay {
-        replays::count(app, access.project).await?;
+        replays::count(app, &access).await?;
     } else {
         count_delivery(app, &access, begins_with_event).await?;
     }
@@ -97,7 +97,7 @@ async fn handle(app: &App, incoming: &ApiRequest) -> Result<ApiResponse, Problem
     };
     let Some(event) = event else {
         if let Some(envelope) = &envelope {
-            replays::store(app, access.project, envelope, received, begins_with_replay).await?;
+            replays::store(app, &access, envelope, received, begins_with_replay).await?;
         }
         return respond(serde_json::json!({}));
     };
@@ -111,10 +111,10 @@ async fn handle(app: &App, incoming: &ApiRequest) -> Result<ApiResponse, Problem
     let [.., a, b, c, d] = new_id;
     let draw = u32::from_be_bytes([a, b, c, d]);
     let (replay, fingerprint) = (event.replay.clone(), event.fingerprint);
-    Box::pin(store_event(app, access.project, event_id, event, received_at, draw)).await?;
-    replays::link_error(app, access.project, replay, fingerprint).await?;
+    Box::pin(store_event(app, &access, event_id, event, received_at, draw)).await?;
+    replays::link_error(app, &access, replay, fingerprint).await?;
     if let Some(envelope) = &envelope {
-        replays::store(app, access.project, envelope, received, begins_with_replay).await?;
+        replays::store(app, &access, envelope, received, begins_with_replay).await?;
     }
 
     // Response.

@@ -8,10 +8,11 @@ use errors::ingestion::{
 };
 use errors::user_agent::UserAgent;
 use insights::recordings::{ClickError, Facts, Feedback, Malformed, ReplayId, Segment};
-use insights::store::{Change, FactsOutcome, InsightStore};
+use insights::store::{Change, InsightStore};
 use shared::app::App;
 use shared::http::Problem;
 use shared::projects::project::ProjectId;
+use shared::projects::store::IngestAccess;
 use shared::telemetry::log_malformed_recording;
 
 use crate::delivery::{error_of_fingerprint, limits_of};
@@ -20,28 +21,29 @@ use crate::delivery::{error_of_fingerprint, limits_of};
 const RECORDING_CODING: &str = "deflate";
 
 /// Counts a replay segment. Fails with 429 over the project's limit.
-pub(crate) async fn count(app: &App, project: ProjectId) -> Result<(), Problem> {
-    let own_limit = limits_of(app, project).replays_per_minute;
-    app.count_replay(project, own_limit).await.map_err(|over| over.limiting(REPLAY_CATEGORY))
+pub(crate) async fn count(app: &App, access: &IngestAccess) -> Result<(), Problem> {
+    let counted = app.count_replay(access.project, &limits_of(app, access)).await;
+    counted.map_err(|over| over.limiting(REPLAY_CATEGORY))
 }
 
 /// Derives pain points from the replay segment and the feedback of an envelope. Drops malformed
 /// items, since SDKs would send them again. Can be repeated.
 pub(crate) async fn store(
     app: &App,
-    project: ProjectId,
+    access: &IngestAccess,
     envelope: &Envelope<'_>,
     received: Received<'_>,
     is_counted: bool,
 ) -> Result<(), Problem> {
+    let project = access.project;
     if let Some(replay_event) = envelope.replay_event {
         if !is_counted {
-            count(app, project).await?;
+            count(app, access).await?;
         }
         let recording = envelope.replay_recording.unwrap_or_default();
         match read_segment(replay_event, recording)? {
             Ok(segment) if segment.is_empty() => {}
-            Ok(segment) => store_segment(app, project, &segment, envelope, received).await?,
+            Ok(segment) => store_segment(app, project, segment, envelope, received).await?,
             Err(Malformed) => note_malformed(app, project, "malformed recording"),
         }
     }
@@ -60,15 +62,15 @@ pub(crate) async fn store(
 /// Adds a stored error to the replay in which it occurred.
 pub(crate) async fn link_error(
     app: &App,
-    project: ProjectId,
+    access: &IngestAccess,
     replay: Option<EventReplay>,
     fingerprint: Fingerprint,
 ) -> Result<(), Problem> {
     let Some(EventReplay { id, at }) = replay else { return Ok(()) };
     let Some(replay_id) = ReplayId::parse(&id) else { return Ok(()) };
-    let Some(error) = error_of_fingerprint(app, project, fingerprint).await? else { return Ok(()) };
-    let error = ClickError { at: at.as_millis(), error_id: error.to_string() };
-    add_facts(app, project, &replay_id, &Facts::Error(error)).await
+    let Some(error) = error_of_fingerprint(app, access, fingerprint).await? else { return Ok(()) };
+    let errors = vec![ClickError { at: at.as_millis(), error_id: error.to_string() }];
+    add_facts(app, access.project, &replay_id, &Facts { errors, ..Facts::default() }).await
 }
 
 /// Reads a segment. The recording begins with a header line, which is not compressed.
@@ -94,29 +96,26 @@ fn read_segment(
 async fn store_segment(
     app: &App,
     project: ProjectId,
-    segment: &Segment,
+    segment: Segment,
     envelope: &Envelope<'_>,
     received: Received<'_>,
 ) -> Result<(), Problem> {
-    let user_agent = segment.context.user_agent.as_deref().or(received.user_agent);
-    let browser = user_agent.and_then(browser_of);
+    let replay = segment.replay.clone();
+    let browser = browser_of(segment.user_agent.as_deref(), received);
     let clock = |claimed| occurrence_time(Some(claimed), envelope.sent_at, received.at);
-    let facts = Facts::Segment(segment, browser.as_deref(), &clock);
-    add_facts(app, project, &segment.replay, &facts).await
+    add_facts(app, project, &replay, &segment.into_facts(browser.as_deref(), clock)).await
 }
 
 async fn add_facts(
     app: &App,
     project: ProjectId,
     replay: &ReplayId,
-    facts: &Facts<'_>,
+    facts: &Facts,
 ) -> Result<(), Problem> {
     let now = app.clock.now();
     let new_id = || app.ids.new_uuid(now);
     let change = Change { project, new_id: &new_id, now };
-    if InsightStore::new(&app.store).add_facts(change, replay, facts).await?
-        == FactsOutcome::TooLarge
-    {
+    if !InsightStore::new(&app.store).add_facts(change, replay, facts).await? {
         note_malformed(app, project, "replay with too many facts");
     }
     Ok(())
@@ -131,8 +130,7 @@ async fn store_feedback(
 ) -> Result<(), Problem> {
     let now = app.clock.now();
     let new_id = || app.ids.new_uuid(now);
-    let user_agent = feedback.user_agent.as_deref().or(received.user_agent);
-    let browser = user_agent.and_then(browser_of);
+    let browser = browser_of(feedback.user_agent.as_deref(), received);
     let occurred_at = occurrence_time(feedback.claimed, envelope.sent_at, received.at);
     let point = feedback.into_pain_point(browser, occurred_at);
     let Some(evidence) = &point.evidence else { return Ok(()) };
@@ -141,9 +139,9 @@ async fn store_feedback(
     Ok(store.add_derived(change, evidence.signature(), &point).await?)
 }
 
-/// Returns the name and the version of a browser.
-fn browser_of(user_agent: &str) -> Option<String> {
-    let browser = UserAgent::read(user_agent).browser?;
+/// Returns the name and the version of the browser of an item.
+fn browser_of(user_agent: Option<&str>, received: Received<'_>) -> Option<String> {
+    let browser = UserAgent::read(user_agent.or(received.user_agent)?).browser?;
     Some(match browser.version {
         Some(version) => format!("{} {version}", browser.name),
         None => browser.name,

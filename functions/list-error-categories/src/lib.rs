@@ -2,7 +2,6 @@
 //! accepts them.
 
 use errors::query::categories::{ValueCounts, listed_events};
-use errors::query::range_counter::RangeCounter;
 use errors::store::ErrorStore;
 use shared::app::{Access, App, COUNTING_TIME_BUDGET, Operation};
 use shared::auth::Caller;
@@ -23,8 +22,7 @@ async fn handle(app: &App, caller: &Caller<'_>) -> Result<ApiResponse, Problem> 
     let now = app.clock.now();
     let errors = ErrorStore::new(&app.store);
     let tags = errors.tag_keys(&[project_id]).await?;
-    let events = listed_events(now);
-    let mut counter = RangeCounter::new(&events, ValueCounts::new(&tags));
-    errors.count_project(project_id, &events, &mut counter, now).await?;
-    ApiResponse::ok(&counter.into_counts().into_categories())
+    let mut counts = ValueCounts::new(&tags);
+    errors.count_project(project_id, &listed_events(now), &mut counts, now).await?;
+    ApiResponse::ok(&counts.into_categories())
 }

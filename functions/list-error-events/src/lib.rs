@@ -35,21 +35,16 @@ async fn handle(
 
     // Storage and response.
     let now = app.clock.now();
-    let error = ErrorStore::new(&app.store).find_error(project_id, id, now).await?;
-    let events = (&error.ok_or_else(http::error_not_found)?).into();
-    let page = ErrorStore::new(&app.store)
-        .list_error_events(project_id, &events, &page_request, now)
-        .await?;
+    let errors = ErrorStore::new(&app.store);
+    let error = errors.find_error(project_id, id, now).await?.ok_or_else(http::error_not_found)?;
+    let events = errors.events_of_error(project_id, &error).await?;
+    let page = errors.list_error_events(project_id, &events, &page_request, now).await?;
     let mut items = Vec::with_capacity(page.items.len());
     for event in page.items {
-        let (map_status, resolved) = match event.members_to_resolve() {
-            None => (None, None),
-            Some(members) => {
-                let (store, cache) =
-                    (SourceMapStore::new(&app.store), app.cache::<SourceMapCache>());
-                store.resolve_stored(&cache, project_id, members, now, StoredEvent::write).await?
-            }
-        };
+        let (store, cache) = (SourceMapStore::new(&app.store), app.cache::<SourceMapCache>());
+        let members = event.members_to_resolve();
+        let resolved = store.resolve_stored(&cache, project_id, members, now, StoredEvent::write);
+        let (map_status, resolved) = resolved.await?;
         items.push(event.resolved(map_status, resolved));
     }
     page_response(app.cursor_key()?, incoming, &Page { items, end: page.end })

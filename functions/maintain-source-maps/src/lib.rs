@@ -32,7 +32,7 @@ async fn run(app: &App, deadline: Deadline) -> Result<(), StoreError> {
             return outcome;
         }
         // A failed bundle must not hold up the others.
-        outcome = outcome.and(assemble(app, project, checksum, at).await);
+        outcome = outcome.and(assemble(app, project, &checksum, at).await);
     }
     outcome.and(remove_due(app, deadline).await)
 }
@@ -41,7 +41,7 @@ async fn run(app: &App, deadline: Deadline) -> Result<(), StoreError> {
 async fn assemble(
     app: &App,
     project: ProjectId,
-    checksum: Checksum,
+    checksum: &Checksum,
     queued_at: Timestamp,
 ) -> Result<(), StoreError> {
     let store = SourceMapStore::new(&app.store);
@@ -51,7 +51,14 @@ async fn assemble(
     let Some(BundleRecord { upload, .. }) = bundle.filter(is_open) else {
         return store.dequeue(project, checksum).await;
     };
-    match assembly::assemble(app, &[project], &upload, LEASE).await {
+    let chunks = store.find_chunks(&upload.organization, &upload.chunks, app.clock.now()).await?;
+    let joined = assembly::join(&upload, &chunks);
+    drop(chunks);
+    let opened = match &joined {
+        Ok(bundle) => assembly::open(&upload, bundle),
+        Err(fault) => Err(fault.clone()),
+    };
+    match assembly::assemble(app, &[project], &upload, opened, LEASE).await {
         Ok(Outcome::Assembled | Outcome::Rejected(_)) => store.dequeue(project, checksum).await,
         Ok(Outcome::Busy) => Ok(()),
         Err(failure) if queued_at.plus(RETRY_PERIOD) < app.clock.now() => {

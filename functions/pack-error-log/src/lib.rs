@@ -4,11 +4,10 @@
 //! The job can be killed at any point, and can run twice concurrently. Unfinished projects stay in
 //! the queue, and the next invocation continues with them.
 
-use std::collections::{HashMap, VecDeque};
-use std::sync::{Mutex, PoisonError};
+use std::collections::HashMap;
 use std::time::Duration;
 
-use futures_util::future::join_all;
+use futures_util::stream::{self, StreamExt};
 
 use errors::ErrorId;
 use errors::store::{ErrorStore, PackOutcome, PackingLimits, QueueBacklog, QueueEntry};
@@ -32,7 +31,7 @@ pub const UNPACKED_ROWS: &str = "UnpackedRows";
 
 /// Number of projects that are packed concurrently: while one waits for DynamoDB, another one is
 /// encoded.
-const WORKERS: usize = 4;
+const PROJECTS_AT_ONCE: usize = 4;
 /// Time in which an invocation starts steps. The next invocation is a minute later.
 const WORKING_TIME: Duration = Duration::from_secs(55);
 /// Time that a project waits after packing failed.
@@ -78,34 +77,47 @@ async fn run(app: &App, deadline: Deadline) -> Result<(), StoreError> {
     failures.into_iter().next().map_or(Ok(()), Err)
 }
 
-/// Packs the due projects, longest due first, until the time is up. The projects take turns of one
-/// step each, so that none waits for another's backlog.
+/// Packs the due projects, longest due first, until the time is up. In each round, each project
+/// takes one step, so that none waits for another's backlog.
 pub async fn pack_due(
     app: &App,
     limits: &RunLimits,
     deadline: Deadline,
 ) -> Result<RunOutcome, StoreError> {
     let now = app.clock.now();
-    let queue = ErrorStore::new(&app.store).list_packing_queue().await?;
-    let mut due: Vec<QueueEntry> = queue.iter().filter(|entry| entry.due <= now).copied().collect();
-    due.sort_by_key(|entry| entry.due);
-    let first = |entry| ProjectTurn { entry, packs: true, compacts: true };
-    let seen =
+    let mut queue = ErrorStore::new(&app.store).list_packing_queue().await?;
+    queue.sort_by_key(|entry| entry.due);
+    let snapshot =
         |entry: &QueueEntry| QueueSnapshot { waiting: entry.waiting, is_due: entry.due <= now };
-    let turns = RoundRobin {
-        projects: Mutex::new(due.into_iter().map(first).collect()),
-        seen: Mutex::new(queue.iter().map(|entry| (entry.project, seen(entry))).collect()),
-        limits: limits.packing,
-        deadline,
-        own: Deadline::after(limits.time),
-    };
-    let workers = join_all((0..WORKERS).map(|_| work(app, &turns))).await;
-    let seen = turns.seen.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let mut seen: HashMap<ProjectId, QueueSnapshot> =
+        queue.iter().map(|entry| (entry.project, snapshot(entry))).collect();
+    let due = queue.into_iter().filter(|entry| entry.due <= now);
+    let first = |entry| ProjectTurn { seen: snapshot(&entry), entry, packs: true, compacts: true };
+    let mut turns: Vec<ProjectTurn> = due.map(first).collect();
+    let own = Deadline::after(limits.time);
+    let (deadline, own) = (&deadline, &own);
+    let is_over = || deadline.has_passed() || own.has_passed();
+    let mut failures = Vec::new();
+    while !turns.is_empty() && !is_over() {
+        let round: Vec<_> = turns
+            .drain(..)
+            .map(|turn| async move {
+                if is_over() { None } else { Some(take(app, turn, &limits.packing).await) }
+            })
+            .collect();
+        let mut round = stream::iter(round).buffer_unordered(PROJECTS_AT_ONCE);
+        while let Some(taken) = round.next().await {
+            let Some((turn, failed)) = taken else { continue };
+            seen.insert(turn.entry.project, turn.seen);
+            failures.extend(failed);
+            turns.extend(Some(turn).filter(|turn| turn.packs || turn.compacts));
+        }
+    }
     let rows = seen.values().filter(|seen| seen.is_due).map(|seen| seen.waiting.rows);
     Ok(RunOutcome {
         oldest: seen.values().map(|seen| seen.waiting.since).min(),
         rows: rows.fold(0, u64::saturating_add),
-        failures: workers.into_iter().flatten().collect(),
+        failures,
     })
 }
 
@@ -113,6 +125,7 @@ pub async fn pack_due(
 #[derive(Clone, Copy)]
 struct ProjectTurn {
     entry: QueueEntry,
+    seen: QueueSnapshot,
     /// `true` if there can be rows to pack.
     packs: bool,
     /// `true` if there can be runs to compact, and compaction has not failed in this invocation.
@@ -127,113 +140,76 @@ struct QueueSnapshot {
     is_due: bool,
 }
 
-/// The turns to come.
-struct RoundRobin {
-    projects: Mutex<VecDeque<ProjectTurn>>,
-    seen: Mutex<HashMap<ProjectId, QueueSnapshot>>,
-    limits: PackingLimits,
-    deadline: Deadline,
-    own: Deadline,
-}
-
-impl RoundRobin {
-    fn next(&self) -> Option<ProjectTurn> {
-        if self.deadline.has_passed() || self.own.has_passed() {
-            return None;
-        }
-        self.projects.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
-    }
-
-    fn again(&self, turn: ProjectTurn) {
-        self.projects.lock().unwrap_or_else(PoisonError::into_inner).push_back(turn);
-    }
-
-    fn note(&self, project: ProjectId, seen: QueueSnapshot) {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner).insert(project, seen);
-    }
-
-    /// Returns the backlog of a project, as last seen.
-    fn waiting(&self, entry: &QueueEntry) -> QueueBacklog {
-        let all = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        all.get(&entry.project).map_or(entry.waiting, |seen| seen.waiting)
-    }
-}
-
-/// Processes one project after the other, and returns the failures.
-async fn work(app: &App, turns: &RoundRobin) -> Vec<StoreError> {
-    let mut failures = Vec::new();
-    while let Some(turn) = turns.next() {
-        let next = take(app, turn, turns, &mut failures).await;
-        if next.packs || next.compacts {
-            turns.again(next);
-        }
-    }
-    failures
-}
-
-/// Takes one packing step and one compaction step of a project. Returns its next turn.
+/// Takes one packing step and one compaction step of a project. Returns its next turn, and the
+/// failures.
 async fn take(
     app: &App,
-    turn: ProjectTurn,
-    turns: &RoundRobin,
-    failures: &mut Vec<StoreError>,
-) -> ProjectTurn {
-    let ProjectTurn { entry, mut packs, mut compacts } = turn;
-    if packs {
-        match pack(app, &entry, turns).await {
-            Ok(has_more) => packs = has_more,
+    mut turn: ProjectTurn,
+    limits: &PackingLimits,
+) -> (ProjectTurn, Vec<StoreError>) {
+    let mut failures = Vec::new();
+    if turn.packs {
+        match pack(app, &turn.entry, limits, &mut turn.seen).await {
+            Ok(has_more) => turn.packs = has_more,
             Err(failure) => {
                 // A failed project must neither hold up the others nor be retried each minute.
                 let due = app.clock.now().plus(PAUSE_AFTER_FAILURE);
-                let postponed =
-                    ErrorStore::new(&app.store).postpone(&entry, due, turns.waiting(&entry));
+                let store = ErrorStore::new(&app.store);
+                let postponed = store.postpone(&turn.entry, due, turn.seen.waiting);
                 failures.extend(postponed.await.err());
                 failures.push(failure);
-                return ProjectTurn { entry, packs: false, compacts: false };
+                return (ProjectTurn { packs: false, compacts: false, ..turn }, failures);
             }
         }
     }
-    if compacts {
-        match compact(app, &entry, turns).await {
-            Ok(compacts_more) => compacts = packs || compacts_more,
+    if turn.compacts {
+        match compact(app, &turn.entry, limits).await {
+            Ok(compacts_more) => turn.compacts = turn.packs || compacts_more,
             // Rows do not wait for compaction, so it is retried when the project is next due.
             Err(failure) => {
                 failures.push(failure);
-                compacts = false;
+                turn.compacts = false;
             }
         }
     }
-    ProjectTurn { entry, packs, compacts }
+    (turn, failures)
 }
 
 /// Takes one compaction step of a project. Returns `true` if there can be another one.
-async fn compact(app: &App, entry: &QueueEntry, turns: &RoundRobin) -> Result<bool, StoreError> {
-    let (store, now) = (&app.store, app.clock.now());
-    let compacts_more =
-        ErrorStore::new(store).compact_step(entry.project, &turns.limits.compaction, now).await?;
-    ErrorStore::new(store).count_errors(entry.project, now).await?;
+async fn compact(
+    app: &App,
+    entry: &QueueEntry,
+    limits: &PackingLimits,
+) -> Result<bool, StoreError> {
+    let (store, now) = (ErrorStore::new(&app.store), app.clock.now());
+    let compacts_more = store.compact_step(entry.project, &limits.compaction, now).await?;
+    store.count_errors(entry.project, now).await?;
     Ok(compacts_more)
 }
 
 /// Packs rows of a project, and sets when it is due again. Returns `true` if there are more rows.
-async fn pack(app: &App, entry: &QueueEntry, turns: &RoundRobin) -> Result<bool, StoreError> {
-    let now = app.clock.now();
+async fn pack(
+    app: &App,
+    entry: &QueueEntry,
+    limits: &PackingLimits,
+    seen: &mut QueueSnapshot,
+) -> Result<bool, StoreError> {
+    let (store, now) = (ErrorStore::new(&app.store), app.clock.now());
     let new_id = || ErrorId::new(app.ids.new_uuid(app.clock.now()));
-    let step =
-        ErrorStore::new(&app.store).pack_step(entry.project, &turns.limits, &new_id, now).await?;
+    let step = store.pack_step(entry.project, limits, &new_id, now).await?;
     let none = QueueBacklog { since: now, rows: 0 };
     let (due, waiting) = match step {
         PackOutcome::Packed { has_more: true, backlog, until } => {
             let waiting = QueueBacklog { since: until, rows: backlog.rows_since(until, now) };
-            turns.note(entry.project, QueueSnapshot { waiting, is_due: true });
-            ErrorStore::new(&app.store).postpone(entry, entry.due, waiting).await?;
+            *seen = QueueSnapshot { waiting, is_due: true };
+            store.postpone(entry, entry.due, waiting).await?;
             return Ok(true);
         }
         PackOutcome::Packed { backlog, .. } => (backlog.next_visit_once_packed(now), none),
         // The other packer also sets when the project is due.
         PackOutcome::Lost => return Ok(false),
         PackOutcome::ProjectGone => {
-            ErrorStore::new(&app.store).leave_queue(entry).await?;
+            store.leave_queue(entry).await?;
             return Ok(false);
         }
         PackOutcome::Left(backlog) => match backlog.oldest {
@@ -242,13 +218,13 @@ async fn pack(app: &App, entry: &QueueEntry, turns: &RoundRobin) -> Result<bool,
                 (backlog.next_check(now), QueueBacklog { since, rows })
             }
             None if now >= entry.may_leave() && !backlog.has_deletions => {
-                ErrorStore::new(&app.store).leave_queue(entry).await?;
+                store.leave_queue(entry).await?;
                 return Ok(false);
             }
             None => (backlog.next_check(now).min(entry.may_leave().max(now)), none),
         },
     };
-    turns.note(entry.project, QueueSnapshot { waiting, is_due: false });
-    ErrorStore::new(&app.store).postpone(entry, due, waiting).await?;
+    *seen = QueueSnapshot { waiting, is_due: false };
+    store.postpone(entry, due, waiting).await?;
     Ok(false)
 }

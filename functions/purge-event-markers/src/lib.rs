@@ -1,4 +1,4 @@
-//! Removes the events of deleted collections. A schedule runs this job every minute.
+//! Removes the events of deleted collections. A schedule runs this job every five minutes.
 //!
 //! The job can be killed at any point, and can run twice concurrently. An unfinished purge job
 //! stays queued, and the next invocation continues it.

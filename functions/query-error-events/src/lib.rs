@@ -1,19 +1,18 @@
 //! Lists the events of an error that pass filters, with the position of the first one.
 
 use errors::query::error_events::{ErrorEventsQuery, EventOrder};
-use errors::query::errors::{ErrorCounts, ErrorOutline};
+use errors::query::errors::ErrorCounts;
 use errors::query::event_query::EventQuery;
 use errors::query::filter::EventFilters;
-use errors::query::range_counter::RangeCounter;
-use errors::query::search::SearchedError;
 use errors::query::time_bucket::{QueryRange, WrittenTime};
-use errors::store::{ErrorStore, EventsOfError, KeyRange, MatchingEvents};
+use errors::store::{ErrorStore, EventsOfError, KeyRange};
 use errors::{ErrorRecord, ResolvedEvent, StoredEvent, http};
 use serde::Serialize;
 use shared::app::{Access, App, COUNTING_TIME_BUDGET, Operation};
 use shared::auth::Caller;
 use shared::http::{ApiRequest, ApiResponse, Method, Problem, open_cursor, seal_cursor};
 use shared::json::{JsonPath, ViolationCode, Violations};
+use shared::page::Page;
 use shared::projects::api_key::Scope;
 use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
@@ -58,8 +57,8 @@ async fn handle(
     ErrorStore::new(&app.store).recognize_tags(&[project], &mut query.events).await?;
     let error = ErrorStore::new(&app.store).find_error(project, id, now).await?;
     let error = error.ok_or_else(http::error_not_found)?;
-    let search =
-        Search { app, project, error: &error, of_error: (&error).into(), query: &query, now };
+    let of_error = ErrorStore::new(&app.store).events_of_error(project, &error).await?;
+    let search = Search { app, project, error: &error, of_error, query: &query, now };
     let events = search.page().await?;
     let (total, position) = match (&query.after, query.events.is_about(&error)) {
         (Some(_), _) => (None, None),
@@ -79,14 +78,10 @@ async fn handle(
         events.end.map(|end| seal_cursor(cursor_key, incoming, &query.position(&end)));
     let mut items = Vec::with_capacity(events.items.len());
     for (_, event) in events.items {
-        let (map_status, resolved) = match event.members_to_resolve() {
-            None => (None, None),
-            Some(members) => {
-                let (store, cache) =
-                    (SourceMapStore::new(&app.store), app.cache::<SourceMapCache>());
-                store.resolve_stored(&cache, project, members, now, StoredEvent::write).await?
-            }
-        };
+        let (store, cache) = (SourceMapStore::new(&app.store), app.cache::<SourceMapCache>());
+        let members = event.members_to_resolve();
+        let resolved = store.resolve_stored(&cache, project, members, now, StoredEvent::write);
+        let (map_status, resolved) = resolved.await?;
         items.push(event.resolved(map_status, resolved));
     }
     ApiResponse::ok(&EventPage { items, total, position, next_cursor })
@@ -108,11 +103,11 @@ impl Search<'_> {
     }
 
     /// Returns the requested page.
-    async fn page(&self) -> Result<MatchingEvents, Problem> {
+    async fn page(&self) -> Result<Page<(String, StoredEvent)>, Problem> {
         let (query, events) = (self.query, &self.query.events);
         let mut range = KeyRange::of_times(events.range.from(), events.range.to(), query.order);
         let mut limit = usize::try_from(query.limit).unwrap_or(usize::MAX);
-        let mut page = MatchingEvents::default();
+        let mut page = Page { items: Vec::new(), end: None };
         if let Some(after) = &query.after {
             range = range.after(after);
         } else if let Some(event) = query.event {
@@ -140,7 +135,7 @@ impl Search<'_> {
         range: KeyRange,
         events: Option<&EventQuery>,
         limit: usize,
-    ) -> Result<MatchingEvents, Problem> {
+    ) -> Result<Page<(String, StoredEvent)>, Problem> {
         let all = EventFilters::default();
         let filters = events.map_or(&all, |events| &events.event_filters);
         let found = self.store().matching_events(
@@ -156,9 +151,9 @@ impl Search<'_> {
 
     /// Returns the number of matching events.
     async fn count(&self, events: &EventQuery) -> Result<u64, Problem> {
-        let mut counter = RangeCounter::new(events, ErrorCounts::default());
-        self.store().count_project(self.project, events, &mut counter, self.now).await?;
-        Ok(counter.into_counts().into_single()?.0)
+        let mut counts = ErrorCounts::of_events(false);
+        self.store().count_project(self.project, events, &mut counts, self.now).await?;
+        Ok(counts.all_events())
     }
 
     /// Returns the position of an event among the matching ones, counted from the newest. `None` if
@@ -188,25 +183,6 @@ impl Search<'_> {
             Err(_) => 0,
         };
         Ok(Some(later + in_minute))
-    }
-}
-
-/// Extensions of queries about one error.
-trait AboutError {
-    /// `true` if the error passes the query's conditions on errors.
-    fn is_about(&self, error: &ErrorRecord) -> bool;
-}
-
-impl AboutError for EventQuery {
-    fn is_about(&self, error: &ErrorRecord) -> bool {
-        let description = &error.description;
-        let texts = SearchedError {
-            error_type: &description.error_type,
-            message: &description.message,
-            title: &description.title,
-            culprit: &description.culprit,
-        };
-        self.matches(&ErrorOutline::from(error), &texts)
     }
 }
 

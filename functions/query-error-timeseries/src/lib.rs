@@ -35,7 +35,7 @@ async fn handle(
     let errors = ErrorStore::new(&app.store);
     errors.recognize_tags(&projects, &mut query.events).await?;
     let events = &query.events;
-    let mut counter = Counter::new(&events.range, &events.event_filters);
+    let mut counter = Counter::new(&events.range);
     errors.count_projects(projects, events, &mut counter, now).await?;
 
     // Response.

@@ -2,7 +2,6 @@
 
 use errors::http;
 use errors::query::errors::{ErrorCounts, ErrorsQuery};
-use errors::query::range_counter::RangeCounter;
 use errors::store::ErrorStore;
 use shared::app::{Access, App, COUNTING_TIME_BUDGET, Operation};
 use shared::auth::Caller;
@@ -37,9 +36,10 @@ async fn handle(
     let errors = ErrorStore::new(&app.store);
     errors.recognize_tags(&[project_id], &mut query.events).await?;
     let events = &query.events;
-    let mut counter = RangeCounter::new(events, ErrorCounts::new(&query));
-    let outlines = errors.count_project(project_id, events, &mut counter, now).await?;
-    let Page { items: ranked, end } = query.page(&outlines, counter.into_counts())?;
+    let mut counts = ErrorCounts::of_users(query.with_series);
+    let counted = errors.count_project(project_id, events, &mut counts, now).await?;
+    let Page { items: ranked, end } =
+        query.page(&counted.outlines, counts, &counted.last_unpacked)?;
 
     // Response.
     let found = errors.find_ranked_errors(project_id, ranked, now).await?;

@@ -2,7 +2,7 @@
 //! then on.
 
 use people::http;
-use people::store::{MemberChange, PeopleStore};
+use people::store::{PeopleChange, PeopleStore};
 use shared::app::{Access, App, Operation};
 use shared::audit::{AuditAction, AuditTarget};
 use shared::auth::Caller;
@@ -44,11 +44,11 @@ async fn handle(
         let entry = caller.audit(&app.ids, AuditAction::MemberRemoved, target);
         let more = vec![app.store.audit(&entry)?];
         let by = http::member_of(caller);
-        match people.remove_member(&stored, by.as_ref(), more, app.clock.now()).await? {
-            MemberChange::Done => return Ok(ApiResponse::empty(StatusCode::NO_CONTENT)),
-            MemberChange::Outdated => {}
-            MemberChange::LastOwner => return Err(http::last_owner(&stored.user)),
-            MemberChange::CallerChanged => return Err(http::caller_changed()),
+        let now = app.clock.now();
+        let change = people.remove_member(&stored, by.as_ref(), more, now).await?;
+        if change != PeopleChange::Outdated {
+            let response = ApiResponse::empty(StatusCode::NO_CONTENT);
+            return http::response_to(change, &stored.user, now, response);
         }
     }
     Err(Problem::conflict("the member kept changing"))

@@ -27,10 +27,10 @@ async fn handle(
     let id = http::key_id(incoming)?;
 
     // Storage: the key.
-    let mut found = app.store.find_api_key(&id).await?;
-    PeopleStore::new(&app.store).end_with_members(found.as_mut_slice()).await?;
-    let key = found.filter(|key| key.revoked_at.is_none() && http::can_administer(caller, key));
-    let key = key.ok_or_else(http::api_key_not_found)?;
+    let mut found = app.store.find_api_key(&id).await?.into_iter().collect();
+    PeopleStore::new(&app.store).end_with_members(&mut found).await?;
+    found.retain(|key| key.revoked_at.is_none() && http::can_administer(caller, key));
+    let key = found.pop().ok_or_else(http::api_key_not_found)?;
 
     // Storage and response.
     let target = AuditTarget::new("api_key", &id, &key.name);

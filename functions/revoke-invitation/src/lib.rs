@@ -1,7 +1,7 @@
 //! Revokes an open invitation. Its link ends immediately.
 
 use people::http;
-use people::store::{InvitationRevocation, PeopleStore};
+use people::store::PeopleStore;
 use shared::app::{Access, App, Operation};
 use shared::audit::{AuditAction, AuditTarget};
 use shared::auth::Caller;
@@ -28,8 +28,8 @@ async fn handle(
     let id = http::invitation_id(incoming)?;
 
     // Storage: the invitation.
-    let people = PeopleStore::new(&app.store);
-    let invitation = people.find_invitation(id, app.clock.now()).await?;
+    let (people, now) = (PeopleStore::new(&app.store), app.clock.now());
+    let invitation = people.find_invitation(id, now).await?;
     let invitation = invitation.filter(|it| it.organization == *caller.organization());
     let invitation = invitation.ok_or_else(http::invitation_not_found)?;
 
@@ -41,9 +41,7 @@ async fn handle(
     let entry = caller.audit(&app.ids, AuditAction::InvitationRevoked, target);
     let more = vec![app.store.audit(&entry)?];
     let by = http::member_of(caller);
-    match people.revoke_invitation(&invitation, by.as_ref(), more).await? {
-        InvitationRevocation::Revoked => Ok(ApiResponse::empty(StatusCode::NO_CONTENT)),
-        InvitationRevocation::Gone => Err(http::invitation_not_found()),
-        InvitationRevocation::CallerChanged => Err(http::caller_changed()),
-    }
+    let change = people.revoke_invitation(&invitation, by.as_ref(), more).await?;
+    let response = ApiResponse::empty(StatusCode::NO_CONTENT);
+    http::response_to(change, &invitation.user, now, response)
 }

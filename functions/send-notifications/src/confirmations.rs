@@ -9,6 +9,7 @@ use shared::app::App;
 use shared::dynamodb::{ConflictRetry, StoreError};
 
 use crate::JobContext;
+use crate::people_emails::browser_name;
 use crate::senders::{Mailer, NO_RESPONSE, SendError};
 
 /// Sends due confirmation and security emails, if there is a mailer. Deletes expired requests in
@@ -95,7 +96,8 @@ async fn process_request(
         return Ok(());
     }
     address.revision = address.revision.saturating_add(1);
-    let message = confirmation(email, name.organization.as_str(), &url);
+    let browser = pending.user_agent.as_deref().map(|it| browser_name(Some(it)));
+    let message = confirmation(email, name.organization.as_str(), browser.as_deref(), &url);
     match mailer.send(email, &message).await {
         Ok(()) => NotificationStore::new(&app.store)
             .delete_confirmation_request(name, &address)

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use errors::ErrorId;
 use errors::spike::Hour;
-use errors::store::{ErrorStore, EventsByHour, EventsOfError};
+use errors::store::ErrorStore;
 use notifications::TokenKeyCache;
 use notifications::address::{Rejection, UserAddress};
 use notifications::delivery_state::{DeliveryState, SendDecision};
@@ -23,15 +23,14 @@ use shared::timestamp::Timestamp;
 
 use crate::JobContext;
 use crate::audience::recipient;
+use crate::people_emails::browser_name;
 use crate::senders::{Mailer, SendError};
 use crate::subjects::drop_deleted;
 
-/// Maximum events per read for a plot. If a partition has more, each hour is read separately.
-const PLOTTED_EVENTS: i32 = 1_000;
 /// Members per read.
 const MEMBERS_AT_ONCE: u32 = 100;
 /// Number of hours in a plot.
-const PLOTTED_HOURS: u32 = 24;
+const PLOTTED_HOURS: u16 = 24;
 /// Maximum errors of a project whose events are counted: the most frequent, including old ones.
 const WEIGHED_ERRORS: usize = 100;
 
@@ -433,6 +432,11 @@ async fn write(
         };
         let mut lines: Vec<DomainEvent> =
             entries.iter().flat_map(|entry| entry.lines.iter().cloned()).collect();
+        for line in lines.iter_mut().filter(|line| line.kind == DomainEventKind::ApiKeyCreated) {
+            if !line.detail.is_empty() {
+                line.detail = browser_name(Some(&line.detail));
+            }
+        }
         // An email with a line too many, or in another order, is better than none.
         let dropped = drop_deleted(job, &mut lines).await;
         let dropped = job.unless_failed(dropped).unwrap_or_default();
@@ -524,22 +528,17 @@ async fn plot_of(
         return Ok(None);
     };
     let Some(id) = ErrorId::parse(&first.subject) else { return Ok(None) };
-    let counted = if let Some(known) = job.plotted.get(&(*project, id)) {
+    let hours = if let Some(known) = job.plotted.get(&(*project, id)) {
         known.clone()
     } else {
         let (store, now) = (&job.app.store, job.app.clock.now());
-        let Some(error) = ErrorStore::new(store).find_error(*project, id, now).await? else {
-            return Ok(None);
-        };
-        let events = EventsOfError::from(&error);
-        let counted = ErrorStore::new(store)
-            .latest_events_by_hour(*project, &events, PLOTTED_HOURS, PLOTTED_EVENTS, now)
-            .await?;
+        let counted =
+            ErrorStore::new(store).latest_events_by_hour(*project, id, PLOTTED_HOURS, now).await?;
+        let Some(counted) = counted else { return Ok(None) };
         job.plotted.insert((*project, id), counted.clone());
         counted
     };
-    let EventsByHour { hours, is_cut } = counted;
-    Ok(Some(Plot { title: first.title.clone(), hours, is_cut }))
+    Ok(Some(Plot { title: first.title.clone(), hours }))
 }
 
 /// Changes a user's address item, unless a concurrent request changes it. The change can be

@@ -122,7 +122,7 @@ async fn detail_of(
             ("insightId", "trend")
         }
         DomainEventKind::FlagChanged => ("flagKey", "change"),
-        DomainEventKind::ApiKeyCreated | DomainEventKind::WeekEnded => ("keyId", "detail"),
+        DomainEventKind::ApiKeyCreated | DomainEventKind::WeekEnded => ("keyId", "userAgent"),
     };
     detail[subject] = json!(domain_event.subject);
     if !domain_event.detail.is_empty() {

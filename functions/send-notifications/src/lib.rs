@@ -23,7 +23,6 @@ use senders::Senders;
 
 use errors::ErrorId;
 use errors::spike::Hour;
-use errors::store::EventsByHour;
 use notifications::domain_event::{DigestSubject, Visibility};
 use notifications::store::{NotificationStore, Shard};
 use shared::app::{App, Deadline, Job};
@@ -76,7 +75,7 @@ struct JobContext<'r> {
     leases: Leases,
     projects: HashMap<ProjectId, Option<Project>>,
     /// Event counts for plots.
-    plotted: HashMap<(ProjectId, ErrorId), EventsByHour>,
+    plotted: HashMap<(ProjectId, ErrorId), Vec<u64>>,
     /// Event counts of a project's most frequent errors since an hour.
     frequent: HashMap<(ProjectId, Hour), HashMap<ErrorId, u64>>,
     /// `true` for existing errors, insights and flags, `false` for deleted ones.

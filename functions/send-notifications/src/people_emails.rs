@@ -113,7 +113,7 @@ fn no_randomness(error: shared::projects::NoRandomness) -> StoreError {
 }
 
 /// Returns the name of a browser and its system, such as `Chrome on macOS`.
-fn browser_name(user_agent: Option<&str>) -> String {
+pub(crate) fn browser_name(user_agent: Option<&str>) -> String {
     let found = user_agent.map(UserAgent::read).unwrap_or_default();
     let system =
         found.os.map(|os| if os.name == "Mac OS X" { "macOS".to_owned() } else { os.name });

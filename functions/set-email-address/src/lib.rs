@@ -40,6 +40,9 @@ async fn handle(
         let mut address = stored.clone();
         let nonce = Nonce(app.ids.new_uuid(now).into_bytes());
         address.set(email.clone(), nonce, now);
+        if let Some(pending) = &mut address.pending {
+            pending.user_agent = caller.browser();
+        }
 
         // Storage and response.
         let asks_to_confirm = address.pending.is_some();

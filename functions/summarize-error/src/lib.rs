@@ -4,9 +4,9 @@ use std::borrow::Cow;
 
 use errors::attribute::Attribute;
 use errors::query::breakdown::{BreakdownRow, ValueShares};
+use errors::query::counted_run::Accumulator;
 use errors::query::errors::ErrorCounts;
 use errors::query::event_query::EventQuery;
-use errors::query::range_counter::{RangeCounter, RangeCounts};
 use errors::query::summary::{SummaryQuery, minute_of_error};
 use errors::store::ErrorStore;
 use errors::{ErrorId, http};
@@ -67,8 +67,8 @@ async fn handle(
     let error = ErrorStore::new(&app.store).find_error(project, id, now).await?;
     let error = error.ok_or_else(http::error_not_found)?;
     let (first_seen, last_seen) = (error.first_seen, seen.show(&error).last_seen);
-    let counted = count(app, project, events, ErrorCounts::default(), now).await?;
-    let (events_counted, users) = counted.into_single()?;
+    let counted = count(app, project, events, ErrorCounts::of_users(false), now).await?;
+    let (count_of_events, users) = (counted.all_events(), counted.users_of_single()?);
     let mut shares = Vec::with_capacity(query.by.len());
     for by in &query.by {
         let counted = count(app, project, events, ValueShares::new(*by), now).await?;
@@ -78,7 +78,7 @@ async fn handle(
 
     // Response.
     ApiResponse::ok(&ErrorSummary {
-        count: events_counted,
+        count: count_of_events,
         users,
         first_release: release_at(app, project, id, first_seen, now).await?,
         last_release: release_at(app, project, id, last_seen, now).await?,
@@ -86,16 +86,15 @@ async fn handle(
     })
 }
 
-async fn count<C: RangeCounts>(
+async fn count<C: Accumulator>(
     app: &App,
     project: ProjectId,
     events: &EventQuery,
-    counts: C,
+    mut counts: C,
     now: Timestamp,
 ) -> Result<C, Problem> {
-    let mut counter = RangeCounter::new(events, counts);
-    ErrorStore::new(&app.store).count_project(project, events, &mut counter, now).await?;
-    Ok(counter.into_counts())
+    ErrorStore::new(&app.store).count_project(project, events, &mut counts, now).await?;
+    Ok(counts)
 }
 
 /// Returns the release with most of an error's events in a minute.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use people::store::{MemberChange, PeopleStore};
+use people::store::{PeopleChange, PeopleStore};
 use people::{Grant, ListedMember, MemberPatch, http};
 use shared::app::{Access, App, Operation};
 use shared::audit::{AuditAction, AuditTarget};
@@ -49,6 +49,7 @@ async fn handle(
         // Rules.
         http::require_role_over(caller, &stored, patch.role)?;
         let grant = patch.apply(&stored, projects.as_ref())?;
+        http::require_scopes_of(caller, grant.role)?;
         let Grant { role, projects } = grant.clone();
         let member = Member { role, projects, ..stored.clone() };
         let response = shown(app, &member).await?;
@@ -61,11 +62,10 @@ async fn handle(
         let entry = caller.audit(&app.ids, AuditAction::MemberUpdated, target);
         let more = vec![app.store.audit(&entry)?];
         let by = http::member_of(caller);
-        match people.change_member(&stored, &grant, by.as_ref(), more, app.clock.now()).await? {
-            MemberChange::Done => return Ok(response),
-            MemberChange::Outdated => {}
-            MemberChange::LastOwner => return Err(http::last_owner(&stored.user)),
-            MemberChange::CallerChanged => return Err(http::caller_changed()),
+        let now = app.clock.now();
+        let change = people.change_member(&stored, &grant, by.as_ref(), more, now).await?;
+        if change != PeopleChange::Outdated {
+            return http::response_to(change, &stored.user, now, response);
         }
     }
     Err(Problem::conflict("the member kept changing"))

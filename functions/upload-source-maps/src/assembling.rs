@@ -58,20 +58,20 @@ pub(crate) async fn assemble(
     }
 
     // Rules and storage.
-    let bundle = match assembly::join(&upload, chunks) {
-        Ok(bundle) => bundle.unwrap_or_default(),
+    let bundle = match assembly::join(&upload, &chunks) {
+        Ok(bundle) => bundle,
         Err(fault) => return rejected(&fault),
     };
-    if let Ok(opened) = assembly::open(&upload, &bundle)
-        && opened.maps_bytes() > MAX_REQUEST_BYTES
-    {
+    drop(chunks);
+    let opened = assembly::open(&upload, &bundle);
+    if opened.as_ref().is_ok_and(|opened| opened.maps_bytes() > MAX_REQUEST_BYTES) {
         for project in &projects {
             store.queue_bundle(*project, &upload, now).await?;
         }
         note_release(app, &projects, &upload).await?;
         return state("created");
     }
-    let outcome = assembly::assemble_joined(app, &projects, &upload, &bundle, LEASE).await?;
+    let outcome = assembly::assemble(app, &projects, &upload, opened, LEASE).await?;
 
     // Response.
     match outcome {
@@ -135,7 +135,7 @@ async fn known_state(
     let now = app.clock.now();
     let mut is_assembled = true;
     for project in projects {
-        let bundle = store.find_bundle(*project, upload.checksum).await?;
+        let bundle = store.find_bundle(*project, &upload.checksum).await?;
         // The same files can belong to another release now.
         let bundle = bundle
             .filter(|it| (&it.upload.release, &it.upload.dist) == (&upload.release, &upload.dist));

@@ -146,12 +146,13 @@ async fn put_chunks(
     }
     let (store, now) = (SourceMapStore::new(&app.store), app.clock.now());
     for (checksum, bytes) in &chunks {
-        store.put_chunk(caller.organization(), *checksum, bytes, now).await?;
+        store.put_chunk(caller.organization(), checksum, bytes, now).await?;
     }
     ApiResponse::ok(&json!({}))
 }
 
-/// Returns the projects with these IDs or slugs, of which a request names at least one. Sentry's tools name them in either form.
+/// Returns the projects with these IDs or slugs, of which a request names at least one. Sentry's
+/// tools name them in either form.
 async fn find_projects(caller: &Caller<'_>, names: &[&str]) -> Result<Vec<ProjectId>, Problem> {
     if names.is_empty() || names.len() > MAX_PROJECTS {
         return Err(bad(format!("Name 1 to {MAX_PROJECTS} projects.")));

@@ -5,8 +5,9 @@ use serde_json::Value;
 
 use errors::attribute::Attribute;
 use errors::ingestion::{
-    Envelope, MAX_EVENT_BYTES, MAX_FIRST_ITEM_BYTES, MAX_ITEMS, MAX_PAYLOAD_BYTES, MAX_START_BYTES,
-    NormalizedEvent, Received, describe_stored_event, normalize_store_body,
+    CanonicalEvent, Envelope, EventText, IngestionFault, MAX_EVENT_BYTES, MAX_FIRST_ITEM_BYTES,
+    MAX_ITEMS, MAX_PAYLOAD_BYTES, MAX_START_BYTES, NormalizedEvent, Received,
+    describe_stored_event,
 };
 use shared::timestamp::Timestamp;
 
@@ -36,34 +37,36 @@ pub(crate) fn envelopes(bytes: &[u8]) {
     let items = envelope.client_reports + envelope.dropped_items;
     assert!(items + usize::from(envelope.event.is_some()) <= MAX_ITEMS);
     assert!(envelope.event.is_none_or(|event| event.len() <= MAX_EVENT_BYTES));
-    let event = envelope.normalize_event(received());
+    if let Some(text) = envelope.event_text() {
+        check_twice(normalize(&text), || normalize(&text));
+    }
+}
+
+fn normalize(text: &EventText<'_>) -> Result<Option<NormalizedEvent>, IngestionFault> {
+    Ok(text.canonicalize(received())?.map(CanonicalEvent::normalize))
+}
+
+fn check_twice(
+    event: Result<Option<NormalizedEvent>, IngestionFault>,
+    again: impl FnOnce() -> Result<Option<NormalizedEvent>, IngestionFault>,
+) {
     if let Ok(Some(event)) = event {
-        let again = envelope
-            .normalize_event(received())
-            .ok()
-            .flatten()
-            .expect("the second normalization succeeds");
+        let again = again().ok().flatten().expect("the second normalization succeeds");
         assert_same(&event, &again);
         check(&event);
     }
 }
 
 pub(crate) fn store_bodies(bytes: &[u8]) {
-    let event = normalize_store_body(bytes, received());
+    let normalize = || EventText::of_store_body(bytes).and_then(|text| normalize(&text));
+    let event = normalize();
     if let Ok(Value::Object(_)) = serde_json::from_slice::<Value>(bytes) {
         // JSON always parses, but its content, such as an id of zeros, can be rejected.
         if let Err(fault) = &event {
             assert!(!fault.to_string().starts_with("the event is not valid JSON:"), "{fault}");
         }
     }
-    if let Ok(Some(event)) = event {
-        let again = normalize_store_body(bytes, received())
-            .ok()
-            .flatten()
-            .expect("the second normalization succeeds");
-        assert_same(&event, &again);
-        check(&event);
-    }
+    check_twice(event, normalize);
 }
 
 fn assert_same(event: &NormalizedEvent, again: &NormalizedEvent) {

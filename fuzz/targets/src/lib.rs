@@ -13,6 +13,7 @@ mod json;
 mod numbers;
 mod recordings;
 mod runs;
+mod sign_ins;
 mod source_maps;
 
 /// A fuzz target.
@@ -25,7 +26,7 @@ pub struct Target {
 }
 
 /// All fuzz targets.
-pub static TARGETS: [Target; 11] = [
+pub static TARGETS: [Target; 12] = [
     Target { name: "columns", run: runs::columns },
     Target { name: "cursors", run: cursors::cursors },
     Target { name: "envelopes", run: envelopes::envelopes },
@@ -35,6 +36,7 @@ pub static TARGETS: [Target; 11] = [
     Target { name: "numbers", run: numbers::numbers },
     Target { name: "recordings", run: recordings::recordings },
     Target { name: "rows", run: runs::rows },
+    Target { name: "sign_ins", run: sign_ins::sign_ins },
     Target { name: "source_maps", run: source_maps::source_maps },
     Target { name: "store_bodies", run: envelopes::store_bodies },
 ];

@@ -21,10 +21,11 @@ use serde::de::IgnoredAny;
 use crate::auth::{Caller, HEADERS, HEADERS_AND_COOKIE};
 use crate::dynamodb::{Store, TableNames, client};
 use crate::http::{
-    ApiRequest, ApiResponse, BASE_URL, CursorKey, EDGE, OriginSecrets, Problem, preflight,
+    ApiRequest, ApiResponse, BASE_URL, CursorKey, EDGE, ORIGIN_SECRET, OriginSecrets, Problem,
+    preflight,
 };
 use crate::projects::api_key::Scope;
-use crate::quotas::Limits;
+use crate::projects::limits::Limits;
 use crate::telemetry::{self, ResourceUsage};
 use crate::timestamp::Timestamp;
 use crate::usage::{Usage, counted};
@@ -46,17 +47,17 @@ pub fn serve(operation: &Operation) -> Result<(), StartError> {
         let store = open_store()?;
         // Lambda provides a full CPU before the first request, so do the TLS handshake now.
         let _ = tokio::time::timeout(WARM_UP_BUDGET, warm_up(&store, operation)).await;
+        let secrets = &OriginSecrets::from_environment();
         let app = &App::new(store, Clock::System, Ids::Random)
             .with_cursor_key(cursor_key())
-            .with_origin_secrets(OriginSecrets::from_environment())
+            .with_origin_secrets(secrets.clone())
             .with_limits(Limits::from_environment())
             .recording_uses();
-        let edge = &OriginSecrets::of_edge();
         let mut adapter = Adapter::from(service_fn(async |request: Request| {
             Ok::<_, Infallible>(BufferedResponse(respond(app, operation, request).await))
         }));
         lambda_runtime::run(service_fn(move |mut event: LambdaEvent<LambdaRequest>| {
-            make_readable(&mut event.payload, edge);
+            make_readable(&mut event.payload, secrets);
             adapter.call(event)
         }))
         .await
@@ -161,7 +162,7 @@ const VIEWER_HOST: &str = "x-waymark-viewer-host";
 /// (`docs/security.md`, "Client addresses").
 ///
 /// The library builds a URL from these parts, and panics if the URL is invalid.
-fn make_readable(request: &mut LambdaRequest, edge: &OriginSecrets) {
+fn make_readable(request: &mut LambdaRequest, secrets: &OriginSecrets) {
     let (headers, more_headers, source) = match request {
         LambdaRequest::ApiGatewayV1(event) => {
             event.request_context.domain_name = None;
@@ -180,7 +181,8 @@ fn make_readable(request: &mut LambdaRequest, edge: &OriginSecrets) {
         }
         _ => return,
     };
-    let is_from_edge = headers.get(EDGE).is_some_and(|secret| edge.admits(secret.as_bytes()));
+    let sent = headers.get(ORIGIN_SECRET);
+    let is_from_edge = sent.is_some_and(|secret| secrets.admits_edge(secret.as_bytes()));
     let of_viewer = |name| headers.get(name).filter(|_| is_from_edge);
     if let Some(Ok(address)) = of_viewer(VIEWER_ADDRESS).map(HeaderValue::to_str) {
         *source = Some(address.to_owned());
@@ -363,13 +365,15 @@ mod tests {
     #[test]
     fn only_the_own_distribution_reports_addresses_and_hosts() {
         let secret = "s".repeat(32);
-        let edge = OriginSecrets::parse(&secret);
+        let edge = OriginSecrets::parse(&secret).of_edge();
+        // A distribution of the operator's own must not choose the host.
+        let other = OriginSecrets::parse(&secret);
         let none = OriginSecrets::default();
         let read = |sent: &str, edge: &OriginSecrets| {
             let event = json!({
                 "version": "2.0", "routeKey": "$default", "rawPath": "/", "rawQueryString": "",
                 "headers": {
-                    "host": "api.example.com", "x-waymark-edge": sent,
+                    "host": "api.example.com", "x-origin-secret": sent, "x-waymark-edge": "1",
                     "x-waymark-viewer-address": "2001:db8::7",
                     "x-waymark-viewer-host": "edge.example.com",
                 },
@@ -390,7 +394,9 @@ mod tests {
         let direct = ("203.0.113.9".to_owned(), "https://api.example.com".to_owned(), false);
         let viewer = ("2001:db8::7".to_owned(), "https://edge.example.com".to_owned(), true);
         assert_eq!(read(&secret, &edge), viewer);
-        for (sent, edge) in [("", &edge), ("1", &edge), (&secret[1..], &edge), (&secret, &none)] {
+        for (sent, edge) in
+            [("", &edge), ("1", &edge), (&secret[1..], &edge), (&secret, &other), (&secret, &none)]
+        {
             assert_eq!(read(sent, edge), direct, "{sent}");
         }
         assert_eq!(read("", &none), direct);

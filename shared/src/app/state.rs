@@ -8,14 +8,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use crate::auth::{AccessCache, Caller, Credential};
-use crate::dynamodb::Store;
+use crate::dynamodb::{Store, StoreError};
 use crate::http::{ApiRequest, ApiResponse, CursorKey, OriginSecrets, Problem};
 pub use crate::id::Ids;
 use crate::idempotency::IdempotentRequest;
+use crate::projects::dsn::IngestId;
+use crate::projects::limits::{Limit, Limits};
 use crate::projects::member::Member;
 use crate::projects::project::ProjectId;
 use crate::projects::session::Session;
-use crate::quotas::{ENVELOPES_PER_EVENT, Limits, Quotas};
+use crate::projects::store::IngestAccess;
+use crate::quotas::{ENVELOPES_PER_EVENT, Quotas};
 use crate::telemetry::{SENDERS_OVER_QUOTA, log_bound_met};
 use crate::timestamp::Timestamp;
 
@@ -36,6 +39,7 @@ pub struct App {
     caches: Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>,
     cursor_key: Option<CursorKey>,
     pub(super) origin_secrets: OriginSecrets,
+    /// The template's limits.
     limits: Limits,
     quotas: Quotas,
     /// Replaces each operation's time budget, if set.
@@ -78,7 +82,7 @@ impl App {
         self
     }
 
-    /// Sets the limits of requests, events and errors.
+    /// Sets the template's limits of requests, events and errors.
     #[must_use]
     pub fn with_limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
@@ -99,9 +103,28 @@ impl App {
         self
     }
 
-    /// Returns the limits of requests, events and errors.
-    pub fn limits(&self) -> &Limits {
-        &self.limits
+    /// Returns the limits of the stack as they were last read, or else of the template.
+    pub fn limits(&self) -> Limits {
+        self.access.limits(self.clock.now()).or(&self.limits)
+    }
+
+    /// Returns `true` if the limits of the stack must be read again.
+    pub fn needs_limits(&self) -> bool {
+        self.access.needs_limits(self.clock.now())
+    }
+
+    /// Returns the project that receives errors with a numeric id. Also reads the limits of the
+    /// stack if necessary, in the same round trip.
+    pub async fn find_ingest_access(
+        &self,
+        id: IngestId,
+    ) -> Result<Option<IngestAccess>, StoreError> {
+        let now = self.clock.now();
+        let (found, limits) = self.store.find_ingest_access(id, self.needs_limits()).await?;
+        if let Some(limits) = limits {
+            self.access.insert_limits(limits, now);
+        }
+        Ok(found)
     }
 
     /// Returns the caller that a new session of a member stands for.
@@ -125,20 +148,20 @@ impl App {
             let limit = NonZeroU32::new(limit);
             return self.count(|| format!("requests#{credential}#{project}"), limit).await;
         }
-        self.count(|| format!("requests#{credential}"), self.limits.requests_per_minute).await
+        let limit = self.limits().most(Limit::RequestsPerMinute);
+        self.count(|| format!("requests#{credential}"), limit).await
     }
 
     /// Counts a delivery to a project. Fails with 429 over the limit.
     ///
-    /// `own_limit` is the project's limit of events per minute, and replaces the stack's limit; 0
-    /// means no limit. Envelopes without an event have [`ENVELOPES_PER_EVENT`] times the limit.
+    /// Envelopes without an event have [`ENVELOPES_PER_EVENT`] times the limit of events.
     pub async fn count_delivery(
         &self,
         project: ProjectId,
-        own_limit: Option<u32>,
+        limits: &Limits,
         has_event: bool,
     ) -> Result<(), Problem> {
-        let events = own_limit.map_or(self.limits.events_per_minute, NonZeroU32::new);
+        let events = limits.most(Limit::EventsPerMinute);
         if has_event {
             return self.count(|| format!("events#{project}"), events).await;
         }
@@ -146,14 +169,9 @@ impl App {
         self.count(|| format!("envelopes#{project}"), envelopes).await
     }
 
-    /// Counts a replay segment of a project. Fails with 429 over the limit. `own_limit` replaces the
-    /// stack's limit; 0 means no limit.
-    pub async fn count_replay(
-        &self,
-        project: ProjectId,
-        own_limit: Option<u32>,
-    ) -> Result<(), Problem> {
-        let limit = own_limit.map_or(self.limits.replays_per_minute, NonZeroU32::new);
+    /// Counts a replay segment of a project. Fails with 429 over the limit.
+    pub async fn count_replay(&self, project: ProjectId, limits: &Limits) -> Result<(), Problem> {
+        let limit = limits.most(Limit::ReplaysPerMinute);
         self.count(|| format!("replays#{project}"), limit).await
     }
 

@@ -192,4 +192,6 @@ audit_actions! {
     SegmentDeleted, "segment_deleted";
     ErrorDeleted, "error_deleted";
     CollectionDeleted, "collection_deleted";
+    SourceMapDeleted, "source_map_deleted";
+    UserErased, "user_erased";
 }

@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use crate::cache::{Cooldown, TimedCache};
 use crate::projects::api_key::{ApiKeyRecord, KeyId, UserId};
+use crate::projects::limits::Limits;
 use crate::projects::project::{IdOrSlug, Organization};
 use crate::projects::secret::SecretDigest;
 use crate::projects::store::{Access, Membership, ProjectIdentity, StoredSession, UseOf};
 use crate::timestamp::Timestamp;
 
-/// Longest time that a key or project is cached, and that a revoked key still works.
+/// Longest time that a key, a project or a limit is cached, and that a revoked key still works.
 const MAX_AGE: Duration = Duration::from_mins(1);
 /// Time after which another use is recorded.
 pub(super) const USE_INTERVAL: Duration = Duration::from_hours(1);
@@ -31,6 +32,8 @@ pub(crate) struct AccessCache {
     /// The uses that this function recorded.
     uses: TimedCache<UseOf, ()>,
     projects: TimedCache<IdOrSlug, ProjectIdentity>,
+    /// The limits of the stack.
+    limits: TimedCache<(), Limits>,
     /// Active after the tables failed or stalled.
     pub(super) cooldown: Cooldown,
 }
@@ -44,6 +47,7 @@ impl Default for AccessCache {
             memberships: TimedCache::new(CAPACITY, MAX_AGE),
             uses: TimedCache::new(CAPACITY, USE_INTERVAL),
             projects: TimedCache::new(CAPACITY, MAX_AGE),
+            limits: TimedCache::new(NonZeroUsize::MIN, MAX_AGE),
             cooldown: Cooldown::default(),
         }
     }
@@ -59,8 +63,8 @@ impl AccessCache {
                 .filter(|key| key.member.is_some())
                 .and_then(|key| self.get_membership(&key.organization, &key.user, now)),
             key,
-            session: None,
             project: project.and_then(|project| self.get_project(project, now)),
+            ..Access::default()
         }
     }
 
@@ -125,7 +129,7 @@ impl AccessCache {
             Some(project) => Some(self.projects.get_stale(project, now)?),
             None => None,
         };
-        Some(Access { key: Some(key), session: None, membership, project })
+        Some(Access { key: Some(key), membership, project, ..Access::default() })
     }
 
     /// Returns `true` if a recent lookup found no key with this id.
@@ -143,6 +147,21 @@ impl AccessCache {
         self.projects.get(name, now)
     }
 
+    /// Returns `true` if the limits of the stack must be read again.
+    pub(crate) fn needs_limits(&self, now: Timestamp) -> bool {
+        !self.limits.holds(&(), now)
+    }
+
+    /// Returns the limits of the stack as they were last read.
+    pub(crate) fn limits(&self, now: Timestamp) -> Limits {
+        self.limits.get_stale(&(), now).unwrap_or_default()
+    }
+
+    /// Caches the limits that the stack had at `now`.
+    pub(crate) fn insert_limits(&self, limits: Limits, now: Timestamp) {
+        self.limits.insert((), limits, now);
+    }
+
     /// Caches the result of a lookup at `now`. `project` is the id or slug that was looked up.
     pub(super) fn insert(&self, found: &Access, project: Option<&IdOrSlug>, now: Timestamp) {
         if let Some(key) = &found.key {
@@ -153,6 +172,9 @@ impl AccessCache {
         }
         if let (Some(name), Some(identity)) = (project, &found.project) {
             self.projects.insert(name.clone(), identity.clone(), now);
+        }
+        if let Some(limits) = found.limits {
+            self.insert_limits(limits, now);
         }
     }
 }

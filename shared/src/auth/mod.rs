@@ -52,8 +52,8 @@ struct Lookup<'r> {
 }
 
 impl Lookup<'_> {
-    /// Finds a valid key and the project. Both lookups share one round trip, and cached results
-    /// need none. The membership behind a key needs a second one.
+    /// Finds a valid key, the project and the limits of the stack. The lookups share one round trip,
+    /// and cached results need none. The membership behind a key needs a second one.
     ///
     /// If `outlives_outages`, cached results up to ten minutes old admit callers while the tables
     /// fail or stall.
@@ -65,7 +65,9 @@ impl Lookup<'_> {
         }
         let mut access = cache.get(sent.key_id(), project, now);
         let needs_member = |key: &ApiKeyRecord| key.member.is_some();
-        let is_complete = (project.is_none() || access.project.is_some())
+        let needs_limits = cache.needs_limits(now);
+        let is_complete = !needs_limits
+            && (project.is_none() || access.project.is_some())
             && (access.key.as_ref())
                 .is_some_and(|key| !needs_member(key) || access.membership.is_some());
         if !is_complete {
@@ -76,8 +78,10 @@ impl Lookup<'_> {
             let lookup = async {
                 let missing_key = access.key.is_none().then(|| sent.key_id());
                 let missing_project = project.filter(|_| access.project.is_none());
-                if missing_key.is_some() || missing_project.is_some() {
-                    let found = self.store.find_access(missing_key, None, missing_project).await?;
+                if missing_key.is_some() || missing_project.is_some() || needs_limits {
+                    let found =
+                        self.store.find_access(missing_key, None, missing_project, needs_limits);
+                    let found = found.await?;
                     cache.insert(&found, missing_project, now);
                     if let Some(key_id) = missing_key.filter(|_| found.key.is_none()) {
                         cache.insert_unknown(key_id, now);
@@ -102,15 +106,18 @@ impl Lookup<'_> {
         Ok(access)
     }
 
-    /// Finds an unexpired session, its membership and the project. A cold function needs two round
-    /// trips.
+    /// Finds an unexpired session, its membership, the project and the limits of the stack. A cold
+    /// function needs two round trips.
     async fn find_session(&self, sent: &Secret) -> Result<Access, Problem> {
         let (digest, project) = (sent.digest(), self.project.as_ref());
         let mut access = self.cache.get_session(&digest, project, self.now);
         let missing_session = access.session.is_none().then_some(&digest);
         let missing_project = project.filter(|_| access.project.is_none());
-        if missing_session.is_some() || missing_project.is_some() {
-            let found = self.store.find_access(None, missing_session, missing_project).await?;
+        let needs_limits = self.cache.needs_limits(self.now);
+        if missing_session.is_some() || missing_project.is_some() || needs_limits {
+            let found =
+                self.store.find_access(None, missing_session, missing_project, needs_limits);
+            let found = found.await?;
             self.cache.insert(&found, missing_project, self.now);
             access.session = access.session.or(found.session);
             access.project = access.project.or(found.project);
@@ -389,6 +396,12 @@ impl<'r> Caller<'r> {
             target,
             source: AuditSource::of(self.incoming),
         }
+    }
+
+    /// Returns the header `user-agent` if the caller has a session, which only browsers have.
+    pub fn browser(&self) -> Option<String> {
+        self.session().ok()?;
+        AuditSource::of(self.incoming).user_agent
     }
 
     /// Returns the scopes of the caller's key.

@@ -16,6 +16,7 @@ pub use cors::{EXPOSED_HEADERS, RATE_LIMITS, preflight};
 pub use cursor::CursorKey;
 pub use if_match::IfMatch;
 pub use lambda_http::http::{Method, StatusCode};
+pub(crate) use origin::ORIGIN_SECRET;
 pub use origin::OriginSecrets;
 pub use page::{
     next_cursor, open_cursor, page_response, read_limit, read_page_request, seal_cursor,

@@ -9,40 +9,53 @@ use super::{ApiRequest, ApiResponse, StatusCode};
 /// Environment variable with the accepted secrets, separated by commas; set by `template.yaml`. If
 /// it is empty, no secret is required.
 const ORIGIN_SECRET_VARIABLE: &str = "WAYMARK_ORIGIN_SECRET";
+/// Environment variable that is `true` if the distribution belongs to the stack; set by
+/// `template.yaml`.
+const EDGE_VARIABLE: &str = "WAYMARK_EDGE";
 /// The header with the secret.
-const HEADER: &str = "x-origin-secret";
-/// Environment variable with the secret of the stack's own distribution; set by `template.yaml`.
-const EDGE_SECRET_VARIABLE: &str = "WAYMARK_EDGE_SECRET";
+pub(crate) const ORIGIN_SECRET: &str = "x-origin-secret";
 
 /// The secrets that show that a request came through a distribution. Several are accepted while
 /// one replaces another.
-#[derive(Default)]
-pub struct OriginSecrets(Vec<Vec<u8>>);
+#[derive(Clone, Default)]
+pub struct OriginSecrets {
+    secrets: Vec<Vec<u8>>,
+    /// `true` if the distribution belongs to the stack. Then requests can bypass it.
+    is_edge: bool,
+}
 
 impl OriginSecrets {
     /// Reads the secrets from the environment.
     pub fn from_environment() -> Self {
-        Self::parse(&env::var(ORIGIN_SECRET_VARIABLE).unwrap_or_default())
-    }
-
-    /// Reads the secret of the stack's own distribution from the environment.
-    pub fn of_edge() -> Self {
-        Self::parse(&env::var(EDGE_SECRET_VARIABLE).unwrap_or_default())
+        let secrets = Self::parse(&env::var(ORIGIN_SECRET_VARIABLE).unwrap_or_default());
+        Self { is_edge: env::var(EDGE_VARIABLE).is_ok_and(|it| it == "true"), ..secrets }
     }
 
     /// Parses secrets that are separated by commas.
     pub fn parse(text: &str) -> Self {
         let secrets = text.split(',').map(str::trim).filter(|secret| !secret.is_empty());
-        Self(secrets.map(|secret| secret.as_bytes().to_vec()).collect())
+        let secrets = secrets.map(|secret| secret.as_bytes().to_vec()).collect();
+        Self { secrets, is_edge: false }
+    }
+
+    /// Returns the secrets of the stack's own distribution.
+    #[must_use]
+    pub fn of_edge(self) -> Self {
+        Self { is_edge: true, ..self }
+    }
+
+    /// Returns `true` if the stack's own distribution sent this secret.
+    pub(crate) fn admits_edge(&self, sent: &[u8]) -> bool {
+        self.is_edge && self.admits(sent)
     }
 
     /// Returns the response to a request that did not come through the distribution, or `None`. It
     /// is API Gateway's response if its own address is disabled. Other requests are noted.
     pub fn reject(&self, incoming: &ApiRequest) -> Option<ApiResponse> {
-        if self.0.is_empty() {
+        if self.secrets.is_empty() || self.is_edge {
             return None;
         }
-        if incoming.header_values(HEADER).any(|sent| self.admits(sent)) {
+        if incoming.header_values(ORIGIN_SECRET).any(|sent| self.admits(sent)) {
             incoming.note_distribution();
             return None;
         }
@@ -53,7 +66,7 @@ impl OriginSecrets {
     /// Compares with every secret, in a time that depends on no more than their lengths.
     pub fn admits(&self, sent: &[u8]) -> bool {
         let none = Choice::from(0);
-        self.0.iter().fold(none, |found, secret| found | secret[..].ct_eq(sent)).into()
+        self.secrets.iter().fold(none, |found, secret| found | secret[..].ct_eq(sent)).into()
     }
 }
 

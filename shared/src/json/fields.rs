@@ -76,6 +76,16 @@ pub struct Fields<'j, 'a, 'p> {
 }
 
 impl<'j, 'a, 'p> Fields<'j, 'a, 'p> {
+    /// Reads the body of a request, like [`Self::read`]. Fails with all violations.
+    pub fn of_body<T>(
+        body: &'j Json<'a>,
+        read: impl FnOnce(&Self, &mut Violations) -> Option<T>,
+    ) -> Result<T, Violations> {
+        let mut violations = Violations::default();
+        let value = Self::read(body, &JsonPath::Root, &mut violations, read);
+        violations.into_result(value)
+    }
+
     /// Reads an object with `read`, which must read every field that the object can have, even if
     /// another one is invalid. Records a violation if the value is not an object. Records each
     /// unknown or repeated field before the violations from `read`.
@@ -137,6 +147,20 @@ impl<'j, 'a, 'p> Fields<'j, 'a, 'p> {
                 violations.note(&self.path.member(name), ViolationCode::Required, message);
                 None
             }
+        }
+    }
+
+    /// Reads a field of a merge patch (RFC 7396) that cannot be reset. Returns `Some(None)` if it is
+    /// missing, and `None` if it is invalid.
+    pub fn patched<T>(
+        &self,
+        name: &'static str,
+        violations: &mut Violations,
+        read: impl FnOnce(&'j Json<'a>, &JsonPath<'_>, &mut Violations) -> Option<T>,
+    ) -> Option<Option<T>> {
+        match self.get(name) {
+            None => Some(None),
+            Some(_) => self.required(name, violations, read).map(Some),
         }
     }
 

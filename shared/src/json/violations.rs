@@ -91,6 +91,13 @@ pub struct Violations {
 }
 
 impl Violations {
+    /// Returns the violation of a field of the body.
+    pub fn of_field(name: &str, code: ViolationCode, message: impl fmt::Display) -> Self {
+        let mut violations = Self::default();
+        violations.note(&JsonPath::Root.member(name), code, message);
+        violations
+    }
+
     /// Records a violation at a location in the body.
     pub fn note(&mut self, place: &JsonPath<'_>, code: ViolationCode, message: impl fmt::Display) {
         self.push(place, code, message);

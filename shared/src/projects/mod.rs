@@ -4,7 +4,7 @@ pub mod api_key;
 pub mod console_code;
 pub mod dsn;
 pub mod erasure;
-pub mod ingest_limits;
+pub mod limits;
 pub mod member;
 pub mod named_project;
 pub mod project;

@@ -1,11 +1,13 @@
 //! Projects, and their names in requests.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::Serialize;
 
 use super::NoRandomness;
 use super::dsn::{Dsn, IngestId, PublicKey};
+use super::limits::{Limit, Limits};
 use crate::timestamp::Timestamp;
 use crate::uuid_type;
 
@@ -152,21 +154,11 @@ pub struct Project {
     pub public_key: PublicKey,
     /// The project's own limits.
     #[serde(flatten)]
-    pub limits: ProjectLimits,
+    pub limits: Limits,
     /// `true` if the project serves users, so the console confirms dangerous changes.
     pub production: bool,
     /// Creation time.
     pub created_at: Timestamp,
-}
-
-/// A project's own limits per minute. `None` is the deployment's default; 0 means no limit.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ProjectLimits {
-    /// Error events.
-    pub events_per_minute: Option<u32>,
-    /// Requests of each API key whose path names the project.
-    pub requests_per_minute: Option<u32>,
 }
 
 /// A change of a project. `None` keeps the current value.
@@ -174,10 +166,8 @@ pub struct ProjectLimits {
 pub struct ProjectPatch {
     /// The new name.
     pub name: Option<ProjectName>,
-    /// The new limit of error events; `Some(None)` is the deployment's default.
-    pub events_per_minute: Option<Option<u32>>,
-    /// The new limit of requests; `Some(None)` is the deployment's default.
-    pub requests_per_minute: Option<Option<u32>>,
+    /// The changed limits; `None` is the stack's limit.
+    pub limits: BTreeMap<Limit, Option<u32>>,
     /// `true` if the project serves users.
     pub production: Option<bool>,
 }
@@ -185,13 +175,10 @@ pub struct ProjectPatch {
 impl ProjectPatch {
     /// Returns the project with the change applied.
     pub fn apply(&self, project: &Project) -> Project {
-        let limits = project.limits;
+        let limits = self.limits.iter();
         Project {
             name: self.name.as_ref().unwrap_or(&project.name).clone(),
-            limits: ProjectLimits {
-                events_per_minute: self.events_per_minute.unwrap_or(limits.events_per_minute),
-                requests_per_minute: self.requests_per_minute.unwrap_or(limits.requests_per_minute),
-            },
+            limits: limits.fold(project.limits, |all, (limit, value)| all.with(*limit, *value)),
             production: self.production.unwrap_or(project.production),
             ..project.clone()
         }
@@ -208,7 +195,7 @@ impl Project {
         created_at: Timestamp,
     ) -> Result<Self, NoRandomness> {
         let (ingest_id, public_key) = (IngestId::generate()?, PublicKey::generate()?);
-        let limits = ProjectLimits::default();
+        let limits = Limits::default();
         let production = false;
         Ok(Self {
             id,
@@ -261,15 +248,19 @@ pub struct ListedProject {
     pub ingest_id: IngestId,
     /// The key with which SDKs send errors.
     pub public_key: PublicKey,
-    /// The project's own limits.
-    #[serde(flatten)]
-    pub limits: ProjectLimits,
+    /// The project's own limit of error events per minute.
+    pub events_per_minute: Option<u32>,
+    /// The project's own limit of requests per minute.
+    pub requests_per_minute: Option<u32>,
 }
 
 impl From<Project> for ListedProject {
     fn from(project: Project) -> Self {
         let Project { ingest_id, public_key, limits, .. } = project;
-        Self { ingest_id, public_key, limits, summary: project.into() }
+        let [events_per_minute, requests_per_minute] =
+            [Limit::EventsPerMinute, Limit::RequestsPerMinute].map(|limit| limits.get(limit));
+        let summary = project.into();
+        Self { summary, ingest_id, public_key, events_per_minute, requests_per_minute }
     }
 }
 

@@ -8,6 +8,12 @@ const MAX_BYTES = 130_000;
 const FIRST_VIEW_MS = 1_000;
 /** Maximum API requests of a page. */
 const MAX_REQUESTS = 8;
+/** Maximum time until a page stops changing, with functions of a release build. */
+const MAX_SETTLED_MS = 500;
+/** Loads of each page, of which the median counts. */
+const LOADS = 5;
+
+const pagesOf = (known) => ["", "/errors", `/error?id=${known.error.errorId}`, "/flags", "/flag?key=hostile", "/segments", "/segment?key=hostile", "/insights", `/insight?id=${known.insight}`, "/markers", "/settings"];
 
 export const frame = ({ browser, base, project, other, key, readOnlyKey, known, axe, measured }) => ({
   performance: {
@@ -51,6 +57,32 @@ export const frame = ({ browser, base, project, other, key, readOnlyKey, known, 
       const document = visitor.responses.find((it) => it.request().resourceType() === "document");
       const policy = document.headers()["content-security-policy"];
       assert.ok(!/unsafe-(inline|eval)/.test(policy) && policy.includes("frame-ancestors 'none'"), policy);
+      await visitor.leave();
+    },
+
+    /** Prints the times of a debug build, and checks those of a release build: `RELEASE=1`. */
+    async "pages settle within half a second"() {
+      const visitor = await Visitor.enter(browser, base, key, "/settings");
+      await visitor.page.evaluateOnNewDocument(() => {
+        const observer = new MutationObserver(() => {
+          window.changedAt = performance.now();
+        });
+        observer.observe(document, { subtree: true, childList: true, attributes: true, characterData: true });
+      });
+      measured.settledMs = {};
+      for (const path of pagesOf(known)) {
+        // Starts the functions of the page.
+        await visitor.open(path);
+        const times = [];
+        for (let load = 0; load < LOADS; load++) {
+          await visitor.page.reload();
+          await visitor.settle();
+          times.push(Math.round(await visitor.page.evaluate(() => window.changedAt)));
+        }
+        measured.settledMs[path] = times.sort((one, other) => one - other)[(LOADS - 1) / 2];
+      }
+      const slow = Object.entries(measured.settledMs).filter(([, ms]) => ms > MAX_SETTLED_MS);
+      if (process.env.RELEASE) assert.deepEqual(slow, []);
       await visitor.leave();
     },
   },
@@ -159,9 +191,8 @@ export const frame = ({ browser, base, project, other, key, readOnlyKey, known, 
 
   async "pages take at most eight requests"() {
     const visitor = await Visitor.enter(browser, base, key, "/settings");
-    const pages = ["", "/errors", `/error?id=${known.error.errorId}`, "/flags", "/flag?key=hostile", "/segments", "/segment?key=hostile", "/insights", `/insight?id=${known.insight}`, "/markers", "/settings"];
     const counts = {};
-    for (const path of pages) {
+    for (const path of pagesOf(known)) {
       await visitor.open(path);
       visitor.requests.length = 0;
       await visitor.page.reload();

@@ -198,18 +198,6 @@ async fn only_the_listed_dsn_accepts_errors() {
 }
 
 #[tokio::test]
-async fn invalid_parameters_are_reported_with_pointers() {
-    let test = TestApp::start().await;
-    let call = Call::of(LIST).key(&test.key).query("limit", 101).query("cursor", "nonsense");
-    let reply = call.send(&test.app).await;
-    assert_eq!(reply.problem(), (400, "validation_failed"));
-    assert_eq!(
-        reply.violations(),
-        [("query:limit", "out_of_range"), ("query:cursor", "invalid_value")]
-    );
-}
-
-#[tokio::test]
 async fn unreadable_projects_are_skipped_and_reported() {
     let test = TestApp::start().await;
     let damaged = create(&test, "damaged").await;

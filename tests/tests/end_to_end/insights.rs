@@ -6,8 +6,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
-use shared::projects::api_key::{ApiKeyRecord, Scope};
-use tests::app::{PROJECT, items};
+use tests::app::PROJECT;
 use tests::call::Reply;
 use tests::insights::{self, upload};
 use tests::stack::{Stack, send};
@@ -20,9 +19,6 @@ const ADD: &str = "add-pain-points";
 const LIST_PAIN_POINTS: &str = "list-pain-points";
 const SPLIT: &str = "split-insight";
 const MERGE: &str = "merge-insights";
-const OPERATIONS: [&str; 8] = [CREATE, LIST, GET, UPDATE, ADD, LIST_PAIN_POINTS, SPLIT, MERGE];
-
-const NOWHERE: &str = "01902f3c-0000-7000-8000-ffffffffffff";
 
 /// Returns a request for an operation, without key and body.
 fn bare(stack: &Stack, operation: &str, project: &str, id: &str) -> RequestBuilder {
@@ -45,18 +41,6 @@ fn bare(stack: &Stack, operation: &str, project: &str, id: &str) -> RequestBuild
 /// Returns a request without a body.
 fn request(stack: &Stack, operation: &str, id: &str) -> RequestBuilder {
     bare(stack, operation, PROJECT, id).header("x-api-key", &stack.key)
-}
-
-/// Adds a valid body, if the operation needs one.
-fn with_body(operation: &str, request: RequestBuilder) -> RequestBuilder {
-    match operation {
-        CREATE => request.json(&creation(900..901)),
-        UPDATE => request.json(&json!({"viewed": true})),
-        ADD => request.json(&upload(901..902)),
-        SPLIT => request.json(&split_of([0])),
-        MERGE => request.json(&json!({"into": NOWHERE})),
-        _ => request,
-    }
 }
 
 fn creation(numbers: std::ops::Range<usize>) -> Value {
@@ -162,104 +146,6 @@ async fn insights_grow_split_and_merge() {
     assert_eq!(ids(&stack, LIST, "", "limit=1").await, [id.clone(), created.clone()]);
     assert_eq!(ids(&stack, LIST, "", "status=merged&limit=1").await, [created]);
     assert_concurrent_functions_keep_each_pain_point_once(&stack).await;
-}
-
-#[tokio::test]
-async fn insight_operations_return_their_documented_errors() {
-    let mut stack = Stack::start().await;
-    let id = id_of(&create(&stack, 0..3).await);
-    let other = id_of(&create(&stack, 10..12).await);
-    let scopes = [Scope::FlagsWrite].into();
-    let unscoped = stack.key_with(|key| ApiKeyRecord { scopes, ..key }).await;
-    let before = items(&stack.client, "replay-insights").await.len();
-    for operation in OPERATIONS {
-        for (key, project, problem) in [
-            (None, PROJECT, (401, "missing_api_key")),
-            (Some("wm_nonsense"), PROJECT, (401, "invalid_api_key")),
-            (Some(unscoped.as_str()), PROJECT, (403, "insufficient_scope")),
-            (Some(stack.key.as_str()), "missing", (404, "project_not_found")),
-        ] {
-            let mut request = bare(&stack, operation, project, &id);
-            if let Some(key) = key {
-                request = request.header("x-api-key", key);
-            }
-            let reply = send(operation, with_body(operation, request)).await;
-            assert_eq!(reply.problem(), problem, "{operation}");
-        }
-    }
-    for operation in [GET, UPDATE, ADD, LIST_PAIN_POINTS, SPLIT, MERGE] {
-        let reply =
-            send(operation, with_body(operation, request(&stack, operation, NOWHERE))).await;
-        assert_eq!(reply.problem(), (404, "insight_not_found"), "{operation}");
-        for id in ["checkout", "%7B01902f3c-0000-7000-8000-000000000000%7D", "%C3%28"] {
-            let reply = send(operation, with_body(operation, request(&stack, operation, id))).await;
-            assert_eq!(
-                reply.violations(),
-                [("path:insightId", "invalid_format")],
-                "{operation} {id}"
-            );
-        }
-    }
-    for (operation, most) in [
-        (CREATE, 1_048_576),
-        (ADD, 1_048_576),
-        (SPLIT, 262_144),
-        (MERGE, 262_144),
-        (UPDATE, 262_144),
-    ] {
-        let request = || request(&stack, operation, &id);
-        let form = "application/x-www-form-urlencoded";
-        for (rejected, problem) in [
-            (request().body("{"), (400, "malformed_json")),
-            (request(), (400, "malformed_json")),
-            (request().json(&json!([])), (400, "validation_failed")),
-            (request().body(" ".repeat(most + 1)), (413, "body_too_large")),
-            (request().body(" ".repeat(most)), (400, "malformed_json")),
-            (request().header("content-type", form).body("a=b"), (415, "unsupported_media_type")),
-        ] {
-            assert_eq!(send(operation, rejected).await.problem(), problem, "{operation}");
-        }
-    }
-    for (operation, body, problem) in [
-        (CREATE, creation(2..4), (409, "pain_point_exists")),
-        (ADD, upload(10..11), (409, "pain_point_exists")),
-        (SPLIT, split_of([0, 1, 2]), (400, "split_would_empty_insight")),
-        (SPLIT, split_of([10]), (400, "validation_failed")),
-        (MERGE, json!({"into": id}), (400, "validation_failed")),
-    ] {
-        let reply = send(operation, request(&stack, operation, &id).json(&body)).await;
-        assert_eq!(reply.problem(), problem, "{operation} {body}");
-    }
-    // The two late uploads leave their abandoned batches.
-    assert_eq!(items(&stack.client, "replay-insights").await.len(), before + 2);
-    assert_pages_of_any_origin_can_call(&stack, &id).await;
-
-    let merging = request(&stack, MERGE, &id).json(&json!({"into": other}));
-    assert_eq!(send(MERGE, merging).await.status, 200);
-    for operation in [UPDATE, ADD, SPLIT] {
-        let reply = send(operation, with_body(operation, request(&stack, operation, &id))).await;
-        assert_eq!(reply.problem(), (409, "insight_merged"), "{operation}");
-    }
-    stack.engine.kill();
-    for operation in OPERATIONS {
-        let reply = send(operation, with_body(operation, request(&stack, operation, &id))).await;
-        assert_eq!(reply.problem(), (503, "unavailable"), "{operation}");
-    }
-}
-
-async fn assert_pages_of_any_origin_can_call(stack: &Stack, id: &str) {
-    for operation in OPERATIONS {
-        let original = bare(stack, operation, PROJECT, id).build().unwrap();
-        let preflight = stack
-            .http
-            .request(Method::OPTIONS, original.url().clone())
-            .header("origin", "https://example.com")
-            .header("access-control-request-method", original.method().as_str());
-        let response = preflight.send().await.unwrap();
-        assert_eq!(response.status(), 204);
-        let allowed = response.headers()["access-control-allow-methods"].to_str().unwrap();
-        assert!(allowed.contains(original.method().as_str()), "{allowed}");
-    }
 }
 
 async fn assert_concurrent_functions_keep_each_pain_point_once(stack: &Stack) {

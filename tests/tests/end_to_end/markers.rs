@@ -7,10 +7,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
-use shared::app::Clock;
-use shared::projects::api_key::{ApiKeyRecord, Scope};
-use shared::projects::project::Organization;
-use tests::app::{PROJECT, items, key_id};
+use tests::app::{PROJECT, items};
 use tests::call::Reply;
 use tests::stack::{Stack, send};
 
@@ -20,7 +17,6 @@ const GET: &str = "get-event-marker-collection";
 const DELETE: &str = "delete-event-marker-collection";
 const ADD: &str = "add-event-markers";
 const LIST_EVENTS: &str = "list-event-markers";
-const OPERATIONS: [&str; 6] = [CREATE, LIST, GET, ADD, LIST_EVENTS, DELETE];
 
 /// Returns a request for an operation, without key and body.
 fn bare(stack: &Stack, operation: &str, project: &str, id: &str) -> RequestBuilder {
@@ -164,100 +160,6 @@ async fn collection_lifecycle_from_creation_to_purge() {
     let log = stack.log();
     let metric = log.lines().find(|line| line.contains("OldestPurgeJobAge"));
     assert!(metric.is_some_and(|line| line.starts_with('{')), "{log}");
-}
-
-#[tokio::test]
-async fn marker_operations_return_their_documented_errors() {
-    let mut stack = Stack::start().await;
-    let id = create(&stack).await;
-    let reply =
-        send(ADD, request(&stack, ADD, &id).header("idempotency-key", "k").json(&events(1)));
-    assert_eq!(reply.await.status, 201);
-    let reply =
-        request(&stack, CREATE, "").header("idempotency-key", "k").json(&json!({"name": "n"}));
-    assert_eq!(send(CREATE, reply).await.status, 201);
-    let before = items(&stack.client, "event-markers").await.len();
-    let scopes = [Scope::FlagsWrite].into();
-    let unscoped = stack.key_with(|key| ApiKeyRecord { scopes, ..key }).await;
-    let organization = Organization::parse("foreign").unwrap();
-    let foreign = stack.key_with(|key| ApiKeyRecord { organization, ..key }).await;
-    let revoked = stack.key_with(|key| key).await;
-    stack.store.revoke_api_key(&key_id(&revoked), Clock::System.now()).await.unwrap();
-
-    for operation in OPERATIONS {
-        for (key, project, problem) in [
-            (None, PROJECT, (401, "missing_api_key")),
-            (Some("wm_nonsense"), PROJECT, (401, "invalid_api_key")),
-            (Some(revoked.as_str()), PROJECT, (401, "invalid_api_key")),
-            (Some(unscoped.as_str()), PROJECT, (403, "insufficient_scope")),
-            (Some(foreign.as_str()), PROJECT, (404, "project_not_found")),
-            (Some(stack.key.as_str()), "missing", (404, "project_not_found")),
-        ] {
-            let mut request = bare(&stack, operation, project, &id);
-            if let Some(key) = key {
-                request = request.header("x-api-key", key);
-            }
-            let reply = send(operation, with_body(operation, request)).await;
-            assert_eq!(reply.problem(), problem, "{operation}");
-        }
-    }
-    for operation in [GET, ADD, LIST_EVENTS, DELETE] {
-        for id in ["01902f3c-0000-7000-8000-000000000000", "nonsense", "%C3%28"] {
-            let reply = send(operation, with_body(operation, request(&stack, operation, id))).await;
-            assert_eq!(reply.problem(), (404, "collection_not_found"), "{operation} {id}");
-        }
-    }
-    for operation in [CREATE, ADD] {
-        let request = || request(&stack, operation, &id);
-        let form = "application/x-www-form-urlencoded";
-        for (rejected, problem) in [
-            (request().body("{"), (400, "malformed_json")),
-            (request(), (400, "malformed_json")),
-            (request().json(&json!({})), (400, "validation_failed")),
-            (request().header("idempotency-key", "é").json(&json!({})), (400, "validation_failed")),
-            (request().body(" ".repeat(262_145)), (413, "body_too_large")),
-            (request().header("content-type", form).body("a=b"), (415, "unsupported_media_type")),
-        ] {
-            assert_eq!(send(operation, rejected).await.problem(), problem, "{operation}");
-        }
-    }
-    for (operation, other) in [(CREATE, json!({"name": "other"})), (ADD, events(2))] {
-        let other = request(&stack, operation, &id).header("idempotency-key", "k").json(&other);
-        assert_eq!(send(operation, other).await.problem(), (409, "idempotency_conflict"));
-    }
-    for operation in [LIST, LIST_EVENTS] {
-        let query = "limit=101&cursor=nonsense";
-        let reply = send(operation, listing(&stack, operation, &id, query)).await;
-        let expected = [("query:limit", "out_of_range"), ("query:cursor", "invalid_value")];
-        assert_eq!(reply.violations(), expected);
-    }
-    let reply = send(LIST_EVENTS, listing(&stack, LIST_EVENTS, &id, "from=5&to=5")).await;
-    assert_eq!(reply.violations(), [("query:from", "out_of_range")]);
-    assert_eq!(items(&stack.client, "event-markers").await.len(), before, "nothing was written");
-
-    assert_pages_of_any_origin_can_call(&stack).await;
-    stack.engine.kill();
-    for operation in OPERATIONS {
-        let reply = send(operation, with_body(operation, request(&stack, operation, &id))).await;
-        assert_eq!(reply.problem(), (503, "unavailable"), "{operation}");
-    }
-}
-
-async fn assert_pages_of_any_origin_can_call(stack: &Stack) {
-    for operation in OPERATIONS {
-        let id = "01902f3c-0000-7000-8000-000000000000";
-        let request = bare(stack, operation, PROJECT, id).build().unwrap();
-        let preflight = stack
-            .http
-            .request(Method::OPTIONS, request.url().clone())
-            .header("origin", "https://example.com")
-            .header("access-control-request-method", request.method().as_str());
-        let response = preflight.send().await.unwrap();
-        assert_eq!(response.status(), 204);
-        assert_eq!(response.headers()["access-control-allow-origin"], "*");
-        let allowed = response.headers()["access-control-allow-methods"].to_str().unwrap();
-        assert!(allowed.contains(request.method().as_str()), "{allowed}");
-    }
 }
 
 #[tokio::test]

@@ -43,8 +43,11 @@ async fn erased_users_leave_no_items() {
     let (name, now) = (user("gone"), test.app.clock.now());
     let subject = Subject::User(name.organization.clone(), name.user.clone());
     let erasure = Erasure::new(subject, name.organization.clone(), "gone".to_owned(), now);
-    assert!(test.app.store.erase_user(&erasure).await.unwrap());
-    assert!(!test.app.store.erase_user(&erasure).await.unwrap(), "the erasure is in progress");
+    assert!(test.app.store.erase_user(&erasure, vec![]).await.unwrap());
+    assert!(
+        !test.app.store.erase_user(&erasure, vec![]).await.unwrap(),
+        "the erasure is in progress"
+    );
     run_until_erased(&test).await;
 
     // Links in old emails still return a page, and store nothing.

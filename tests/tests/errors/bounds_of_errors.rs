@@ -1,26 +1,22 @@
 //! Limits on the number of errors of a project, and their retention.
 
-use std::num::NonZeroU32;
-
 use serde_json::{Value, json};
 
 use errors::store::ErrorStore;
-use shared::projects::ingest_limits::IngestLimit;
-use shared::quotas::Limits;
+use shared::projects::limits::{Limit, Limits};
+use shared::projects::project::ProjectPatch;
 use tests::errors::SentEvent;
 
-use super::{DAY, HOUR, LIST_EVENTS, Tracker};
+use super::{DAY, HOUR, LIST_EVENTS, MINUTE, Tracker};
 
 const OVERFLOW: &str = "Overflow: more than 3 errors, or 2 new errors an hour";
 
 /// Returns a project with limits of three errors, and of two new errors per hour.
 async fn small() -> Tracker {
     let mut tracker = Tracker::start().await;
-    let limits = Limits {
-        errors_per_project: NonZeroU32::new(3),
-        new_errors_per_hour: NonZeroU32::new(2),
-        ..Limits::default()
-    };
+    let limits = Limits::default()
+        .with(Limit::ErrorsPerProject, Some(3))
+        .with(Limit::NewErrorsPerHour, Some(2));
     tracker.test.app = tracker.test.app.with_limits(limits);
     tracker
 }
@@ -73,15 +69,28 @@ async fn events_over_the_error_limit_count_as_overflow() {
 #[tokio::test]
 async fn projects_can_override_the_error_limits() {
     let tracker = small().await;
-    let own = [(IngestLimit::ErrorsPerProject, Some(4)), (IngestLimit::NewErrorsPerHour, Some(4))];
+    let limits = [(Limit::ErrorsPerProject, Some(4)), (Limit::NewErrorsPerHour, Some(4))].into();
+    let own = ProjectPatch { limits, ..ProjectPatch::default() };
     let store = &tracker.test.app.store;
-    assert!(store.set_ingest_limits(&tracker.project, &own, vec![]).await.unwrap());
+    assert!(store.update_project(&tracker.project, &own, vec![]).await.unwrap());
     for (number, kind) in (1..).zip(["A", "B", "C", "D", "E"]) {
         tracker.deliver(&event(&tracker, number, kind)).await;
     }
     let counts = counts(&tracker).await;
     assert_eq!(counts.len(), 5, "{counts:?}");
     assert!(counts.iter().any(|(title, _)| title.starts_with("Overflow: more than 4 errors")));
+}
+
+#[tokio::test]
+async fn error_limits_of_all_projects_change_within_a_minute() {
+    let tracker = small().await;
+    tracker.deliver(&event(&tracker, 1, "A")).await;
+    let limits = [(Limit::ErrorsPerProject, Some(1)), (Limit::NewErrorsPerHour, Some(9))];
+    tracker.test.app.store.set_stack_limits(&limits.into()).await.unwrap();
+    tracker.test.pass(MINUTE);
+    tracker.deliver(&event(&tracker, 2, "B")).await;
+    let counts = counts(&tracker).await;
+    assert!(counts.iter().any(|(title, _)| title.starts_with("Overflow: more than 1 errors")));
 }
 
 #[tokio::test]
@@ -144,15 +153,9 @@ async fn events_of_all_shards_are_listed() {
             tracker.deliver(&event(&tracker, sent, "A")).await;
             sent += 1;
         }
-        let fingerprint = tracker.items_of("fingerprints#").await;
-        assert_eq!(fingerprint[0]["eventShards"].as_n().unwrap(), &shards.to_string());
-        let id = tracker.the_error().await["errorId"].as_str().unwrap().to_owned();
-        let id = errors::ErrorId::parse(&id).unwrap();
-        let known = errors::KnownError { id, event_shards: shards };
-        let spread =
-            ErrorStore::new(store).add_event_shards(tracker.project.id, known, tracker.now()).await;
-        assert_eq!(spread.unwrap().unwrap().event_shards, (shards * 2).min(16));
-        // The warm function's cached error expires.
+        let spread = ErrorStore::new(store).add_log_shards(tracker.project.id, shards).await;
+        assert_eq!(spread.unwrap(), (shards * 2).min(16));
+        // The warm function's cached log expires.
         tracker.test.pass(super::MINUTE);
     }
     let keys = tracker.items_of("error-events#").await;

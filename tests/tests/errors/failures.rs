@@ -96,29 +96,38 @@ async fn silent_or_stopped_dynamodb_gives_503() {
     assert_eq!(reply.problem(), (503, "unavailable"));
 }
 
+/// The partition of the row or of the event's key is throttled.
 #[tokio::test]
 async fn throttled_log_partitions_get_more_shards() {
-    let (reply, dynamodb) = reply_under(
-        |target, before| match (target, before) {
+    fn script(target: &str, before: usize, reasons: &[&str]) -> ScriptedReply {
+        match (target, before) {
             ("GetItem", _) => get_item(before),
             // All three attempts.
-            ("TransactWriteItems", 0..=2) => cancelled(&["None", "ThrottlingError", "None"]),
+            ("TransactWriteItems", 0..=2) => cancelled(reasons),
             _ => ScriptedReply::Response(json!({})),
-        },
-        scripted_delivery(),
-    )
-    .await;
-    assert_eq!(reply.status, 200, "{}", reply.body);
-    let updates = dynamodb.single_writes("Update");
-    assert_eq!(updates.len(), 1);
-    assert_eq!(updates[0]["ExpressionAttributeValues"], json!({":shards": {"N": "2"}}));
-    let transactions = dynamodb.requests("TransactWriteItems");
-    let row = |transaction: &Value| {
-        let pk = &transaction["TransactItems"][1]["Put"]["Item"]["pk"]["S"];
-        pk.as_str().unwrap().rsplit('#').next().unwrap().to_owned()
-    };
-    // The event's id ends with 1, an odd number.
-    assert_eq!((row(&transactions[0]), row(&transactions[4])), ("00".to_owned(), "01".to_owned()));
+        }
+    }
+    let scripts: [fn(&str, usize) -> ScriptedReply; 2] = [
+        |target, before| script(target, before, &["None", "ThrottlingError", "None"]),
+        |target, before| script(target, before, &["None", "None", "ThrottlingError"]),
+    ];
+    for script in scripts {
+        let (reply, dynamodb) = reply_under(script, scripted_delivery()).await;
+        assert_eq!(reply.status, 200, "{}", reply.body);
+        let updates = dynamodb.single_writes("Update");
+        assert_eq!(updates.len(), 1);
+        assert_eq!(updates[0]["ExpressionAttributeValues"], json!({":shards": {"N": "2"}}));
+        let transactions = dynamodb.requests("TransactWriteItems");
+        let shard = |transaction: &Value, action: usize| {
+            let pk = &transaction["TransactItems"][action]["Put"]["Item"]["pk"]["S"];
+            pk.as_str().unwrap().rsplit('#').next().unwrap().to_owned()
+        };
+        // The event's id ends with 1, an odd number.
+        for action in [1, 2] {
+            assert_eq!(shard(&transactions[0], action), "00");
+            assert_eq!(shard(&transactions[4], action), "01");
+        }
+    }
 }
 
 #[tokio::test]
@@ -139,50 +148,6 @@ async fn events_throttled_on_all_shards_return_429() {
     assert_eq!(reply.headers["retry-after"], "5");
     assert_eq!(reply.headers["x-sentry-rate-limits"], "5::project:events_per_minute");
     assert_eq!(dynamodb.single_writes("Update").len(), 4);
-}
-
-/// The position of the throttled action identifies the partition, and only that partition is
-/// sharded.
-#[tokio::test]
-async fn throttled_event_keys_get_more_shards() {
-    let (reply, dynamodb) = reply_under(
-        |target, before| match (target, before) {
-            ("GetItem", 1) => ScriptedReply::Response(json!({"Item": {
-                "errorId": {"S": ERROR},
-                "eventShards": {"N": "1"},
-            }})),
-            ("GetItem", 2..) => ScriptedReply::Response(json!({"Item": {
-                "sk": {"S": ERROR},
-                "fingerprint": {"B": "AAAAAAAAAAAAAAAAAAAAAA=="},
-                "title": {"S": "TypeError: x"},
-                "type": {"S": "TypeError"},
-                "message": {"S": "x"},
-                "culprit": {"S": ""},
-                "status": {"S": "open"},
-                "version": {"N": "1"},
-                "firstSeen": {"S": "2026-11-21T04:16:00.000Z"},
-                "lastSeen": {"S": "2026-11-21T04:16:00.000Z"},
-                "eventShards": {"N": "1"},
-                "expiresAt": {"N": "1829794560"},
-            }})),
-            ("GetItem", _) => get_item(before),
-            ("TransactWriteItems", 0..=2) => cancelled(&["None", "None", "ThrottlingError"]),
-            _ => ScriptedReply::Response(json!({})),
-        },
-        scripted_delivery(),
-    )
-    .await;
-    assert_eq!(reply.status, 200, "{}", reply.body);
-    let transactions = dynamodb.requests("TransactWriteItems");
-    let spread = transactions[3]["TransactItems"].as_array().unwrap();
-    let shards = |action: &Value| action["Update"]["ExpressionAttributeValues"][":shards"].clone();
-    assert_eq!([&spread[0], &spread[1]].map(shards), [json!({"N": "2"}), json!({"N": "2"})]);
-    let key = |transaction: &Value, action: usize| {
-        transaction["TransactItems"][action]["Put"]["Item"]["pk"]["S"].as_str().unwrap().to_owned()
-    };
-    // The event's id ends with 1, an odd number.
-    assert!(key(&transactions[0], 2).ends_with("#00") && key(&transactions[4], 2).ends_with("#01"));
-    assert_eq!(key(&transactions[0], 1), key(&transactions[4], 1));
 }
 
 #[tokio::test]

@@ -6,7 +6,6 @@
 
 #![allow(clippy::print_stdout)]
 
-use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -15,8 +14,9 @@ use futures_util::future::join_all;
 use serde_json::json;
 
 use shared::app::Clock;
+use shared::projects::limits::{Limit, Limits};
 use shared::projects::project::Project;
-use shared::quotas::{ADDED_AT_ONCE, Limits};
+use shared::quotas::ADDED_AT_ONCE;
 use tests::app::app_over;
 use tests::call::Call;
 use tests::errors::SentEvent;
@@ -31,7 +31,7 @@ const SHARE: f64 = 0.05;
 /// changes the latency of requests.
 const CALL: Duration = Duration::from_millis(80);
 /// The same share of `EventsPerMinute`, in a short minute: five events per second.
-const QUOTA: NonZeroU32 = NonZeroU32::new(15).unwrap();
+const QUOTA: u32 = 15;
 const SHORT_MINUTE: Duration = Duration::from_secs(3);
 /// The events per second of the flood: four times the quota. Those at the start of a minute are
 /// accepted.
@@ -65,7 +65,7 @@ impl Neighbours {
         let partitions = PartitionLimits::before(&tracker.test.engine.endpoint(), SHARE, CALL);
         let partitions = Arc::new(partitions);
         let endpoint = proxy::serve(Arc::clone(&partitions)).await;
-        let limits = Limits { events_per_minute: Some(QUOTA), ..Limits::default() };
+        let limits = Limits::default().with(Limit::EventsPerMinute, Some(QUOTA));
         tracker.test.app = app_over(&endpoint).0.with_limits(limits);
         let (accepted, rejected) = Default::default();
         Self { tracker, other, next: AtomicU64::new(1), accepted, rejected, partitions }
@@ -168,7 +168,7 @@ async fn projects_over_quota_slow_no_other_project() {
         neighbours.partitions.take_refused()
     );
     // Events at the end of a minute can count toward the next one.
-    let at_most = (minutes + 1) * (QUOTA.get() + ADDED_AT_ONCE) as usize;
+    let at_most = (minutes + 1) * (QUOTA + ADDED_AT_ONCE) as usize;
     assert!((1..=at_most).contains(&accepted) && rejected > accepted, "{accepted} {rejected}");
     for (requests, alone, flooded) in [
         ("deliveries", &mut alone.deliveries, &mut flooded.deliveries),

@@ -282,7 +282,8 @@ async fn expired_events_are_not_counted() {
         tracker.remove(item).await;
         tracker.put(&item.clone().into_iter().chain([("sk".to_owned(), sk)]).collect()).await;
     }
-    assert_eq!(tracker.total(&json!({})).await, 43);
+    // A query reads no rows that were received long before its range.
+    assert_eq!(tracker.total(&json!({"from": 0})).await, 43);
     tracker.pack().await;
     assert_eq!(tracker.total(&json!({})).await, 43);
     // Each day expires separately, even if DynamoDB has not deleted its items.

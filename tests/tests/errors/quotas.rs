@@ -1,15 +1,14 @@
 //! Quotas of deliveries per minute and project.
 
 use std::io::Write;
-use std::num::NonZeroU32;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::json;
 
 use shared::app::App;
+use shared::projects::limits::{Limit, Limits};
 use shared::projects::project::ProjectPatch;
-use shared::quotas::Limits;
 use tests::app::app_over;
 use tests::call::{Call, Reply};
 use tests::errors::envelope;
@@ -22,8 +21,7 @@ const DROPPED: &str = "transaction;span;session;profile;profile_chunk;monitor;lo
 
 /// Returns another execution environment, with a limit of deliveries per minute and project.
 fn environment(tracker: &Tracker, events_per_minute: u32) -> App {
-    let limits =
-        Limits { events_per_minute: NonZeroU32::new(events_per_minute), ..Limits::default() };
+    let limits = Limits::default().with(Limit::EventsPerMinute, Some(events_per_minute));
     app_over(&tracker.test.engine.endpoint()).0.with_limits(limits)
 }
 
@@ -96,7 +94,8 @@ async fn projects_can_override_the_event_limit() {
     for (own, default, expected) in
         [(None, 0, 20), (None, 3, 3), (Some(5), 0, 5), (Some(5), 3, 5), (Some(0), 3, 20)]
     {
-        let patch = ProjectPatch { events_per_minute: Some(own), ..ProjectPatch::default() };
+        let limits = [(Limit::EventsPerMinute, own)].into();
+        let patch = ProjectPatch { limits, ..ProjectPatch::default() };
         assert!(store.update_project(&tracker.project, &patch, vec![]).await.unwrap());
         // A new environment has neither cached projects nor counts.
         let app = environment(&tracker, default);
@@ -110,6 +109,29 @@ async fn projects_can_override_the_event_limit() {
             let table = format!("{}quotas", local::environment::table_prefix());
             let delete = tracker.test.client.delete_item().table_name(table);
             delete.set_key(Some(window)).send().await.unwrap();
+        }
+    }
+}
+
+#[tokio::test]
+async fn event_limits_of_all_projects_change_within_a_minute() {
+    let mut tracker = Tracker::start().await;
+    let other = tracker.other_project("other").await;
+    tracker.test.app = environment(&tracker, 5);
+    let (app, store) = (&tracker.test.app, &tracker.test.app.store);
+    let limits = [(Limit::EventsPerMinute, Some(0))].into();
+    let own = ProjectPatch { limits, ..ProjectPatch::default() };
+    assert!(store.update_project(&other, &own, vec![]).await.unwrap());
+    assert_eq!(accepted(&tracker, app, 9).await, 5);
+    for (limit, expected) in [(Some(3), 3), (Some(0), 9), (None, 5)] {
+        store.set_stack_limits(&[(Limit::EventsPerMinute, limit)].into()).await.unwrap();
+        tracker.test.pass(MINUTE);
+        assert_eq!(accepted(&tracker, app, 9).await, expected, "{limit:?}");
+        // Own limits win.
+        for _ in 0..9 {
+            let event = SentEvent::new(1, tracker.now(), "TypeError", "x");
+            let call = delivery(&other, ENVELOPE).bytes(event.envelope());
+            assert_eq!(call.send(app).await.status, 200);
         }
     }
 }

@@ -1,14 +1,12 @@
 //! Permissions, flag keys, and the order of checks.
 
-use lambda_http::http::Method;
 use serde_json::json;
 use tests::app::{PROJECT, TestApp};
 use tests::call::{Call, Gateway};
 
 use super::{
-    CREATE, DELETE, EVALUATE, EVALUATE_ALL, EVALUATIONS, GET, LIST, OPERATIONS,
-    OPERATIONS_ON_A_FLAG, UPDATE, archive, call, call_for, create, creation, evaluate,
-    other_project, stored, update, valid,
+    CREATE, DELETE, EVALUATE, EVALUATE_ALL, GET, LIST, OPERATIONS, OPERATIONS_ON_A_FLAG, UPDATE,
+    archive, call, call_for, create, creation, other_project, stored, update, valid,
 };
 
 /// Creates a flag that is valid for all operations except evaluations.
@@ -159,31 +157,4 @@ async fn warm_functions_make_few_round_trips() {
     assert_eq!(trips(patch("g", json!({"prerequisites": []}))).await, 2);
     assert_eq!(trips(patch("g", json!({"archived": true}))).await, 4);
     assert_eq!(trips(call_for(&test, DELETE, "g")).await, 2);
-}
-
-#[tokio::test]
-async fn pages_of_any_origin_can_evaluate() {
-    let test = TestApp::start().await;
-    create(&test, "f", &json!({})).await;
-    for operation in EVALUATIONS {
-        let preflight = valid(operation, PROJECT, "f").method(Method::OPTIONS);
-        let reply = preflight.header("origin", "https://example.com").send(&test.app).await;
-        assert_eq!((reply.status, reply.text.as_str()), (204, ""));
-        let header = |name: &str| reply.headers[name].to_str().unwrap().to_owned();
-        assert!(header("access-control-allow-methods").contains("POST"));
-        for name in ["content-type", "authorization", "x-api-key", "if-none-match"] {
-            assert!(header("access-control-allow-headers").contains(name), "{name}");
-        }
-    }
-    let failed = evaluate(&test, "no", json!({})).await;
-    let all = super::evaluate_all(&test, json!({})).await;
-    let tag = super::etag(&all).to_owned();
-    let same = call(&test, EVALUATE_ALL).header("if-none-match", &tag);
-    let same = same.json(&json!({"context": {}})).send(&test.app).await;
-    assert_eq!((failed.status, all.status, same.status), (404, 200, 304));
-    for reply in [failed, all, same] {
-        assert_eq!(reply.headers["access-control-allow-origin"], "*");
-        let exposed = reply.headers["access-control-expose-headers"].to_str().unwrap();
-        assert!(exposed.contains("etag") && exposed.contains("retry-after"), "{exposed}");
-    }
 }

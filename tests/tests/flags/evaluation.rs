@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::{Value, json};
-use tests::app::{PROJECT, TestApp, left_out};
+use tests::app::{TestApp, left_out};
 use tests::call::{Call, Gateway, Reply};
 
 use super::{
@@ -151,76 +151,6 @@ async fn values_have_the_type_of_their_flag() {
 }
 
 #[tokio::test]
-async fn failures_have_key_code_and_details() {
-    let test = TestApp::start().await;
-    create(&test, "f", &json!({"fallthrough": split()})).await;
-    create(&test, "archived", &json!({})).await;
-    archive(&test, "archived").await;
-    let missing = r#"{"key":"f","errorCode":"TARGETING_KEY_MISSING","errorDetails":"the context has no targetingKey, which a rollout of the flag f requires"}"#;
-    for context in
-        [json!({}), json!(null), json!({"targetingKey": ""}), json!({"targetingKey": null})]
-    {
-        let reply = evaluate(&test, "f", context).await;
-        assert_eq!((reply.status, reply.text.as_str()), (400, missing));
-        assert!(is_json(&reply));
-    }
-    for key in ["archived", "gone", "no key", "-f", "a/../f"] {
-        let reply = evaluate(&test, key, json!({})).await;
-        let expected = format!(
-            r#"{{"key":"{key}","errorCode":"FLAG_NOT_FOUND","errorDetails":"the project has no flag with this key"}}"#
-        );
-        assert_eq!((reply.status, &reply.text), (404, &expected));
-    }
-}
-
-#[tokio::test]
-async fn context_and_body_are_optional() {
-    let test = TestApp::start().await;
-    create(&test, "f", &json!({})).await;
-    let operations = [EVALUATE, EVALUATE_ALL];
-    for (content_type, body) in [
-        ("application/json", ""),
-        ("text/plain", ""),
-        ("application/json", "{}"),
-        ("", "{\"context\": null}"),
-        ("Application/JSON; charset=utf-8", "{\"context\": {}, \"other\": 1}"),
-    ] {
-        for operation in operations {
-            let call = call_for(&test, operation, "f").header("content-type", content_type);
-            assert_eq!(call.bytes(body).send(&test.app).await.status, 200, "{body}");
-        }
-    }
-    let large = format!(r#"{{"context": {{"a": "{}"}}}}"#, "x".repeat(64_000));
-    for (content_type, body, code) in [
-        ("text/plain", "{}", "PARSE_ERROR"),
-        ("application/json", "{", "PARSE_ERROR"),
-        ("application/json", "[]", "PARSE_ERROR"),
-        ("application/json", "{\"context\": []}", "INVALID_CONTEXT"),
-        ("application/json", "{\"context\": {\"targetingKey\": 1}}", "INVALID_CONTEXT"),
-        ("application/json", "{\"context\": {\"a\": 1, \"a\": 2}}", "INVALID_CONTEXT"),
-        ("application/json", &large, "INVALID_CONTEXT"),
-    ] {
-        for operation in operations {
-            let mut call = call(&test, operation).header("content-type", content_type);
-            if operation.name == EVALUATE.name {
-                call = call.parameter("key", "f");
-            }
-            let reply = call.bytes(body).send(&test.app).await;
-            assert_eq!((reply.status, &reply.body["errorCode"]), (400, &json!(code)), "{code}");
-            let start = if operation.name == EVALUATE.name {
-                r#"{"key":"f","errorCode":""#
-            } else {
-                r#"{"errorCode":""#
-            };
-            assert!(reply.text.starts_with(start), "{}", reply.text);
-            assert!(reply.body["errorDetails"].as_str().is_some_and(|it| !it.is_empty()));
-        }
-    }
-    let bytes = call_for(&test, EVALUATE, "f").bytes(b"{\"context\": {\"a\": \"\xff\"}}".to_vec());
-    assert_eq!(bytes.send(&test.app).await.body["errorCode"], "PARSE_ERROR");
-}
-
-#[tokio::test]
 async fn bulk_evaluations_are_sorted_and_include_failures() {
     let test = TestApp::start().await;
     assert_eq!(
@@ -355,21 +285,6 @@ async fn cached_responses_return_304() {
 }
 
 #[tokio::test]
-async fn trailing_slashes_are_ignored() {
-    const WITH_SLASH: &str = "/v0/project/{idOrSlug}/ofrep/v1/evaluate/flags/";
-    let test = TestApp::start().await;
-    create(&test, "f", &json!({})).await;
-    let expected = evaluate_all(&test, json!({})).await;
-    let body = json!({"context": {}});
-    let reply = call(&test, EVALUATE_ALL).path(WITH_SLASH).json(&body).send(&test.app).await;
-    assert_eq!((reply.status, &reply.text, etag(&reply)), (200, &expected.text, etag(&expected)));
-    // Other paths that the template routes there are not evaluations.
-    let other = "/v0/project/{idOrSlug}/ofrep/v1/evaluate/other";
-    let reply = call(&test, EVALUATE_ALL).path(other).json(&body).send(&test.app).await;
-    assert_eq!((reply.status, &reply.body["errorCode"]), (404, &json!("FLAG_NOT_FOUND")));
-}
-
-#[tokio::test]
 async fn prerequisites_use_the_same_context() {
     let test = TestApp::start().await;
     let rule = json!({"serve": {"variant": "off"}, "conditions": [
@@ -407,18 +322,6 @@ async fn releases_can_be_scheduled() {
 }
 
 #[tokio::test]
-async fn id_and_slug_lead_to_equal_flags() {
-    let test = TestApp::start().await;
-    create(&test, "f", &json!({})).await;
-    let id = test.project_id.to_string();
-    let [by_slug, by_id] = [PROJECT, id.as_str()].map(|project| {
-        let call = Call::of(EVALUATE_ALL).parameter("idOrSlug", project).key(&test.key);
-        call.send(&test.app)
-    });
-    assert_eq!(by_slug.await.text, by_id.await.text);
-}
-
-#[tokio::test]
 async fn expensive_contexts_fail_only_for_the_flag() {
     let test = TestApp::start().await;
     let patterns: Vec<String> = (0..250).map(|at| format!("[a-z]{{20}}!{at}")).collect();
@@ -450,4 +353,12 @@ async fn expensive_contexts_fail_only_for_the_flag() {
         all.body["flags"].as_array().unwrap().iter().filter(|it| it["errorCode"].is_string());
     let failed: Vec<&str> = failed.map(|it| it["key"].as_str().unwrap()).collect();
     assert_eq!(failed, ["many", "outside"]);
+}
+
+#[tokio::test]
+async fn other_paths_of_the_function_are_not_found() {
+    let test = TestApp::start().await;
+    let other = "/v0/project/{idOrSlug}/ofrep/v1/evaluate/other";
+    let reply = call(&test, EVALUATE_ALL).path(other).json(&json!({})).send(&test.app).await;
+    assert_eq!((reply.status, &reply.body["errorCode"]), (404, &json!("FLAG_NOT_FOUND")));
 }

@@ -92,23 +92,6 @@ async fn cached_flags_are_evaluated_without_dynamodb() {
 }
 
 #[tokio::test]
-async fn missing_tables_give_500_without_a_cause() {
-    let script = |target: &str, before: usize| match (target, before) {
-        ("BatchGetItem", 0) => access(),
-        _ => ScriptedReply::Error("ResourceNotFoundException", json!({"message": "secret table"})),
-    };
-    for operation in OPERATIONS {
-        let (reply, _) = reply_under(script, any(operation)).await;
-        assert_eq!(reply.problem(), (500, "internal"), "{}", operation.name);
-    }
-    for operation in EVALUATIONS {
-        let (reply, _) = reply_under(script, any(operation)).await;
-        assert_eq!((reply.status, &reply.body["errorCode"]), (500, &json!("GENERAL")));
-        assert!(!reply.text.contains("secret"), "{}", reply.text);
-    }
-}
-
-#[tokio::test]
 async fn requests_to_silent_dynamodb_time_out() {
     let script = |target: &str, before: usize| match (target, before) {
         ("BatchGetItem", 0) => access(),
@@ -186,19 +169,6 @@ async fn conflicting_patches_are_applied_to_the_new_version() {
     assert_eq!(written["ExpressionAttributeValues"][":version"], json!({"N": "8"}));
     assert_eq!(actions[1]["Update"]["UpdateExpression"], "ADD flagsState :one");
     assert!(dynamodb.requests("GetItem").iter().all(|get| get["ConsistentRead"] == true));
-}
-
-#[tokio::test]
-async fn permanently_conflicting_transactions_give_409() {
-    let script = |target: &str, before: usize| match (target, before) {
-        ("BatchGetItem", _) => access(),
-        // Reads of the flag, then of the project's item.
-        ("GetItem", 0) => ScriptedReply::Response(json!({"Item": flag(false)})),
-        ("GetItem", _) => ScriptedReply::Response(json!({})),
-        _ => cancelled(&["None", "TransactionConflict"]),
-    };
-    let (reply, _) = reply_under(script, any(UPDATE)).await;
-    assert_eq!(reply.problem(), (409, "conflict"));
 }
 
 #[tokio::test]

@@ -1,12 +1,11 @@
 //! Rate limits of API keys.
 
-use std::num::NonZeroU32;
 use std::time::Duration;
 
 use serde_json::json;
 use shared::http::Method;
 use shared::projects::api_key::{ApiKeyRecord, Scope};
-use shared::quotas::Limits;
+use shared::projects::limits::{Limit, Limits};
 use tests::app::{PROJECT, TestApp, app_over};
 
 use super::{EVALUATE, GET, LIST, call, call_for, create, valid};
@@ -14,8 +13,7 @@ use super::{EVALUATE, GET, LIST, call, call_for, create, valid};
 async fn limited(requests_per_minute: u32) -> TestApp {
     let mut test = TestApp::start().await;
     create(&test, "f", &json!({})).await;
-    let limits =
-        Limits { requests_per_minute: NonZeroU32::new(requests_per_minute), ..Limits::default() };
+    let limits = Limits::default().with(Limit::RequestsPerMinute, Some(requests_per_minute));
     let (app, round_trips) = app_over(&test.engine.endpoint());
     test.app = app.with_limits(limits);
     test.count_round_trips_by(round_trips);
@@ -61,6 +59,43 @@ async fn every_tenth_request_updates_the_shared_count() {
     let more: Vec<usize> = (0..30).filter(|number| trips[*number] > 1).collect();
     assert_eq!(more, [8, 18, 28]);
     assert_eq!(trips.iter().sum::<usize>(), 33);
+}
+
+#[tokio::test]
+async fn request_limits_of_all_projects_change_within_a_minute() {
+    let test = limited(5).await;
+    let accepted = async || {
+        let mut accepted = 0;
+        while accepted < 9 && call_for(&test, GET, "f").send(&test.app).await.status == 200 {
+            accepted += 1;
+        }
+        accepted
+    };
+    assert_eq!(accepted().await, 5);
+    for (limit, expected) in [(Some(3), 3), (Some(0), 9), (None, 5)] {
+        let limits = [(Limit::RequestsPerMinute, limit)].into();
+        test.app.store.set_stack_limits(&limits).await.unwrap();
+        test.pass(Duration::from_mins(1));
+        assert_eq!(accepted().await, expected, "{limit:?}");
+    }
+}
+
+#[tokio::test]
+async fn limits_of_all_projects_cost_no_round_trip() {
+    let test = limited(0).await;
+    let trips = async || {
+        test.round_trips();
+        assert_eq!(call_for(&test, GET, "f").send(&test.app).await.status, 200);
+        test.round_trips()
+    };
+    // Key, project and limits in one, and the flag.
+    assert_eq!(trips().await, 2);
+    for _ in 0..5 {
+        test.pass(Duration::from_secs(11));
+        assert_eq!(trips().await, 1);
+    }
+    test.pass(Duration::from_secs(5));
+    assert_eq!(trips().await, 2);
 }
 
 #[tokio::test]

@@ -5,7 +5,6 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use tests::app::TestApp;
-use tests::call::Gateway;
 
 use super::{
     GET, UPDATE, call_for, change, create, create_dependent, etag, get, on, stored, update,
@@ -82,102 +81,6 @@ async fn several_fields_are_one_change() {
         assert_eq!((&again.body, etag(&again)), (&reply.body, "\"2\""));
     }
     assert_eq!(stored(&test).await, before);
-}
-
-#[tokio::test]
-async fn null_resets_and_arrays_are_replaced() {
-    let test = TestApp::start().await;
-    create(&test, "base", &json!({})).await;
-    let mut members = on(&["base"]);
-    members["description"] = json!("d");
-    members["rules"] = json!([{"serve": {"variant": "on"}}, {"serve": {"variant": "off"}}]);
-    members["targets"] = json!([
-        {"kind": "identifier", "value": "u", "variant": "on"},
-        {"kind": "identifier", "value": "v", "variant": "on"},
-    ]);
-    members["fallthrough"] = json!({"variant": "off"});
-    create(&test, "f", &members).await;
-    let one = json!({"targets": [{"kind": "identifier", "value": "w", "variant": "off"}]});
-    let reply = change(&test, "f", one.clone()).await;
-    assert_eq!(reply.body["targets"], one["targets"]);
-    let nulls = json!({
-        "description": null, "enabled": null, "variants": null, "fallthrough": null,
-        "rules": null, "targets": null, "prerequisites": null, "archived": null
-    });
-    let reply = change(&test, "f", nulls).await;
-    let plain = json!({"key": "plain", "name": "f", "type": "boolean"});
-    let plain = super::call(&test, super::CREATE).json(&plain).send(&test.app).await;
-    let mut expected = plain.body;
-    for field in ["id", "key", "version", "createdAt", "updatedAt"] {
-        expected[field] = reply.body[field].clone();
-    }
-    assert_eq!(reply.body, expected);
-    let reply = update(&test, "f", json!({"name": null})).await;
-    assert_eq!(reply.violations(), [("/name", "required")]);
-}
-
-#[tokio::test]
-async fn invalid_patches_are_rejected_with_their_place() {
-    let test = TestApp::start().await;
-    create(&test, "f", &json!({"rules": [{"id": "r", "serve": {"variant": "on"}}]})).await;
-    let before = stored(&test).await;
-    let long = "x".repeat(201);
-    for (patch, expected) in [
-        (json!({"key": "g"}), vec![("/key", "unknown_field")]),
-        (
-            json!({"type": "string", "id": "x"}),
-            vec![("/id", "unknown_field"), ("/type", "unknown_field")],
-        ),
-        (
-            json!({"name": long, "enabled": "yes"}),
-            vec![("/name", "too_long"), ("/enabled", "invalid_type")],
-        ),
-        (
-            json!({"variants": [{"key": "on", "value": "1"}]}),
-            vec![("/variants/0/value", "invalid_value")],
-        ),
-        (
-            json!({"variants": [{"key": "off", "value": "false"}]}),
-            vec![("/variants", "unknown_variant"), ("/variants", "unknown_variant")],
-        ),
-        (
-            json!({"fallthrough": {"variant": "gone"}}),
-            vec![("/fallthrough/variant", "unknown_variant")],
-        ),
-        (json!({"fallthrough": {"variant": null}}), vec![("/fallthrough", "invalid_value")]),
-        (
-            json!({"prerequisites": [{"flagKey": "f", "variant": "on"}]}),
-            vec![("/prerequisites/0/flagKey", "cycle")],
-        ),
-        (
-            json!({"prerequisites": [{"flagKey": "g", "variant": "on"}]}),
-            vec![("/prerequisites/0/flagKey", "unknown_flag")],
-        ),
-        (json!([]), vec![("", "invalid_type")]),
-    ] {
-        let reply = update(&test, "f", patch.clone()).await;
-        assert_eq!(reply.problem(), (400, "validation_failed"), "{patch}");
-        assert_eq!(reply.violations(), expected, "{patch}");
-    }
-    assert_eq!(stored(&test).await, before);
-}
-
-#[tokio::test]
-async fn json_and_merge_patch_types_are_accepted() {
-    let test = TestApp::start().await;
-    create(&test, "f", &json!({})).await;
-    for (media_type, status) in [
-        ("application/json", 200),
-        ("application/merge-patch+json", 200),
-        ("Application/Merge-Patch+JSON; charset=utf-8", 200),
-        ("application/json-patch+json", 415),
-    ] {
-        for gateway in [Gateway::HttpApi, Gateway::RestApi] {
-            let call = call_for(&test, UPDATE, "f").header("content-type", media_type);
-            let reply = call.gateway(gateway).bytes("{\"enabled\": false}").send(&test.app).await;
-            assert_eq!(reply.status, status, "{media_type}");
-        }
-    }
 }
 
 #[tokio::test]

@@ -8,89 +8,9 @@ use tests::app::TestApp;
 use tests::call::{Call, Gateway, Reply};
 
 use super::{
-    CREATE, GET, LIST, LIST_EVENTS, add, call, call_for, column, create, other_project,
-    some_events, stored,
+    CREATE, LIST, LIST_EVENTS, add, call, call_for, column, create, other_project, some_events,
+    stored,
 };
-
-async fn creation(test: &TestApp, body: &Value) -> Reply {
-    call(test, CREATE).json(body).send(&test.app).await
-}
-
-#[tokio::test]
-async fn new_collections_are_returned_with_all_fields() {
-    let test = TestApp::start().await;
-    let body = json!({"name": "  Releases ", "description": " Of the shop\n"});
-    let reply = creation(&test, &body).await;
-    let id = reply.body["id"].as_str().unwrap();
-    let expected = json!({
-        "id": id,
-        "projectId": test.project_id,
-        "name": "Releases",
-        "description": " Of the shop\n",
-        "source": null,
-        "eventCount": 0,
-        "createdAt": "2026-11-21T04:16:00.000Z",
-        "updatedAt": "2026-11-21T04:16:00.000Z",
-    });
-    assert_eq!((reply.status, &reply.body), (201, &expected));
-    let project_id = test.project_id;
-    let location = format!("/v0/projects/{project_id}/event-marker-collections/{id}");
-    assert_eq!(reply.headers["location"], location);
-    let reply = call_for(&test, GET, id).send(&test.app).await;
-    assert_eq!((reply.status, &reply.body), (200, &expected));
-    let reply = call(&test, LIST).send(&test.app).await;
-    assert_eq!(reply.body, json!({"items": [expected], "nextCursor": null}));
-}
-
-#[tokio::test]
-async fn descriptions_are_optional() {
-    let test = TestApp::start().await;
-    for body in [json!({"name": "n"}), json!({"name": "n", "description": null})] {
-        let reply = creation(&test, &body).await;
-        assert_eq!((reply.status, &reply.body["description"]), (201, &json!("")));
-    }
-}
-
-#[tokio::test]
-async fn collections_can_have_equal_names() {
-    let test = TestApp::start().await;
-    assert_ne!(create(&test).await, create(&test).await);
-}
-
-#[tokio::test]
-async fn all_violations_are_listed_and_nothing_is_written() {
-    let test = TestApp::start().await;
-    for (body, violations) in [
-        (json!([]), vec![("", "invalid_type")]),
-        (json!({}), vec![("/name", "required")]),
-        (json!({"name": null}), vec![("/name", "required")]),
-        (json!({"name": " \t "}), vec![("/name", "too_short")]),
-        (json!({"name": "a\u{0}"}), vec![("/name", "invalid_format")]),
-        (
-            json!({"name": "x".repeat(201), "description": "x".repeat(2_001), "eventCount": 5}),
-            vec![
-                ("/description", "too_long"),
-                ("/eventCount", "unknown_field"),
-                ("/name", "too_long"),
-            ],
-        ),
-        (
-            json!({"name": 1, "description": []}),
-            vec![("/description", "invalid_type"), ("/name", "invalid_type")],
-        ),
-    ] {
-        let reply = creation(&test, &body).await;
-        assert_eq!(reply.problem(), (400, "validation_failed"), "{body}");
-        let mut found = reply.violations();
-        found.sort_unstable();
-        assert_eq!(found, violations, "{body}");
-    }
-    let rejected = call(&test, CREATE).bytes("{").send(&test.app).await;
-    assert_eq!(rejected.problem(), (400, "malformed_json"));
-    assert_eq!(stored(&test).await, []);
-    let longest = json!({"name": "é".repeat(200), "description": "é".repeat(2_000)});
-    assert_eq!(creation(&test, &longest).await.status, 201);
-}
 
 #[tokio::test]
 async fn retried_creations_return_the_same_collection() {
@@ -174,21 +94,6 @@ async fn projects_list_only_their_own_collections() {
 fn violations_of(reply: &Reply) -> Vec<(&str, &str)> {
     assert_eq!(reply.problem(), (400, "validation_failed"));
     reply.violations()
-}
-
-#[tokio::test]
-async fn invalid_limits_and_cursors_are_rejected_together() {
-    let test = TestApp::start().await;
-    let id = create(&test).await;
-    for list in [call(&test, LIST), call_for(&test, LIST_EVENTS, &id)] {
-        for limit in ["0", "101", "-1", "x", "", "1.5", "4294967297"] {
-            let reply = list.clone().query("limit", limit).send(&test.app).await;
-            assert_eq!(violations_of(&reply), [("query:limit", "out_of_range")], "{limit}");
-        }
-        let both = list.clone().query("limit", 0).query("cursor", "?&=é").send(&test.app).await;
-        let expected = [("query:limit", "out_of_range"), ("query:cursor", "invalid_value")];
-        assert_eq!(violations_of(&both), expected);
-    }
 }
 
 /// Returns a cursor of a list with more than one item.

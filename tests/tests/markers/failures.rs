@@ -10,26 +10,14 @@ use tests::call::Call;
 use tests::scripted::{KEY, ScriptedReply, access, cancelled, reply_under};
 
 use super::{
-    ADD, CREATE, DELETE, GET, LIST, LIST_EVENTS, OPERATIONS, TABLE, add, call, call_for, column,
-    create, some_events, stored, valid,
+    ADD, CREATE, DELETE, GET, LIST, LIST_EVENTS, TABLE, add, call, call_for, column, create,
+    some_events, stored, valid,
 };
 
 const COLLECTION: &str = "01902f3c-0000-7000-8000-000000000000";
 
 fn any(operation: &'static Operation) -> Call {
     valid(operation, PROJECT, COLLECTION).key(KEY)
-}
-
-#[tokio::test]
-async fn unreachable_dynamodb_gives_503() {
-    let mut test = TestApp::start().await;
-    let id = create(&test).await;
-    test.engine.kill();
-    for operation in OPERATIONS {
-        let reply = valid(operation, PROJECT, &id).key(&test.key).send(&test.app).await;
-        assert_eq!(reply.problem(), (503, "unavailable"), "{}", operation.name);
-        assert_eq!(reply.headers["retry-after"], "1");
-    }
 }
 
 #[tokio::test]
@@ -64,22 +52,6 @@ async fn conflicting_writes_are_retried() {
         .await;
         assert!(reply.status < 300, "{}", reply.body);
         assert_eq!(dynamodb.requests("TransactWriteItems").len(), 3);
-    }
-}
-
-#[tokio::test]
-async fn permanently_conflicting_writes_give_409() {
-    for operation in [CREATE, ADD, DELETE] {
-        let (reply, _) = reply_under(
-            |target, _| match target {
-                "BatchGetItem" => access(),
-                _ => cancelled(&["TransactionConflict", "None"]),
-            },
-            any(operation),
-        )
-        .await;
-        assert_eq!(reply.problem(), (409, "conflict"), "{}", operation.name);
-        assert_eq!(reply.headers["retry-after"], "1");
     }
 }
 

@@ -139,8 +139,9 @@ async fn emails_about_unreadable_errors_have_no_plot() {
     let (pk, sk) = keys.find(|(pk, _)| pk.starts_with("errors#")).unwrap();
     let key = [("pk", pk.as_str()), ("sk", sk.as_str())];
     test.tamper("errors", key, "status", nonsense()).await;
+    // Reading the error reports the damage, and the run goes on.
     let failure = try_run(&test, &outbound).await.failure;
-    assert!(matches!(failure, Some(StoreError::Damaged { .. })), "{failure:?}");
+    assert!(failure.is_none(), "{failure:?}");
     let emails = outbound.emails().await;
     assert_eq!(emails.len(), 3);
     assert!(emails.iter().all(|mail| !mail["text"].as_str().unwrap().contains('▁')));

@@ -4,10 +4,8 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::{Value, json};
 
 use shared::app::Operation;
-use shared::projects::api_key::{ApiKeyRecord, UserId};
-use shared::projects::project::Organization;
 use tests::app::{TestApp, app_over};
-use tests::call::{Call, Gateway};
+use tests::call::Call;
 use tests::preferences::TYPES;
 use tests::scripted::{ScriptedDynamoDb, ScriptedReply};
 
@@ -28,15 +26,6 @@ async fn store_choice(test: &TestApp, user_id: &str, name: &str, value: Attribut
 }
 
 #[tokio::test]
-async fn users_without_choices_get_defaults() {
-    let test = TestApp::start().await;
-    let reply = call(&test).send(&test.app).await;
-    assert_eq!((reply.status, &reply.body), (200, &all_but(&[])));
-    assert!(!reply.headers.contains_key("etag"));
-    assert!(test.items("email-preferences").await.is_empty());
-}
-
-#[tokio::test]
 async fn choices_override_defaults() {
     let test = TestApp::start().await;
     for (name, enabled) in
@@ -49,43 +38,12 @@ async fn choices_override_defaults() {
 }
 
 #[tokio::test]
-async fn preferences_are_separate_per_user_and_organization() {
-    let test = TestApp::start().await;
-    let users = [
-        ("default", "owner", "billing"),
-        ("default", "mira", "error_new"),
-        ("foreign", "owner", "error_spike"),
-        ("default", "foreign/owner", "insight_new"),
-    ];
-    for (organization, user, name) in users {
-        let user_id = format!("{organization}/{user}");
-        store_choice(&test, &user_id, name, AttributeValue::Bool(false)).await;
-    }
-    for (organization, user, name) in users {
-        let organization = Organization::parse(organization).unwrap();
-        let user = UserId::parse(user).unwrap();
-        let key = test.key_with(|key| ApiKeyRecord { organization, user, ..key }).await;
-        assert_eq!(Call::of(GET).key(&key).send(&test.app).await.body, all_but(&[name]));
-    }
-}
-
-#[tokio::test]
 async fn warm_reads_cost_one_round_trip() {
     let test = TestApp::start().await;
     call(&test).send(&test.app).await;
     assert_eq!(test.round_trips(), 2);
     call(&test).send(&test.app).await;
     assert_eq!(test.round_trips(), 1);
-}
-
-#[tokio::test]
-async fn accepts_both_gateways_and_ignores_bodies() {
-    let test = TestApp::start().await;
-    for gateway in [Gateway::HttpApi, Gateway::RestApi] {
-        assert_eq!(call(&test).gateway(gateway).send(&test.app).await.status, 200, "{gateway:?}");
-    }
-    let with_body = call(&test).header("content-type", "text/plain").bytes("{");
-    assert_eq!(with_body.send(&test.app).await.status, 200);
 }
 
 #[tokio::test]

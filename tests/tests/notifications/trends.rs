@@ -11,7 +11,7 @@ use rand::{RngExt, SeedableRng};
 
 use errors::ErrorId;
 use errors::spike::Hour;
-use errors::store::{ErrorStore, EventsByHour, EventsOfError, PackOutcome, PackingLimits};
+use errors::store::{ErrorStore, PackOutcome, PackingLimits};
 use notifications::domain_event::{DomainEvent, DomainEventKind, Visibility};
 use notifications::store::NotificationStore;
 use send_notifications::senders::Senders;
@@ -268,39 +268,33 @@ async fn digests_are_emailed_on_monday_morning() {
     assert_eq!(outbox_titles(&test, "weekly_digest").await, [""; 0], "an empty week");
 }
 
-/// Plots an error with few events per hour before an hour with many, and more events than one read
-/// returns.
+/// Plots an error with packed and unpacked events.
 #[tokio::test]
 async fn plots_show_every_hour_with_events() {
     let (test, _) = start().await;
     for hour in 0..4 {
+        if hour == 2 {
+            assert!(pack_all(&test.app, test.project_id).await > 0);
+        }
         deliver_many(&test, 10 * hour, 2, "TypeError").await;
         test.pass(HOUR);
     }
     deliver_many(&test, 100, 9, "TypeError").await;
+    deliver_many(&test, 200, 3, "OtherError").await;
     let list = Call::of(&list_errors::OPERATION).parameter("idOrSlug", PROJECT).key(&test.key);
     let errors = list.send(&test.app).await.body;
-    let id = ErrorId::parse(errors["items"][0]["errorId"].as_str().unwrap()).unwrap();
+    let errors = errors["items"].as_array().unwrap();
+    let error = errors.iter().find(|error| error["type"] == "TypeError").unwrap();
+    let id = ErrorId::parse(error["errorId"].as_str().unwrap()).unwrap();
     let (store, now) = (&test.app.store, test.app.clock.now());
-    let error = ErrorStore::new(store).find_error(test.project_id, id, now).await.unwrap().unwrap();
-    let events = EventsOfError::from(&error);
-    let counted = async |hours: u32, limit: i32| {
-        ErrorStore::new(store)
-            .latest_events_by_hour(test.project_id, &events, hours, limit, now)
-            .await
-            .unwrap()
+    let counted = async |id: ErrorId, hours: u16| {
+        let store = ErrorStore::new(store);
+        store.latest_events_by_hour(test.project_id, id, hours, now).await.unwrap()
     };
-    let all = EventsByHour { hours: vec![0, 2, 2, 2, 2, 9], is_cut: false };
-    // In one read, and in one read per hour.
-    for limit in [100, 10] {
-        assert_eq!(counted(6, limit).await, all, "{limit}");
-    }
-    // The last hour has more events than the limit.
-    let cut = EventsByHour { hours: vec![0, 2, 2, 2, 2, 5], is_cut: true };
-    assert_eq!(counted(6, 5).await, cut);
-    // Earlier events do not count.
-    assert_eq!(counted(2, 100).await.hours, [2, 9]);
-    assert_eq!(counted(2, 10).await.hours, [2, 9]);
+    assert_eq!(counted(id, 6).await, Some(vec![0, 2, 2, 2, 2, 9]));
+    assert_eq!(counted(id, 2).await, Some(vec![2, 9]), "earlier events do not count");
+    let missing = ErrorId::new(uuid::Uuid::max());
+    assert_eq!(counted(missing, 2).await, None);
 }
 
 /// A digest is announced up to a day after the end of its week.

@@ -8,6 +8,7 @@ use shared::projects::api_key::{ApiKeyRecord, Scope};
 use shared::projects::role::Role;
 use tests::app::{PROJECT, TestApp};
 use tests::call::Call;
+use tests::notifications::SentMessages;
 
 use super::{EFFECT, Person, column, key_body};
 
@@ -50,6 +51,62 @@ async fn new_keys_work_until_they_are_revoked() {
     assert!(!listed.text.contains(&key[20..]), "lists contain no secrets");
     let bytes = format!("{:?}", test.items("api-keys").await);
     assert!(!bytes.contains(&key[20..63]), "secrets are not stored");
+}
+
+#[tokio::test]
+async fn emails_about_keys_and_addresses_name_the_browser() {
+    let (test, sent) = (TestApp::start().await, SentMessages::open());
+    let admin = Person::join(&test, "admin@b.de", Role::Admin).await;
+    let chrome = "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/537.36 (KHTML, like \
+                  Gecko) Chrome/126.0.0.0 Safari/537.36";
+    let create = Call::of(CREATE).json(&key_body(&["notifications:write"]));
+    let created = admin.send(&test, create.header("user-agent", chrome)).await;
+    assert_eq!(created.status, 201, "{}", created.text);
+    let text = async |to: &str| {
+        sent.run(&test.app).await;
+        sent.emails_to(to).await[0]["text"].as_str().unwrap().to_owned()
+    };
+    let mail = text("admin@b.de").await;
+    assert!(mail.contains("Chrome on macOS"), "{mail}");
+    let address = |email: &str| {
+        let call = Call::of(&set_email_address::OPERATION).json(&json!({"email": email}));
+        call.header("user-agent", chrome)
+    };
+    assert_eq!(admin.send(&test, address("a@c.de")).await.status, 200);
+    let mail = text("a@c.de").await;
+    assert!(mail.contains("with Chrome on macOS"), "{mail}");
+    // Any program can send this header with a key.
+    let key = created.body["apiKey"].as_str().unwrap();
+    assert_eq!(address("b@c.de").key(key).send(&test.app).await.status, 200);
+    let mail = text("b@c.de").await;
+    assert!(!mail.contains("Chrome"), "{mail}");
+}
+
+#[tokio::test]
+async fn ends_of_memberships_expire_with_their_keys() {
+    let test = TestApp::start().await;
+    let juno = Person::join(&test, "juno@b.de", Role::Admin).await;
+    let created = juno.send(&test, Call::of(CREATE).json(&key_body(&["flags:read"]))).await;
+    Person::join(&test, "owner@b.de", Role::Owner).await;
+    let remove = Call::of(&remove_member::OPERATION).parameter("memberId", juno.member.id);
+    assert_eq!(remove.key(&test.key).send(&test.app).await.status, 204);
+    let listed = async || {
+        let list = Call::of(LIST).key(&test.key).send(&test.app).await;
+        column(&list, "keyId").contains(&&created.body["keyId"])
+    };
+    assert!(listed().await);
+    let end = format!("member#{}", juno.member.id);
+    let items = test.items("people").await;
+    let ended = items.iter().find(|item| item["pk"].as_s() == Ok(&end)).unwrap();
+    let days = Duration::from_hours(400 * 24);
+    let expiry = test.app.clock.now().plus(days).as_seconds().to_string();
+    assert_eq!(ended["expiresAt"].as_n(), Ok(&expiry));
+    let table = format!("{}people", local::environment::table_prefix());
+    let key = [("pk", &ended["pk"]), ("sk", &ended["sk"])];
+    let key = key.map(|(name, value)| (name.to_owned(), value.clone()));
+    let delete = test.client.delete_item().table_name(table).set_key(Some(key.into()));
+    delete.send().await.unwrap();
+    assert!(!listed().await);
 }
 
 #[tokio::test]

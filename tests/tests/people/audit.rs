@@ -8,6 +8,7 @@ use shared::projects::role::Role;
 use tests::app::{PROJECT, TestApp};
 use tests::call::Call;
 use tests::errors::{SentEvent, project};
+use tests::source_maps::{DEBUG_ID, MAP, bundle_of, upload};
 
 use super::{Person, column, key_body};
 
@@ -124,8 +125,20 @@ async fn other_changes_have_entries_too() {
     let delete = in_project(&delete_error::OPERATION);
     by(&admin, delete.parameter("errorId", text(&errors.body["items"][0]["errorId"]))).await;
 
+    let release = json!({"projects": [PROJECT]});
+    let uploaded = upload(&test.app, &test.key, &bundle_of(MAP, DEBUG_ID), &release).await;
+    assert_eq!(uploaded.status, 200, "{}", uploaded.text);
+    for _ in 0..2 {
+        let delete = in_project(&delete_source_maps::OPERATION).query("debugId", DEBUG_ID);
+        by(&admin, delete).await;
+    }
+
     let listed = admin.send(&test, Call::of(LIST)).await;
+    let target = json!({"type": "source_map", "id": DEBUG_ID, "name": DEBUG_ID});
+    assert_eq!(listed.body["items"][0]["target"], target);
     let expected = [
+        // Only one: the second deletion found no map.
+        "source_map_deleted",
         "error_deleted",
         "collection_deleted",
         "invitation_accepted",

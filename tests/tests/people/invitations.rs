@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures_util::join;
 use people::InvitationId;
 use people::sign_in::PendingSignIn;
-use people::store::{Acceptance, PeopleStore};
+use people::store::{PeopleChange, PeopleStore};
 use serde_json::{Value, json};
 use shared::app::{Ids, Operation};
 use shared::projects::member::MemberId;
@@ -147,7 +147,7 @@ async fn invitations_are_accepted_or_revoked_once() {
         let is_member =
             people.find_member_of(&member.organization, &member.user).await.unwrap().is_some();
         match accepted.unwrap() {
-            Acceptance::Accepted => assert!(is_member && revoked.status == 404),
+            PeopleChange::Done => assert!(is_member && revoked.status == 404),
             other => assert!(!is_member && revoked.status == 204, "{other:?}"),
         }
         assert_eq!(people.find_invitation(id, now).await.unwrap(), None);
@@ -199,7 +199,7 @@ async fn invitations_end_with_the_right_of_their_inviter() {
         let id = MemberId::new(Ids::Random.new_uuid(invitation.created_at));
         let member = invitation.clone().into_member(id, invitation.created_at);
         let accepted = people.accept_invitation(invitation, &member, vec![]).await.unwrap();
-        assert_eq!(accepted, Acceptance::Gone);
+        assert_eq!(accepted, PeopleChange::InvitationGone);
     }
     // Another invitation can be created.
     invite(&owner, "juno@b.de", "member").await;

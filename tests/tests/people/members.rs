@@ -2,9 +2,10 @@
 
 use futures_util::join;
 use people::Grant;
-use people::store::{MemberChange, PeopleStore};
+use people::store::{PeopleChange, PeopleStore};
 use serde_json::{Value, json};
 use shared::app::Operation;
+use shared::projects::api_key::{ApiKeyRecord, Scope};
 use shared::projects::role::Role;
 use tests::app::{PROJECT, TestApp};
 use tests::call::{Call, Reply};
@@ -85,6 +86,59 @@ async fn roles_above_the_own_cannot_be_changed_or_given() {
     assert_eq!(owner.send(&test, update(&admin, &json!({"role": "owner"}))).await.status, 200);
 }
 
+/// Otherwise a key that only changes members could make one with all scopes.
+#[tokio::test]
+async fn keys_give_no_role_beyond_their_scopes() {
+    let test = TestApp::start().await;
+    let owner = Person::join(&test, "owner@b.de", Role::Owner).await;
+    let admin = Person::join(&test, "admin@b.de", Role::Admin).await;
+    let juno = Person::join(&test, "juno@b.de", Role::Viewer).await;
+    let key = async |scopes: &[Scope], person: Option<&Person>| {
+        let scopes = scopes.iter().copied().collect();
+        let member = person.map(|person| person.member.id);
+        let user = person.map(|person| person.member.user.clone());
+        test.key_with(|key| {
+            let user = user.unwrap_or(key.user);
+            ApiKeyRecord { user, member, scopes, ..key }
+        })
+        .await
+    };
+    let invite = |role: Role| {
+        let email = format!("{role}@c.de");
+        Call::of(&create_invitation::OPERATION).json(&json!({"email": email, "role": role}))
+    };
+    let status = async |key: &str, call: Call| {
+        let reply = call.key(key).send(&test.app).await;
+        if reply.status == 403 {
+            assert_eq!(reply.body["code"], "insufficient_role", "{}", reply.text);
+        }
+        reply.status
+    };
+    let narrow = key(&[Scope::MembersWrite], None).await;
+    for call in
+        [invite(Role::Viewer), invite(Role::Admin), update(&juno, &json!({"role": "owner"}))]
+    {
+        assert_eq!(status(&narrow, call).await, 403);
+    }
+    // More projects are also more permissions.
+    assert_eq!(status(&narrow, update(&juno, &json!({"projects": null}))).await, 403);
+    assert_eq!(status(&narrow, remove(&owner)).await, 403);
+
+    let scopes = Role::Member.scopes().into_iter().chain([Scope::MembersWrite]);
+    let of_member = key(&scopes.collect::<Vec<_>>(), None).await;
+    assert_eq!(status(&of_member, invite(Role::Member)).await, 201);
+    assert_eq!(status(&of_member, invite(Role::Admin)).await, 403);
+
+    // A key of an admin with all scopes gives no more than the admin can.
+    let of_admin = key(&Scope::ALL, Some(&admin)).await;
+    assert_eq!(status(&of_admin, invite(Role::Owner)).await, 403);
+    assert_eq!(status(&of_admin, remove(&owner)).await, 403);
+    assert_eq!(status(&of_admin, invite(Role::Admin)).await, 201);
+    let of_owner = key(&Scope::ALL, Some(&owner)).await;
+    assert_eq!(status(&of_owner, invite(Role::Owner)).await, 201);
+    assert_eq!(status(&narrow, remove(&juno)).await, 204);
+}
+
 #[tokio::test]
 async fn stale_roles_permit_no_changes() {
     let test = TestApp::start().await;
@@ -114,9 +168,9 @@ async fn outdated_members_are_not_changed() {
     let viewer = Grant::new(Role::Viewer, None).unwrap();
     let now = test.app.clock.now();
     let outcome = people.change_member(&rising.member, &viewer, None, vec![], now).await.unwrap();
-    assert_eq!(outcome, MemberChange::Outdated);
+    assert_eq!(outcome, PeopleChange::Outdated);
     let outcome = people.remove_member(&rising.member, None, vec![], now).await.unwrap();
-    assert_eq!(outcome, MemberChange::Outdated);
+    assert_eq!(outcome, PeopleChange::Outdated);
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use shared::app::Operation;
 use shared::projects::api_key::ApiKeyRecord;
+use shared::projects::limits::Limit;
 use shared::projects::role::Role;
 use tests::app::{PROJECT, TestApp};
 use tests::call::Call;
@@ -66,8 +67,8 @@ async fn names_and_limits_can_be_changed() {
     let changed = send(json!({"name": "Web shop", "eventsPerMinute": 7})).await;
     assert_eq!(changed.body["name"], "Web shop");
     let project = test.app.store.read_project(test.project_id).await.unwrap().unwrap();
-    let ingested = test.app.store.find_ingest_access(project.ingest_id).await.unwrap().unwrap();
-    assert_eq!(ingested.events_per_minute, Some(7));
+    let (ingested, _) = test.app.store.find_ingest_access(project.ingest_id, false).await.unwrap();
+    assert_eq!(ingested.unwrap().limits.get(Limit::EventsPerMinute), Some(7));
     let changed = send(json!({"requestsPerMinute": 0})).await;
     let limits = (&changed.body["eventsPerMinute"], &changed.body["requestsPerMinute"]);
     assert_eq!(limits, (&json!(7), &json!(0)));

@@ -53,7 +53,7 @@ async fn erasure_function_uses_exactly_its_permissions() {
     let subject = Subject::User(name.organization.clone(), name.user.clone());
     assert!(store.erase_project(&project, now).await.unwrap());
     let erasure = Erasure::new(subject, name.organization, "gone".to_owned(), now);
-    assert!(store.erase_user(&erasure).await.unwrap());
+    assert!(store.erase_user(&erasure, vec![]).await.unwrap());
     let scenario = Box::pin(async {
         for minutes in [3, 6, 6, 6, 24 * 60, 60] {
             test.pass(Duration::from_mins(minutes));

@@ -18,15 +18,14 @@ mod sign_in;
 mod source_maps;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::num::NonZeroU32;
 use std::time::Duration;
 
 use serde_json::Value;
 
 use shared::app::{Access, Deadline, Operation, warm_up};
 use shared::dynamodb::StoreError;
+use shared::projects::limits::{Limit, Limits};
 use shared::projects::role::Role;
-use shared::quotas::Limits;
 use tests::app::{PROJECT, TestApp, app_over};
 use tests::call::{Call, Reply};
 use tests::operations::OPERATIONS;
@@ -63,9 +62,10 @@ const RARE: [(&str, &str); 6] = [
 const COLUMNS: &str = "Write on errors/columns#*";
 
 /// Permissions to read keys, sessions and members, and to record uses.
-const AUTHENTICATION: [&str; 4] = [
+const AUTHENTICATION: [&str; 5] = [
     "BatchGetItem on api-keys",
     "BatchGetItem on people",
+    "BatchGetItem on projects",
     "PutItem on people",
     "Write on people/use#*",
 ];
@@ -139,9 +139,9 @@ async fn limited_operations_count_their_requests() {
     let test = TestApp::start().await;
     let project = tests::errors::project(&test.app.store, test.project_id).await;
     let (_, session) = signed_in(&test, "owner@example.com", Role::Owner).await;
-    let limit = NonZeroU32::new(1_000_000);
-    let limits =
-        Limits { events_per_minute: limit, requests_per_minute: limit, ..Limits::default() };
+    let limits = [Limit::EventsPerMinute, Limit::RequestsPerMinute];
+    let limits = limits.into_iter();
+    let limits = limits.fold(Limits::default(), |all, limit| all.with(limit, Some(1_000_000)));
     let used = used_during(async {
         for operation in callable() {
             let app = app_over(&test.engine.endpoint()).0.with_limits(limits).recording_uses();

@@ -3,7 +3,6 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod cli;
-mod latency;
 mod lifetime;
 mod positions;
 mod resolution;

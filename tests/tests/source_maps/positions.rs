@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use source_maps::clean_path;
 use source_maps::map::ParsedMap;
-use source_maps::pieces::{Pieces, decompress, look_up};
+use source_maps::pieces::{Pieces, Table};
 
 /// Positions of each of the five maps. `POSITIONS=20000` compares 100,000.
 const POSITIONS: usize = 1_000;
@@ -30,7 +30,7 @@ fn positions_equal_those_of_trace_mapping() {
             std::fs::read_to_string(folder.path().join(format!("{name}{end}"))).unwrap()
         };
         let pieces = Pieces::of(&ParsedMap::parse(read(".js.map").as_bytes()).unwrap()).unwrap();
-        let mut tables: HashMap<usize, Vec<u8>> = HashMap::new();
+        let mut tables: HashMap<usize, Table> = HashMap::new();
         for row in read(".jsonl").lines() {
             let row: Vec<Value> = serde_json::from_str(row).unwrap();
             let number = |index: usize| row[index].as_u64().and_then(|it| u32::try_from(it).ok());
@@ -38,11 +38,11 @@ fn positions_equal_those_of_trace_mapping() {
             let expected = row[2]
                 .as_str()
                 .map(|source| (clean_path(source), number(3).unwrap(), number(4).unwrap()));
-            let found = pieces.index.table_of(line, column).and_then(|table| {
+            let found = pieces.index.find(line, column).and_then(|(table, line)| {
                 let table = tables
                     .entry(table)
-                    .or_insert_with(|| decompress(&pieces.tables[table]).unwrap());
-                look_up(table, line, column).unwrap()
+                    .or_insert_with(|| Table::read(&pieces.pieces[table]).unwrap());
+                table.look_up(line, column)
             });
             let found = found.map(|it| (it.path, it.line, it.column));
             assert_eq!(found, expected, "{name} {line}:{column}");

@@ -18,16 +18,22 @@ use errors::store::{ErrorStore, PackingLimits};
 use local::demo;
 use local::engine::Engine;
 use local::environment::table_prefix;
+use people::sign_in::PendingSignIn;
+use people::store::PeopleStore;
+use people::{OIDC_LIFETIME, OidcSignIn};
 use shared::app::{App, Clock, Deadline};
 use shared::dynamodb::client;
 use shared::projects::api_key::{ApiKeyRecord, UserId};
 use shared::projects::erasure::{Erasure, Subject};
-use shared::quotas::Limits;
+use shared::projects::limits::{Limit, Limits};
+use shared::projects::role::Role;
+use shared::projects::secret::Secret;
 use tests::app::{PROJECT, START, TestApp, app_over, items, pass};
 use tests::call::Call;
 use tests::errors::{SentEvent, project};
 use tests::filling::{TABLES, fill};
 use tests::notifications::{SentMessages, give_address, user};
+use tests::people::{add_member, signed_in};
 
 use super::responses::{Responses, read_all};
 
@@ -40,6 +46,8 @@ pub(super) struct Golden {
     pub(super) responses: Responses,
     /// The API key of the requests.
     pub(super) key: String,
+    /// The secret of a session.
+    pub(super) session: String,
     now: u64,
 }
 
@@ -76,6 +84,7 @@ impl Golden {
             tables: TABLES.into_iter().map(of).collect(),
             responses: responses.iter().map(pair).collect(),
             key: about["key"].as_str().unwrap().to_owned(),
+            session: about["session"].as_str().unwrap().to_owned(),
             now: about["now"].as_u64().unwrap(),
         }
     }
@@ -149,11 +158,14 @@ pub(super) fn kind_of(table: &str, item: &Item) -> String {
             let first = key.get(..1).unwrap_or_default();
             if ["!", "#", "/"].contains(&first) { first.to_owned() } else { String::new() }
         }
-        "errors" | "event-markers" | "notifications" | "replay-insights" | "source-maps" => {
+        "errors" | "event-markers" | "notifications" | "people" | "replay-insights"
+        | "source-maps" => {
             let (pk, sk) = (text("pk"), text("sk"));
             let kind = if pk.contains('#') { until_hash(pk) } else { pk.to_owned() };
             match kind.as_str() {
                 "event#" => format!("event# {sk}"),
+                "user#" if sk.contains('#') => format!("user# {}", until_hash(sk)),
+                "user#" => format!("user# {sk}"),
                 "shard#" if sk.starts_with("feed#") => {
                     let part = sk.splitn(3, '#').nth(2).unwrap_or_default();
                     format!("shard# feed# #{}", part.split('#').next().unwrap_or_default())
@@ -176,13 +188,11 @@ pub(super) async fn record() {
     let test = TestApp::start().await;
     let shop = project(&test.app.store, test.project_id).await;
     // Request and event counters, too.
-    let limit = 10_000.try_into().ok();
     let (app, _) = app_over(&test.engine.endpoint());
-    let app = app.with_limits(Limits {
-        events_per_minute: limit,
-        requests_per_minute: limit,
-        ..Limits::default()
-    });
+    let limits = [Limit::EventsPerMinute, Limit::RequestsPerMinute];
+    let limits = limits.into_iter();
+    let limits = limits.fold(Limits::default(), |all, limit| all.with(limit, Some(10_000)));
+    let app = app.with_limits(limits).recording_uses();
     let mira =
         test.key_with(|key| ApiKeyRecord { user: UserId::parse("mira").unwrap(), ..key }).await;
     let preferences = json!({"preferences": [{"type": "billing", "emailEnabled": false}]});
@@ -215,7 +225,7 @@ pub(super) async fn record() {
     let subject = Subject::User(name.organization.clone(), name.user.clone());
     let erasure =
         Erasure::new(subject, name.organization.clone(), "left".to_owned(), test.app.clock.now());
-    assert!(test.app.store.erase_user(&erasure).await.unwrap());
+    assert!(test.app.store.erase_user(&erasure, vec![]).await.unwrap());
     let set = Call::of(&set_email_address::OPERATION).key(&test.key);
     let set = set.json(&json!({"email": "new@example.com"})).send(&test.app).await;
     assert!(set.status < 300, "{}", set.text);
@@ -232,6 +242,10 @@ pub(super) async fn record() {
     let change = call(&update_feature_flag::OPERATION).parameter("key", "checkout").json(&change);
     assert_eq!(change.send(&test.app).await.status, 200);
 
+    let session = fill_people(&test).await;
+    let unlimited = [(Limit::ReplaysPerMinute, Some(0))].into();
+    test.app.store.set_stack_limits(&unlimited).await.unwrap();
+
     for table in TABLES {
         let mut lines: Vec<(String, Value)> = items(&test.client, table)
             .await
@@ -246,10 +260,43 @@ pub(super) async fn record() {
     let now = now.load(std::sync::atomic::Ordering::Relaxed);
     let (fresh, _) = app_over(&test.engine.endpoint());
     pass(&fresh, Duration::from_millis(now - START));
-    let mut lines = vec![json!({"key": mira, "now": now})];
-    let responses = read_all(&fresh, &mira).await;
+    let mut lines = vec![json!({"key": mira, "session": session, "now": now})];
+    let responses = read_all(&fresh, &mira, &session).await;
     lines.extend(responses.iter().map(|(name, it)| json!({"name": name, "answer": it})));
     write_file("answers", &lines);
+}
+
+/// Creates members, sessions, invitations, and links and emails that wait. Returns the secret of a
+/// session.
+async fn fill_people(test: &TestApp) -> String {
+    let (_, session) = signed_in(test, "owner@example.com", Role::Owner).await;
+    let (_, ended) = signed_in(test, "former@example.com", Role::Viewer).await;
+    let everywhere = json!({"everywhere": true});
+    let sign_out = Call::of(&sign_out::OPERATION).session(&ended).json(&everywhere);
+    assert_eq!(sign_out.send(&test.app).await.status, 204);
+    let former = add_member(test, "removed@example.com", "default", Role::Member, None).await;
+    let remove = Call::of(&remove_member::OPERATION).parameter("memberId", former.id);
+    assert_eq!(remove.key(&test.key).send(&test.app).await.status, 204);
+    let invitation =
+        json!({"email": "invited@example.com", "role": "viewer", "projects": [PROJECT]});
+    let invite = Call::of(&create_invitation::OPERATION).key(&test.key).json(&invitation);
+    assert_eq!(invite.send(&test.app).await.status, 201);
+    let request = Call::of(&request_sign_in::OPERATION).from_console();
+    let request = request.json(&json!({"email": "owner@example.com"}));
+    assert_eq!(request.send(&test.app).await.status, 202);
+    let (people, now) = (PeopleStore::new(&test.app.store), test.app.clock.now());
+    let (owner, browser) = (user("owner@example.com").user, Secret::generate().unwrap().digest());
+    let (pending, ..) = PendingSignIn::by_email(owner, browser.clone(), now).unwrap();
+    people.put_sign_in(&pending).await.unwrap();
+    let started = OidcSignIn {
+        state: Secret::generate().unwrap().digest(),
+        browser,
+        nonce: "nonce".to_owned(),
+        verifier: "verifier".to_owned(),
+        expires_at: now.plus(OIDC_LIFETIME),
+    };
+    people.put_oidc_sign_in(&started).await.unwrap();
+    session
 }
 
 /// Creates events with a run that has its own columns, and unpacked events.

@@ -38,7 +38,7 @@ fn added() -> AttributeValue {
 }
 
 /// Every kind of item by table, and the beginning of its key: `docs/data-model.md`.
-const KINDS: [(&str, &str); 61] = [
+const KINDS: [(&str, &str); 75] = [
     ("api-keys", ""),
     ("audit", ""),
     ("email-preferences", ""),
@@ -78,13 +78,27 @@ const KINDS: [(&str, &str); 61] = [
     ("notifications", "shard# feed# #user"),
     ("notifications", "shard# outbox#"),
     ("notifications", "token-key"),
+    ("people", "email#"),
+    ("people", "invitation#"),
+    ("people", "invitations#"),
+    ("people", "member#"),
+    ("people", "oidc#"),
+    ("people", "organization#"),
+    ("people", "session#"),
+    ("people", "sign-in#"),
+    ("people", "use#"),
+    ("people", "user# account"),
+    ("people", "user# invitation#"),
+    ("people", "user# member#"),
     ("projects", ""),
     ("projects", "erasure#"),
     ("projects", "erasures#"),
     ("projects", "ingest#"),
+    ("projects", "stack#"),
     ("quotas", "events#"),
     ("quotas", "insights#"),
     ("quotas", "requests#"),
+    ("quotas", "sign-in#"),
     ("replay-insights", "batch#"),
     ("replay-insights", "chunk#"),
     ("replay-insights", "pain-point#"),
@@ -121,7 +135,7 @@ async fn items_of_an_earlier_release_are_read_correctly() {
         KINDS.iter().map(|(table, kind)| (*table, (*kind).to_owned())).collect();
     assert_eq!(kinds, expected, "a kind is not recorded");
     let (app, _engine, _client) = golden.start(|_, item| item).await;
-    responses::compare(&golden.responses, &read_all(&app, &golden.key).await);
+    responses::compare(&golden.responses, &read_all(&app, &golden.key, &golden.session).await);
 }
 
 #[tokio::test]
@@ -132,7 +146,7 @@ async fn added_attributes_of_a_later_release_are_ignored() {
         item
     };
     let (app, _engine, client) = golden.start(with_more).await;
-    responses::compare(&golden.responses, &read_all(&app, &golden.key).await);
+    responses::compare(&golden.responses, &read_all(&app, &golden.key, &golden.session).await);
 
     // Runs all changes by callers and jobs, and then checks the remaining items.
     let mut app = app;
@@ -174,7 +188,9 @@ async fn change(app: &shared::app::App, golden: &Golden) {
 async fn new_kinds_of_a_later_release_are_ignored() {
     let golden = Golden::read();
     let (app, _engine, client) = golden.start(|_, item| item).await;
-    for table in ["errors", "event-markers", "notifications", "replay-insights", "source-maps"] {
+    for table in
+        ["errors", "event-markers", "notifications", "people", "replay-insights", "source-maps"]
+    {
         for (pk, sk) in [("later#1", "one"), ("later", "later")] {
             let item = [("pk", pk), ("sk", sk)];
             let item =
@@ -182,7 +198,7 @@ async fn new_kinds_of_a_later_release_are_ignored() {
             golden::put(&client, table, item.into()).await;
         }
     }
-    responses::compare(&golden.responses, &read_all(&app, &golden.key).await);
+    responses::compare(&golden.responses, &read_all(&app, &golden.key, &golden.session).await);
     let deadline = Deadline::after(MINUTE);
     for job in [pack_error_log::JOB, purge_event_markers::JOB, announce_trends::JOB] {
         (job.run)(&app, deadline).await.unwrap_or_else(|error| panic!("{}: {error}", job.name));

@@ -17,7 +17,7 @@ use super::{KINDS, MINUTE, responses};
 
 /// Reads, changes and jobs that fail while an item of a kind is unreadable, because they need that
 /// item. Jobs do their other work and then report a failure.
-const FAILING: [(&str, &str, &[&str]); 11] = [
+const FAILING: [(&str, &str, &[&str]); 13] = [
     ("email-preferences", "", &["preferences 500"]),
     ("errors", "errors#", &["error 500"]),
     (
@@ -30,6 +30,8 @@ const FAILING: [(&str, &str, &[&str]); 11] = [
     ("feature-flags", "/", &["segment 500"]),
     // The item records whether the user still gets a confirmation email.
     ("notifications", "addresses#", &["send-notifications"]),
+    ("people", "session#", &["session 500"]),
+    ("people", "user# member#", &["session 500"]),
     // The slug with which these requests name the project.
     (
         "projects",
@@ -80,7 +82,8 @@ async fn failing(app: &App, golden: &Golden) -> BTreeSet<String> {
     let evaluate = Call::of(&evaluate_feature_flags::OPERATION).parameter("idOrSlug", PROJECT);
     let evaluate =
         ("evaluation", evaluate.key(&golden.key).json(&json!({"context": {"targetingKey": "u"}})));
-    let reads = responses::read_requests(&golden.key).into_iter().chain([evaluate]);
+    let reads =
+        responses::read_requests(&golden.key, &golden.session).into_iter().chain([evaluate]);
     for (name, call) in reads.chain(changes) {
         let reply = call.send(app).await;
         if reply.status >= 300 {

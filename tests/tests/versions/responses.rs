@@ -9,8 +9,8 @@ use tests::call::Call;
 pub(super) type Responses = Vec<(String, Value)>;
 
 /// Returns the read requests with only a project.
-pub(super) fn read_requests(key: &str) -> Vec<(&'static str, Call)> {
-    let plain: [&'static Operation; 9] = [
+pub(super) fn read_requests(key: &str, session: &str) -> Vec<(&'static str, Call)> {
+    let plain: [&'static Operation; 12] = [
         &get_caller::OPERATION,
         &list_projects::OPERATION,
         &list_feature_flags::OPERATION,
@@ -20,6 +20,9 @@ pub(super) fn read_requests(key: &str) -> Vec<(&'static str, Call)> {
         &list_event_marker_collections::OPERATION,
         &list_errors::OPERATION,
         &list_error_categories::OPERATION,
+        &list_members::OPERATION,
+        &list_invitations::OPERATION,
+        &list_audit_entries::OPERATION,
     ];
     let call = |operation: &'static Operation| {
         let call = Call::of(operation).key(key);
@@ -28,13 +31,15 @@ pub(super) fn read_requests(key: &str) -> Vec<(&'static str, Call)> {
         (operation.name, call)
     };
     let preferences = Call::of(&get_email_preferences::OPERATION).key(key);
-    plain.into_iter().map(call).chain([("preferences", preferences)]).collect()
+    let session = Call::of(&get_caller::OPERATION).session(session);
+    let others = [("preferences", preferences), ("session", session)];
+    plain.into_iter().map(call).chain(others).collect()
 }
 
 /// Reads all resources.
-pub(super) async fn read_all(app: &App, key: &str) -> Responses {
+pub(super) async fn read_all(app: &App, key: &str, session: &str) -> Responses {
     let mut responses = Vec::new();
-    for (name, call) in read_requests(key) {
+    for (name, call) in read_requests(key, session) {
         send(app, name, call, &mut responses).await;
     }
     let call =

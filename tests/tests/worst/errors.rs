@@ -11,7 +11,7 @@ use shared::app::Deadline;
 use tests::errors::{SentEvent, project};
 
 use super::hostile::BODY_BYTES;
-use super::{Area, Case, Fixture, Report, padded};
+use super::{Case, Fixture, Report, padded};
 
 /// Errors of the project, with one event each.
 const ERRORS: u64 = 300;
@@ -176,5 +176,5 @@ async fn errors_cost_little() {
     fixture.measure("update-error", vec![Case::of("one", 200, update)], report).await;
     let delete = vec![Case::once("one", 204, of_error("delete-error"))];
     fixture.measure("delete-error", delete, report).await;
-    report.finish(Area::Errors);
+    report.finish("Errors");
 }

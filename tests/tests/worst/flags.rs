@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use tests::call::Call;
 
 use super::hostile::BODY_BYTES;
-use super::{Area, Case, Fixture, Report, padded};
+use super::{Case, Fixture, Report, padded};
 
 /// Flags of a project: the maximum, except in slow debug builds.
 const FLAGS: usize = if cfg!(debug_assertions) { 30 } else { 2_000 };
@@ -184,7 +184,7 @@ async fn flags_cost_little() {
     fixture.make(archive).await;
     let deletion = Case::once("a large flag", 204, keyed("delete-feature-flag", "long"));
     fixture.measure("delete-feature-flag", vec![deletion], report).await;
-    report.finish(Area::Flags);
+    report.finish("Feature flags");
 }
 
 async fn measure_segments(fixture: &Fixture, report: &mut Report) {

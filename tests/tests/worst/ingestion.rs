@@ -10,7 +10,7 @@ use errors::ingestion::{MAX_EVENT_BYTES, MAX_INFLATED_BYTES, MAX_WIRE_BYTES};
 use tests::call::Call;
 use tests::errors::{SentEvent, envelope, project};
 
-use super::{Area, Case, Expected, Fixture, Report};
+use super::{Case, Expected, Fixture, Report};
 
 fn gzip(body: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
@@ -164,7 +164,7 @@ async fn deliveries_cost_little() {
             .collect();
         fixture.measure(id, cases, report).await;
     }
-    report.finish(Area::Ingestion);
+    report.finish("Ingestion");
 }
 
 /// Returns an envelope with an incompressible item.

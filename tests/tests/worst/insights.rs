@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use insights::draft::MAX_PAIN_POINTS_BYTES;
 use tests::insights::{filled, id, upload};
 
-use super::{Area, Case, Fixture, Report, padded};
+use super::{Case, Fixture, Report, padded};
 
 /// Maximum pain points of an insight.
 const MAX_PAIN_POINTS: usize = 18_000;
@@ -75,5 +75,5 @@ async fn insights_cost_little() {
     }
     let page = vec![Case::of("a page", 200, fixture.call("list-insights").query("limit", 100))];
     fixture.measure("list-insights", page, report).await;
-    report.finish(Area::Insights);
+    report.finish("Replay insights");
 }

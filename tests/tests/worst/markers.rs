@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use tests::markers::filled;
 
 use super::hostile::BODY_BYTES;
-use super::{Area, Case, Fixture, Report, padded};
+use super::{Case, Fixture, Report, padded};
 
 /// Returns a hundred events with the maximum attributes.
 fn events() -> Value {
@@ -47,5 +47,5 @@ async fn markers_cost_little() {
     fixture.measure("get-event-marker-collection", get, report).await;
     let delete = vec![Case::once("one", 204, call("delete-event-marker-collection"))];
     fixture.measure("delete-event-marker-collection", delete, report).await;
-    report.finish(Area::Markers);
+    report.finish("Event markers");
 }

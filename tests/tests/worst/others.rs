@@ -6,7 +6,7 @@ use local::demo;
 use notifications::token::MAX_TOKEN;
 
 use super::hostile::BODY_BYTES;
-use super::{Area, Case, Expected, Fixture, Report, padded};
+use super::{Case, Expected, Fixture, Report, padded};
 
 #[tokio::test]
 async fn other_operations_cost_little() {
@@ -62,5 +62,5 @@ async fn other_operations_cost_little() {
         let cases = vec![Case::hostile("the page", Expected::Anything, call)];
         fixture.measure(id, cases, report).await;
     }
-    report.finish(Area::Others);
+    report.finish("Others");
 }

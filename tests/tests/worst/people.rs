@@ -5,7 +5,7 @@ use shared::projects::role::Role;
 use tests::people::signed_in;
 
 use super::hostile::BODY_BYTES;
-use super::{Area, Case, Expected, Fixture, Report, padded};
+use super::{Case, Expected, Fixture, Report, padded};
 
 /// Members, invitations, keys and projects, each.
 const EACH: usize = 100;
@@ -69,7 +69,7 @@ async fn people_cost_little() {
     fixture.measure("update-member", vec![Case::of("a role", 200, update)], report).await;
     let remove = fixture.call("remove-member").parameter("memberId", member);
     fixture.measure("remove-member", once("one", 204, remove), report).await;
-    report.finish(Area::People);
+    report.finish("People");
 }
 
 /// Measures the operations of sign-in and sessions.

@@ -4,7 +4,7 @@ use serde_json::json;
 use tests::app::PROJECT;
 use tests::source_maps::{DEBUG_ID, MAP, bundle_of, upload};
 
-use super::{Area, Case, Fixture, Report};
+use super::{Case, Fixture, Report};
 
 #[tokio::test]
 async fn source_maps_cost_little() {
@@ -34,5 +34,5 @@ async fn source_maps_cost_little() {
         fixture.call("finalize-release").parameter("path", "organizations/default/releases/1");
     let put = vec![Case::of("a release", 200, put.json(&json!({"projects": [PROJECT]})))];
     fixture.measure("finalize-release", put, report).await;
-    report.finish(Area::SourceMaps);
+    report.finish("Source maps");
 }

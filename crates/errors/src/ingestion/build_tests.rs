@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 
 use shared::timestamp::Timestamp;
 
-use super::{Envelope, normalize_store_body};
+use super::Envelope;
+use super::testing::{normalize_envelope, normalize_store_body};
 use crate::grouping::Fingerprint;
 
 const FRAMES: &str = include_str!("../testdata/builds/frames.json");
@@ -158,7 +159,7 @@ fn events_with_stable_names_keep_their_fingerprints() {
     ];
     let received_at = Timestamp::from_millis(1_795_000_000_000);
     let fingerprints = sent.map(|envelope| {
-        let event = Envelope::parse(envelope).unwrap().normalize_event(received_at);
+        let event = normalize_envelope(&Envelope::parse(envelope).unwrap(), received_at);
         event.unwrap().unwrap().fingerprint.to_string()
     });
     let of_rust = json!({"platform": "native", "sdk": {"name": "sentry.rust"}, "exception": [{

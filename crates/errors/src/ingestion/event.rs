@@ -88,12 +88,6 @@ pub struct Received<'r> {
     pub user_agent: Option<&'r str>,
 }
 
-impl From<Timestamp> for Received<'_> {
-    fn from(at: Timestamp) -> Self {
-        Self { at, user_agent: None }
-    }
-}
-
 /// The JSON text of an event, with the repairs that SDKs' texts need.
 #[derive(Debug)]
 pub struct EventText<'b> {
@@ -121,15 +115,6 @@ impl<'b> Envelope<'b> {
         let text = lenient_json::repair(self.event?);
         Some(EventText { text, envelope_id: self.event_id, sent_at: self.sent_at })
     }
-
-    /// Returns the envelope's event, if it has one, without resolving its frames.
-    pub fn normalize_event<'r>(
-        &self,
-        received: impl Into<Received<'r>>,
-    ) -> Result<Option<NormalizedEvent>, IngestionFault> {
-        let Some(text) = self.event_text() else { return Ok(None) };
-        Ok(text.canonicalize(received.into())?.map(CanonicalEvent::normalize))
-    }
 }
 
 impl<'b> EventText<'b> {
@@ -138,16 +123,6 @@ impl<'b> EventText<'b> {
         check_event_size(body)?;
         Ok(Self { text: lenient_json::repair(body), envelope_id: None, sent_at: None })
     }
-}
-
-/// Returns the event of an inflated `/store/` body, or `None` for a transaction, which is accepted
-/// and dropped.
-pub fn normalize_store_body<'r>(
-    body: &[u8],
-    received: impl Into<Received<'r>>,
-) -> Result<Option<NormalizedEvent>, IngestionFault> {
-    let text = EventText::of_store_body(body)?;
-    Ok(text.canonicalize(received.into())?.map(CanonicalEvent::normalize))
 }
 
 impl EventText<'_> {
@@ -334,5 +309,33 @@ fn event_text<'e>(event: &'e Members<'_>, name: &str) -> &'e str {
     match get(event, name) {
         Some(Json::String(text)) => text.trim(),
         _ => "",
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod testing {
+    use super::*;
+
+    /// Returns the event of a text that was received at `at`, or `None` for a transaction.
+    fn normalize(
+        text: &EventText<'_>,
+        at: Timestamp,
+    ) -> Result<Option<NormalizedEvent>, IngestionFault> {
+        let received = Received { at, user_agent: None };
+        Ok(text.canonicalize(received)?.map(CanonicalEvent::normalize))
+    }
+
+    pub(crate) fn normalize_store_body(
+        body: &[u8],
+        at: Timestamp,
+    ) -> Result<Option<NormalizedEvent>, IngestionFault> {
+        normalize(&EventText::of_store_body(body)?, at)
+    }
+
+    pub(crate) fn normalize_envelope(
+        envelope: &Envelope<'_>,
+        at: Timestamp,
+    ) -> Result<Option<NormalizedEvent>, IngestionFault> {
+        envelope.event_text().map_or(Ok(None), |text| normalize(&text, at))
     }
 }

@@ -6,7 +6,8 @@
 //! 2. Count the delivery, by whether it [begins with an event](Envelope::begins_with_event).
 //! 3. [`inflate`] the body.
 //! 4. For `/envelope/`, [`Envelope::parse`] it.
-//! 5. Call [`Envelope::normalize_event`] or [`normalize_store_body`].
+//! 5. [`EventText::canonicalize`] its event, or that of a `/store/` body.
+//! 6. Resolve its frames, and [`CanonicalEvent::normalize`] it.
 
 mod budget;
 #[cfg(test)]
@@ -40,9 +41,10 @@ pub use envelope::{
     Envelope, MAX_EVENT_BYTES, MAX_FIRST_ITEM_BYTES, MAX_HEADER_LINE_BYTES, MAX_ITEMS,
     MAX_START_BYTES,
 };
+#[cfg(test)]
+pub(crate) use event::testing;
 pub use event::{
     CanonicalEvent, EventReplay, EventText, NormalizedEvent, Received, describe_stored_event,
-    normalize_store_body,
 };
 pub use event_attributes::capacity_for_tags;
 pub use fault::IngestionFault;

@@ -6,9 +6,10 @@ use proptest::prelude::*;
 use shared::json::Json;
 use shared::timestamp::Timestamp;
 
+use super::testing::{normalize_envelope, normalize_store_body};
 use super::{
     CredentialSources, Envelope, IngestionFault, MAX_EVENT_BYTES, MAX_PAYLOAD_BYTES,
-    NormalizedEvent, describe_stored_event, inflate, normalize_store_body,
+    NormalizedEvent, describe_stored_event, inflate,
 };
 use crate::attribute::Attribute;
 
@@ -30,7 +31,7 @@ fn received_at() -> Timestamp {
 
 fn delivered(body: &[u8]) -> NormalizedEvent {
     let envelope = Envelope::parse(body).unwrap();
-    envelope.normalize_event(received_at()).unwrap().unwrap()
+    normalize_envelope(&envelope, received_at()).unwrap().unwrap()
 }
 
 fn stored(event: &str) -> NormalizedEvent {
@@ -118,7 +119,7 @@ fn accepts_events_of_sentry_node() {
 fn accepts_sessions_without_an_event() {
     let envelope = Envelope::parse(NODE_SESSION).unwrap();
     assert_eq!((envelope.event, envelope.dropped_items), (None, 1));
-    assert_eq!(envelope.normalize_event(received_at()), Ok(None));
+    assert_eq!(normalize_envelope(&envelope, received_at()), Ok(None));
 }
 
 #[test]
@@ -339,7 +340,7 @@ proptest! {
     #[test]
     fn random_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
         let _ = normalize_store_body(&bytes, received_at());
-        let _ = Envelope::parse(&bytes).map(|envelope| envelope.normalize_event(received_at()));
+        let _ = Envelope::parse(&bytes).map(|envelope| normalize_envelope(&envelope, received_at()));
     }
 
     #[test]
@@ -350,9 +351,9 @@ proptest! {
     ) {
         let mut body = PYTHON_CHAINED.to_vec();
         body[at] = byte;
-        let _ = Envelope::parse(&body).map(|envelope| envelope.normalize_event(received_at()));
+        let _ = Envelope::parse(&body).map(|envelope| normalize_envelope(&envelope, received_at()));
         body.truncate(cut);
-        let _ = Envelope::parse(&body).map(|envelope| envelope.normalize_event(received_at()));
+        let _ = Envelope::parse(&body).map(|envelope| normalize_envelope(&envelope, received_at()));
     }
 
     #[test]

@@ -43,7 +43,7 @@ pub struct CompactionLimits {
 
 impl Default for CompactionLimits {
     fn default() -> Self {
-        Self { events: 1_000_000, bytes: 8_000_000, values: 32_000_000, fan_in: FAN_IN }
+        Self { events: 200_000, bytes: 8_000_000, values: 32_000_000, fan_in: FAN_IN }
     }
 }
 

@@ -20,8 +20,6 @@ pub struct Tombstone {
     pub error: ErrorId,
     /// The fingerprint of its events.
     pub fingerprint: Fingerprint,
-    /// The number of partitions that store the keys of its events.
-    pub event_shards: u8,
     /// The time of the deletion.
     pub at: Timestamp,
     /// The day of its first event.

@@ -10,13 +10,10 @@ use shared::json::{FieldError, Fields, Json, JsonPath, ViolationCode, Violations
 use shared::projects::named_project::{NamedProject, read_projects};
 use shared::timestamp::Timestamp;
 
-use super::count::CountedErrors;
-use super::day_plan::{Aggregation, QueryNeeds};
+use super::counted_run::{Accumulator, CountedRun};
+use super::day_plan::Counted;
 use super::event_query::{EventQuery, parse_limit};
-use super::range_counter::{RangeCounts, RunInRange};
-use super::tally::{RowTally, counted_error};
-use crate::attribute::{Attribute, TextCategory, USER};
-use crate::log::row::EventRow;
+use crate::attribute::{Attribute, Category, TextCategory, USER};
 use crate::log::run::{Damaged, Decoder};
 
 const DEFAULT_LIMIT: u16 = 10;
@@ -83,22 +80,6 @@ pub struct BreakdownRow {
     /// `true` for the row of all other values.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub other: bool,
-}
-
-/// Counts of a project's rows by value and error. Stops at one entry over the limit of errors.
-#[derive(Debug, Default)]
-pub struct RowShares(HashMap<(Option<Box<str>>, u32), u64>);
-
-impl RowTally for RowShares {
-    fn add(&mut self, row: &EventRow, needs: &QueryNeeds<'_>, errors: &mut CountedErrors) {
-        let Aggregation::Values(by) = &needs.counted else { return };
-        if self.0.len() > MAX_ERRORS_OF_VALUES {
-            return;
-        }
-        if let Some(error) = counted_error(row, needs, errors) {
-            *self.0.entry((row.attributes.text(*by).map(Box::from), error)).or_default() += 1;
-        }
-    }
 }
 
 /// The events and errors of each value of a category.
@@ -183,43 +164,33 @@ impl ValueShares {
         }
         shares
     }
-
-    fn number_of(
-        values: &mut HashMap<Option<Box<str>>, u32>,
-        events: &mut Vec<u64>,
-        value: Option<Box<str>>,
-    ) -> u32 {
-        let next = u32::try_from(values.len()).unwrap_or(u32::MAX);
-        *values.entry(value).or_insert_with(|| {
-            events.push(0);
-            next
-        })
-    }
 }
 
-impl RangeCounts for ValueShares {
-    type Rows = RowShares;
-
-    fn counted(&self) -> Aggregation {
-        Aggregation::Values(self.by)
+impl Accumulator for ValueShares {
+    fn counted(&self) -> Counted {
+        Counted { categories: vec![Category::Text(self.by)], ..Counted::default() }
     }
 
-    fn add_run(&mut self, run: &RunInRange<'_>, decoder: &mut Decoder) -> Result<(), Damaged> {
+    fn add(&mut self, run: &CountedRun<'_>, decoder: &mut Decoder) -> Result<(), Damaged> {
         if self.has_too_many() {
             return Ok(());
         }
-        let column = run.columns.texts(self.by, decoder, run.base())?;
+        let column = run.columns.texts(self.by, decoder, &run.base)?;
         let of_run: Vec<Option<&str>> = column.values().collect();
         // The numbers of the values that have counted events.
         let mut numbers = vec![None; of_run.len()];
         let mut last = None;
-        run.for_each(|error, event| {
+        run.for_each(|error, _, event| {
             let Some(index) = column.indexes().get(event) else { return };
             let index = *index as usize;
             let Some(number) = numbers.get_mut(index) else { return };
             let value = *number.get_or_insert_with(|| {
                 let value = of_run.get(index).copied().flatten().map(Box::from);
-                Self::number_of(&mut self.values, &mut self.events, value)
+                let next = u32::try_from(self.values.len()).unwrap_or(u32::MAX);
+                *self.values.entry(value).or_insert_with(|| {
+                    self.events.push(0);
+                    next
+                })
             });
             self.events[value as usize] += 1;
             // In runs, similar events are adjacent.
@@ -231,16 +202,8 @@ impl RangeCounts for ValueShares {
         Ok(())
     }
 
-    fn end_project(&mut self, errors: &mut CountedErrors, rows: RowShares) {
-        for ((value, error), events) in rows.0 {
-            if self.has_too_many() {
-                return;
-            }
-            let value = Self::number_of(&mut self.values, &mut self.events, value);
-            self.events[value as usize] += events;
-            self.errors.insert((value, self.errors_before + error));
-        }
-        self.errors_before += errors.count();
+    fn end_project(&mut self, errors: u32) {
+        self.errors_before += errors;
     }
 }
 

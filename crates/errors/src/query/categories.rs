@@ -4,21 +4,17 @@
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use serde::Serialize;
 
 use shared::timestamp::Timestamp;
 
-use super::count::CountedErrors;
-use super::day_plan::{Aggregation, QueryNeeds};
+use super::counted_run::{Accumulator, CountedRun};
+use super::day_plan::Counted;
 use super::event_query::EventQuery;
-use super::range_counter::{RangeCounts, RunInRange};
-use super::tally::{RowTally, counted_error};
 use super::time_bucket::QueryRange;
-use crate::attribute::{Attribute, TextCategory};
+use crate::attribute::{Attribute, Category, TextCategory};
 use crate::log::day::MINUTES_PER_DAY;
-use crate::log::row::EventRow;
 use crate::log::run::{Damaged, Decoder};
 use crate::tag::TagKey;
 
@@ -104,7 +100,7 @@ fn most_frequent(counts: HashMap<Box<str>, u64>) -> impl Iterator<Item = (Box<st
 /// The number of events of each value of the listed categories.
 #[derive(Debug)]
 pub struct ValueCounts {
-    listed: Arc<[TextCategory]>,
+    listed: Vec<TextCategory>,
     /// In the order of `listed`.
     counts: Vec<Frequencies>,
 }
@@ -114,13 +110,9 @@ impl ValueCounts {
     pub fn new(tags: &[TagKey]) -> Self {
         let attributes = LISTED.into_iter().map(TextCategory::Attribute);
         let tags = tags.iter().copied().map(TextCategory::Tag);
-        let listed: Arc<[TextCategory]> = attributes.chain(tags).collect();
+        let listed: Vec<TextCategory> = attributes.chain(tags).collect();
         let counts = listed.iter().map(|_| Frequencies::default()).collect();
         Self { listed, counts }
-    }
-
-    fn of_categories(&mut self) -> impl Iterator<Item = (TextCategory, &mut Frequencies)> {
-        self.listed.iter().copied().zip(&mut self.counts)
     }
 
     /// Returns the response.
@@ -206,36 +198,17 @@ fn label(category: TextCategory) -> Cow<'static, str> {
     })
 }
 
-/// The values of a project's rows, in the order of the listed categories.
-#[derive(Debug, Default)]
-pub struct RowValues(Vec<Frequencies>);
-
-impl RowTally for RowValues {
-    fn add(&mut self, row: &EventRow, needs: &QueryNeeds<'_>, errors: &mut CountedErrors) {
-        let Aggregation::Categories(listed) = &needs.counted else { return };
-        if counted_error(row, needs, errors).is_some() {
-            self.0.resize_with(listed.len(), Frequencies::default);
-            for (category, counts) in listed.iter().zip(&mut self.0) {
-                if let Some(value) = row.attributes.text(*category) {
-                    counts.add(value, 1);
-                }
-            }
-        }
-    }
-}
-
-impl RangeCounts for ValueCounts {
-    type Rows = RowValues;
-
-    fn counted(&self) -> Aggregation {
-        Aggregation::Categories(Arc::clone(&self.listed))
+impl Accumulator for ValueCounts {
+    fn counted(&self) -> Counted {
+        let categories = self.listed.iter().copied().map(Category::Text).collect();
+        Counted { categories, ..Counted::default() }
     }
 
-    fn add_run(&mut self, run: &RunInRange<'_>, decoder: &mut Decoder) -> Result<(), Damaged> {
-        let mut positions = Vec::with_capacity(run.base().events());
-        run.for_each(|_, event| positions.push(event));
-        for (category, counts) in self.of_categories() {
-            let column = run.columns.texts(category, decoder, run.base())?;
+    fn add(&mut self, run: &CountedRun<'_>, decoder: &mut Decoder) -> Result<(), Damaged> {
+        let mut positions = Vec::with_capacity(run.base.events());
+        run.for_each(|_, _, event| positions.push(event));
+        for (category, counts) in self.listed.iter().zip(&mut self.counts) {
+            let column = run.columns.texts(*category, decoder, &run.base)?;
             let mut of_run = vec![0; column.values().count()];
             let indexes = positions.iter().filter_map(|event| column.indexes().get(*event));
             for index in indexes {
@@ -250,14 +223,6 @@ impl RangeCounts for ValueCounts {
             }
         }
         Ok(())
-    }
-
-    fn end_project(&mut self, _errors: &mut CountedErrors, rows: RowValues) {
-        for ((_, counts), Frequencies(rows)) in self.of_categories().zip(rows.0) {
-            for (value, count) in rows {
-                counts.add(&value, count);
-            }
-        }
     }
 }
 

@@ -1,25 +1,100 @@
-//! The events of a run that a query counts. All counts are based on them.
+//! The events of a run that a query counts, and the interface of all counts.
 
-use super::count::{CountedErrors, DayBuckets};
+use std::collections::HashMap;
+use std::hash::Hash;
+
+use super::day_plan::{Counted, QueryNeeds};
 use super::filter::EventFilters;
 use super::time_bucket::QueryRange;
 use crate::grouping::Fingerprint;
 use crate::log::day::{Day, Hours};
-use crate::log::run::{Base, ColumnName, Columns, Damaged, Decoder, Minutes};
+use crate::log::run::{Base, ColumnName, Columns, Damaged, Decoder, Minutes, Totals};
 
-/// The columns of a run that were read.
-pub(super) struct EventsOfRun<'r> {
-    /// The base, the minutes if needed, and the columns of the filters.
-    pub(super) columns: &'r Columns,
-    /// `true` if the minutes are needed.
-    pub(super) needs_minutes: bool,
-    /// Returns `true` for deleted fingerprints.
-    pub(super) is_hidden: &'r dyn Fn(Fingerprint) -> bool,
+/// Event counts. A query passes the runs of one project after the other, day by day. Unpacked
+/// rows are runs too.
+pub trait Accumulator {
+    /// Returns what is counted, which decides what is read.
+    fn counted(&self) -> Counted;
+
+    /// Adds the events of a run, or nothing or only some if the run is damaged.
+    fn add(&mut self, run: &CountedRun<'_>, decoder: &mut Decoder) -> Result<(), Damaged>;
+
+    /// Adds hours of a run by its totals, if [`Counted::by_totals`] is `true`.
+    fn add_totals(&mut self, _day: Day, _hours: Hours, _totals: &Totals) {}
+
+    /// Ends a project with this number of errors. The errors of the next one are numbered from 0
+    /// again.
+    fn end_project(&mut self, _errors: u32) {}
+}
+
+/// The errors of a project that count, and their fingerprints.
+#[derive(Debug, Clone, Default)]
+pub struct CountedErrors {
+    /// The number of each fingerprint's error, from 0. `None` for fingerprints that do not count.
+    numbers: HashMap<Fingerprint, Option<u32>>,
+    error_count: u32,
+    only_listed: bool,
+}
+
+impl CountedErrors {
+    /// Counts all errors. Fingerprints in `known` count under their error, any other one as a
+    /// separate error.
+    pub fn all<E: Hash + Eq>(known: impl IntoIterator<Item = (Fingerprint, E)>) -> Self {
+        let mut errors = HashMap::new();
+        let mut counted = Self::default();
+        for (fingerprint, error) in known {
+            let next = counted.error_count;
+            let number = *errors.entry(error).or_insert(next);
+            counted.error_count = next.max(number.saturating_add(1));
+            counted.numbers.insert(fingerprint, Some(number));
+        }
+        counted
+    }
+
+    /// Counts only errors of the listed fingerprints, for example those that match a status or
+    /// search.
+    pub fn only<E: Hash + Eq>(matching: impl IntoIterator<Item = (Fingerprint, E)>) -> Self {
+        Self { only_listed: true, ..Self::all(matching) }
+    }
+
+    /// Returns the number of errors so far.
+    pub(crate) fn count(&self) -> u32 {
+        self.error_count
+    }
+
+    /// Returns the number of a fingerprint's error, if it counted so far.
+    pub(crate) fn known_number(&self, fingerprint: Fingerprint) -> Option<u32> {
+        self.numbers.get(&fingerprint).copied().flatten()
+    }
+
+    /// Returns the fingerprints that counted so far, and the numbers of their errors.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Fingerprint, u32)> {
+        self.numbers.iter().filter_map(|(fingerprint, number)| Some((*fingerprint, (*number)?)))
+    }
+
+    /// Returns the number of a fingerprint's error, if the error counts.
+    pub(super) fn number_of(&mut self, fingerprint: Fingerprint) -> Option<u32> {
+        *self.numbers.entry(fingerprint).or_insert_with(|| {
+            let number = self.error_count;
+            (!self.only_listed).then(|| {
+                self.error_count += 1;
+                number
+            })
+        })
+    }
 }
 
 /// A run, decoded to find the events that count.
-pub(super) struct CountedRun {
-    base: Base,
+pub struct CountedRun<'r> {
+    /// The columns that were read.
+    pub(super) columns: &'r Columns,
+    /// The day of the events.
+    pub(super) day: Day,
+    /// The base column.
+    pub(super) base: Base,
+    range: &'r QueryRange,
+    hours: Hours,
+    buckets: DayBuckets,
     /// The number of each fingerprint's error. `None` if the error does not count.
     errors: Vec<Option<u32>>,
     /// For each event, `true` if it passes the filters. `None` if all do.
@@ -29,11 +104,13 @@ pub(super) struct CountedRun {
 
 /// The events of one error in one hour, which are adjacent in all columns.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct CountedPart<'r> {
+struct CountedPart<'r> {
     /// The number of the error.
-    pub(super) error: u32,
-    /// The hour of the day.
-    pub(super) hour: u8,
+    error: u32,
+    /// The first minute of the hour, counted from the Unix epoch.
+    first_minute: i64,
+    /// The bucket of all events. `None` if it depends on the minute.
+    bucket: Option<usize>,
     /// The position of the first event.
     start: usize,
     /// The number of events, including those that do not pass.
@@ -44,118 +121,122 @@ pub(super) struct CountedPart<'r> {
     minutes: &'r [u8],
 }
 
-impl CountedRun {
-    pub(super) fn decode(
-        run: &EventsOfRun<'_>,
-        decoder: &mut Decoder,
-        filters: &EventFilters,
+impl<'r> CountedRun<'r> {
+    /// Decodes the events of these hours, except those with hidden fingerprints. Needs the
+    /// [columns](QueryNeeds::columns) of a query.
+    pub fn decode(
+        columns: &'r Columns,
+        (day, hours): (Day, Hours),
+        needs: &QueryNeeds<'r>,
         errors: &mut CountedErrors,
+        is_hidden: impl Fn(Fingerprint) -> bool,
+        decoder: &mut Decoder,
     ) -> Result<Self, Damaged> {
-        let columns = run.columns;
         let base = Base::decode(decoder, columns.get(ColumnName::Base)?)?;
-        let passing = passing_events(decoder, filters, columns, &base)?;
-        let minutes = if run.needs_minutes {
+        let passing = passing_events(decoder, needs.filters, columns, &base)?;
+        let minutes = if needs.needs_minutes(day, hours) {
             Some(Minutes::decode(decoder, columns.get(ColumnName::Minutes)?, &base)?)
         } else {
             None
         };
         let number_of = |fingerprint: &Fingerprint| {
-            if (run.is_hidden)(*fingerprint) { None } else { errors.number_of(*fingerprint) }
+            if is_hidden(*fingerprint) { None } else { errors.number_of(*fingerprint) }
         };
         let errors = base.fingerprints().iter().map(number_of).collect();
-        Ok(Self { base, errors, passing, minutes })
+        let (range, buckets) = (needs.range, DayBuckets::new(needs, day));
+        Ok(Self { columns, day, base, range, hours, buckets, errors, passing, minutes })
     }
 
-    pub(super) fn base(&self) -> &Base {
-        &self.base
+    /// Calls `take` with the error, the bucket and the number of events, for all events.
+    pub(super) fn for_each_part(&self, mut take: impl FnMut(u32, usize, u32)) {
+        for part in self.parts() {
+            if let Some(bucket) = part.bucket {
+                take(part.error, bucket, part.count());
+            } else {
+                self.for_each_of(&part, |bucket, _| take(part.error, bucket, 1));
+            }
+        }
     }
 
-    /// Returns the events of these hours whose errors count.
-    pub(super) fn parts(&self, hours: Hours) -> impl Iterator<Item = CountedPart<'_>> {
+    /// Calls `take` with the error, the bucket and the position of each event, in order.
+    pub(super) fn for_each(&self, mut take: impl FnMut(u32, usize, usize)) {
+        for part in self.parts() {
+            self.for_each_of(&part, |bucket, position| take(part.error, bucket, position));
+        }
+    }
+
+    fn for_each_of(&self, part: &CountedPart<'_>, mut take: impl FnMut(usize, usize)) {
+        let of_minute = |index: usize| {
+            let minute = part.first_minute + i64::from(*part.minutes.get(index)?);
+            self.buckets.of_minute(self.range, minute)
+        };
+        for index in (0..part.length).filter(|index| part.passes(*index)) {
+            if let Some(bucket) = part.bucket.or_else(|| of_minute(index)) {
+                take(bucket, part.start + index);
+            }
+        }
+    }
+
+    /// Returns the events whose errors count.
+    fn parts(&self) -> impl Iterator<Item = CountedPart<'_>> {
         let mut start = 0;
+        let minutes = self.minutes.as_ref().map_or([].as_slice(), Minutes::of_events);
         self.base.error_hours().iter().filter_map(move |error_hour| {
-            let (first, length) = (start, error_hour.count());
+            let (first, length, hour) = (start, error_hour.count(), error_hour.hour);
             start += length;
             let error = self.errors.get(error_hour.fingerprint as usize).copied().flatten()?;
-            hours.contains(error_hour.hour).then(|| CountedPart {
+            self.hours.contains(hour).then(|| CountedPart {
                 error,
-                hour: error_hour.hour,
+                first_minute: self.day.first_minute() + i64::from(hour) * 60,
+                bucket: self.buckets.of_hour(hour),
                 start: first,
                 length,
                 passing: self.passing.as_ref().map(|passing| part_of(passing, first, length)),
-                minutes: self
-                    .minutes
-                    .as_ref()
-                    .map_or(&[], |minutes| part_of(minutes.of_events(), first, length)),
+                minutes: part_of(minutes, first, length),
             })
         })
-    }
-
-    /// Calls `take` with the error and position of each event of these hours that counts, in order.
-    pub(super) fn for_each(
-        &self,
-        range: &QueryRange,
-        day: Day,
-        hours: Hours,
-        mut take: impl FnMut(u32, usize),
-    ) {
-        let whole = range.whole_hours_of(day);
-        for part in self.parts(hours) {
-            let is_whole = whole.contains(part.hour);
-            for index in 0..part.length {
-                let is_within = || {
-                    let minute = part.minute(day, index);
-                    minute.is_some_and(|minute| range.bucket_of(minute).is_some())
-                };
-                if part.passes(index) && (is_whole || is_within()) {
-                    take(part.error, part.start + index);
-                }
-            }
-        }
-    }
-
-    /// Calls `take` with the error, position and bucket of each event of these hours that counts,
-    /// in order.
-    pub(super) fn for_each_in_buckets(
-        &self,
-        range: &QueryRange,
-        day: Day,
-        hours: Hours,
-        mut take: impl FnMut(u32, usize, usize),
-    ) {
-        let buckets = DayBuckets::new(range, day);
-        for part in self.parts(hours) {
-            let of_hour = buckets.of_hour(part.hour);
-            for index in (0..part.length).filter(|index| part.passes(*index)) {
-                let of_minute = || range.bucket_of(part.minute(day, index)?);
-                if let Some(bucket) = of_hour.or_else(of_minute) {
-                    take(part.error, part.start + index, bucket);
-                }
-            }
-        }
     }
 }
 
 impl CountedPart<'_> {
     /// Returns the number of events that pass.
-    pub(super) fn count(&self) -> u32 {
+    fn count(&self) -> u32 {
         let passing = self.passing.map(|passing| passing.iter().map(|passes| u32::from(*passes)));
         passing.map_or_else(|| u32::try_from(self.length).unwrap_or(u32::MAX), Iterator::sum)
-    }
-
-    /// Returns the minute of each event that passes, counted from the Unix epoch.
-    pub(super) fn minutes(&self, day: Day) -> impl Iterator<Item = i64> {
-        let passing = (0..self.length).filter(|index| self.passes(*index));
-        passing.filter_map(move |index| self.minute(day, index))
     }
 
     fn passes(&self, index: usize) -> bool {
         self.passing.is_none_or(|passing| passing.get(index) == Some(&true))
     }
+}
 
-    fn minute(&self, day: Day, index: usize) -> Option<i64> {
-        let minute = self.minutes.get(index)?;
-        Some(day.first_minute() + i64::from(self.hour) * 60 + i64::from(*minute))
+/// The buckets of a day. Counts without buckets have a single one.
+struct DayBuckets {
+    by_bucket: bool,
+    /// The bucket of each hour that is completely in one bucket.
+    of_hours: [Option<usize>; 24],
+}
+
+impl DayBuckets {
+    fn new(needs: &QueryNeeds<'_>, day: Day) -> Self {
+        let (range, by_bucket) = (needs.range, needs.counted.by_bucket);
+        let mut of_hours = [None; 24];
+        if !by_bucket || range.bucket_size().has_whole_hours() {
+            for hour in range.whole_hours_of(day).iter() {
+                let first_minute = day.first_minute() + i64::from(hour) * 60;
+                let bucket = if by_bucket { range.bucket_of(first_minute) } else { Some(0) };
+                of_hours[usize::from(hour)] = bucket;
+            }
+        }
+        Self { by_bucket, of_hours }
+    }
+
+    fn of_hour(&self, hour: u8) -> Option<usize> {
+        self.of_hours.get(usize::from(hour)).copied().flatten()
+    }
+
+    fn of_minute(&self, range: &QueryRange, minute: i64) -> Option<usize> {
+        range.bucket_of(minute).map(|bucket| if self.by_bucket { bucket } else { 0 })
     }
 }
 

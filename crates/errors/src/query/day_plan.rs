@@ -1,8 +1,6 @@
 //! Plans what to read to count one day of a project.
 
-use std::sync::Arc;
-
-use crate::attribute::{Category, TextCategory};
+use crate::attribute::Category;
 use crate::log::day::{Day, Hours};
 use crate::log::run::{ColumnName, Totals};
 
@@ -25,32 +23,17 @@ impl RunPlan {
     }
 }
 
-/// The counts of a query.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Aggregation {
-    /// Events and errors by bucket.
-    Buckets,
-    /// Events and users by error.
-    Errors {
-        /// `true` to also count events by bucket.
-        by_bucket: bool,
-    },
-    /// Events and errors by the value of a category.
-    Values(TextCategory),
-    /// Events by the values of each of these categories.
-    Categories(Arc<[TextCategory]>),
-}
-
-impl Aggregation {
-    /// `true` if counting these hours of a day needs the minute of each event.
-    pub fn needs_minutes(&self, range: &QueryRange, day: Day, hours: Hours) -> bool {
-        match self {
-            Self::Buckets | Self::Errors { by_bucket: true } => range.needs_minutes(day, hours),
-            Self::Errors { by_bucket: false } | Self::Values(_) | Self::Categories(_) => {
-                range.cuts(day, hours)
-            }
-        }
-    }
+/// The counts of an accumulator.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Counted {
+    /// `true` if it counts by bucket.
+    pub by_bucket: bool,
+    /// `true` if it can add the totals of a run instead of its events.
+    pub by_totals: bool,
+    /// `true` if only stored errors count, whose outlines the result needs.
+    pub with_outlines: bool,
+    /// The categories whose values it counts.
+    pub categories: Vec<Category>,
 }
 
 /// The parts of a query that decide what to read.
@@ -63,32 +46,35 @@ pub struct QueryNeeds<'q> {
     /// `true` if every error counts, each with one fingerprint. Totals cannot be used otherwise.
     pub every_fingerprint_counts: bool,
     /// The requested counts.
-    pub counted: Aggregation,
+    pub counted: Counted,
 }
 
 impl QueryNeeds<'_> {
-    /// Returns what to read of each run of a day. `runs` has the totals of the runs, `rows` the
-    /// hours with rows.
-    pub fn plan(&self, day: Day, runs: &[&Totals], rows: Hours) -> Vec<RunPlan> {
+    /// Returns what to read of each run of a day. `runs` has the totals of all its runs. Totals
+    /// cannot be used if they include events that do not count.
+    pub fn plan(&self, day: Day, runs: &[&Totals], are_whole: bool) -> Vec<RunPlan> {
         let requested = self.range.hours_of(day);
         let hours: Vec<Hours> = runs.iter().map(|totals| totals.hours()).collect();
         let plan = |number: usize| {
             let all = hours.get(number).copied().unwrap_or(Hours::NONE);
             let others = hours.iter().enumerate().filter(|(other, _)| *other != number);
-            let others = others.fold(rows, |others, (_, hours)| others.with(*hours));
-            let totals = self.hours_of_totals(day, all, others.common_with(requested));
+            let others = others.fold(Hours::NONE, |others, (_, hours)| others.with(*hours));
+            let others = others.common_with(requested);
+            let by_totals = are_whole && self.can_use_totals();
+            let totals =
+                if by_totals { self.hours_of_totals(day, all, others) } else { Hours::NONE };
             RunPlan { totals, columns: all.common_with(requested).without(totals) }
         };
         (0..runs.len()).map(plan).collect()
     }
 
+    fn can_use_totals(&self) -> bool {
+        self.counted.by_totals && self.every_fingerprint_counts && self.filters.is_empty()
+    }
+
     /// Returns the hours of a run that its totals can count. Numbers of fingerprints cannot be
     /// added: in a bucket, the run must have all counted events and no others.
     fn hours_of_totals(&self, day: Day, hours: Hours, others: Hours) -> Hours {
-        let is_by_bucket = self.counted == Aggregation::Buckets;
-        if !is_by_bucket || !self.every_fingerprint_counts || !self.filters.is_empty() {
-            return Hours::NONE;
-        }
         let whole = self.range.whole_hours_of(day);
         match self.range.bucket_size() {
             BucketSize::Day if others.is_empty() && hours.is_within(whole) => hours,
@@ -99,7 +85,11 @@ impl QueryNeeds<'_> {
 
     /// `true` if counting these hours of a day needs the minute of each event.
     pub fn needs_minutes(&self, day: Day, hours: Hours) -> bool {
-        self.counted.needs_minutes(self.range, day, hours)
+        if self.counted.by_bucket {
+            self.range.needs_minutes(day, hours)
+        } else {
+            self.range.cuts(day, hours)
+        }
     }
 
     /// Returns the columns to read of a run to count these hours.
@@ -112,14 +102,7 @@ impl QueryNeeds<'_> {
     /// Returns the categories that the query filters or counts.
     pub fn categories(&self) -> Vec<Category> {
         let mut categories = self.filters.categories();
-        match &self.counted {
-            Aggregation::Buckets => {}
-            Aggregation::Errors { .. } => categories.extend([Category::User]),
-            Aggregation::Values(by) => categories.extend([Category::Text(*by)]),
-            Aggregation::Categories(all) => {
-                categories.extend(all.iter().copied().map(Category::Text));
-            }
-        }
+        categories.extend(self.counted.categories.iter().copied());
         categories.into_iter().collect()
     }
 }

@@ -12,16 +12,12 @@ use shared::json::{
 use shared::page::Page;
 use shared::timestamp::Timestamp;
 
-use super::count::CountedErrors;
-use super::day_plan::{Aggregation, QueryNeeds};
+use super::counted_run::{Accumulator, CountedRun};
+use super::day_plan::Counted;
 use super::event_query::{EventQuery, parse_limit};
-use super::range_counter::{RangeCounts, RunInRange};
-use super::tally::{RowTally, counted_error};
 use super::users::DistinctUsers;
-use crate::attribute::UserHash;
+use crate::attribute::{Category, UserHash};
 use crate::grouping::Fingerprint;
-use crate::log::day::minute_of;
-use crate::log::row::EventRow;
 use crate::log::run::{Damaged, Decoder};
 use crate::{ErrorId, ErrorRecord, ErrorStatus, ShownError};
 
@@ -138,7 +134,8 @@ impl ErrorsQuery {
         violations.into_result(query)
     }
 
-    /// Returns a page of the errors with counted events.
+    /// Returns a page of the errors with counted events. `unpacked` has the time of the last
+    /// unpacked event of each error.
     ///
     /// # Errors
     ///
@@ -147,16 +144,12 @@ impl ErrorsQuery {
         &self,
         errors: &[ErrorOutline],
         counts: ErrorCounts,
+        unpacked: &HashMap<Fingerprint, Timestamp>,
     ) -> Result<Page<RankedError>, Violations> {
         if counts.has_too_many_users() {
             return Err(too_many_users());
         }
-        Ok(self.first_page(errors, counts))
-    }
-
-    fn first_page(&self, errors: &[ErrorOutline], counts: ErrorCounts) -> Page<RankedError> {
-        let ErrorCounts { errors: counts, unpacked, .. } = counts;
-        let counted = errors.iter().zip(counts).filter(|(_, count)| count.events > 0);
+        let counted = errors.iter().zip(counts.errors).filter(|(_, count)| count.events > 0);
         let ranked = counted.map(|(error, mut count)| {
             let ranked = RankedError {
                 id: error.id,
@@ -191,7 +184,7 @@ impl ErrorsQuery {
             let (sort, requested_at) = (self.sort, self.requested_at);
             Position { sort, requested_at, value: *value, id: *id }.write()
         });
-        Page { items: ranked.into_iter().map(|(_, ranked)| ranked).collect(), end }
+        Ok(Page { items: ranked.into_iter().map(|(_, ranked)| ranked).collect(), end })
     }
 }
 
@@ -276,13 +269,12 @@ pub struct MatchingError<'e> {
 }
 
 /// The counts of each error, by its number.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct ErrorCounts {
     errors: Vec<ErrorCount>,
-    /// The time of the last unpacked event of each error, counted or not.
-    unpacked: HashMap<Fingerprint, Timestamp>,
     /// The number of users in memory, summed over all errors.
     users: usize,
+    with_users: bool,
     by_bucket: bool,
 }
 
@@ -295,115 +287,97 @@ struct ErrorCount {
     series: Vec<u64>,
 }
 
-impl ErrorCount {
-    fn add_in_bucket(&mut self, bucket: usize, events: u64) {
-        if bucket >= self.series.len() {
-            self.series.resize(bucket + 1, 0);
-        }
-        if let Some(count) = self.series.get_mut(bucket) {
-            *count += events;
-        }
-    }
-}
-
 impl ErrorCounts {
-    /// Returns empty counts for a query.
-    pub fn new(query: &ErrorsQuery) -> Self {
-        Self { by_bucket: query.with_series, ..Self::default() }
+    /// Counts events, optionally by bucket.
+    pub fn of_events(by_bucket: bool) -> Self {
+        Self { errors: Vec::new(), users: 0, with_users: false, by_bucket }
     }
 
-    /// Returns the events and users of the only counted error.
+    /// Counts the events and users of stored errors, and optionally the events by bucket.
+    pub fn of_users(by_bucket: bool) -> Self {
+        Self { with_users: true, ..Self::of_events(by_bucket) }
+    }
+
+    /// Returns the events of an error.
+    pub fn events_of(&self, error: u32) -> u64 {
+        self.errors.get(error as usize).map_or(0, |count| count.events)
+    }
+
+    /// Returns the events of an error in each bucket, up to the last one with events.
+    pub fn series_of(&self, error: u32) -> &[u64] {
+        self.errors.get(error as usize).map_or(&[], |count| &count.series)
+    }
+
+    /// Returns the events of all errors.
+    pub fn all_events(&self) -> u64 {
+        self.errors.iter().map(|count| count.events).sum()
+    }
+
+    /// Returns the users of the only counted error.
     ///
     /// # Errors
     ///
     /// Violations if it has too many users.
-    pub fn into_single(mut self) -> Result<(u64, u64), Violations> {
+    pub fn users_of_single(mut self) -> Result<u64, Violations> {
         if self.has_too_many_users() {
             return Err(too_many_users());
         }
-        let counted = self.errors.iter_mut().map(|it| (it.events, it.users.count()));
-        Ok(counted.fold((0, 0), |(events, users), (more, of)| (events + more, users + of)))
+        Ok(self.errors.iter_mut().map(|count| count.users.count()).sum())
     }
 
     fn has_too_many_users(&self) -> bool {
         self.users > MAX_USERS
     }
 
-    fn count_of(&mut self, error: u32) -> Option<&mut ErrorCount> {
+    fn add_events(&mut self, error: u32, bucket: usize, events: u32) -> &mut ErrorCount {
         let index = error as usize;
         if index >= self.errors.len() {
             self.errors.resize_with(index + 1, ErrorCount::default);
         }
-        self.errors.get_mut(index)
-    }
-
-    fn add_in_bucket(&mut self, error: u32, bucket: usize, events: u64) {
-        if let Some(count) = self.count_of(error) {
-            count.add_in_bucket(bucket, events);
-        }
-    }
-
-    fn add(&mut self, error: u32, events: u64, users: impl IntoIterator<Item = UserHash>) {
-        let Some(count) = self.count_of(error) else { return };
-        count.events += events;
-        let before = count.users.kept();
-        for user in users {
-            count.users.add(user);
-        }
-        let after = count.users.kept();
-        self.users = (self.users + after).saturating_sub(before);
-    }
-}
-
-impl RowTally for ErrorCounts {
-    fn add(&mut self, row: &EventRow, needs: &QueryNeeds<'_>, errors: &mut CountedErrors) {
-        let last = self.unpacked.entry(row.fingerprint).or_insert(row.occurred_at);
-        *last = row.occurred_at.max(*last);
-        if let Some(error) = counted_error(row, needs, errors) {
-            self.add(error, 1, row.attributes.user());
-            if needs.counted == (Aggregation::Errors { by_bucket: true })
-                && let Some(bucket) = needs.range.bucket_of(minute_of(row.occurred_at))
-            {
-                self.add_in_bucket(error, bucket, 1);
+        let count = &mut self.errors[index];
+        count.events += u64::from(events);
+        if self.by_bucket {
+            if bucket >= count.series.len() {
+                count.series.resize(bucket + 1, 0);
             }
+            count.series[bucket] += u64::from(events);
+        }
+        count
+    }
+
+    fn add_event(&mut self, error: u32, bucket: usize, user: Option<UserHash>) {
+        let count = self.add_events(error, bucket, 1);
+        if let Some(user) = user {
+            let before = count.users.kept();
+            count.users.add(user);
+            let after = count.users.kept();
+            self.users = (self.users + after).saturating_sub(before);
         }
     }
 }
 
-impl RangeCounts for ErrorCounts {
-    type Rows = Self;
-
-    fn counted(&self) -> Aggregation {
-        Aggregation::Errors { by_bucket: self.by_bucket }
+impl Accumulator for ErrorCounts {
+    fn counted(&self) -> Counted {
+        let Self { by_bucket, with_users, .. } = *self;
+        let categories = if with_users { vec![Category::User] } else { Vec::new() };
+        Counted { by_bucket, with_outlines: with_users, categories, ..Counted::default() }
     }
 
-    fn add_run(&mut self, run: &RunInRange<'_>, decoder: &mut Decoder) -> Result<(), Damaged> {
+    fn add(&mut self, run: &CountedRun<'_>, decoder: &mut Decoder) -> Result<(), Damaged> {
         if self.has_too_many_users() {
             return Ok(());
         }
-        let users = run.columns.users(decoder, run.base())?;
-        let user_of = |event: usize| users.of_events().get(event).copied().flatten();
-        if self.by_bucket {
-            run.for_each_in_buckets(|error, event, bucket| {
-                self.add(error, 1, user_of(event));
-                self.add_in_bucket(error, bucket, 1);
+        if !self.with_users {
+            run.for_each_part(|error, bucket, events| {
+                self.add_events(error, bucket, events);
             });
-        } else {
-            run.for_each(|error, event| self.add(error, 1, user_of(event)));
+            return Ok(());
         }
+        let users = run.columns.users(decoder, &run.base)?;
+        run.for_each(|error, bucket, event| {
+            self.add_event(error, bucket, users.of_events().get(event).copied().flatten());
+        });
         Ok(())
-    }
-
-    fn end_project(&mut self, _errors: &mut CountedErrors, rows: Self) {
-        self.unpacked = rows.unpacked;
-        for (error, count) in (0..).zip(rows.errors) {
-            if count.events > 0 {
-                self.add(error, count.events, count.users);
-                for (bucket, events) in count.series.into_iter().enumerate() {
-                    self.add_in_bucket(error, bucket, events);
-                }
-            }
-        }
     }
 }
 

@@ -10,8 +10,8 @@ use super::errors::ErrorOutline;
 use super::filter::{EventFilters, QueryFilters};
 use super::search::{SearchQuery, SearchedError};
 use super::time_bucket::{QueryRange, WrittenTime};
-use crate::ErrorStatus;
 use crate::tag::TagKey;
+use crate::{ErrorRecord, ErrorStatus};
 
 /// The events that a query counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,7 +84,12 @@ impl EventQuery {
         !self.search.matches_every_error()
     }
 
-    /// `true` if an error matches, so its events count.
+    /// `true` if a stored error matches, so its events count.
+    pub fn is_about(&self, error: &ErrorRecord) -> bool {
+        self.matches(&ErrorOutline::from(error), &(&error.description).into())
+    }
+
+    /// `true` if an error with these texts matches, so its events count.
     pub fn matches(&self, error: &ErrorOutline, texts: &SearchedError<'_>) -> bool {
         self.error_filters.matches(error.id)
             && self.status.is_none_or(|status| status == error.status)

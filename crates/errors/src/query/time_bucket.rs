@@ -1,11 +1,12 @@
 //! The time range of a query and its buckets (`docs/semantics/error-tracking.md`, "Timeseries").
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 use shared::json_number::JsonNumber;
 use shared::timestamp::Timestamp;
 
 use crate::log::day::{Day, Hours, MINUTES_PER_DAY, minute_of, start_of_minute};
+use crate::spike::Hour;
 
 /// Minutes that events can be counted: 400 days.
 pub const RETENTION_MINUTES: i64 = 400 * MINUTES_PER_DAY;
@@ -137,6 +138,19 @@ impl QueryRange {
     pub fn until(now: Timestamp, minutes: i64) -> Self {
         let (from, to) = (minute_of(now).saturating_sub(minutes), minute_of(now) + 1);
         Self::of_minutes(from, to, None, minute_of(now))
+    }
+
+    /// Returns the range of the last `minutes` minutes, with a bucket for each.
+    pub fn by_minute(now: Timestamp, minutes: u16) -> Self {
+        let to = minute_of(now) + 1;
+        let minutes = to - i64::from(minutes)..to;
+        Self { size: BucketSize::Minute, buckets: minutes.clone(), minutes }
+    }
+
+    /// Returns the range of these hours, which can be in the future.
+    pub fn of_hours(hours: &RangeInclusive<Hour>) -> Self {
+        let [from, to] = [*hours.start(), hours.end().minus(-1)].map(|it| minute_of(it.start()));
+        Self::of_minutes(from, to, None, to)
     }
 
     fn of_minutes(from: i64, to: i64, limit: Option<u16>, now: i64) -> Self {

@@ -3,6 +3,8 @@
 //! A compaction is one conditional write of one manifest. So readers see either the old runs or the
 //! new one, and concurrent packing does not interfere.
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use shared::dynamodb::StoreError;
@@ -11,13 +13,13 @@ use shared::timestamp::Timestamp;
 
 use super::ErrorStore;
 use super::columns::ColumnRequest;
-use super::errors::TABLE;
 use super::head::LogHead;
-use super::manifest::{manifest_key, step_of};
-use super::packing::{damaged, totals_of};
+use super::packing::Origin;
 use crate::log::day::Day;
 use crate::log::manifest::{CompactionLimits, Manifest, Run};
-use crate::log::run::{ColumnName, CompactionError, DecodedRun, Decoder, merge};
+use crate::log::row::EventRow;
+use crate::log::run::{ColumnName, pack, unpack};
+use crate::tag::{MAX_TAG_KEYS, TagKey};
 
 /// Maximum age of days to compact: ingestion accepts events up to 30 days old, and packing can lag.
 const DAYS_BACK: Duration = Duration::from_hours(24 * 33);
@@ -35,6 +37,12 @@ pub(super) enum CompactionOutcome {
     Skipped,
 }
 
+impl CompactionOutcome {
+    fn of(is_replaced: bool) -> Self {
+        if is_replaced { Self::Done } else { Self::Lost }
+    }
+}
+
 /// The day and level of a compacted run.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Target {
@@ -44,6 +52,9 @@ pub(super) struct Target {
     pub(super) level: u8,
 }
 
+/// Maximum tags of a compacted run, each of which takes memory for each event. A DSN holder can
+/// replace the keys of a project many times a day.
+const MAX_TAGS: usize = 2 * MAX_TAG_KEYS;
 /// Runs that one call deletes per manifest: an expression names each of them, and DynamoDB limits
 /// it to 4 kB.
 const MAX_DELETED_RUNS: usize = 150;
@@ -99,78 +110,60 @@ impl ErrorStore<'_> {
     ) -> Result<CompactionOutcome, StoreError> {
         let Target { day, level } = *target;
         let requested = runs.len();
-        let (runs, decoded) = self.read_whole_runs(project, day, runs).await?;
+        let (runs, mut rows) = self.unpack_runs(project, head, day, runs).await?;
         // A single readable run of several needs no compaction.
         if runs.len() < requested.min(2) {
             return Ok(CompactionOutcome::Skipped);
         }
-        let is_hidden = |number: usize, fingerprint| {
-            runs.get(number).is_some_and(|run| head.tombstones.hide_in_run(fingerprint, run))
+        if rows.is_empty() {
+            let is_replaced = self.replace_runs(project, day, &runs, None, now).await?;
+            return Ok(CompactionOutcome::of(is_replaced));
+        }
+        drop_rare_tags(&mut rows);
+        let Ok(columns) = pack(day, &rows) else { return Ok(CompactionOutcome::Skipped) };
+        drop(rows);
+        let origin = Origin {
+            first_step: runs.iter().map(|run| run.first_step).min().unwrap_or_default(),
+            last_step: runs.iter().map(|run| run.last_step).max().unwrap_or_default(),
+            until: runs.iter().map(|run| run.until).max().unwrap_or(now),
+            level,
         };
-        let columns = match merge(&decoded, is_hidden) {
-            Ok(columns) => columns,
-            Err(CompactionError::TooLarge(_)) => return Ok(CompactionOutcome::Skipped),
-            Err(CompactionError::Damaged(_)) => {
-                let key = manifest_key(project, day, step_of(&runs));
-                self.db.report_damaged(TABLE, &key, "bytes");
-                return Ok(CompactionOutcome::Skipped);
-            }
-        };
-        drop(decoded);
-        let values = columns.values_bytes().map_err(|_| damaged())?;
-        let totals = totals_of(&columns)?;
-        let is_replaced = if totals.whole().events == 0 {
-            self.replace_runs(project, day, &runs, None, now).await?
-        } else {
-            let (id, form, bytes) = self.put_columns(project, day, &columns).await?;
-            let merged = Run {
-                id,
-                first_step: runs.iter().map(|run| run.first_step).min().unwrap_or_default(),
-                last_step: runs.iter().map(|run| run.last_step).max().unwrap_or_default(),
-                until: runs.iter().map(|run| run.until).max().unwrap_or(now),
-                level,
-                bytes,
-                values,
-                form,
-                totals,
-            };
-            let is_replaced = self.replace_runs(project, day, &runs, Some(&merged), now).await?;
-            if !is_replaced {
-                // No manifest references the new columns.
-                self.delete_columns(project, day, &[&merged]).await?;
-            }
-            is_replaced
-        };
-        Ok(if is_replaced { CompactionOutcome::Done } else { CompactionOutcome::Lost })
+        let merged = self.put_run(project, day, &columns, origin).await?;
+        let is_replaced = self.replace_runs(project, day, &runs, Some(&merged), now).await?;
+        if !is_replaced {
+            // No manifest references the new columns.
+            self.delete_columns(project, day, &[&merged]).await?;
+        }
+        Ok(CompactionOutcome::of(is_replaced))
     }
 
-    /// Returns the runs whose columns are all readable, and their decoded columns. Reports the
-    /// others.
-    async fn read_whole_runs<'m>(
+    /// Returns the runs whose columns are all readable, and their events that are not deleted.
+    /// Reports the others.
+    async fn unpack_runs<'m>(
         self,
         project: ProjectId,
+        head: &LogHead,
         day: Day,
         runs: &[&'m Run],
-    ) -> Result<(Vec<&'m Run>, Vec<DecodedRun>), StoreError> {
+    ) -> Result<(Vec<&'m Run>, Vec<EventRow>), StoreError> {
         let names: Vec<ColumnName> = ColumnName::all().collect();
         let requests: Vec<ColumnRequest<'_>> = runs
             .iter()
             .map(|run| ColumnRequest { day, run, names: &names, with_tags: true })
             .collect();
         let columns = self.read_columns(project, &requests).await?;
-        let mut decoder = Decoder::new();
-        let (mut whole, mut contents) = (Vec::new(), Vec::new());
+        let (mut whole, mut events) = (Vec::new(), Vec::new());
         for (run, columns) in runs.iter().zip(columns) {
             let Some(columns) = columns else { continue };
-            match DecodedRun::decode(&mut decoder, &columns) {
-                Ok(content) => {
-                    whole.push(*run);
-                    contents.push(content);
-                }
-                Err(_) => self.report_damaged_run(project, day, run),
+            if let Ok(mut rows) = unpack(day, &columns) {
+                rows.retain(|row| !head.tombstones.hide_in_run(row.fingerprint, run));
+                whole.push(*run);
+                events.append(&mut rows);
+            } else {
+                self.report_damaged_run(project, day, run);
             }
         }
-        Ok((whole, contents))
+        Ok((whole, events))
     }
 
     /// Deletes runs that were replaced so long ago that no query reads them any more.
@@ -188,5 +181,50 @@ impl ErrorStore<'_> {
         }
         self.delete_columns(project, manifest.day, &old).await?;
         self.remove_replaced(project, manifest.day, &old).await
+    }
+}
+
+/// Drops tags except the [`MAX_TAGS`] most frequent ones.
+fn drop_rare_tags(rows: &mut [EventRow]) {
+    let mut counts: BTreeMap<TagKey, usize> = BTreeMap::new();
+    for (key, _) in rows.iter().flat_map(|row| row.attributes.tags()) {
+        *counts.entry(key).or_default() += 1;
+    }
+    let mut ranked: Vec<TagKey> = counts.keys().copied().collect();
+    ranked.sort_by_key(|key| Reverse(counts.get(key)));
+    for key in ranked.iter().skip(MAX_TAGS) {
+        for row in rows.iter_mut() {
+            row.attributes.remove_tag(*key);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::attribute::Attributes;
+    use crate::grouping::Fingerprint;
+
+    #[test]
+    fn the_most_frequent_tags_stay() {
+        let row = |number: usize| {
+            let mut attributes = Attributes::default();
+            let key = TagKey::parse(&format!("k{number:02}")).unwrap();
+            attributes.set_tag(key, "x".to_owned());
+            let occurred_at = Timestamp::from_millis(0);
+            EventRow { occurred_at, fingerprint: Fingerprint([1; 16]), attributes }
+        };
+        // Two events have the keys from 30 to 49.
+        let mut rows: Vec<EventRow> = (0..50).chain(30..60).map(row).collect();
+        drop_rare_tags(&mut rows);
+        let kept: BTreeSet<String> = rows
+            .iter()
+            .flat_map(|row| row.attributes.tags())
+            .map(|(key, _)| key.to_string())
+            .collect();
+        let expected = (0..MAX_TAGS - 20).chain(30..50).map(|key| format!("k{key:02}"));
+        assert_eq!(kept, expected.collect());
     }
 }

@@ -58,8 +58,7 @@ pub enum Deletion {
 }
 
 impl ErrorStore<'_> {
-    /// Deletes an error, unless its fingerprint or number of event partitions changed since it was
-    /// read. From then on, it is not found, and events received before do not count. Later events
+    /// Deletes an error, unless its fingerprint changed since it was read. From then on, it is not found, and events received before do not count. Later events
     /// belong to a new error.
     pub async fn delete_error(
         self,
@@ -73,7 +72,6 @@ impl ErrorStore<'_> {
         let tombstone = Tombstone {
             error: error.id,
             fingerprint: error.description.fingerprint,
-            event_shards: error.event_shards,
             at,
             first_day: Day::of(error.first_seen),
             removed: RemovalProgress::FromRunsBefore(Day::of(error.first_seen)),
@@ -81,8 +79,7 @@ impl ErrorStore<'_> {
         let delete = self
             .db
             .delete(TABLE, error_key(project, error.id))
-            .condition_expression("attribute_exists(pk) AND eventShards = :shards")
-            .expression_attribute_values(":shards", n(error.event_shards));
+            .condition_expression("attribute_exists(pk)");
         let detach_fingerprint = self
             .update_fingerprint(project, error)
             .update_expression("REMOVE errorId SET deletedAt = :at, expiresAt = :expiresAt")
@@ -137,8 +134,13 @@ impl ErrorStore<'_> {
                 RemovalProgress::FromRunsBefore(_) => from_runs.clone(),
                 RemovalProgress::UpToEvent { .. } if left == 0 => continue,
                 RemovalProgress::UpToEvent { shard, after } => {
-                    let next =
-                        self.remove_events(project, tombstone, *shard, after.as_deref(), now);
+                    let next = self.remove_events(
+                        project,
+                        tombstone,
+                        (*shard, head.shards),
+                        after.as_deref(),
+                        now,
+                    );
                     let (removed, events) = next.await?;
                     left = left.saturating_sub(events);
                     removed
@@ -230,7 +232,7 @@ impl ErrorStore<'_> {
         self,
         project: ProjectId,
         tombstone: &Tombstone,
-        shard: u8,
+        (shard, shards): (u8, u8),
         after: Option<&str>,
         now: Timestamp,
     ) -> Result<(RemovalProgress, usize), StoreError> {
@@ -250,12 +252,12 @@ impl ErrorStore<'_> {
         let next = sort_key_at_end(TABLE, response.last_evaluated_key.as_ref())?;
         let stored = response.items.unwrap_or_default();
         let of_events: Vec<[Item; 3]> =
-            self.db.undamaged(&stored, |event| keys_of_event(project, &pk, event))?;
+            self.db.undamaged(&stored, |event| keys_of_event(project, &pk, shard, event))?;
         let items: Vec<Item> = of_events.into_iter().flatten().collect();
         self.db.delete_all(TABLE, items).await?;
         let removed = match next {
             Some(next) => RemovalProgress::UpToEvent { shard, after: Some(next) },
-            None if shard.saturating_add(1) < tombstone.event_shards => {
+            None if shard.saturating_add(1) < shards => {
                 RemovalProgress::UpToEvent { shard: shard.saturating_add(1), after: None }
             }
             None => RemovalProgress::All(now),
@@ -317,7 +319,6 @@ fn write_tombstone(tombstone: &Tombstone) -> AttributeValue {
     let mut fields = item([
         ("error", s(tombstone.error)),
         ("fingerprint", b(&tombstone.fingerprint.0)),
-        ("eventShards", n(tombstone.event_shards)),
         ("at", n(tombstone.at.as_millis())),
         ("firstDay", s(tombstone.first_day)),
     ]);
@@ -360,7 +361,6 @@ fn read_tombstone(reader: &ItemReader<'_>) -> Result<Tombstone, StoreError> {
     Ok(Tombstone {
         error: reader.parsed("error", ErrorId::parse)?,
         fingerprint: Fingerprint(reader.bytes("fingerprint")?),
-        event_shards: reader.small_count("eventShards")?,
         at: reader.millis("at")?,
         first_day: reader.parsed("firstDay", read_date)?,
         removed,
@@ -368,9 +368,14 @@ fn read_tombstone(reader: &ItemReader<'_>) -> Result<Tombstone, StoreError> {
 }
 
 /// Returns the keys of an event's items, except its claim.
-fn keys_of_event(project: ProjectId, pk: &str, event: &Item) -> Result<[Item; 3], StoreError> {
+fn keys_of_event(
+    project: ProjectId,
+    pk: &str,
+    shard: u8,
+    event: &Item,
+) -> Result<[Item; 3], StoreError> {
     let reader = ItemReader { table: TABLE, item: event };
     let EventKey { sk, id, .. } = read_event_key(event)?;
-    let (received_at, shard) = (reader.millis("receivedAt")?, reader.small_count("logShard")?);
+    let received_at = reader.millis("receivedAt")?;
     Ok([payload_key(project, id), row_key(project, shard, id, received_at), key(pk, &sk)])
 }

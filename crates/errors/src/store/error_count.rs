@@ -30,6 +30,8 @@ const ERRORS: &str = "errors";
 const COUNTED_AT: &str = "countedAt";
 /// The prefix of the attributes with the number of errors created in an hour.
 const CREATED: &str = "created";
+/// The starts of the names of all counts.
+const COUNTS: [&str; 3] = [ERRORS, COUNTED_AT, CREATED];
 const SECONDS_PER_HOUR: i64 = 3_600;
 
 impl ErrorStore<'_> {
@@ -49,36 +51,26 @@ impl ErrorStore<'_> {
         Ok(self.reset_damaged_counts(project, &item).await? && reserve().await?.is_none())
     }
 
-    /// Removes unreadable counts of a project, so they restart at 0 and the packer counts the
-    /// errors at its next check. Returns `true` if there were any.
+    /// Removes all counts of a project if one is unreadable. So they restart at 0, and the packer
+    /// counts the errors at its next check. Returns `true` if one was.
     async fn reset_damaged_counts(
         self,
         project: ProjectId,
         item: &Item,
     ) -> Result<bool, StoreError> {
-        let mut remove = vec![COUNTED_AT.to_owned()];
-        let mut update = self.db.update(TABLE, count_key(project));
-        let mut conditions = Vec::new();
-        for (name, value) in item {
-            let known = [ERRORS, COUNTED_AT].into_iter().find(|known| *known == name);
-            let is_of_hour = of_earlier_hour(name, i64::MAX).is_some();
-            let Some(known) = known.or(is_of_hour.then_some(CREATED)) else { continue };
-            if is_integer(value) {
-                continue;
-            }
-            self.db.report_damaged(TABLE, item, known);
-            conditions.push(format!("{name} = :{name}"));
-            update = update.expression_attribute_values(format!(":{name}"), value.clone());
-            if known != COUNTED_AT {
-                remove.push(name.clone());
-            }
-        }
-        if conditions.is_empty() {
-            return Ok(false);
-        }
-        let update = update
-            .condition_expression(conditions.join(" AND "))
-            .update_expression(format!("REMOVE {}", remove.join(", ")));
+        let counts: Vec<(&String, &AttributeValue)> =
+            item.iter().filter(|(name, _)| COUNTS.iter().any(|it| name.starts_with(it))).collect();
+        let damaged = counts.iter().find(|(_, value)| !is_integer(value));
+        let Some((name, value)) = damaged.copied() else { return Ok(false) };
+        let known = COUNTS.into_iter().find(|it| name.starts_with(it));
+        self.db.report_damaged(TABLE, item, known.unwrap_or(ERRORS));
+        let names: Vec<&str> = counts.iter().map(|(name, _)| name.as_str()).collect();
+        let update = self
+            .db
+            .update(TABLE, count_key(project))
+            .condition_expression(format!("{name} = :damaged"))
+            .update_expression(format!("REMOVE {}", names.join(", ")))
+            .expression_attribute_values(":damaged", value.clone());
         // If the condition fails, a concurrent request has removed them.
         self.db.write_if(update).await.map(|_| true)
     }

@@ -1,11 +1,8 @@
-//! Counts the events of each error by hour. Reads only the base columns of runs.
+//! Counts the events of each error in a range of hours. Reads only the base columns of runs.
 
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
-use std::sync::Arc;
 use std::time::Duration;
-
-use futures_util::stream::{self, StreamExt, TryStreamExt};
 
 use notifications::domain_event::DomainEvent;
 use shared::dynamodb::StoreError;
@@ -14,52 +11,53 @@ use shared::timestamp::Timestamp;
 
 use super::ErrorStore;
 use super::events::EVENT_RETENTION;
-use super::head::{LogHead, LogPosition};
-use super::reading::{EARLIEST_RECEIPT, LoadedRun, PlannedRun, readable_rows, windows};
+use super::reading::CountedProject;
 use crate::grouping::Fingerprint;
-use crate::log::day::{Day, Hours};
-use crate::log::manifest::Manifest;
-use crate::log::run::{Base, ColumnName, Decoder};
-use crate::log::tombstone::Tombstones;
-use crate::query::day_plan::RunPlan;
-use crate::query::errors::ErrorOutline;
+use crate::log::day::Day;
+use crate::query::counted_run::Accumulator;
+use crate::query::errors::{ErrorCounts, ErrorOutline};
+use crate::query::event_query::EventQuery;
 use crate::query::search::SearchedError;
-use crate::spike::{FEWEST_EVENTS, Hour, SpikeWindow, hours_of_day};
+use crate::query::time_bucket::QueryRange;
+use crate::spike::{FEWEST_EVENTS, Hour, begins, window};
 use crate::{ErrorId, ErrorRecord, ShownError};
 
-/// A selection of a project's events to count by error and hour.
-struct ErrorHours {
-    /// The hours in which the events occurred.
-    range: RangeInclusive<Hour>,
-    /// The earliest receipt of unpacked events.
-    received_from: Option<Timestamp>,
-}
-
-/// The events of a project that can still be listed, by error.
+/// The events of each error of a project in a time range.
 #[derive(Debug)]
 pub struct EventCounts {
-    counts: HashMap<Fingerprint, u64>,
-    /// The time of the last unpacked event of each error.
-    pub(super) unpacked: HashMap<Fingerprint, Timestamp>,
-    tombstones: Tombstones,
+    counts: ErrorCounts,
+    project: CountedProject,
 }
 
 impl EventCounts {
     /// Returns an error as responses show it, with its events.
     pub fn show<'e>(&self, error: &'e ErrorRecord) -> ShownError<'e> {
         let fingerprint = error.description.fingerprint;
-        let count = self.counts.get(&fingerprint).copied().unwrap_or_default();
+        let number = self.project.errors.known_number(fingerprint);
+        let count = number.map_or(0, |number| self.counts.events_of(number));
         error.shown(count, self.last_unpacked(fingerprint))
     }
 
     /// Returns when the last unpacked event of an error occurred, if it has one.
     pub(super) fn last_unpacked(&self, fingerprint: Fingerprint) -> Option<Timestamp> {
-        self.unpacked.get(&fingerprint).copied()
+        self.unpacked().get(&fingerprint).copied()
+    }
+
+    /// Returns the time of the last unpacked event of each error.
+    pub(super) fn unpacked(&self) -> &HashMap<Fingerprint, Timestamp> {
+        &self.project.last_unpacked
     }
 
     /// `true` if an error is deleted. A list that was read before can still have it.
     pub(super) fn is_deleted(&self, error: ErrorId) -> bool {
-        self.tombstones.have(error)
+        self.project.tombstones.have(error)
+    }
+
+    /// Returns the events of each error that has some.
+    fn iter(&self) -> impl Iterator<Item = (Fingerprint, u64)> {
+        let errors = self.project.errors.iter();
+        let counted = errors.map(|(it, number)| (it, self.counts.events_of(number)));
+        counted.filter(|(_, events)| *events > 0)
     }
 }
 
@@ -83,20 +81,7 @@ impl ErrorStore<'_> {
     ) -> Result<EventCounts, StoreError> {
         let first = Hour::of_day(Day::of(now.minus(EVENT_RETENTION)), 0);
         let last = Hour::of_day(Day::of(now).next(), 23);
-        let selected = ErrorHours { range: first..=last, received_from: None };
-        let add = |(counts, unpacked): &mut (HashMap<_, u64>, HashMap<_, Timestamp>),
-                   fingerprint,
-                   of: Occurrence,
-                   events| {
-            *counts.entry(fingerprint).or_default() += events;
-            if let Occurrence::Row(at) = of {
-                let last = unpacked.entry(fingerprint).or_insert(at);
-                *last = at.max(*last);
-            }
-        };
-        let (counted, tombstones) = self.count_error_hours(project, &selected, add, now).await?;
-        let (counts, unpacked) = counted;
-        Ok(EventCounts { counts, unpacked, tombstones })
+        self.count_hours(project, &(first..=last), now).await
     }
 
     /// Returns the spikes that begin in an hour, of open errors that were known before. For most
@@ -107,36 +92,34 @@ impl ErrorStore<'_> {
         hour: Hour,
         now: Timestamp,
     ) -> Result<Vec<DomainEvent>, StoreError> {
-        // Events are received after they occur, except if clocks differ.
-        let received_from = Some(hour.start().minus(EARLIEST_RECEIPT));
-        if self.events_at_most(project, hour, received_from, now).await? < FEWEST_EVENTS {
+        let query = EventQuery::all(QueryRange::of_hours(&(hour..=hour)));
+        let mut counts = ErrorCounts::of_events(false);
+        let read = self.read_project(project, None, &query, counts.counted(), now).await?;
+        if read.at_most() < FEWEST_EVENTS {
             return Ok(Vec::new());
         }
-        let selected = ErrorHours { range: hour..=hour, received_from };
-        let mut frequent = self.count_events_of(project, &selected, now).await?;
-        frequent.retain(|_, events| *events >= FEWEST_EVENTS);
+        let counted = self.count_read(read, &mut counts).await?;
+        let is_frequent = |number| counts.events_of(number) >= FEWEST_EVENTS;
+        let frequent = counted.errors.iter().filter(|(_, number)| is_frequent(*number));
+        let frequent: Vec<Fingerprint> = frequent.map(|(fingerprint, _)| fingerprint).collect();
         if frequent.is_empty() {
             return Ok(Vec::new());
         }
-        let selected = ErrorHours { range: SpikeWindow::range(hour), received_from: None };
-        let add = |around: &mut HashMap<Fingerprint, SpikeWindow>,
-                   fingerprint,
-                   of: Occurrence,
-                   events| {
-            if frequent.contains_key(&fingerprint) {
-                let error = around.entry(fingerprint).or_insert_with(|| SpikeWindow::new(hour));
-                error.add(of.hour(), events);
-            }
+        let query = EventQuery::all(QueryRange::of_hours(&window(hour)));
+        let mut counts = ErrorCounts::of_events(true);
+        let counted = self.count_project(project, &query, &mut counts, now).await?;
+        let events = |fingerprint| match counted.errors.known_number(fingerprint) {
+            Some(number) => counts.series_of(number),
+            None => &[],
         };
-        let (mut around, _) = self.count_error_hours(project, &selected, add, now).await?;
-        around.retain(|_, events| events.begins_spike());
-        let errors = self.find_errors_of(project, around.keys().copied(), now).await?;
+        let begins = frequent.into_iter().filter(|fingerprint| begins(events(*fingerprint)));
+        let errors = self.find_errors_of(project, begins, now).await?;
         let spiking = errors.into_iter().filter(|(_, error)| error.may_spike(hour));
-        Ok(spiking
-            .filter_map(|(fingerprint, error)| {
-                Some(error.spike(project, around.get(&fingerprint)?, now))
-            })
-            .collect())
+        let spike = |(fingerprint, error): (_, ErrorRecord)| {
+            let in_hour = events(fingerprint).last().copied().unwrap_or_default();
+            error.spike(project, hour, in_hour, now)
+        };
+        Ok(spiking.map(spike).collect())
     }
 
     /// Returns the number of events and new errors in these hours, and up to `most` new errors.
@@ -147,8 +130,8 @@ impl ErrorStore<'_> {
         most: usize,
         now: Timestamp,
     ) -> Result<ErrorSummary, StoreError> {
-        let selected = ErrorHours { range: range.clone(), received_from: None };
-        let counts = self.count_events_of(project, &selected, now).await?;
+        let counts: HashMap<Fingerprint, u64> =
+            self.count_hours(project, range, now).await?.iter().collect();
         if counts.is_empty() {
             return Ok(ErrorSummary::default());
         }
@@ -182,11 +165,9 @@ impl ErrorStore<'_> {
     ) -> Result<HashMap<ErrorId, u64>, StoreError> {
         // Clocks of senders can be ahead.
         let range = since..=Hour::of(now.plus(Duration::from_hours(1)));
-        let received_from = Some(since.start().minus(EARLIEST_RECEIPT));
-        let counts =
-            self.count_events_of(project, &ErrorHours { range, received_from }, now).await?;
+        let counts = self.count_hours(project, &range, now).await?;
         let mut ranked: Vec<(u64, Fingerprint)> =
-            counts.into_iter().map(|(fingerprint, events)| (events, fingerprint)).collect();
+            counts.iter().map(|(fingerprint, events)| (events, fingerprint)).collect();
         ranked.sort_unstable_by(|one, other| other.cmp(one));
         ranked.truncate(most);
         let fingerprints = ranked.iter().map(|(_, fingerprint)| *fingerprint);
@@ -195,143 +176,38 @@ impl ErrorStore<'_> {
         Ok(counted.collect())
     }
 
-    /// Returns the number of events of each error in the selected hours.
-    async fn count_events_of(
+    /// Returns the events of an error in each of the `hours` hours before `now`, the earliest hour
+    /// first. `None` if the error does not exist.
+    pub async fn latest_events_by_hour(
         self,
         project: ProjectId,
-        selected: &ErrorHours,
+        error: ErrorId,
+        hours: u16,
         now: Timestamp,
-    ) -> Result<HashMap<Fingerprint, u64>, StoreError> {
-        let add = |counts: &mut HashMap<Fingerprint, u64>, fingerprint, of: Occurrence, events| {
-            if selected.range.contains(&of.hour()) {
-                *counts.entry(fingerprint).or_default() += events;
-            }
-        };
-        Ok(self.count_error_hours(project, selected, add, now).await?.0)
-    }
-
-    /// Returns an upper bound of the events of an hour, by the totals of runs and the number of
-    /// rows. Stops reading rows once there are enough for a spike. The number is exact if it is
-    /// small and no event is deleted.
-    async fn events_at_most(
-        self,
-        project: ProjectId,
-        hour: Hour,
-        received_from: Option<Timestamp>,
-        now: Timestamp,
-    ) -> Result<u64, StoreError> {
-        let read_rows = |head: Arc<LogHead>| async move {
-            let from = rows_from(&head, received_from);
-            let range = readable_rows(project, &head, &from, &[], now);
-            let mut pages = Box::pin(self.row_pages(&range));
-            let mut events = 0;
-            while events < FEWEST_EVENTS
-                && let Some(rows) = pages.try_next().await?
-            {
-                let of_hour = rows.iter().filter(|row| Hour::of(row.row.occurred_at) == hour);
-                events += u64::try_from(of_hour.count()).unwrap_or(u64::MAX);
-            }
-            Ok::<u64, StoreError>(events)
-        };
-        let day = hour.day();
-        let (_, manifests, rows) = self.read_log(project, None, day..=day, read_rows).await?;
-        let runs = manifests.iter().flat_map(|manifest| &manifest.runs);
-        let packed = runs.map(|run| u64::from(run.totals.hour(hour.in_day()).events));
-        Ok(rows + packed.sum::<u64>())
-    }
-
-    /// Passes the selected events to `add`, by fingerprint and time. Also passes rows of other
-    /// hours. Returns the counts and the deleted errors.
-    async fn count_error_hours<C: Default>(
-        self,
-        project: ProjectId,
-        selected: &ErrorHours,
-        add: impl Fn(&mut C, Fingerprint, Occurrence, u64),
-        now: Timestamp,
-    ) -> Result<(C, Tombstones), StoreError> {
-        let (first, last) = (selected.range.start().day(), selected.range.end().day());
-        let add = &add;
-        let read_rows = |head: Arc<LogHead>| async move {
-            let mut counts = C::default();
-            let from = rows_from(&head, selected.received_from);
-            let range = readable_rows(project, &head, &from, &[], now);
-            let mut pages = Box::pin(self.row_pages(&range));
-            while let Some(rows) = pages.try_next().await? {
-                for row in rows {
-                    let received_at = row.received_at().unwrap_or(now);
-                    let fingerprint = row.row.fingerprint;
-                    if !head.tombstones.hide_event(fingerprint, received_at) {
-                        add(&mut counts, fingerprint, Occurrence::Row(row.row.occurred_at), 1);
-                    }
-                }
-            }
-            Ok::<C, StoreError>(counts)
-        };
-        let (head, manifests, mut counts) =
-            self.read_log(project, None, first..=last, read_rows).await?;
-        let planned = planned_runs(manifests, &selected.range);
-        let reads: Vec<_> =
-            windows(planned).into_iter().map(|window| self.load(project, window)).collect();
-        let mut reads = stream::iter(reads).buffered(2);
-        let mut decoder = Decoder::new();
-        while let Some(window) = reads.try_next().await? {
-            for LoadedRun { planned, columns } in window {
-                let base = columns.get(ColumnName::Base);
-                let Ok(base) = base.and_then(|base| Base::decode(&mut decoder, base)) else {
-                    self.report_damaged_run(project, planned.day, &planned.run);
-                    continue;
-                };
-                for (fingerprint, hour, events) in base.events_by_hour(planned.plan.columns) {
-                    if !head.tombstones.hide_in_run(fingerprint, &planned.run) {
-                        let hour = Hour::of_day(planned.day, hour);
-                        add(&mut counts, fingerprint, Occurrence::Packed(hour), events);
-                    }
-                }
-            }
+    ) -> Result<Option<Vec<u64>>, StoreError> {
+        let query = EventQuery::all(QueryRange::by_minute(now, hours * 60)).of_error(error);
+        let mut counts = ErrorCounts::of_events(true);
+        let counted = self.count_project(project, &query, &mut counts, now).await?;
+        if counted.outlines.is_empty() {
+            return Ok(None);
         }
-        Ok((counts, head.tombstones.clone()))
-    }
-}
-
-/// The time of events.
-#[derive(Debug, Clone, Copy)]
-enum Occurrence {
-    /// The time of an unpacked event.
-    Row(Timestamp),
-    /// The hour of packed events.
-    Packed(Hour),
-}
-
-impl Occurrence {
-    fn hour(self) -> Hour {
-        match self {
-            Self::Row(at) => Hour::of(at),
-            Self::Packed(hour) => hour,
+        let mut by_hour = vec![0; usize::from(hours)];
+        for (events, minutes) in by_hour.iter_mut().zip(counts.series_of(0).chunks(60)) {
+            *events = minutes.iter().sum();
         }
+        Ok(Some(by_hour))
     }
-}
 
-/// Returns the position from which rows are read.
-fn rows_from(head: &LogHead, received_from: Option<Timestamp>) -> LogPosition {
-    let from = received_from.map_or_else(LogPosition::start, LogPosition::before);
-    from.max(head.readable.clone())
-}
-
-/// Returns the runs that have events in these hours.
-fn planned_runs(manifests: Vec<Manifest>, range: &RangeInclusive<Hour>) -> Vec<PlannedRun> {
-    let mut planned = Vec::new();
-    for Manifest { day, runs, .. } in manifests {
-        let selected = hours_of_day(range, day);
-        planned.extend(runs.into_iter().filter_map(|run| {
-            let columns = selected.common_with(run.totals.hours());
-            let plan = RunPlan { totals: Hours::NONE, columns };
-            (!columns.is_empty()).then(|| PlannedRun {
-                day,
-                run,
-                plan,
-                names: vec![ColumnName::Base],
-            })
-        }));
+    /// Counts the events of each error in these hours.
+    async fn count_hours(
+        self,
+        project: ProjectId,
+        range: &RangeInclusive<Hour>,
+        now: Timestamp,
+    ) -> Result<EventCounts, StoreError> {
+        let query = EventQuery::all(QueryRange::of_hours(range));
+        let mut counts = ErrorCounts::of_events(false);
+        let project = self.count_project(project, &query, &mut counts, now).await?;
+        Ok(EventCounts { counts, project })
     }
-    planned
 }

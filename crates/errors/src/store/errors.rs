@@ -25,14 +25,12 @@ use shared::timestamp::Timestamp;
 
 use super::ErrorStore;
 use super::error_hours::EventCounts;
-use super::events::MAX_EVENT_SHARDS;
 use super::fingerprints::{FingerprintEntry, fingerprint_key, is_kept, read_fingerprint};
+use super::head::count;
 use crate::grouping::Fingerprint;
 use crate::query::errors::ErrorOutline;
 use crate::query::search::SearchedError;
-use crate::{
-    ErrorDescription, ErrorId, ErrorRecord, ErrorStatus, KnownError, NewError, Resolution,
-};
+use crate::{ErrorDescription, ErrorId, ErrorRecord, ErrorStatus, NewError, Resolution};
 
 pub(super) const TABLE: &str = "errors";
 
@@ -46,35 +44,34 @@ impl ErrorStore<'_> {
     pub async fn see_error(
         self,
         project: ProjectId,
-        known: Option<KnownError>,
+        known: Option<ErrorId>,
         description: &ErrorDescription,
         seen: &SeenEvent,
         new_id: ErrorId,
-    ) -> Result<Option<KnownError>, StoreError> {
+    ) -> Result<Option<ErrorId>, StoreError> {
         let &SeenEvent { occurred_at: at, received_at, release_seen, is_packed, now } = seen;
         let mut known = known;
         let mut retry = ConflictRetry::default();
         while retry.next_attempt().await {
             let Some(current) = known else {
                 let entry = self.find_fingerprint(project, description.fingerprint, now).await?;
-                known = entry.known();
+                known = entry.error;
                 if known.is_some() {
                     continue;
                 }
                 if entry.deleted_at.is_some_and(|deleted_at| received_at < deleted_at) {
                     return Ok(None);
                 }
-                let known = KnownError { id: new_id, event_shards: entry.event_shards };
-                let description = description.clone();
-                let new = NewError { known, description, events_since: entry.deleted_at };
+                let (description, events_since) = (description.clone(), entry.deleted_at);
+                let new = NewError { id: new_id, description, events_since };
                 let mut transaction = Transaction::default();
                 self.create_error(project, &new, at, now, &mut transaction)?;
                 if self.db.commit_all(transaction).await?.is_none() {
-                    return Ok(Some(known));
+                    return Ok(Some(new_id));
                 }
                 continue;
             };
-            let Some(error) = self.find_error(project, current.id, now).await? else {
+            let Some(error) = self.find_error(project, current, now).await? else {
                 // The error was deleted or expired since it was read or cached.
                 known = None;
                 continue;
@@ -88,14 +85,14 @@ impl ErrorStore<'_> {
                 !error.is_changed_by(at, release_seen)
             };
             if is_stored {
-                return Ok(Some(error.known()));
+                return Ok(Some(error.id));
             }
             let seen = error.clone().seen_at(at, received_at, release_seen);
             // Here, only an event can change the status.
             let reopened = (seen.status != error.status)
                 .then(|| seen.domain_event(DomainEventKind::ErrorReopened, project, now));
             if self.replace_error(project, &error, &seen, reopened.as_ref()).await? {
-                return Ok(Some(seen.known()));
+                return Ok(Some(seen.id));
             }
         }
         Err(StoreError::Contended("the error kept changing".into()))
@@ -194,13 +191,12 @@ impl ErrorStore<'_> {
             .put(TABLE, write_error(project, error))
             .condition_expression(
                 "version = :version AND firstSeen = :firstSeen AND lastSeen = :lastSeen \
-                 AND expiresAt = :expiresAt AND eventShards = :eventShards",
+                 AND expiresAt = :expiresAt",
             )
-            .expression_attribute_values(":version", version_number(read.version))
+            .expression_attribute_values(":version", count(read.version))
             .expression_attribute_values(":firstSeen", s(read.first_seen))
             .expression_attribute_values(":lastSeen", s(read.last_seen))
-            .expression_attribute_values(":expiresAt", n(read.expires_at.as_seconds()))
-            .expression_attribute_values(":eventShards", n(read.event_shards));
+            .expression_attribute_values(":expiresAt", n(read.expires_at.as_seconds()));
         let mut actions = vec![put.into_action()?];
         if error.expires_at != read.expires_at {
             // The error and its fingerprint must expire together.
@@ -214,40 +210,6 @@ impl ErrorStore<'_> {
             actions.push(NotificationStore::new(self.db).announce(domain_event)?);
         }
         Ok(self.db.commit_all(actions).await?.is_none())
-    }
-
-    /// Spreads the keys of an error's events over twice as many partitions, after one was
-    /// throttled. Returns the updated error, or `None` if it no longer exists.
-    pub async fn add_event_shards(
-        self,
-        project: ProjectId,
-        known: KnownError,
-        now: Timestamp,
-    ) -> Result<Option<KnownError>, StoreError> {
-        let Some(error) = self.find_error(project, known.id, now).await? else { return Ok(None) };
-        if error.event_shards > known.event_shards {
-            return Ok(Some(error.known()));
-        }
-        let event_shards = error.event_shards.saturating_mul(2).min(MAX_EVENT_SHARDS);
-        let spread = ErrorRecord { event_shards, ..error.clone() };
-        let fingerprint = self
-            .update_fingerprint(project, &error)
-            .update_expression("SET eventShards = :shards")
-            .expression_attribute_values(":shards", n(event_shards));
-        let update = self
-            .db
-            .update(TABLE, error_key(project, error.id))
-            .condition_expression("eventShards = :seen")
-            .update_expression("SET eventShards = :shards")
-            .expression_attribute_values(":seen", n(error.event_shards))
-            .expression_attribute_values(":shards", n(event_shards));
-        let actions = vec![fingerprint.into_action()?, update.into_action()?];
-        if self.db.commit_all(actions).await?.is_none() {
-            return Ok(Some(spread.known()));
-        }
-        // A concurrent request added partitions or deleted the error.
-        let error = self.find_error(project, known.id, now).await?;
-        Ok(error.map(|error| error.known()))
     }
 
     /// Lists errors of a project, the last seen first. Unpacked events in `counts` move errors up.
@@ -309,7 +271,7 @@ impl ErrorStore<'_> {
     ) -> Result<Vec<ErrorRecord>, StoreError> {
         let limit = usize::try_from(range.page_request.limit).unwrap_or(usize::MAX);
         let mut candidates: Vec<(Timestamp, Fingerprint)> = counts
-            .unpacked
+            .unpacked()
             .iter()
             .filter(|(_, at)| range.can_have(**at))
             .map(|(fingerprint, at)| (*at, *fingerprint))
@@ -427,10 +389,6 @@ pub(super) fn error_key(project: ProjectId, id: ErrorId) -> Item {
     key(&errors_pk(project), &id.to_string())
 }
 
-fn version_number(version: u64) -> AttributeValue {
-    AttributeValue::N(version.to_string())
-}
-
 /// Returns the position of an error in a list: the time when it was last seen, and its ID.
 fn position(error: &ErrorRecord) -> String {
     format!("{}#{}", time_key(error.last_seen), error.id)
@@ -451,10 +409,9 @@ fn write_error(project: ProjectId, error: &ErrorRecord) -> Item {
             ("message", s(message)),
             ("culprit", s(culprit)),
             ("status", s(error.status.as_str())),
-            ("version", version_number(error.version)),
+            ("version", count(error.version)),
             ("firstSeen", s(error.first_seen)),
             ("lastSeen", s(error.last_seen)),
-            ("eventShards", n(error.event_shards)),
             ("expiresAt", n(error.expires_at.as_seconds())),
         ],
     );
@@ -522,7 +479,6 @@ fn read_error(item: &Item) -> Result<ErrorRecord, StoreError> {
         first_seen,
         last_seen,
         events_since: reader.optional_millis("eventsSince")?,
-        event_shards: reader.small_count("eventShards")?,
         expires_at: Timestamp::from_millis(expires_at.saturating_mul(1_000)),
     })
 }

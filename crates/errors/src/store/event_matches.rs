@@ -7,13 +7,14 @@ use futures_util::future::try_join_all;
 
 use shared::dynamodb::StoreError;
 use shared::dynamodb::item::{Item, ItemReader, n, s, sort_key_at_end, time_key};
+use shared::page::{Page, PageRequest};
 use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
 
 use super::ErrorStore;
 use super::errors::TABLE;
 use super::events::{EventKey, EventsOfError, error_events_pk, event_key_text, read_event_key};
-use super::rows::{LogRow, RowCategories, read_row, row_key};
+use super::rows::{LogRow, read_row, row_key, tags_of};
 use crate::attribute::Category;
 use crate::query::error_events::EventOrder;
 use crate::query::filter::EventFilters;
@@ -54,15 +55,6 @@ impl KeyRange {
     }
 }
 
-/// Matching events, and the key at which the next page begins.
-#[derive(Debug, Default)]
-pub struct MatchingEvents {
-    /// The events with their keys.
-    pub items: Vec<(String, StoredEvent)>,
-    /// The last key that was read, if more can follow.
-    pub end: Option<String>,
-}
-
 /// An event key and the location of its row.
 struct LocatedKey {
     key: EventKey,
@@ -70,6 +62,24 @@ struct LocatedKey {
 }
 
 impl ErrorStore<'_> {
+    /// Returns events of an error, the latest first. Strongly consistent: acknowledged events are
+    /// listed.
+    pub async fn list_error_events(
+        self,
+        project: ProjectId,
+        error: &EventsOfError,
+        page_request: &PageRequest,
+        now: Timestamp,
+    ) -> Result<Page<StoredEvent>, StoreError> {
+        let to = page_request.after.clone().unwrap_or_else(|| "~".to_owned());
+        let range = KeyRange { from: "0".to_owned(), to, order: EventOrder::Newest };
+        let (all, limit) = (EventFilters::default(), page_request.limit);
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        let page = self.matching_events(project, error, range, &all, limit, now).await?;
+        let events = page.items.into_iter().map(|(_, event)| event);
+        Ok(Page { items: events.collect(), end: page.end })
+    }
+
     /// Returns up to `limit` events of a range of keys that pass the filters. Strongly consistent.
     pub async fn matching_events(
         self,
@@ -79,7 +89,7 @@ impl ErrorStore<'_> {
         filters: &EventFilters,
         limit: usize,
         now: Timestamp,
-    ) -> Result<MatchingEvents, StoreError> {
+    ) -> Result<Page<(String, StoredEvent)>, StoreError> {
         let (mut keys, mut scanned, mut end) = (Vec::new(), 0, None);
         let page = if filters.is_empty() { one_more(limit) } else { KEYS_AT_ONCE };
         while keys.len() <= limit {
@@ -97,8 +107,8 @@ impl ErrorStore<'_> {
             keys.truncate(limit);
             end = keys.last().map(|key: &EventKey| key.sk.clone());
         }
-        let (events, cut) = self.events_of(project, &keys).await?;
-        Ok(MatchingEvents { items: events, end: cut.or(end) })
+        let events = self.events_of(project, &keys).await?;
+        Ok(Page { end: events.end.or(end), ..events })
     }
 
     /// Returns the number of events that pass the filters in a range of less than a minute. `None`
@@ -181,7 +191,7 @@ impl ErrorStore<'_> {
             let read = |item: &Item| {
                 let reader = ItemReader { table: TABLE, item };
                 let (key, received_at) = (read_event_key(item)?, reader.millis("receivedAt")?);
-                let row = row_key(project, reader.small_count("logShard")?, key.id, received_at);
+                let row = row_key(project, shard, key.id, received_at);
                 Ok(LocatedKey { key, row })
             };
             let keys: Vec<LocatedKey> = self.db.undamaged(&items, read)?;
@@ -217,10 +227,10 @@ impl ErrorStore<'_> {
         let rows = keys.iter().map(|it| it.row.clone()).collect();
         let mut passes = HashMap::new();
         let categories: Vec<Category> = filters.categories().into_iter().collect();
-        let categories = RowCategories::Only(&categories);
+        let categories = Some(categories.as_slice());
         let items = self.db.get_all(TABLE, rows).await?;
         let mut rows: Vec<LogRow> = self.db.undamaged(&items, |item| read_row(item, categories))?;
-        self.resolve_tags(project, &mut rows, categories.tags().as_deref()).await?;
+        self.resolve_tags(project, &mut rows, tags_of(categories).as_deref()).await?;
         for row in rows {
             let id = row.sk.split_once('#').and_then(|(_, id)| EventId::parse(id).ok());
             passes.extend(id.map(|id| (id, filters.matches(&row.row.attributes))));

@@ -4,7 +4,7 @@
 //! | --- | --- | --- |
 //! | `event#PROJECT#ID` | `payload` | the event as it was sent, trimmed and compressed |
 //! | `event#PROJECT#ID` | `claim` | marks the event as counted |
-//! | `error-events#PROJECT#FINGERPRINT#SHARD` | time and ID | lists the event under its error |
+//! | `error-events#PROJECT#FINGERPRINT#SHARD` | time and ID | lists the event under its error; its row has the same shard |
 //!
 //! One transaction writes an event's claim, its row in the log and its key under the error, unless
 //! the claim already exists. From then on the event counts. So an event that is delivered twice
@@ -16,17 +16,13 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
-use aws_sdk_dynamodb::types::{ReturnValuesOnConditionCheckFailure, Select};
-use futures_util::future::try_join_all;
-use futures_util::stream::{self, StreamExt, TryStreamExt};
+use aws_sdk_dynamodb::types::ReturnValuesOnConditionCheckFailure;
 use serde_json::value::RawValue;
 
-use shared::dynamodb::item::{Item, ItemReader, b, key, n, s, sort_key_at_end, time_key};
-use shared::dynamodb::page::one_more_than;
+use shared::dynamodb::item::{Item, ItemReader, b, key, n, s, time_key};
 use shared::dynamodb::transaction::Transaction;
 use shared::dynamodb::{Cause, StoreError};
-use shared::page::{Page, PageRequest};
+use shared::page::Page;
 use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
 
@@ -35,13 +31,10 @@ use super::errors::TABLE;
 use super::rows::{shard_of, write_row};
 use crate::grouping::Fingerprint;
 use crate::log::row::EventRow;
-use crate::{ErrorRecord, EventId, KnownError, NewError, StoredEvent};
+use crate::{ErrorId, ErrorRecord, EventId, NewError, StoredEvent};
 
 /// Retention of events: 90 days. Their counts are kept longer, in runs.
 pub const EVENT_RETENTION: Duration = Duration::from_hours(90 * 24);
-/// Maximum concurrent queries.
-const PARALLEL: usize = 8;
-const HOUR: Duration = Duration::from_hours(1);
 /// Maximum bytes of payloads of a page, before compression: a response can have 6 MB and escapes
 /// them as JSON in JSON.
 const MAX_PAGE_PAYLOADS: usize = 2_000_000;
@@ -49,9 +42,6 @@ const MAX_PAGE_PAYLOADS: usize = 2_000_000;
 const COMPRESSION_LEVEL: i32 = 3;
 /// Maximum bytes of a decompressed payload: more than the limit that events are trimmed to.
 const MAX_PAYLOAD_BYTES: usize = 16 << 20;
-
-/// Maximum partitions of the keys of one error's events, for 8,000 events a second.
-pub(super) const MAX_EVENT_SHARDS: u8 = 16;
 
 /// The outcome of counting an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,29 +61,17 @@ pub enum CountOutcome {
     UnreadableDuplicate,
     /// The event is not counted: a concurrent request has just created its error.
     ErrorExists,
-    /// The event is not counted: the partition of its row is throttled.
-    LogThrottled,
-    /// The event is not counted: the partition of its key is throttled.
-    EventsThrottled,
+    /// The event is not counted: the partition of its row or key is throttled.
+    Throttled,
 }
 
 /// The error that counts an event.
 #[derive(Debug, Clone)]
 pub enum ErrorOfEvent {
     /// An existing error.
-    Known(KnownError),
+    Known(ErrorId),
     /// A new error, created together with the event.
     New(Box<NewError>),
-}
-
-impl ErrorOfEvent {
-    /// Returns the error, which exists once the event is counted.
-    pub fn known(&self) -> KnownError {
-        match self {
-            Self::Known(known) => *known,
-            Self::New(new) => new.known,
-        }
-    }
 }
 
 impl ErrorStore<'_> {
@@ -139,14 +117,14 @@ impl ErrorStore<'_> {
         claim.insert("fingerprint".to_owned(), b(&row.fingerprint.0));
         claim.insert("occurredAt".to_owned(), s(row.occurred_at));
         claim.insert("receivedAt".to_owned(), n(now.as_millis()));
-        let log_shard = shard_of(event, log_shards);
-        let logged = write_row(project, log_shard, event, row, now);
-        let shard = shard_of(event, error.known().event_shards);
-        let mut of_error =
-            key(&error_events_pk(project, row.fingerprint, shard), &event_sk(row, event));
-        // The time and shard of the row, for deletions.
+        let shard = shard_of(event, log_shards);
+        let logged = write_row(project, shard, event, row, now);
+        let mut of_error = key(
+            &error_events_pk(project, row.fingerprint, shard),
+            &event_key_text(row.occurred_at, event),
+        );
+        // The time of the row, for deletions.
         of_error.insert("receivedAt".to_owned(), n(now.as_millis()));
-        of_error.insert("logShard".to_owned(), n(log_shard));
         let [claim, logged, of_error] = [claim, logged, of_error].map(|mut item| {
             item.insert("expiresAt".to_owned(), n(now.plus(EVENT_RETENTION).as_seconds()));
             item
@@ -164,11 +142,10 @@ impl ErrorStore<'_> {
             self.create_error(project, new, row.occurred_at, now, &mut transaction)?;
         }
         match self.db.commit_unless_throttled(transaction).await {
-            Err(StoreError::Throttled { actions, .. }) if actions.contains(&"row") => {
-                Ok(CountOutcome::LogThrottled)
-            }
-            Err(StoreError::Throttled { actions, .. }) if actions.contains(&"key") => {
-                Ok(CountOutcome::EventsThrottled)
+            Err(StoreError::Throttled { actions, .. })
+                if actions.contains(&"row") || actions.contains(&"key") =>
+            {
+                Ok(CountOutcome::Throttled)
             }
             Err(failure) => Err(failure),
             Ok(None) => Ok(CountOutcome::Counted),
@@ -182,45 +159,23 @@ impl ErrorStore<'_> {
         }
     }
 
-    /// Returns events of an error, the latest first. Strongly consistent: acknowledged events are
-    /// listed.
-    pub async fn list_error_events(
+    /// Returns the location of an error's events.
+    pub async fn events_of_error(
         self,
         project: ProjectId,
-        error: &EventsOfError,
-        page_request: &PageRequest,
-        now: Timestamp,
-    ) -> Result<Page<StoredEvent>, StoreError> {
-        let shards = (0..error.shards).map(|shard| {
-            let limit = one_more_than(page_request.limit);
-            self.read_event_keys(project, error, shard, page_request.after.as_deref(), limit, now)
-        });
-        let shards = try_join_all(shards).await?;
-        // Keys are complete down to the greatest key that a shard was read to.
-        let bound = shards.iter().filter_map(|page| page.next.clone()).max();
-        let mut keys: Vec<EventKey> = shards.into_iter().flat_map(|page| page.keys).collect();
-        if let Some(bound) = &bound {
-            keys.retain(|key| key.sk >= *bound);
-        }
-        keys.sort_unstable_by(|one, other| other.sk.cmp(&one.sk));
-        let limit = usize::try_from(page_request.limit).unwrap_or(usize::MAX);
-        let mut end = bound;
-        if keys.len() > limit {
-            keys.truncate(limit);
-            end = keys.last().map(|key| key.sk.clone());
-        }
-
-        let (items, cut) = self.events_of(project, &keys).await?;
-        Ok(Page { items: items.into_iter().map(|(_, event)| event).collect(), end: cut.or(end) })
+        error: &ErrorRecord,
+    ) -> Result<EventsOfError, StoreError> {
+        let (fingerprint, since) = (error.description.fingerprint, error.events_since);
+        Ok(EventsOfError { fingerprint, shards: self.log_shards(project).await?, since })
     }
 
-    /// Returns the events of these keys, as many as fit into a page. Also returns the last key if
-    /// not all fit.
+    /// Returns the events of these keys, as many as fit into a page. The page ends at the last key
+    /// if not all fit.
     pub(super) async fn events_of(
         self,
         project: ProjectId,
         keys: &[EventKey],
-    ) -> Result<(Vec<(String, StoredEvent)>, Option<String>), StoreError> {
+    ) -> Result<Page<(String, StoredEvent)>, StoreError> {
         let mut payloads = self.read_payloads(project, keys).await?;
         let mut bytes = 0;
         let mut items: Vec<(String, StoredEvent)> = Vec::with_capacity(keys.len());
@@ -229,12 +184,12 @@ impl ErrorStore<'_> {
             bytes += event.get().len();
             if bytes > MAX_PAGE_PAYLOADS && !items.is_empty() {
                 let end = items.last().map(|(sk, _)| sk.clone());
-                return Ok((items, end));
+                return Ok(Page { items, end });
             }
             let (event_id, occurred_at) = (key.id, key.occurred_at);
             items.push((key.sk.clone(), StoredEvent { event_id, occurred_at, event }));
         }
-        Ok((items, None))
+        Ok(Page { items, end: None })
     }
 
     /// Returns the fingerprint and the time of an event, if it was counted.
@@ -252,39 +207,6 @@ impl ErrorStore<'_> {
         })
     }
 
-    /// Returns event keys of an error in one partition, the latest first.
-    async fn read_event_keys(
-        self,
-        project: ProjectId,
-        error: &EventsOfError,
-        shard: u8,
-        before: Option<&str>,
-        limit: i32,
-        now: Timestamp,
-    ) -> Result<EventKeyPage, StoreError> {
-        let response = self
-            .db
-            .query(TABLE)
-            .consistent_read(true)
-            .scan_index_forward(false)
-            .key_condition_expression("pk = :pk AND sk < :before")
-            .filter_expression("expiresAt > :now AND receivedAt >= :since")
-            .expression_attribute_values(
-                ":pk",
-                s(error_events_pk(project, error.fingerprint, shard)),
-            )
-            .expression_attribute_values(":before", s(before.unwrap_or(END)))
-            .expression_attribute_values(":now", n(now.as_seconds()))
-            .expression_attribute_values(":since", n(error.since.map_or(0, Timestamp::as_millis)))
-            .limit(limit)
-            .send()
-            .await?;
-        let next = sort_key_at_end(TABLE, response.last_evaluated_key.as_ref())?;
-        let items = response.items.unwrap_or_default();
-        let keys = self.db.undamaged(&items, read_event_key)?;
-        Ok(EventKeyPage { keys, next })
-    }
-
     async fn read_payloads(
         self,
         project: ProjectId,
@@ -294,111 +216,6 @@ impl ErrorStore<'_> {
         let items = self.db.get_all(TABLE, keys).await?;
         self.db.undamaged(&items, read_payload)
     }
-
-    /// Returns the number of events of an error in each of the last `hours` hours.
-    ///
-    /// Reads the latest `limit` events of each partition. If a partition has more, counts each of
-    /// its hours separately, up to `limit`. So an hour with events never appears empty, even if
-    /// other hours have many. Eventually consistent: the numbers are only displayed.
-    pub async fn latest_events_by_hour(
-        self,
-        project: ProjectId,
-        error: &EventsOfError,
-        hours: u32,
-        limit: i32,
-        now: Timestamp,
-    ) -> Result<EventsByHour, StoreError> {
-        let mut counted = EventsByHour::none(hours);
-        let since = now.minus(HOUR * hours);
-        let reads = (0..error.shards)
-            .map(|shard| self.event_times_if_few(project, error, shard, since, limit));
-        let mut left = Vec::new();
-        for (shard, times) in (0..error.shards).zip(try_join_all(reads).await?) {
-            match times {
-                Some(times) => times.into_iter().for_each(|at| counted.add(hours_ago(at, now), 1)),
-                None => left.extend((0..hours).map(|ago| (shard, ago))),
-            }
-        }
-        let counts: Vec<_> = left
-            .into_iter()
-            .map(|(shard, ago)| async move {
-                let (events, is_cut) =
-                    self.count_hour(project, error, shard, ago, limit, now).await?;
-                Ok::<_, StoreError>((ago, events, is_cut))
-            })
-            .collect();
-        let mut counts = stream::iter(counts).buffer_unordered(PARALLEL);
-        while let Some((ago, events, is_cut)) = counts.try_next().await? {
-            counted.add(ago.into(), events);
-            counted.is_cut |= is_cut;
-        }
-        Ok(counted)
-    }
-
-    /// Returns the times of a partition's events since a time. `None` if there can be more than
-    /// `limit`.
-    async fn event_times_if_few(
-        self,
-        project: ProjectId,
-        error: &EventsOfError,
-        shard: u8,
-        since: Timestamp,
-        limit: i32,
-    ) -> Result<Option<Vec<Timestamp>>, StoreError> {
-        let query = self.query_event_keys(project, error, shard, &time_key(since), END);
-        let response = query.limit(limit).send().await?;
-        if response.last_evaluated_key.is_some() {
-            return Ok(None);
-        }
-        let items = response.items.unwrap_or_default();
-        let keys: Vec<EventKey> = self.db.undamaged(&items, read_event_key)?;
-        Ok(Some(keys.into_iter().map(|key| key.occurred_at).collect()))
-    }
-
-    /// Counts events of a partition in the hour that ended `ago` hours before `now`, up to `limit`.
-    /// Also returns `true` if there can be more.
-    async fn count_hour(
-        self,
-        project: ProjectId,
-        error: &EventsOfError,
-        shard: u8,
-        ago: u32,
-        limit: i32,
-        now: Timestamp,
-    ) -> Result<(u64, bool), StoreError> {
-        // An event exactly one hour old belongs to the earlier hour.
-        let end = |ago: u32| time_key(now.minus(HOUR * ago).plus(Duration::from_millis(1)));
-        // Clocks differ: future events belong to the last hour.
-        let last = if ago == 0 { END.to_owned() } else { end(ago) };
-        let query = self.query_event_keys(project, error, shard, &end(ago + 1), &last);
-        let response = query.select(Select::Count).limit(limit).send().await?;
-        let events = u64::try_from(response.count()).unwrap_or_default();
-        Ok((events, response.last_evaluated_key.is_some()))
-    }
-
-    /// Returns a query of a partition's keys from `from` to `to`, the latest first.
-    fn query_event_keys(
-        self,
-        project: ProjectId,
-        error: &EventsOfError,
-        shard: u8,
-        from: &str,
-        to: &str,
-    ) -> QueryFluentBuilder {
-        let received = error.since.map_or(0, Timestamp::as_millis);
-        self.db
-            .query(TABLE)
-            .scan_index_forward(false)
-            .key_condition_expression("pk = :pk AND sk BETWEEN :from AND :to")
-            .filter_expression("receivedAt >= :received")
-            .expression_attribute_values(
-                ":pk",
-                s(error_events_pk(project, error.fingerprint, shard)),
-            )
-            .expression_attribute_values(":from", s(from))
-            .expression_attribute_values(":to", s(to))
-            .expression_attribute_values(":received", n(received))
-    }
 }
 
 /// The location of an error's events.
@@ -406,58 +223,10 @@ impl ErrorStore<'_> {
 pub struct EventsOfError {
     /// The fingerprint of the events.
     pub fingerprint: Fingerprint,
-    /// The number of partitions that store their keys.
-    pub shards: u8,
+    /// The number of partitions that store their keys, as their rows.
+    pub(super) shards: u8,
     /// Events received before this time belong to a deleted error.
     pub since: Option<Timestamp>,
-}
-
-impl From<&ErrorRecord> for EventsOfError {
-    fn from(error: &ErrorRecord) -> Self {
-        Self {
-            fingerprint: error.description.fingerprint,
-            shards: error.event_shards,
-            since: error.events_since,
-        }
-    }
-}
-
-/// The number of events in each hour.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct EventsByHour {
-    /// The number of events of each hour, the earliest first.
-    pub hours: Vec<u64>,
-    /// `true` if there can be more events than were counted.
-    pub is_cut: bool,
-}
-
-impl EventsByHour {
-    fn none(hours: u32) -> Self {
-        Self { hours: vec![0; usize::try_from(hours).unwrap_or_default()], is_cut: false }
-    }
-
-    /// Adds events of the hour that ended `ago` hours ago.
-    fn add(&mut self, ago: u64, events: u64) {
-        let Ok(ago) = usize::try_from(ago) else { return };
-        if let Some(hour) = self.hours.iter_mut().nth_back(ago) {
-            *hour = hour.saturating_add(events);
-        }
-    }
-}
-
-/// Returns the whole hours from `at` to `now`.
-fn hours_ago(at: Timestamp, now: Timestamp) -> u64 {
-    at.until(now).as_secs() / HOUR.as_secs()
-}
-
-/// A key that sorts after the keys of all events.
-const END: &str = "~";
-
-/// A page of event keys.
-struct EventKeyPage {
-    keys: Vec<EventKey>,
-    /// The key after which more keys can follow.
-    next: Option<String>,
 }
 
 /// The position of an event among those of its error.
@@ -478,10 +247,6 @@ pub(super) fn payload_key(project: ProjectId, event: EventId) -> Item {
 /// Returns a partition of an error's event keys.
 pub(super) fn error_events_pk(project: ProjectId, fingerprint: Fingerprint, shard: u8) -> String {
     format!("error-events#{project}#{fingerprint}#{shard:02}")
-}
-
-fn event_sk(row: &EventRow, event: EventId) -> String {
-    event_key_text(row.occurred_at, event)
 }
 
 /// Returns the sort key of an event under its error.

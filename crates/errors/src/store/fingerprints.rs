@@ -16,31 +16,15 @@ use shared::timestamp::Timestamp;
 use super::ErrorStore;
 use super::errors::TABLE;
 use crate::grouping::Fingerprint;
-use crate::{ErrorId, ErrorRecord, KnownError, NewError};
+use crate::{ErrorId, ErrorRecord, NewError};
 
 /// The error of a fingerprint.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FingerprintEntry {
     /// The ID of the error.
     pub error: Option<ErrorId>,
     /// The time when the last error with the fingerprint was deleted.
     pub deleted_at: Option<Timestamp>,
-    /// The number of partitions that store the keys of its events.
-    pub event_shards: u8,
-}
-
-impl Default for FingerprintEntry {
-    fn default() -> Self {
-        Self { error: None, deleted_at: None, event_shards: 1 }
-    }
-}
-
-impl FingerprintEntry {
-    /// Returns the error, if the fingerprint has one.
-    pub fn known(&self) -> Option<KnownError> {
-        let event_shards = self.event_shards;
-        self.error.map(|id| KnownError { id, event_shards })
-    }
 }
 
 impl ErrorStore<'_> {
@@ -67,7 +51,6 @@ impl ErrorStore<'_> {
     ) -> Result<TransactWriteItem, StoreError> {
         let mut item = fingerprint_key(project, new.description.fingerprint);
         item.insert("errorId".to_owned(), s(error.id));
-        item.insert("eventShards".to_owned(), n(error.event_shards));
         item.insert("expiresAt".to_owned(), n(error.expires_at.as_seconds()));
         let mut condition = "attribute_not_exists(pk) OR expiresAt <= :now".to_owned();
         let mut put = self.db.put(TABLE, item.clone());
@@ -113,6 +96,5 @@ pub(super) fn read_fingerprint(item: &Item) -> Result<FingerprintEntry, StoreErr
     Ok(FingerprintEntry {
         error: reader.optional_parsed("errorId", ErrorId::parse)?,
         deleted_at: reader.optional_millis("deletedAt")?,
-        event_shards: reader.optional_small_count("eventShards")?.unwrap_or(1),
     })
 }

@@ -21,7 +21,7 @@ use super::errors::TABLE;
 use super::manifest::{manifest_key, read_date, run_attribute};
 use super::rows::{MAX_SHARDS, row_time};
 use crate::log::day::Day;
-use crate::log::manifest::RunId;
+use crate::log::manifest::{Run, RunId};
 use crate::log::tombstone::Tombstones;
 
 /// A position in a log: before all rows with an equal or greater sort key.
@@ -86,14 +86,6 @@ pub(super) struct LogHead {
     pub(super) tombstones: Tombstones,
 }
 
-/// A pack step to commit.
-pub(super) struct PackCommit<'s> {
-    /// The end of the packed rows.
-    pub(super) end: &'s LogPosition,
-    /// The runs of the step.
-    pub(super) runs: Vec<(Day, RunId)>,
-}
-
 impl Default for LogHead {
     fn default() -> Self {
         Self {
@@ -150,33 +142,26 @@ impl ErrorStore<'_> {
             return Ok(shards);
         }
         // A concurrent request added partitions.
+        self.log_shards(project).await
+    }
+
+    /// Returns the number of partitions of a log's rows. Strongly consistent: each acknowledged
+    /// event is in one of them.
+    pub(super) async fn log_shards(self, project: ProjectId) -> Result<u8, StoreError> {
         let head = self.db.get(TABLE, head_key(project)).await?;
         head.map_or(Ok(1), |head| self.shards_of_head(&head))
     }
 
-    /// Returns `read`, the result of reading a log. If the read was throttled, first spreads new
-    /// rows over more partitions.
-    pub(super) async fn spread_if_throttled<T>(
-        self,
-        project: ProjectId,
-        head: &LogHead,
-        read: Result<T, StoreError>,
-    ) -> Result<T, StoreError> {
-        if matches!(read, Err(StoreError::Throttled { .. })) {
-            self.add_log_shards(project, head.shards).await?;
-        }
-        read
-    }
-
-    /// Returns the action that moves the watermark of a log, on the condition that the steps and
-    /// shards of `head` are unchanged.
+    /// Returns the action that moves the watermark of a log to the end of a step with these runs,
+    /// on the condition that the steps and shards of `head` are unchanged.
     pub(super) fn move_watermark(
         self,
         project: ProjectId,
         head: &LogHead,
-        step: &PackCommit<'_>,
+        end: &LogPosition,
+        runs: &[(Day, Run)],
     ) -> Result<TransactWriteItem, StoreError> {
-        let runs = step.runs.iter().map(|(day, id)| s(format!("{day}#{id}"))).collect();
+        let runs = runs.iter().map(|(day, run)| s(format!("{day}#{}", run.id))).collect();
         let mut condition = "attribute_not_exists(shards) OR shards = :shards".to_owned();
         condition = match head.steps {
             0 => format!("attribute_not_exists(steps) AND ({condition})"),
@@ -188,7 +173,7 @@ impl ErrorStore<'_> {
             .update_expression("SET watermark = :to, steps = :next, step = :runs")
             // A packer that read fewer shards has not read all rows.
             .condition_expression(condition)
-            .expression_attribute_values(":to", s(step.end))
+            .expression_attribute_values(":to", s(end))
             .expression_attribute_values(":next", count(head.steps.saturating_add(1)))
             .expression_attribute_values(":runs", AttributeValue::L(runs))
             .expression_attribute_values(":shards", n(head.shards));

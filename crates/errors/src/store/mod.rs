@@ -21,14 +21,14 @@ mod rows;
 mod tags;
 
 pub use deletion::{Deletion, MAX_TOMBSTONES};
-pub use error_hours::ErrorSummary;
-pub use error_hours::EventCounts;
+pub use error_hours::{ErrorSummary, EventCounts};
 pub use errors::SeenEvent;
-pub use event_matches::{KeyRange, MatchingEvents};
-pub use events::{CountOutcome, EVENT_RETENTION, ErrorOfEvent, EventsByHour, EventsOfError};
+pub use event_matches::KeyRange;
+pub use events::{CountOutcome, EVENT_RETENTION, ErrorOfEvent, EventsOfError};
 pub use fingerprints::FingerprintEntry;
 pub use packing::{NewErrorId, PackOutcome, PackingLimits};
 pub use queue::{OpenLog, QueueBacklog, QueueEntry};
+pub use reading::CountedProject;
 pub use releases::{MAX_NEW_RELEASES, NewestReleases, Registrar, SeenRelease};
 pub use tags::MAX_NEW_VALUES;
 

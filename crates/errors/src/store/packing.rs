@@ -21,15 +21,15 @@ use super::ErrorStore;
 use super::errors::{SeenEvent, TABLE};
 use super::events::EventsOfError;
 use super::fingerprints::fingerprint_key;
-use super::head::{LogHead, LogPosition, PackCommit};
-use super::rows::{LogRow, RowCategories, RowPage, RowRange};
+use super::head::{LogHead, LogPosition};
+use super::rows::{LogRow, RowPage, RowRange};
 use crate::grouping::Fingerprint;
 use crate::ingestion::describe_stored_event;
 use crate::log::day::Day;
 use crate::log::manifest::{CompactionLimits, Run};
 use crate::log::pack_schedule::{Backlog, GRACE};
 use crate::log::row::EventRow;
-use crate::log::run::{Base, ColumnName, Columns, Decoder, Totals, pack};
+use crate::log::run::{Base, ColumnName, Columns, Decoder, PackError, Totals, pack};
 use crate::tag::{OTHER_TAGS_SAMPLE, TagKey};
 use crate::{ErrorDescription, ErrorId, ErrorRecord};
 
@@ -83,6 +83,15 @@ pub enum PackOutcome {
     ProjectGone,
 }
 
+/// The events of a run: their pack steps, the time by which they had been received, and the number
+/// of their compactions.
+pub(super) struct Origin {
+    pub(super) first_step: u64,
+    pub(super) last_step: u64,
+    pub(super) until: Timestamp,
+    pub(super) level: u8,
+}
+
 /// Rows that are packed together.
 struct Batch {
     rows: Vec<LogRow>,
@@ -97,7 +106,7 @@ impl Batch {
         Backlog {
             rows: self.rows.len(),
             bytes: self.rows.iter().map(LogRow::bytes).sum(),
-            oldest: self.rows.first().and_then(LogRow::received_at),
+            oldest: self.rows.first().map(|row| row.received_at),
             has_deletions: false,
         }
     }
@@ -129,7 +138,10 @@ impl ErrorStore<'_> {
         let deletion = head.tombstones.first_between(head.watermark.time(), closed);
         let to = LogPosition::before(deletion.unwrap_or(closed));
         let batch = self.read_batch(project, &head, limits, to, now).await;
-        let mut batch = self.spread_if_throttled(project, &head, batch).await?;
+        if matches!(batch, Err(StoreError::Throttled { .. })) {
+            self.add_log_shards(project, head.shards).await?;
+        }
+        let mut batch = batch?;
         let backlog = Backlog { has_deletions: !head.tombstones.0.is_empty(), ..batch.backlog() };
         let is_worth_it = match deletion {
             Some(_) => true,
@@ -140,11 +152,7 @@ impl ErrorStore<'_> {
         if !is_worth_it {
             return Ok(PackOutcome::Left(backlog));
         }
-        let hidden = |row: &LogRow| {
-            let at = row.received_at().unwrap_or(now);
-            head.tombstones.hide_event(row.row.fingerprint, at)
-        };
-        batch.rows.retain(|row| !hidden(row));
+        batch.rows.retain(|row| !head.tombstones.hide_event(row.row.fingerprint, row.received_at));
         // Before the commit: the next packer does not read these rows.
         self.upsert_errors(project, &batch.rows, new_error_id, now).await?;
         let tags = events_by_tag(&batch.rows);
@@ -155,14 +163,13 @@ impl ErrorStore<'_> {
         let mut runs = Vec::with_capacity(days.len());
         let number = head.steps.saturating_add(1);
         for (day, rows) in days {
-            runs.push((day, self.put_run(project, day, &rows, number, &batch.end).await?));
+            let columns = pack(day, &rows).map_err(cannot_be_packed)?;
+            let until = batch.end.time();
+            let origin = Origin { first_step: number, last_step: number, until, level: 0 };
+            runs.push((day, self.put_run(project, day, &columns, origin).await?));
         }
-        let step = PackCommit {
-            end: &batch.end,
-            runs: runs.iter().map(|(day, run)| (*day, run.id)).collect(),
-        };
         // No manifest references the columns of a failed or killed attempt: they expire.
-        let failure = self.commit_step(project, &head, &step, &runs).await?;
+        let failure = self.commit_step(project, &head, &batch.end, &runs).await?;
         if failure.is_none() && !tags.is_empty() {
             match self.rank_tag_keys(project, &tags, now).await {
                 // Only the ranking lacks these events.
@@ -182,8 +189,10 @@ impl ErrorStore<'_> {
         day: Day,
         rows: &[EventRow],
     ) -> Result<u64, StoreError> {
-        let end = LogPosition::start();
-        let run = self.put_run(project, day, rows, 0, &end).await?;
+        let columns = pack(day, rows).map_err(cannot_be_packed)?;
+        let until = LogPosition::start().time();
+        let origin = Origin { first_step: 0, last_step: 0, until, level: 0 };
+        let run = self.put_run(project, day, &columns, origin).await?;
         self.db.commit_all(vec![self.add_run(project, day, &run)?]).await?;
         Ok(run.bytes)
     }
@@ -202,21 +211,18 @@ impl ErrorStore<'_> {
         Ok((head.readable_steps == head.steps).then_some(head))
     }
 
-    async fn put_run(
+    /// Stores the columns of a run of a day. No manifest lists it yet.
+    pub(super) async fn put_run(
         self,
         project: ProjectId,
         day: Day,
-        rows: &[EventRow],
-        step: u64,
-        end: &LogPosition,
+        columns: &Columns,
+        origin: Origin,
     ) -> Result<Run, StoreError> {
-        let cannot_be_packed =
-            |error| StoreError::Rejected(Cause::of_step("rows cannot be packed", error));
-        let columns = pack(day, rows).map_err(cannot_be_packed)?;
-        let totals = totals_of(&columns)?;
+        let totals = totals_of(columns)?;
         let values = columns.values_bytes().map_err(|_| damaged())?;
-        let (id, form, bytes) = self.put_columns(project, day, &columns).await?;
-        let (first_step, last_step, until, level) = (step, step, end.time(), 0);
+        let (id, form, bytes) = self.put_columns(project, day, columns).await?;
+        let Origin { first_step, last_step, until, level } = origin;
         Ok(Run { id, first_step, last_step, until, level, bytes, values, form, totals })
     }
 
@@ -226,11 +232,11 @@ impl ErrorStore<'_> {
         self,
         project: ProjectId,
         head: &LogHead,
-        step: &PackCommit<'_>,
+        end: &LogPosition,
         runs: &[(Day, Run)],
     ) -> Result<Option<PackOutcome>, StoreError> {
         let mut transaction = Transaction::default();
-        transaction.add("watermark", self.move_watermark(project, head, step)?)?;
+        transaction.add("watermark", self.move_watermark(project, head, end, runs)?)?;
         if head.steps == 0 {
             // A deleted project must not get a log again.
             transaction.add("project", self.db.check_project(project)?)?;
@@ -268,7 +274,7 @@ impl ErrorStore<'_> {
             shards: head.shards,
             from: &head.watermark,
             to: Some(&to),
-            categories: RowCategories::All,
+            categories: None,
             page,
             now,
         };
@@ -319,7 +325,7 @@ impl ErrorStore<'_> {
     ) -> Result<(), StoreError> {
         let mut seen: BTreeMap<Fingerprint, SeenRows> = BTreeMap::new();
         for row in rows {
-            let (at, received_at) = (row.row.occurred_at, row.received_at().unwrap_or(now));
+            let (at, received_at) = (row.row.occurred_at, row.received_at);
             let seen = seen.entry(row.row.fingerprint).or_insert(SeenRows {
                 first: at,
                 last: at,
@@ -359,7 +365,7 @@ impl ErrorStore<'_> {
         if error.is_some_and(is_stored) {
             return Ok(());
         }
-        let mut known = error.map(ErrorRecord::known);
+        let mut known = error.map(|error| error.id);
         let description = match error {
             Some(error) => Some(error.description.clone()),
             None => self.describe_error(project, fingerprint, now).await?,
@@ -383,8 +389,8 @@ impl ErrorStore<'_> {
     ) -> Result<Option<ErrorDescription>, StoreError> {
         let one = PageRequest { limit: 1, after: None };
         let entry = self.find_fingerprint(project, fingerprint, now).await?;
-        let (shards, since) = (entry.event_shards, entry.deleted_at);
-        let of_error = EventsOfError { fingerprint, shards, since };
+        let shards = self.log_shards(project).await?;
+        let of_error = EventsOfError { fingerprint, shards, since: entry.deleted_at };
         let events = self.list_error_events(project, &of_error, &one, now).await?;
         let Some(event) = events.items.first() else { return Ok(None) };
         // Use `fingerprint`: the event's own differs if it counts under the overflow error.
@@ -424,6 +430,10 @@ fn fitting(rows: &[LogRow], limits: &PackingLimits) -> usize {
     rows.iter().enumerate().take_while(fits).count()
 }
 
+pub(super) fn cannot_be_packed(error: PackError) -> StoreError {
+    StoreError::Rejected(Cause::of_step("rows cannot be packed", error))
+}
+
 /// Returns the totals of a run.
 pub(super) fn totals_of(columns: &Columns) -> Result<Totals, StoreError> {
     let base = columns.get(ColumnName::Base).map_err(|_| damaged())?;
@@ -431,6 +441,6 @@ pub(super) fn totals_of(columns: &Columns) -> Result<Totals, StoreError> {
     Ok(base.totals())
 }
 
-pub(super) fn damaged() -> StoreError {
+fn damaged() -> StoreError {
     StoreError::Damaged { table: TABLE, attribute: "bytes" }
 }

@@ -1,8 +1,7 @@
 //! Reads the events that a query counts, in table `errors`. Reads as little as the result needs, in
 //! portions that fit into memory.
 
-use std::ops::RangeInclusive;
-use std::sync::Arc;
+use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
@@ -14,19 +13,20 @@ use shared::timestamp::Timestamp;
 use super::ErrorStore;
 use super::columns::{ColumnRequest, most_bytes_of};
 use super::head::{LogHead, LogPosition};
-use super::rows::{PAGE_ROWS, RowCategories, RowRange};
+use super::packing::{cannot_be_packed, totals_of};
+use super::rows::{LogRow, PAGE_ROWS, RowRange};
 use crate::ErrorRecord;
-use crate::attribute::Category;
-use crate::log::day::Day;
+use crate::grouping::Fingerprint;
+use crate::log::day::{Day, minute_of};
 use crate::log::manifest::{Manifest, Run};
-use crate::log::run::{ColumnName, Columns};
+use crate::log::row::EventRow;
+use crate::log::run::{ColumnName, Columns, Decoder, Totals, pack_uncompressed};
 use crate::log::tombstone::Tombstones;
-use crate::query::count::CountedErrors;
-use crate::query::day_plan::{Aggregation, QueryNeeds, RunPlan};
+use crate::query::counted_run::{Accumulator, CountedErrors, CountedRun};
+use crate::query::day_plan::{Counted, QueryNeeds, RunPlan};
 use crate::query::errors::{ErrorOutline, RankedError};
 use crate::query::event_query::EventQuery;
 use crate::query::search::SearchedError;
-use crate::query::tally::{DayRun, RowTally, Tally};
 
 /// Projects that are read concurrently, which bounds the memory of a query.
 const PROJECTS_AT_ONCE: usize = 5;
@@ -43,89 +43,86 @@ const MAX_ROUNDS: usize = 8;
 /// was packed, compacted or deleted from since.
 const MAX_HEAD_AGE: Duration = Duration::from_secs(1);
 /// Maximum time that an event can be received before it occurs, since clocks differ.
-pub(super) const EARLIEST_RECEIPT: Duration = Duration::from_mins(5);
+const EARLIEST_RECEIPT: Duration = Duration::from_mins(5);
 
-/// The data of a project for a query: what was read, and the windows still to read.
-struct ProjectEvents<'s, R> {
-    store: ErrorStore<'s>,
+/// The events of a project that a query counts: the runs to read, and the first ones.
+pub(super) struct ProjectEvents<'q> {
     project: ProjectId,
+    needs: QueryNeeds<'q>,
     errors: CountedErrors,
     outlines: Vec<ErrorOutline>,
-    rows: R,
+    last_unpacked: HashMap<Fingerprint, Timestamp>,
     tombstones: Tombstones,
-    first: Vec<LoadedRun>,
-    windows: Vec<Vec<PlannedRun>>,
+    runs: Vec<PlannedRun>,
+}
+
+/// The errors of a project whose events were counted.
+#[derive(Debug, Default)]
+pub struct CountedProject {
+    /// The numbers of the errors.
+    pub(super) errors: CountedErrors,
+    /// The errors by their numbers, if the query depends on them or counts their users.
+    pub outlines: Vec<ErrorOutline>,
+    /// The time of the last unpacked event of each error, counted or not.
+    pub last_unpacked: HashMap<Fingerprint, Timestamp>,
+    pub(super) tombstones: Tombstones,
+}
+
+/// The runs of a project in portions that fit into memory.
+struct Windows {
+    first: Vec<(PlannedRun, Columns)>,
+    others: Vec<Vec<PlannedRun>>,
+}
+
+/// The place of a run.
+enum Source {
+    /// A run of a manifest.
+    Stored(Run),
+    /// Unpacked rows.
+    Rows(Totals, Columns),
 }
 
 /// A run and the parts of it that a query needs.
-pub(super) struct PlannedRun {
-    pub(super) day: Day,
-    pub(super) run: Run,
-    pub(super) plan: RunPlan,
+struct PlannedRun {
+    day: Day,
+    source: Source,
+    plan: RunPlan,
     /// The columns to read.
-    pub(super) names: Vec<ColumnName>,
+    names: Vec<ColumnName>,
 }
 
-/// A run and the columns of it that a query needs.
-pub(super) struct LoadedRun {
-    pub(super) planned: PlannedRun,
-    pub(super) columns: Columns,
-}
-
-impl<R: RowTally> ProjectEvents<'_, R> {
-    /// Counts the read data, then reads and counts the other windows. Returns the errors by their
-    /// numbers if the query counts errors.
-    async fn count(
-        mut self,
-        tally: &mut impl Tally<Rows = R>,
-    ) -> Result<Vec<ErrorOutline>, StoreError> {
-        let (store, project) = (self.store, self.project);
-        let windows = std::mem::take(&mut self.windows);
-        let reads: Vec<_> = windows.into_iter().map(|window| store.load(project, window)).collect();
-        let mut reads = stream::iter(reads).buffered(2);
-        let first = std::mem::take(&mut self.first);
-        self.count_window(tally, &first);
-        drop(first);
-        while let Some(window) = reads.try_next().await? {
-            self.count_window(tally, &window);
+impl Source {
+    fn totals(&self) -> &Totals {
+        match self {
+            Self::Stored(run) => &run.totals,
+            Self::Rows(totals, _) => totals,
         }
-        tally.end_project(&mut self.errors, std::mem::take(&mut self.rows));
-        Ok(self.outlines)
     }
+}
 
-    /// Counts runs and the rows of their days.
-    fn count_window(&mut self, tally: &mut impl Tally<Rows = R>, window: &[LoadedRun]) {
-        for runs in window.chunk_by(|one, other| one.planned.day == other.planned.day) {
-            let Some(day) = runs.first().map(|run| run.planned.day) else { continue };
-            let tombstones = &self.tombstones;
-            let hidden: Vec<_> = runs
-                .iter()
-                .map(|loaded| {
-                    |fingerprint| tombstones.hide_in_run(fingerprint, &loaded.planned.run)
-                })
-                .collect();
-            let of_day =
-                runs.iter().zip(&hidden).map(|(LoadedRun { planned, columns }, is_hidden)| {
-                    DayRun { plan: planned.plan, totals: &planned.run.totals, columns, is_hidden }
-                });
-            let of_day: Vec<DayRun<'_>> = of_day.collect();
-            let damaged = tally.add_runs(&mut self.errors, day, &of_day, &mut self.rows);
-            for damaged in damaged.into_iter().filter_map(|number| runs.get(number)) {
-                self.store.report_damaged_run(self.project, day, &damaged.planned.run);
-            }
-        }
+impl ProjectEvents<'_> {
+    /// Returns the number of events in the runs and rows of the query's hours, deleted ones
+    /// included.
+    pub(super) fn at_most(&self) -> u64 {
+        let of_run = |run: &PlannedRun| -> u64 {
+            let hours = run.plan.totals.with(run.plan.columns);
+            hours.iter().map(|hour| u64::from(run.source.totals().hour(hour).events)).sum()
+        };
+        self.runs.iter().map(of_run).sum()
     }
 }
 
 /// Splits runs into windows, each of which fits into memory.
-pub(super) fn windows(runs: Vec<PlannedRun>) -> Vec<Vec<PlannedRun>> {
+fn windows(runs: Vec<PlannedRun>) -> Vec<Vec<PlannedRun>> {
     let mut windows: Vec<Vec<PlannedRun>> = Vec::new();
     let (mut events, mut bytes) = (0, 0);
     for planned in runs {
-        let PlannedRun { run, names, .. } = &planned;
-        let is_read = !names.is_empty();
-        let (more_events, more_bytes) =
-            if is_read { (run.events(), most_bytes_of(run, names)) } else { (0, 0) };
+        let (more_events, more_bytes) = match &planned {
+            PlannedRun { source: Source::Stored(run), names, .. } if !names.is_empty() => {
+                (run.events(), most_bytes_of(run, names))
+            }
+            _ => (0, 0),
+        };
         events += more_events;
         bytes += more_bytes;
         match windows.last_mut() {
@@ -145,126 +142,165 @@ pub(super) fn windows(runs: Vec<PlannedRun>) -> Vec<Vec<PlannedRun>> {
     windows
 }
 
-impl<'s> ErrorStore<'s> {
+impl ErrorStore<'_> {
     /// Counts the events of several projects, each project as soon as it is read.
     pub async fn count_projects(
         self,
         projects: Vec<ProjectId>,
         query: &EventQuery,
-        tally: &mut impl Tally,
+        counts: &mut impl Accumulator,
         now: Timestamp,
     ) -> Result<(), StoreError> {
-        let counted = tally.counted();
+        let counted = &counts.counted();
         // One round trip for all heads. A head has at most 100 kB, and usually less than 1 kB.
         let heads = self.find_log_heads(&projects).await?;
         let read_at = Instant::now();
         let reads: Vec<_> = projects
             .into_iter()
             .zip(heads)
-            .map(|(project, head)| {
+            .map(|(project, head)| async move {
                 let head = Some((head, read_at));
-                self.read_project_events(project, head, query, counted.clone(), now)
+                let read = self.read_project(project, head, query, counted.clone(), now).await?;
+                self.load_first(read).await
             })
             .collect();
+        let mut decoder = Decoder::new();
         let mut reads = stream::iter(reads).buffer_unordered(PROJECTS_AT_ONCE);
-        while let Some(read) = reads.try_next().await? {
-            read.count(tally).await?;
+        while let Some((read, first)) = reads.try_next().await? {
+            self.count(read, first, counts, &mut decoder).await?;
         }
         Ok(())
     }
 
-    /// Counts the events of one project. Returns its errors by their numbers if the query counts
-    /// errors.
+    /// Counts the events of one project.
     pub async fn count_project(
         self,
         project: ProjectId,
         query: &EventQuery,
-        tally: &mut impl Tally,
+        counts: &mut impl Accumulator,
         now: Timestamp,
-    ) -> Result<Vec<ErrorOutline>, StoreError> {
-        let counted = tally.counted();
-        let read = self.read_project_events(project, None, query, counted, now);
-        let read = read.await?;
-        read.count(tally).await
+    ) -> Result<CountedProject, StoreError> {
+        let read = self.read_project(project, None, query, counts.counted(), now).await?;
+        self.count_read(read, counts).await
     }
 
-    /// Reads the events that a query counts of a project. `head` is the head of its log and the
-    /// time when it was read, if it was.
+    /// Counts the events of a project whose log was read.
+    pub(super) async fn count_read(
+        self,
+        read: ProjectEvents<'_>,
+        counts: &mut impl Accumulator,
+    ) -> Result<CountedProject, StoreError> {
+        let (read, first) = self.load_first(read).await?;
+        self.count(read, first, counts, &mut Decoder::new()).await
+    }
+
+    /// Reads a consistent view of a project's log: the runs that a query counts, and the rows that
+    /// no readable run contains. `head` is the head of the log and the time when it was read, if it
+    /// was. Reads it again if it is older than [`MAX_HEAD_AGE`].
     ///
     /// Strongly consistent, except for runs, which never change: acknowledged events are counted.
-    async fn read_project_events<R: RowTally>(
+    pub(super) async fn read_project(
         self,
         project: ProjectId,
-        head: Option<(LogHead, Instant)>,
-        query: &'s EventQuery,
-        counted: Aggregation,
+        mut head: Option<(LogHead, Instant)>,
+        query: &EventQuery,
+        counted: Counted,
         now: Timestamp,
-    ) -> Result<ProjectEvents<'s, R>, StoreError> {
-        let range = &query.range;
-        // A response with errors needs their outlines. An error is stored no later than its first event.
-        let every_fingerprint_counts =
-            query.matches_every_error() && !matches!(counted, Aggregation::Errors { .. });
-        let filters = &query.event_filters;
-        let needs = QueryNeeds { range, filters, every_fingerprint_counts, counted };
+    ) -> Result<ProjectEvents<'_>, StoreError> {
+        let (range, filters) = (&query.range, &query.event_filters);
+        // A response with errors needs their outlines. An error is stored no later than its first
+        // event.
+        let every_fingerprint_counts = query.matches_every_error() && !counted.with_outlines;
         let mut events = ProjectEvents {
-            store: self,
             project,
+            needs: QueryNeeds { range, filters, every_fingerprint_counts, counted },
             errors: CountedErrors::default(),
             outlines: Vec::new(),
-            rows: R::default(),
+            last_unpacked: HashMap::new(),
             tombstones: Tombstones::default(),
-            first: Vec::new(),
-            windows: Vec::new(),
+            runs: Vec::new(),
         };
         let (Some(first), Some(last)) = (range.days().next(), range.days().last()) else {
             return Ok(events);
         };
-        let needs = &needs;
-        let read_rows = |head: Arc<LogHead>| async move {
-            let (mut errors, mut outlines) = (CountedErrors::default(), Vec::new());
-            if !every_fingerprint_counts {
-                outlines = self.find_matching_errors(project, query, now).await?;
-                let matching = outlines.iter().map(|error| (error.fingerprint, error.id));
-                errors = CountedErrors::only(matching);
-            }
-            let rows = self.count_rows(project, &head, needs, &mut errors, now).await?;
-            Ok::<_, StoreError>((errors, outlines, rows))
-        };
-        let (head, manifests, read) = self.read_log(project, head, first..=last, read_rows).await?;
-        (events.errors, events.outlines, events.rows) = read;
-        let planned = plan(needs, manifests, &events.rows, &head.tombstones);
-        events.tombstones = head.tombstones.clone();
-        let mut windows = windows(planned).into_iter();
-        if let Some(window) = windows.next() {
-            events.first = self.load(project, window).await?;
-        }
-        events.windows = windows.collect();
-        Ok(events)
-    }
-
-    /// Reads a consistent view of a log: the head, and the manifests of these days with the runs
-    /// that readers of the head count. Also returns the result of `read_rows`, which reads the rows
-    /// that they count. A passed `head` is read again if it is older than [`MAX_HEAD_AGE`].
-    pub(super) async fn read_log<T, R: Future<Output = Result<T, StoreError>>>(
-        &self,
-        project: ProjectId,
-        mut head: Option<(LogHead, Instant)>,
-        days: RangeInclusive<Day>,
-        read_rows: impl Fn(Arc<LogHead>) -> R,
-    ) -> Result<(Arc<LogHead>, Vec<Manifest>, T), StoreError> {
         for _ in 0..MAX_ROUNDS {
             let head = match head.take() {
                 Some((head, read_at)) if read_at.elapsed() < MAX_HEAD_AGE => head,
                 _ => self.find_log_heads(&[project]).await?.pop().unwrap_or_default(),
             };
-            let head = Arc::new(head);
-            let manifests = self.list_manifests(project, *days.start(), *days.end());
-            let (manifests, rows) = tokio::try_join!(manifests, read_rows(head.clone()))?;
-            if let Some(manifests) = readable(manifests, &head) {
-                return Ok((head, manifests, rows));
+            let manifests = self.list_manifests(project, first, last);
+            let rows = self.read_rows(project, &head, &events.needs, now);
+            // After the head: the packer stores when an error was last seen before it hides rows.
+            let outlines = async {
+                if every_fingerprint_counts {
+                    return Ok(None);
+                }
+                self.find_matching_errors(project, query, now).await.map(Some)
+            };
+            let (manifests, rows, outlines) = tokio::try_join!(manifests, rows, outlines)?;
+            let Some(manifests) = readable(manifests, &head) else { continue };
+            let (rows, last_unpacked) = rows;
+            events.runs = plan(&events.needs, manifests, rows, &head.tombstones);
+            (events.last_unpacked, events.tombstones) = (last_unpacked, head.tombstones);
+            if let Some(outlines) = outlines {
+                let matching = outlines.iter().map(|error| (error.fingerprint, error.id));
+                events.errors = CountedErrors::only(matching);
+                events.outlines = outlines;
             }
+            return Ok(events);
         }
         Err(StoreError::Contended("the log kept being packed".into()))
+    }
+
+    /// Reads the first window of runs of a project.
+    async fn load_first(
+        self,
+        mut read: ProjectEvents<'_>,
+    ) -> Result<(ProjectEvents<'_>, Windows), StoreError> {
+        let mut windows = windows(std::mem::take(&mut read.runs)).into_iter();
+        let first = windows.next().unwrap_or_default();
+        let first = self.load(read.project, first).await?;
+        Ok((read, Windows { first, others: windows.collect() }))
+    }
+
+    /// Counts the first window of runs, then reads and counts the others.
+    async fn count(
+        self,
+        read: ProjectEvents<'_>,
+        windows: Windows,
+        counts: &mut impl Accumulator,
+        decoder: &mut Decoder,
+    ) -> Result<CountedProject, StoreError> {
+        let ProjectEvents { project, needs, mut errors, outlines, .. } = read;
+        let (tombstones, last_unpacked) = (read.tombstones, read.last_unpacked);
+        let others = windows.others.into_iter();
+        let reads: Vec<_> = others.map(|window| self.load(project, window)).collect();
+        let mut reads = stream::iter(reads).buffered(2);
+        let mut next = Some(windows.first);
+        while let Some(window) = next {
+            for (PlannedRun { day, source, plan, .. }, columns) in &window {
+                counts.add_totals(*day, plan.totals, source.totals());
+                if plan.columns.is_empty() {
+                    continue;
+                }
+                let is_hidden = |fingerprint| match source {
+                    Source::Stored(run) => tombstones.hide_in_run(fingerprint, run),
+                    Source::Rows(..) => false,
+                };
+                let of_day = (*day, plan.columns);
+                let run =
+                    CountedRun::decode(columns, of_day, &needs, &mut errors, is_hidden, decoder);
+                if let (Err(_), Source::Stored(run)) =
+                    (run.and_then(|run| counts.add(&run, decoder)), source)
+                {
+                    self.report_damaged_run(project, *day, run);
+                }
+            }
+            drop(window);
+            next = reads.try_next().await?;
+        }
+        counts.end_project(errors.count());
+        Ok(CountedProject { errors, outlines, last_unpacked, tombstones })
     }
 
     /// Returns the errors that match a query. Strongly consistent.
@@ -274,61 +310,81 @@ impl<'s> ErrorStore<'s> {
         query: &EventQuery,
         now: Timestamp,
     ) -> Result<Vec<ErrorOutline>, StoreError> {
-        let matches = |error: &ErrorOutline, texts: &SearchedError<'_>| query.matches(error, texts);
         let Some(ids) = query.error_filters.candidates() else {
             let with_texts = query.needs_texts();
+            let matches =
+                |error: &ErrorOutline, texts: &SearchedError<'_>| query.matches(error, texts);
             return self.find_errors_where(project, with_texts, matches, now).await;
         };
         let found = self.find_errors(project, ids.iter().copied(), now).await?;
-        let outlines = found.values().map(|error| (ErrorOutline::from(error), &error.description));
-        let matching = outlines.filter(|(outline, texts)| matches(outline, &(*texts).into()));
-        Ok(matching.map(|(outline, _)| outline).collect())
+        let matching = found.values().filter(|error| query.is_about(error));
+        Ok(matching.map(ErrorOutline::from).collect())
     }
 
-    /// Counts the rows of a log that no readable run contains.
-    async fn count_rows<R: RowTally>(
+    /// Packs the rows of a log that no readable run contains into runs in memory. Also returns the
+    /// time of the last row of each fingerprint.
+    async fn read_rows(
         self,
         project: ProjectId,
         head: &LogHead,
         needs: &QueryNeeds<'_>,
-        errors: &mut CountedErrors,
         now: Timestamp,
-    ) -> Result<R, StoreError> {
-        let mut counts = R::default();
+    ) -> Result<(Vec<(Day, Source)>, HashMap<Fingerprint, Timestamp>), StoreError> {
         let categories = needs.categories();
-        let range = readable_rows(project, head, &head.readable, &categories, now);
+        // Earlier rows cannot have events of the range.
+        let earliest = LogPosition::before(needs.range.from().minus(EARLIEST_RECEIPT));
+        let range = RowRange {
+            project,
+            shards: head.shards,
+            from: (&earliest).max(&head.readable),
+            to: None,
+            categories: Some(categories.as_slice()),
+            page: PAGE_ROWS,
+            now,
+        };
+        let (mut runs, mut last_unpacked) = (Vec::new(), HashMap::new());
         let mut pages = Box::pin(self.row_pages(&range));
         while let Some(rows) = pages.try_next().await? {
-            for row in rows {
-                let received_at = row.received_at().unwrap_or(now);
-                if !head.tombstones.hide_event(row.row.fingerprint, received_at) {
-                    counts.add(&row.row, needs, errors);
+            let mut days: BTreeMap<Day, Vec<EventRow>> = BTreeMap::new();
+            for LogRow { row, received_at, .. } in rows {
+                if head.tombstones.hide_event(row.fingerprint, received_at) {
+                    continue;
+                }
+                let last = last_unpacked.entry(row.fingerprint).or_insert(row.occurred_at);
+                *last = row.occurred_at.max(*last);
+                if needs.range.bucket_of(minute_of(row.occurred_at)).is_some() {
+                    days.entry(Day::of(row.occurred_at)).or_default().push(row);
                 }
             }
+            for (day, rows) in days {
+                let columns = pack_uncompressed(day, &rows).map_err(cannot_be_packed)?;
+                runs.push((day, Source::Rows(totals_of(&columns)?, columns)));
+            }
         }
-        Ok(counts)
+        Ok((runs, last_unpacked))
     }
 
-    /// Reads the planned columns of runs.
-    pub(super) async fn load(
+    /// Reads the planned columns of runs. Damaged runs are reported and left out.
+    async fn load(
         self,
         project: ProjectId,
         runs: Vec<PlannedRun>,
-    ) -> Result<Vec<LoadedRun>, StoreError> {
-        let requests: Vec<_> = runs
-            .iter()
-            .map(|run| ColumnRequest {
-                day: run.day,
-                run: &run.run,
-                names: &run.names,
-                with_tags: false,
-            })
-            .collect();
-        let columns = self.read_columns(project, &requests).await?;
-        let loaded = runs.into_iter().zip(columns);
-        Ok(loaded
-            .filter_map(|(planned, columns)| Some(LoadedRun { planned, columns: columns? }))
-            .collect())
+    ) -> Result<Vec<(PlannedRun, Columns)>, StoreError> {
+        let mut requests = Vec::with_capacity(runs.len());
+        for PlannedRun { day, source, names, .. } in &runs {
+            if let Source::Stored(run) = source {
+                requests.push(ColumnRequest { day: *day, run, names, with_tags: false });
+            }
+        }
+        let mut stored = self.read_columns(project, &requests).await?.into_iter();
+        let loaded = runs.into_iter().filter_map(|mut planned| {
+            let columns = match &mut planned.source {
+                Source::Stored(_) => stored.next().flatten()?,
+                Source::Rows(_, columns) => std::mem::take(columns),
+            };
+            Some((planned, columns))
+        });
+        Ok(loaded.collect())
     }
 
     /// Returns the stored errors of a page of query-errors, without errors that were deleted since.
@@ -349,26 +405,6 @@ impl<'s> ErrorStore<'s> {
     }
 }
 
-/// Returns the range of the rows from `from` on, which no readable run of the head contains. `from`
-/// is `head.readable` or later.
-pub(super) fn readable_rows<'h>(
-    project: ProjectId,
-    head: &'h LogHead,
-    from: &'h LogPosition,
-    categories: &'h [Category],
-    now: Timestamp,
-) -> RowRange<'h> {
-    RowRange {
-        project,
-        shards: head.shards,
-        from,
-        to: None,
-        categories: RowCategories::Only(categories),
-        page: PAGE_ROWS,
-        now,
-    }
-}
-
 /// Returns the manifests with the runs that readers of a head count. `None` if the head is too old:
 /// a compacted run mixes events that the head counts in runs and as rows.
 fn readable(mut manifests: Vec<Manifest>, head: &LogHead) -> Option<Vec<Manifest>> {
@@ -380,14 +416,6 @@ fn readable(mut manifests: Vec<Manifest>, head: &LogHead) -> Option<Vec<Manifest
     for manifest in &mut manifests {
         manifest.runs.retain(|run| run.last_step <= readable);
     }
-    // Join the parts of a day: the plan of a run depends on all runs of the day.
-    manifests.dedup_by(|part, day| {
-        let is_same = part.day == day.day;
-        if is_same {
-            day.runs.append(&mut part.runs);
-        }
-        is_same
-    });
     Some(manifests)
 }
 
@@ -395,70 +423,30 @@ fn readable(mut manifests: Vec<Manifest>, head: &LogHead) -> Option<Vec<Manifest
 fn plan(
     needs: &QueryNeeds<'_>,
     manifests: Vec<Manifest>,
-    rows: &impl RowTally,
+    rows: Vec<(Day, Source)>,
     tombstones: &Tombstones,
 ) -> Vec<PlannedRun> {
-    let mut planned = Vec::new();
+    // The plan of a run depends on all runs of the day, which can have several manifests.
+    let mut days: BTreeMap<Day, Vec<Source>> = BTreeMap::new();
     for Manifest { day, runs, .. } in manifests {
+        days.entry(day).or_default().extend(runs.into_iter().map(Source::Stored));
+    }
+    for (day, run) in rows {
+        days.entry(day).or_default().push(run);
+    }
+    let mut planned = Vec::new();
+    for (day, runs) in days {
         // Totals cannot be used if they include deleted events.
-        let is_whole = !runs.iter().any(|run| tombstones.may_hide_in(day, run));
-        let every_fingerprint_counts = needs.every_fingerprint_counts && is_whole;
-        let needs = QueryNeeds { every_fingerprint_counts, ..needs.clone() };
-        let totals: Vec<_> = runs.iter().map(|run| &run.totals).collect();
-        let plans = needs.plan(day, &totals, rows.hours_of(day));
+        let may_hide =
+            |run: &Source| matches!(run, Source::Stored(run) if tombstones.may_hide_in(day, run));
+        let totals: Vec<_> = runs.iter().map(Source::totals).collect();
+        let plans = needs.plan(day, &totals, !runs.iter().any(may_hide));
         let of_day = runs.into_iter().zip(plans).filter(|(_, plan)| !plan.is_empty());
-        planned.extend(of_day.map(|(run, plan)| {
+        planned.extend(of_day.map(|(source, plan)| {
             let hours = plan.columns;
             let names = if hours.is_empty() { Vec::new() } else { needs.columns(day, hours) };
-            PlannedRun { day, run, plan, names }
+            PlannedRun { day, source, plan, names }
         }));
     }
     planned
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeMap;
-
-    use super::*;
-    use crate::attribute::{Attribute, Attributes};
-    use crate::grouping::Fingerprint;
-    use crate::log::day::Hours;
-    use crate::log::manifest::{RunId, RunLayout};
-    use crate::log::row::EventRow;
-    use crate::log::run::pack;
-    use crate::store::packing::totals_of;
-
-    fn day() -> Day {
-        Day::of(Timestamp::parse_rfc3339("2026-11-21T00:00:00Z").unwrap())
-    }
-
-    /// Returns a run with one event, whose column `url` has `url_parts` items.
-    fn planned(bytes: u64, url_parts: usize, names: &[ColumnName]) -> PlannedRun {
-        let occurred_at = day().start();
-        let (fingerprint, attributes) = (Fingerprint([0; 16]), Attributes::default());
-        let columns = pack(day(), &[EventRow { occurred_at, fingerprint, attributes }]).unwrap();
-        let totals = totals_of(&columns).unwrap();
-        let url = ColumnName::Text(Attribute::Url.into());
-        let form = RunLayout::Columns(BTreeMap::from([(ColumnName::Base, 1), (url, url_parts)]));
-        let (first_step, last_step, until, level) = (1, 1, occurred_at, 0);
-        let (id, values) = (RunId::random(), 0);
-        let run = Run { id, first_step, last_step, until, level, bytes, values, form, totals };
-        let plan = RunPlan { totals: Hours::NONE, columns: Hours::ALL };
-        PlannedRun { day: day(), run, plan, names: names.to_vec() }
-    }
-
-    #[test]
-    fn windows_hold_no_more_than_fits_into_memory() {
-        let all = [ColumnName::Base, ColumnName::Text(Attribute::Url.into())];
-        let runs = |bytes, parts, names: &[ColumnName], count| {
-            let runs = std::iter::repeat_with(|| planned(bytes, parts, names)).take(count);
-            windows(runs.collect()).iter().map(Vec::len).collect::<Vec<_>>()
-        };
-        assert_eq!(runs(3_000_000, 20, &all, 5), [2, 2, 1], "all columns exceed the bytes");
-        assert_eq!(runs(3_000_000, 20, &all[..1], 5), [5], "small columns fit");
-        assert_eq!(runs(9_000_000, 40, &all, 2), [1, 1], "a single large run is read");
-        assert_eq!(runs(9_000_000, 40, &[], 5), [5], "no columns are read");
-        assert_eq!(runs(1_000, 1, &all, 401), [400, 1]);
-    }
 }

@@ -49,15 +49,6 @@ impl Registrar {
     }
 }
 
-enum Outcome {
-    Registered,
-    /// An earlier or concurrent request registered the same.
-    Known,
-    LimitReached,
-    /// A marker could not be added.
-    Outdated,
-}
-
 /// A release and when it was first seen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SeenRelease {
@@ -88,8 +79,7 @@ impl ErrorStore<'_> {
     ) -> Result<Option<Timestamp>, StoreError> {
         let name = key(&releases_pk(project), &format!("name#{release}"));
         let found = self.db.get(TABLE, name).await?.filter(|item| is_kept(item, now));
-        let read = |item| ItemReader { table: TABLE, item }.millis("firstSeen");
-        found.as_ref().map(read).transpose()
+        found.as_ref().map(first_seen).transpose()
     }
 
     /// Registers a release, once, together with its `markers`. Returns when it was first seen, or
@@ -103,21 +93,12 @@ impl ErrorStore<'_> {
         now: Timestamp,
     ) -> Result<Option<Timestamp>, StoreError> {
         let pk = releases_pk(project);
-        for _ in 0..MAX_ATTEMPTS {
-            if let Some(seen) = self.find_release(project, release, now).await? {
-                return Ok(Some(seen));
-            }
-            let mut name = key(&pk, &format!("name#{release}"));
-            name.insert("firstSeen".to_owned(), n(now.as_millis()));
-            let seen = key(&pk, &format!("seen#{}#{release}", time_key(now)));
-            let items = (name, Some(seen));
-            match self.register(project, items, registrar.counter(), markers().await?, now).await? {
-                Outcome::Registered => return Ok(Some(now)),
-                Outcome::Known | Outcome::Outdated => {}
-                Outcome::LimitReached => return Ok(None),
-            }
-        }
-        Err(contended())
+        let mut name = key(&pk, &format!("name#{release}"));
+        name.insert("firstSeen".to_owned(), n(now.as_millis()));
+        let seen = key(&pk, &format!("seen#{}#{release}", time_key(now)));
+        let items = (name, Some(seen));
+        let found = self.register(project, items, registrar.counter(), markers, now).await?;
+        found.as_ref().map(first_seen).transpose()
     }
 
     /// Registers a deploy, once, together with its `markers`. Returns `false` if the limit of the
@@ -130,51 +111,50 @@ impl ErrorStore<'_> {
         now: Timestamp,
     ) -> Result<bool, StoreError> {
         let deploy = key(&releases_pk(project), &format!("deploy#{deploy}"));
-        for _ in 0..MAX_ATTEMPTS {
-            let found = self.db.get(TABLE, deploy.clone()).await?;
-            if found.is_some_and(|item| is_kept(&item, now)) {
-                return Ok(true);
-            }
-            let items = (deploy.clone(), None);
-            match self.register(project, items, "deploys", markers().await?, now).await? {
-                Outcome::Registered | Outcome::Known => return Ok(true),
-                Outcome::Outdated => {}
-                Outcome::LimitReached => return Ok(false),
-            }
-        }
-        Err(contended())
+        Ok(self.register(project, (deploy, None), "deploys", markers, now).await?.is_some())
     }
 
     /// Puts an item and another one, unless the first is there, counts it in `counter`, and adds its
-    /// markers.
-    async fn register(
+    /// markers. Returns the first item, or `None` if the limit of the day is reached.
+    async fn register<M: Future<Output = Result<Vec<TransactWriteItem>, StoreError>>>(
         self,
         project: ProjectId,
-        (mut item, listing): (Item, Option<Item>),
+        (mut item, mut listing): (Item, Option<Item>),
         counter: &str,
-        markers: Vec<TransactWriteItem>,
+        markers: impl Fn() -> M,
         now: Timestamp,
-    ) -> Result<Outcome, StoreError> {
-        let expires_at = n(now.plus(COUNT_RETENTION).as_seconds());
-        item.insert("expiresAt".to_owned(), expires_at.clone());
-        let mut transaction = Transaction::default();
-        transaction.add("item", self.register_once(item, now))?;
-        if let Some(mut listing) = listing {
-            listing.insert("expiresAt".to_owned(), expires_at);
-            transaction.add("listing", self.db.put(TABLE, listing))?;
+    ) -> Result<Option<Item>, StoreError> {
+        let own_key = item.iter().filter(|(name, _)| ["pk", "sk"].contains(&name.as_str()));
+        let own_key: Item = own_key.map(|(name, value)| (name.clone(), value.clone())).collect();
+        for item in [Some(&mut item), listing.as_mut()].into_iter().flatten() {
+            item.insert("expiresAt".to_owned(), n(now.plus(COUNT_RETENTION).as_seconds()));
         }
-        let day = key(&releases_pk(project), &format!("count#{}", Day::of(now)));
-        transaction.add("count", self.count_of_day(day, counter, MAX_NEW_RELEASES, now))?;
-        for marker in markers {
-            transaction.add("marker", marker)?;
+        for _ in 0..MAX_ATTEMPTS {
+            let found = self.db.get(TABLE, own_key.clone()).await?;
+            if let Some(found) = found.filter(|item| is_kept(item, now)) {
+                return Ok(Some(found));
+            }
+            let mut transaction = Transaction::default();
+            transaction.add("item", self.register_once(item.clone(), now))?;
+            if let Some(listing) = &listing {
+                transaction.add("listing", self.db.put(TABLE, listing.clone()))?;
+            }
+            let day = key(&releases_pk(project), &format!("count#{}", Day::of(now)));
+            transaction.add("count", self.count_of_day(day, counter, MAX_NEW_RELEASES, now))?;
+            for marker in markers().await? {
+                transaction.add("marker", marker)?;
+            }
+            match self.db.commit_all(transaction).await? {
+                None => return Ok(Some(item)),
+                // A concurrent request registered it.
+                Some(cancelled) if cancelled.failed("item") => {}
+                Some(cancelled) if cancelled.failed("count") => return Ok(None),
+                // A collection of markers changed.
+                Some(cancelled) if cancelled.failed("marker") => {}
+                Some(cancelled) => return Err(cancelled.into_error()),
+            }
         }
-        Ok(match self.db.commit_all(transaction).await? {
-            None => Outcome::Registered,
-            Some(cancelled) if cancelled.failed("item") => Outcome::Known,
-            Some(cancelled) if cancelled.failed("count") => Outcome::LimitReached,
-            Some(cancelled) if cancelled.failed("marker") => Outcome::Outdated,
-            Some(cancelled) => return Err(cancelled.into_error()),
-        })
+        Err(StoreError::Contended("the collections of the markers kept changing".into()))
     }
 
     /// Returns up to `limit` releases that were first seen from `from` until before `to`, in
@@ -203,12 +183,12 @@ impl ErrorStore<'_> {
     }
 }
 
-fn contended() -> StoreError {
-    StoreError::Contended("the collections of the markers kept changing".into())
-}
-
 fn releases_pk(project: ProjectId) -> String {
     format!("releases#{project}")
+}
+
+fn first_seen(item: &Item) -> Result<Timestamp, StoreError> {
+    ItemReader { table: TABLE, item }.millis("firstSeen")
 }
 
 fn read_seen(sk: &str) -> Option<SeenRelease> {

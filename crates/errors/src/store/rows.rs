@@ -46,17 +46,14 @@ const ROW_BYTES: usize = 150;
 #[derive(Debug, Clone)]
 pub(super) struct LogRow {
     pub(super) sk: String,
+    /// The time of receipt.
+    pub(super) received_at: Timestamp,
     pub(super) row: EventRow,
     /// The hashes of the tags.
     pub(super) tags: Vec<TagHash>,
 }
 
 impl LogRow {
-    /// Returns the time of receipt.
-    pub(super) fn received_at(&self) -> Option<Timestamp> {
-        row_time(&self.sk)
-    }
-
     /// Returns the approximate number of bytes.
     pub(super) fn bytes(&self) -> usize {
         let values = Attribute::ALL.map(|it| self.row.attributes.get(it).map_or(0, str::len));
@@ -88,45 +85,28 @@ pub(super) struct RowRange<'p> {
     pub(super) now: Timestamp,
 }
 
-/// The categories to read of rows. Fewer categories are faster to read.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum RowCategories<'p> {
-    /// All categories, for packing.
-    All,
-    /// These categories.
-    Only(&'p [Category]),
+/// The categories to read of rows. Fewer categories are faster to read. `None` for all, to pack them.
+pub(super) type RowCategories<'p> = Option<&'p [Category]>;
+
+/// Returns the tags to read. `None` for all.
+pub(super) fn tags_of(categories: RowCategories<'_>) -> Option<Vec<TagKey>> {
+    let tag = |category: &Category| match category {
+        Category::Text(TextCategory::Tag(key)) => Some(*key),
+        _ => None,
+    };
+    Some(categories?.iter().filter_map(tag).collect())
 }
 
-impl<'p> RowCategories<'p> {
-    /// Returns the categories to read. `None` for all.
-    fn requested(self) -> Option<&'p [Category]> {
-        match self {
-            Self::All => None,
-            Self::Only(categories) => Some(categories),
-        }
+/// Returns the item attributes to read. `None` for all.
+fn names_of(categories: RowCategories<'_>) -> Option<Vec<&'static str>> {
+    let mut names = vec!["sk", "occurredAt", "fingerprint"];
+    if !categories?.is_empty() {
+        names.push(ATTRIBUTES);
     }
-
-    /// Returns the tags to read. `None` for all.
-    pub(super) fn tags(self) -> Option<Vec<TagKey>> {
-        let tag = |category: &Category| match category {
-            Category::Text(TextCategory::Tag(key)) => Some(*key),
-            _ => None,
-        };
-        Some(self.requested()?.iter().filter_map(tag).collect())
+    if tags_of(categories).is_none_or(|keys| !keys.is_empty()) {
+        names.push(TAGS);
     }
-
-    /// Returns the item attributes to read. `None` for all.
-    fn names(self) -> Option<Vec<&'static str>> {
-        let categories = self.requested()?;
-        let mut names = vec!["sk", "occurredAt", "fingerprint"];
-        if !categories.is_empty() {
-            names.push(ATTRIBUTES);
-        }
-        if self.tags().is_none_or(|keys| !keys.is_empty()) {
-            names.push(TAGS);
-        }
-        Some(names)
-    }
+    Some(names)
 }
 
 impl ErrorStore<'_> {
@@ -149,7 +129,7 @@ impl ErrorStore<'_> {
         }
         let to = range.to.map_or_else(|| END.to_owned(), ToString::to_string);
         let start = after.map(|after| key(&pk, after));
-        let query = match range.categories.names() {
+        let query = match names_of(range.categories) {
             None => self.db.query(TABLE),
             Some(names) => self.db.query_attributes(TABLE, &names),
         };
@@ -179,7 +159,7 @@ impl ErrorStore<'_> {
         };
         let rows = rows.iter().map(read).filter_map(Result::transpose);
         let mut rows: Vec<LogRow> = rows.collect::<Result<_, _>>()?;
-        self.resolve_tags(range.project, &mut rows, range.categories.tags().as_deref()).await?;
+        self.resolve_tags(range.project, &mut rows, tags_of(range.categories).as_deref()).await?;
         Ok(RowPage { rows, next })
     }
 
@@ -251,7 +231,7 @@ pub(super) fn write_row(
 
 pub(super) fn read_row(item: &Item, categories: RowCategories<'_>) -> Result<LogRow, StoreError> {
     let reader = ItemReader { table: TABLE, item };
-    let mut attributes = match categories.requested() {
+    let mut attributes = match categories {
         // The attribute was not read.
         Some([]) => Attributes::default(),
         requested => decode_attributes(reader.blob(ATTRIBUTES)?, requested)
@@ -270,7 +250,8 @@ pub(super) fn read_row(item: &Item, categories: RowCategories<'_>) -> Result<Log
         fingerprint: Fingerprint(reader.bytes("fingerprint")?),
         attributes,
     };
-    Ok(LogRow { sk: reader.text("sk")?.to_owned(), row, tags })
+    let received_at = reader.parsed("sk", row_time)?;
+    Ok(LogRow { sk: reader.text("sk")?.to_owned(), received_at, row, tags })
 }
 
 #[cfg(test)]
@@ -279,7 +260,7 @@ mod tests {
 
     use super::*;
     use crate::attribute::UserHash;
-    use crate::ingestion::normalize_store_body;
+    use crate::ingestion::testing::normalize_store_body;
 
     fn row(values: &[(Attribute, String)]) -> EventRow {
         let mut attributes = Attributes::default();
@@ -300,7 +281,7 @@ mod tests {
     #[test]
     fn written_rows_are_read_unchanged() {
         let row = row(&Attribute::ALL.map(|name| (name, format!("{name:?}"))));
-        assert_eq!(read_row(&written(&row), RowCategories::All).unwrap().row, row);
+        assert_eq!(read_row(&written(&row), None).unwrap().row, row);
     }
 
     /// Returns the bytes of an item as DynamoDB counts them. A number takes a byte for two digits.

@@ -6,12 +6,14 @@
 use serde_json::Value;
 
 use super::route::{has_digit_inside, is_changing};
-use super::{clean, cut, text_at};
+use super::{clean, text_at};
 
 /// Most characters of a label.
 const MAX_LABEL: usize = 80;
 /// Most characters of a selector.
 const MAX_SELECTOR: usize = 200;
+/// Most characters of a message that are read.
+const MAX_MESSAGE: usize = 1_000;
 /// Most steps of a selector. More ancestors change more often.
 const MAX_STEPS: usize = 3;
 /// Prefixes of class names that tools generate, each followed by a hash.
@@ -46,11 +48,11 @@ pub(super) struct Element {
 impl Element {
     /// Reads the element of a breadcrumb.
     pub(super) fn read(message: &str, node: &Value) -> Self {
-        let mut steps: Vec<SelectorStep> = selector_steps(message);
+        let mut steps = selector_steps(message);
         let mut last = steps.pop().unwrap_or_default();
-        let attribute = |name| text_at(node, &["attributes", name]).filter(|it| is_readable(it));
-        let tag =
-            text_at(node, &["tagName"]).map_or_else(|| last.tag.clone(), str::to_ascii_lowercase);
+        let readable = |pointer: &str| text_at(node, pointer).filter(|it| is_readable(it));
+        let attribute = |name| readable(&format!("/attributes/{name}"));
+        let tag = text_at(node, "/tagName").unwrap_or(&last.tag).to_lowercase();
         let component = attribute("data-sentry-component").map(str::to_owned);
         let component = component.or_else(|| last.component());
         if let Some(id) = attribute("id") {
@@ -63,34 +65,29 @@ impl Element {
             .as_deref()
             .or_else(|| attribute("aria-label"))
             .or_else(|| attribute("title"))
-            .or_else(|| attribute("id"))
             .or(last.id.as_deref())
             .or_else(|| attribute("role"))
-            .or_else(|| text_at(node, &["textContent"]).filter(|it| is_readable(it)))
+            .or_else(|| readable("/textContent"))
             .unwrap_or(if tag.is_empty() { "element" } else { &tag });
         let label = clean(label, MAX_LABEL);
         last.tag = component.unwrap_or_else(|| tag.clone());
         let mut name = last.name();
         for attribute_name in ["testId", "name", "alt", "role"] {
             if let (false, Some(value)) = (name.is_unique, attribute(attribute_name)) {
-                for part in ["[", attribute_name, "=", &clean(value, MAX_LABEL), "]"] {
-                    name.text.push_str(part);
-                }
+                let value = clean(value, MAX_LABEL);
+                name.text = format!("{}[{attribute_name}={value}]", name.text);
                 name.is_unique = attribute_name == "testId";
             }
         }
-        let mut selector = name.text;
-        let mut is_unique = name.is_unique;
         for step in steps.iter().rev().take(MAX_STEPS - 1) {
-            if is_unique || matches!(step.tag.as_str(), "body" | "html") {
+            if name.is_unique || matches!(step.tag.as_str(), "body" | "html") {
                 break;
             }
-            let name = step.name();
-            selector = format!("{} > {selector}", name.text);
-            is_unique = name.is_unique;
+            let StepName { text, is_unique } = step.name();
+            name = StepName { text: format!("{text} > {}", name.text), is_unique };
         }
-        let selector = cut(clean(&selector, MAX_SELECTOR), MAX_SELECTOR);
-        Self { tag: clean(&tag.to_ascii_lowercase(), MAX_LABEL), label, selector }
+        let selector = clean(&name.text, MAX_SELECTOR);
+        Self { tag: clean(&tag, MAX_LABEL), label, selector }
     }
 }
 
@@ -116,6 +113,19 @@ struct StepName {
 }
 
 impl SelectorStep {
+    /// Reads a step without attributes: the tag, then the ID, then classes.
+    fn read(step: &str) -> Self {
+        let mut names = step.trim().split('.');
+        let head = names.next().unwrap_or_default();
+        let (tag, id) = head.split_once('#').map_or((head, None), |(tag, id)| (tag, Some(id)));
+        let without_state = |name: &str| name.split(':').next().unwrap_or_default().to_owned();
+        Self {
+            tag: without_state(tag),
+            id: id.map(str::to_owned),
+            classes: names.map(without_state).collect(),
+        }
+    }
+
     /// Returns the component, which replaces the tag. Tags are in lower case.
     fn component(&self) -> Option<String> {
         self.tag.starts_with(|it: char| it.is_ascii_uppercase()).then(|| self.tag.clone())
@@ -139,55 +149,19 @@ impl SelectorStep {
 
 /// Splits a selector such as `body > a#terms.app-nxbznx.btn[title="a > b"]` into its steps.
 fn selector_steps(message: &str) -> Vec<SelectorStep> {
-    let mut steps = vec![SelectorStep::default()];
-    let mut part = Part::Tag;
-    let mut text = String::new();
-    let mut is_quoted = false;
-    for character in message.chars().take(1_000).chain(['>']) {
-        if matches!(part, Part::Attribute) {
-            is_quoted ^= character == '"';
-            if character == ']' && !is_quoted {
-                part = Part::Ignored;
-            }
-            continue;
-        }
-        let next = match character {
-            '#' => Part::Id,
-            '.' => Part::Class,
-            '[' => Part::Attribute,
-            '>' => Part::Tag,
-            ':' if !matches!(part, Part::Id) => Part::Ignored,
-            _ if character.is_whitespace() => continue,
-            _ => {
-                text.push(character);
-                continue;
-            }
+    let (mut is_attribute, mut is_quoted) = (false, false);
+    let plain = |character: &char| {
+        let was_attribute = is_attribute;
+        is_quoted ^= is_attribute && *character == '"';
+        is_attribute = match character {
+            '[' => true,
+            ']' => is_attribute && is_quoted,
+            _ => is_attribute,
         };
-        let read = std::mem::take(&mut text);
-        if let Some(step) = steps.last_mut() {
-            match part {
-                Part::Tag => step.tag = read,
-                Part::Id => step.id = Some(read),
-                Part::Class => step.classes.push(read),
-                Part::Attribute | Part::Ignored => {}
-            }
-        }
-        part = next;
-        if character == '>' {
-            steps.push(SelectorStep::default());
-        }
-    }
-    steps.pop();
-    steps
-}
-
-#[derive(Clone, Copy)]
-enum Part {
-    Tag,
-    Id,
-    Class,
-    Attribute,
-    Ignored,
+        !was_attribute && !is_attribute
+    };
+    let plain: String = message.chars().take(MAX_MESSAGE).filter(plain).collect();
+    plain.split('>').map(SelectorStep::read).collect()
 }
 
 /// Returns an ID without changing parts. Returns `None` if nothing else is left.
@@ -296,20 +270,21 @@ mod tests {
 
     #[test]
     fn labels_are_the_first_that_is_not_masked() {
-        let all = json!({"data-sentry-component": "Pay", "aria-label": "Pay now", "title": "T",
-            "id": "pay", "role": "link"});
-        let order = ["data-sentry-component", "aria-label", "title", "id", "role"];
-        let expected = ["Pay", "Pay now", "T", "pay", "link", "Buy"];
-        for masked in 0..=order.len() {
-            let mut attributes = all.clone();
-            for name in &order[..masked] {
-                attributes[*name] = json!("*** ***");
+        let texts = ["Pay", "Pay now", "Payment", "pay", "link", "Buy"];
+        let names = ["data-sentry-component", "aria-label", "title", "id", "role"];
+        for masked in 0..texts.len() {
+            let text_of = |at: usize| if at < masked { "*** ***" } else { texts[at] };
+            let mut node = json!({"tagName": "A", "textContent": "Buy", "attributes": {}});
+            for (number, name) in names.into_iter().enumerate() {
+                node["attributes"][name] = json!(text_of(number));
             }
-            let node = json!({"tagName": "a", "textContent": "Buy", "attributes": attributes});
-            assert_eq!(Element::read("body > a", &node).label, expected[masked]);
+            assert_eq!(Element::read("body > a", &node).label, texts[masked]);
         }
-        let masked = json!({"tagName": "a", "textContent": "****", "attributes": {}});
+        let masked = json!({"tagName": "A", "textContent": "****", "attributes": {"id": ""}});
+        assert_eq!(Element::read("body > a#pay", &masked).label, "pay", "the selector has the ID");
         assert_eq!(Element::read("body > a", &masked).label, "a");
+        assert_eq!(Element::read("body > Payment", &masked).label, "Payment");
+        assert_eq!(Element::read("", &json!(null)).label, "element");
     }
 
     proptest! {

@@ -1,93 +1,44 @@
 //! The events of a recording: a JSON array, read one element at a time.
 
+use std::fmt;
+
+use serde::Deserializer;
+use serde::de::{SeqAccess, Visitor};
+use serde_json::value::RawValue;
+
 use super::Malformed;
 
 /// Most bytes of an event that is parsed. Breadcrumbs are far smaller. Snapshots and mutations of
 /// the page can be megabytes, and are skipped.
 const MAX_EVENT_BYTES: usize = 64 * 1024;
 
-/// Calls `take` with the JSON text of each element of an array, except large ones. Only the
-/// nesting is checked; `take` parses the element.
+/// Calls `take` with the JSON text of each element of an array, except large ones.
 ///
 /// # Errors
-/// [`Malformed`] if the text is no array or ends early.
-pub fn each_event<'r>(json: &'r [u8], mut take: impl FnMut(&'r [u8])) -> Result<(), Malformed> {
-    let mut at = skip_space(json, 0);
-    if json.get(at) != Some(&b'[') {
-        return Err(Malformed);
-    }
-    at = skip_space(json, at + 1);
-    if json.get(at) == Some(&b']') {
-        return ends_at(json, at + 1);
-    }
-    loop {
-        let end = end_of_value(json, at).ok_or(Malformed)?;
-        let event = json.get(at..end).unwrap_or_default();
-        if event.is_empty() {
-            return Err(Malformed);
-        }
-        if event.len() <= MAX_EVENT_BYTES {
-            take(event);
-        }
-        at = skip_space(json, end);
-        match json.get(at) {
-            Some(b',') => at = skip_space(json, at + 1),
-            Some(b']') => return ends_at(json, at + 1),
-            _ => return Err(Malformed),
-        }
-    }
+/// [`Malformed`] if the text is not a JSON array.
+pub fn each_event<'r>(json: &'r [u8], take: impl FnMut(&'r str)) -> Result<(), Malformed> {
+    let mut reader = serde_json::Deserializer::from_slice(json);
+    let read = reader.deserialize_seq(Events(take)).and_then(|()| reader.end());
+    read.map_err(|_| Malformed)
 }
 
-fn ends_at(json: &[u8], at: usize) -> Result<(), Malformed> {
-    if skip_space(json, at) == json.len() { Ok(()) } else { Err(Malformed) }
-}
+/// Reads elements without keeping them.
+struct Events<F>(F);
 
-fn skip_space(json: &[u8], at: usize) -> usize {
-    let rest = json.get(at..).unwrap_or_default();
-    at + rest.iter().take_while(|byte| byte.is_ascii_whitespace()).count()
-}
+impl<'r, F: FnMut(&'r str)> Visitor<'r> for Events<F> {
+    type Value = ();
 
-/// Returns the end of the value at a position; `None` if the text ends inside it.
-fn end_of_value(json: &[u8], start: usize) -> Option<usize> {
-    let mut depth = 0_usize;
-    let mut at = start;
-    loop {
-        match json.get(at)? {
-            b'"' => {
-                at = end_of_string(json, at + 1)?;
-                if depth == 0 {
-                    return Some(at);
-                }
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("the events of a recording")
+    }
+
+    fn visit_seq<A: SeqAccess<'r>>(mut self, mut events: A) -> Result<(), A::Error> {
+        while let Some(event) = events.next_element::<&RawValue>()? {
+            if event.get().len() <= MAX_EVENT_BYTES {
+                (self.0)(event.get());
             }
-            b'{' | b'[' => {
-                depth += 1;
-                at += 1;
-            }
-            // The end of the surrounding array also ends a number or a literal.
-            b']' | b'}' | b',' if depth == 0 => return Some(at),
-            b'}' | b']' => {
-                depth -= 1;
-                at += 1;
-                if depth == 0 {
-                    return Some(at);
-                }
-            }
-            byte if depth == 0 && byte.is_ascii_whitespace() => return Some(at),
-            _ => at += 1,
         }
-    }
-}
-
-/// Returns the position after the closing quote.
-fn end_of_string(json: &[u8], mut at: usize) -> Option<usize> {
-    loop {
-        let rest = json.get(at..)?;
-        let next = rest.iter().position(|byte| matches!(byte, b'"' | b'\\'))?;
-        at += next + 1;
-        if rest.get(next) == Some(&b'"') {
-            return Some(at);
-        }
-        at += 1;
+        Ok(())
     }
 }
 
@@ -99,9 +50,7 @@ mod tests {
 
     fn read(json: &str) -> Result<Vec<String>, Malformed> {
         let mut found = Vec::new();
-        each_event(json.as_bytes(), |event| {
-            found.push(String::from_utf8_lossy(event).into_owned());
-        })?;
+        each_event(json.as_bytes(), |event| found.push(event.to_owned()))?;
         Ok(found)
     }
 

@@ -7,7 +7,7 @@ use uuid::Uuid;
 use shared::timestamp::Timestamp;
 
 use super::{
-    Evidence, MAX_USER, Malformed, PainKind, ReplayId, cut, millis_of_seconds, release_of, route,
+    Evidence, MAX_TEXT, Malformed, PainKind, ReplayId, cut, millis_of_seconds, release_of, route,
     text_at, user_agent_of, user_of,
 };
 use crate::{PainPoint, PainPointId};
@@ -39,9 +39,9 @@ impl Feedback {
     /// [`Malformed`] if there is no message or no ID.
     pub fn read(item: &[u8], envelope_id: Option<&str>) -> Result<Self, Malformed> {
         let event: Value = serde_json::from_slice(item).map_err(|_| Malformed)?;
-        let text = |name| text_at(&event, &["contexts", "feedback", name]);
-        let own_id = text_at(&event, &["event_id"]);
-        let url = text("url").or_else(|| text_at(&event, &["request", "url"]));
+        let text = |name| text_at(&event, &format!("/contexts/feedback/{name}"));
+        let own_id = text_at(&event, "/event_id");
+        let url = text("url").or_else(|| text_at(&event, "/request/url"));
         Ok(Self {
             id: id_of(&["feedback", envelope_id.or(own_id).ok_or(Malformed)?]),
             message: message(text("message").unwrap_or_default())?,
@@ -60,13 +60,13 @@ impl Feedback {
     /// [`Malformed`] if there is no message or no ID.
     pub fn read_report(item: &[u8]) -> Result<Self, Malformed> {
         let report: Value = serde_json::from_slice(item).map_err(|_| Malformed)?;
-        let comments = text_at(&report, &["comments"]).unwrap_or_default();
-        let event = text_at(&report, &["event_id"]).ok_or(Malformed)?;
+        let comments = text_at(&report, "/comments").unwrap_or_default();
+        let event = text_at(&report, "/event_id").ok_or(Malformed)?;
         Ok(Self {
             id: id_of(&["user_report", event, comments]),
             message: message(comments)?,
             replay: None,
-            user: contact(text_at(&report, &["email"])),
+            user: contact(text_at(&report, "/email")),
             route: None,
             release: None,
             user_agent: None,
@@ -100,7 +100,7 @@ impl Feedback {
 
 /// Returns an email address as the identity of a user.
 fn contact(email: Option<&str>) -> Option<String> {
-    let email = cut(email?.replace('\0', ""), MAX_USER);
+    let email = cut(email?.replace('\0', ""), MAX_TEXT);
     (!email.trim().is_empty()).then_some(email)
 }
 

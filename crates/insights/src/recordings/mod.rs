@@ -15,11 +15,14 @@ mod segment;
 pub use crate::evidence::{Evidence, PainKind};
 pub use events::each_event;
 pub use feedback::Feedback;
-pub use replay::{Applied, ClickError, ClickId, Facts, Replay, Step};
+pub use replay::{Click, ClickError, ClickId, Facts, Replay, Step};
 pub use route::route;
-pub use segment::{Segment, SegmentContext};
+pub use segment::Segment;
 
 use serde_json::Value;
+
+/// Most characters of a user's identity, and of a release.
+const MAX_TEXT: usize = 200;
 
 /// A recording or feedback item with an invalid format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -45,13 +48,9 @@ impl ReplayId {
     }
 }
 
-/// Returns the text at a path of members.
-fn text_at<'v>(value: &'v Value, path: &[&str]) -> Option<&'v str> {
-    value_at(value, path)?.as_str()
-}
-
-fn value_at<'v>(value: &'v Value, path: &[&str]) -> Option<&'v Value> {
-    path.iter().try_fold(value, |value, name| value.get(name))
+/// Returns the text at a JSON pointer.
+fn text_at<'v>(value: &'v Value, pointer: &str) -> Option<&'v str> {
+    value.pointer(pointer)?.as_str()
 }
 
 /// Returns the milliseconds since the epoch of a time in seconds.
@@ -62,19 +61,9 @@ fn millis_of_seconds(seconds: f64) -> Option<i64> {
 
 /// Returns the text on one line, without control characters, with at most `most` characters.
 fn clean(text: &str, most: usize) -> String {
-    let is_gap = |it: char| it.is_whitespace() || it.is_control();
-    let words = text.split(is_gap).filter(|word| !word.is_empty());
-    let mut cleaned = String::new();
-    for word in words {
-        if !cleaned.is_empty() {
-            cleaned.push(' ');
-        }
-        cleaned.push_str(word);
-        if cleaned.len() > most * 4 {
-            break;
-        }
-    }
-    cut(cleaned, most)
+    let words = text.split(|it: char| it.is_whitespace() || it.is_control());
+    let words: Vec<&str> = words.filter(|word| !word.is_empty()).take(most).collect();
+    cut(words.join(" "), most)
 }
 
 /// Returns the first `most` characters of a text.
@@ -96,27 +85,22 @@ fn user_of(event: &Value) -> Option<String> {
             _ => return None,
         };
         let is_known = !identity.trim().is_empty() && identity != "{{auto}}";
-        is_known.then(|| cut(identity.replace('\0', ""), MAX_USER)).filter(|it| !it.is_empty())
+        is_known.then(|| cut(identity.replace('\0', ""), MAX_TEXT)).filter(|it| !it.is_empty())
     })
 }
 
 /// Returns the header `User-Agent` of the request of an event or a replay.
 fn user_agent_of(event: &Value) -> Option<String> {
-    let headers = value_at(event, &["request", "headers"])?.as_object()?;
+    let headers = event.pointer("/request/headers")?.as_object()?;
     let is_user_agent = |name: &String| name.eq_ignore_ascii_case("user-agent");
     let (_, value) = headers.iter().find(|(name, _)| is_user_agent(name))?;
     value.as_str().map(str::to_owned)
 }
 
 fn release_of(event: &Value) -> Option<String> {
-    let release = clean(text_at(event, &["release"])?, MAX_RELEASE);
+    let release = clean(text_at(event, "/release")?, MAX_TEXT);
     (!release.is_empty()).then_some(release)
 }
-
-/// Most characters of a user's identity.
-const MAX_USER: usize = 200;
-/// Most characters of a release.
-const MAX_RELEASE: usize = 200;
 
 #[cfg(test)]
 mod tests {

@@ -5,14 +5,15 @@
 //! already have. The difference is made up in steps, each one transaction with this record.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::{io, iter};
 
 use serde::{Deserialize, Serialize};
 
 use shared::timestamp::Timestamp;
 
 use super::feedback::id_of;
-use super::segment::SegmentClick;
-use super::{Evidence, Malformed, PainKind, ReplayId, Segment};
+use super::{Evidence, PainKind, ReplayId};
+use crate::packed::{pack, unpack};
 use crate::signature::Signature;
 use crate::{InsightId, PainPoint, PainPointId};
 
@@ -28,37 +29,29 @@ const MAX_VERDICTS: usize = 500;
 const MAX_ERRORS: usize = 500;
 /// Most pain points per step, so that a transaction can hold them.
 const MAX_POINTS_PER_STEP: usize = 40;
-/// Most bytes of packed facts, compressed. An item can have 400 kB.
-const MAX_PACKED_BYTES: usize = 300_000;
-/// Most bytes of unpacked facts.
-const MAX_UNPACKED_BYTES: usize = 8 * 1024 * 1024;
-const COMPRESSION_LEVEL: i32 = 3;
 
 /// A click of a replay: its time by the clock of the browser, and the ID of the node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ClickId {
-    at: i64,
-    node: i64,
+    pub(super) at: i64,
+    pub(super) node: i64,
 }
 
-/// A click with the data of its possible pain point.
+/// A click, or the SDK's verdict on a click, with the data of its possible pain point.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Click {
-    verdict: Option<(PainKind, u64)>,
-    occurred_at: i64,
-    label: String,
-    selector: String,
-    /// Index of the circumstances in the replay.
-    context: usize,
-}
-
-/// Data that clicks share.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Context {
-    route: Option<String>,
-    user: Option<String>,
-    browser: Option<String>,
-    release: Option<String>,
+pub struct Click {
+    pub(super) id: ClickId,
+    /// The verdict and the number of clicks.
+    pub(super) verdict: Option<(PainKind, u64)>,
+    pub(super) occurred_at: Timestamp,
+    pub(super) label: String,
+    pub(super) selector: String,
+    pub(super) route: Option<String>,
+    pub(super) user: Option<String>,
+    pub(super) browser: Option<String>,
+    pub(super) release: Option<String>,
+    /// The pain point that an insight has.
+    pub(super) applied: Option<Applied>,
 }
 
 /// An error of a replay.
@@ -71,43 +64,32 @@ pub struct ClickError {
 }
 
 /// New facts about a replay.
-#[allow(missing_debug_implementations)] // Functions have none.
-pub enum Facts<'f> {
-    /// A segment, the browser, and the function that corrects its clock.
-    Segment(&'f Segment, Option<&'f str>, &'f (dyn Fn(Timestamp) -> Timestamp + Sync)),
-    /// An error.
-    Error(ClickError),
+#[derive(Debug, Clone, Default)]
+pub struct Facts {
+    /// Clicks and verdicts of a segment.
+    pub clicks: Vec<Click>,
+    /// Errors.
+    pub errors: Vec<ClickError>,
 }
 
 /// A pain point that an insight has.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Applied {
+pub(super) struct Applied {
     kind: PainKind,
     signature: Signature,
     error: Option<String>,
     /// The insight; `None` if the pain point never gets into one: a client uploaded its ID, or the
     /// project has too many new insights.
-    insight: Option<String>,
+    insight: Option<InsightId>,
 }
 
 /// The facts about a replay, and the pain points that insights have.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Replay {
-    contexts: Vec<Context>,
     clicks: BTreeMap<ClickId, Click>,
     errors: BTreeSet<ClickError>,
-    applied: BTreeMap<ClickId, Applied>,
     /// The version, incremented by each write; 0 if it is not stored.
     pub version: u64,
-}
-
-/// The stored form of a replay. JSON has no maps with such keys.
-#[derive(Serialize, Deserialize)]
-struct Packed {
-    contexts: Vec<Context>,
-    clicks: Vec<(ClickId, Click)>,
-    errors: BTreeSet<ClickError>,
-    applied: Vec<(ClickId, Applied)>,
 }
 
 /// A change of insights that brings them closer to the facts.
@@ -123,76 +105,44 @@ pub enum Step {
 
 impl Replay {
     /// Adds facts. Returns `true` if some are new.
-    pub fn add(&mut self, facts: &Facts<'_>) -> bool {
-        match facts {
-            Facts::Error(error) => {
-                self.errors.len() < MAX_ERRORS && self.errors.insert(error.clone())
-            }
-            Facts::Segment(segment, browser, clock) => {
-                let mut is_changed = false;
-                for click in &segment.clicks {
-                    let context = Context {
-                        route: click.route.clone(),
-                        user: segment.context.user.clone(),
-                        browser: browser.map(str::to_owned),
-                        release: segment.context.release.clone(),
-                    };
-                    is_changed |= self.add_click(click, context, clock);
-                }
-                is_changed
-            }
+    pub fn add(&mut self, facts: &Facts) -> bool {
+        let mut is_changed = false;
+        for error in &facts.errors {
+            is_changed |= self.errors.len() < MAX_ERRORS && self.errors.insert(error.clone());
         }
+        for click in &facts.clicks {
+            is_changed |= self.add_click(click);
+        }
+        is_changed
     }
 
-    fn add_click(
-        &mut self,
-        click: &SegmentClick,
-        context: Context,
-        clock: &(dyn Fn(Timestamp) -> Timestamp + Sync),
-    ) -> bool {
-        let id = ClickId { at: click.at, node: click.node };
+    fn add_click(&mut self, click: &Click) -> bool {
+        let known = self.clicks.get(&click.id);
         // The greater verdict wins, in any order.
-        let known = self.clicks.get(&id).map(|known| known.verdict);
-        if known.is_some_and(|known| known >= click.verdict) {
+        if known.is_some_and(|known| known.verdict >= click.verdict) {
             return false;
         }
-        let is_new_verdict = click.verdict.is_some() && !matches!(known, Some(Some(_)));
-        let verdicts = || self.clicks.values().filter(|click| click.verdict.is_some()).count();
-        let is_full = if is_new_verdict {
-            verdicts() >= MAX_VERDICTS
+        let has_verdict = |click: &&Click| click.verdict.is_some();
+        let is_full = if has_verdict(&click) && known.is_none_or(|known| known.verdict.is_none()) {
+            self.clicks.values().filter(has_verdict).count() >= MAX_VERDICTS
         } else {
             known.is_none() && self.clicks.len() >= MAX_CLICKS
         };
         if is_full {
             return false;
         }
-        let index = self.contexts.iter().position(|known| *known == context);
-        let index = index.unwrap_or_else(|| {
-            self.contexts.push(context);
-            self.contexts.len() - 1
-        });
-        let known = self.clicks.get(&id).map(|known| known.occurred_at);
-        let click = Click {
-            verdict: click.verdict,
-            occurred_at: known
-                .unwrap_or_else(|| clock(Timestamp::from_millis(click.at)).as_millis()),
-            label: click.label.clone(),
-            selector: click.selector.clone(),
-            context: index,
-        };
-        self.clicks.insert(id, click);
+        let mut click = click.clone();
+        if let Some(known) = known {
+            (click.occurred_at, click.applied) = (known.occurred_at, known.applied.clone());
+        }
+        self.clicks.insert(click.id, click);
         true
     }
 
     /// Returns the wanted pain points: the kind and the error of each.
     fn wanted(&self) -> BTreeMap<ClickId, (PainKind, Option<&str>)> {
-        let verdict_of = |(id, click): (&ClickId, &Click)| Some((*id, click.verdict?.0));
-        let mut wanted: BTreeMap<_, _> = self
-            .clicks
-            .iter()
-            .filter_map(verdict_of)
-            .map(|(id, kind)| (id, (kind, None)))
-            .collect();
+        let of_verdict = |click: &Click| Some((click.id, (click.verdict?.0, None)));
+        let mut wanted: BTreeMap<_, _> = self.clicks.values().filter_map(of_verdict).collect();
         for error in &self.errors {
             let first =
                 ClickId { at: error.at.saturating_sub(ERROR_WITHIN_MILLIS), node: i64::MIN };
@@ -218,55 +168,34 @@ impl Replay {
     /// Returns the next step, or `None` if the insights agree with the facts.
     pub fn next_step(&self, replay: &ReplayId) -> Option<Step> {
         let wanted = self.wanted();
-        self.next_withdrawal(&wanted)
-            .or_else(|| self.next_addition(replay, &wanted))
-            .or_else(|| self.next_links(&wanted))
-    }
-
-    fn next_withdrawal(
-        &self,
-        wanted: &BTreeMap<ClickId, (PainKind, Option<&str>)>,
-    ) -> Option<Step> {
-        let is_outdated = |id: &ClickId, applied: &Applied| {
-            applied.insight.is_some()
-                && wanted.get(id).is_none_or(|(kind, _)| *kind != applied.kind)
-        };
-        let mut outdated = self.applied.iter().filter(|(id, applied)| is_outdated(id, applied));
-        let (first, applied) = outdated.next()?;
-        let insight = applied.insight.as_deref().and_then(InsightId::parse)?;
-        let same = outdated.filter(|(_, other)| {
-            (&other.insight, other.signature) == (&applied.insight, applied.signature)
-        });
-        let ids = std::iter::once(*first).chain(same.map(|(id, _)| *id));
-        Some(Step::Withdraw(insight, applied.signature, ids.take(MAX_POINTS_PER_STEP).collect()))
-    }
-
-    fn next_addition(
-        &self,
-        replay: &ReplayId,
-        wanted: &BTreeMap<ClickId, (PainKind, Option<&str>)>,
-    ) -> Option<Step> {
-        let missing = wanted.iter().filter(|(id, _)| !self.applied.contains_key(id));
-        let mut missing = missing.filter_map(|(id, (kind, error))| {
-            let point = self.pain_point(replay, *id, *kind, *error)?;
-            let signature = point.evidence.as_ref()?.signature();
-            Some((signature, (*id, point)))
-        });
-        let (signature, first) = missing.next()?;
-        let same = missing.filter(|(other, _)| *other == signature).map(|(_, point)| point);
-        let points = std::iter::once(first).chain(same).take(MAX_POINTS_PER_STEP);
-        Some(Step::Add(signature, points.collect()))
-    }
-
-    fn next_links(&self, wanted: &BTreeMap<ClickId, (PainKind, Option<&str>)>) -> Option<Step> {
-        let links = self.applied.iter().filter_map(|(id, applied)| {
-            applied.insight.as_ref()?;
-            let (_, error) = wanted.get(id)?;
-            let is_new = applied.error.as_deref() != *error;
-            is_new.then(|| (*id, error.map(str::to_owned)))
-        });
-        let links = links.take(MAX_POINTS_PER_STEP);
-        Some(links.collect::<Vec<_>>()).filter(|links| !links.is_empty()).map(Step::Link)
+        let (mut outdated, mut missing, mut links) = (Vec::new(), Vec::new(), Vec::new());
+        for (id, click) in &self.clicks {
+            match (&click.applied, wanted.get(id)) {
+                (None, Some((kind, error))) => {
+                    let evidence = click.evidence(*kind, *error);
+                    let signature = evidence.signature();
+                    missing.push((signature, (*id, click.pain_point(replay, evidence))));
+                }
+                (Some(Applied { kind, signature, error, insight: Some(insight) }), wanted) => {
+                    match wanted.filter(|(wanted, _)| wanted == kind) {
+                        None => outdated.push(((*insight, *signature), *id)),
+                        Some((_, wanted)) if error.as_deref() != *wanted => {
+                            links.push((*id, wanted.map(str::to_owned)));
+                        }
+                        Some(_) => {}
+                    }
+                }
+                (Some(Applied { insight: None, .. }) | None, _) => {}
+            }
+        }
+        if let Some(((insight, signature), ids)) = first_group(outdated) {
+            return Some(Step::Withdraw(insight, signature, ids));
+        }
+        if let Some((signature, points)) = first_group(missing) {
+            return Some(Step::Add(signature, points));
+        }
+        links.truncate(MAX_POINTS_PER_STEP);
+        (!links.is_empty()).then_some(Step::Link(links))
     }
 
     /// Returns the ID of a click's pain point. All kinds have the same, so that a click is at most
@@ -276,66 +205,35 @@ impl Replay {
         PainPointId::new(id_of(&["click", replay.as_str(), &at, &node]))
     }
 
-    fn pain_point(
-        &self,
-        replay: &ReplayId,
-        id: ClickId,
-        kind: PainKind,
-        error: Option<&str>,
-    ) -> Option<PainPoint> {
-        let click = self.clicks.get(&id)?;
-        let context = self.contexts.get(click.context)?;
-        let (selector, clicks) = (&click.selector, click.verdict.map_or(1, |(_, clicks)| clicks));
-        let excerpt = match kind {
-            PainKind::RageClick => format!("{clicks} clicks within 7 s on {selector}"),
-            PainKind::DeadClick => format!("No reaction within 7 s after a click on {selector}"),
-            _ => format!("Error within 1 s after a click on {selector}"),
-        };
-        let evidence = Evidence {
-            kind,
-            route: context.route.clone(),
-            selector: Some(click.selector.clone()),
-            element: Some(click.label.clone()),
-            browser: context.browser.clone(),
-            release: context.release.clone(),
-            error_id: error.map(str::to_owned),
-        };
-        Some(PainPoint {
-            id: Self::pain_point_id(replay, id),
-            session_id: replay.as_str().to_owned(),
-            user_id: context.user.clone(),
-            occurred_at: Timestamp::from_millis(click.occurred_at),
-            title: evidence.title(),
-            excerpt,
-            evidence: Some(evidence),
-        })
-    }
-
     /// Records that insights have these pain points; without an insight that they never will.
     pub fn note_added(&mut self, points: &[(ClickId, PainPoint)], insight: Option<InsightId>) {
         for (id, point) in points {
-            let Some(evidence) = &point.evidence else { continue };
-            let applied = Applied {
+            let (Some(click), Some(evidence)) = (self.clicks.get_mut(id), &point.evidence) else {
+                continue;
+            };
+            click.applied = Some(Applied {
                 kind: evidence.kind,
                 signature: evidence.signature(),
                 error: evidence.error_id.clone(),
-                insight: insight.map(|insight| insight.to_string()),
-            };
-            self.applied.insert(*id, applied);
+                insight,
+            });
         }
     }
 
     /// Records that no insight has these pain points.
     pub fn note_withdrawn(&mut self, ids: &[ClickId]) {
         for id in ids {
-            self.applied.remove(id);
+            if let Some(click) = self.clicks.get_mut(id) {
+                click.applied = None;
+            }
         }
     }
 
     /// Records the errors of pain points.
     pub fn note_linked(&mut self, links: &[(ClickId, Option<String>)]) {
         for (id, error) in links {
-            if let Some(applied) = self.applied.get_mut(id) {
+            let applied = self.clicks.get_mut(id).and_then(|click| click.applied.as_mut());
+            if let Some(applied) = applied {
                 applied.error.clone_from(error);
             }
         }
@@ -344,32 +242,58 @@ impl Replay {
     /// Packs the replay for its item.
     ///
     /// # Errors
-    /// [`Malformed`] if it is too large. The SDK sends far less within an hour.
-    pub fn pack(&self) -> Result<Vec<u8>, Malformed> {
-        let packed = Packed {
-            contexts: self.contexts.clone(),
-            clicks: self.clicks.iter().map(|(id, click)| (*id, click.clone())).collect(),
-            errors: self.errors.clone(),
-            applied: self.applied.iter().map(|(id, it)| (*id, it.clone())).collect(),
-        };
-        let text = serde_json::to_vec(&packed).map_err(|_| Malformed)?;
-        let packed = zstd::bulk::compress(&text, COMPRESSION_LEVEL).map_err(|_| Malformed)?;
-        let fits = text.len() <= MAX_UNPACKED_BYTES && packed.len() <= MAX_PACKED_BYTES;
-        if fits { Ok(packed) } else { Err(Malformed) }
+    /// If it has no JSON form.
+    pub fn pack(&self) -> io::Result<Vec<u8>> {
+        pack(&(self.clicks.values().collect::<Vec<_>>(), &self.errors))
     }
 
     /// Unpacks the output of [`Self::pack`].
     pub fn unpack(packed: &[u8], version: u64) -> Option<Self> {
-        let text = zstd::bulk::decompress(packed, MAX_UNPACKED_BYTES).ok()?;
-        let packed: Packed = serde_json::from_slice(&text).ok()?;
-        Some(Self {
-            contexts: packed.contexts,
-            clicks: packed.clicks.into_iter().collect(),
-            errors: packed.errors,
-            applied: packed.applied.into_iter().collect(),
-            version,
-        })
+        let (clicks, errors): (Vec<Click>, _) = unpack(packed)?;
+        let clicks = clicks.into_iter().map(|click| (click.id, click)).collect();
+        Some(Self { clicks, errors, version })
     }
+}
+
+impl Click {
+    fn evidence(&self, kind: PainKind, error: Option<&str>) -> Evidence {
+        Evidence {
+            kind,
+            route: self.route.clone(),
+            selector: Some(self.selector.clone()),
+            element: Some(self.label.clone()),
+            browser: self.browser.clone(),
+            release: self.release.clone(),
+            error_id: error.map(str::to_owned),
+        }
+    }
+
+    fn pain_point(&self, replay: &ReplayId, evidence: Evidence) -> PainPoint {
+        let (selector, clicks) = (&self.selector, self.verdict.map_or(1, |(_, clicks)| clicks));
+        let excerpt = match evidence.kind {
+            PainKind::RageClick => format!("{clicks} clicks within 7 s on {selector}"),
+            PainKind::DeadClick => format!("No reaction within 7 s after a click on {selector}"),
+            _ => format!("Error within 1 s after a click on {selector}"),
+        };
+        PainPoint {
+            id: Replay::pain_point_id(replay, self.id),
+            session_id: replay.as_str().to_owned(),
+            user_id: self.user.clone(),
+            occurred_at: self.occurred_at,
+            title: evidence.title(),
+            excerpt,
+            evidence: Some(evidence),
+        }
+    }
+}
+
+/// Returns the entries with the same key as the first, as many as a step can have.
+fn first_group<K: PartialEq, T>(entries: Vec<(K, T)>) -> Option<(K, Vec<T>)> {
+    let mut entries = entries.into_iter();
+    let (key, first) = entries.next()?;
+    let same = entries.filter(|(other, _)| *other == key).map(|(_, entry)| entry);
+    let group = iter::once(first).chain(same).take(MAX_POINTS_PER_STEP).collect();
+    Some((key, group))
 }
 
 #[cfg(test)]
@@ -377,7 +301,6 @@ mod tests {
     use std::slice;
 
     use super::*;
-    use crate::recordings::SegmentContext;
     use proptest::prelude::*;
     use uuid::Uuid;
 
@@ -385,27 +308,28 @@ mod tests {
         ReplayId::parse("ac012cadf588491bb76da90129e33c41").unwrap()
     }
 
-    fn click(at: i64, node: i64, verdict: Option<PainKind>) -> SegmentClick {
-        SegmentClick {
-            at,
-            node,
+    fn click(at: i64, node: i64, verdict: Option<PainKind>) -> Click {
+        Click {
+            id: ClickId { at, node },
             verdict: verdict.map(|kind| (kind, 5)),
+            occurred_at: Timestamp::from_millis(at),
             label: format!("node {node}"),
             selector: format!("a#n{node}"),
             route: Some("/".to_owned()),
+            user: None,
+            browser: Some("Chrome".to_owned()),
+            release: None,
+            applied: None,
         }
     }
 
-    fn add(replay: &mut Replay, clicks: &[SegmentClick], errors: &[i64]) {
-        let context = SegmentContext::default();
-        let segment = Segment { replay: replay_id(), context, clicks: clicks.to_vec() };
-        replay.add(&Facts::Segment(&segment, Some("Chrome"), &|at| at));
-        for at in errors {
-            replay.add(&Facts::Error(ClickError { at: *at, error_id: format!("e{at}") }));
-        }
+    fn add(replay: &mut Replay, clicks: &[Click], errors: &[i64]) {
+        let error = |at: &i64| ClickError { at: *at, error_id: format!("e{at}") };
+        let errors = errors.iter().map(error).collect();
+        replay.add(&Facts { clicks: clicks.to_vec(), errors });
     }
 
-    fn wanted(clicks: &[SegmentClick], errors: &[i64]) -> Vec<(i64, PainKind, Option<String>)> {
+    fn wanted(clicks: &[Click], errors: &[i64]) -> Vec<(i64, PainKind, Option<String>)> {
         let mut replay = Replay::default();
         add(&mut replay, clicks, errors);
         let wanted = replay.wanted();
@@ -515,7 +439,7 @@ mod tests {
         assert_eq!(Replay::unpack(b"x", 1), None);
     }
 
-    fn any_click() -> impl Strategy<Value = SegmentClick> {
+    fn any_click() -> impl Strategy<Value = Click> {
         let kinds = [None, None, Some(PainKind::DeadClick), Some(PainKind::RageClick)];
         (0..9_000_i64, 0..3_i64, prop::sample::select(kinds.to_vec()))
             .prop_map(|(at, node, verdict)| click(at / 300 * 300, node, verdict))

@@ -1,11 +1,15 @@
 //! A segment of a recording: the items `replay_event` and `replay_recording`.
 
+use serde::Deserialize;
 use serde_json::Value;
 
+use shared::timestamp::Timestamp;
+
 use super::element::Element;
+use super::replay::{Click, ClickId};
 use super::{
-    Malformed, PainKind, ReplayId, each_event, millis_of_seconds, release_of, route, text_at,
-    user_agent_of, user_of, value_at,
+    Facts, Malformed, PainKind, ReplayId, each_event, millis_of_seconds, release_of, route,
+    text_at, user_agent_of, user_of,
 };
 
 /// Clicks within 7 seconds that are a rage click.
@@ -16,44 +20,19 @@ const DEAD_AFTER_MILLIS: f64 = 7_000.0;
 const REACTING_TAGS: [&str; 3] = ["a", "button", "input"];
 /// Most clicks that are read of a segment. The SDK sends a segment every five seconds.
 const MAX_CLICKS: usize = 500;
+/// Types of events: the address of a page, and breadcrumbs.
+const META: u8 = 4;
+const CUSTOM: u8 = 5;
 
 /// The data of a segment that pain points need.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Segment {
     /// The replay.
     pub replay: ReplayId,
-    /// The circumstances of the segment.
-    pub context: SegmentContext,
-    /// The clicks, in the order of the recording.
-    pub(super) clicks: Vec<SegmentClick>,
-}
-
-/// The circumstances of a segment.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct SegmentContext {
-    /// The identity of the user.
-    pub user: Option<String>,
     /// The User-Agent of the page.
     pub user_agent: Option<String>,
-    /// The release of the page.
-    pub release: Option<String>,
-}
-
-/// A click, or the SDK's verdict on a click.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct SegmentClick {
-    /// Time of the click in milliseconds, by the clock of the browser.
-    pub(super) at: i64,
-    /// The ID of the node in the recording.
-    pub(super) node: i64,
-    /// The verdict and the number of clicks.
-    pub(super) verdict: Option<(PainKind, u64)>,
-    /// The label of the element.
-    pub(super) label: String,
-    /// The selector of the element.
-    pub(super) selector: String,
-    /// The route of the page.
-    pub(super) route: Option<String>,
+    /// The clicks, in the order of the recording.
+    clicks: Vec<Click>,
 }
 
 /// A change of the page's address.
@@ -61,6 +40,13 @@ struct Navigation {
     at: i64,
     from: Option<String>,
     to: String,
+}
+
+/// The clicks and the addresses of a recording.
+#[derive(Default)]
+struct Breadcrumbs {
+    clicks: Vec<Click>,
+    navigations: Vec<Navigation>,
 }
 
 impl Segment {
@@ -71,32 +57,38 @@ impl Segment {
     /// [`Malformed`] if an item is not JSON of the expected form.
     pub fn read(replay_event: &[u8], recording: &[u8]) -> Result<Self, Malformed> {
         let event: Value = serde_json::from_slice(replay_event).map_err(|_| Malformed)?;
-        let replay = text_at(&event, &["replay_id"]).and_then(ReplayId::parse).ok_or(Malformed)?;
-        let mut clicks = Vec::new();
-        let mut navigations = Vec::new();
-        each_event(recording, |event| match read_event(event) {
-            Some(Found::Click(click)) if clicks.len() < MAX_CLICKS => clicks.push(click),
-            Some(Found::Navigation(navigation)) => navigations.push(navigation),
-            _ => {}
-        })?;
+        let replay = text_at(&event, "/replay_id").and_then(ReplayId::parse).ok_or(Malformed)?;
+        let mut found = Breadcrumbs::default();
+        // Events of other forms are not read.
+        each_event(recording, |event| _ = found.read(event))?;
+        let Breadcrumbs { mut clicks, mut navigations } = found;
         navigations.sort_by_key(|navigation| navigation.at);
-        let page = text_at(&event, &["request", "url"]);
-        let clicks = clicks.into_iter().map(|(mut click, url)| {
-            let url = url.as_deref().or_else(|| address_at(&navigations, click.at)).or(page);
-            click.route = url.and_then(route);
-            click
-        });
-        let context = SegmentContext {
-            user: user_of(&event),
-            user_agent: user_agent_of(&event),
-            release: release_of(&event),
-        };
-        Ok(Self { replay, context, clicks: clicks.collect() })
+        let (user, release) = (user_of(&event), release_of(&event));
+        for click in &mut clicks {
+            let page = || text_at(&event, "/request/url");
+            let address = || address_at(&navigations, click.id.at).or_else(page);
+            click.route = click.route.take().or_else(|| route(address()?));
+            (click.user, click.release) = (user.clone(), release.clone());
+        }
+        Ok(Self { replay, user_agent: user_agent_of(&event), clicks })
     }
 
     /// `true` if the segment has no clicks.
     pub fn is_empty(&self) -> bool {
         self.clicks.is_empty()
+    }
+
+    /// Returns the facts. `clock` corrects times of the browser's clock.
+    pub fn into_facts(
+        mut self,
+        browser: Option<&str>,
+        clock: impl Fn(Timestamp) -> Timestamp,
+    ) -> Facts {
+        for click in &mut self.clicks {
+            click.browser = browser.map(str::to_owned);
+            click.occurred_at = clock(click.occurred_at);
+        }
+        Facts { clicks: self.clicks, errors: Vec::new() }
     }
 }
 
@@ -110,82 +102,88 @@ fn address_at(navigations: &[Navigation], at: i64) -> Option<&str> {
     }
 }
 
-enum Found {
-    /// A click, and its own address.
-    Click((SegmentClick, Option<String>)),
-    Navigation(Navigation),
-}
-
-fn read_event(json: &[u8]) -> Option<Found> {
-    /// The only member that most events are parsed for.
-    #[derive(serde::Deserialize)]
-    struct Head {
-        r#type: u8,
-    }
-    match serde_json::from_slice::<Head>(json).ok()?.r#type {
-        4 => {
-            let event: Value = serde_json::from_slice(json).ok()?;
-            let at = event.get("timestamp")?.as_f64().and_then(|it| millis_of_seconds(it / 1e3))?;
-            let to = text_at(&event, &["data", "href"])?.to_owned();
-            Some(Found::Navigation(Navigation { at, from: None, to }))
+impl Breadcrumbs {
+    /// Reads an event. Returns `None` if it has another form.
+    fn read(&mut self, json: &str) -> Option<()> {
+        /// The only member that most events are parsed for.
+        #[derive(Deserialize)]
+        struct Head {
+            r#type: u8,
         }
-        5 => {
-            let event: Value = serde_json::from_slice(json).ok()?;
-            let data =
-                event.get("data").filter(|data| text_at(data, &["tag"]) == Some("breadcrumb"));
-            read_breadcrumb(data?.get("payload")?)
+        let kind = serde_json::from_str::<Head>(json).ok()?.r#type;
+        if ![META, CUSTOM].contains(&kind) {
+            return None;
         }
-        _ => None,
+        let event: Value = serde_json::from_str(json).ok()?;
+        if kind == META {
+            let at = millis_of_seconds(event.get("timestamp")?.as_f64()? / 1e3)?;
+            let to = text_at(&event, "/data/href")?.to_owned();
+            self.navigations.push(Navigation { at, from: None, to });
+        } else if text_at(&event, "/data/tag") == Some("breadcrumb") {
+            self.read_breadcrumb(event.pointer("/data/payload")?)?;
+        }
+        Some(())
     }
-}
 
-fn read_breadcrumb(payload: &Value) -> Option<Found> {
-    let at = millis_of_seconds(payload.get("timestamp")?.as_f64()?)?;
-    let data = payload.get("data").unwrap_or(&Value::Null);
-    let category = text_at(payload, &["category"])?;
-    if category == "navigation" {
-        let from = text_at(data, &["from"]).map(str::to_owned);
-        let to = text_at(data, &["to"])?.to_owned();
-        return Some(Found::Navigation(Navigation { at, from, to }));
-    }
-    let node = data.get("node").unwrap_or(&Value::Null);
-    let message = text_at(payload, &["message"]).unwrap_or_default();
-    let verdict = match category {
-        "ui.click" => None,
-        "ui.slowClickDetected" | "ui.multiClick" => {
+    fn read_breadcrumb(&mut self, payload: &Value) -> Option<()> {
+        let at = millis_of_seconds(payload.get("timestamp")?.as_f64()?)?;
+        let data = payload.get("data").unwrap_or(&Value::Null);
+        let category = text_at(payload, "/category")?;
+        if category == "navigation" {
+            let from = text_at(data, "/from").map(str::to_owned);
+            let to = text_at(data, "/to")?.to_owned();
+            self.navigations.push(Navigation { at, from, to });
+            return Some(());
+        }
+        let node = data.get("node").unwrap_or(&Value::Null);
+        let element = Element::read(text_at(payload, "/message").unwrap_or_default(), node);
+        let verdict = match category {
+            "ui.click" => None,
             // A reaction after three seconds is slow, and no pain point.
-            Some(verdict(category, data, &Element::read(message, node).tag)?)
+            "ui.slowClickDetected" => Some(slow_click(data, &element.tag)?),
+            "ui.multiClick" => Some(rage_click(data)?),
+            _ => return None,
+        };
+        let node = data.get("nodeId").or_else(|| node.get("id")).and_then(Value::as_i64);
+        let click = Click {
+            id: ClickId { at, node: node.unwrap_or_default() },
+            verdict,
+            occurred_at: Timestamp::from_millis(at),
+            label: element.label,
+            selector: element.selector,
+            route: text_at(data, "/url").and_then(route),
+            user: None,
+            browser: None,
+            release: None,
+            applied: None,
+        };
+        if self.clicks.len() < MAX_CLICKS {
+            self.clicks.push(click);
         }
-        _ => return None,
-    };
-    let node_id = data.get("nodeId").or_else(|| node.get("id")).and_then(Value::as_i64);
-    let element = Element::read(message, node);
-    let click = SegmentClick {
-        at,
-        node: node_id.unwrap_or_default(),
-        verdict,
-        label: element.label,
-        selector: element.selector,
-        route: None,
-    };
-    Some(Found::Click((click, text_at(data, &["url"]).map(str::to_owned))))
+        Some(())
+    }
 }
 
-/// Returns the verdict of a breadcrumb and the number of clicks
+/// Returns the verdict of a slow click and the number of clicks
 /// (`docs/semantics/replay-insights.md`, "Derived pain points").
-fn verdict(category: &str, data: &Value, tag: &str) -> Option<(PainKind, u64)> {
-    let number = |name| value_at(data, &[name]).and_then(Value::as_f64);
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // The cast saturates.
-    let clicks = number("clickCount").map_or(1, |count| count as u64);
-    let is_rage = clicks >= RAGE_CLICKS;
-    if category == "ui.multiClick" {
-        return is_rage.then_some((PainKind::RageClick, clicks));
-    }
-    let is_dead = text_at(data, &["endReason"]) == Some("timeout")
-        && number("timeAfterClickMs").is_some_and(|millis| millis >= DEAD_AFTER_MILLIS)
+fn slow_click(data: &Value, tag: &str) -> Option<(PainKind, u64)> {
+    let millis = data.get("timeAfterClickMs").and_then(Value::as_f64);
+    let is_dead = text_at(data, "/endReason") == Some("timeout")
+        && millis.is_some_and(|millis| millis >= DEAD_AFTER_MILLIS)
         && REACTING_TAGS.contains(&tag);
-    let kind = if is_rage { PainKind::RageClick } else { PainKind::DeadClick };
-    is_dead.then_some((kind, clicks))
+    let dead_click = (PainKind::DeadClick, clicks_of(data));
+    is_dead.then(|| rage_click(data).unwrap_or(dead_click))
+}
+
+/// Returns the verdict if there are enough clicks for a rage click.
+fn rage_click(data: &Value) -> Option<(PainKind, u64)> {
+    let clicks = clicks_of(data);
+    (clicks >= RAGE_CLICKS).then_some((PainKind::RageClick, clicks))
+}
+
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // The cast saturates.
+fn clicks_of(data: &Value) -> u64 {
+    data.get("clickCount").and_then(Value::as_f64).map_or(1, |count| count as u64)
 }
 
 #[cfg(test)]
@@ -276,9 +274,9 @@ mod tests {
             breadcrumb("ui.click", 1.25, &json!({"nodeId": 9})),
         ];
         let segment = read(&events);
-        let found: Vec<_> = segment.clicks.iter().map(|click| (click.at, click.node)).collect();
-        assert_eq!(found, [(1_250, 9)]);
-        assert_eq!(segment.context.user.as_deref(), Some("u"));
+        let found: Vec<_> = segment.clicks.iter().map(|click| click.id).collect();
+        assert_eq!(found, [ClickId { at: 1_250, node: 9 }]);
+        assert_eq!(segment.clicks[0].user.as_deref(), Some("u"));
     }
 
     #[test]

@@ -19,7 +19,7 @@ use uuid::Uuid;
 
 use notifications::store::NotificationStore;
 use shared::dynamodb::idempotency::{Idempotent, Replay};
-use shared::dynamodb::item::{Item, ItemReader, b, item, item_at, key, n, s, time_key};
+use shared::dynamodb::item::{Item, ItemReader, b, item_at, key, n, s, time_key};
 use shared::dynamodb::last_seen::{LastSeenList, index_attributes, position_of};
 use shared::dynamodb::request::IntoAction;
 use shared::dynamodb::transaction::{Transaction, TransactionOutcome};
@@ -28,13 +28,10 @@ use shared::page::{Page, PageRequest};
 use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
 
-use super::InsightStore;
 use super::pain_points::BatchId;
+use super::{InsightStore, packed, read_packed};
 use crate::membership::{Chunk, ChunkReference, Membership};
-use crate::signature::{Signatures, Unlisted};
-use crate::{
-    BeforeMerge, DerivedState, Insight, InsightId, InsightStatus, Latest, PainPointId, StatusFilter,
-};
+use crate::{DerivedState, Insight, InsightId, InsightStatus, StatusFilter};
 
 pub(super) const TABLE: &str = "replay-insights";
 /// Prefix of insights' sort keys.
@@ -305,7 +302,7 @@ impl InsightStore<'_> {
     fn put_head(self, insight: &Insight) -> Result<TransactWriteItem, StoreError> {
         let put = self
             .db
-            .put(TABLE, write_head(insight))
+            .put(TABLE, write_head(insight)?)
             .condition_expression("attribute_not_exists(pk)");
         let put = match insight.stored_version {
             0 => put,
@@ -394,7 +391,7 @@ fn read_position(position: &str) -> Option<InsightId> {
     InsightId::parse(position.split_once('#')?.1)
 }
 
-fn write_head(insight: &Insight) -> Item {
+fn write_head(insight: &Insight) -> Result<Item, StoreError> {
     let mut item = item_at(
         insight_key(insight.project_id, insight.id),
         [
@@ -405,116 +402,18 @@ fn write_head(insight: &Insight) -> Item {
             ("status", s(insight.status.as_str())),
             ("viewed", AttributeValue::Bool(insight.viewed)),
             ("chunks", b(&ChunkReference::pack_all(insight.members.references()))),
+            ("derived", packed(&insight.derived_state())?),
         ],
     );
     let index_attributes = index_attributes(insight.status.as_str(), position(insight));
     item.extend(index_attributes.map(|(name, value)| (name.to_owned(), value)));
-    item.extend(write_packed(&insight.signatures, &insight.unlisted));
     if let Some(into) = insight.status.merged_into() {
         item.insert("mergedInto".to_owned(), s(into));
     }
-    if let Some(latest) = &insight.latest {
-        item.extend(write_latest(latest));
-    }
     if let Some(before) = &insight.before_merge {
-        item.extend(with_prefix(BEFORE_MERGE, write_before_merge(before)));
+        item.insert("beforeMerge".to_owned(), packed(before)?);
     }
-    item
-}
-
-fn write_latest(latest: &Latest) -> Item {
-    item([
-        ("latestPainPoint", s(latest.id)),
-        ("lastSeen", s(latest.occurred_at)),
-        ("excerpt", s(&latest.excerpt)),
-    ])
-}
-
-fn read_latest(reader: ItemReader<'_>) -> Result<Option<Latest>, StoreError> {
-    let latest = reader.optional_parsed("latestPainPoint", PainPointId::parse)?;
-    let read = |id| {
-        let occurred_at = reader.time("lastSeen")?;
-        Ok(Latest { id, occurred_at, excerpt: reader.text("excerpt")?.to_owned() })
-    };
-    latest.map(read).transpose()
-}
-
-/// Prefixes of attributes of a merged insight.
-const BEFORE_MERGE: &str = "beforeMerge.";
-const SOURCE: &str = "source.";
-const RECEIVER: &str = "receiver.";
-
-fn with_prefix(prefix: &str, item: Item) -> Item {
-    item.into_iter().map(|(name, value)| (format!("{prefix}{name}"), value)).collect()
-}
-
-/// Returns the attributes with a prefix, without it.
-fn without_prefix(prefix: &str, item: &Item) -> Item {
-    let of_prefix = |(name, value): (&String, &AttributeValue)| {
-        Some((name.strip_prefix(prefix)?.to_owned(), value.clone()))
-    };
-    item.iter().filter_map(of_prefix).collect()
-}
-
-fn write_before_merge(before: &BeforeMerge) -> Item {
-    let chunks: Vec<[u8; 16]> = before.chunks.iter().map(|id| *id.as_bytes()).collect();
-    let others: Vec<[u8; 16]> = before.others.iter().map(|id| *id.as_bytes()).collect();
-    let mut item = item([
-        ("receiverDigest", b(&before.receiver_digest)),
-        ("chunks", b(chunks.as_flattened())),
-        ("others", b(others.as_flattened())),
-    ]);
-    item.extend(with_prefix(SOURCE, write_derived_state(&before.source)));
-    item.extend(with_prefix(RECEIVER, write_derived_state(&before.receiver)));
-    item
-}
-
-fn read_before_merge(item: &Item) -> Result<BeforeMerge, StoreError> {
-    let reader = ItemReader { table: TABLE, item };
-    let ids = |name| {
-        let (ids, rest) = reader.blob(name)?.as_chunks::<16>();
-        let ids = ids.iter().map(|id| Uuid::from_bytes(*id)).collect::<Vec<Uuid>>();
-        if rest.is_empty() { Ok(ids) } else { Err(reader.damaged(name)) }
-    };
-    Ok(BeforeMerge {
-        receiver_digest: reader.bytes("receiverDigest")?,
-        chunks: ids("chunks")?,
-        others: ids("others")?.into_iter().map(PainPointId::new).collect(),
-        source: read_derived_state(&without_prefix(SOURCE, item))?,
-        receiver: read_derived_state(&without_prefix(RECEIVER, item))?,
-    })
-}
-
-fn write_derived_state(state: &DerivedState) -> Item {
-    let mut item = state.latest.as_ref().map(write_latest).unwrap_or_default();
-    item.extend(write_packed(&state.signatures, &state.unlisted));
-    item
-}
-
-fn read_derived_state(item: &Item) -> Result<DerivedState, StoreError> {
-    let latest = read_latest(ItemReader { table: TABLE, item })?;
-    let (signatures, unlisted) = read_packed(item)?;
-    Ok(DerivedState { latest, signatures, unlisted })
-}
-
-/// Returns the attributes that are not empty.
-fn write_packed(signatures: &Signatures, unlisted: &Unlisted) -> Item {
-    let packed = [
-        ("signatures", signatures.pack_held()),
-        ("forwards", signatures.pack_forwards()),
-        ("unlisted", unlisted.pack()),
-    ];
-    let packed = packed.into_iter().filter(|(_, packed)| !packed.is_empty());
-    packed.map(|(name, packed)| (name.to_owned(), b(&packed))).collect()
-}
-
-fn read_packed(item: &Item) -> Result<(Signatures, Unlisted), StoreError> {
-    let reader = ItemReader { table: TABLE, item };
-    let packed = |name| if item.contains_key(name) { reader.blob(name) } else { Ok(&[][..]) };
-    let signatures = Signatures::unpack(packed("signatures")?, packed("forwards")?);
-    let unlisted = Unlisted::unpack(packed("unlisted")?);
-    let signatures = signatures.ok_or_else(|| reader.damaged("signatures"))?;
-    Ok((signatures, unlisted.ok_or_else(|| reader.damaged("unlisted"))?))
+    Ok(item)
 }
 
 pub(super) fn read_head(project_id: ProjectId, item: &Item) -> Result<Head, StoreError> {
@@ -526,13 +425,11 @@ pub(super) fn read_head(project_id: ProjectId, item: &Item) -> Result<Head, Stor
         "merged" => InsightStatus::Merged { into: reader.parsed("mergedInto", InsightId::parse)? },
         _ => return Err(reader.damaged("status")),
     };
-    let latest = read_latest(reader)?;
     let version = reader.count("version")?;
     let chunks = ChunkReference::unpack_all(reader.blob("chunks")?);
-    let (signatures, unlisted) = read_packed(item)?;
-    let before_merge = without_prefix(BEFORE_MERGE, item);
-    let before_merge =
-        if before_merge.is_empty() { None } else { Some(read_before_merge(&before_merge)?) };
+    let derived = read_packed::<DerivedState>(reader, "derived")?;
+    let DerivedState { latest, signatures, unlisted } = derived.unwrap_or_default();
+    let before_merge = read_packed(reader, "beforeMerge")?;
     Ok(Head {
         insight: Insight {
             id: reader.parsed("id", InsightId::parse)?,

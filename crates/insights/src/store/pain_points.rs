@@ -30,9 +30,9 @@ use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
 use shared::uuid_type;
 
-use super::InsightStore;
 use super::insights::TABLE;
-use crate::evidence::{Evidence, PainKind};
+use super::{InsightStore, packed, read_packed};
+use crate::evidence::Evidence;
 use crate::{PainPoint, PainPointId};
 
 /// Maximum number of actions per transaction.
@@ -173,7 +173,7 @@ impl InsightStore<'_> {
         void: Option<BatchId>,
     ) -> Result<TransactWriteItem, StoreError> {
         self.db
-            .put(TABLE, write_pain_point(project, batch, pain_point))
+            .put(TABLE, write_pain_point(project, batch, pain_point)?)
             // `batch` is a reserved word.
             .condition_expression("attribute_not_exists(pk) OR #batch IN (:batch, :void)")
             .expression_attribute_names("#batch", "batch")
@@ -260,7 +260,11 @@ pub(super) fn batch_key(batch: BatchId) -> Item {
     key(&format!("batch#{batch}"), "batch")
 }
 
-pub(super) fn write_pain_point(project: ProjectId, batch: BatchId, pain_point: &PainPoint) -> Item {
+pub(super) fn write_pain_point(
+    project: ProjectId,
+    batch: BatchId,
+    pain_point: &PainPoint,
+) -> Result<Item, StoreError> {
     let mut item = item_at(
         pain_point_key(project, pain_point.id),
         [
@@ -272,51 +276,30 @@ pub(super) fn write_pain_point(project: ProjectId, batch: BatchId, pain_point: &
             ("excerpt", s(&pain_point.excerpt)),
         ],
     );
-    if let Some(user_id) = &pain_point.user_id {
-        item.insert("userId".to_owned(), s(user_id));
-    }
-    if let Some(evidence) = &pain_point.evidence {
-        let texts = [
-            ("kind", Some(evidence.kind.as_str())),
-            ("route", evidence.route.as_deref()),
-            ("selector", evidence.selector.as_deref()),
-            ("element", evidence.element.as_deref()),
-            ("browser", evidence.browser.as_deref()),
-            ("release", evidence.release.as_deref()),
-            ("errorId", evidence.error_id.as_deref()),
-        ];
-        for (name, text) in texts {
-            item.extend(text.map(|text| (name.to_owned(), s(text))));
-        }
-    }
-    item
+    let user_id = pain_point.user_id.as_ref().map(|id| ("userId", s(id)));
+    let evidence = pain_point.evidence.as_ref();
+    let error_id = evidence.and_then(|it| it.error_id.as_ref()).map(|id| ("errorId", s(id)));
+    let evidence = evidence.map(packed).transpose()?.map(|packed| ("evidence", packed));
+    let optional = [user_id, evidence, error_id].into_iter().flatten();
+    item.extend(optional.map(|(name, value)| (name.to_owned(), value)));
+    Ok(item)
 }
 
 fn read_pain_point(item: &Item) -> Result<PainPoint, StoreError> {
     let reader = ItemReader { table: TABLE, item };
+    let optional = |name| reader.optional_text(name).map(|text| text.map(str::to_owned));
+    let evidence = read_packed::<Evidence>(reader, "evidence")?;
+    // Later facts change the error.
+    let error_id = optional("errorId")?;
     Ok(PainPoint {
         id: reader.parsed("id", PainPointId::parse)?,
         session_id: reader.text("sessionId")?.to_owned(),
-        user_id: reader.optional_text("userId")?.map(str::to_owned),
+        user_id: optional("userId")?,
         occurred_at: reader.time("occurredAt")?,
         title: reader.text("title")?.to_owned(),
         excerpt: reader.text("excerpt")?.to_owned(),
-        evidence: read_evidence(reader)?,
+        evidence: evidence.map(|evidence| Evidence { error_id, ..evidence }),
     })
-}
-
-fn read_evidence(reader: ItemReader<'_>) -> Result<Option<Evidence>, StoreError> {
-    let Some(kind) = reader.optional_parsed("kind", PainKind::parse)? else { return Ok(None) };
-    let text = |name| reader.optional_text(name).map(|text| text.map(str::to_owned));
-    Ok(Some(Evidence {
-        kind,
-        route: text("route")?,
-        selector: text("selector")?,
-        element: text("element")?,
-        browser: text("browser")?,
-        release: text("release")?,
-        error_id: text("errorId")?,
-    }))
 }
 
 /// Returns a pain point's ID and the batch that claimed it.

@@ -5,7 +5,8 @@
 //! | `replay#PROJECT#REPLAY` | `replay` | the facts about a replay, and which pain points are stored |
 //! | `signature#PROJECT#SIGNATURE` | `signature` | the insight of a signature, when it was last used |
 //!
-//! Each change is one transaction with the replay, if the replay and the insight are unchanged. So a pain point is stored if and only if its replay says so, after any crash.
+//! Each change is one transaction with the replay, if the replay and the insight are unchanged. So a
+//! pain point is stored if and only if its replay says so, after any crash.
 
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ use uuid::Uuid;
 
 use shared::dynamodb::item::{Item, ItemReader, b, item_at, key, n, s};
 use shared::dynamodb::transaction::Transaction;
-use shared::dynamodb::{ConflictRetry, StoreError};
+use shared::dynamodb::{Cause, ConflictRetry, StoreError};
 use shared::projects::project::ProjectId;
 use shared::telemetry::{SENDERS_OVER_QUOTA, log_bound_met};
 use shared::timestamp::Timestamp;
@@ -31,6 +32,8 @@ const RETENTION: Duration = Duration::from_hours(7 * 24);
 /// Most insights that replays and feedback create in a project per hour. A page with more kinds of
 /// trouble does not exist; an attacker can make up any number.
 const NEW_INSIGHTS_PER_HOUR: u64 = 200;
+/// Most bytes of a replay's facts. The SDK sends far fewer within an hour; an item can have 400 kB.
+const MAX_FACTS_BYTES: usize = 300_000;
 /// Most insights between the one that a signature names and its owner.
 const MAX_HOPS: usize = 100;
 
@@ -45,15 +48,6 @@ pub struct Change<'c> {
     pub now: Timestamp,
 }
 
-/// The outcome of new facts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FactsOutcome {
-    /// The insights agree with the facts.
-    Done,
-    /// The replay has too many facts. Nothing changed.
-    TooLarge,
-}
-
 /// The outcome of one transaction.
 enum StepOutcome {
     Done,
@@ -65,15 +59,9 @@ enum StepOutcome {
     TooLarge,
 }
 
-/// Pain points of one signature.
-struct Group<'g> {
-    signature: Signature,
-    pain_points: Vec<&'g PainPoint>,
-}
-
 impl InsightStore<'_> {
     /// Adds facts about a replay, and changes insights until they agree with all facts. Can be
-    /// repeated. A replay without clicks gets no item.
+    /// repeated. Returns `false` and changes nothing if the replay has too many facts.
     ///
     /// # Errors
     /// [`StoreError::Contended`] if other requests kept changing the replay or its insights.
@@ -81,8 +69,8 @@ impl InsightStore<'_> {
         self,
         change: Change<'_>,
         replay_id: &ReplayId,
-        facts: &Facts<'_>,
-    ) -> Result<FactsOutcome, StoreError> {
+        facts: &Facts,
+    ) -> Result<bool, StoreError> {
         let mut existing = Vec::new();
         let mut retry = ConflictRetry::default();
         while retry.next_attempt().await {
@@ -90,15 +78,15 @@ impl InsightStore<'_> {
             let is_changed = replay.add(facts);
             let step = replay.next_step(replay_id);
             if step.is_none() && !is_changed {
-                return Ok(FactsOutcome::Done);
+                return Ok(true);
             }
             let is_last = step.is_none();
             match self.take_step(change, replay_id, &mut replay, step, &existing).await? {
-                StepOutcome::Done if is_last => return Ok(FactsOutcome::Done),
+                StepOutcome::Done if is_last => return Ok(true),
                 StepOutcome::Done => retry = ConflictRetry::default(),
                 StepOutcome::Outdated => {}
                 StepOutcome::Exist(ids) => existing.extend(ids),
-                StepOutcome::TooLarge => return Ok(FactsOutcome::TooLarge),
+                StepOutcome::TooLarge => return Ok(false),
             }
         }
         Err(StoreError::Contended("a replay or its insights kept changing".into()))
@@ -116,12 +104,12 @@ impl InsightStore<'_> {
     ) -> Result<(), StoreError> {
         let mut retry = ConflictRetry::default();
         while retry.next_attempt().await {
-            let group = Group { signature, pain_points: vec![pain_point] };
             let mut transaction = Transaction::default();
-            if self.add_group(change, &mut transaction, &group).await?.is_none() {
+            let added = self.add_points(change, &mut transaction, signature, &[pain_point]).await?;
+            if added.is_none() {
                 return Ok(());
             }
-            match self.commit_step(transaction, &group.pain_points).await? {
+            match self.commit_step(transaction, &[pain_point]).await? {
                 StepOutcome::Outdated | StepOutcome::TooLarge => {}
                 StepOutcome::Done | StepOutcome::Exist(_) => return Ok(()),
             }
@@ -153,9 +141,9 @@ impl InsightStore<'_> {
                     points.into_iter().partition(|(_, point)| existing.contains(&point.id));
                 replay.note_added(&known, None);
                 if !new.is_empty() {
-                    let pain_points = new.iter().map(|(_, point)| point).collect();
-                    let group = Group { signature, pain_points };
-                    let insight = self.add_group(change, &mut transaction, &group).await?;
+                    let points: Vec<&PainPoint> = new.iter().map(|(_, point)| point).collect();
+                    let insight =
+                        self.add_points(change, &mut transaction, signature, &points).await?;
                     replay.note_added(&new, insight);
                     added = if insight.is_some() { new } else { Vec::new() };
                 }
@@ -165,14 +153,17 @@ impl InsightStore<'_> {
                 replay.note_linked(&links);
             }
         }
-        let Ok(packed) = replay.pack() else { return Ok(StepOutcome::TooLarge) };
-        let expires_at = n(change.now.plus(RETENTION).as_seconds());
+        let facts = replay.pack().map_err(|error| Cause::of_step("packing a replay", error));
+        let facts = facts.map_err(StoreError::Rejected)?;
+        if facts.len() > MAX_FACTS_BYTES {
+            return Ok(StepOutcome::TooLarge);
+        }
         let item = item_at(
             replay_key(change.project, replay_id),
             [
-                ("facts", b(&packed)),
+                ("facts", b(&facts)),
                 ("version", number(replay.version + 1)),
-                ("expiresAt", expires_at),
+                ("expiresAt", n(change.now.plus(RETENTION).as_seconds())),
             ],
         );
         let put = self.db.put(TABLE, item);
@@ -202,18 +193,19 @@ impl InsightStore<'_> {
         Ok(if is_outdated { StepOutcome::Outdated } else { StepOutcome::Exist(known) })
     }
 
-    /// Adds the pain points of a group to the insight that owns the signature, or to a new one.
-    /// Returns the insight, or `None` if the project got too many new ones in this hour.
-    async fn add_group(
+    /// Adds pain points to the insight that owns their signature, or to a new one. Returns the
+    /// insight, or `None` if the project got too many new ones in this hour.
+    async fn add_points(
         self,
         change: Change<'_>,
         transaction: &mut Transaction,
-        group: &Group<'_>,
+        signature: Signature,
+        points: &[&PainPoint],
     ) -> Result<Option<InsightId>, StoreError> {
         let Change { project, new_id, now } = change;
-        let named = self.find_signature(project, group.signature).await?;
+        let named = self.find_signature(project, signature).await?;
         let owner = match named {
-            Some(named) => self.find_owner(project, named, group.signature).await?,
+            Some(named) => self.find_owner(project, named, signature).await?,
             None => None,
         };
         if owner.is_none() {
@@ -223,24 +215,23 @@ impl InsightStore<'_> {
                 return Ok(None);
             }
         }
-        let first = group.pain_points.first().map(|point| point.title.clone());
         let mut insight = owner.unwrap_or_else(|| {
-            let title = first.unwrap_or_default();
+            let title = points.first().map(|point| point.title.clone()).unwrap_or_default();
             Insight::new(InsightId::new(new_id()), project, title, String::new())
         });
-        let oldest = insight.oldest_beyond(group.pain_points.len());
+        let oldest = insight.oldest_beyond(points.len());
         let ids: Vec<PainPointId> = oldest.iter().map(|it| it.id).collect();
         let details = self.list_pain_points(project, &ids).await?;
         let signature_of =
             |id| details.get(&id).and_then(|point| Some(point.evidence.as_ref()?.signature()));
         let dropped: Vec<_> =
             oldest.into_iter().map(|member| (member, signature_of(member.id))).collect();
-        let joined = insight.join(&group.pain_points, group.signature, &dropped, now, new_id);
+        let joined = insight.join(points, signature, &dropped, now, new_id);
         joined.map_err(|_| StoreError::Contended("the owner of a signature was merged".into()))?;
         self.add_insight(transaction, &insight, now)?;
         if named != Some(insight.id) {
             let item = item_at(
-                signature_key(project, group.signature),
+                signature_key(project, signature),
                 [("insight", s(insight.id)), ("usedAt", s(now))],
             );
             let put = self.db.put(TABLE, item);
@@ -257,10 +248,10 @@ impl InsightStore<'_> {
         // The batch shows to uploads that the pain points belong to an insight.
         let batch = BatchId::new(new_id());
         transaction.add("batch", self.put_committed(batch)?)?;
-        for point in &group.pain_points {
+        for point in points {
             let put = self
                 .db
-                .put(TABLE, write_pain_point(project, batch, point))
+                .put(TABLE, write_pain_point(project, batch, point)?)
                 .condition_expression("attribute_not_exists(pk) OR withdrawn = :true")
                 .expression_attribute_values(":true", AttributeValue::Bool(true));
             transaction.add("claim", put)?;

@@ -1,7 +1,5 @@
 //! The postings of one request: the parts of all names, by the keys of their texts.
 
-use std::iter;
-
 use crate::fold::Key;
 
 /// The way in which a stored key matches a part of a form.
@@ -36,46 +34,30 @@ impl Posting {
     }
 }
 
-/// Estimated postings per bucket. Many short sorts are cheaper than a long one.
-const BUCKET: usize = 64;
-
-/// All postings of a request, in buckets of equal key ranges.
-pub(super) struct Postings {
-    buckets: Vec<Vec<(Key, Posting)>>,
-}
+/// All postings of a request.
+#[derive(Default)]
+pub(super) struct Postings(Vec<(Key, Posting)>);
 
 impl Postings {
-    pub(super) fn expecting(about: usize) -> Self {
-        let bucket = || Vec::with_capacity(BUCKET);
-        Self { buckets: iter::repeat_with(bucket).take(1 + about / BUCKET).collect() }
-    }
-
     pub(super) fn push(&mut self, key: Key, posting: Posting) {
-        let bucket = key.share_of(self.buckets.len());
-        if let Some(bucket) = self.buckets.get_mut(bucket) {
-            bucket.push((key, posting));
-        }
+        self.0.push((key, posting));
     }
 
     /// Groups the postings by key, whole forms first, otherwise in insertion order.
     pub(super) fn sort(&mut self) {
-        for bucket in &mut self.buckets {
-            bucket.sort_by_key(|&(key, posting)| (key, !posting.whole));
-        }
+        self.0.sort_by_key(|&(key, posting)| (key, !posting.whole));
     }
 
     /// Returns the postings under a key.
     pub(super) fn of(&self, key: Key) -> impl Iterator<Item = Posting> {
-        let bucket = self.buckets.get(key.share_of(self.buckets.len()));
-        let bucket = bucket.map_or(&[][..], Vec::as_slice);
-        let start = bucket.partition_point(|found| found.0 < key);
-        let rest = bucket.get(start..).unwrap_or_default();
+        let start = self.0.partition_point(|found| found.0 < key);
+        let rest = self.0.get(start..).unwrap_or_default();
         rest.iter().take_while(move |found| found.0 == key).map(|&(_, posting)| posting)
     }
 
     /// Returns all postings with their keys.
     pub(super) fn all(&self) -> impl Iterator<Item = (Key, Posting)> {
-        self.buckets.iter().flatten().copied()
+        self.0.iter().copied()
     }
 }
 
@@ -85,7 +67,7 @@ mod tests {
 
     #[test]
     fn postings_of_a_key_start_with_whole_forms() {
-        let mut postings = Postings::expecting(1_000);
+        let mut postings = Postings::default();
         let words = ["red", "green", "blue"].map(|word| Key::of([word]));
         for form in 0..300 {
             let posting =

@@ -8,9 +8,13 @@ const FARTHEST_LABEL: usize = 14;
 impl ParseContext<'_> {
     /// Returns the category of the preceding value in a list.
     pub(super) fn listed_category(&self, at: usize) -> Option<usize> {
-        const JOINTS: [Class; 3] = [Class::And, Class::Or, Class::Comma];
-        let joint = self.previous(at).filter(|&joint| self.is_any(joint, &JOINTS))?;
-        match self.role(self.previous(joint)?) {
+        const JOINTS: [Class; 6] =
+            [Class::And, Class::Or, Class::Comma, Class::But, Class::Not, Class::Except];
+        let mut before = self.previous(at).filter(|&joint| self.is_any(joint, &JOINTS))?;
+        while self.is_any(before, &JOINTS) {
+            before = self.previous(before)?;
+        }
+        match self.role(before) {
             Role::Values { category, .. } => Some(*category),
             _ => None,
         }

@@ -59,7 +59,9 @@ impl ParseContext<'_> {
         };
         self.is(before, Class::Inability)
             || self.says(at, Word::Action)
-                && (self.says(before, Word::Modal) || infinitive() || self.has_object(at))
+                && (self.lexicon.is(self.word_before(at, 1), Word::Modal)
+                    || infinitive()
+                    || self.has_object(at))
     }
 
     /// `true` if a word's object follows, which names nothing: "pass my review".
@@ -93,8 +95,9 @@ impl ParseContext<'_> {
             .and_then(|pause| self.previous(pause))
             .or(before)
             .is_some_and(|before| self.is(before, Class::Correction));
-        let idle =
-            |&other: &usize| self.is_idle(other) || self.is_any(other, &[Class::Only, Class::Any]);
+        let idle = |&other: &usize| {
+            self.is_idle(other) || self.is_any(other, &[Class::Only, Class::Any, Class::Instead])
+        };
         let last = (0..at).rev().find(|it| !idle(it));
         let next = (at + 1..self.elements.len()).find(|it| !idle(it));
         let pauses = |other: Option<usize>| other.is_none_or(|it| self.is(it, Class::Comma));
@@ -104,9 +107,13 @@ impl ParseContext<'_> {
             || self.is_word(at + 1)
                 && self.word(at + 1).len() > 3
                 && !self.says(at + 1, Word::Common);
+        // "removed post"
+        let described = at.checked_sub(1).is_some_and(|it| !self.candidates(it).is_empty())
+            && self.is_boundary(at + 1);
         governed
             || corrects
             || alone
+            || described
             || noun_follows
             || self.element(at).is_some_and(|it| it.cue == CueSet::default())
                 && !self.candidates(at + 1).is_empty()

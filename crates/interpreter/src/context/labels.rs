@@ -1,7 +1,9 @@
 //! Statements about a label next to it: that it does not matter, is true or false, or has a value
 //! or none.
 
-use super::{Class, JOINS, Kind, LabelLink, Operator, ParseContext, Role, Word};
+use super::{
+    Class, JOINS, Kind, LabelLink, MatchConfidence, Operator, ParseContext, Role, Word, fold,
+};
 
 /// The value that the query gives a boolean label, before negation.
 pub(crate) struct BooleanMention {
@@ -38,6 +40,36 @@ impl ParseContext<'_> {
             }
         }
         (noun, false)
+    }
+
+    /// `true` if a label only names what has a value: "orders from Poland", next to Order status.
+    /// With `plurals`, also if it is the plural of a whole label: "hide tests from ali".
+    pub(crate) fn is_bearer(&self, at: usize, plurals: bool) -> bool {
+        let links = |it: &usize| {
+            self.is_idle(*it)
+                || [Word::Preposition, Word::Head, Word::Copula]
+                    .iter()
+                    .any(|&class| self.says(*it, class))
+        };
+        let described = (at + 1..self.elements.len()).find(|it| !links(it));
+        let described =
+            described.is_some_and(|it| self.is_used(it) || it > at + 1 && self.names_value(it));
+        let before = at.checked_sub(1).is_some_and(|it| self.names_value(it));
+        let modifies = |label: &LabelLink| {
+            let category = label.category;
+            let open = self.catalog.is_open(category);
+            if self.catalog.kind(category) == Kind::Boolean {
+                return false;
+            } else if label.full {
+                return plurals && !before && !open && label.tier == MatchConfidence::Stem;
+            }
+            let name =
+                self.catalog.category(category).map(|facts| fold::atoms(facts.plain_label()));
+            let head = name.iter().flatten().next_back().map(|atom| fold::stem(&atom.folded));
+            head != Some(fold::stem(self.word(at)))
+                && (!open || self.label_is(category, Word::Prose))
+        };
+        (described || before) && self.as_labels(at).iter().all(modifies)
     }
 
     /// Returns a category that a label names, preferably one with a current filter.
@@ -106,7 +138,11 @@ impl ParseContext<'_> {
         } else if tied && self.is(next, Class::AfterAbsent) && self.is_boundary(self.next(next)) {
             // "replay missing" for Has replay
             (!label.positive, next)
-        } else if next > at + 1 && self.says(next, Word::BareNo) && self.is_boundary(next + 1) {
+        } else if next > at + 1
+            && !self.is_or_not(at + 1)
+            && self.says(next, Word::BareNo)
+            && self.is_boundary(next + 1)
+        {
             (!label.positive, next)
         } else {
             return self.implied_boolean(at, label);
@@ -129,9 +165,14 @@ impl ParseContext<'_> {
                 &[Class::No, Class::WithPresence, Class::NotContains, Class::Not, Class::Except],
             ) && !self.says(before, Word::Nothing);
         }
-        let either = self.is(at + 1, Class::OrNot);
-        let (category, end) = (label.category, at + 1 + usize::from(either));
+        let either = self.is_or_not(at + 1);
+        let (category, end) = (label.category, if either { at + 3 } else { at + 1 });
         telling.then_some(BooleanMention { category, value, either, end })
+    }
+
+    /// `true` for "or not" at the end of a clause: "handled or not".
+    pub(crate) fn is_or_not(&self, at: usize) -> bool {
+        self.is(at, Class::Or) && self.is(at + 1, Class::Not) && self.is_boundary(at + 2)
     }
 
     /// Returns the value of a word such as "on" for a label. "on" means false for a label with
@@ -157,16 +198,20 @@ impl ParseContext<'_> {
         let next = self.next(at);
         let after = self.after_is(at);
         // `alerts that nobody acknowledged` negates the next word.
-        let denies = self.is(after, Class::No) && self.boolean_label(self.next(after)).is_some();
+        let denied = self.boolean_label(self.next(after)).is_some() || self.names_value(after + 1);
+        let denies = self.is(after, Class::No) && denied;
         // "empty bio"
         let before = at.checked_sub(1).filter(|&it| {
             self.is(it, Class::AfterAbsent)
                 && self.element(it).is_some_and(|element| element.tokens.len() == 1)
                 && !it.checked_sub(1).is_some_and(|it| self.is_label(it) || self.is(it, Class::Is))
         });
-        let absent = before.is_some()
-            || self.is(next, Class::AfterAbsent)
-            || self.is(after, Class::AfterAbsent);
+        // "orders missing a coupon"
+        let absence = |it: usize| {
+            let of_next = self.is(it, Class::No) && self.is_label(self.next(it));
+            self.is(it, Class::AfterAbsent) && !of_next
+        };
+        let absent = before.is_some() || absence(next) || absence(after);
         let operator = if absent && !denies {
             Operator::IsNotSet
         } else if self.is(next, Class::AfterPresent) || self.is(after, Class::AfterPresent) {
@@ -220,6 +265,10 @@ impl ParseContext<'_> {
         if (joins || self.is_any(after, &STATES))
             && !self.is_any(after, &[Class::Polite, Class::AfterAny])
         {
+            return None;
+        }
+        if self.is_bearer(label, false) {
+            // "all orders from Poland"
             return None;
         }
         let strong = self.is(at, Class::Regardless);

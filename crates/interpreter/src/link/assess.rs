@@ -125,8 +125,12 @@ impl Words<'_> {
         let resembles = tier >= MatchConfidence::Stem
             && single.is_some_and(|word| is(word, Word::Common) || !typo && inflects(word));
         let needs_label = number || weak || shared || resembles || tier == MatchConfidence::Maker;
-        // LHR is not another beginning of London Heathrow (LHR), though LHR also means London.
-        let leads = |found: &Match| found.cover & 1 != 0 || group(found.tier) != best;
+        // LHR is not another beginning of London Heathrow (LHR), though LHR also means London. PT is
+        // a beginning of pt-PT.
+        let leads = |found: &Match| {
+            let first = |it: &Match| it.form == found.form && it.cover & 1 != 0;
+            group(found.tier) != best || matches.iter().any(first)
+        };
         let is_value = |found: &&Match| {
             let form = catalog.form(found.form);
             form.is_some_and(|form| matches!(form.owner, Owner::Value { .. }))

@@ -34,12 +34,16 @@ impl PolarityPass<'_, '_> {
             return any.end;
         }
         let denies = context.is_any(at, &DENIES);
+        // "excluded: kids and news"
+        let heads = context.is(at, Class::AfterNot) && context.word(at + 1) == ":";
         if context.is(at, Class::Regardless)
             && !context.is(at, Class::Polite)
             && context.names_value(context.next(at))
         {
             // "i don't care about warnings"
             self.govern(at, CueEffect::Unclear);
+        } else if heads {
+            self.govern(at, CueEffect::Exclude);
         } else if self.excepts_from_all(at) {
             self.deny(at);
         } else if context.is(at, Class::Comma) {
@@ -254,7 +258,17 @@ impl PolarityPass<'_, '_> {
         let scope = self.scope.as_ref()?;
         let Governor { at: outer, force } = scope.governor;
         let contrast = context.is_any(at, &[Class::Not, Class::Contrast]);
+        let head = |it: usize| {
+            context.is_any(it, &[Class::Generic, Class::Any])
+                || context.says(it, Word::Head)
+                || context.is_label(it)
+        };
         if force == CueEffect::Remove {
+            // "remove all that aren't German"
+            let named = self.mentions.last().is_some_and(|last| last.0 > outer);
+            if contrast && !named && (outer + 1..at).any(head) {
+                return Some(CueEffect::Twice);
+            }
             // "remove chrome but not firefox"
             let last = self.mentions.last().filter(|last| last.0 > outer)?.1;
             let Role::Values { category, ref indexes } = *context.role(context.next(at)) else {
@@ -268,9 +282,6 @@ impl PolarityPass<'_, '_> {
                 CueEffect::Unclear
             });
         }
-        let head = |it: usize| {
-            context.is_any(it, &[Class::Generic, Class::Any]) || context.says(it, Word::Head)
-        };
         if scope.is_to_deny() {
             if context.says(outer, Word::Interjection)
                 && context.is(at, Class::Not)
@@ -316,8 +327,14 @@ impl PolarityPass<'_, '_> {
 
     /// `true` if the clause negates and has named nothing yet: "don't show me anything but chrome".
     fn is_denied_already(&self, at: usize) -> bool {
-        const DENIES: [Class; 5] =
-            [Class::Not, Class::No, Class::Except, Class::Inability, Class::Remove];
+        const DENIES: [Class; 6] = [
+            Class::Not,
+            Class::No,
+            Class::Except,
+            Class::Inability,
+            Class::Remove,
+            Class::Regardless,
+        ];
         let inside = |at: &usize| !self.context.is_boundary(*at) && self.context.is_other(*at);
         (0..at).rev().take_while(inside).any(|at| self.context.is_any(at, &DENIES))
     }

@@ -34,6 +34,7 @@ impl PolarityPass<'_, '_> {
     /// Returns the negation that governs a category, and records the category as reached.
     pub(super) fn denial_of(&mut self, category: usize) -> Option<Governor> {
         let joint = self.joint;
+        let bare = self.is_bare();
         let scope = self.scope.as_mut().filter(|scope| scope.denies())?;
         let joined = joint.is(Class::And) || joint.is(Class::Or);
         // "not Poland, Romania", if Poland is the current filter: the second value replaces it.
@@ -41,10 +42,9 @@ impl PolarityPass<'_, '_> {
         let reached = if scope.categories.is_empty() || scope.categories.contains(&category) {
             !turns
         } else {
-            // "not in the foreground, and OOM"
-            let apart = matches!(scope.governor.force, CueEffect::Deny | CueEffect::Lack)
-                && joint.is(Class::And)
-                && joint.is(Class::Comma);
+            // "not in the foreground, and OOM", "not on main and failed"
+            let plain = matches!(scope.governor.force, CueEffect::Deny | CueEffect::Lack);
+            let apart = plain && joint.is(Class::And) && (joint.is(Class::Comma) || bare);
             joined && !apart && (!joint.preposition || joint.is(Class::Or))
         };
         if !reached {
@@ -55,6 +55,15 @@ impl PolarityPass<'_, '_> {
             scope.categories.push(category);
         }
         Some(scope.governor)
+    }
+
+    /// `true` if the active negator is `not`, alone or after a copula. It negates one category.
+    fn is_bare(&self) -> bool {
+        self.scope.as_ref().is_some_and(|scope| {
+            let at = scope.governor.at;
+            scope.governor.force == CueEffect::Deny
+                && (self.context.says(at, Word::BareNo) || self.context.says(at, Word::Copula))
+        })
     }
 
     /// Returns an ambiguous governor if a preceding negation might reach this category: "not in
@@ -69,7 +78,7 @@ impl PolarityPass<'_, '_> {
             joint.is(Class::Stop) || plain && joint.preposition && joint.is(Class::Comma) && !joined
         } else {
             let and = joint.is(Class::And) && !joint.is(Class::Comma);
-            and && (plain || joint.preposition)
+            and && !self.is_bare() && (plain || joint.preposition)
         };
         unclear.then_some(Governor { force: CueEffect::Unclear, ..scope.governor })
     }
@@ -117,6 +126,16 @@ impl PolarityPass<'_, '_> {
             && context.names_value(context.next(with))
         {
             // "no sites with a playground" negates the playground.
+            return None;
+        }
+        if context.is_any(with, &[Class::Except, Class::AnythingBut]) {
+            // "no tickets except German" wants German.
+            return None;
+        }
+        // "not triggered by hand"
+        let after = at + 1;
+        let described = context.says(after, Word::Agent) || context.says(after, Word::Preposition);
+        if cue.force == CueEffect::Deny && described && !context.is_boundary(after + 1) {
             return None;
         }
         let direct = before == cue.at
@@ -181,6 +200,10 @@ impl PolarityPass<'_, '_> {
         {
             cue += 1;
         }
+        if context.is_or_not(cue) {
+            self.take(at, cue + 2);
+            return Some(Governor { at: cue, force: CueEffect::Unclear });
+        }
         // "chrome? no thanks"
         let said = |it| context.is(it, Class::AfterNot) && context.is(it, Class::Interjection);
         let bare =
@@ -225,9 +248,12 @@ impl PolarityPass<'_, '_> {
         let context = self.context;
         let both = context.is(at, Class::Both);
         let noun = context.is_any(at, &[Class::FilterNoun, Class::Carrier])
-            || context.is_word(at) && !context.lexicon.is_verb(context.word(at));
-        let phrase = context.element(at + 1).is_some_and(|it| it.tokens.len() > 1);
-        (noun && phrase || both)
+            || context.is_word(at) && !context.lexicon.is_verb(context.word(at))
+            || context.is_label(at) && context.as_labels(at).iter().all(|label| !label.full);
+        // "late payers out" does not negate, "banned accounts excluded" does.
+        let sure = context.element(at + 1).is_some_and(|it| it.tokens.len() > 1)
+            || !context.says(at + 1, Word::Particle);
+        (noun && sure || both)
             && context.is_any(at + 1, &[Class::AfterNot, Class::AfterAny])
             && self.ends_after(at + 1)
     }
@@ -262,6 +288,10 @@ impl PolarityPass<'_, '_> {
             let joined = between.any(|it| context.is_any(it, &[Class::And, Class::Or]));
             if own != category {
                 stated = Some(at).filter(|_| joined && !apart && context.is_used(at));
+                // "urgent and German are out"
+                if joined && !apart && stated.is_none() && context.says(cue.at, Word::Several) {
+                    members.push((at, joined));
+                }
                 break;
             }
             members.push((at, joined));
@@ -269,7 +299,9 @@ impl PolarityPass<'_, '_> {
         }
         // "flaky tests aside", "unhandled chrome errors are out": no filter can express that.
         let own = |it: &usize| {
-            !context.is_used(*it) && self.mentions.iter().any(|mention| mention.0 == *it)
+            // "urgent (German excluded)"
+            let apart = context.query_text(*it..edge + 1).contains(['(', '[']);
+            !apart && !context.is_used(*it) && self.mentions.iter().any(|mention| mention.0 == *it)
         };
         if let Some(before) = edge.checked_sub(1).filter(own)
             && cue.force == CueEffect::Deny

@@ -1,7 +1,8 @@
 //! The polarity of texts and numbers, which earlier rounds have read.
 
 use super::{
-    ActiveScope, Affix, Class, Condition, CueEffect, Governor, Kind, PolarityPass, RuleMatch, Word,
+    ActiveScope, Affix, Class, Condition, CueEffect, Governor, Kind, Operator, PolarityPass,
+    RuleMatch, Word,
 };
 
 impl PolarityPass<'_, '_> {
@@ -15,7 +16,8 @@ impl PolarityPass<'_, '_> {
                 self.scope = None;
             }
             let unclear = self.unclear_of(category);
-            let mut governor = self.governor_of_stated(condition, fired);
+            let governor = self.governor_of_stated(condition, fired);
+            let mut governor = governor.filter(|it| !self.counts_since(*it, condition));
             let lacks = |it: &Governor| self.lacks_something_else(*it, category, fired);
             let lacking = governor.filter(lacks).map(Governor::unclear);
             if let Some(after) = self.denied_after(last_element(fired)) {
@@ -78,6 +80,14 @@ impl PolarityPass<'_, '_> {
             CueEffect::Remove | CueEffect::Readmit | CueEffect::Displace => Some(governor),
             _ => None,
         }
+    }
+
+    /// `true` for "not seen for more than a week", which counts the days since it was seen.
+    fn counts_since(&self, negator: Governor, condition: &Condition) -> bool {
+        let context = self.context;
+        matches!(condition.operator, Operator::Gt | Operator::Gte)
+            && context.label_is(condition.category, Word::Ago)
+            && context.is_label_of(context.next(negator.at), condition.category)
     }
 
     /// `true` if the negator might negate a word before the text or number: "no response in over 5

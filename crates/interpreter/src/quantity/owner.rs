@@ -128,7 +128,8 @@ impl ParseContext<'_> {
         listed.then(|| self.fitting_number(quantity, self.next(end - 1))).flatten()
     }
 
-    /// Returns the categories with the dimension of the comparative or the unit.
+    /// Returns the categories with the dimension of the comparative or the unit. The best come
+    /// first: those with the same unit, then those with more of the dimensions.
     fn measured(&self, quantity: &Quantity) -> Vec<usize> {
         // The first dimension that a category has: "older" prefers an age to a time.
         let dimensions = quantity.dimensions.iter().chain(&quantity.unit);
@@ -136,7 +137,18 @@ impl ParseContext<'_> {
         let measure = |dimension: &&str| -> Vec<usize> {
             measured.iter().filter(|it| it.1.contains(dimension)).map(|it| it.0).collect()
         };
-        dimensions.map(measure).find(|found| !found.is_empty()).unwrap_or_default()
+        let mut found =
+            dimensions.clone().map(measure).find(|found| !found.is_empty()).unwrap_or_default();
+        let said = self.unit_of(quantity.second.unwrap_or(quantity.at));
+        found.sort_by_cached_key(|&category| {
+            let same = said.zip(self.label_unit(category)).is_some_and(|(one, other)| {
+                (one.dimension, one.factor) == (other.dimension, other.factor)
+            });
+            let own = self.dimensions(category);
+            let more = dimensions.clone().filter(|it| own.contains(it)).count();
+            (!same, usize::MAX - more)
+        });
+        found
     }
 
     /// `true` if a correction precedes: "rating under 2, actually make that 3".

@@ -26,7 +26,7 @@ impl ParseContext<'_> {
 
     /// Returns the unit in a label: in brackets, "Duration (ms)", or as a word of time, "Days
     /// open".
-    fn label_unit(&self, category: usize) -> Option<Unit> {
+    pub(super) fn label_unit(&self, category: usize) -> Option<Unit> {
         let label = &self.catalog.category(category)?.label;
         let lexicon = self.lexicon;
         let Some((_, bracket)) = label.split_once(['(', '[']) else {
@@ -63,10 +63,13 @@ impl ParseContext<'_> {
         match (unit.factor, target.factor) {
             (YEAR, MONTH) => value.times(12, 1),
             (MONTH, YEAR) => value.times(1, 12),
-            (from, mut to) => {
+            (mut from, mut to) => {
                 // GiB and MB: a user who counts by 1,024 does so for both units.
                 if let Some(binary) = binary(to).filter(|it| is_binary(from) && it.0 < from.0) {
                     to = binary;
+                } else if let Some(binary) = binary(from).filter(|it| is_binary(to) && it.0 < to.0)
+                {
+                    from = binary;
                 }
                 let (numerator, denominator) = (from.0 * to.1, from.1 * to.0);
                 let common = divisor(numerator, denominator);

@@ -1,10 +1,8 @@
 //! A negated label means no value, or 0 for a number (rules 9 and 10).
 
-use super::{Effect, Kind, Operator, Reading, Rule, View};
+use super::{Effect, Kind, Operator, Reading, View};
 
-pub(crate) static RULE: Rule = Rule { name: "absence", read };
-
-fn read(view: &View<'_>, at: usize) -> Option<Reading> {
+pub(super) fn read(view: &View<'_>, at: usize) -> Option<Reading> {
     let context = view.context;
     let labels = context.as_labels(at);
     let category = labels.iter().find(|label| label.full).or(labels.first())?.category;

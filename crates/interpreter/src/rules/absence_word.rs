@@ -1,10 +1,8 @@
 //! A word that says that a category has no value (rule 10).
 
-use super::{Effect, Operator, Reading, Rule, View};
+use super::{Effect, Operator, Reading, View};
 
-pub(crate) static RULE: Rule = Rule { name: "absence-word", read };
-
-fn read(view: &View<'_>, at: usize) -> Option<Reading> {
+pub(super) fn read(view: &View<'_>, at: usize) -> Option<Reading> {
     let category = view.context.absent_category(at).filter(|_| view.context.is_word(at))?;
     let denied = view.sense(at).is_denied();
     let operator = if denied { Operator::IsSet } else { Operator::IsNotSet };

@@ -1,10 +1,8 @@
 //! A path or an email address alone, for the only open category of that type (rule 8).
 
-use super::{Effect, Operator, ParseContext, Reading, Rule, View, Word};
+use super::{Effect, Operator, ParseContext, Reading, View, Word};
 
-pub(crate) static RULE: Rule = Rule { name: "address", read };
-
-fn read(view: &View<'_>, at: usize) -> Option<Reading> {
+pub(super) fn read(view: &View<'_>, at: usize) -> Option<Reading> {
     let context = view.context;
     if context.chunk_start(at) != at || is_pasted(context) {
         return None;

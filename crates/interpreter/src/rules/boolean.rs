@@ -1,10 +1,8 @@
 //! The value of a boolean category (rule 5).
 
-use super::{Class, Effect, Operator, Reading, Rule, Selection, View};
+use super::{Class, Effect, Operator, Reading, Selection, View};
 
-pub(crate) static RULE: Rule = Rule { name: "boolean", read };
-
-fn read(view: &View<'_>, at: usize) -> Option<Reading> {
+pub(super) fn read(view: &View<'_>, at: usize) -> Option<Reading> {
     let said = view.context.boolean_said(at)?;
     let category = said.category;
     if said_again(view, at, category) {

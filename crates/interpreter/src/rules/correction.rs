@@ -1,10 +1,8 @@
 //! A correction drops earlier conditions on the category that follows it.
 
-use super::{Class, Effect, Reading, Rule, View};
+use super::{Class, Effect, Reading, View};
 
-pub(crate) static RULE: Rule = Rule { name: "correction", read };
-
-fn read(view: &View<'_>, at: usize) -> Option<Reading> {
+pub(super) fn read(view: &View<'_>, at: usize) -> Option<Reading> {
     let slip = view.context.is_interjection(at) || view.context.is(at, Class::Correction);
     slip.then(|| Reading::new(at..at + 1, [Effect::Correct]))
 }

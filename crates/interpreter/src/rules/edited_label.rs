@@ -1,10 +1,8 @@
 //! Removes or keeps the filters of a category.
 
-use super::{Class, CueEffect, Effect, Reading, Rule, Selection, View};
+use super::{Class, CueEffect, Effect, Kind, Reading, Selection, View};
 
-pub(crate) static RULE: Rule = Rule { name: "edited-label", read };
-
-fn read(view: &View<'_>, at: usize) -> Option<Reading> {
+pub(super) fn read(view: &View<'_>, at: usize) -> Option<Reading> {
     let context = view.context;
     let category = context.preferred(at)?;
     let all = Selection::of(category);
@@ -21,7 +19,10 @@ fn read(view: &View<'_>, at: usize) -> Option<Reading> {
         CueEffect::Remove | CueEffect::Displace => {
             Effect::Remove(Selection { negative_only: exclusion, ..all })
         }
-        CueEffect::Readmit => Effect::Remove(Selection { negative_only: true, ..all }),
+        CueEffect::Readmit => {
+            let negative_only = context.catalog.kind(category) != Kind::Boolean;
+            Effect::Remove(Selection { negative_only, ..all })
+        }
         CueEffect::Spare | CueEffect::Keep => Effect::Keep(all),
         CueEffect::Exclude if context.catalog.has_filter(category) => Effect::Remove(all),
         _ => return None,

@@ -1,10 +1,8 @@
 //! Removes or keeps the filter with a value.
 
-use super::{CueEffect, Effect, Reading, Role, Rule, Selection, View};
+use super::{CueEffect, Effect, Reading, Role, Selection, View};
 
-pub(crate) static RULE: Rule = Rule { name: "edited-value", read };
-
-fn read(view: &View<'_>, at: usize) -> Option<Reading> {
+pub(super) fn read(view: &View<'_>, at: usize) -> Option<Reading> {
     let context = view.context;
     let Role::Values { category, ref indexes } = *context.role(at) else { return None };
     let force = view.sense(at).governor?.force;

@@ -1,10 +1,8 @@
 //! Inverts the only current filter.
 
-use super::{Class, Effect, Reading, Rule, View};
+use super::{Class, Effect, Reading, View};
 
-pub(crate) static RULE: Rule = Rule { name: "flip", read };
-
-fn read(view: &View<'_>, at: usize) -> Option<Reading> {
+pub(super) fn read(view: &View<'_>, at: usize) -> Option<Reading> {
     let flips = view.context.is(at, Class::Flip) && !view.context.is_forbidden(at);
     flips.then(|| Reading::new(at..at + 1, [Effect::Flip]))
 }

@@ -1,10 +1,8 @@
 //! A class of HTTP statuses, as a range of a numeric category (rule 6).
 
-use super::{Effect, Operator, Reading, Rule, View, Word};
+use super::{Effect, Operator, Reading, View, Word};
 
-pub(crate) static RULE: Rule = Rule { name: "http-class", read };
-
-fn read(view: &View<'_>, at: usize) -> Option<Reading> {
+pub(super) fn read(view: &View<'_>, at: usize) -> Option<Reading> {
     let context = view.context;
     let category = context.numeric_of(Word::Status)?;
     let (digit, rest) = context.chunk_at(at).split_at_checked(1)?;

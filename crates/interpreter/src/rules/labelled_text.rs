@@ -1,10 +1,8 @@
 //! A label and a text of its category (rule 8).
 
-use super::{Class, Effect, ParseContext, Reading, Rule, View, Word};
+use super::{Class, Effect, ParseContext, Reading, View, Word};
 
-pub(crate) static RULE: Rule = Rule { name: "labelled-text", read };
-
-fn read(view: &View<'_>, at: usize) -> Option<Reading> {
+pub(super) fn read(view: &View<'_>, at: usize) -> Option<Reading> {
     let context = view.context;
     let category = context.open_label(at)?;
     let mut cursor = at + 1;

@@ -1,10 +1,8 @@
 //! A text that the error message contains (rule 8).
 
-use super::{Class, Effect, Reading, Role, Rule, View, Word};
+use super::{Class, Effect, Reading, Role, View, Word};
 
-pub(crate) static RULE: Rule = Rule { name: "mentioned", read };
-
-fn read(view: &View<'_>, at: usize) -> Option<Reading> {
+pub(super) fn read(view: &View<'_>, at: usize) -> Option<Reading> {
     let context = view.context;
     let category = context.message_category().filter(|_| context.is(at, Class::Mentions))?;
     let next = context.next(at);

@@ -1,12 +1,11 @@
 //! Compares a numeric category with a number (rule 6).
 
-use super::{Effect, Kind, Operator, ParseContext, Reading, Rule, View};
+use super::{Effect, Kind, Operator, ParseContext, Reading, View};
 use crate::decimal::Decimal;
+use crate::number::Number;
 use crate::quantity::Quantity;
 
-pub(crate) static RULE: Rule = Rule { name: "number", read };
-
-fn read(view: &View<'_>, at: usize) -> Option<Reading> {
+pub(super) fn read(view: &View<'_>, at: usize) -> Option<Reading> {
     let context = view.context;
     let quantity = context.quantity(at)?;
     let numbers = || {
@@ -25,15 +24,18 @@ fn read(view: &View<'_>, at: usize) -> Option<Reading> {
         Some(Effect::state(at, category, context.turned(at, operator, category), value))
     };
     let number = context.free_number(at)?;
+    // "60k" is 60 for Salary (k€).
+    let money = context.lexicon.unit("$");
+    let unit = |it: &Number| it.unit.or(money.filter(|_| it.scale > 1));
     let effects = if let Some(second) = quantity.second {
         let high = context.free_number(second)?;
         let low = shared_scale(context, &quantity).unwrap_or(number.value);
         vec![
-            state(at, low, Operator::Gte, number.unit.or(high.unit))?,
-            state(second, high.value, Operator::Lte, high.unit)?,
+            state(at, low, Operator::Gte, unit(number).or(unit(high)))?,
+            state(second, high.value, Operator::Lte, unit(high))?,
         ]
     } else {
-        vec![state(at, number.value, operator, number.unit)?]
+        vec![state(at, number.value, operator, unit(number))?]
     };
     let span = quantity.negator.map_or(quantity.start, |it| it + 1)..quantity.end;
     let besides = label.filter(|label| !span.contains(label));

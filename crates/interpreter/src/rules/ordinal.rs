@@ -1,11 +1,9 @@
 //! A place in a sequence: the value of a numeric category (rule 6).
 
-use super::{Effect, Operator, Reading, Rule, View};
+use super::{Effect, Operator, Reading, View};
 use crate::number::NumberWord;
 
-pub(crate) static RULE: Rule = Rule { name: "ordinal", read };
-
-fn read(view: &View<'_>, at: usize) -> Option<Reading> {
+pub(super) fn read(view: &View<'_>, at: usize) -> Option<Reading> {
     let context = view.context;
     let place = context.lexicon.number_word(&context.chunk_at(at).to_lowercase());
     let Some(NumberWord::Ordinal(place)) = place else { return None };

@@ -1,10 +1,8 @@
 //! Searches the error message for a quoted text that no other rule reads (rule 8).
 
-use super::{Class, Effect, Reading, Rule, View};
+use super::{Class, Effect, Reading, View};
 
-pub(crate) static RULE: Rule = Rule { name: "quote", read };
-
-fn read(view: &View<'_>, at: usize) -> Option<Reading> {
+pub(super) fn read(view: &View<'_>, at: usize) -> Option<Reading> {
     let context = view.context;
     let category =
         context.message_category().filter(|_| context.is_quoted(at) && context.is_free(at))?;

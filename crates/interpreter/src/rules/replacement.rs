@@ -1,10 +1,8 @@
 //! Replaces one value with another, which joins the remaining filters.
 
-use super::{Effect, Reading, Rule, Selection, View};
+use super::{Effect, Reading, Selection, View};
 
-pub(crate) static RULE: Rule = Rule { name: "replacement", read };
-
-fn read(view: &View<'_>, at: usize) -> Option<Reading> {
+pub(super) fn read(view: &View<'_>, at: usize) -> Option<Reading> {
     let replaced = view.context.replacement(at).filter(|_| !view.context.is_forbidden(at))?;
     let category = replaced.category;
     let values = replaced.indexes.iter().map(|&index| view.context.catalog.value(category, index));

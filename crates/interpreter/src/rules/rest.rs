@@ -1,11 +1,9 @@
 //! Removes all filters that the query does not name.
 
-use super::{Class, CueEffect, Effect, Reading, Rule, View};
+use super::{Class, CueEffect, Effect, Reading, View};
 use crate::polarity::Governor;
 
-pub(crate) static RULE: Rule = Rule { name: "rest", read };
-
-fn read(view: &View<'_>, at: usize) -> Option<Reading> {
+pub(super) fn read(view: &View<'_>, at: usize) -> Option<Reading> {
     let direct = view.context.previous(at);
     let removes = |it: Governor| it.force == CueEffect::Remove && direct == Some(it.at);
     let removed = view.sense(at).governor.is_some_and(removes);

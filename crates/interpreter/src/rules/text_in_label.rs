@@ -1,13 +1,11 @@
 //! A text before its label (rule 8).
 
-use super::{Class, Effect, Reading, Rule, View, Word};
+use super::{Class, Effect, Reading, View, Word};
 use crate::context::trimmed;
-
-pub(crate) static RULE: Rule = Rule { name: "text-in-label", read };
 
 const VERBS: [Class; 4] = [Class::Contains, Class::Mentions, Class::NotContains, Class::No];
 
-fn read(view: &View<'_>, at: usize) -> Option<Reading> {
+pub(super) fn read(view: &View<'_>, at: usize) -> Option<Reading> {
     let context = view.context;
     let category = context.open_label(at)?;
     let mut link = at.checked_sub(1)?;

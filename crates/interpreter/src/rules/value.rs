@@ -1,10 +1,8 @@
 //! A category has a value or does not have it (rules 4, 7 and 9).
 
-use super::{Effect, Kind, Operator, Reading, Role, Rule, View};
+use super::{Effect, Kind, Operator, Reading, Role, View};
 
-pub(crate) static RULE: Rule = Rule { name: "value", read };
-
-fn read(view: &View<'_>, at: usize) -> Option<Reading> {
+pub(super) fn read(view: &View<'_>, at: usize) -> Option<Reading> {
     let catalog = view.context.catalog;
     let Role::Values { category, ref indexes } = *view.context.role(at) else { return None };
     let array = catalog.kind(category) == Kind::Array;

@@ -4,10 +4,13 @@
 use interpreter::{Category, Filter, Kind, Operator, Request};
 use serde_json::Value;
 
-const QUERIES: [&str; 10] = [
+const QUERIES: [&str; 14] = [
     include_str!("../../../../tests/tests/errors/interpret_error_filters/queries/blind.jsonl"),
     include_str!(
         "../../../../tests/tests/errors/interpret_error_filters/queries/development.jsonl"
+    ),
+    include_str!(
+        "../../../../tests/tests/errors/interpret_error_filters/queries/eighth-round.jsonl"
     ),
     include_str!(
         "../../../../tests/tests/errors/interpret_error_filters/queries/fifth-round.jsonl"
@@ -16,14 +19,23 @@ const QUERIES: [&str; 10] = [
         "../../../../tests/tests/errors/interpret_error_filters/queries/fourth-round.jsonl"
     ),
     include_str!("../../../../tests/tests/errors/interpret_error_filters/queries/held-out.jsonl"),
+    include_str!(
+        "../../../../tests/tests/errors/interpret_error_filters/queries/ninth-round.jsonl"
+    ),
     include_str!("../../../../tests/tests/errors/interpret_error_filters/queries/released.jsonl"),
     include_str!(
         "../../../../tests/tests/errors/interpret_error_filters/queries/second-round.jsonl"
     ),
     include_str!(
+        "../../../../tests/tests/errors/interpret_error_filters/queries/seventh-round.jsonl"
+    ),
+    include_str!(
         "../../../../tests/tests/errors/interpret_error_filters/queries/sixth-round.jsonl"
     ),
     include_str!("../../../../tests/tests/errors/interpret_error_filters/queries/specified.jsonl"),
+    include_str!(
+        "../../../../tests/tests/errors/interpret_error_filters/queries/tenth-round.jsonl"
+    ),
     include_str!(
         "../../../../tests/tests/errors/interpret_error_filters/queries/third-round.jsonl"
     ),

@@ -219,11 +219,18 @@ impl NotificationEmail<'_> {
     }
 }
 
-/// Returns the email that asks the owner of an address for a confirmation.
-pub fn confirmation(email: &EmailAddress, organization: &str, url: &str) -> Email {
+/// Returns the email that asks the owner of an address for a confirmation. `browser` requested it.
+pub fn confirmation(
+    email: &EmailAddress,
+    organization: &str,
+    browser: Option<&str>,
+    url: &str,
+) -> Email {
+    let browser = browser.map(|browser| format!(" with {}", line(browser))).unwrap_or_default();
     let footer = format!(
-        "A user of the organization {} requested notifications at {}. If this was not you, ignore this \
-         email: unconfirmed addresses receive no notifications. The link expires in 24 hours.",
+        "A user of the organization {} requested notifications at {}{browser}. If this was not you, \
+         ignore this email: unconfirmed addresses receive no notifications. The link expires in 24 \
+         hours.",
         line(organization),
         line(email.as_str())
     );

@@ -14,8 +14,6 @@ pub struct Plot {
     pub title: String,
     /// Events in each of the last 24 hours, earliest hour first.
     pub hours: Vec<u64>,
-    /// `true` if an hour can have more events than were counted.
-    pub is_cut: bool,
 }
 
 impl Plot {
@@ -35,8 +33,7 @@ impl Plot {
     /// Returns the caption, with title and event count.
     pub(super) fn caption(&self) -> String {
         let events = counted(self.total(), ("event", "events"));
-        let at_least = if self.is_cut { "at least " } else { "" };
-        format!("{} · {at_least}{events} in the last 24 hours, by hour", title(&self.title))
+        format!("{} · {events} in the last 24 hours, by hour", title(&self.title))
     }
 
     /// Returns the number of counted events.
@@ -51,8 +48,7 @@ mod tests {
 
     #[test]
     fn bar_heights_are_proportional_to_events() {
-        let plot =
-            |hours: &[u64]| Plot { title: String::new(), hours: hours.to_vec(), is_cut: false };
+        let plot = |hours: &[u64]| Plot { title: String::new(), hours: hours.to_vec() };
         let bars = |hours: &[u64]| plot(hours).bars();
         assert_eq!(bars(&[0, 1, 50, 100]), "▁▂▅█");
         assert_eq!(bars(&[0, 0]), "▁▁");
@@ -62,9 +58,7 @@ mod tests {
 
     #[test]
     fn captions_contain_the_event_count() {
-        let plot = |is_cut| Plot { title: "x".to_owned(), hours: vec![0, 1_000, 250], is_cut };
-        let events = "1,250 events in the last 24 hours, by hour";
-        assert_eq!(plot(false).caption(), format!("x · {events}"));
-        assert_eq!(plot(true).caption(), format!("x · at least {events}"));
+        let plot = Plot { title: "x".to_owned(), hours: vec![0, 1_000, 250] };
+        assert_eq!(plot.caption(), "x · 1,250 events in the last 24 hours, by hour");
     }
 }

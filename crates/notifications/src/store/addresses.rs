@@ -237,6 +237,9 @@ fn write_address(name: &UserName, address: &UserAddress) -> Item {
         set("pendingEmail", s(&pending.email));
         set("pendingNonce", b(&pending.nonce.0));
         set("pendingEnds", n(pending.ends.as_millis()));
+        if let Some(user_agent) = &pending.user_agent {
+            set("pendingUserAgent", s(user_agent));
+        }
     }
     if let Some(used_nonce) = &address.used_nonce {
         set("usedNonce", b(&used_nonce.0));
@@ -291,7 +294,9 @@ fn read_address(item: &Item) -> Result<UserAddress, StoreError> {
     let email = |attribute| reader.optional_parsed(attribute, EmailAddress::stored);
     let pending = email("pendingEmail")?.map(|email| {
         let nonce = Nonce(reader.bytes("pendingNonce")?);
-        Ok::<_, StoreError>(PendingAddress { email, nonce, ends: reader.millis("pendingEnds")? })
+        let ends = reader.millis("pendingEnds")?;
+        let user_agent = reader.optional_text("pendingUserAgent")?.map(str::to_owned);
+        Ok::<_, StoreError>(PendingAddress { email, nonce, ends, user_agent })
     });
     let used_nonce = item.contains_key("usedNonce").then(|| reader.bytes("usedNonce").map(Nonce));
     let rejection = reader.optional_text("rejection")?.map(|reason| {

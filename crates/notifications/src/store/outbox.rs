@@ -32,18 +32,15 @@ impl NotificationStore<'_> {
         self.db.put(OUTBOX_TABLE, item).into_action()
     }
 
-    /// Stores a new key and announces it to its user.
-    pub async fn create_api_key(self, record: &ApiKeyRecord) -> Result<(), StoreError> {
-        self.create_api_key_with(record, Vec::new()).await
-    }
-
-    /// Like [`Self::create_api_key`], in a transaction with more actions.
-    pub async fn create_api_key_with(
+    /// Stores a new key and announces it to its user, in a transaction with more actions.
+    /// `user_agent` is that of the browser that created the key, if one did.
+    pub async fn create_api_key(
         self,
         record: &ApiKeyRecord,
+        user_agent: Option<&str>,
         mut more: Vec<TransactWriteItem>,
     ) -> Result<(), StoreError> {
-        more.push(self.announce(&DomainEvent::api_key_created(record))?);
+        more.push(self.announce(&DomainEvent::api_key_created(record, user_agent))?);
         self.db.create_api_key(record, more).await
     }
 }

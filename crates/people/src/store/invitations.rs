@@ -13,7 +13,7 @@ use std::time::Duration;
 use aws_sdk_dynamodb::types::TransactWriteItem;
 
 use shared::dynamodb::StoreError;
-use shared::dynamodb::idempotency::{Idempotent, Replay};
+use shared::dynamodb::idempotency::Idempotent;
 use shared::dynamodb::item::{Item, ItemReader, item_at, key, n, s, ss};
 use shared::dynamodb::transaction::{Transaction, TransactionOutcome};
 use shared::page::{Page, PageRequest};
@@ -26,8 +26,9 @@ use shared::projects::store::people::{
 };
 use shared::timestamp::Timestamp;
 
-use super::PeopleStore;
-use super::members::{CallerMember, caller_changed, in_list, member_exists};
+use super::change::{INVITER, LIMIT, NEW_INVITATION, NO_MEMBER, OPEN_INVITATION, outcome};
+use super::members::{CallerMember, in_list};
+use super::{PeopleChange, PeopleStore};
 use crate::{Invitation, InvitationId};
 
 /// Most invitations that an organization creates on a day (UTC).
@@ -37,45 +38,6 @@ const COUNT_RETENTION: Duration = Duration::from_hours(48);
 /// Prefix of invitations in the index, and of their keys.
 const INVITATION: &str = "invitation";
 
-/// Outcome of an invitation's creation.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum InvitationCreation {
-    /// Stored.
-    Created,
-    /// The idempotency key was used before.
-    Replay(Replay),
-    /// The user is a member already.
-    MemberExists,
-    /// The user has an open invitation.
-    InvitationExists,
-    /// The organization created too many invitations today.
-    LimitReached,
-    /// The caller's role has changed.
-    CallerChanged,
-}
-
-/// Outcome of an invitation's revocation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum InvitationRevocation {
-    /// Revoked.
-    Revoked,
-    /// The invitation was accepted or revoked since the read.
-    Gone,
-    /// The caller's role has changed.
-    CallerChanged,
-}
-
-/// Outcome of an invitation's acceptance.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Acceptance {
-    /// The user is a member.
-    Accepted,
-    /// The invitation was accepted or revoked, or has expired.
-    Gone,
-    /// The user is a member already.
-    MemberExists,
-}
-
 impl PeopleStore<'_> {
     /// Stores a new invitation, in a transaction with more actions.
     pub async fn create_invitation(
@@ -84,7 +46,7 @@ impl PeopleStore<'_> {
         by: Option<&CallerMember>,
         more: Vec<TransactWriteItem>,
         idempotent: Option<Idempotent<'_>>,
-    ) -> Result<InvitationCreation, StoreError> {
+    ) -> Result<PeopleChange, StoreError> {
         let Invitation { id, organization, user, created_at: now, expires_at, .. } = invitation;
         let ended = self.ended_invitation(user, organization).await?;
         let mut transaction = Transaction::from(more);
@@ -97,7 +59,7 @@ impl PeopleStore<'_> {
             )
             .expression_attribute_values(":now", n(now.as_seconds()))
             .expression_attribute_values(":ended", ended.map_or_else(|| s(""), s));
-        transaction.add("invitation", put)?;
+        transaction.add(NEW_INVITATION, put)?;
         let names = [
             ("user", s(user)),
             ("organization", s(organization)),
@@ -105,7 +67,7 @@ impl PeopleStore<'_> {
         ];
         transaction.add("id", self.db.put(TABLE, item_at(id_key(*id), names)))?;
         let check = self.db.check(TABLE, member_key(user, organization));
-        transaction.add("no member", check.condition_expression("attribute_not_exists(pk)"))?;
+        transaction.add(NO_MEMBER, check.condition_expression("attribute_not_exists(pk)"))?;
         let day = now.to_string();
         let day = day.split('T').next().unwrap_or_default();
         let count = self
@@ -116,27 +78,15 @@ impl PeopleStore<'_> {
             .expression_attribute_values(":most", n(MAX_INVITATIONS_PER_DAY))
             .expression_attribute_values(":one", n(1))
             .expression_attribute_values(":expiresAt", n(now.plus(COUNT_RETENTION).as_seconds()));
-        transaction.add("limit", count)?;
+        transaction.add(LIMIT, count)?;
         if let Some(by) = by {
             self.require_caller(by, &mut transaction)?;
         }
-        Ok(match self.db.commit(transaction, idempotent, *now).await? {
-            TransactionOutcome::Done => InvitationCreation::Created,
-            TransactionOutcome::Replay(replay) => InvitationCreation::Replay(replay),
-            TransactionOutcome::Rejected(it) if caller_changed(&it) => {
-                InvitationCreation::CallerChanged
-            }
-            TransactionOutcome::Rejected(it) if it.failed("no member") => {
-                InvitationCreation::MemberExists
-            }
-            TransactionOutcome::Rejected(it) if it.failed("invitation") => {
-                InvitationCreation::InvitationExists
-            }
-            TransactionOutcome::Rejected(it) if it.failed("limit") => {
-                InvitationCreation::LimitReached
-            }
-            TransactionOutcome::Rejected(it) => return Err(it.into_error()),
-        })
+        match self.db.commit(transaction, idempotent, *now).await? {
+            TransactionOutcome::Done => Ok(PeopleChange::Done),
+            TransactionOutcome::Replay(replay) => Ok(PeopleChange::Replay(replay)),
+            TransactionOutcome::Rejected(cancelled) => outcome(Some(cancelled)),
+        }
     }
 
     /// Returns the invitation of a user that ended because of its inviter, if any.
@@ -158,17 +108,13 @@ impl PeopleStore<'_> {
         invitation: &Invitation,
         by: Option<&CallerMember>,
         more: Vec<TransactWriteItem>,
-    ) -> Result<InvitationRevocation, StoreError> {
+    ) -> Result<PeopleChange, StoreError> {
         let mut transaction = Transaction::from(more);
         self.close(invitation, invitation.created_at, &mut transaction)?;
         if let Some(by) = by {
             self.require_caller(by, &mut transaction)?;
         }
-        Ok(match self.db.commit_all(transaction).await? {
-            None => InvitationRevocation::Revoked,
-            Some(cancelled) if caller_changed(&cancelled) => InvitationRevocation::CallerChanged,
-            Some(_) => InvitationRevocation::Gone,
-        })
+        outcome(self.db.commit_all(transaction).await?)
     }
 
     /// Accepts an invitation: deletes it and stores its member, in a transaction with more actions.
@@ -177,7 +123,7 @@ impl PeopleStore<'_> {
         invitation: &Invitation,
         member: &Member,
         more: Vec<TransactWriteItem>,
-    ) -> Result<Acceptance, StoreError> {
+    ) -> Result<PeopleChange, StoreError> {
         let mut transaction = Transaction::from(more);
         self.close(invitation, member.joined_at, &mut transaction)?;
         if let Some(inviter) = invitation.inviter {
@@ -189,15 +135,10 @@ impl PeopleStore<'_> {
                 .expression_attribute_values(":id", s(inviter))
                 .expression_attribute_values(":lowest", s(invitation.lowest_inviter()))
                 .expression_attribute_values(":owner", s(Role::Owner));
-            transaction.add("inviter", check)?;
+            transaction.add(INVITER, check)?;
         }
         self.join(member, &mut transaction)?;
-        Ok(match self.db.commit_all(transaction).await? {
-            None => Acceptance::Accepted,
-            Some(it) if it.failed("invitation") || it.failed("inviter") => Acceptance::Gone,
-            Some(it) if member_exists(&it) => Acceptance::MemberExists,
-            Some(it) => return Err(it.into_error()),
-        })
+        outcome(self.db.commit_all(transaction).await?)
     }
 
     /// Adds the actions that delete an invitation. They fail if it is not open at `now`.
@@ -213,7 +154,7 @@ impl PeopleStore<'_> {
             .condition_expression("invitationId = :id AND expiresAt > :now")
             .expression_attribute_values(":id", s(id))
             .expression_attribute_values(":now", n(now.as_seconds()));
-        transaction.add("invitation", delete)?;
+        transaction.add(OPEN_INVITATION, delete)?;
         transaction.add("id", self.db.delete(TABLE, id_key(*id)))
     }
 

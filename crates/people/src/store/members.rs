@@ -10,13 +10,14 @@
 //! cannot remove the last owner.
 
 use std::collections::{BTreeSet, HashMap};
+use std::time::Duration;
 
 use aws_sdk_dynamodb::types::TransactWriteItem;
 
 use shared::dynamodb::StoreError;
 use shared::dynamodb::item::{Item, ItemReader, item, item_at, key, n, s, ss};
 use shared::dynamodb::page::one_more_than;
-use shared::dynamodb::transaction::{Cancellation, Transaction};
+use shared::dynamodb::transaction::Transaction;
 use shared::page::{Page, PageRequest};
 use shared::projects::api_key::{ApiKeyRecord, UserId};
 use shared::projects::member::{Member, MemberId};
@@ -25,21 +26,19 @@ use shared::projects::role::Role;
 use shared::projects::store::people::{TABLE, member_key, read_member};
 use shared::timestamp::Timestamp;
 
-use super::PeopleStore;
+use super::change::{CALLER, MEMBER_AS_READ, NEW_MEMBER, OWNERS, outcome};
 use super::invitations::invitation_key;
+use super::{PeopleChange, PeopleStore};
 use crate::Grant;
 
+/// Time that the end of a membership is kept, as the end of the member's keys.
+const END_RETENTION: Duration = Duration::from_hours(400 * 24);
 /// The index by organization and list.
 const BY_ORGANIZATION: &str = "byOrganization";
 /// Sort key of the index: the list and the user.
 const LIST_KEY: &str = "listKey";
 /// Prefix of members in the index, and of their keys.
 const MEMBER: &str = "member";
-
-// Names of actions.
-const TARGET: &str = "member";
-const OWNERS: &str = "owners";
-const CALLER: &str = "caller";
 
 /// The membership that makes a change. Its role must still be the one that permitted the change.
 #[derive(Debug, Clone)]
@@ -54,44 +53,18 @@ pub struct CallerMember {
     pub role: Role,
 }
 
-/// Outcome of a member's change or removal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MemberChange {
-    /// Stored.
-    Done,
-    /// The member has changed since it was read, or is gone.
-    Outdated,
-    /// The organization would have no owner.
-    LastOwner,
-    /// The caller's role has changed.
-    CallerChanged,
-}
-
-/// Outcome of a member's addition.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MemberAddition {
-    /// Stored.
-    Added,
-    /// The user is a member already.
-    MemberExists,
-}
-
 impl PeopleStore<'_> {
     /// Adds a member, and drops an invitation of the user to the organization.
     pub async fn add_member(
         self,
         member: &Member,
         more: Vec<TransactWriteItem>,
-    ) -> Result<MemberAddition, StoreError> {
+    ) -> Result<PeopleChange, StoreError> {
         let mut transaction = Transaction::from(more);
         self.join(member, &mut transaction)?;
         let invitation = invitation_key(&member.user, &member.organization);
         transaction.add("invitation", self.db.delete(TABLE, invitation))?;
-        match self.db.commit_all(transaction).await? {
-            None => Ok(MemberAddition::Added),
-            Some(cancelled) if cancelled.failed(TARGET) => Ok(MemberAddition::MemberExists),
-            Some(cancelled) => Err(cancelled.into_error()),
-        }
+        outcome(self.db.commit_all(transaction).await?)
     }
 
     /// Adds the actions that store a new member.
@@ -101,7 +74,7 @@ impl PeopleStore<'_> {
         transaction: &mut Transaction,
     ) -> Result<(), StoreError> {
         let put = self.db.put(TABLE, write_member(member));
-        transaction.add(TARGET, put.condition_expression("attribute_not_exists(pk)"))?;
+        transaction.add(NEW_MEMBER, put.condition_expression("attribute_not_exists(pk)"))?;
         let names = [("user", s(&member.user)), ("organization", s(&member.organization))];
         transaction.add("id", self.db.put(TABLE, item_at(id_key(member.id), names)))?;
         self.change_owners(member, None, Some(member.role), transaction)
@@ -115,7 +88,7 @@ impl PeopleStore<'_> {
         by: Option<&CallerMember>,
         more: Vec<TransactWriteItem>,
         now: Timestamp,
-    ) -> Result<MemberChange, StoreError> {
+    ) -> Result<PeopleChange, StoreError> {
         let mut transaction = Transaction::from(more);
         let update = self
             .db
@@ -139,10 +112,10 @@ impl PeopleStore<'_> {
                 .expression_attribute_values(":projects", projects),
             None => update.update_expression(format!("{set} REMOVE projects")),
         };
-        transaction.add(TARGET, update)?;
+        transaction.add(MEMBER_AS_READ, update)?;
         self.change_owners(stored, Some(stored.role), Some(*role), &mut transaction)?;
         self.check_caller(stored, by, &mut transaction)?;
-        Ok(outcome(self.db.commit_all(transaction).await?))
+        outcome(self.db.commit_all(transaction).await?)
     }
 
     /// Removes a member that was read as `stored`. The time remains, as that of the end of the
@@ -153,7 +126,7 @@ impl PeopleStore<'_> {
         by: Option<&CallerMember>,
         more: Vec<TransactWriteItem>,
         now: Timestamp,
-    ) -> Result<MemberChange, StoreError> {
+    ) -> Result<PeopleChange, StoreError> {
         let mut transaction = Transaction::from(more);
         let delete = self
             .db
@@ -161,17 +134,18 @@ impl PeopleStore<'_> {
             .condition_expression("memberId = :id AND version = :version")
             .expression_attribute_values(":id", s(stored.id))
             .expression_attribute_values(":version", count(stored.version));
-        transaction.add(TARGET, delete)?;
+        transaction.add(MEMBER_AS_READ, delete)?;
         let end = self
             .db
             .update(TABLE, id_key(stored.id))
-            .update_expression("SET endedAt = :now REMOVE #user")
+            .update_expression("SET endedAt = :now, expiresAt = :expiresAt REMOVE #user")
             .expression_attribute_names("#user", "user")
-            .expression_attribute_values(":now", n(now.as_millis()));
+            .expression_attribute_values(":now", n(now.as_millis()))
+            .expression_attribute_values(":expiresAt", n(now.plus(END_RETENTION).as_seconds()));
         transaction.add("id", end)?;
         self.change_owners(stored, Some(stored.role), None, &mut transaction)?;
         self.check_caller(stored, by, &mut transaction)?;
-        Ok(outcome(self.db.commit_all(transaction).await?))
+        outcome(self.db.commit_all(transaction).await?)
     }
 
     /// Adds the action that counts an owner in or out. It fails for the last one.
@@ -267,8 +241,9 @@ impl PeopleStore<'_> {
     }
 
     /// Sets the time of revocation of keys whose member was removed, unless they were revoked
-    /// before. Authentication rejects them since then.
-    pub async fn end_with_members(self, keys: &mut [ApiKeyRecord]) -> Result<(), StoreError> {
+    /// before. Authentication rejects them since then. Drops keys whose membership was erased, or
+    /// ended so long ago that its end has expired.
+    pub async fn end_with_members(self, keys: &mut Vec<ApiKeyRecord>) -> Result<(), StoreError> {
         let ids: BTreeSet<MemberId> = keys.iter().filter_map(|key| key.member).collect();
         let mut ends = HashMap::new();
         for item in self.db.get_all(TABLE, ids.into_iter().map(id_key).collect()).await? {
@@ -276,12 +251,12 @@ impl PeopleStore<'_> {
             let id = |pk: &str| MemberId::parse(pk.strip_prefix("member#")?);
             ends.insert(reader.parsed("pk", id)?, reader.optional_millis("endedAt")?);
         }
-        for key in keys {
-            let Some(id) = key.member else { continue };
-            // An erased membership has no item. Its keys are erased, too.
-            let end = ends.get(&id).copied().unwrap_or(Some(key.created_at));
-            key.revoked_at = key.revoked_at.into_iter().chain(end).min();
-        }
+        keys.retain_mut(|key| {
+            let Some(id) = key.member else { return true };
+            let Some(end) = ends.get(&id) else { return false };
+            key.revoked_at = key.revoked_at.into_iter().chain(*end).min();
+            true
+        });
         Ok(())
     }
 
@@ -345,26 +320,6 @@ fn text_of(item: &Item) -> Option<&String> {
 /// Returns the attributes that put an item into a list of its organization.
 pub(super) fn in_list(list: &str, organization: &Organization, user: &UserId) -> Item {
     item([("organization", s(organization)), (LIST_KEY, s(format_args!("{list}#{user}")))])
-}
-
-fn outcome(cancelled: Option<Cancellation>) -> MemberChange {
-    match cancelled {
-        None => MemberChange::Done,
-        Some(cancelled) if cancelled.failed(TARGET) => MemberChange::Outdated,
-        Some(cancelled) if caller_changed(&cancelled) => MemberChange::CallerChanged,
-        // The only other condition.
-        Some(_) => MemberChange::LastOwner,
-    }
-}
-
-/// Returns `true` if the action of [`PeopleStore::require_caller`] failed.
-pub(super) fn caller_changed(cancelled: &Cancellation) -> bool {
-    cancelled.failed(CALLER)
-}
-
-/// Returns `true` if the user of [`PeopleStore::join`] is a member already.
-pub(super) fn member_exists(cancelled: &Cancellation) -> bool {
-    cancelled.failed(TARGET)
 }
 
 /// Returns the key of the item that leads from an id to its member.

@@ -1,14 +1,14 @@
 //! Table `people`: members and invitations of organizations.
 
+mod change;
 mod erasure;
 mod invitations;
 mod members;
 mod sign_in;
 
-pub use invitations::{
-    Acceptance, InvitationCreation, InvitationRevocation, MAX_INVITATIONS_PER_DAY,
-};
-pub use members::{CallerMember, MemberAddition, MemberChange};
+pub use change::PeopleChange;
+pub use invitations::MAX_INVITATIONS_PER_DAY;
+pub use members::CallerMember;
 pub use sign_in::Account;
 
 use shared::dynamodb::Store;

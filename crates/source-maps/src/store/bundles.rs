@@ -4,15 +4,17 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use aws_sdk_dynamodb::types::builders::{ConditionCheckBuilder, PutBuilder};
-use serde::Serialize;
-use shared::dynamodb::item::{Item, ItemReader, b, item_at, key, n, s, ss, time_key};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
+use shared::dynamodb::item::{Item, ItemReader, item_at, key, n, s, ss, time_key};
 use shared::dynamodb::transaction::Transaction;
 use shared::dynamodb::{Store, StoreError};
 use shared::projects::project::{Organization, ProjectId};
 use shared::timestamp::Timestamp;
 use uuid::Uuid;
 
-use super::{SourceMapStore, TABLE};
+use super::{SourceMapStore, TABLE, json, read_json};
+use crate::MapKey;
 use crate::bundle::Checksum;
 
 /// Time that a failure is shown.
@@ -24,9 +26,10 @@ const QUEUED_AT_ONCE: i32 = 20;
 const QUEUE: &str = "assembly-queue";
 
 /// An uploaded bundle, as the tool describes it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Upload {
     /// The organization of the chunks.
+    #[serde(deserialize_with = "organization")]
     pub organization: Organization,
     /// The SHA-1 of the whole bundle.
     pub checksum: Checksum,
@@ -39,7 +42,7 @@ pub struct Upload {
 }
 
 /// The state of a bundle in a project.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum BundleState {
     /// The job will assemble the bundle.
     Queued,
@@ -57,7 +60,7 @@ pub enum BundleState {
 }
 
 /// A bundle of a project.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BundleRecord {
     /// The project.
     pub project: ProjectId,
@@ -67,22 +70,12 @@ pub struct BundleRecord {
     pub state: BundleState,
 }
 
-/// The exclusive right to assemble a bundle.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Lease {
-    pub(super) id: Uuid,
-    pub(super) checksum: Checksum,
-    pub(super) release: Option<String>,
-    pub(super) dist: Option<String>,
-    pub(super) began: Timestamp,
-}
-
 /// A failed bundle, as people see it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Failure {
     /// The SHA-1 of the bundle.
-    pub checksum: String,
+    pub checksum: Checksum,
     /// The release of the upload.
     pub release: Option<String>,
     /// The distribution of the upload.
@@ -91,9 +84,9 @@ pub struct Failure {
     pub detail: String,
     /// Time of the failure.
     pub failed_at: Timestamp,
-    /// The stored form of the keys of its maps.
+    /// The keys of its maps.
     #[serde(skip)]
-    pub map_keys: BTreeSet<String>,
+    pub map_keys: BTreeSet<MapKey>,
 }
 
 impl SourceMapStore<'_> {
@@ -101,29 +94,27 @@ impl SourceMapStore<'_> {
     pub async fn find_bundle(
         self,
         project: ProjectId,
-        checksum: Checksum,
+        checksum: &Checksum,
     ) -> Result<Option<BundleRecord>, StoreError> {
         let item = self.db.get(TABLE, key_of(project, checksum)).await?;
         item.as_ref().map(read).transpose()
     }
 
-    /// Starts the assembly of a bundle, unless another invocation assembles it. A lease ends after
-    /// `most`.
+    /// Starts the assembly of a bundle, unless another invocation assembles it. `lease` is the
+    /// exclusive right to assemble it, which ends after `most`.
     pub async fn lease(
         self,
         project: ProjectId,
         upload: &Upload,
-        id: Uuid,
+        lease: Uuid,
         most: Duration,
         now: Timestamp,
-    ) -> Result<Option<Lease>, StoreError> {
-        let state = BundleState::Assembling(now.plus(most));
-        let mut item = item_of(project, upload, &state);
-        item.insert("lease".to_owned(), s(id));
-        let put = self.put_unless_leased(item, now);
-        let Upload { checksum, release, dist, .. } = upload.clone();
-        let is_leased = self.db.write_if(put).await?;
-        Ok(is_leased.then_some(Lease { id, checksum, release, dist, began: now }))
+    ) -> Result<bool, StoreError> {
+        let until = now.plus(most);
+        let mut item = item_of(project, upload, BundleState::Assembling(until))?;
+        item.insert("lease".to_owned(), s(lease));
+        item.insert("until".to_owned(), n(until.as_millis()));
+        self.db.write_if(self.put_unless_leased(item, now)).await
     }
 
     /// Queues a bundle for the job, unless an invocation assembles it.
@@ -134,12 +125,15 @@ impl SourceMapStore<'_> {
         now: Timestamp,
     ) -> Result<(), StoreError> {
         let mut tx = Transaction::default();
-        let item = item_of(project, upload, &BundleState::Queued);
+        let item = item_of(project, upload, BundleState::Queued)?;
         tx.add("bundle", self.put_unless_leased(item, now))?;
-        let sk = format!("{project}#{}", upload.checksum);
-        let entry =
-            [("project", s(project)), ("checksum", s(upload.checksum)), ("at", n(now.as_millis()))];
-        tx.add("queue", self.db.put(TABLE, item_at(key(QUEUE, &sk), entry)))?;
+        let entry = [
+            ("project", s(project)),
+            ("checksum", s(&upload.checksum)),
+            ("at", n(now.as_millis())),
+        ];
+        let entry = item_at(queue_key(project, &upload.checksum), entry);
+        tx.add("queue", self.db.put(TABLE, entry))?;
         match self.db.commit_all(tx).await? {
             Some(cancelled) if !cancelled.failed("bundle") => Err(cancelled.into_error()),
             _ => Ok(()),
@@ -163,43 +157,23 @@ impl SourceMapStore<'_> {
     }
 
     /// Removes a bundle from the queue.
-    pub async fn dequeue(self, project: ProjectId, checksum: Checksum) -> Result<(), StoreError> {
-        self.db.delete_all(TABLE, vec![key(QUEUE, &format!("{project}#{checksum}"))]).await
+    pub async fn dequeue(self, project: ProjectId, checksum: &Checksum) -> Result<(), StoreError> {
+        self.db.delete_all(TABLE, vec![queue_key(project, checksum)]).await
     }
 
-    /// Notes that all maps of a bundle are published.
-    pub async fn finish(
-        self,
-        project: ProjectId,
-        upload: &Upload,
-        lease: &Lease,
-    ) -> Result<(), StoreError> {
-        self.end_lease(project, upload, lease, &BundleState::Assembled).await
-    }
-
-    /// Gives a lease back, so that the assembly can be tried again.
-    pub async fn release(
-        self,
-        project: ProjectId,
-        upload: &Upload,
-        lease: &Lease,
-    ) -> Result<(), StoreError> {
-        self.end_lease(project, upload, lease, &BundleState::Assembling(lease.began)).await
-    }
-
-    /// Sets the state of a leased bundle, without the lease. If the bundle was removed, a map was
+    /// Sets the state of a leased bundle, and ends the lease. If the bundle was removed, a map was
     /// replaced in the meantime.
-    async fn end_lease(
+    pub async fn end_lease(
         self,
         project: ProjectId,
         upload: &Upload,
-        lease: &Lease,
-        state: &BundleState,
+        lease: Uuid,
+        state: BundleState,
     ) -> Result<(), StoreError> {
-        let put = self.db.put(TABLE, item_of(project, upload, state));
+        let put = self.db.put(TABLE, item_of(project, upload, state)?);
         let put = put
             .condition_expression("lease = :lease")
-            .expression_attribute_values(":lease", s(lease.id));
+            .expression_attribute_values(":lease", s(lease));
         self.db.write_if(put).await.map(drop)
     }
 
@@ -216,29 +190,26 @@ impl SourceMapStore<'_> {
         project: ProjectId,
         upload: &Upload,
         detail: &str,
-        map_keys: &BTreeSet<String>,
+        map_keys: &BTreeSet<MapKey>,
         now: Timestamp,
     ) -> Result<(), StoreError> {
-        let state = BundleState::Failed { detail: detail.to_owned(), at: now };
+        let Upload { checksum, release, dist, .. } = upload.clone();
+        let (detail, map_keys) = (detail.to_owned(), ss(map_keys));
+        let state = BundleState::Failed { detail: detail.clone(), at: now };
         let mut tx = Transaction::default();
-        tx.add("bundle", self.db.put(TABLE, item_of(project, upload, &state)))?;
-        let mut failure = item_at(
-            key(&failures_pk(project), &format!("{}#{}", time_key(now), upload.checksum)),
+        tx.add("bundle", self.db.put(TABLE, item_of(project, upload, state)?))?;
+        let sk = format!("{}#{checksum}", time_key(now));
+        let failure =
+            Failure { checksum, release, dist, detail, failed_at: now, map_keys: BTreeSet::new() };
+        let mut item = item_at(
+            key(&failures_pk(project), &sk),
             [
-                ("checksum", s(upload.checksum)),
-                ("detail", s(detail)),
-                ("failedAt", s(now)),
+                ("failure", json(&failure)?),
                 ("expiresAt", n(now.plus(FAILURE_RETENTION).as_seconds())),
             ],
         );
-        let optional = [
-            ("release", upload.release.as_ref().map(s)),
-            ("dist", upload.dist.as_ref().map(s)),
-            ("mapKeys", ss(map_keys)),
-        ];
-        let optional = optional.into_iter().filter_map(|(name, it)| Some((name.to_owned(), it?)));
-        failure.extend(optional);
-        tx.add("failure", self.db.put(TABLE, failure))?;
+        item.extend(map_keys.map(|keys| ("mapKeys".to_owned(), keys)));
+        tx.add("failure", self.db.put(TABLE, item))?;
         match self.db.commit_all(tx).await? {
             None => Ok(()),
             Some(cancelled) => Err(cancelled.into_error()),
@@ -263,6 +234,10 @@ impl SourceMapStore<'_> {
     }
 }
 
+fn organization<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Organization, D::Error> {
+    Organization::parse(&String::deserialize(deserializer)?).map_err(D::Error::custom)
+}
+
 pub(super) fn bundles_pk(project: ProjectId) -> String {
     format!("bundles#{project}")
 }
@@ -271,85 +246,36 @@ pub(super) fn failures_pk(project: ProjectId) -> String {
     format!("failures#{project}")
 }
 
-pub(super) fn key_of(project: ProjectId, checksum: Checksum) -> Item {
+pub(super) fn key_of(project: ProjectId, checksum: &Checksum) -> Item {
     key(&bundles_pk(project), &checksum.to_string())
 }
 
-/// Returns the condition that an invocation has the lease of a bundle.
-pub(super) fn check(db: &Store, project: ProjectId, lease: &Lease) -> ConditionCheckBuilder {
-    let check = db.check(TABLE, key_of(project, lease.checksum));
-    check.condition_expression("lease = :lease").expression_attribute_values(":lease", s(lease.id))
+pub(super) fn queue_key(project: ProjectId, checksum: &Checksum) -> Item {
+    key(QUEUE, &format!("{project}#{checksum}"))
 }
 
-fn item_of(project: ProjectId, upload: &Upload, state: &BundleState) -> Item {
-    let name = match state {
-        BundleState::Queued => "queued",
-        BundleState::Assembling(_) => "assembling",
-        BundleState::Assembled => "assembled",
-        BundleState::Failed { .. } => "failed",
-    };
-    let mut item = item_at(
-        key_of(project, upload.checksum),
-        [
-            ("project", s(project)),
-            ("organization", s(&upload.organization)),
-            ("chunks", b(&Checksum::to_bytes(&upload.chunks))),
-            ("state", s(name)),
-        ],
-    );
-    let mut put = |name: &str, value| drop(item.insert(name.to_owned(), value));
-    if let Some(release) = &upload.release {
-        put("release", s(release));
-    }
-    if let Some(dist) = &upload.dist {
-        put("dist", s(dist));
-    }
-    match state {
-        BundleState::Queued | BundleState::Assembled => {}
-        BundleState::Assembling(until) => put("until", n(until.as_millis())),
-        BundleState::Failed { detail, at } => {
-            put("detail", s(detail));
-            put("failedAt", s(at));
-        }
-    }
-    item
+/// Returns the condition that an invocation has the lease of a bundle.
+pub(super) fn check(
+    db: &Store,
+    project: ProjectId,
+    checksum: &Checksum,
+    lease: Uuid,
+) -> ConditionCheckBuilder {
+    let check = db.check(TABLE, key_of(project, checksum));
+    check.condition_expression("lease = :lease").expression_attribute_values(":lease", s(lease))
+}
+
+fn item_of(project: ProjectId, upload: &Upload, state: BundleState) -> Result<Item, StoreError> {
+    let record = BundleRecord { project, upload: upload.clone(), state };
+    Ok(item_at(key_of(project, &upload.checksum), [("bundle", json(&record)?)]))
 }
 
 pub(super) fn read(item: &Item) -> Result<BundleRecord, StoreError> {
-    let reader = ItemReader { table: TABLE, item };
-    let optional = |name| reader.optional_text(name).map(|it| it.map(str::to_owned));
-    let state = match reader.text("state")? {
-        "queued" => BundleState::Queued,
-        "assembling" => {
-            let until = reader.optional_millis("until")?;
-            BundleState::Assembling(until.unwrap_or(Timestamp::from_millis(0)))
-        }
-        "assembled" => BundleState::Assembled,
-        "failed" => BundleState::Failed {
-            detail: reader.text("detail")?.to_owned(),
-            at: reader.time("failedAt")?,
-        },
-        _ => return Err(reader.damaged("state")),
-    };
-    let upload = Upload {
-        organization: reader.parsed("organization", |text| Organization::parse(text).ok())?,
-        checksum: reader.parsed("sk", Checksum::parse)?,
-        chunks: Checksum::from_bytes(reader.blob("chunks")?),
-        release: optional("release")?,
-        dist: optional("dist")?,
-    };
-    Ok(BundleRecord { project: reader.parsed("project", ProjectId::parse)?, upload, state })
+    read_json(ItemReader { table: TABLE, item }, "bundle")
 }
 
 fn read_failure(item: &Item) -> Result<Failure, StoreError> {
     let reader = ItemReader { table: TABLE, item };
-    let optional = |name| reader.optional_text(name).map(|it| it.map(str::to_owned));
-    Ok(Failure {
-        checksum: reader.text("checksum")?.to_owned(),
-        release: optional("release")?,
-        dist: optional("dist")?,
-        detail: reader.text("detail")?.to_owned(),
-        failed_at: reader.time("failedAt")?,
-        map_keys: reader.text_set("mapKeys")?.iter().cloned().collect(),
-    })
+    let map_keys = reader.text_set("mapKeys")?.iter().map(|key| MapKey::from(key.as_str()));
+    Ok(Failure { map_keys: map_keys.collect(), ..read_json(reader, "failure")? })
 }

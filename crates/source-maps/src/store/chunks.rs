@@ -1,6 +1,6 @@
 //! Chunks of bundles, as they arrive.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
 use aws_sdk_dynamodb::types::AttributeValue;
@@ -23,7 +23,7 @@ impl SourceMapStore<'_> {
     pub async fn put_chunk(
         self,
         organization: &Organization,
-        checksum: Checksum,
+        checksum: &Checksum,
         bytes: &[u8],
         now: Timestamp,
     ) -> Result<(), StoreError> {
@@ -38,16 +38,13 @@ impl SourceMapStore<'_> {
         checksums: &[Checksum],
         now: Timestamp,
     ) -> Result<HashMap<Checksum, Vec<u8>>, StoreError> {
-        let mut distinct = checksums.to_vec();
-        distinct.sort_unstable();
-        distinct.dedup();
-        let key_of = |checksum: &Checksum| chunk_key(organization, *checksum);
+        let mut missing: BTreeSet<&Checksum> = checksums.iter().collect();
         let mut chunks = HashMap::new();
         // Large items first at half the price; then those that were just written.
-        let stored = self.db.get_all_eventually(TABLE, distinct.iter().map(key_of).collect());
+        let stored = self.db.get_all_eventually(TABLE, chunk_keys(organization, &missing));
         read_chunks(stored.await?, organization, now, &mut chunks)?;
-        distinct.retain(|checksum| !chunks.contains_key(checksum));
-        let stored = self.db.get_all(TABLE, distinct.iter().map(key_of).collect()).await?;
+        missing.retain(|checksum| !chunks.contains_key(*checksum));
+        let stored = self.db.get_all(TABLE, chunk_keys(organization, &missing)).await?;
         read_chunks(stored, organization, now, &mut chunks)?;
         Ok(chunks)
     }
@@ -58,11 +55,8 @@ impl SourceMapStore<'_> {
         organization: &Organization,
         checksums: &[Checksum],
     ) -> Result<(), StoreError> {
-        let mut distinct = checksums.to_vec();
-        distinct.sort_unstable();
-        distinct.dedup();
-        let keys = distinct.into_iter().map(|checksum| chunk_key(organization, checksum));
-        self.db.delete_all(TABLE, keys.collect()).await
+        let distinct = checksums.iter().collect();
+        self.db.delete_all(TABLE, chunk_keys(organization, &distinct)).await
     }
 }
 
@@ -70,8 +64,12 @@ fn chunk_pk(organization: &Organization, checksum: &str) -> String {
     format!("chunk#{organization}#{checksum}")
 }
 
-fn chunk_key(organization: &Organization, checksum: Checksum) -> Item {
+fn chunk_key(organization: &Organization, checksum: &Checksum) -> Item {
     key(&chunk_pk(organization, &checksum.to_string()), "chunk")
+}
+
+fn chunk_keys(organization: &Organization, checksums: &BTreeSet<&Checksum>) -> Vec<Item> {
+    checksums.iter().map(|checksum| chunk_key(organization, checksum)).collect()
 }
 
 fn read_chunks(

@@ -4,8 +4,9 @@ use shared::dynamodb::item::{Item, ItemReader, key, s};
 use shared::dynamodb::{StoreError, Sweep};
 use shared::projects::project::ProjectId;
 
-use super::bundles::{bundles_pk, failures_pk, read};
+use super::bundles::{bundles_pk, failures_pk, queue_key, read};
 use super::{SourceMapStore, TABLE, lookup_key, maps_pk};
+use crate::bundle::Checksum;
 
 /// Items of a list that are removed per step.
 const ITEMS_AT_ONCE: i32 = 25;
@@ -19,8 +20,7 @@ impl SourceMapStore<'_> {
         for item in &items {
             let reader = ItemReader { table: TABLE, item };
             keys.push(key(reader.text("pk")?, reader.text("sk")?));
-            let checksum = reader.text("sk")?;
-            keys.push(key("assembly-queue", &format!("{project}#{checksum}")));
+            keys.extend(Checksum::parse(reader.text("sk")?).map(|it| queue_key(project, &it)));
             // An unreadable bundle must not stop the erasure; its chunks expire within a day.
             if let Ok(bundle) = read(item) {
                 let upload = bundle.upload;

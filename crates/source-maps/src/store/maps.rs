@@ -1,27 +1,31 @@
 //! Maps: their pieces, the items by which frames find them, and the list of a project.
 
+use std::collections::{BTreeSet, HashMap};
+
+use aws_sdk_dynamodb::types::TransactWriteItem;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use shared::dynamodb::immutable_items::place;
 use shared::dynamodb::item::{Item, ItemReader, b, item_at, key, n, s, time_key};
 use shared::dynamodb::page::one_more_than;
 use shared::dynamodb::transaction::Transaction;
-use shared::dynamodb::{ConflictRetry, StoreError};
+use shared::dynamodb::{Cause, ConflictRetry, StoreError};
 use shared::page::{Page, PageRequest};
 use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
 use uuid::Uuid;
 
-use super::bundles::{self, Lease};
-use super::upkeep::{DueMap, RETENTION, UNPUBLISHED};
-use super::{PieceKind, SourceMapStore, TABLE, count, lookup_key, maps_pk, piece_key, read_count};
+use super::bundles::{self, Upload};
+use super::upkeep::{DueMap, UNPUBLISHED};
+use super::{SourceMapStore, TABLE, count, json, lookup_key, maps_pk, piece_key, read_json};
 use crate::MapKey;
 use crate::bundle::Checksum;
 use crate::pieces::{Index, Pieces};
 
 /// Pieces that are written concurrently: enough to keep DynamoDB busy.
 const PIECES_AT_ONCE: usize = 16;
-/// Maps that are published in one transaction, with at most seven actions each.
-const MAPS_AT_ONCE: usize = 12;
+/// Maps that are published in one transaction, with at most five actions each.
+const MAPS_AT_ONCE: usize = 16;
 /// Maximum attempts to write a piece that is throttled. A new table takes about 4 MB per second.
 const MAX_WRITES: u32 = 8;
 
@@ -40,10 +44,6 @@ pub struct StoredMap {
     pub stored_bytes: u64,
     /// The first position of each table.
     pub index: Index,
-    /// Number of tables.
-    pub tables: usize,
-    /// Number of texts.
-    pub texts: usize,
 }
 
 /// The item by which frames find a map.
@@ -56,13 +56,11 @@ pub struct Lookup {
     /// Time of the last use, to within a day.
     pub last_used_at: Timestamp,
     pub(super) listing: String,
-    pub(super) tables: usize,
-    pub(super) texts: usize,
     pub(super) bundle: Checksum,
 }
 
 /// A map in the list of a project.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ListedMap {
     /// The debug ID, if the script has one.
@@ -79,9 +77,6 @@ pub struct ListedMap {
     pub created_at: Timestamp,
     /// Time of the last use, to within a day.
     pub last_used_at: Timestamp,
-    /// The stored form of the key.
-    #[serde(skip)]
-    pub map_key: String,
 }
 
 impl SourceMapStore<'_> {
@@ -94,12 +89,12 @@ impl SourceMapStore<'_> {
         now: Timestamp,
     ) -> Result<(), StoreError> {
         self.db.put_over(TABLE, due_of(project, map, now.plus(UNPUBLISHED)).item()).await?;
-        let tables = pieces.tables.iter().enumerate().map(|it| (PieceKind::Table, it));
-        let texts = pieces.texts.iter().enumerate().map(|it| (PieceKind::Text, it));
-        let writes: Vec<_> = tables
-            .chain(texts)
-            .map(|(kind, (number, piece))| {
-                let key = piece_key(project, map.map_id, kind, number);
+        let writes: Vec<_> = pieces
+            .pieces
+            .iter()
+            .enumerate()
+            .map(|(number, piece)| {
+                let key = piece_key(project, map.map_id, number);
                 self.put_piece(item_at(key, [("bytes", b(piece))]))
             })
             .collect();
@@ -125,7 +120,8 @@ impl SourceMapStore<'_> {
     pub async fn publish(
         self,
         project: ProjectId,
-        lease: &Lease,
+        upload: &Upload,
+        lease: Uuid,
         maps: &[StoredMap],
         now: Timestamp,
     ) -> Result<bool, StoreError> {
@@ -135,7 +131,7 @@ impl SourceMapStore<'_> {
                 if !retry.next_attempt().await {
                     return Err(StoreError::Contended("the maps kept being replaced".into()));
                 }
-                let tx = self.publication(project, lease, maps, now).await?;
+                let tx = self.publication(project, upload, lease, maps, now).await?;
                 match self.db.commit_all(tx).await? {
                     None => break,
                     Some(cancelled) if cancelled.failed("own bundle") => return Ok(false),
@@ -150,18 +146,18 @@ impl SourceMapStore<'_> {
     async fn publication(
         self,
         project: ProjectId,
-        lease: &Lease,
+        upload: &Upload,
+        lease: Uuid,
         maps: &[StoredMap],
         now: Timestamp,
     ) -> Result<Transaction, StoreError> {
         let mut tx = Transaction::default();
-        tx.add("own bundle", bundles::check(self.db, project, lease))?;
-        let mut replaced_bundles = Vec::new();
+        tx.add("own bundle", bundles::check(self.db, project, &upload.checksum, lease))?;
+        let mut replaced_bundles = BTreeSet::new();
         for map in maps {
-            let map_key = map.key.to_string();
-            let current = self.find_lookup(project, &map_key).await?;
+            let current = self.find_lookup(project, &map.key).await?;
             let listing = format!("{}#{}", time_key(now), map.map_id);
-            let put = self.db.put(TABLE, lookup_item(project, map, &listing, lease, now));
+            let put = self.db.put(TABLE, lookup_item(project, map, &listing, upload, now)?);
             let put = match &current {
                 Some(current) => put
                     .condition_expression("mapId = :map")
@@ -169,22 +165,15 @@ impl SourceMapStore<'_> {
                 None => put.condition_expression("attribute_not_exists(pk)"),
             };
             tx.add("lookup", put)?;
-            tx.add(
-                "listing",
-                self.db.put(TABLE, listing_item(project, map, &listing, lease, now)),
-            )?;
-            let unpublished = due_of(project, map, lease.began.plus(UNPUBLISHED));
-            tx.add("unpublished", self.db.delete(TABLE, unpublished.key()))?;
-            let due = due_of(project, map, now.plus(RETENTION));
-            tx.add("due", self.db.put(TABLE, due.item()))?;
+            let listed = listing_item(project, map, &listing, upload, now)?;
+            tx.add("listing", self.db.put(TABLE, listed))?;
             if let Some(current) = current {
-                self.add_removal(&mut tx, project, &map_key, &current, now)?;
-                if current.bundle != lease.checksum && !replaced_bundles.contains(&current.bundle) {
-                    replaced_bundles.push(current.bundle);
-                }
+                self.add_removal(&mut tx, project, &map.key, &current, now)?;
+                replaced_bundles.insert(current.bundle);
             }
         }
-        for bundle in replaced_bundles {
+        replaced_bundles.remove(&upload.checksum);
+        for bundle in &replaced_bundles {
             tx.add("bundle", self.db.delete(TABLE, bundles::key_of(project, bundle)))?;
         }
         Ok(tx)
@@ -194,7 +183,7 @@ impl SourceMapStore<'_> {
     pub(super) async fn find_lookup(
         self,
         project: ProjectId,
-        map_key: &str,
+        map_key: &MapKey,
     ) -> Result<Option<Lookup>, StoreError> {
         let item = self.db.get(TABLE, lookup_key(project, map_key)).await?;
         item.as_ref().map(read_lookup).transpose()
@@ -216,18 +205,19 @@ impl SourceMapStore<'_> {
         let more = output.last_evaluated_key.is_some();
         let end_of = |item: &Item| Ok(ItemReader { table: TABLE, item }.text("sk")?.to_owned());
         let items = output.items.unwrap_or_default();
-        let mut page = self.db.page(items, more, page_request.limit, end_of, read_listed)?;
-        let keys = page.items.iter().map(|map| lookup_key(project, &map.map_key)).collect();
+        let page = self.db.page(items, more, page_request.limit, end_of, read_listed)?;
+        let keys = page.items.iter().map(|(key, _)| lookup_key(project, key)).collect();
+        let mut last_use = HashMap::new();
         for item in self.db.get_all(TABLE, keys).await? {
             let reader = ItemReader { table: TABLE, item: &item };
-            let (pk, used) = (reader.text("pk")?, reader.millis("lastUsedAt")?);
-            for map in &mut page.items {
-                if pk.ends_with(&map.map_key) {
-                    map.last_used_at = map.last_used_at.max(used);
-                }
-            }
+            last_use.insert(place(&item), reader.millis("lastUsedAt")?);
         }
-        Ok(page)
+        let with_use = |(key, listed): (MapKey, ListedMap)| {
+            let used = last_use.get(&place(&lookup_key(project, &key)));
+            let last_used_at = used.map_or(listed.created_at, |used| listed.created_at.max(*used));
+            ListedMap { last_used_at, ..listed }
+        };
+        Ok(Page { items: page.items.into_iter().map(with_use).collect(), end: page.end })
     }
 
     /// Returns the bytes of a project's pieces.
@@ -251,35 +241,36 @@ impl SourceMapStore<'_> {
         self,
         project: ProjectId,
         release: &str,
+        entry_of: impl Fn(&MapKey) -> Result<TransactWriteItem, StoreError>,
         now: Timestamp,
     ) -> Result<(), StoreError> {
         let query = self.db.query(TABLE).consistent_read(true);
         let query = query
             .key_condition_expression("pk = :pk")
-            .filter_expression("#release = :release")
-            .expression_attribute_names("#release", "release")
-            .expression_attribute_values(":pk", s(maps_pk(project)))
-            .expression_attribute_values(":release", s(release));
+            .expression_attribute_values(":pk", s(maps_pk(project)));
         let mut items = query.into_paginator().items().send();
         while let Some(item) = items.next().await {
-            let item = item?;
-            let map_key = ItemReader { table: TABLE, item: &item }.text("mapKey")?;
-            self.delete_map(project, map_key, now).await?;
+            let (map_key, listed) = read_listed(&item?)?;
+            if listed.release.as_deref() == Some(release) {
+                self.delete_map(project, &map_key, &entry_of, now).await?;
+            }
         }
         Ok(())
     }
 
-    /// Removes the map with the stored form of a key, if there is one.
+    /// Removes the map of a key, if there is one. `entry_of` returns the action that records the
+    /// removal.
     pub async fn delete_map(
         self,
         project: ProjectId,
-        map_key: &str,
+        map_key: &MapKey,
+        entry_of: impl Fn(&MapKey) -> Result<TransactWriteItem, StoreError>,
         now: Timestamp,
     ) -> Result<(), StoreError> {
         let mut retry = ConflictRetry::default();
         while retry.next_attempt().await {
             let Some(current) = self.find_lookup(project, map_key).await? else { return Ok(()) };
-            if self.remove(project, map_key, &current, now).await? {
+            if self.remove(project, map_key, &current, vec![entry_of(map_key)?], now).await? {
                 return Ok(());
             }
         }
@@ -288,29 +279,29 @@ impl SourceMapStore<'_> {
 }
 
 fn due_of(project: ProjectId, map: &StoredMap, at: Timestamp) -> DueMap {
-    let (tables, texts) = (map.tables, map.texts);
-    DueMap { project, map_id: map.map_id, map_key: map.key.to_string(), tables, texts, at }
+    let (map_id, map_key, pieces) = (map.map_id, map.key.clone(), map.index.pieces());
+    DueMap { project, map_id, map_key, pieces, at }
 }
 
 fn lookup_item(
     project: ProjectId,
     map: &StoredMap,
     listing: &str,
-    lease: &Lease,
+    upload: &Upload,
     now: Timestamp,
-) -> Item {
-    item_at(
-        lookup_key(project, &map.key.to_string()),
+) -> Result<Item, StoreError> {
+    let index = map.index.to_bytes().map_err(|fault| Cause::of_step("writing an index", fault));
+    let index = index.map_err(StoreError::Rejected)?;
+    Ok(item_at(
+        lookup_key(project, &map.key),
         [
             ("mapId", s(map.map_id)),
             ("listing", s(listing)),
-            ("index", b(&map.index.to_bytes())),
-            ("tables", count(map.tables)),
-            ("texts", count(map.texts)),
-            ("bundle", s(lease.checksum)),
+            ("index", b(&index)),
+            ("bundle", s(&upload.checksum)),
             ("lastUsedAt", n(now.as_millis())),
         ],
-    )
+    ))
 }
 
 pub(super) fn read_lookup(item: &Item) -> Result<Lookup, StoreError> {
@@ -319,8 +310,6 @@ pub(super) fn read_lookup(item: &Item) -> Result<Lookup, StoreError> {
         map_id: reader.parsed("mapId", |text| Uuid::try_parse(text).ok())?,
         listing: reader.text("listing")?.to_owned(),
         index: Index::from_bytes(reader.blob("index")?).ok_or_else(|| reader.damaged("index"))?,
-        tables: read_count(reader, "tables")?,
-        texts: read_count(reader, "texts")?,
         bundle: reader.parsed("bundle", Checksum::parse)?,
         last_used_at: reader.millis("lastUsedAt")?,
     })
@@ -330,42 +319,29 @@ fn listing_item(
     project: ProjectId,
     map: &StoredMap,
     listing: &str,
-    lease: &Lease,
+    upload: &Upload,
     now: Timestamp,
-) -> Item {
-    let mut item = item_at(
+) -> Result<Item, StoreError> {
+    let listed = ListedMap {
+        debug_id: map.key.debug_id().map(str::to_owned),
+        release: upload.release.clone(),
+        dist: upload.dist.clone(),
+        url: map.url.clone(),
+        size: map.bytes,
+        created_at: now,
+        last_used_at: now,
+    };
+    Ok(item_at(
         key(&maps_pk(project), listing),
         [
             ("mapKey", s(&map.key)),
-            ("url", s(&map.url)),
-            ("size", count(map.bytes)),
             ("storedBytes", count(map.stored_bytes)),
-            ("createdAt", s(now)),
+            ("map", json(&listed)?),
         ],
-    );
-    let release = lease.release.as_ref().map(|it| ("release", s(it)));
-    let dist = lease.dist.as_ref().map(|it| ("dist", s(it)));
-    let id = match &map.key {
-        MapKey::DebugId(id) => Some(("debugId", s(id))),
-        MapKey::Url { .. } => None,
-    };
-    let optional = [release, dist, id].into_iter().flatten();
-    item.extend(optional.map(|(name, value)| (name.to_owned(), value)));
-    item
+    ))
 }
 
-fn read_listed(item: &Item) -> Result<ListedMap, StoreError> {
+fn read_listed(item: &Item) -> Result<(MapKey, ListedMap), StoreError> {
     let reader = ItemReader { table: TABLE, item };
-    let optional = |name| reader.optional_text(name).map(|it| it.map(str::to_owned));
-    let created_at = reader.time("createdAt")?;
-    Ok(ListedMap {
-        debug_id: optional("debugId")?,
-        release: optional("release")?,
-        dist: optional("dist")?,
-        url: reader.text("url")?.to_owned(),
-        size: reader.count("size")?,
-        created_at,
-        last_used_at: created_at,
-        map_key: reader.text("mapKey")?.to_owned(),
-    })
+    Ok((reader.text("mapKey")?.into(), read_json(reader, "map")?))
 }

@@ -8,11 +8,15 @@ mod resolving;
 mod upkeep;
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use shared::dynamodb::item::{Item, ItemReader, key, n};
-use shared::dynamodb::{Store, StoreError};
+use serde::{Deserialize, Serialize};
+use shared::dynamodb::item::{Item, ItemReader, key, n, s};
+use shared::dynamodb::{Cause, Store, StoreError};
 use shared::projects::project::ProjectId;
+use uuid::Uuid;
 
-pub use bundles::{BundleRecord, BundleState, Failure, Lease, Upload};
+use crate::MapKey;
+
+pub use bundles::{BundleRecord, BundleState, Failure, Upload};
 pub use maps::{ListedMap, Lookup, StoredMap};
 pub use resolving::{MapStatus, Resolution, SourceMapCache};
 pub use upkeep::{DueMap, DueOutcome, RETENTION, UNPUBLISHED};
@@ -38,41 +42,27 @@ fn maps_pk(project: ProjectId) -> String {
 }
 
 /// Returns the key of the item by which frames find a map.
-fn lookup_key(project: ProjectId, map_key: &str) -> Item {
+fn lookup_key(project: ProjectId, map_key: &MapKey) -> Item {
     key(&format!("map#{project}#{map_key}"), "map")
 }
 
-/// The two lists of pieces.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum PieceKind {
-    Table,
-    Text,
-}
-
 /// Returns the key of a piece. Each piece has its own partition, which spreads the writes of a map.
-fn piece_key(project: ProjectId, map_id: uuid::Uuid, kind: PieceKind, number: usize) -> Item {
-    let kind = match kind {
-        PieceKind::Table => "table",
-        PieceKind::Text => "text",
-    };
-    key(&format!("piece#{project}#{map_id}#{kind}#{number}"), "piece")
-}
-
-/// Returns the keys of all pieces of a map.
-fn piece_keys(
-    project: ProjectId,
-    map_id: uuid::Uuid,
-    tables: usize,
-    texts: usize,
-) -> impl Iterator<Item = Item> {
-    let tables = (0..tables).map(move |it| piece_key(project, map_id, PieceKind::Table, it));
-    tables.chain((0..texts).map(move |it| piece_key(project, map_id, PieceKind::Text, it)))
+fn piece_key(project: ProjectId, map_id: Uuid, number: usize) -> Item {
+    key(&format!("piece#{project}#{map_id}#{number}"), "piece")
 }
 
 fn count(count: impl TryInto<i64>) -> AttributeValue {
     n(count.try_into().unwrap_or(i64::MAX))
 }
 
-fn read_count(reader: ItemReader<'_>, name: &'static str) -> Result<usize, StoreError> {
-    reader.count(name).map(|it| usize::try_from(it).unwrap_or(usize::MAX))
+fn json(value: &impl Serialize) -> Result<AttributeValue, StoreError> {
+    let text = serde_json::to_string(value).map_err(|error| Cause::of_step("writing JSON", error));
+    text.map(s).map_err(StoreError::Rejected)
+}
+
+fn read_json<'i, T: Deserialize<'i>>(
+    reader: ItemReader<'i>,
+    attribute: &'static str,
+) -> Result<T, StoreError> {
+    serde_json::from_str(reader.text(attribute)?).map_err(|_| reader.damaged(attribute))
 }

@@ -1,6 +1,6 @@
 //! Resolves frames: finds their maps, and reads the pieces that they need.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,10 +14,10 @@ use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
 
 use super::maps::{Lookup, read_lookup};
-use super::{PieceKind, SourceMapStore, TABLE, lookup_key, piece_key};
+use super::{SourceMapStore, TABLE, lookup_key, piece_key};
 use crate::MapKey;
 use crate::event::{Members, MinifiedFrame, Resolved, ResolvedFrames, minified_frames};
-use crate::pieces::{Found, decompress, decompress_text, look_up};
+use crate::pieces::{Found, Table, read_text};
 
 /// Time after which a new or deleted map takes effect in a warm function.
 const MAX_AGE: Duration = Duration::from_secs(15);
@@ -28,7 +28,7 @@ const USE_PRECISION: Duration = Duration::from_hours(24);
 
 /// The maps of keys, which events share. `None` for a key without a map.
 #[derive(Debug)]
-pub struct SourceMapCache(TimedCache<(ProjectId, String), Option<Arc<Lookup>>>);
+pub struct SourceMapCache(TimedCache<(ProjectId, MapKey), Option<Arc<Lookup>>>);
 
 impl Default for SourceMapCache {
     fn default() -> Self {
@@ -37,7 +37,7 @@ impl Default for SourceMapCache {
 }
 
 /// The reason why frames of an event have no map.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MapStatus {
     /// No map was uploaded.
@@ -51,10 +51,13 @@ pub enum MapStatus {
 pub struct Resolution {
     /// The resolved frames.
     pub frames: ResolvedFrames,
-    /// The stored form of the keys without a map.
-    pub missing: Vec<String>,
-    used: Vec<(String, Arc<Lookup>)>,
+    /// The keys without a map.
+    pub missing: Vec<MapKey>,
+    used: BTreeMap<MapKey, Arc<Lookup>>,
 }
+
+/// The maps of frames. `None` for a key without a map.
+type Maps<'f> = HashMap<&'f MapKey, Option<Arc<Lookup>>>;
 
 impl SourceMapStore<'_> {
     /// Resolves the frames of an event.
@@ -69,18 +72,17 @@ impl SourceMapStore<'_> {
             return Ok(Resolution::default());
         }
         let maps = self.find_maps(cache, project, frames, now).await?;
-        let missing = maps.iter().filter(|(_, map)| map.is_none()).map(|(key, _)| key.to_string());
+        let missing = maps.iter().filter(|(_, map)| map.is_none()).map(|(key, _)| (*key).clone());
         let missing = missing.collect();
         let found = self.find_positions(project, &maps, frames).await?;
         let positions = self.read_contexts(project, &maps, frames, found).await?;
-        let mut used: BTreeMap<String, Arc<Lookup>> = BTreeMap::new();
+        let mut used = BTreeMap::new();
         for (frame, _) in frames.iter().zip(&positions).filter(|(_, it)| it.is_some()) {
             if let Some(Some(map)) = maps.get(&frame.key) {
-                used.insert(frame.key.to_string(), Arc::clone(map));
+                used.insert(frame.key.clone(), Arc::clone(map));
             }
         }
-        let frames = ResolvedFrames::of(frames, positions);
-        Ok(Resolution { frames, missing, used: used.into_iter().collect() })
+        Ok(Resolution { frames: ResolvedFrames::of(frames, positions), missing, used })
     }
 
     /// Notes that the maps of a resolution were used, once a day for each map.
@@ -114,33 +116,32 @@ impl SourceMapStore<'_> {
         self,
         cache: &SourceMapCache,
         project: ProjectId,
-        event: Members<'_>,
+        event: Option<Members<'_>>,
         now: Timestamp,
         write: impl FnOnce(Members<'_>) -> Option<T>,
     ) -> Result<(Option<MapStatus>, Option<T>), StoreError> {
+        let Some(event) = event else { return Ok((None, None)) };
         let resolution = self.resolve(cache, project, &minified_frames(&event), now).await?;
-        let reasons = self.explain_missing(project, &resolution.missing, now).await?;
+        let status = self.explain_missing(project, &resolution.missing, now).await?;
         let is_resolved = !resolution.frames.is_empty();
         let written = is_resolved.then(|| write(resolution.frames.apply(event))).flatten();
-        Ok((reasons.into_values().max(), written))
+        Ok((status, written))
     }
 
-    /// Returns the reason why some keys have no map.
-    pub async fn explain_missing(
+    /// Returns the reason why keys have no map, if there are any.
+    async fn explain_missing(
         self,
         project: ProjectId,
-        keys: &[String],
+        keys: &[MapKey],
         now: Timestamp,
-    ) -> Result<HashMap<String, MapStatus>, StoreError> {
+    ) -> Result<Option<MapStatus>, StoreError> {
         if keys.is_empty() {
-            return Ok(HashMap::new());
+            return Ok(None);
         }
         let failures = self.list_failures(project, now).await?;
-        let status_of = |key: &String| {
-            let has_failed = failures.iter().any(|failure| failure.map_keys.contains(key));
-            if has_failed { MapStatus::Failed } else { MapStatus::Missing }
-        };
-        Ok(keys.iter().map(|key| (key.clone(), status_of(key))).collect())
+        let has_failed = |key| failures.iter().any(|failure| failure.map_keys.contains(key));
+        let is_failed = keys.iter().any(has_failed);
+        Ok(Some(if is_failed { MapStatus::Failed } else { MapStatus::Missing }))
     }
 
     /// Returns the map of each frame's key.
@@ -150,35 +151,24 @@ impl SourceMapStore<'_> {
         project: ProjectId,
         frames: &'f [MinifiedFrame],
         now: Timestamp,
-    ) -> Result<BTreeMap<&'f MapKey, Option<Arc<Lookup>>>, StoreError> {
-        let mut maps: BTreeMap<&MapKey, Option<Arc<Lookup>>> = BTreeMap::new();
-        let mut unknown: BTreeMap<String, &MapKey> = BTreeMap::new();
-        for frame in frames {
-            if maps.contains_key(&frame.key) {
-                continue;
+    ) -> Result<Maps<'f>, StoreError> {
+        let mut maps = Maps::new();
+        let mut unknown = Vec::new();
+        for key in frames.iter().map(|frame| &frame.key).collect::<BTreeSet<_>>() {
+            match cache.0.get(&(project, key.clone()), now) {
+                Some(map) => drop(maps.insert(key, map)),
+                None => unknown.push(key),
             }
-            let key = frame.key.to_string();
-            let cached = cache.0.get(&(project, key.clone()), now);
-            if cached.is_none() {
-                unknown.insert(key, &frame.key);
-            }
-            maps.insert(&frame.key, cached.flatten());
         }
-        if unknown.is_empty() {
-            return Ok(maps);
+        let keys = unknown.iter().map(|key| lookup_key(project, key)).collect();
+        let mut found = HashMap::new();
+        for item in &self.db.get_all(TABLE, keys).await? {
+            found.insert(place(item), Arc::new(read_lookup(item)?));
         }
-        let keys = unknown.keys().map(|key| lookup_key(project, key)).collect();
-        let items = self.db.get_all(TABLE, keys).await?;
-        let mut found: HashMap<String, Arc<Lookup>> = HashMap::new();
-        for item in &items {
-            let pk = ItemReader { table: TABLE, item }.text("pk")?;
-            let key = pk.rsplit('#').next().unwrap_or_default();
-            found.insert(key.to_owned(), Arc::new(read_lookup(item)?));
-        }
-        for (key, map_key) in unknown {
-            let map = found.remove(&key);
-            cache.0.insert((project, key), map.clone(), now);
-            maps.insert(map_key, map);
+        for key in unknown {
+            let map = found.remove(&place(&lookup_key(project, key)));
+            cache.0.insert((project, key.clone()), map.clone(), now);
+            maps.insert(key, map);
         }
         Ok(maps)
     }
@@ -187,23 +177,20 @@ impl SourceMapStore<'_> {
     async fn find_positions(
         self,
         project: ProjectId,
-        maps: &BTreeMap<&MapKey, Option<Arc<Lookup>>>,
+        maps: &Maps<'_>,
         frames: &[MinifiedFrame],
     ) -> Result<Vec<Option<Found>>, StoreError> {
-        let keys = frames.iter().map(|frame| {
+        let find = |frame: &MinifiedFrame| {
             let map = maps.get(&frame.key)?.as_ref()?;
-            let table = map.index.table_of(frame.line, frame.column)?;
-            Some(piece_key(project, map.map_id, PieceKind::Table, table))
-        });
-        let keys: Vec<Option<Item>> = keys.collect();
-        let tables =
-            read_pieces(self.db, keys.iter().flatten().cloned().collect(), decompress).await?;
-        let found = frames.iter().zip(&keys).map(|(frame, key)| {
-            let table = tables.get(&place(key.as_ref()?))?;
-            look_up(table, frame.line, frame.column).unwrap_or_else(|| {
-                tracing::warn!("a table of a source map is unreadable");
-                None
-            })
+            let (table, line) = map.index.find(frame.line, frame.column)?;
+            Some((piece_key(project, map.map_id, table), line))
+        };
+        let places: Vec<Option<(Item, u32)>> = frames.iter().map(find).collect();
+        let keys = places.iter().flatten().map(|(key, _)| key.clone()).collect();
+        let tables = read_pieces(self.db, keys, Table::read).await?;
+        let found = frames.iter().zip(&places).map(|(frame, found)| {
+            let (key, line) = found.as_ref()?;
+            tables.get(&place(key))?.look_up(*line, frame.column)
         });
         Ok(found.collect())
     }
@@ -212,27 +199,25 @@ impl SourceMapStore<'_> {
     async fn read_contexts(
         self,
         project: ProjectId,
-        maps: &BTreeMap<&MapKey, Option<Arc<Lookup>>>,
+        maps: &Maps<'_>,
         frames: &[MinifiedFrame],
         found: Vec<Option<Found>>,
     ) -> Result<Vec<Option<Resolved>>, StoreError> {
-        let key_of = |frame: &MinifiedFrame, text: u32| {
+        let key_of = |frame: &MinifiedFrame, text: usize| {
             let map = maps.get(&frame.key)?.as_ref()?;
-            let number = usize::try_from(text).ok()?;
-            Some(piece_key(project, map.map_id, PieceKind::Text, number))
+            Some(piece_key(project, map.map_id, text))
         };
-        let found: Vec<(&MinifiedFrame, Option<Found>)> = frames.iter().zip(found).collect();
         let mut keys = Vec::new();
-        for (frame, found) in &found {
+        for (frame, found) in frames.iter().zip(&found) {
             for text in found.iter().flat_map(Found::texts) {
                 keys.extend(key_of(frame, text));
             }
         }
-        let texts = read_pieces(self.db, keys, decompress_text).await?;
-        let resolved = found.into_iter().map(|(frame, found)| {
+        let texts = read_pieces(self.db, keys, read_text).await?;
+        let resolved = frames.iter().zip(found).map(|(frame, found)| {
             let found = found?;
-            let context = found
-                .context(|number| texts.get(&place(&key_of(frame, number)?)).map(String::as_str));
+            let text_of = |text| texts.get(&place(&key_of(frame, text)?)).map(String::as_str);
+            let context = found.context(text_of);
             Some(Resolved { found, context })
         });
         Ok(resolved.collect())
@@ -246,15 +231,14 @@ async fn read_pieces<T>(
     read: impl Fn(&[u8]) -> Option<T>,
 ) -> Result<HashMap<ItemKey, T>, StoreError> {
     let distinct: HashMap<ItemKey, Item> = keys.into_iter().map(|key| (place(&key), key)).collect();
-    if distinct.is_empty() {
-        return Ok(HashMap::new());
-    }
     let items = db.get_all_unchanging(TABLE, distinct.into_values().collect()).await?;
     let mut pieces = HashMap::with_capacity(items.len());
     for (place, item) in items {
         let bytes = ItemReader { table: TABLE, item: &item }.blob("bytes")?;
         if let Some(piece) = read(bytes) {
             pieces.insert(place, piece);
+        } else {
+            tracing::warn!("a piece of a source map is unreadable");
         }
     }
     Ok(pieces)

@@ -1,10 +1,12 @@
 //! The list of maps to look at: maps that can have expired, and pieces to remove.
 //!
 //! Each map has an entry from before its pieces are written until they are removed. So no crash
-//! leaves pieces that no entry names.
+//! leaves pieces that no entry names. The first entry is due after an hour. If the map is published
+//! then, the next entry is due when the map expires.
 
 use std::time::Duration;
 
+use aws_sdk_dynamodb::types::TransactWriteItem;
 use shared::dynamodb::StoreError;
 use shared::dynamodb::item::{Item, ItemReader, item_at, key, n, s, time_key};
 use shared::dynamodb::transaction::Transaction;
@@ -12,8 +14,10 @@ use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
 use uuid::Uuid;
 
+use super::bundles::key_of;
 use super::maps::Lookup;
-use super::{SourceMapStore, TABLE, count, piece_keys, read_count};
+use super::{SourceMapStore, TABLE, count, lookup_key, maps_pk, piece_key};
+use crate::MapKey;
 
 /// Time that a map is kept after its last use.
 pub const RETENTION: Duration = Duration::from_hours(180 * 24);
@@ -30,10 +34,8 @@ const ENTRIES_AT_ONCE: i32 = 100;
 pub struct DueMap {
     pub(super) project: ProjectId,
     pub(super) map_id: Uuid,
-    /// The stored form of the map's key.
-    pub(super) map_key: String,
-    pub(super) tables: usize,
-    pub(super) texts: usize,
+    pub(super) map_key: MapKey,
+    pub(super) pieces: usize,
     pub(super) at: Timestamp,
 }
 
@@ -58,15 +60,10 @@ impl DueMap {
                 ("project", s(self.project)),
                 ("mapId", s(self.map_id)),
                 ("mapKey", s(&self.map_key)),
-                ("tables", count(self.tables)),
-                ("texts", count(self.texts)),
+                ("pieces", count(self.pieces)),
                 ("at", n(self.at.as_millis())),
             ],
         )
-    }
-
-    pub(super) fn at(&self, at: Timestamp) -> Self {
-        Self { at, ..self.clone() }
     }
 
     fn read(item: &Item) -> Result<Self, StoreError> {
@@ -74,9 +71,8 @@ impl DueMap {
         Ok(Self {
             project: reader.parsed("project", ProjectId::parse)?,
             map_id: reader.parsed("mapId", |text| Uuid::try_parse(text).ok())?,
-            map_key: reader.text("mapKey")?.to_owned(),
-            tables: read_count(reader, "tables")?,
-            texts: read_count(reader, "texts")?,
+            map_key: reader.text("mapKey")?.into(),
+            pieces: usize::try_from(reader.count("pieces")?).unwrap_or(usize::MAX),
             at: reader.millis("at")?,
         })
     }
@@ -121,12 +117,13 @@ impl SourceMapStore<'_> {
             let expires_at = current.last_used_at.plus(RETENTION);
             if expires_at > now {
                 let mut tx = Transaction::default();
-                tx.add("later", self.db.put(TABLE, due.at(expires_at).item()))?;
+                let later = DueMap { at: expires_at, ..due.clone() };
+                tx.add("later", self.db.put(TABLE, later.item()))?;
                 tx.add("due", self.db.delete(TABLE, due.key()))?;
                 self.db.commit_all(tx).await?;
                 return Ok(DueOutcome::Kept);
             }
-            if !self.remove(due.project, &due.map_key, &current, now).await? {
+            if !self.remove(due.project, &due.map_key, &current, Vec::new(), now).await? {
                 // The map was used or replaced at this moment. The next run looks again.
                 return Ok(DueOutcome::Kept);
             }
@@ -137,7 +134,7 @@ impl SourceMapStore<'_> {
 
     /// Removes the pieces that an entry names, and then the entry.
     pub(super) async fn remove_pieces(self, due: &DueMap) -> Result<(), StoreError> {
-        let keys = piece_keys(due.project, due.map_id, due.tables, due.texts);
+        let keys = (0..due.pieces).map(|piece| piece_key(due.project, due.map_id, piece));
         self.db.delete_all(TABLE, keys.collect()).await?;
         self.db.delete_all(TABLE, vec![due.key()]).await
     }
@@ -147,19 +144,20 @@ impl SourceMapStore<'_> {
     pub(super) async fn remove(
         self,
         project: ProjectId,
-        map_key: &str,
+        map_key: &MapKey,
         current: &Lookup,
+        more: Vec<TransactWriteItem>,
         now: Timestamp,
     ) -> Result<bool, StoreError> {
-        let mut tx = Transaction::default();
-        let delete = self.db.delete(TABLE, super::lookup_key(project, map_key));
+        let mut tx = Transaction::from(more);
+        let delete = self.db.delete(TABLE, lookup_key(project, map_key));
         let delete = delete
             .condition_expression("mapId = :map AND lastUsedAt = :used")
             .expression_attribute_values(":map", s(current.map_id))
             .expression_attribute_values(":used", n(current.last_used_at.as_millis()));
         tx.add("lookup", delete)?;
         self.add_removal(&mut tx, project, map_key, current, now)?;
-        tx.add("bundle", self.db.delete(TABLE, super::bundles::key_of(project, current.bundle)))?;
+        tx.add("bundle", self.db.delete(TABLE, key_of(project, &current.bundle)))?;
         let cancelled = self.db.commit_all(tx).await?;
         match cancelled {
             None => Ok(true),
@@ -173,19 +171,18 @@ impl SourceMapStore<'_> {
         self,
         tx: &mut Transaction,
         project: ProjectId,
-        map_key: &str,
+        map_key: &MapKey,
         current: &Lookup,
         now: Timestamp,
     ) -> Result<(), StoreError> {
         let due = DueMap {
             project,
             map_id: current.map_id,
-            map_key: map_key.to_owned(),
-            tables: current.tables,
-            texts: current.texts,
+            map_key: map_key.clone(),
+            pieces: current.index.pieces(),
             at: now,
         };
-        tx.add("listing", self.db.delete(TABLE, key(&super::maps_pk(project), &current.listing)))?;
+        tx.add("listing", self.db.delete(TABLE, key(&maps_pk(project), &current.listing)))?;
         tx.add("due", self.db.put(TABLE, due.item()))
     }
 }

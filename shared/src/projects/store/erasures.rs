@@ -74,9 +74,16 @@ impl Store {
         Ok(self.commit_all(actions).await?.is_none())
     }
 
-    /// Queues the erasure of a user. Returns `false` if it was already queued.
-    pub async fn erase_user(&self, erasure: &Erasure) -> Result<bool, StoreError> {
-        Ok(self.commit_all(self.queue_erasure(erasure)?).await?.is_none())
+    /// Queues the erasure of a user, in a transaction with more actions. Returns `false` if it was
+    /// already queued.
+    pub async fn erase_user(
+        &self,
+        erasure: &Erasure,
+        more: Vec<TransactWriteItem>,
+    ) -> Result<bool, StoreError> {
+        let mut actions = self.queue_erasure(erasure)?;
+        actions.extend(more);
+        Ok(self.commit_all(actions).await?.is_none())
     }
 
     fn queue_erasure(&self, erasure: &Erasure) -> Result<Vec<TransactWriteItem>, StoreError> {

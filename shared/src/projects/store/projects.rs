@@ -1,18 +1,19 @@
 //! Table `projects`, key `idOrSlug`: three items per project.
 //!
 //! The item under the id is the project. The items under the slug, and under `ingest#` and the
-//! numeric id, hold the data for a request with that name. Each costs one read.
+//! numeric id, hold the data for a request with that name. Each costs one read. One further item
+//! holds the stack's limits.
 
-use std::num::NonZeroU32;
+use std::collections::BTreeMap;
 
 use aws_sdk_dynamodb::types::builders::UpdateBuilder;
 use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem};
 
 use crate::page::{Page, PageRequest};
 use crate::projects::dsn::{IngestId, PublicKey};
-use crate::projects::ingest_limits::{IngestLimit, IngestLimits};
+use crate::projects::limits::{Limit, Limits};
 use crate::projects::project::{
-    IdOrSlug, Organization, Project, ProjectId, ProjectLimits, ProjectName, ProjectPatch, Slug,
+    IdOrSlug, Organization, Project, ProjectId, ProjectName, ProjectPatch, Slug,
 };
 
 use crate::dynamodb::idempotency::{Idempotent, Replay};
@@ -27,10 +28,8 @@ pub(super) const KEY: &str = "idOrSlug";
 /// The index by organization and slug. Only the items under ids have a slug, so only they are in
 /// it.
 const BY_ORGANIZATION: &str = "byOrganization";
-/// A limit, in the items under the id and the ingest id.
-const EVENTS_PER_MINUTE: &str = "eventsPerMinute";
-/// A limit, in the items under the id and the slug.
-const REQUESTS_PER_MINUTE: &str = "requestsPerMinute";
+/// Key of the item with the stack's limits. Slugs contain no `#`.
+const STACK: &str = "stack#limits";
 /// `true` if the project serves users, in the item under the id. Absent: `false`.
 const PRODUCTION: &str = "production";
 
@@ -65,10 +64,8 @@ pub struct IngestAccess {
     pub project: ProjectId,
     /// The key that the request must contain.
     pub public_key: PublicKey,
-    /// The project's own limit of deliveries per minute, if it has one; 0 means no limit.
-    pub events_per_minute: Option<u32>,
-    /// The project's other limits, which only its item under the ingest id has.
-    pub limits: IngestLimits,
+    /// The project's own limits, except that of requests.
+    pub limits: Limits,
 }
 
 impl Store {
@@ -155,19 +152,17 @@ impl Store {
         patch: &ProjectPatch,
         more: Vec<TransactWriteItem>,
     ) -> Result<bool, StoreError> {
-        let limit = |value: Option<u32>| value.map(n);
         let name = patch.name.as_ref().map(|name| ("name", Some(s(name.as_str()))));
-        let events = patch.events_per_minute.map(|it| (EVENTS_PER_MINUTE, limit(it)));
-        let requests = patch.requests_per_minute.map(|it| (REQUESTS_PER_MINUTE, limit(it)));
         let flag = |value: bool| value.then_some(AttributeValue::Bool(true));
         let production = patch.production.map(|it| (PRODUCTION, flag(it)));
-        let by_id: Vec<_> =
-            [name, events.clone(), requests.clone(), production].into_iter().flatten().collect();
+        let (requests, others): (Vec<_>, Vec<_>) =
+            limit_changes(&patch.limits).partition(|it| it.0 == Limit::RequestsPerMinute.as_str());
+        let by_id = [&requests[..], &others].concat().into_iter().chain(name).chain(production);
         let mut actions = more;
         for (key, changes) in [
-            (item([(KEY, s(project.id))]), by_id),
-            (item([(KEY, s(&project.slug))]), requests.into_iter().collect()),
-            (ingest_key(project.ingest_id), events.into_iter().collect()),
+            (item([(KEY, s(project.id))]), by_id.collect()),
+            (item([(KEY, s(&project.slug))]), requests),
+            (ingest_key(project.ingest_id), others),
         ] {
             if !changes.is_empty() {
                 let update = set_or_remove(self.update(TABLE, key), changes);
@@ -180,21 +175,25 @@ impl Store {
         Ok(self.commit_all(actions).await?.is_none())
     }
 
-    /// Changes limits of a project, in a transaction with more actions. `None` resets a limit.
-    /// Returns `false` if there is no such project.
-    pub async fn set_ingest_limits(
+    /// Changes limits of the stack. `None` is the template's parameter.
+    pub async fn set_stack_limits(
         &self,
-        project: &Project,
-        limits: &[(IngestLimit, Option<u32>)],
-        more: Vec<TransactWriteItem>,
-    ) -> Result<bool, StoreError> {
-        let changes = limits.iter().map(|(limit, value)| (limit.as_str(), value.map(n)));
-        let update = self.update(TABLE, ingest_key(project.ingest_id));
-        let update = set_or_remove(update, changes.collect())
-            .condition_expression("attribute_exists(idOrSlug)");
-        let mut actions = more;
-        actions.push(update.into_action()?);
-        Ok(self.commit_all(actions).await?.is_none())
+        limits: &BTreeMap<Limit, Option<u32>>,
+    ) -> Result<(), StoreError> {
+        let update =
+            set_or_remove(self.update(TABLE, stack_key()), limit_changes(limits).collect());
+        self.write_if(update).await.map(drop)
+    }
+
+    /// Returns the limits of the stack. Strongly consistent.
+    pub async fn stack_limits(&self) -> Result<Limits, StoreError> {
+        let found = self.get(TABLE, stack_key()).await?;
+        found.as_ref().map_or(Ok(Limits::default()), read_limits)
+    }
+
+    /// Reads the limits of the stack. Unreadable ones count as unset: all requests need them.
+    pub(super) fn read_stack_limits(&self, item: &Item) -> Result<Limits, StoreError> {
+        Ok(self.unless_damaged(item, read_limits(item))?.unwrap_or_default())
     }
 
     /// Returns all projects of all organizations. Scans the table: for operator commands, not for
@@ -274,14 +273,24 @@ impl Store {
         self.undamaged(&items, read_project)
     }
 
-    /// Returns the project that receives errors with a numeric id. Strongly consistent, so that a
-    /// DSN works as soon as it is printed.
+    /// Returns the project that receives errors with a numeric id, and the limits of the stack if
+    /// `with_limits`. Strongly consistent, so that a DSN works as soon as it is printed.
     pub async fn find_ingest_access(
         &self,
         id: IngestId,
-    ) -> Result<Option<IngestAccess>, StoreError> {
-        let found = self.get(TABLE, ingest_key(id)).await?;
-        found.as_ref().map(read_ingest_access).transpose()
+        with_limits: bool,
+    ) -> Result<(Option<IngestAccess>, Option<Limits>), StoreError> {
+        let limits = async {
+            if !with_limits {
+                return Ok::<_, StoreError>(None);
+            }
+            let found = self.get(TABLE, stack_key()).await?;
+            let read =
+                found.map_or_else(|| Ok(Limits::default()), |it| self.read_stack_limits(&it));
+            read.map(Some)
+        };
+        let (access, limits) = tokio::try_join!(self.get(TABLE, ingest_key(id)), limits)?;
+        Ok((access.as_ref().map(read_ingest_access).transpose()?, limits))
     }
 
     /// Returns the whole project with this id. Strongly consistent, like [`Self::find_project`].
@@ -314,13 +323,28 @@ pub(super) fn read_identity(item: &Item) -> Result<ProjectIdentity, StoreError> 
     Ok(ProjectIdentity {
         id: reader.parsed("projectId", ProjectId::parse)?,
         organization: reader.parsed("organization", |text| Organization::parse(text).ok())?,
-        requests_per_minute: read_limit(reader, REQUESTS_PER_MINUTE)?,
+        requests_per_minute: read_limits(item)?.get(Limit::RequestsPerMinute),
     })
 }
 
-fn read_limit(reader: ItemReader<'_>, name: &'static str) -> Result<Option<u32>, StoreError> {
-    let limit = reader.optional_count(name)?;
-    limit.map(|limit| u32::try_from(limit).map_err(|_| reader.damaged(name))).transpose()
+/// Reads the limits that an item has.
+fn read_limits(item: &Item) -> Result<Limits, StoreError> {
+    let reader = ItemReader { table: TABLE, item };
+    let mut limits = Limits::default();
+    for limit in Limit::ALL {
+        let name = limit.as_str();
+        let value = reader.optional_count(name)?;
+        let value = value.map(|value| u32::try_from(value).map_err(|_| reader.damaged(name)));
+        limits = limits.with(limit, value.transpose()?);
+    }
+    Ok(limits)
+}
+
+/// Returns the attributes of changed limits.
+fn limit_changes(
+    limits: &BTreeMap<Limit, Option<u32>>,
+) -> impl Iterator<Item = (&'static str, Option<AttributeValue>)> {
+    limits.iter().map(|(limit, value)| (limit.as_str(), value.map(n)))
 }
 
 /// Sets attributes, and removes those without a value.
@@ -346,6 +370,16 @@ fn set_or_remove(
     update.update_expression(clause("SET", &set) + &clause("REMOVE", &removed))
 }
 
+/// Returns the key of the item with the stack's limits.
+pub(super) fn stack_key() -> Item {
+    item([(KEY, s(STACK))])
+}
+
+/// `true` for the item with the stack's limits.
+pub(super) fn is_of_stack(item: &Item) -> bool {
+    item.get(KEY).is_some_and(|name| *name == s(STACK))
+}
+
 /// Returns the key of the item under a numeric id. Slugs contain no `#`.
 pub(super) fn ingest_key(id: IngestId) -> Item {
     item([(KEY, s(format!("ingest#{id}")))])
@@ -369,16 +403,10 @@ fn read_index_position(position: &str) -> Option<Item> {
 
 fn read_ingest_access(item: &Item) -> Result<IngestAccess, StoreError> {
     let reader = ItemReader { table: TABLE, item };
-    let of = |limit: IngestLimit| read_limit(reader, limit.as_str());
     Ok(IngestAccess {
         project: reader.parsed("projectId", ProjectId::parse)?,
         public_key: reader.parsed("publicKey", PublicKey::parse)?,
-        events_per_minute: read_limit(reader, EVENTS_PER_MINUTE)?,
-        limits: IngestLimits {
-            replays_per_minute: of(IngestLimit::ReplaysPerMinute)?,
-            errors_per_project: of(IngestLimit::ErrorsPerProject)?.and_then(NonZeroU32::new),
-            new_errors_per_hour: of(IngestLimit::NewErrorsPerHour)?.and_then(NonZeroU32::new),
-        },
+        limits: read_limits(item)?,
     })
 }
 
@@ -390,12 +418,11 @@ pub(super) fn read_named_identity(item: &Item) -> Result<(IdOrSlug, ProjectIdent
 
 fn read_project(item: &Item) -> Result<Project, StoreError> {
     let reader = ItemReader { table: TABLE, item };
-    let ProjectIdentity { id, organization, requests_per_minute } = read_identity(item)?;
-    let events_per_minute = read_limit(reader, EVENTS_PER_MINUTE)?;
+    let ProjectIdentity { id, organization, .. } = read_identity(item)?;
     Ok(Project {
         id,
         organization,
-        limits: ProjectLimits { events_per_minute, requests_per_minute },
+        limits: read_limits(item)?,
         production: reader.optional_boolean(PRODUCTION)?.unwrap_or_default(),
         slug: reader.parsed("slug", |text| Slug::parse(text).ok())?,
         name: reader.parsed("name", |text| ProjectName::parse(text).ok())?,

@@ -70,7 +70,7 @@ fn code(text: &str) -> String {
     for line in text.lines() {
         classes |= line == "classes! {";
         let is_comment = line.trim_start().starts_with("//");
-        if !classes && !is_comment && !line.contains("name: \"") {
+        if !classes && !is_comment && !line.contains("::read)") {
             code.push_str(line);
             code.push('\n');
         }

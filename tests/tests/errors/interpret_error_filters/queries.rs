@@ -80,3 +80,31 @@ fn reads_the_queries_of_the_sixth_round() {
     assert!(all > 80);
     assert!(wrong.len() * 20 <= all, "{wrong:#?}");
 }
+
+#[test]
+fn reads_the_queries_of_the_seventh_round() {
+    let (wrong, all) = misses(include_str!("queries/seventh-round.jsonl"));
+    assert!(all > 150);
+    assert!(wrong.len() * 20 <= all, "{wrong:#?}");
+}
+
+#[test]
+fn reads_the_queries_of_the_eighth_round() {
+    let (wrong, all) = misses(include_str!("queries/eighth-round.jsonl"));
+    assert!(all > 100);
+    assert!(wrong.len() * 20 <= all, "{wrong:#?}");
+}
+
+#[test]
+fn reads_the_queries_of_the_ninth_round() {
+    let (wrong, all) = misses(include_str!("queries/ninth-round.jsonl"));
+    assert!(all >= 100);
+    assert!(wrong.len() * 20 <= all, "{wrong:#?}");
+}
+
+#[test]
+fn reads_the_queries_of_the_tenth_round() {
+    let (wrong, all) = misses(include_str!("queries/tenth-round.jsonl"));
+    assert!(all >= 100);
+    assert!(wrong.len() * 10 <= all, "{wrong:#?}");
+}

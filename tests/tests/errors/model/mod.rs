@@ -15,9 +15,9 @@ use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
 
+use errors::ErrorId;
 use errors::log::manifest::CompactionLimits;
 use errors::store::{ErrorStore, PackingLimits};
-use errors::{ErrorId, KnownError};
 use ingest_error_events::delivery::add_log_shards;
 use shared::app::{Deadline, Operation};
 use shared::dynamodb::StoreError;
@@ -160,7 +160,7 @@ impl History {
         }
         // Partially visible transactions matter for queries during packing, so these are more
         // frequent.
-        let kinds = if self.engine == Engine::ItemByItem { 26 } else { 17 };
+        let kinds = if self.engine == Engine::ItemByItem { 25 } else { 16 };
         match self.random.random_range(0..kinds) {
             0..4 => self.deliver().await,
             4 | 5 => self.pass(),
@@ -169,8 +169,7 @@ impl History {
             10 => self.add_shards().await,
             11 => Box::pin(self.kill()).await,
             12 => self.delete_error().await,
-            13 => self.add_event_shards().await,
-            14 => Box::pin(self.deliver_and_pack()).await,
+            13 => Box::pin(self.deliver_and_pack()).await,
             _ => Box::pin(self.query_while_packing()).await,
         }
     }
@@ -438,16 +437,6 @@ impl History {
         self.statuses.remove(&(project, error_type));
         // Events of the same millisecond would also be deleted.
         self.tracker.test.pass(Duration::from_millis(2));
-    }
-
-    async fn add_event_shards(&mut self) {
-        let Some((project, _, id)) = self.some_error().await else { return };
-        let event_shards = *[1, 2, 4].choose(&mut self.random).unwrap();
-        let known = KnownError { id, event_shards };
-        let (store, now) = (&self.tracker.test.app.store, self.tracker.now());
-        expect_done(
-            ErrorStore::new(store).add_event_shards(self.projects[project].id, known, now).await,
-        );
     }
 
     async fn set_status(&mut self) {

@@ -182,24 +182,6 @@ async fn conflicting_writes_are_retried() {
 }
 
 #[tokio::test]
-async fn throttling_and_outages_return_503() {
-    let throttle = |target: &str, _: usize| match target {
-        "BatchGetItem" => access(),
-        _ => ScriptedReply::Error(
-            "ProvisionedThroughputExceededException",
-            json!({"message": "slow down"}),
-        ),
-    };
-    let (reply, _) = reply_under(throttle, update_call(&[("billing", false)])).await;
-    assert_eq!(reply.problem(), (503, "unavailable"));
-    assert_eq!(reply.headers["retry-after"], "1");
-
-    let mut test = TestApp::start().await;
-    test.engine.kill();
-    assert_eq!(update(&test, &[("billing", false)]).await.problem(), (503, "unavailable"));
-}
-
-#[tokio::test]
 async fn denied_access_returns_500_without_cause() {
     let denied = |target: &str, _: usize| match target {
         "BatchGetItem" => access(),

@@ -1,7 +1,6 @@
 //! update-email-preferences with a real engine.
 
 mod access;
-mod body;
 mod failures;
 mod update;
 

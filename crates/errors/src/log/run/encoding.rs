@@ -19,7 +19,7 @@ pub struct Damaged(pub(in crate::log) &'static str);
 
 /// Writes columns.
 pub(super) struct Encoder {
-    /// `None` if zstd could not be started. Parts are then not compressed.
+    /// `None` if parts are not compressed, or if zstd could not be started.
     zstd: Option<Compressor<'static>>,
 }
 
@@ -31,6 +31,10 @@ impl Encoder {
             zstd.include_contentsize(false).ok().map(|()| zstd)
         };
         Self { zstd: compressor.and_then(without_size) }
+    }
+
+    pub(super) fn uncompressed() -> Self {
+        Self { zstd: None }
     }
 
     /// Adds a part: the doubled length, plus one if the part is compressed, then the bytes.

@@ -12,7 +12,6 @@
 
 mod base;
 mod column;
-mod compaction;
 mod encoding;
 mod minutes;
 mod totals;
@@ -29,7 +28,6 @@ use crate::tag::TagKey;
 
 pub use base::{Base, ErrorHour};
 pub use column::Column;
-pub use compaction::{CompactionError, DecodedRun, merge};
 pub use encoding::{Damaged, Decoder};
 pub use minutes::Minutes;
 pub use totals::{Total, Totals};
@@ -203,6 +201,15 @@ pub enum PackError {
 
 /// Packs events of one day. The bytes do not depend on the order of `rows`.
 pub fn pack(day: Day, rows: &[EventRow]) -> Result<Columns, PackError> {
+    pack_with(Encoder::new(), day, rows)
+}
+
+/// Packs events that stay in memory.
+pub fn pack_uncompressed(day: Day, rows: &[EventRow]) -> Result<Columns, PackError> {
+    pack_with(Encoder::uncompressed(), day, rows)
+}
+
+fn pack_with(encoder: Encoder, day: Day, rows: &[EventRow]) -> Result<Columns, PackError> {
     if rows.len() > MAX_EVENTS {
         return Err(PackError::TooManyEvents);
     }
@@ -217,7 +224,7 @@ pub fn pack(day: Day, rows: &[EventRow]) -> Result<Columns, PackError> {
         .collect();
     let events: Option<Vec<PackedEvent>> =
         rows.iter().map(|row| PackedEvent::new(day, row, &fingerprints, &values)).collect();
-    encode(&fingerprints, &values, events.ok_or(PackError::OtherDay)?)
+    encode(encoder, &fingerprints, &values, events.ok_or(PackError::OtherDay)?)
 }
 
 /// Returns the categories that sort events, in order: all attributes, then these tags.
@@ -234,6 +241,7 @@ struct TextValues<'v> {
 
 /// Encodes the columns of events. `fingerprints` and `values` are in ascending order.
 fn encode(
+    mut encoder: Encoder,
     fingerprints: &[Fingerprint],
     values: &[TextValues<'_>],
     mut events: Vec<PackedEvent>,
@@ -242,7 +250,6 @@ fn encode(
         return Err(PackError::ValuesTooLong);
     }
     events.sort_unstable();
-    let mut encoder = Encoder::new();
     let minutes: Vec<u8> = events.iter().map(|event| event.minute).collect();
     let mut columns = BTreeMap::from([
         (ColumnName::Base, base::encode(fingerprints, &error_hours_of(&events), &mut encoder)),

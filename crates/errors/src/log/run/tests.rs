@@ -68,11 +68,6 @@ fn example() -> Columns {
     pack(day(), &rows).unwrap()
 }
 
-fn decoded(runs: &[Columns]) -> Vec<DecodedRun> {
-    let mut decoder = Decoder::new();
-    runs.iter().map(|columns| DecodedRun::decode(&mut decoder, columns).unwrap()).collect()
-}
-
 fn replaced(columns: &Columns, name: ColumnName, bytes: &[u8]) -> Columns {
     let mut columns = columns.clone();
     columns.0.insert(name, bytes.to_vec());
@@ -95,27 +90,6 @@ proptest! {
         // Repacking unpacked rows gives equal bytes.
         let again = unpack(day(), &columns).unwrap();
         prop_assert_eq!(columns, pack(day(), &again).unwrap());
-    }
-
-    #[test]
-    fn compacted_runs_equal_events_packed_together(
-        runs in proptest::collection::vec(rows(), 0..5),
-    ) {
-        let packed: Vec<Columns> = runs.iter().map(|rows| pack(day(), rows).unwrap()).collect();
-        let merged = merge(&decoded(&packed), |_, _| false).unwrap();
-        prop_assert_eq!(merged, pack(day(), &runs.concat()).unwrap());
-    }
-
-    #[test]
-    fn compaction_drops_hidden_events(runs in proptest::collection::vec(rows(), 1..4)) {
-        let packed: Vec<Columns> = runs.iter().map(|rows| pack(day(), rows).unwrap()).collect();
-        let is_hidden = |run: usize, of: Fingerprint| run == 0 && of.0[0].is_multiple_of(2);
-        let kept = |(number, rows): (usize, &Vec<EventRow>)| {
-            let kept = rows.iter().filter(|row| !is_hidden(number, row.fingerprint));
-            kept.cloned().collect::<Vec<EventRow>>()
-        };
-        let kept: Vec<EventRow> = runs.iter().enumerate().flat_map(kept).collect();
-        prop_assert_eq!(merge(&decoded(&packed), is_hidden).unwrap(), pack(day(), &kept).unwrap());
     }
 
     #[test]
@@ -255,29 +229,6 @@ fn older_runs_lack_values_of_newer_columns() {
     let before: Columns = before.map(|(name, bytes)| (name, bytes.to_vec())).collect();
     assert_eq!(before.iter().count(), columns.iter().count() - 5);
     assert_eq!(normalized(unpack(day(), &before).unwrap()), normalized(rows_with_values(3)));
-    // Compaction treats an old run as if its events had been packed now.
-    let merged = merge(&decoded(&[before, columns]), |_, _| false).unwrap();
-    let all = [rows_with_values(3), rows].concat();
-    assert_eq!(merged, pack(day(), &all).unwrap());
-}
-
-#[test]
-fn compacted_runs_keep_the_most_frequent_tags() {
-    let run = |first: usize| {
-        let row = |number: usize| {
-            let mut row = rows_with_values(1).remove(0);
-            let key = TagKey::parse(&format!("k{number:02}")).unwrap();
-            row.attributes.set_tag(key, "x".to_owned());
-            row
-        };
-        pack(day(), &(first..first + 20).map(row).collect::<Vec<EventRow>>()).unwrap()
-    };
-    // Two runs have the keys from 30 to 49.
-    let packed = [0, 20, 30, 40].map(run);
-    let merged = merge(&decoded(&packed), |_, _| false).unwrap();
-    let tags: Vec<String> = merged.tags().map(|key| key.to_string()).collect();
-    let expected: Vec<String> = (0..20).chain(30..50).map(|key| format!("k{key:02}")).collect();
-    assert_eq!(tags, expected);
 }
 
 #[test]

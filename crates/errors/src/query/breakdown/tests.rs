@@ -1,16 +1,43 @@
 use super::*;
+use crate::attribute::Attributes;
 use crate::grouping::Fingerprint;
+use crate::log::day::{Day, Hours};
+use crate::log::row::EventRow;
+use crate::log::run::pack;
+use crate::query::counted_run::CountedErrors;
+use crate::query::day_plan::QueryNeeds;
+use crate::query::filter::EventFilters;
+use crate::query::time_bucket::QueryRange;
+
+/// Adds events of a project: values of the category, numbers of errors, and numbers of events.
+fn add(shares: &mut ValueShares, events: &[(Option<&str>, u8, usize)]) {
+    let now = Timestamp::from_millis(1_794_000_000_000);
+    let rows = events.iter().flat_map(|(value, error, events)| {
+        let mut attributes = Attributes::default();
+        let TextCategory::Attribute(attribute) = shares.by else { panic!("a tag") };
+        attributes.set(attribute, value.map(str::to_owned));
+        let fingerprint = Fingerprint([*error; 16]);
+        std::iter::repeat_n(EventRow { occurred_at: now, fingerprint, attributes }, *events)
+    });
+    let columns = pack(Day::of(now), &rows.collect::<Vec<_>>()).unwrap();
+    let (range, filters) = (QueryRange::until(now, 60), EventFilters::default());
+    let counted = shares.counted();
+    let needs =
+        QueryNeeds { range: &range, filters: &filters, every_fingerprint_counts: true, counted };
+    let (mut errors, decoder) = (CountedErrors::default(), &mut Decoder::new());
+    let of_day = (Day::of(now), Hours::ALL);
+    let run = CountedRun::decode(&columns, of_day, &needs, &mut errors, |_| false, decoder);
+    shares.add(&run.unwrap(), decoder).unwrap();
+}
 
 fn shares() -> ValueShares {
     let mut shares = ValueShares::new(Attribute::Browser.into());
     let rows =
         [(Some("b"), 0, 2), (Some("a"), 0, 1), (Some("a"), 1, 1), (None, 1, 2), (Some("c"), 1, 1)];
-    let rows =
-        rows.into_iter().map(|(value, error, events)| ((value.map(Box::from), error), events));
-    let two = |number| (Fingerprint([number; 16]), number);
-    shares.end_project(&mut CountedErrors::all([two(0), two(1)]), RowShares(rows.collect()));
-    let other = HashMap::from([((Some(Box::from("c")), 0), 1)]);
-    shares.end_project(&mut CountedErrors::all([two(0)]), RowShares(other));
+    add(&mut shares, &rows);
+    shares.end_project(2);
+    add(&mut shares, &[(Some("c"), 0, 1)]);
+    shares.end_project(1);
     shares
 }
 
@@ -42,9 +69,8 @@ fn rows_are_ordered_and_the_rest_is_distinct() {
 fn too_many_values_are_rejected() {
     let with = |values: usize| {
         let mut shares = ValueShares::new(Attribute::Url.into());
-        let rows = (0..values).map(|number| ((Some(number.to_string().into()), 0), 1));
-        let mut errors = CountedErrors::all([(Fingerprint([0; 16]), 0)]);
-        shares.end_project(&mut errors, RowShares(rows.collect()));
+        let texts: Vec<String> = (0..values).map(|number| number.to_string()).collect();
+        add(&mut shares, &texts.iter().map(|text| (Some(text.as_str()), 0, 1)).collect::<Vec<_>>());
         shares.into_shares(1)
     };
     let violations = with(MAX_VALUES + 1).unwrap_err();

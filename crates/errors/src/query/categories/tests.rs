@@ -32,7 +32,7 @@ fn json_bytes_cover_every_escape() {
 #[test]
 fn most_frequent_values_are_kept() {
     let mut counts = ValueCounts::new(&[]);
-    for (_, counts) in counts.of_categories() {
+    for counts in &mut counts.counts {
         for number in 0..300_u64 {
             counts.add(&format!("{number:03}"), number / 2);
         }

@@ -8,10 +8,13 @@ use shared::timestamp::Timestamp;
 
 use super::*;
 use crate::attribute::{Attribute, Attributes};
+use crate::grouping::Fingerprint;
 use crate::log::day::{MINUTES_PER_DAY, start_of_minute};
-use crate::log::run::{Base, ColumnName, pack};
-use crate::query::day_plan::{Aggregation, QueryNeeds, RunPlan};
-use crate::query::filter::Filter;
+use crate::log::row::EventRow;
+use crate::log::run::{Base, ColumnName, Columns, pack, pack_uncompressed};
+use crate::query::counted_run::CountedErrors;
+use crate::query::day_plan::{QueryNeeds, RunPlan};
+use crate::query::filter::{EventFilters, Filter};
 use crate::query::time_bucket::WrittenTime;
 
 /// The first of ten days around a leap day. The model's queries run on the last of them or later.
@@ -174,19 +177,14 @@ fn brute_force(model: &Model) -> Vec<Count> {
     model.range.bucket_starts().map(count_bucket).collect()
 }
 
-/// Counts from runs, totals and rows. Passes only the planned columns of each run.
+/// Counts from runs, totals and rows in memory. Passes only the planned columns of each run.
 fn count(model: &Model) -> Vec<Count> {
     let filters = EventFilters::new(model.filters.clone());
-    let needs = QueryNeeds {
-        range: &model.range,
-        filters: &filters,
-        every_fingerprint_counts: model.errors.is_none(),
-        counted: Aggregation::Buckets,
-    };
-    let mut counter = Counter::new(&model.range, &filters);
+    let needs = needs(&model.range, &filters, model.errors.is_none());
+    let mut counter = Counter::new(&model.range);
     for (project, rows) in model.projects.iter().enumerate() {
         let mut errors = match model.errors {
-            None => CountedErrors::all::<u8>([]),
+            None => CountedErrors::default(),
             Some(errors) => {
                 let listed = (0..).zip(errors).filter(|(_, (_, counts))| *counts);
                 CountedErrors::only(listed.map(|(number, (error, _))| (fingerprint(number), error)))
@@ -196,42 +194,61 @@ fn count(model: &Model) -> Vec<Count> {
             let packing = &model.packings[(project + index) % model.packings.len()];
             let of_day: Vec<&EventRow> =
                 rows.iter().filter(|row| Day::of(row.occurred_at) == day).collect();
-            let mut runs = vec![Vec::new(); RUNS];
-            let mut counts = RowCounts::default();
+            let (mut runs, mut unpacked) = (vec![Vec::new(); RUNS], Vec::new());
             for (row, place) in of_day.into_iter().zip(packing.iter().cycle()) {
                 match place {
                     Some(run) => runs[*run].push(row.clone()),
-                    None => counts.add(row, &model.range, &filters, &mut errors),
+                    None => unpacked.push(row.clone()),
                 }
             }
-            let of_rows = counts.take_day(day);
-            let hours = of_rows.hours;
-            let mut counting = counter.day(&mut errors, day);
-            counting.add_rows(of_rows);
-            count_runs(&mut counting, &needs, day, &runs, hours);
+            let mut runs: Vec<Columns> = runs.iter().map(|rows| pack(day, rows).unwrap()).collect();
+            runs.push(pack_uncompressed(day, &unpacked).unwrap());
+            count_runs(&mut counter, &mut errors, &needs, day, &runs);
         }
+        counter.end_project(errors.count());
     }
     counter.into_counts()
 }
 
+fn needs<'q>(
+    range: &'q QueryRange,
+    filters: &'q EventFilters,
+    every_fingerprint_counts: bool,
+) -> QueryNeeds<'q> {
+    let counted = Counter::new(range).counted();
+    QueryNeeds { range, filters, every_fingerprint_counts, counted }
+}
+
 fn count_runs(
-    counter: &mut DayCounter<'_, '_>,
+    counter: &mut Counter<'_>,
+    errors: &mut CountedErrors,
     needs: &QueryNeeds<'_>,
     day: Day,
-    runs: &[Vec<EventRow>],
-    rows: Hours,
+    runs: &[Columns],
 ) {
-    let runs: Vec<Columns> = runs.iter().map(|rows| pack(day, rows).unwrap()).collect();
     let totals: Vec<Totals> = runs.iter().map(totals_of).collect();
-    let plans = needs.plan(day, &totals.iter().collect::<Vec<_>>(), rows);
+    let plans = needs.plan(day, &totals.iter().collect::<Vec<_>>(), true);
     for ((columns, totals), plan) in runs.iter().zip(&totals).zip(plans) {
-        counter.add_totals(plan.totals, totals);
+        counter.add_totals(day, plan.totals, totals);
         if !plan.columns.is_empty() {
             let names = needs.columns(day, plan.columns);
             let read = names.into_iter().map(|name| (name, columns.get(name).unwrap().to_vec()));
-            counter.add_run(plan.columns, &read.collect(), |_| false).unwrap();
+            let of_day = (day, plan.columns);
+            add_run(counter, errors, needs, of_day, &read.collect()).unwrap();
         }
     }
+}
+
+fn add_run(
+    counter: &mut Counter<'_>,
+    errors: &mut CountedErrors,
+    needs: &QueryNeeds<'_>,
+    of_day: (Day, Hours),
+    columns: &Columns,
+) -> Result<(), Damaged> {
+    let decoder = &mut Decoder::new();
+    let run = CountedRun::decode(columns, of_day, needs, errors, |_| false, decoder)?;
+    counter.add(&run, decoder)
 }
 
 fn totals_of(columns: &Columns) -> Totals {
@@ -257,102 +274,48 @@ fn sum(counts: &[Count]) -> (u64, u64) {
     (counts.iter().map(|count| count.events).sum(), counts.iter().map(|count| count.errors).sum())
 }
 
-/// Counts rows of the first day.
-fn counted(
-    rows: &[EventRow],
-    range: &QueryRange,
-    filters: &EventFilters,
-    errors: &mut CountedErrors,
-) -> DayRows {
-    let mut counts = RowCounts::default();
-    for row in rows {
-        counts.add(row, range, filters, errors);
+/// Adds each of these events as a run of its own.
+fn add_each(counter: &mut Counter<'_>, errors: &mut CountedErrors, events: &[EventRow]) {
+    let (range, filters) = (counter.range, EventFilters::default());
+    let needs = needs(range, &filters, false);
+    for event in events {
+        let day = Day::of(event.occurred_at);
+        let columns = pack(day, std::slice::from_ref(event)).unwrap();
+        add_run(counter, errors, &needs, (day, Hours::ALL), &columns).unwrap();
     }
-    counts.take_day(first_day())
 }
 
 #[test]
 fn errors_with_several_fingerprints_count_once() {
-    let (range, filters) = (daily(), EventFilters::default());
-    let rows = [event(0, 1, &[]), event(1, 2, &[]), event(2, 3, &[])];
-    let columns = pack(first_day(), &rows[..2]).unwrap();
-    let mut counter = Counter::new(&range, &filters);
+    let range = daily();
+    let mut counter = Counter::new(&range);
     let mut errors = CountedErrors::all([(fingerprint(1), "x"), (fingerprint(2), "x")]);
-    let rows = counted(&rows[2..], &range, &filters, &mut errors);
-    let mut day = counter.day(&mut errors, first_day());
-    day.add_run(Hours::ALL, &columns, |_| false).unwrap();
-    day.add_rows(rows);
+    let events = [event(0, 1, &[]), event(1, 2, &[]), event(2, 3, &[])];
+    add_each(&mut counter, &mut errors, &events);
     assert_eq!(sum(&counter.into_counts()), (3, 2));
 }
 
 #[test]
-fn errors_in_runs_and_rows_count_once() {
-    let (range, filters) = (daily(), EventFilters::default());
-    let rows = [event(0, 1, &[]), event(200, 1, &[]), event(400, 1, &[])];
-    let mut counter = Counter::new(&range, &filters);
-    let mut errors = CountedErrors::all::<u8>([]);
-    let of_rows = counted(&rows[2..], &range, &filters, &mut errors);
-    let mut day = counter.day(&mut errors, first_day());
-    day.add_run(Hours::ALL, &pack(first_day(), &rows[..1]).unwrap(), |_| false).unwrap();
-    day.add_run(Hours::ALL, &pack(first_day(), &rows[1..2]).unwrap(), |_| false).unwrap();
-    day.add_rows(of_rows);
-    assert_eq!(sum(&counter.into_counts()), (3, 1));
-}
-
-/// Adds the days of a project. The first event of each day is a row, and each other event a run
-/// that is added separately.
-fn add_in_parts(counter: &mut Counter<'_>, days: &[(Day, &[EventRow])]) {
-    let (range, filters) = (counter.range, counter.filters);
-    let mut errors = CountedErrors::all::<u8>([]);
-    let mut rows = RowCounts::default();
-    for (_, events) in days {
-        rows.add(&events[0], range, filters, &mut errors);
-    }
-    for (day, events) in days {
-        for event in &events[1..] {
-            let columns = pack(*day, std::slice::from_ref(event)).unwrap();
-            let plan = RunPlan { totals: Hours::NONE, columns: Hours::ALL };
-            let totals = &totals_of(&columns);
-            let run = DayRun { plan, totals, columns: &columns, is_hidden: &|_| false };
-            assert!(counter.add_runs(&mut errors, *day, &[run], &mut rows).is_empty());
-        }
-    }
-    counter.end_project(&mut errors, rows);
-}
-
-#[test]
-fn errors_count_once_across_parts_of_a_day() {
-    let (range, filters) = (daily(), EventFilters::default());
+fn errors_count_once_across_runs_of_a_day() {
+    let range = daily();
     let events = [event(0, 1, &[]), event(200, 1, &[]), event(400, 1, &[])];
     let of_next = events.clone().map(|event| EventRow {
         occurred_at: event.occurred_at.plus(Duration::from_hours(24)),
         ..event
     });
-    let days: [(Day, &[EventRow]); 2] = [(first_day(), &events), (first_day().next(), &of_next)];
-    let mut counter = Counter::new(&range, &filters);
-    add_in_parts(&mut counter, &days);
+    let mut counter = Counter::new(&range);
+    add_each(&mut counter, &mut CountedErrors::default(), &[events, of_next].concat());
     assert_eq!(sum(&counter.into_counts()), (6, 2));
-
-    let mut counter = Counter::new(&range, &filters);
-    for _ in 0..2 {
-        add_in_parts(&mut counter, &days[..1]);
-    }
-    assert_eq!(
-        sum(&counter.into_counts()),
-        (6, 2),
-        "the same fingerprint is another error in another project"
-    );
 }
 
 #[test]
 fn fingerprints_of_two_projects_are_two_errors() {
-    let (range, filters) = (daily(), EventFilters::default());
-    let mut counter = Counter::new(&range, &filters);
+    let range = daily();
+    let mut counter = Counter::new(&range);
     for _ in 0..2 {
-        let mut errors = CountedErrors::all::<u8>([]);
-        let rows = [event(0, 1, &[]), event(1, 1, &[])];
-        let rows = counted(&rows, &range, &filters, &mut errors);
-        counter.day(&mut errors, first_day()).add_rows(rows);
+        let mut errors = CountedErrors::default();
+        add_each(&mut counter, &mut errors, &[event(0, 1, &[]), event(1, 1, &[])]);
+        counter.end_project(errors.count());
     }
     assert_eq!(sum(&counter.into_counts()), (4, 2));
 }
@@ -363,22 +326,17 @@ fn damaged_or_incomplete_runs_add_nothing() {
     let columns = pack(first_day(), &[event(0, 1, &[(Attribute::Os, "a")])]).unwrap();
     let incomplete = columns.iter().filter(|(name, _)| *name == ColumnName::Base);
     let incomplete: Columns = incomplete.map(|(name, bytes)| (name, bytes.to_vec())).collect();
-    let mut counter = Counter::new(&range, &filters);
-    let mut errors = CountedErrors::all::<u8>([]);
-    let mut day = counter.day(&mut errors, first_day());
-    assert!(day.add_run(Hours::ALL, &incomplete, |_| false).is_err());
+    let mut counter = Counter::new(&range);
+    let (mut errors, of_day) = (CountedErrors::default(), (first_day(), Hours::ALL));
+    let needs = needs(&range, &filters, true);
+    assert!(add_run(&mut counter, &mut errors, &needs, of_day, &incomplete).is_err());
     assert_eq!(sum(&counter.into_counts()), (0, 0));
 }
 
 /// Plans runs of the first day that have an event in each of these hours.
-fn plan(range: &QueryRange, runs: &[Hours], rows: Hours) -> Vec<RunPlan> {
+fn plan(range: &QueryRange, runs: &[Hours]) -> Vec<RunPlan> {
     let filters = EventFilters::default();
-    let needs = QueryNeeds {
-        range,
-        filters: &filters,
-        every_fingerprint_counts: true,
-        counted: Aggregation::Buckets,
-    };
+    let needs = needs(range, &filters, true);
     let totals: Vec<Totals> = runs
         .iter()
         .map(|hours| {
@@ -387,7 +345,7 @@ fn plan(range: &QueryRange, runs: &[Hours], rows: Hours) -> Vec<RunPlan> {
             totals_of(&pack(first_day(), &rows).unwrap())
         })
         .collect();
-    needs.plan(first_day(), &totals.iter().collect::<Vec<_>>(), rows)
+    needs.plan(first_day(), &totals.iter().collect::<Vec<_>>(), true)
 }
 
 fn by_totals(totals: Hours) -> RunPlan {
@@ -402,11 +360,10 @@ fn by_columns(columns: Hours) -> RunPlan {
 fn totals_count_days_with_a_single_run() {
     let range = daily();
     let (morning, evening) = (Hours::between(0, 12), Hours::between(12, 24));
-    assert_eq!(plan(&range, &[Hours::ALL], Hours::NONE), [by_totals(Hours::ALL)]);
-    assert_eq!(plan(&range, &[morning], Hours::NONE), [by_totals(morning)]);
-    let halves = plan(&range, &[morning, evening], Hours::NONE);
+    assert_eq!(plan(&range, &[Hours::ALL]), [by_totals(Hours::ALL)]);
+    assert_eq!(plan(&range, &[morning]), [by_totals(morning)]);
+    let halves = plan(&range, &[morning, evening]);
     assert_eq!(halves, [by_columns(morning), by_columns(evening)]);
-    assert_eq!(plan(&range, &[morning], Hours::between(20, 21)), [by_columns(morning)]);
 }
 
 #[test]
@@ -414,32 +371,29 @@ fn totals_count_whole_hours_of_one_run() {
     let (from, to) =
         (WrittenTime::from(at("2028-02-20")), WrittenTime::from(at("2028-02-22T05:30:00Z")));
     let range = QueryRange::new(Some(&from), Some(&to), None, at("2028-04-01")).unwrap();
-    let runs = [Hours::between(0, 3), Hours::between(2, 20)];
+    let runs = [Hours::between(0, 3), Hours::between(2, 20), Hours::between(1, 2)];
     let hours = |hours: &[u8]| hours.iter().copied().collect::<Hours>();
     let expected = [
         RunPlan { totals: hours(&[0]), columns: hours(&[1, 2]) },
         RunPlan { totals: hours(&[3, 4]), columns: hours(&[2, 5]) },
+        by_columns(hours(&[1])),
     ];
-    assert_eq!(plan(&range, &runs, Hours::between(1, 2)), expected);
+    assert_eq!(plan(&range, &runs), expected);
 }
 
 #[test]
-fn filters_and_uncounted_errors_rule_out_totals() {
+fn uncounted_events_rule_out_totals() {
     let range = daily();
     let (none, os) =
         (EventFilters::default(), EventFilters::new(vec![Filter::is_set(Attribute::Os)]));
     let totals = totals_of(&pack(first_day(), &[event(0, 1, &[])]).unwrap());
-    let read = |filters, every_fingerprint_counts| {
-        let needs = QueryNeeds {
-            range: &range,
-            filters,
-            every_fingerprint_counts,
-            counted: Aggregation::Buckets,
-        };
-        let plans = needs.plan(first_day(), &[&totals], Hours::NONE);
+    let read = |filters, every_fingerprint_counts, are_whole| {
+        let needs = needs(&range, filters, every_fingerprint_counts);
+        let plans = needs.plan(first_day(), &[&totals], are_whole);
         assert_eq!(plans, [by_columns(Hours::between(0, 1))]);
         needs.columns(first_day(), Hours::between(0, 1))
     };
-    assert_eq!(read(&os, true), [ColumnName::Base, ColumnName::Text(Attribute::Os.into())]);
-    assert_eq!(read(&none, false), [ColumnName::Base]);
+    assert_eq!(read(&os, true, true), [ColumnName::Base, ColumnName::Text(Attribute::Os.into())]);
+    assert_eq!(read(&none, false, true), [ColumnName::Base]);
+    assert_eq!(read(&none, true, false), [ColumnName::Base]);
 }

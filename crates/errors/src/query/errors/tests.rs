@@ -34,8 +34,8 @@ fn listed(sort: &str, limit: usize, unpacked: &[(u8, i64)]) -> Vec<u8> {
     loop {
         let count = |(_, _, events)| ErrorCount { events, ..ErrorCount::default() };
         let errors = errors.into_iter().map(count).collect();
-        let counts = ErrorCounts { errors, unpacked: unpacked.clone(), ..ErrorCounts::default() };
-        let page = query(&body).unwrap().page(&outlines, counts).unwrap();
+        let counts = ErrorCounts { errors, ..ErrorCounts::of_users(false) };
+        let page = query(&body).unwrap().page(&outlines, counts, &unpacked).unwrap();
         assert!(page.items.len() <= limit);
         let number = |error: &RankedError| (0..5).find(|number| id(*number) == error.id);
         found.extend(page.items.iter().filter_map(number));
@@ -82,13 +82,11 @@ fn requested_series_have_every_bucket() {
     };
     let series = |body: &serde_json::Value| {
         let query = query(body).unwrap();
-        let mut counts = ErrorCounts::new(&query);
-        assert_eq!(counts.counted(), Aggregation::Errors { by_bucket: query.with_series });
-        counts.add(0, 5, []);
+        let mut counts = ErrorCounts::of_users(query.with_series);
         for (bucket, events) in [(3, 2), (1, 1), (3, 2)] {
-            counts.add_in_bucket(0, bucket, events);
+            counts.add_events(0, bucket, events);
         }
-        query.page(&[outline], counts).unwrap().items.remove(0).series
+        query.page(&[outline], counts, &HashMap::new()).unwrap().items.remove(0).series
     };
     let (from, to) = (1_794_000_000_000_i64, 1_794_000_600_000_i64);
     let expected = vec![0, 1, 0, 4, 0, 0, 0, 0, 0, 0];
@@ -101,14 +99,12 @@ fn requested_series_have_every_bucket() {
 
 #[test]
 fn too_many_users_are_rejected() {
-    let mut counts = ErrorCounts::default();
-    let users = |all: std::ops::RangeInclusive<u64>| {
-        all.filter_map(|number| UserHash::from_bytes(number.to_be_bytes()))
-    };
-    counts.add(3, 2, users(1..=2));
-    counts.add(3, 1, users(2..=2));
+    let mut counts = ErrorCounts::of_users(false);
+    for user in [1_u64, 2, 2] {
+        counts.add_event(3, 0, UserHash::from_bytes(user.to_be_bytes()));
+    }
     assert_eq!(counts.users, 2);
     counts.users = MAX_USERS + 1;
-    let violations = query(&json!({})).unwrap().page(&[], counts).unwrap_err();
+    let violations = query(&json!({})).unwrap().page(&[], counts, &HashMap::new()).unwrap_err();
     assert_eq!(violations.listed()[0].code, ViolationCode::TooManyItems);
 }

@@ -71,7 +71,7 @@ fn subjects_contain_the_title_of_one_event() {
 
 #[test]
 fn subjects_contain_the_number_of_several_events() {
-    let plot = Plot { title: "a".to_owned(), hours: vec![0, 1_000, 250], is_cut: false };
+    let plot = Plot { title: "a".to_owned(), hours: vec![0, 1_000, 250] };
     let email = error_email(&[section("Shop", 1_000, &["a", "b"])], Some(&plot));
     assert_eq!(email.subject, "[Shop] 1,000 new errors");
     assert!(email.text.starts_with("1,000 new errors in Shop\n\na\n"), "{}", email.text);
@@ -167,7 +167,7 @@ fn untrusted_texts_stay_plain_text() {
 
 #[test]
 fn invisible_titles_have_a_placeholder() {
-    let plot = Plot { title: "\u{2800}".to_owned(), hours: vec![1], is_cut: false };
+    let plot = Plot { title: "\u{2800}".to_owned(), hours: vec![1] };
     let email = error_email(&[section("\u{3164}", 1, &["\u{3164}"])], Some(&plot));
     assert_eq!(email.subject, "[shop] New error: (no title)");
     assert!(email.text.starts_with("New error in shop\n\n(no title)\n  2026-"), "{}", email.text);
@@ -185,8 +185,9 @@ fn emails_load_no_external_resources() {
 #[test]
 fn confirmations_have_no_unsubscribe_link() {
     let email = EmailAddress::parse("mira@example.com").unwrap();
-    let email =
-        confirmation(&email, "default", "https://api.example.com/v0/notifications/confirm?token=x");
+    let url = "https://api.example.com/v0/notifications/confirm?token=x";
+    let email = confirmation(&email, "default", Some("Chrome on macOS"), url);
+    assert!(email.text.contains("with Chrome on macOS. If"), "{}", email.text);
     assert!(email.text.contains("\nhttps://api.example.com/v0/notifications/confirm?token=x\n"));
     assert!(
         email.html.contains("href=\"https://api.example.com/v0/notifications/confirm?token=x\"")

@@ -5,9 +5,10 @@
 //! previous one within hours. Independent draws would give events far more variety than real ones
 //! have.
 
+use std::collections::BTreeSet;
+
 use rand::distr::Distribution;
-use rand::distr::uniform::SampleUniform;
-use rand::distr::weighted::{self, Weight, WeightedIndex};
+use rand::distr::weighted::{self, WeightedIndex};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 
@@ -18,9 +19,7 @@ use errors::log::row::EventRow;
 use shared::timestamp::Timestamp;
 
 const MILLIS_PER_MINUTE: i64 = 60_000;
-/// The number of errors of a project.
-const LIVE_ERRORS: u16 = 200;
-/// The skew of error frequencies, as the exponent of Zipf's law.
+/// The skew of frequencies, as the exponent of Zipf's law.
 const SKEW: f64 = 1.1;
 /// The number of users of a project's application, all equally active.
 const USERS: u32 = 20_000;
@@ -33,82 +32,31 @@ const ROLLOUT: i64 = 10 * 60;
 const HOURLY_LOAD: [u32; 24] =
     [3, 2, 2, 2, 2, 3, 4, 6, 9, 11, 12, 11, 10, 11, 12, 13, 12, 11, 10, 10, 9, 7, 5, 4];
 
-/// A device with its share, its operating system, and its browsers with their shares.
-struct Client {
-    share: u32,
-    device: Option<&'static str>,
-    os: &'static str,
-    browsers: &'static [(&'static str, u32)],
-}
-
-const CLIENTS: [Client; 8] = [
-    Client {
-        share: 38,
-        device: None,
-        os: "Windows",
-        browsers: &[("Chrome", 68), ("Edge", 22), ("Firefox", 9), ("Opera", 1)],
-    },
-    Client {
-        share: 17,
-        device: Some("Mac"),
-        os: "Mac OS X",
-        browsers: &[("Chrome", 55), ("Safari", 36), ("Firefox", 9)],
-    },
-    Client {
-        share: 20,
-        device: Some("iPhone"),
-        os: "iOS",
-        browsers: &[("Mobile Safari", 88), ("Chrome Mobile iOS", 12)],
-    },
-    Client {
-        share: 3,
-        device: Some("iPad"),
-        os: "iOS",
-        browsers: &[("Mobile Safari", 93), ("Chrome Mobile iOS", 7)],
-    },
-    Client {
-        share: 9,
-        device: Some("Samsung Galaxy S24"),
-        os: "Android",
-        browsers: &[("Chrome Mobile", 70), ("Samsung Internet", 30)],
-    },
-    Client {
-        share: 7,
-        device: Some("Pixel 9"),
-        os: "Android",
-        browsers: &[("Chrome Mobile", 92), ("Firefox Mobile", 8)],
-    },
-    Client {
-        share: 3,
-        device: Some("Xiaomi Redmi Note 13"),
-        os: "Android",
-        browsers: &[("Chrome Mobile", 95), ("Chrome Mobile WebView", 5)],
-    },
-    Client { share: 3, device: None, os: "Linux", browsers: &[("Firefox", 55), ("Chrome", 45)] },
+/// Shares of clients: device, operating system and browser.
+const CLIENTS: [(u32, Option<&str>, &str, &str); 17] = [
+    (2_584, None, "Windows", "Chrome"),
+    (836, None, "Windows", "Edge"),
+    (342, None, "Windows", "Firefox"),
+    (38, None, "Windows", "Opera"),
+    (935, Some("Mac"), "Mac OS X", "Chrome"),
+    (612, Some("Mac"), "Mac OS X", "Safari"),
+    (153, Some("Mac"), "Mac OS X", "Firefox"),
+    (1_760, Some("iPhone"), "iOS", "Mobile Safari"),
+    (240, Some("iPhone"), "iOS", "Chrome Mobile iOS"),
+    (279, Some("iPad"), "iOS", "Mobile Safari"),
+    (21, Some("iPad"), "iOS", "Chrome Mobile iOS"),
+    (630, Some("Samsung Galaxy S24"), "Android", "Chrome Mobile"),
+    (270, Some("Samsung Galaxy S24"), "Android", "Samsung Internet"),
+    (644, Some("Pixel 9"), "Android", "Chrome Mobile"),
+    (56, Some("Pixel 9"), "Android", "Firefox Mobile"),
+    (165, None, "Linux", "Firefox"),
+    (135, None, "Linux", "Chrome"),
 ];
 
-/// Countries with their shares.
-const COUNTRIES: [(&str, u32); 20] = [
-    ("US", 34),
-    ("DE", 12),
-    ("GB", 10),
-    ("FR", 7),
-    ("IN", 7),
-    ("BR", 5),
-    ("CA", 4),
-    ("NL", 3),
-    ("ES", 3),
-    ("IT", 3),
-    ("AU", 2),
-    ("PL", 2),
-    ("JP", 2),
-    ("SE", 1),
-    ("CH", 1),
-    ("AT", 1),
-    ("MX", 1),
-    ("KR", 1),
-    ("PT", 1),
-    ("BE", 1),
+/// Countries, in order of their frequency.
+const COUNTRIES: [&str; 20] = [
+    "US", "DE", "GB", "FR", "IN", "BR", "CA", "NL", "ES", "IT", "AU", "PL", "JP", "SE", "CH", "AT",
+    "MX", "KR", "PT", "BE",
 ];
 
 const ROUTES: [&str; 24] = [
@@ -155,54 +103,44 @@ struct LiveError {
 }
 
 /// A generator of the events of one project.
-pub(crate) struct ProjectGenerator {
+pub(super) struct ProjectGenerator {
     random: ChaCha8Rng,
     errors: Vec<LiveError>,
-    rank: WeightedIndex<f64>,
+    error: WeightedIndex<f64>,
     hour: WeightedIndex<u32>,
     client: WeightedIndex<u32>,
-    browsers: Vec<WeightedIndex<u32>>,
-    country: WeightedIndex<u32>,
+    country: WeightedIndex<f64>,
 }
 
 impl ProjectGenerator {
-    /// Returns a generator with [`LIVE_ERRORS`] errors.
-    pub(crate) fn new(seed: u64) -> Result<Self, weighted::Error> {
-        Self::with_errors(seed, LIVE_ERRORS)
-    }
-
-    /// Returns a generator with `live_errors` errors.
-    pub(crate) fn with_errors(seed: u64, live_errors: u16) -> Result<Self, weighted::Error> {
+    /// Returns a generator of events of `errors` errors.
+    pub(super) fn new(seed: u64, errors: u16) -> Result<Self, weighted::Error> {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
-        let errors = (0..live_errors).map(|_| LiveError::new(&mut random)).collect();
-        let shares = |browsers: &[(&str, u32)]| index_of(browsers.iter().map(|(_, share)| *share));
+        let zipf =
+            |count: u16| WeightedIndex::new((1..=count).map(|rank| f64::from(rank).powf(-SKEW)));
         Ok(Self {
+            errors: (0..errors).map(|_| LiveError::new(&mut random)).collect(),
             random,
-            errors,
-            rank: index_of((1..=live_errors).map(|rank| f64::from(rank).powf(-SKEW)))?,
-            hour: index_of(HOURLY_LOAD)?,
-            client: index_of(CLIENTS.iter().map(|client| client.share))?,
-            browsers: CLIENTS
-                .iter()
-                .map(|client| shares(client.browsers))
-                .collect::<Result<_, _>>()?,
-            country: shares(&COUNTRIES)?,
+            error: zipf(errors)?,
+            hour: WeightedIndex::new(HOURLY_LOAD)?,
+            client: WeightedIndex::new(CLIENTS.map(|(share, ..)| share))?,
+            country: zipf(20)?,
         })
     }
 
     /// Generates the events of a day, in no particular order.
-    pub(crate) fn day(&mut self, day: Day, events: usize) -> Vec<EventRow> {
+    pub(super) fn day(&mut self, day: Day, events: usize) -> Vec<EventRow> {
         (0..events).filter_map(|_| self.event(day)).collect()
     }
 
     /// Returns the fingerprints of the project's errors.
-    pub(crate) fn fingerprints(&self) -> impl Iterator<Item = Fingerprint> {
-        self.errors.iter().map(|error| error.fingerprint)
+    pub(super) fn fingerprints(&self) -> BTreeSet<Fingerprint> {
+        self.errors.iter().map(|error| error.fingerprint).collect()
     }
 
     fn event(&mut self, day: Day) -> Option<EventRow> {
         let random = &mut self.random;
-        let error = self.errors.get(self.rank.sample(random))?;
+        let error = self.errors.get(self.error.sample(random))?;
         let hour = i64::try_from(self.hour.sample(random)).ok()?;
         let millis_of_hour = random.random_range(0..60 * MILLIS_PER_MINUTE);
         let minute = day.first_minute() + hour * 60 + millis_of_hour / MILLIS_PER_MINUTE;
@@ -231,13 +169,11 @@ impl ProjectGenerator {
         let user = random.random_range(0..USERS).to_string();
         let is_known = has_request && !is_bot && random.random_bool(0.5);
         if error.platform == "javascript" {
-            let client_index = self.client.sample(random);
-            let client = CLIENTS.get(client_index)?;
-            set(Attribute::Os, client.os);
-            let browser = self.browsers.get(client_index)?.sample(random);
-            set(Attribute::Browser, client.browsers.get(browser)?.0);
-            set(Attribute::Country, COUNTRIES.get(self.country.sample(random))?.0);
-            if let Some(device) = client.device {
+            let (_, device, os, browser) = CLIENTS.get(self.client.sample(random))?;
+            set(Attribute::Os, os);
+            set(Attribute::Browser, browser);
+            set(Attribute::Country, COUNTRIES.get(self.country.sample(random))?);
+            if let Some(device) = device {
                 set(Attribute::Device, device);
             }
         } else {
@@ -289,12 +225,6 @@ fn release_at(minute: i64, is_staging: bool, random: &mut ChaCha8Rng) -> String 
     format!("shop@{}.{}.{}", release / 400, release / 20 % 20, release % 20)
 }
 
-fn index_of<W: Weight + SampleUniform + PartialOrd>(
-    shares: impl IntoIterator<Item = W>,
-) -> Result<WeightedIndex<W>, weighted::Error> {
-    WeightedIndex::new(shares)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -303,7 +233,7 @@ mod tests {
     #[test]
     #[allow(clippy::cast_precision_loss)] // No figure here comes near 2^53.
     fn packed_events_take_few_bytes() {
-        let mut generator = ProjectGenerator::new(1).unwrap();
+        let mut generator = ProjectGenerator::new(1, 200).unwrap();
         let day = Day::of(Timestamp::from_millis(1_795_000_000_000));
         let rows = generator.day(day, 5_000);
         let columns = pack(day, &rows).unwrap();
