@@ -139,7 +139,7 @@ async fn emails_about_unreadable_errors_have_no_plot() {
     let (pk, sk) = keys.find(|(pk, _)| pk.starts_with("errors#")).unwrap();
     let key = [("pk", pk.as_str()), ("sk", sk.as_str())];
     test.tamper("errors", key, "status", nonsense()).await;
-    // Reading the error reports the damage, and the run goes on.
+    // Reading the error reports the damage, and the run continues.
     let failure = try_run(&test, &outbound).await.failure;
     assert!(failure.is_none(), "{failure:?}");
     let emails = outbound.emails().await;
