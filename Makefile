@@ -97,8 +97,8 @@ test: area test-tools
 	cargo nextest run --workspace --locked --lib $(addprefix --test ,$(AREA) $(TESTS_OF_ALL_AREAS)) -E '$(OF_AREA)'
 else
 test: browser all-targets test-tools docs console ## Run all checks and tests (AREA=flags: the tests of one area, without end-to-end tests).
-	cargo --locked xtask generate --check
-	cargo --locked xtask prose --all
+	target/debug/xtask generate --check
+	target/debug/xtask prose --all
 	@$(FUZZ_IS_LOCKED)
 	cargo fmt --all --check
 	npm run --silent --prefix console check
@@ -106,9 +106,12 @@ test: browser all-targets test-tools docs console ## Run all checks and tests (A
 	$(VENV)/bin/python tests/contract/check_template.py
 	$(VENV)/bin/python -m unittest discover --start-directory tests/contract --quiet
 	$(VENV)/bin/openapi-spec-validator openapi.yaml
-	cargo clippy --workspace --all-targets --locked -- -D warnings
+	$(if $(LINTED_BY_BUILD),,cargo clippy --workspace --all-targets --locked -- -D warnings)
 	cargo nextest run --workspace --locked
 endif
+
+# With this wrapper of the compiler, all-targets has reported the lints, as in `.ci/run`.
+LINTED_BY_BUILD = $(filter clippy-driver,$(RUSTC_WORKSPACE_WRAPPER))
 
 # A target of its own, so that `.ci/run` compiles while it installs tools.
 .PHONY: all-targets
