@@ -23,6 +23,7 @@ use crate::request::{
     CREATE_FLAG, DELETE_COLLECTION, EVALUATE_FLAG, EVALUATE_FLAGS, INTERPRET_FILTERS,
     QUERY_TIMESERIES,
 };
+use crate::sign_in::SignIns;
 use crate::stack::Stack;
 use crate::statistics::{Sorted, millis};
 use crate::warm::update_preferences;
@@ -48,6 +49,8 @@ pub(crate) async fn cold(programs: &Programs, starts: usize, report: &mut Report
     let query = stack.request(QUERY_TIMESERIES, &[]).json(&query).event();
     let words = typical(project, "unhandled errors on chrome");
     let interpret = stack.request(INTERPRET_FILTERS, &[]).json(&words).event();
+    let sign_ins = SignIns::start(&stack).await?;
+    let variables = sign_ins.variables();
     let evaluated = stack.project("cold-evaluated").await?;
     let flag = json!({"key": "cold", "name": "Cold", "type": "boolean", "enabled": true});
     let flag = stack.request(CREATE_FLAG, &[&evaluated]).json(&flag).event();
@@ -79,10 +82,14 @@ pub(crate) async fn cold(programs: &Programs, starts: usize, report: &mut Report
             (Program::InterpretErrorFilters, Task::Request(200, interpret.clone())),
             (Program::EvaluateFeatureFlag, Task::Request(200, evaluate.clone())),
             (Program::EvaluateFeatureFlags, Task::Request(200, evaluate_all.clone())),
+            (Program::RequestSignIn, Task::Request(202, sign_ins.request())),
+            (Program::CompleteSignIn, Task::Request(200, sign_ins.complete().await?)),
+            (Program::CompleteOidcSignIn, Task::Request(302, SignIns::start_oidc())),
         ];
         for (program, task) in round {
             let stack = if matches!(task, Task::Job) { &of_jobs } else { &stack };
-            let mut process = Process::start(programs, program, &stack.endpoint(), &[]).await?;
+            let mut process =
+                Process::start(programs, program, &stack.endpoint(), &variables).await?;
             let reply = match task {
                 Task::Request(status, request) => process.expect(status, request).await?,
                 Task::Job => process.run_job().await?,

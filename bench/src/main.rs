@@ -26,6 +26,7 @@ mod program;
 mod progress;
 mod report;
 mod request;
+mod sign_in;
 mod stack;
 mod statistics;
 mod tls;

@@ -21,6 +21,9 @@ pub(crate) const QUERY_ERRORS: &str = "POST /v0/projects/{idOrSlug}/errors/query
 pub(crate) const BREAK_DOWN_ERRORS: &str = "POST /v0/errors/breakdown/query";
 pub(crate) const QUERY_TIMESERIES: &str = "POST /v0/errors/timeseries/query";
 pub(crate) const SEND_ENVELOPE: &str = "POST /api/{ingestId}/envelope/";
+pub(crate) const REQUEST_SIGN_IN: &str = "POST /v0/sign-in";
+pub(crate) const COMPLETE_SIGN_IN: &str = "POST /v0/sign-in/complete";
+pub(crate) const START_OIDC_SIGN_IN: &str = "GET /v0/sign-in/oidc";
 pub(crate) const UPDATE_PREFERENCES: &str = "PUT /v0/notifications/email-preferences";
 
 /// A request to a route.
