@@ -1,12 +1,15 @@
-//! A storm of domain events.
+//! Storms of domain events.
 
 use std::time::Duration;
 
 use notifications::domain_event::{DomainEvent, DomainEventKind, Visibility};
 use notifications::store::NotificationStore;
 use shared::timestamp::Timestamp;
+use tests::call::Call;
+use tests::errors::project;
+use tests::replays::Session;
 
-use super::actions::{event_count, start, store_errors, subjects};
+use super::actions::{event_count, outbox_titles, start, store_errors, subjects};
 
 /// Domain events per error. With the variable `STORM`, 100,000 events of 1,000 errors.
 const EVENTS_PER_ERROR: u64 = 100;
@@ -72,4 +75,43 @@ async fn storms_of_many_errors_cause_seven_emails_hourly() {
     assert_eq!(mailed, announced, "{:?}", subjects(&emails));
     // With the event of the test key. The fake keeps at most 20,000.
     assert_eq!(outbound.events().await.len() as u64, (announced + 1).min(20_000));
+}
+
+/// Any page can send replays. Each dead click on another element creates an insight.
+#[tokio::test]
+async fn insights_of_replays_cause_seven_emails_hourly() {
+    let (test, outbound) = start().await;
+    let project = project(&test.app.store, test.project_id).await;
+    let deliver = async |replay: u64, element: i64| {
+        let session = Session::new(replay, test.app.clock.now());
+        let call = Call::of(&ingest_error_events::OPERATION)
+            .path("/api/{ingestId}/envelope/")
+            .parameter("ingestId", project.ingest_id)
+            .query("sentry_key", project.public_key)
+            .bytes(session.segment(0, &[session.dead(0, element)]))
+            .base64();
+        assert_eq!(call.send(&test.app).await.status, 200);
+    };
+    let mut created = 0;
+    for minute in 0..60 {
+        deliver(minute, i64::try_from(minute).unwrap()).await;
+        created += 1;
+        outbound.run(&test.app).await;
+        test.pass(Duration::from_mins(1));
+    }
+    let emails = outbound.emails().await.len();
+    assert!((2..=7).contains(&emails), "{emails} emails");
+
+    // Later pain points of the same insights announce nothing.
+    for minute in 0..60 {
+        deliver(100 + minute, i64::try_from(minute).unwrap()).await;
+    }
+    assert_eq!(outbox_titles(&test, "insight_new").await, [""; 0]);
+    for _ in 0..2 {
+        test.pass(Duration::from_mins(10));
+        outbound.run(&test.app).await;
+    }
+    let emails = outbound.emails().await;
+    let mailed: u64 = subjects(&emails).into_iter().map(event_count).sum();
+    assert_eq!(mailed, created, "{:?}", subjects(&emails));
 }
