@@ -16,7 +16,7 @@ use source_maps::store::{BundleState, SourceMapStore, Upload};
 use source_maps::{BundleFault, FaultKind, MAX_CHUNKS};
 
 /// Longest time of a request.
-const LEASE: Duration = Duration::from_secs(30);
+const LONGEST: Duration = Duration::from_secs(30);
 /// Time for which a tool that waits for a queued bundle sees its failure. After that, the bundle can
 /// be uploaded again.
 const FAILURE_SHOWN: Duration = Duration::from_secs(15);
@@ -71,7 +71,7 @@ pub(crate) async fn assemble(
         note_release(app, &projects, &upload).await?;
         return state("created");
     }
-    let outcome = assembly::assemble(app, &projects, &upload, opened, LEASE).await?;
+    let outcome = assembly::assemble(app, &projects, &upload, opened, LONGEST).await?;
 
     // Response.
     match outcome {
@@ -79,7 +79,7 @@ pub(crate) async fn assemble(
             note_release(app, &projects, &upload).await?;
             state("ok")
         }
-        Outcome::Busy => state("assembling"),
+        Outcome::Removed => state("assembling"),
         Outcome::Rejected(fault) => rejected(&fault),
     }
 }

@@ -7,6 +7,7 @@
 use std::time::Duration;
 
 use aws_sdk_dynamodb::types::TransactWriteItem;
+use serde::{Deserialize, Serialize};
 use shared::dynamodb::StoreError;
 use shared::dynamodb::item::{Item, ItemReader, item_at, key, n, s, time_key};
 use shared::dynamodb::transaction::Transaction;
@@ -16,7 +17,7 @@ use uuid::Uuid;
 
 use super::bundles::key_of;
 use super::maps::Lookup;
-use super::{SourceMapStore, TABLE, count, lookup_key, maps_pk, piece_key};
+use super::{SourceMapStore, TABLE, json, lookup_key, maps_pk, piece_key, read_json};
 use crate::MapKey;
 
 /// Time that a map is kept after its last use.
@@ -30,7 +31,8 @@ const PK: &str = "due";
 const ENTRIES_AT_ONCE: i32 = 100;
 
 /// An entry of the list.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct DueMap {
     pub(super) project: ProjectId,
     pub(super) map_id: Uuid,
@@ -53,28 +55,12 @@ impl DueMap {
         key(PK, &format!("{}#{}#{}", time_key(self.at), self.project, self.map_id))
     }
 
-    pub(super) fn item(&self) -> Item {
-        item_at(
-            self.key(),
-            [
-                ("project", s(self.project)),
-                ("mapId", s(self.map_id)),
-                ("mapKey", s(&self.map_key)),
-                ("pieces", count(self.pieces)),
-                ("at", n(self.at.as_millis())),
-            ],
-        )
+    pub(super) fn item(&self) -> Result<Item, StoreError> {
+        Ok(item_at(self.key(), [("project", s(self.project)), ("entry", json(self)?)]))
     }
 
     fn read(item: &Item) -> Result<Self, StoreError> {
-        let reader = ItemReader { table: TABLE, item };
-        Ok(Self {
-            project: reader.parsed("project", ProjectId::parse)?,
-            map_id: reader.parsed("mapId", |text| Uuid::try_parse(text).ok())?,
-            map_key: reader.text("mapKey")?.into(),
-            pieces: usize::try_from(reader.count("pieces")?).unwrap_or(usize::MAX),
-            at: reader.millis("at")?,
-        })
+        read_json(ItemReader { table: TABLE, item }, "entry")
     }
 }
 
@@ -118,7 +104,7 @@ impl SourceMapStore<'_> {
             if expires_at > now {
                 let mut tx = Transaction::default();
                 let later = DueMap { at: expires_at, ..due.clone() };
-                tx.add("later", self.db.put(TABLE, later.item()))?;
+                tx.add("later", self.db.put(TABLE, later.item()?))?;
                 tx.add("due", self.db.delete(TABLE, due.key()))?;
                 self.db.commit_all(tx).await?;
                 return Ok(DueOutcome::Kept);
@@ -179,10 +165,10 @@ impl SourceMapStore<'_> {
             project,
             map_id: current.map_id,
             map_key: map_key.clone(),
-            pieces: current.index.pieces(),
+            pieces: current.index.tables(),
             at: now,
         };
         tx.add("listing", self.db.delete(TABLE, key(&maps_pk(project), &current.listing)))?;
-        tx.add("due", self.db.put(TABLE, due.item()))
+        tx.add("due", self.db.put(TABLE, due.item()?))
     }
 }
