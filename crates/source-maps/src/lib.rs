@@ -1,7 +1,7 @@
 //! Source maps (`docs/semantics/source-maps.md`): receives the bundles of Sentry's tools, prepares
 //! their maps, and resolves the frames of minified code.
 //!
-//! At upload, a map is [parsed](map), and written as compressed [pieces] of about 16 kB: tables of
+//! At upload, a map is [parsed](map), and written as compressed [pieces] of about 32 kB: tables of
 //! positions with the lines of their sources. To resolve a frame, one index and one table are read.
 
 pub mod assembly;

@@ -1,4 +1,4 @@
-//! The prepared form of a map: compressed tables, each of about 16 kB before compression.
+//! The prepared form of a map: compressed tables, each of about 32 kB before compression.
 //!
 //! A *table* is a source map of a range of generated code, whose lines count from the start of the
 //! range. Its sources are *blocks*: some lines of a source, with the context of those lines. So a
@@ -13,7 +13,7 @@ use crate::BundleFault;
 use crate::map::{Mapping, ParsedMap, SourcePosition};
 
 /// Maximum bytes of a table before compression, to within one mapping and its block.
-const TABLE_BYTES: usize = 16_000;
+const TABLE_BYTES: usize = 32_000;
 /// Maximum bytes of a decompressed table or index.
 const MAX_DECOMPRESSED_BYTES: usize = 16 << 20;
 /// Maximum bytes of a stored line. Longer lines are built code themselves.
@@ -24,8 +24,8 @@ const COMPRESSION_LEVEL: i32 = 3;
 /// table is parsed within tenths of a millisecond.
 const MAPPING_BYTES: usize = 10;
 /// Lines of a block without its context. Tables repeat blocks at their boundaries.
-const BLOCK_LINES: u32 = 25;
-/// Maximum bytes of all blocks per byte of the sources. Maps of real code need less than two. The
+const BLOCK_LINES: u32 = 10;
+/// Maximum bytes of all blocks per byte of the sources. Maps of real code need about two. The
 /// mappings of a hostile map could repeat any block.
 const MAX_REPETITION: usize = 3;
 /// Separates a name from the name of its function, and a path from the place of its block. Names
@@ -401,7 +401,7 @@ mod tests {
         let mappings = "AAAA".to_owned() + &",CA0/BA,CA1/BA".repeat(10_000);
         let pieces = Pieces::of(&map_of(&[("a.js", &text)], &[], &mappings)).unwrap();
         let bytes = pieces.tables.iter().map(|table| decompress(table).unwrap().len());
-        assert!(bytes.sum::<usize>() < 4 * text.len());
+        assert!(bytes.sum::<usize>() < 5 * text.len());
         assert_eq!(find(&pieces, 0, 20_000).unwrap().context, None);
     }
 
