@@ -27,9 +27,8 @@ async fn handle(
 
     // Storage.
     let (organization, user) = (caller.organization(), caller.user());
-    let id = app.ids.new_uuid(app.clock.now());
     let preferences = NotificationStore::new(&app.store)
-        .update_email_preferences(organization, user, &update, id)
+        .update_email_preferences(organization, user, &update)
         .await?;
 
     // Response: the current preferences of every type, not only of those in the body.

@@ -184,11 +184,11 @@ impl Store {
         key_id: &KeyId,
         now: Timestamp,
     ) -> Result<Revocation, StoreError> {
-        let key = item([(KEY, s(key_id))]);
-        match self.set_once(TABLE, key, "revokedAt", s(now)).await? {
-            Some(item) => Ok(Revocation::Revoked(Box::new(read_api_key(&item)?))),
-            None => Ok(Revocation::UnknownKey),
-        }
+        self.revoke_active_key(key_id, now, Vec::new()).await?;
+        Ok(match self.find_api_key(key_id).await? {
+            Some(key) => Revocation::Revoked(Box::new(key)),
+            None => Revocation::UnknownKey,
+        })
     }
 }
 
