@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 use shared::dynamodb::StoreError;
-use shared::dynamodb::item::{Item, ItemReader, item_at, key, n, s, ss, time_key};
+use shared::dynamodb::item::{Item, ItemReader, item_at, key, n, ss, time_key};
 use shared::dynamodb::transaction::Transaction;
 use shared::projects::project::{Organization, ProjectId};
 use shared::timestamp::Timestamp;
@@ -138,11 +138,7 @@ impl SourceMapStore<'_> {
 
     /// Returns bundles that wait for the job, with the time since when.
     pub async fn list_queued(self) -> Result<Vec<(ProjectId, Checksum, Timestamp)>, StoreError> {
-        let query = self.db.query(TABLE).consistent_read(true);
-        let query = query
-            .key_condition_expression("pk = :pk")
-            .expression_attribute_values(":pk", s(QUEUE))
-            .limit(QUEUED_AT_ONCE);
+        let query = self.db.partition(TABLE, QUEUE).limit(QUEUED_AT_ONCE);
         let items = query.send().await?.items.unwrap_or_default();
         items.iter().map(|item| read_json(ItemReader { table: TABLE, item }, "entry")).collect()
     }
@@ -187,11 +183,11 @@ impl SourceMapStore<'_> {
         project: ProjectId,
         now: Timestamp,
     ) -> Result<Vec<Failure>, StoreError> {
-        let query = self.db.query(TABLE).scan_index_forward(false).consistent_read(true);
-        let query = query
-            .key_condition_expression("pk = :pk")
+        let query = self
+            .db
+            .partition(TABLE, failures_pk(project))
+            .scan_index_forward(false)
             .filter_expression("expiresAt > :now")
-            .expression_attribute_values(":pk", s(failures_pk(project)))
             .expression_attribute_values(":now", n(now.as_seconds()))
             .limit(MAX_FAILURES);
         let items = query.send().await?.items.unwrap_or_default();

@@ -191,10 +191,11 @@ impl SourceMapStore<'_> {
         project: ProjectId,
         page_request: &PageRequest,
     ) -> Result<Page<ListedMap>, StoreError> {
-        let query = self.db.query(TABLE).consistent_read(true).scan_index_forward(false);
-        let query = query
+        let query = self
+            .db
+            .partition(TABLE, maps_pk(project))
+            .scan_index_forward(false)
             .key_condition_expression("pk = :pk AND sk < :before")
-            .expression_attribute_values(":pk", s(maps_pk(project)))
             .expression_attribute_values(":before", s(page_request.after.as_deref().unwrap_or("~")))
             .limit(one_more_than(page_request.limit));
         let output = query.send().await?;
@@ -222,14 +223,8 @@ impl SourceMapStore<'_> {
         let query = query
             .key_condition_expression("pk = :pk")
             .expression_attribute_values(":pk", s(maps_pk(project)));
-        let mut items = query.into_paginator().items().send();
-        let mut bytes = 0_u64;
-        while let Some(item) = items.next().await {
-            let item = item?;
-            bytes = bytes
-                .saturating_add(ItemReader { table: TABLE, item: &item }.count("storedBytes")?);
-        }
-        Ok(bytes)
+        let items = self.db.all(query).await?;
+        items.iter().map(|item| ItemReader { table: TABLE, item }.count("storedBytes")).sum()
     }
 
     /// Removes all maps of a release.
@@ -240,13 +235,8 @@ impl SourceMapStore<'_> {
         entry_of: impl Fn(&MapKey) -> Result<TransactWriteItem, StoreError>,
         now: Timestamp,
     ) -> Result<(), StoreError> {
-        let query = self.db.query(TABLE).consistent_read(true);
-        let query = query
-            .key_condition_expression("pk = :pk")
-            .expression_attribute_values(":pk", s(maps_pk(project)));
-        let mut items = query.into_paginator().items().send();
-        while let Some(item) = items.next().await {
-            let (map_key, listed) = read_listed(&item?)?;
+        for item in self.db.all(self.db.partition(TABLE, maps_pk(project))).await? {
+            let (map_key, listed) = read_listed(&item)?;
             if listed.release.as_deref() == Some(release) {
                 self.delete_map(project, &map_key, &entry_of, now).await?;
             }

@@ -68,23 +68,20 @@ impl SourceMapStore<'_> {
     /// Returns entries that are due, the oldest first.
     pub async fn list_due(self, now: Timestamp) -> Result<Vec<DueMap>, StoreError> {
         let until = format!("{}#~", time_key(now));
-        let query = self.db.query(TABLE).consistent_read(true);
+        let query = self.db.partition(TABLE, PK);
         let query = query.key_condition_expression("pk = :pk AND sk <= :until");
-        let query = query
-            .expression_attribute_values(":pk", s(PK))
-            .expression_attribute_values(":until", s(until));
+        let query = query.expression_attribute_values(":until", s(until));
         let items = query.limit(ENTRIES_AT_ONCE).send().await?.items.unwrap_or_default();
         items.iter().map(DueMap::read).collect()
     }
 
     /// Returns some entries of a project.
     pub(super) async fn list_due_of(self, project: ProjectId) -> Result<Vec<DueMap>, StoreError> {
-        let query = self.db.query(TABLE).consistent_read(true);
-        let query = query
-            .key_condition_expression("pk = :pk")
+        let query = self
+            .db
+            .partition(TABLE, PK)
             .filter_expression("#project = :project")
             .expression_attribute_names("#project", "project")
-            .expression_attribute_values(":pk", s(PK))
             .expression_attribute_values(":project", s(project));
         let mut items = query.into_paginator().items().send();
         let mut found = Vec::new();

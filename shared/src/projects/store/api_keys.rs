@@ -108,12 +108,7 @@ impl Store {
         query: QueryFluentBuilder,
     ) -> Result<Vec<ApiKeyRecord>, StoreError> {
         let query = query.index_name(BY_USER).projection_expression(KEY);
-        let mut found = query.into_paginator().items().send();
-        let mut keys = Vec::new();
-        while let Some(item) = found.next().await {
-            keys.push(item?);
-        }
-        let keys: Vec<Item> = self.get_all(TABLE, keys).await?;
+        let keys: Vec<Item> = self.get_all(TABLE, self.all(query).await?).await?;
         self.undamaged(&keys, read_api_key)
     }
 
