@@ -2,7 +2,7 @@
 
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
-use shared::http::{ApiRequest, ApiResponse, Method, Problem, page_response, read_page_request};
+use shared::http::{ApiRequest, ApiResult, Method, page_response, read_page_request};
 use shared::json::Violations;
 
 /// The operation of this function.
@@ -13,11 +13,7 @@ pub static OPERATION: Operation = Operation::new(
     Access::AnyApiKey(|app, caller, incoming| Box::pin(handle(app, caller, incoming))),
 );
 
-async fn handle(
-    app: &App,
-    caller: &Caller<'_>,
-    incoming: &ApiRequest,
-) -> Result<ApiResponse, Problem> {
+async fn handle(app: &App, caller: &Caller<'_>, incoming: &ApiRequest) -> ApiResult {
     // Request.
     let mut violations = Violations::default();
     let page_request = read_page_request(app.cursor_key()?, incoming, &mut violations);

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::json;
 use shared::app::App;
 use shared::auth::Caller;
-use shared::http::{ApiRequest, ApiResponse, Problem, ProblemCode};
+use shared::http::{ApiRequest, ApiResponse, ApiResult, Problem, ProblemCode};
 use shared::projects::project::ProjectId;
 use source_maps::assembly::{self, MAX_REQUEST_BYTES, Outcome};
 use source_maps::bundle::Checksum;
@@ -31,11 +31,7 @@ struct Body {
     dist: Option<String>,
 }
 
-pub(crate) async fn assemble(
-    app: &App,
-    caller: &Caller<'_>,
-    incoming: &ApiRequest,
-) -> Result<ApiResponse, Problem> {
+pub(crate) async fn assemble(app: &App, caller: &Caller<'_>, incoming: &ApiRequest) -> ApiResult {
     // Request.
     incoming.json()?;
     let body: Body = serde_json::from_slice(incoming.body())
@@ -160,12 +156,12 @@ async fn known_state(
     state("ok").map(Some)
 }
 
-fn state(state: &str) -> Result<ApiResponse, Problem> {
+fn state(state: &str) -> ApiResult {
     ApiResponse::ok(&json!({"state": state, "missingChunks": []}))
 }
 
 /// Returns the response for a rejected bundle, which the tools show.
-fn rejected(fault: &BundleFault) -> Result<ApiResponse, Problem> {
+fn rejected(fault: &BundleFault) -> ApiResult {
     let code = match fault.kind {
         FaultKind::Invalid => {
             let body = json!({"state": "error", "missingChunks": [], "detail": fault.detail});

@@ -28,6 +28,6 @@ pub use request::ApiRequest;
 pub use request::JSON;
 pub(crate) use request::root_of_trace;
 pub(crate) use request::{BASE_URL, EDGE};
-pub use response::ApiResponse;
 pub use response::header_value;
+pub use response::{ApiResponse, ApiResult};
 pub use version_tag::VersionTag;
