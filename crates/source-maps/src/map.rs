@@ -98,7 +98,7 @@ impl ParsedMap {
         let total = |count: fn(&Outline<'_>) -> usize| -> usize {
             outlines.iter().map(|(_, part)| count(part)).sum()
         };
-        if total(|it| it.mappings()) > MAX_MAPPINGS {
+        if total(|it| it.mappings.map_or(0, count_mappings)) > MAX_MAPPINGS {
             return Err(BundleFault::too_large(format_args!(
                 "the map has more than {MAX_MAPPINGS} mappings; split the script"
             )));
@@ -174,6 +174,12 @@ fn is_far(token: Token<'_>) -> bool {
     raw.dst_line.max(raw.dst_col).max(source) > MAX_POSITION
 }
 
+/// Counts mappings, including empty lines.
+fn count_mappings(mappings: &RawValue) -> usize {
+    let is_separator = |byte: &u8| matches!(byte, b',' | b';');
+    mappings.get().bytes().filter(|byte| is_separator(byte)).count()
+}
+
 fn unusable(problem: impl fmt::Display) -> BundleFault {
     BundleFault::invalid(format_args!("{problem}; build it again"))
 }
@@ -220,12 +226,6 @@ impl Outline<'_> {
                 Err(BundleFault::invalid("the map has no `version`; only version 3 is supported"))
             }
         }
-    }
-
-    /// Counts the mappings, including empty lines.
-    fn mappings(&self) -> usize {
-        let is_separator = |byte: &u8| matches!(byte, b',' | b';');
-        self.mappings.map_or(0, |it| it.get().bytes().filter(|byte| is_separator(byte)).count())
     }
 
     /// Returns the functions. Malformed scopes do not make a map useless.

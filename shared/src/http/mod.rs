@@ -19,7 +19,8 @@ pub use lambda_http::http::{Method, StatusCode};
 pub(crate) use origin::ORIGIN_SECRET;
 pub use origin::OriginSecrets;
 pub use page::{
-    next_cursor, open_cursor, page_response, read_limit, read_page_request, seal_cursor,
+    next_cursor, open_cursor, page_request, page_response, read_limit, read_page_request,
+    seal_cursor,
 };
 pub use problem::named_of;
 pub use problem::{Problem, ProblemCode};

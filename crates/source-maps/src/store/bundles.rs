@@ -60,8 +60,6 @@ pub enum BundleState {
 /// A bundle of a project.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BundleRecord {
-    /// The project.
-    pub project: ProjectId,
     /// The upload.
     pub upload: Upload,
     /// The state.
@@ -216,7 +214,7 @@ pub(super) fn queue_key(project: ProjectId, checksum: &Checksum) -> Item {
 }
 
 fn item_of(project: ProjectId, upload: &Upload, state: BundleState) -> Result<Item, StoreError> {
-    let record = BundleRecord { project, upload: upload.clone(), state };
+    let record = BundleRecord { upload: upload.clone(), state };
     Ok(item_at(key_of(project, &upload.checksum), [("bundle", json(&record)?)]))
 }
 

@@ -19,7 +19,7 @@ use crate::MapKey;
 pub use bundles::{BundleRecord, BundleState, Failure, Upload};
 pub use maps::{ListedMap, Lookup, StoredMap};
 pub use resolving::{MapStatus, Resolution, SourceMapCache};
-pub use upkeep::{DueMap, DueOutcome, RETENTION, UNPUBLISHED};
+pub use upkeep::DueMap;
 
 const TABLE: &str = "source-maps";
 

@@ -21,10 +21,10 @@ use super::{SourceMapStore, TABLE, json, lookup_key, maps_pk, piece_key, read_js
 use crate::MapKey;
 
 /// Time that a map is kept after its last use.
-pub const RETENTION: Duration = Duration::from_hours(180 * 24);
+const RETENTION: Duration = Duration::from_hours(180 * 24);
 /// Time after which the pieces of a map that was not published are removed. An assembly takes at
 /// most minutes.
-pub const UNPUBLISHED: Duration = Duration::from_hours(1);
+pub(super) const UNPUBLISHED: Duration = Duration::from_hours(1);
 
 const PK: &str = "due";
 /// Entries that are read at once.
@@ -39,15 +39,6 @@ pub struct DueMap {
     pub(super) map_key: MapKey,
     pub(super) pieces: usize,
     pub(super) at: Timestamp,
-}
-
-/// The outcome for a due map.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DueOutcome {
-    /// The map was used, and stays.
-    Kept,
-    /// The map or its pieces were removed.
-    Removed,
 }
 
 impl DueMap {
@@ -94,7 +85,7 @@ impl SourceMapStore<'_> {
     }
 
     /// Removes a due map, unless it was used in the meantime.
-    pub async fn settle(self, due: &DueMap, now: Timestamp) -> Result<DueOutcome, StoreError> {
+    pub async fn settle(self, due: &DueMap, now: Timestamp) -> Result<(), StoreError> {
         let current = self.find_lookup(due.project, &due.map_key).await?;
         if let Some(current) = current.filter(|it| it.map_id == due.map_id) {
             let expires_at = current.last_used_at.plus(RETENTION);
@@ -103,16 +94,14 @@ impl SourceMapStore<'_> {
                 let later = DueMap { at: expires_at, ..due.clone() };
                 tx.add("later", self.db.put(TABLE, later.item()?))?;
                 tx.add("due", self.db.delete(TABLE, due.key()))?;
-                self.db.commit_all(tx).await?;
-                return Ok(DueOutcome::Kept);
+                return self.db.commit_all(tx).await.map(drop);
             }
             if !self.remove(due.project, &due.map_key, &current, Vec::new(), now).await? {
                 // The map was used or replaced at this moment. The next run looks again.
-                return Ok(DueOutcome::Kept);
+                return Ok(());
             }
         }
-        self.remove_pieces(due).await?;
-        Ok(DueOutcome::Removed)
+        self.remove_pieces(due).await
     }
 
     /// Removes the pieces that an entry names, and then the entry.
