@@ -56,7 +56,7 @@ fn parse_setting(text: &str) -> Result<Setting, String> {
         let value = value.parse().map_err(|_| format!("{PRODUCTION} is true or false"))?;
         return Ok(Setting::Production(value));
     }
-    let Some(limit) = Limit::ALL.into_iter().find(|limit| limit.as_str() == name) else {
+    let Some(limit) = Limit::named(name) else {
         let limits = Limit::ALL.map(Limit::as_str).join(", ");
         return Err(format!("the settings are {limits} and {PRODUCTION}"));
     };

@@ -15,6 +15,7 @@ pub mod id;
 pub mod idempotency;
 pub mod json;
 pub mod json_number;
+mod named_enum;
 pub mod page;
 pub mod projects;
 pub mod quotas;

@@ -1,14 +1,13 @@
 //! Ingestion of browsers' events with 30 frames, with and without a source map of 10 MB.
 
 use std::fmt::Write;
-use std::time::Duration;
 
 use axum::body::Bytes;
 use serde_json::{Value as Json, json};
 use shared::app::{Clock, Ids};
 use shared::projects::project::{Organization, Project, ProjectId};
 use source_maps::MapKey;
-use source_maps::bundle::Checksum;
+use source_maps::bundle::{BundledMap, Checksum, PreparedMap};
 use source_maps::map::ParsedMap;
 use source_maps::pieces::Pieces;
 use source_maps::store::{SourceMapStore, StoredMap, Upload};
@@ -79,7 +78,6 @@ async fn store_map(stack: &Stack, project: ProjectId) -> Result<()> {
     let map = large_map();
     let pieces = Pieces::of(&ParsedMap::parse(map.as_bytes())?)?;
     let (store, now) = (SourceMapStore::new(stack.store()), Clock::System.now());
-    let new_id = || Ids::Random.new_uuid(now);
     let upload = Upload {
         organization: Organization::parse("default")?,
         checksum: Checksum::of(map.as_bytes()),
@@ -87,18 +85,18 @@ async fn store_map(stack: &Stack, project: ProjectId) -> Result<()> {
         release: None,
         dist: None,
     };
-    let (lease, minute) = (new_id(), Duration::from_mins(1));
-    let is_leased = store.lease(project, &upload, lease, minute, now).await?;
-    let stored = StoredMap {
-        map_id: new_id(),
-        key: MapKey::of_debug_id(DEBUG_ID).ok_or("the debug ID is no UUID")?,
+    let key = MapKey::of_debug_id(DEBUG_ID).ok_or("the debug ID is no UUID")?;
+    let map = BundledMap {
+        file: "app.js.map".to_owned(),
         url: "~/app.js".to_owned(),
         bytes: map.len() as u64,
-        stored_bytes: pieces.bytes(),
-        index: pieces.index.clone(),
+        keys: [key.clone()].into(),
     };
-    store.put_pieces(project, &stored, &pieces, now).await?;
-    if is_leased && store.publish(project, &upload, lease, &[stored], now).await? {
+    let prepared = PreparedMap { map, pieces };
+    let stored = StoredMap { map_id: Ids::Random.new_uuid(now), key: &key, prepared: &prepared };
+    store.begin(project, &upload, now).await?;
+    store.put_pieces(project, stored, now).await?;
+    if store.publish(project, &upload, &[stored], now).await? {
         return Ok(());
     }
     Err("the map was not published".into())

@@ -21,36 +21,16 @@ uuid_type! {
     ErrorId, parse_uuid
 }
 
-/// The handling status of an error.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum ErrorStatus {
-    /// Not handled yet.
-    Open,
-    /// Not expected to occur again.
-    Resolved,
-    /// Accepted, even if it occurs again.
-    Ignored,
-}
-
-impl ErrorStatus {
-    /// All statuses.
-    pub const ALL: [Self; 3] = [Self::Open, Self::Resolved, Self::Ignored];
-
-    /// Parses a status's wire name.
-    pub fn parse(text: &str) -> Result<Self, FieldError> {
-        Self::ALL.into_iter().find(|status| status.as_str() == text).ok_or_else(|| {
-            let known = Self::ALL.map(Self::as_str).join(", ");
-            FieldError::new(ViolationCode::InvalidValue, format_args!("must be one of {known}"))
-        })
-    }
-
-    /// Returns the status's wire name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Open => "open",
-            Self::Resolved => "resolved",
-            Self::Ignored => "ignored",
-        }
+shared::named_enum! {
+    /// The handling status of an error.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum ErrorStatus {
+        /// Not handled yet.
+        Open = "open",
+        /// Not expected to occur again.
+        Resolved = "resolved",
+        /// Accepted, even if it occurs again.
+        Ignored = "ignored",
     }
 }
 

@@ -3,8 +3,6 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use serde::de::IntoDeserializer;
-use serde::de::value::{self, StrDeserializer};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -34,40 +32,24 @@ const FIELDS: [&str; 12] = [
     "prerequisites",
 ];
 
-/// The kind of a change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ChangeKind {
-    /// The flag was created.
-    Created,
-    /// The flag was changed.
-    Updated,
-    /// The flag was archived, perhaps with other changes.
-    Archived,
-    /// The flag was unarchived, perhaps with other changes.
-    Unarchived,
-    /// An earlier version was restored.
-    Restored,
+shared::named_enum! {
+    /// The kind of a change.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum ChangeKind {
+        /// The flag was created.
+        Created = "created",
+        /// The flag was changed.
+        Updated = "updated",
+        /// The flag was archived, perhaps with other changes.
+        Archived = "archived",
+        /// The flag was unarchived, perhaps with other changes.
+        Unarchived = "unarchived",
+        /// An earlier version was restored.
+        Restored = "restored",
+    }
 }
 
 impl ChangeKind {
-    /// Returns the kind with this name.
-    pub(super) fn parse(name: &str) -> Option<Self> {
-        let name: StrDeserializer<'_, value::Error> = name.into_deserializer();
-        Self::deserialize(name).ok()
-    }
-
-    /// Returns the kind's name.
-    pub(super) fn as_str(self) -> &'static str {
-        match self {
-            Self::Created => "created",
-            Self::Updated => "updated",
-            Self::Archived => "archived",
-            Self::Unarchived => "unarchived",
-            Self::Restored => "restored",
-        }
-    }
-
     /// Returns the action of the change in the audit log.
     pub fn audit_action(self) -> AuditAction {
         match self {

@@ -26,34 +26,14 @@ uuid_type! {
     CollectionId, parse_uuid
 }
 
-/// The origin of a collection's automatic events.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum MarkerSource {
-    /// An event when a release is first seen.
-    Releases,
-    /// An event for each flag change.
-    Flags,
-}
-
-impl MarkerSource {
-    /// All sources.
-    pub const ALL: [Self; 2] = [Self::Releases, Self::Flags];
-
-    /// Returns the name in requests and tables.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Releases => "releases",
-            Self::Flags => "flags",
-        }
-    }
-
-    /// Parses a name.
-    pub fn parse(text: &str) -> Result<Self, FieldError> {
-        Self::ALL.into_iter().find(|source| source.as_str() == text).ok_or_else(|| {
-            let known = Self::ALL.map(Self::as_str).join(", ");
-            FieldError::new(ViolationCode::InvalidValue, format_args!("must be one of {known}"))
-        })
+shared::named_enum! {
+    /// The origin of a collection's automatic events.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum MarkerSource {
+        /// An event when a release is first seen.
+        Releases = "releases",
+        /// An event for each flag change.
+        Flags = "flags",
     }
 }
 

@@ -8,7 +8,6 @@ use shared::app::App;
 use shared::dynamodb::StoreError;
 use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
-use uuid::Uuid;
 
 use crate::bundle::{Bundle, Checksum, PreparedMap};
 use crate::store::{BundleState, SourceMapStore, StoredMap, Upload};
@@ -23,8 +22,8 @@ pub const MAX_REQUEST_BYTES: u64 = 64 << 20;
 pub enum Outcome {
     /// All maps are published.
     Assembled,
-    /// Another invocation assembles the bundle, or it was removed.
-    Busy,
+    /// The bundle was removed in the meantime.
+    Removed,
     /// The bundle is rejected.
     Rejected(BundleFault),
 }
@@ -75,7 +74,7 @@ pub async fn assemble(
     }
     for project in projects {
         if !publish(app, *project, upload, &maps, most).await? {
-            return Ok(Outcome::Busy);
+            return Ok(Outcome::Removed);
         }
     }
     Ok(Outcome::Assembled)
@@ -113,8 +112,8 @@ async fn check_capacity(
     Ok(Err(BundleFault { kind: FaultKind::QuotaReached, detail }))
 }
 
-/// Stores and publishes prepared maps in a project. Returns `false` if another invocation assembles
-/// the bundle, or if it was removed.
+/// Stores and publishes prepared maps in a project. Returns `false` if the bundle was removed. A
+/// concurrent assembly of the bundle publishes the same maps.
 async fn publish(
     app: &App,
     project: ProjectId,
@@ -123,46 +122,32 @@ async fn publish(
     most: Duration,
 ) -> Result<bool, StoreError> {
     let (store, now) = (SourceMapStore::new(&app.store), app.clock.now());
-    let lease = app.ids.new_uuid(now);
-    if !store.lease(project, upload, lease, most, now).await? {
-        return Ok(false);
-    }
-    let published = store_under(app, project, upload, lease, maps, now).await;
+    store.begin(project, upload, now.plus(most)).await?;
+    let published = store_maps(app, project, upload, maps, now).await;
     match published {
-        Ok(true) => store.end_lease(project, upload, lease, BundleState::Assembled).await?,
+        Ok(true) => store.end(project, upload, BundleState::Assembled).await?,
         Ok(false) => {}
-        Err(_) => {
-            // Another request can retry immediately. If this fails too, the lease ends anyway.
-            let retried = BundleState::Assembling(now);
-            let _ = store.end_lease(project, upload, lease, retried).await;
-        }
+        // Another request can retry immediately. If this fails too, the time ends anyway.
+        Err(_) => drop(store.end(project, upload, BundleState::Assembling(now)).await),
     }
     published
 }
 
-async fn store_under(
+async fn store_maps(
     app: &App,
     project: ProjectId,
     upload: &Upload,
-    lease: Uuid,
     maps: &[PreparedMap],
     began: Timestamp,
 ) -> Result<bool, StoreError> {
     let store = SourceMapStore::new(&app.store);
     let mut stored = Vec::new();
-    for PreparedMap { map, pieces } in maps {
-        for key in &map.keys {
-            let one = StoredMap {
-                map_id: app.ids.new_uuid(began),
-                key: key.clone(),
-                url: map.url.clone(),
-                bytes: map.bytes,
-                stored_bytes: pieces.bytes(),
-                index: pieces.index.clone(),
-            };
-            store.put_pieces(project, &one, pieces, began).await?;
-            stored.push(one);
+    for prepared in maps {
+        for key in &prepared.map.keys {
+            let map = StoredMap { map_id: app.ids.new_uuid(began), key, prepared };
+            store.put_pieces(project, map, began).await?;
+            stored.push(map);
         }
     }
-    store.publish(project, upload, lease, &stored, app.clock.now()).await
+    store.publish(project, upload, &stored, app.clock.now()).await
 }

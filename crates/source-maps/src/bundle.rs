@@ -9,16 +9,18 @@ use sha1::{Digest, Sha1};
 use zip::ZipArchive;
 
 use crate::key::hex;
-use crate::map::ParsedMap;
+use crate::map::{ParsedMap, SPLIT};
 use crate::pieces::Pieces;
-use crate::{BundleFault, MAX_MAP_BYTES, MAX_MAPS, MAX_MAPS_BYTES, MapKey, url_path};
+use crate::{BundleFault, MAX_MAP_BYTES, MAX_MAPS, MAX_MAPS_BYTES, MapKey, check_limit, url_path};
 
 /// The first bytes of a bundle: the format and its version.
 const MAGIC: &[u8] = b"SYSB\x02\0\0\0";
 /// Maximum bytes of the manifest.
 const MAX_MANIFEST_BYTES: u64 = 8 << 20;
 /// Maximum files of a bundle. A bundle of [`MAX_MAPS`] maps has about twice as many.
-const MAX_FILES: usize = 20_000;
+const MAX_FILES: u64 = 20_000;
+/// The remedy for large bundles.
+const FEWER: &str = "upload fewer files at a time";
 const MANIFEST: &str = "manifest.json";
 const SCRIPT: &str = "minified_source";
 const MAP: &str = "source_map";
@@ -146,12 +148,7 @@ impl<'b> Bundle<'b> {
                 "the bundle's archive cannot be read: {error}; upload it again"
             ))
         })?;
-        if archive.len() > MAX_FILES {
-            return Err(BundleFault::too_large(format_args!(
-                "the bundle has {} files, but the limit is {MAX_FILES}; upload fewer files at a time",
-                archive.len()
-            )));
-        }
+        check_limit("the bundle has", archive.len() as u64, "files", MAX_FILES, FEWER)?;
         let manifest = read_file(&mut archive, MANIFEST, MAX_MANIFEST_BYTES)?;
         let manifest: Manifest = serde_json::from_slice(&manifest).map_err(|error| {
             BundleFault::invalid(format_args!(
@@ -211,12 +208,8 @@ fn maps_of(
         if entry.file_type != MAP {
             continue;
         }
-        if bytes > MAX_MAP_BYTES {
-            return Err(BundleFault::too_large(format_args!(
-                "{}: the map has {bytes} bytes, but the limit is {MAX_MAP_BYTES}; split the script",
-                shown(&entry.url)
-            )));
-        }
+        let subject = format_args!("{}: the map has", shown(&entry.url));
+        check_limit(subject, bytes, "bytes", MAX_MAP_BYTES, SPLIT)?;
         let key = entry.debug_id(file)?;
         if let Some(id) = &key
             && let Some(other) = own_ids.insert(id.clone(), &entry.url)
@@ -233,7 +226,9 @@ fn maps_of(
         let (keys, url) = (key.into_iter().collect(), entry.shown_url());
         maps.insert(file, BundledMap { file: file.clone(), url, bytes, keys });
     }
-    check_totals(&maps)?;
+    check_limit("the bundle has", maps.len() as u64, "source maps", MAX_MAPS, FEWER)?;
+    let bytes = maps.values().map(|map| map.bytes).sum();
+    check_limit("the bundle's source maps have", bytes, "bytes", MAX_MAPS_BYTES, FEWER)?;
     for (file, script) in manifest.files.iter().filter(|(_, entry)| entry.file_type == SCRIPT) {
         let id = script.debug_id(file)?;
         let Some(map_url) = script.map_url() else { continue };
@@ -267,23 +262,6 @@ fn maps_of(
         ));
     }
     Ok(maps.into_values().collect())
-}
-
-fn check_totals(maps: &BTreeMap<&str, BundledMap>) -> Result<(), BundleFault> {
-    let count = maps.len();
-    if count > MAX_MAPS {
-        return Err(BundleFault::too_large(format_args!(
-            "the bundle has {count} source maps, but the limit is {MAX_MAPS}; upload fewer files at a time"
-        )));
-    }
-    let bytes: u64 = maps.values().map(|map| map.bytes).sum();
-    if bytes > MAX_MAPS_BYTES {
-        return Err(BundleFault::too_large(format_args!(
-            "the bundle's source maps have {bytes} bytes, but the limit is {MAX_MAPS_BYTES}; upload \
-             fewer files at a time"
-        )));
-    }
-    Ok(())
 }
 
 /// Reads a file of the archive. The archive can lie about its size.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use shared::json::Json;
 
-use crate::pieces::{CONTEXT_LINES, Context, Found};
+use crate::pieces::{Context, Found};
 use crate::{MapKey, is_in_app, url_path};
 
 /// Maximum characters of a shown source line, as in events of SDKs.
@@ -35,15 +35,6 @@ pub struct MinifiedFrame {
     pub line: u32,
     /// Column, from 0.
     pub column: u32,
-}
-
-/// A source position with its context.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Resolved {
-    /// The source position.
-    pub found: Found,
-    /// The source lines, if the map has them.
-    pub context: Option<Context>,
 }
 
 /// The new members of a frame. Numbers are text, since JSON values borrow them.
@@ -125,11 +116,11 @@ impl ResolvedFrames {
     ///
     /// The name of a frame's function is the one in the map's scopes, else the one that its caller
     /// calls: the word at the call in the source, else the map's name for the call.
-    pub fn of(frames: &[MinifiedFrame], positions: Vec<Option<Resolved>>) -> Self {
+    pub fn of(frames: &[MinifiedFrame], positions: Vec<Option<Found>>) -> Self {
         let mut resolved: Vec<ResolvedFrame> = Vec::new();
         let mut caller: Option<(usize, usize, Option<String>)> = None;
         for (at, position) in frames.iter().zip(positions) {
-            let Some(Resolved { found, context }) = position else { continue };
+            let Some(found) = position else { continue };
             let called_by = match caller.take() {
                 Some((exception, frame, name))
                     if exception == at.exception && frame + 1 == at.frame =>
@@ -138,7 +129,7 @@ impl ResolvedFrames {
                 }
                 _ => None,
             };
-            let called = context.as_ref().and_then(|it| called_name(&it.line, found.column));
+            let called = found.context.as_ref().and_then(|it| called_name(&it.line, found.column));
             caller = Some((at.exception, at.frame, called.or_else(|| found.name.clone())));
             let column = found.column;
             resolved.push(ResolvedFrame {
@@ -148,7 +139,7 @@ impl ResolvedFrames {
                 function: found.function.or(called_by),
                 line: (u64::from(found.line) + 1).to_string(),
                 column: (u64::from(column) + 1).to_string(),
-                context: context.map(|context| shortened(context, column)),
+                context: found.context.map(|context| shortened(context, column)),
             });
         }
         Self(resolved)
@@ -277,7 +268,6 @@ fn shortened(mut context: Context, column: u32) -> Context {
     cut(&mut context.line);
     context.before.iter_mut().for_each(cut);
     context.after.iter_mut().for_each(cut);
-    debug_assert!(context.before.len() <= CONTEXT_LINES as usize);
     context
 }
 
@@ -325,17 +315,15 @@ mod tests {
         )
     }
 
-    fn found(path: &str, line: u32, name: Option<&str>, source: &str) -> Resolved {
-        let found = Found {
+    fn found(path: &str, line: u32, name: Option<&str>, source: &str) -> Found {
+        Found {
             path: path.to_owned(),
             line,
             column: 7,
             name: name.map(str::to_owned),
             function: None,
-            runs: Vec::new(),
-        };
-        let context = Context { line: source.to_owned(), ..Context::default() };
-        Resolved { found, context: Some(context) }
+            context: Some(Context { line: source.to_owned(), ..Context::default() }),
+        }
     }
 
     #[test]

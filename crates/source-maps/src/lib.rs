@@ -1,9 +1,8 @@
 //! Source maps (`docs/semantics/source-maps.md`): receives the bundles of Sentry's tools, prepares
 //! their maps, and resolves the frames of minified code.
 //!
-//! At upload, a map is [parsed](map), and written as compressed [pieces] of about 16 kB: texts of
-//! sources, and tables of positions. To resolve a frame, one index, one table and one or two texts
-//! are read.
+//! At upload, a map is [parsed](map), and written as compressed [pieces] of about 32 kB: tables of
+//! positions with the lines of their sources. To resolve a frame, one index and one table are read.
 
 pub mod assembly;
 pub mod bundle;
@@ -24,7 +23,7 @@ use std::fmt;
 /// Maximum bytes of a map before compression: 64 MiB.
 pub const MAX_MAP_BYTES: u64 = 64 << 20;
 /// Maximum maps of a bundle.
-pub const MAX_MAPS: usize = 200;
+pub const MAX_MAPS: u64 = 200;
 /// Maximum bytes of all maps of a bundle before compression: 512 MiB, so that their pieces fit into
 /// memory.
 pub const MAX_MAPS_BYTES: u64 = 512 << 20;
@@ -57,6 +56,21 @@ pub enum FaultKind {
     TooLarge,
     /// The project has no capacity left.
     QuotaReached,
+}
+
+/// Fails if a count is over its limit. `subject` ends with the verb.
+fn check_limit(
+    subject: impl fmt::Display,
+    count: u64,
+    unit: &str,
+    limit: u64,
+    remedy: &str,
+) -> Result<(), BundleFault> {
+    if count <= limit {
+        return Ok(());
+    }
+    let detail = format_args!("{subject} {count} {unit}, but the limit is {limit}; {remedy}");
+    Err(BundleFault::too_large(detail))
 }
 
 impl BundleFault {

@@ -1,15 +1,18 @@
 //! Parses source maps.
 
 use std::borrow::Cow;
+use std::{fmt, vec};
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
-use sourcemap::{DecodedMap, SourceMap};
+use sourcemap::{DecodedMap, SourceMap, Token};
 
 use crate::scopes::Functions;
-use crate::{BundleFault, MAX_MAP_BYTES, MAX_MAPPINGS, clean_path};
+use crate::{BundleFault, MAX_MAP_BYTES, MAX_MAPPINGS, check_limit, clean_path};
 
+/// The remedy for large maps.
+pub(crate) const SPLIT: &str = "split the script";
 /// Maximum characters of a name.
 const MAX_NAME_CHARS: usize = 200;
 /// Maximum lines and columns. Larger ones come from negative numbers.
@@ -44,14 +47,8 @@ pub struct SourcePosition {
 }
 
 /// A parsed map. A map without sections has one, at the start.
-#[derive(Debug, Default)]
-pub struct ParsedMap {
-    sections: Vec<Section>,
-    /// Numbers of sources and names in all sections.
-    sources: usize,
-    names: usize,
-    mappings: usize,
-}
+#[derive(Debug)]
+pub struct ParsedMap(Vec<Section>);
 
 #[derive(Debug)]
 struct Section {
@@ -70,9 +67,7 @@ struct Outline<'a> {
     mappings: Option<&'a RawValue>,
     #[serde(borrow)]
     sections: Option<Vec<SectionOutline<'a>>>,
-    #[serde(default)]
     sources: Option<Vec<IgnoredAny>>,
-    #[serde(default)]
     names: Option<Vec<IgnoredAny>>,
     #[serde(borrow)]
     scopes: Option<&'a RawValue>,
@@ -82,7 +77,7 @@ struct Outline<'a> {
 struct SectionOutline<'a> {
     offset: Offset,
     #[serde(borrow)]
-    map: Option<&'a RawValue>,
+    map: Option<Outline<'a>>,
 }
 
 /// The start of a section in the generated code.
@@ -95,102 +90,46 @@ struct Offset {
 impl ParsedMap {
     /// Parses a map of version 3. The fault lacks the name of the file.
     pub fn parse(bytes: &[u8]) -> Result<Self, BundleFault> {
-        if bytes.len() as u64 > MAX_MAP_BYTES {
-            return Err(BundleFault::too_large(format_args!(
-                "the map has {} bytes, but the limit is {MAX_MAP_BYTES}; split the script",
-                bytes.len()
-            )));
-        }
-        let mut map = Self::default();
+        check_limit("the map has", bytes.len() as u64, "bytes", MAX_MAP_BYTES, SPLIT)?;
         let json = without_guard(bytes);
-        let outline = Outline::read(json)?;
-        let Some(sections) = &outline.sections else {
-            map.add(json, &outline, Offset::default())?;
-            return Ok(map);
+        let outline: Outline<'_> = serde_json::from_slice(json)
+            .map_err(|error| unusable(format_args!("the map is not valid JSON: {error}")))?;
+        let outlines = outline.parts()?;
+        let total = |count: fn(&Outline<'_>) -> usize| -> usize {
+            outlines.iter().map(|(_, part)| count(part)).sum()
         };
-        for section in sections {
-            let Some(json) = section.map else {
-                return Err(BundleFault::invalid(
-                    "a section of the map has no `map`; build it with embedded maps",
-                ));
-            };
-            let json = json.get().as_bytes();
-            let outline = Outline::read(json)?;
-            if outline.sections.is_some() {
-                return Err(BundleFault::invalid("a section of the map has sections itself"));
-            }
-            map.add(json, &outline, section.offset)?;
-        }
-        map.sections.sort_by_key(|section| section.offset);
-        Ok(map)
-    }
-
-    /// Adds a map at an offset.
-    fn add(
-        &mut self,
-        json: &[u8],
-        outline: &Outline<'_>,
-        offset: Offset,
-    ) -> Result<(), BundleFault> {
-        self.count(outline)?;
-        let unreadable = |error: &dyn std::fmt::Display| {
-            BundleFault::invalid(format_args!("the map cannot be read: {error}; build it again"))
-        };
-        let map = match sourcemap::decode_slice(json).map_err(|error| unreadable(&error))? {
-            DecodedMap::Regular(map) => map,
-            DecodedMap::Hermes(map) => (*map).clone(),
-            DecodedMap::Index(_) => return Err(unreadable(&"it is an index")),
-        };
-        let is_far = |token: sourcemap::Token<'_>| {
-            let raw = token.get_raw_token();
-            let source = if token.has_source() { raw.src_line.max(raw.src_col) } else { 0 };
-            raw.dst_line.max(raw.dst_col).max(source) > MAX_POSITION
-        };
-        if offset.line.max(offset.column) > MAX_POSITION || map.tokens().any(is_far) {
-            return Err(BundleFault::invalid(
-                "the map has a negative line or column in `mappings`; build it again",
-            ));
-        }
-        // Malformed scopes do not make a map useless.
-        let scopes =
-            outline.scopes.and_then(|it| serde_json::from_str::<Cow<'_, str>>(it.get()).ok());
-        let functions = scopes.and_then(|text| Functions::read(&text)).unwrap_or_default();
-        let first_source = self.sources;
-        self.sources += map.get_source_count() as usize;
-        self.sections.push(Section { offset, map, functions, first_source });
-        Ok(())
-    }
-
-    /// Counts the mappings, including empty lines, and the names of a map. Fails over a limit.
-    fn count(&mut self, outline: &Outline<'_>) -> Result<(), BundleFault> {
-        let Some(mappings) = outline.mappings else {
-            return Err(BundleFault::invalid(
-                "the map has neither `mappings` nor `sections`; build it again",
-            ));
-        };
-        let is_separator = |byte: &u8| matches!(byte, b',' | b';');
-        self.mappings += mappings.get().bytes().filter(|byte| is_separator(byte)).count();
-        if self.mappings > MAX_MAPPINGS {
+        if total(|it| it.mappings.map_or(0, count_mappings)) > MAX_MAPPINGS {
             return Err(BundleFault::too_large(format_args!(
                 "the map has more than {MAX_MAPPINGS} mappings; split the script"
             )));
         }
-        let sources = outline.sources.as_ref().map_or(0, Vec::len);
-        self.names += outline.names.as_ref().map_or(0, Vec::len);
-        if self.names.max(self.sources + sources) > MAX_ENTRIES {
+        let sources = total(|it| it.sources.as_ref().map_or(0, Vec::len));
+        let names = total(|it| it.names.as_ref().map_or(0, Vec::len));
+        if sources.max(names) > MAX_ENTRIES {
             return Err(BundleFault::too_large(format_args!(
                 "the map has more than {MAX_ENTRIES} sources or names; split the script"
             )));
         }
-        Ok(())
+        let unreadable = |error| unusable(format_args!("the map cannot be read: {error}"));
+        let mut sections = Vec::with_capacity(outlines.len());
+        let mut first_source = 0;
+        for (map, (offset, outline)) in read_sections(json).map_err(unreadable)?.zip(outlines) {
+            if offset.line.max(offset.column) > MAX_POSITION || map.tokens().any(is_far) {
+                return Err(unusable("the map has a negative line or column in `mappings`"));
+            }
+            let sources = map.get_source_count() as usize;
+            sections.push(Section { offset, map, functions: outline.functions(), first_source });
+            first_source += sources;
+        }
+        Ok(Self(sections))
     }
 
     /// Returns the mappings, sorted by their generated position. The first of equal positions
     /// counts. A section ends where the next one starts.
     pub fn mappings(&self) -> impl Iterator<Item = Mapping<'_>> {
-        let starts = self.sections.iter().skip(1).map(|section| section.offset);
+        let starts = self.0.iter().skip(1).map(|section| section.offset);
         let ends = starts.chain([Offset { line: u32::MAX, column: u32::MAX }]);
-        let mappings = self.sections.iter().zip(ends).flat_map(|(section, end)| {
+        let mappings = self.0.iter().zip(ends).flat_map(|(section, end)| {
             let mappings = section.map.tokens().map(|token| section.place(token));
             mappings.take_while(move |it| (it.line, it.column) < (end.line, end.column))
         });
@@ -203,7 +142,7 @@ impl ParsedMap {
 
     /// Returns the clean path of each source, with its text if the map has it.
     pub fn sources(&self) -> impl Iterator<Item = (String, Option<&str>)> {
-        self.sections.iter().flat_map(|Section { map, .. }| {
+        self.0.iter().flat_map(|Section { map, .. }| {
             (0..map.get_source_count()).map(|index| {
                 let name = map.get_source(index).unwrap_or_default();
                 (clean_path(name), map.get_source_contents(index))
@@ -212,14 +151,73 @@ impl ParsedMap {
     }
 }
 
-impl<'a> Outline<'a> {
-    fn read(json: &'a [u8]) -> Result<Self, BundleFault> {
-        let outline: Self = serde_json::from_slice(json).map_err(|error| {
-            let detail = format_args!("the map is not valid JSON: {error}; build it again");
-            BundleFault::invalid(detail)
-        })?;
-        match outline.version {
-            Some(3) => Ok(outline),
+/// Reads the map of each section, in order.
+fn read_sections(json: &[u8]) -> sourcemap::Result<vec::IntoIter<SourceMap>> {
+    let plain = |map: &DecodedMap| match map {
+        DecodedMap::Regular(map) => Some(map.clone()),
+        DecodedMap::Hermes(map) => Some((**map).clone()),
+        DecodedMap::Index(_) => None,
+    };
+    let maps: Vec<SourceMap> = match sourcemap::decode_slice(json)? {
+        DecodedMap::Regular(map) => vec![map],
+        DecodedMap::Index(index) => {
+            index.sections().filter_map(|section| plain(section.get_sourcemap()?)).collect()
+        }
+        map @ DecodedMap::Hermes(_) => plain(&map).into_iter().collect(),
+    };
+    Ok(maps.into_iter())
+}
+
+fn is_far(token: Token<'_>) -> bool {
+    let raw = token.get_raw_token();
+    let source = if token.has_source() { raw.src_line.max(raw.src_col) } else { 0 };
+    raw.dst_line.max(raw.dst_col).max(source) > MAX_POSITION
+}
+
+/// Counts mappings, including empty lines.
+fn count_mappings(mappings: &RawValue) -> usize {
+    let is_separator = |byte: &u8| matches!(byte, b',' | b';');
+    mappings.get().bytes().filter(|byte| is_separator(byte)).count()
+}
+
+fn unusable(problem: impl fmt::Display) -> BundleFault {
+    BundleFault::invalid(format_args!("{problem}; build it again"))
+}
+
+impl Outline<'_> {
+    /// Returns the maps with their offsets, in order: itself, or its sections.
+    fn parts(&self) -> Result<Vec<(Offset, &Self)>, BundleFault> {
+        self.check_version()?;
+        let mut parts = Vec::new();
+        match &self.sections {
+            None => parts.push((Offset::default(), self)),
+            Some(sections) => {
+                for SectionOutline { offset, map } in sections {
+                    let Some(map) = map else {
+                        return Err(BundleFault::invalid(
+                            "a section of the map has no `map`; build it with embedded maps",
+                        ));
+                    };
+                    if map.sections.is_some() {
+                        return Err(BundleFault::invalid(
+                            "a section of the map has sections itself",
+                        ));
+                    }
+                    map.check_version()?;
+                    parts.push((*offset, map));
+                }
+                parts.sort_by_key(|(offset, _)| *offset);
+            }
+        }
+        if parts.iter().any(|(_, part)| part.mappings.is_none()) {
+            return Err(unusable("the map has neither `mappings` nor `sections`"));
+        }
+        Ok(parts)
+    }
+
+    fn check_version(&self) -> Result<(), BundleFault> {
+        match self.version {
+            Some(3) => Ok(()),
             Some(version) => Err(BundleFault::invalid(format_args!(
                 "the map has version {version}, but only version 3 is supported; use a newer \
                  build tool"
@@ -229,11 +227,17 @@ impl<'a> Outline<'a> {
             }
         }
     }
+
+    /// Returns the functions. Malformed scopes do not make a map useless.
+    fn functions(&self) -> Functions {
+        let scopes = self.scopes.and_then(|it| serde_json::from_str::<String>(it.get()).ok());
+        scopes.and_then(|text| Functions::read(&text)).unwrap_or_default()
+    }
 }
 
 impl Section {
     /// Returns a mapping at its place in the whole map.
-    fn place<'m>(&'m self, token: sourcemap::Token<'m>) -> Mapping<'m> {
+    fn place<'m>(&'m self, token: Token<'m>) -> Mapping<'m> {
         let raw = token.get_raw_token();
         let source = token.has_source().then(|| SourcePosition {
             source: self.first_source + raw.src_id as usize,

@@ -1,23 +1,21 @@
-//! The prepared form of a map: compressed pieces, each of about 16 kB before compression.
+//! The prepared form of a map: compressed tables, each of about 32 kB before compression.
 //!
-//! - A *text* has lines of sources.
-//! - A *table* is a source map of a range of generated code, whose lines count from the start of the
-//!   range. Its sources name the texts with their lines.
-//!
-//! The *index* has the first generated position of each table. Texts have the first numbers.
+//! A *table* is a source map of a range of generated code, whose lines count from the start of the
+//! range. Its sources are *blocks*: some lines of a source, with the context of those lines. So a
+//! frame needs one table. The *index* has the first generated position of each table.
 
-use std::collections::HashMap;
+use std::iter;
 
 use serde::{Deserialize, Serialize};
 use sourcemap::{SourceMap, SourceMapBuilder};
 
 use crate::BundleFault;
-use crate::map::{Mapping, ParsedMap};
+use crate::map::{Mapping, ParsedMap, SourcePosition};
 
-/// Maximum bytes of a piece before compression, to within one mapping or line.
-const PIECE_BYTES: usize = 16_000;
-/// Maximum bytes of a decompressed piece.
-const MAX_PIECE_BYTES: usize = 16 << 20;
+/// Maximum bytes of a table before compression, to within one mapping and its block.
+const TABLE_BYTES: usize = 32_000;
+/// Maximum bytes of a decompressed table or index.
+const MAX_DECOMPRESSED_BYTES: usize = 16 << 20;
 /// Maximum bytes of a stored line. Longer lines are built code themselves.
 const MAX_LINE_BYTES: usize = 1_000;
 /// zstd's default level.
@@ -25,79 +23,70 @@ const COMPRESSION_LEVEL: i32 = 3;
 /// Bytes that a mapping counts for the size of its table: twice as many as most take, so that a
 /// table is parsed within tenths of a millisecond.
 const MAPPING_BYTES: usize = 10;
-/// Maximum bytes of a source that count for the size of its table. A source of 50 MB has 3,000 runs:
-/// it must not take a table for each mapping.
-const MAX_SOURCE_BYTES: usize = 200;
-/// Separates a name from the name of its function, and a path from its runs. Names and paths have
-/// no control characters.
+/// Lines of a block without its context. Tables repeat blocks at their boundaries.
+const BLOCK_LINES: u32 = 10;
+/// Maximum bytes of all blocks per byte of the sources. Maps of real code need about two. The
+/// mappings of a hostile map could repeat any block.
+const MAX_REPETITION: usize = 3;
+/// Separates a name from the name of its function, and a path from the place of its block. Names
+/// and paths have no control characters.
 const END: char = '\n';
 /// Lines of context before and after a line.
-pub const CONTEXT_LINES: u32 = 5;
+const CONTEXT_LINES: u32 = 5;
 
 /// The prepared form of a map.
 #[derive(Debug, Default)]
 pub struct Pieces {
     /// The first position of each table.
     pub index: Index,
-    /// The compressed texts, then the compressed tables.
-    pub pieces: Vec<Vec<u8>>,
+    /// The compressed tables.
+    pub tables: Vec<Vec<u8>>,
 }
 
 impl Pieces {
     /// Prepares a map.
     pub fn of(map: &ParsedMap) -> Result<Self, BundleFault> {
-        let mut texts = TextWriter::default();
-        let mut sources = Vec::new();
-        for (path, text) in map.sources() {
-            let runs = text.map_or(Ok(Vec::new()), |text| texts.add(text))?;
-            let runs = serde_json::to_string(&runs).map_err(|error| unprepared(&error))?;
-            sources.push(format!("{path}{END}{runs}"));
-        }
-        let mut pieces = texts.finish()?;
-        let mut index = Index { texts: pieces.len(), starts: Vec::new() };
+        let mut sources = Sources::of(map);
+        let mut pieces = Self::default();
         let mut table: Option<TableWriter> = None;
         for mapping in map.mappings() {
             if let Some(full) = table.take_if(|table| table.is_full_before(mapping.line)) {
-                pieces.push(full.finish()?);
+                pieces.tables.push(full.finish()?);
             }
             let table = table.get_or_insert_with(|| {
-                index.starts.push((mapping.line, mapping.column));
+                pieces.index.0.push((mapping.line, mapping.column));
                 TableWriter::starting_at(mapping.line)
             });
-            table.add(&mapping, &sources);
+            table.add(&mapping, &mut sources);
         }
         if let Some(table) = table {
-            pieces.push(table.finish()?);
+            pieces.tables.push(table.finish()?);
         }
-        Ok(Self { index, pieces })
+        Ok(pieces)
     }
 
-    /// Returns the bytes of all pieces.
+    /// Returns the bytes of all tables.
     pub fn bytes(&self) -> u64 {
-        self.pieces.iter().map(|piece| piece.len() as u64).sum()
+        self.tables.iter().map(|table| table.len() as u64).sum()
     }
 }
 
 /// The first generated position of each table, in order.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Index {
-    /// Number of texts.
-    texts: usize,
-    starts: Vec<(u32, u32)>,
-}
+pub struct Index(Vec<(u32, u32)>);
 
 impl Index {
     /// Returns the number of the table that can contain a position, and the position's line in it.
     /// Lines and columns count from 0.
     pub fn find(&self, line: u32, column: u32) -> Option<(usize, u32)> {
-        let table = self.starts.partition_point(|start| *start <= (line, column)).checked_sub(1)?;
-        let (first_line, _) = self.starts.get(table)?;
-        Some((self.texts + table, line - first_line))
+        let table = self.0.partition_point(|start| *start <= (line, column)).checked_sub(1)?;
+        let (first_line, _) = self.0.get(table)?;
+        Some((table, line - first_line))
     }
 
-    /// Returns the number of pieces.
-    pub fn pieces(&self) -> usize {
-        self.texts + self.starts.len()
+    /// Returns the number of tables.
+    pub fn tables(&self) -> usize {
+        self.0.len()
     }
 
     /// Returns the stored form.
@@ -109,17 +98,6 @@ impl Index {
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         serde_json::from_slice(&decompress(bytes)?).ok()
     }
-}
-
-/// Consecutive lines of a source within one text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Run {
-    /// Number of lines.
-    pub lines: u32,
-    /// Number of the text.
-    pub text: usize,
-    /// Byte at which the first line starts.
-    pub offset: usize,
 }
 
 /// The source of a generated position.
@@ -135,69 +113,30 @@ pub struct Found {
     pub name: Option<String>,
     /// The name of the function that contains the position, if the map has scopes.
     pub function: Option<String>,
-    /// The source's lines, in order. Empty if the map lacks the text.
-    pub runs: Vec<Run>,
+    /// The source lines, if the map has them.
+    pub context: Option<Context>,
 }
 
 /// Source lines around a line.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Context {
-    /// The lines before, at most [`CONTEXT_LINES`].
+    /// The lines before, at most five.
     pub before: Vec<String>,
     /// The line.
     pub line: String,
-    /// The lines after, at most [`CONTEXT_LINES`].
+    /// The lines after, at most five.
     pub after: Vec<String>,
 }
 
-impl Found {
-    /// Returns the numbers of the texts with the context of the position.
-    pub fn texts(&self) -> impl Iterator<Item = usize> {
-        self.runs_in_context().map(|(_, run)| run.text)
+impl Context {
+    /// Returns the lines around a line of a block.
+    fn of(block: &str, line: u32) -> Option<Self> {
+        let first = line.saturating_sub(CONTEXT_LINES);
+        let mut lines = block.split('\n').map(str::to_owned).skip(first as usize);
+        let before = lines.by_ref().take((line - first) as usize).collect();
+        let after = CONTEXT_LINES as usize;
+        Some(Self { before, line: lines.next()?, after: lines.take(after).collect() })
     }
-
-    /// Returns the runs with lines of the context, each with its first line.
-    fn runs_in_context(&self) -> impl Iterator<Item = (u32, Run)> {
-        let first = self.line.saturating_sub(CONTEXT_LINES);
-        let last = self.line.saturating_add(CONTEXT_LINES);
-        let mut start = 0_u32;
-        let placed = self.runs.iter().map(move |run| {
-            let from = start;
-            start = start.saturating_add(run.lines);
-            (from, *run)
-        });
-        placed.filter(move |(from, run)| *from <= last && from.saturating_add(run.lines) > first)
-    }
-
-    /// Returns the lines around the position. `text_of` returns a decompressed text by its number.
-    pub fn context<'t>(&self, text_of: impl Fn(usize) -> Option<&'t str>) -> Option<Context> {
-        let mut context = Context::default();
-        let mut has_line = false;
-        for (from, run) in self.runs_in_context() {
-            let text = text_of(run.text)?.get(run.offset..)?;
-            for (number, line) in (from..from.saturating_add(run.lines)).zip(text.split('\n')) {
-                let line = line.strip_suffix('\r').unwrap_or(line).to_owned();
-                if number == self.line {
-                    context.line = line;
-                    has_line = true;
-                } else if number < self.line && number + CONTEXT_LINES >= self.line {
-                    context.before.push(line);
-                } else if number > self.line && number <= self.line.saturating_add(CONTEXT_LINES) {
-                    context.after.push(line);
-                }
-            }
-        }
-        has_line.then_some(context)
-    }
-}
-
-fn decompress(piece: &[u8]) -> Option<Vec<u8>> {
-    zstd::bulk::decompress(piece, MAX_PIECE_BYTES).ok()
-}
-
-/// Reads a text.
-pub fn read_text(piece: &[u8]) -> Option<String> {
-    String::from_utf8(decompress(piece)?).ok()
 }
 
 /// A table.
@@ -206,21 +145,80 @@ pub struct Table(SourceMap);
 
 impl Table {
     /// Reads a table.
-    pub fn read(piece: &[u8]) -> Option<Self> {
-        SourceMap::from_slice(&decompress(piece)?).ok().map(Self)
+    pub fn read(table: &[u8]) -> Option<Self> {
+        SourceMap::from_slice(&decompress(table)?).ok().map(Self)
     }
 
     /// Returns the source of a position: that of the last mapping in the line at or before the
     /// column. `line` counts from the start of the table.
     pub fn look_up(&self, line: u32, column: u32) -> Option<Found> {
         let token = self.0.lookup_token(line, column).filter(|it| it.get_dst_line() == line)?;
-        let (path, runs) = token.get_source()?.split_once(END)?;
+        let mut block = token.get_source()?.split(END);
+        let (path, first_line) = (block.next()?, block.next()?.parse::<u32>().ok()?);
         let entry = token.get_name().unwrap_or_default();
         let (name, function) = entry.split_once(END).unwrap_or((entry, ""));
         let [name, function] = [name, function].map(|it| (!it.is_empty()).then(|| it.to_owned()));
         let (line, column) = token.get_src();
-        let runs = serde_json::from_str(runs).ok()?;
-        Some(Found { path: path.to_owned(), line, column, name, function, runs })
+        let text = self.0.get_source_contents(token.get_src_id());
+        Some(Found {
+            path: path.to_owned(),
+            line: first_line.checked_add(line)?,
+            column,
+            name,
+            function,
+            context: text.and_then(|text| Context::of(text, line)),
+        })
+    }
+}
+
+/// The sources of a map.
+struct Sources<'m> {
+    sources: Vec<Source<'m>>,
+    /// The bytes that more blocks can take.
+    bytes_left: usize,
+}
+
+struct Source<'m> {
+    path: String,
+    text: Option<&'m str>,
+    /// The byte at which each block starts, without its context.
+    starts: Vec<usize>,
+}
+
+impl<'m> Sources<'m> {
+    fn of(map: &'m ParsedMap) -> Self {
+        let mut bytes = 0;
+        let read = |(path, text): (String, Option<&'m str>)| {
+            bytes += text.map_or(0, str::len);
+            let line_starts = |text: &'m str| {
+                iter::once(0).chain(text.match_indices('\n').map(|(end, _)| end + 1))
+            };
+            let starts = text.into_iter().flat_map(line_starts).step_by(BLOCK_LINES as usize);
+            Source { path, text, starts: starts.collect() }
+        };
+        let sources = map.sources().map(read).collect();
+        Self { sources, bytes_left: bytes.saturating_mul(MAX_REPETITION) }
+    }
+
+    /// Returns the lines of a block with their context, if the map has them.
+    fn text_of(&mut self, source: usize, block: u32) -> Option<String> {
+        let Source { text, starts, .. } = self.sources.get(source)?;
+        let block = usize::try_from(block).ok()?;
+        starts.get(block)?;
+        // The context starts in the previous block.
+        let (start, skipped) = match block.checked_sub(1) {
+            Some(previous) => (*starts.get(previous)?, BLOCK_LINES - CONTEXT_LINES),
+            None => (0, 0),
+        };
+        let lines = text.as_ref()?.get(start..)?.split('\n').skip(skipped as usize);
+        let cut = |line: &'m str| {
+            let line = line.strip_suffix('\r').unwrap_or(line);
+            line.get(..line.floor_char_boundary(MAX_LINE_BYTES)).unwrap_or_default()
+        };
+        let lines = lines.take((BLOCK_LINES + 2 * CONTEXT_LINES) as usize).map(cut);
+        let text = lines.collect::<Vec<_>>().join("\n");
+        self.bytes_left = self.bytes_left.checked_sub(text.len())?;
+        Some(text)
     }
 }
 
@@ -229,8 +227,7 @@ struct TableWriter {
     table: SourceMapBuilder,
     first_line: u32,
     last_line: u32,
-    /// The numbers of sources in the table, by their number in the map.
-    sources: HashMap<usize, u32>,
+    blocks: u32,
     names: u32,
     /// The bytes that count for the size of the table.
     bytes: usize,
@@ -242,7 +239,7 @@ impl TableWriter {
             table: SourceMapBuilder::new(None),
             first_line: line,
             last_line: line,
-            sources: HashMap::new(),
+            blocks: 0,
             names: 0,
             bytes: 0,
         }
@@ -252,19 +249,19 @@ impl TableWriter {
     /// a byte.
     fn is_full_before(&self, line: u32) -> bool {
         let lines = usize::try_from(line - self.last_line).unwrap_or(usize::MAX);
-        self.bytes.saturating_add(lines) >= PIECE_BYTES
+        self.bytes.saturating_add(lines) >= TABLE_BYTES
     }
 
-    fn add(&mut self, mapping: &Mapping<'_>, sources: &[String]) {
+    fn add(&mut self, mapping: &Mapping<'_>, sources: &mut Sources<'_>) {
         self.bytes += MAPPING_BYTES + (mapping.line - self.last_line) as usize;
         self.last_line = mapping.line;
-        let source = mapping.source.and_then(|it| Some((it, sources.get(it.source)?)));
-        let id = source.map(|(position, source)| {
-            *self.sources.entry(position.source).or_insert_with(|| {
-                self.bytes += source.len().min(MAX_SOURCE_BYTES);
-                self.table.add_source(source)
-            })
-        });
+        let (block, line, column) = match mapping.source {
+            Some(SourcePosition { source, line, column }) => {
+                let (block, first_line) = self.add_block(source, line, sources);
+                (Some(block), line - first_line, column)
+            }
+            None => (None, 0, 0),
+        };
         let entry = match (&mapping.name, &mapping.function) {
             (name, None) => name.clone(),
             (name, Some(function)) => {
@@ -279,9 +276,24 @@ impl TableWriter {
             }
             name
         });
-        let (line, column) = source.map_or((0, 0), |(it, _)| (it.line, it.column));
         let at = mapping.line - self.first_line;
-        self.table.add_raw(at, mapping.column, line, column, id, name, false);
+        self.table.add_raw(at, mapping.column, line, column, block, name, false);
+    }
+
+    /// Adds the block of a source's line, if the table lacks it. Returns its number and first line.
+    fn add_block(&mut self, source: usize, line: u32, sources: &mut Sources<'_>) -> (u32, u32) {
+        let block = line / BLOCK_LINES;
+        let first_line = (block * BLOCK_LINES).saturating_sub(CONTEXT_LINES);
+        let path = sources.sources.get(source).map_or("", |source| &source.path);
+        let place = format!("{path}{END}{first_line}{END}{source}");
+        let number = self.table.add_source(&place);
+        if number == self.blocks {
+            self.blocks += 1;
+            let text = sources.text_of(source, block);
+            self.bytes += place.len() + text.as_ref().map_or(0, String::len);
+            self.table.set_source_contents(number, text.as_deref());
+        }
+        (number, first_line)
     }
 
     fn finish(self) -> Result<Vec<u8>, BundleFault> {
@@ -292,51 +304,12 @@ impl TableWriter {
     }
 }
 
-/// Writes texts.
-#[derive(Default)]
-struct TextWriter {
-    text: Vec<u8>,
-    texts: Vec<Vec<u8>>,
+fn compress(bytes: &[u8]) -> Result<Vec<u8>, BundleFault> {
+    zstd::bulk::compress(bytes, COMPRESSION_LEVEL).map_err(|error| unprepared(&error))
 }
 
-impl TextWriter {
-    /// Adds the lines of a source, and returns where they are.
-    fn add(&mut self, source: &str) -> Result<Vec<Run>, BundleFault> {
-        let mut runs: Vec<Run> = Vec::new();
-        for line in source.split('\n') {
-            if self.text.len() >= PIECE_BYTES {
-                self.end_text()?;
-            }
-            let (text, offset) = (self.texts.len(), self.text.len());
-            if runs.last().is_none_or(|run| run.text != text) {
-                runs.push(Run { lines: 0, text, offset });
-            }
-            let end = line.floor_char_boundary(MAX_LINE_BYTES);
-            self.text.extend_from_slice(line.as_bytes().get(..end).unwrap_or_default());
-            self.text.push(b'\n');
-            if let Some(run) = runs.last_mut() {
-                run.lines = run.lines.saturating_add(1);
-            }
-        }
-        Ok(runs)
-    }
-
-    fn end_text(&mut self) -> Result<(), BundleFault> {
-        self.texts.push(compress(&self.text)?);
-        self.text.clear();
-        Ok(())
-    }
-
-    fn finish(mut self) -> Result<Vec<Vec<u8>>, BundleFault> {
-        if !self.text.is_empty() {
-            self.end_text()?;
-        }
-        Ok(self.texts)
-    }
-}
-
-fn compress(piece: &[u8]) -> Result<Vec<u8>, BundleFault> {
-    zstd::bulk::compress(piece, COMPRESSION_LEVEL).map_err(|error| unprepared(&error))
+fn decompress(bytes: &[u8]) -> Option<Vec<u8>> {
+    zstd::bulk::decompress(bytes, MAX_DECOMPRESSED_BYTES).ok()
 }
 
 fn unprepared(error: &dyn std::fmt::Display) -> BundleFault {
@@ -358,13 +331,7 @@ mod tests {
 
     fn find(pieces: &Pieces, line: u32, column: u32) -> Option<Found> {
         let (table, line) = pieces.index.find(line, column)?;
-        Table::read(&pieces.pieces[table]).unwrap().look_up(line, column)
-    }
-
-    fn context(pieces: &Pieces, found: &Found) -> Option<Context> {
-        let texts = pieces.pieces.iter().take(pieces.index.texts);
-        let texts: Vec<String> = texts.map(|text| read_text(text).unwrap()).collect();
-        found.context(|number| texts.get(number).map(String::as_str))
+        Table::read(&pieces.tables[table]).unwrap().look_up(line, column)
     }
 
     #[test]
@@ -392,29 +359,29 @@ mod tests {
     }
 
     #[test]
-    fn context_spans_texts_and_ends_with_the_source() {
+    fn context_spans_blocks_and_ends_with_the_source() {
         let lines: Vec<String> = (0..2_000).map(|number| format!("{number:060}")).collect();
-        let map = map_of(&[("a.js", &lines.join("\r\n"))], &[], "AAAA");
+        let mappings = "AAAA".to_owned() + &",CACA".repeat(2_000);
+        let map = map_of(&[("a.js", &lines.join("\r\n"))], &[], &mappings);
         let pieces = Pieces::of(&map).unwrap();
-        assert!(pieces.index.texts > 1);
-        let mut found = find(&pieces, 0, 0).unwrap();
-        for line in [0, 3, 1_024, 1_028, 1_031, 1_999] {
-            found.line = line;
-            let context = context(&pieces, &found).unwrap();
-            let number = line as usize;
+        assert!(pieces.index.tables() > 1);
+        for line in [0, 3, 24, 25, 29, 30, 1_024, 1_028, 1_031, 1_999] {
+            let found = find(&pieces, 0, line).unwrap();
+            assert_eq!(found.line, line);
+            let (context, number) = (found.context.unwrap(), line as usize);
             assert_eq!(context.line, lines[number]);
             assert_eq!(context.before, lines[number.saturating_sub(5)..number]);
             assert_eq!(context.after, lines[number + 1..(number + 6).min(2_000)]);
         }
-        found.line = 2_000;
-        assert_eq!(context(&pieces, &found), None);
+        let beyond = find(&pieces, 0, 2_000).unwrap();
+        assert_eq!((beyond.line, beyond.context), (2_000, None));
     }
 
     #[test]
     fn sources_with_one_name_keep_their_texts() {
         let map = map_of(&[("a.js", "one"), ("./a.js", "two")], &[], "AAAA,CCAA");
         let pieces = Pieces::of(&map).unwrap();
-        let line = |column| context(&pieces, &find(&pieces, 0, column).unwrap()).unwrap().line;
+        let line = |column| find(&pieces, 0, column).unwrap().context.unwrap().line;
         assert_eq!([line(0), line(1)], ["one", "two"]);
     }
 
@@ -423,28 +390,28 @@ mod tests {
         let text = format!("{}\nend", "é".repeat(2_500_000));
         let map = map_of(&[("a.js", &text)], &[], "AAAA");
         let pieces = Pieces::of(&map).unwrap();
-        let found = find(&pieces, 0, 0).unwrap();
-        let context = context(&pieces, &found).unwrap();
+        let context = find(&pieces, 0, 0).unwrap().context.unwrap();
         assert_eq!((context.line.len(), context.after), (1_000, vec!["end".to_owned()]));
     }
 
     #[test]
-    fn large_sources_do_not_fill_tables() {
-        let text = "x".repeat(999) + "\n";
-        let mappings = "AAAA".to_owned() + &",CAAA".repeat(399);
-        let map = map_of(&[("a.js", &text.repeat(20_000))], &[], &mappings);
-        let pieces = Pieces::of(&map).unwrap();
-        assert!(pieces.index.texts > 1_000);
-        assert_eq!(pieces.index.starts.len(), 1);
+    fn scattered_mappings_do_not_repeat_sources() {
+        let text = ("x".repeat(999) + "\n").repeat(2_000);
+        // Every mapping is in another block than the previous one.
+        let mappings = "AAAA".to_owned() + &",CA0/BA,CA1/BA".repeat(10_000);
+        let pieces = Pieces::of(&map_of(&[("a.js", &text)], &[], &mappings)).unwrap();
+        let bytes = pieces.tables.iter().map(|table| decompress(table).unwrap().len());
+        assert!(bytes.sum::<usize>() < 5 * text.len());
+        assert_eq!(find(&pieces, 0, 20_000).unwrap().context, None);
     }
 
     #[test]
     fn many_mappings_are_cut_into_pieces() {
         let mappings = vec!["AAAAA,CAACA,EACDA"; 30_000].join(";");
         let pieces = Pieces::of(&map_of(&[("a.js", "x")], &["n"], &mappings)).unwrap();
-        assert!(pieces.index.starts.len() > 5);
-        for table in &pieces.pieces {
-            assert!(decompress(table).unwrap().len() <= PIECE_BYTES);
+        assert!(pieces.index.tables() > 5);
+        for table in &pieces.tables {
+            assert!(decompress(table).unwrap().len() <= TABLE_BYTES);
         }
         for line in (0..30_000).step_by(977) {
             assert_eq!(find(&pieces, line, 0).unwrap().line, line);
@@ -462,7 +429,7 @@ mod tests {
         let sections = [section(0), section(i32::MAX.unsigned_abs())].join(",");
         let map = format!(r#"{{"version":3,"sections":[{sections}]}}"#);
         let pieces = Pieces::of(&ParsedMap::parse(map.as_bytes()).unwrap()).unwrap();
-        assert_eq!(pieces.index.starts.len(), 2);
+        assert_eq!(pieces.index.tables(), 2);
         assert_eq!(find(&pieces, i32::MAX.unsigned_abs(), 4).unwrap().path, "a.js");
     }
 

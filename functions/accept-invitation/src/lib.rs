@@ -5,7 +5,7 @@ use people::store::PeopleStore;
 use shared::app::{Access, App, Operation};
 use shared::audit::{AuditAction, AuditEntry, AuditTarget};
 use shared::auth::Caller;
-use shared::http::{ApiRequest, ApiResponse, Method, Problem};
+use shared::http::{ApiRequest, ApiResult, Method};
 use shared::projects::member::MemberId;
 
 /// The operation of this function.
@@ -16,11 +16,7 @@ pub static OPERATION: Operation = Operation::new(
     Access::AnyApiKey(|app, caller, incoming| Box::pin(handle(app, caller, incoming))),
 );
 
-async fn handle(
-    app: &App,
-    caller: &Caller<'_>,
-    incoming: &ApiRequest,
-) -> Result<ApiResponse, Problem> {
+async fn handle(app: &App, caller: &Caller<'_>, incoming: &ApiRequest) -> ApiResult {
     // Request.
     let now = app.clock.now();
     let session = caller.unended_session().await?;

@@ -5,7 +5,7 @@ use markers::{AddedEvents, EventDraft, EventMarker, http};
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
 use shared::dynamodb::Idempotent;
-use shared::http::{ApiRequest, ApiResponse, Method, Problem};
+use shared::http::{ApiRequest, ApiResponse, ApiResult, Method};
 use shared::projects::api_key::Scope;
 
 /// The operation of this function.
@@ -13,16 +13,10 @@ pub static OPERATION: Operation = Operation::new(
     env!("CARGO_PKG_NAME"),
     Method::POST,
     "/v0/projects/{idOrSlug}/event-marker-collections/{collectionId}/events",
-    Access::ApiKey(Scope::MarkersWrite, |app, caller, incoming| {
-        Box::pin(handle(app, caller, incoming))
-    }),
+    Access::ApiKey(Scope::MarkersWrite, shared::handler!(handle)),
 );
 
-async fn handle(
-    app: &App,
-    caller: &Caller<'_>,
-    incoming: &ApiRequest,
-) -> Result<ApiResponse, Problem> {
+async fn handle(app: &App, caller: &Caller<'_>, incoming: &ApiRequest) -> ApiResult {
     // Request.
     let request = incoming.idempotent(caller.credential())?;
     let project_id = caller.project()?;

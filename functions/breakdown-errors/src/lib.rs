@@ -4,7 +4,7 @@ use errors::query::breakdown::{BreakdownQuery, ValueShares};
 use errors::store::ErrorStore;
 use shared::app::{Access, App, COUNTING_TIME_BUDGET, Operation};
 use shared::auth::Caller;
-use shared::http::{ApiRequest, ApiResponse, Method, Problem};
+use shared::http::{ApiRequest, ApiResponse, ApiResult, Method};
 use shared::projects::api_key::Scope;
 
 /// The operation of this function.
@@ -12,17 +12,11 @@ pub static OPERATION: Operation = Operation::new(
     env!("CARGO_PKG_NAME"),
     Method::POST,
     "/v0/errors/breakdown/query",
-    Access::ApiKey(Scope::ErrorsRead, |app, caller, incoming| {
-        Box::pin(handle(app, caller, incoming))
-    }),
+    Access::ApiKey(Scope::ErrorsRead, shared::handler!(handle)),
 )
 .within(COUNTING_TIME_BUDGET);
 
-async fn handle(
-    app: &App,
-    caller: &Caller<'_>,
-    incoming: &ApiRequest,
-) -> Result<ApiResponse, Problem> {
+async fn handle(app: &App, caller: &Caller<'_>, incoming: &ApiRequest) -> ApiResult {
     // Request.
     let now = app.clock.now();
     let mut query = BreakdownQuery::read(&incoming.json()?, now)?;

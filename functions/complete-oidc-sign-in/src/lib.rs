@@ -10,7 +10,7 @@ use people::http::no_randomness;
 use people::store::PeopleStore;
 use people::{OIDC_COOKIE, OIDC_LIFETIME, OidcSignIn};
 use shared::app::{Access, App, Operation};
-use shared::http::{ApiRequest, ApiResponse, Method, Problem, ProblemCode, StatusCode};
+use shared::http::{ApiRequest, ApiResponse, ApiResult, Method, Problem, ProblemCode, StatusCode};
 use shared::projects::secret::Secret;
 use shared::projects::session::{LIFETIME, clear_cookie, cookie, set_cookie};
 
@@ -25,7 +25,7 @@ pub static OPERATION: Operation = Operation::new(
     env!("CARGO_PKG_NAME"),
     Method::GET,
     "/v0/sign-in/oidc/callback",
-    Access::Public(|app, incoming| Box::pin(handle(app, incoming))),
+    Access::Public(shared::handler!(handle without caller)),
 )
 // The provider answers up to four requests.
 .within(std::time::Duration::from_secs(9));
@@ -55,7 +55,7 @@ impl Failure {
     }
 }
 
-async fn handle(app: &App, incoming: &ApiRequest) -> Result<ApiResponse, Problem> {
+async fn handle(app: &App, incoming: &ApiRequest) -> ApiResult {
     let provider = app.cache::<Provider>();
     if provider.settings().is_none() {
         let detail = "This deployment has no OpenID provider. Sign in by email.";
@@ -69,7 +69,7 @@ async fn handle(app: &App, incoming: &ApiRequest) -> Result<ApiResponse, Problem
 }
 
 /// Redirects to the provider.
-async fn start(app: &App, provider: &Provider) -> Result<ApiResponse, Problem> {
+async fn start(app: &App, provider: &Provider) -> ApiResult {
     // Rules.
     let [state, browser, nonce] = [(); 3].map(|()| Secret::generate());
     let (state, browser, nonce) = (
@@ -101,11 +101,7 @@ async fn start(app: &App, provider: &Provider) -> Result<ApiResponse, Problem> {
 }
 
 /// Takes the provider's response, and signs the user in.
-async fn complete(
-    app: &App,
-    provider: &Provider,
-    incoming: &ApiRequest,
-) -> Result<ApiResponse, Problem> {
+async fn complete(app: &App, provider: &Provider, incoming: &ApiRequest) -> ApiResult {
     let verified = verify(app, provider, incoming).await?;
     let signed_in = match verified {
         Ok(VerifiedUser { user, domain }) => {
@@ -150,6 +146,6 @@ async fn verify(
     })
 }
 
-fn redirect(location: &str) -> Result<ApiResponse, Problem> {
+fn redirect(location: &str) -> ApiResult {
     ApiResponse::empty(StatusCode::FOUND).with_text("location", location)
 }

@@ -9,7 +9,7 @@ use people::sign_in::{BROWSER_COOKIE, PendingSignIn, SignInCompletion};
 use people::store::{PeopleChange, PeopleStore};
 use shared::app::{Access, App, Operation};
 use shared::audit::{AuditAction, AuditEntry};
-use shared::http::{ApiRequest, ApiResponse, Method, Problem};
+use shared::http::{ApiRequest, ApiResult, Method, Problem};
 use shared::projects::member::{Member, MemberId};
 use shared::projects::secret::{Secret, SecretDigest};
 use shared::projects::session::{Session, clear_cookie};
@@ -19,10 +19,10 @@ pub static OPERATION: Operation = Operation::new(
     env!("CARGO_PKG_NAME"),
     Method::POST,
     "/v0/sign-in/complete",
-    Access::Public(|app, incoming| Box::pin(handle(app, incoming))),
+    Access::Public(shared::handler!(handle without caller)),
 );
 
-async fn handle(app: &App, incoming: &ApiRequest) -> Result<ApiResponse, Problem> {
+async fn handle(app: &App, incoming: &ApiRequest) -> ApiResult {
     // Request. A link alone must not sign a user in: another site could send an attacker's token.
     incoming.require_same_origin()?;
     let completion = SignInCompletion::read(&incoming.json()?)?;
@@ -62,11 +62,7 @@ async fn check_browser(
 }
 
 /// Starts a session in the sign-in's organization, or in the one that the user joined first.
-async fn sign_in(
-    app: &App,
-    incoming: &ApiRequest,
-    pending: &PendingSignIn,
-) -> Result<ApiResponse, Problem> {
+async fn sign_in(app: &App, incoming: &ApiRequest, pending: &PendingSignIn) -> ApiResult {
     let (people, now) = (PeopleStore::new(&app.store), app.clock.now());
     let account = people.find_account(&pending.user, now).await?;
     let wanted = |member: &Member| {
@@ -91,7 +87,7 @@ async fn accept(
     incoming: &ApiRequest,
     pending: &PendingSignIn,
     id: InvitationId,
-) -> Result<ApiResponse, Problem> {
+) -> ApiResult {
     let (people, now) = (PeopleStore::new(&app.store), app.clock.now());
     let invitation = people.find_invitation(id, now).await?.ok_or_else(http::invalid_token)?;
     let member = invitation.clone().into_member(MemberId::new(app.ids.new_uuid(now)), now);

@@ -8,19 +8,19 @@ use notifications::store::{NotificationStore, UserName};
 use notifications::token::Token;
 use shared::app::{Access, App, Operation};
 use shared::dynamodb::ConflictRetry;
-use shared::http::{ApiRequest, ApiResponse, Method, Problem, Protocol};
+use shared::http::{ApiRequest, ApiResult, Method, Problem, Protocol};
 
 /// The operation of this function.
 pub static OPERATION: Operation = Operation::new(
     env!("CARGO_PKG_NAME"),
     Method::POST,
     "/v0/notifications/confirm",
-    Access::Public(|app, incoming| Box::pin(handle(app, incoming))),
+    Access::Public(shared::handler!(handle without caller)),
 )
 .speaking(Protocol::PAGES);
 
 /// The token alone decides; the body is ignored.
-async fn handle(app: &App, incoming: &ApiRequest) -> Result<ApiResponse, Problem> {
+async fn handle(app: &App, incoming: &ApiRequest) -> ApiResult {
     // Request.
     let key = app.cache::<TokenKeyCache>().get(&app.store).await?;
     let Some(Token::Confirm { organization, user, nonce }) = Token::open(&key, token_of(incoming))

@@ -6,7 +6,7 @@ use flags::store::{FlagCreation, FlagStore};
 use flags::{FeatureFlag, FlagKey, http};
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
-use shared::http::{ApiRequest, ApiResponse, Method, Problem, ProblemCode};
+use shared::http::{ApiRequest, ApiResponse, ApiResult, Method, Problem, ProblemCode};
 use shared::projects::api_key::Scope;
 
 /// The operation of this function.
@@ -14,16 +14,10 @@ pub static OPERATION: Operation = Operation::new(
     env!("CARGO_PKG_NAME"),
     Method::POST,
     "/v0/project/{idOrSlug}/feature-flags",
-    Access::ApiKey(Scope::FlagsWrite, |app, caller, incoming| {
-        Box::pin(handle(app, caller, incoming))
-    }),
+    Access::ApiKey(Scope::FlagsWrite, shared::handler!(handle)),
 );
 
-async fn handle(
-    app: &App,
-    caller: &Caller<'_>,
-    incoming: &ApiRequest,
-) -> Result<ApiResponse, Problem> {
+async fn handle(app: &App, caller: &Caller<'_>, incoming: &ApiRequest) -> ApiResult {
     // Request.
     let request = incoming.idempotent(caller.credential())?;
     let project_id = caller.project()?;
@@ -50,7 +44,7 @@ async fn handle(
     }
 }
 
-fn respond(flag: &FeatureFlag) -> Result<ApiResponse, Problem> {
+fn respond(flag: &FeatureFlag) -> ApiResult {
     let location = format!("/v0/project/{}/feature-flags/{}", flag.project_id, flag.key);
     ApiResponse::created(&location, flag)?.with_version(flag.tag())
 }

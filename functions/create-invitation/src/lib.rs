@@ -8,7 +8,7 @@ use shared::app::{Access, App, Operation};
 use shared::audit::{AuditAction, AuditTarget};
 use shared::auth::Caller;
 use shared::dynamodb::Idempotent;
-use shared::http::{ApiRequest, ApiResponse, Method, Problem};
+use shared::http::{ApiRequest, ApiResponse, ApiResult, Method, Problem};
 use shared::projects::api_key::{Scope, UserId};
 use shared::projects::project::Organization;
 
@@ -17,16 +17,10 @@ pub static OPERATION: Operation = Operation::new(
     env!("CARGO_PKG_NAME"),
     Method::POST,
     "/v0/invitations",
-    Access::ApiKey(Scope::MembersWrite, |app, caller, incoming| {
-        Box::pin(handle(app, caller, incoming))
-    }),
+    Access::ApiKey(Scope::MembersWrite, shared::handler!(handle)),
 );
 
-async fn handle(
-    app: &App,
-    caller: &Caller<'_>,
-    incoming: &ApiRequest,
-) -> Result<ApiResponse, Problem> {
+async fn handle(app: &App, caller: &Caller<'_>, incoming: &ApiRequest) -> ApiResult {
     // Request.
     let request = incoming.idempotent(caller.credential())?;
     caller.require_all_projects()?;

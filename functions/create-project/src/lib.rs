@@ -6,7 +6,7 @@ use shared::app::{Access, App, Operation};
 use shared::audit::{AuditAction, AuditTarget};
 use shared::auth::Caller;
 use shared::dynamodb::Idempotent;
-use shared::http::{ApiRequest, ApiResponse, Method, Problem};
+use shared::http::{ApiRequest, ApiResponse, ApiResult, Method, Problem};
 use shared::projects::api_key::Scope;
 use shared::projects::project::{ListedProject, Project, ProjectId};
 use shared::projects::store::ProjectCreation;
@@ -19,16 +19,10 @@ pub static OPERATION: Operation = Operation::new(
     env!("CARGO_PKG_NAME"),
     Method::POST,
     "/v0/projects",
-    Access::ApiKey(Scope::ProjectsWrite, |app, caller, incoming| {
-        Box::pin(handle(app, caller, incoming))
-    }),
+    Access::ApiKey(Scope::ProjectsWrite, shared::handler!(handle)),
 );
 
-async fn handle(
-    app: &App,
-    caller: &Caller<'_>,
-    incoming: &ApiRequest,
-) -> Result<ApiResponse, Problem> {
+async fn handle(app: &App, caller: &Caller<'_>, incoming: &ApiRequest) -> ApiResult {
     // Request.
     let request = incoming.idempotent(caller.credential())?;
     caller.require_all_projects()?;

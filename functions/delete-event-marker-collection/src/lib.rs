@@ -8,7 +8,7 @@ use markers::store::{CollectionDeletion, MarkerStore};
 use shared::app::{Access, App, Operation};
 use shared::audit::{AuditAction, AuditTarget};
 use shared::auth::Caller;
-use shared::http::{ApiRequest, ApiResponse, Method, Problem, StatusCode};
+use shared::http::{ApiRequest, ApiResponse, ApiResult, Method, StatusCode};
 use shared::projects::api_key::Scope;
 
 /// The operation of this function.
@@ -16,16 +16,10 @@ pub static OPERATION: Operation = Operation::new(
     env!("CARGO_PKG_NAME"),
     Method::DELETE,
     "/v0/projects/{idOrSlug}/event-marker-collections/{collectionId}",
-    Access::ApiKey(Scope::MarkersWrite, |app, caller, incoming| {
-        Box::pin(handle(app, caller, incoming))
-    }),
+    Access::ApiKey(Scope::MarkersWrite, shared::handler!(handle)),
 );
 
-async fn handle(
-    app: &App,
-    caller: &Caller<'_>,
-    incoming: &ApiRequest,
-) -> Result<ApiResponse, Problem> {
+async fn handle(app: &App, caller: &Caller<'_>, incoming: &ApiRequest) -> ApiResult {
     let project_id = caller.project()?;
     let id = http::collection_id(incoming)?;
 

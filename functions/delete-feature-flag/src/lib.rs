@@ -6,7 +6,7 @@ use shared::app::{Access, App, Operation};
 use shared::audit::AuditAction;
 use shared::auth::Caller;
 use shared::dynamodb::ConflictRetry;
-use shared::http::{ApiRequest, ApiResponse, Method, Problem, StatusCode};
+use shared::http::{ApiRequest, ApiResponse, ApiResult, Method, Problem, StatusCode};
 use shared::projects::api_key::Scope;
 
 /// The operation of this function.
@@ -14,16 +14,10 @@ pub static OPERATION: Operation = Operation::new(
     env!("CARGO_PKG_NAME"),
     Method::DELETE,
     "/v0/project/{idOrSlug}/feature-flags/{key}",
-    Access::ApiKey(Scope::FlagsWrite, |app, caller, incoming| {
-        Box::pin(handle(app, caller, incoming))
-    }),
+    Access::ApiKey(Scope::FlagsWrite, shared::handler!(handle)),
 );
 
-async fn handle(
-    app: &App,
-    caller: &Caller<'_>,
-    incoming: &ApiRequest,
-) -> Result<ApiResponse, Problem> {
+async fn handle(app: &App, caller: &Caller<'_>, incoming: &ApiRequest) -> ApiResult {
     // Request.
     let if_match = incoming.if_match();
     let project_id = caller.project()?;

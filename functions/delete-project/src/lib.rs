@@ -4,7 +4,7 @@ use people::ProjectDeletion;
 use shared::app::{Access, App, Operation};
 use shared::audit::{AuditAction, AuditTarget};
 use shared::auth::Caller;
-use shared::http::{ApiRequest, ApiResponse, Method, Problem, StatusCode};
+use shared::http::{ApiRequest, ApiResponse, ApiResult, Method, Problem, StatusCode};
 use shared::projects::api_key::Scope;
 use shared::projects::project::ProjectSummary;
 
@@ -13,16 +13,10 @@ pub static OPERATION: Operation = Operation::new(
     env!("CARGO_PKG_NAME"),
     Method::DELETE,
     "/v0/projects/{idOrSlug}",
-    Access::ApiKey(Scope::ProjectsWrite, |app, caller, incoming| {
-        Box::pin(handle(app, caller, incoming))
-    }),
+    Access::ApiKey(Scope::ProjectsWrite, shared::handler!(handle)),
 );
 
-async fn handle(
-    app: &App,
-    caller: &Caller<'_>,
-    incoming: &ApiRequest,
-) -> Result<ApiResponse, Problem> {
+async fn handle(app: &App, caller: &Caller<'_>, incoming: &ApiRequest) -> ApiResult {
     // Request.
     let id = caller.project()?;
     let deletion = ProjectDeletion::read(&incoming.json()?)?;

@@ -3,7 +3,7 @@
 use shared::app::{Access, App, Operation};
 use shared::audit::{AuditAction, AuditTarget};
 use shared::auth::Caller;
-use shared::http::{ApiRequest, ApiResponse, Method, Problem, StatusCode};
+use shared::http::{ApiRequest, ApiResponse, ApiResult, Method, StatusCode};
 use shared::json::Violations;
 use shared::projects::api_key::Scope;
 use source_maps::MapKey;
@@ -15,17 +15,11 @@ pub static OPERATION: Operation = Operation::new(
     env!("CARGO_PKG_NAME"),
     Method::DELETE,
     "/v0/projects/{idOrSlug}/source-maps",
-    Access::ApiKey(Scope::SourceMapsWrite, |app, caller, incoming| {
-        Box::pin(handle(app, caller, incoming))
-    }),
+    Access::ApiKey(Scope::SourceMapsWrite, shared::handler!(handle)),
 )
 .within(shared::app::COUNTING_TIME_BUDGET);
 
-async fn handle(
-    app: &App,
-    caller: &Caller<'_>,
-    incoming: &ApiRequest,
-) -> Result<ApiResponse, Problem> {
+async fn handle(app: &App, caller: &Caller<'_>, incoming: &ApiRequest) -> ApiResult {
     // Request.
     let mut violations = Violations::default();
     let selection = selection(incoming, &mut violations);

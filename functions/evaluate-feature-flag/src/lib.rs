@@ -7,7 +7,7 @@ use flags::ofrep::{self, OFREP};
 use flags::{FlagCache, FlagKey};
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
-use shared::http::{ApiRequest, ApiResponse, Method, Problem};
+use shared::http::{ApiRequest, ApiResult, Method};
 use shared::projects::api_key::Scope;
 
 /// The operation of this function.
@@ -15,17 +15,11 @@ pub static OPERATION: Operation = Operation::new(
     env!("CARGO_PKG_NAME"),
     Method::POST,
     "/v0/project/{idOrSlug}/ofrep/v1/evaluate/flags/{key}",
-    Access::ApiKey(Scope::FlagsEvaluate, |app, caller, incoming| {
-        Box::pin(handle(app, caller, incoming))
-    }),
+    Access::ApiKey(Scope::FlagsEvaluate, shared::handler!(handle)),
 )
 .speaking(OFREP);
 
-async fn handle(
-    app: &App,
-    caller: &Caller<'_>,
-    incoming: &ApiRequest,
-) -> Result<ApiResponse, Problem> {
+async fn handle(app: &App, caller: &Caller<'_>, incoming: &ApiRequest) -> ApiResult {
     // Request.
     let project_id = caller.project()?;
     let requested_key = ofrep::evaluated_key(incoming);

@@ -4,7 +4,7 @@
 use people::http::describe;
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
-use shared::http::{ApiResponse, Method, Problem};
+use shared::http::{ApiResponse, ApiResult, Method};
 
 /// The operation of this function.
 pub static OPERATION: Operation = Operation::new(
@@ -14,6 +14,6 @@ pub static OPERATION: Operation = Operation::new(
     Access::AnyApiKey(|app, caller, _| Box::pin(handle(app, caller))),
 );
 
-async fn handle(app: &App, caller: &Caller<'_>) -> Result<ApiResponse, Problem> {
+async fn handle(app: &App, caller: &Caller<'_>) -> ApiResult {
     ApiResponse::ok(&describe(&app.store, caller, app.clock.now()).await?)
 }

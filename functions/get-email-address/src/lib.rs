@@ -3,7 +3,7 @@
 use notifications::store::{NotificationStore, UserName};
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
-use shared::http::{ApiResponse, Method, Problem};
+use shared::http::{ApiResponse, ApiResult, Method};
 use shared::projects::api_key::Scope;
 
 /// The operation of this function.
@@ -14,7 +14,7 @@ pub static OPERATION: Operation = Operation::new(
     Access::ApiKey(Scope::NotificationsRead, |app, caller, _| Box::pin(handle(app, caller))),
 );
 
-async fn handle(app: &App, caller: &Caller<'_>) -> Result<ApiResponse, Problem> {
+async fn handle(app: &App, caller: &Caller<'_>) -> ApiResult {
     // Request: callers can read only their own address.
     let (organization, user) = (caller.organization().clone(), caller.user().clone());
 

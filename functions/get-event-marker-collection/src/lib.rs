@@ -4,7 +4,7 @@ use markers::http;
 use markers::store::MarkerStore;
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
-use shared::http::{ApiRequest, ApiResponse, Method, Problem, StatusCode};
+use shared::http::{ApiRequest, ApiResponse, ApiResult, Method, StatusCode};
 use shared::projects::api_key::Scope;
 
 /// The operation of this function.
@@ -12,16 +12,10 @@ pub static OPERATION: Operation = Operation::new(
     env!("CARGO_PKG_NAME"),
     Method::GET,
     "/v0/projects/{idOrSlug}/event-marker-collections/{collectionId}",
-    Access::ApiKey(Scope::MarkersRead, |app, caller, incoming| {
-        Box::pin(handle(app, caller, incoming))
-    }),
+    Access::ApiKey(Scope::MarkersRead, shared::handler!(handle)),
 );
 
-async fn handle(
-    app: &App,
-    caller: &Caller<'_>,
-    incoming: &ApiRequest,
-) -> Result<ApiResponse, Problem> {
+async fn handle(app: &App, caller: &Caller<'_>, incoming: &ApiRequest) -> ApiResult {
     let project_id = caller.project()?;
     let id = http::collection_id(incoming)?;
 

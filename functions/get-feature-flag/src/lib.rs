@@ -4,7 +4,7 @@ use flags::http;
 use flags::store::FlagStore;
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
-use shared::http::{ApiRequest, ApiResponse, Method, Problem};
+use shared::http::{ApiRequest, ApiResponse, ApiResult, Method};
 use shared::projects::api_key::Scope;
 
 /// The operation of this function.
@@ -12,16 +12,10 @@ pub static OPERATION: Operation = Operation::new(
     env!("CARGO_PKG_NAME"),
     Method::GET,
     "/v0/project/{idOrSlug}/feature-flags/{key}",
-    Access::ApiKey(Scope::FlagsRead, |app, caller, incoming| {
-        Box::pin(handle(app, caller, incoming))
-    }),
+    Access::ApiKey(Scope::FlagsRead, shared::handler!(handle)),
 );
 
-async fn handle(
-    app: &App,
-    caller: &Caller<'_>,
-    incoming: &ApiRequest,
-) -> Result<ApiResponse, Problem> {
+async fn handle(app: &App, caller: &Caller<'_>, incoming: &ApiRequest) -> ApiResult {
     let project_id = caller.project()?;
     let key = http::flag_key(incoming)?;
 

@@ -4,7 +4,7 @@
 use flags::{ConfigurationCache, ofrep};
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
-use shared::http::{ApiRequest, ApiResponse, Method, Problem};
+use shared::http::{ApiRequest, ApiResult, Method};
 use shared::projects::api_key::Scope;
 
 /// The operation of this function.
@@ -12,20 +12,14 @@ pub static OPERATION: Operation = Operation::new(
     env!("CARGO_PKG_NAME"),
     Method::GET,
     "/v0/project/{idOrSlug}/flagd.json",
-    Access::ApiKey(Scope::FlagsEvaluate, |app, caller, incoming| {
-        Box::pin(handle(app, caller, incoming))
-    }),
+    Access::ApiKey(Scope::FlagsEvaluate, shared::handler!(handle)),
 );
 
 /// The stack's own distribution returns a response for two seconds, and for three more while it asks
 /// for a new one (`docs/security.md`, "Attackers without a key", limits a revoked key).
 const AT_EDGE: &str = "max-age=2, stale-while-revalidate=3";
 
-async fn handle(
-    app: &App,
-    caller: &Caller<'_>,
-    incoming: &ApiRequest,
-) -> Result<ApiResponse, Problem> {
+async fn handle(app: &App, caller: &Caller<'_>, incoming: &ApiRequest) -> ApiResult {
     let project_id = caller.project()?;
 
     let cache = app.cache::<ConfigurationCache>();

@@ -4,7 +4,7 @@ use insights::http;
 use insights::store::InsightStore;
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
-use shared::http::{ApiRequest, ApiResponse, Method, Problem};
+use shared::http::{ApiRequest, ApiResponse, ApiResult, Method};
 use shared::json::Violations;
 use shared::projects::api_key::Scope;
 
@@ -13,16 +13,10 @@ pub static OPERATION: Operation = Operation::new(
     env!("CARGO_PKG_NAME"),
     Method::GET,
     "/v0/projects/{idOrSlug}/replay-insights/{insightId}",
-    Access::ApiKey(Scope::InsightsRead, |app, caller, incoming| {
-        Box::pin(handle(app, caller, incoming))
-    }),
+    Access::ApiKey(Scope::InsightsRead, shared::handler!(handle)),
 );
 
-async fn handle(
-    app: &App,
-    caller: &Caller<'_>,
-    incoming: &ApiRequest,
-) -> Result<ApiResponse, Problem> {
+async fn handle(app: &App, caller: &Caller<'_>, incoming: &ApiRequest) -> ApiResult {
     let mut violations = Violations::default();
     let id = http::insight_id(incoming, &mut violations);
     let id = violations.into_result(id)?;

@@ -11,7 +11,7 @@ use serde::Serialize;
 use shared::app::{Access, App, COUNTING_TIME_BUDGET, Operation};
 use shared::auth::Caller;
 use shared::dynamodb::StoreError;
-use shared::http::{ApiRequest, ApiResponse, Method, Problem, read_limit};
+use shared::http::{ApiRequest, ApiResponse, ApiResult, Method, read_limit};
 use shared::json::Violations;
 use shared::projects::api_key::{Scope, UserId};
 use shared::timestamp::Timestamp;
@@ -59,11 +59,7 @@ struct ProjectActivity {
     left_out: LeftOut,
 }
 
-async fn handle(
-    app: &App,
-    caller: &Caller<'_>,
-    incoming: &ApiRequest,
-) -> Result<ApiResponse, Problem> {
+async fn handle(app: &App, caller: &Caller<'_>, incoming: &ApiRequest) -> ApiResult {
     // Request.
     let now = app.clock.now();
     let mut violations = Violations::default();

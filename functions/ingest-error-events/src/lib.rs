@@ -17,7 +17,7 @@ use errors::ingestion::{
 use errors::{EventId, SENTRY, http};
 use shared::app::{Access, App, Operation};
 use shared::dynamodb::StoreError;
-use shared::http::{ApiRequest, ApiResponse, Method, Problem};
+use shared::http::{ApiRequest, ApiResponse, ApiResult, Method, Problem};
 use shared::projects::dsn::IngestId;
 use shared::projects::project::ProjectId;
 use source_maps::event::{ResolvedFrames, minified_frames};
@@ -31,11 +31,11 @@ pub static OPERATION: Operation = Operation::new(
     env!("CARGO_PKG_NAME"),
     Method::POST,
     "/api/{ingestId}/envelope/",
-    Access::Dsn(|app, incoming| Box::pin(handle(app, incoming))),
+    Access::Dsn(shared::handler!(handle without caller)),
 )
 .speaking(SENTRY);
 
-async fn handle(app: &App, incoming: &ApiRequest) -> Result<ApiResponse, Problem> {
+async fn handle(app: &App, incoming: &ApiRequest) -> ApiResult {
     // Request: without a key, no more is decompressed than the line that can contain it.
     let received_at = app.clock.now();
     let takes_envelopes = match endpoint(incoming) {

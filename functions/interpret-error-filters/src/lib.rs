@@ -11,7 +11,7 @@ use question::{Question, parse_explain};
 use interpreter::interpret;
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
-use shared::http::{ApiRequest, ApiResponse, Method, Problem};
+use shared::http::{ApiRequest, ApiResponse, ApiResult, Method};
 use shared::json::Violations;
 use shared::projects::api_key::Scope;
 
@@ -31,7 +31,7 @@ pub async fn handle(
     caller: &Caller<'_>,
     incoming: &ApiRequest,
     model: Option<&Model>,
-) -> Result<ApiResponse, Problem> {
+) -> ApiResult {
     // Request. It contains everything that a query can name, so the project's data is not read.
     let mut violations = Violations::default();
     let explains = incoming.query_parameter("explain", &mut violations, parse_explain);

@@ -5,7 +5,7 @@ use errors::query::categories::{ValueCounts, listed_events};
 use errors::store::ErrorStore;
 use shared::app::{Access, App, COUNTING_TIME_BUDGET, Operation};
 use shared::auth::Caller;
-use shared::http::{ApiResponse, Method, Problem};
+use shared::http::{ApiResponse, ApiResult, Method};
 use shared::projects::api_key::Scope;
 
 /// The operation of this function.
@@ -17,7 +17,7 @@ pub static OPERATION: Operation = Operation::new(
 )
 .within(COUNTING_TIME_BUDGET);
 
-async fn handle(app: &App, caller: &Caller<'_>) -> Result<ApiResponse, Problem> {
+async fn handle(app: &App, caller: &Caller<'_>) -> ApiResult {
     let project_id = caller.project()?;
     let now = app.clock.now();
     let errors = ErrorStore::new(&app.store);

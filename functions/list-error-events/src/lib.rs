@@ -5,8 +5,7 @@ use errors::store::ErrorStore;
 use errors::{StoredEvent, http};
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
-use shared::http::{ApiRequest, ApiResponse, Method, Problem, page_response, read_page_request};
-use shared::json::Violations;
+use shared::http::{ApiRequest, ApiResult, Method, page_request, page_response};
 use shared::page::Page;
 use shared::projects::api_key::Scope;
 use source_maps::store::{SourceMapCache, SourceMapStore};
@@ -16,20 +15,12 @@ pub static OPERATION: Operation = Operation::new(
     env!("CARGO_PKG_NAME"),
     Method::GET,
     "/v0/projects/{idOrSlug}/errors/{errorId}/events",
-    Access::ApiKey(Scope::ErrorsRead, |app, caller, incoming| {
-        Box::pin(handle(app, caller, incoming))
-    }),
+    Access::ApiKey(Scope::ErrorsRead, shared::handler!(handle)),
 );
 
-async fn handle(
-    app: &App,
-    caller: &Caller<'_>,
-    incoming: &ApiRequest,
-) -> Result<ApiResponse, Problem> {
+async fn handle(app: &App, caller: &Caller<'_>, incoming: &ApiRequest) -> ApiResult {
     // Request.
-    let mut violations = Violations::default();
-    let page_request = read_page_request(app.cursor_key()?, incoming, &mut violations);
-    let page_request = violations.into_result(page_request)?;
+    let page_request = page_request(app.cursor_key()?, incoming)?;
     let project_id = caller.project()?;
     let id = http::error_id(incoming)?;
 

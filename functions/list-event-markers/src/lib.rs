@@ -4,7 +4,7 @@ use markers::store::MarkerStore;
 use markers::{TimeRange, http};
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
-use shared::http::{ApiRequest, ApiResponse, Method, Problem, page_response, read_page_request};
+use shared::http::{ApiRequest, ApiResult, Method, page_response, read_page_request};
 use shared::json::Violations;
 use shared::projects::api_key::Scope;
 
@@ -13,16 +13,10 @@ pub static OPERATION: Operation = Operation::new(
     env!("CARGO_PKG_NAME"),
     Method::GET,
     "/v0/projects/{idOrSlug}/event-marker-collections/{collectionId}/events",
-    Access::ApiKey(Scope::MarkersRead, |app, caller, incoming| {
-        Box::pin(handle(app, caller, incoming))
-    }),
+    Access::ApiKey(Scope::MarkersRead, shared::handler!(handle)),
 );
 
-async fn handle(
-    app: &App,
-    caller: &Caller<'_>,
-    incoming: &ApiRequest,
-) -> Result<ApiResponse, Problem> {
+async fn handle(app: &App, caller: &Caller<'_>, incoming: &ApiRequest) -> ApiResult {
     // Request.
     let mut violations = Violations::default();
     let from = incoming.query_parameter("from", &mut violations, TimeRange::parse_bound);

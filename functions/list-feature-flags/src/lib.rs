@@ -3,7 +3,7 @@
 use flags::store::{FlagStore, ListedFlags};
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
-use shared::http::{ApiRequest, ApiResponse, Method, Problem, page_response, read_page_request};
+use shared::http::{ApiRequest, ApiResult, Method, page_response, read_page_request};
 use shared::json::{FieldError, ViolationCode, Violations};
 use shared::projects::api_key::Scope;
 
@@ -12,16 +12,10 @@ pub static OPERATION: Operation = Operation::new(
     env!("CARGO_PKG_NAME"),
     Method::GET,
     "/v0/project/{idOrSlug}/feature-flags",
-    Access::ApiKey(Scope::FlagsRead, |app, caller, incoming| {
-        Box::pin(handle(app, caller, incoming))
-    }),
+    Access::ApiKey(Scope::FlagsRead, shared::handler!(handle)),
 );
 
-async fn handle(
-    app: &App,
-    caller: &Caller<'_>,
-    incoming: &ApiRequest,
-) -> Result<ApiResponse, Problem> {
+async fn handle(app: &App, caller: &Caller<'_>, incoming: &ApiRequest) -> ApiResult {
     // Request.
     let mut violations = Violations::default();
     let listed = incoming.query_parameter("archived", &mut violations, parse_archived);

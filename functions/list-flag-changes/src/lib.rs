@@ -4,8 +4,7 @@ use flags::http;
 use flags::store::FlagStore;
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
-use shared::http::{ApiRequest, ApiResponse, Method, Problem, page_response, read_page_request};
-use shared::json::Violations;
+use shared::http::{ApiRequest, ApiResult, Method, page_request, page_response};
 use shared::projects::api_key::Scope;
 
 /// The operation of this function.
@@ -13,20 +12,12 @@ pub static OPERATION: Operation = Operation::new(
     env!("CARGO_PKG_NAME"),
     Method::GET,
     "/v0/project/{idOrSlug}/feature-flags/{key}/changes",
-    Access::ApiKey(Scope::FlagsRead, |app, caller, incoming| {
-        Box::pin(handle(app, caller, incoming))
-    }),
+    Access::ApiKey(Scope::FlagsRead, shared::handler!(handle)),
 );
 
-async fn handle(
-    app: &App,
-    caller: &Caller<'_>,
-    incoming: &ApiRequest,
-) -> Result<ApiResponse, Problem> {
+async fn handle(app: &App, caller: &Caller<'_>, incoming: &ApiRequest) -> ApiResult {
     // Request.
-    let mut violations = Violations::default();
-    let page_request = read_page_request(app.cursor_key()?, incoming, &mut violations);
-    let page_request = violations.into_result(page_request)?;
+    let page_request = page_request(app.cursor_key()?, incoming)?;
     let project_id = caller.project()?;
     let key = http::flag_key(incoming)?;
 

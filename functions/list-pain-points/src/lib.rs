@@ -4,7 +4,7 @@ use insights::http;
 use insights::store::InsightStore;
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
-use shared::http::{ApiRequest, ApiResponse, Method, Problem, page_response, read_page_request};
+use shared::http::{ApiRequest, ApiResult, Method, page_response, read_page_request};
 use shared::json::Violations;
 use shared::page::Page;
 use shared::projects::api_key::Scope;
@@ -14,16 +14,10 @@ pub static OPERATION: Operation = Operation::new(
     env!("CARGO_PKG_NAME"),
     Method::GET,
     "/v0/projects/{idOrSlug}/replay-insights/{insightId}/pain-points",
-    Access::ApiKey(Scope::InsightsRead, |app, caller, incoming| {
-        Box::pin(handle(app, caller, incoming))
-    }),
+    Access::ApiKey(Scope::InsightsRead, shared::handler!(handle)),
 );
 
-async fn handle(
-    app: &App,
-    caller: &Caller<'_>,
-    incoming: &ApiRequest,
-) -> Result<ApiResponse, Problem> {
+async fn handle(app: &App, caller: &Caller<'_>, incoming: &ApiRequest) -> ApiResult {
     // Request.
     let mut violations = Violations::default();
     let id = http::insight_id(incoming, &mut violations);

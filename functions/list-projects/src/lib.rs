@@ -2,8 +2,7 @@
 
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
-use shared::http::{ApiRequest, ApiResponse, Method, Problem, page_response, read_page_request};
-use shared::json::Violations;
+use shared::http::{ApiRequest, ApiResult, Method, page_request, page_response};
 
 /// The operation of this function.
 pub static OPERATION: Operation = Operation::new(
@@ -13,15 +12,9 @@ pub static OPERATION: Operation = Operation::new(
     Access::AnyApiKey(|app, caller, incoming| Box::pin(handle(app, caller, incoming))),
 );
 
-async fn handle(
-    app: &App,
-    caller: &Caller<'_>,
-    incoming: &ApiRequest,
-) -> Result<ApiResponse, Problem> {
+async fn handle(app: &App, caller: &Caller<'_>, incoming: &ApiRequest) -> ApiResult {
     // Request.
-    let mut violations = Violations::default();
-    let page_request = read_page_request(app.cursor_key()?, incoming, &mut violations);
-    let page_request = violations.into_result(page_request)?;
+    let page_request = page_request(app.cursor_key()?, incoming)?;
 
     // Storage and response.
     let page = caller.list_projects(&page_request).await?;

@@ -3,8 +3,7 @@
 use serde::Serialize;
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
-use shared::http::{ApiRequest, ApiResponse, Method, Problem, next_cursor, read_page_request};
-use shared::json::Violations;
+use shared::http::{ApiRequest, ApiResponse, ApiResult, Method, next_cursor, page_request};
 use shared::projects::api_key::Scope;
 use source_maps::store::{Failure, ListedMap, SourceMapStore};
 
@@ -13,9 +12,7 @@ pub static OPERATION: Operation = Operation::new(
     env!("CARGO_PKG_NAME"),
     Method::GET,
     "/v0/projects/{idOrSlug}/source-maps",
-    Access::ApiKey(Scope::ErrorsRead, |app, caller, incoming| {
-        Box::pin(handle(app, caller, incoming))
-    }),
+    Access::ApiKey(Scope::ErrorsRead, shared::handler!(handle)),
 )
 // A build can check whether its maps arrived.
 .or_scope(Scope::SourceMapsWrite);
@@ -28,15 +25,9 @@ struct Body {
     failures: Vec<Failure>,
 }
 
-async fn handle(
-    app: &App,
-    caller: &Caller<'_>,
-    incoming: &ApiRequest,
-) -> Result<ApiResponse, Problem> {
+async fn handle(app: &App, caller: &Caller<'_>, incoming: &ApiRequest) -> ApiResult {
     // Request.
-    let mut violations = Violations::default();
-    let page_request = read_page_request(app.cursor_key()?, incoming, &mut violations);
-    let page_request = violations.into_result(page_request)?;
+    let page_request = page_request(app.cursor_key()?, incoming)?;
     let project = caller.project()?;
 
     // Storage and response.

@@ -1,8 +1,8 @@
 //! Assembles bundles that are too large for one request, and removes maps that have expired. A
 //! schedule runs this job every minute.
 //!
-//! The job can be killed at any point, and can run twice concurrently: a lease gives a bundle to one
-//! invocation, and each removal can be repeated.
+//! The job can be killed at any point, and can run twice concurrently: a bundle has the time until
+//! which an invocation assembles it, and each assembly or removal can be repeated.
 
 use std::time::Duration;
 
@@ -12,14 +12,14 @@ use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
 use source_maps::assembly::{self, Outcome};
 use source_maps::bundle::Checksum;
-use source_maps::store::{BundleRecord, BundleState, SourceMapStore};
+use source_maps::store::{BundleState, SourceMapStore};
 
 /// The job of this function.
 pub static JOB: Job =
     Job { name: env!("CARGO_PKG_NAME"), run: |app, deadline| Box::pin(run(app, deadline)) };
 
 /// Longest time of one invocation.
-const LEASE: Duration = Duration::from_mins(5);
+const LONGEST: Duration = Duration::from_mins(5);
 /// Time after which a bundle that keeps failing is given up.
 const RETRY_PERIOD: Duration = Duration::from_mins(30);
 
@@ -46,10 +46,10 @@ async fn assemble(
 ) -> Result<(), StoreError> {
     let store = SourceMapStore::new(&app.store);
     let bundle = store.find_bundle(project, checksum).await?;
-    let is_open =
-        |it: &BundleRecord| matches!(it.state, BundleState::Queued | BundleState::Assembling(_));
-    let Some(BundleRecord { upload, .. }) = bundle.filter(is_open) else {
-        return store.dequeue(project, checksum).await;
+    let upload = match bundle.map(|it| (it.state, it.upload)) {
+        Some((BundleState::Assembling(until), _)) if until > app.clock.now() => return Ok(()),
+        Some((BundleState::Queued | BundleState::Assembling(_), upload)) => upload,
+        _ => return store.dequeue(project, checksum).await,
     };
     let chunks = store.find_chunks(&upload.organization, &upload.chunks, app.clock.now()).await?;
     let joined = assembly::join(&upload, &chunks);
@@ -58,9 +58,9 @@ async fn assemble(
         Ok(bundle) => assembly::open(&upload, bundle),
         Err(fault) => Err(fault.clone()),
     };
-    match assembly::assemble(app, &[project], &upload, opened, LEASE).await {
+    match assembly::assemble(app, &[project], &upload, opened, LONGEST).await {
         Ok(Outcome::Assembled | Outcome::Rejected(_)) => store.dequeue(project, checksum).await,
-        Ok(Outcome::Busy) => Ok(()),
+        Ok(Outcome::Removed) => Ok(()),
         Err(failure) if queued_at.plus(RETRY_PERIOD) < app.clock.now() => {
             let detail = "the service failed to assemble the bundle; upload it again";
             store.fail(project, &upload, detail, &[].into(), app.clock.now()).await?;

@@ -6,7 +6,7 @@ use insights::{Insight, http};
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
 use shared::dynamodb::{ConflictRetry, Idempotent};
-use shared::http::{ApiRequest, ApiResponse, Method, Problem};
+use shared::http::{ApiRequest, ApiResponse, ApiResult, Method, Problem};
 use shared::json::{JsonPath, ViolationCode, Violations};
 use shared::projects::api_key::Scope;
 use shared::timestamp::Timestamp;
@@ -16,16 +16,10 @@ pub static OPERATION: Operation = Operation::new(
     env!("CARGO_PKG_NAME"),
     Method::POST,
     "/v0/projects/{idOrSlug}/replay-insights/{insightId}/merge",
-    Access::ApiKey(Scope::InsightsWrite, |app, caller, incoming| {
-        Box::pin(handle(app, caller, incoming))
-    }),
+    Access::ApiKey(Scope::InsightsWrite, shared::handler!(handle)),
 );
 
-async fn handle(
-    app: &App,
-    caller: &Caller<'_>,
-    incoming: &ApiRequest,
-) -> Result<ApiResponse, Problem> {
+async fn handle(app: &App, caller: &Caller<'_>, incoming: &ApiRequest) -> ApiResult {
     // Request.
     let mut violations = Violations::default();
     let id = http::insight_id(incoming, &mut violations);
@@ -80,7 +74,7 @@ async fn handle(
     Err(Problem::conflict("the insights kept changing"))
 }
 
-fn respond(insight: &Insight, now: Timestamp) -> Result<ApiResponse, Problem> {
+fn respond(insight: &Insight, now: Timestamp) -> ApiResult {
     ApiResponse::ok(&insight.at(now))?.with_version(insight.version)
 }
 

@@ -10,7 +10,7 @@ use errors::{ErrorRecord, ResolvedEvent, StoredEvent, http};
 use serde::Serialize;
 use shared::app::{Access, App, COUNTING_TIME_BUDGET, Operation};
 use shared::auth::Caller;
-use shared::http::{ApiRequest, ApiResponse, Method, Problem, open_cursor, seal_cursor};
+use shared::http::{ApiRequest, ApiResponse, ApiResult, Method, Problem, open_cursor, seal_cursor};
 use shared::json::{JsonPath, ViolationCode, Violations};
 use shared::page::Page;
 use shared::projects::api_key::Scope;
@@ -23,9 +23,7 @@ pub static OPERATION: Operation = Operation::new(
     env!("CARGO_PKG_NAME"),
     Method::POST,
     "/v0/projects/{idOrSlug}/errors/{errorId}/events/query",
-    Access::ApiKey(Scope::ErrorsRead, |app, caller, incoming| {
-        Box::pin(handle(app, caller, incoming))
-    }),
+    Access::ApiKey(Scope::ErrorsRead, shared::handler!(handle)),
 )
 .within(COUNTING_TIME_BUDGET);
 
@@ -39,11 +37,7 @@ struct EventPage {
     next_cursor: Option<String>,
 }
 
-async fn handle(
-    app: &App,
-    caller: &Caller<'_>,
-    incoming: &ApiRequest,
-) -> Result<ApiResponse, Problem> {
+async fn handle(app: &App, caller: &Caller<'_>, incoming: &ApiRequest) -> ApiResult {
     // Request.
     let now = app.clock.now();
     let project = caller.project()?;

@@ -5,7 +5,7 @@ use errors::query::errors::{ErrorCounts, ErrorsQuery};
 use errors::store::ErrorStore;
 use shared::app::{Access, App, COUNTING_TIME_BUDGET, Operation};
 use shared::auth::Caller;
-use shared::http::{ApiRequest, ApiResponse, Method, Problem, open_cursor, page_response};
+use shared::http::{ApiRequest, ApiResult, Method, open_cursor, page_response};
 use shared::page::Page;
 use shared::projects::api_key::Scope;
 
@@ -14,17 +14,11 @@ pub static OPERATION: Operation = Operation::new(
     env!("CARGO_PKG_NAME"),
     Method::POST,
     "/v0/projects/{idOrSlug}/errors/query",
-    Access::ApiKey(Scope::ErrorsRead, |app, caller, incoming| {
-        Box::pin(handle(app, caller, incoming))
-    }),
+    Access::ApiKey(Scope::ErrorsRead, shared::handler!(handle)),
 )
 .within(COUNTING_TIME_BUDGET);
 
-async fn handle(
-    app: &App,
-    caller: &Caller<'_>,
-    incoming: &ApiRequest,
-) -> Result<ApiResponse, Problem> {
+async fn handle(app: &App, caller: &Caller<'_>, incoming: &ApiRequest) -> ApiResult {
     // Request.
     let project_id = caller.project()?;
     let now = app.clock.now();

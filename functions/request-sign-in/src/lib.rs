@@ -14,7 +14,7 @@ use people::{RequestedFrom, http};
 use serde::Serialize;
 use shared::app::{Access, App, Operation};
 use shared::audit::AuditSource;
-use shared::http::{ApiRequest, ApiResponse, Method, Problem, StatusCode};
+use shared::http::{ApiRequest, ApiResponse, ApiResult, Method, Problem, StatusCode};
 use shared::projects::api_key::UserId;
 use shared::projects::secret::Secret;
 use shared::projects::session::set_cookie;
@@ -24,7 +24,7 @@ pub static OPERATION: Operation = Operation::new(
     env!("CARGO_PKG_NAME"),
     Method::POST,
     "/v0/sign-in",
-    Access::Public(|app, incoming| Box::pin(handle(app, incoming))),
+    Access::Public(shared::handler!(handle without caller)),
 );
 
 /// Environment variables, set by `template.yaml`: the sender address of emails, and the provider.
@@ -41,7 +41,7 @@ struct SignInOptions {
 #[derive(Serialize)]
 struct Requested {}
 
-async fn handle(app: &App, incoming: &ApiRequest) -> Result<ApiResponse, Problem> {
+async fn handle(app: &App, incoming: &ApiRequest) -> ApiResult {
     if [Method::GET, Method::HEAD].contains(incoming.method()) {
         let is_set = |name: &str| env::var_os(name).is_some_and(|value| !value.is_empty());
         let (email, oidc) = (is_set(MAIL_FROM_VARIABLE), OIDC_VARIABLES.into_iter().all(is_set));

@@ -5,7 +5,7 @@ use people::store::PeopleStore;
 use shared::app::{Access, App, Operation};
 use shared::audit::{AuditAction, AuditTarget};
 use shared::auth::Caller;
-use shared::http::{ApiRequest, ApiResponse, Method, Problem, StatusCode};
+use shared::http::{ApiRequest, ApiResponse, ApiResult, Method, StatusCode};
 use shared::projects::api_key::Scope;
 
 /// The operation of this function.
@@ -13,16 +13,10 @@ pub static OPERATION: Operation = Operation::new(
     env!("CARGO_PKG_NAME"),
     Method::DELETE,
     "/v0/api-keys/{keyId}",
-    Access::ApiKey(Scope::KeysWrite, |app, caller, incoming| {
-        Box::pin(handle(app, caller, incoming))
-    }),
+    Access::ApiKey(Scope::KeysWrite, shared::handler!(handle)),
 );
 
-async fn handle(
-    app: &App,
-    caller: &Caller<'_>,
-    incoming: &ApiRequest,
-) -> Result<ApiResponse, Problem> {
+async fn handle(app: &App, caller: &Caller<'_>, incoming: &ApiRequest) -> ApiResult {
     // Request.
     let id = http::key_id(incoming)?;
 

@@ -7,7 +7,7 @@ use rust_embed::{EmbeddedFile, RustEmbed};
 use serde::Serialize;
 
 use shared::app::{Access, App, Operation};
-use shared::http::{ApiRequest, ApiResponse, Method, Problem, StatusCode};
+use shared::http::{ApiRequest, ApiResponse, ApiResult, Method, StatusCode};
 use shared::projects::console_code::ConsoleCode;
 
 /// The operation of this function.
@@ -15,10 +15,10 @@ pub static OPERATION: Operation = Operation::new(
     env!("CARGO_PKG_NAME"),
     Method::GET,
     "/console",
-    Access::Public(|app, incoming| Box::pin(handle(app, incoming))),
+    Access::Public(shared::handler!(handle without caller)),
 );
 
-async fn handle(app: &App, incoming: &ApiRequest) -> Result<ApiResponse, Problem> {
+async fn handle(app: &App, incoming: &ApiRequest) -> ApiResult {
     if incoming.method() == Method::POST {
         exchange(app, incoming).await
     } else {
@@ -34,7 +34,7 @@ struct ExchangedKey {
 }
 
 /// Responds to exchange-console-code.
-async fn exchange(app: &App, incoming: &ApiRequest) -> Result<ApiResponse, Problem> {
+async fn exchange(app: &App, incoming: &ApiRequest) -> ApiResult {
     let code = ConsoleCode::read(&incoming.json()?)?;
     let key = app.store.take_console_code(&code, app.clock.now()).await?;
     let key = key.ok_or_else(ConsoleCode::unusable)?;
@@ -97,7 +97,7 @@ impl Request {
     }
 }
 
-fn serve(request: &Request) -> Result<ApiResponse, Problem> {
+fn serve(request: &Request) -> ApiResult {
     let response = match request.file.as_deref().filter(|file| file.contains('.')) {
         None => serve_document(request),
         Some(name) => serve_file(name, request),
@@ -106,7 +106,7 @@ fn serve(request: &Request) -> Result<ApiResponse, Problem> {
 }
 
 /// Browsers revalidate the document on each use, so a deployment shows immediately.
-fn serve_document(request: &Request) -> Result<ApiResponse, Problem> {
+fn serve_document(request: &Request) -> ApiResult {
     let Some((body, encoding)) = compressed(DOCUMENT, request) else {
         return Ok(ApiResponse::bytes(StatusCode::NOT_FOUND, HTML, NOT_BUILT.to_vec()));
     };
@@ -121,7 +121,7 @@ fn serve_document(request: &Request) -> Result<ApiResponse, Problem> {
 }
 
 /// The name of a file contains a hash of its content, so the file never changes.
-fn serve_file(name: &str, request: &Request) -> Result<ApiResponse, Problem> {
+fn serve_file(name: &str, request: &Request) -> ApiResult {
     let media_type = media_type(name).filter(|_| name != DOCUMENT);
     let found = media_type.and_then(|it| Some((it, compressed(name, request)?)));
     let Some((media_type, (body, encoding))) = found else {
@@ -142,7 +142,7 @@ fn compressed(name: &str, request: &Request) -> Option<(EmbeddedFile, Option<&'s
     brotli().or_else(gzip).or_else(|| form("").map(|it| (it, None)))
 }
 
-fn encoded(response: ApiResponse, encoding: Option<&str>) -> Result<ApiResponse, Problem> {
+fn encoded(response: ApiResponse, encoding: Option<&str>) -> ApiResult {
     match encoding {
         Some(encoding) => response.with_text("content-encoding", encoding),
         None => Ok(response),
@@ -150,7 +150,7 @@ fn encoded(response: ApiResponse, encoding: Option<&str>) -> Result<ApiResponse,
 }
 
 /// Adds the security headers. Over HTTPS, browsers then use only HTTPS for a year.
-fn protected(response: ApiResponse, is_https: bool) -> Result<ApiResponse, Problem> {
+fn protected(response: ApiResponse, is_https: bool) -> ApiResult {
     let response = if is_https {
         response.with_text("strict-transport-security", "max-age=31536000")?
     } else {

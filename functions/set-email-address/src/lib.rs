@@ -6,7 +6,7 @@ use notifications::store::{NotificationStore, UserName};
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
 use shared::dynamodb::ConflictRetry;
-use shared::http::{ApiRequest, ApiResponse, Method, Problem};
+use shared::http::{ApiRequest, ApiResponse, ApiResult, Method, Problem};
 use shared::projects::api_key::Scope;
 
 /// The operation of this function.
@@ -14,16 +14,10 @@ pub static OPERATION: Operation = Operation::new(
     env!("CARGO_PKG_NAME"),
     Method::PUT,
     "/v0/notifications/email-address",
-    Access::ApiKey(Scope::NotificationsWrite, |app, caller, incoming| {
-        Box::pin(handle(app, caller, incoming))
-    }),
+    Access::ApiKey(Scope::NotificationsWrite, shared::handler!(handle)),
 );
 
-async fn handle(
-    app: &App,
-    caller: &Caller<'_>,
-    incoming: &ApiRequest,
-) -> Result<ApiResponse, Problem> {
+async fn handle(app: &App, caller: &Caller<'_>, incoming: &ApiRequest) -> ApiResult {
     // Request. The address receives all emails to the user, about every project.
     caller.require_all_projects()?;
     let email = read_email_address(&incoming.json()?)?;

@@ -4,7 +4,7 @@ use people::sign_in::read_sign_out;
 use people::store::PeopleStore;
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
-use shared::http::{ApiRequest, ApiResponse, Method, Problem, StatusCode};
+use shared::http::{ApiRequest, ApiResponse, ApiResult, Method, StatusCode};
 use shared::projects::session::{COOKIE, clear_cookie};
 
 /// The operation of this function.
@@ -15,11 +15,7 @@ pub static OPERATION: Operation = Operation::new(
     Access::AnyApiKey(|app, caller, incoming| Box::pin(handle(app, caller, incoming))),
 );
 
-async fn handle(
-    app: &App,
-    caller: &Caller<'_>,
-    incoming: &ApiRequest,
-) -> Result<ApiResponse, Problem> {
+async fn handle(app: &App, caller: &Caller<'_>, incoming: &ApiRequest) -> ApiResult {
     // Request. The body is optional.
     let session = caller.session()?;
     let everywhere = !incoming.body().is_empty() && read_sign_out(&incoming.json()?)?;

@@ -8,7 +8,7 @@ use insights::{Insight, InsightId, PainPointId, http};
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
 use shared::dynamodb::{ConflictRetry, Idempotent};
-use shared::http::{ApiRequest, ApiResponse, Method, Problem};
+use shared::http::{ApiRequest, ApiResponse, ApiResult, Method, Problem};
 use shared::json::Violations;
 use shared::projects::api_key::Scope;
 use shared::timestamp::Timestamp;
@@ -18,16 +18,10 @@ pub static OPERATION: Operation = Operation::new(
     env!("CARGO_PKG_NAME"),
     Method::POST,
     "/v0/projects/{idOrSlug}/replay-insights/{insightId}/split",
-    Access::ApiKey(Scope::InsightsWrite, |app, caller, incoming| {
-        Box::pin(handle(app, caller, incoming))
-    }),
+    Access::ApiKey(Scope::InsightsWrite, shared::handler!(handle)),
 );
 
-async fn handle(
-    app: &App,
-    caller: &Caller<'_>,
-    incoming: &ApiRequest,
-) -> Result<ApiResponse, Problem> {
+async fn handle(app: &App, caller: &Caller<'_>, incoming: &ApiRequest) -> ApiResult {
     // Request.
     let mut violations = Violations::default();
     let id = http::insight_id(incoming, &mut violations);
@@ -98,7 +92,7 @@ async fn handle(
     Err(Problem::conflict("the insight kept changing"))
 }
 
-fn created(insight: &Insight, now: Timestamp) -> Result<ApiResponse, Problem> {
+fn created(insight: &Insight, now: Timestamp) -> ApiResult {
     let location = format!("/v0/projects/{}/replay-insights/{}", insight.project_id, insight.id);
     ApiResponse::created(&location, &insight.at(now))?.with_version(insight.version)
 }

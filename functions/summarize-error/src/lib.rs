@@ -13,7 +13,7 @@ use errors::{ErrorId, http};
 use serde::Serialize;
 use shared::app::{Access, App, COUNTING_TIME_BUDGET, Operation};
 use shared::auth::Caller;
-use shared::http::{ApiRequest, ApiResponse, Method, Problem};
+use shared::http::{ApiRequest, ApiResponse, ApiResult, Method, Problem};
 use shared::projects::api_key::Scope;
 use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
@@ -23,9 +23,7 @@ pub static OPERATION: Operation = Operation::new(
     env!("CARGO_PKG_NAME"),
     Method::POST,
     "/v0/projects/{idOrSlug}/errors/{errorId}/summary/query",
-    Access::ApiKey(Scope::ErrorsRead, |app, caller, incoming| {
-        Box::pin(handle(app, caller, incoming))
-    }),
+    Access::ApiKey(Scope::ErrorsRead, shared::handler!(handle)),
 )
 .within(COUNTING_TIME_BUDGET);
 
@@ -48,11 +46,7 @@ struct CategoryShares {
     rows: Vec<BreakdownRow>,
 }
 
-async fn handle(
-    app: &App,
-    caller: &Caller<'_>,
-    incoming: &ApiRequest,
-) -> Result<ApiResponse, Problem> {
+async fn handle(app: &App, caller: &Caller<'_>, incoming: &ApiRequest) -> ApiResult {
     // Request.
     let now = app.clock.now();
     let project = caller.project()?;

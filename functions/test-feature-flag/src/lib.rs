@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
-use shared::http::{ApiRequest, ApiResponse, Method, Problem};
+use shared::http::{ApiRequest, ApiResponse, ApiResult, Method, Problem};
 use shared::json::{Fields, Json, JsonPath, ViolationCode, Violations};
 use shared::projects::api_key::Scope;
 
@@ -17,9 +17,7 @@ pub static OPERATION: Operation = Operation::new(
     env!("CARGO_PKG_NAME"),
     Method::POST,
     "/v0/project/{idOrSlug}/feature-flags/{key}/test",
-    Access::ApiKey(Scope::FlagsRead, |app, caller, incoming| {
-        Box::pin(handle(app, caller, incoming))
-    }),
+    Access::ApiKey(Scope::FlagsRead, shared::handler!(handle)),
 );
 
 /// The response.
@@ -29,11 +27,7 @@ struct FlagTest {
     evaluation: Box<RawValue>,
 }
 
-async fn handle(
-    app: &App,
-    caller: &Caller<'_>,
-    incoming: &ApiRequest,
-) -> Result<ApiResponse, Problem> {
+async fn handle(app: &App, caller: &Caller<'_>, incoming: &ApiRequest) -> ApiResult {
     // Request.
     let project_id = caller.project()?;
     let body = incoming.json()?;

@@ -7,19 +7,19 @@ use notifications::preferences::EmailPreferencesUpdate;
 use notifications::store::{NotificationStore, UserName};
 use notifications::token::Token;
 use shared::app::{Access, App, Operation};
-use shared::http::{ApiRequest, ApiResponse, Method, Problem, Protocol};
+use shared::http::{ApiRequest, ApiResult, Method, Protocol};
 
 /// The operation of this function.
 pub static OPERATION: Operation = Operation::new(
     env!("CARGO_PKG_NAME"),
     Method::POST,
     "/v0/notifications/unsubscribe",
-    Access::Public(|app, incoming| Box::pin(handle(app, incoming))),
+    Access::Public(shared::handler!(handle without caller)),
 )
 .speaking(Protocol::PAGES);
 
 /// The token alone decides; the body is ignored.
-async fn handle(app: &App, incoming: &ApiRequest) -> Result<ApiResponse, Problem> {
+async fn handle(app: &App, incoming: &ApiRequest) -> ApiResult {
     // Request.
     let key = app.cache::<TokenKeyCache>().get(&app.store).await?;
     let Some(Token::Unsubscribe { organization, user, notification_type }) =
@@ -36,11 +36,10 @@ async fn handle(app: &App, incoming: &ApiRequest) -> Result<ApiResponse, Problem
     // nothing must be stored about an erased user.
     let name = UserName { organization, user };
     if NotificationStore::new(&app.store).find_address(&name).await?.is_stored() {
-        let id = app.ids.new_uuid(app.clock.now());
         let update = EmailPreferencesUpdate::off(notification_type);
         let UserName { organization, user } = &name;
         NotificationStore::new(&app.store)
-            .update_email_preferences(organization, user, &update, id)
+            .update_email_preferences(organization, user, &update)
             .await?;
     }
 

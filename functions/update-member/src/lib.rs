@@ -8,7 +8,7 @@ use shared::app::{Access, App, Operation};
 use shared::audit::{AuditAction, AuditTarget};
 use shared::auth::Caller;
 use shared::dynamodb::ConflictRetry;
-use shared::http::{ApiRequest, ApiResponse, Method, Problem};
+use shared::http::{ApiRequest, ApiResponse, ApiResult, Method, Problem};
 use shared::projects::api_key::Scope;
 use shared::projects::member::Member;
 use shared::projects::project::ProjectId;
@@ -19,16 +19,10 @@ pub static OPERATION: Operation = Operation::new(
     env!("CARGO_PKG_NAME"),
     Method::PATCH,
     "/v0/members/{memberId}",
-    Access::ApiKey(Scope::MembersWrite, |app, caller, incoming| {
-        Box::pin(handle(app, caller, incoming))
-    }),
+    Access::ApiKey(Scope::MembersWrite, shared::handler!(handle)),
 );
 
-async fn handle(
-    app: &App,
-    caller: &Caller<'_>,
-    incoming: &ApiRequest,
-) -> Result<ApiResponse, Problem> {
+async fn handle(app: &App, caller: &Caller<'_>, incoming: &ApiRequest) -> ApiResult {
     // Request.
     caller.require_all_projects()?;
     let patch = MemberPatch::read(&incoming.merge_patch()?)?;
@@ -71,7 +65,7 @@ async fn handle(
     Err(Problem::conflict("the member kept changing"))
 }
 
-async fn shown(app: &App, member: &Member) -> Result<ApiResponse, Problem> {
+async fn shown(app: &App, member: &Member) -> ApiResult {
     let used = UseOf::Member(member.id);
     let uses = app.store.last_uses(std::slice::from_ref(&used)).await?;
     ApiResponse::ok(&ListedMember::new(member, uses.get(&used).copied()))

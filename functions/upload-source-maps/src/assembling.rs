@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::json;
 use shared::app::App;
 use shared::auth::Caller;
-use shared::http::{ApiRequest, ApiResponse, Problem, ProblemCode};
+use shared::http::{ApiRequest, ApiResponse, ApiResult, Problem, ProblemCode};
 use shared::projects::project::ProjectId;
 use source_maps::assembly::{self, MAX_REQUEST_BYTES, Outcome};
 use source_maps::bundle::Checksum;
@@ -16,7 +16,7 @@ use source_maps::store::{BundleState, SourceMapStore, Upload};
 use source_maps::{BundleFault, FaultKind, MAX_CHUNKS};
 
 /// Longest time of a request.
-const LEASE: Duration = Duration::from_secs(30);
+const LONGEST: Duration = Duration::from_secs(30);
 /// Time for which a tool that waits for a queued bundle sees its failure. After that, the bundle can
 /// be uploaded again.
 const FAILURE_SHOWN: Duration = Duration::from_secs(15);
@@ -31,11 +31,7 @@ struct Body {
     dist: Option<String>,
 }
 
-pub(crate) async fn assemble(
-    app: &App,
-    caller: &Caller<'_>,
-    incoming: &ApiRequest,
-) -> Result<ApiResponse, Problem> {
+pub(crate) async fn assemble(app: &App, caller: &Caller<'_>, incoming: &ApiRequest) -> ApiResult {
     // Request.
     incoming.json()?;
     let body: Body = serde_json::from_slice(incoming.body())
@@ -71,7 +67,7 @@ pub(crate) async fn assemble(
         note_release(app, &projects, &upload).await?;
         return state("created");
     }
-    let outcome = assembly::assemble(app, &projects, &upload, opened, LEASE).await?;
+    let outcome = assembly::assemble(app, &projects, &upload, opened, LONGEST).await?;
 
     // Response.
     match outcome {
@@ -79,7 +75,7 @@ pub(crate) async fn assemble(
             note_release(app, &projects, &upload).await?;
             state("ok")
         }
-        Outcome::Busy => state("assembling"),
+        Outcome::Removed => state("assembling"),
         Outcome::Rejected(fault) => rejected(&fault),
     }
 }
@@ -160,12 +156,12 @@ async fn known_state(
     state("ok").map(Some)
 }
 
-fn state(state: &str) -> Result<ApiResponse, Problem> {
+fn state(state: &str) -> ApiResult {
     ApiResponse::ok(&json!({"state": state, "missingChunks": []}))
 }
 
 /// Returns the response for a rejected bundle, which the tools show.
-fn rejected(fault: &BundleFault) -> Result<ApiResponse, Problem> {
+fn rejected(fault: &BundleFault) -> ApiResult {
     let code = match fault.kind {
         FaultKind::Invalid => {
             let body = json!({"state": "error", "missingChunks": [], "detail": fault.detail});

@@ -11,7 +11,7 @@ use lambda_http::http::Method as HttpMethod;
 use serde_json::json;
 use shared::app::{Access, App, COUNTING_TIME_BUDGET, Operation};
 use shared::auth::Caller;
-use shared::http::{ApiRequest, ApiResponse, Method, Problem, ProblemCode};
+use shared::http::{ApiRequest, ApiResponse, ApiResult, Method, Problem, ProblemCode};
 use shared::page::PageRequest;
 use shared::projects::api_key::Scope;
 use shared::projects::project::{IdOrSlug, ProjectId, ProjectSummary};
@@ -24,9 +24,7 @@ pub static OPERATION: Operation = Operation::new(
     env!("CARGO_PKG_NAME"),
     Method::POST,
     "/api/0/{path}/",
-    Access::ApiKey(Scope::SourceMapsWrite, |app, caller, incoming| {
-        Box::pin(handle(app, caller, incoming))
-    }),
+    Access::ApiKey(Scope::SourceMapsWrite, shared::handler!(handle)),
 )
 .speaking(SENTRY_TOOLS)
 .within(COUNTING_TIME_BUDGET);
@@ -40,11 +38,7 @@ const MAX_PROJECTS: usize = 20;
 /// Most projects that a tool can list.
 const MAX_LISTED: u32 = 100;
 
-async fn handle(
-    app: &App,
-    caller: &Caller<'_>,
-    incoming: &ApiRequest,
-) -> Result<ApiResponse, Problem> {
+async fn handle(app: &App, caller: &Caller<'_>, incoming: &ApiRequest) -> ApiResult {
     let segments = segments(incoming.path());
     let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
     let (organization, path) = match segments.as_slice() {
@@ -110,7 +104,7 @@ fn not_found() -> Problem {
 
 /// Returns how to upload chunks. The command line needs an absolute URL, and the bundler plugins one
 /// of the host that they were given.
-fn options(incoming: &ApiRequest) -> Result<ApiResponse, Problem> {
+fn options(incoming: &ApiRequest) -> ApiResult {
     let base = incoming.base_url().unwrap_or_default();
     ApiResponse::ok(&json!({
         "url": format!("{base}{}", incoming.path()),
@@ -128,11 +122,7 @@ fn options(incoming: &ApiRequest) -> Result<ApiResponse, Problem> {
 }
 
 /// Stores the chunks of a request.
-async fn put_chunks(
-    app: &App,
-    caller: &Caller<'_>,
-    incoming: &ApiRequest,
-) -> Result<ApiResponse, Problem> {
+async fn put_chunks(app: &App, caller: &Caller<'_>, incoming: &ApiRequest) -> ApiResult {
     let length = incoming.body().len();
     if length > MAX_REQUEST_BYTES {
         let detail = format!(

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::json;
 use shared::app::App;
 use shared::auth::Caller;
-use shared::http::{ApiRequest, ApiResponse, Problem, ProblemCode};
+use shared::http::{ApiRequest, ApiResponse, ApiResult, Problem, ProblemCode};
 use shared::page::PageRequest;
 use shared::projects::project::ProjectId;
 use shared::text::parse_time;
@@ -46,7 +46,7 @@ pub(crate) async fn note(
     incoming: &ApiRequest,
     changed: Option<&str>,
     project: Option<&str>,
-) -> Result<ApiResponse, Problem> {
+) -> ApiResult {
     // Request.
     let body: Body = read(incoming)?;
     let release = changed.map(str::to_owned).or(body.version).unwrap_or_default();
@@ -102,7 +102,7 @@ pub(crate) async fn note_deploy(
     caller: &Caller<'_>,
     incoming: &ApiRequest,
     release: &str,
-) -> Result<ApiResponse, Problem> {
+) -> ApiResult {
     // Request.
     let body: DeployBody = read(incoming)?;
     check("release", release, 1, MAX_RELEASE_CHARS)?;

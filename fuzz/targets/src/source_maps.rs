@@ -29,7 +29,7 @@ pub(crate) fn source_maps(bytes: &[u8]) {
         let before_next = next.filter(|it| it.line == mapping.line).map(|it| it.column - 1);
         for column in [mapping.column, before_next.unwrap_or(mapping.column)] {
             let (table, line) = pieces.index.find(mapping.line, column).expect("a table has it");
-            let table = Table::read(&pieces.pieces[table]).expect("tables can be read");
+            let table = Table::read(&pieces.tables[table]).expect("tables can be read");
             let found = table.look_up(line, column);
             let expected = mapping.source.map(|it| (it.line, it.column));
             assert_eq!(found.map(|it| (it.line, it.column)), expected);

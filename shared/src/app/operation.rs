@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::auth::Caller;
 use crate::dynamodb::StoreError;
-use crate::http::{ApiRequest, ApiResponse, Method, Problem, Protocol};
+use crate::http::{ApiRequest, ApiResult, Method, Protocol};
 use crate::projects::api_key::Scope;
 
 use super::state::{App, Deadline};
@@ -57,8 +57,19 @@ pub type KeyHandler = for<'a> fn(&'a App, &'a Caller<'a>, &'a ApiRequest) -> Res
 pub type Handler = for<'a> fn(&'a App, &'a ApiRequest) -> ResponseFuture<'a>;
 
 /// The future that a handler returns.
-pub type ResponseFuture<'a> =
-    Pin<Box<dyn Future<Output = Result<ApiResponse, Problem>> + Send + 'a>>;
+pub type ResponseFuture<'a> = Pin<Box<dyn Future<Output = ApiResult> + Send + 'a>>;
+
+/// Returns the [`KeyHandler`](crate::app::KeyHandler) of an async function, or its
+/// [`Handler`](crate::app::Handler) for requests without an API key.
+#[macro_export]
+macro_rules! handler {
+    ($handle:ident) => {
+        |app, caller, incoming| Box::pin($handle(app, caller, incoming))
+    };
+    ($handle:ident without caller) => {
+        |app, incoming| Box::pin($handle(app, incoming))
+    };
+}
 
 impl Operation {
     /// Creates an operation with Waymark's own protocol and [`TIME_BUDGET`].

@@ -144,54 +144,35 @@ fn cut(text: &str) -> String {
     text.chars().take(MAX_TEXT).collect()
 }
 
-/// Declares the actions, each with its name on the wire.
-macro_rules! audit_actions {
-    ($($action:ident, $name:literal;)+) => {
-        /// The kind of a change. `openapi.yaml` lists the names.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        #[allow(missing_docs)] // Only openapi.yaml documents their meanings.
-        pub enum AuditAction {
-            $($action,)+
-        }
-
-        impl AuditAction {
-            /// Every action.
-            pub const ALL: &[Self] = &[$(Self::$action,)+];
-
-            /// Returns the action's name on the wire.
-            pub fn as_str(self) -> &'static str {
-                match self {
-                    $(Self::$action => $name,)+
-                }
-            }
-        }
-    };
-}
-
-audit_actions! {
-    SignedIn, "signed_in";
-    MemberAdded, "member_added";
-    MemberUpdated, "member_updated";
-    MemberRemoved, "member_removed";
-    InvitationCreated, "invitation_created";
-    InvitationAccepted, "invitation_accepted";
-    InvitationRevoked, "invitation_revoked";
-    ApiKeyCreated, "api_key_created";
-    ApiKeyRevoked, "api_key_revoked";
-    ProjectCreated, "project_created";
-    ProjectUpdated, "project_updated";
-    ProjectDeleted, "project_deleted";
-    FlagCreated, "flag_created";
-    FlagUpdated, "flag_updated";
-    FlagArchived, "flag_archived";
-    FlagUnarchived, "flag_unarchived";
-    FlagRestored, "flag_restored";
-    FlagDeleted, "flag_deleted";
-    SegmentCreated, "segment_created";
-    SegmentUpdated, "segment_updated";
-    SegmentDeleted, "segment_deleted";
-    ErrorDeleted, "error_deleted";
-    CollectionDeleted, "collection_deleted";
-    SourceMapDeleted, "source_map_deleted";
-    UserErased, "user_erased";
+crate::named_enum! {
+    /// The kind of a change. `openapi.yaml` lists the names.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    #[allow(missing_docs)] // Only openapi.yaml documents their meanings.
+    pub enum AuditAction {
+        SignedIn = "signed_in",
+        MemberAdded = "member_added",
+        MemberUpdated = "member_updated",
+        MemberRemoved = "member_removed",
+        InvitationCreated = "invitation_created",
+        InvitationAccepted = "invitation_accepted",
+        InvitationRevoked = "invitation_revoked",
+        ApiKeyCreated = "api_key_created",
+        ApiKeyRevoked = "api_key_revoked",
+        ProjectCreated = "project_created",
+        ProjectUpdated = "project_updated",
+        ProjectDeleted = "project_deleted",
+        FlagCreated = "flag_created",
+        FlagUpdated = "flag_updated",
+        FlagArchived = "flag_archived",
+        FlagUnarchived = "flag_unarchived",
+        FlagRestored = "flag_restored",
+        FlagDeleted = "flag_deleted",
+        SegmentCreated = "segment_created",
+        SegmentUpdated = "segment_updated",
+        SegmentDeleted = "segment_deleted",
+        ErrorDeleted = "error_deleted",
+        CollectionDeleted = "collection_deleted",
+        SourceMapDeleted = "source_map_deleted",
+        UserErased = "user_erased",
+    }
 }

@@ -1,12 +1,11 @@
 //! Lists sorted by the time of the last occurrence, latest first: all items of a partition, or
 //! those with one status. Tables with such lists have an index for each.
 
-use aws_sdk_dynamodb::types::{AttributeValue, Select};
+use aws_sdk_dynamodb::types::AttributeValue;
 
 use crate::page::{Page, PageRequest};
-use crate::timestamp::Timestamp;
 
-use super::item::{Item, ItemReader, n, s};
+use super::item::{Item, ItemReader, s};
 use super::page::one_more_than;
 use super::{Store, StoreError};
 
@@ -38,37 +37,7 @@ pub fn position_of(table: &'static str, item: &Item) -> Result<String, StoreErro
     ItemReader { table, item }.text(BY_LAST_SEEN.1).map(str::to_owned)
 }
 
-/// Maximum pages of 1 MB that are counted.
-const MAX_COUNTED_PAGES: usize = 5;
-
 impl Store {
-    /// Returns the number of items with the list's status whose `expiresAt` is later than `now` or
-    /// absent. A lower bound if they have more than 5 MB. Eventually consistent.
-    pub async fn count_by_status(
-        &self,
-        list: &LastSeenList<'_>,
-        now: Timestamp,
-    ) -> Result<u64, StoreError> {
-        let status = list.status.unwrap_or_default();
-        let mut pages = self
-            .query(list.table)
-            .index_name(BY_STATUS.0)
-            .select(Select::Count)
-            .key_condition_expression("pk = :pk AND begins_with(statusKey, :status)")
-            .filter_expression("attribute_not_exists(expiresAt) OR expiresAt > :now")
-            .expression_attribute_values(":pk", s(&list.pk))
-            .expression_attribute_values(":status", s(format!("{status}#")))
-            .expression_attribute_values(":now", n(now.as_seconds()))
-            .into_paginator()
-            .send();
-        let mut count = 0;
-        for _ in 0..MAX_COUNTED_PAGES {
-            let Some(page) = pages.next().await else { break };
-            count += u64::try_from(page?.count).unwrap_or_default();
-        }
-        Ok(count)
-    }
-
     /// Returns a page of a list. `key_at` returns the key of the item at a position.
     pub async fn page_by_last_seen<T>(
         &self,

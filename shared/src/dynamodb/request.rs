@@ -7,7 +7,7 @@ use aws_sdk_dynamodb::types::builders::{
 };
 use aws_sdk_dynamodb::types::{ConditionCheck, Delete, Put, TransactWriteItem, Update};
 
-use super::item::Item;
+use super::item::{Item, s};
 use super::{Store, StoreError};
 
 impl Store {
@@ -20,6 +20,31 @@ impl Store {
     /// Starts a query, which is eventually consistent by default.
     pub fn query(&self, table: &str) -> QueryFluentBuilder {
         self.client.query().table_name(self.table(table))
+    }
+
+    /// Starts a strongly consistent query of a partition of a table with the keys `pk` and `sk`.
+    pub fn partition(&self, table: &str, pk: impl ToString) -> QueryFluentBuilder {
+        self.query(table)
+            .consistent_read(true)
+            .key_condition_expression("pk = :pk")
+            .expression_attribute_values(":pk", s(pk))
+    }
+
+    /// Like [`Self::partition`], for the items whose sort keys start with a text.
+    pub fn partition_from(
+        &self,
+        table: &str,
+        pk: impl ToString,
+        prefix: impl ToString,
+    ) -> QueryFluentBuilder {
+        self.partition(table, pk)
+            .key_condition_expression("pk = :pk AND begins_with(sk, :prefix)")
+            .expression_attribute_values(":prefix", s(prefix))
+    }
+
+    /// Returns the items on all pages of a query.
+    pub async fn all(&self, query: QueryFluentBuilder) -> Result<Vec<Item>, StoreError> {
+        Ok(query.into_paginator().items().send().collect::<Result<_, _>>().await?)
     }
 
     /// Starts a query that returns only some attributes of items.

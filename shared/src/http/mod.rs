@@ -19,7 +19,8 @@ pub use lambda_http::http::{Method, StatusCode};
 pub(crate) use origin::ORIGIN_SECRET;
 pub use origin::OriginSecrets;
 pub use page::{
-    next_cursor, open_cursor, page_response, read_limit, read_page_request, seal_cursor,
+    next_cursor, open_cursor, page_request, page_response, read_limit, read_page_request,
+    seal_cursor,
 };
 pub use problem::named_of;
 pub use problem::{Problem, ProblemCode};
@@ -28,6 +29,6 @@ pub use request::ApiRequest;
 pub use request::JSON;
 pub(crate) use request::root_of_trace;
 pub(crate) use request::{BASE_URL, EDGE};
-pub use response::ApiResponse;
 pub use response::header_value;
+pub use response::{ApiResponse, ApiResult};
 pub use version_tag::VersionTag;

@@ -37,6 +37,13 @@ pub fn read_page_request(
     page.map(|(limit, after)| PageRequest { limit, after })
 }
 
+/// Reads `limit` and `cursor` of a request for a page, which has no other parameters.
+pub fn page_request(key: &CursorKey, incoming: &ApiRequest) -> Result<PageRequest, Problem> {
+    let mut violations = Violations::default();
+    let page_request = read_page_request(key, incoming, &mut violations);
+    Ok(violations.into_result(page_request)?)
+}
+
 /// Opens a cursor from a body, for the list that is requested.
 pub fn open_cursor(
     key: &CursorKey,

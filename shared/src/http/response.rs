@@ -20,6 +20,9 @@ pub struct ApiResponse {
     body: Option<Body>,
 }
 
+/// The response to a request, or the problem that prevents it.
+pub type ApiResult = Result<ApiResponse, Problem>;
+
 impl ApiResponse {
     /// Creates a response without a body.
     pub fn empty(status: StatusCode) -> Self {

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
@@ -153,43 +153,45 @@ impl fmt::Debug for SecretHash {
     }
 }
 
-/// A permission of a key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Scope {
-    /// Read feature flags.
-    FlagsRead,
-    /// Create, change, archive and delete feature flags.
-    FlagsWrite,
-    /// Evaluate feature flags.
-    FlagsEvaluate,
-    /// Read replay insights.
-    InsightsRead,
-    /// Create, change, split and merge replay insights.
-    InsightsWrite,
-    /// Read event marker collections.
-    MarkersRead,
-    /// Create and delete event marker collections, add events.
-    MarkersWrite,
-    /// Read errors and their timeseries, interpret error filters.
-    ErrorsRead,
-    /// Change errors.
-    ErrorsWrite,
-    /// Read notification preferences.
-    NotificationsRead,
-    /// Change notification preferences.
-    NotificationsWrite,
-    /// Upload and delete source maps.
-    SourceMapsWrite,
-    /// Read members and invitations.
-    MembersRead,
-    /// Change and remove members, create and revoke invitations.
-    MembersWrite,
-    /// Create, list and revoke API keys.
-    KeysWrite,
-    /// Create, change and delete projects.
-    ProjectsWrite,
-    /// Read the audit log.
-    AuditRead,
+crate::named_enum! {
+    /// A permission of a key.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Scope {
+        /// Read feature flags.
+        FlagsRead = "flags:read",
+        /// Create, change, archive and delete feature flags.
+        FlagsWrite = "flags:write",
+        /// Evaluate feature flags.
+        FlagsEvaluate = "flags:evaluate",
+        /// Read replay insights.
+        InsightsRead = "insights:read",
+        /// Create, change, split and merge replay insights.
+        InsightsWrite = "insights:write",
+        /// Read event marker collections.
+        MarkersRead = "markers:read",
+        /// Create and delete event marker collections, add events.
+        MarkersWrite = "markers:write",
+        /// Read errors and their timeseries, interpret error filters.
+        ErrorsRead = "errors:read",
+        /// Change errors.
+        ErrorsWrite = "errors:write",
+        /// Read notification preferences.
+        NotificationsRead = "notifications:read",
+        /// Change notification preferences.
+        NotificationsWrite = "notifications:write",
+        /// Upload and delete source maps.
+        SourceMapsWrite = "source-maps:write",
+        /// Read members and invitations.
+        MembersRead = "members:read",
+        /// Change and remove members, create and revoke invitations.
+        MembersWrite = "members:write",
+        /// Create, list and revoke API keys.
+        KeysWrite = "keys:write",
+        /// Create, change and delete projects.
+        ProjectsWrite = "projects:write",
+        /// Read the audit log.
+        AuditRead = "audit:read",
+    }
 }
 
 /// A text that is not a scope. The display form lists all scopes.
@@ -198,54 +200,10 @@ pub enum Scope {
 pub struct NotAScope(String);
 
 impl Scope {
-    /// Every scope, in the order of `docs/api-conventions.md`, "Scopes".
-    pub const ALL: [Self; 17] = [
-        Self::FlagsRead,
-        Self::FlagsWrite,
-        Self::FlagsEvaluate,
-        Self::InsightsRead,
-        Self::InsightsWrite,
-        Self::MarkersRead,
-        Self::MarkersWrite,
-        Self::ErrorsRead,
-        Self::ErrorsWrite,
-        Self::NotificationsRead,
-        Self::NotificationsWrite,
-        Self::SourceMapsWrite,
-        Self::MembersRead,
-        Self::MembersWrite,
-        Self::KeysWrite,
-        Self::ProjectsWrite,
-        Self::AuditRead,
-    ];
-
     /// The scopes of a key with `all` scopes. Scopes that administer people, keys and projects must
     /// be named.
     pub fn of_keys() -> BTreeSet<Self> {
         Self::ALL.into_iter().filter(|scope| *scope <= Self::SourceMapsWrite).collect()
-    }
-
-    /// Returns the scope's name on the wire.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::FlagsRead => "flags:read",
-            Self::FlagsWrite => "flags:write",
-            Self::FlagsEvaluate => "flags:evaluate",
-            Self::InsightsRead => "insights:read",
-            Self::InsightsWrite => "insights:write",
-            Self::MarkersRead => "markers:read",
-            Self::MarkersWrite => "markers:write",
-            Self::ErrorsRead => "errors:read",
-            Self::ErrorsWrite => "errors:write",
-            Self::NotificationsRead => "notifications:read",
-            Self::NotificationsWrite => "notifications:write",
-            Self::SourceMapsWrite => "source-maps:write",
-            Self::MembersRead => "members:read",
-            Self::MembersWrite => "members:write",
-            Self::KeysWrite => "keys:write",
-            Self::ProjectsWrite => "projects:write",
-            Self::AuditRead => "audit:read",
-        }
     }
 }
 
@@ -253,20 +211,7 @@ impl FromStr for Scope {
     type Err = NotAScope;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let named = Self::ALL.into_iter().find(|scope| scope.as_str() == text);
-        named.ok_or_else(|| NotAScope(text.to_owned()))
-    }
-}
-
-impl fmt::Display for Scope {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.as_str())
-    }
-}
-
-impl Serialize for Scope {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.as_str())
+        Self::named(text).ok_or_else(|| NotAScope(text.to_owned()))
     }
 }
 

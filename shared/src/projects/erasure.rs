@@ -3,8 +3,6 @@
 use std::fmt;
 use std::time::Duration;
 
-use serde::Serialize;
-
 use super::api_key::UserId;
 use super::project::{Organization, ProjectId};
 use crate::timestamp::Timestamp;
@@ -52,56 +50,31 @@ impl fmt::Display for Subject {
     }
 }
 
-/// Declares the stages with their names, for the table and for people.
-macro_rules! stages {
-    ($($stage:ident, $name:literal;)+) => {
-        /// The stage of an erasure.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-        #[serde(rename_all = "snake_case")]
-        #[allow(missing_docs)] // docs/erasure.md describes each stage.
-        pub enum Stage {
-            $($stage,)+
-        }
-
-        impl Stage {
-            /// All stages.
-            pub const ALL: &[Self] = &[$(Self::$stage,)+];
-
-            /// Returns the stage's name.
-            pub fn as_str(self) -> &'static str {
-                match self {
-                    $(Self::$stage => $name,)+
-                }
-            }
-        }
-    };
-}
-
-stages! {
-    Settling, "settling";
-    Packing, "packing";
-    Flags, "flags";
-    FlagChanges, "flag_changes";
-    Collections, "collections";
-    Events, "events";
-    PainPoints, "pain_points";
-    Insights, "insights";
-    Errors, "errors";
-    SourceMaps, "source_maps";
-    Keys, "keys";
-    User, "user";
-    People, "people";
-    Notifications, "notifications";
-    Responses, "responses";
-    Quotas, "quotas";
+crate::named_enum! {
+    /// The stage of an erasure.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    #[allow(missing_docs)] // docs/erasure.md describes each stage.
+    pub enum Stage {
+        Settling = "settling",
+        Packing = "packing",
+        Flags = "flags",
+        FlagChanges = "flag_changes",
+        Collections = "collections",
+        Events = "events",
+        PainPoints = "pain_points",
+        Insights = "insights",
+        Errors = "errors",
+        SourceMaps = "source_maps",
+        Keys = "keys",
+        User = "user",
+        People = "people",
+        Notifications = "notifications",
+        Responses = "responses",
+        Quotas = "quotas",
+    }
 }
 
 impl Stage {
-    /// Parses a name.
-    pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|stage| stage.as_str() == text)
-    }
-
     /// Returns the next stage for a subject, or `None` after the last.
     pub fn next(self, subject: &Subject) -> Option<Self> {
         let stages: &[Self] = match subject {
@@ -209,9 +182,9 @@ mod tests {
             assert_eq!(Subject::parse(&subject.to_string()), Some(subject));
         }
         for stage in Stage::ALL {
-            assert_eq!(Stage::parse(stage.as_str()), Some(*stage));
+            assert_eq!(Stage::named(stage.as_str()), Some(stage));
         }
-        assert_eq!((Subject::parse("user#x"), Stage::parse("x")), (None, None));
+        assert_eq!((Subject::parse("user#x"), Stage::named("x")), (None, None));
     }
 
     #[test]

@@ -10,42 +10,24 @@ use serde::{Serialize, Serializer};
 /// Largest limit of errors: the largest that the template accepts.
 const MAX_ERRORS: u32 = 100_000;
 
-/// A limit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Limit {
-    /// Error events per minute of a project.
-    EventsPerMinute,
-    /// Requests per minute of an API key or a session.
-    RequestsPerMinute,
-    /// Replay segments per minute of a project.
-    ReplaysPerMinute,
-    /// Errors of a project.
-    ErrorsPerProject,
-    /// New errors per hour of a project.
-    NewErrorsPerHour,
+crate::named_enum! {
+    /// A limit.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Limit {
+        /// Error events per minute of a project.
+        EventsPerMinute = "eventsPerMinute",
+        /// Requests per minute of an API key or a session.
+        RequestsPerMinute = "requestsPerMinute",
+        /// Replay segments per minute of a project.
+        ReplaysPerMinute = "replaysPerMinute",
+        /// Errors of a project.
+        ErrorsPerProject = "errorsPerProject",
+        /// New errors per hour of a project.
+        NewErrorsPerHour = "newErrorsPerHour",
+    }
 }
 
 impl Limit {
-    /// Every limit.
-    pub const ALL: [Self; 5] = [
-        Self::EventsPerMinute,
-        Self::RequestsPerMinute,
-        Self::ReplaysPerMinute,
-        Self::ErrorsPerProject,
-        Self::NewErrorsPerHour,
-    ];
-
-    /// Returns the name in tables, JSON and commands.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::EventsPerMinute => "eventsPerMinute",
-            Self::RequestsPerMinute => "requestsPerMinute",
-            Self::ReplaysPerMinute => "replaysPerMinute",
-            Self::ErrorsPerProject => "errorsPerProject",
-            Self::NewErrorsPerHour => "newErrorsPerHour",
-        }
-    }
-
     /// Returns the environment variable with the template's parameter.
     fn variable(self) -> &'static str {
         match self {

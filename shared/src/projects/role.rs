@@ -1,25 +1,23 @@
 //! Roles of members, and the scopes of each (`docs/semantics/people.md`, "Roles").
 
 use std::collections::BTreeSet;
-use std::fmt;
 use std::str::FromStr;
-
-use serde::Serialize;
 
 use super::api_key::Scope;
 
-/// The role of a member. Later roles have more scopes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Role {
-    /// Reads everything, evaluates flags, and changes the own notification settings.
-    Viewer,
-    /// Also changes flags, insights, markers, errors and source maps.
-    Member,
-    /// Also changes members, keys and projects, and reads the audit log.
-    Admin,
-    /// Also changes owners.
-    Owner,
+crate::named_enum! {
+    /// The role of a member. Later roles have more scopes.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Role {
+        /// Reads everything, evaluates flags, and changes the own notification settings.
+        Viewer = "viewer",
+        /// Also changes flags, insights, markers, errors and source maps.
+        Member = "member",
+        /// Also changes members, keys and projects, and reads the audit log.
+        Admin = "admin",
+        /// Also changes owners.
+        Owner = "owner",
+    }
 }
 
 /// A text that is not a role.
@@ -28,19 +26,6 @@ pub enum Role {
 pub struct NotARole(String);
 
 impl Role {
-    /// Every role, in ascending order.
-    pub const ALL: [Self; 4] = [Self::Viewer, Self::Member, Self::Admin, Self::Owner];
-
-    /// Returns the role's name on the wire.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Viewer => "viewer",
-            Self::Member => "member",
-            Self::Admin => "admin",
-            Self::Owner => "owner",
-        }
-    }
-
     /// Returns the scopes of the role.
     pub fn scopes(self) -> BTreeSet<Scope> {
         Scope::ALL.into_iter().filter(|scope| self >= lowest_role(*scope)).collect()
@@ -73,14 +58,7 @@ impl FromStr for Role {
     type Err = NotARole;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let named = Self::ALL.into_iter().find(|role| role.as_str() == text);
-        named.ok_or_else(|| NotARole(text.to_owned()))
-    }
-}
-
-impl fmt::Display for Role {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.as_str())
+        Self::named(text).ok_or_else(|| NotARole(text.to_owned()))
     }
 }
 

@@ -41,7 +41,7 @@ fn positions_equal_those_of_trace_mapping() {
             let found = pieces.index.find(line, column).and_then(|(table, line)| {
                 let table = tables
                     .entry(table)
-                    .or_insert_with(|| Table::read(&pieces.pieces[table]).unwrap());
+                    .or_insert_with(|| Table::read(&pieces.tables[table]).unwrap());
                 table.look_up(line, column)
             });
             let found = found.map(|it| (it.path, it.line, it.column));

@@ -101,6 +101,6 @@ fn change_kinds_follow_from_the_archive_state() {
         (&archived, &live, ChangeKind::Unarchived),
     ] {
         assert_eq!(ChangeKind::of(stored, flag), kind);
-        assert_eq!(ChangeKind::parse(kind.as_str()), Some(kind));
+        assert_eq!(ChangeKind::named(kind.as_str()), Some(kind));
     }
 }

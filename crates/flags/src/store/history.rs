@@ -223,7 +223,7 @@ fn read_change(item: &Item) -> Result<FlagChange, StoreError> {
         at: reader.time("at")?,
         user: reader.optional_parsed("user", |text| UserId::parse(text).ok())?,
         key_id: reader.optional_parsed("keyId", KeyId::parse)?,
-        kind: reader.parsed("kind", ChangeKind::parse)?,
+        kind: reader.parsed("kind", ChangeKind::named)?,
         changes: read_record(reader)?.changes(),
     })
 }

@@ -87,22 +87,16 @@ impl FlagStore<'_> {
         self,
         project: ProjectId,
     ) -> Result<Dependencies, StoreError> {
-        let mut pages = self
+        let query = self
             .db
             .query(TABLE)
             .index_name(BY_DEPENDENT)
             .consistent_read(true)
             .key_condition_expression("projectId = :project")
-            .expression_attribute_values(":project", s(project))
-            .into_paginator()
-            .items()
-            .send();
-        let mut flags = Vec::new();
-        while let Some(item) = pages.next().await {
-            let item = item?;
-            flags.push((read_key(&item)?, read_prerequisites(&item)?));
-        }
-        Ok(Dependencies::new(flags))
+            .expression_attribute_values(":project", s(project));
+        let items = self.db.all(query).await?;
+        let read = |item: &Item| Ok::<_, StoreError>((read_key(item)?, read_prerequisites(item)?));
+        Ok(Dependencies::new(items.iter().map(read).collect::<Result<Vec<_>, _>>()?))
     }
 
     /// Reads flags and all their prerequisites, down to the depth at which a chain is too long

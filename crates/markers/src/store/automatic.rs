@@ -115,27 +115,15 @@ impl MarkerStore<'_> {
         project: ProjectId,
         source: MarkerSource,
     ) -> Result<Vec<CollectionId>, StoreError> {
-        let mut items = self
+        let query = self
             .db
-            .query(TABLE)
-            .consistent_read(true)
-            .key_condition_expression("pk = :pk")
+            .partition(TABLE, project_pk(project))
             .filter_expression("#source = :source")
             .expression_attribute_names("#source", "source")
-            .expression_attribute_values(":pk", s(project_pk(project)))
-            .expression_attribute_values(":source", s(source.as_str()))
-            .into_paginator()
-            .items()
-            .send();
-        let mut found = Vec::new();
-        while let Some(item) = items.next().await {
-            let item = item?;
-            let id = ItemReader { table: TABLE, item: &item }.parsed("id", CollectionId::parse);
-            found.extend(self.db.unless_damaged(&item, id)?);
-            if found.len() >= MAX_COLLECTIONS {
-                break;
-            }
-        }
+            .expression_attribute_values(":source", s(source.as_str()));
+        let id = |item: &Item| ItemReader { table: TABLE, item }.parsed("id", CollectionId::parse);
+        let mut found: Vec<_> = self.db.undamaged(&self.db.all(query).await?, id)?;
+        found.truncate(MAX_COLLECTIONS);
         Ok(found)
     }
 

@@ -1,6 +1,6 @@
 //! Erases a project's items in the table `event-markers`.
 
-use shared::dynamodb::item::{ItemReader, s};
+use shared::dynamodb::item::ItemReader;
 use shared::dynamodb::{StoreError, Sweep};
 use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
@@ -22,10 +22,7 @@ impl MarkerStore<'_> {
     ) -> Result<Sweep, StoreError> {
         let output = self
             .db
-            .query(TABLE)
-            .consistent_read(true)
-            .key_condition_expression("pk = :pk")
-            .expression_attribute_values(":pk", s(project_pk(project)))
+            .partition(TABLE, project_pk(project))
             .projection_expression("pk, sk")
             .limit(MAX_COLLECTIONS)
             .send()

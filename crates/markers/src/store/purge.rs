@@ -19,20 +19,12 @@ const LEASE: Duration = Duration::from_secs(30);
 impl MarkerStore<'_> {
     /// Returns all purge jobs, oldest first. Strongly consistent, so that a new job is visible.
     pub async fn list_purge_jobs(self) -> Result<Vec<PurgeJob>, StoreError> {
-        let mut items = self
-            .db
-            .query(TABLE)
-            .consistent_read(true)
+        let query = self.db.query(TABLE).consistent_read(true);
+        let query = query
             .key_condition_expression("pk = :pk")
-            .expression_attribute_values(":pk", jobs_pk())
-            .into_paginator()
-            .items()
-            .send();
-        let mut jobs = Vec::new();
-        while let Some(item) = items.next().await {
-            let item = item?;
-            jobs.extend(self.db.unless_damaged(&item, read_job(&item))?);
-        }
+            .expression_attribute_values(":pk", jobs_pk());
+        let items = self.db.all(query).await?;
+        let mut jobs: Vec<PurgeJob> = self.db.undamaged(&items, read_job)?;
         jobs.sort_by_key(|job| job.deleted_at);
         Ok(jobs)
     }
@@ -97,10 +89,7 @@ impl MarkerStore<'_> {
     ) -> Result<Vec<String>, StoreError> {
         let output = self
             .db
-            .query(TABLE)
-            .consistent_read(true)
-            .key_condition_expression("pk = :pk")
-            .expression_attribute_values(":pk", s(events_pk(collection)))
+            .partition(TABLE, events_pk(collection))
             .projection_expression("sk")
             .limit(limit)
             .send()

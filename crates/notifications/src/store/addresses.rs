@@ -132,18 +132,8 @@ impl NotificationStore<'_> {
         self,
         organization: &Organization,
     ) -> Result<Vec<KnownUser>, StoreError> {
-        let mut items = self
-            .db
-            .query(TABLE)
-            .consistent_read(true)
-            .key_condition_expression("pk = :pk")
-            .expression_attribute_values(":pk", s(addresses_pk(organization)))
-            .into_paginator()
-            .items()
-            .send();
         let mut users = Vec::new();
-        while let Some(item) = items.next().await {
-            let item = item?;
+        for item in self.db.all(self.db.partition(TABLE, addresses_pk(organization))).await? {
             let Some(user) = self.db.unless_damaged(&item, read_user(&item))? else { continue };
             let name = UserName { organization: organization.clone(), user };
             let address = self.db.unless_damaged(&item, read_address(&item))?;

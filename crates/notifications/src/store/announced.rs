@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 use shared::dynamodb::StoreError;
-use shared::dynamodb::item::{Item, key, n, s};
+use shared::dynamodb::item::{Item, key, n};
 use shared::dynamodb::request::IntoAction;
 use shared::timestamp::Timestamp;
 
@@ -56,21 +56,11 @@ impl NotificationStore<'_> {
         kind: DomainEventKind,
         time: &Range<Timestamp>,
     ) -> Result<Vec<DomainEvent>, StoreError> {
-        let mut items = self
-            .db
-            .query(OUTBOX_TABLE)
-            .key_condition_expression("pk = :pk AND begins_with(sk, :kind)")
-            .expression_attribute_values(":pk", s(announced_pk(visibility)))
-            .expression_attribute_values(":kind", s(format!("{}#", kind.as_str())))
-            .into_paginator()
-            .items()
-            .send();
-        let mut found = Vec::new();
-        while let Some(item) = items.next().await {
-            let item = item?;
-            let domain_event = self.db.unless_damaged(&item, read_domain_event(&item))?;
-            found.extend(domain_event.filter(|domain_event| time.contains(&domain_event.at)));
-        }
+        let prefix = format!("{}#", kind.as_str());
+        let query = self.db.partition_from(OUTBOX_TABLE, announced_pk(visibility), prefix);
+        let items = self.db.all(query.consistent_read(false)).await?;
+        let mut found: Vec<DomainEvent> = self.db.undamaged(&items, read_domain_event)?;
+        found.retain(|domain_event| time.contains(&domain_event.at));
         Ok(found)
     }
 }

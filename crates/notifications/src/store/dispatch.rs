@@ -91,14 +91,7 @@ pub struct EventBatch {
 impl NotificationStore<'_> {
     /// Returns `true` if a shard has items. Strongly consistent.
     pub async fn is_shard_busy(self, shard: Shard) -> Result<bool, StoreError> {
-        let first = self
-            .db
-            .query(TABLE)
-            .consistent_read(true)
-            .key_condition_expression("pk = :pk")
-            .expression_attribute_values(":pk", s(shard.pk()))
-            .projection_expression("pk")
-            .limit(1);
+        let first = self.db.partition(TABLE, shard.pk()).projection_expression("pk").limit(1);
         Ok(!first.send().await?.items.unwrap_or_default().is_empty())
     }
 
@@ -181,11 +174,7 @@ impl NotificationStore<'_> {
         loop {
             let response = self
                 .db
-                .query(TABLE)
-                .consistent_read(true)
-                .key_condition_expression("pk = :pk AND begins_with(sk, :outbox)")
-                .expression_attribute_values(":pk", s(shard.pk()))
-                .expression_attribute_values(":outbox", s(format!("{OUTBOX}{visibility}#")))
+                .partition_from(TABLE, shard.pk(), format!("{OUTBOX}{visibility}#"))
                 .limit(
                     i32::try_from(OUTBOX_PAGE_SIZE - page.domain_events.len()).unwrap_or(i32::MAX),
                 )
@@ -247,11 +236,7 @@ impl NotificationStore<'_> {
     ) -> Result<BatchPage, StoreError> {
         let response = self
             .db
-            .query(TABLE)
-            .consistent_read(true)
-            .key_condition_expression("pk = :pk AND begins_with(sk, :events)")
-            .expression_attribute_values(":pk", s(shard.pk()))
-            .expression_attribute_values(":events", s(EVENTS))
+            .partition_from(TABLE, shard.pk(), EVENTS)
             .limit(limit)
             .set_exclusive_start_key(after.map(|after| key(&shard.pk(), after)))
             .send()

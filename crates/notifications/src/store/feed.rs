@@ -88,19 +88,9 @@ impl NotificationStore<'_> {
     /// Returns the feed of an organization. Strongly consistent: a stale delivery state would cause
     /// duplicate emails.
     pub async fn find_feed(self, organization: &Organization) -> Result<Feed, StoreError> {
-        let mut items = self
-            .db
-            .query(TABLE)
-            .consistent_read(true)
-            .key_condition_expression("pk = :pk AND begins_with(sk, :feed)")
-            .expression_attribute_values(":pk", s(shard_pk(organization.as_str())))
-            .expression_attribute_values(":feed", s(format!("{FEEDS}{organization}#")))
-            .into_paginator()
-            .items()
-            .send();
+        let (pk, prefix) = (shard_pk(organization.as_str()), format!("{FEEDS}{organization}#"));
         let mut feed = Feed::default();
-        while let Some(item) = items.next().await {
-            let item = item?;
+        for item in self.db.all(self.db.partition_from(TABLE, pk, prefix)).await? {
             let sk = ItemReader { table: TABLE, item: &item }.text("sk")?;
             let mut parts = sk.splitn(4, '#').skip(2);
             match (parts.next(), parts.next()) {
@@ -257,16 +247,7 @@ impl NotificationStore<'_> {
 
     /// Returns a shard's users with a confirmation request. Strongly consistent.
     pub async fn pending_confirmations(self, shard: Shard) -> Result<Vec<UserName>, StoreError> {
-        let mut items = self
-            .db
-            .query(TABLE)
-            .consistent_read(true)
-            .key_condition_expression("pk = :pk AND begins_with(sk, :confirm)")
-            .expression_attribute_values(":pk", s(shard.pk()))
-            .expression_attribute_values(":confirm", s(CONFIRMATION_PREFIX))
-            .into_paginator()
-            .items()
-            .send();
+        let query = self.db.partition_from(TABLE, shard.pk(), CONFIRMATION_PREFIX);
         let read = |item: &Item| {
             ItemReader { table: TABLE, item }.parsed("sk", |sk| {
                 let (organization, user) = sk.strip_prefix(CONFIRMATION_PREFIX)?.split_once('/')?;
@@ -274,12 +255,7 @@ impl NotificationStore<'_> {
                 Some(UserName { organization, user: UserId::parse(user).ok()? })
             })
         };
-        let mut users = Vec::new();
-        while let Some(item) = items.next().await {
-            let item = item?;
-            users.extend(self.db.unless_damaged(&item, read(&item))?);
-        }
-        Ok(users)
+        self.db.undamaged(&self.db.all(query).await?, read)
     }
 
     /// Deletes a user's confirmation request and stores the address. Returns `false` and writes

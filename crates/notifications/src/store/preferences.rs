@@ -1,8 +1,7 @@
 //! Table `email-preferences`, key `userId`: one item per user with a choice. It has one attribute
-//! per chosen type, and the ids of its latest updates.
+//! per chosen type.
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use uuid::Uuid;
 
 use shared::dynamodb::item::{Item, ItemReader, item, s};
 use shared::dynamodb::{StoreError, Sweep};
@@ -36,8 +35,7 @@ impl NotificationStore<'_> {
         Ok(found.is_some())
     }
 
-    /// Applies an update, completely or not at all, and returns all preferences. `id` is a UUID of
-    /// version 7 that orders the updates of the user.
+    /// Applies an update, completely or not at all, and returns all preferences.
     ///
     /// Writes without a previous read, so that concurrent updates of different types all apply.
     pub async fn update_email_preferences(
@@ -45,22 +43,29 @@ impl NotificationStore<'_> {
         organization: &Organization,
         user: &UserId,
         update: &EmailPreferencesUpdate,
-        id: Uuid,
     ) -> Result<EmailPreferences, StoreError> {
-        if update.preferences().is_empty() {
-            return self.find_email_preferences(organization, user).await;
-        }
-        let choices = update.preferences().iter().map(|preference| {
+        let mut assignments = Vec::new();
+        let mut write = self.db.update(TABLE, item([(KEY, key(organization, user))]));
+        for preference in update.preferences() {
+            let name = preference.notification_type.as_str();
+            // Placeholders, since a name can be a reserved word.
+            assignments.push(format!("#{name} = :{name}"));
             let enabled = AttributeValue::Bool(preference.email_enabled);
-            (preference.notification_type.as_str(), enabled)
-        });
-        let choices: Vec<_> = choices.collect();
-        let key = item([(KEY, key(organization, user))]);
-        read_preferences(&self.db.set_in_order(TABLE, key, &choices, id).await?)
+            write = write
+                .expression_attribute_names(format!("#{name}"), name)
+                .expression_attribute_values(format!(":{name}"), enabled);
+        }
+        if !assignments.is_empty() {
+            let assignments = format!("SET {}", assignments.join(", "));
+            let written = self.db.write_if(write.update_expression(assignments)).await;
+            written.map_err(|error| match error {
+                StoreError::Contended(cause) => StoreError::Unavailable(cause),
+                error => error,
+            })?;
+        }
+        self.find_email_preferences(organization, user).await
     }
-}
 
-impl NotificationStore<'_> {
     /// Deletes the preferences of a user.
     pub async fn erase_email_preferences(
         self,

@@ -3,15 +3,13 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use aws_sdk_dynamodb::types::builders::{ConditionCheckBuilder, PutBuilder};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
-use shared::dynamodb::item::{Item, ItemReader, item_at, key, n, s, ss, time_key};
+use shared::dynamodb::StoreError;
+use shared::dynamodb::item::{Item, ItemReader, item_at, key, n, ss, time_key};
 use shared::dynamodb::transaction::Transaction;
-use shared::dynamodb::{Store, StoreError};
 use shared::projects::project::{Organization, ProjectId};
 use shared::timestamp::Timestamp;
-use uuid::Uuid;
 
 use super::{SourceMapStore, TABLE, json, read_json};
 use crate::MapKey;
@@ -62,8 +60,6 @@ pub enum BundleState {
 /// A bundle of a project.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BundleRecord {
-    /// The project.
-    pub project: ProjectId,
     /// The upload.
     pub upload: Upload,
     /// The state.
@@ -100,88 +96,54 @@ impl SourceMapStore<'_> {
         item.as_ref().map(read).transpose()
     }
 
-    /// Starts the assembly of a bundle, unless another invocation assembles it. `lease` is the
-    /// exclusive right to assemble it, which ends after `most`.
-    pub async fn lease(
+    /// Notes that an invocation assembles a bundle until a time.
+    pub async fn begin(
         self,
         project: ProjectId,
         upload: &Upload,
-        lease: Uuid,
-        most: Duration,
-        now: Timestamp,
-    ) -> Result<bool, StoreError> {
-        let until = now.plus(most);
-        let mut item = item_of(project, upload, BundleState::Assembling(until))?;
-        item.insert("lease".to_owned(), s(lease));
-        item.insert("until".to_owned(), n(until.as_millis()));
-        self.db.write_if(self.put_unless_leased(item, now)).await
+        until: Timestamp,
+    ) -> Result<(), StoreError> {
+        let item = item_of(project, upload, BundleState::Assembling(until))?;
+        self.db.write_if(self.db.put(TABLE, item)).await.map(drop)
     }
 
-    /// Queues a bundle for the job, unless an invocation assembles it.
+    /// Ends the assembly of a bundle. If the bundle was removed, a map was replaced in the meantime.
+    pub async fn end(
+        self,
+        project: ProjectId,
+        upload: &Upload,
+        state: BundleState,
+    ) -> Result<(), StoreError> {
+        let put = self.db.put(TABLE, item_of(project, upload, state)?);
+        let put = put.condition_expression("attribute_exists(pk)");
+        self.db.write_if(put).await.map(drop)
+    }
+
+    /// Queues a bundle for the job.
     pub async fn queue_bundle(
         self,
         project: ProjectId,
         upload: &Upload,
         now: Timestamp,
     ) -> Result<(), StoreError> {
+        let entry = json(&(project, &upload.checksum, now))?;
+        let entry = item_at(queue_key(project, &upload.checksum), [("entry", entry)]);
         let mut tx = Transaction::default();
-        let item = item_of(project, upload, BundleState::Queued)?;
-        tx.add("bundle", self.put_unless_leased(item, now))?;
-        let entry = [
-            ("project", s(project)),
-            ("checksum", s(&upload.checksum)),
-            ("at", n(now.as_millis())),
-        ];
-        let entry = item_at(queue_key(project, &upload.checksum), entry);
+        tx.add("bundle", self.db.put(TABLE, item_of(project, upload, BundleState::Queued)?))?;
         tx.add("queue", self.db.put(TABLE, entry))?;
-        match self.db.commit_all(tx).await? {
-            Some(cancelled) if !cancelled.failed("bundle") => Err(cancelled.into_error()),
-            _ => Ok(()),
-        }
+        self.db.commit_all(tx).await.map(drop)
     }
 
     /// Returns bundles that wait for the job, with the time since when.
     pub async fn list_queued(self) -> Result<Vec<(ProjectId, Checksum, Timestamp)>, StoreError> {
-        let query = self.db.query(TABLE).consistent_read(true);
-        let query = query
-            .key_condition_expression("pk = :pk")
-            .expression_attribute_values(":pk", s(QUEUE))
-            .limit(QUEUED_AT_ONCE);
+        let query = self.db.partition(TABLE, QUEUE).limit(QUEUED_AT_ONCE);
         let items = query.send().await?.items.unwrap_or_default();
-        let read = |item: &Item| {
-            let reader = ItemReader { table: TABLE, item };
-            let project = reader.parsed("project", ProjectId::parse)?;
-            Ok((project, reader.parsed("checksum", Checksum::parse)?, reader.millis("at")?))
-        };
-        items.iter().map(read).collect()
+        items.iter().map(|item| read_json(ItemReader { table: TABLE, item }, "entry")).collect()
     }
 
     /// Removes a bundle from the queue.
     pub async fn dequeue(self, project: ProjectId, checksum: &Checksum) -> Result<(), StoreError> {
         self.db.delete_all(TABLE, vec![queue_key(project, checksum)]).await
-    }
-
-    /// Sets the state of a leased bundle, and ends the lease. If the bundle was removed, a map was
-    /// replaced in the meantime.
-    pub async fn end_lease(
-        self,
-        project: ProjectId,
-        upload: &Upload,
-        lease: Uuid,
-        state: BundleState,
-    ) -> Result<(), StoreError> {
-        let put = self.db.put(TABLE, item_of(project, upload, state)?);
-        let put = put
-            .condition_expression("lease = :lease")
-            .expression_attribute_values(":lease", s(lease));
-        self.db.write_if(put).await.map(drop)
-    }
-
-    fn put_unless_leased(self, item: Item, now: Timestamp) -> PutBuilder {
-        let put = self.db.put(TABLE, item);
-        put.condition_expression("attribute_not_exists(#until) OR #until < :now")
-            .expression_attribute_names("#until", "until")
-            .expression_attribute_values(":now", n(now.as_millis()))
     }
 
     /// Notes that the assembly of a bundle failed.
@@ -210,10 +172,7 @@ impl SourceMapStore<'_> {
         );
         item.extend(map_keys.map(|keys| ("mapKeys".to_owned(), keys)));
         tx.add("failure", self.db.put(TABLE, item))?;
-        match self.db.commit_all(tx).await? {
-            None => Ok(()),
-            Some(cancelled) => Err(cancelled.into_error()),
-        }
+        self.db.commit_all(tx).await.map(drop)
     }
 
     /// Returns the latest failures of a project, the newest first.
@@ -222,11 +181,11 @@ impl SourceMapStore<'_> {
         project: ProjectId,
         now: Timestamp,
     ) -> Result<Vec<Failure>, StoreError> {
-        let query = self.db.query(TABLE).scan_index_forward(false).consistent_read(true);
-        let query = query
-            .key_condition_expression("pk = :pk")
+        let query = self
+            .db
+            .partition(TABLE, failures_pk(project))
+            .scan_index_forward(false)
             .filter_expression("expiresAt > :now")
-            .expression_attribute_values(":pk", s(failures_pk(project)))
             .expression_attribute_values(":now", n(now.as_seconds()))
             .limit(MAX_FAILURES);
         let items = query.send().await?.items.unwrap_or_default();
@@ -254,19 +213,8 @@ pub(super) fn queue_key(project: ProjectId, checksum: &Checksum) -> Item {
     key(QUEUE, &format!("{project}#{checksum}"))
 }
 
-/// Returns the condition that an invocation has the lease of a bundle.
-pub(super) fn check(
-    db: &Store,
-    project: ProjectId,
-    checksum: &Checksum,
-    lease: Uuid,
-) -> ConditionCheckBuilder {
-    let check = db.check(TABLE, key_of(project, checksum));
-    check.condition_expression("lease = :lease").expression_attribute_values(":lease", s(lease))
-}
-
 fn item_of(project: ProjectId, upload: &Upload, state: BundleState) -> Result<Item, StoreError> {
-    let record = BundleRecord { project, upload: upload.clone(), state };
+    let record = BundleRecord { upload: upload.clone(), state };
     Ok(item_at(key_of(project, &upload.checksum), [("bundle", json(&record)?)]))
 }
 

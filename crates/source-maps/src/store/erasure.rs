@@ -1,6 +1,6 @@
 //! Erases a project's items in the table `source-maps`.
 
-use shared::dynamodb::item::{Item, ItemReader, key, s};
+use shared::dynamodb::item::{Item, ItemReader, key};
 use shared::dynamodb::{StoreError, Sweep};
 use shared::projects::project::ProjectId;
 
@@ -15,7 +15,7 @@ impl SourceMapStore<'_> {
     /// Ends the assembly of a project's bundles: removes them with their chunks. An invocation that
     /// assembles one cannot publish its maps any more. None are left if it removes nothing.
     pub async fn erase_bundles(self, project: ProjectId) -> Result<Sweep, StoreError> {
-        let items = self.list_some(&bundles_pk(project), false).await?;
+        let items = self.list_some(&bundles_pk(project)).await?;
         let mut keys = Vec::new();
         for item in &items {
             let reader = ItemReader { table: TABLE, item };
@@ -40,7 +40,7 @@ impl SourceMapStore<'_> {
             self.remove_pieces(entry).await?;
         }
         for pk in [maps_pk(project), failures_pk(project)] {
-            let items = self.list_some(&pk, true).await?;
+            let items = self.list_some(&pk).await?;
             let mut keys = Vec::new();
             for item in &items {
                 let reader = ItemReader { table: TABLE, item };
@@ -51,17 +51,8 @@ impl SourceMapStore<'_> {
         Ok(Sweep { removed, after: None })
     }
 
-    async fn list_some(self, pk: &str, only_keys: bool) -> Result<Vec<Item>, StoreError> {
-        let query = if only_keys {
-            self.db.query_attributes(TABLE, &["pk", "sk"])
-        } else {
-            self.db.query(TABLE)
-        };
-        let query = query
-            .consistent_read(true)
-            .key_condition_expression("pk = :pk")
-            .expression_attribute_values(":pk", s(pk))
-            .limit(ITEMS_AT_ONCE);
+    async fn list_some(self, pk: &str) -> Result<Vec<Item>, StoreError> {
+        let query = self.db.partition(TABLE, pk).limit(ITEMS_AT_ONCE);
         Ok(query.send().await?.items.unwrap_or_default())
     }
 }

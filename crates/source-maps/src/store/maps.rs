@@ -17,10 +17,10 @@ use uuid::Uuid;
 
 use super::bundles::{self, Upload};
 use super::upkeep::{DueMap, UNPUBLISHED};
-use super::{SourceMapStore, TABLE, count, json, lookup_key, maps_pk, piece_key, read_json};
+use super::{SourceMapStore, TABLE, json, lookup_key, maps_pk, piece_key, read_json};
 use crate::MapKey;
-use crate::bundle::Checksum;
-use crate::pieces::{Index, Pieces};
+use crate::bundle::{Checksum, PreparedMap};
+use crate::pieces::Index;
 
 /// Pieces that are written concurrently: enough to keep DynamoDB busy.
 const PIECES_AT_ONCE: usize = 16;
@@ -29,21 +29,15 @@ const MAPS_AT_ONCE: usize = 16;
 /// Maximum attempts to write a piece that is throttled. A new table takes about 4 MB per second.
 const MAX_WRITES: u32 = 8;
 
-/// A map whose pieces are stored.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StoredMap {
+/// A map whose pieces are stored under one of its keys.
+#[derive(Debug, Clone, Copy)]
+pub struct StoredMap<'m> {
     /// The id of its pieces.
     pub map_id: Uuid,
     /// The key by which frames find it.
-    pub key: MapKey,
-    /// The URL of its script.
-    pub url: String,
-    /// The bytes before compression.
-    pub bytes: u64,
-    /// The bytes of its pieces.
-    pub stored_bytes: u64,
-    /// The first position of each table.
-    pub index: Index,
+    pub key: &'m MapKey,
+    /// The prepared map.
+    pub prepared: &'m PreparedMap,
 }
 
 /// The item by which frames find a map.
@@ -84,20 +78,23 @@ impl SourceMapStore<'_> {
     pub async fn put_pieces(
         self,
         project: ProjectId,
-        map: &StoredMap,
-        pieces: &Pieces,
+        map: StoredMap<'_>,
         now: Timestamp,
     ) -> Result<(), StoreError> {
-        self.db.put_over(TABLE, due_of(project, map, now.plus(UNPUBLISHED)).item()).await?;
-        let writes: Vec<_> = pieces
-            .pieces
-            .iter()
-            .enumerate()
-            .map(|(number, piece)| {
-                let key = piece_key(project, map.map_id, number);
-                self.put_piece(item_at(key, [("bytes", b(piece))]))
-            })
-            .collect();
+        let pieces = &map.prepared.pieces;
+        let due = DueMap {
+            project,
+            map_id: map.map_id,
+            map_key: map.key.clone(),
+            pieces: pieces.tables.len(),
+            at: now.plus(UNPUBLISHED),
+        };
+        self.db.put_over(TABLE, due.item()?).await?;
+        let item_of = |(number, piece): (usize, &Vec<u8>)| {
+            item_at(piece_key(project, map.map_id, number), [("bytes", b(piece))])
+        };
+        let writes: Vec<_> =
+            pieces.tables.iter().enumerate().map(|it| self.put_piece(item_of(it))).collect();
         stream::iter(writes).buffer_unordered(PIECES_AT_ONCE).try_collect().await
     }
 
@@ -116,13 +113,12 @@ impl SourceMapStore<'_> {
     }
 
     /// Makes maps findable, and replaces maps with the same keys. Returns `false` if the bundle was
-    /// removed, or is assembled by another invocation.
+    /// removed.
     pub async fn publish(
         self,
         project: ProjectId,
         upload: &Upload,
-        lease: Uuid,
-        maps: &[StoredMap],
+        maps: &[StoredMap<'_>],
         now: Timestamp,
     ) -> Result<bool, StoreError> {
         for maps in maps.chunks(MAPS_AT_ONCE) {
@@ -131,7 +127,7 @@ impl SourceMapStore<'_> {
                 if !retry.next_attempt().await {
                     return Err(StoreError::Contended("the maps kept being replaced".into()));
                 }
-                let tx = self.publication(project, upload, lease, maps, now).await?;
+                let tx = self.publication(project, upload, maps, now).await?;
                 match self.db.commit_all(tx).await? {
                     None => break,
                     Some(cancelled) if cancelled.failed("own bundle") => return Ok(false),
@@ -147,15 +143,15 @@ impl SourceMapStore<'_> {
         self,
         project: ProjectId,
         upload: &Upload,
-        lease: Uuid,
-        maps: &[StoredMap],
+        maps: &[StoredMap<'_>],
         now: Timestamp,
     ) -> Result<Transaction, StoreError> {
         let mut tx = Transaction::default();
-        tx.add("own bundle", bundles::check(self.db, project, &upload.checksum, lease))?;
+        let own = self.db.check(TABLE, bundles::key_of(project, &upload.checksum));
+        tx.add("own bundle", own.condition_expression("attribute_exists(pk)"))?;
         let mut replaced_bundles = BTreeSet::new();
         for map in maps {
-            let current = self.find_lookup(project, &map.key).await?;
+            let current = self.find_lookup(project, map.key).await?;
             let listing = format!("{}#{}", time_key(now), map.map_id);
             let put = self.db.put(TABLE, lookup_item(project, map, &listing, upload, now)?);
             let put = match &current {
@@ -168,7 +164,7 @@ impl SourceMapStore<'_> {
             let listed = listing_item(project, map, &listing, upload, now)?;
             tx.add("listing", self.db.put(TABLE, listed))?;
             if let Some(current) = current {
-                self.add_removal(&mut tx, project, &map.key, &current, now)?;
+                self.add_removal(&mut tx, project, map.key, &current, now)?;
                 replaced_bundles.insert(current.bundle);
             }
         }
@@ -195,10 +191,11 @@ impl SourceMapStore<'_> {
         project: ProjectId,
         page_request: &PageRequest,
     ) -> Result<Page<ListedMap>, StoreError> {
-        let query = self.db.query(TABLE).consistent_read(true).scan_index_forward(false);
-        let query = query
+        let query = self
+            .db
+            .partition(TABLE, maps_pk(project))
+            .scan_index_forward(false)
             .key_condition_expression("pk = :pk AND sk < :before")
-            .expression_attribute_values(":pk", s(maps_pk(project)))
             .expression_attribute_values(":before", s(page_request.after.as_deref().unwrap_or("~")))
             .limit(one_more_than(page_request.limit));
         let output = query.send().await?;
@@ -226,14 +223,8 @@ impl SourceMapStore<'_> {
         let query = query
             .key_condition_expression("pk = :pk")
             .expression_attribute_values(":pk", s(maps_pk(project)));
-        let mut items = query.into_paginator().items().send();
-        let mut bytes = 0_u64;
-        while let Some(item) = items.next().await {
-            let item = item?;
-            bytes = bytes
-                .saturating_add(ItemReader { table: TABLE, item: &item }.count("storedBytes")?);
-        }
-        Ok(bytes)
+        let items = self.db.all(query).await?;
+        items.iter().map(|item| ItemReader { table: TABLE, item }.count("storedBytes")).sum()
     }
 
     /// Removes all maps of a release.
@@ -244,13 +235,8 @@ impl SourceMapStore<'_> {
         entry_of: impl Fn(&MapKey) -> Result<TransactWriteItem, StoreError>,
         now: Timestamp,
     ) -> Result<(), StoreError> {
-        let query = self.db.query(TABLE).consistent_read(true);
-        let query = query
-            .key_condition_expression("pk = :pk")
-            .expression_attribute_values(":pk", s(maps_pk(project)));
-        let mut items = query.into_paginator().items().send();
-        while let Some(item) = items.next().await {
-            let (map_key, listed) = read_listed(&item?)?;
+        for item in self.db.all(self.db.partition(TABLE, maps_pk(project))).await? {
+            let (map_key, listed) = read_listed(&item)?;
             if listed.release.as_deref() == Some(release) {
                 self.delete_map(project, &map_key, &entry_of, now).await?;
             }
@@ -278,22 +264,22 @@ impl SourceMapStore<'_> {
     }
 }
 
-fn due_of(project: ProjectId, map: &StoredMap, at: Timestamp) -> DueMap {
-    let (map_id, map_key, pieces) = (map.map_id, map.key.clone(), map.index.pieces());
-    DueMap { project, map_id, map_key, pieces, at }
-}
-
 fn lookup_item(
     project: ProjectId,
-    map: &StoredMap,
+    map: &StoredMap<'_>,
     listing: &str,
     upload: &Upload,
     now: Timestamp,
 ) -> Result<Item, StoreError> {
-    let index = map.index.to_bytes().map_err(|fault| Cause::of_step("writing an index", fault));
+    let index = map
+        .prepared
+        .pieces
+        .index
+        .to_bytes()
+        .map_err(|fault| Cause::of_step("writing an index", fault));
     let index = index.map_err(StoreError::Rejected)?;
     Ok(item_at(
-        lookup_key(project, &map.key),
+        lookup_key(project, map.key),
         [
             ("mapId", s(map.map_id)),
             ("listing", s(listing)),
@@ -317,7 +303,7 @@ pub(super) fn read_lookup(item: &Item) -> Result<Lookup, StoreError> {
 
 fn listing_item(
     project: ProjectId,
-    map: &StoredMap,
+    map: &StoredMap<'_>,
     listing: &str,
     upload: &Upload,
     now: Timestamp,
@@ -326,18 +312,15 @@ fn listing_item(
         debug_id: map.key.debug_id().map(str::to_owned),
         release: upload.release.clone(),
         dist: upload.dist.clone(),
-        url: map.url.clone(),
-        size: map.bytes,
+        url: map.prepared.map.url.clone(),
+        size: map.prepared.map.bytes,
         created_at: now,
         last_used_at: now,
     };
+    let stored_bytes = i64::try_from(map.prepared.pieces.bytes()).unwrap_or(i64::MAX);
     Ok(item_at(
         key(&maps_pk(project), listing),
-        [
-            ("mapKey", s(&map.key)),
-            ("storedBytes", count(map.stored_bytes)),
-            ("map", json(&listed)?),
-        ],
+        [("mapKey", s(map.key)), ("storedBytes", n(stored_bytes)), ("map", json(&listed)?)],
     ))
 }
 

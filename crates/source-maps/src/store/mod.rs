@@ -9,7 +9,7 @@ mod upkeep;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde::{Deserialize, Serialize};
-use shared::dynamodb::item::{Item, ItemReader, key, n, s};
+use shared::dynamodb::item::{Item, ItemReader, key, s};
 use shared::dynamodb::{Cause, Store, StoreError};
 use shared::projects::project::ProjectId;
 use uuid::Uuid;
@@ -19,7 +19,7 @@ use crate::MapKey;
 pub use bundles::{BundleRecord, BundleState, Failure, Upload};
 pub use maps::{ListedMap, Lookup, StoredMap};
 pub use resolving::{MapStatus, Resolution, SourceMapCache};
-pub use upkeep::{DueMap, DueOutcome, RETENTION, UNPUBLISHED};
+pub use upkeep::DueMap;
 
 const TABLE: &str = "source-maps";
 
@@ -49,10 +49,6 @@ fn lookup_key(project: ProjectId, map_key: &MapKey) -> Item {
 /// Returns the key of a piece. Each piece has its own partition, which spreads the writes of a map.
 fn piece_key(project: ProjectId, map_id: Uuid, number: usize) -> Item {
     key(&format!("piece#{project}#{map_id}#{number}"), "piece")
-}
-
-fn count(count: impl TryInto<i64>) -> AttributeValue {
-    n(count.try_into().unwrap_or(i64::MAX))
 }
 
 fn json(value: &impl Serialize) -> Result<AttributeValue, StoreError> {

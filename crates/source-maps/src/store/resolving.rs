@@ -7,17 +7,17 @@ use std::time::Duration;
 
 use serde::Serialize;
 use shared::cache::TimedCache;
+use shared::dynamodb::StoreError;
 use shared::dynamodb::immutable_items::{ItemKey, place};
 use shared::dynamodb::item::{Item, ItemReader, n, s};
-use shared::dynamodb::{Store, StoreError};
 use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
 
 use super::maps::{Lookup, read_lookup};
 use super::{SourceMapStore, TABLE, lookup_key, piece_key};
 use crate::MapKey;
-use crate::event::{Members, MinifiedFrame, Resolved, ResolvedFrames, minified_frames};
-use crate::pieces::{Found, Table, read_text};
+use crate::event::{Members, MinifiedFrame, ResolvedFrames, minified_frames};
+use crate::pieces::{Found, Table};
 
 /// Time after which a new or deleted map takes effect in a warm function.
 const MAX_AGE: Duration = Duration::from_secs(15);
@@ -74,8 +74,7 @@ impl SourceMapStore<'_> {
         let maps = self.find_maps(cache, project, frames, now).await?;
         let missing = maps.iter().filter(|(_, map)| map.is_none()).map(|(key, _)| (*key).clone());
         let missing = missing.collect();
-        let found = self.find_positions(project, &maps, frames).await?;
-        let positions = self.read_contexts(project, &maps, frames, found).await?;
+        let positions = self.find_positions(project, &maps, frames).await?;
         let mut used = BTreeMap::new();
         for (frame, _) in frames.iter().zip(&positions).filter(|(_, it)| it.is_some()) {
             if let Some(Some(map)) = maps.get(&frame.key) {
@@ -183,63 +182,26 @@ impl SourceMapStore<'_> {
         let find = |frame: &MinifiedFrame| {
             let map = maps.get(&frame.key)?.as_ref()?;
             let (table, line) = map.index.find(frame.line, frame.column)?;
-            Some((piece_key(project, map.map_id, table), line))
+            let key = piece_key(project, map.map_id, table);
+            Some((place(&key), key, line))
         };
-        let places: Vec<Option<(Item, u32)>> = frames.iter().map(find).collect();
-        let keys = places.iter().flatten().map(|(key, _)| key.clone()).collect();
-        let tables = read_pieces(self.db, keys, Table::read).await?;
+        let places: Vec<Option<(ItemKey, Item, u32)>> = frames.iter().map(find).collect();
+        let keys: HashMap<_, _> =
+            places.iter().flatten().map(|(place, key, _)| (place, key.clone())).collect();
+        let items = self.db.get_all_unchanging(TABLE, keys.into_values().collect()).await?;
+        let mut tables = HashMap::with_capacity(items.len());
+        for (place, item) in items {
+            let bytes = ItemReader { table: TABLE, item: &item }.blob("bytes")?;
+            if let Some(table) = Table::read(bytes) {
+                tables.insert(place, table);
+            } else {
+                tracing::warn!("a piece of a source map is unreadable");
+            }
+        }
         let found = frames.iter().zip(&places).map(|(frame, found)| {
-            let (key, line) = found.as_ref()?;
-            tables.get(&place(key))?.look_up(*line, frame.column)
+            let (place, _, line) = found.as_ref()?;
+            tables.get(place)?.look_up(*line, frame.column)
         });
         Ok(found.collect())
     }
-
-    /// Adds the source lines to each position.
-    async fn read_contexts(
-        self,
-        project: ProjectId,
-        maps: &Maps<'_>,
-        frames: &[MinifiedFrame],
-        found: Vec<Option<Found>>,
-    ) -> Result<Vec<Option<Resolved>>, StoreError> {
-        let key_of = |frame: &MinifiedFrame, text: usize| {
-            let map = maps.get(&frame.key)?.as_ref()?;
-            Some(piece_key(project, map.map_id, text))
-        };
-        let mut keys = Vec::new();
-        for (frame, found) in frames.iter().zip(&found) {
-            for text in found.iter().flat_map(Found::texts) {
-                keys.extend(key_of(frame, text));
-            }
-        }
-        let texts = read_pieces(self.db, keys, read_text).await?;
-        let resolved = frames.iter().zip(found).map(|(frame, found)| {
-            let found = found?;
-            let text_of = |text| texts.get(&place(&key_of(frame, text)?)).map(String::as_str);
-            let context = found.context(text_of);
-            Some(Resolved { found, context })
-        });
-        Ok(resolved.collect())
-    }
-}
-
-/// Reads pieces, each once. Omits missing and unreadable ones.
-async fn read_pieces<T>(
-    db: &Store,
-    keys: Vec<Item>,
-    read: impl Fn(&[u8]) -> Option<T>,
-) -> Result<HashMap<ItemKey, T>, StoreError> {
-    let distinct: HashMap<ItemKey, Item> = keys.into_iter().map(|key| (place(&key), key)).collect();
-    let items = db.get_all_unchanging(TABLE, distinct.into_values().collect()).await?;
-    let mut pieces = HashMap::with_capacity(items.len());
-    for (place, item) in items {
-        let bytes = ItemReader { table: TABLE, item: &item }.blob("bytes")?;
-        if let Some(piece) = read(bytes) {
-            pieces.insert(place, piece);
-        } else {
-            tracing::warn!("a piece of a source map is unreadable");
-        }
-    }
-    Ok(pieces)
 }

@@ -7,6 +7,7 @@
 use std::time::Duration;
 
 use aws_sdk_dynamodb::types::TransactWriteItem;
+use serde::{Deserialize, Serialize};
 use shared::dynamodb::StoreError;
 use shared::dynamodb::item::{Item, ItemReader, item_at, key, n, s, time_key};
 use shared::dynamodb::transaction::Transaction;
@@ -16,21 +17,22 @@ use uuid::Uuid;
 
 use super::bundles::key_of;
 use super::maps::Lookup;
-use super::{SourceMapStore, TABLE, count, lookup_key, maps_pk, piece_key};
+use super::{SourceMapStore, TABLE, json, lookup_key, maps_pk, piece_key, read_json};
 use crate::MapKey;
 
 /// Time that a map is kept after its last use.
-pub const RETENTION: Duration = Duration::from_hours(180 * 24);
+const RETENTION: Duration = Duration::from_hours(180 * 24);
 /// Time after which the pieces of a map that was not published are removed. An assembly takes at
 /// most minutes.
-pub const UNPUBLISHED: Duration = Duration::from_hours(1);
+pub(super) const UNPUBLISHED: Duration = Duration::from_hours(1);
 
 const PK: &str = "due";
 /// Entries that are read at once.
 const ENTRIES_AT_ONCE: i32 = 100;
 
 /// An entry of the list.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct DueMap {
     pub(super) project: ProjectId,
     pub(super) map_id: Uuid,
@@ -39,42 +41,17 @@ pub struct DueMap {
     pub(super) at: Timestamp,
 }
 
-/// The outcome for a due map.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DueOutcome {
-    /// The map was used, and stays.
-    Kept,
-    /// The map or its pieces were removed.
-    Removed,
-}
-
 impl DueMap {
     pub(super) fn key(&self) -> Item {
         key(PK, &format!("{}#{}#{}", time_key(self.at), self.project, self.map_id))
     }
 
-    pub(super) fn item(&self) -> Item {
-        item_at(
-            self.key(),
-            [
-                ("project", s(self.project)),
-                ("mapId", s(self.map_id)),
-                ("mapKey", s(&self.map_key)),
-                ("pieces", count(self.pieces)),
-                ("at", n(self.at.as_millis())),
-            ],
-        )
+    pub(super) fn item(&self) -> Result<Item, StoreError> {
+        Ok(item_at(self.key(), [("project", s(self.project)), ("entry", json(self)?)]))
     }
 
     fn read(item: &Item) -> Result<Self, StoreError> {
-        let reader = ItemReader { table: TABLE, item };
-        Ok(Self {
-            project: reader.parsed("project", ProjectId::parse)?,
-            map_id: reader.parsed("mapId", |text| Uuid::try_parse(text).ok())?,
-            map_key: reader.text("mapKey")?.into(),
-            pieces: usize::try_from(reader.count("pieces")?).unwrap_or(usize::MAX),
-            at: reader.millis("at")?,
-        })
+        read_json(ItemReader { table: TABLE, item }, "entry")
     }
 }
 
@@ -82,23 +59,20 @@ impl SourceMapStore<'_> {
     /// Returns entries that are due, the oldest first.
     pub async fn list_due(self, now: Timestamp) -> Result<Vec<DueMap>, StoreError> {
         let until = format!("{}#~", time_key(now));
-        let query = self.db.query(TABLE).consistent_read(true);
+        let query = self.db.partition(TABLE, PK);
         let query = query.key_condition_expression("pk = :pk AND sk <= :until");
-        let query = query
-            .expression_attribute_values(":pk", s(PK))
-            .expression_attribute_values(":until", s(until));
+        let query = query.expression_attribute_values(":until", s(until));
         let items = query.limit(ENTRIES_AT_ONCE).send().await?.items.unwrap_or_default();
         items.iter().map(DueMap::read).collect()
     }
 
     /// Returns some entries of a project.
     pub(super) async fn list_due_of(self, project: ProjectId) -> Result<Vec<DueMap>, StoreError> {
-        let query = self.db.query(TABLE).consistent_read(true);
-        let query = query
-            .key_condition_expression("pk = :pk")
+        let query = self
+            .db
+            .partition(TABLE, PK)
             .filter_expression("#project = :project")
             .expression_attribute_names("#project", "project")
-            .expression_attribute_values(":pk", s(PK))
             .expression_attribute_values(":project", s(project));
         let mut items = query.into_paginator().items().send();
         let mut found = Vec::new();
@@ -111,25 +85,23 @@ impl SourceMapStore<'_> {
     }
 
     /// Removes a due map, unless it was used in the meantime.
-    pub async fn settle(self, due: &DueMap, now: Timestamp) -> Result<DueOutcome, StoreError> {
+    pub async fn settle(self, due: &DueMap, now: Timestamp) -> Result<(), StoreError> {
         let current = self.find_lookup(due.project, &due.map_key).await?;
         if let Some(current) = current.filter(|it| it.map_id == due.map_id) {
             let expires_at = current.last_used_at.plus(RETENTION);
             if expires_at > now {
                 let mut tx = Transaction::default();
                 let later = DueMap { at: expires_at, ..due.clone() };
-                tx.add("later", self.db.put(TABLE, later.item()))?;
+                tx.add("later", self.db.put(TABLE, later.item()?))?;
                 tx.add("due", self.db.delete(TABLE, due.key()))?;
-                self.db.commit_all(tx).await?;
-                return Ok(DueOutcome::Kept);
+                return self.db.commit_all(tx).await.map(drop);
             }
             if !self.remove(due.project, &due.map_key, &current, Vec::new(), now).await? {
                 // The map was used or replaced at this moment. The next run looks again.
-                return Ok(DueOutcome::Kept);
+                return Ok(());
             }
         }
-        self.remove_pieces(due).await?;
-        Ok(DueOutcome::Removed)
+        self.remove_pieces(due).await
     }
 
     /// Removes the pieces that an entry names, and then the entry.
@@ -179,10 +151,10 @@ impl SourceMapStore<'_> {
             project,
             map_id: current.map_id,
             map_key: map_key.clone(),
-            pieces: current.index.pieces(),
+            pieces: current.index.tables(),
             at: now,
         };
         tx.add("listing", self.db.delete(TABLE, key(&maps_pk(project), &current.listing)))?;
-        tx.add("due", self.db.put(TABLE, due.item()))
+        tx.add("due", self.db.put(TABLE, due.item()?))
     }
 }

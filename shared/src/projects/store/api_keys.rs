@@ -108,12 +108,7 @@ impl Store {
         query: QueryFluentBuilder,
     ) -> Result<Vec<ApiKeyRecord>, StoreError> {
         let query = query.index_name(BY_USER).projection_expression(KEY);
-        let mut found = query.into_paginator().items().send();
-        let mut keys = Vec::new();
-        while let Some(item) = found.next().await {
-            keys.push(item?);
-        }
-        let keys: Vec<Item> = self.get_all(TABLE, keys).await?;
+        let keys: Vec<Item> = self.get_all(TABLE, self.all(query).await?).await?;
         self.undamaged(&keys, read_api_key)
     }
 
@@ -184,11 +179,11 @@ impl Store {
         key_id: &KeyId,
         now: Timestamp,
     ) -> Result<Revocation, StoreError> {
-        let key = item([(KEY, s(key_id))]);
-        match self.set_once(TABLE, key, "revokedAt", s(now)).await? {
-            Some(item) => Ok(Revocation::Revoked(Box::new(read_api_key(&item)?))),
-            None => Ok(Revocation::UnknownKey),
-        }
+        self.revoke_active_key(key_id, now, Vec::new()).await?;
+        Ok(match self.find_api_key(key_id).await? {
+            Some(key) => Revocation::Revoked(Box::new(key)),
+            None => Revocation::UnknownKey,
+        })
     }
 }
 

@@ -232,7 +232,7 @@ fn read_erasure(item: &Item) -> Result<Erasure, StoreError> {
         organization: reader.parsed("ofOrganization", organization)?,
         name: reader.text("calledBefore")?.to_owned(),
         requested_at: reader.time("requestedAt")?,
-        stage: reader.parsed("stage", Stage::parse)?,
+        stage: reader.parsed("stage", Stage::named)?,
         after: reader.optional_text("after")?.map(str::to_owned),
         not_before,
         due_since: reader.time("dueSince")?,
