@@ -124,5 +124,6 @@ async fn errors_are_delivered_counted_resolved_and_regress() {
     assert_eq!(totals(&stack, &search).await, (0, 0));
     let error = send(GET, request(&stack, GET, id)).await.body;
     assert_eq!((&error["status"], &error["count"]), (&json!("open"), &json!(6)));
+    interpret_error_filters::queries_become_filters_that_narrow_errors(&stack).await;
     assert!(!stack.log().contains("\"level\":\"ERROR\""), "{}", stack.log());
 }
