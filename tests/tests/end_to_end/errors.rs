@@ -27,7 +27,7 @@ const HOUR: Duration = Duration::from_hours(1);
 /// Returns a request without key and body.
 fn bare(stack: &Stack, method: Method, path: &str) -> RequestBuilder {
     let url = format!("{}{path}", stack.base_url);
-    stack.http.request(method, url).timeout(Duration::from_secs(30))
+    stack.http.request(method, url).timeout(Duration::from_mins(2))
 }
 
 /// Returns a request for an operation, with a key.

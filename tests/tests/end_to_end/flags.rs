@@ -36,7 +36,7 @@ fn bare(stack: &Stack, operation: &str, project: &str, key: &str) -> RequestBuil
         _ => unreachable!("there is no such operation"),
     };
     let url = format!("{}{path}", stack.base_url);
-    stack.http.request(method, url).timeout(Duration::from_secs(30))
+    stack.http.request(method, url).timeout(Duration::from_mins(2))
 }
 
 fn request(stack: &Stack, operation: &str, key: &str) -> RequestBuilder {

@@ -31,7 +31,7 @@ fn bare(stack: &Stack, operation: &str, project: &str, id: &str) -> RequestBuild
         _ => unreachable!("there is no such operation"),
     };
     let url = format!("{}{path}", stack.base_url);
-    stack.http.request(method, url).timeout(Duration::from_secs(30))
+    stack.http.request(method, url).timeout(Duration::from_mins(2))
 }
 
 /// Returns a request without a body.
@@ -43,7 +43,7 @@ fn request(stack: &Stack, operation: &str, id: &str) -> RequestBuilder {
 fn listing(stack: &Stack, operation: &str, id: &str, query: &str) -> RequestBuilder {
     let request = request(stack, operation, id).build().expect("the request is valid");
     let url = format!("{}?{query}", request.url());
-    stack.http.get(url).headers(request.headers().clone()).timeout(Duration::from_secs(30))
+    stack.http.get(url).headers(request.headers().clone()).timeout(Duration::from_mins(2))
 }
 
 /// Adds a valid body, if the operation needs one.

@@ -14,7 +14,7 @@ const UPDATE: &str = "update-email-preferences";
 /// Returns a request without a key.
 fn request(stack: &Stack, method: Method) -> RequestBuilder {
     let url = format!("{}/v0/notifications/email-preferences", stack.base_url);
-    stack.http.request(method, url).timeout(Duration::from_secs(30))
+    stack.http.request(method, url).timeout(Duration::from_mins(2))
 }
 
 fn get(stack: &Stack) -> RequestBuilder {

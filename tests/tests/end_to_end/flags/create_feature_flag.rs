@@ -12,7 +12,7 @@ const OPERATION: &str = "create-feature-flag";
 
 fn post(stack: &Stack, project: &str) -> RequestBuilder {
     let url = format!("{}/v0/project/{project}/feature-flags", stack.base_url);
-    stack.http.post(url).timeout(Duration::from_secs(30))
+    stack.http.post(url).timeout(Duration::from_mins(2))
 }
 
 /// Returns a request without a body.
