@@ -166,7 +166,7 @@ async fn trailing_slashes_do_not_affect_bulk_evaluation(stack: &Stack) {
     assert_eq!(first.status, 200);
     let keys: Vec<_> =
         first.body["flags"].as_array().unwrap().iter().map(|it| &it["key"]).collect();
-    // The other two are from the step before.
+    // The other two are from the preceding step.
     assert_eq!(keys, ["a", "again", "b", "k"]);
     let url = format!("{}/v0/project/{PROJECT}/ofrep/v1/evaluate/flags/", stack.base_url);
     let with_slash = || {
