@@ -7,7 +7,7 @@ use std::iter;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use aws_sdk_dynamodb::Client;
 use local::engine::Engine;
@@ -24,6 +24,9 @@ use tempfile::TempDir;
 use crate::app::PROJECT;
 use crate::call::Reply;
 use crate::contract;
+
+/// Maximum delay of a line in the log on a busy machine.
+const LOG_PATIENCE: Duration = Duration::from_secs(30);
 
 /// A running stack. It ends with the test.
 pub struct Stack {
@@ -155,6 +158,20 @@ impl Stack {
     /// Returns the requests that were completed so far.
     pub fn served(&self) -> Vec<Served> {
         self.served.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Returns the log as soon as it is complete. Another process writes its lines, which can
+    /// follow the responses.
+    pub async fn log_until(&self, is_complete: impl Fn(&str) -> bool) -> String {
+        let started = Instant::now();
+        loop {
+            let log = self.log();
+            if is_complete(&log) {
+                return log;
+            }
+            assert!(started.elapsed() < LOG_PATIENCE, "the log is incomplete:\n{log}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
     }
 
     /// Returns the log of the functions and of `cargo lambda watch`.

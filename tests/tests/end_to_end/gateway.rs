@@ -33,11 +33,19 @@ async fn fetch(request: RequestBuilder) -> (u16, Value, HeaderMap) {
 }
 
 #[tokio::test]
-async fn function_responds_to_300_requests_at_once() {
+async fn gateway_routes_requests_and_survives_load_and_kills() {
     let stack = Stack::start().await;
+    function_responds_to_300_requests_at_once(&stack).await;
+    gateway_errors_match_api_gateway(&stack).await;
+    non_utf8_requests_reach_the_function(&stack).await;
+    other_envelope_items_are_accepted_and_dropped(&stack).await;
+    killed_functions_respond_again(&stack).await;
+}
+
+async fn function_responds_to_300_requests_at_once(stack: &Stack) {
     let started = Instant::now();
     let all = (0..CONCURRENT_REQUESTS)
-        .map(|_| send("get-caller", with_key(&stack, Method::GET, "/v0/me")));
+        .map(|_| send("get-caller", with_key(stack, Method::GET, "/v0/me")));
     let replies = join_all(all).await;
     let mut statuses: HashMap<u16, usize> = HashMap::new();
     for reply in replies {
@@ -45,14 +53,12 @@ async fn function_responds_to_300_requests_at_once() {
     }
     assert_eq!(statuses, HashMap::from([(200, CONCURRENT_REQUESTS)]), "{:?}", started.elapsed());
     // Later requests succeed, too.
-    assert_eq!(send("get-caller", with_key(&stack, Method::GET, "/v0/me")).await.status, 200);
+    assert_eq!(send("get-caller", with_key(stack, Method::GET, "/v0/me")).await.status, 200);
     assert_eq!(stack.served().len(), CONCURRENT_REQUESTS + 1);
 }
 
-#[tokio::test]
-async fn killed_functions_respond_again() {
-    let stack = Stack::start().await;
-    let me = || send("get-caller", with_key(&stack, Method::GET, "/v0/me"));
+async fn killed_functions_respond_again(stack: &Stack) {
+    let me = || send("get-caller", with_key(stack, Method::GET, "/v0/me"));
     assert_eq!(me().await.status, 200);
     for _ in 0..3 {
         let processes = stack.processes_of("get-caller");
@@ -64,18 +70,16 @@ async fn killed_functions_respond_again() {
     }
 }
 
-#[tokio::test]
-async fn gateway_errors_match_api_gateway() {
-    let stack = Stack::start().await;
+async fn gateway_errors_match_api_gateway(stack: &Stack) {
     let key = HeaderValue::from_str(&"x".repeat(MAX_HEAD_BYTES)).unwrap();
-    let large = || with_key(&stack, Method::POST, &format!("/v0/project/{PROJECT}/feature-flags"));
+    let large = || with_key(stack, Method::POST, &format!("/v0/project/{PROJECT}/feature-flags"));
     for (request, status, message) in [
-        (with_key(&stack, Method::GET, "/v0/nothing"), 404, "Not Found"),
-        (with_key(&stack, Method::DELETE, "/v0/me"), 404, "Not Found"),
-        (with_key(&stack, Method::GET, "/v0/me/"), 404, "Not Found"),
+        (with_key(stack, Method::GET, "/v0/nothing"), 404, "Not Found"),
+        (with_key(stack, Method::DELETE, "/v0/me"), 404, "Not Found"),
+        (with_key(stack, Method::GET, "/v0/me/"), 404, "Not Found"),
         (large().body(vec![b' '; MAX_BODY_BYTES + 1]), 413, "Request Entity Too Large"),
         (
-            request(&stack, Method::GET, "/v0/me").header("x-api-key", key),
+            request(stack, Method::GET, "/v0/me").header("x-api-key", key),
             431,
             "Request Header Fields Too Large",
         ),
@@ -92,7 +96,7 @@ async fn gateway_errors_match_api_gateway() {
     assert_eq!((status, &body["code"]), (413, &json!("body_too_large")));
 
     for path in ["/v0/me", "/v0/nothing"] {
-        let preflight = request(&stack, Method::OPTIONS, path);
+        let preflight = request(stack, Method::OPTIONS, path);
         let (status, _, headers) =
             fetch(preflight.header("access-control-request-method", "GET")).await;
         assert_eq!((status, &headers["access-control-allow-origin"]), (204, &"*".parse().unwrap()));
@@ -106,19 +110,17 @@ async fn gateway_errors_match_api_gateway() {
     assert!(!stack.log().contains("\"level\":\"ERROR\""), "{}", stack.log());
 }
 
-#[tokio::test]
-async fn non_utf8_requests_reach_the_function() {
-    let stack = Stack::start().await;
+async fn non_utf8_requests_reach_the_function(stack: &Stack) {
     let flags = format!("/v0/project/{PROJECT}/feature-flags");
     let named = |name: &'static [u8]| HeaderValue::from_bytes(name).unwrap();
     for value in [named(b"caf\xe9"), named("café".as_bytes()), named(b"\xff\xfe"), named(b"a\tb")]
     {
         for header in ["x-anything", "user-agent", "cookie", "content-type", "idempotency-key"] {
-            let request = with_key(&stack, Method::POST, &flags).header(header, &value);
+            let request = with_key(stack, Method::POST, &flags).header(header, &value);
             let reply = send("create-feature-flag", request.body("{}")).await;
             assert!(matches!(reply.status, 400 | 415), "{header}: {value:?}: {}", reply.body);
         }
-        let request = request(&stack, Method::GET, "/v0/me").header("x-api-key", &value);
+        let request = request(stack, Method::GET, "/v0/me").header("x-api-key", &value);
         let reply = send("get-caller", request).await;
         assert_eq!(reply.problem(), (401, "invalid_api_key"), "{value:?}");
     }
@@ -130,17 +132,15 @@ async fn non_utf8_requests_reach_the_function() {
         ("a?limit=%FF&x=\"<>`{}|\\^", 404, "flag_not_found"),
     ] {
         let reply =
-            send("get-feature-flag", with_key(&stack, Method::GET, &format!("{flags}/{path}")));
+            send("get-feature-flag", with_key(stack, Method::GET, &format!("{flags}/{path}")));
         assert_eq!(reply.await.problem(), (status, code), "{path}");
     }
-    let created = with_key(&stack, Method::POST, &flags.replace("shop", "%73hop"))
+    let created = with_key(stack, Method::POST, &flags.replace("shop", "%73hop"))
         .json(&json!({"key": "flag", "name": "é", "type": "boolean"}));
     assert_eq!(send("create-feature-flag", created).await.status, 201);
 }
 
-#[tokio::test]
-async fn other_envelope_items_are_accepted_and_dropped() {
-    let stack = Stack::start().await;
+async fn other_envelope_items_are_accepted_and_dropped(stack: &Stack) {
     let project = project(&stack.store, stack.project_id).await;
     let (id, key) = (project.ingest_id, project.public_key);
     let path = format!("/api/{id}/envelope/?sentry_key={key}&sentry_version=7");
@@ -149,22 +149,22 @@ async fn other_envelope_items_are_accepted_and_dropped() {
         [header.as_bytes(), payload, b"\n"].concat()
     };
     for kind in ["session", "transaction", "client_report", "log", "profile_chunk"] {
-        let request = request(&stack, Method::POST, &path).body(envelope(kind, b"{}"));
+        let request = request(stack, Method::POST, &path).body(envelope(kind, b"{}"));
         let reply = send("ingest-error-events", request).await;
         assert_eq!((reply.status, reply.body), (200, json!({})), "{kind}");
     }
     for kind in ["replay_recording", "attachment", "profile"] {
         // Not UTF-8, like data that SDKs compress.
         let payload = b"{\"segment_id\":0}\n\x78\x9c\xff\xfe\x00";
-        let request = request(&stack, Method::POST, &path).body(envelope(kind, payload));
+        let request = request(stack, Method::POST, &path).body(envelope(kind, payload));
         let (status, body, headers) = fetch(request).await;
         assert_eq!((status, body), (200, json!({})), "{kind}");
         assert_eq!(headers["access-control-allow-origin"], "*");
     }
     let event = SentEvent::new(1, shared::app::Clock::System.now(), "TypeError", "x");
-    let request = request(&stack, Method::POST, &path).body(event.envelope());
+    let request = request(stack, Method::POST, &path).body(event.envelope());
     assert_eq!(send("ingest-error-events", request).await.status, 200);
-    let list = with_key(&stack, Method::GET, &format!("/v0/projects/{PROJECT}/errors"));
+    let list = with_key(stack, Method::GET, &format!("/v0/projects/{PROJECT}/errors"));
     let reply = send("list-errors", list.timeout(Duration::from_mins(1))).await;
     assert_eq!(reply.body["items"].as_array().unwrap().len(), 1);
 }

@@ -35,7 +35,7 @@ fn bare(stack: &Stack, operation: &str, project: &str, id: &str) -> RequestBuild
         _ => unreachable!("there is no such operation"),
     };
     let url = format!("{}{path}", stack.base_url);
-    stack.http.request(method, url).timeout(Duration::from_secs(30))
+    stack.http.request(method, url).timeout(Duration::from_mins(2))
 }
 
 /// Returns a request without a body.
@@ -70,7 +70,7 @@ async fn ids(stack: &Stack, operation: &str, id: &str, query: &str) -> Vec<Strin
     let mut url = format!("{}?{query}", original.url());
     loop {
         let page = stack.http.get(&url).headers(original.headers().clone());
-        let reply = send(operation, page.timeout(Duration::from_secs(30))).await;
+        let reply = send(operation, page.timeout(Duration::from_mins(2))).await;
         assert_eq!(reply.status, 200, "{}", reply.body);
         let items = reply.body["items"].as_array().unwrap();
         ids.extend(items.iter().map(|item| item["id"].as_str().unwrap().to_owned()));

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tests::stack::{Stack, send};
 
-/// Maximum delay of an email in the local stack.
-const MAX_DELAY: Duration = Duration::from_secs(15);
+/// Maximum delay of an email. A job sends it every few seconds, but a busy machine can be slow.
+const MAX_DELAY: Duration = Duration::from_mins(1);
 
 async fn emails(stack: &Stack) -> Vec<Value> {
     // Pages of other origins cannot read the mailbox.
@@ -15,8 +15,9 @@ async fn emails(stack: &Stack) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn confirmation_email_arrives_within_fifteen_seconds() {
+async fn preferences_are_kept_and_confirmation_email_arrives() {
     let stack = Stack::start().await;
+    crate::preferences::belong_to_one_user(&stack).await;
     // The first request builds and starts a function.
     assert_eq!(stack.run_job("send-notifications").await.status(), 200);
     let set = async {

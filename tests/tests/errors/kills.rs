@@ -23,7 +23,7 @@ use tests::seed;
 const INGEST: &str = "ingest-error-events";
 const PACK_ERROR_LOG: &str = "pack-error-log";
 /// The number of kills of each function during its work.
-const KILLS: usize = 18;
+const KILLS: usize = 12;
 /// The error types of the events.
 const ERRORS: [&str; 4] = ["TypeError", "ValueError", "KeyError", "TimeoutError"];
 /// The maximum lifetime of a process after its work begins.

@@ -25,9 +25,7 @@ fn body(query: &str, current_filters: &Value) -> Value {
     })
 }
 
-#[tokio::test]
-async fn queries_become_filters_that_narrow_errors() {
-    let stack = Stack::start().await;
+pub(super) async fn queries_become_filters_that_narrow_errors(stack: &Stack) {
     let mut filters = json!([]);
     for (query, expected) in [
         ("prod errors in Firefox", "env is production; browser is Firefox"),
@@ -40,7 +38,7 @@ async fn queries_become_filters_that_narrow_errors() {
     ] {
         let reply = send(
             INTERPRET,
-            request(&stack).header("x-api-key", &stack.key).json(&body(query, &filters)),
+            request(stack).header("x-api-key", &stack.key).json(&body(query, &filters)),
         )
         .await;
         assert_eq!(reply.status, 200, "{}", reply.body);
@@ -52,9 +50,9 @@ async fn queries_become_filters_that_narrow_errors() {
         let texts: Vec<String> = filters.as_array().unwrap().iter().map(text).collect();
         assert_eq!(texts.join("; "), expected, "{query}");
     }
-    let reply = send(INTERPRET, request(&stack).json(&body("staging", &json!([])))).await;
+    let reply = send(INTERPRET, request(stack).json(&body("staging", &json!([])))).await;
     assert_eq!(reply.problem(), (401, "missing_api_key"));
-    let reply = send(INTERPRET, request(&stack).bearer_auth(&stack.key).json(&json!({}))).await;
+    let reply = send(INTERPRET, request(stack).bearer_auth(&stack.key).json(&json!({}))).await;
     assert_eq!(reply.problem(), (400, "validation_failed"));
     assert_eq!(reply.violations().len(), 4);
 }

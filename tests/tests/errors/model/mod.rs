@@ -35,7 +35,7 @@ use super::{
 };
 
 /// The number of histories per test.
-const HISTORIES: u64 = 8;
+const HISTORIES: u64 = 6;
 /// The number of histories with partially visible transactions.
 const HISTORIES_ITEM_BY_ITEM: u64 = 3;
 const STEPS: usize = 9;

@@ -33,6 +33,20 @@ async fn update(stack: &Stack, key: &str, patch: &Value) {
     assert_eq!(reply.status, 200, "{}", reply.body);
 }
 
+/// All SDKs share a stack. Those that expect its initial flags come first.
+#[tokio::test]
+async fn openfeature_sdks_evaluate_flags() {
+    let stack = stack_with_flags().await;
+    on_servers::python_sdk_evaluates_types_and_reports_failures(&stack).await;
+    on_servers::node_sdk_evaluates_types_and_reports_failures(&stack).await;
+    on_pages::web_sdk_loads_all_flags_with_one_request(&stack).await;
+    on_pages::web_sdk_backs_off_and_resumes(&stack).await;
+    on_pages::web_sdk_in_chromium_polls_across_origins(&stack).await;
+    // All functions know the changed flag by then.
+    tokio::time::sleep(Duration::from_secs(6)).await;
+    on_pages::web_sdk_polls_with_its_entity_tag(&stack).await;
+}
+
 /// Returns a stack with a flag for each case.
 async fn stack_with_flags() -> Stack {
     let stack = Stack::start().await;

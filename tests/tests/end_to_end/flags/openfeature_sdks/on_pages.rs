@@ -4,10 +4,11 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tests::app::PROJECT;
+use tests::stack::Stack;
 
 use crate::recording_proxy::{Exchange, RecordingProxy};
 
-use super::{Program, RESPONSE_TIMEOUT, stack_with_flags, statuses, update};
+use super::{Program, RESPONSE_TIMEOUT, statuses, update};
 
 const WEB: [&str; 2] = ["node", "node/show_flags.mjs"];
 
@@ -32,9 +33,7 @@ async fn until(proxy: &RecordingProxy, enough: impl Fn(&[Exchange]) -> bool) -> 
     }
 }
 
-#[tokio::test]
-async fn openfeature_web_loads_all_flags_with_one_request() {
-    let stack = stack_with_flags().await;
+pub(super) async fn web_sdk_loads_all_flags_with_one_request(stack: &Stack) {
     let proxy = RecordingProxy::start(&stack.base_url).await;
     let mut page = Program::start(WEB, &proxy.base_url, &stack.key);
     let ada = json!({"targetingKey": "user-1", "email": "ada@example.com"});
@@ -56,7 +55,7 @@ async fn openfeature_web_loads_all_flags_with_one_request() {
         assert_eq!(details.served(), (&value, &json!(variant), reason), "{flag}");
     }
     let details = page.evaluate("banner", "string", json!(""), Value::Null).await;
-    assert_eq!(details.metadata(&stack), json!({"ruleId": "staff", "bucketed": false}));
+    assert_eq!(details.metadata(stack), json!({"ruleId": "staff", "bucketed": false}));
     for unknown in ["retired", "unknown"] {
         let details = page.evaluate(unknown, "boolean", json!(true), Value::Null).await;
         assert_eq!(details.failed(), (&json!(true), "FLAG_NOT_FOUND"));
@@ -88,9 +87,7 @@ async fn openfeature_web_loads_all_flags_with_one_request() {
     assert_eq!(details.served(), (&json!(true), &json!("on"), "STATIC"));
 }
 
-#[tokio::test]
-async fn openfeature_web_polls_with_its_entity_tag() {
-    let stack = stack_with_flags().await;
+pub(super) async fn web_sdk_polls_with_its_entity_tag(stack: &Stack) {
     let proxy = RecordingProxy::start(&stack.base_url).await;
     let mut page = Program::start(WEB, &proxy.base_url, &stack.key);
     assert_eq!(start_page(&mut page, json!({"targetingKey": "user-1"}), 200).await, "READY");
@@ -104,15 +101,15 @@ async fn openfeature_web_polls_with_its_entity_tag() {
         assert!(first.etag.is_some());
         assert_eq!((&poll.if_none_match, &poll.etag), (&first.etag, &first.etag));
     }
-    let details = page.evaluate("checkout", "boolean", json!(false), Value::Null).await;
-    assert_eq!(details.served(), (&json!(true), &json!("on"), "STATIC"));
+    let details = page.evaluate("new-checkout", "boolean", json!(false), Value::Null).await;
+    assert_eq!(details.served(), (&json!(true), &json!("on"), "SPLIT"));
 
     // Only the changed flag is reported.
-    update(&stack, "checkout", &json!({"enabled": false})).await;
+    update(stack, "new-checkout", &json!({"enabled": false})).await;
     let event = page.send(&json!({"command": "nextEvent"})).await;
     let reported = (&event["type"], &event["flagsChanged"]);
-    assert_eq!(reported, (&json!("PROVIDER_CONFIGURATION_CHANGED"), &json!(["checkout"])));
-    let details = page.evaluate("checkout", "boolean", json!(true), Value::Null).await;
+    assert_eq!(reported, (&json!("PROVIDER_CONFIGURATION_CHANGED"), &json!(["new-checkout"])));
+    let details = page.evaluate("new-checkout", "boolean", json!(true), Value::Null).await;
     assert_eq!(details.served(), (&json!(false), &json!("off"), "DISABLED"));
     let exchanges = proxy.exchanges();
     let changes: Vec<_> = exchanges.iter().filter(|exchange| exchange.status == 200).collect();
@@ -126,9 +123,7 @@ async fn openfeature_web_polls_with_its_entity_tag() {
     assert!(new_tag.is_some() && new_tag != first.etag, "{polls:?}");
 }
 
-#[tokio::test]
-async fn openfeature_web_backs_off_and_resumes() {
-    let stack = stack_with_flags().await;
+pub(super) async fn web_sdk_backs_off_and_resumes(stack: &Stack) {
     let proxy = RecordingProxy::start(&stack.base_url).await;
     let mut page = Program::start(WEB, &proxy.base_url, &stack.key);
     assert_eq!(start_page(&mut page, json!({"targetingKey": "user-1"}), 200).await, "READY");
@@ -159,10 +154,8 @@ async fn openfeature_web_backs_off_and_resumes() {
 
 /// Only a browser checks the preflight request, the request headers `x-api-key` and
 /// `if-none-match`, and access to `etag`. Without `etag`, each poll would get a full response.
-#[tokio::test]
-async fn openfeature_web_in_chromium_polls_across_origins() {
+pub(super) async fn web_sdk_in_chromium_polls_across_origins(stack: &Stack) {
     tests::browser().expect("Chromium is on the PATH (Debian: apt install chromium)");
-    let stack = stack_with_flags().await;
     let proxy = RecordingProxy::start(&stack.base_url).await;
     let mut page = Program::start(CHROMIUM, &proxy.base_url, &stack.key);
     let ada = json!({"targetingKey": "user-1", "email": "ada@example.com"});
@@ -180,7 +173,7 @@ async fn openfeature_web_in_chromium_polls_across_origins() {
     let tag = &polls[0].etag;
     assert!(tag.is_some() && polls[1..4].iter().all(|poll| poll.if_none_match == *tag));
 
-    update(&stack, "checkout", &json!({"enabled": false})).await;
+    update(stack, "checkout", &json!({"enabled": false})).await;
     let change = page.send(&json!({"command": "nextChange"})).await;
     assert_eq!(change, json!({"flagsChanged": ["checkout"]}));
     let details = page.evaluate("checkout", "boolean", json!(true), Value::Null).await;

@@ -8,7 +8,7 @@ use tests::stack::Stack;
 
 use crate::recording_proxy::RecordingProxy;
 
-use super::{Program, stack_with_flags, statuses};
+use super::{Program, statuses};
 
 /// Differences between server SDKs: names of number types, and flags without a value.
 struct ServerSdk<'p> {
@@ -35,20 +35,16 @@ fn python(interpreter: &str) -> ServerSdk<'_> {
     }
 }
 
-#[tokio::test]
-async fn openfeature_python_evaluates_types_and_reports_failures() {
-    let stack = stack_with_flags().await;
+pub(super) async fn python_sdk_evaluates_types_and_reports_failures(stack: &Stack) {
     let interpreter = tests::workspace().join(".venv/openfeature/bin/python");
     let sdk = python(interpreter.to_str().expect("the path is UTF-8"));
-    server_sdk_serves(&stack, &sdk).await;
-    server_sdk_fails(&stack, &sdk).await;
+    server_sdk_serves(stack, &sdk).await;
+    server_sdk_fails(stack, &sdk).await;
 }
 
-#[tokio::test]
-async fn openfeature_node_evaluates_types_and_reports_failures() {
-    let stack = stack_with_flags().await;
-    server_sdk_serves(&stack, &NODE).await;
-    server_sdk_fails(&stack, &NODE).await;
+pub(super) async fn node_sdk_evaluates_types_and_reports_failures(stack: &Stack) {
+    server_sdk_serves(stack, &NODE).await;
+    server_sdk_fails(stack, &NODE).await;
 }
 
 async fn server_sdk_serves(stack: &Stack, sdk: &ServerSdk<'_>) {
