@@ -17,7 +17,7 @@ use super::occurrence_time::{occurrence_time, parse_timestamp};
 use super::scrubbing::scrub;
 use super::trimmed_paths::TrimmedPaths;
 use super::{IngestionFault, budget, json_text, lenient_json};
-use crate::attribute::Attributes;
+use crate::category::Attributes;
 use crate::grouping::Fingerprint;
 use crate::grouping::fingerprint::fingerprint;
 use crate::grouping::occurrence::{LogMessage, Occurrence};

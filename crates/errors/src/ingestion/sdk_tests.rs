@@ -65,7 +65,7 @@ fn accepts_chained_exceptions_of_sentry_python() {
     let expected = ["staging", "shop@1.2.3", "error", "true", "", "", "", "", "python", ""];
     assert_eq!(Attribute::ALL.map(|name| attribute(&event, name))[..10], expected);
     let expected = ["false", "", "RuntimeError", "__main__ in load"];
-    assert_eq!(Attribute::ALL.map(|name| attribute(&event, name))[10..], expected);
+    assert_eq!(Attribute::ALL.map(|name| attribute(&event, name))[10..14], expected);
 }
 
 #[test]

@@ -274,7 +274,8 @@ mod tests {
     use proptest::sample::Index;
 
     use super::*;
-    use crate::attribute::{Attribute, Attributes};
+    use crate::attribute::Attribute;
+    use crate::category::Attributes;
     use crate::grouping::Fingerprint;
     use crate::log::row::EventRow;
     use crate::log::run::{Base, Decoder, pack};
@@ -367,7 +368,7 @@ mod tests {
 
     #[test]
     fn encoded_runs_decode_unchanged() {
-        let url = ColumnName::Text(Attribute::Url.into());
+        let url = ColumnName::Category(Attribute::Url.into());
         for form in [RunLayout::Bundle, several_items(&[]), several_items(&[(url, 2), (BASE, 255)])]
         {
             for step in [0, 127, u64::MAX] {

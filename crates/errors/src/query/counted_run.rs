@@ -253,8 +253,8 @@ fn passing_events(
     base: &Base,
 ) -> Result<Option<Vec<bool>>, Damaged> {
     let mut passing: Option<Vec<bool>> = None;
-    for category in filters.texts() {
-        let column = columns.texts(category, decoder, base)?;
+    for category in filters.categories() {
+        let column = columns.values(category, decoder, base)?;
         let values: Vec<bool> =
             column.values().map(|value| filters.match_value(category, value)).collect();
         let of_events = column
@@ -262,10 +262,6 @@ fn passing_events(
             .iter()
             .map(|index| values.get(*index as usize).copied().unwrap_or_default());
         require(&mut passing, of_events);
-    }
-    if filters.need_user() {
-        let users = columns.users(decoder, base)?;
-        require(&mut passing, users.of_events().iter().map(|user| filters.match_user(*user)));
     }
     Ok(passing)
 }

@@ -1,6 +1,6 @@
 //! Plans what to read to count one day of a project.
 
-use crate::attribute::Category;
+use crate::category::Category;
 use crate::log::day::{Day, Hours};
 use crate::log::run::{ColumnName, Totals};
 
@@ -95,7 +95,7 @@ impl QueryNeeds<'_> {
     /// Returns the columns to read of a run to count these hours.
     pub fn columns(&self, day: Day, hours: Hours) -> Vec<ColumnName> {
         let minutes = self.needs_minutes(day, hours).then_some(ColumnName::Minutes);
-        let categories = self.categories().into_iter().map(ColumnName::from);
+        let categories = self.categories().into_iter().map(ColumnName::Category);
         std::iter::once(ColumnName::Base).chain(minutes).chain(categories).collect()
     }
 

@@ -6,7 +6,7 @@ use shared::json::{FieldError, ViolationCode};
 use super::case_folding::Folded;
 use super::filter::{EventFilters, Filter};
 use crate::ErrorDescription;
-use crate::attribute::{Category, TextCategory};
+use crate::category::Category;
 use crate::tag::TagKey;
 
 /// Maximum characters of a search query.
@@ -138,7 +138,7 @@ impl SearchQuery {
 /// A term `key:value`, `key:"value"` or `key:[a,b]`, or one of them after `!`.
 #[derive(Debug)]
 struct CategoryTerm<'t> {
-    category: TextCategory,
+    category: Category,
     values: Vec<&'t str>,
     negated: bool,
 }
@@ -149,8 +149,8 @@ impl<'t> CategoryTerm<'t> {
     fn parse(text: &'t str, tags: &[TagKey]) -> Option<(Self, &'t str)> {
         let unnegated = text.strip_prefix('!');
         let (key, after_colon) = unnegated.unwrap_or(text).split_once(':')?;
-        let tag = || TagKey::parse(key).filter(|key| tags.contains(key)).map(TextCategory::Tag);
-        let category = TextCategory::parse(key).or_else(tag)?;
+        let tag = || TagKey::parse(key).filter(|key| tags.contains(key)).map(Category::Tag);
+        let category = Category::parse(key).filter(Category::has_texts).or_else(tag)?;
         let (values, rest) = parse_list(after_colon)
             .or_else(|| parse_quoted(after_colon).map(|(value, rest)| (vec![value], rest)))
             .or_else(|| parse_empty_quotes(after_colon).map(|rest| (vec![""], rest)))
@@ -167,14 +167,14 @@ impl<'t> CategoryTerm<'t> {
     }
 
     fn add_to(&self, filters: &mut EventFilters) {
-        let (text, category) = (self.category, Category::Text(self.category));
+        let category = self.category;
         let values = self.values.iter();
         if self.negated {
             for value in values {
-                filters.require_one_of(category, vec![without(text, value)]);
+                filters.require_one_of(category, vec![without(category, value)]);
             }
         } else {
-            let alternatives = values.map(|value| with(text, value)).collect();
+            let alternatives = values.map(|value| with(category, value)).collect();
             filters.require_one_of(category, alternatives);
         }
     }
@@ -182,11 +182,11 @@ impl<'t> CategoryTerm<'t> {
 
 /// Returns the filter of `key:value`. `key:""` matches events without a value, since no event has
 /// an empty value.
-fn with(category: TextCategory, value: &str) -> Filter {
+fn with(category: Category, value: &str) -> Filter {
     if value.is_empty() { Filter::is_not_set(category) } else { Filter::is(category, value) }
 }
 
-fn without(category: TextCategory, value: &str) -> Filter {
+fn without(category: Category, value: &str) -> Filter {
     if value.is_empty() { Filter::is_set(category) } else { Filter::is_not(category, value) }
 }
 
@@ -235,7 +235,8 @@ fn parse_list(text: &str) -> Option<(Vec<&str>, &str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::attribute::{Attribute, Attributes};
+    use crate::attribute::Attribute;
+    use crate::category::Attributes;
     use proptest::prelude::*;
 
     const ERROR: SearchedError<'static> = SearchedError {

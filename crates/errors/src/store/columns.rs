@@ -180,15 +180,10 @@ fn assemble(
         RunLayout::Bundle => {
             let item = find(bundle_key(project, day, run.id))?;
             match item.get(name.name().as_ref()) {
-                None if name.may_be_missing() => Ok(None),
+                None if name.is_tag() => Ok(None),
                 Some(AttributeValue::B(bytes)) => Ok(Some((*name, bytes.as_ref().to_vec()))),
                 _ => Err(StoreError::Damaged { table: TABLE, attribute: "bytes" }),
             }
-        }
-        RunLayout::Columns(_)
-            if name.may_be_missing() && find(part_key(project, day, run.id, *name, 0)).is_err() =>
-        {
-            Ok(None)
         }
         RunLayout::Columns(parts) => {
             let mut bytes = Vec::new();

@@ -204,7 +204,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::attribute::Attributes;
+    use crate::category::Attributes;
     use crate::grouping::Fingerprint;
 
     #[test]

@@ -7,7 +7,8 @@ use proptest::sample::select;
 use shared::timestamp::Timestamp;
 
 use super::*;
-use crate::attribute::{Attribute, Attributes};
+use crate::attribute::Attribute;
+use crate::category::Attributes;
 use crate::grouping::Fingerprint;
 use crate::log::day::{MINUTES_PER_DAY, start_of_minute};
 use crate::log::row::EventRow;
@@ -393,7 +394,10 @@ fn uncounted_events_rule_out_totals() {
         assert_eq!(plans, [by_columns(Hours::between(0, 1))]);
         needs.columns(first_day(), Hours::between(0, 1))
     };
-    assert_eq!(read(&os, true, true), [ColumnName::Base, ColumnName::Text(Attribute::Os.into())]);
+    assert_eq!(
+        read(&os, true, true),
+        [ColumnName::Base, ColumnName::Category(Attribute::Os.into())]
+    );
     assert_eq!(read(&none, false, true), [ColumnName::Base]);
     assert_eq!(read(&none, true, false), [ColumnName::Base]);
 }
