@@ -24,12 +24,6 @@ pub fn start_of_minute(minute: i64) -> Timestamp {
     Timestamp::from_millis(minute.saturating_mul(MILLIS_PER_MINUTE))
 }
 
-/// Returns the hour of the day of `at`, 0 to 23.
-pub fn hour_of(at: Timestamp) -> u8 {
-    let hour = minute_of(at).div_euclid(60).rem_euclid(24);
-    u8::try_from(hour).unwrap_or_default()
-}
-
 /// A calendar day in UTC. Displays as `2026-11-21`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Day(i64);

@@ -72,12 +72,6 @@ impl Base {
         &self.error_hours
     }
 
-    /// Returns the number of events of each fingerprint in each of these hours.
-    pub fn events_by_hour(&self, hours: Hours) -> impl Iterator<Item = (Fingerprint, u8, u64)> {
-        let in_hours = self.error_hours.iter().filter(move |it| hours.contains(it.hour));
-        in_hours.map(|it| (self.fingerprint(it), it.hour, u64::from(it.count)))
-    }
-
     /// Returns the numbers of events and fingerprints of each hour and of the whole run.
     pub fn totals(&self) -> Totals {
         Totals::new(&self.error_hours)
