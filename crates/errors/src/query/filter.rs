@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use shared::json::{FieldError, Fields, Json, JsonPath, ViolationCode, Violations, array, text};
 
-use super::case_folding::Folded;
+use super::case_folding::folded;
 use super::error_filter::{ErrorFilters, ErrorTest};
 use crate::ErrorId;
 use crate::attribute::{Attribute, user_hash};
@@ -14,71 +14,45 @@ use crate::tag::ERROR_ID;
 /// Maximum filters of a query.
 const MAX_FILTERS: usize = 20;
 
-/// A condition on one category of an event.
+/// A condition on one category of an event. An event without a value passes the negative operators
+/// and fails the others. No event has the value `""`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Filter {
     category: Category,
-    test: Test,
-}
-
-/// A condition on a category's value. An event without a value passes the negative tests and fails
-/// the others. No event has the value `""`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Test {
-    /// The value has exactly these bytes.
-    Is(String),
-    IsNot(String),
-    /// The value contains this text in any case.
-    Contains(Folded),
-    NotContains(Folded),
-    IsSet,
-    IsNotSet,
-}
-
-impl Test {
-    fn matches(&self, value: Option<&str>) -> bool {
-        let contains = |part: &Folded| value.is_some_and(|value| Folded::new(value).contains(part));
-        match self {
-            Self::Is(expected) => value == Some(expected),
-            Self::IsNot(excluded) => value != Some(excluded),
-            Self::Contains(part) => contains(part),
-            Self::NotContains(part) => !contains(part),
-            Self::IsSet => value.is_some(),
-            Self::IsNotSet => value.is_none(),
-        }
-    }
+    operator: Operator,
+    /// The value that the operator compares: folded for parts, a hash for users.
+    value: String,
 }
 
 impl Filter {
-    /// Returns a filter that passes events whose category has exactly this value.
-    pub fn is(category: impl Into<Category>, value: &str) -> Self {
-        Self { category: category.into(), test: Test::Is(value.to_owned()) }
-    }
-
-    /// Returns a filter that passes events whose category has another value or none.
-    pub fn is_not(category: impl Into<Category>, value: &str) -> Self {
-        Self { category: category.into(), test: Test::IsNot(value.to_owned()) }
-    }
-
-    /// Returns a filter that passes events with a value.
-    pub fn is_set(category: impl Into<Category>) -> Self {
-        Self { category: category.into(), test: Test::IsSet }
-    }
-
-    /// Returns a filter that passes events without a value.
-    pub fn is_not_set(category: impl Into<Category>) -> Self {
-        Self { category: category.into(), test: Test::IsNotSet }
+    /// Returns a filter with the value that a client sent.
+    pub fn new(category: impl Into<Category>, operator: Operator, value: &str) -> Self {
+        let category = category.into();
+        let value = match operator {
+            Operator::Contains | Operator::NotContains => folded(value),
+            _ if category.has_texts() => value.to_owned(),
+            _ => user_hash(value).unwrap_or_default(),
+        };
+        Self { category, operator, value }
     }
 
     /// `true` if an event with this value of the filter's category passes.
     pub fn matches(&self, value: Option<&str>) -> bool {
-        self.test.matches(value)
+        let contains = || value.is_some_and(|value| folded(value).contains(&self.value));
+        match self.operator {
+            Operator::Is => value == Some(&self.value),
+            Operator::IsNot => value != Some(&self.value),
+            Operator::Contains => contains(),
+            Operator::NotContains => !contains(),
+            Operator::IsSet => value.is_some(),
+            Operator::IsNotSet => value.is_none(),
+        }
     }
 
     /// `true` if several such filters on one category are alternatives: an event needs to pass only
     /// one.
     fn is_alternative(&self) -> bool {
-        matches!(self.test, Test::Is(_) | Test::Contains(_))
+        matches!(self.operator, Operator::Is | Operator::Contains)
     }
 }
 
@@ -111,14 +85,20 @@ enum ReadFilter {
     OnErrors(ErrorTest),
 }
 
-/// The names of operators.
+/// The operator of a filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Operator {
+pub enum Operator {
+    /// The value has exactly these bytes.
     Is,
+    /// The value is another one, or there is none.
     IsNot,
+    /// The value contains this text in any case.
     Contains,
+    /// The value does not contain this text, or there is none.
     NotContains,
+    /// There is a value.
     IsSet,
+    /// There is no value.
     IsNotSet,
 }
 
@@ -172,7 +152,7 @@ impl Operator {
         }
         Ok(match filtered {
             Some(Filtered::Event(category)) => {
-                Some(ReadFilter::OnEvents(Filter { category, test: self.test(category, value) }))
+                Some(ReadFilter::OnEvents(Filter::new(category, self, value)))
             }
             Some(Filtered::Error) => self.error_test(value)?,
             None => None,
@@ -188,19 +168,6 @@ impl Operator {
             Self::IsNot => Some(ReadFilter::OnErrors(ErrorTest::IsNot(id))),
             Self::Contains | Self::NotContains | Self::IsSet | Self::IsNotSet => None,
         })
-    }
-
-    fn test(self, category: Category, value: &str) -> Test {
-        let is_text = category.has_texts();
-        let stored = if is_text { value.to_owned() } else { user_hash(value).unwrap_or_default() };
-        match self {
-            Self::Is => Test::Is(stored),
-            Self::IsNot => Test::IsNot(stored),
-            Self::Contains => Test::Contains(Folded::new(value)),
-            Self::NotContains => Test::NotContains(Folded::new(value)),
-            Self::IsSet => Test::IsSet,
-            Self::IsNotSet => Test::IsNotSet,
-        }
     }
 }
 

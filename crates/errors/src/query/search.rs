@@ -3,8 +3,8 @@
 
 use shared::json::{FieldError, ViolationCode};
 
-use super::case_folding::Folded;
-use super::filter::{EventFilters, Filter};
+use super::case_folding::folded;
+use super::filter::{EventFilters, Filter, Operator};
 use crate::ErrorDescription;
 use crate::category::Category;
 use crate::tag::TagKey;
@@ -45,7 +45,8 @@ pub struct SearchQuery {
 /// A text that one of an error's texts must contain. If `negated`, none of them must contain it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct TextTerm {
-    text: Folded,
+    /// The text, folded.
+    text: String,
     negated: bool,
 }
 
@@ -98,7 +99,7 @@ impl SearchQuery {
             return true;
         }
         let SearchedError { error_type, message, title, culprit } = *error;
-        let texts = [error_type, message, title, culprit].map(Folded::new);
+        let texts = [error_type, message, title, culprit].map(folded);
         self.terms.iter().all(|term| {
             let found = texts.iter().any(|text| text.contains(&term.text));
             found != term.negated
@@ -131,7 +132,7 @@ impl SearchQuery {
     }
 
     fn add_text(&mut self, text: &str, negated: bool) {
-        self.terms.push(TextTerm { text: Folded::new(text), negated });
+        self.terms.push(TextTerm { text: folded(text), negated });
     }
 }
 
@@ -167,27 +168,27 @@ impl<'t> CategoryTerm<'t> {
     }
 
     fn add_to(&self, filters: &mut EventFilters) {
-        let category = self.category;
-        let values = self.values.iter();
+        let filters_of_values = self.values.iter().map(|value| self.filter(value));
         if self.negated {
-            for value in values {
-                filters.require_one_of(category, vec![without(category, value)]);
+            for filter in filters_of_values {
+                filters.require_one_of(self.category, vec![filter]);
             }
         } else {
-            let alternatives = values.map(|value| with(category, value)).collect();
-            filters.require_one_of(category, alternatives);
+            filters.require_one_of(self.category, filters_of_values.collect());
         }
     }
-}
 
-/// Returns the filter of `key:value`. `key:""` matches events without a value, since no event has
-/// an empty value.
-fn with(category: Category, value: &str) -> Filter {
-    if value.is_empty() { Filter::is_not_set(category) } else { Filter::is(category, value) }
-}
-
-fn without(category: Category, value: &str) -> Filter {
-    if value.is_empty() { Filter::is_set(category) } else { Filter::is_not(category, value) }
+    /// Returns the filter of `key:value`. `key:""` matches events without a value, since no event
+    /// has an empty value.
+    fn filter(&self, value: &str) -> Filter {
+        let operator = match (value.is_empty(), self.negated) {
+            (true, false) => Operator::IsNotSet,
+            (true, true) => Operator::IsSet,
+            (false, false) => Operator::Is,
+            (false, true) => Operator::IsNot,
+        };
+        Filter::new(self.category, operator, value)
+    }
 }
 
 /// Returns the text before the colon of a term, without `!`.
