@@ -12,7 +12,8 @@ use rand::distr::weighted::{self, WeightedIndex};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 
-use errors::attribute::{Attribute, Attributes, UserHash};
+use errors::attribute::{Attribute, user_hash};
+use errors::category::Attributes;
 use errors::grouping::Fingerprint;
 use errors::log::day::{Day, MINUTES_PER_DAY};
 use errors::log::row::EventRow;
@@ -180,7 +181,7 @@ impl ProjectGenerator {
             set(Attribute::Os, "Linux");
         }
         if error.platform == "javascript" || is_known {
-            attributes.set_user(UserHash::of(&user));
+            attributes.set(Attribute::User, user_hash(&user));
         }
         let millis = minute * MILLIS_PER_MINUTE + millis_of_hour % MILLIS_PER_MINUTE;
         let occurred_at = Timestamp::from_millis(millis);
@@ -241,7 +242,7 @@ mod tests {
             let columns = columns.iter().filter(|(name, _)| counts(*name));
             columns.map(|(_, bytes)| bytes.len()).sum::<usize>() as f64 / rows.len() as f64
         };
-        let (without_user, all) = (bytes(|name| name != ColumnName::Users), bytes(|_| true));
+        let (without_user, all) = (bytes(|name| name != ColumnName::Category(Attribute::User.into())), bytes(|_| true));
         println!("{without_user:.2} bytes an event, {all:.2} with its user");
         for (name, bytes) in columns.iter() {
             println!("{:12} {:.2}", name.name(), bytes.len() as f64 / rows.len() as f64);

@@ -132,11 +132,12 @@ pub(crate) async fn timeseries(
     progress("timeseries: breakdowns and lists of errors");
     for Measured { question, name, p95, .. } in &questions {
         let targets = QueryTargets { p95: *p95, memory: under(128.0) };
-        let breakdowns = Attribute::ALL.map(|by| {
+        let breakdowns = Attribute::texts().map(|by| {
             let mut body = question.body(&projects);
             body["by"] = json!(by.name());
             stack.request(BREAK_DOWN_ERRORS, &[]).json(&body).event()
         });
+        let breakdowns: Vec<Bytes> = breakdowns.collect();
         let lists: Vec<Bytes> = projects
             .iter()
             .zip(["users", "count"].into_iter().cycle())

@@ -2,6 +2,7 @@
 //! them. Events enter through [`ingestion`], and [`query`] reads them.
 
 pub mod attribute;
+pub mod category;
 mod error;
 mod event_id;
 pub mod grouping;

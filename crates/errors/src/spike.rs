@@ -45,16 +45,6 @@ impl Hour {
         start_of_minute(self.0.saturating_mul(60))
     }
 
-    /// Returns its day.
-    pub fn day(self) -> Day {
-        Day::of(self.start())
-    }
-
-    /// Returns its index in its day.
-    pub fn in_day(self) -> u8 {
-        u8::try_from(self.0.rem_euclid(24)).unwrap_or_default()
-    }
-
     /// Returns its number since the Unix epoch.
     pub fn number(self) -> u64 {
         u64::try_from(self.0).unwrap_or_default()
@@ -144,7 +134,7 @@ mod tests {
         let at = Timestamp::parse_rfc3339("2026-11-21T04:16:00Z").unwrap();
         let hour = Hour::of(at);
         assert_eq!(hour.start().to_string(), "2026-11-21T04:00:00.000Z");
-        assert_eq!((hour.in_day(), Hour::of_day(hour.day(), 4)), (4, hour));
-        assert_eq!(window(hour).start().in_day(), 3);
+        assert_eq!(Hour::of_day(Day::of(at), 4), hour);
+        assert_eq!(window(hour).start().start().to_string(), "2026-11-14T03:00:00.000Z");
     }
 }

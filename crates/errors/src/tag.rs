@@ -4,6 +4,8 @@ use std::fmt;
 
 use sha2::{Digest, Sha256};
 
+use crate::attribute::Attribute;
+
 /// Maximum tag keys of a project that are categories.
 pub const MAX_TAG_KEYS: usize = 20;
 /// Maximum bytes of a key.
@@ -17,25 +19,8 @@ const MAX_OTHER_TAGS: usize = 4;
 /// The value of events whose value has no capacity.
 pub const OTHER_VALUE: &str = "<other>";
 
-/// The names of other categories, which are not keys. A test of [`crate::attribute`] checks them.
-const RESERVED: [&str; 16] = [
-    "environment",
-    "release",
-    "level",
-    "handled",
-    "browser",
-    "os",
-    "device",
-    "country",
-    "platform",
-    "transaction",
-    "bot",
-    "url",
-    "type",
-    "culprit",
-    "user",
-    "errorId",
-];
+/// The name of the category of error IDs in filters. Events do not store them.
+pub const ERROR_ID: &str = "errorId";
 
 /// The key of a tag: up to 32 letters, digits, `_`, `-` and `.`. The names of other categories are
 /// not keys, in upper or lower case.
@@ -53,7 +38,8 @@ impl TagKey {
             return None;
         }
         // The tag `Browser` would have the label of the category `browser`.
-        if RESERVED.iter().any(|name| name.eq_ignore_ascii_case(text)) {
+        let mut reserved = Attribute::ALL.into_iter().map(Attribute::name).chain([ERROR_ID]);
+        if reserved.any(|name| name.eq_ignore_ascii_case(text)) {
             return None;
         }
         let mut bytes = [0; MAX_KEY_BYTES];

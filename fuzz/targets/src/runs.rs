@@ -1,7 +1,8 @@
 //! Runs of packed events: packed events are unpacked unchanged. Other bytes are rejected, or are a
 //! valid run.
 
-use errors::attribute::{Attribute, Attributes, UserHash};
+use errors::attribute::{Attribute, user_hash};
+use errors::category::Attributes;
 use errors::grouping::Fingerprint;
 use errors::log::day::Day;
 use errors::log::manifest::{Run, RunId};
@@ -61,12 +62,13 @@ pub(crate) fn rows(bytes: &[u8]) {
             fingerprint: Fingerprint([byte(2); 16]),
             attributes: Attributes::default(),
         };
-        let attribute = Attribute::ALL[usize::from(byte(3)) % Attribute::ALL.len()];
+        let attributes: Vec<Attribute> = Attribute::texts().collect();
+        let attribute = attributes[usize::from(byte(3)) % attributes.len()];
         let text = ["", "a", "é", "a long value that is the same as another's"];
         let value = format!("{}{}", text[usize::from(byte(4)) % text.len()], byte(4) / 4);
         row.attributes.set(attribute, Some(value));
         if byte(5) > 0 {
-            row.attributes.set_user(UserHash::of(&byte(5).to_string()));
+            row.attributes.set(Attribute::User, user_hash(&byte(5).to_string()));
         }
         rows.push(row);
     }

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use errors::attribute::{Attribute, Attributes};
+use errors::attribute::Attribute;
+use errors::category::Attributes;
 use errors::grouping::Fingerprint;
 use errors::log::pack_schedule::early_check;
 use errors::log::row::EventRow;
@@ -142,7 +143,7 @@ async fn cost(events_of_a_day: u32, days: u32) -> Cost {
 /// Returns an event of one of twenty errors, in the last 20 minutes.
 fn row(tracker: &Tracker, number: u32) -> EventRow {
     let mut attributes = Attributes::default();
-    for (index, attribute) in (0_u32..).zip(Attribute::ALL) {
+    for (index, attribute) in (0_u32..).zip(Attribute::texts()) {
         attributes.set(attribute, Some(format!("value-{}", number % (index + 2))));
     }
     EventRow {

@@ -13,7 +13,8 @@ use rand::rngs::ChaCha8Rng;
 use rand::seq::IndexedRandom;
 use serde_json::json;
 
-use errors::attribute::{Attribute, Attributes};
+use errors::attribute::Attribute;
+use errors::category::Attributes;
 use errors::grouping::Fingerprint;
 use errors::log::day::Day;
 use errors::log::manifest::CompactionLimits;

@@ -43,14 +43,6 @@ use super::occurrence::{Exception, Frame, LogMessage, Occurrence};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Fingerprint(pub [u8; 16]);
 
-impl Fingerprint {
-    /// Parses the form of [`fmt::Display`]: 32 lower-case hexadecimal digits.
-    pub fn parse(text: &str) -> Option<Self> {
-        let fingerprint = Self(u128::from_str_radix(text, 16).ok()?.to_be_bytes());
-        (fingerprint.to_string() == text).then_some(fingerprint)
-    }
-}
-
 impl fmt::Display for Fingerprint {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{:032x}", u128::from_be_bytes(self.0))

@@ -17,7 +17,7 @@ use super::occurrence_time::{occurrence_time, parse_timestamp};
 use super::scrubbing::scrub;
 use super::trimmed_paths::TrimmedPaths;
 use super::{IngestionFault, budget, json_text, lenient_json};
-use crate::attribute::Attributes;
+use crate::category::Attributes;
 use crate::grouping::Fingerprint;
 use crate::grouping::fingerprint::fingerprint;
 use crate::grouping::occurrence::{LogMessage, Occurrence};
@@ -35,14 +35,8 @@ pub struct NormalizedEvent {
     pub event_id: Option<EventId>,
     /// Time of occurrence, by our clock.
     pub occurred_at: Timestamp,
-    /// The exception's type, at most 200 characters; `""` for a message.
-    pub error_type: String,
-    /// The exception's value or the logged message, at most 8,192 characters.
-    pub message: String,
-    /// `Type: value`, the message's first line, or `<unlabeled event>`; at most 250 characters.
-    pub title: String,
-    /// The transaction, else `module in function` of what threw, else `""`; at most 200 characters.
-    pub culprit: String,
+    /// The texts that name its error.
+    pub label: Label,
     /// The filterable attributes.
     pub attributes: Attributes,
     /// The tags that can become categories.
@@ -68,14 +62,7 @@ pub struct EventReplay {
 impl NormalizedEvent {
     /// Returns the description of a new error with this event.
     pub fn description(&self) -> ErrorDescription {
-        let description = ErrorDescription {
-            fingerprint: self.fingerprint,
-            title: self.title.clone(),
-            error_type: self.error_type.clone(),
-            message: self.message.clone(),
-            culprit: self.culprit.clone(),
-        };
-        description.cut()
+        self.label.clone().describe(self.fingerprint)
     }
 }
 
@@ -193,10 +180,7 @@ impl<'a> CanonicalEvent<'a> {
         NormalizedEvent {
             event_id: self.event_id,
             occurred_at: self.occurred_at,
-            error_type: label.error_type,
-            message: label.message,
-            title: label.title,
-            culprit: label.culprit,
+            label,
             attributes,
             tags,
             fingerprint,
@@ -214,8 +198,7 @@ pub fn describe_stored_event(payload: &[u8], fingerprint: Fingerprint) -> Option
     let text = lenient_json::repair(payload);
     let Ok(Json::Object(event)) = lenient_json::parse(&text) else { return None };
     let label = Label::of(&read_occurrence(&event), event_text(&event, "transaction"));
-    let Label { error_type, message, title, culprit } = label;
-    Some(ErrorDescription { fingerprint, title, error_type, message, culprit }.cut())
+    Some(label.describe(fingerprint))
 }
 
 /// Returns the ID of the replay: a tag, or the context of older SDKs.

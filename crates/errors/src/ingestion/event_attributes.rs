@@ -12,7 +12,8 @@ use shared::json::Json;
 use super::exception::is_handled;
 use super::label::Label;
 use super::member::{Members, at_path, get, scalar_text};
-use crate::attribute::{Attribute, Attributes, UserHash};
+use crate::attribute::{Attribute, user_hash};
+use crate::category::Attributes;
 use crate::grouping::url_path::path_template;
 use crate::tag::{MAX_TAG_KEYS, MAX_TAG_VALUE_BYTES, TagHash, TagKey};
 
@@ -44,6 +45,7 @@ fn most_bytes(attribute: Attribute) -> usize {
         Attribute::Browser | Attribute::Os => 48,
         Attribute::Platform => 32,
         Attribute::Level | Attribute::Handled | Attribute::Country | Attribute::Bot => 8,
+        Attribute::User => 16,
     }
 }
 
@@ -66,20 +68,17 @@ pub(super) fn read_attributes(
 ) -> Attributes {
     let mut attributes = Attributes::default();
     for attribute in Attribute::ALL {
-        let value = match attribute {
-            Attribute::Bot => Some(Cow::Borrowed(if is_robot { "true" } else { "false" })),
-            _ => read_attribute(event, label, attribute),
-        };
+        let value = read_attribute(event, label, is_robot, attribute);
         attributes.set(attribute, value.map(|value| clean(&value, most_bytes(attribute))));
     }
     fit_together(&mut attributes, tags.min(MAX_TAG_KEYS) * TagHash::BYTES);
-    attributes.set_user(user_identity(event).and_then(UserHash::of));
     attributes
 }
 
 fn read_attribute<'e>(
     event: &'e Members<'_>,
     label: &'e Label,
+    is_robot: bool,
     attribute: Attribute,
 ) -> Option<Cow<'e, str>> {
     let value = match attribute {
@@ -96,33 +95,35 @@ fn read_attribute<'e>(
         }
         Attribute::Platform => first_text(event, &[&["platform"]]),
         Attribute::Transaction => first_text(event, &[&["transaction"]]),
-        Attribute::Bot => None,
+        Attribute::Bot => Some(if is_robot { "true" } else { "false" }),
         Attribute::Url => return first_text(event, URL).and_then(path_template).map(Cow::Owned),
         Attribute::Type => Some(label.error_type.as_str()),
         Attribute::Culprit => Some(label.culprit.as_str()),
+        Attribute::User => return user_identity(event).and_then(user_hash).map(Cow::Owned),
     };
     value.map(Cow::Borrowed)
 }
 
 /// Returns the number of tags for which a row has capacity in a write unit.
 pub fn capacity_for_tags(attributes: &Attributes) -> usize {
-    let has_transaction = attributes.get(Attribute::Transaction).is_some();
-    let is_stored = |it: &Attribute| !(has_transaction && *it == Attribute::Culprit);
-    let texts = Attribute::ALL.into_iter().filter(is_stored).filter_map(|it| attributes.get(it));
-    MOST_BYTES_TOGETHER.saturating_sub(texts.map(str::len).sum()) / TagHash::BYTES
+    MOST_BYTES_TOGETHER.saturating_sub(bytes_of_texts(attributes)) / TagHash::BYTES
 }
 
-/// Cuts the URL to the rest of a write unit. If there is a transaction, the culprit equals it, and
-/// a row stores both once.
+/// Cuts the URL to the rest of a write unit.
 fn fit_together(attributes: &mut Attributes, tags: usize) {
-    let has_transaction = attributes.get(Attribute::Transaction).is_some();
-    let others = Attribute::ALL.into_iter().filter(|attribute| {
-        *attribute != Attribute::Url && !(has_transaction && *attribute == Attribute::Culprit)
-    });
-    let others: usize = others.filter_map(|it| attributes.get(it)).map(str::len).sum();
+    let Some(url) = attributes.get(Attribute::Url).map(str::to_owned) else { return };
+    let others = bytes_of_texts(attributes) - url.len();
     let left = MOST_BYTES_TOGETHER.saturating_sub(others + tags);
-    let url = attributes.get(Attribute::Url).map(|url| clean(url, left));
-    attributes.set(Attribute::Url, url);
+    attributes.set(Attribute::Url, Some(clean(&url, left)));
+}
+
+/// Returns the bytes of all texts in a row. If there is a transaction, the culprit equals it, and a
+/// row stores both once.
+fn bytes_of_texts(attributes: &Attributes) -> usize {
+    let has_transaction = attributes.get(Attribute::Transaction).is_some();
+    let is_stored = |it: &Attribute| !(has_transaction && *it == Attribute::Culprit);
+    let texts = Attribute::texts().filter(is_stored).filter_map(|it| attributes.get(it));
+    texts.map(str::len).sum()
 }
 
 /// Returns the identity of the user: the id, else the email address, else the IP address that the
@@ -227,7 +228,7 @@ mod tests {
         let user = |user: &str| {
             let text = format!(r#"{{"user":{user}}}"#);
             let Ok(Json::Object(event)) = Json::parse(&text, 16) else { panic!("{text}") };
-            read(&event).user()
+            read(&event).get(Attribute::User).map(str::to_owned)
         };
         for (sent, identity) in [
             (r#"{"id":42,"email":"a@b.org","ip_address":"10.0.0.7"}"#, "42"),
@@ -238,7 +239,7 @@ mod tests {
             (r#"{"id":{},"email":[]}"#, ""),
             ("null", ""),
         ] {
-            assert_eq!(user(sent), UserHash::of(identity), "{sent}");
+            assert_eq!(user(sent), user_hash(identity), "{sent}");
         }
     }
 

@@ -1,5 +1,7 @@
 //! The texts that name an error.
 
+use crate::ErrorDescription;
+use crate::grouping::Fingerprint;
 use crate::grouping::occurrence::{Exception, Frame, Occurrence};
 
 const TITLE_CHARS: usize = 250;
@@ -9,10 +11,14 @@ const UNLABELED: &str = "<unlabeled event>";
 
 /// The texts that name an error.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Label {
+pub struct Label {
+    /// The exception's type, at most 200 characters; `""` for a message.
     pub error_type: String,
+    /// The exception's value or the logged message, at most 8,192 characters.
     pub message: String,
+    /// `Type: value`, the message's first line, or `<unlabeled event>`; at most 250 characters.
     pub title: String,
+    /// The transaction, else `module in function` of what threw, else `""`; at most 200 characters.
     pub culprit: String,
 }
 
@@ -39,6 +45,12 @@ impl Label {
             title,
             culprit,
         }
+    }
+
+    /// Returns the description of a new error with this label.
+    pub fn describe(self, fingerprint: Fingerprint) -> ErrorDescription {
+        let Self { error_type, message, title, culprit } = self;
+        ErrorDescription { fingerprint, title, error_type, message, culprit }.cut()
     }
 }
 

@@ -48,5 +48,6 @@ pub use event::{
 };
 pub use event_attributes::capacity_for_tags;
 pub use fault::IngestionFault;
+pub use label::Label;
 pub use member::Members;
 pub use occurrence_time::occurrence_time;

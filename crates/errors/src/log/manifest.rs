@@ -204,8 +204,7 @@ pub struct Manifest {
 }
 
 impl Manifest {
-    /// Returns groups of runs to compact at `now`, each into one run of the level
-    /// [`compacted_level`](Self::compacted_level).
+    /// Returns groups of runs to compact at `now`, and the level of the run that each becomes.
     ///
     /// Groups contain only runs up to the step `readable`. The caller compacts the first group
     /// whose runs can be read.
@@ -217,7 +216,7 @@ impl Manifest {
         readable: u64,
         limits: &CompactionLimits,
         now: Timestamp,
-    ) -> Vec<Vec<&Run>> {
+    ) -> Vec<(u8, Vec<&Run>)> {
         let is_small = |run: &&Run| {
             // Two runs over half a limit do not fit into one.
             run.last_step <= readable
@@ -235,21 +234,12 @@ impl Manifest {
             || self.runs.len() > 1 && events >= COMPACTION_MIN_EVENTS;
         if now >= self.day.next().start().plus(DAY_CLOSE_DELAY) && !is_closed && is_worth_it {
             let all = levels.values().flatten().copied().collect();
-            return fitting(all, limits).into_iter().collect();
+            return fitting(all, limits).map(|runs| (FINAL_LEVEL, runs)).into_iter().collect();
         }
-        let many = levels.into_values().filter(|runs| runs.len() >= limits.fan_in);
-        many.filter_map(|runs| fitting(runs, limits)).collect()
-    }
-
-    /// Returns the level of the run that these runs are compacted into at `now`.
-    pub fn compacted_level(&self, runs: &[&Run], now: Timestamp) -> u8 {
-        if now >= self.day.next().start().plus(DAY_CLOSE_DELAY)
-            && !self.runs.iter().any(|run| run.level >= FINAL_LEVEL)
-        {
-            return FINAL_LEVEL;
-        }
-        let highest = runs.iter().map(|run| run.level).max().unwrap_or_default();
-        highest.saturating_add(1)
+        let many = levels.into_iter().filter(|(_, runs)| runs.len() >= limits.fan_in);
+        let compacted =
+            |(level, runs): (u8, Vec<_>)| Some((level.saturating_add(1), fitting(runs, limits)?));
+        many.filter_map(compacted).collect()
     }
 }
 
@@ -274,7 +264,8 @@ mod tests {
     use proptest::sample::Index;
 
     use super::*;
-    use crate::attribute::{Attribute, Attributes};
+    use crate::attribute::Attribute;
+    use crate::category::Attributes;
     use crate::grouping::Fingerprint;
     use crate::log::row::EventRow;
     use crate::log::run::{Base, Decoder, pack};
@@ -303,7 +294,7 @@ mod tests {
     fn count(manifest: &Manifest, readable: u64, hours: u64) -> usize {
         let now = start().plus(Duration::from_hours(hours));
         let compactions = manifest.next_compactions(readable, &CompactionLimits::default(), now);
-        compactions.first().map_or(0, Vec::len)
+        compactions.first().map_or(0, |(_, runs)| runs.len())
     }
 
     #[test]
@@ -357,8 +348,11 @@ mod tests {
         let runs = (0..40).map(|number| run(number % 2, 1, 100, 1)).collect();
         let manifest = manifest(runs);
         let groups = manifest.next_compactions(1, &CompactionLimits::default(), start());
-        assert_eq!(groups.iter().map(Vec::len).collect::<Vec<_>>(), [20, 20]);
-        assert!(groups.iter().all(|runs| runs.iter().all(|run| run.level == runs[0].level)));
+        let sizes: Vec<_> = groups.iter().map(|(level, runs)| (*level, runs.len())).collect();
+        assert_eq!(sizes, [(1, 20), (2, 20)]);
+        let is_next =
+            |(level, runs): &(u8, Vec<&Run>)| runs.iter().all(|it| it.level + 1 == *level);
+        assert!(groups.iter().all(is_next));
     }
 
     fn several_items(names: &[(ColumnName, usize)]) -> RunLayout {
@@ -367,7 +361,7 @@ mod tests {
 
     #[test]
     fn encoded_runs_decode_unchanged() {
-        let url = ColumnName::Text(Attribute::Url.into());
+        let url = ColumnName::Category(Attribute::Url.into());
         for form in [RunLayout::Bundle, several_items(&[]), several_items(&[(url, 2), (BASE, 255)])]
         {
             for step in [0, 127, u64::MAX] {

@@ -3,7 +3,8 @@
 use shared::timestamp::Timestamp;
 
 use super::run::{Damaged, Unread, put_bytes};
-use crate::attribute::{Attribute, Attributes, Category, TextCategory, UserHash};
+use crate::attribute::Attribute;
+use crate::category::{Attributes, Category};
 use crate::grouping::Fingerprint;
 
 /// The counted part of one event.
@@ -21,23 +22,21 @@ pub struct EventRow {
 const FORMAT: u8 = 1;
 
 /// Encodes the attributes of an event for its row: a format version, then the length and bytes of
-/// the user and of each attribute. An absent value has length 0.
+/// each attribute. An absent value has length 0.
 ///
 /// Attributes have the order of [`Attribute::ALL`], and later releases only append to that list. So
 /// an older release ignores new attributes, and a newer one reads older rows without them.
 pub fn encode_attributes(attributes: &Attributes) -> Vec<u8> {
     let mut encoded = vec![FORMAT];
-    let mut put = |value: &[u8]| put_bytes(value, &mut encoded);
-    put(attributes.user().map(UserHash::to_bytes).as_ref().map_or(&[], <[u8; 8]>::as_slice));
     for attribute in Attribute::ALL {
         let value = attributes.get(attribute).filter(|_| !is_derived(attribute, attributes));
-        put(value.unwrap_or_default().as_bytes());
+        put_bytes(value.unwrap_or_default().as_bytes(), &mut encoded);
     }
     encoded
 }
 
 /// Decodes the output of [`encode_attributes`]: all attributes, or only those that the `requested`
-/// categories need. The user is always decoded.
+/// categories need.
 ///
 /// # Errors
 ///
@@ -52,13 +51,6 @@ pub fn decode_attributes(
     };
     let mut next = || if unread.is_empty() { Ok([].as_slice()) } else { unread.bytes() };
     let mut attributes = Attributes::default();
-    match next()? {
-        [] => {}
-        user => {
-            let user = user.try_into().map_err(|_| Damaged("a user does not have 8 bytes"))?;
-            attributes.set_user(UserHash::from_bytes(user));
-        }
-    }
     for attribute in Attribute::ALL {
         let value = next()?;
         if requested.is_none_or(|requested| is_needed(attribute, requested)) {
@@ -72,12 +64,8 @@ pub fn decode_attributes(
 
 /// `true` if an attribute is one of these categories, or one of them is derived from it.
 fn is_needed(attribute: Attribute, categories: &[Category]) -> bool {
-    categories.contains(&category(attribute))
-        || attribute == Attribute::Transaction && categories.contains(&category(Attribute::Culprit))
-}
-
-fn category(attribute: Attribute) -> Category {
-    Category::Text(TextCategory::Attribute(attribute))
+    categories.contains(&attribute.into())
+        || attribute == Attribute::Transaction && categories.contains(&Attribute::Culprit.into())
 }
 
 /// `true` if an attribute is not stored: the culprit usually equals the transaction.
@@ -100,12 +88,11 @@ mod tests {
 
     use super::*;
 
-    fn attributes(values: &[(Attribute, &str)], user: Option<UserHash>) -> Attributes {
+    fn attributes(values: &[(Attribute, &str)]) -> Attributes {
         let mut attributes = Attributes::default();
         for (attribute, value) in values {
             attributes.set(*attribute, Some((*value).to_owned()));
         }
-        attributes.set_user(user);
         attributes
     }
 
@@ -119,13 +106,8 @@ mod tests {
             &[(Attribute::Environment, &long), (Attribute::Culprit, "\0\n")],
             &Attribute::ALL.map(|attribute| (attribute, attribute.name())),
         ] {
-            for user in [None, UserHash::of("42")] {
-                let attributes = attributes(values, user);
-                assert_eq!(
-                    decode_attributes(&encode_attributes(&attributes), None),
-                    Ok(attributes)
-                );
-            }
+            let attributes = attributes(values);
+            assert_eq!(decode_attributes(&encode_attributes(&attributes), None), Ok(attributes));
         }
     }
 
@@ -133,28 +115,26 @@ mod tests {
     #[test]
     fn encoding_is_stable() {
         let values = Attribute::ALL.map(|attribute| (attribute, attribute.name()));
-        let encoded = encode_attributes(&attributes(&values, UserHash::from_bytes([7; 8])));
-        let expected = b"\x01\x08\x07\x07\x07\x07\x07\x07\x07\x07\
-            \x0benvironment\x07release\x05level\x07handled\x07browser\x02os\x06device\x07country\
-            \x08platform\x0btransaction\x03bot\x03url\x04type\x07culprit";
+        let encoded = encode_attributes(&attributes(&values));
+        let expected = b"\x01\x0benvironment\x07release\x05level\x07handled\x07browser\x02os\x06device\x07country\
+            \x08platform\x0btransaction\x03bot\x03url\x04type\x07culprit\x04user";
         assert_eq!(encoded.escape_ascii().to_string(), expected.escape_ascii().to_string());
     }
 
     #[test]
     fn rows_without_newer_attributes_are_read() {
-        let older = b"\x01\x00\x0aproduction\x051.2.3";
+        let older = b"\x01\x0aproduction\x051.2.3";
         let values = [(Attribute::Environment, "production"), (Attribute::Release, "1.2.3")];
-        assert_eq!(decode_attributes(older, None), Ok(attributes(&values, None)));
+        assert_eq!(decode_attributes(older, None), Ok(attributes(&values)));
     }
 
     #[test]
     fn only_attributes_of_requested_categories_are_decoded() {
         let mut values = Attribute::ALL.map(|attribute| (attribute, attribute.name())).to_vec();
         values.retain(|(attribute, _)| *attribute != Attribute::Culprit);
-        let encoded = encode_attributes(&attributes(&values, UserHash::of("42")));
-        let read = |requested: Attribute| {
-            decode_attributes(&encoded, Some(&[category(requested)])).unwrap()
-        };
+        let encoded = encode_attributes(&attributes(&values));
+        let read =
+            |requested: Attribute| decode_attributes(&encoded, Some(&[requested.into()])).unwrap();
         let present = |attributes: &Attributes| {
             Attribute::ALL
                 .into_iter()
@@ -168,25 +148,22 @@ mod tests {
 
     #[test]
     fn bytes_of_later_releases_are_ignored() {
-        let attributes = attributes(&[(Attribute::Release, "1.2.3")], None);
+        let attributes = attributes(&[(Attribute::Release, "1.2.3")]);
         let encoded = [encode_attributes(&attributes), b"\x02de".to_vec()].concat();
         assert_eq!(decode_attributes(&encoded, None), Ok(attributes));
     }
 
     #[test]
     fn damaged_bytes_are_rejected() {
-        let whole = encode_attributes(&attributes(
-            &[(Attribute::Culprit, "shop in add")],
-            UserHash::of("42"),
-        ));
-        let (before_user, after_user, before_culprit) = (1, 10, whole.len() - 12);
+        let whole = encode_attributes(&attributes(&[(Attribute::Culprit, "shop in add")]));
+        let (first, user) = (1, whole.len() - 1);
+        let culprit = user - 12;
         for length in 0..whole.len() {
-            let is_between_values =
-                length == before_user || (after_user..=before_culprit).contains(&length);
+            let is_between_values = (first..=culprit).contains(&length) || length == user;
             let read = decode_attributes(&whole[..length], None);
             assert_eq!(read.is_ok(), is_between_values, "{length} bytes");
         }
-        for (at, byte) in [(0, 2), (1, 7), (10, 0xff), (whole.len() - 1, 0xff)] {
+        for (at, byte) in [(0, 2), (culprit, 0x7f), (culprit + 1, 0xff), (user, 0xff)] {
             let mut damaged = whole.clone();
             damaged[at] = byte;
             assert!(decode_attributes(&damaged, None).is_err(), "byte {at}");
@@ -197,7 +174,6 @@ mod tests {
         #[test]
         fn changed_bytes_decode_or_are_rejected(
             values in proptest::collection::vec("\\PC{0,6}", Attribute::ALL.len()),
-            user in proptest::option::of(any::<[u8; 8]>()),
             at in any::<proptest::sample::Index>(),
             byte in any::<u8>(),
         ) {
@@ -205,7 +181,6 @@ mod tests {
             for (attribute, value) in Attribute::ALL.into_iter().zip(values) {
                 written.set(attribute, Some(value));
             }
-            written.set_user(user.and_then(UserHash::from_bytes));
             let mut encoded = encode_attributes(&written);
             let at = at.index(encoded.len());
             encoded[at] = byte;

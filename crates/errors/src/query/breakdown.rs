@@ -13,7 +13,8 @@ use shared::timestamp::Timestamp;
 use super::counted_run::{Accumulator, CountedRun};
 use super::day_plan::Counted;
 use super::event_query::{EventQuery, parse_limit};
-use crate::attribute::{Attribute, Category, TextCategory, USER};
+use crate::attribute::Attribute;
+use crate::category::Category;
 use crate::log::run::{Damaged, Decoder};
 
 const DEFAULT_LIMIT: u16 = 10;
@@ -31,7 +32,7 @@ pub struct BreakdownQuery {
     /// The events that count, of all buckets.
     pub events: EventQuery,
     /// The category whose values are counted.
-    pub by: TextCategory,
+    pub by: Category,
     /// Maximum rows with a single value.
     pub limit: usize,
 }
@@ -53,10 +54,10 @@ impl BreakdownQuery {
     }
 }
 
-pub(super) fn parse_by(name: &str) -> Result<TextCategory, FieldError> {
-    TextCategory::parse(name).ok_or_else(|| {
-        let names = Attribute::ALL.map(Attribute::name).join(", ");
-        let message = if name == USER {
+pub(super) fn parse_by(name: &str) -> Result<Category, FieldError> {
+    Category::parse(name).filter(Category::has_texts).ok_or_else(|| {
+        let names = Attribute::texts().map(Attribute::name).collect::<Vec<_>>().join(", ");
+        let message = if name == Attribute::User.name() {
             format!(
                 "`user` is stored only as a hash, which has no name to show; use one of {names}"
             )
@@ -85,7 +86,7 @@ pub struct BreakdownRow {
 /// The events and errors of each value of a category.
 #[derive(Debug)]
 pub struct ValueShares {
-    by: TextCategory,
+    by: Category,
     /// The number of each value.
     values: HashMap<Option<Box<str>>, u32>,
     /// The events of each value, by the number of the value.
@@ -98,7 +99,7 @@ pub struct ValueShares {
 
 impl ValueShares {
     /// Returns empty counts.
-    pub fn new(by: TextCategory) -> Self {
+    pub fn new(by: Category) -> Self {
         Self {
             by,
             values: HashMap::new(),
@@ -168,14 +169,14 @@ impl ValueShares {
 
 impl Accumulator for ValueShares {
     fn counted(&self) -> Counted {
-        Counted { categories: vec![Category::Text(self.by)], ..Counted::default() }
+        Counted { categories: vec![self.by], ..Counted::default() }
     }
 
     fn add(&mut self, run: &CountedRun<'_>, decoder: &mut Decoder) -> Result<(), Damaged> {
         if self.has_too_many() {
             return Ok(());
         }
-        let column = run.columns.texts(self.by, decoder, &run.base)?;
+        let column = run.columns.values(self.by, decoder, &run.base)?;
         let of_run: Vec<Option<&str>> = column.values().collect();
         // The numbers of the values that have counted events.
         let mut numbers = vec![None; of_run.len()];

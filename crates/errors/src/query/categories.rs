@@ -13,7 +13,8 @@ use super::counted_run::{Accumulator, CountedRun};
 use super::day_plan::Counted;
 use super::event_query::EventQuery;
 use super::time_bucket::QueryRange;
-use crate::attribute::{Attribute, Category, TextCategory};
+use crate::attribute::Attribute;
+use crate::category::Category;
 use crate::log::day::MINUTES_PER_DAY;
 use crate::log::run::{Damaged, Decoder};
 use crate::tag::TagKey;
@@ -27,23 +28,6 @@ const MAX_VALUES_TOGETHER: usize = 2_000;
 /// Maximum bytes of all values as JSON: clients send it to interpret-error-filters unchanged, whose
 /// limit also covers the rest of the request. Senders of events can invent long values.
 const MAX_BYTES_TOGETHER: usize = 200 * 1_024;
-/// The categories whose values are listed. URLs are too many, and users are only stored as hashes.
-const LISTED: [Attribute; Attribute::ALL.len() - 1] = [
-    Attribute::Environment,
-    Attribute::Release,
-    Attribute::Level,
-    Attribute::Handled,
-    Attribute::Browser,
-    Attribute::Os,
-    Attribute::Device,
-    Attribute::Country,
-    Attribute::Platform,
-    Attribute::Transaction,
-    Attribute::Bot,
-    Attribute::Type,
-    Attribute::Culprit,
-];
-
 /// Returns the query of the events whose values are listed at `now`.
 pub fn listed_events(now: Timestamp) -> EventQuery {
     EventQuery::all(QueryRange::until(now, LISTED_MINUTES))
@@ -100,17 +84,19 @@ fn most_frequent(counts: HashMap<Box<str>, u64>) -> impl Iterator<Item = (Box<st
 /// The number of events of each value of the listed categories.
 #[derive(Debug)]
 pub struct ValueCounts {
-    listed: Vec<TextCategory>,
+    listed: Vec<Category>,
     /// In the order of `listed`.
     counts: Vec<Frequencies>,
 }
 
 impl ValueCounts {
-    /// Returns empty counts of the listed attributes and these tags.
+    /// Returns empty counts of the listed attributes and these tags. The values of URLs are not
+    /// listed: they are too many.
     pub fn new(tags: &[TagKey]) -> Self {
-        let attributes = LISTED.into_iter().map(TextCategory::Attribute);
-        let tags = tags.iter().copied().map(TextCategory::Tag);
-        let listed: Vec<TextCategory> = attributes.chain(tags).collect();
+        let attributes = Attribute::texts().filter(|it| *it != Attribute::Url);
+        let attributes = attributes.map(Category::Attribute);
+        let tags = tags.iter().copied().map(Category::Tag);
+        let listed: Vec<Category> = attributes.chain(tags).collect();
         let counts = listed.iter().map(|_| Frequencies::default()).collect();
         Self { listed, counts }
     }
@@ -128,18 +114,21 @@ impl ValueCounts {
         for values in &mut values {
             values.truncate(most);
         }
-        let mut values: HashMap<TextCategory, Vec<String>> =
+        let mut values: HashMap<Category, Vec<String>> =
             self.listed.iter().copied().zip(values).collect();
-        let tags = self.listed.iter().copied().filter(|it| matches!(it, TextCategory::Tag(_)));
-        let all = Attribute::ALL.into_iter().map(TextCategory::Attribute).chain(tags);
-        let category = |category: TextCategory| ListedCategory {
+        let tags = self.listed.iter().copied().filter(|it| matches!(it, Category::Tag(_)));
+        let all = Attribute::texts().map(Category::Attribute).chain(tags);
+        let category = |category: Category| ListedCategory {
             id: category.name(),
-            label: label(category),
+            label: match category {
+                Category::Attribute(attribute) => Cow::Borrowed(attribute.label()),
+                Category::Tag(key) => Cow::Owned(key.to_string()),
+            },
             values: values.remove(&category).unwrap_or_default(),
             is_numeric: false,
             is_boolean: matches!(
                 category,
-                TextCategory::Attribute(Attribute::Handled | Attribute::Bot)
+                Category::Attribute(Attribute::Handled | Attribute::Bot)
             ),
             is_array: false,
         };
@@ -175,40 +164,16 @@ fn json_bytes(text: &str) -> usize {
     QUOTES_AND_COMMA + text.chars().map(of_character).sum::<usize>()
 }
 
-fn label(category: TextCategory) -> Cow<'static, str> {
-    let attribute = match category {
-        TextCategory::Attribute(attribute) => attribute,
-        TextCategory::Tag(key) => return Cow::Owned(key.to_string()),
-    };
-    Cow::Borrowed(match attribute {
-        Attribute::Environment => "Environment",
-        Attribute::Release => "Release",
-        Attribute::Level => "Level",
-        Attribute::Handled => "Handled",
-        Attribute::Browser => "Browser",
-        Attribute::Os => "OS",
-        Attribute::Device => "Device",
-        Attribute::Country => "Country",
-        Attribute::Platform => "Platform",
-        Attribute::Transaction => "Transaction",
-        Attribute::Bot => "Bot",
-        Attribute::Url => "URL",
-        Attribute::Type => "Type",
-        Attribute::Culprit => "Culprit",
-    })
-}
-
 impl Accumulator for ValueCounts {
     fn counted(&self) -> Counted {
-        let categories = self.listed.iter().copied().map(Category::Text).collect();
-        Counted { categories, ..Counted::default() }
+        Counted { categories: self.listed.clone(), ..Counted::default() }
     }
 
     fn add(&mut self, run: &CountedRun<'_>, decoder: &mut Decoder) -> Result<(), Damaged> {
         let mut positions = Vec::with_capacity(run.base.events());
         run.for_each(|_, _, event| positions.push(event));
         for (category, counts) in self.listed.iter().zip(&mut self.counts) {
-            let column = run.columns.texts(*category, decoder, &run.base)?;
+            let column = run.columns.values(*category, decoder, &run.base)?;
             let mut of_run = vec![0; column.values().count()];
             let indexes = positions.iter().filter_map(|event| column.indexes().get(*event));
             for index in indexes {

@@ -1,7 +1,6 @@
 //! The events of a run that a query counts, and the interface of all counts.
 
 use std::collections::HashMap;
-use std::hash::Hash;
 
 use super::day_plan::{Counted, QueryNeeds};
 use super::filter::EventFilters;
@@ -37,24 +36,15 @@ pub struct CountedErrors {
 }
 
 impl CountedErrors {
-    /// Counts all errors. Fingerprints in `known` count under their error, any other one as a
-    /// separate error.
-    pub fn all<E: Hash + Eq>(known: impl IntoIterator<Item = (Fingerprint, E)>) -> Self {
-        let mut errors = HashMap::new();
-        let mut counted = Self::default();
-        for (fingerprint, error) in known {
-            let next = counted.error_count;
-            let number = *errors.entry(error).or_insert(next);
-            counted.error_count = next.max(number.saturating_add(1));
-            counted.numbers.insert(fingerprint, Some(number));
+    /// Counts only the errors of these fingerprints, for example those that match a status or
+    /// search. They are numbered in this order.
+    pub fn only(fingerprints: impl IntoIterator<Item = Fingerprint>) -> Self {
+        let mut counted = Self { only_listed: true, ..Self::default() };
+        for fingerprint in fingerprints {
+            counted.numbers.insert(fingerprint, Some(counted.error_count));
+            counted.error_count += 1;
         }
         counted
-    }
-
-    /// Counts only errors of the listed fingerprints, for example those that match a status or
-    /// search.
-    pub fn only<E: Hash + Eq>(matching: impl IntoIterator<Item = (Fingerprint, E)>) -> Self {
-        Self { only_listed: true, ..Self::all(matching) }
     }
 
     /// Returns the number of errors so far.
@@ -253,8 +243,8 @@ fn passing_events(
     base: &Base,
 ) -> Result<Option<Vec<bool>>, Damaged> {
     let mut passing: Option<Vec<bool>> = None;
-    for category in filters.texts() {
-        let column = columns.texts(category, decoder, base)?;
+    for category in filters.categories() {
+        let column = columns.values(category, decoder, base)?;
         let values: Vec<bool> =
             column.values().map(|value| filters.match_value(category, value)).collect();
         let of_events = column
@@ -262,10 +252,6 @@ fn passing_events(
             .iter()
             .map(|index| values.get(*index as usize).copied().unwrap_or_default());
         require(&mut passing, of_events);
-    }
-    if filters.need_user() {
-        let users = columns.users(decoder, base)?;
-        require(&mut passing, users.of_events().iter().map(|user| filters.match_user(*user)));
     }
     Ok(passing)
 }

@@ -1,6 +1,6 @@
 //! Plans what to read to count one day of a project.
 
-use crate::attribute::Category;
+use crate::category::Category;
 use crate::log::day::{Day, Hours};
 use crate::log::run::{ColumnName, Totals};
 
@@ -43,7 +43,7 @@ pub struct QueryNeeds<'q> {
     pub range: &'q QueryRange,
     /// The filters on the events.
     pub filters: &'q EventFilters,
-    /// `true` if every error counts, each with one fingerprint. Totals cannot be used otherwise.
+    /// `true` if every error counts. Totals cannot be used otherwise.
     pub every_fingerprint_counts: bool,
     /// The requested counts.
     pub counted: Counted,
@@ -85,17 +85,13 @@ impl QueryNeeds<'_> {
 
     /// `true` if counting these hours of a day needs the minute of each event.
     pub fn needs_minutes(&self, day: Day, hours: Hours) -> bool {
-        if self.counted.by_bucket {
-            self.range.needs_minutes(day, hours)
-        } else {
-            self.range.cuts(day, hours)
-        }
+        self.range.needs_minutes(day, hours, self.counted.by_bucket)
     }
 
     /// Returns the columns to read of a run to count these hours.
     pub fn columns(&self, day: Day, hours: Hours) -> Vec<ColumnName> {
         let minutes = self.needs_minutes(day, hours).then_some(ColumnName::Minutes);
-        let categories = self.categories().into_iter().map(ColumnName::from);
+        let categories = self.categories().into_iter().map(ColumnName::Category);
         std::iter::once(ColumnName::Base).chain(minutes).chain(categories).collect()
     }
 

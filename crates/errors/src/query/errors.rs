@@ -16,7 +16,7 @@ use super::counted_run::{Accumulator, CountedRun};
 use super::day_plan::Counted;
 use super::event_query::{EventQuery, parse_limit};
 use super::users::DistinctUsers;
-use crate::attribute::{Category, UserHash};
+use crate::attribute::Attribute;
 use crate::grouping::Fingerprint;
 use crate::log::run::{Damaged, Decoder};
 use crate::{ErrorId, ErrorRecord, ErrorStatus, ShownError};
@@ -345,7 +345,7 @@ impl ErrorCounts {
         count
     }
 
-    fn add_event(&mut self, error: u32, bucket: usize, user: Option<UserHash>) {
+    fn add_event(&mut self, error: u32, bucket: usize, user: Option<u64>) {
         let count = self.add_events(error, bucket, 1);
         if let Some(user) = user {
             let before = count.users.kept();
@@ -359,7 +359,7 @@ impl ErrorCounts {
 impl Accumulator for ErrorCounts {
     fn counted(&self) -> Counted {
         let Self { by_bucket, with_users, .. } = *self;
-        let categories = if with_users { vec![Category::User] } else { Vec::new() };
+        let categories = if with_users { vec![Attribute::User.into()] } else { Vec::new() };
         Counted { by_bucket, with_outlines: with_users, categories, ..Counted::default() }
     }
 
@@ -375,7 +375,7 @@ impl Accumulator for ErrorCounts {
         }
         let users = run.columns.users(decoder, &run.base)?;
         run.for_each(|error, bucket, event| {
-            self.add_event(error, bucket, users.of_events().get(event).copied().flatten());
+            self.add_event(error, bucket, users.get(event).copied().flatten());
         });
         Ok(())
     }

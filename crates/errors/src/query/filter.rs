@@ -4,120 +4,55 @@ use std::collections::BTreeSet;
 
 use shared::json::{FieldError, Fields, Json, JsonPath, ViolationCode, Violations, array, text};
 
-use super::case_folding::Folded;
+use super::case_folding::folded;
 use super::error_filter::{ErrorFilters, ErrorTest};
 use crate::ErrorId;
-use crate::attribute::{Attributes, Category, TextCategory, UserHash};
+use crate::attribute::{Attribute, user_hash};
+use crate::category::{Attributes, Category};
+use crate::tag::ERROR_ID;
 
 /// Maximum filters of a query.
 const MAX_FILTERS: usize = 20;
 
-/// The name of the category of error IDs, which events do not store.
-const ERROR_ID: &str = "errorId";
-
-/// A condition on one category of an event.
+/// A condition on one category of an event. An event without a value passes the negative operators
+/// and fails the others. No event has the value `""`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Filter(Condition);
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Condition {
-    Text(TextCategory, Test),
-    User(UserTest),
-}
-
-/// A condition on an attribute's value. An event without the attribute passes the negative tests
-/// and fails the others.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Test {
-    /// The value has exactly these bytes.
-    Is(String),
-    IsNot(String),
-    /// The value contains this text in any case.
-    Contains(Folded),
-    NotContains(Folded),
-    IsSet,
-    IsNotSet,
-}
-
-/// A condition on the user. An event without a user passes the negative tests and fails the others.
-/// The hash of the empty identity is `None`, which no user has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum UserTest {
-    Is(Option<UserHash>),
-    IsNot(Option<UserHash>),
-    IsSet,
-    IsNotSet,
-}
-
-impl Test {
-    fn matches(&self, value: Option<&str>) -> bool {
-        let contains = |part: &Folded| value.is_some_and(|value| Folded::new(value).contains(part));
-        match self {
-            Self::Is(expected) => value == Some(expected),
-            Self::IsNot(excluded) => value != Some(excluded),
-            Self::Contains(part) => contains(part),
-            Self::NotContains(part) => !contains(part),
-            Self::IsSet => value.is_some(),
-            Self::IsNotSet => value.is_none(),
-        }
-    }
-}
-
-impl UserTest {
-    fn matches(self, user: Option<UserHash>) -> bool {
-        match self {
-            Self::Is(expected) => user.is_some() && user == expected,
-            Self::IsNot(excluded) => user.is_none() || user != excluded,
-            Self::IsSet => user.is_some(),
-            Self::IsNotSet => user.is_none(),
-        }
-    }
+pub struct Filter {
+    category: Category,
+    operator: Operator,
+    /// The value that the operator compares: folded for parts, a hash for users.
+    value: String,
 }
 
 impl Filter {
-    /// Returns a filter that passes events whose category has exactly this value.
-    pub fn is(category: impl Into<TextCategory>, value: &str) -> Self {
-        Self(Condition::Text(category.into(), Test::Is(value.to_owned())))
+    /// Returns a filter with the value that a client sent.
+    pub fn new(category: impl Into<Category>, operator: Operator, value: &str) -> Self {
+        let category = category.into();
+        let value = match operator {
+            Operator::Contains | Operator::NotContains => folded(value),
+            _ if category.has_texts() => value.to_owned(),
+            _ => user_hash(value).unwrap_or_default(),
+        };
+        Self { category, operator, value }
     }
 
-    /// Returns a filter that passes events whose category has another value or none.
-    pub fn is_not(category: impl Into<TextCategory>, value: &str) -> Self {
-        Self(Condition::Text(category.into(), Test::IsNot(value.to_owned())))
-    }
-
-    /// Returns a filter that passes events with a value.
-    pub fn is_set(category: impl Into<TextCategory>) -> Self {
-        Self(Condition::Text(category.into(), Test::IsSet))
-    }
-
-    /// Returns a filter that passes events without a value.
-    pub fn is_not_set(category: impl Into<TextCategory>) -> Self {
-        Self(Condition::Text(category.into(), Test::IsNotSet))
-    }
-
-    fn category(&self) -> Category {
-        match &self.0 {
-            Condition::Text(category, _) => Category::Text(*category),
-            Condition::User(_) => Category::User,
-        }
-    }
-
-    /// `true` if an event with this value of the filter's attribute passes.
+    /// `true` if an event with this value of the filter's category passes.
     pub fn matches(&self, value: Option<&str>) -> bool {
-        matches!(&self.0, Condition::Text(_, test) if test.matches(value))
-    }
-
-    fn matches_user(&self, user: Option<UserHash>) -> bool {
-        matches!(&self.0, Condition::User(test) if test.matches(user))
+        let contains = || value.is_some_and(|value| folded(value).contains(&self.value));
+        match self.operator {
+            Operator::Is => value == Some(&self.value),
+            Operator::IsNot => value != Some(&self.value),
+            Operator::Contains => contains(),
+            Operator::NotContains => !contains(),
+            Operator::IsSet => value.is_some(),
+            Operator::IsNotSet => value.is_none(),
+        }
     }
 
     /// `true` if several such filters on one category are alternatives: an event needs to pass only
     /// one.
     fn is_alternative(&self) -> bool {
-        matches!(
-            self.0,
-            Condition::Text(_, Test::Is(_) | Test::Contains(_)) | Condition::User(UserTest::Is(_))
-        )
+        matches!(self.operator, Operator::Is | Operator::Contains)
     }
 }
 
@@ -135,7 +70,8 @@ impl Filtered {
             return Ok(Self::Error);
         }
         Category::parse(name).map(Self::Event).ok_or_else(|| {
-            let names = Category::names().chain([ERROR_ID]).collect::<Vec<_>>().join(", ");
+            let names = Attribute::ALL.into_iter().map(Attribute::name).chain([ERROR_ID]);
+            let names = names.collect::<Vec<_>>().join(", ");
             let message = format_args!("must be one of {names}, or `tags.` and the key of a tag");
             FieldError::new(ViolationCode::InvalidValue, message)
         })
@@ -149,14 +85,20 @@ enum ReadFilter {
     OnErrors(ErrorTest),
 }
 
-/// The names of operators.
+/// The operator of a filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Operator {
+pub enum Operator {
+    /// The value has exactly these bytes.
     Is,
+    /// The value is another one, or there is none.
     IsNot,
+    /// The value contains this text in any case.
     Contains,
+    /// The value does not contain this text, or there is none.
     NotContains,
+    /// There is a value.
     IsSet,
+    /// There is no value.
     IsNotSet,
 }
 
@@ -176,7 +118,7 @@ impl Operator {
     fn parse(name: &str, filtered: Option<Filtered>) -> Result<Self, FieldError> {
         let is_allowed = |operator| match filtered {
             Some(Filtered::Error) => matches!(operator, Self::Is | Self::IsNot),
-            Some(Filtered::Event(Category::User)) => {
+            Some(Filtered::Event(category)) if !category.has_texts() => {
                 !matches!(operator, Self::Contains | Self::NotContains)
             }
             _ => true,
@@ -208,15 +150,13 @@ impl Operator {
             let message = "must be \"\" for `is_set` and `is_not_set`";
             return Err(FieldError::new(ViolationCode::InvalidValue, message));
         }
-        let condition = match filtered {
-            Some(Filtered::Event(Category::Text(category))) => {
-                Some(Condition::Text(category, self.test(value)))
+        Ok(match filtered {
+            Some(Filtered::Event(category)) => {
+                Some(ReadFilter::OnEvents(Filter::new(category, self, value)))
             }
-            Some(Filtered::Event(Category::User)) => self.user_test(value).map(Condition::User),
-            Some(Filtered::Error) => return self.error_test(value),
+            Some(Filtered::Error) => self.error_test(value)?,
             None => None,
-        };
-        Ok(condition.map(|condition| ReadFilter::OnEvents(Filter(condition))))
+        })
     }
 
     fn error_test(self, value: &str) -> Result<Option<ReadFilter>, FieldError> {
@@ -228,27 +168,6 @@ impl Operator {
             Self::IsNot => Some(ReadFilter::OnErrors(ErrorTest::IsNot(id))),
             Self::Contains | Self::NotContains | Self::IsSet | Self::IsNotSet => None,
         })
-    }
-
-    fn test(self, value: &str) -> Test {
-        match self {
-            Self::Is => Test::Is(value.to_owned()),
-            Self::IsNot => Test::IsNot(value.to_owned()),
-            Self::Contains => Test::Contains(Folded::new(value)),
-            Self::NotContains => Test::NotContains(Folded::new(value)),
-            Self::IsSet => Test::IsSet,
-            Self::IsNotSet => Test::IsNotSet,
-        }
-    }
-
-    fn user_test(self, identity: &str) -> Option<UserTest> {
-        match self {
-            Self::Is => Some(UserTest::Is(UserHash::of(identity))),
-            Self::IsNot => Some(UserTest::IsNot(UserHash::of(identity))),
-            Self::Contains | Self::NotContains => None,
-            Self::IsSet => Some(UserTest::IsSet),
-            Self::IsNotSet => Some(UserTest::IsNotSet),
-        }
     }
 }
 
@@ -319,13 +238,14 @@ impl EventFilters {
         let mut event_filters = Self::default();
         let (alternatives, others): (Vec<_>, Vec<_>) =
             filters.into_iter().partition(Filter::is_alternative);
-        let categories: BTreeSet<Category> = alternatives.iter().map(Filter::category).collect();
+        let categories: BTreeSet<Category> =
+            alternatives.iter().map(|filter| filter.category).collect();
         for category in categories {
-            let of_category = alternatives.iter().filter(|filter| filter.category() == category);
+            let of_category = alternatives.iter().filter(|filter| filter.category == category);
             event_filters.require_one_of(category, of_category.cloned().collect());
         }
         for filter in others {
-            event_filters.require_one_of(filter.category(), vec![filter]);
+            event_filters.require_one_of(filter.category, vec![filter]);
         }
         event_filters
     }
@@ -348,48 +268,23 @@ impl EventFilters {
         self.groups.is_empty()
     }
 
-    /// Returns the categories with texts that the filters need.
-    pub fn texts(&self) -> impl Iterator<Item = TextCategory> {
-        self.categories().into_iter().filter_map(|category| match category {
-            Category::Text(category) => Some(category),
-            Category::User => None,
-        })
-    }
-
-    /// `true` if the filters need the user.
-    pub fn need_user(&self) -> bool {
-        self.groups_of(Category::User).next().is_some()
-    }
-
     /// Returns the categories that the filters need.
     pub fn categories(&self) -> BTreeSet<Category> {
         self.groups.iter().map(|group| group.category).collect()
     }
 
     /// `true` if an event with this value of a category passes the filters on that category.
-    pub fn match_value(&self, category: TextCategory, value: Option<&str>) -> bool {
-        let groups = &mut self.groups_of(Category::Text(category));
+    pub fn match_value(&self, category: Category, value: Option<&str>) -> bool {
+        let mut groups = self.groups.iter().filter(|group| group.category == category);
         groups.all(|group| group.filters.iter().any(|filter| filter.matches(value)))
-    }
-
-    /// `true` if an event of this user passes the filters on users.
-    pub fn match_user(&self, user: Option<UserHash>) -> bool {
-        let groups = &mut self.groups_of(Category::User);
-        groups.all(|group| group.filters.iter().any(|filter| filter.matches_user(user)))
     }
 
     /// `true` if an event passes.
     pub fn matches(&self, attributes: &Attributes) -> bool {
-        self.groups.iter().all(|group| {
-            group.filters.iter().any(|filter| match &filter.0 {
-                Condition::Text(category, test) => test.matches(attributes.text(*category)),
-                Condition::User(test) => test.matches(attributes.user()),
-            })
+        self.groups.iter().all(|Alternatives { category, filters }| {
+            let value = attributes.text(*category);
+            filters.iter().any(|filter| filter.matches(value))
         })
-    }
-
-    fn groups_of(&self, category: Category) -> impl Iterator<Item = &Alternatives> {
-        self.groups.iter().filter(move |group| group.category == category)
     }
 }
 

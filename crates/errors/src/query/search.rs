@@ -3,10 +3,10 @@
 
 use shared::json::{FieldError, ViolationCode};
 
-use super::case_folding::Folded;
-use super::filter::{EventFilters, Filter};
+use super::case_folding::folded;
+use super::filter::{EventFilters, Filter, Operator};
 use crate::ErrorDescription;
-use crate::attribute::{Category, TextCategory};
+use crate::category::Category;
 use crate::tag::TagKey;
 
 /// Maximum characters of a search query.
@@ -45,7 +45,8 @@ pub struct SearchQuery {
 /// A text that one of an error's texts must contain. If `negated`, none of them must contain it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct TextTerm {
-    text: Folded,
+    /// The text, folded.
+    text: String,
     negated: bool,
 }
 
@@ -98,7 +99,7 @@ impl SearchQuery {
             return true;
         }
         let SearchedError { error_type, message, title, culprit } = *error;
-        let texts = [error_type, message, title, culprit].map(Folded::new);
+        let texts = [error_type, message, title, culprit].map(folded);
         self.terms.iter().all(|term| {
             let found = texts.iter().any(|text| text.contains(&term.text));
             found != term.negated
@@ -131,14 +132,14 @@ impl SearchQuery {
     }
 
     fn add_text(&mut self, text: &str, negated: bool) {
-        self.terms.push(TextTerm { text: Folded::new(text), negated });
+        self.terms.push(TextTerm { text: folded(text), negated });
     }
 }
 
 /// A term `key:value`, `key:"value"` or `key:[a,b]`, or one of them after `!`.
 #[derive(Debug)]
 struct CategoryTerm<'t> {
-    category: TextCategory,
+    category: Category,
     values: Vec<&'t str>,
     negated: bool,
 }
@@ -149,8 +150,8 @@ impl<'t> CategoryTerm<'t> {
     fn parse(text: &'t str, tags: &[TagKey]) -> Option<(Self, &'t str)> {
         let unnegated = text.strip_prefix('!');
         let (key, after_colon) = unnegated.unwrap_or(text).split_once(':')?;
-        let tag = || TagKey::parse(key).filter(|key| tags.contains(key)).map(TextCategory::Tag);
-        let category = TextCategory::parse(key).or_else(tag)?;
+        let tag = || TagKey::parse(key).filter(|key| tags.contains(key)).map(Category::Tag);
+        let category = Category::parse(key).filter(Category::has_texts).or_else(tag)?;
         let (values, rest) = parse_list(after_colon)
             .or_else(|| parse_quoted(after_colon).map(|(value, rest)| (vec![value], rest)))
             .or_else(|| parse_empty_quotes(after_colon).map(|rest| (vec![""], rest)))
@@ -167,27 +168,27 @@ impl<'t> CategoryTerm<'t> {
     }
 
     fn add_to(&self, filters: &mut EventFilters) {
-        let (text, category) = (self.category, Category::Text(self.category));
-        let values = self.values.iter();
+        let filters_of_values = self.values.iter().map(|value| self.filter(value));
         if self.negated {
-            for value in values {
-                filters.require_one_of(category, vec![without(text, value)]);
+            for filter in filters_of_values {
+                filters.require_one_of(self.category, vec![filter]);
             }
         } else {
-            let alternatives = values.map(|value| with(text, value)).collect();
-            filters.require_one_of(category, alternatives);
+            filters.require_one_of(self.category, filters_of_values.collect());
         }
     }
-}
 
-/// Returns the filter of `key:value`. `key:""` matches events without a value, since no event has
-/// an empty value.
-fn with(category: TextCategory, value: &str) -> Filter {
-    if value.is_empty() { Filter::is_not_set(category) } else { Filter::is(category, value) }
-}
-
-fn without(category: TextCategory, value: &str) -> Filter {
-    if value.is_empty() { Filter::is_set(category) } else { Filter::is_not(category, value) }
+    /// Returns the filter of `key:value`. `key:""` matches events without a value, since no event
+    /// has an empty value.
+    fn filter(&self, value: &str) -> Filter {
+        let operator = match (value.is_empty(), self.negated) {
+            (true, false) => Operator::IsNotSet,
+            (true, true) => Operator::IsSet,
+            (false, false) => Operator::Is,
+            (false, true) => Operator::IsNot,
+        };
+        Filter::new(self.category, operator, value)
+    }
 }
 
 /// Returns the text before the colon of a term, without `!`.
@@ -235,7 +236,8 @@ fn parse_list(text: &str) -> Option<(Vec<&str>, &str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::attribute::{Attribute, Attributes};
+    use crate::attribute::Attribute;
+    use crate::category::Attributes;
     use proptest::prelude::*;
 
     const ERROR: SearchedError<'static> = SearchedError {

@@ -9,7 +9,7 @@ use super::breakdown::{MAX_LIMIT, parse_by};
 use super::event_query::{EventQuery, parse_limit};
 use super::time_bucket::{QueryRange, WrittenTime};
 use crate::ErrorId;
-use crate::attribute::TextCategory;
+use crate::category::Category;
 use crate::log::day::{minute_of, start_of_minute};
 
 const DEFAULT_LIMIT: u16 = 10;
@@ -22,7 +22,7 @@ pub struct SummaryQuery {
     /// The events that count.
     pub events: EventQuery,
     /// The categories to divide by.
-    pub by: Vec<TextCategory>,
+    pub by: Vec<Category>,
     /// Maximum rows with a single value.
     pub limit: usize,
 }

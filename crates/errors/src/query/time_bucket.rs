@@ -205,17 +205,6 @@ impl QueryRange {
         usize::try_from(minute.div_euclid(self.size.minutes()) - self.buckets.start).ok()
     }
 
-    /// Returns the indexes of the buckets that count minutes of a day.
-    pub fn buckets_of(&self, day: Day) -> Range<usize> {
-        let counted = self.counted_minutes();
-        let start = counted.start.max(day.first_minute());
-        let end = counted.end.min(day.next().first_minute());
-        match (self.bucket_of(start), self.bucket_of(end.saturating_sub(1))) {
-            (Some(first), Some(last)) if start < end => first..last + 1,
-            _ => 0..0,
-        }
-    }
-
     /// Returns the days with counted minutes.
     pub fn days(&self) -> impl Iterator<Item = Day> {
         let Range { start, end } = self.counted_minutes();
@@ -236,16 +225,12 @@ impl QueryRange {
         hours_where(day, |hour| counted.start <= hour.start && hour.end <= counted.end)
     }
 
-    /// `true` if counting these hours of a day needs the minute of each event.
-    pub fn needs_minutes(&self, day: Day, hours: Hours) -> bool {
+    /// `true` if counting these hours of a day, perhaps by bucket, needs the minute of each event: a
+    /// bucket has a part of an hour, or an hour is only partly counted.
+    pub fn needs_minutes(&self, day: Day, hours: Hours, by_bucket: bool) -> bool {
         let counted = hours.common_with(self.hours_of(day));
-        let is_divided = !self.size.has_whole_hours() && !counted.is_empty();
-        is_divided || self.cuts(day, hours)
-    }
-
-    /// `true` if some of these hours are only partly counted.
-    pub fn cuts(&self, day: Day, hours: Hours) -> bool {
-        !hours.common_with(self.hours_of(day)).is_within(self.whole_hours_of(day))
+        let is_divided = by_bucket && !self.size.has_whole_hours() && !counted.is_empty();
+        is_divided || !counted.is_within(self.whole_hours_of(day))
     }
 
     /// Returns the minutes of the range that are in returned buckets.
@@ -507,15 +492,12 @@ mod tests {
         assert_eq!(days.hours_of(Day::of(at("2026-10-15"))), Hours::ALL);
         assert_eq!(days.hours_of(Day::of(at("2026-11-01"))), Hours::between(0, 3));
         assert_eq!(days.hours_of(Day::of(at("2026-11-02"))), Hours::NONE);
-        assert_eq!(days.buckets_of(first), 0..1);
-        assert_eq!(days.buckets_of(Day::of(at("2026-11-01"))), 31..32);
-        assert_eq!(days.buckets_of(Day::of(at("2026-11-02"))), 0..0);
-        assert!(days.needs_minutes(first, Hours::between(16, 18)));
-        assert!(!days.needs_minutes(first, Hours::between(18, 24)));
-        assert!(!days.needs_minutes(first, Hours::between(0, 17)));
+        assert!(days.needs_minutes(first, Hours::between(16, 18), true));
+        assert!(!days.needs_minutes(first, Hours::between(18, 24), true));
+        assert!(!days.needs_minutes(first, Hours::between(0, 17), true));
         let half_hours = range("2026-10-01", "2026-10-03");
-        assert!(half_hours.needs_minutes(first, Hours::ALL));
-        assert_eq!(half_hours.buckets_of(Day::of(at("2026-10-02"))), 48..96);
+        assert!(half_hours.needs_minutes(first, Hours::ALL, true));
+        assert!(!half_hours.needs_minutes(first, Hours::ALL, false));
     }
 
     fn numbers() -> impl Strategy<Value = String> {

@@ -1,7 +1,5 @@
 //! Exact counts of users.
 
-use crate::attribute::UserHash;
-
 /// Number of users that are kept before duplicates are removed.
 const MIN_KEPT: usize = 32;
 
@@ -9,13 +7,13 @@ const MIN_KEPT: usize = 32;
 /// set.
 #[derive(Debug, Clone, Default)]
 pub(super) struct DistinctUsers {
-    users: Vec<UserHash>,
+    users: Vec<u64>,
     /// The number of distinct users when duplicates were last removed.
     distinct: usize,
 }
 
 impl DistinctUsers {
-    pub(super) fn add(&mut self, user: UserHash) {
+    pub(super) fn add(&mut self, user: u64) {
         // In runs, the events of a user are adjacent.
         if self.users.last() == Some(&user) {
             return;
@@ -56,7 +54,7 @@ mod tests {
             let expected: BTreeSet<u64> = users.iter().copied().collect();
             let mut all = DistinctUsers::default();
             for user in &users {
-                all.add(UserHash::from_bytes(user.to_be_bytes()).unwrap());
+                all.add(*user);
             }
             prop_assert_eq!(all.count(), expected.len() as u64);
             prop_assert!(all.users.capacity() <= 4 * expected.len().max(MIN_KEPT));

@@ -6,6 +6,7 @@
 //! | `bundle#PROJECT` | `DAY#RUN` | all columns of a small run |
 //! | `columns#PROJECT#COLUMN#DAY-MOD-8` | `DAY#RUN#PART` | up to 350 kB of a column of a larger run |
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use futures_util::stream::{self, StreamExt, TryStreamExt};
 
 use shared::dynamodb::StoreError;
 use shared::dynamodb::immutable_items::{ItemKey, place};
-use shared::dynamodb::item::{Item, ItemReader, b, key};
+use shared::dynamodb::item::{Item, b, key};
 use shared::projects::project::ProjectId;
 
 use super::ErrorStore;
@@ -29,6 +30,8 @@ use crate::log::run::{ColumnName, Columns};
 const MAX_BUNDLE_BYTES: usize = 16_000;
 /// Maximum bytes of a column in one item.
 const PART_BYTES: usize = 350_000;
+/// The attribute with a part of a column.
+const PART: &str = "bytes";
 /// Number of partitions that store one column of all runs.
 const COLUMN_PARTITIONS: i64 = 8;
 /// Maximum concurrent requests.
@@ -73,7 +76,7 @@ impl ErrorStore<'_> {
                 parts.insert(name, bytes.len().div_ceil(PART_BYTES));
                 for (part, bytes) in bytes.chunks(PART_BYTES).enumerate() {
                     let mut item = part_key(project, day, id, name, part);
-                    item.insert("bytes".to_owned(), b(bytes));
+                    item.insert(PART.to_owned(), b(bytes));
                     items.push(item);
                 }
             }
@@ -116,7 +119,7 @@ impl ErrorStore<'_> {
     /// Reports a run that is skipped because its columns cannot be decoded.
     pub(super) fn report_damaged_run(self, project: ProjectId, day: Day, run: &Run) {
         let first = keys_of(project, day, run, &[ColumnName::Base]).into_iter().next();
-        self.db.report_damaged(TABLE, &first.unwrap_or_default(), "bytes");
+        self.db.report_damaged(TABLE, &first.unwrap_or_default(), PART);
     }
 
     /// Deletes the columns of runs that no query counts any more.
@@ -173,35 +176,29 @@ fn assemble(
     requested: &ColumnRequest<'_>,
     found: &HashMap<ItemKey, Arc<Item>>,
 ) -> Result<Columns, StoreError> {
-    let missing = || StoreError::Damaged { table: TABLE, attribute: "pk" };
-    let find = |key: Item| found.get(&place(&key)).ok_or_else(missing);
+    let damaged = |attribute| StoreError::Damaged { table: TABLE, attribute };
+    let find = |key: &Item| found.get(&place(key)).ok_or_else(|| damaged("pk"));
     let (day, run) = (requested.day, requested.run);
-    let column = |name: &ColumnName| match &run.form {
-        RunLayout::Bundle => {
-            let item = find(bundle_key(project, day, run.id))?;
-            match item.get(name.name().as_ref()) {
-                None if name.may_be_missing() => Ok(None),
-                Some(AttributeValue::B(bytes)) => Ok(Some((*name, bytes.as_ref().to_vec()))),
-                _ => Err(StoreError::Damaged { table: TABLE, attribute: "bytes" }),
+    let column = |name: &ColumnName| {
+        let attribute = match run.form {
+            RunLayout::Bundle => name.name(),
+            RunLayout::Columns(_) => Cow::Borrowed(PART),
+        };
+        let mut column = None::<Vec<u8>>;
+        for key in keys_of(project, day, run, &[*name]) {
+            match find(&key)?.get(attribute.as_ref()) {
+                None if name.is_tag() && run.form == RunLayout::Bundle => {}
+                Some(AttributeValue::B(bytes)) => {
+                    column.get_or_insert_default().extend(bytes.as_ref());
+                }
+                _ => return Err(damaged(PART)),
             }
         }
-        RunLayout::Columns(_)
-            if name.may_be_missing() && find(part_key(project, day, run.id, *name, 0)).is_err() =>
-        {
-            Ok(None)
-        }
-        RunLayout::Columns(parts) => {
-            let mut bytes = Vec::new();
-            for part in 0..parts.get(name).copied().unwrap_or(1) {
-                let item = find(part_key(project, day, run.id, *name, part))?;
-                bytes.extend(ItemReader { table: TABLE, item }.blob("bytes")?);
-            }
-            Ok(Some((*name, bytes)))
-        }
+        Ok(column.map(|bytes| (*name, bytes)))
     };
     let mut names = requested.columns();
     if requested.with_tags && run.form == RunLayout::Bundle {
-        let item = find(bundle_key(project, day, run.id))?;
+        let item = find(&bundle_key(project, day, run.id))?;
         let stored = item.keys().filter_map(|name| ColumnName::parse(name));
         names.extend(stored.filter(|name| name.is_tag()));
     }

@@ -81,8 +81,7 @@ impl ErrorStore<'_> {
         }
         let mut left = limits.events;
         for manifest in &manifests {
-            for runs in manifest.next_compactions(head.readable_steps, limits, now) {
-                let level = manifest.compacted_level(&runs, now);
+            for (level, runs) in manifest.next_compactions(head.readable_steps, limits, now) {
                 let target = Target { day: manifest.day, level };
                 let outcome = self.compact_runs(project, head, &runs, &target, now).await?;
                 if outcome == CompactionOutcome::Skipped {
@@ -204,7 +203,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::attribute::Attributes;
+    use crate::category::Attributes;
     use crate::grouping::Fingerprint;
 
     #[test]

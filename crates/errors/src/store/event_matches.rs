@@ -15,7 +15,7 @@ use super::ErrorStore;
 use super::errors::TABLE;
 use super::events::{EventKey, EventsOfError, error_events_pk, event_key_text, read_event_key};
 use super::rows::{LogRow, read_row, row_key, tags_of};
-use crate::attribute::Category;
+use crate::category::Category;
 use crate::query::error_events::EventOrder;
 use crate::query::filter::EventFilters;
 use crate::{EventId, StoredEvent};

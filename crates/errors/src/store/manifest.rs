@@ -212,7 +212,8 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::attribute::{Attribute, Attributes};
+    use crate::attribute::Attribute;
+    use crate::category::Attributes;
     use crate::grouping::Fingerprint;
     use crate::log::manifest::RunLayout;
     use crate::log::row::EventRow;
@@ -228,7 +229,7 @@ mod tests {
         };
         let columns = pack(Day::of(until), &[row]).unwrap();
         let totals = totals_of(&columns).unwrap();
-        let url = ColumnName::Text(Attribute::Url.into());
+        let url = ColumnName::Category(Attribute::Url.into());
         let form = RunLayout::Columns(BTreeMap::from([(url, 2)]));
         let (id, first_step, last_step, level) = (RunId::random(), 3, 5, 1);
         Run { id, first_step, last_step, until, level, bytes: 100, values: 20, form, totals }

@@ -1,7 +1,7 @@
 //! Reads the events that a query counts, in table `errors`. Reads as little as the result needs, in
 //! portions that fit into memory.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
@@ -49,11 +49,9 @@ const EARLIEST_RECEIPT: Duration = Duration::from_mins(5);
 pub(super) struct ProjectEvents<'q> {
     project: ProjectId,
     needs: QueryNeeds<'q>,
-    errors: CountedErrors,
-    outlines: Vec<ErrorOutline>,
-    last_unpacked: HashMap<Fingerprint, Timestamp>,
-    tombstones: Tombstones,
-    runs: Vec<PlannedRun>,
+    counted: CountedProject,
+    /// The runs in portions that fit into memory.
+    windows: VecDeque<Vec<PlannedRun>>,
 }
 
 /// The errors of a project whose events were counted.
@@ -66,12 +64,6 @@ pub struct CountedProject {
     /// The time of the last unpacked event of each error, counted or not.
     pub last_unpacked: HashMap<Fingerprint, Timestamp>,
     pub(super) tombstones: Tombstones,
-}
-
-/// The runs of a project in portions that fit into memory.
-struct Windows {
-    first: Vec<(PlannedRun, Columns)>,
-    others: Vec<Vec<PlannedRun>>,
 }
 
 /// The place of a run.
@@ -108,13 +100,13 @@ impl ProjectEvents<'_> {
             let hours = run.plan.totals.with(run.plan.columns);
             hours.iter().map(|hour| u64::from(run.source.totals().hour(hour).events)).sum()
         };
-        self.runs.iter().map(of_run).sum()
+        self.windows.iter().flatten().map(of_run).sum()
     }
 }
 
 /// Splits runs into windows, each of which fits into memory.
-fn windows(runs: Vec<PlannedRun>) -> Vec<Vec<PlannedRun>> {
-    let mut windows: Vec<Vec<PlannedRun>> = Vec::new();
+fn windows(runs: Vec<PlannedRun>) -> VecDeque<Vec<PlannedRun>> {
+    let mut windows: VecDeque<Vec<PlannedRun>> = VecDeque::new();
     let (mut events, mut bytes) = (0, 0);
     for planned in runs {
         let (more_events, more_bytes) = match &planned {
@@ -125,7 +117,7 @@ fn windows(runs: Vec<PlannedRun>) -> Vec<Vec<PlannedRun>> {
         };
         events += more_events;
         bytes += more_bytes;
-        match windows.last_mut() {
+        match windows.back_mut() {
             Some(window)
                 if events <= WINDOW_EVENTS
                     && bytes <= WINDOW_BYTES
@@ -135,7 +127,7 @@ fn windows(runs: Vec<PlannedRun>) -> Vec<Vec<PlannedRun>> {
             }
             _ => {
                 (events, bytes) = (more_events, more_bytes);
-                windows.push(vec![planned]);
+                windows.push_back(vec![planned]);
             }
         }
     }
@@ -214,11 +206,8 @@ impl ErrorStore<'_> {
         let mut events = ProjectEvents {
             project,
             needs: QueryNeeds { range, filters, every_fingerprint_counts, counted },
-            errors: CountedErrors::default(),
-            outlines: Vec::new(),
-            last_unpacked: HashMap::new(),
-            tombstones: Tombstones::default(),
-            runs: Vec::new(),
+            counted: CountedProject::default(),
+            windows: VecDeque::new(),
         };
         let (Some(first), Some(last)) = (range.days().next(), range.days().last()) else {
             return Ok(events);
@@ -240,12 +229,13 @@ impl ErrorStore<'_> {
             let (manifests, rows, outlines) = tokio::try_join!(manifests, rows, outlines)?;
             let Some(manifests) = readable(manifests, &head) else { continue };
             let (rows, last_unpacked) = rows;
-            events.runs = plan(&events.needs, manifests, rows, &head.tombstones);
-            (events.last_unpacked, events.tombstones) = (last_unpacked, head.tombstones);
+            events.windows = windows(plan(&events.needs, manifests, rows, &head.tombstones));
+            let counted = &mut events.counted;
+            (counted.last_unpacked, counted.tombstones) = (last_unpacked, head.tombstones);
             if let Some(outlines) = outlines {
-                let matching = outlines.iter().map(|error| (error.fingerprint, error.id));
-                events.errors = CountedErrors::only(matching);
-                events.outlines = outlines;
+                let matching = outlines.iter().map(|error| error.fingerprint);
+                counted.errors = CountedErrors::only(matching);
+                counted.outlines = outlines;
             }
             return Ok(events);
         }
@@ -256,27 +246,25 @@ impl ErrorStore<'_> {
     async fn load_first(
         self,
         mut read: ProjectEvents<'_>,
-    ) -> Result<(ProjectEvents<'_>, Windows), StoreError> {
-        let mut windows = windows(std::mem::take(&mut read.runs)).into_iter();
-        let first = windows.next().unwrap_or_default();
+    ) -> Result<(ProjectEvents<'_>, Vec<(PlannedRun, Columns)>), StoreError> {
+        let first = read.windows.pop_front().unwrap_or_default();
         let first = self.load(read.project, first).await?;
-        Ok((read, Windows { first, others: windows.collect() }))
+        Ok((read, first))
     }
 
     /// Counts the first window of runs, then reads and counts the others.
     async fn count(
         self,
         read: ProjectEvents<'_>,
-        windows: Windows,
+        first: Vec<(PlannedRun, Columns)>,
         counts: &mut impl Accumulator,
         decoder: &mut Decoder,
     ) -> Result<CountedProject, StoreError> {
-        let ProjectEvents { project, needs, mut errors, outlines, .. } = read;
-        let (tombstones, last_unpacked) = (read.tombstones, read.last_unpacked);
-        let others = windows.others.into_iter();
-        let reads: Vec<_> = others.map(|window| self.load(project, window)).collect();
+        let ProjectEvents { project, needs, mut counted, windows } = read;
+        let CountedProject { errors, tombstones, .. } = &mut counted;
+        let reads: Vec<_> = windows.into_iter().map(|window| self.load(project, window)).collect();
         let mut reads = stream::iter(reads).buffered(2);
-        let mut next = Some(windows.first);
+        let mut next = Some(first);
         while let Some(window) = next {
             for (PlannedRun { day, source, plan, .. }, columns) in &window {
                 counts.add_totals(*day, plan.totals, source.totals());
@@ -288,8 +276,7 @@ impl ErrorStore<'_> {
                     Source::Rows(..) => false,
                 };
                 let of_day = (*day, plan.columns);
-                let run =
-                    CountedRun::decode(columns, of_day, &needs, &mut errors, is_hidden, decoder);
+                let run = CountedRun::decode(columns, of_day, &needs, errors, is_hidden, decoder);
                 if let (Err(_), Source::Stored(run)) =
                     (run.and_then(|run| counts.add(&run, decoder)), source)
                 {
@@ -300,7 +287,7 @@ impl ErrorStore<'_> {
             next = reads.try_next().await?;
         }
         counts.end_project(errors.count());
-        Ok(CountedProject { errors, outlines, last_unpacked, tombstones })
+        Ok(counted)
     }
 
     /// Returns the errors that match a query. Strongly consistent.

@@ -21,7 +21,8 @@ use super::errors::TABLE;
 use super::events::EVENT_RETENTION;
 use super::head::LogPosition;
 use crate::EventId;
-use crate::attribute::{Attribute, Attributes, Category, TextCategory};
+use crate::attribute::Attribute;
+use crate::category::{Attributes, Category};
 use crate::grouping::Fingerprint;
 use crate::log::row::{EventRow, decode_attributes, encode_attributes};
 use crate::tag::{TagHash, TagKey};
@@ -91,8 +92,8 @@ pub(super) type RowCategories<'p> = Option<&'p [Category]>;
 /// Returns the tags to read. `None` for all.
 pub(super) fn tags_of(categories: RowCategories<'_>) -> Option<Vec<TagKey>> {
     let tag = |category: &Category| match category {
-        Category::Text(TextCategory::Tag(key)) => Some(*key),
-        _ => None,
+        Category::Tag(key) => Some(*key),
+        Category::Attribute(_) => None,
     };
     Some(categories?.iter().filter_map(tag).collect())
 }
@@ -259,7 +260,7 @@ mod tests {
     use aws_sdk_dynamodb::types::AttributeValue;
 
     use super::*;
-    use crate::attribute::UserHash;
+    use crate::attribute::user_hash;
     use crate::ingestion::testing::normalize_store_body;
 
     fn row(values: &[(Attribute, String)]) -> EventRow {
@@ -267,7 +268,7 @@ mod tests {
         for (attribute, value) in values {
             attributes.set(*attribute, Some(value.clone()));
         }
-        attributes.set_user(UserHash::of("42"));
+        attributes.set(Attribute::User, user_hash("42"));
         let occurred_at = Timestamp::from_millis(1_795_000_000_000);
         EventRow { occurred_at, fingerprint: Fingerprint([7; 16]), attributes }
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::MAX_VALUES_BYTES;
 use super::base::Base;
 use super::encoding::{Damaged, Decoder, Encoder, Unread, new_column, put_bytes, put_number};
-use crate::attribute::TextCategory;
+use crate::category::Category;
 use crate::log::row::EventRow;
 
 /// The decoded column of an attribute.
@@ -41,7 +41,15 @@ impl Column {
         Self { values: vec![None], indexes: vec![0; base.events()] }
     }
 
-    /// Returns the distinct values. `None` is the value of events without the attribute.
+    /// Returns the column with the value of each event.
+    pub(super) fn of_events(events: impl Iterator<Item = Option<Box<str>>>) -> Self {
+        let values: Vec<Option<Box<str>>> = events.collect();
+        let indexes = (0..).take(values.len()).collect();
+        Self { values, indexes }
+    }
+
+    /// Returns the values, which are distinct except those of users. `None` is the value of events
+    /// without the attribute.
     pub fn values(&self) -> impl Iterator<Item = Option<&str>> {
         self.values.iter().map(Option::as_deref)
     }
@@ -59,8 +67,8 @@ impl Column {
 }
 
 /// Returns the distinct values of a category in ascending order, `None` first.
-pub(super) fn distinct_values(rows: &[EventRow], text: TextCategory) -> Vec<Option<&str>> {
-    let values: BTreeSet<_> = rows.iter().map(|row| row.attributes.text(text)).collect();
+pub(super) fn distinct_values(rows: &[EventRow], category: Category) -> Vec<Option<&str>> {
+    let values: BTreeSet<_> = rows.iter().map(|row| row.attributes.text(category)).collect();
     values.into_iter().collect()
 }
 

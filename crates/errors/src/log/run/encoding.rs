@@ -61,7 +61,7 @@ pub(super) fn new_column() -> Vec<u8> {
 const CONTINUES: u8 = 0x80;
 const TOO_LARGE: Damaged = Damaged("a number is too large");
 
-/// Adds a number below 2^28 as LEB128 (DWARF 5 §7.6): seven bits per byte, the lowest first.
+/// Adds a number below 2^32 as LEB128 (DWARF 5 §7.6): seven bits per byte, the lowest first.
 pub(in crate::log) fn put_number(number: usize, column: &mut Vec<u8>) {
     put_wide_number(number as u64, column);
 }
@@ -156,25 +156,17 @@ impl<'c> Unread<'c> {
     }
 
     pub(super) fn number(&mut self) -> Result<u32, Damaged> {
-        // Most numbers have one byte.
-        if let Some((&byte @ ..CONTINUES, rest)) = self.0.split_first() {
-            self.0 = rest;
-            return Ok(u32::from(byte));
-        }
-        self.long_number()
-    }
-
-    fn long_number(&mut self) -> Result<u32, Damaged> {
-        u32::try_from(self.leb128(4)?).map_err(|_| TOO_LARGE)
+        u32::try_from(self.wide_number()?).map_err(|_| TOO_LARGE)
     }
 
     pub(in crate::log) fn wide_number(&mut self) -> Result<u64, Damaged> {
-        self.leb128(10)
-    }
-
-    fn leb128(&mut self, most_bytes: u32) -> Result<u64, Damaged> {
+        // Most numbers have one byte.
+        if let Some((&byte @ ..CONTINUES, rest)) = self.0.split_first() {
+            self.0 = rest;
+            return Ok(u64::from(byte));
+        }
         let mut number = 0;
-        for place in 0..most_bytes {
+        for place in 0..10 {
             let byte = self.take(1)?.first().copied().unwrap_or_default();
             let bits = u64::from(byte & !CONTINUES);
             let shifted = bits << (7 * place);

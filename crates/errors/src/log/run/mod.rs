@@ -1,10 +1,10 @@
 //! Runs: sorted events of a project's day, in a few bytes each.
 //!
-//! A run has a `base` column with fingerprints, hours and counts, a `minutes` column, one column
-//! for each attribute and tag, and a `user` column. Each column can be stored and read alone: a query reads
-//! the base and the columns that its filters need.
+//! A run has a `base` column with fingerprints, hours and counts, a `minutes` column, and one column
+//! for each attribute and tag. Each column can be stored and read alone: a query reads the base and
+//! the columns that its filters need.
 //!
-//! All columns list events by fingerprint, hour, attributes, user and minute. So similar events are
+//! All columns list events by fingerprint, hour, attributes, tags and minute. So similar events are
 //! adjacent, which zstd (RFC 8878) compresses well.
 //!
 //! Every column starts with a format version. Numbers are LEB128. Parts are compressed if that
@@ -22,7 +22,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::day::{Day, MINUTES_PER_DAY, minute_of, start_of_minute};
 use super::row::EventRow;
-use crate::attribute::{Attribute, Attributes, Category, TextCategory, UserHash};
+use crate::attribute::{Attribute, hash_of_user, user_of_hash};
+use crate::category::{Attributes, Category};
 use crate::grouping::Fingerprint;
 use crate::tag::TagKey;
 
@@ -31,7 +32,6 @@ pub use column::Column;
 pub use encoding::{Damaged, Decoder};
 pub use minutes::Minutes;
 pub use totals::{Total, Totals};
-pub use users::Users;
 
 pub(super) use encoding::{Unread, put_bytes, put_number, put_wide_number};
 
@@ -60,6 +60,7 @@ const SORT_ORDER: [Attribute; Attribute::ALL.len()] = [
     Attribute::Device,
     Attribute::Bot,
     Attribute::Country,
+    Attribute::User,
 ];
 
 /// The name of a column.
@@ -70,29 +71,14 @@ pub enum ColumnName {
     /// The minute of each event within its hour.
     Minutes,
     /// An attribute or a tag of each event.
-    Text(TextCategory),
-    /// The user of each event.
-    Users,
+    Category(Category),
 }
 
 impl ColumnName {
     /// Returns the names of all columns that every run can have. A run also has tags.
     pub fn all() -> impl Iterator<Item = Self> {
-        let attributes = Attribute::ALL.into_iter().map(|it| Self::Text(it.into()));
-        [Self::Base, Self::Minutes].into_iter().chain(attributes).chain([Self::Users])
-    }
-
-    /// `true` if the column was added later, so older runs lack it. Their events have no value.
-    pub fn may_be_missing(self) -> bool {
-        let added = |attribute| {
-            use Attribute::{Bot, Culprit, Type, Url};
-            matches!(attribute, Bot | Url | Type | Culprit)
-        };
-        match self {
-            Self::Base | Self::Minutes => false,
-            Self::Text(TextCategory::Attribute(attribute)) => added(attribute),
-            Self::Text(TextCategory::Tag(_)) | Self::Users => true,
-        }
+        let attributes = Attribute::ALL.into_iter().map(|it| Self::Category(it.into()));
+        [Self::Base, Self::Minutes].into_iter().chain(attributes)
     }
 
     /// Returns the stored name.
@@ -100,29 +86,22 @@ impl ColumnName {
         match self {
             Self::Base => Cow::Borrowed("base"),
             Self::Minutes => Cow::Borrowed("minutes"),
-            Self::Text(category) => category.name(),
-            Self::Users => Cow::Borrowed("user"),
+            Self::Category(category) => category.name(),
         }
     }
 
     /// Returns the column with this stored name.
     pub fn parse(name: &str) -> Option<Self> {
-        let of_text = || TextCategory::parse(name).map(Self::Text);
-        Self::all().find(|column| column.name() == name).or_else(of_text)
+        match name {
+            "base" => Some(Self::Base),
+            "minutes" => Some(Self::Minutes),
+            name => Category::parse(name).map(Self::Category),
+        }
     }
 
     /// `true` for the column of a tag.
     pub fn is_tag(self) -> bool {
-        matches!(self, Self::Text(TextCategory::Tag(_)))
-    }
-}
-
-impl From<Category> for ColumnName {
-    fn from(category: Category) -> Self {
-        match category {
-            Category::Text(category) => Self::Text(category),
-            Category::User => Self::Users,
-        }
+        matches!(self, Self::Category(Category::Tag(_)))
     }
 }
 
@@ -144,7 +123,7 @@ impl Columns {
     /// Returns the tags that have a column.
     pub fn tags(&self) -> impl Iterator<Item = TagKey> {
         self.0.keys().filter_map(|name| match name {
-            ColumnName::Text(TextCategory::Tag(key)) => Some(*key),
+            ColumnName::Category(Category::Tag(key)) => Some(*key),
             _ => None,
         })
     }
@@ -152,30 +131,35 @@ impl Columns {
     /// Returns the bytes of the distinct values of all attributes and tags before compression. Decoding them
     /// takes this much memory.
     pub fn values_bytes(&self) -> Result<u64, Damaged> {
-        let attributes = self.iter().filter(|(name, _)| matches!(name, ColumnName::Text(_)));
+        let attributes = self.iter().filter(
+            |(name, _)| matches!(name, ColumnName::Category(category) if category.has_texts()),
+        );
         attributes.map(|(_, column)| Ok(column::values_length(column)? as u64)).sum()
     }
 
-    /// Returns an attribute or tag of the events in the run with this base.
-    pub fn texts(
+    /// Returns an attribute or tag of the events in the run with this base. A run without the column
+    /// of a tag has no event with the tag.
+    pub fn values(
         &self,
-        category: TextCategory,
+        category: Category,
         decoder: &mut Decoder,
         base: &Base,
     ) -> Result<Column, Damaged> {
-        let name = ColumnName::Text(category);
+        let name = ColumnName::Category(category);
         match self.get(name) {
-            Err(_) if name.may_be_missing() => Ok(Column::unset(base)),
+            Err(_) if name.is_tag() => Ok(Column::unset(base)),
+            _ if category == Attribute::User.into() => {
+                let users = self.users(decoder, base)?.into_iter();
+                Ok(Column::of_events(users.map(|user| user.map(user_of_hash).map(Box::from))))
+            }
             bytes => Column::decode(decoder, bytes?, base),
         }
     }
 
-    /// Returns the users of the events in the run with this base.
-    pub fn users(&self, decoder: &mut Decoder, base: &Base) -> Result<Users, Damaged> {
-        match self.get(ColumnName::Users) {
-            Err(_) => Ok(Users::unset(base)),
-            Ok(bytes) => Users::decode(decoder, bytes, base),
-        }
+    /// Returns the hashes of the users of the events in the run with this base, without their texts.
+    pub fn users(&self, decoder: &mut Decoder, base: &Base) -> Result<Vec<Option<u64>>, Damaged> {
+        let name = ColumnName::Category(Attribute::User.into());
+        users::decode(decoder, self.get(name)?, base)
     }
 }
 
@@ -217,10 +201,10 @@ fn pack_with(encoder: Encoder, day: Day, rows: &[EventRow]) -> Result<Columns, P
     let fingerprints: Vec<Fingerprint> = fingerprints.into_iter().collect();
     let tags: BTreeSet<TagKey> =
         rows.iter().flat_map(|row| row.attributes.tags()).map(|(key, _)| key).collect();
-    let texts = sort_order(tags);
-    let values: Vec<TextValues<'_>> = texts
+    let categories = sort_order(tags);
+    let values: Vec<DistinctValues<'_>> = categories
         .into_iter()
-        .map(|text| TextValues { text, values: column::distinct_values(rows, text) })
+        .map(|of| DistinctValues { of, values: column::distinct_values(rows, of) })
         .collect();
     let events: Option<Vec<PackedEvent>> =
         rows.iter().map(|row| PackedEvent::new(day, row, &fingerprints, &values)).collect();
@@ -228,14 +212,14 @@ fn pack_with(encoder: Encoder, day: Day, rows: &[EventRow]) -> Result<Columns, P
 }
 
 /// Returns the categories that sort events, in order: all attributes, then these tags.
-fn sort_order(tags: BTreeSet<TagKey>) -> Vec<TextCategory> {
-    let attributes = SORT_ORDER.into_iter().map(TextCategory::Attribute);
-    attributes.chain(tags.into_iter().map(TextCategory::Tag)).collect()
+fn sort_order(tags: BTreeSet<TagKey>) -> Vec<Category> {
+    let attributes = SORT_ORDER.into_iter().map(Category::Attribute);
+    attributes.chain(tags.into_iter().map(Category::Tag)).collect()
 }
 
 /// The distinct values of a category in ascending order, `None` first.
-struct TextValues<'v> {
-    text: TextCategory,
+struct DistinctValues<'v> {
+    of: Category,
     values: Vec<Option<&'v str>>,
 }
 
@@ -243,7 +227,7 @@ struct TextValues<'v> {
 fn encode(
     mut encoder: Encoder,
     fingerprints: &[Fingerprint],
-    values: &[TextValues<'_>],
+    values: &[DistinctValues<'_>],
     mut events: Vec<PackedEvent>,
 ) -> Result<Columns, PackError> {
     if values.iter().any(|it| column::encoded_length(&it.values) > MAX_VALUES_BYTES) {
@@ -255,13 +239,17 @@ fn encode(
         (ColumnName::Base, base::encode(fingerprints, &error_hours_of(&events), &mut encoder)),
         (ColumnName::Minutes, minutes::encode(&minutes, &mut encoder)),
     ]);
-    let users: Vec<Option<UserHash>> = events.iter().map(|event| event.user).collect();
-    columns.insert(ColumnName::Users, users::encode(&users, &mut encoder));
-    for (position, TextValues { text, values }) in values.iter().enumerate() {
+    for (position, DistinctValues { of, values }) in values.iter().enumerate() {
         let indexes = events.iter().filter_map(|event| event.values.get(position).copied());
-        let indexes: Vec<u32> = indexes.collect();
-        let column = column::encode(values, &indexes, &mut encoder);
-        columns.insert(ColumnName::Text(*text), column);
+        let column = if *of == Attribute::User.into() {
+            let hashes: Vec<Option<u64>> =
+                values.iter().map(|user| hash_of_user((*user)?)).collect();
+            let user = |index: u32| hashes.get(index as usize).copied().flatten();
+            users::encode(&indexes.map(user).collect::<Vec<_>>(), &mut encoder)
+        } else {
+            column::encode(values, &indexes.collect::<Vec<_>>(), &mut encoder)
+        };
+        columns.insert(ColumnName::Category(*of), column);
     }
     Ok(Columns(columns))
 }
@@ -286,19 +274,16 @@ pub fn unpack(day: Day, columns: &Columns) -> Result<Vec<EventRow>, Damaged> {
         });
     }
     for attribute in Attribute::ALL {
-        let column = columns.texts(attribute.into(), &mut decoder, &base)?;
+        let column = columns.values(attribute.into(), &mut decoder, &base)?;
         for (row, value) in rows.iter_mut().zip(column.values_of_events()) {
             row.attributes.set(attribute, value.map(str::to_owned));
         }
     }
     for key in columns.tags() {
-        let column = columns.texts(TextCategory::Tag(key), &mut decoder, &base)?;
+        let column = columns.values(Category::Tag(key), &mut decoder, &base)?;
         for (row, value) in rows.iter_mut().zip(column.values_of_events()) {
             row.attributes.set_tag(key, value.unwrap_or_default().to_owned());
         }
-    }
-    for (row, user) in rows.iter_mut().zip(columns.users(&mut decoder, &base)?.of_events()) {
-        row.attributes.set_user(*user);
     }
     Ok(rows)
 }
@@ -310,7 +295,6 @@ struct PackedEvent {
     hour: u8,
     /// An index into the category's distinct values, in the order of [`sort_order`].
     values: Box<[u32]>,
-    user: Option<UserHash>,
     minute: u8,
 }
 
@@ -320,16 +304,15 @@ impl PackedEvent {
         day: Day,
         row: &EventRow,
         fingerprints: &[Fingerprint],
-        values: &[TextValues<'_>],
+        values: &[DistinctValues<'_>],
     ) -> Option<Self> {
         let minute = minute_of(row.occurred_at).checked_sub(day.first_minute())?;
         let minute = u16::try_from(minute).ok().filter(|m| i64::from(*m) < MINUTES_PER_DAY)?;
-        let index = |it: &TextValues<'_>| position(&it.values, &row.attributes.text(it.text));
+        let index = |it: &DistinctValues<'_>| position(&it.values, &row.attributes.text(it.of));
         Some(Self {
             fingerprint: position(fingerprints, &row.fingerprint)?,
             hour: u8::try_from(minute / 60).ok()?,
             values: values.iter().map(index).collect::<Option<_>>()?,
-            user: row.attributes.user(),
             minute: u8::try_from(minute % 60).ok()?,
         })
     }

@@ -3,6 +3,7 @@ use proptest::prelude::*;
 use shared::timestamp::Timestamp;
 
 use super::*;
+use crate::attribute::user_hash;
 
 fn day() -> Day {
     Day::of(Timestamp::parse_date_or_date_time("2028-02-29").unwrap())
@@ -11,14 +12,14 @@ fn day() -> Day {
 fn row_strategy() -> impl Strategy<Value = EventRow> {
     let values =
         prop_oneof![3 => Just(None), 5 => "[a-c]".prop_map(Some), 1 => "\\PC{1,40}".prop_map(Some)];
-    let attributes = proptest::collection::vec(values, Attribute::ALL.len());
+    let attributes = proptest::collection::vec(values, Attribute::texts().count());
     let user = prop_oneof![Just(String::new()), "[a-c]", "[a-z]{9}"];
     let tags = proptest::collection::btree_map("(tenant|plan|zone)", "[a-c]", 0..3);
     let row = (0_i64..86_400_000, 0_u8..5, attributes, user, tags);
     row.prop_map(|(millis, fingerprint, values, user, tags)| {
         let mut attributes = Attributes::default();
-        attributes.set_user(UserHash::of(&user));
-        for (attribute, value) in Attribute::ALL.into_iter().zip(values) {
+        attributes.set(Attribute::User, user_hash(&user));
+        for (attribute, value) in Attribute::texts().zip(values) {
             attributes.set(attribute, value);
         }
         for (key, value) in tags {
@@ -153,7 +154,7 @@ fn truncated_or_extended_columns_are_damaged() {
         assert!(unpack(day(), &longer).is_err(), "{}", name.name());
         let missing = example.iter().filter(|(other, _)| *other != name);
         let missing: Columns = missing.map(|(name, bytes)| (name, bytes.to_vec())).collect();
-        assert_eq!(unpack(day(), &missing).is_ok(), name.may_be_missing(), "{}", name.name());
+        assert_eq!(unpack(day(), &missing).is_ok(), name.is_tag(), "{}", name.name());
     }
 }
 
@@ -199,8 +200,8 @@ fn columns_report_the_bytes_of_their_values() {
     let mut expected = 0;
     let mut decoder = Decoder::new();
     let base = Base::decode(&mut decoder, columns.get(ColumnName::Base).unwrap()).unwrap();
-    for attribute in Attribute::ALL {
-        let column = columns.texts(attribute.into(), &mut decoder, &base).unwrap();
+    for attribute in Attribute::texts() {
+        let column = columns.values(attribute.into(), &mut decoder, &base).unwrap();
         // Every value is so short that its length takes one byte.
         expected += column.values().flatten().map(|value| value.len() as u64 + 1).sum::<u64>();
     }
@@ -211,34 +212,19 @@ fn columns_report_the_bytes_of_their_values() {
 #[test]
 fn column_names_are_unique() {
     let names: BTreeSet<_> = ColumnName::all().map(|column| column.name()).collect();
-    assert_eq!(names.len(), 17);
+    assert_eq!(names.len(), 2 + Attribute::ALL.len());
 }
 
-#[test]
-fn older_runs_lack_values_of_newer_columns() {
-    let rows: Vec<EventRow> = rows_with_values(3)
-        .into_iter()
-        .map(|mut row| {
-            row.attributes.set(Attribute::Url, Some("/cart".to_owned()));
-            row.attributes.set_user(UserHash::of("42"));
-            row
-        })
-        .collect();
-    let columns = pack(day(), &rows).unwrap();
-    let before = columns.iter().filter(|(name, _)| !name.may_be_missing());
-    let before: Columns = before.map(|(name, bytes)| (name, bytes.to_vec())).collect();
-    assert_eq!(before.iter().count(), columns.iter().count() - 5);
-    assert_eq!(normalized(unpack(day(), &before).unwrap()), normalized(rows_with_values(3)));
-}
+const USERS: ColumnName = ColumnName::Category(Category::Attribute(Attribute::User));
 
 #[test]
 fn user_column_takes_at_most_eight_bytes_each() {
     let users = |count: usize| {
         let mut rows = rows_with_values(3_000);
         for (index, row) in rows.iter_mut().enumerate() {
-            row.attributes.set_user(UserHash::of(&(index % count).to_string()));
+            row.attributes.set(Attribute::User, user_hash(&(index % count).to_string()));
         }
-        pack(day(), &rows).unwrap().get(ColumnName::Users).unwrap().len()
+        pack(day(), &rows).unwrap().get(USERS).unwrap().len()
     };
     assert!(users(3_000) <= 8 * 3_000 + 16, "{}", users(3_000));
     assert!(users(100) <= 100 * 8 + 3_000 + 16, "{}", users(100));
@@ -249,18 +235,18 @@ fn user_column_takes_at_most_eight_bytes_each() {
 fn damaged_users_are_rejected() {
     let mut rows = rows_with_values(4);
     for (index, row) in rows.iter_mut().enumerate() {
-        row.attributes.set_user(UserHash::of(["a", "b"][index % 2]));
+        row.attributes.set(Attribute::User, user_hash(["a", "b"][index % 2]));
     }
     let columns = pack(day(), &rows).unwrap();
-    let users = columns.get(ColumnName::Users).unwrap();
+    let users = columns.get(USERS).unwrap();
     for index in 0..users.len() {
-        let cut = replaced(&columns, ColumnName::Users, &users[..index]);
+        let cut = replaced(&columns, USERS, &users[..index]);
         assert!(unpack(day(), &cut).is_err(), "{index}");
     }
     for (index, byte) in [(1, 5), (2, 4), (3, 0xff), (users.len() - 1, 3)] {
         let mut damaged = users.to_vec();
         damaged[index] = byte;
-        let damaged = replaced(&columns, ColumnName::Users, &damaged);
+        let damaged = replaced(&columns, USERS, &damaged);
         assert!(unpack(day(), &damaged).is_err(), "{index}");
     }
 }

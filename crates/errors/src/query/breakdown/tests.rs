@@ -1,5 +1,5 @@
 use super::*;
-use crate::attribute::Attributes;
+use crate::category::Attributes;
 use crate::grouping::Fingerprint;
 use crate::log::day::{Day, Hours};
 use crate::log::row::EventRow;
@@ -14,7 +14,7 @@ fn add(shares: &mut ValueShares, events: &[(Option<&str>, u8, usize)]) {
     let now = Timestamp::from_millis(1_794_000_000_000);
     let rows = events.iter().flat_map(|(value, error, events)| {
         let mut attributes = Attributes::default();
-        let TextCategory::Attribute(attribute) = shares.by else { panic!("a tag") };
+        let Category::Attribute(attribute) = shares.by else { panic!("a tag") };
         attributes.set(attribute, value.map(str::to_owned));
         let fingerprint = Fingerprint([*error; 16]);
         std::iter::repeat_n(EventRow { occurred_at: now, fingerprint, attributes }, *events)

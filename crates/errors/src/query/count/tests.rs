@@ -7,14 +7,15 @@ use proptest::sample::select;
 use shared::timestamp::Timestamp;
 
 use super::*;
-use crate::attribute::{Attribute, Attributes};
+use crate::attribute::Attribute;
+use crate::category::Attributes;
 use crate::grouping::Fingerprint;
 use crate::log::day::{MINUTES_PER_DAY, start_of_minute};
 use crate::log::row::EventRow;
 use crate::log::run::{Base, ColumnName, Columns, pack, pack_uncompressed};
 use crate::query::counted_run::CountedErrors;
 use crate::query::day_plan::{QueryNeeds, RunPlan};
-use crate::query::filter::{EventFilters, Filter};
+use crate::query::filter::{EventFilters, Filter, Operator};
 use crate::query::time_bucket::WrittenTime;
 
 /// The first of ten days around a leap day. The model's queries run on the last of them or later.
@@ -64,15 +65,12 @@ fn rows() -> impl Strategy<Value = Vec<EventRow>> {
 
 fn filters() -> impl Strategy<Value = Vec<Filter>> {
     let attribute = select(vec![Attribute::Browser, Attribute::Release, Attribute::Os]);
-    let filter =
-        (attribute, 0..4, select(vec!["a", "b", "ab"])).prop_map(|(attribute, kind, value)| {
-            match kind {
-                0 => Filter::is(attribute, value),
-                1 => Filter::is_not(attribute, value),
-                2 => Filter::is_set(attribute),
-                _ => Filter::is_not_set(attribute),
-            }
-        });
+    let filter = (attribute, 0_usize..4, select(vec!["a", "b", "ab"])).prop_map(
+        |(attribute, kind, value)| {
+            let operators = [Operator::Is, Operator::IsNot, Operator::IsSet, Operator::IsNotSet];
+            Filter::new(attribute, operators[kind], value)
+        },
+    );
     prop_oneof![Just(Vec::new()), proptest::collection::vec(filter, 0..4)]
 }
 
@@ -97,9 +95,8 @@ struct Model {
     packings: Vec<Packing>,
     range: QueryRange,
     filters: Vec<Filter>,
-    /// The error of each fingerprint, and `true` if it counts. `None` if each fingerprint is an
-    /// error that counts.
-    errors: Option<[(u8, bool); 6]>,
+    /// For each fingerprint, `true` if its error counts. `None` if all count.
+    errors: Option<[bool; 6]>,
 }
 
 fn ranges() -> impl Strategy<Value = QueryRange> {
@@ -138,8 +135,7 @@ fn ranges() -> impl Strategy<Value = QueryRange> {
 fn models() -> impl Strategy<Value = Model> {
     let projects = proptest::collection::vec(rows(), 1..4);
     let packings = proptest::collection::vec(packings(), 7);
-    let error = (0_u8..3, any::<bool>());
-    let errors = proptest::option::of(proptest::array::uniform6(error));
+    let errors = proptest::option::of(proptest::array::uniform6(any::<bool>()));
     (projects, packings, ranges(), filters(), errors).prop_map(
         |(projects, packings, range, filters, errors)| Model {
             projects,
@@ -164,11 +160,10 @@ fn brute_force(model: &Model) -> Vec<Count> {
                 let in_range = millis >= model.range.from().as_millis()
                     && millis < model.range.to().as_millis();
                 let number = row.fingerprint.0[0];
-                let (error, counts) =
-                    model.errors.map_or((number, true), |errors| errors[usize::from(number)]);
+                let counts = model.errors.is_none_or(|errors| errors[usize::from(number)]);
                 if in_bucket && in_range && counts && filters.matches(&row.attributes) {
                     events += 1;
-                    errors.insert((project, error));
+                    errors.insert((project, number));
                 }
             }
         }
@@ -186,8 +181,8 @@ fn count(model: &Model) -> Vec<Count> {
         let mut errors = match model.errors {
             None => CountedErrors::default(),
             Some(errors) => {
-                let listed = (0..).zip(errors).filter(|(_, (_, counts))| *counts);
-                CountedErrors::only(listed.map(|(number, (error, _))| (fingerprint(number), error)))
+                let listed = (0..).zip(errors).filter(|(_, counts)| *counts);
+                CountedErrors::only(listed.map(|(number, _)| fingerprint(number)))
             }
         };
         for (index, day) in model.range.days().enumerate() {
@@ -286,16 +281,6 @@ fn add_each(counter: &mut Counter<'_>, errors: &mut CountedErrors, events: &[Eve
 }
 
 #[test]
-fn errors_with_several_fingerprints_count_once() {
-    let range = daily();
-    let mut counter = Counter::new(&range);
-    let mut errors = CountedErrors::all([(fingerprint(1), "x"), (fingerprint(2), "x")]);
-    let events = [event(0, 1, &[]), event(1, 2, &[]), event(2, 3, &[])];
-    add_each(&mut counter, &mut errors, &events);
-    assert_eq!(sum(&counter.into_counts()), (3, 2));
-}
-
-#[test]
 fn errors_count_once_across_runs_of_a_day() {
     let range = daily();
     let events = [event(0, 1, &[]), event(200, 1, &[]), event(400, 1, &[])];
@@ -322,7 +307,8 @@ fn fingerprints_of_two_projects_are_two_errors() {
 
 #[test]
 fn damaged_or_incomplete_runs_add_nothing() {
-    let (range, filters) = (daily(), EventFilters::new(vec![Filter::is_set(Attribute::Os)]));
+    let (range, filters) =
+        (daily(), EventFilters::new(vec![Filter::new(Attribute::Os, Operator::IsSet, "")]));
     let columns = pack(first_day(), &[event(0, 1, &[(Attribute::Os, "a")])]).unwrap();
     let incomplete = columns.iter().filter(|(name, _)| *name == ColumnName::Base);
     let incomplete: Columns = incomplete.map(|(name, bytes)| (name, bytes.to_vec())).collect();
@@ -384,8 +370,10 @@ fn totals_count_whole_hours_of_one_run() {
 #[test]
 fn uncounted_events_rule_out_totals() {
     let range = daily();
-    let (none, os) =
-        (EventFilters::default(), EventFilters::new(vec![Filter::is_set(Attribute::Os)]));
+    let (none, os) = (
+        EventFilters::default(),
+        EventFilters::new(vec![Filter::new(Attribute::Os, Operator::IsSet, "")]),
+    );
     let totals = totals_of(&pack(first_day(), &[event(0, 1, &[])]).unwrap());
     let read = |filters, every_fingerprint_counts, are_whole| {
         let needs = needs(&range, filters, every_fingerprint_counts);
@@ -393,7 +381,10 @@ fn uncounted_events_rule_out_totals() {
         assert_eq!(plans, [by_columns(Hours::between(0, 1))]);
         needs.columns(first_day(), Hours::between(0, 1))
     };
-    assert_eq!(read(&os, true, true), [ColumnName::Base, ColumnName::Text(Attribute::Os.into())]);
+    assert_eq!(
+        read(&os, true, true),
+        [ColumnName::Base, ColumnName::Category(Attribute::Os.into())]
+    );
     assert_eq!(read(&none, false, true), [ColumnName::Base]);
     assert_eq!(read(&none, true, false), [ColumnName::Base]);
 }

@@ -101,7 +101,7 @@ fn requested_series_have_every_bucket() {
 fn too_many_users_are_rejected() {
     let mut counts = ErrorCounts::of_users(false);
     for user in [1_u64, 2, 2] {
-        counts.add_event(3, 0, UserHash::from_bytes(user.to_be_bytes()));
+        counts.add_event(3, 0, Some(user));
     }
     assert_eq!(counts.users, 2);
     counts.users = MAX_USERS + 1;

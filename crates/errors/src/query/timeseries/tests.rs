@@ -4,7 +4,8 @@ use shared::json::ViolationCode;
 
 use super::*;
 use crate::ErrorStatus;
-use crate::attribute::{Attribute, Attributes};
+use crate::attribute::Attribute;
+use crate::category::Attributes;
 use crate::query::time_bucket::BucketSize;
 
 fn now() -> Timestamp {
