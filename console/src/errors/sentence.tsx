@@ -11,10 +11,9 @@ import { useKeys } from "../keys";
 import { own } from "../own";
 import { formatRange } from "../time/format";
 import { rangeParams } from "../time/range";
-import { useAction } from "../ui/action";
 import { Button } from "../ui/button";
 import { Icon } from "../ui/icons";
-import { showToast } from "../ui/toast";
+import { showToast, useAction } from "../ui/toast";
 import { FilterPicker } from "./filter-picker";
 import {
   type Category,

@@ -3,7 +3,6 @@
 import { useState } from "preact/hooks";
 import { useLoaded } from "../api/loaded";
 import { useCan, useCurrentProject } from "../caller";
-import { useAction } from "../ui/action";
 import { Button } from "../ui/button";
 import { Confirm } from "../ui/confirm";
 import { Part } from "../ui/layout";
@@ -11,7 +10,7 @@ import { useNextPage } from "../ui/next-page";
 import { More } from "../ui/row-parts";
 import { Pending } from "../ui/states";
 import { RelativeTime } from "../ui/time";
-import { showToast } from "../ui/toast";
+import { showToast, useAction } from "../ui/toast";
 import type { Flag } from "./flag";
 import {
   type Difference,

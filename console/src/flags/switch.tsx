@@ -3,11 +3,10 @@
 import { useState } from "preact/hooks";
 import { useIsMounted } from "../address";
 import { useCan, useCurrentProject } from "../caller";
-import { useAction } from "../ui/action";
 import { Button } from "../ui/button";
 import { Confirm } from "../ui/confirm";
 import { useIsSettled } from "../ui/settled";
-import { showToast } from "../ui/toast";
+import { showToast, useAction } from "../ui/toast";
 import { describeFlag, type Flag, patchIfUnchanged, quoteVariant } from "./flag";
 import { createUndo } from "./undo";
 

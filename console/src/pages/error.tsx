@@ -16,7 +16,6 @@ import { useKeys } from "../keys";
 import { formatZoned, number, pluralize } from "../time/format";
 import { keptView, type Range } from "../time/range";
 import { RangeControl } from "../time/range-control";
-import { useAction } from "../ui/action";
 import { Button } from "../ui/button";
 import { Confirm } from "../ui/confirm";
 import { DetailPage } from "../ui/detail-page";
@@ -26,7 +25,7 @@ import { useIsSettled } from "../ui/settled";
 import { CopyButton, ErrorMessage, SkeletonRows } from "../ui/states";
 import { doneText, StatusActions, useStatusKeys } from "../ui/status";
 import { RelativeTime, Time } from "../ui/time";
-import { showToast } from "../ui/toast";
+import { showToast, useAction } from "../ui/toast";
 import { loadError } from "./errors";
 
 type ErrorInfo = Schemas["Error"];

@@ -14,10 +14,11 @@ import {
 } from "../errors/load";
 import { setListed } from "../errors/neighbors";
 import { NewEvents } from "../errors/new-events";
-import { changeStatus, statusNow, useChanges } from "../errors/status";
+import { changeCount, changeStatus, statusNow } from "../errors/status";
 import { useCategories, useMarks, useRange, useView, ViewBar } from "../errors/view-bar";
 import { Spark } from "../plot/spark";
 import { currentStep } from "../steps";
+import { useStore } from "../store";
 import { number, pluralize } from "../time/format";
 import { keptView } from "../time/range";
 import { useAnnouncement } from "../ui/announcement";
@@ -60,7 +61,7 @@ export function ErrorsPage() {
   const more = useMore(listKey, list.data, (cursor) =>
     loadErrors(project, view, range, { sort, limit: 100, cursor, series: true }),
   );
-  const changes = useChanges();
+  const changes = useStore(changeCount);
   // Applies status changes made in this tab without loading the list again.
   const items = useMemo(
     () =>

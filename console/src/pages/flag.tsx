@@ -42,7 +42,6 @@ import { FlagSwitch } from "../flags/switch";
 import { Tester } from "../flags/tester";
 import { createUndo } from "../flags/undo";
 import { loadSegments, type Segment } from "../segments/segment";
-import { useAction } from "../ui/action";
 import { Button } from "../ui/button";
 import { Confirm } from "../ui/confirm";
 import { Field } from "../ui/form";
@@ -50,7 +49,7 @@ import { Part } from "../ui/layout";
 import { useIsSettled } from "../ui/settled";
 import { errorProps, FieldError } from "../ui/states";
 import { RelativeTime } from "../ui/time";
-import { showToast } from "../ui/toast";
+import { showToast, useAction } from "../ui/toast";
 
 /** An archiving or unarchiving to confirm. */
 interface Archiving {

@@ -7,7 +7,6 @@ import type { Page } from "../api/pages";
 import { useCan, useCurrentProject } from "../caller";
 import { newestOf } from "../errors/newest";
 import { number, pluralize } from "../time/format";
-import { useAction } from "../ui/action";
 import { Button } from "../ui/button";
 import { Confirm } from "../ui/confirm";
 import { Field, FormError, useForm } from "../ui/form";
@@ -16,7 +15,7 @@ import { useNextPage } from "../ui/next-page";
 import { More, RowTitle } from "../ui/row-parts";
 import { Empty, Pending } from "../ui/states";
 import { RelativeTime } from "../ui/time";
-import { showToast } from "../ui/toast";
+import { showToast, useAction } from "../ui/toast";
 
 type Collection = Schemas["EventMarkerCollection"];
 type Source = Collection["source"];

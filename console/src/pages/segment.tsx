@@ -31,13 +31,12 @@ import {
   type SegmentDraft,
 } from "../segments/segment";
 import { keptParams } from "../time/range";
-import { useAction } from "../ui/action";
 import { Button } from "../ui/button";
 import { Confirm, Dialog } from "../ui/confirm";
 import { Block, Part } from "../ui/layout";
 import { ErrorMessage, FieldError } from "../ui/states";
 import { RelativeTime } from "../ui/time";
-import { showToast } from "../ui/toast";
+import { showToast, useAction } from "../ui/toast";
 
 const NEW_SEGMENT: SegmentDraft = { key: "", name: "", conditions: [NEW_CONDITION] };
 

@@ -2,7 +2,7 @@
 
 import type { Loaded } from "../api/loaded";
 import type { Page } from "../api/pages";
-import { useAction } from "./action";
+import { useAction } from "./toast";
 
 /** Returns a function that appends the next page, and whether it is loading. */
 export function useNextPage<P extends Page<unknown, unknown>>(
