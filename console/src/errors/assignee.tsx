@@ -6,7 +6,7 @@ import { useLoaded } from "../api/loaded";
 import { useCan, useCurrentProject } from "../caller";
 import { Button } from "../ui/button";
 import { Combobox, matchesText, type Option } from "../ui/combobox";
-import { showErrorToast, showToast } from "../ui/toast";
+import { showToast, useAction } from "../ui/toast";
 import { patchError } from "./load";
 
 interface AssigneeProps {
@@ -19,18 +19,15 @@ export function Assignee({ error, canWrite, reload }: AssigneeProps) {
   const { project } = useCurrentProject();
   const [isOpen, setOpen] = useState(false);
   const { assignee } = error;
+  const [, run] = useAction();
+  const put = async (user: string | null) => {
+    await patchError(project, error.errorId, { assignee: user });
+    reload();
+  };
   const assign = async (user: string | null) => {
     setOpen(false);
-    try {
-      await patchError(project, error.errorId, { assignee: user });
-      reload();
-      showToast(user ? `Assigned to ${user}.` : "Not assigned.", async () => {
-        await patchError(project, error.errorId, { assignee });
-        reload();
-      });
-    } catch (failure) {
-      showErrorToast(failure);
-    }
+    await put(user);
+    showToast(user ? `Assigned to ${user}.` : "Not assigned.", () => put(assignee));
   };
   if (!canWrite) return assignee ? <span class="quiet"> · Assigned to {assignee}</span> : null;
   return (
@@ -39,7 +36,11 @@ export function Assignee({ error, canWrite, reload }: AssigneeProps) {
         {assignee ? `Assigned to ${assignee}` : "Assign"}
       </Button>
       {isOpen && (
-        <MemberPicker assignee={assignee} onChoose={assign} onClose={() => setOpen(false)} />
+        <MemberPicker
+          assignee={assignee}
+          onChoose={(it) => void run(() => assign(it))}
+          onClose={() => setOpen(false)}
+        />
       )}
     </span>
   );

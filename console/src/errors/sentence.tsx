@@ -13,6 +13,7 @@ import { formatRange } from "../time/format";
 import { rangeParams } from "../time/range";
 import { Button } from "../ui/button";
 import { Icon } from "../ui/icons";
+import { STATUS_NAMES } from "../ui/status";
 import { showToast, useAction } from "../ui/toast";
 import { FilterPicker } from "./filter-picker";
 import {
@@ -22,7 +23,6 @@ import {
   filterParams,
   MAX_FILTERS,
   OPERATORS,
-  STATUS_NAMES,
   sameFilter,
   takesValue,
   type View,

@@ -15,7 +15,7 @@ import { Back, DetailPage } from "../ui/detail-page";
 import { Field } from "../ui/form";
 import { ErrorMessage, formError, useFocusFirstError } from "../ui/states";
 import { showErrorToast, showToast } from "../ui/toast";
-import { Conflict, type EditConflict } from "./conflict";
+import { Conflict, type EditConflict, findConflict } from "./conflict";
 import { isMismatch, versionOf } from "./flag";
 
 /** A flag or a segment. */
@@ -94,14 +94,11 @@ export interface Kind<T, D> {
   load: (project: Project, key: string) => Promise<T>;
   create: (project: Project, draft: D, header: KeyHeader) => Promise<T>;
   patch: (project: Project, saved: T, draft: D) => Promise<T>;
-  findConflict: (base: D, edited: D, theirs: D, version: number) => Found;
   /** Applies the IDs of the saved state to a draft. */
   withIds?: (draft: D, sent: D, saved: T) => D;
   created: (created: T) => string;
   changed: (changed: T) => string;
 }
-
-type Found = Omit<EditConflict, "isSaveRejected">;
 
 /** The state of an editor. `check` returns an error that stops saving. */
 export function useEditor<T extends Versioned, D extends object>(
@@ -123,7 +120,7 @@ export function useEditor<T extends Versioned, D extends object>(
   const conflict = useMemo(() => {
     if (saveConflict || !draftConflict || !resource) return saveConflict;
     const { base, edited } = draftConflict;
-    const found = kind.findConflict(base, edited, saved, resource.version);
+    const found = findConflict(base, edited, saved, resource.version);
     return { ...found, isSaveRejected: false };
   }, [saveConflict, draftConflict, saved, resource, kind]);
   const [failure, setFailure] = useState<{ error: ApiError; sent: D } | null>(null);
@@ -166,7 +163,7 @@ export function useEditor<T extends Versioned, D extends object>(
       // Merges the changes of another user into the form, and shows them.
       const latest = await kind.load(project, resource.key);
       const theirs = kind.draftOf(latest);
-      const found = kind.findConflict(edited.base, sent, theirs, latest.version);
+      const found = findConflict(edited.base, sent, theirs, latest.version);
       setSaveConflict({ ...found, isSaveRejected: true });
       onChange(latest);
     }

@@ -15,6 +15,7 @@ import type { Flag } from "./flag";
 import {
   type Difference,
   describeChange,
+  describeFields,
   detailsOf,
   differences,
   type FlagChange,
@@ -102,6 +103,21 @@ function Entry({ change, onRestore }: { change: FlagChange; onRestore: (() => vo
       <Differences items={detailsOf(change)} />
     </li>
   );
+}
+
+/** A flag as text, for users who cannot change it. */
+export function FlagText({ flag }: { flag: Flag }) {
+  return describeFields(flag).map(({ field, added }) => (
+    <Part key={field} title={field}>
+      <ul class="flag-text">
+        {added.map((line, index) => (
+          <li key={index}>
+            <bdi>{line}</bdi>
+          </li>
+        ))}
+      </ul>
+    </Part>
+  ));
 }
 
 export function Differences({ items }: { items: Difference[] }) {

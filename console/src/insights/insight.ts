@@ -11,14 +11,6 @@ import { useNextPage } from "../ui/next-page";
 export type Insight = Schemas["Insight"];
 export type PainPoint = Schemas["PainPoint"];
 export type InsightStatus = Schemas["InsightStatus"];
-export type SettableStatus = Exclude<InsightStatus, "merged">;
-
-export const STATUS_NAMES: Record<InsightStatus, string> = {
-  open: "Open",
-  resolved: "Resolved",
-  ignored: "Ignored",
-  merged: "Merged",
-};
 
 /** Maximum errors whose types a page loads. */
 const MAX_ERROR_TYPES = 20;

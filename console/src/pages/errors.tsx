@@ -5,7 +5,7 @@ import { useLoaded } from "../api/loaded";
 import { useCan, useCurrentProject } from "../caller";
 import { Breakdown } from "../errors/breakdown";
 import { EventsPlot } from "../errors/events-plot";
-import { STATUS_NAMES, viewKey } from "../errors/filters";
+import { viewKey } from "../errors/filters";
 import {
   type ErrorPage as ErrorListPage,
   type ErrorRow,
@@ -24,7 +24,7 @@ import { keptView } from "../time/range";
 import { useAnnouncement } from "../ui/announcement";
 import { BulkActions, More } from "../ui/row-parts";
 import { Empty, Pending } from "../ui/states";
-import { StatusActions, useBulkStatus } from "../ui/status";
+import { STATUS_NAMES, StatusActions, useBulkStatus } from "../ui/status";
 import { Table, useList } from "../ui/table";
 import { RelativeTime } from "../ui/time";
 import { showErrorToast } from "../ui/toast";

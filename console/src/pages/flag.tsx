@@ -5,7 +5,6 @@ import { useLoaded } from "../api/loaded";
 import { useCan, useCurrentProject } from "../caller";
 import { dropDraft } from "../drafts";
 import { AttributeNames } from "../flags/attributes";
-import { findConflict } from "../flags/conflict";
 import {
   EditorPage,
   type EditorProps,
@@ -29,12 +28,12 @@ import {
   patchFlag,
   patchIfUnchanged,
   patchOf,
+  stateOf,
   TYPES,
   unevenRollouts,
   withIds,
 } from "../flags/flag";
-import { FlagText } from "../flags/flag-text";
-import { History } from "../flags/history-list";
+import { FlagText, History } from "../flags/history-list";
 import { PrerequisitesEditor, TargetsEditor, VariantsEditor } from "../flags/lists-editor";
 import { RulesEditor } from "../flags/rules-editor";
 import { NO_WEIGHT, ServeEditor, VariantSelect } from "../flags/serve-editor";
@@ -70,7 +69,6 @@ const KIND: Kind<Flag, Draft> = {
   create: createFlag,
   patch: (project, saved, draft) =>
     patchFlag(project, saved.key, patchOf(draftOf(saved), draft), saved),
-  findConflict,
   withIds: (draft, sent, { rules }) => ({
     ...draft,
     rules: withIds(draft.rules, sent.rules, rules),
@@ -202,7 +200,7 @@ function Editor(props: EditorProps<Flag>) {
       <div class="editor">
         <div>
           {isReadOnly ? (
-            flag && <FlagText flag={flag} segments={segments} />
+            flag && <FlagText flag={flag} />
           ) : (
             <form {...editing.form}>
               <div class="form part">
@@ -303,9 +301,8 @@ function Editor(props: EditorProps<Flag>) {
           {confirming.isConflict && (
             <p>
               Not changed: another user changed the flag. It is now version{" "}
-              {confirming.flag.version} and{" "}
-              {confirming.flag.archivedAt ? "archived" : confirming.flag.enabled ? "on" : "off"}.
-              When on: {describeFlag(confirming.flag)}.
+              {confirming.flag.version} and {stateOf(confirming.flag)}. When on:{" "}
+              {describeFlag(confirming.flag)}.
             </p>
           )}
           {confirming.archived && confirming.flag.enabled && (

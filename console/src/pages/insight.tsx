@@ -13,7 +13,6 @@ import {
   merge,
   type PainPoint,
   patchInsight,
-  STATUS_NAMES,
   split,
   undoMerge,
   useErrorTypes,
@@ -32,7 +31,14 @@ import { Facts } from "../ui/layout";
 import { BulkActions, ListSearch } from "../ui/row-parts";
 import { useIsSettled } from "../ui/settled";
 import { Pending } from "../ui/states";
-import { changeStatus, doneText, type Status, StatusActions, useStatusKeys } from "../ui/status";
+import {
+  changeStatus,
+  doneText,
+  STATUS_NAMES,
+  type Status,
+  StatusActions,
+  useStatusKeys,
+} from "../ui/status";
 import { Table, useList } from "../ui/table";
 import { RelativeTime } from "../ui/time";
 import { showToast, useAction } from "../ui/toast";

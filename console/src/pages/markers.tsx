@@ -6,7 +6,7 @@ import { useLoaded } from "../api/loaded";
 import type { Page } from "../api/pages";
 import { useCan, useCurrentProject } from "../caller";
 import { newestOf } from "../errors/newest";
-import { number, pluralize } from "../time/format";
+import { fieldOf, number, pluralize } from "../time/format";
 import { Button } from "../ui/button";
 import { Confirm } from "../ui/confirm";
 import { Field, FormError, useForm } from "../ui/form";
@@ -268,11 +268,6 @@ const NO_TIME = new ApiError(0, "invalid", "Enter a time.", [
   { pointer: "/events/0/occurredAt", code: "invalid_format", message: "Enter a time." },
 ]);
 
-function nowAsField(): string {
-  const now = new Date();
-  return new Date(now.getTime() - now.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
-}
-
 function NewMarker({
   path,
   onAdded,
@@ -281,7 +276,7 @@ function NewMarker({
   onAdded: () => void;
 }) {
   const [name, setName] = useState("");
-  const [at, setAt] = useState(nowAsField);
+  const [at, setAt] = useState(() => fieldOf(Date.now()));
   const [description, setDescription] = useState("");
   const attempts = useAttempts();
   const form = useForm(async () => {

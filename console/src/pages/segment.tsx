@@ -19,11 +19,10 @@ import {
   SaveBar,
   useEditor,
 } from "../flags/editor";
-import { type Flag, loadFlags } from "../flags/flag";
+import { type Flag, loadFlags, stateOf } from "../flags/flag";
 import {
   createSegment,
   deleteSegment,
-  findSegmentConflict,
   flagsUsing,
   loadSegment,
   patchSegment,
@@ -34,6 +33,7 @@ import { keptParams } from "../time/range";
 import { Button } from "../ui/button";
 import { Confirm, Dialog } from "../ui/confirm";
 import { Block, Part } from "../ui/layout";
+import { RowTitle } from "../ui/row-parts";
 import { ErrorMessage, FieldError } from "../ui/states";
 import { RelativeTime } from "../ui/time";
 import { showToast, useAction } from "../ui/toast";
@@ -52,7 +52,6 @@ const KIND: Kind<Segment, SegmentDraft> = {
   create: createSegment,
   patch: (project, saved, { name, conditions }) =>
     patchSegment(project, saved, { name, conditions }),
-  findConflict: findSegmentConflict,
   created: ({ key }) => `Created ${key}. You can now use it in flag rules.`,
   changed: ({ version }) =>
     `Saved as version ${version}. Takes effect everywhere within 5 seconds.`,
@@ -198,15 +197,8 @@ function UsedBy({ flags }: { flags: Flag[] }) {
         {flags.map((it) => (
           <li key={it.key}>
             <Link class="row" href={hrefOf("flag", { ...keptParams(address), key: it.key })}>
-              <span class="row-title">
-                <bdi>{it.name}</bdi>
-                <small>
-                  <code>{it.key}</code>
-                </small>
-              </span>
-              <span class={`status ${it.archivedAt ? "archived" : it.enabled ? "on" : "off"}`}>
-                {it.archivedAt ? "archived" : it.enabled ? "on" : "off"}
-              </span>
+              <RowTitle name={it.name} description={<code>{it.key}</code>} />
+              <span class={`status ${stateOf(it)}`}>{stateOf(it)}</span>
             </Link>
           </li>
         ))}

@@ -7,7 +7,7 @@ import { Button } from "./button";
 import type { Rows } from "./rows";
 
 /** A row's name and description. */
-export function RowTitle(props: { name: string; description: string | null | undefined }) {
+export function RowTitle(props: { name: string; description: ComponentChildren }) {
   return (
     <span class="row-title">
       <bdi>{props.name}</bdi>
