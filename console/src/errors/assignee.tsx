@@ -4,8 +4,8 @@ import { useState } from "preact/hooks";
 import { api, type Schemas } from "../api/client";
 import { useLoaded } from "../api/loaded";
 import { useCan, useCurrentProject } from "../caller";
-import { Button } from "../ui/button";
 import { Combobox, matchesText, type Option } from "../ui/combobox";
+import { Picker } from "../ui/picker";
 import { showToast, useAction } from "../ui/toast";
 import { patchError } from "./load";
 
@@ -17,7 +17,6 @@ interface AssigneeProps {
 
 export function Assignee({ error, canWrite, reload }: AssigneeProps) {
   const { project } = useCurrentProject();
-  const [isOpen, setOpen] = useState(false);
   const { assignee } = error;
   const [, run] = useAction();
   const put = async (user: string | null) => {
@@ -25,24 +24,20 @@ export function Assignee({ error, canWrite, reload }: AssigneeProps) {
     reload();
   };
   const assign = async (user: string | null) => {
-    setOpen(false);
     await put(user);
     showToast(user ? `Assigned to ${user}.` : "Not assigned.", () => put(assignee));
   };
   if (!canWrite) return assignee ? <span class="quiet"> · Assigned to {assignee}</span> : null;
   return (
-    <span class="assignee add-chip">
-      <Button aria-haspopup="listbox" aria-expanded={isOpen} onClick={() => setOpen(true)}>
-        {assignee ? `Assigned to ${assignee}` : "Assign"}
-      </Button>
-      {isOpen && (
+    <Picker text={assignee ? `Assigned to ${assignee}` : "Assign"}>
+      {(close) => (
         <MemberPicker
           assignee={assignee}
           onChoose={(it) => void run(() => assign(it))}
-          onClose={() => setOpen(false)}
+          onClose={close}
         />
       )}
-    </span>
+    </Picker>
   );
 }
 
@@ -71,17 +66,18 @@ function MemberPicker({ assignee, onChoose, onClose }: MemberPickerProps) {
     .map((it) => ({ key: it, label: it, hint: it === caller.user ? "you" : undefined, user: it }));
   if (assignee && !typed) choices.push({ key: "", label: "Remove the assignee", user: null });
   return (
-    <span class="picker">
-      <Combobox
-        label="Assign to"
-        placeholder="Assign to …"
-        options={choices}
-        text={text}
-        onText={setText}
-        onClose={onClose}
-        onChoose={(it) => onChoose(it.user)}
-        empty="No member matches."
-      />
-    </span>
+    <Combobox
+      label="Assign to"
+      placeholder="Assign to …"
+      options={choices}
+      text={text}
+      onText={setText}
+      onClose={onClose}
+      onChoose={(it) => {
+        onClose();
+        onChoose(it.user);
+      }}
+      empty="No member matches."
+    />
   );
 }

@@ -99,21 +99,10 @@ export const NEW_FLAG: Draft = {
 };
 
 export function draftOf(flag: Flag): Draft {
-  const { key, name, type, description, enabled, variants, offVariant } = flag;
-  const { fallthrough, rules, targets, prerequisites } = flag;
-  return structuredClone({
-    key,
-    name,
-    type,
-    description,
-    enabled,
-    variants,
-    offVariant,
-    fallthrough,
-    rules,
-    targets,
-    prerequisites,
-  });
+  const fields = Object.keys(NEW_FLAG) as (keyof Draft)[];
+  return structuredClone(
+    Object.fromEntries(fields.map((it) => [it, flag[it]])) as unknown as Draft,
+  );
 }
 
 export type FlagPatch = Partial<Omit<Draft, "key" | "type">> & { archived?: boolean };
@@ -214,6 +203,11 @@ export function patchFlag(
 export function loadFlag(project: Project, key: string, signal?: AbortSignal): Promise<Flag> {
   const params = { path: { idOrSlug: project.slug, key } };
   return asFlag(api.GET("/v0/project/{idOrSlug}/feature-flags/{key}", { params, signal }));
+}
+
+export function deleteFlag(project: Project, key: string): Promise<unknown> {
+  const params = { path: { idOrSlug: project.slug, key } };
+  return api.DELETE("/v0/project/{idOrSlug}/feature-flags/{key}", { params });
 }
 
 /** `true` if another change came first. */

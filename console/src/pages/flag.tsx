@@ -1,11 +1,10 @@
 import { useMemo, useState } from "preact/hooks";
-import { go, usePageGuard } from "../address";
-import { ApiError, api } from "../api/client";
+import { ApiError } from "../api/client";
 import { useLoaded } from "../api/loaded";
 import { useCan, useCurrentProject } from "../caller";
-import { dropDraft } from "../drafts";
 import { AttributeNames } from "../flags/attributes";
 import {
+  EditorHead,
   EditorPage,
   type EditorProps,
   KeyAndName,
@@ -16,6 +15,7 @@ import {
 import {
   createFlag,
   type Draft,
+  deleteFlag,
   describeFlag,
   describeUnevenShares,
   draftOf,
@@ -47,7 +47,6 @@ import { Field } from "../ui/form";
 import { Part } from "../ui/layout";
 import { useIsSettled } from "../ui/settled";
 import { errorProps, FieldError } from "../ui/states";
-import { RelativeTime } from "../ui/time";
 import { showToast, useAction } from "../ui/toast";
 
 /** An archiving or unarchiving to confirm. */
@@ -67,6 +66,7 @@ const KIND: Kind<Flag, Draft> = {
   draftOf,
   load: loadFlag,
   create: createFlag,
+  remove: deleteFlag,
   patch: (project, saved, draft) =>
     patchFlag(project, saved.key, patchOf(draftOf(saved), draft), saved),
   withIds: (draft, sent, { rules }) => ({
@@ -97,13 +97,12 @@ export function FlagPage() {
 }
 
 function Editor(props: EditorProps<Flag>) {
-  const { saved: flag, back, onChange } = props;
+  const { saved: flag, onChange } = props;
   const { project } = useCurrentProject();
   const can = useCan();
   const editing = useEditor(KIND, props, checkWeights);
   const { draft, saved, set, error } = editing;
   const isSettled = useIsSettled(flag?.archivedAt);
-  const guardPage = usePageGuard();
   const [busy, run] = useAction();
   /** The action to confirm. `flag` is its version after a change by another user. */
   const [confirming, setConfirming] = useState<"delete" | Archiving | null>(null);
@@ -127,16 +126,6 @@ function Editor(props: EditorProps<Flag>) {
     const undo = archived ? createUndo(project, latest, { archived: false }, onChange) : undefined;
     showToast(`${archived ? "Archived" : "Unarchived"} ${latest.key}.`, undo);
   };
-  const remove = async () => {
-    if (!flag) return;
-    const isHere = guardPage();
-    setConfirming(null);
-    const params = { path: { idOrSlug: project.slug, key: flag.key } };
-    await api.DELETE("/v0/project/{idOrSlug}/feature-flags/{key}", { params });
-    dropDraft(editing.draftName);
-    showToast(`Deleted ${flag.key}.`);
-    if (isHere()) go(back);
-  };
   const chooseType = (type: FlagType) => {
     const variants = type === "boolean" ? structuredClone(BOOLEANS) : [];
     const first = variants[0]?.key ?? null;
@@ -150,20 +139,9 @@ function Editor(props: EditorProps<Flag>) {
 
   return (
     <>
-      <div class="page-head">
-        <div>
-          <h1>
-            <bdi>{flag ? flag.name : "New flag"}</bdi>
-          </h1>
-          {flag && (
-            <p class="quiet small">
-              <code>{flag.key}</code> · {flag.type} · version {flag.version},{" "}
-              <RelativeTime at={flag.updatedAt} />
-            </p>
-          )}
-        </div>
+      <EditorHead item={flag} noun="flag" facts={` ${flag?.type} ·`}>
         {flag && (
-          <div class="actions">
+          <>
             <FlagSwitch flag={flag} onChange={onChange} />
             {can("flags:write") &&
               (flag.archivedAt ? (
@@ -194,9 +172,9 @@ function Editor(props: EditorProps<Flag>) {
                   Archive
                 </Button>
               ))}
-          </div>
+          </>
         )}
-      </div>
+      </EditorHead>
       <div class="editor">
         <div>
           {isReadOnly ? (
@@ -283,7 +261,10 @@ function Editor(props: EditorProps<Flag>) {
           title={`Delete ${flag.key}?`}
           action="Delete"
           onClose={() => setConfirming(null)}
-          onConfirm={() => void run(remove)}
+          onConfirm={() => {
+            setConfirming(null);
+            void run(editing.remove);
+          }}
         >
           <p>
             This permanently deletes the flag. Applications that still evaluate it get the default
