@@ -42,7 +42,7 @@ import { Button } from "./ui/button";
 import { Dialog } from "./ui/confirm";
 import { Icon, type IconName } from "./ui/icons";
 import { Palette } from "./ui/palette";
-import { Empty, ErrorMessage, SkeletonRows } from "./ui/states";
+import { Code, Empty, ErrorMessage, SkeletonRows } from "./ui/states";
 import { showToast, Toasts, undoLast } from "./ui/toast";
 
 /** An item of the sidebar. Its icon has its name, and its shortcut is `g` and its first letter. */
@@ -423,7 +423,7 @@ function NoProject({ requested, caller }: { requested: string | null; caller: Ca
   return (
     <Empty title="No projects yet">
       <p>Create one where the stack runs, then reload this page:</p>
-      <pre>waymark project create --name "My shop" --slug my-shop</pre>
+      <Code text='waymark project create --name "My shop" --slug my-shop' />
     </Empty>
   );
 }

@@ -225,6 +225,9 @@ interface EditorHeadProps {
   children: ComponentChildren;
 }
 
+/** Common context attributes, which fields for attributes suggest. */
+const ATTRIBUTES = ["email", "country", "plan", "appVersion", "ip", "$now"];
+
 export function EditorHead({ item, noun, facts = "", children }: EditorHeadProps) {
   return (
     <div class="page-head">
@@ -240,6 +243,11 @@ export function EditorHead({ item, noun, facts = "", children }: EditorHeadProps
         )}
       </div>
       {item && children && <div class="actions">{children}</div>}
+      <datalist id="attributes">
+        {ATTRIBUTES.map((it) => (
+          <option key={it}>{it}</option>
+        ))}
+      </datalist>
     </div>
   );
 }

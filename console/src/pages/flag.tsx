@@ -2,7 +2,6 @@ import { useMemo, useState } from "preact/hooks";
 import { ApiError } from "../api/client";
 import { useLoaded } from "../api/loaded";
 import { useCan, useCurrentProject } from "../caller";
-import { AttributeNames } from "../flags/attributes";
 import {
   EditorHead,
   EditorPage,
@@ -294,7 +293,6 @@ function Editor(props: EditorProps<Flag>) {
           )}
         </Confirm>
       )}
-      <AttributeNames />
     </>
   );
 }

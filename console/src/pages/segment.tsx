@@ -2,7 +2,6 @@ import { useState } from "preact/hooks";
 import { hrefOf, Link, useAddress } from "../address";
 import { useLoaded } from "../api/loaded";
 import { useCan, useCurrentProject } from "../caller";
-import { AttributeNames } from "../flags/attributes";
 import {
   Conditions,
   describeCondition,
@@ -158,7 +157,6 @@ function Editor(props: EditorProps<Segment>) {
           <p>This permanently deletes the segment.{usedBy && " No flag uses it."}</p>
         </Confirm>
       )}
-      <AttributeNames />
     </>
   );
 }
