@@ -8,7 +8,7 @@ import type { Marks } from "../plot/marks";
 import { currentStep } from "../steps";
 import { type Range, readRange } from "../time/range";
 import { RangeControl } from "../time/range-control";
-import { Segments } from "../ui/segments";
+import { Segments } from "../ui/button";
 import { STATUS_NAMES } from "../ui/status";
 import { type Category, readView, STATUSES, type Status, type View } from "./filters";
 import { loadCategories } from "./load";

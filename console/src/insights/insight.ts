@@ -6,7 +6,7 @@ import { useLoaded } from "../api/loaded";
 import { loadPages } from "../api/pages";
 import { type Project, useCan } from "../caller";
 import { currentStep } from "../steps";
-import { useNextPage } from "../ui/next-page";
+import { useNextPage } from "../ui/row-parts";
 
 export type Insight = Schemas["Insight"];
 export type PainPoint = Schemas["PainPoint"];

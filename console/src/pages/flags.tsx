@@ -8,9 +8,9 @@ import { FlagSwitch } from "../flags/switch";
 import { FlagSnippet } from "../settings/flag-snippet";
 import { capitalize, pluralize } from "../time/format";
 import { useAnnouncement } from "../ui/announcement";
+import { Segments } from "../ui/button";
 import { matchesText } from "../ui/combobox";
 import { ListSearch } from "../ui/row-parts";
-import { Segments } from "../ui/segments";
 import { Empty } from "../ui/states";
 
 type Show = "all" | "on" | "off" | "archived";

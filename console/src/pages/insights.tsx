@@ -6,9 +6,9 @@ import { Trend } from "../insights/trend";
 import { number, pluralize } from "../time/format";
 import { keptParams } from "../time/range";
 import { useAnnouncement } from "../ui/announcement";
+import { Segments } from "../ui/button";
 import { matchesText } from "../ui/combobox";
 import { BulkActions, ListSearch, More } from "../ui/row-parts";
-import { Segments } from "../ui/segments";
 import { Code, Empty, Pending } from "../ui/states";
 import {
   changeStatus,

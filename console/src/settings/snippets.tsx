@@ -2,7 +2,7 @@
 
 import { useState } from "preact/hooks";
 import { useCurrentProject } from "../caller";
-import { Segments } from "../ui/segments";
+import { Segments } from "../ui/button";
 import { Code, ErrorMessage } from "../ui/states";
 import { useDsn } from "./dsn";
 

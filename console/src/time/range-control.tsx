@@ -3,10 +3,9 @@
 import { useState } from "preact/hooks";
 import { type Address, changed, go } from "../address";
 import { useKeys } from "../keys";
-import { Button } from "../ui/button";
+import { Button, Segments } from "../ui/button";
 import { Icon } from "../ui/icons";
 import { useMenu } from "../ui/menu";
-import { Segments } from "../ui/segments";
 import { fieldOf, formatFull, formatRange } from "./format";
 import { PRESETS, type Range, rangeParams, zoomStack } from "./range";
 
