@@ -41,7 +41,7 @@ export function SignInForm({ preferKey = false, hasReason = true, children }: Si
     api.GET("/v0/sign-in", { signal }),
   );
   if (withKey || (data && !data.email && !data.oidc)) {
-    const hasOthers = data ? data.email || data.oidc : error?.status !== 404;
+    const hasOthers = data ? data.email || data.oidc : error && error.status !== 404;
     return (
       <div class="sign-in-ways">
         <KeyForm>{children}</KeyForm>
