@@ -26,7 +26,7 @@ export const CONSOLE_HEADER = { "x-waymark-console": "1" };
 interface SessionState {
   /** Increases when the session switches, so that nothing of the previous organization stays. */
   generation: number;
-  /** Why the tab lost its credential, for the sign-in page; `null` if the user signed out. */
+  /** The reason for the lost credential, for the sign-in page; `null` if the user signed out. */
   notice: string | null;
   /** The organization that another tab switched to; `null` if this tab shows it. */
   elsewhere: string | null;
