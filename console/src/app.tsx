@@ -1,6 +1,6 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { changed, currentHref, go, hrefOf, Link, useAddress } from "./address";
-import { type ApiError, api, onPendingChange } from "./api/client";
+import { type ApiError, api, pendingCount } from "./api/client";
 import { clearLoaded, useLoaded } from "./api/loaded";
 import {
   CallerContext,
@@ -31,19 +31,9 @@ import { MembersPage } from "./people/members";
 import { ProjectsPage } from "./people/projects";
 import { KeyOffer, SignIn, SignInForm } from "./people/sign-in";
 import { canOpen, ORGANIZATION_PAGES, scopeOf, settingPages } from "./people/tabs";
-import {
-  cacheCaller,
-  cachedCaller,
-  currentCredential,
-  isSession,
-  offeredKey,
-  onCredentialChange,
-  sessionGeneration,
-  signInToken,
-  signOutReason,
-  switchedElsewhere,
-} from "./session";
+import { cacheCaller, cachedCaller, currentCredential, isSession, session } from "./session";
 import { clearSteps, currentStep } from "./steps";
+import { useStore } from "./store";
 import { keptParams, keptView } from "./time/range";
 import { LiveRegion } from "./ui/announcement";
 import { Banner } from "./ui/banner";
@@ -52,7 +42,7 @@ import { Button } from "./ui/button";
 import { Dialog } from "./ui/confirm";
 import { Icon, type IconName } from "./ui/icons";
 import { Palette } from "./ui/palette";
-import { Empty, ErrorMessage, SkeletonRows } from "./ui/states";
+import { Code, Empty, ErrorMessage, SkeletonRows } from "./ui/states";
 import { showToast, Toasts, undoLast } from "./ui/toast";
 
 /** An item of the sidebar. Its icon has its name, and its shortcut is `g` and its first letter. */
@@ -99,31 +89,23 @@ const PAGES: Record<string, () => preact.JSX.Element> = {
 /** `ready` resolves when the credential of a link or another tab is adopted, or there is none. */
 export function App({ ready }: { ready: Promise<void> }) {
   const [key, setKey] = useState(currentCredential);
-  const [generation, setGeneration] = useState(sessionGeneration);
-  const [token, setToken] = useState(signInToken);
-  // The sign-in page shows it.
-  const [, setReason] = useState(signOutReason);
-  const [switchedTo, setSwitchedTo] = useState(switchedElsewhere);
-  const [offered, setOffered] = useState(offeredKey);
+  const [generation, setGeneration] = useState(session.value.generation);
+  const { token, elsewhere, offered } = useStore(session);
   const [expired, setExpired] = useState(false);
   const isSignedIn = useRef(false);
   const wasSession = useRef(false);
   useLayoutEffect(
     () =>
-      onCredentialChange(() => {
+      session.watch((now) => {
         const next = currentCredential();
-        setOffered(offeredKey());
-        setToken(signInToken());
-        setReason(signOutReason());
-        setSwitchedTo(switchedElsewhere());
         // If a key or session expires, the page stays, and a dialog above it asks for another one.
-        const isExpired = !next && signOutReason() !== null && isSignedIn.current;
+        const isExpired = !next && now.notice !== null && isSignedIn.current;
         setExpired(isExpired);
         if (isExpired) return;
         clearLoaded();
         clearSteps();
         setKey(next);
-        setGeneration(sessionGeneration());
+        setGeneration(now.generation);
       }),
     [],
   );
@@ -147,7 +129,7 @@ export function App({ ready }: { ready: Promise<void> }) {
   return (
     <>
       <Frame key={generation} caller={current} error={caller.error} retry={caller.reload} />
-      {switchedTo !== null && <SwitchedElsewhere organization={switchedTo} />}
+      {elsewhere !== null && <SwitchedElsewhere organization={elsewhere} />}
       {offered && <KeyOffer key={offered} offered={offered} current={current} />}
       {expired && (
         <Dialog
@@ -441,7 +423,7 @@ function NoProject({ requested, caller }: { requested: string | null; caller: Ca
   return (
     <Empty title="No projects yet">
       <p>Create one where the stack runs, then reload this page:</p>
-      <pre>waymark project create --name "My shop" --slug my-shop</pre>
+      <Code text='waymark project create --name "My shop" --slug my-shop' />
     </Empty>
   );
 }
@@ -449,21 +431,14 @@ function NoProject({ requested, caller }: { requested: string | null; caller: Ca
 /** A thin bar at the top of the page while requests take longer than 400 ms. */
 function Progress() {
   const [slow, set] = useState(false);
+  const isPending = useStore(pendingCount) > 0;
   useEffect(() => {
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const stop = onPendingChange((pendingCount) => {
-      if (pendingCount === 0) {
-        clearTimeout(timer);
-        timer = undefined;
-        set(false);
-      } else {
-        timer ??= setTimeout(() => set(true), 400);
-      }
-    });
+    if (!isPending) return;
+    const timer = setTimeout(() => set(true), 400);
     return () => {
-      stop();
       clearTimeout(timer);
+      set(false);
     };
-  }, []);
+  }, [isPending]);
   return <div class={slow ? "progress on" : "progress"} aria-hidden="true" />;
 }

@@ -37,7 +37,7 @@ test("the token of a link leaves the address before anything is sent", async () 
   const session = await import("./session");
   await session.takeLink();
   expect(replaceState).toHaveBeenCalledWith(null, "", "/console/sign-in");
-  expect(session.signInToken()).toBe("secret");
+  expect(session.session.value.token).toBe("secret");
   expect(fetch.mock.calls.map(([path]: unknown[]) => path)).toEqual(["/v0/me"]);
 });
 
@@ -65,17 +65,17 @@ test("tabs follow sign-outs, sign-ins and switches of other tabs", async () => {
   session.watchSession();
   session.openSession(ana);
   onStorage({ key: "waymark.session", oldValue: ofTab("acme"), newValue: ofTab("beta") });
-  expect(session.switchedElsewhere()).toBe("beta");
+  expect(session.session.value.elsewhere).toBe("beta");
   tab.setItem("waymark.draft flag", "{}");
   onStorage({ key: "waymark.session", oldValue: ofTab("beta"), newValue: null });
-  expect([session.currentCredential(), session.signOutReason()]).toEqual([
+  expect([session.currentCredential(), session.session.value.notice]).toEqual([
     null,
     session.SESSION_ENDED,
   ]);
   onStorage({ key: "waymark.session", oldValue: null, newValue: ofTab("acme") });
   expect(session.isSession()).toBe(true);
   onStorage({ key: "waymark.session", oldValue: ofTab("acme"), newValue: "" });
-  expect([session.currentCredential(), session.signOutReason()]).toEqual([null, null]);
+  expect([session.currentCredential(), session.session.value.notice]).toEqual([null, null]);
 });
 
 test("a tab with a key ignores the session of other tabs", async () => {
@@ -86,7 +86,7 @@ test("a tab with a key ignores the session of other tabs", async () => {
   onStorage({ key: "waymark.session", oldValue: ofTab("acme"), newValue: ofTab("beta") });
   onStorage({ key: "waymark.session", oldValue: ofTab("beta"), newValue: "" });
   expect(session.currentCredential()).toBe("wm_1");
-  expect(session.switchedElsewhere()).toBeNull();
+  expect(session.session.value.elsewhere).toBeNull();
 });
 
 test("a failed single sign-on has a reason", async () => {

@@ -5,13 +5,14 @@
 
 import { dropAllDrafts } from "./drafts";
 import { own } from "./own";
+import { Store } from "./store";
 import { requestKeyFromTabs } from "./tabs";
 
 const NAME = "waymark.key";
 /** The last response of `GET /v0/me`: a reloaded page does not wait for a new one. */
 const CALLER = "waymark.caller";
 /** The credential of a tab that uses the cookie. */
-export const SESSION = "session";
+const SESSION = "session";
 /**
  * The organization and user of the cookie's session, in `localStorage`. Not a credential: it
  * notifies other tabs when the user signs in, switches or signs out.
@@ -22,11 +23,29 @@ const SIGNED_OUT = "";
 /** The API accepts the cookie for changes only from its own pages, which can send this header. */
 export const CONSOLE_HEADER = { "x-waymark-console": "1" };
 
-type Listener = () => void;
-const listeners = new Set<Listener>();
-const notifyListeners = () => {
-  for (const listener of listeners) listener();
-};
+interface SessionState {
+  /** Increases when the session switches, so that nothing of the previous organization stays. */
+  generation: number;
+  /** The reason for the lost credential, for the sign-in page; `null` if the user signed out. */
+  notice: string | null;
+  /** The organization that another tab switched to; `null` if this tab shows it. */
+  elsewhere: string | null;
+  /** The single-use token of a sign-in link, until it is used or dropped. */
+  token: string | null;
+  /** The key of a link that was opened while another credential is in use, until `decideOffer`. */
+  offered: string | null;
+}
+
+/** The state beside the credential, set again after each change of the credential. */
+export const session = new Store<SessionState>({
+  generation: 0,
+  notice: null,
+  elsewhere: null,
+  token: null,
+  offered: null,
+});
+const change = (changes: Partial<SessionState> = {}) =>
+  session.set({ ...session.value, ...changes });
 
 /** Returns the tab's key, `SESSION` if it uses the cookie, or `null`. */
 export function currentCredential(): string | null {
@@ -38,10 +57,9 @@ export function isSession(): boolean {
 }
 
 export function openWithKey(key: string): void {
-  notice = null;
   sessionStorage.setItem(NAME, key);
   sessionStorage.removeItem(CALLER);
-  notifyListeners();
+  change({ notice: null });
 }
 
 interface SignedIn {
@@ -50,38 +68,21 @@ interface SignedIn {
 }
 
 /** Uses the cookie's session in this tab, in place of a key. */
-export function openSession(caller: SignedIn): void {
-  notice = null;
+export function openSession(caller: SignedIn, generation = session.value.generation): void {
   sessionStorage.setItem(NAME, SESSION);
   cacheCaller(caller);
   localStorage.setItem(SIGNED_IN, `${caller.organization} ${caller.user}`);
-  notifyListeners();
-}
-
-let generation = 0;
-
-/** Increases when the session switches, so that nothing of the previous organization stays. */
-export function sessionGeneration(): number {
-  return generation;
+  change({ notice: null, generation });
 }
 
 /** Like `openSession`, for a tab that shows another organization or user. */
 export function switchSession(caller: SignedIn): void {
-  generation++;
-  openSession(caller);
-}
-
-let notice: string | null = null;
-
-/** Returns why the tab lost its credential; `null` if the user signed out. */
-export function signOutReason(): string | null {
-  return notice;
+  openSession(caller, session.value.generation + 1);
 }
 
 /** Shows a message on the sign-in page. */
-export function showSignInNotice(text: string): void {
-  notice = text;
-  notifyListeners();
+export function showSignInNotice(notice: string): void {
+  change({ notice });
 }
 
 /**
@@ -89,7 +90,6 @@ export function showSignInNotice(text: string): void {
  * leaves none.
  */
 export function signOut(reason: string | null = null): void {
-  notice = reason;
   if (isSession()) {
     if (reason === null) localStorage.setItem(SIGNED_IN, SIGNED_OUT);
     else localStorage.removeItem(SIGNED_IN);
@@ -98,22 +98,14 @@ export function signOut(reason: string | null = null): void {
 }
 
 function closeTab(reason: string | null): void {
-  notice = reason;
   if (reason === null) dropAllDrafts();
   sessionStorage.removeItem(NAME);
   sessionStorage.removeItem(CALLER);
-  if (offered) decideOffer(true);
-  else notifyListeners();
+  if (session.value.offered) decideOffer(true);
+  else change({ notice: reason });
 }
 
 export const SESSION_ENDED = "Your session ended. Sign in again.";
-
-let elsewhere: string | null = null;
-
-/** Returns the organization that another tab switched to; `null` if this tab shows it. */
-export function switchedElsewhere(): string | null {
-  return elsewhere;
-}
 
 /** Follows the session of other tabs: all tabs have the same cookie. */
 export function watchSession(): void {
@@ -127,8 +119,7 @@ export function watchSession(): void {
     } else if (oldValue) {
       // Drafts belong to the user.
       if (newValue.split(" ")[1] !== oldValue.split(" ")[1]) dropAllDrafts();
-      elsewhere = newValue.split(" ")[0] ?? "";
-      notifyListeners();
+      change({ elsewhere: newValue.split(" ")[0] ?? "" });
     }
   });
 }
@@ -137,11 +128,6 @@ export function watchSession(): void {
 export function followSession(): void {
   sessionStorage.removeItem(CALLER);
   location.assign("/console");
-}
-
-export function onCredentialChange(listener: Listener): () => void {
-  listeners.add(listener);
-  return () => listeners.delete(listener);
 }
 
 const LINK_FAILED =
@@ -153,16 +139,8 @@ const OIDC_FAILURES: Record<string, string> = {
   not_a_member: "No organization has invited this email address. Ask an admin for an invitation.",
 };
 
-let token: string | null = null;
-
-/** Returns the single-use token of a sign-in link, until `dropSignInToken` is called. */
-export function signInToken(): string | null {
-  return token;
-}
-
 export function dropSignInToken(): void {
-  token = null;
-  notifyListeners();
+  change({ token: null });
 }
 
 /**
@@ -177,10 +155,7 @@ export async function takeLink(): Promise<string | null> {
   if (code || found || error) {
     history.replaceState(history.state, "", location.pathname + location.search);
   }
-  if (found) {
-    token = found;
-    notifyListeners();
-  }
+  if (found) change({ token: found });
   const key = code ? await exchange(code) : null;
   await adopt(key);
   if (error) return own(OIDC_FAILURES, error) ?? OIDC_FAILED;
@@ -196,16 +171,6 @@ async function exchange(code: string): Promise<string | null> {
   return response?.ok ? ((await response.json()) as { apiKey: string }).apiKey : null;
 }
 
-let offered: string | null = null;
-
-/**
- * Returns the key of a link that was opened while another credential is in use, until
- * `decideOffer` is called.
- */
-export function offeredKey(): string | null {
-  return offered;
-}
-
 /**
  * Uses the key of a link unless this tab or another one has a credential. Then the user decides: no
  * link switches organizations silently.
@@ -216,8 +181,7 @@ async function adopt(key: string | null): Promise<void> {
   const current = currentCredential();
   if (!key || key === current) return;
   if (current === null) return openWithKey(key);
-  offered = key;
-  notifyListeners();
+  change({ offered: key });
 }
 
 /** Uses the cookie's session, if there is one. */
@@ -233,13 +197,12 @@ async function adoptSession(): Promise<void> {
 }
 
 export function decideOffer(isAccepted: boolean): void {
-  const key = offered;
-  offered = null;
-  if (key && isAccepted) {
-    openWithKey(key);
-    // Discards all data that was loaded with the previous key.
-    location.reload();
-  } else notifyListeners();
+  const key = session.value.offered;
+  change({ offered: null });
+  if (!key || !isAccepted) return;
+  openWithKey(key);
+  // Discards all data that was loaded with the previous key.
+  location.reload();
 }
 
 /** Returns the caller as last loaded in this tab. */

@@ -5,7 +5,8 @@
 // the token of a sign-in link for owner@example.com; without it, the tests of people do not run.
 //
 // ADMIN_KEY is a key with all scopes. ONLY is a pattern that selects tests by name. MEASURE=1 runs the
-// performance tests, which need an idle machine; without it the others run. RELEASE=1 checks the times of
+// performance tests, which need an idle machine; without it the others run. KEYS_ONLY=1 runs those of a
+// deployment without email and single sign-on. RELEASE=1 checks the times of
 // pages, too: the functions are a release build.
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -17,6 +18,7 @@ import { flags } from "./cases/flags.mjs";
 import { frame } from "./cases/frame.mjs";
 import { hostile } from "./cases/hostile.mjs";
 import { kept } from "./cases/kept.mjs";
+import { keys } from "./cases/keys.mjs";
 import { others } from "./cases/others.mjs";
 import { tags } from "./cases/tags.mjs";
 import { tasks } from "./cases/tasks.mjs";
@@ -77,6 +79,8 @@ async function runGroups() {
 try {
   if (process.env.MEASURE) {
     await runAll({ ...frameTimes, ...errorTimes });
+  } else if (process.env.KEYS_ONLY) {
+    await runAll(keys(context));
   } else {
     const runners = Array.from({ length: CONCURRENCY }, runGroups);
     await Promise.all([ownerToken && runAll(people(context)), ...runners]);

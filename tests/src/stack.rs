@@ -53,6 +53,11 @@ pub struct Stack {
 impl Stack {
     /// Starts the stack and waits until its functions respond.
     pub async fn start() -> Self {
+        Self::start_without(&[]).await
+    }
+
+    /// Starts the stack without some environment variables of the functions.
+    pub async fn start_without(missing: &[&str]) -> Self {
         let folder = tempfile::tempdir().expect("the folder is created");
         let address = (Ipv4Addr::LOCALHOST, 0).into();
         let engine = Engine::start(address, None, &crate::tables()).expect("the engine starts");
@@ -67,6 +72,7 @@ impl Stack {
         let base_url = format!("http://{}", listener.local_addr().expect("it has an address"));
         let mut variables = environment::variables(&engine.endpoint());
         variables.extend(environment::outside(&base_url));
+        variables.retain(|(name, _)| !missing.contains(name));
         environment::write(&environment_file, &variables).expect("the file is written");
         let log = fs::File::create(folder.path().join("log")).expect("the log is created");
         let mut watch = Watch::start(WatchOptions {

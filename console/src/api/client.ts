@@ -8,6 +8,7 @@ import createClient, {
 } from "openapi-fetch";
 import { own } from "../own";
 import { CONSOLE_HEADER, currentCredential, isSession, SESSION_ENDED, signOut } from "../session";
+import { Store } from "../store";
 import { fieldMessage } from "./pointer";
 import type { components, paths } from "./schema";
 
@@ -51,19 +52,8 @@ export class ApiError extends Error {
   }
 }
 
-let pendingCount = 0;
-const watchers = new Set<(pendingCount: number) => void>();
-
-/** Calls `watcher` with the number of pending requests whenever it changes. */
-export function onPendingChange(watcher: (pendingCount: number) => void): () => void {
-  watchers.add(watcher);
-  return () => watchers.delete(watcher);
-}
-
-function addPending(change: number): void {
-  pendingCount += change;
-  for (const watcher of watchers) watcher(pendingCount);
-}
+/** The number of pending requests. */
+export const pendingCount = new Store(0);
 
 /** Maximum tries of a request that only reads. */
 const MAX_TRIES = 3;
@@ -87,7 +77,7 @@ export function retryDelay(response: Response): number | null {
 }
 
 export async function fetchWithRetries(request: Request): Promise<Response> {
-  addPending(1);
+  pendingCount.set(pendingCount.value + 1);
   try {
     const isRead = request.method === "GET" || READS.test(new URL(request.url).pathname);
     for (let tries = 1; ; tries++) {
@@ -100,7 +90,7 @@ export async function fetchWithRetries(request: Request): Promise<Response> {
       request.signal.throwIfAborted();
     }
   } finally {
-    addPending(-1);
+    pendingCount.set(pendingCount.value - 1);
   }
 }
 

@@ -1,7 +1,7 @@
 /** Loaded data by key, cached so that a page shows immediately when the user returns to it. */
 
 import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { currentCredential, onCredentialChange } from "../session";
+import { currentCredential, session } from "../session";
 import { ApiError } from "./client";
 import { isOutage, isReachable, retryAfterOutage } from "./outage";
 
@@ -82,8 +82,7 @@ export function useLoaded<T>(
   const isUnauthorized = useRef(false);
   isUnauthorized.current = state.error?.status === 401;
   useEffect(
-    () =>
-      onCredentialChange(() => void (isUnauthorized.current && currentCredential() && reload())),
+    () => session.watch(() => void (isUnauthorized.current && currentCredential() && reload())),
     [],
   );
   const set = useCallback(

@@ -3,9 +3,10 @@
  * that failed.
  */
 
+import { Store } from "../store";
 import { ApiError } from "./client";
 
-export interface Outage {
+interface Outage {
   text: string;
   /** Time of the next try, in milliseconds. */
   retryAt: number;
@@ -14,16 +15,11 @@ export interface Outage {
 /** Delays of consecutive tries without a `retry-after`, in seconds. */
 const DELAYS = [5, 10, 20, 30];
 
-let outage: Outage | null = null;
+/** The outage that the banner shows. */
+export const outage = new Store<Outage | null>(null);
 let tries = 0;
 let timer: ReturnType<typeof setTimeout> | undefined;
 const waiting = new Set<() => void>();
-const watchers = new Set<(outage: Outage | null) => void>();
-
-function put(next: Outage | null): void {
-  outage = next;
-  for (const watcher of watchers) watcher(outage);
-}
 
 /** `true` if the error has nothing to do with the request itself. */
 export function isOutage(error: unknown): boolean {
@@ -34,11 +30,11 @@ export function isOutage(error: unknown): boolean {
 /** Calls `retry` when the outage may be over. Returns a function that withdraws this. */
 export function retryAfterOutage(error: ApiError, retry: () => void): () => void {
   waiting.add(retry);
-  if (!outage) {
+  if (!outage.value) {
     const seconds = Number(/(\d+) s\.$/.exec(error.message)?.[1]);
     const delay = seconds || (DELAYS[Math.min(tries, DELAYS.length - 1)] as number);
     tries++;
-    put({
+    outage.set({
       text: TEXTS[error.status] ?? "Waymark can’t be reached.",
       retryAt: Date.now() + delay * 1000,
     });
@@ -46,7 +42,7 @@ export function retryAfterOutage(error: ApiError, retry: () => void): () => void
   }
   return () => {
     waiting.delete(retry);
-    if (waiting.size === 0 && outage) end();
+    if (waiting.size === 0 && outage.value) end();
   };
 }
 
@@ -57,7 +53,7 @@ const TEXTS: Record<number, string> = {
 
 function end(): void {
   clearTimeout(timer);
-  put(null);
+  outage.set(null);
 }
 
 /** Retries everything that failed. */
@@ -71,12 +67,4 @@ export function retryNow(): void {
 /** Called after each success: the next outage starts with the shortest delay. */
 export function isReachable(): void {
   tries = 0;
-}
-
-export function watchOutage(watcher: (outage: Outage | null) => void): () => void {
-  watchers.add(watcher);
-  watcher(outage);
-  return () => {
-    watchers.delete(watcher);
-  };
 }

@@ -4,9 +4,9 @@ import { useState } from "preact/hooks";
 import { api, type Schemas } from "../api/client";
 import { useLoaded } from "../api/loaded";
 import { useCan, useCurrentProject } from "../caller";
-import { Button } from "../ui/button";
 import { Combobox, matchesText, type Option } from "../ui/combobox";
-import { showErrorToast, showToast } from "../ui/toast";
+import { Picker } from "../ui/picker";
+import { showToast, useAction } from "../ui/toast";
 import { patchError } from "./load";
 
 interface AssigneeProps {
@@ -17,31 +17,27 @@ interface AssigneeProps {
 
 export function Assignee({ error, canWrite, reload }: AssigneeProps) {
   const { project } = useCurrentProject();
-  const [isOpen, setOpen] = useState(false);
   const { assignee } = error;
+  const [, run] = useAction();
+  const put = async (user: string | null) => {
+    await patchError(project, error.errorId, { assignee: user });
+    reload();
+  };
   const assign = async (user: string | null) => {
-    setOpen(false);
-    try {
-      await patchError(project, error.errorId, { assignee: user });
-      reload();
-      showToast(user ? `Assigned to ${user}.` : "Not assigned.", async () => {
-        await patchError(project, error.errorId, { assignee });
-        reload();
-      });
-    } catch (failure) {
-      showErrorToast(failure);
-    }
+    await put(user);
+    showToast(user ? `Assigned to ${user}.` : "Not assigned.", () => put(assignee));
   };
   if (!canWrite) return assignee ? <span class="quiet"> · Assigned to {assignee}</span> : null;
   return (
-    <span class="assignee add-chip">
-      <Button aria-haspopup="listbox" aria-expanded={isOpen} onClick={() => setOpen(true)}>
-        {assignee ? `Assigned to ${assignee}` : "Assign"}
-      </Button>
-      {isOpen && (
-        <MemberPicker assignee={assignee} onChoose={assign} onClose={() => setOpen(false)} />
+    <Picker text={assignee ? `Assigned to ${assignee}` : "Assign"}>
+      {(close) => (
+        <MemberPicker
+          assignee={assignee}
+          onChoose={(it) => void run(() => assign(it))}
+          onClose={close}
+        />
       )}
-    </span>
+    </Picker>
   );
 }
 
@@ -70,17 +66,18 @@ function MemberPicker({ assignee, onChoose, onClose }: MemberPickerProps) {
     .map((it) => ({ key: it, label: it, hint: it === caller.user ? "you" : undefined, user: it }));
   if (assignee && !typed) choices.push({ key: "", label: "Remove the assignee", user: null });
   return (
-    <span class="picker">
-      <Combobox
-        label="Assign to"
-        placeholder="Assign to …"
-        options={choices}
-        text={text}
-        onText={setText}
-        onClose={onClose}
-        onChoose={(it) => onChoose(it.user)}
-        empty="No member matches."
-      />
-    </span>
+    <Combobox
+      label="Assign to"
+      placeholder="Assign to …"
+      options={choices}
+      text={text}
+      onText={setText}
+      onClose={onClose}
+      onChoose={(it) => {
+        onClose();
+        onChoose(it.user);
+      }}
+      empty="No member matches."
+    />
   );
 }

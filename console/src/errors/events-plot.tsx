@@ -36,11 +36,7 @@ export function EventsPlot({ series, marks, height, single = false }: EventsPlot
         />
       )}
       {!data && !error && (
-        <div
-          class="skeleton plot-skeleton"
-          style={{ height: `${height + LEGEND}px` }}
-          aria-busy="true"
-        />
+        <div class="skeleton" style={{ height: `${height + LEGEND}px` }} aria-busy="true" />
       )}
     </>
   );

@@ -11,34 +11,32 @@ interface Choice extends Option {
 
 interface FilterPickerProps {
   categories: Category[];
-  /** The category to start with. */
-  category?: Category | undefined;
   onChoose: (filter: Filter) => void;
   onClose: () => void;
 }
 
-export function FilterPicker(props: FilterPickerProps) {
-  const { categories, onChoose, onClose } = props;
-  const [category, setCategory] = useState(props.category);
+export function FilterPicker({ categories, onChoose, onClose }: FilterPickerProps) {
+  const [category, setCategory] = useState<Category>();
   const [text, setText] = useState("");
   const typed = text.trim();
   const options = category ? valuesOf(category, typed) : categoriesOf(categories, typed);
   return (
-    <span class="picker">
-      <Combobox
-        label={category ? `Value of ${category.label}` : "Add filter"}
-        placeholder={category ? `${category.label} is …` : "Category or value"}
-        options={options}
-        text={text}
-        onText={setText}
-        onClose={onClose}
-        onChoose={(it) => {
-          if (it.filter) return onChoose(it.filter);
+    <Combobox
+      label={category ? `Value of ${category.label}` : "Add filter"}
+      placeholder={category ? `${category.label} is …` : "Category or value"}
+      options={options}
+      text={text}
+      onText={setText}
+      onClose={onClose}
+      onChoose={(it) => {
+        if (!it.filter) {
           setCategory(it.category);
-          setText("");
-        }}
-      />
-    </span>
+          return setText("");
+        }
+        onClose();
+        onChoose(it.filter);
+      }}
+    />
   );
 }
 

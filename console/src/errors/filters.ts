@@ -14,12 +14,6 @@ type CategoryId = Filter["categoryId"];
 export const MAX_FILTERS = 20;
 export const STATUSES: Status[] = ["open", "resolved", "ignored"];
 
-export const STATUS_NAMES: Record<Status, string> = {
-  open: "Open",
-  resolved: "Resolved",
-  ignored: "Ignored",
-};
-
 export const OPERATORS: Record<Operator, string> = {
   is: "is",
   is_not: "is not",

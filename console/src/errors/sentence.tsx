@@ -11,10 +11,11 @@ import { useKeys } from "../keys";
 import { own } from "../own";
 import { formatRange } from "../time/format";
 import { rangeParams } from "../time/range";
-import { useAction } from "../ui/action";
 import { Button } from "../ui/button";
 import { Icon } from "../ui/icons";
-import { showToast } from "../ui/toast";
+import { Picker } from "../ui/picker";
+import { STATUS_NAMES } from "../ui/status";
+import { showToast, useAction } from "../ui/toast";
 import { FilterPicker } from "./filter-picker";
 import {
   type Category,
@@ -23,7 +24,6 @@ import {
   filterParams,
   MAX_FILTERS,
   OPERATORS,
-  STATUS_NAMES,
   sameFilter,
   takesValue,
   type View,
@@ -277,7 +277,6 @@ interface ChipsProps {
 
 function Chips({ view, categories, onFilters, onSearch }: ChipsProps) {
   const { filters, search } = view;
-  const [isAdding, setAdding] = useState(false);
   const add = useRef<HTMLButtonElement>(null);
   const replace = (index: number, filter: Filter) =>
     onFilters(filters.map((it, at) => (at === index ? filter : it)));
@@ -307,32 +306,15 @@ function Chips({ view, categories, onFilters, onSearch }: ChipsProps) {
         </span>
       )}
       {filters.length < MAX_FILTERS && (
-        <span class="add-chip">
-          <button
-            ref={add}
-            type="button"
-            aria-expanded={isAdding}
-            aria-haspopup="listbox"
-            onClick={() => setAdding(true)}
-          >
-            + Filter
-          </button>
-          {isAdding && (
+        <Picker text="+ Filter" button={add}>
+          {(close) => (
             <FilterPicker
               categories={categories}
-              onClose={() => {
-                setAdding(false);
-                // Unless the user moved the focus elsewhere.
-                setTimeout(() => document.activeElement === document.body && add.current?.focus());
-              }}
-              onChoose={(it) => {
-                setAdding(false);
-                onFilters(withFilter(filters, it));
-                add.current?.focus();
-              }}
+              onClose={close}
+              onChoose={(it) => onFilters(withFilter(filters, it))}
             />
           )}
-        </span>
+        </Picker>
       )}
       {(filters.length > 1 || (filters.length > 0 && search)) && (
         <Button class="link small" onClick={() => onFilters([])}>
@@ -354,7 +336,6 @@ const HANDLED: Record<string, string> = { true: "Handled", false: "Unhandled" };
 
 /** A filter whose parts can be edited. The Delete key removes it. */
 function Chip({ filter, categories, onChange, onRemove }: ChipProps) {
-  const [isChanging, setChanging] = useState(false);
   const category = categories.find((it) => it.id === filter.categoryId);
   const label = category?.label ?? filter.categoryId;
   const values = category?.isBoolean ? ["true", "false"] : (category?.values ?? []);
@@ -379,27 +360,11 @@ function Chip({ filter, categories, onChange, onRemove }: ChipProps) {
     >
       {!isHandled && (
         <>
-          <span class="add-chip">
-            <Button
-              class="chip-part"
-              aria-expanded={isChanging}
-              aria-haspopup="listbox"
-              title="Change the filter"
-              onClick={() => setChanging(true)}
-            >
-              {label}
-            </Button>
-            {isChanging && (
-              <FilterPicker
-                categories={categories}
-                onClose={() => setChanging(false)}
-                onChoose={(it) => {
-                  setChanging(false);
-                  onChange(it);
-                }}
-              />
+          <Picker text={label} class="chip-part" title="Change the filter">
+            {(close) => (
+              <FilterPicker categories={categories} onClose={close} onChoose={onChange} />
             )}
-          </span>
+          </Picker>
           <select
             class="chip-part quiet"
             aria-label={`Operator of ${label}`}

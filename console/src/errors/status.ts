@@ -1,7 +1,7 @@
 /** Changes the status of errors, with undo. */
 
-import { useEffect, useState } from "preact/hooks";
 import type { Project } from "../caller";
+import { Store } from "../store";
 import * as ui from "../ui/status";
 import type { Status } from "./filters";
 import { patchError } from "./load";
@@ -19,20 +19,8 @@ export function statusNow({ errorId, status }: HasStatus, loadedAt: number): Sta
   return change && change.at >= loadedAt ? change.status : status;
 }
 
-const watchers = new Set<() => void>();
-
-/** Renders again after each status change in this tab. Returns the number of changes. */
-export function useChanges(): number {
-  const [count, set] = useState(0);
-  useEffect(() => {
-    const watcher = () => set((it) => it + 1);
-    watchers.add(watcher);
-    return () => {
-      watchers.delete(watcher);
-    };
-  }, []);
-  return count;
-}
+/** The number of status changes in this tab. */
+export const changeCount = new Store(0);
 
 type ResolvedIn = "next_release" | null;
 
@@ -66,7 +54,7 @@ export async function changeStatus<T extends Named>(
     save: (it) => put(it, status, resolvedIn),
     restore: (it) => put(it, it.status, it.resolvedIn),
     onChange: (failed) => {
-      for (const watcher of watchers) watcher();
+      changeCount.set(changeCount.value + 1);
       onChange(failed);
     },
   });

@@ -100,20 +100,16 @@ export function Conditions(props: ConditionsProps) {
                 <Icon name="close" />
               </Button>
             </div>
-            <FieldError error={error} at={at} />
-            <FieldError error={error} at={`${at}/attribute`} />
-            <FieldError error={error} at={`${at}/operator`} />
+            {["", "/attribute", "/operator"].map((field) => (
+              <FieldError key={field} error={error} at={at + field} />
+            ))}
             <FieldError
               error={error}
               at={`${at}/values`}
               message={isSegmentCondition && !it.values.length ? "Choose a segment." : undefined}
             />
-            {it.values.map((value, position) => (
-              <FieldError
-                key={`${position} ${value}`}
-                error={error}
-                at={`${at}/values/${position}`}
-              />
+            {it.values.map((value, index) => (
+              <FieldError key={`${index} ${value}`} error={error} at={`${at}/values/${index}`} />
             ))}
           </div>
         );

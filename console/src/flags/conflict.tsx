@@ -1,7 +1,6 @@
 /** The message that another user changed the edited flag or segment. */
 
 import { changedFields } from "../drafts";
-import type { Draft } from "./flag";
 import { type Difference, differences, type MemberChange, nounOf } from "./history";
 import { Differences } from "./history-list";
 
@@ -16,31 +15,22 @@ export interface EditConflict {
 }
 
 /** Compares the changes by others, from `base` to `theirs`, with the draft. */
-export function findConflict(
-  base: Draft,
-  edited: Draft,
-  theirs: Draft,
+export function findConflict<D extends object>(
+  base: D,
+  edited: D,
+  theirs: D,
   version: number,
 ): Omit<EditConflict, "isSaveRejected"> {
   const [changed, ours] = [changedFields(base, theirs), changedFields(base, edited)];
-  const fields = Object.keys(changed) as (keyof Draft)[];
-  const changes = fields.map(
-    (member): MemberChange => ({
-      member,
-      from: base[member],
-      to: theirs[member],
-    }),
-  );
+  // Drafts of flags and segments have described members only.
+  const members = Object.keys(changed) as (keyof D & MemberChange["member"])[];
+  const isBoth = (it: keyof D) =>
+    it in ours && JSON.stringify(ours[it]) !== JSON.stringify(changed[it]);
   return {
     version,
-    theirs: differences(changes),
-    both: fields.filter((it) => it in ours && !same(ours[it], changed[it])).map(nounOf),
+    theirs: differences(members.map((it) => ({ member: it, from: base[it], to: theirs[it] }))),
+    both: members.filter(isBoth).map(nounOf),
   };
-}
-
-/** Compares two values by their JSON. */
-export function same(one: unknown, other: unknown): boolean {
-  return JSON.stringify(one) === JSON.stringify(other);
 }
 
 interface ConflictProps {

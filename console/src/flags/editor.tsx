@@ -8,14 +8,15 @@ import { ApiError } from "../api/client";
 import { useLoaded } from "../api/loaded";
 import { isChangedAt } from "../api/pointer";
 import { type Project, useCurrentProject } from "../caller";
-import { useDraft } from "../drafts";
+import { dropDraft, useDraft } from "../drafts";
 import { keptParams } from "../time/range";
 import { Button } from "../ui/button";
 import { Back, DetailPage } from "../ui/detail-page";
 import { Field } from "../ui/form";
 import { ErrorMessage, formError, useFocusFirstError } from "../ui/states";
+import { RelativeTime } from "../ui/time";
 import { showErrorToast, showToast } from "../ui/toast";
-import { Conflict, type EditConflict } from "./conflict";
+import { Conflict, type EditConflict, findConflict } from "./conflict";
 import { isMismatch, versionOf } from "./flag";
 
 /** A flag or a segment. */
@@ -94,19 +95,17 @@ export interface Kind<T, D> {
   load: (project: Project, key: string) => Promise<T>;
   create: (project: Project, draft: D, header: KeyHeader) => Promise<T>;
   patch: (project: Project, saved: T, draft: D) => Promise<T>;
-  findConflict: (base: D, edited: D, theirs: D, version: number) => Found;
+  remove: (project: Project, key: string) => Promise<unknown>;
   /** Applies the IDs of the saved state to a draft. */
   withIds?: (draft: D, sent: D, saved: T) => D;
   created: (created: T) => string;
   changed: (changed: T) => string;
 }
 
-type Found = Omit<EditConflict, "isSaveRejected">;
-
 /** The state of an editor. `check` returns an error that stops saving. */
 export function useEditor<T extends Versioned, D extends object>(
   kind: Kind<T, D>,
-  { saved: resource, onChange }: EditorProps<T>,
+  { saved: resource, back, onChange }: EditorProps<T>,
   check: (draft: D, saved: D) => ApiError | null = () => null,
 ) {
   const address = useAddress();
@@ -123,7 +122,7 @@ export function useEditor<T extends Versioned, D extends object>(
   const conflict = useMemo(() => {
     if (saveConflict || !draftConflict || !resource) return saveConflict;
     const { base, edited } = draftConflict;
-    const found = kind.findConflict(base, edited, saved, resource.version);
+    const found = findConflict(base, edited, saved, resource.version);
     return { ...found, isSaveRejected: false };
   }, [saveConflict, draftConflict, saved, resource, kind]);
   const [failure, setFailure] = useState<{ error: ApiError; sent: D } | null>(null);
@@ -166,7 +165,7 @@ export function useEditor<T extends Versioned, D extends object>(
       // Merges the changes of another user into the form, and shows them.
       const latest = await kind.load(project, resource.key);
       const theirs = kind.draftOf(latest);
-      const found = kind.findConflict(edited.base, sent, theirs, latest.version);
+      const found = findConflict(edited.base, sent, theirs, latest.version);
       setSaveConflict({ ...found, isSaveRejected: true });
       onChange(latest);
     }
@@ -188,6 +187,14 @@ export function useEditor<T extends Versioned, D extends object>(
       setBusy(false);
     }
   };
+  const remove = async () => {
+    if (!resource) return;
+    const isHere = guardPage();
+    await kind.remove(project, resource.key);
+    dropDraft(nameOf(resource.key));
+    showToast(`Deleted ${resource.key}.`);
+    if (isHere()) go(back);
+  };
   const discard = () => {
     edited.discard();
     setError(null);
@@ -198,7 +205,6 @@ export function useEditor<T extends Versioned, D extends object>(
     saved,
     isNew: !resource,
     noun: kind.page,
-    draftName: nameOf(resource?.key ?? ""),
     conflict,
     error,
     // Errors disappear by themselves, see above.
@@ -206,7 +212,44 @@ export function useEditor<T extends Versioned, D extends object>(
     busy,
     form: { ref, onSubmit: save },
     discard,
+    remove,
   };
+}
+
+interface EditorHeadProps {
+  item: (Versioned & { updatedAt: string }) | null;
+  noun: string;
+  /** Facts between the key and the version. */
+  facts?: string;
+  /** Buttons for a saved item. */
+  children: ComponentChildren;
+}
+
+/** Common context attributes, which fields for attributes suggest. */
+const ATTRIBUTES = ["email", "country", "plan", "appVersion", "ip", "$now"];
+
+export function EditorHead({ item, noun, facts = "", children }: EditorHeadProps) {
+  return (
+    <div class="page-head">
+      <div>
+        <h1>
+          <bdi>{item ? item.name : `New ${noun}`}</bdi>
+        </h1>
+        {item && (
+          <p class="quiet small">
+            <code>{item.key}</code> ·{facts} version {item.version},{" "}
+            <RelativeTime at={item.updatedAt} />
+          </p>
+        )}
+      </div>
+      {item && children && <div class="actions">{children}</div>}
+      <datalist id="attributes">
+        {ATTRIBUTES.map((it) => (
+          <option key={it}>{it}</option>
+        ))}
+      </datalist>
+    </div>
+  );
 }
 
 interface Editing {

@@ -99,21 +99,10 @@ export const NEW_FLAG: Draft = {
 };
 
 export function draftOf(flag: Flag): Draft {
-  const { key, name, type, description, enabled, variants, offVariant } = flag;
-  const { fallthrough, rules, targets, prerequisites } = flag;
-  return structuredClone({
-    key,
-    name,
-    type,
-    description,
-    enabled,
-    variants,
-    offVariant,
-    fallthrough,
-    rules,
-    targets,
-    prerequisites,
-  });
+  const fields = Object.keys(NEW_FLAG) as (keyof Draft)[];
+  return structuredClone(
+    Object.fromEntries(fields.map((it) => [it, flag[it]])) as unknown as Draft,
+  );
 }
 
 export type FlagPatch = Partial<Omit<Draft, "key" | "type">> & { archived?: boolean };
@@ -216,6 +205,11 @@ export function loadFlag(project: Project, key: string, signal?: AbortSignal): P
   return asFlag(api.GET("/v0/project/{idOrSlug}/feature-flags/{key}", { params, signal }));
 }
 
+export function deleteFlag(project: Project, key: string): Promise<unknown> {
+  const params = { path: { idOrSlug: project.slug, key } };
+  return api.DELETE("/v0/project/{idOrSlug}/feature-flags/{key}", { params });
+}
+
 /** `true` if another change came first. */
 export function isMismatch(error: unknown): boolean {
   return error instanceof ApiError && error.code === "version_mismatch";
@@ -282,13 +276,27 @@ function formatShare(share: number): string {
   return rounded === 100 && share < 100 ? ">99.999%" : `${rounded}%`;
 }
 
-/** Describes the effect of rollouts that do not add up to 100%, one sentence for each. */
-export function describeUnevenShares({ rules, fallthrough }: Pick<Draft, "rules" | "fallthrough">) {
+type Serves = Pick<Draft, "rules" | "fallthrough">;
+
+/** Returns the values that a flag serves, each with its pointer and its subject in a sentence. */
+function servesOf({ rules, fallthrough }: Serves) {
   return [
-    ...rules.map((it, index) => ({ who: `rule ${index + 1} serves`, serve: it.serve })),
-    { who: "everyone else gets", serve: fallthrough },
-  ]
-    .filter(({ serve }) => serve.rollout.length && Math.abs(sumOf(serve) - 100) >= 1e-9)
+    ...rules.map(({ serve }, index) => ({
+      at: `/rules/${index}/serve`,
+      who: `rule ${index + 1} serves`,
+      serve,
+    })),
+    { at: "/fallthrough", who: "everyone else gets", serve: fallthrough },
+  ];
+}
+
+const isUneven = ({ serve }: { serve: Serve }) =>
+  serve.rollout.length > 0 && Math.abs(sumOf(serve) - 100) >= 1e-9;
+
+/** Describes the effect of rollouts that do not add up to 100%, one sentence for each. */
+export function describeUnevenShares(flag: Serves) {
+  return servesOf(flag)
+    .filter(isUneven)
     .map(({ who, serve }) => `A rollout does not add up to 100%: ${who} ${describeServe(serve)}.`);
 }
 
@@ -301,27 +309,25 @@ export function isWeight({ weight }: { weight: number }): boolean {
 }
 
 /** Returns the pointers of empty weights. */
-export function missingWeights({ rules, fallthrough }: Pick<Draft, "rules" | "fallthrough">) {
-  return [
-    ...rules.map((it, index) => ({ at: `/rules/${index}/serve`, serve: it.serve })),
-    { at: "/fallthrough", serve: fallthrough },
-  ].flatMap(({ at, serve }) =>
+export function missingWeights(flag: Serves) {
+  return servesOf(flag).flatMap(({ at, serve }) =>
     serve.rollout.flatMap((it, index) => (isWeight(it) ? [] : [`${at}/rollout/${index}/weight`])),
   );
 }
 
 /** Returns the pointers of changed rollouts that do not add up to 100%. */
 export function unevenRollouts(draft: Draft, saved: Draft): string[] {
-  const known = [saved.fallthrough, ...saved.rules.map((it) => it.serve)].map((it) =>
-    JSON.stringify(it),
-  );
-  return [
-    ...draft.rules.map((it, index) => ({ at: `/rules/${index}/serve/rollout`, serve: it.serve })),
-    { at: "/fallthrough/rollout", serve: draft.fallthrough },
-  ]
-    .filter(({ serve }) => serve.rollout.length > 0 && Math.abs(sumOf(serve) - 100) >= 1e-9)
+  const known = servesOf(saved).map(({ serve }) => JSON.stringify(serve));
+  return servesOf(draft)
+    .filter(isUneven)
     .filter(({ serve }) => !known.includes(JSON.stringify(serve)))
-    .map((it) => it.at);
+    .map(({ at }) => `${at}/rollout`);
+}
+
+/** Returns the state of a flag, as a word and as the class of its symbol. */
+export function stateOf({ archivedAt, enabled }: Pick<Flag, "archivedAt" | "enabled">): string {
+  if (archivedAt) return "archived";
+  return enabled ? "on" : "off";
 }
 
 /** Describes what a flag serves when it is on: `1 rule; everyone else: on 10%, off 90%`. */

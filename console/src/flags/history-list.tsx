@@ -3,19 +3,18 @@
 import { useState } from "preact/hooks";
 import { useLoaded } from "../api/loaded";
 import { useCan, useCurrentProject } from "../caller";
-import { useAction } from "../ui/action";
 import { Button } from "../ui/button";
 import { Confirm } from "../ui/confirm";
 import { Part } from "../ui/layout";
-import { useNextPage } from "../ui/next-page";
-import { More } from "../ui/row-parts";
+import { More, useNextPage } from "../ui/row-parts";
 import { Pending } from "../ui/states";
 import { RelativeTime } from "../ui/time";
-import { showToast } from "../ui/toast";
+import { showToast, useAction } from "../ui/toast";
 import type { Flag } from "./flag";
 import {
   type Difference,
   describeChange,
+  describeFields,
   detailsOf,
   differences,
   type FlagChange,
@@ -103,6 +102,21 @@ function Entry({ change, onRestore }: { change: FlagChange; onRestore: (() => vo
       <Differences items={detailsOf(change)} />
     </li>
   );
+}
+
+/** A flag as text, for users who cannot change it. */
+export function FlagText({ flag }: { flag: Flag }) {
+  return describeFields(flag).map(({ field, added }) => (
+    <Part key={field} title={field}>
+      <ul class="flag-text">
+        {added.map((line, index) => (
+          <li key={index}>
+            <bdi>{line}</bdi>
+          </li>
+        ))}
+      </ul>
+    </Part>
+  ));
 }
 
 export function Differences({ items }: { items: Difference[] }) {

@@ -3,10 +3,11 @@
 import { api, type Schemas } from "../api/client";
 import type { Project } from "../caller";
 import { pluralize } from "../time/format";
-import { describeConditions } from "./conditions-editor";
+import { describeCondition, describeConditions } from "./conditions-editor";
 import {
   asFlag,
   CODE_DEFAULT,
+  type Condition,
   type Draft,
   describeServe,
   type Flag,
@@ -16,11 +17,12 @@ import {
 } from "./flag";
 
 export type FlagChange = Schemas["FlagChange"];
-export type FlagChangePage = Schemas["FlagChangePage"];
+type FlagChangePage = Schemas["FlagChangePage"];
 
 /** A changed field. `from` can also be `undefined`: no value at all, unlike `null`. */
-export type MemberChange = Schemas["MemberChange"];
-type Member = MemberChange["member"];
+export type MemberChange = Omit<Schemas["MemberChange"], "member"> & { member: Member };
+/** A field of a flag, or the conditions of a segment. */
+type Member = Schemas["MemberChange"]["member"] | "conditions";
 
 /** Loads a page of a flag's changes, newest first. */
 export function loadChanges(
@@ -60,6 +62,7 @@ const NAMES: Record<Member, { title: string; noun: string }> = {
   rules: { title: "Rules", noun: "rules" },
   targets: { title: "Individual users", noun: "individual users" },
   prerequisites: { title: "Prerequisites", noun: "prerequisites" },
+  conditions: { title: "Conditions", noun: "conditions" },
 };
 
 export function nounOf(member: Member): string {
@@ -96,6 +99,22 @@ export function differences(changes: readonly MemberChange[]): Difference[] {
     .filter((it) => it.removed.length > 0 || it.added.length > 0);
 }
 
+/** The fields of a flag, in the order of evaluation. */
+const FIELDS = [
+  "description",
+  "variants",
+  "targets",
+  "rules",
+  "fallthrough",
+  "offVariant",
+  "prerequisites",
+] as const;
+
+/** Describes the fields of a flag, for users who cannot change them. */
+export function describeFields(flag: Flag): Difference[] {
+  return differences(FIELDS.map((it) => ({ member: it, from: undefined, to: flag[it] })));
+}
+
 /** Formats the value of a field as lines, one for each item. */
 function linesOf(member: Member, value: unknown): string[] {
   if (value === undefined) return [];
@@ -115,6 +134,8 @@ function linesOf(member: Member, value: unknown): string[] {
       return (value as Draft["prerequisites"]).map((it) => `${it.flagKey} = ${it.variant}`);
     case "fallthrough":
       return [describeServe(value as Serve)];
+    case "conditions":
+      return (value as Condition[]).map(describeCondition);
     case "rules":
       return (value as Rule[]).map(describeRule);
   }
@@ -128,7 +149,7 @@ function describeRule({ name, conditions, serve }: Rule): string {
 }
 
 /** Returns the lines that only one side has. A line that moved is removed and added. */
-export function compared(from: string[], to: string[]): { removed: string[]; added: string[] } {
+function compared(from: string[], to: string[]): { removed: string[]; added: string[] } {
   const common = longestCommon(from, to);
   return { removed: without(from, common), added: without(to, common) };
 }

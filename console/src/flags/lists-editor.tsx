@@ -42,7 +42,7 @@ function Lines<T>(props: LinesProps<T>) {
       <FieldError error={error} at={pointer} />
       <div class={headings ? "lines in-columns" : "lines"}>
         {headings && items.length > 0 && (
-          <div class="form-row headings" aria-hidden="true">
+          <div class="form-row quiet" aria-hidden="true">
             {headings.map((it) => (
               <small key={it}>{it}</small>
             ))}

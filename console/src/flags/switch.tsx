@@ -3,12 +3,11 @@
 import { useState } from "preact/hooks";
 import { useIsMounted } from "../address";
 import { useCan, useCurrentProject } from "../caller";
-import { useAction } from "../ui/action";
 import { Button } from "../ui/button";
 import { Confirm } from "../ui/confirm";
 import { useIsSettled } from "../ui/settled";
-import { showToast } from "../ui/toast";
-import { describeFlag, type Flag, patchIfUnchanged, quoteVariant } from "./flag";
+import { showToast, useAction } from "../ui/toast";
+import { describeFlag, type Flag, patchIfUnchanged, quoteVariant, stateOf } from "./flag";
 import { createUndo } from "./undo";
 
 interface SwitchProps {
@@ -32,8 +31,7 @@ export function FlagSwitch({ flag, onChange }: SwitchProps) {
   const isMounted = useIsMounted();
   const isSettled = useIsSettled(flag.enabled);
   if (!mayWrite || flag.archivedAt) {
-    const state = flag.archivedAt ? "archived" : flag.enabled ? "on" : "off";
-    return <span class={`status ${state}`}>{state}</span>;
+    return <span class={`status ${stateOf(flag)}`}>{stateOf(flag)}</span>;
   }
   const save = async (known: Flag, enabled: boolean) => {
     setConfirming(null);

@@ -2,7 +2,7 @@
 
 import type { Project } from "../caller";
 import { showToast, type Undo } from "../ui/toast";
-import { describeFlag, type Flag, type FlagPatch, patchIfUnchanged } from "./flag";
+import { describeFlag, type Flag, type FlagPatch, patchIfUnchanged, stateOf } from "./flag";
 
 /**
  * Undoes the change that led to `known`. If another change followed, reports it and offers undo
@@ -23,6 +23,5 @@ export function createUndo(
 }
 
 function changedSince(flag: Flag): string {
-  const state = flag.archivedAt ? "archived" : flag.enabled ? "on" : "off";
-  return `Not undone: another user changed ${flag.key} to version ${flag.version}. It is ${state}. When on: ${describeFlag(flag)}. Undo anyway?`;
+  return `Not undone: another user changed ${flag.key} to version ${flag.version}. It is ${stateOf(flag)}. When on: ${describeFlag(flag)}. Undo anyway?`;
 }

@@ -6,19 +6,11 @@ import { useLoaded } from "../api/loaded";
 import { loadPages } from "../api/pages";
 import { type Project, useCan } from "../caller";
 import { currentStep } from "../steps";
-import { useNextPage } from "../ui/next-page";
+import { useNextPage } from "../ui/row-parts";
 
 export type Insight = Schemas["Insight"];
 export type PainPoint = Schemas["PainPoint"];
 export type InsightStatus = Schemas["InsightStatus"];
-export type SettableStatus = Exclude<InsightStatus, "merged">;
-
-export const STATUS_NAMES: Record<InsightStatus, string> = {
-  open: "Open",
-  resolved: "Resolved",
-  ignored: "Ignored",
-  merged: "Merged",
-};
 
 /** Maximum errors whose types a page loads. */
 const MAX_ERROR_TYPES = 20;

@@ -5,7 +5,7 @@ import { useLoaded } from "../api/loaded";
 import { useCan, useCurrentProject } from "../caller";
 import { Breakdown } from "../errors/breakdown";
 import { EventsPlot } from "../errors/events-plot";
-import { STATUS_NAMES, viewKey } from "../errors/filters";
+import { viewKey } from "../errors/filters";
 import {
   type ErrorPage as ErrorListPage,
   type ErrorRow,
@@ -14,16 +14,17 @@ import {
 } from "../errors/load";
 import { setListed } from "../errors/neighbors";
 import { NewEvents } from "../errors/new-events";
-import { changeStatus, statusNow, useChanges } from "../errors/status";
+import { changeCount, changeStatus, statusNow } from "../errors/status";
 import { useCategories, useMarks, useRange, useView, ViewBar } from "../errors/view-bar";
 import { Spark } from "../plot/spark";
 import { currentStep } from "../steps";
+import { useStore } from "../store";
 import { number, pluralize } from "../time/format";
 import { keptView } from "../time/range";
 import { useAnnouncement } from "../ui/announcement";
 import { BulkActions, More } from "../ui/row-parts";
 import { Empty, Pending } from "../ui/states";
-import { StatusActions, useBulkStatus } from "../ui/status";
+import { STATUS_NAMES, StatusActions, useBulkStatus } from "../ui/status";
 import { Table, useList } from "../ui/table";
 import { RelativeTime } from "../ui/time";
 import { showErrorToast } from "../ui/toast";
@@ -60,7 +61,7 @@ export function ErrorsPage() {
   const more = useMore(listKey, list.data, (cursor) =>
     loadErrors(project, view, range, { sort, limit: 100, cursor, series: true }),
   );
-  const changes = useChanges();
+  const changes = useStore(changeCount);
   // Applies status changes made in this tab without loading the list again.
   const items = useMemo(
     () =>

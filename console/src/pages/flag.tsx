@@ -1,12 +1,9 @@
 import { useMemo, useState } from "preact/hooks";
-import { go, usePageGuard } from "../address";
-import { ApiError, api } from "../api/client";
+import { ApiError } from "../api/client";
 import { useLoaded } from "../api/loaded";
 import { useCan, useCurrentProject } from "../caller";
-import { dropDraft } from "../drafts";
-import { AttributeNames } from "../flags/attributes";
-import { findConflict } from "../flags/conflict";
 import {
+  EditorHead,
   EditorPage,
   type EditorProps,
   KeyAndName,
@@ -17,6 +14,7 @@ import {
 import {
   createFlag,
   type Draft,
+  deleteFlag,
   describeFlag,
   describeUnevenShares,
   draftOf,
@@ -29,12 +27,12 @@ import {
   patchFlag,
   patchIfUnchanged,
   patchOf,
+  stateOf,
   TYPES,
   unevenRollouts,
   withIds,
 } from "../flags/flag";
-import { FlagText } from "../flags/flag-text";
-import { History } from "../flags/history-list";
+import { FlagText, History } from "../flags/history-list";
 import { PrerequisitesEditor, TargetsEditor, VariantsEditor } from "../flags/lists-editor";
 import { RulesEditor } from "../flags/rules-editor";
 import { NO_WEIGHT, ServeEditor, VariantSelect } from "../flags/serve-editor";
@@ -42,15 +40,13 @@ import { FlagSwitch } from "../flags/switch";
 import { Tester } from "../flags/tester";
 import { createUndo } from "../flags/undo";
 import { loadSegments, type Segment } from "../segments/segment";
-import { useAction } from "../ui/action";
 import { Button } from "../ui/button";
 import { Confirm } from "../ui/confirm";
 import { Field } from "../ui/form";
 import { Part } from "../ui/layout";
 import { useIsSettled } from "../ui/settled";
 import { errorProps, FieldError } from "../ui/states";
-import { RelativeTime } from "../ui/time";
-import { showToast } from "../ui/toast";
+import { showToast, useAction } from "../ui/toast";
 
 /** An archiving or unarchiving to confirm. */
 interface Archiving {
@@ -69,9 +65,9 @@ const KIND: Kind<Flag, Draft> = {
   draftOf,
   load: loadFlag,
   create: createFlag,
+  remove: deleteFlag,
   patch: (project, saved, draft) =>
     patchFlag(project, saved.key, patchOf(draftOf(saved), draft), saved),
-  findConflict,
   withIds: (draft, sent, { rules }) => ({
     ...draft,
     rules: withIds(draft.rules, sent.rules, rules),
@@ -100,13 +96,12 @@ export function FlagPage() {
 }
 
 function Editor(props: EditorProps<Flag>) {
-  const { saved: flag, back, onChange } = props;
+  const { saved: flag, onChange } = props;
   const { project } = useCurrentProject();
   const can = useCan();
   const editing = useEditor(KIND, props, checkWeights);
   const { draft, saved, set, error } = editing;
   const isSettled = useIsSettled(flag?.archivedAt);
-  const guardPage = usePageGuard();
   const [busy, run] = useAction();
   /** The action to confirm. `flag` is its version after a change by another user. */
   const [confirming, setConfirming] = useState<"delete" | Archiving | null>(null);
@@ -130,16 +125,6 @@ function Editor(props: EditorProps<Flag>) {
     const undo = archived ? createUndo(project, latest, { archived: false }, onChange) : undefined;
     showToast(`${archived ? "Archived" : "Unarchived"} ${latest.key}.`, undo);
   };
-  const remove = async () => {
-    if (!flag) return;
-    const isHere = guardPage();
-    setConfirming(null);
-    const params = { path: { idOrSlug: project.slug, key: flag.key } };
-    await api.DELETE("/v0/project/{idOrSlug}/feature-flags/{key}", { params });
-    dropDraft(editing.draftName);
-    showToast(`Deleted ${flag.key}.`);
-    if (isHere()) go(back);
-  };
   const chooseType = (type: FlagType) => {
     const variants = type === "boolean" ? structuredClone(BOOLEANS) : [];
     const first = variants[0]?.key ?? null;
@@ -153,20 +138,9 @@ function Editor(props: EditorProps<Flag>) {
 
   return (
     <>
-      <div class="page-head">
-        <div>
-          <h1>
-            <bdi>{flag ? flag.name : "New flag"}</bdi>
-          </h1>
-          {flag && (
-            <p class="quiet small">
-              <code>{flag.key}</code> · {flag.type} · version {flag.version},{" "}
-              <RelativeTime at={flag.updatedAt} />
-            </p>
-          )}
-        </div>
+      <EditorHead item={flag} noun="flag" facts={` ${flag?.type} ·`}>
         {flag && (
-          <div class="actions">
+          <>
             <FlagSwitch flag={flag} onChange={onChange} />
             {can("flags:write") &&
               (flag.archivedAt ? (
@@ -197,13 +171,13 @@ function Editor(props: EditorProps<Flag>) {
                   Archive
                 </Button>
               ))}
-          </div>
+          </>
         )}
-      </div>
+      </EditorHead>
       <div class="editor">
         <div>
           {isReadOnly ? (
-            flag && <FlagText flag={flag} segments={segments} />
+            flag && <FlagText flag={flag} />
           ) : (
             <form {...editing.form}>
               <div class="form part">
@@ -286,7 +260,10 @@ function Editor(props: EditorProps<Flag>) {
           title={`Delete ${flag.key}?`}
           action="Delete"
           onClose={() => setConfirming(null)}
-          onConfirm={() => void run(remove)}
+          onConfirm={() => {
+            setConfirming(null);
+            void run(editing.remove);
+          }}
         >
           <p>
             This permanently deletes the flag. Applications that still evaluate it get the default
@@ -304,9 +281,8 @@ function Editor(props: EditorProps<Flag>) {
           {confirming.isConflict && (
             <p>
               Not changed: another user changed the flag. It is now version{" "}
-              {confirming.flag.version} and{" "}
-              {confirming.flag.archivedAt ? "archived" : confirming.flag.enabled ? "on" : "off"}.
-              When on: {describeFlag(confirming.flag)}.
+              {confirming.flag.version} and {stateOf(confirming.flag)}. When on:{" "}
+              {describeFlag(confirming.flag)}.
             </p>
           )}
           {confirming.archived && confirming.flag.enabled && (
@@ -317,7 +293,6 @@ function Editor(props: EditorProps<Flag>) {
           )}
         </Confirm>
       )}
-      <AttributeNames />
     </>
   );
 }

@@ -1,22 +1,17 @@
 import { useMemo, useRef, useState } from "preact/hooks";
-import { changed, go, hrefOf, useAddress } from "../address";
+import { changed, go, useAddress } from "../address";
 import { useLoaded } from "../api/loaded";
-import { useCan, useCurrentProject } from "../caller";
+import { useCurrentProject } from "../caller";
 import { describeFlag, type Flag, loadFlags, quoteVariant } from "../flags/flag";
+import { KeyedList } from "../flags/keyed-list";
 import { FlagSwitch } from "../flags/switch";
-import { FlagTabs, KeyedTitle } from "../flags/tabs";
-import { useKeys } from "../keys";
 import { FlagSnippet } from "../settings/flag-snippet";
 import { capitalize, pluralize } from "../time/format";
-import { keptParams } from "../time/range";
 import { useAnnouncement } from "../ui/announcement";
-import { Button } from "../ui/button";
+import { Segments } from "../ui/button";
 import { matchesText } from "../ui/combobox";
 import { ListSearch } from "../ui/row-parts";
-import { Segments } from "../ui/segments";
-import { Empty, Pending } from "../ui/states";
-import { Table, useList } from "../ui/table";
-import { RelativeTime } from "../ui/time";
+import { Empty } from "../ui/states";
 
 type Show = "all" | "on" | "off" | "archived";
 const SHOWS: Show[] = ["all", "on", "off", "archived"];
@@ -26,7 +21,6 @@ const NONE: ReadonlyMap<string, Flag> = new Map();
 export function FlagsPage() {
   const address = useAddress();
   const { project } = useCurrentProject();
-  const canWrite = useCan()("flags:write");
   const words = address.query.get("q") ?? "";
   const show = SHOWS.find((it) => it === address.query.get("show")) ?? "all";
   const isArchive = show === "archived";
@@ -47,14 +41,6 @@ export function FlagsPage() {
       ),
     [loaded.data, switched, filter, show, words],
   );
-  const hrefOfFlag = (key: string) => hrefOf("flag", { ...keptParams(address), key });
-  const list = useList(
-    flags,
-    (it) => it.key,
-    (key) => go(hrefOfFlag(key)),
-  );
-  const create = hrefOf("flag", { ...keptParams(address), new: 1 });
-  useKeys(canWrite ? { c: () => go(create) } : {});
   useAnnouncement(
     `${show} ${words}`,
     loaded.data && !loaded.loading ? pluralize(flags.length, "flag") : null,
@@ -68,36 +54,19 @@ export function FlagsPage() {
   };
 
   return (
-    <>
-      <div class="page-head">
-        <FlagTabs page="flags" />
-        {canWrite && (
-          <Button class="primary" onClick={() => go(create)} title="New flag (c)">
-            New flag
-          </Button>
-        )}
-      </div>
-      <div class="page-head">
-        <Segments
-          name="State"
-          values={SHOWS}
-          chosen={show}
-          text={capitalize}
-          onChoose={(it) => go(changed(address, { show: it === "all" ? null : it }))}
-        />
-        <ListSearch label="Search flags" hint="Search keys and names" />
-      </div>
-      <Pending of={loaded} rows={7} />
-      {loaded.data && flags.length === 0 && <NoFlags any={loaded.data.length > 0} show={show} />}
-      <Table
-        list={list}
-        columns={[
+    <KeyedList
+      noun="flag"
+      loaded={loaded}
+      items={flags}
+      columns={[
+        [
           [
             <span class="hidden">State</span>,
             "of-switch",
             (it) => <FlagSwitch flag={it} onChange={replace} />,
           ],
-          ["Flag", "", (it) => <KeyedTitle item={it} href={hrefOfFlag(it.key)} />],
+        ],
+        [
           [
             "Serves",
             "quiet wide of-half",
@@ -108,10 +77,21 @@ export function FlagsPage() {
             ),
           ],
           ["Type", "quiet medium of-count", (it) => it.type],
-          ["Changed", "number quiet of-time", (it) => <RelativeTime at={it.updatedAt} />],
-        ]}
-      />
-    </>
+        ],
+      ]}
+      empty={<NoFlags any={Boolean(loaded.data?.length)} show={show} />}
+    >
+      <div class="page-head">
+        <Segments
+          name="State"
+          values={SHOWS}
+          chosen={show}
+          text={capitalize}
+          onChoose={(it) => go(changed(address, { show: it === "all" ? null : it }))}
+        />
+        <ListSearch label="Search flags" hint="Search keys and names" />
+      </div>
+    </KeyedList>
   );
 }
 

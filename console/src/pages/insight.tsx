@@ -13,7 +13,6 @@ import {
   merge,
   type PainPoint,
   patchInsight,
-  STATUS_NAMES,
   split,
   undoMerge,
   useErrorTypes,
@@ -23,7 +22,6 @@ import { Trend } from "../insights/trend";
 import { Spark } from "../plot/spark";
 import { number, pluralize } from "../time/format";
 import { keptParams } from "../time/range";
-import { useAction } from "../ui/action";
 import { Button } from "../ui/button";
 import { matchesText } from "../ui/combobox";
 import { Confirm, Dialog } from "../ui/confirm";
@@ -33,10 +31,17 @@ import { Facts } from "../ui/layout";
 import { BulkActions, ListSearch } from "../ui/row-parts";
 import { useIsSettled } from "../ui/settled";
 import { Pending } from "../ui/states";
-import { changeStatus, doneText, type Status, StatusActions, useStatusKeys } from "../ui/status";
+import {
+  changeStatus,
+  doneText,
+  STATUS_NAMES,
+  type Status,
+  StatusActions,
+  useStatusKeys,
+} from "../ui/status";
 import { Table, useList } from "../ui/table";
 import { RelativeTime } from "../ui/time";
-import { showToast } from "../ui/toast";
+import { showToast, useAction } from "../ui/toast";
 
 /** Maximum merge targets listed. */
 const MAX_CHOICES = 20;

@@ -1,22 +1,22 @@
 import { useMemo } from "preact/hooks";
 import { changed, go, hrefOf, Link, useAddress } from "../address";
 import { useCan, useCurrentProject } from "../caller";
-import {
-  type Insight,
-  type InsightStatus,
-  patchInsight,
-  STATUS_NAMES,
-  useInsights,
-} from "../insights/insight";
+import { type Insight, type InsightStatus, patchInsight, useInsights } from "../insights/insight";
 import { Trend } from "../insights/trend";
 import { number, pluralize } from "../time/format";
 import { keptParams } from "../time/range";
 import { useAnnouncement } from "../ui/announcement";
+import { Segments } from "../ui/button";
 import { matchesText } from "../ui/combobox";
 import { BulkActions, ListSearch, More } from "../ui/row-parts";
-import { Segments } from "../ui/segments";
 import { Code, Empty, Pending } from "../ui/states";
-import { changeStatus, type Status, StatusActions, useBulkStatus } from "../ui/status";
+import {
+  changeStatus,
+  STATUS_NAMES,
+  type Status,
+  StatusActions,
+  useBulkStatus,
+} from "../ui/status";
 import { Table, useList } from "../ui/table";
 import { RelativeTime } from "../ui/time";
 

@@ -6,17 +6,15 @@ import { useLoaded } from "../api/loaded";
 import type { Page } from "../api/pages";
 import { useCan, useCurrentProject } from "../caller";
 import { newestOf } from "../errors/newest";
-import { number, pluralize } from "../time/format";
-import { useAction } from "../ui/action";
+import { fieldOf, number, pluralize } from "../time/format";
 import { Button } from "../ui/button";
 import { Confirm } from "../ui/confirm";
 import { Field, FormError, useForm } from "../ui/form";
 import { Block } from "../ui/layout";
-import { useNextPage } from "../ui/next-page";
-import { More, RowTitle } from "../ui/row-parts";
+import { More, RowTitle, useNextPage } from "../ui/row-parts";
 import { Empty, Pending } from "../ui/states";
 import { RelativeTime } from "../ui/time";
-import { showToast } from "../ui/toast";
+import { showToast, useAction } from "../ui/toast";
 
 type Collection = Schemas["EventMarkerCollection"];
 type Source = Collection["source"];
@@ -269,11 +267,6 @@ const NO_TIME = new ApiError(0, "invalid", "Enter a time.", [
   { pointer: "/events/0/occurredAt", code: "invalid_format", message: "Enter a time." },
 ]);
 
-function nowAsField(): string {
-  const now = new Date();
-  return new Date(now.getTime() - now.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
-}
-
 function NewMarker({
   path,
   onAdded,
@@ -282,7 +275,7 @@ function NewMarker({
   onAdded: () => void;
 }) {
   const [name, setName] = useState("");
-  const [at, setAt] = useState(nowAsField);
+  const [at, setAt] = useState(() => fieldOf(Date.now()));
   const [description, setDescription] = useState("");
   const attempts = useAttempts();
   const form = useForm(async () => {

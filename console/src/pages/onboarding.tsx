@@ -9,7 +9,7 @@ import { Snippets } from "../settings/snippets";
 import { keptParams } from "../time/range";
 import { Button } from "../ui/button";
 import { RelativeTime } from "../ui/time";
-import { showErrorToast } from "../ui/toast";
+import { useAction } from "../ui/toast";
 
 const INTERVAL_MS = 3_000;
 const PERIOD_MS = 3_600_000;
@@ -19,18 +19,7 @@ export function Onboarding() {
   const { project } = useCurrentProject();
   const first = useFirstError();
   const dsn = useDsn().data;
-  const [busy, setBusy] = useState(false);
-  const sendTest = async () => {
-    if (!dsn) return;
-    setBusy(true);
-    try {
-      await sendTestEvent(dsn);
-    } catch (error) {
-      showErrorToast(error);
-    } finally {
-      setBusy(false);
-    }
-  };
+  const [busy, run] = useAction();
   return (
     <div class="onboarding">
       <h2>{first ? "The first event arrived" : `No errors in ${project.name} yet`}</h2>
@@ -47,7 +36,7 @@ export function Onboarding() {
         ) : (
           <p class="quiet">Waiting for the first event …</p>
         )}
-        <Button disabled={!dsn || busy} onClick={() => void sendTest()}>
+        <Button disabled={!dsn || busy} onClick={() => dsn && void run(() => sendTestEvent(dsn))}>
           Send a test event
         </Button>
       </div>

@@ -271,13 +271,15 @@ function TopErrors({ title, sort, loaded, status, projects }: TopErrorsProps) {
                 id: it.errorId,
               })}
             >
-              <span class="row-title">
-                <bdi>{it.title}</bdi>
-                <small>
-                  {projects.length > 1 && <b>{it.project.name} </b>}
-                  <bdi>{it.culprit}</bdi>
-                </small>
-              </span>
+              <RowTitle
+                name={it.title}
+                description={
+                  <>
+                    {projects.length > 1 && <b>{it.project.name} </b>}
+                    {it.culprit}
+                  </>
+                }
+              />
               <span class="number" title={pluralize(it.users, "user")}>
                 {pluralize(it.count, "event")}
               </span>

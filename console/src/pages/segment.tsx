@@ -1,9 +1,7 @@
 import { useState } from "preact/hooks";
-import { go, hrefOf, Link, useAddress, usePageGuard } from "../address";
+import { hrefOf, Link, useAddress } from "../address";
 import { useLoaded } from "../api/loaded";
 import { useCan, useCurrentProject } from "../caller";
-import { dropDraft } from "../drafts";
-import { AttributeNames } from "../flags/attributes";
 import {
   Conditions,
   describeCondition,
@@ -12,6 +10,7 @@ import {
   NEW_CONDITION,
 } from "../flags/conditions-editor";
 import {
+  EditorHead,
   EditorPage,
   type EditorProps,
   KeyAndName,
@@ -19,11 +18,10 @@ import {
   SaveBar,
   useEditor,
 } from "../flags/editor";
-import { type Flag, loadFlags } from "../flags/flag";
+import { type Flag, loadFlags, stateOf } from "../flags/flag";
 import {
   createSegment,
   deleteSegment,
-  findSegmentConflict,
   flagsUsing,
   loadSegment,
   patchSegment,
@@ -31,13 +29,12 @@ import {
   type SegmentDraft,
 } from "../segments/segment";
 import { keptParams } from "../time/range";
-import { useAction } from "../ui/action";
 import { Button } from "../ui/button";
 import { Confirm, Dialog } from "../ui/confirm";
 import { Block, Part } from "../ui/layout";
+import { RowTitle } from "../ui/row-parts";
 import { ErrorMessage, FieldError } from "../ui/states";
-import { RelativeTime } from "../ui/time";
-import { showToast } from "../ui/toast";
+import { useAction } from "../ui/toast";
 
 const NEW_SEGMENT: SegmentDraft = { key: "", name: "", conditions: [NEW_CONDITION] };
 
@@ -51,9 +48,9 @@ const KIND: Kind<Segment, SegmentDraft> = {
   draftOf,
   load: loadSegment,
   create: createSegment,
+  remove: deleteSegment,
   patch: (project, saved, { name, conditions }) =>
     patchSegment(project, saved, { name, conditions }),
-  findConflict: findSegmentConflict,
   created: ({ key }) => `Created ${key}. You can now use it in flag rules.`,
   changed: ({ version }) =>
     `Saved as version ${version}. Takes effect everywhere within 5 seconds.`,
@@ -64,12 +61,11 @@ export function SegmentPage() {
 }
 
 function Editor(props: EditorProps<Segment>) {
-  const { saved: segment, back } = props;
+  const { saved: segment } = props;
   const { project } = useCurrentProject();
   const canWrite = useCan()("flags:write");
   const editing = useEditor(KIND, props);
   const { draft, set, error } = editing;
-  const guardPage = usePageGuard();
   const [deleting, setDeleting] = useState(false);
   const flags = useLoaded(segment && `flags ${project.id} true`, (signal) =>
     loadFlags(project, true, signal),
@@ -77,43 +73,21 @@ function Editor(props: EditorProps<Segment>) {
   const usedBy = segment && flags.data ? flagsUsing(segment.key, flags.data) : null;
 
   const [, run] = useAction();
-  const remove = async () => {
-    if (!segment) return;
-    const isHere = guardPage();
-    setDeleting(false);
-    await deleteSegment(project, segment.key);
-    dropDraft(editing.draftName);
-    showToast(`Deleted ${segment.key}.`);
-    if (isHere()) go(back);
-  };
   return (
     <>
-      <div class="page-head">
-        <div>
-          <h1>
-            <bdi>{segment ? segment.name : "New segment"}</bdi>
-          </h1>
-          {segment && (
-            <p class="quiet small">
-              <code>{segment.key}</code> · version {segment.version},{" "}
-              <RelativeTime at={segment.updatedAt} />
-            </p>
-          )}
-        </div>
-        {segment && canWrite && (
-          <div class="actions">
-            <Button
-              class="danger"
-              onClick={() => {
-                flags.reload();
-                setDeleting(true);
-              }}
-            >
-              Delete
-            </Button>
-          </div>
+      <EditorHead item={segment} noun="segment">
+        {canWrite && (
+          <Button
+            class="danger"
+            onClick={() => {
+              flags.reload();
+              setDeleting(true);
+            }}
+          >
+            Delete
+          </Button>
         )}
-      </div>
+      </EditorHead>
       <div class="editor">
         {!canWrite ? (
           segment && (
@@ -175,12 +149,14 @@ function Editor(props: EditorProps<Segment>) {
           title={`Delete ${segment.key}?`}
           action="Delete"
           onClose={() => setDeleting(false)}
-          onConfirm={() => void run(remove)}
+          onConfirm={() => {
+            setDeleting(false);
+            void run(editing.remove);
+          }}
         >
           <p>This permanently deletes the segment.{usedBy && " No flag uses it."}</p>
         </Confirm>
       )}
-      <AttributeNames />
     </>
   );
 }
@@ -199,15 +175,8 @@ function UsedBy({ flags }: { flags: Flag[] }) {
         {flags.map((it) => (
           <li key={it.key}>
             <Link class="row" href={hrefOf("flag", { ...keptParams(address), key: it.key })}>
-              <span class="row-title">
-                <bdi>{it.name}</bdi>
-                <small>
-                  <code>{it.key}</code>
-                </small>
-              </span>
-              <span class={`status ${it.archivedAt ? "archived" : it.enabled ? "on" : "off"}`}>
-                {it.archivedAt ? "archived" : it.enabled ? "on" : "off"}
-              </span>
+              <RowTitle name={it.name} description={<code>{it.key}</code>} />
+              <span class={`status ${stateOf(it)}`}>{stateOf(it)}</span>
             </Link>
           </li>
         ))}

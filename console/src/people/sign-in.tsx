@@ -3,7 +3,8 @@ import { useEffect, useState } from "preact/hooks";
 import { api } from "../api/client";
 import { useLoaded } from "../api/loaded";
 import { type CallerInfo, callerOf } from "../caller";
-import { decideOffer, isSession, openWithKey, signOutReason } from "../session";
+import { decideOffer, isSession, openWithKey, session } from "../session";
+import { useStore } from "../store";
 import { Button } from "../ui/button";
 import { Confirm } from "../ui/confirm";
 import { Field, FormError, useForm } from "../ui/form";
@@ -35,11 +36,12 @@ interface SignInFormProps {
 /** The ways to sign in that the deployment offers, below `children`. */
 export function SignInForm({ preferKey = false, hasReason = true, children }: SignInFormProps) {
   const [withKey, setWithKey] = useState(preferKey);
+  const { notice } = useStore(session);
   const { data, error } = useLoaded("sign-in options", (signal) =>
     api.GET("/v0/sign-in", { signal }),
   );
   if (withKey || (data && !data.email && !data.oidc)) {
-    const hasOthers = data ? data.email || data.oidc : error?.status !== 404;
+    const hasOthers = data ? data.email || data.oidc : error && error.status !== 404;
     return (
       <div class="sign-in-ways">
         <KeyForm>{children}</KeyForm>
@@ -54,9 +56,9 @@ export function SignInForm({ preferKey = false, hasReason = true, children }: Si
   return (
     <div class="sign-in-ways">
       {children}
-      {hasReason && signOutReason() && (
+      {hasReason && notice && (
         <p class="field-error" role="alert">
-          {signOutReason()}
+          {notice}
         </p>
       )}
       {!data && !error && <SkeletonRows rows={2} />}
@@ -174,7 +176,8 @@ export function KeyOffer({ offered, current }: KeyOfferProps) {
 }
 
 /** The field for a key, below `children`. */
-export function KeyForm({ children }: { children: ComponentChildren }) {
+function KeyForm({ children }: { children: ComponentChildren }) {
+  const { notice } = useStore(session);
   const [text, set] = useState("");
   const [isInvalid, setInvalid] = useState(false);
   const isKey = FORM.test(text.trim());
@@ -188,7 +191,7 @@ export function KeyForm({ children }: { children: ComponentChildren }) {
       }}
     >
       {children}
-      {signOutReason() && <p class="field-error">{signOutReason()}</p>}
+      {notice && <p class="field-error">{notice}</p>}
       <label for="key">API key</label>
       <input
         id="key"

@@ -3,11 +3,7 @@
 import type { KeyHeader } from "../api/attempt";
 import { api } from "../api/client";
 import type { Project } from "../caller";
-import { changedFields } from "../drafts";
-import { describeCondition } from "../flags/conditions-editor";
-import { type EditConflict, same } from "../flags/conflict";
 import { type Condition, type Flag, ifMatchOf } from "../flags/flag";
-import { compared } from "../flags/history";
 
 export interface Segment {
   id: string;
@@ -72,27 +68,6 @@ export function patchSegment(
 export function deleteSegment(project: Project, key: string): Promise<unknown> {
   const params = { path: { idOrSlug: project.slug, key } };
   return api.DELETE("/v0/project/{idOrSlug}/segments/{key}", { params });
-}
-
-/** Compares the changes by others, from `base` to `theirs`, with the draft. */
-export function findSegmentConflict(
-  base: SegmentDraft,
-  edited: SegmentDraft,
-  theirs: SegmentDraft,
-  version: number,
-): Omit<EditConflict, "isSaveRejected"> {
-  const [changed, ours] = [changedFields(base, theirs), changedFields(base, edited)];
-  const isBoth = (it: "name" | "conditions") =>
-    it in changed && it in ours && !same(ours[it], changed[it]);
-  const lines = (it: SegmentDraft) => it.conditions.map(describeCondition);
-  return {
-    version,
-    theirs: [
-      { field: "Name", ...compared([base.name], [theirs.name]) },
-      { field: "Conditions", ...compared(lines(base), lines(theirs)) },
-    ].filter((it) => it.removed.length + it.added.length > 0),
-    both: [...(isBoth("name") ? ["name"] : []), ...(isBoth("conditions") ? ["conditions"] : [])],
-  };
 }
 
 /** Returns the flags whose rules use a segment. */

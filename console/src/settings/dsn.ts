@@ -1,11 +1,8 @@
 /** The DSN of a project, with which SDKs report its errors. */
 
-import { ApiError, api, type Schemas } from "../api/client";
-import { useLoaded } from "../api/loaded";
-import { type Project, useCurrentProject } from "../caller";
-
-/** Maximum projects of a caller, which is one page. */
-const MAX_PROJECTS = 100;
+import { ApiError, type Schemas } from "../api/client";
+import { useCurrentProject } from "../caller";
+import { useProjects } from "../people/project-choice";
 
 type DsnParts = Pick<Schemas["ListedProject"], "ingestId" | "publicKey">;
 
@@ -14,17 +11,13 @@ export function dsnOf(origin: string, { ingestId, publicKey }: DsnParts): string
   return `${origin.replace("://", `://${publicKey}@`)}/${ingestId}`;
 }
 
-async function loadDsn(project: Project, signal: AbortSignal): Promise<string | null> {
-  const params = { query: { limit: MAX_PROJECTS } };
-  const { items } = await api.GET("/v0/projects", { params, signal });
-  const listed = items.find((it) => it.id === project.id);
-  return listed ? dsnOf(location.origin, listed) : null;
-}
-
 /** Loads the DSN of the current project; `null` if the project has been deleted. */
 export function useDsn() {
   const { project } = useCurrentProject();
-  return useLoaded(`dsn ${project.id}`, (signal) => loadDsn(project, signal));
+  const { data, error, reload } = useProjects();
+  const listed = data?.items.find((it) => it.id === project.id);
+  const dsn = listed ? dsnOf(location.origin, listed) : null;
+  return { data: data && dsn, error, reload };
 }
 
 /** Sends an event to a DSN, as an SDK would. */

@@ -7,7 +7,7 @@ import { useCan, useCurrentProject } from "../caller";
 import { Button } from "../ui/button";
 import { FormError, useForm } from "../ui/form";
 import { Pairs } from "../ui/layout";
-import { ErrorMessage, errorProps, FieldError, SkeletonRows } from "../ui/states";
+import { errorProps, FieldError, Pending } from "../ui/states";
 import { showToast } from "../ui/toast";
 
 type Address = Schemas["EmailAddress"];
@@ -30,9 +30,7 @@ function AddressOfKey({ keyId }: { keyId: string | null }) {
   const loaded = useLoaded(canRead ? `address ${keyId}` : null, (signal) =>
     api.GET("/v0/notifications/email-address", { signal }),
   );
-  if (canRead && loaded.error)
-    return <ErrorMessage small error={loaded.error} retry={loaded.reload} />;
-  if (canRead && !loaded.data) return <SkeletonRows rows={1} />;
+  if (canRead && (loaded.error || !loaded.data)) return <Pending small of={loaded} rows={1} />;
   return (
     <div class="address form">
       {loaded.data && <Addresses address={loaded.data} reload={loaded.reload} />}

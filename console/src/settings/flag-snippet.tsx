@@ -6,7 +6,7 @@ import { useCan, useCurrentProject } from "../caller";
 import { Button } from "../ui/button";
 import { useForm } from "../ui/form";
 import { ErrorMessage } from "../ui/states";
-import { SnippetChoice, type SnippetChoices } from "./snippet-choice";
+import { SnippetChoice, type SnippetChoices } from "./snippets";
 
 const SNIPPETS: SnippetChoices = [
   {

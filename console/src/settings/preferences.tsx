@@ -4,8 +4,8 @@ import { api, type Schemas } from "../api/client";
 import { useLoaded } from "../api/loaded";
 import { own } from "../own";
 import { Button } from "../ui/button";
-import { ErrorMessage, SkeletonRows } from "../ui/states";
-import { showErrorToast, showToast } from "../ui/toast";
+import { Pending } from "../ui/states";
+import { showToast, useAction } from "../ui/toast";
 
 type Preference = Schemas["EmailPreference"];
 
@@ -66,19 +66,15 @@ export function Preferences({ canWrite }: { canWrite: boolean }) {
     const all = await api.PUT("/v0/notifications/email-preferences", { body: { preferences } });
     loaded.set(() => all);
   };
+  const [, run] = useAction();
   const toggle = async ({ type, emailEnabled }: Preference) => {
-    try {
-      await save(type, !emailEnabled);
-      showToast(`${typeOf(type).name} ${emailEnabled ? "off" : "on"}.`, () =>
-        save(type, emailEnabled),
-      );
-    } catch (error) {
-      showErrorToast(error);
-    }
+    await save(type, !emailEnabled);
+    showToast(`${typeOf(type).name} ${emailEnabled ? "off" : "on"}.`, () =>
+      save(type, emailEnabled),
+    );
   };
-  if (loaded.error) return <ErrorMessage error={loaded.error} retry={loaded.reload} />;
   const order = Object.keys(TYPES);
-  if (!loaded.data) return <SkeletonRows rows={order.length} />;
+  if (loaded.error || !loaded.data) return <Pending of={loaded} rows={order.length} />;
   const preferences = loaded.data
     .filter((it) => !UNSENT.includes(it.type))
     .sort((one, other) => order.indexOf(one.type) - order.indexOf(other.type));
@@ -88,7 +84,7 @@ export function Preferences({ canWrite }: { canWrite: boolean }) {
         <Toggle
           key={it.type}
           preference={it}
-          onToggle={canWrite ? () => void toggle(it) : undefined}
+          onToggle={canWrite ? () => void run(() => toggle(it)) : undefined}
         />
       ))}
     </ul>

@@ -1,9 +1,20 @@
 /** Setup of an SDK: the DSN of the project, and code that uses it. */
 
+import { useState } from "preact/hooks";
 import { useCurrentProject } from "../caller";
+import { Segments } from "../ui/button";
 import { Code, ErrorMessage } from "../ui/states";
 import { useDsn } from "./dsn";
-import { SnippetChoice, type SnippetChoices } from "./snippet-choice";
+
+interface Snippet {
+  name: string;
+  /** Empty if nothing needs to be installed. */
+  install: string;
+  /** Returns the code with values of the project. */
+  code: (...values: string[]) => string;
+}
+
+export type SnippetChoices = [Snippet, ...Snippet[]];
 
 const initOf = (dsn: string) =>
   `Sentry.init({\n  dsn: "${dsn}",\n  release: "shop@1.0.0",\n  environment: "production",\n});`;
@@ -54,5 +65,29 @@ export function Snippets() {
       </div>
       <SnippetChoice name="Language" snippets={SNIPPETS} values={[dsn]} />
     </div>
+  );
+}
+
+interface SnippetChoiceProps {
+  name: string;
+  snippets: SnippetChoices;
+  values: string[];
+}
+
+/** Code for one of several languages, with the command that installs its library. */
+export function SnippetChoice({ name, snippets, values }: SnippetChoiceProps) {
+  const [snippet, choose] = useState(snippets[0]);
+  return (
+    <>
+      <Segments
+        name={name}
+        values={snippets}
+        chosen={snippet}
+        text={(it) => it.name}
+        onChoose={choose}
+      />
+      {snippet.install && <Code text={snippet.install} copyLabel="Copy install command" />}
+      <Code text={snippet.code(...values)} copyLabel={`Copy ${snippet.name} code`} />
+    </>
   );
 }

@@ -84,6 +84,12 @@ export function formatFull(at: number): string {
 /** Formats a time in the viewer's time zone, with its name: `Nov 27, 2026, 12:10:31 GMT+1`. */
 export const formatZoned = (at: number) => format(zoned, at);
 
+/** Returns the value of a `datetime-local` field: local time in minutes. */
+export function fieldOf(at: number): string {
+  const local = new Date(at - new Date(at).getTimezoneOffset() * 60_000);
+  return local.toISOString().slice(0, 16);
+}
+
 /** Formats a relative change in percent, with its sign. */
 export function percent(value: number): string {
   const sign = value > 0 ? "+" : value < 0 ? "−" : "±";

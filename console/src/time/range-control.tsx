@@ -3,18 +3,11 @@
 import { useState } from "preact/hooks";
 import { type Address, changed, go } from "../address";
 import { useKeys } from "../keys";
-import { Button } from "../ui/button";
+import { Button, Segments } from "../ui/button";
 import { Icon } from "../ui/icons";
 import { useMenu } from "../ui/menu";
-import { Segments } from "../ui/segments";
-import { formatFull, formatRange } from "./format";
+import { fieldOf, formatFull, formatRange } from "./format";
 import { PRESETS, type Range, rangeParams, zoomStack } from "./range";
-
-/** Returns the value of a `datetime-local` field: local time in minutes. */
-function fieldOf(at: number): string {
-  const local = new Date(at - new Date(at).getTimezoneOffset() * 60_000);
-  return local.toISOString().slice(0, 16);
-}
 
 /** The ranges that this tab zoomed through. */
 let ranges: Range[] = [];

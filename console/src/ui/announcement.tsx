@@ -1,8 +1,9 @@
 /** Announcements for screen readers, such as the number of rows that match a filter. */
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
+import { Store, useStore } from "../store";
 
-let announce: (text: string) => void = () => {};
+const announcement = new Store("");
 /** Pause in typing before an announcement. */
 const PAUSE_MS = 500;
 
@@ -13,7 +14,7 @@ export function useAnnouncement(filter: string, text: string | null): void {
     if (text === null || last.current === filter) return;
     const timer = setTimeout(() => {
       last.current = filter;
-      announce(text);
+      announcement.set(text);
     }, PAUSE_MS);
     return () => clearTimeout(timer);
   }, [filter, text]);
@@ -21,13 +22,9 @@ export function useAnnouncement(filter: string, text: string | null): void {
 
 /** The live region of the page. It must exist before the first announcement. */
 export function LiveRegion() {
-  const [text, set] = useState("");
-  useEffect(() => {
-    announce = set;
-  }, []);
   return (
     <p class="hidden" role="status" aria-live="polite">
-      {text}
+      {useStore(announcement)}
     </p>
   );
 }

@@ -3,6 +3,7 @@
 import type { ComponentChildren } from "preact";
 
 interface SectionProps {
+  kind?: "block" | "part";
   title: ComponentChildren;
   /** Controls beside the title. */
   actions?: ComponentChildren;
@@ -12,9 +13,10 @@ interface SectionProps {
 }
 
 /** A section of a page, with a line below its heading. */
-export function Block({ title, actions, class: more = "", label, children }: SectionProps) {
+export function Block(props: SectionProps) {
+  const { kind = "block", title, actions, class: more = "", label, children } = props;
   return (
-    <section class={`block ${more}`} aria-label={label}>
+    <section class={`${kind} ${more}`} aria-label={label}>
       <header>
         <h2>{title}</h2>
         {actions}
@@ -25,16 +27,8 @@ export function Block({ title, actions, class: more = "", label, children }: Sec
 }
 
 /** A part of an editor, with a line above its heading. */
-export function Part({ title, actions, class: more = "", children }: SectionProps) {
-  return (
-    <section class={`part ${more}`}>
-      <header>
-        <h2>{title}</h2>
-        {actions}
-      </header>
-      {children}
-    </section>
-  );
+export function Part(props: SectionProps) {
+  return <Block {...props} kind="part" />;
 }
 
 type Row = [name: ComponentChildren, value: ComponentChildren];

@@ -1,13 +1,16 @@
 import type { ComponentChildren } from "preact";
 import { useRef } from "preact/hooks";
 import { changed, go, useAddress } from "../address";
+import type { Loaded } from "../api/loaded";
+import type { Page } from "../api/pages";
 import { useKeys } from "../keys";
 import { pluralize } from "../time/format";
 import { Button } from "./button";
 import type { Rows } from "./rows";
+import { useAction } from "./toast";
 
 /** A row's name and description. */
-export function RowTitle(props: { name: string; description: string | null | undefined }) {
+export function RowTitle(props: { name: string; description: ComponentChildren }) {
   return (
     <span class="row-title">
       <bdi>{props.name}</bdi>
@@ -65,4 +68,18 @@ export function More({ busy, onClick }: { busy: boolean; onClick: () => unknown 
       {busy ? "Loading…" : "Show more"}
     </Button>
   );
+}
+
+/** Returns a function that appends the next page, and whether it is loading. */
+export function useNextPage<P extends Page<unknown, unknown>>(
+  loaded: Loaded<P>,
+  load: (cursor: NonNullable<P["nextCursor"]>) => Promise<P>,
+): { busy: boolean; loadMore: () => void } {
+  const [busy, run] = useAction();
+  const cursor = loaded.loading ? null : loaded.data?.nextCursor;
+  const append = async (after: NonNullable<P["nextCursor"]>) => {
+    const page = await load(after);
+    loaded.set((was) => ({ ...page, items: [...was.items, ...page.items] }));
+  };
+  return { busy, loadMore: () => cursor && !busy && void run(() => append(cursor)) };
 }

@@ -11,6 +11,13 @@ import { errorText, showErrorToast, showToast } from "./toast";
 
 export type Status = "open" | "resolved" | "ignored";
 
+export const STATUS_NAMES = {
+  open: "Open",
+  resolved: "Resolved",
+  ignored: "Ignored",
+  merged: "Merged",
+};
+
 const DONE: Record<Status, string> = { resolved: "Resolved", ignored: "Ignored", open: "Reopened" };
 
 export const doneText = (status: Status) => `${DONE[status]}.`;

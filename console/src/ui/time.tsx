@@ -1,13 +1,9 @@
 import type { ComponentChildren } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { Store, useStore } from "../store";
 import { clampTime, formatFull, formatRelative } from "../time/format";
 
-let sharedNow = Date.now();
-const watchers = new Set<() => void>();
-setInterval(() => {
-  sharedNow = Date.now();
-  for (const watcher of watchers) watcher();
-}, 60_000);
+const sharedNow = new Store(Date.now());
+setInterval(() => sharedNow.set(Date.now()), 60_000);
 
 /** A time, with the absolute local time, its zone, and UTC on hover. */
 export function Time({ at, children }: { at: number; children: ComponentChildren }) {
@@ -21,14 +17,7 @@ export function Time({ at, children }: { at: number; children: ComponentChildren
 
 /** A time relative to now, updated each minute. */
 export function RelativeTime({ at }: { at: string | number }) {
-  const [now, set] = useState(sharedNow);
-  useEffect(() => {
-    const watcher = () => set(sharedNow);
-    watchers.add(watcher);
-    return () => {
-      watchers.delete(watcher);
-    };
-  }, []);
+  const now = useStore(sharedNow);
   const millis = clampTime(typeof at === "number" ? at : Date.parse(at));
   return <Time at={millis}>{formatRelative(millis, Math.max(now, Date.now() - 60_000))}</Time>;
 }

@@ -1,9 +1,10 @@
 /** Messages about completed actions, with an undo button, for ten seconds. */
 
-import { useEffect, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { go } from "../address";
 import { ApiError } from "../api/client";
 import { describePointer } from "../api/pointer";
+import { Store, useStore } from "../store";
 import { Button } from "./button";
 
 interface Toast {
@@ -21,24 +22,19 @@ export type Undo = () => Promise<unknown>;
 const SHOWN_MS = 10_000;
 const MAX_SHOWN = 4;
 /** Newest first. */
-let toasts: Toast[] = [];
+const toasts = new Store<Toast[]>([]);
 let nextId = 1;
-const watchers = new Set<(toasts: Toast[]) => void>();
-
-function put(next: Toast[]): void {
-  toasts = next;
-  for (const watcher of watchers) watcher(toasts);
-}
 
 function show(toast: Omit<Toast, "id">): void {
   const id = nextId++;
   // Messages without a button make room for a new one; the others stay for their time.
-  put([{ ...toast, id }, ...toasts.filter((it) => it.undo || it.link)].slice(0, MAX_SHOWN));
+  const kept = toasts.value.filter((it) => it.undo || it.link);
+  toasts.set([{ ...toast, id }, ...kept].slice(0, MAX_SHOWN));
   setTimeout(() => dismiss(id), SHOWN_MS);
 }
 
 function dismiss(id: number): void {
-  put(toasts.filter((it) => it.id !== id));
+  toasts.set(toasts.value.filter((it) => it.id !== id));
 }
 
 export function showToast(text: string, undo?: Undo, link?: Toast["link"]): void {
@@ -69,24 +65,28 @@ function undo(toast: Toast): void {
   );
 }
 
+/** Returns whether an action is running, and a function that runs one. Errors show as toasts. */
+export function useAction() {
+  const [busy, setBusy] = useState(false);
+  const run = async (action: () => Promise<unknown>) => {
+    setBusy(true);
+    await action().catch(showErrorToast);
+    setBusy(false);
+  };
+  return [busy, run] as const;
+}
+
 /** Undoes the newest action that can be undone. Returns `false` if there is none. */
 export function undoLast(): boolean {
-  const last = toasts.find((it) => it.undo);
+  const last = toasts.value.find((it) => it.undo);
   if (last) undo(last);
   return last !== undefined;
 }
 
 export function Toasts() {
-  const [shown, set] = useState(toasts);
-  useEffect(() => {
-    watchers.add(set);
-    return () => {
-      watchers.delete(set);
-    };
-  }, []);
   return (
     <div class="toasts" role="status" aria-live="polite">
-      {shown.map((toast) => (
+      {useStore(toasts).map((toast) => (
         <div key={toast.id} class={toast.isError ? "toast is-error" : "toast"}>
           <span id={`toast-${toast.id}`}>{toast.text}</span>
           {toast.link && (

@@ -77,39 +77,48 @@ export const hostile = ({ browser, base, project, key, known, measured }) => {
     });
     await visitor.open(`/error?id=${error.errorId}`);
   };
-  /** Steps through the events by key. Returns the slowest time, and the failures of the first event that has any. */
-  const stepThrough = (visitor, ids, maxMs) =>
-    visitor.page.evaluate(
-      async (ids, maxMs) => {
-        const shown = () => document.querySelector(".stepper code")?.textContent;
-        const failures = [];
-        addEventListener("error", (event) => failures.push(event.message));
-        addEventListener("unhandledrejection", (event) => failures.push(String(event.reason)));
-        let slowest = 0;
-        for (const [number, id] of ids.entries()) {
+  /**
+   * Steps through the events by key. Returns the slowest time, and the failures of the first event that has
+   * any. Times are those of the page's thread: other programs do not count.
+   */
+  const stepThrough = async (visitor, ids, maxMs) => {
+    const devtools = await visitor.page.createCDPSession();
+    await devtools.send("Performance.enable");
+    const threadMs = async () => (await devtools.send("Performance.getMetrics")).metrics.find((it) => it.name === "ThreadTime").value * 1_000;
+    await visitor.page.evaluate(() => {
+      window.failures = [];
+      addEventListener("error", (event) => window.failures.push(event.message));
+      addEventListener("unhandledrejection", (event) => window.failures.push(String(event.reason)));
+    });
+    let slowest = 0;
+    for (const [number, id] of ids.entries()) {
+      const started = await threadMs();
+      const failures = await visitor.page.evaluate(
+        async (id, isFirst, limitMs) => {
+          const shown = () => document.querySelector(".stepper code")?.textContent;
           const started = performance.now();
-          if (number > 0) dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight" }));
-          let ms = 0;
-          do {
-            await new Promise((resume) => setTimeout(resume));
-            ms = performance.now() - started;
-          } while (shown() !== id && ms < 10 * maxMs);
+          if (!isFirst) dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight" }));
+          do await new Promise((resume) => setTimeout(resume));
+          while (shown() !== id && performance.now() - started < limitMs);
           document.querySelector(".raw summary")?.click();
           await new Promise((resume) => setTimeout(resume));
           // Forces the layout, after which the page responds to clicks.
           document.body.getBoundingClientRect();
-          ms = performance.now() - started;
-          slowest = Math.max(slowest, Math.round(ms));
-          for (const it of document.querySelectorAll(".error-box")) failures.push(it.innerText);
-          if (shown() !== id) failures.push("the event is never shown");
-          if (ms >= maxMs) failures.push(`the event takes ${Math.round(ms)} ms`);
-          if (failures.length) return { slowest, number, failures };
-        }
-        return { slowest, failures };
-      },
-      ids.map((it) => it.slice(0, 8)),
-      maxMs,
-    );
+          for (const it of document.querySelectorAll(".error-box")) window.failures.push(it.innerText);
+          if (shown() !== id) window.failures.push("the event is never shown");
+          return window.failures;
+        },
+        id.slice(0, 8),
+        number === 0,
+        30 * maxMs,
+      );
+      const ms = Math.round((await threadMs()) - started);
+      slowest = Math.max(slowest, ms);
+      if (ms >= maxMs) failures.push(`the event takes ${ms} ms`);
+      if (failures.length) return { slowest, number, failures };
+    }
+    return { slowest, failures: [] };
+  };
 
   return {
     async "hostile events display completely and fast"() {

@@ -11,7 +11,7 @@ const VIEWER = "viewer@example.com";
 /** A removed member's sessions and keys stop working within 60 seconds; the rest is for requests. */
 const REMOVAL_MS = 65_000;
 
-export const people = ({ browser, base, project, other, key, axe, api, foreignKey, ownerToken }) => {
+export const people = ({ browser, base, project, other, axe, api, foreignKey, ownerToken }) => {
   const signInPath = (token) => `/sign-in#token=${token}`;
 
   /** Returns the emails to an address, newest first. */
@@ -96,19 +96,6 @@ export const people = ({ browser, base, project, other, key, axe, api, foreignKe
       await again.click("Sign in");
       await again.until("the used link is refused", async () => /no longer works/.test(await again.text("h1")));
       await again.leave();
-    },
-
-    async "without email and single sign-on, the page takes API keys only"() {
-      const visitor = await Visitor.prepare(await browser.createBrowserContext(), base);
-      await visitor.mock("/v0/sign-in", () => ({ body: { email: false, oidc: false } }));
-      await visitor.begin("");
-      await visitor.see("#key");
-      assert.doesNotMatch(await visitor.text("main"), /without a key|single sign-on/);
-      assert.equal(await visitor.page.$("#sign-in-email"), null);
-      await visitor.type("API key", key);
-      await visitor.click("Sign in");
-      await visitor.see(".side nav a");
-      await visitor.leave();
     },
 
     async "a member joins by invitation, creates a key, and is removed"() {

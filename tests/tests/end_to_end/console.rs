@@ -32,18 +32,24 @@ fn store_of(project: &Project) -> String {
 
 #[tokio::test]
 async fn console_changes_reach_the_api() {
-    println!("{}", run_cases(None).await);
+    println!("{}", run_cases(Stack::start().await, None).await);
 }
 
 #[tokio::test]
 async fn console_opens_within_a_second() {
-    println!("{}", run_cases(Some(("MEASURE", "1"))).await);
+    println!("{}", run_cases(Stack::start().await, Some(("MEASURE", "1"))).await);
+}
+
+/// A deployment without `MailFrom` and without OpenID Connect.
+#[tokio::test]
+async fn console_without_sign_in_takes_keys() {
+    let stack = Stack::start_without(&["WAYMARK_MAIL_FROM"]).await;
+    println!("{}", run_cases(stack, Some(("KEYS_ONLY", "1"))).await);
 }
 
 /// Runs the cases of `tests/console/run.mjs` that the `environment` selects. Returns their output.
-async fn run_cases(environment: Option<(&str, &str)>) -> String {
+async fn run_cases(stack: Stack, environment: Option<(&str, &str)>) -> String {
     let browser = browser().expect("Chromium is on the PATH (Debian: apt install chromium)");
-    let stack = Stack::start().await;
     let reads = |scope: &Scope| scope.as_str().ends_with(":read");
     let read_only = stack.key_with(|key| ApiKeyRecord {
         scopes: Scope::ALL.into_iter().filter(reads).collect(),
