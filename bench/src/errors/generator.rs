@@ -242,7 +242,8 @@ mod tests {
             let columns = columns.iter().filter(|(name, _)| counts(*name));
             columns.map(|(_, bytes)| bytes.len()).sum::<usize>() as f64 / rows.len() as f64
         };
-        let (without_user, all) = (bytes(|name| name != ColumnName::Category(Attribute::User.into())), bytes(|_| true));
+        let (without_user, all) =
+            (bytes(|name| name != ColumnName::Category(Attribute::User.into())), bytes(|_| true));
         println!("{without_user:.2} bytes an event, {all:.2} with its user");
         for (name, bytes) in columns.iter() {
             println!("{:12} {:.2}", name.name(), bytes.len() as f64 / rows.len() as f64);
