@@ -280,8 +280,14 @@ impl<'a> ParseContext<'a> {
                 self.catalog.kind(label.category) == Kind::Boolean
                     && label.tier < mention.value_tier
             });
+        // "any line but line b" for Filling line
+        let any_label = self.follows_any(at, &[Class::Any])
+            && mention.extent == ValueCoverage::SharedPart
+            && !mention.labels.is_empty()
+            && !self.is_label(at + 1);
         if named_label
             || denied_label
+            || any_label
             || self.is_quantity(at, &mention)
             || !mention.labels.is_empty() && self.reads_as_label(at, &mention)
         {
