@@ -31,6 +31,7 @@ classes! {
     Day = "day", "A day or a part of one.";
     Determiner = "determiner", "Can precede a text.";
     EndsText = "ends_text", "Never belongs to a text.";
+    Exception = "exception", "After all: excludes.";
     Excluding = "excluding", "A verb of exclusion. Denied, it removes an exclusion.";
     Few = "few", "An uncertain number of time units.";
     Filler = "filler", "Can precede a comparator.";
