@@ -34,7 +34,6 @@ classes! {
     Exception = "exception", "After all: excludes.";
     Excluding = "excluding", "A verb of exclusion. Denied, it removes an exclusion.";
     Few = "few", "An uncertain number of time units.";
-    Filler = "filler", "Can precede a comparator.";
     Free = "free", "After a hyphen: without the thing before it.";
     FromTime = "from_time", "Precedes the start or end of a time.";
     Function = "function", "Names a value only where one is required.";

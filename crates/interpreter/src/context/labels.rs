@@ -135,12 +135,6 @@ impl ParseContext<'_> {
         } else if tied && self.is(next, Class::AfterAbsent) && self.is_boundary(self.next(next)) {
             // "replay missing" for Has replay
             (!label.positive, next)
-        } else if next > at + 1
-            && !self.is_or_not(at + 1)
-            && self.says(next, Word::BareNo)
-            && self.is_boundary(next + 1)
-        {
-            (!label.positive, next)
         } else {
             return self.implied_boolean(at, label);
         };

@@ -131,12 +131,6 @@ impl PolarityPass<'_, '_> {
             // "no tickets except German" wants German.
             return None;
         }
-        // "not triggered by hand"
-        let after = at + 1;
-        let described = context.says(after, Word::Agent) || context.says(after, Word::Preposition);
-        if cue.force == CueEffect::Deny && described && !context.is_boundary(after + 1) {
-            return None;
-        }
         let direct = before == cue.at
             || context.is_any(before, &LEADS)
             || before > cue.at && context.is_word(before);
@@ -152,9 +146,6 @@ impl PolarityPass<'_, '_> {
             return filtered.filter(|_| first).map(|label| label.category);
         }
         let full = labels.iter().find(|label| label.full);
-        if cue.force == CueEffect::Deny && full.is_none() {
-            return None;
-        }
         let category = full.or(labels.first())?.category;
         match context.catalog.kind(category) {
             Kind::Boolean => None,
@@ -197,10 +188,6 @@ impl PolarityPass<'_, '_> {
                 && !context.is_any(cue, &[Class::AfterNot, Class::Unexclude])
         {
             cue += 1;
-        }
-        if context.is_or_not(cue) {
-            self.take(at, cue + 2);
-            return Some(Governor { at: cue, force: CueEffect::Unclear });
         }
         // "chrome? no thanks"
         let said = |it| context.is(it, Class::AfterNot) && context.is(it, Class::Interjection);
@@ -347,16 +334,6 @@ impl PolarityPass<'_, '_> {
         // "android doesn't interest me", "tablets are not my concern"
         let mut attitude = (at + 1..=at + 2).filter(|&it| context.says(it, Word::Speaker));
         let attitude = attitude.any(|it| context.is_boundary(it + 1));
-        // "encrypted is not required"
-        let boolean = context.says(at, Word::Copula)
-            && context.is_boundary(next + 1)
-            && at.checked_sub(1).is_some_and(|it| context.boolean_label(it).is_some());
-        if boolean && context.is_word(next) && !self.mentions.iter().any(governed) {
-            self.set(at - 1, |sense| {
-                sense.governor = Some(Governor { at, force: CueEffect::Unclear });
-            });
-            return;
-        }
         if !context.is_any(at, &[Class::Not, Class::No])
             || !context.word(at).starts_with(char::is_alphabetic)
             || context.is_word(next)
