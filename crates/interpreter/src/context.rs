@@ -352,6 +352,12 @@ impl<'a> ParseContext<'a> {
         // "every property but the harbour ones"
         let spared = self.follows_any(at, &[Class::But])
             && (0..at).any(|it| self.is_any(it, &[Class::Any, Class::Both]));
+        let mut next = self.next(at);
+        if self.is(next, Class::But) && !self.is(next, Class::Except) {
+            next = self.next(next);
+        }
+        let excepted = self.is_any(next, &[Class::Except, Class::Not])
+            && self.candidates(self.next(next)).iter().any(|it| mention.values.contains(it));
         let alone = mention.value_tier <= MatchConfidence::Stem
             && !self.lexicon.is(&fold::stem(self.word(at)), Word::Action)
             && (0..self.elements.len()).all(|other| other == at || self.is_idle(other));
@@ -368,7 +374,14 @@ impl<'a> ParseContext<'a> {
         mention.begins
             && one
             && !self.is_narrowed(at, &mention.values)
-            && (placed || led || spared || alone || plural || self.nouns_after(at).0)
+            && (placed
+                || led
+                || spared
+                || alone
+                || excepted
+                || plural
+                || self.nouns_after(at).0
+                || self.lists_with_value(at, mention))
     }
 
     /// `true` if another mention selects among these values: "ios release 5.2.1".
