@@ -212,12 +212,6 @@ impl<'a> Catalog<'a> {
         let (label, id) = (fold::atoms(facts.plain_label()), fold::atoms(&facts.id));
         if facts.kind == Kind::Boolean {
             self.add_opposites(category, &label);
-            // "unchipped" for `chip`, labeled Microchipped
-            if let ([id_word], 1) = (&id[..], label.len())
-                && id_word.folded.len() > 3
-            {
-                self.add_opposites(category, &id);
-            }
         }
         let same = label.iter().map(|it| &it.folded).eq(id.iter().map(|it| &it.folded));
         self.add_form(owner, &facts.label, label);
@@ -379,16 +373,6 @@ impl<'a> Catalog<'a> {
             && single.kind == PieceKind::Word
         {
             add(base_key, MatchKind::Stem);
-        }
-        if atoms.len() > 1
-            && atoms.iter().skip(1).any(|atom| atom.joint)
-            && atoms.iter().all(|atom| atom.kind == PieceKind::Word)
-        {
-            let joined: String = atoms.iter().map(|atom| atom.folded.as_str()).collect();
-            let joined_key = Key::of([self.stems.of(&joined).as_deref().unwrap_or(&joined)]);
-            if joined_key != key && joined_key != stem_key {
-                add(joined_key, MatchKind::Stem);
-            }
         }
         if part.is_short() && said.iter().zip(atoms).any(|(said, atom)| *said != atom.folded) {
             add(Key::of(said.iter().copied()), MatchKind::Stem);

@@ -158,10 +158,7 @@ impl<'a> ParseContext<'a> {
 
     /// `true` if the element has no meaning and can be skipped.
     pub(crate) fn is_idle(&self, at: usize) -> bool {
-        self.is_other(at)
-            && self.element(at).is_some_and(|element| {
-                element.is_idle() || element.is_word() && self.says(at, Word::Article)
-            })
+        self.is_other(at) && self.element(at).is_some_and(Element::is_idle)
     }
 
     /// Returns the next element after `at` that has a meaning.
@@ -212,7 +209,7 @@ impl<'a> ParseContext<'a> {
         // Labels first, unless a value competes.
         for at in 0..self.elements.len() {
             let Some(mention) = self.mention(at) else { continue };
-            if self.is_rather_a_phrase(at, mention) && self.continued_name(at, mention).is_none() {
+            if self.is_rather_a_phrase(at, mention) {
                 if let Some(element) = self.elements.get_mut(at) {
                     element.mention = None;
                 }
@@ -228,7 +225,6 @@ impl<'a> ParseContext<'a> {
                 self.set_role(at, role);
             }
         }
-        self.settle_by_named_labels();
     }
 
     /// `true` if a cue phrase that is also part of a name is the cue: "contains" for Contains ads.
@@ -237,17 +233,12 @@ impl<'a> ParseContext<'a> {
             return false;
         };
         let parts = mention.labels.iter().all(|label| !label.full)
-            && (mention.values.is_empty()
-                || matches!(mention.extent, ValueCoverage::Part | ValueCoverage::SharedPart));
+            && matches!(mention.extent, ValueCoverage::Part | ValueCoverage::SharedPart);
         // "contains" for the value Contained.
         let inflected =
             matches!(mention.value_tier, MatchConfidence::Stem | MatchConfidence::Concept)
                 && element.is_any(&[Class::Contains, Class::Except, Class::Remove, Class::No]);
-        // "brave excepted" for the label Exception
-        let verb = mention.values.is_empty()
-            && mention.labels.iter().all(|label| label.tier == MatchConfidence::Stem)
-            && element.is_any(&[Class::AfterNot, Class::Except]);
-        parts || inflected || verb
+        parts || inflected
     }
 
     fn role_of_value(&mut self, at: usize) -> Role {
@@ -270,9 +261,7 @@ impl<'a> ParseContext<'a> {
                     && mention.extent != ValueCoverage::Family
                     && label.tier < MatchConfidence::Typo
                     && label.tier <= mention.value_tier
-                    || label.tier < mention.value_tier
-                        && (mention.value_tier >= MatchConfidence::Concept
-                            || label.tier == MatchConfidence::Exact))
+                    || label.tier < mention.value_tier && label.tier == MatchConfidence::Exact)
         });
         // "not internal" for Internal candidate, next to a value `intern`
         let denied_label = self.follows_any(at, &[Class::Not, Class::No, Class::Except])
@@ -280,23 +269,25 @@ impl<'a> ParseContext<'a> {
                 self.catalog.kind(label.category) == Kind::Boolean
                     && label.tier < mention.value_tier
             });
+        // "any line but line b" for Filling line
+        let any_label = self.follows_any(at, &[Class::Any])
+            && mention.extent == ValueCoverage::SharedPart
+            && !mention.labels.is_empty()
+            && !self.is_label(at + 1);
         if named_label
             || denied_label
+            || any_label
             || self.is_quantity(at, &mention)
             || !mention.labels.is_empty() && self.reads_as_label(at, &mention)
         {
             return as_label;
         }
-        if let Some((category, index)) = self.continued_name(at, &mention) {
-            return Role::Values { category, indexes: vec![index] };
-        }
         let near = self.label_near(at, &mention.values).filter(|&(label, _)| {
             // "return reason other"
-            let label_before = label + 1 == at || self.before_copula(at) == Some(label);
-            let beside = label_before
+            let beside = self.before_copula(at) == Some(label)
                 && self.word(at).len() > 2
                 && mention.value_tier == MatchConfidence::Exact;
-            beside || !self.is_function_word(at) || !self.is_doubtful(at, &mention)
+            beside || !self.is_function_word(at)
         });
         // "assigned to dev": the nearby label decides, even if another category has the whole
         // value.
@@ -306,10 +297,8 @@ impl<'a> ParseContext<'a> {
             // "method is not POST, hotfix": a whole value begins its own condition.
             && !(mention.extent == ValueCoverage::Whole
                 && (label..at).any(|it| self.is(it, Class::Comma)))
-            && (label == at + 1
-                || self.labels(label).iter().any(|link| link.category == category && link.full))
+            && self.labels(label).iter().any(|link| link.category == category && link.full)
         {
-            self.set_role(label, Role::Context(category));
             return Role::Values { category, indexes: vec![index] };
         }
         let values =
@@ -357,8 +346,8 @@ impl<'a> ParseContext<'a> {
             return false;
         }
         let before = |back, class| self.lexicon.is(self.word_before(at, back), class);
-        let place = if self.says(at, Word::Us) { Word::BeforeUs } else { Word::Preposition };
-        let placed = before(1, place) || before(1, Word::Definite) && before(2, place);
+        let placed = before(1, Word::Preposition)
+            || before(1, Word::Definite) && before(2, Word::Preposition);
         let led = self.follows_any(at, &LEADS) || self.is(at + 1, Class::Only);
         // "every property but the harbour ones"
         let spared = self.follows_any(at, &[Class::But])
@@ -438,11 +427,7 @@ impl<'a> ParseContext<'a> {
     /// `true` if a word such as `both` or `all` precedes a name that several values share. Also
     /// `true` for `5xx` and `2.4.x`.
     fn wants_all(&self, at: usize) -> bool {
-        let skipped = |before: &usize| {
-            at - before <= 3
-                && (self.is_idle(*before)
-                    || self.is_any(*before, &[Class::Only, Class::Not, Class::Except]))
-        };
+        let skipped = |before: &usize| at - before <= 3 && self.is_idle(*before);
         let lead = at - (0..at).rev().take_while(skipped).count();
         if lead.checked_sub(1).is_some_and(|before| self.is(before, Class::Both)) {
             return true;
@@ -458,9 +443,6 @@ impl<'a> ParseContext<'a> {
         let Some(element) = self.element(at).filter(|element| element.number.is_some()) else {
             return false;
         };
-        if self.label_near(at, &mention.values).is_some() {
-            return false;
-        }
         let before = self.previous(at);
         let compared = before.is_some_and(|before| {
             self.is_any(before, &COMPARES) && !self.is(before, Class::Is)
@@ -520,37 +502,20 @@ impl<'a> ParseContext<'a> {
         let next = self.after_unit(at);
         let follows_is =
             self.is_any(next, &[Class::Is, Class::Eq, Class::Ne]) && !self.is(next, Class::Polite);
-        let after = if follows_is { self.next(next) } else { next };
-        let own = |&(category, _): &(usize, usize)| {
-            mention.labels.iter().any(|label| label.category == category)
-        };
-        let value_follows = self.candidates(after).iter().any(own);
         // "teacher is Mr. Boyd", next to a role `teacher`
-        let opens = (follows_is || self.is(next, Class::Contains))
-            && self.candidates(after).is_empty()
+        let opens = follows_is
+            && self.candidates(next).is_empty()
             && mention.labels.iter().any(|it| it.full && self.catalog.is_open(it.category));
         let number_label = self.labels_number(at);
         let counted = number_label
             && (self.previous(at).is_some_and(|before| self.is_number(before))
-                || self.is_number(after)
-                || self.is_any(after, &COMPARES) && self.is_number(self.next(after)));
+                || self.is_number(next)
+                || self.is_any(next, &COMPARES) && self.is_number(self.next(next)));
         // "winds stronger than 25"
         let compared = number_label
-            && self.lexicon.comparative(self.word(after)).is_some()
-            && self.is_number(self.next(self.next(after)));
-        let denied = mention.value_tier > MatchConfidence::Exact
-            && mention.labels.iter().any(|label| {
-                self.catalog.kind(label.category) == Kind::Boolean
-                    && self.denied_rest_of_label(at, label.category).is_some()
-            });
-        counted
-            || opens
-            || compared
-            || denied
-            || value_follows
-                && mention.labels.iter().any(|label| label.full)
-                // `team mobile`: `team` is the label, even if it can be a value too.
-                && !self.previous(at).is_some_and(|before| self.is_label(before))
+            && self.lexicon.comparative(self.word(next)).is_some()
+            && self.is_number(self.next(self.next(next)));
+        counted || opens || compared
     }
 
     /// Returns the next element with a meaning after a label and its unit: "battery (%)".

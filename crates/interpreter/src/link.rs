@@ -164,7 +164,6 @@ impl Words<'_> {
             let by_end = self.combined(own, &spans, &mut budget);
             links.extend(by_end.iter().filter_map(|(end, it)| self.assess(start..*end, it)));
         }
-        links.extend(self.spelled_values());
         links.extend(self.digit_families());
         links.extend((0..self.tokens.len()).filter_map(|start| self.initialism(start)));
         links

@@ -53,8 +53,6 @@ impl Number {
 pub(crate) struct SpelledNumber {
     pub(crate) tokens: Range<usize>,
     pub(crate) digits: String,
-    /// `true` if it is a number only if one is expected.
-    pub(crate) weak: bool,
 }
 
 const CURRENCIES: [&str; 5] = ["$", "€", "£", "¥", "₹"];
@@ -66,12 +64,11 @@ impl Tokens {
         let said = said.map(|number| SpelledNumber {
             tokens: number.tokens.clone(),
             digits: number.digits.clone(),
-            weak: number.weak,
         });
         let numerals = self.iter().enumerate().filter_map(|(at, token)| {
             let plain = token.kind == TokenKind::Word && !token.joint && token.folded.len() > 1;
             let digits = self.lexicon.roman(&token.folded).filter(|_| plain)?.to_owned();
-            Some(SpelledNumber { tokens: at..at + 1, digits, weak: true })
+            Some(SpelledNumber { tokens: at..at + 1, digits })
         });
         let mut found: Vec<SpelledNumber> = said.chain(numerals).collect();
         let mut at = 0;
@@ -89,7 +86,7 @@ impl Tokens {
         let (words, end) = self.number_words(at)?;
         let points = words.iter().filter(|word| **word == NumberWord::Point).count();
         let digits = digits(&words).filter(|_| points > 1)?;
-        Some(SpelledNumber { tokens: at..end, digits, weak: false })
+        Some(SpelledNumber { tokens: at..end, digits })
     }
 
     /// Returns all numbers of the query, in order, without overlap.

@@ -300,13 +300,7 @@ impl PolarityPass<'_, '_> {
 
     fn label(&mut self, at: usize) -> usize {
         let context = self.context;
-        let labels = context.as_labels(at);
-        let partial = labels.iter().all(|label| !label.full);
-        let edit = self.force().is_some_and(|force| !force.denies());
         let Some(preferred) = context.preferred(at) else { return at + 1 };
-        if context.is(at, Class::Generic) && partial && !edit {
-            return at + 1;
-        }
         let unreached =
             |it: &ActiveScope| it.is_to_deny() || it.governor.force == CueEffect::Remove;
         if self.scope.as_ref().is_some_and(unreached) && context.is_bearer(at, true) {

@@ -96,9 +96,6 @@ impl ParseContext<'_> {
         };
         self.read_before(&mut quantity);
         self.read_after(&mut quantity);
-        if second.is_some() && quantity.operator == Some(Operator::Is) {
-            quantity.operator = None;
-        }
         Some(quantity)
     }
 
@@ -133,10 +130,7 @@ impl ParseContext<'_> {
                 quantity.start = before;
             } else if !(self.says(before, Word::Approximation)
                 || matches!(self.word(before), "=" | "(")
-                || self.is(before, Class::OfNumber)
-                || self.is_idle(before)
-                    && quantity.operator.is_none()
-                    && self.says(before, Word::Filler))
+                || self.is(before, Class::OfNumber))
             {
                 break;
             }

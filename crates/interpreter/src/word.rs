@@ -31,9 +31,9 @@ classes! {
     Day = "day", "A day or a part of one.";
     Determiner = "determiner", "Can precede a text.";
     EndsText = "ends_text", "Never belongs to a text.";
+    Exception = "exception", "After all: excludes.";
     Excluding = "excluding", "A verb of exclusion. Denied, it removes an exclusion.";
     Few = "few", "An uncertain number of time units.";
-    Filler = "filler", "Can precede a comparator.";
     Free = "free", "After a hyphen: without the thing before it.";
     FromTime = "from_time", "Precedes the start or end of a time.";
     Function = "function", "Names a value only where one is required.";

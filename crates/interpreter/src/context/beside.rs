@@ -99,27 +99,4 @@ impl ParseContext<'_> {
         }
         None
     }
-
-    /// Rule 11: assigns a value of several categories to the category whose label is named.
-    pub(super) fn settle_by_named_labels(&mut self) {
-        for at in 0..self.elements.len() {
-            let Role::Values { category, .. } = *self.role(at) else { continue };
-            let Some(mention) = self.mention(at).cloned() else { continue };
-            let several = mention.values.iter().any(|(other, _)| *other != category);
-            let near = self.label_near(at, &mention.values);
-            if !several || near.is_some_and(|(_, own)| own == category) {
-                continue;
-            }
-            let fitting = |other: usize| {
-                let category = self.fitting(other, &mention.values)?;
-                self.is_label(other).then_some((other.abs_diff(at), other, category))
-            };
-            let named = (0..self.elements.len()).filter_map(fitting).min();
-            if let Some((label, category)) = near.or(named.map(|it| (it.1, it.2))) {
-                let indexes = mention.in_category(category);
-                self.set_role(at, Role::Values { category, indexes });
-                self.set_role(label, Role::Context(category));
-            }
-        }
-    }
 }

@@ -8,10 +8,9 @@ impl ParseContext<'_> {
         let one = self.element(at).filter(|element| element.tokens.len() == 1);
         let (Some(element), Some(token)) = (one, self.first_token(at)) else { return false };
         let part = matches!(mention.extent, ValueCoverage::Part | ValueCoverage::SharedPart);
-        let generic = element.is(Class::Generic) && (part || !self.says(at, Word::Severe));
+        let generic = element.is(Class::Generic) && !self.says(at, Word::Severe);
         let function = self.is_function_word(at);
         let verb = self.lexicon.is_verb(&token.folded) || function;
-        let before = self.previous(at);
         // "ok thanks"
         if element.is(Class::Polite)
             && at == 0
@@ -26,10 +25,6 @@ impl ParseContext<'_> {
         if !generic && !verb || token.capital {
             return false;
         }
-        let introduced = before.is_some_and(|before| {
-            self.is_any(before, &[Class::Is, Class::Eq, Class::Ne])
-                && !self.word(before).chars().all(char::is_alphabetic)
-        });
         let lead = self.word_before(at, 1);
         // "the US", "in us", but not "show us".
         let place = verb && self.lexicon.is(lead, Word::Definite)
@@ -42,7 +37,7 @@ impl ParseContext<'_> {
             && token.folded.len() > 2
             && self.follows_any(at, &[Class::Not, Class::Except, Class::Neither, Class::Nor])
             && (self.is_boundary(next) || self.is_any(next, &JOINS));
-        if introduced || place || denied && !generic || self.lists_with_value(at, mention) {
+        if place || denied && !generic || self.lists_with_value(at, mention) {
             return false;
         }
         generic || function || !self.is_verb_used_as_value(at)
@@ -50,12 +45,10 @@ impl ParseContext<'_> {
 
     /// `true` for a verb that is also a value, after a word that a verb follows: "can't open".
     fn is_action(&self, at: usize, part: bool) -> bool {
-        const LEADS: [Class; 2] = [Class::Inability, Class::Carrier];
         let Some(before) = at.checked_sub(1) else { return false };
         let infinitive = || {
             let verb = before.checked_sub(1);
-            self.is(before, Class::To)
-                && (part || verb.is_some_and(|it| self.is_word(it) || self.is_any(it, &LEADS)))
+            self.is(before, Class::To) && (part || verb.is_some_and(|it| self.is_word(it)))
         };
         self.is(before, Class::Inability)
             || self.says(at, Word::Action)
@@ -95,14 +88,11 @@ impl ParseContext<'_> {
             .and_then(|pause| self.previous(pause))
             .or(before)
             .is_some_and(|before| self.is(before, Class::Correction));
-        let idle = |&other: &usize| {
-            self.is_idle(other) || self.is_any(other, &[Class::Only, Class::Any, Class::Instead])
-        };
+        let idle = |&other: &usize| self.is_any(other, &[Class::Only, Class::Any, Class::Instead]);
         let last = (0..at).rev().find(|it| !idle(it));
         let next = (at + 1..self.elements.len()).find(|it| !idle(it));
         let pauses = |other: Option<usize>| other.is_none_or(|it| self.is(it, Class::Comma));
         let alone = pauses(last) && pauses(next);
-        let counted = self.is(at + 1, Class::Generic);
         let noun_follows = self.labels(at + 1).iter().any(|label| !label.full)
             || self.is_word(at + 1)
                 && self.word(at + 1).len() > 3
@@ -117,7 +107,6 @@ impl ParseContext<'_> {
             || noun_follows
             || self.element(at).is_some_and(|it| it.cue == CueSet::default())
                 && !self.candidates(at + 1).is_empty()
-            || counted && (at > 0 || self.elements.len() > at + 2)
     }
 
     /// `true` if a list joins the element with a value of the same category.
@@ -125,10 +114,7 @@ impl ParseContext<'_> {
         let joins = |other: usize| self.is_any(other, &JOINS);
         let after = self.next(at);
         let mut following = after;
-        while joins(following)
-            || self.is_any(following, &[Class::Not, Class::Except, Class::No, Class::But])
-                && following > after
-        {
+        while joins(following) {
             following = self.next(following);
         }
         if following > after && self.is_mate(following, &mention.values) {

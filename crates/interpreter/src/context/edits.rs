@@ -24,20 +24,23 @@ impl ParseContext<'_> {
         let last = self.element(at).and_then(|element| element.tokens.end.checked_sub(1));
         let all = last
             .and_then(|it| self.tokens.get(it))
-            .is_some_and(|it| self.lexicon.is(&it.folded, Word::Head));
-        let object =
-            if self.says(at + 1, Word::Preposition) && !self.is(at + 1, Class::WithPresence) {
-                self.next(at + 1)
-            } else {
-                at + 1
-            };
+            .is_some_and(|it| self.lexicon.is(&it.folded, Word::Head))
+            || self.says(at + 1, Word::Head);
+        // "on firefox", "that isn't German"
+        let links = |it: usize| {
+            self.says(it, Word::Preposition) && !self.is(it, Class::WithPresence)
+                || self.says(it, Word::Head)
+                || self.is(it, Class::Not)
+        };
+        let mut object = at + 1;
+        while links(object) {
+            object = self.next(object);
+        }
         let described = self.names_value(object) && all;
         if self.is(at, Class::Reset) && !of_label && !described {
             let after = self.next(next);
             let named = self.is_label(after) || self.names_value(after);
-            let but = self.is(next, Class::But)
-                && self.word(next) != "."
-                && (named || self.is_any(next + 1, &[Class::Not, Class::Keep]));
+            let but = self.is(next, Class::But) && self.word(next) != "." && named;
             let spares = but || self.is(next, Class::Except);
             return Some(if spares { next + 1 } else { at + 1 });
         }

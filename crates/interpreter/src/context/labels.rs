@@ -29,8 +29,7 @@ impl ParseContext<'_> {
     pub(crate) fn nouns_after(&self, at: usize) -> (bool, bool) {
         let mut noun = false;
         for next in at + 1..self.elements.len() {
-            let own_label = matches!(self.role(next), Role::Context(_))
-                || next == at + 1 && self.is_label(next);
+            let own_label = matches!(self.role(next), Role::Context(_));
             if self.is(next, Class::ExclusionNoun) {
                 return (true, true);
             } else if self.is(next, Class::FilterNoun) {
@@ -52,8 +51,7 @@ impl ParseContext<'_> {
                     .any(|&class| self.says(*it, class))
         };
         let described = (at + 1..self.elements.len()).find(|it| !links(it));
-        let described =
-            described.is_some_and(|it| self.is_used(it) || it > at + 1 && self.names_value(it));
+        let described = described.is_some_and(|it| it > at + 1 && self.names_value(it));
         let before = at.checked_sub(1).is_some_and(|it| self.names_value(it));
         let modifies = |label: &LabelLink| {
             let category = label.category;
@@ -66,8 +64,7 @@ impl ParseContext<'_> {
             let name =
                 self.catalog.category(category).map(|facts| fold::atoms(facts.plain_label()));
             let head = name.iter().flatten().next_back().map(|atom| fold::stem(&atom.folded));
-            head != Some(fold::stem(self.word(at)))
-                && (!open || self.label_is(category, Word::Prose))
+            head != Some(fold::stem(self.word(at))) && !open
         };
         (described || before) && self.as_labels(at).iter().all(modifies)
     }
@@ -119,7 +116,7 @@ impl ParseContext<'_> {
         let category = label.category;
         let next = self.after_is(at);
         let polar = self.next(next);
-        let tied = next > at + 1 || !self.is_boundary(next);
+        let tied = !self.is_boundary(next);
         // "orders on the web" turns nothing on.
         let place = self.says(next, Word::Preposition) && self.names_value(polar);
         let (value, last) = if tied && !place && self.is(next, Class::Yes) {
@@ -138,12 +135,6 @@ impl ParseContext<'_> {
         } else if tied && self.is(next, Class::AfterAbsent) && self.is_boundary(self.next(next)) {
             // "replay missing" for Has replay
             (!label.positive, next)
-        } else if next > at + 1
-            && !self.is_or_not(at + 1)
-            && self.says(next, Word::BareNo)
-            && self.is_boundary(next + 1)
-        {
-            (!label.positive, next)
         } else {
             return self.implied_boolean(at, label);
         };
@@ -152,21 +143,16 @@ impl ParseContext<'_> {
 
     /// Returns the value that a boolean label has alone or with the word before it.
     fn implied_boolean(&self, at: usize, label: &LabelLink) -> Option<BooleanMention> {
-        let mut value = label.positive;
         let mut telling = label.telling;
         if let Some(before) = self.previous(at) {
-            let switch = self.is_any(before, &[Class::Yes, Class::False]) && !label.full;
-            if switch && self.word(before).len() > 3 {
-                telling = true;
-                value = self.is(before, Class::Yes) == value;
-            }
             telling |= self.is_any(
                 before,
                 &[Class::No, Class::WithPresence, Class::NotContains, Class::Not, Class::Except],
             ) && !self.says(before, Word::Nothing);
         }
         let either = self.is_or_not(at + 1);
-        let (category, end) = (label.category, if either { at + 3 } else { at + 1 });
+        let (category, value) = (label.category, label.positive);
+        let end = if either { at + 3 } else { at + 1 };
         telling.then_some(BooleanMention { category, value, either, end })
     }
 
@@ -198,13 +184,13 @@ impl ParseContext<'_> {
         let next = self.next(at);
         let after = self.after_is(at);
         // `alerts that nobody acknowledged` negates the next word.
-        let denied = self.boolean_label(self.next(after)).is_some() || self.names_value(after + 1);
+        let denied = self.names_value(after + 1);
         let denies = self.is(after, Class::No) && denied;
         // "empty bio"
         let before = at.checked_sub(1).filter(|&it| {
             self.is(it, Class::AfterAbsent)
                 && self.element(it).is_some_and(|element| element.tokens.len() == 1)
-                && !it.checked_sub(1).is_some_and(|it| self.is_label(it) || self.is(it, Class::Is))
+                && !it.checked_sub(1).is_some_and(|it| self.is_label(it))
         });
         // "orders missing a coupon"
         let absence = |it: usize| {
@@ -214,7 +200,7 @@ impl ParseContext<'_> {
         let absent = before.is_some() || absence(next) || absence(after);
         let operator = if absent && !denies {
             Operator::IsNotSet
-        } else if self.is(next, Class::AfterPresent) || self.is(after, Class::AfterPresent) {
+        } else if self.is(after, Class::AfterPresent) {
             Operator::IsSet
         } else {
             let valued =
@@ -252,21 +238,6 @@ impl ParseContext<'_> {
     /// Returns the category of "any browser" or "regardless of the os", but not of "any browser:
     /// chrome".
     fn label_of_any(&self, at: usize, label: usize) -> Option<usize> {
-        const STATES: [Class; 6] =
-            [Class::Gt, Class::Gte, Class::Lt, Class::Lte, Class::AfterAbsent, Class::AfterPresent];
-        let after = self.next(label);
-        let states = |at: usize| {
-            let element = self.element(at);
-            self.names_value(at)
-                || element.is_some_and(|it| it.number.is_some() || it.quoted || it.used)
-        };
-        let joins = self.is_any(after, &[Class::Is, Class::Eq, Class::Contains])
-            && states(self.next(after));
-        if (joins || self.is_any(after, &STATES))
-            && !self.is_any(after, &[Class::Polite, Class::AfterAny])
-        {
-            return None;
-        }
         if self.is_bearer(label, false) {
             // "all orders from Poland"
             return None;
@@ -274,14 +245,8 @@ impl ParseContext<'_> {
         let strong = self.is(at, Class::Regardless);
         let fits =
             |label: &&LabelLink| strong || self.catalog.kind(label.category) != Kind::Boolean;
-        let labels = || self.as_labels(label).iter().filter(fits);
-        let filtered = labels().find(|label| self.catalog.has_filter(label.category));
-        let searched = self.element(label).is_some_and(|element| element.is(Class::Generic));
-        let partial = self.is(label, Class::Generic) && labels().all(|label| !label.full);
-        let present = self.follows_any(at, &[Class::WithPresence, Class::No, Class::Not]);
-        if partial || (searched && !strong || present) && filtered.is_none() {
-            return None;
-        }
-        filtered.or(labels().next()).map(|label| label.category)
+        let mut labels = self.as_labels(label).iter().filter(fits);
+        let filtered = labels.find(|label| self.catalog.has_filter(label.category));
+        filtered.map(|label| label.category)
     }
 }

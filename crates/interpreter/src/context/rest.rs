@@ -1,47 +1,8 @@
-//! Names whose rest is separate: "sensio one but not the plus", "returns are not allowed".
+//! Labels whose rest is separate: "returns are not allowed".
 
-use super::{Class, Element, Mention, ParseContext, ValueCoverage, Word, fold};
+use super::{Class, ParseContext, fold};
 
 impl ParseContext<'_> {
-    /// Returns the only value that continues the preceding value's name with this part: "sensio one
-    /// but not the plus".
-    pub(super) fn continued_name(&self, at: usize, mention: &Mention) -> Option<(usize, usize)> {
-        const DENIES: [Class; 2] = [Class::Not, Class::Except];
-        let part = matches!(mention.extent, ValueCoverage::Part | ValueCoverage::SharedPart);
-        // "not the plus one"
-        if !part && !self.says(at + 1, Word::Counting)
-            || self.is_number(at + 1)
-            || !mention.labels.is_empty()
-        {
-            return None;
-        }
-        let is_any = |at: usize, classes: &[Class]| {
-            self.element(at).is_some_and(|element| element.is_any(classes))
-        };
-        let steps = |at: usize| {
-            self.element(at).is_some_and(Element::is_idle)
-                || is_any(at, &[Class::But, Class::Comma])
-                || is_any(at, &DENIES)
-                || self.says(at, Word::Article)
-        };
-        let before = (0..at).rev().find(|&at| !self.candidates(at).is_empty())?;
-        let denied = (before + 1..at).any(|at| is_any(at, &DENIES));
-        if at - before > 4 || !(before + 1..at).all(steps) {
-            return None;
-        }
-        // "ottos but not the 1500"
-        let stem = self.mention(before).filter(|_| denied)?;
-        let continues = match stem.extent {
-            ValueCoverage::Whole => &stem.parts,
-            ValueCoverage::SharedPart => &stem.values,
-            _ => return None,
-        };
-        let mut longer =
-            mention.values.iter().chain(&mention.parts).filter(|value| continues.contains(value));
-        let found = longer.next().copied()?;
-        longer.next().is_none().then_some(found)
-    }
-
     /// Returns the last element of a negated rest of a label, after the part at `at`: "index not
     /// used", "returns are not allowed".
     pub(crate) fn denied_rest_of_label(&self, at: usize, category: usize) -> Option<usize> {

@@ -13,18 +13,17 @@ impl PolarityPass<'_, '_> {
         // Rules can read the active governor here.
         let governor = self.scope.as_ref().map(|scope| scope.governor);
         self.set(at, |sense| sense.governor = governor);
+        if self.excepts_from_all(at) {
+            self.deny(at);
+            return at + 1;
+        }
         if context.is_word(at) {
             self.word(at);
             return at + 1;
         }
         if let Some(end) = context.reset_end(at) {
-            self.end_clause();
-            self.take(at, end);
             if end > at + 1 {
-                self.govern(
-                    at,
-                    if context.is_forbidden(at) { CueEffect::Keep } else { CueEffect::Spare },
-                );
+                self.govern(at, CueEffect::Spare);
             }
             return end;
         }
@@ -44,8 +43,6 @@ impl PolarityPass<'_, '_> {
             self.govern(at, CueEffect::Unclear);
         } else if heads {
             self.govern(at, CueEffect::Exclude);
-        } else if self.excepts_from_all(at) {
-            self.deny(at);
         } else if context.is(at, Class::Comma) {
             for class in [Class::Comma, Class::Stop].into_iter().filter(|&it| context.is(at, it)) {
                 self.joint.by.insert(class);
@@ -69,7 +66,6 @@ impl PolarityPass<'_, '_> {
             // "betas are out, and so are nightlies"
             let last = self.mentions.last().and_then(|mention| self.senses.get(mention.0));
             if let Some(governor) = last.map(|sense| sense.governor) {
-                self.scope = None;
                 governor.inspect(|governor| self.govern(governor.at, governor.force));
             }
         } else if context.is(at, Class::Nor) {
@@ -109,14 +105,13 @@ impl PolarityPass<'_, '_> {
         if context.is(at, Class::InsteadOf) {
             self.govern(at, CueEffect::Displace);
         } else if let Some(replaced) = context.replacement(at) {
-            self.take(at, replaced.end);
             self.adding = Some(vec![replaced.category]);
             if forbidden {
                 self.govern(at, CueEffect::Unclear);
             }
             return replaced.end;
         } else if context.is(at, Class::Instead) {
-            self.scope = self.scope.take().filter(|scope| !scope.denies() || scope.is_to_deny());
+            self.scope = self.scope.take().filter(|scope| !scope.denies());
         } else if context.is(at, Class::Rest) {
         } else if context.is(at, Class::Unexclude)
             || context.is(at, Class::SplitReadmit) && self.takes_particle(at, Word::Back)
@@ -142,7 +137,6 @@ impl PolarityPass<'_, '_> {
             self.set(value, |sense| sense.governor = Some(Governor { at, force }));
         } else if context.is(at, Class::Remove) {
             self.govern(at, removal);
-            self.adding = None;
         } else if context.is(at, Class::Only)
             || context.is(at, Class::Polite) && context.says(at, Word::Request)
         {
@@ -219,8 +213,7 @@ impl PolarityPass<'_, '_> {
         }
         // "passengers who didn't ask for a vegan meal"
         let describes = negator.checked_sub(1).is_some_and(|it| context.says(it, Word::Person));
-        let prepositional =
-            context.says(verb + 1, Word::Preposition) || context.says(verb + 1, Word::BeforePlace);
+        let prepositional = context.says(verb + 1, Word::BeforePlace);
         context.says(negator, Word::Auxiliary)
             && (context.names_value(object)
                 || describes && prepositional && context.names_value(context.next(verb + 1)))
@@ -238,10 +231,7 @@ impl PolarityPass<'_, '_> {
         let force = if let Some(force) = self.denied_within(at) {
             force
         } else if context.is(at, Class::AnythingBut) && self.is_denied_already(at) {
-            self.scope = None;
             return;
-        } else if context.is(at, Class::Neither) {
-            CueEffect::Deny
         } else if context.is(at, Class::No) {
             CueEffect::Lack
         } else if context.is_any(at, &[Class::Except, Class::But]) {
@@ -259,14 +249,15 @@ impl PolarityPass<'_, '_> {
         let Governor { at: outer, force } = scope.governor;
         let contrast = context.is_any(at, &[Class::Not, Class::Contrast]);
         let head = |it: usize| {
-            context.is_any(it, &[Class::Generic, Class::Any])
+            context.is_any(it, &[Class::Generic, Class::Any, Class::Reset])
                 || context.says(it, Word::Head)
                 || context.is_label(it)
         };
         if force == CueEffect::Remove {
             // "remove all that aren't German"
             let named = self.mentions.last().is_some_and(|last| last.0 > outer);
-            if contrast && !named && (outer + 1..at).any(head) {
+            let relative = contrast && (outer..at).any(head) || context.is(at, Class::Twice);
+            if relative && !named {
                 return Some(CueEffect::Twice);
             }
             // "remove chrome but not firefox"
@@ -319,9 +310,14 @@ impl PolarityPass<'_, '_> {
         let context = self.context;
         let inside = |at: &usize| !context.is_boundary(*at) && !context.names_value(*at);
         let mut clause = (0..at).rev().take_while(inside);
-        context.is(at, Class::But)
-            && context.word(at) != "."
-            && (context.names_value(context.next(at)) || self.states_text(context.next(at)))
+        let after = context.next(at);
+        // "all drivers save ahmed"
+        let label = at.checked_sub(1).is_some_and(|it| {
+            matches!(*context.role(after), Role::Values { category, .. } if context.is_label_of(it, category))
+        });
+        (context.is(at, Class::But) && context.word(at) != "."
+            || context.says(at, Word::Exception) && label)
+            && (context.names_value(after) || self.states_text(after))
             && clause.any(|at| context.is_any(at, &[Class::Any, Class::Both]))
     }
 
@@ -345,21 +341,20 @@ impl PolarityPass<'_, '_> {
         let context = self.context;
         let before = self.last?;
         let category = self.mentions.last().filter(|mention| mention.0 == before)?.1;
-        let named = context.names_value(before) || context.boolean_label(before).is_some();
+        let named = context.names_value(before);
         // "Backend no", "chrome I don't want"
-        let joins = |it| context.is_idle(it) || context.is(it, Class::Is);
+        let joins = |it| context.is_idle(it);
         let bare = context.says(at, Word::BareNo) && (before + 1..at).all(joins);
         // "they should not show up"
         let phrase = context.element(at).is_some_and(|it| it.tokens.len() > 1);
-        let verb = context.is(at, Class::Except) && (phrase || context.says(at, Word::Auxiliary));
+        let verb = context.is(at, Class::Except) && phrase;
         if !named || !context.is(at, Class::Not) && !bare && !verb {
             return None;
         }
         let mut next = at + 1;
         while !context.is_boundary(next) {
             let own_label = context.is_label(next) && context.is_label_of(next, category);
-            let counting = context.is_other(next)
-                && (context.says(next, Word::Counting) || context.says(next, Word::Particle));
+            let counting = context.is_other(next) && context.says(next, Word::Counting);
             // "rents no locker" for Locker rented
             let own_label = own_label && !context.is(at, Class::No);
             if !own_label && !counting && !context.is_any(next, &[Class::Polite, Class::Is]) {
@@ -367,7 +362,7 @@ impl PolarityPass<'_, '_> {
             }
             next += 1;
         }
-        let denies = verb || bare || next > at + 1 || context.previous(at) == Some(before);
+        let denies = verb || next > at + 1 || context.previous(at) == Some(before);
         denies.then_some((before, category))
     }
 
@@ -394,20 +389,18 @@ impl PolarityPass<'_, '_> {
         let context = self.context;
         let &(before, category) = self.mentions.last()?;
         let pronoun = context.says(at + 1, Word::Pronoun) && context.ends_sentence(at + 2);
-        let alone = context.ends_sentence(at + 1);
-        let pause = |it: usize| context.is_boundary(it) || context.is(it, Class::Is);
+        let pause = |it: usize| context.is_boundary(it);
         let apart = pause(at.checked_sub(1)?);
         let value = context.names_value(before)
             && self.senses.get(before).is_some_and(|sense| sense.governor.is_none());
-        (value && apart && before < at && (pronoun || alone)).then_some((before, category))
+        (value && apart && before < at && pronoun).then_some((before, category))
     }
 
     /// `true` if an object separates a verb from its particle: "take visa out", "leave bob out".
     /// Marks the particle as part of the verb.
     fn takes_particle(&mut self, at: usize, class: Word) -> bool {
         let context = self.context;
-        let named =
-            |at: usize| context.is_label(at) || context.names_value(at) || context.is_used(at);
+        let named = |at: usize| context.names_value(at);
         let clause = (at + 1..context.elements.len()).take_while(|&it| !context.is_boundary(it));
         let mut after = clause.skip_while(|&it| !named(it)).skip(1);
         let particle = after.find(|&it| context.says(it, class));

@@ -89,14 +89,13 @@ impl PolarityPass<'_, '_> {
         let context = self.context;
         let listed = |it: &usize| {
             context.is_any(*it, &[Class::And, Class::Or])
-                || context.is_idle(*it)
                 || matches!(*context.role(*it), Role::Values { category: own, .. } if own == category)
         };
         let after = (at + 1..context.elements.len()).find(|it| !listed(it));
         let ends = |it| context.is_any(it, &[Class::Instead, Class::Only]);
         // "no typeerrors, rangeerrors are fine"
         let approved = (at + 1..context.elements.len())
-            .take_while(|&it| context.is_idle(it) || context.is_any(it, &[Class::Is, Class::Yes]))
+            .take_while(|&it| context.is_idle(it))
             .find(|&it| context.is_any(it, &[Class::Approved, Class::Yes]));
         let approved = approved.is_some_and(|it| context.is_boundary(context.next(it)));
         if self.joint.is(Class::Comma) && (approved || after.is_some_and(ends)) {
@@ -132,12 +131,6 @@ impl PolarityPass<'_, '_> {
             // "no tickets except German" wants German.
             return None;
         }
-        // "not triggered by hand"
-        let after = at + 1;
-        let described = context.says(after, Word::Agent) || context.says(after, Word::Preposition);
-        if cue.force == CueEffect::Deny && described && !context.is_boundary(after + 1) {
-            return None;
-        }
         let direct = before == cue.at
             || context.is_any(before, &LEADS)
             || before > cue.at && context.is_word(before);
@@ -153,9 +146,6 @@ impl PolarityPass<'_, '_> {
             return filtered.filter(|_| first).map(|label| label.category);
         }
         let full = labels.iter().find(|label| label.full);
-        if cue.force == CueEffect::Deny && full.is_none() {
-            return None;
-        }
         let category = full.or(labels.first())?.category;
         match context.catalog.kind(category) {
             Kind::Boolean => None,
@@ -191,18 +181,13 @@ impl PolarityPass<'_, '_> {
         let mut cue = at + 1;
         // "the chrome browser can go"
         let own_label = |it: usize| matches!(*context.role(at), Role::Values { category, .. } if context.is_label_of(it, category));
-        while matches!(context.role(cue), Role::Context(_))
-            || own_label(cue)
+        while own_label(cue)
             || (context.is_any(cue, &[Class::Generic, Class::Polite, Class::Is])
                 || context.says(cue, Word::Modal)
                 || self.is_noun_before_denial(cue))
                 && !context.is_any(cue, &[Class::AfterNot, Class::Unexclude])
         {
             cue += 1;
-        }
-        if context.is_or_not(cue) {
-            self.take(at, cue + 2);
-            return Some(Governor { at: cue, force: CueEffect::Unclear });
         }
         // "chrome? no thanks"
         let said = |it| context.is(it, Class::AfterNot) && context.is(it, Class::Interjection);
@@ -275,8 +260,7 @@ impl PolarityPass<'_, '_> {
     pub(super) fn deny_list(&mut self, last: usize, category: usize, cue: Governor) {
         const JOINS: [Class; 3] = [Class::And, Class::Or, Class::Comma];
         let context = self.context;
-        let continues =
-            |it| context.is_any(it, &JOINS) || context.is_idle(it) || context.is_used(it);
+        let continues = |it| context.is_any(it, &JOINS) || context.is_used(it);
         let (mut edge, mut members, mut stated) = (last, Vec::new(), None);
         for &(at, own) in self.mentions.iter().rev().skip_while(|mention| mention.0 >= last) {
             let denied = self.senses.get(at).is_some_and(Polarity::is_denied);
@@ -329,7 +313,7 @@ impl PolarityPass<'_, '_> {
     /// `true` for the negator of "everything bob doesn't own".
     fn is_subject_of_relative(&self, at: usize) -> bool {
         let context = self.context;
-        let head = |&it: &usize| context.says(it, Word::Head) || context.is(it, Class::Any);
+        let head = |&it: &usize| context.says(it, Word::Head);
         let part = |&it: &usize| !context.is_boundary(it);
         let mut clause = (0..at).rev().take_while(part);
         clause.find(head).is_some_and(|it| {
@@ -349,18 +333,7 @@ impl PolarityPass<'_, '_> {
         let next = context.next(at);
         // "android doesn't interest me", "tablets are not my concern"
         let mut attitude = (at + 1..=at + 2).filter(|&it| context.says(it, Word::Speaker));
-        let attitude =
-            attitude.any(|it| context.is_boundary(it + 1) || context.is_boundary(it + 2));
-        // "encrypted is not required"
-        let boolean = context.says(at, Word::Copula)
-            && context.is_boundary(next + 1)
-            && at.checked_sub(1).is_some_and(|it| context.boolean_label(it).is_some());
-        if boolean && context.is_word(next) && !self.mentions.iter().any(governed) {
-            self.set(at - 1, |sense| {
-                sense.governor = Some(Governor { at, force: CueEffect::Unclear });
-            });
-            return;
-        }
+        let attitude = attitude.any(|it| context.is_boundary(it + 1));
         if !context.is_any(at, &[Class::Not, Class::No])
             || !context.word(at).starts_with(char::is_alphabetic)
             || context.is_word(next)
@@ -369,7 +342,7 @@ impl PolarityPass<'_, '_> {
                 && !self.is_subject_of_relative(at)
             || self.senses.get(at).is_some_and(|sense| sense.part_of.is_some())
             || self.mentions.iter().any(governed)
-            || after.any(|it| !context.is_other(it) || context.is_used(it))
+            || after.any(|it| !context.is_other(it))
         {
             return;
         }

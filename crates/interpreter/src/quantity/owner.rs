@@ -79,7 +79,12 @@ impl ParseContext<'_> {
         let mut numeric = labels.filter(|&it| self.catalog.kind(it) == Kind::Numeric).peekable();
         let first = numeric.peek().copied();
         let fits = |unit| numeric.find(|&it| self.dimensions(it).contains(&unit));
-        quantity.unit.and_then(fits).or(first)
+        // "claims older than 3 months" for Claim amount (EUR), next to Age (days)
+        let differs = |category: usize| {
+            let dimensions = self.dimensions(category);
+            !dimensions.is_empty() && quantity.unit.is_some() && !self.measured(quantity).is_empty()
+        };
+        quantity.unit.and_then(fits).or(first.filter(|&it| !differs(it)))
     }
 
     /// Returns the label next to a number: "users > 100", "more events than 2 million", "five or

@@ -4,13 +4,16 @@
 use interpreter::{Category, Filter, Kind, Operator, Request};
 use serde_json::Value;
 
-const QUERIES: [&str; 14] = [
+const QUERIES: [&str; 16] = [
     include_str!("../../../../tests/tests/errors/interpret_error_filters/queries/blind.jsonl"),
     include_str!(
         "../../../../tests/tests/errors/interpret_error_filters/queries/development.jsonl"
     ),
     include_str!(
         "../../../../tests/tests/errors/interpret_error_filters/queries/eighth-round.jsonl"
+    ),
+    include_str!(
+        "../../../../tests/tests/errors/interpret_error_filters/queries/eleventh-round.jsonl"
     ),
     include_str!(
         "../../../../tests/tests/errors/interpret_error_filters/queries/fifth-round.jsonl"
@@ -38,6 +41,9 @@ const QUERIES: [&str; 14] = [
     ),
     include_str!(
         "../../../../tests/tests/errors/interpret_error_filters/queries/third-round.jsonl"
+    ),
+    include_str!(
+        "../../../../tests/tests/errors/interpret_error_filters/queries/twelfth-round.jsonl"
     ),
 ];
 

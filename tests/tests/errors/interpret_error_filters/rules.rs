@@ -390,7 +390,7 @@ const QUERIES: &[(&str, &str, &str, &str)] = &[
     ("name-of-a-source", "from the site", "", "channel is Mobile site"),
     (
         "name-continued",
-        "atlas one but not the plus",
+        "atlas one but not atlas one plus",
         "",
         "model is Atlas One; model is_not Atlas One Plus",
     ),
