@@ -82,7 +82,7 @@ pub(crate) async fn cold(programs: &Programs, starts: usize, report: &mut Report
             (Program::InterpretErrorFilters, Task::Request(200, interpret.clone())),
             (Program::EvaluateFeatureFlag, Task::Request(200, evaluate.clone())),
             (Program::EvaluateFeatureFlags, Task::Request(200, evaluate_all.clone())),
-            (Program::RequestSignIn, Task::Request(202, sign_ins.request())),
+            (Program::RequestSignIn, Task::Request(202, SignIns::request())),
             (Program::CompleteSignIn, Task::Request(200, sign_ins.complete().await?)),
             (Program::CompleteOidcSignIn, Task::Request(302, SignIns::start_oidc())),
         ];

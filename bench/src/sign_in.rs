@@ -78,7 +78,7 @@ impl<'a> SignIns<'a> {
     }
 
     /// Returns the request for a sign-in email.
-    pub(crate) fn request(&self) -> Bytes {
+    pub(crate) fn request() -> Bytes {
         of_console(REQUEST_SIGN_IN).json(&json!({ "email": USER })).event()
     }
 
