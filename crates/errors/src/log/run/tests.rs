@@ -76,6 +76,9 @@ fn replaced(columns: &Columns, name: ColumnName, bytes: &[u8]) -> Columns {
 }
 
 proptest! {
+    // Each case packs up to 60 rows.
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
     #[test]
     fn packed_rows_unpack_unchanged(rows in rows()) {
         let columns = pack(day(), &rows).unwrap();

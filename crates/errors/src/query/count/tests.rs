@@ -252,7 +252,7 @@ fn totals_of(columns: &Columns) -> Totals {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(100))]
 
     #[test]
     fn counts_equal_those_of_raw_events(model in models()) {
