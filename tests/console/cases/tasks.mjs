@@ -184,6 +184,8 @@ export const tasks = ({ browser, base, project, key, known, api, axe, measured, 
       assert.match(await visitor.text(".outcome"), /Would serve on[\s\S]*rule 1/);
       await user.click("task-rollout");
       await visitor.until("the flag is on", async () => (await flag()).enabled);
+      // The new entry moves the button down.
+      await visitor.until("the history has the change", async () => (await visitor.text(".history")).includes("version 2"));
       await user.click("Restore version 1");
       await visitor.see("dialog .differences");
       await user.click("Restore");
