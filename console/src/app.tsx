@@ -180,11 +180,10 @@ function Frame({ caller, error, retry }: FrameProps) {
   // A caller that cannot read errors starts with the first page that it can read.
   const readable = pages[0]?.page ?? "";
   useEffect(() => {
+    // Both start from the current address, so they take turns.
     if (address.page === "" && readable) go(hrefTo(readable), "replace");
-  }, [address.page, readable]);
-  useEffect(() => {
-    if (implicit) go(changed(address, { project: implicit }), "replace");
-  }, [implicit, address]);
+    else if (implicit) go(changed(address, { project: implicit }), "replace");
+  }, [address, readable, implicit]);
   // The parameters that identify a resource, without those of filters and ranges.
   useHeadingFocus(["id", "key", "new"].map((it) => address.query.get(it)).join(" "), address.page);
   useEffect(watchPrefixes, []);

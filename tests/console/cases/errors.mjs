@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { TWINS } from "../data.mjs";
 import { Visitor } from "../visitor.mjs";
 
-export const errors = ({ browser, base, project, other, key, known, api, measured, listErrors }) => ({
+export const errors = ({ browser, base, project, other, key, adminKey, known, api, measured, listErrors }) => ({
   async "plots show the values of the API"() {
     const visitor = await Visitor.enter(browser, base, key, "/settings");
     let body;
@@ -129,6 +129,69 @@ export const errors = ({ browser, base, project, other, key, known, api, measure
       assert.ok(on.at - off.at > 500, `${on.at - off.at} ms`);
       assert.deepEqual(await places(), before);
     }
+    await visitor.leave();
+  },
+
+  async "an error is resolved in the next release, and assigned to a member"() {
+    const { errorId } = (await listErrors()).find((it) => it.type === "TimeoutError");
+    const read = () => api.send("GET", `/v0/projects/${project}/errors/${errorId}`);
+    const visitor = await Visitor.enter(browser, base, adminKey, `/error?id=${errorId}`);
+    await visitor.click("Resolve in next release");
+    await visitor.until("the error is resolved", async () => (await read()).resolvedIn === "next_release");
+    await visitor.until("the page says how", async () => /Resolved in the next release by owner/.test(await visitor.text(".triage .status")));
+    await visitor.click("Undo");
+    await visitor.until("the error is open again", async () => (await read()).status === "open");
+    assert.equal((await read()).resolvedIn, null);
+
+    await visitor.click("Assign");
+    await visitor.see("[role=combobox]");
+    await visitor.page.keyboard.type("owner@");
+    await visitor.until("the member is found", async () => (await visitor.texts("[role=option]")).join().startsWith("owner@"));
+    await visitor.page.keyboard.press("Enter");
+    await visitor.until("the error is assigned", async () => (await read()).assignee?.startsWith("owner@"));
+    await visitor.click(`Assigned to ${(await read()).assignee}`);
+    await visitor.click("Remove the assignee");
+    await visitor.until("the assignee is removed", async () => (await read()).assignee === null);
+    await visitor.leave();
+  },
+
+  async "new events are offered, but not counted while the page is hidden"() {
+    let sent = 0;
+    const send = () => {
+      const event_id = `71fe${sent++}`.padStart(32, "0");
+      return api.send("POST", api.store, { event_id, exception: { values: [{ type: "LiveError", value: "of this minute" }] } });
+    };
+    await send();
+    const visitor = await Visitor.enter(browser, base, key, "/settings");
+    await visitor.page.evaluateOnNewDocument(() => {
+      const start = window.setInterval;
+      window.setInterval = (run, ms, ...more) => {
+        if (ms === 15_000) window.poll = run;
+        return start(run, ms, ...more);
+      };
+      Object.defineProperty(document, "hidden", { get: () => window.isHidden ?? false });
+    });
+    await visitor.open("?range=24h&q=LiveError");
+    await visitor.until("one event is shown", async () => (await visitor.text(".figure")) === "1");
+    const poll = () => visitor.page.evaluate(() => window.poll());
+    const offers = (text) => visitor.until(`the page offers ${text}`, async () => (await visitor.text(".new-events")) === text);
+    await send();
+    await visitor.page.evaluate(() => { window.isHidden = true; });
+    visitor.requests.length = 0;
+    await poll();
+    await visitor.settle();
+    assert.deepEqual(visitor.requests, [], "a hidden page polls");
+    await visitor.page.evaluate(() => {
+      window.isHidden = false;
+      document.dispatchEvent(new Event("visibilitychange"));
+    });
+    await offers("1 new event · Refresh");
+    await send();
+    await poll();
+    await offers("2 new events · Refresh");
+    await visitor.click("2 new events · Refresh");
+    await visitor.until("all events are shown", async () => (await visitor.text(".figure")) === "3");
+    await offers("");
     await visitor.leave();
   },
 

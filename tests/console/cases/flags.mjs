@@ -88,12 +88,17 @@ export const flags = ({ browser, base, project, key, api }) => {
       await visitor.until("the restore is listed", async () => (await entries())[0] === "Restored");
       assert.equal(await visitor.page.$eval("[role=switch]", (it) => it.getAttribute("aria-checked")), "false");
 
+      const release = { event_id: "f1a6".padStart(32, "0"), release: "shop@3.0.0", exception: { values: [{ type: "ReleaseError", value: "new" }] } };
+      await api.send("POST", api.store, release);
       // A short range, because other tests change flags, too.
       const at = Date.parse(restored.updatedAt);
       await visitor.open(`?from=${at - 30_000}&to=${at + 30_000}`);
-      await visitor.until("the plot shows the changes", async () =>
-        (await visitor.page.$$eval(".mark-card b", (all) => all.map((it) => it.textContent))).includes("from-console"),
-      );
+      const marked = () => visitor.page.$$eval(".mark-card b", (all) => all.map((it) => it.textContent));
+      await visitor.until("the plot shows the changes and the release", async () => {
+        const names = await marked();
+        return ["from-console", "shop@3.0.0"].every((it) => names.includes(it));
+      });
+      assert.ok(await visitor.page.$(".rows .dot.release"), "the release is listed");
       await visitor.leave();
     },
 

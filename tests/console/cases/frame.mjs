@@ -1,6 +1,7 @@
 // The frame of the console: size, scopes, accessibility, widths and errors.
 
 import assert from "node:assert/strict";
+import { Api } from "../data.mjs";
 import { storeKey, violationsOf, Visitor } from "../visitor.mjs";
 
 /** Maximum size of scripts and styles, compressed. */
@@ -15,7 +16,7 @@ const LOADS = 5;
 
 const pagesOf = (known) => ["", "/errors", `/error?id=${known.error.errorId}`, "/flags", "/flag?key=hostile", "/segments", "/segment?key=hostile", "/insights", `/insight?id=${known.insight}`, "/markers", "/settings"];
 
-export const frame = ({ browser, base, project, other, key, readOnlyKey, known, axe, measured }) => ({
+export const frame = ({ browser, base, project, other, key, adminKey, readOnlyKey, known, axe, measured }) => ({
   performance: {
     async "the page is small and opens within a second"() {
       const visitor = await Visitor.enter(browser, base, key);
@@ -97,6 +98,16 @@ export const frame = ({ browser, base, project, other, key, readOnlyKey, known, 
       assert.deepEqual(changes, [], path);
       assert.equal((await visitor.page.$$("main [role=switch], main input[type=checkbox]")).length, 0, path);
     }
+    await visitor.leave();
+  },
+
+  async "a key without errors:read starts with the first page it can read"() {
+    const body = { name: "Flags only", scopes: ["flags:read"], projects: [project] };
+    const { apiKey } = await new Api(base, adminKey).send("POST", "/v0/api-keys", body);
+    const visitor = await Visitor.enter(browser, base, apiKey);
+    await visitor.until("the flags are open", () => visitor.page.url() === `${base}/console/flags?project=${project}`);
+    await visitor.see(".table tbody tr");
+    assert.deepEqual(await visitor.texts(".side nav a"), ["Flags", "Settings"]);
     await visitor.leave();
   },
 

@@ -1,13 +1,19 @@
 // Insights, markers and settings.
 
 import assert from "node:assert/strict";
+import { Api } from "../data.mjs";
 import { Visitor } from "../visitor.mjs";
 
-export const others = ({ browser, base, project, key, readOnlyKey, api, known }) => ({
+export const others = ({ browser, base, project, key, adminKey, readOnlyKey, api, known }) => ({
   async "pain points are split off, and undo merges them"() {
     const visitor = await Visitor.enter(browser, base, key, `/insight?id=${known.insight}`);
     await visitor.see(".table tbody tr");
-    for (const row of [0, 1, 2]) await (await visitor.page.$$(".table tbody input"))[row].click();
+    const [first, , third] = await visitor.page.$$(".table tbody input");
+    await first.click();
+    await visitor.page.keyboard.down("Shift");
+    await third.click();
+    await visitor.page.keyboard.up("Shift");
+    assert.match(await visitor.text(".bulk-actions"), /3 pain points selected/);
     await visitor.click("Split off…");
     await visitor.type("Title of the new insight", "Three of them");
     await visitor.page.keyboard.press("Enter");
@@ -68,6 +74,53 @@ export const others = ({ browser, base, project, key, readOnlyKey, api, known })
     await visitor.until("the pain points are split", async () => (await read(other)).occurrences === 1);
     const ignored = () => api.send("GET", `${insights}?status=ignored`);
     await visitor.until("the insight is ignored again", async () => (await ignored()).items.some((it) => it.title === "Rage clicks on pay"));
+    await visitor.leave();
+  },
+
+  async "insights are listed by period, and their texts are edited"() {
+    const insights = `/v0/projects/${project}/replay-insights`;
+    const occurredAt = new Date(Date.now() - 3 * 86_400_000).toISOString();
+    const point = { id: "00000000-0000-4000-8000-000000000950", sessionId: "three-days", userId: null, occurredAt, title: "Slow", excerpt: "" };
+    const before = { title: "Three days ago", description: "" };
+    const { id } = await api.send("POST", insights, { ...before, painPoints: [point] });
+    const visitor = await Visitor.enter(browser, base, key, "/insights?q=three+days");
+    const isListed = async () => (await visitor.texts(".table .title")).some((it) => it.startsWith(before.title));
+    await visitor.until("the insight is listed", isListed);
+    await visitor.click("24h");
+    await visitor.until("the insight is older", async () => !(await isListed()));
+    assert.equal(new URL(visitor.page.url()).searchParams.get("seen"), "24h");
+    await visitor.click("7d");
+    await visitor.until("the insight is listed again", isListed);
+
+    await visitor.open(`/insight?id=${id}`);
+    await visitor.see(".days svg");
+    const after = { title: "Slow checkout", description: "The button reacts after 4 s" };
+    const has = async (texts) => {
+      const { title, description } = await api.send("GET", `${insights}/${id}`);
+      return title === texts.title && description === texts.description;
+    };
+    await visitor.click("Edit");
+    await visitor.type("Title", after.title);
+    await visitor.type("Description", after.description);
+    await visitor.click("Save");
+    await visitor.until("the texts are saved", () => has(after));
+    await visitor.until("the page shows them", async () => (await visitor.texts("h1")).join() === after.title);
+    await visitor.click("Undo");
+    await visitor.until("the texts are restored", () => has(before));
+    await visitor.leave();
+  },
+
+  async "the flag snippet gets a key that can only evaluate flags"() {
+    const visitor = await Visitor.enter(browser, base, adminKey, "/settings");
+    const code = async () => (await visitor.texts(".snippets pre")).join("\n");
+    await visitor.see(".snippets pre");
+    assert.match(await code(), /"x-api-key", "YOUR_KEY"/);
+    await visitor.click("Create a key for this snippet");
+    await visitor.until("the snippet has a key", async () => /"x-api-key", "wm_/.test(await code()));
+    const created = new Api(base, /"x-api-key", "([^"]+)"/.exec(await code())[1]);
+    const flags = `/v0/project/${project}`;
+    await created.send("POST", `${flags}/ofrep/v1/evaluate/flags/hostile`, { context: { targetingKey: "ana" } });
+    await assert.rejects(created.send("GET", `${flags}/feature-flags`), /403/);
     await visitor.leave();
   },
 
