@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use super::base::Base;
 use super::column::{bytes_of_index, decode_indexes, encode_indexes};
 use super::encoding::{Damaged, Decoder, Encoder, Unread, new_column, put_number};
+
 const HASH_BYTES: usize = 8;
 /// The hash of events without a user.
 const NO_USER: u64 = 0;
