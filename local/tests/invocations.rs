@@ -96,14 +96,14 @@ async fn ended_and_hung_processes_are_replaced() {
         .arg(COMMAND)
         .arg(program)
         .envs(upstream.variables("fake"))
-        .env(TIMEOUTS_VARIABLE, json!({"fake": 1}).to_string())
+        .env(TIMEOUTS_VARIABLE, json!({"fake": 5}).to_string())
         .kill_on_drop(true)
         .spawn()
         .unwrap();
     let invoke = async |event: &'static str| upstream.invoke(event, Duration::ZERO).await;
     for (event, error, message) in [
         ("die", "Runtime.ExitError", "fake exited (signal: 9 (SIGKILL))"),
-        ("wait", "Sandbox.Timedout", "fake timed out after 1 s"),
+        ("wait", "Sandbox.Timedout", "fake timed out after 5 s"),
     ] {
         let Err(InvocationError::Failed(report)) = invoke(event).await else { panic!("{event}") };
         let report: Value = serde_json::from_str(&report).unwrap();
