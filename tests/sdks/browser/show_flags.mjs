@@ -36,22 +36,22 @@ await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
 // Chromium's sandbox needs permissions that containers lack.
 const args = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"];
 const browser = await puppeteer.launch({ executablePath: process.env.CHROMIUM, args });
+const messages = [];
 try {
   const tab = await browser.newPage();
-  const messages = [];
   tab.on("console", (message) => messages.push(message.text()));
   tab.on("pageerror", (error) => messages.push(error.message));
   tab.on("requestfailed", (request) => messages.push(`${request.url()}: ${request.failure()?.errorText}`));
   await tab.goto(`http://127.0.0.1:${server.address().port}/`, { waitUntil: "load" });
   for await (const line of createInterface({ input: process.stdin })) {
     const { command, ...options } = JSON.parse(line);
-    const result = command === "end"
-      ? { messages }
-      : await tab.evaluate((command, options) => window.commands[command](options), command, options);
-    console.log(JSON.stringify(result));
     if (command === "end") break;
+    const result = await tab.evaluate((command, options) => window.commands[command](options), command, options);
+    console.log(JSON.stringify(result));
   }
 } finally {
   await browser.close();
   server.close();
 }
+// The test kills this program once it answers, so Chromium ends before.
+console.log(JSON.stringify({ messages }));
