@@ -169,6 +169,7 @@ worst: ## Test that the most expensive requests of each operation take at most 2
 
 # Limits on times are those of a release build.
 .PHONY: console-times
+console-times: FAST = 1
 console-times: console test-tools ## Test that the pages of the console settle within 500 ms, with release binaries.
 	$(WITHOUT_LTO) cargo build --workspace --bins --locked --release
 	RELEASE=1 $(WITHOUT_LTO) cargo nextest run --package tests --locked --test end_to_end --no-capture -E 'test(console_opens_within)'
