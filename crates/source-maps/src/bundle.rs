@@ -51,8 +51,8 @@ impl fmt::Display for Checksum {
 }
 
 /// A bundle whose manifest is valid. Its maps are not yet parsed.
-pub struct Bundle<'b> {
-    archive: ZipArchive<Cursor<&'b [u8]>>,
+pub struct Bundle {
+    archive: ZipArchive<Cursor<Vec<u8>>>,
     maps: Vec<BundledMap>,
 }
 
@@ -129,10 +129,10 @@ impl ManifestFile {
     }
 }
 
-impl<'b> Bundle<'b> {
+impl Bundle {
     /// Opens a bundle, and checks its manifest. `release` and `dist` are those of the upload.
     pub fn open(
-        bytes: &'b [u8],
+        bytes: Vec<u8>,
         release: Option<&str>,
         dist: Option<&str>,
     ) -> Result<Self, BundleFault> {
@@ -188,7 +188,7 @@ impl<'b> Bundle<'b> {
 /// Returns the maps that a manifest lists.
 fn maps_of(
     manifest: &Manifest,
-    archive: &mut ZipArchive<Cursor<&[u8]>>,
+    archive: &mut ZipArchive<Cursor<Vec<u8>>>,
     release: Option<&str>,
     dist: Option<&str>,
 ) -> Result<Vec<BundledMap>, BundleFault> {
@@ -266,7 +266,7 @@ fn maps_of(
 
 /// Reads a file of the archive. The archive can lie about its size.
 fn read_file(
-    archive: &mut ZipArchive<Cursor<&[u8]>>,
+    archive: &mut ZipArchive<Cursor<Vec<u8>>>,
     name: &str,
     limit: u64,
 ) -> Result<Vec<u8>, BundleFault> {
@@ -279,12 +279,8 @@ fn read_file(
             shown(name)
         ))
     })?;
-    if bytes.len() as u64 > limit {
-        return Err(BundleFault::too_large(format_args!(
-            "the bundle's file {} has more than {limit} bytes; split the script",
-            shown(name)
-        )));
-    }
+    let subject = format_args!("the bundle's file {} has", shown(name));
+    check_limit(subject, bytes.len() as u64, "bytes", limit, SPLIT)?;
     Ok(bytes)
 }
 
@@ -333,7 +329,7 @@ mod tests {
     }
 
     fn fault(bytes: &[u8]) -> String {
-        let prepared = Bundle::open(bytes, Some("1"), None).and_then(Bundle::prepare);
+        let prepared = Bundle::open(bytes.to_vec(), Some("1"), None).and_then(Bundle::prepare);
         prepared.err().map(|it| it.detail).unwrap_or_default()
     }
 
@@ -342,7 +338,7 @@ mod tests {
         let files = [("a", "x"), ("b", SOURCE_MAP)];
         let keys = |script: Value, map: Value, release| {
             let bytes = archive(&json!({"files": {"a": script, "b": map}}), &files);
-            let bundle = Bundle::open(&bytes, release, Some("7")).unwrap();
+            let bundle = Bundle::open(bytes, release, Some("7")).unwrap();
             let keys = bundle.map_keys();
             assert_eq!(bundle.prepare().unwrap().len(), 1);
             keys

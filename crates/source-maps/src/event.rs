@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use shared::json::Json;
+use shared::json::members::{Members, get, get_mut, items};
 
 use crate::pieces::{Context, Found};
 use crate::{MapKey, is_in_app, url_path};
@@ -18,9 +19,6 @@ const MAX_MAPS_OF_EVENT: usize = 20;
 const KEYWORDS: [&str; 7] = ["new", "await", "return", "throw", "yield", "void", "typeof"];
 /// Words before a parenthesis that call nothing.
 const STATEMENTS: [&str; 8] = ["", "if", "for", "while", "switch", "catch", "function", "async"];
-
-/// The fields of an object.
-pub type Members<'a> = Vec<(Cow<'a, str>, Json<'a>)>;
 
 /// A frame of minified code.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -269,21 +267,6 @@ fn shortened(mut context: Context, column: u32) -> Context {
     context.before.iter_mut().for_each(cut);
     context.after.iter_mut().for_each(cut);
     context
-}
-
-fn get<'m, 'a>(members: &'m Members<'a>, name: &str) -> Option<&'m Json<'a>> {
-    members.iter().find_map(|(member, value)| (member == name).then_some(value))
-}
-
-fn get_mut<'m, 'a>(members: &'m mut Members<'a>, name: &str) -> Option<&'m mut Json<'a>> {
-    members.iter_mut().find_map(|(member, value)| (member == name).then_some(value))
-}
-
-fn items<'j, 'a>(json: Option<&'j Json<'a>>) -> &'j [Json<'a>] {
-    match json {
-        Some(Json::Array(items)) => items,
-        _ => &[],
-    }
 }
 
 fn exceptions<'e, 'a>(event: &'e Members<'a>) -> &'e [Json<'a>] {

@@ -23,8 +23,7 @@ impl SourceMapStore<'_> {
             keys.extend(Checksum::parse(reader.text("sk")?).map(|it| queue_key(project, &it)));
             // An unreadable bundle must not stop the erasure; its chunks expire within a day.
             if let Ok(bundle) = read(item) {
-                let upload = bundle.upload;
-                self.delete_chunks(&upload.organization, &upload.chunks).await?;
+                self.delete_chunks(&bundle.upload).await?;
             }
         }
         self.db.sweep_away(TABLE, keys, None).await

@@ -10,13 +10,14 @@ use shared::cache::TimedCache;
 use shared::dynamodb::StoreError;
 use shared::dynamodb::immutable_items::{ItemKey, place};
 use shared::dynamodb::item::{Item, ItemReader, n, s};
+use shared::json::members::Members;
 use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
 
 use super::maps::{Lookup, read_lookup};
 use super::{SourceMapStore, TABLE, lookup_key, piece_key};
 use crate::MapKey;
-use crate::event::{Members, MinifiedFrame, ResolvedFrames, minified_frames};
+use crate::event::{MinifiedFrame, ResolvedFrames, minified_frames};
 use crate::pieces::{Found, Table};
 
 /// Time after which a new or deleted map takes effect in a warm function.
