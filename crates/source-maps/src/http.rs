@@ -12,7 +12,7 @@ use shared::http::{ApiRequest, ApiResponse, Problem, ProblemCode, Protocol, Stat
 use shared::json::{FieldError, ViolationCode, Violations};
 
 use crate::bundle::Checksum;
-use crate::{CHUNK_BYTES, MapKey};
+use crate::{CHUNK_BYTES, CHUNKS_PER_REQUEST, MapKey};
 
 /// Maximum characters of a release.
 pub const MAX_RELEASE_CHARS: usize = 200;
@@ -51,6 +51,10 @@ pub async fn read_chunks(incoming: &ApiRequest) -> Result<Vec<(Checksum, Vec<u8>
     let mut parts = Multipart::new(body, boundary);
     let mut chunks = Vec::new();
     while let Some(part) = parts.next_field().await.map_err(malformed)? {
+        // Before the next chunk is decompressed, which can multiply its size.
+        if chunks.len() == CHUNKS_PER_REQUEST {
+            return Err(bad(format!("The body has more than {CHUNKS_PER_REQUEST} chunks.")));
+        }
         chunks.push(read_chunk(part).await?);
     }
     Ok(chunks)

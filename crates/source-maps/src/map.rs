@@ -309,14 +309,44 @@ mod tests {
                 r#"{"version":3,"sections":[{"offset":{"line":0,"column":0},"url":"x"}]}"#,
                 "no `map`",
             ),
+            (
+                r#"{"version":3,"sections":[{"offset":{"line":0,"column":0},"map":{"version":3,"sections":[]}}]}"#,
+                "has sections itself",
+            ),
+            (
+                r#"{"version":3,"sections":[{"offset":{"line":0,"column":0},"map":{"version":2,"mappings":""}}]}"#,
+                "version 2",
+            ),
         ] {
             assert!(fault(text).contains(part), "{text}: {}", fault(text));
         }
-        let many = format!(
-            r#"{{"version":3,"sources":[],"names":[],"mappings":"{}"}}"#,
-            "A,".repeat(MAX_MAPPINGS + 1)
-        );
-        assert!(fault(&many).contains("more than 4000000 mappings"));
+    }
+
+    #[test]
+    fn ten_million_mappings_are_rejected() {
+        let of = |sources: &str, mappings: &str| {
+            format!(r#"{{"version":3,"sources":[{sources}],"names":[],"mappings":"{mappings}"}}"#)
+        };
+        for count in [MAX_MAPPINGS + 1, 10_000_000] {
+            let detail = fault(&of("", &"A,".repeat(count)));
+            assert!(detail.contains("more than 4000000 mappings"), "{detail}");
+        }
+        let sources = vec!["\"a\""; MAX_ENTRIES + 1].join(",");
+        assert!(fault(&of(&sources, "")).contains("more than 1000000 sources or names"));
+    }
+
+    #[test]
+    fn sections_end_where_the_next_one_starts() {
+        let section = |line: u32, column: u32, source: &str| {
+            format!(
+                r#"{{"offset":{{"line":{line},"column":{column}}},"map":{{"version":3,"sources":["{source}"],"names":[],"mappings":"AAAA,UAAA;AAAA"}}}}"#
+            )
+        };
+        // The sections overlap, and the later one comes first.
+        let sections = [section(0, 5, "b"), section(0, 0, "a")].join(",");
+        let index = format!(r#"{{"version":3,"sections":[{sections}]}}"#);
+        let (a, b) = (Some((0, 0)), Some((1, 0)));
+        assert_eq!(mappings(&index), [(0, 0, a), (0, 5, b), (0, 15, b), (1, 0, b)]);
     }
 
     #[test]

@@ -44,21 +44,19 @@ pub(crate) async fn assemble(app: &App, caller: &Caller<'_>, incoming: &ApiReque
     let projects = find_projects(caller, &body.projects).await?;
 
     // Rules and storage. An earlier request can have assembled the bundle.
-    let state = match known_state(app, &projects, &upload).await? {
-        Some(state) => state,
-        None => {
-            let store = SourceMapStore::new(&app.store);
-            let chunks = store.find_chunks(&upload, app.clock.now()).await?;
-            let missing = upload.chunks.iter().filter(|it| !chunks.contains_key(it));
-            let missing: Vec<&Checksum> = missing.collect();
-            if !missing.is_empty() {
-                let body = json!({"state": "not_found", "missingChunks": missing});
-                return ApiResponse::ok(&body);
-            }
-            let opened = assembly::open(&upload, &chunks);
-            drop(chunks);
-            assemble_or_queue(app, &projects, &upload, opened).await?
+    let state = if let Some(state) = known_state(app, &projects, &upload).await? {
+        state
+    } else {
+        let store = SourceMapStore::new(&app.store);
+        let chunks = store.find_chunks(&upload, app.clock.now()).await?;
+        let missing = upload.chunks.iter().filter(|it| !chunks.contains_key(it));
+        let missing: Vec<&Checksum> = missing.collect();
+        if !missing.is_empty() {
+            return ApiResponse::ok(&json!({"state": "not_found", "missingChunks": missing}));
         }
+        let opened = assembly::open(&upload, &chunks);
+        drop(chunks);
+        assemble_or_queue(app, &projects, &upload, opened).await?
     };
 
     // Response. At the limit of releases of the day, the first event registers the release.

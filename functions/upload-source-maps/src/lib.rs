@@ -15,9 +15,10 @@ use shared::http::{ApiRequest, ApiResponse, ApiResult, Method, Problem, ProblemC
 use shared::page::PageRequest;
 use shared::projects::api_key::Scope;
 use shared::projects::project::{IdOrSlug, ProjectId, ProjectSummary};
+use shared::text::check_label;
 use source_maps::http::{SENTRY_TOOLS, bad, read_chunks, segments};
 use source_maps::store::SourceMapStore;
-use source_maps::{CHUNK_BYTES, MAX_CHUNKS};
+use source_maps::{CHUNK_BYTES, CHUNKS_PER_REQUEST, MAX_CHUNKS};
 
 /// The operation of this function.
 pub static OPERATION: Operation = Operation::new(
@@ -29,8 +30,6 @@ pub static OPERATION: Operation = Operation::new(
 .speaking(SENTRY_TOOLS)
 .within(COUNTING_TIME_BUDGET);
 
-/// Chunks of a request, which then has at most 4.3 MB. Lambda accepts 6 MB in Base64.
-const CHUNKS_PER_REQUEST: usize = 16;
 /// Maximum bytes of a request, with the headers of its parts.
 const MAX_REQUEST_BYTES: usize = CHUNKS_PER_REQUEST * (CHUNK_BYTES + 1_024);
 /// Most projects of a request.
@@ -56,7 +55,9 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &ApiRequest) -> ApiRes
     }
     let organization = json!({"id": own, "slug": own, "name": own, "links": {}});
     match (incoming.method().as_str(), project, path) {
-        ("GET", None, ["auth"]) => ApiResponse::ok(&json!({})),
+        ("GET", None, ["auth"] | ["releases", .., "previous-with-commits"]) => {
+            ApiResponse::ok(&json!({}))
+        }
         ("GET", None, ["organizations"]) => ApiResponse::ok(&json!([organization])),
         ("GET", None, []) => ApiResponse::ok(&organization),
         ("GET", None, ["projects"]) => {
@@ -66,7 +67,6 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &ApiRequest) -> ApiRes
             ApiResponse::ok(&listed.iter().map(project).collect::<Vec<_>>())
         }
         ("GET", None, ["repos"]) => ApiResponse::ok(&json!([])),
-        ("GET", None, ["releases", .., "previous-with-commits"]) => ApiResponse::ok(&json!({})),
         ("GET", None, ["chunk-upload"]) => options(incoming),
         ("POST", None, ["chunk-upload"]) => put_chunks(app, caller, incoming).await,
         ("POST", None, ["artifactbundle", "assemble"]) => {
@@ -121,9 +121,6 @@ async fn put_chunks(app: &App, caller: &Caller<'_>, incoming: &ApiRequest) -> Ap
         return Err(Problem::new(ProblemCode::BodyTooLarge, detail));
     }
     let chunks = read_chunks(incoming).await?;
-    if chunks.len() > CHUNKS_PER_REQUEST {
-        return Err(bad(format!("The body has more than {CHUNKS_PER_REQUEST} chunks.")));
-    }
     let (store, now) = (SourceMapStore::new(&app.store), app.clock.now());
     for (checksum, bytes) in &chunks {
         store.put_chunk(caller.organization(), checksum, bytes, now).await?;
@@ -158,11 +155,6 @@ fn read<T: for<'de> Deserialize<'de>>(incoming: &ApiRequest) -> Result<T, Proble
 
 /// Fails if a text is too short or too long, or has control characters.
 fn check(name: &str, text: &str, least: usize, most: usize) -> Result<(), Problem> {
-    let length = text.chars().count();
-    if (least..=most).contains(&length) && !text.chars().any(char::is_control) {
-        return Ok(());
-    }
-    let detail =
-        format!("The {name} must have {least} to {most} characters without control characters.");
-    Err(bad(detail))
+    check_label(text, least, most)
+        .map_err(|fault| bad(format!("The {name} is invalid: {}.", fault.message)))
 }

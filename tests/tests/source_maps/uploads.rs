@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use shared::projects::api_key::{ApiKeyRecord, Scope};
+use source_maps::bundle::Checksum;
 use tests::app::{PROJECT, TestApp};
 use tests::source_maps::{DEBUG_ID, MAP, assemble, bundle, bundle_of};
 
@@ -94,7 +95,10 @@ async fn corrupted_chunks_are_rejected() {
             "--b\r\ncontent-disposition: form-data; name=\"file\"; filename=\"{name}\"\r\n\r\n{content}\r\n--b--"
         )
     };
+    let name = Checksum::of(b"x").to_string();
+    let many = part(&name, "x").replace("--b--", "").repeat(17) + "--b--";
     for (content_type, body, status) in [
+        ("multipart/form-data; boundary=b", many, 400),
         ("multipart/form-data; boundary=b", part(&"0".repeat(40), "x"), 400),
         ("multipart/form-data; boundary=b", part("x", "x"), 400),
         ("multipart/form-data; boundary=b", "--b\r\nx".to_owned(), 400),
