@@ -39,9 +39,9 @@ impl SourceMapStore<'_> {
         let mut chunks = Chunks::new();
         // Large items first at half the price; then those that were just written.
         let stored = self.db.get_all_eventually(TABLE, missing_keys(upload, &chunks)).await?;
-        read_chunks(stored, upload, now, &mut chunks)?;
+        read_chunks(stored, now, &mut chunks)?;
         let stored = self.db.get_all(TABLE, missing_keys(upload, &chunks)).await?;
-        read_chunks(stored, upload, now, &mut chunks)?;
+        read_chunks(stored, now, &mut chunks)?;
         Ok(chunks)
     }
 
@@ -51,12 +51,8 @@ impl SourceMapStore<'_> {
     }
 }
 
-fn chunk_pk(organization: &Organization, checksum: &str) -> String {
-    format!("chunk#{organization}#{checksum}")
-}
-
 fn chunk_key(organization: &Organization, checksum: &Checksum) -> Item {
-    key(&chunk_pk(organization, &checksum.to_string()), "chunk")
+    key(&format!("chunk#{organization}#{checksum}"), "chunk")
 }
 
 /// Returns the keys of the chunks that a bundle has beside those that were found.
@@ -66,17 +62,11 @@ fn missing_keys(upload: &Upload, found: &Chunks) -> Vec<Item> {
     missing.map(|checksum| chunk_key(&upload.organization, checksum)).collect()
 }
 
-fn read_chunks(
-    items: Vec<Item>,
-    upload: &Upload,
-    now: Timestamp,
-    chunks: &mut Chunks,
-) -> Result<(), StoreError> {
-    let prefix = chunk_pk(&upload.organization, "");
+fn read_chunks(items: Vec<Item>, now: Timestamp, chunks: &mut Chunks) -> Result<(), StoreError> {
     let least = u64::try_from(now.plus(MARGIN).as_seconds()).unwrap_or_default();
     for mut item in items {
         let reader = ItemReader { table: TABLE, item: &item };
-        let checksum = reader.parsed("pk", |pk| Checksum::parse(pk.strip_prefix(&prefix)?))?;
+        let checksum = reader.parsed("pk", |pk| Checksum::parse(pk.rsplit('#').next()?))?;
         if reader.count("expiresAt")? > least
             && let Some(AttributeValue::B(bytes)) = item.remove("bytes")
         {
