@@ -1,16 +1,15 @@
 //! Assembles bundles from their chunks: verifies them, prepares all maps, and publishes them. A
 //! bundle with one bad map is rejected as a whole.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use shared::app::App;
 use shared::dynamodb::StoreError;
 use shared::projects::project::ProjectId;
-use shared::timestamp::Timestamp;
 
 use crate::bundle::{Bundle, Checksum, PreparedMap};
-use crate::store::{BundleState, SourceMapStore, StoredMap, Upload};
+use crate::store::{BundleState, Chunks, SourceMapStore, StoredMap, Upload};
 use crate::{BundleFault, FaultKind, MAX_PROJECT_BYTES, MapKey};
 
 /// Maximum bytes of maps, before compression, that one request assembles. It prepares about 30 MB
@@ -28,10 +27,9 @@ pub enum Outcome {
     Rejected(BundleFault),
 }
 
-/// Joins the chunks of a bundle. Fails if one is missing, or if the bundle differs from its
-/// checksum.
-#[allow(clippy::implicit_hasher)] // The store reads chunks into this type.
-pub fn join(upload: &Upload, chunks: &HashMap<Checksum, Vec<u8>>) -> Result<Vec<u8>, BundleFault> {
+/// Joins the chunks of a bundle and opens it. Fails if a chunk is missing, or if the bundle differs
+/// from its checksum.
+pub fn open(upload: &Upload, chunks: &Chunks) -> Result<Bundle, BundleFault> {
     let mut bundle = Vec::new();
     for checksum in &upload.chunks {
         let Some(chunk) = chunks.get(checksum) else {
@@ -44,11 +42,6 @@ pub fn join(upload: &Upload, chunks: &HashMap<Checksum, Vec<u8>>) -> Result<Vec<
             "the chunks do not add up to a bundle with its checksum; upload it again",
         ));
     }
-    Ok(bundle)
-}
-
-/// Opens a joined bundle, with the release and distribution of its upload.
-pub fn open<'b>(upload: &Upload, bundle: &'b [u8]) -> Result<Bundle<'b>, BundleFault> {
     Bundle::open(bundle, upload.release.as_deref(), upload.dist.as_deref())
 }
 
@@ -59,7 +52,7 @@ pub async fn assemble(
     app: &App,
     projects: &[ProjectId],
     upload: &Upload,
-    opened: Result<Bundle<'_>, BundleFault>,
+    opened: Result<Bundle, BundleFault>,
     most: Duration,
 ) -> Result<Outcome, StoreError> {
     let keys = opened.as_ref().map(Bundle::map_keys).unwrap_or_default();
@@ -68,7 +61,7 @@ pub async fn assemble(
         Err(fault) => return reject(app, projects, upload, &keys, fault).await,
     };
     for project in projects {
-        if let Err(fault) = check_capacity(app, *project, &maps).await? {
+        if let Some(fault) = lack_of_capacity(app, *project, &maps).await? {
             return reject(app, projects, upload, &keys, fault).await;
         }
     }
@@ -94,22 +87,22 @@ async fn reject(
     Ok(Outcome::Rejected(fault))
 }
 
-/// Fails if a project has no capacity for some maps.
-async fn check_capacity(
+/// Returns the fault if a project has no capacity for some maps.
+async fn lack_of_capacity(
     app: &App,
     project: ProjectId,
     maps: &[PreparedMap],
-) -> Result<Result<(), BundleFault>, StoreError> {
+) -> Result<Option<BundleFault>, StoreError> {
     let new: u64 = maps.iter().map(|map| map.pieces.bytes() * map.map.keys.len() as u64).sum();
     let stored = SourceMapStore::new(&app.store).stored_bytes(project).await?;
     if stored.saturating_add(new) <= MAX_PROJECT_BYTES {
-        return Ok(Ok(()));
+        return Ok(None);
     }
     let detail = format!(
         "the project's source maps have {stored} bytes, and these {new}, but the limit is \
          {MAX_PROJECT_BYTES}; delete source maps of old releases with delete-source-maps"
     );
-    Ok(Err(BundleFault { kind: FaultKind::QuotaReached, detail }))
+    Ok(Some(BundleFault { kind: FaultKind::QuotaReached, detail }))
 }
 
 /// Stores and publishes prepared maps in a project. Returns `false` if the bundle was removed. A
@@ -121,33 +114,25 @@ async fn publish(
     maps: &[PreparedMap],
     most: Duration,
 ) -> Result<bool, StoreError> {
-    let (store, now) = (SourceMapStore::new(&app.store), app.clock.now());
-    store.begin(project, upload, now.plus(most)).await?;
-    let published = store_maps(app, project, upload, maps, now).await;
+    let (store, began) = (SourceMapStore::new(&app.store), app.clock.now());
+    store.begin(project, upload, began.plus(most)).await?;
+    let store_maps = async {
+        let mut stored = Vec::new();
+        for prepared in maps {
+            for key in &prepared.map.keys {
+                let map = StoredMap { map_id: app.ids.new_uuid(began), key, prepared };
+                store.put_pieces(project, map, began).await?;
+                stored.push(map);
+            }
+        }
+        store.publish(project, upload, &stored, app.clock.now()).await
+    };
+    let published = store_maps.await;
     match published {
         Ok(true) => store.end(project, upload, BundleState::Assembled).await?,
         Ok(false) => {}
         // Another request can retry immediately. If this fails too, the time ends anyway.
-        Err(_) => drop(store.end(project, upload, BundleState::Assembling(now)).await),
+        Err(_) => drop(store.end(project, upload, BundleState::Assembling(began)).await),
     }
     published
-}
-
-async fn store_maps(
-    app: &App,
-    project: ProjectId,
-    upload: &Upload,
-    maps: &[PreparedMap],
-    began: Timestamp,
-) -> Result<bool, StoreError> {
-    let store = SourceMapStore::new(&app.store);
-    let mut stored = Vec::new();
-    for prepared in maps {
-        for key in &prepared.map.keys {
-            let map = StoredMap { map_id: app.ids.new_uuid(began), key, prepared };
-            store.put_pieces(project, map, began).await?;
-            stored.push(map);
-        }
-    }
-    store.publish(project, upload, &stored, app.clock.now()).await
 }

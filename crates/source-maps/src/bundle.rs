@@ -51,8 +51,8 @@ impl fmt::Display for Checksum {
 }
 
 /// A bundle whose manifest is valid. Its maps are not yet parsed.
-pub struct Bundle<'b> {
-    archive: ZipArchive<Cursor<&'b [u8]>>,
+pub struct Bundle {
+    archive: ZipArchive<Cursor<Vec<u8>>>,
     maps: Vec<BundledMap>,
 }
 
@@ -129,10 +129,10 @@ impl ManifestFile {
     }
 }
 
-impl<'b> Bundle<'b> {
+impl Bundle {
     /// Opens a bundle, and checks its manifest. `release` and `dist` are those of the upload.
     pub fn open(
-        bytes: &'b [u8],
+        bytes: Vec<u8>,
         release: Option<&str>,
         dist: Option<&str>,
     ) -> Result<Self, BundleFault> {
@@ -188,13 +188,13 @@ impl<'b> Bundle<'b> {
 /// Returns the maps that a manifest lists.
 fn maps_of(
     manifest: &Manifest,
-    archive: &mut ZipArchive<Cursor<&[u8]>>,
+    archive: &mut ZipArchive<Cursor<Vec<u8>>>,
     release: Option<&str>,
     dist: Option<&str>,
 ) -> Result<Vec<BundledMap>, BundleFault> {
     let mut maps: BTreeMap<&str, BundledMap> = BTreeMap::new();
-    let mut by_url: HashMap<String, &String> = HashMap::new();
-    let mut own_ids: BTreeMap<MapKey, &str> = BTreeMap::new();
+    let mut by_url: HashMap<String, (&String, &ManifestFile)> = HashMap::new();
+    let mut own_ids: BTreeSet<MapKey> = BTreeSet::new();
     for (file, entry) in &manifest.files {
         let is_inside = !file.starts_with(['/', '\\'])
             && !file.split(['/', '\\']).any(|part| part == ".." || part.ends_with(':'));
@@ -205,25 +205,20 @@ fn maps_of(
                 shown(file)
             )));
         };
+        if let Some(url) = url_path(&entry.url) {
+            let named = by_url.entry(url).or_insert((file, entry));
+            if entry.file_type == MAP {
+                *named = (file, entry);
+            }
+        }
         if entry.file_type != MAP {
             continue;
         }
         let subject = format_args!("{}: the map has", shown(&entry.url));
         check_limit(subject, bytes, "bytes", MAX_MAP_BYTES, SPLIT)?;
-        let key = entry.debug_id(file)?;
-        if let Some(id) = &key
-            && let Some(other) = own_ids.insert(id.clone(), &entry.url)
-        {
-            return Err(BundleFault::invalid(format_args!(
-                "the maps {} and {} have the same debug ID {id}; build them again",
-                shown(other),
-                shown(&entry.url)
-            )));
-        }
-        if let Some(url) = url_path(&entry.url) {
-            by_url.insert(url, file);
-        }
-        let (keys, url) = (key.into_iter().collect(), entry.shown_url());
+        let keys: BTreeSet<MapKey> = entry.debug_id(file)?.into_iter().collect();
+        own_ids.extend(keys.iter().cloned());
+        let url = entry.shown_url();
         maps.insert(file, BundledMap { file: file.clone(), url, bytes, keys });
     }
     check_limit("the bundle has", maps.len() as u64, "source maps", MAX_MAPS, FEWER)?;
@@ -232,24 +227,17 @@ fn maps_of(
     for (file, script) in manifest.files.iter().filter(|(_, entry)| entry.file_type == SCRIPT) {
         let id = script.debug_id(file)?;
         let Some(map_url) = script.map_url() else { continue };
-        let map = by_url.get(&map_url).and_then(|file| maps.get_mut(file.as_str()));
-        let Some(map) = map else {
+        let Some((map_file, other)) = by_url.get(&map_url) else { continue };
+        let Some(map) = maps.get_mut(map_file.as_str()) else {
             // The tool uploads a map that it cannot read as a script.
-            let mut others = manifest.files.values();
-            match others.find(|other| url_path(&other.url).as_ref() == Some(&map_url)) {
-                Some(other) => {
-                    return Err(BundleFault::invalid(format_args!(
-                        "{}: the file is not a source map: it is truncated or not JSON; build it \
-                         again",
-                        shown(&other.url)
-                    )));
-                }
-                None => continue,
-            }
+            return Err(BundleFault::invalid(format_args!(
+                "{}: the file is not a source map: it is truncated or not JSON; build it again",
+                shown(&other.url)
+            )));
         };
         map.url = script.shown_url();
         map.keys.extend(match id {
-            Some(id) => (!own_ids.contains_key(&id)).then_some(id),
+            Some(id) => (!own_ids.contains(&id)).then_some(id),
             None => release
                 .zip(url_path(&script.url))
                 .map(|(release, path)| MapKey::of_url(release, dist.unwrap_or_default(), &path)),
@@ -261,12 +249,23 @@ fn maps_of(
             "the bundle has no source map that belongs to a script; turn on source maps in the build",
         ));
     }
+    let mut owners: BTreeMap<&MapKey, &BundledMap> = BTreeMap::new();
+    for (key, map) in maps.values().flat_map(|map| map.keys.iter().map(move |key| (key, map))) {
+        if let Some(other) = owners.insert(key, map) {
+            let common = key.debug_id().map_or("URL".to_owned(), |id| format!("debug ID {id}"));
+            return Err(BundleFault::invalid(format_args!(
+                "the maps of {} and {} have the same {common}; build them again",
+                shown(&other.url),
+                shown(&map.url)
+            )));
+        }
+    }
     Ok(maps.into_values().collect())
 }
 
 /// Reads a file of the archive. The archive can lie about its size.
 fn read_file(
-    archive: &mut ZipArchive<Cursor<&[u8]>>,
+    archive: &mut ZipArchive<Cursor<Vec<u8>>>,
     name: &str,
     limit: u64,
 ) -> Result<Vec<u8>, BundleFault> {
@@ -279,12 +278,8 @@ fn read_file(
             shown(name)
         ))
     })?;
-    if bytes.len() as u64 > limit {
-        return Err(BundleFault::too_large(format_args!(
-            "the bundle's file {} has more than {limit} bytes; split the script",
-            shown(name)
-        )));
-    }
+    let subject = format_args!("the bundle's file {} has", shown(name));
+    check_limit(subject, bytes.len() as u64, "bytes", limit, SPLIT)?;
     Ok(bytes)
 }
 
@@ -333,7 +328,7 @@ mod tests {
     }
 
     fn fault(bytes: &[u8]) -> String {
-        let prepared = Bundle::open(bytes, Some("1"), None).and_then(Bundle::prepare);
+        let prepared = Bundle::open(bytes.to_vec(), Some("1"), None).and_then(Bundle::prepare);
         prepared.err().map(|it| it.detail).unwrap_or_default()
     }
 
@@ -342,7 +337,7 @@ mod tests {
         let files = [("a", "x"), ("b", SOURCE_MAP)];
         let keys = |script: Value, map: Value, release| {
             let bytes = archive(&json!({"files": {"a": script, "b": map}}), &files);
-            let bundle = Bundle::open(&bytes, release, Some("7")).unwrap();
+            let bundle = Bundle::open(bytes, release, Some("7")).unwrap();
             let keys = bundle.map_keys();
             assert_eq!(bundle.prepare().unwrap().len(), 1);
             keys
@@ -376,6 +371,18 @@ mod tests {
             ),
         ] {
             assert!(fault(&bytes).contains(part), "{part}: {}", fault(&bytes));
+        }
+        // The maps have no debug IDs of their own; the scripts name one ID, or one URL, for both.
+        let files = [("a", "x"), ("b", SOURCE_MAP), ("c", SOURCE_MAP), ("d", "x")];
+        let other_map = json!({"type": MAP, "url": "~/other.js.map"});
+        for (id, part) in [(Some(ID), "the same debug ID"), (None, "the same URL")] {
+            let mut other = script(id);
+            other["url"] = json!("https://shop.example.com/app.js");
+            other["headers"]["sourcemap"] = json!("/other.js.map");
+            other["headers"]["Sourcemap"] = json!("/other.js.map");
+            let scripts = json!({"a": script(id), "b": map(None), "c": other_map, "d": other});
+            let detail = fault(&archive(&json!({ "files": scripts }), &files));
+            assert!(detail.contains(part), "{part}: {detail}");
         }
         let broken = [("b", r#"{"version":3,"mapp"#)];
         let bytes = archive(&json!({"files": {"b": map(Some(ID))}}), &broken);

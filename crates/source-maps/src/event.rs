@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use shared::json::Json;
+use shared::json::members::{Members, get, get_mut, items};
 
 use crate::pieces::{Context, Found};
 use crate::{MapKey, is_in_app, url_path};
@@ -18,9 +19,6 @@ const MAX_MAPS_OF_EVENT: usize = 20;
 const KEYWORDS: [&str; 7] = ["new", "await", "return", "throw", "yield", "void", "typeof"];
 /// Words before a parenthesis that call nothing.
 const STATEMENTS: [&str; 8] = ["", "if", "for", "while", "switch", "catch", "function", "async"];
-
-/// The fields of an object.
-pub type Members<'a> = Vec<(Cow<'a, str>, Json<'a>)>;
 
 /// A frame of minified code.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -117,26 +115,21 @@ impl ResolvedFrames {
     /// The name of a frame's function is the one in the map's scopes, else the one that its caller
     /// calls: the word at the call in the source, else the map's name for the call.
     pub fn of(frames: &[MinifiedFrame], positions: Vec<Option<Found>>) -> Self {
-        let mut resolved: Vec<ResolvedFrame> = Vec::new();
-        let mut caller: Option<(usize, usize, Option<String>)> = None;
+        let mut resolved = Vec::new();
+        // The place of a frame, and the name by which its caller calls it.
+        let mut call: Option<((usize, usize), Option<String>)> = None;
         for (at, position) in frames.iter().zip(positions) {
             let Some(found) = position else { continue };
-            let called_by = match caller.take() {
-                Some((exception, frame, name))
-                    if exception == at.exception && frame + 1 == at.frame =>
-                {
-                    name
-                }
-                _ => None,
-            };
+            let MinifiedFrame { exception, frame, .. } = *at;
+            let call_of_this = call.take().filter(|(callee, _)| *callee == (exception, frame));
             let called = found.context.as_ref().and_then(|it| called_name(&it.line, found.column));
-            caller = Some((at.exception, at.frame, called.or_else(|| found.name.clone())));
+            call = Some(((exception, frame + 1), called.or(found.name)));
             let column = found.column;
             resolved.push(ResolvedFrame {
-                exception: at.exception,
-                frame: at.frame,
+                exception,
+                frame,
                 path: found.path,
-                function: found.function.or(called_by),
+                function: found.function.or(call_of_this.and_then(|(_, name)| name)),
                 line: (u64::from(found.line) + 1).to_string(),
                 column: (u64::from(column) + 1).to_string(),
                 context: found.context.map(|context| shortened(context, column)),
@@ -152,8 +145,7 @@ impl ResolvedFrames {
 
     /// Returns an event with its resolved frames.
     pub fn apply<'a>(&'a self, mut event: Members<'a>) -> Members<'a> {
-        if let Some(exception) = get_mut(&mut event, "exception")
-            && let Json::Object(exception) = exception
+        if let Some(Json::Object(exception)) = get_mut(&mut event, "exception")
             && let Some(Json::Array(values)) = get_mut(exception, "values")
         {
             for resolved in &self.0 {
@@ -269,21 +261,6 @@ fn shortened(mut context: Context, column: u32) -> Context {
     context.before.iter_mut().for_each(cut);
     context.after.iter_mut().for_each(cut);
     context
-}
-
-fn get<'m, 'a>(members: &'m Members<'a>, name: &str) -> Option<&'m Json<'a>> {
-    members.iter().find_map(|(member, value)| (member == name).then_some(value))
-}
-
-fn get_mut<'m, 'a>(members: &'m mut Members<'a>, name: &str) -> Option<&'m mut Json<'a>> {
-    members.iter_mut().find_map(|(member, value)| (member == name).then_some(value))
-}
-
-fn items<'j, 'a>(json: Option<&'j Json<'a>>) -> &'j [Json<'a>] {
-    match json {
-        Some(Json::Array(items)) => items,
-        _ => &[],
-    }
 }
 
 fn exceptions<'e, 'a>(event: &'e Members<'a>) -> &'e [Json<'a>] {

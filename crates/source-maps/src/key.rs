@@ -19,12 +19,9 @@ impl MapKey {
     /// Parses the debug ID that a build tool writes into a script and its map: a UUID, in either
     /// letter case, with or without hyphens. Ignores an age that follows.
     pub fn of_debug_id(text: &str) -> Option<Self> {
-        let id = Uuid::try_parse(text).or_else(|error| match text.get(..UUID_CHARS) {
-            Some(id) => Uuid::try_parse(id),
-            None => Err(error),
-        });
-        let id = id.ok().filter(|id| !id.is_nil())?;
-        Some(Self(id.hyphenated().to_string()))
+        let without_age = || Uuid::try_parse(text.get(..UUID_CHARS)?).ok();
+        let id = Uuid::try_parse(text).ok().or_else(without_age)?;
+        (!id.is_nil()).then(|| Self(id.hyphenated().to_string()))
     }
 
     /// Returns the key of a script without a debug ID. `dist` can be empty, and `path` is that of

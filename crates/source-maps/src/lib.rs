@@ -33,6 +33,8 @@ pub const MAX_PROJECT_BYTES: u64 = 20 << 30;
 pub const MAX_MAPPINGS: usize = 4_000_000;
 /// Bytes of a chunk, except for the last: 256 KiB, which fit into an item.
 pub const CHUNK_BYTES: usize = 256 << 10;
+/// Maximum chunks of a request, which then has at most 4.3 MB. Lambda accepts 6 MB in Base64.
+pub const CHUNKS_PER_REQUEST: usize = 16;
 /// Maximum chunks of a bundle, which then has 128 MiB.
 pub const MAX_CHUNKS: usize = 512;
 

@@ -1,7 +1,7 @@
 //! Parses source maps.
 
 use std::borrow::Cow;
-use std::{fmt, vec};
+use std::fmt;
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use sourcemap::{DecodedMap, SourceMap, Token};
 
 use crate::scopes::Functions;
-use crate::{BundleFault, MAX_MAP_BYTES, MAX_MAPPINGS, check_limit, clean_path};
+use crate::{BundleFault, MAX_MAPPINGS, clean_path};
 
 /// The remedy for large maps.
 pub(crate) const SPLIT: &str = "split the script";
@@ -77,7 +77,14 @@ struct Outline<'a> {
 struct SectionOutline<'a> {
     offset: Offset,
     #[serde(borrow)]
-    map: Option<Outline<'a>>,
+    map: Option<&'a RawValue>,
+}
+
+/// A map without sections, whose mappings are not yet decoded.
+struct Part<'a> {
+    offset: Offset,
+    json: &'a [u8],
+    outline: Outline<'a>,
 }
 
 /// The start of a section in the generated code.
@@ -90,30 +97,27 @@ struct Offset {
 impl ParsedMap {
     /// Parses a map of version 3. The fault lacks the name of the file.
     pub fn parse(bytes: &[u8]) -> Result<Self, BundleFault> {
-        check_limit("the map has", bytes.len() as u64, "bytes", MAX_MAP_BYTES, SPLIT)?;
-        let json = without_guard(bytes);
-        let outline: Outline<'_> = serde_json::from_slice(json)
-            .map_err(|error| unusable(format_args!("the map is not valid JSON: {error}")))?;
-        let outlines = outline.parts()?;
+        let parts = Part::all_of(without_guard(bytes))?;
         let total = |count: fn(&Outline<'_>) -> usize| -> usize {
-            outlines.iter().map(|(_, part)| count(part)).sum()
+            parts.iter().map(|part| count(&part.outline)).sum()
         };
         if total(|it| it.mappings.map_or(0, count_mappings)) > MAX_MAPPINGS {
             return Err(BundleFault::too_large(format_args!(
-                "the map has more than {MAX_MAPPINGS} mappings; split the script"
+                "the map has more than {MAX_MAPPINGS} mappings; {SPLIT}"
             )));
         }
         let sources = total(|it| it.sources.as_ref().map_or(0, Vec::len));
         let names = total(|it| it.names.as_ref().map_or(0, Vec::len));
         if sources.max(names) > MAX_ENTRIES {
             return Err(BundleFault::too_large(format_args!(
-                "the map has more than {MAX_ENTRIES} sources or names; split the script"
+                "the map has more than {MAX_ENTRIES} sources or names; {SPLIT}"
             )));
         }
-        let unreadable = |error| unusable(format_args!("the map cannot be read: {error}"));
-        let mut sections = Vec::with_capacity(outlines.len());
+        let mut sections = Vec::with_capacity(parts.len());
         let mut first_source = 0;
-        for (map, (offset, outline)) in read_sections(json).map_err(unreadable)?.zip(outlines) {
+        for Part { offset, json, outline } in parts {
+            let map = decode(json)
+                .map_err(|error| unusable(format_args!("the map cannot be read: {error}")))?;
             if offset.line.max(offset.column) > MAX_POSITION || map.tokens().any(is_far) {
                 return Err(unusable("the map has a negative line or column in `mappings`"));
             }
@@ -151,21 +155,13 @@ impl ParsedMap {
     }
 }
 
-/// Reads the map of each section, in order.
-fn read_sections(json: &[u8]) -> sourcemap::Result<vec::IntoIter<SourceMap>> {
-    let plain = |map: &DecodedMap| match map {
-        DecodedMap::Regular(map) => Some(map.clone()),
-        DecodedMap::Hermes(map) => Some((**map).clone()),
-        DecodedMap::Index(_) => None,
-    };
-    let maps: Vec<SourceMap> = match sourcemap::decode_slice(json)? {
-        DecodedMap::Regular(map) => vec![map],
-        DecodedMap::Index(index) => {
-            index.sections().filter_map(|section| plain(section.get_sourcemap()?)).collect()
-        }
-        map @ DecodedMap::Hermes(_) => plain(&map).into_iter().collect(),
-    };
-    Ok(maps.into_iter())
+/// Decodes a map without sections.
+fn decode(json: &[u8]) -> sourcemap::Result<SourceMap> {
+    match sourcemap::decode_slice(json)? {
+        DecodedMap::Regular(map) => Ok(map),
+        DecodedMap::Hermes(map) => Ok((*map).clone()),
+        DecodedMap::Index(_) => Err(sourcemap::Error::IncompatibleSourceMap),
+    }
 }
 
 fn is_far(token: Token<'_>) -> bool {
@@ -184,40 +180,40 @@ fn unusable(problem: impl fmt::Display) -> BundleFault {
     BundleFault::invalid(format_args!("{problem}; build it again"))
 }
 
-impl Outline<'_> {
-    /// Returns the maps with their offsets, in order: itself, or its sections.
-    fn parts(&self) -> Result<Vec<(Offset, &Self)>, BundleFault> {
-        self.check_version()?;
-        let mut parts = Vec::new();
-        match &self.sections {
-            None => parts.push((Offset::default(), self)),
-            Some(sections) => {
-                for SectionOutline { offset, map } in sections {
-                    let Some(map) = map else {
-                        return Err(BundleFault::invalid(
-                            "a section of the map has no `map`; build it with embedded maps",
-                        ));
-                    };
-                    if map.sections.is_some() {
-                        return Err(BundleFault::invalid(
-                            "a section of the map has sections itself",
-                        ));
-                    }
-                    map.check_version()?;
-                    parts.push((*offset, map));
-                }
-                parts.sort_by_key(|(offset, _)| *offset);
+impl<'a> Part<'a> {
+    /// Returns a map, or its sections in order.
+    fn all_of(json: &'a [u8]) -> Result<Vec<Self>, BundleFault> {
+        let outline = Outline::read(json)?;
+        let Some(sections) = &outline.sections else {
+            return Ok(vec![Self { offset: Offset::default(), json, outline }]);
+        };
+        let mut parts = Vec::with_capacity(sections.len());
+        for SectionOutline { offset, map } in sections {
+            let json = map.map(|map| map.get().as_bytes()).ok_or_else(|| {
+                BundleFault::invalid(
+                    "a section of the map has no `map`; build it with embedded maps",
+                )
+            })?;
+            let outline = Outline::read(json)?;
+            if outline.sections.is_some() {
+                return Err(BundleFault::invalid("a section of the map has sections itself"));
             }
+            parts.push(Self { offset: *offset, json, outline });
         }
-        if parts.iter().any(|(_, part)| part.mappings.is_none()) {
-            return Err(unusable("the map has neither `mappings` nor `sections`"));
-        }
+        parts.sort_by_key(|part| part.offset);
         Ok(parts)
     }
+}
 
-    fn check_version(&self) -> Result<(), BundleFault> {
-        match self.version {
-            Some(3) => Ok(()),
+impl<'a> Outline<'a> {
+    fn read(json: &'a [u8]) -> Result<Self, BundleFault> {
+        let outline: Self = serde_json::from_slice(json)
+            .map_err(|error| unusable(format_args!("the map is not valid JSON: {error}")))?;
+        match outline.version {
+            Some(3) if outline.mappings.is_none() && outline.sections.is_none() => {
+                Err(unusable("the map has neither `mappings` nor `sections`"))
+            }
+            Some(3) => Ok(outline),
             Some(version) => Err(BundleFault::invalid(format_args!(
                 "the map has version {version}, but only version 3 is supported; use a newer \
                  build tool"
@@ -313,14 +309,44 @@ mod tests {
                 r#"{"version":3,"sections":[{"offset":{"line":0,"column":0},"url":"x"}]}"#,
                 "no `map`",
             ),
+            (
+                r#"{"version":3,"sections":[{"offset":{"line":0,"column":0},"map":{"version":3,"sections":[]}}]}"#,
+                "has sections itself",
+            ),
+            (
+                r#"{"version":3,"sections":[{"offset":{"line":0,"column":0},"map":{"version":2,"mappings":""}}]}"#,
+                "version 2",
+            ),
         ] {
             assert!(fault(text).contains(part), "{text}: {}", fault(text));
         }
-        let many = format!(
-            r#"{{"version":3,"sources":[],"names":[],"mappings":"{}"}}"#,
-            "A,".repeat(MAX_MAPPINGS + 1)
-        );
-        assert!(fault(&many).contains("more than 4000000 mappings"));
+    }
+
+    #[test]
+    fn ten_million_mappings_are_rejected() {
+        let of = |sources: &str, mappings: &str| {
+            format!(r#"{{"version":3,"sources":[{sources}],"names":[],"mappings":"{mappings}"}}"#)
+        };
+        for count in [MAX_MAPPINGS + 1, 10_000_000] {
+            let detail = fault(&of("", &"A,".repeat(count)));
+            assert!(detail.contains("more than 4000000 mappings"), "{detail}");
+        }
+        let sources = vec!["\"a\""; MAX_ENTRIES + 1].join(",");
+        assert!(fault(&of(&sources, "")).contains("more than 1000000 sources or names"));
+    }
+
+    #[test]
+    fn sections_end_where_the_next_one_starts() {
+        let section = |line: u32, column: u32, source: &str| {
+            format!(
+                r#"{{"offset":{{"line":{line},"column":{column}}},"map":{{"version":3,"sources":["{source}"],"names":[],"mappings":"AAAA,UAAA;AAAA"}}}}"#
+            )
+        };
+        // The sections overlap, and the later one comes first.
+        let sections = [section(0, 5, "b"), section(0, 0, "a")].join(",");
+        let index = format!(r#"{{"version":3,"sections":[{sections}]}}"#);
+        let (a, b) = (Some((0, 0)), Some((1, 0)));
+        assert_eq!(mappings(&index), [(0, 0, a), (0, 5, b), (0, 15, b), (1, 0, b)]);
     }
 
     #[test]

@@ -21,18 +21,12 @@ pub fn clean_path(source: &str) -> String {
     }
     let source = source.split('?').next().unwrap_or(source);
     let (path, is_url) = without_scheme(source);
-    let mut segments: Vec<&str> = Vec::new();
-    for (index, segment) in path.split(['/', '\\']).enumerate() {
-        match segment {
-            "" | "." => {}
-            ".." => drop(segments.pop()),
-            "~" if is_url || index > 0 => segments.push("node_modules"),
-            drive if index == 0 && is_drive(drive) => {}
-            segment => segments.push(segment),
-        }
-    }
-    let name = segments.join("/");
-    let name: String = name.chars().take(MAX_CHARS).collect();
+    let segments = path.split(['/', '\\']).enumerate().map(|(index, segment)| match segment {
+        "~" if is_url || index > 0 => "node_modules",
+        drive if index == 0 && is_drive(drive) => "",
+        segment => segment,
+    });
+    let name: String = normalized(segments).chars().take(MAX_CHARS).collect();
     if name.is_empty() { "<unknown>".to_owned() } else { name }
 }
 
@@ -54,38 +48,33 @@ pub fn url_path(url: &str) -> Option<String> {
         None => url.strip_prefix('~').unwrap_or(url),
     };
     let path = path.strip_prefix('/')?;
-    let mut segments: Vec<&str> = Vec::new();
-    for segment in path.split('/') {
+    let path = normalized(path.split('/'));
+    (!path.is_empty()).then(|| format!("/{path}"))
+}
+
+/// Joins the segments of a path, without `.`, `..` and empty ones.
+fn normalized<'p>(segments: impl Iterator<Item = &'p str>) -> String {
+    let mut kept: Vec<&str> = Vec::new();
+    for segment in segments {
         match segment {
             "" | "." => {}
-            ".." => drop(segments.pop()),
-            segment => segments.push(segment),
+            ".." => drop(kept.pop()),
+            segment => kept.push(segment),
         }
     }
-    (!segments.is_empty()).then(|| format!("/{}", segments.join("/")))
+    kept.join("/")
 }
 
 /// Returns the path after scheme and authority, and `true` if there was a scheme.
 fn without_scheme(source: &str) -> (&str, bool) {
     let Some((scheme, rest)) = source.split_once(':') else { return (source, false) };
-    let is_scheme = scheme.len() > 1
-        && scheme
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'+' | b'.'));
-    if !is_scheme {
+    let is_of_scheme = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '+' | '.');
+    if scheme.len() < 2 || !scheme.chars().all(is_of_scheme) {
         return (source, false);
     }
-    match rest.strip_prefix("//") {
-        // `file:///C:/a` and `webpack:///./a` have no authority.
-        Some(rest) => match rest.split_once('/') {
-            Some((_, path)) => match path.split_once(['/', '\\']) {
-                Some((drive, path)) if is_drive(drive) => (path, true),
-                _ => (path, true),
-            },
-            None => (rest, true),
-        },
-        None => (rest, true),
-    }
+    // `file:///C:/a` and `webpack:///./a` have no authority.
+    let path = rest.strip_prefix("//").map(|rest| rest.split_once('/').map_or(rest, |it| it.1));
+    (path.unwrap_or(rest), true)
 }
 
 fn is_drive(segment: &str) -> bool {

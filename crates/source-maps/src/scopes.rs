@@ -40,12 +40,12 @@ impl Functions {
                     let flags = numbers.read()?;
                     at = numbers.moved(at)?;
                     let mut function = open.last().copied().flatten();
-                    if flags & IS_FUNCTION != 0 {
-                        function = None;
-                    }
-                    if flags & HAS_NAME != 0 {
+                    let has_name = flags & HAS_NAME != 0;
+                    if has_name {
                         name = name.checked_add_signed(numbers.read_signed()?)?;
-                        function = if flags & IS_FUNCTION != 0 { Some(name) } else { function };
+                    }
+                    if flags & IS_FUNCTION != 0 {
+                        function = has_name.then_some(name);
                     }
                     open.push(function);
                     changes.push((at, function));

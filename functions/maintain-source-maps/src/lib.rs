@@ -51,13 +51,9 @@ async fn assemble(
         Some((BundleState::Queued | BundleState::Assembling(_), upload)) => upload,
         _ => return store.dequeue(project, checksum).await,
     };
-    let chunks = store.find_chunks(&upload.organization, &upload.chunks, app.clock.now()).await?;
-    let joined = assembly::join(&upload, &chunks);
+    let chunks = store.find_chunks(&upload, app.clock.now()).await?;
+    let opened = assembly::open(&upload, &chunks);
     drop(chunks);
-    let opened = match &joined {
-        Ok(bundle) => assembly::open(&upload, bundle),
-        Err(fault) => Err(fault.clone()),
-    };
     match assembly::assemble(app, &[project], &upload, opened, LONGEST).await {
         Ok(Outcome::Assembled | Outcome::Rejected(_)) => store.dequeue(project, checksum).await,
         Ok(Outcome::Removed) => Ok(()),

@@ -7,13 +7,16 @@ use serde::Deserialize;
 use serde_json::json;
 use shared::app::App;
 use shared::auth::Caller;
+use shared::dynamodb::StoreError;
 use shared::http::{ApiRequest, ApiResponse, ApiResult, Problem, ProblemCode};
 use shared::projects::project::ProjectId;
 use source_maps::assembly::{self, MAX_REQUEST_BYTES, Outcome};
-use source_maps::bundle::Checksum;
+use source_maps::bundle::{Bundle, Checksum};
 use source_maps::http::{MAX_RELEASE_CHARS, bad};
 use source_maps::store::{BundleState, SourceMapStore, Upload};
 use source_maps::{BundleFault, FaultKind, MAX_CHUNKS};
+
+use crate::{check, find_projects, read, releases};
 
 /// Longest time of a request.
 const LONGEST: Duration = Duration::from_secs(30);
@@ -31,67 +34,62 @@ struct Body {
     dist: Option<String>,
 }
 
+/// The state of a bundle in the words of the tools, or the reason why it is rejected.
+type State = Result<&'static str, BundleFault>;
+
 pub(crate) async fn assemble(app: &App, caller: &Caller<'_>, incoming: &ApiRequest) -> ApiResult {
     // Request.
-    incoming.json()?;
-    let body: Body = serde_json::from_slice(incoming.body())
-        .map_err(|error| bad(format!("The body is not an assembly request: {error}.")))?;
+    let body: Body = read(incoming)?;
     let upload = read_upload(caller, &body)?;
-    let names: Vec<&str> = body.projects.iter().map(String::as_str).collect();
-    let projects = super::find_projects(caller, &names).await?;
+    let projects = find_projects(caller, &body.projects).await?;
 
-    // An earlier request can have assembled the bundle.
-    let store = SourceMapStore::new(&app.store);
-    if let Some(response) = known_state(app, &projects, &upload).await? {
-        return Ok(response);
-    }
-    let now = app.clock.now();
-    let chunks = store.find_chunks(caller.organization(), &upload.chunks, now).await?;
-    let missing = upload.chunks.iter().filter(|it| !chunks.contains_key(it));
-    let missing: Vec<String> = missing.map(ToString::to_string).collect();
-    if !missing.is_empty() {
-        return ApiResponse::ok(&json!({"state": "not_found", "missingChunks": missing}));
-    }
-
-    // Rules and storage.
-    let bundle = match assembly::join(&upload, &chunks) {
-        Ok(bundle) => bundle,
-        Err(fault) => return rejected(&fault),
+    // Rules and storage. An earlier request can have assembled the bundle.
+    let state = if let Some(state) = known_state(app, &projects, &upload).await? {
+        state
+    } else {
+        let store = SourceMapStore::new(&app.store);
+        let chunks = store.find_chunks(&upload, app.clock.now()).await?;
+        let missing = upload.chunks.iter().filter(|it| !chunks.contains_key(it));
+        let missing: Vec<&Checksum> = missing.collect();
+        if !missing.is_empty() {
+            return ApiResponse::ok(&json!({"state": "not_found", "missingChunks": missing}));
+        }
+        let opened = assembly::open(&upload, &chunks);
+        drop(chunks);
+        assemble_or_queue(app, &projects, &upload, opened).await?
     };
-    drop(chunks);
-    let opened = assembly::open(&upload, &bundle);
-    if opened.as_ref().is_ok_and(|opened| opened.maps_bytes() > MAX_REQUEST_BYTES) {
-        for project in &projects {
-            store.queue_bundle(*project, &upload, now).await?;
-        }
-        note_release(app, &projects, &upload).await?;
-        return state("created");
-    }
-    let outcome = assembly::assemble(app, &projects, &upload, opened, LONGEST).await?;
 
-    // Response.
-    match outcome {
-        Outcome::Assembled => {
-            note_release(app, &projects, &upload).await?;
-            state("ok")
+    // Response. At the limit of releases of the day, the first event registers the release.
+    match state {
+        Ok(state) => {
+            releases::register(app, &projects, upload.release.as_deref()).await?;
+            ApiResponse::ok(&json!({"state": state, "missingChunks": []}))
         }
-        Outcome::Removed => state("assembling"),
-        Outcome::Rejected(fault) => rejected(&fault),
+        Err(fault) => rejected(&fault),
     }
 }
 
-/// Registers the release of an upload. At the limit of the day, its first event does.
-async fn note_release(app: &App, projects: &[ProjectId], upload: &Upload) -> Result<(), Problem> {
-    if let Some(release) = &upload.release {
-        crate::releases::register(app, projects, release).await?;
+async fn assemble_or_queue(
+    app: &App,
+    projects: &[ProjectId],
+    upload: &Upload,
+    opened: Result<Bundle, BundleFault>,
+) -> Result<State, StoreError> {
+    if opened.as_ref().is_ok_and(|opened| opened.maps_bytes() > MAX_REQUEST_BYTES) {
+        for project in projects {
+            let store = SourceMapStore::new(&app.store);
+            store.queue_bundle(*project, upload, app.clock.now()).await?;
+        }
+        return Ok(Ok("created"));
     }
-    Ok(())
+    Ok(match assembly::assemble(app, projects, upload, opened, LONGEST).await? {
+        Outcome::Assembled => Ok("ok"),
+        Outcome::Removed => Ok("assembling"),
+        Outcome::Rejected(fault) => Err(fault),
+    })
 }
 
 fn read_upload(caller: &Caller<'_>, body: &Body) -> Result<Upload, Problem> {
-    let checksum = |text: &String| {
-        Checksum::parse(text).ok_or_else(|| bad(format!("`{text:.60}` is not a SHA-1.")))
-    };
     if body.chunks.len() > MAX_CHUNKS {
         let detail = format!(
             "The bundle has {} chunks, but the limit is {MAX_CHUNKS}. Upload fewer files at a time.",
@@ -99,65 +97,49 @@ fn read_upload(caller: &Caller<'_>, body: &Body) -> Result<Upload, Problem> {
         );
         return Err(Problem::new(ProblemCode::BodyTooLarge, detail));
     }
-    let chunks: Vec<Checksum> = body.chunks.iter().map(checksum).collect::<Result<_, _>>()?;
-    let short = |name: &str, text: &Option<String>| match text {
-        Some(text)
-            if text.chars().count() > MAX_RELEASE_CHARS || text.chars().any(char::is_control) =>
-        {
-            let detail = format!(
-                "The {name} has more than {MAX_RELEASE_CHARS} characters or control characters."
-            );
-            Err(bad(detail))
-        }
-        Some(text) if text.is_empty() => Ok(None),
-        text => Ok(text.clone()),
+    let checksum = |text: &String| {
+        Checksum::parse(text).ok_or_else(|| bad(format!("`{text:.60}` is not a SHA-1.")))
+    };
+    let short = |name: &str, text: &Option<String>| {
+        let text = text.clone().filter(|text| !text.is_empty());
+        text.as_ref().map(|text| check(name, text, 1, MAX_RELEASE_CHARS)).transpose()?;
+        Ok::<_, Problem>(text)
     };
     Ok(Upload {
         organization: caller.organization().clone(),
         checksum: checksum(&body.checksum)?,
-        chunks,
+        chunks: body.chunks.iter().map(checksum).collect::<Result<_, _>>()?,
         release: short("release", &body.version)?,
         dist: short("distribution", &body.dist)?,
     })
 }
 
-/// Returns the response if the state of the bundle in all projects is known.
+/// Returns the state of the bundle, if it is known in all projects.
 async fn known_state(
     app: &App,
     projects: &[ProjectId],
     upload: &Upload,
-) -> Result<Option<ApiResponse>, Problem> {
-    let store = SourceMapStore::new(&app.store);
-    let now = app.clock.now();
-    let mut is_assembled = true;
+) -> Result<Option<State>, StoreError> {
+    let (store, now) = (SourceMapStore::new(&app.store), app.clock.now());
+    let mut known = Some(Ok("ok"));
     for project in projects {
         let bundle = store.find_bundle(*project, &upload.checksum).await?;
         // The same files can belong to another release now.
         let bundle = bundle
             .filter(|it| (&it.upload.release, &it.upload.dist) == (&upload.release, &upload.dist));
-        let response = match bundle.map(|bundle| bundle.state) {
-            Some(BundleState::Assembled) => continue,
-            Some(BundleState::Queued) => state("created"),
-            Some(BundleState::Assembling(until)) if until > now => state("assembling"),
+        match bundle.map(|bundle| bundle.state) {
+            Some(BundleState::Assembled) => {}
+            Some(BundleState::Queued) => return Ok(Some(Ok("created"))),
+            Some(BundleState::Assembling(until)) if until > now => {
+                return Ok(Some(Ok("assembling")));
+            }
             Some(BundleState::Failed { detail, at }) if at.plus(FAILURE_SHOWN) > now => {
-                rejected(&BundleFault { kind: FaultKind::Invalid, detail })
+                return Ok(Some(Err(BundleFault::invalid(detail))));
             }
-            _ => {
-                is_assembled = false;
-                continue;
-            }
-        };
-        return response.map(Some);
+            _ => known = None,
+        }
     }
-    if !is_assembled {
-        return Ok(None);
-    }
-    note_release(app, projects, upload).await?;
-    state("ok").map(Some)
-}
-
-fn state(state: &str) -> ApiResult {
-    ApiResponse::ok(&json!({"state": state, "missingChunks": []}))
+    Ok(known)
 }
 
 /// Returns the response for a rejected bundle, which the tools show.

@@ -7,7 +7,7 @@
 mod assembling;
 mod releases;
 
-use lambda_http::http::Method as HttpMethod;
+use serde::Deserialize;
 use serde_json::json;
 use shared::app::{Access, App, COUNTING_TIME_BUDGET, Operation};
 use shared::auth::Caller;
@@ -15,9 +15,10 @@ use shared::http::{ApiRequest, ApiResponse, ApiResult, Method, Problem, ProblemC
 use shared::page::PageRequest;
 use shared::projects::api_key::Scope;
 use shared::projects::project::{IdOrSlug, ProjectId, ProjectSummary};
+use shared::text::check_label;
 use source_maps::http::{SENTRY_TOOLS, bad, read_chunks, segments};
 use source_maps::store::SourceMapStore;
-use source_maps::{CHUNK_BYTES, MAX_CHUNKS};
+use source_maps::{CHUNK_BYTES, CHUNKS_PER_REQUEST, MAX_CHUNKS};
 
 /// The operation of this function.
 pub static OPERATION: Operation = Operation::new(
@@ -29,8 +30,6 @@ pub static OPERATION: Operation = Operation::new(
 .speaking(SENTRY_TOOLS)
 .within(COUNTING_TIME_BUDGET);
 
-/// Chunks of a request, which then has at most 4.3 MB. Lambda accepts 6 MB in Base64.
-const CHUNKS_PER_REQUEST: usize = 16;
 /// Maximum bytes of a request, with the headers of its parts.
 const MAX_REQUEST_BYTES: usize = CHUNKS_PER_REQUEST * (CHUNK_BYTES + 1_024);
 /// Most projects of a request.
@@ -41,10 +40,12 @@ const MAX_LISTED: u32 = 100;
 async fn handle(app: &App, caller: &Caller<'_>, incoming: &ApiRequest) -> ApiResult {
     let segments = segments(incoming.path());
     let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
-    let (organization, path) = match segments.as_slice() {
-        ["auth" | "organizations"] => (None, segments.as_slice()),
-        ["organizations", organization, path @ ..] => (Some(*organization), path),
-        ["projects", organization, _, ..] => (Some(*organization), segments.as_slice()),
+    let (organization, project, path) = match segments.as_slice() {
+        path @ ["auth" | "organizations"] => (None, None, path),
+        ["organizations", organization, path @ ..] => (Some(*organization), None, path),
+        ["projects", organization, project, path @ ..] => {
+            (Some(*organization), Some(*project), path)
+        }
         _ => return Err(not_found()),
     };
     let own = caller.organization();
@@ -53,43 +54,32 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &ApiRequest) -> ApiRes
         return Err(Problem::new(ProblemCode::ProjectNotFound, detail));
     }
     let organization = json!({"id": own, "slug": own, "name": own, "links": {}});
-    match (incoming.method(), path) {
-        (&HttpMethod::GET, ["auth"]) => ApiResponse::ok(&json!({})),
-        (&HttpMethod::GET, ["organizations"]) => ApiResponse::ok(&json!([organization])),
-        (&HttpMethod::GET, []) => ApiResponse::ok(&organization),
-        (&HttpMethod::GET, ["projects"]) => {
-            let all = PageRequest { limit: MAX_LISTED, after: None };
-            let listed = caller.list_projects(&all).await?.items;
-            let listed = listed.iter().map(|it| &it.summary);
-            let project =
-                |it: &ProjectSummary| json!({"id": it.id, "slug": it.slug, "name": it.name});
-            ApiResponse::ok(&listed.map(project).collect::<Vec<_>>())
-        }
-        (&HttpMethod::GET, ["repos"]) => ApiResponse::ok(&json!([])),
-        (&HttpMethod::GET, ["releases", .., "previous-with-commits"]) => {
+    match (incoming.method().as_str(), project, path) {
+        ("GET", None, ["auth"] | ["releases", .., "previous-with-commits"]) => {
             ApiResponse::ok(&json!({}))
         }
-        (&HttpMethod::GET, ["chunk-upload"]) => options(incoming),
-        (&HttpMethod::POST, ["chunk-upload"]) => put_chunks(app, caller, incoming).await,
-        (&HttpMethod::POST, ["artifactbundle", "assemble"]) => {
+        ("GET", None, ["organizations"]) => ApiResponse::ok(&json!([organization])),
+        ("GET", None, []) => ApiResponse::ok(&organization),
+        ("GET", None, ["projects"]) => {
+            let listed = list_projects(caller).await?;
+            let project =
+                |it: &ProjectSummary| json!({"id": it.id, "slug": it.slug, "name": it.name});
+            ApiResponse::ok(&listed.iter().map(project).collect::<Vec<_>>())
+        }
+        ("GET", None, ["repos"]) => ApiResponse::ok(&json!([])),
+        ("GET", None, ["chunk-upload"]) => options(incoming),
+        ("POST", None, ["chunk-upload"]) => put_chunks(app, caller, incoming).await,
+        ("POST", None, ["artifactbundle", "assemble"]) => {
             assembling::assemble(app, caller, incoming).await
         }
-        (&HttpMethod::POST, ["releases"]) => {
-            releases::note(app, caller, incoming, None, None).await
-        }
-        (&HttpMethod::POST, ["releases", release @ .., "deploys"]) => {
+        ("POST", None, ["releases", release @ .., "deploys"]) => {
             releases::note_deploy(app, caller, incoming, &release.join("/")).await
         }
-        (&HttpMethod::PUT, ["releases", release @ ..]) if !release.is_empty() => {
-            releases::note(app, caller, incoming, Some(&release.join("/")), None).await
+        ("POST", project, ["releases"]) => {
+            releases::note(app, caller, incoming, None, project).await
         }
-        (&HttpMethod::POST, ["projects", _, project, "releases"]) => {
-            releases::note(app, caller, incoming, None, Some(project)).await
-        }
-        (&HttpMethod::PUT, ["projects", _, project, "releases", release @ ..])
-            if !release.is_empty() =>
-        {
-            releases::note(app, caller, incoming, Some(&release.join("/")), Some(project)).await
+        ("PUT", project, ["releases", release @ ..]) if !release.is_empty() => {
+            releases::note(app, caller, incoming, Some(&release.join("/")), project).await
         }
         _ => Err(not_found()),
     }
@@ -130,10 +120,7 @@ async fn put_chunks(app: &App, caller: &Caller<'_>, incoming: &ApiRequest) -> Ap
         );
         return Err(Problem::new(ProblemCode::BodyTooLarge, detail));
     }
-    let chunks = read_chunks(incoming)?;
-    if chunks.len() > CHUNKS_PER_REQUEST {
-        return Err(bad(format!("The body has more than {CHUNKS_PER_REQUEST} chunks.")));
-    }
+    let chunks = read_chunks(incoming).await?;
     let (store, now) = (SourceMapStore::new(&app.store), app.clock.now());
     for (checksum, bytes) in &chunks {
         store.put_chunk(caller.organization(), checksum, bytes, now).await?;
@@ -143,11 +130,31 @@ async fn put_chunks(app: &App, caller: &Caller<'_>, incoming: &ApiRequest) -> Ap
 
 /// Returns the projects with these IDs or slugs, of which a request names at least one. Sentry's
 /// tools name them in either form.
-async fn find_projects(caller: &Caller<'_>, names: &[&str]) -> Result<Vec<ProjectId>, Problem> {
+async fn find_projects(caller: &Caller<'_>, names: &[String]) -> Result<Vec<ProjectId>, Problem> {
     if names.is_empty() || names.len() > MAX_PROJECTS {
         return Err(bad(format!("Name 1 to {MAX_PROJECTS} projects.")));
     }
     let parsed: Vec<Option<IdOrSlug>> = names.iter().map(|name| IdOrSlug::parse(name)).collect();
-    let names = names.iter().zip(&parsed).map(|(name, parsed)| (*name, parsed.as_ref()));
+    let names = names.iter().zip(&parsed).map(|(name, parsed)| (name.as_str(), parsed.as_ref()));
     caller.projects(names).await
+}
+
+/// Returns the projects that a tool can list.
+async fn list_projects(caller: &Caller<'_>) -> Result<Vec<ProjectSummary>, Problem> {
+    let all = PageRequest { limit: MAX_LISTED, after: None };
+    let listed = caller.list_projects(&all).await?.items;
+    Ok(listed.into_iter().map(|it| it.summary).collect())
+}
+
+/// Reads a JSON body.
+fn read<T: for<'de> Deserialize<'de>>(incoming: &ApiRequest) -> Result<T, Problem> {
+    incoming.json()?;
+    serde_json::from_slice(incoming.body())
+        .map_err(|error| bad(format!("The body cannot be read: {error}.")))
+}
+
+/// Fails if a text is too short or too long, or has control characters.
+fn check(name: &str, text: &str, least: usize, most: usize) -> Result<(), Problem> {
+    check_label(text, least, most)
+        .map_err(|fault| bad(format!("The {name} is invalid: {}.", fault.message)))
 }

@@ -9,10 +9,11 @@ use serde_json::json;
 use shared::app::App;
 use shared::auth::Caller;
 use shared::http::{ApiRequest, ApiResponse, ApiResult, Problem, ProblemCode};
-use shared::page::PageRequest;
 use shared::projects::project::ProjectId;
 use shared::text::parse_time;
 use source_maps::http::{MAX_RELEASE_CHARS, bad};
+
+use crate::{check, find_projects, list_projects, read};
 
 /// Maximum characters of the texts of a deploy.
 const MAX_DEPLOY_CHARS: usize = 200;
@@ -51,15 +52,15 @@ pub(crate) async fn note(
     let body: Body = read(incoming)?;
     let release = changed.map(str::to_owned).or(body.version).unwrap_or_default();
     check("release", &release, 1, MAX_RELEASE_CHARS)?;
-    let mut names: Vec<&str> = body.projects.iter().flatten().map(String::as_str).collect();
-    names.extend(project);
-    let projects = match (names.as_slice(), changed) {
-        ([], Some(_)) => Vec::new(),
-        (names, _) => super::find_projects(caller, names).await?,
+    let mut names = body.projects.unwrap_or_default();
+    names.extend(project.map(str::to_owned));
+    let projects = match changed {
+        Some(_) if names.is_empty() => Vec::new(),
+        _ => find_projects(caller, &names).await?,
     };
 
     // Storage.
-    if !register(app, &projects, &release).await? {
+    if !register(app, &projects, Some(&release)).await? {
         return Err(limit_reached("releases"));
     }
 
@@ -76,13 +77,14 @@ pub(crate) async fn note(
     }))
 }
 
-/// Registers a release, with its markers, like the first event of the release. Returns `false` if
-/// the limit of a project is reached.
+/// Registers a release, if any, with its markers, like the first event of the release. Returns
+/// `false` if the limit of a project is reached.
 pub(crate) async fn register(
     app: &App,
     projects: &[ProjectId],
-    release: &str,
+    release: Option<&str>,
 ) -> Result<bool, Problem> {
+    let Some(release) = release else { return Ok(true) };
     let (errors, markers) = (ErrorStore::new(&app.store), MarkerStore::new(&app.store));
     let now = app.clock.now();
     for project in projects {
@@ -116,16 +118,11 @@ pub(crate) async fn note_deploy(
     };
     let started_at = time("dateStarted", &body.date_started)?;
     let finished_at = time("dateFinished", &body.date_finished)?;
-    let names: Option<Vec<&str>> =
-        body.projects.as_ref().map(|it| it.iter().map(String::as_str).collect());
-    let is_any = names.as_ref().is_none_or(Vec::is_empty);
-    let projects = match names {
-        Some(names) if !is_any => super::find_projects(caller, &names).await?,
-        _ => {
-            let all = PageRequest { limit: super::MAX_LISTED, after: None };
-            let listed = caller.list_projects(&all).await?.items;
-            listed.iter().map(|it| it.summary.id).collect()
-        }
+    let names = body.projects.unwrap_or_default();
+    let projects: Vec<ProjectId> = if names.is_empty() {
+        list_projects(caller).await?.iter().map(|it| it.id).collect()
+    } else {
+        find_projects(caller, &names).await?
     };
 
     // Rules: each project that is named knows the release.
@@ -135,7 +132,7 @@ pub(crate) async fn note_deploy(
     let found = try_join_all(finds).await?;
     let known = projects.iter().zip(&found).filter_map(|(it, seen)| seen.map(|_| *it));
     let known: Vec<ProjectId> = known.collect();
-    if known.is_empty() || (!is_any && known.len() < projects.len()) {
+    if known.is_empty() || (!names.is_empty() && known.len() < projects.len()) {
         let detail = format!(
             "The release {release} is unknown. Create it first: sentry-cli releases new {release}."
         );
@@ -171,20 +168,4 @@ fn limit_reached(what: &str) -> Problem {
          tomorrow (UTC)."
     );
     Problem::new(ProblemCode::SourceMapLimitReached, detail)
-}
-
-fn read<T: for<'de> Deserialize<'de>>(incoming: &ApiRequest) -> Result<T, Problem> {
-    incoming.json()?;
-    serde_json::from_slice(incoming.body())
-        .map_err(|error| bad(format!("The body cannot be read: {error}.")))
-}
-
-fn check(name: &str, text: &str, least: usize, most: usize) -> Result<(), Problem> {
-    let length = text.chars().count();
-    if (least..=most).contains(&length) && !text.chars().any(char::is_control) {
-        return Ok(());
-    }
-    let detail =
-        format!("The {name} must have {least} to {most} characters without control characters.");
-    Err(bad(detail))
 }

@@ -8,7 +8,7 @@ use source_maps::pieces::{Index, Pieces, Table};
 const LOOKED_UP: usize = 50;
 
 pub(crate) fn source_maps(bytes: &[u8]) {
-    let _ = Bundle::open(bytes, Some("1"), None).and_then(Bundle::prepare);
+    let _ = Bundle::open(bytes.to_vec(), Some("1"), None).and_then(Bundle::prepare);
     let _ = Table::read(bytes).map(|table| table.look_up(1, 1));
     // Scopes are read or ignored.
     let scopes: String = bytes.iter().map(|byte| char::from(b'+' + byte % 80)).collect();

@@ -10,6 +10,7 @@
 mod conformance;
 mod duplicates;
 mod fields;
+pub mod members;
 mod path;
 mod violations;
 

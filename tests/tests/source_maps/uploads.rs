@@ -2,11 +2,13 @@
 
 use serde_json::json;
 
+use shared::dynamodb::item::{item_at, key, n};
 use shared::projects::api_key::{ApiKeyRecord, Scope};
+use source_maps::bundle::Checksum;
 use tests::app::{PROJECT, TestApp};
 use tests::source_maps::{DEBUG_ID, MAP, assemble, bundle, bundle_of};
 
-use super::{deliver, errors, events_of, listed, stored, upload};
+use super::{TABLE, deliver, errors, events_of, listed, stored, upload};
 
 #[tokio::test]
 async fn missing_chunks_are_named_until_they_are_there() {
@@ -82,6 +84,22 @@ async fn broken_bundles_leave_nothing_but_their_reason() {
 }
 
 #[tokio::test]
+async fn full_projects_get_no_maps_until_some_are_deleted() {
+    let test = TestApp::start().await;
+    let bundle = bundle_of(MAP, DEBUG_ID);
+    let listing = key(&format!("maps#{}", test.project_id), "0");
+    let full = item_at(listing.clone(), [("storedBytes", n(20_i64 << 30))]);
+    test.app.store.put_over(TABLE, full).await.unwrap();
+    let reply = upload(&test, &bundle).await;
+    assert_eq!((reply.status, &reply.body["state"]), (409, &json!(null)), "{}", reply.body);
+    assert!(reply.body["detail"].as_str().unwrap().contains("delete source maps of old releases"));
+    assert_eq!(stored(&test, "piece#").await + stored(&test, "map#").await, 0);
+    test.app.store.delete_all(TABLE, vec![listing]).await.unwrap();
+    test.pass(std::time::Duration::from_secs(16));
+    assert_eq!(upload(&test, &bundle).await.body["state"], "ok");
+}
+
+#[tokio::test]
 async fn corrupted_chunks_are_rejected() {
     let test = TestApp::start().await;
     let call = tests::source_maps::tool_call(
@@ -94,7 +112,10 @@ async fn corrupted_chunks_are_rejected() {
             "--b\r\ncontent-disposition: form-data; name=\"file\"; filename=\"{name}\"\r\n\r\n{content}\r\n--b--"
         )
     };
+    let name = Checksum::of(b"x").to_string();
+    let many = part(&name, "x").replace("--b--", "").repeat(17) + "--b--";
     for (content_type, body, status) in [
+        ("multipart/form-data; boundary=b", many, 400),
         ("multipart/form-data; boundary=b", part(&"0".repeat(40), "x"), 400),
         ("multipart/form-data; boundary=b", part("x", "x"), 400),
         ("multipart/form-data; boundary=b", "--b\r\nx".to_owned(), 400),

@@ -3,24 +3,9 @@
 use std::borrow::Cow;
 
 use shared::json::Json;
+pub(super) use shared::json::members::{Members, get, get_mut, items};
 
 use super::json_text;
-
-/// The fields of an object.
-pub type Members<'a> = Vec<(Cow<'a, str>, Json<'a>)>;
-
-/// Returns the field `name`.
-pub(super) fn get<'m, 'a>(members: &'m Members<'a>, name: &str) -> Option<&'m Json<'a>> {
-    members.iter().find_map(|(member, value)| (member == name).then_some(value))
-}
-
-/// Returns the field `name`, to be changed.
-pub(super) fn get_mut<'m, 'a>(
-    members: &'m mut Members<'a>,
-    name: &str,
-) -> Option<&'m mut Json<'a>> {
-    members.iter_mut().find_map(|(member, value)| (member == name).then_some(value))
-}
 
 /// Removes the field `name` and returns its value.
 pub(super) fn take<'a>(members: &mut Members<'a>, name: &str) -> Option<Json<'a>> {
@@ -39,14 +24,6 @@ pub(super) fn set<'a>(members: &mut Members<'a>, name: &'static str, value: Json
 /// Returns the field at a path of names.
 pub(super) fn at_path<'j, 'a>(json: &'j Json<'a>, path: &[&str]) -> Option<&'j Json<'a>> {
     path.iter().try_fold(json, |json, name| json.member(name))
-}
-
-/// Returns the items of an array, or none for any other value.
-pub(super) fn items<'j, 'a>(json: Option<&'j Json<'a>>) -> &'j [Json<'a>] {
-    match json {
-        Some(Json::Array(items)) => items,
-        _ => &[],
-    }
 }
 
 /// Returns a string, or a number or boolean as written.

@@ -1,6 +1,6 @@
 //! Chunks of bundles, as they arrive.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use aws_sdk_dynamodb::types::AttributeValue;
@@ -10,13 +10,16 @@ use shared::dynamodb::item::{Item, ItemReader, b, item_at, key, n};
 use shared::projects::project::Organization;
 use shared::timestamp::Timestamp;
 
-use super::{SourceMapStore, TABLE};
+use super::{SourceMapStore, TABLE, Upload};
 use crate::bundle::Checksum;
 
 /// Time that a chunk is kept. A build uploads and assembles within minutes.
 const RETENTION: Duration = Duration::from_hours(24);
 /// Time before its expiry from which a chunk counts as missing, so that a queued assembly finds it.
 const MARGIN: Duration = Duration::from_hours(1);
+
+/// The contents of chunks.
+pub type Chunks = BTreeMap<Checksum, Vec<u8>>;
 
 impl SourceMapStore<'_> {
     /// Stores a chunk whose checksum was verified. A repeat extends its life.
@@ -31,58 +34,39 @@ impl SourceMapStore<'_> {
         self.db.put_over(TABLE, item_at(chunk_key(organization, checksum), attributes)).await
     }
 
-    /// Returns the chunks that are stored.
-    pub async fn find_chunks(
-        self,
-        organization: &Organization,
-        checksums: &[Checksum],
-        now: Timestamp,
-    ) -> Result<HashMap<Checksum, Vec<u8>>, StoreError> {
-        let mut missing: BTreeSet<&Checksum> = checksums.iter().collect();
-        let mut chunks = HashMap::new();
+    /// Returns the chunks of a bundle that are stored.
+    pub async fn find_chunks(self, upload: &Upload, now: Timestamp) -> Result<Chunks, StoreError> {
+        let mut chunks = Chunks::new();
         // Large items first at half the price; then those that were just written.
-        let stored = self.db.get_all_eventually(TABLE, chunk_keys(organization, &missing));
-        read_chunks(stored.await?, organization, now, &mut chunks)?;
-        missing.retain(|checksum| !chunks.contains_key(*checksum));
-        let stored = self.db.get_all(TABLE, chunk_keys(organization, &missing)).await?;
-        read_chunks(stored, organization, now, &mut chunks)?;
+        let stored = self.db.get_all_eventually(TABLE, missing_keys(upload, &chunks)).await?;
+        read_chunks(stored, now, &mut chunks)?;
+        let stored = self.db.get_all(TABLE, missing_keys(upload, &chunks)).await?;
+        read_chunks(stored, now, &mut chunks)?;
         Ok(chunks)
     }
 
-    /// Removes chunks.
-    pub(super) async fn delete_chunks(
-        self,
-        organization: &Organization,
-        checksums: &[Checksum],
-    ) -> Result<(), StoreError> {
-        let distinct = checksums.iter().collect();
-        self.db.delete_all(TABLE, chunk_keys(organization, &distinct)).await
+    /// Removes the chunks of a bundle.
+    pub(super) async fn delete_chunks(self, upload: &Upload) -> Result<(), StoreError> {
+        self.db.delete_all(TABLE, missing_keys(upload, &Chunks::new())).await
     }
 }
 
-fn chunk_pk(organization: &Organization, checksum: &str) -> String {
-    format!("chunk#{organization}#{checksum}")
-}
-
 fn chunk_key(organization: &Organization, checksum: &Checksum) -> Item {
-    key(&chunk_pk(organization, &checksum.to_string()), "chunk")
+    key(&format!("chunk#{organization}#{checksum}"), "chunk")
 }
 
-fn chunk_keys(organization: &Organization, checksums: &BTreeSet<&Checksum>) -> Vec<Item> {
-    checksums.iter().map(|checksum| chunk_key(organization, checksum)).collect()
+/// Returns the keys of the chunks that a bundle has beside those that were found.
+fn missing_keys(upload: &Upload, found: &Chunks) -> Vec<Item> {
+    let distinct: BTreeSet<&Checksum> = upload.chunks.iter().collect();
+    let missing = distinct.into_iter().filter(|it| !found.contains_key(it));
+    missing.map(|checksum| chunk_key(&upload.organization, checksum)).collect()
 }
 
-fn read_chunks(
-    items: Vec<Item>,
-    organization: &Organization,
-    now: Timestamp,
-    chunks: &mut HashMap<Checksum, Vec<u8>>,
-) -> Result<(), StoreError> {
-    let prefix = chunk_pk(organization, "");
+fn read_chunks(items: Vec<Item>, now: Timestamp, chunks: &mut Chunks) -> Result<(), StoreError> {
     let least = u64::try_from(now.plus(MARGIN).as_seconds()).unwrap_or_default();
     for mut item in items {
         let reader = ItemReader { table: TABLE, item: &item };
-        let checksum = reader.parsed("pk", |pk| Checksum::parse(pk.strip_prefix(&prefix)?))?;
+        let checksum = reader.parsed("pk", |pk| Checksum::parse(pk.rsplit('#').next()?))?;
         if reader.count("expiresAt")? > least
             && let Some(AttributeValue::B(bytes)) = item.remove("bytes")
         {

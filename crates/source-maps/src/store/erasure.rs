@@ -1,6 +1,6 @@
 //! Erases a project's items in the table `source-maps`.
 
-use shared::dynamodb::item::{Item, ItemReader, key};
+use shared::dynamodb::item::{ItemReader, key};
 use shared::dynamodb::{StoreError, Sweep};
 use shared::projects::project::ProjectId;
 
@@ -15,16 +15,16 @@ impl SourceMapStore<'_> {
     /// Ends the assembly of a project's bundles: removes them with their chunks. An invocation that
     /// assembles one cannot publish its maps any more. None are left if it removes nothing.
     pub async fn erase_bundles(self, project: ProjectId) -> Result<Sweep, StoreError> {
-        let items = self.list_some(&bundles_pk(project)).await?;
+        let query = self.db.partition(TABLE, bundles_pk(project)).limit(ITEMS_AT_ONCE);
+        let items = query.send().await?.items.unwrap_or_default();
         let mut keys = Vec::new();
         for item in &items {
-            let reader = ItemReader { table: TABLE, item };
-            keys.push(key(reader.text("pk")?, reader.text("sk")?));
-            keys.extend(Checksum::parse(reader.text("sk")?).map(|it| queue_key(project, &it)));
+            let checksum = ItemReader { table: TABLE, item }.text("sk")?;
+            keys.push(key(&bundles_pk(project), checksum));
+            keys.extend(Checksum::parse(checksum).map(|it| queue_key(project, &it)));
             // An unreadable bundle must not stop the erasure; its chunks expire within a day.
             if let Ok(bundle) = read(item) {
-                let upload = bundle.upload;
-                self.delete_chunks(&upload.organization, &upload.chunks).await?;
+                self.delete_chunks(&bundle.upload).await?;
             }
         }
         self.db.sweep_away(TABLE, keys, None).await
@@ -40,19 +40,10 @@ impl SourceMapStore<'_> {
             self.remove_pieces(entry).await?;
         }
         for pk in [maps_pk(project), failures_pk(project)] {
-            let items = self.list_some(&pk).await?;
-            let mut keys = Vec::new();
-            for item in &items {
-                let reader = ItemReader { table: TABLE, item };
-                keys.push(key(reader.text("pk")?, reader.text("sk")?));
-            }
+            let query = self.db.partition(TABLE, pk).projection_expression("pk, sk");
+            let keys = query.limit(ITEMS_AT_ONCE).send().await?.items.unwrap_or_default();
             removed += self.db.sweep_away(TABLE, keys, None).await?.removed;
         }
         Ok(Sweep { removed, after: None })
-    }
-
-    async fn list_some(self, pk: &str) -> Result<Vec<Item>, StoreError> {
-        let query = self.db.partition(TABLE, pk).limit(ITEMS_AT_ONCE);
-        Ok(query.send().await?.items.unwrap_or_default())
     }
 }

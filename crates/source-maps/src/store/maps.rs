@@ -1,11 +1,12 @@
 //! Maps: their pieces, the items by which frames find them, and the list of a project.
 
 use std::collections::{BTreeSet, HashMap};
+use std::time::Duration;
 
 use aws_sdk_dynamodb::types::TransactWriteItem;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use serde::{Deserialize, Serialize};
-use shared::dynamodb::immutable_items::place;
+use shared::dynamodb::immutable_items::{ItemKey, place};
 use shared::dynamodb::item::{Item, ItemReader, b, item_at, key, n, s, time_key};
 use shared::dynamodb::page::one_more_than;
 use shared::dynamodb::transaction::Transaction;
@@ -13,6 +14,7 @@ use shared::dynamodb::{Cause, ConflictRetry, StoreError};
 use shared::page::{Page, PageRequest};
 use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
+use tokio::time::sleep;
 use uuid::Uuid;
 
 use super::bundles::{self, Upload};
@@ -26,8 +28,10 @@ use crate::pieces::Index;
 const PIECES_AT_ONCE: usize = 16;
 /// Maps that are published in one transaction, with at most five actions each.
 const MAPS_AT_ONCE: usize = 16;
-/// Maximum attempts to write a piece that is throttled. A new table takes about 4 MB per second.
-const MAX_WRITES: u32 = 8;
+/// Maximum retries to write a piece that is throttled. A new table takes about 4 MB per second.
+const MAX_RETRIES: u32 = 8;
+/// Time before the first retry, which doubles four times.
+const RETRY_PAUSE: Duration = Duration::from_millis(100);
 
 /// A map whose pieces are stored under one of its keys.
 #[derive(Debug, Clone, Copy)]
@@ -99,17 +103,13 @@ impl SourceMapStore<'_> {
     }
 
     async fn put_piece(self, item: Item) -> Result<(), StoreError> {
-        let mut attempt = 0;
-        loop {
+        for attempt in 0..MAX_RETRIES {
             match self.db.put_over(TABLE, item.clone()).await {
-                Err(error) if error.may_pass() && attempt < MAX_WRITES => {
-                    tokio::time::sleep(std::time::Duration::from_millis(100 << attempt.min(4)))
-                        .await;
-                    attempt += 1;
-                }
+                Err(error) if error.may_pass() => sleep(RETRY_PAUSE * (1 << attempt.min(4))).await,
                 outcome => return outcome,
             }
         }
+        self.db.put_over(TABLE, item).await
     }
 
     /// Makes maps findable, and replaces maps with the same keys. Returns `false` if the bundle was
@@ -185,6 +185,20 @@ impl SourceMapStore<'_> {
         item.as_ref().map(read_lookup).transpose()
     }
 
+    /// Returns the current maps of keys. Omits keys without a map.
+    pub(super) async fn find_lookups<'k>(
+        self,
+        project: ProjectId,
+        map_keys: impl Iterator<Item = &'k MapKey>,
+    ) -> Result<HashMap<&'k MapKey, Lookup>, StoreError> {
+        let by_place: HashMap<ItemKey, &MapKey> =
+            map_keys.map(|key| (place(&lookup_key(project, key)), key)).collect();
+        let keys = by_place.keys().map(|(pk, sk)| key(pk, sk)).collect();
+        let found = self.db.get_all(TABLE, keys).await?;
+        let known = |item: &Item| Some((*by_place.get(&place(item))?, read_lookup(item)));
+        found.iter().filter_map(known).map(|(key, lookup)| Ok((key, lookup?))).collect()
+    }
+
     /// Returns a page of a project's maps, the newest first.
     pub async fn list_maps(
         self,
@@ -203,27 +217,18 @@ impl SourceMapStore<'_> {
         let end_of = |item: &Item| Ok(ItemReader { table: TABLE, item }.text("sk")?.to_owned());
         let items = output.items.unwrap_or_default();
         let page = self.db.page(items, more, page_request.limit, end_of, read_listed)?;
-        let keys = page.items.iter().map(|(key, _)| lookup_key(project, key)).collect();
-        let mut last_use = HashMap::new();
-        for item in self.db.get_all(TABLE, keys).await? {
-            let reader = ItemReader { table: TABLE, item: &item };
-            last_use.insert(place(&item), reader.millis("lastUsedAt")?);
-        }
-        let with_use = |(key, listed): (MapKey, ListedMap)| {
-            let used = last_use.get(&place(&lookup_key(project, &key)));
-            let last_used_at = used.map_or(listed.created_at, |used| listed.created_at.max(*used));
-            ListedMap { last_used_at, ..listed }
+        let current = self.find_lookups(project, page.items.iter().map(|(key, _)| key)).await?;
+        let with_use = |(key, listed): &(MapKey, ListedMap)| {
+            let used = current.get(key).map_or(listed.created_at, |map| map.last_used_at);
+            ListedMap { last_used_at: used.max(listed.created_at), ..listed.clone() }
         };
-        Ok(Page { items: page.items.into_iter().map(with_use).collect(), end: page.end })
+        Ok(Page { items: page.items.iter().map(with_use).collect(), end: page.end })
     }
 
     /// Returns the bytes of a project's pieces.
     pub async fn stored_bytes(self, project: ProjectId) -> Result<u64, StoreError> {
-        let query = self.db.query_attributes(TABLE, &["storedBytes"]);
-        let query = query
-            .key_condition_expression("pk = :pk")
-            .expression_attribute_values(":pk", s(maps_pk(project)));
-        let items = self.db.all(query).await?;
+        let query = self.db.partition(TABLE, maps_pk(project)).consistent_read(false);
+        let items = self.db.all(query.projection_expression("storedBytes")).await?;
         items.iter().map(|item| ItemReader { table: TABLE, item }.count("storedBytes")).sum()
     }
 
@@ -271,13 +276,8 @@ fn lookup_item(
     upload: &Upload,
     now: Timestamp,
 ) -> Result<Item, StoreError> {
-    let index = map
-        .prepared
-        .pieces
-        .index
-        .to_bytes()
-        .map_err(|fault| Cause::of_step("writing an index", fault));
-    let index = index.map_err(StoreError::Rejected)?;
+    let failed = |fault| StoreError::Rejected(Cause::of_step("writing an index", fault));
+    let index = map.prepared.pieces.index.to_bytes().map_err(failed)?;
     Ok(item_at(
         lookup_key(project, map.key),
         [

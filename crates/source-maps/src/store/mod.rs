@@ -17,6 +17,7 @@ use uuid::Uuid;
 use crate::MapKey;
 
 pub use bundles::{BundleRecord, BundleState, Failure, Upload};
+pub use chunks::Chunks;
 pub use maps::{ListedMap, Lookup, StoredMap};
 pub use resolving::{MapStatus, Resolution, SourceMapCache};
 pub use upkeep::DueMap;

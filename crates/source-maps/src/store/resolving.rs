@@ -10,13 +10,14 @@ use shared::cache::TimedCache;
 use shared::dynamodb::StoreError;
 use shared::dynamodb::immutable_items::{ItemKey, place};
 use shared::dynamodb::item::{Item, ItemReader, n, s};
+use shared::json::members::Members;
 use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
 
-use super::maps::{Lookup, read_lookup};
+use super::maps::Lookup;
 use super::{SourceMapStore, TABLE, lookup_key, piece_key};
 use crate::MapKey;
-use crate::event::{Members, MinifiedFrame, ResolvedFrames, minified_frames};
+use crate::event::{MinifiedFrame, ResolvedFrames, minified_frames};
 use crate::pieces::{Found, Table};
 
 /// Time after which a new or deleted map takes effect in a warm function.
@@ -75,12 +76,11 @@ impl SourceMapStore<'_> {
         let missing = maps.iter().filter(|(_, map)| map.is_none()).map(|(key, _)| (*key).clone());
         let missing = missing.collect();
         let positions = self.find_positions(project, &maps, frames).await?;
-        let mut used = BTreeMap::new();
-        for (frame, _) in frames.iter().zip(&positions).filter(|(_, it)| it.is_some()) {
-            if let Some(Some(map)) = maps.get(&frame.key) {
-                used.insert(frame.key.clone(), Arc::clone(map));
-            }
-        }
+        let resolved = frames.iter().zip(&positions).filter(|(_, position)| position.is_some());
+        let map_of = |(frame, _): (&MinifiedFrame, _)| {
+            Some((frame.key.clone(), maps.get(&frame.key).cloned()??))
+        };
+        let used = resolved.filter_map(map_of).collect();
         Ok(Resolution { frames: ResolvedFrames::of(frames, positions), missing, used })
     }
 
@@ -159,13 +159,9 @@ impl SourceMapStore<'_> {
                 None => unknown.push(key),
             }
         }
-        let keys = unknown.iter().map(|key| lookup_key(project, key)).collect();
-        let mut found = HashMap::new();
-        for item in &self.db.get_all(TABLE, keys).await? {
-            found.insert(place(item), Arc::new(read_lookup(item)?));
-        }
+        let mut found = self.find_lookups(project, unknown.iter().copied()).await?;
         for key in unknown {
-            let map = found.remove(&place(&lookup_key(project, key)));
+            let map = found.remove(key).map(Arc::new);
             cache.0.insert((project, key.clone()), map.clone(), now);
             maps.insert(key, map);
         }
