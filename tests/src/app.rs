@@ -13,7 +13,7 @@ use aws_sdk_dynamodb::config::interceptors::{
 use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
 use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents};
 use aws_sdk_dynamodb::error::BoxError;
-use aws_sdk_dynamodb::types::AttributeValue;
+use aws_sdk_dynamodb::types::{AttributeValue, PutRequest, WriteRequest};
 use local::demo;
 use local::engine::Engine;
 use local::environment::table_prefix;
@@ -30,6 +30,9 @@ use shared::timestamp::Timestamp;
 use crate::call::Call;
 use crate::permissions;
 use crate::proxy::{self, Proxy};
+
+/// An item of a table.
+pub type Item = HashMap<String, AttributeValue>;
 
 /// Slug of the project in every test app.
 pub const PROJECT: &str = "shop";
@@ -156,8 +159,39 @@ impl TestApp {
     }
 
     /// Returns all items of a table.
-    pub async fn items(&self, table: &str) -> Vec<HashMap<String, AttributeValue>> {
+    pub async fn items(&self, table: &str) -> Vec<Item> {
         items(&self.client, table).await
+    }
+
+    /// Puts items directly into a table.
+    pub async fn put(&self, table: &str, items: impl IntoIterator<Item = Item>) {
+        let put = |item| {
+            let put = PutRequest::builder().set_item(Some(item)).build();
+            WriteRequest::builder().put_request(put.expect("an item")).build()
+        };
+        let requests: Vec<WriteRequest> = items.into_iter().map(put).collect();
+        for batch in requests.chunks(25) {
+            let table = format!("{}{table}", table_prefix());
+            let write = self.client.batch_write_item().request_items(table, batch.to_vec());
+            let left = write.send().await.expect("the items are put").unprocessed_items;
+            assert!(left.unwrap_or_default().is_empty());
+        }
+    }
+
+    /// Deletes an item directly from a table.
+    pub async fn remove<const N: usize>(&self, table: &str, key: [(&str, &str); N]) {
+        let delete = self.client.delete_item().table_name(format!("{}{table}", table_prefix()));
+        delete.set_key(Some(texts(key))).send().await.expect("the item is deleted");
+    }
+
+    /// Returns an app whose function dies after this number of transactions.
+    pub fn dying_after(&self, transactions: usize) -> App {
+        let dies = Dies { transactions, sent: AtomicUsize::new(0) };
+        let config = self.client.config().to_builder().interceptor(dies).build();
+        let mut app = app_with(Client::from_conf(config));
+        // Otherwise it would reuse IDs of the tests' own app.
+        app.ids = Ids::Random;
+        app
     }
 
     /// Sets an attribute of an item directly in the table.
@@ -168,11 +202,10 @@ impl TestApp {
         attribute: &str,
         value: AttributeValue,
     ) {
-        let key = key.map(|(name, value)| (name.to_owned(), AttributeValue::S(value.to_owned())));
         self.client
             .update_item()
             .table_name(format!("{}{table}", table_prefix()))
-            .set_key(Some(key.into()))
+            .set_key(Some(texts(key)))
             .update_expression("SET #attribute = :value")
             .expression_attribute_names("#attribute", attribute)
             .expression_attribute_values(":value", value)
@@ -242,7 +275,7 @@ pub fn left_out(part_of_key: &str) -> BTreeSet<(&'static str, &'static str)> {
 }
 
 /// Returns all items of a table.
-pub async fn items(client: &Client, table: &str) -> Vec<HashMap<String, AttributeValue>> {
+pub async fn items(client: &Client, table: &str) -> Vec<Item> {
     let scan = client.scan().table_name(format!("{}{table}", table_prefix()));
     let mut pages = scan.consistent_read(true).into_paginator().items().send();
     let mut items = Vec::new();
@@ -296,6 +329,38 @@ fn cursor_key() -> CursorKey {
 /// Returns the id of a key.
 pub fn key_id(key: &str) -> KeyId {
     ApiKey::parse(key).expect("the key is valid").key_id().clone()
+}
+
+/// Returns attributes that are texts.
+pub fn texts<const N: usize>(attributes: [(&str, &str); N]) -> Item {
+    attributes.map(|(name, value)| (name.to_owned(), AttributeValue::S(value.to_owned()))).into()
+}
+
+/// Lets some transactions through, and fails later ones as if the function died between them.
+#[derive(Debug)]
+struct Dies {
+    transactions: usize,
+    sent: AtomicUsize,
+}
+
+impl Intercept for Dies {
+    fn name(&self) -> &'static str {
+        "Dies"
+    }
+
+    fn read_before_transmit(
+        &self,
+        context: &BeforeTransmitInterceptorContextRef<'_>,
+        _: &RuntimeComponents,
+        _: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        let target = context.request().headers().get("x-amz-target").unwrap_or_default();
+        let is_write = target.ends_with("TransactWriteItems");
+        if is_write && self.sent.fetch_add(1, Ordering::Relaxed) >= self.transactions {
+            return Err("the function died".into());
+        }
+        Ok(())
+    }
 }
 
 /// Counts requests, including retries, and records the permissions that they need.

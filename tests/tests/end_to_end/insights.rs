@@ -1,11 +1,9 @@
 //! `/v0/projects/{idOrSlug}/replay-insights` and its subresources.
 
-use std::collections::BTreeSet;
-use std::time::Duration;
-
-use futures_util::future::join_all;
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
+use std::time::Duration;
+
 use tests::app::PROJECT;
 use tests::call::Reply;
 use tests::insights::{self, upload};
@@ -51,12 +49,6 @@ fn creation(numbers: std::ops::Range<usize>) -> Value {
 
 fn split_of(numbers: impl IntoIterator<Item = usize>) -> Value {
     json!({ "painPointIds": numbers.into_iter().map(insights::id).collect::<Vec<_>>() })
-}
-
-async fn create(stack: &Stack, numbers: std::ops::Range<usize>) -> Reply {
-    let reply = send(CREATE, request(stack, CREATE, "").json(&creation(numbers))).await;
-    assert_eq!(reply.status, 201, "{}", reply.body);
-    reply
 }
 
 fn id_of(reply: &Reply) -> String {
@@ -145,45 +137,4 @@ async fn insights_grow_split_and_merge() {
     );
     assert_eq!(ids(&stack, LIST, "", "limit=1").await, [id.clone(), created.clone()]);
     assert_eq!(ids(&stack, LIST, "", "status=merged&limit=1").await, [created]);
-    assert_concurrent_functions_keep_each_pain_point_once(&stack).await;
-}
-
-async fn assert_concurrent_functions_keep_each_pain_point_once(stack: &Stack) {
-    let id = id_of(&create(stack, 1_000..1_040).await);
-    let into = id_of(&create(stack, 1_900..1_901).await);
-    let adding = join_all((0..8).map(|client| {
-        let numbers = 1_100 + client * 10..1_105 + client * 10;
-        send(ADD, request(stack, ADD, &id).json(&upload(numbers)))
-    }));
-    let splitting = join_all((0..8).map(|client| {
-        let numbers = [1_000 + client * 4, 1_001 + client * 4];
-        send(SPLIT, request(stack, SPLIT, &id).json(&split_of(numbers)))
-    }));
-    let (added, split) = tokio::join!(adding, splitting);
-    let mut expected: BTreeSet<String> = (1_000..1_040).chain([1_900]).map(insights::id).collect();
-    for (client, reply) in added.iter().enumerate() {
-        assert!(matches!(reply.problem(), (200, "") | (409, "conflict")), "{}", reply.body);
-        if reply.status == 200 {
-            expected.extend((1_100 + client * 10..1_105 + client * 10).map(insights::id));
-        }
-    }
-    for reply in &split {
-        assert!(matches!(reply.problem(), (201, "") | (409, "conflict")), "{}", reply.body);
-    }
-    let created: Vec<String> = split.iter().filter(|r| r.status == 201).map(id_of).collect();
-    let merging = created
-        .iter()
-        .map(|created| send(MERGE, request(stack, MERGE, created).json(&json!({"into": into}))));
-    let merged = join_all(merging).await;
-    assert!(merged.iter().all(|reply| matches!(reply.problem(), (200, "") | (409, "conflict"))));
-    let mut found = Vec::new();
-    for insight in ids(stack, LIST, "", "limit=3").await {
-        let pain_points = ids(stack, LIST_PAIN_POINTS, &insight, "limit=7").await;
-        let shown = send(GET, request(stack, GET, &insight)).await;
-        assert_eq!(shown.body["occurrences"], pain_points.len());
-        found.extend(pain_points);
-    }
-    found.retain(|id| *id >= insights::id(1_000));
-    let distinct: BTreeSet<String> = found.iter().cloned().collect();
-    assert_eq!((found.len(), &distinct), (distinct.len(), &expected));
 }

@@ -11,7 +11,6 @@ mod gateway;
 mod insights;
 mod markers;
 mod notifications;
-mod preferences;
 mod privacy;
 mod recording_proxy;
 mod soak;

@@ -1,13 +1,12 @@
 //! Erasure of projects.
 
 use local::demo;
-use local::environment::table_prefix;
 use shared::projects::api_key::ApiKeyRecord;
 use shared::projects::erasure::{Erasure, Subject};
 use shared::projects::project::IdOrSlug;
 use shared::projects::role::Role;
 use shared::timestamp::Timestamp;
-use tests::app::{PROJECT, START};
+use tests::app::{Item, PROJECT, START, texts};
 use tests::people::add_member;
 
 use super::*;
@@ -134,13 +133,12 @@ async fn interrupted_erasures_resume() {
 
 /// Puts `count` payloads of 50 kB of a project into table errors.
 async fn put_payloads(test: &TestApp, project: &str, count: usize) {
-    for number in 0..count {
-        let text = |text: String| AttributeValue::S(text);
-        let put = test.client.put_item().table_name(format!("{}errors", table_prefix()));
-        let put = put.item("pk", text(format!("event#{project}#{number:032x}")));
-        let put = put.item("sk", text("payload".to_owned())).item("text", text("x".repeat(50_000)));
-        put.send().await.unwrap();
-    }
+    let text = "x".repeat(50_000);
+    let payload = |number: usize| {
+        let pk = format!("event#{project}#{number:032x}");
+        texts([("pk", &*pk), ("sk", "payload"), ("text", &text)])
+    };
+    test.put("errors", (0..count).map(payload)).await;
 }
 
 #[tokio::test]
@@ -201,10 +199,8 @@ async fn restored_items_of_erased_projects_are_erased() {
     let accepted = store.erase_rest_of_project(erased.id, &again()).await.unwrap();
     assert!(!accepted, "the erasure is in progress");
     run_until_erased(&test).await;
-    for flag in flags.into_iter().filter(|it| format!("{it:?}").contains(&erased.id.to_string())) {
-        let put = test.client.put_item().table_name(format!("{}feature-flags", table_prefix()));
-        put.set_item(Some(flag)).send().await.unwrap();
-    }
+    let is_erased = |it: &Item| format!("{it:?}").contains(&erased.id.to_string());
+    test.put("feature-flags", flags.into_iter().filter(is_erased)).await;
     assert!(!items_with(&test, &erased.id.to_string()).await.is_empty());
 
     assert!(store.erase_rest_of_project(erased.id, &again()).await.unwrap());

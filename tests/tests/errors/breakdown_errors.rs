@@ -55,21 +55,3 @@ async fn breakdown_has_top_values_and_a_rest() {
         tracker.pack().await;
     }
 }
-
-#[tokio::test]
-async fn invalid_fields_are_named() {
-    let tracker = Tracker::start().await;
-    for (body, violation) in [
-        (json!({"by": "user"}), ("/by", "invalid_value")),
-        (json!({"by": "color"}), ("/by", "invalid_value")),
-        (json!({"by": null}), ("/by", "required")),
-        (json!({"limit": 101}), ("/limit", "out_of_range")),
-        (json!({"sort": "count"}), ("/sort", "unknown_field")),
-        (json!({"projectIds": []}), ("/projectIds", "too_few_items")),
-    ] {
-        let reply = query(&tracker, &body).await;
-        assert_eq!((reply.status, reply.violations()), (400, vec![violation]), "{body}");
-    }
-    let reply = query(&tracker, &json!({"projectIds": ["nowhere"]})).await;
-    assert_eq!((reply.status, reply.code()), (404, "project_not_found"));
-}

@@ -60,20 +60,6 @@ async fn concurrent_compactions_lose_and_double_nothing() {
 }
 
 #[tokio::test]
-async fn compacted_runs_stay_within_event_limit() {
-    let tracker = packed_one_by_one().await;
-    tracker.merge_within(&CompactionLimits { events: 5, ..FEW }).await;
-    let largest = tracker.items_of("manifest#").await.iter().flat_map(events_of).max();
-    assert_eq!(largest, Some(5));
-    assert_eq!(tracker.total(&json!({})).await, 48);
-}
-
-/// Returns the number of events of each run of a manifest.
-fn events_of(manifest: &super::Item) -> Vec<u64> {
-    runs_of(manifest).iter().map(Run::events).collect()
-}
-
-#[tokio::test]
 async fn closed_days_are_compacted_once() {
     let tracker = packed_one_by_one().await;
     let day = tracker.items_of("manifest#").await.iter().map(|it| text(it, "sk").to_owned()).max();

@@ -10,11 +10,10 @@ use shared::timestamp::Timestamp;
 use tests::app::{PROJECT, START, TestApp, app_over};
 use tests::call::{Call, Reply};
 use tests::errors::SentEvent;
-use tests::scripted::{KEY, ScriptedDynamoDb, ScriptedReply, access, cancelled, reply_under};
+use tests::scripted::{ScriptedDynamoDb, ScriptedReply, cancelled, reply_under};
 
-use super::{ENVELOPE, GET, LIST, LIST_EVENTS, QUERY, Tracker, UPDATE};
+use super::{ENVELOPE, GET, LIST, LIST_EVENTS, Tracker, UPDATE};
 
-const ERROR: &str = "01902f3c-0000-7000-8000-000000000000";
 const INGEST_ID: u64 = 42;
 const PUBLIC_KEY: &str = "0123456789abcdef0123456789abcdef";
 
@@ -198,27 +197,6 @@ async fn events_without_stored_payload_are_not_counted() {
     .await;
     assert_eq!((status, writes[0]), (500, 1));
     assert_eq!(writes[1], 0);
-}
-
-#[tokio::test]
-async fn throttled_operations_return_503() {
-    for operation in [LIST, GET, LIST_EVENTS, QUERY, UPDATE] {
-        let call = Call::of(operation).parameter("idOrSlug", PROJECT).parameter("errorId", ERROR);
-        let call = match operation.method.as_str() {
-            "POST" => call.json(&json!({"projectIds": [PROJECT]})),
-            "PATCH" => call.json(&json!({"status": "open"})),
-            _ => call,
-        };
-        let (reply, _) = reply_under(
-            |target, _| match target {
-                "BatchGetItem" => access(),
-                _ => throttled(),
-            },
-            call.key(KEY),
-        )
-        .await;
-        assert_eq!(reply.problem(), (503, "unavailable"), "{}", operation.name);
-    }
 }
 
 #[tokio::test]

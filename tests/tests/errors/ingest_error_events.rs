@@ -1,7 +1,6 @@
-//! Accepted and rejected deliveries: keys, limits, framing, identifiers.
+//! Accepted and rejected deliveries: keys and limits.
 
-use lambda_http::http::Method;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use shared::projects::project::Project;
 use tests::call::{Call, Gateway};
@@ -157,108 +156,4 @@ async fn deliveries_over_a_size_limit_return_413() {
         assert_eq!(status_of(&tracker, path, body).await, status, "{path} {length}");
     }
     assert_eq!(tracker.total(&json!({})).await, 1);
-}
-
-#[tokio::test]
-async fn malformed_deliveries_return_400_and_store_nothing() {
-    let tracker = Tracker::start().await;
-    let nil = "0".repeat(32);
-    for body in [
-        String::new(),
-        "nonsense".to_owned(),
-        "[]\n".to_owned(),
-        "{}\n{}\n".to_owned(),
-        "{}\n{\"type\":\"event\",\"length\":100}\n{}\n".to_owned(),
-        "{}\n{\"type\":\"event\",\"length\":1}\n{}\n".to_owned(),
-        "{}\n{\"type\":\"event\",\"length\":\"2\"}\n{}\n".to_owned(),
-        "{}\n{\"type\":\"event\"}\n[]\n".to_owned(),
-        "{}\n{\"type\":\"event\"}\n{\"a\":\n".to_owned(),
-        format!("{{\"event_id\":\"{nil}\"}}\n{{\"type\":\"event\"}}\n{{}}\n"),
-        format!("{{}}\n{{\"type\":\"event\"}}\n{{\"event_id\":\"{nil}\"}}\n"),
-        "{\"event_id\":\"nonsense\"}\n{\"type\":\"event\"}\n{}\n".to_owned(),
-        json!({"event_id": "a".repeat(32), "message": "no envelope"}).to_string(),
-    ] {
-        assert_eq!(status_of(&tracker, ENVELOPE, body.clone()).await, 400, "{body:?}");
-    }
-    for body in ["", "[]", "{", "\"x\"", &json!({ "event_id": nil }).to_string()] {
-        assert_eq!(status_of(&tracker, STORE, body).await, 400, "{body:?}");
-    }
-    assert!(tracker.test.items(super::TABLE).await.is_empty());
-}
-
-#[tokio::test]
-async fn envelopes_without_events_are_accepted_and_dropped() {
-    let tracker = Tracker::start().await;
-    let kinds = ["session", "sessions", "transaction", "span", "log", "statsd", "client_report"];
-    let more = ["replay_event", "profile", "attachment", "check_in", "feedback", "what_comes_next"];
-    let items: Vec<(&str, String)> =
-        kinds.into_iter().chain(more).map(|kind| (kind, json!({"a": 1}).to_string())).collect();
-    let id = json!({"event_id": "a".repeat(32)});
-    let transaction = json!({"type": "transaction", "event_id": "a".repeat(32)}).to_string();
-    for (path, body) in [
-        (ENVELOPE, envelope(&id, &items)),
-        (ENVELOPE, envelope(&json!({}), &[])),
-        (ENVELOPE, "{}".to_owned()),
-        (STORE, transaction),
-    ] {
-        let call = delivery(&tracker.project, path).bytes(body);
-        let reply = call.send(&tracker.test.app).await;
-        assert_eq!((reply.status, &reply.body), (200, &json!({})));
-    }
-    assert!(tracker.test.items(super::TABLE).await.is_empty());
-}
-
-/// Returns the event id for an envelope with this header and this payload.
-async fn id_of(tracker: &Tracker, header: &Value, payload: &Value) -> String {
-    let body = envelope(header, &[("event", payload.to_string())]);
-    let reply = delivery(&tracker.project, ENVELOPE).bytes(body).send(&tracker.test.app).await;
-    assert_eq!(reply.status, 200, "{}", reply.body);
-    reply.body["id"].as_str().unwrap().to_owned()
-}
-
-#[tokio::test]
-async fn event_ids_come_from_header_or_payload() {
-    let tracker = Tracker::start().await;
-    let (a, b) = ("a".repeat(32), "B".repeat(32));
-    let dashed = "AC012CAD-f588-491b-b76d-a90129e33c41";
-    let none = json!({});
-    let given = |id: &str| json!({ "event_id": id });
-    assert_eq!(id_of(&tracker, &given(&a), &given(&b)).await, a);
-    assert_eq!(id_of(&tracker, &none, &given(&b)).await, b.to_lowercase());
-    let shown = "ac012cadf588491bb76da90129e33c41";
-    assert_eq!(id_of(&tracker, &given(dashed), &none).await, shown);
-    assert_eq!(id_of(&tracker, &none, &given(shown)).await, shown);
-    let one = id_of(&tracker, &none, &none).await;
-    let other = id_of(&tracker, &none, &given("nonsense")).await;
-    assert!(one != other && one.len() == 32, "{one} {other}");
-    assert_eq!(tracker.total(&json!({})).await, 5);
-    let mut ids = vec![a, b.to_lowercase(), shown.to_owned(), one, other];
-    let mut listed = Vec::new();
-    for error in tracker.errors().await {
-        listed.extend(tracker.event_ids(&error).await);
-    }
-    ids.sort();
-    listed.sort();
-    assert_eq!(listed, ids);
-}
-
-#[tokio::test]
-async fn browsers_can_deliver_from_any_origin() {
-    let tracker = Tracker::start().await;
-    for path in [ENVELOPE, STORE] {
-        let call = Call::of(&ingest_error_events::OPERATION).path(path);
-        let call = call.parameter("ingestId", tracker.project.ingest_id);
-        let reply = call.method(Method::OPTIONS).send(&tracker.test.app).await;
-        assert_eq!((reply.status, &reply.body), (204, &Value::Null));
-        assert_eq!(reply.headers["access-control-allow-origin"], "*");
-        let allowed = reply.headers["access-control-allow-headers"].to_str().unwrap();
-        for header in
-            ["content-type", "content-encoding", "x-sentry-auth", "sentry-trace", "baggage"]
-        {
-            assert!(allowed.split(", ").any(|allowed| allowed == header), "{header}");
-        }
-        assert!(reply.headers["access-control-allow-methods"].to_str().unwrap().contains("POST"));
-    }
-    let rejected = keyless(&tracker, ENVELOPE).send(&tracker.test.app).await;
-    assert_eq!(rejected.headers["access-control-allow-origin"], "*");
 }

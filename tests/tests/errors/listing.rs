@@ -11,61 +11,10 @@ use tests::call::Call;
 use tests::errors::SentEvent;
 
 use super::{
-    DAY, GET, HOUR, LIST, LIST_EVENTS, MINUTE, QUERY_ERRORS, TABLE, Tracker, column, etag, number,
-    text,
+    DAY, GET, LIST, LIST_EVENTS, MINUTE, QUERY_ERRORS, TABLE, Tracker, column, number, text,
 };
 
 const SECOND: Duration = Duration::from_secs(1);
-
-#[tokio::test]
-async fn errors_have_exactly_the_documented_fields() {
-    let tracker = Tracker::start().await;
-    let first = SentEvent::new(1, tracker.ago(3 * DAY), "TypeError", "Cannot read x\nof undefined")
-        .with("transaction", "GET /cart");
-    tracker.deliver(&first).await;
-    tracker.deliver(&SentEvent { id: "b".repeat(32), at: tracker.now(), ..first.clone() }).await;
-    let error = tracker.the_error().await;
-    let expected = json!({
-        "errorId": error["errorId"],
-        "title": "TypeError: Cannot read x",
-        "type": "TypeError",
-        "message": "Cannot read x\nof undefined",
-        "culprit": "GET /cart",
-        "status": "open",
-        "resolvedAt": null,
-        "resolvedBy": null,
-        "resolvedIn": null,
-        "assignee": null,
-        "firstSeen": "2026-11-18T04:16:00.000Z",
-        "lastSeen": "2026-11-21T04:16:00.000Z",
-        "count": 2,
-    });
-    assert_eq!(error, expected);
-    let reply = tracker.get(&error).await;
-    assert_eq!((&reply.body, etag(&reply)), (&expected, "\"1\""));
-}
-
-#[tokio::test]
-async fn events_are_returned_as_sent() {
-    let tracker = Tracker::start().await;
-    let event = SentEvent::new(1, tracker.ago(HOUR), "TypeError", "x")
-        .with("environment", "staging")
-        .with("release", "shop@1.2.3")
-        .with("browser", "Firefox")
-        .with("country", "de");
-    tracker.deliver(&event).await;
-    let error = tracker.the_error().await;
-    let pages = tracker.pages(&tracker.call_for(LIST_EVENTS, &error), 100).await;
-    let [shown] = &pages[0][..] else { panic!("{pages:?}") };
-    let fields: Vec<&String> = shown.as_object().unwrap().keys().collect();
-    assert_eq!(fields, ["event", "eventId", "mapStatus", "occurredAt"]);
-    assert_eq!(shown["eventId"], event.id);
-    assert_eq!(shown["occurredAt"], "2026-11-21T03:16:00.000Z");
-    let sent = event.payload();
-    for field in ["event_id", "exception", "environment", "release", "contexts", "timestamp"] {
-        assert_eq!(shown["event"][field], sent[field], "{field}");
-    }
-}
 
 #[tokio::test]
 async fn counts_and_times_are_exact() {
@@ -112,34 +61,6 @@ async fn counts_and_times_are_exact() {
 }
 
 #[tokio::test]
-async fn errors_are_paged_by_last_seen() {
-    let tracker = Tracker::start().await;
-    let events: Vec<SentEvent> = (0..9_u8)
-        .map(|index| {
-            let at = tracker.ago(Duration::from_mins(u64::from(index * 5 % 9) * 10));
-            let error_type = format!("Error{}", char::from(b'A' + index));
-            SentEvent::new(index.into(), at, &error_type, "x")
-        })
-        .collect();
-    tracker.deliver_all(&events).await;
-    let by_time = |events: &[SentEvent]| {
-        let mut sorted: Vec<&SentEvent> = events.iter().collect();
-        sorted.sort_by_key(|event| std::cmp::Reverse(event.at));
-        sorted.iter().map(|event| event.error_type.clone()).collect::<Vec<_>>()
-    };
-    for limit in [1, 2, 4, 9, 10, 100] {
-        let pages = tracker.pages(&tracker.call(LIST), limit).await;
-        assert_eq!(column(&pages.concat(), "type"), by_time(&events), "{limit}");
-        assert_eq!(pages.len(), 9_usize.div_ceil(limit).max(1));
-    }
-    // A recurring error moves to the front.
-    let oldest = by_time(&events).pop().unwrap();
-    let again = SentEvent::new(100, tracker.now().plus(SECOND), &oldest, "x");
-    tracker.deliver(&again).await;
-    assert_eq!(tracker.errors().await[0]["type"], oldest);
-}
-
-#[tokio::test]
 async fn unpacked_events_move_errors_up_in_lists() {
     let tracker = Tracker::start().await;
     let text_of = |error: &Value| error["type"].as_str().unwrap().to_owned();
@@ -183,36 +104,6 @@ async fn unpacked_events_move_errors_up_in_lists() {
     let moved = tracker.items_of(&format!("errors#{}", tracker.project.id)).await;
     let changed = stored.iter().filter(|item| !moved.contains(item)).count();
     assert_eq!(changed, 3, "packing updates lastSeen");
-}
-
-#[tokio::test]
-async fn lists_filter_by_status() {
-    let tracker = Tracker::start().await;
-    for (index, status) in ["open", "resolved", "ignored"].into_iter().cycle().take(9).enumerate() {
-        let number = u8::try_from(index).unwrap();
-        let at = tracker.ago(Duration::from_mins(u64::from(number) * 10));
-        let error_type = format!("Error{}", char::from(b'A' + number));
-        tracker.deliver(&SentEvent::new(number.into(), at, &error_type, "x")).await;
-        let errors = tracker.errors().await;
-        let error = errors.iter().find(|error| error["type"] == error_type).unwrap();
-        tracker.set_status(error, status).await;
-    }
-    for (status, expected) in [
-        ("open", ["ErrorA", "ErrorD", "ErrorG"]),
-        ("resolved", ["ErrorB", "ErrorE", "ErrorH"]),
-        ("ignored", ["ErrorC", "ErrorF", "ErrorI"]),
-    ] {
-        for limit in [1, 2, 3, 100] {
-            let call = tracker.call(LIST).query("status", status);
-            let listed = tracker.pages(&call, limit).await.concat();
-            assert_eq!(column(&listed, "type"), expected);
-            assert!(listed.iter().all(|error| error["status"] == status));
-        }
-    }
-    for wrong in ["", "Open", "merged", "open,ignored"] {
-        let reply = tracker.call(LIST).query("status", wrong).send(&tracker.test.app).await;
-        assert_eq!(reply.violations(), [("query:status", "invalid_value")], "{wrong:?}");
-    }
 }
 
 #[tokio::test]
@@ -328,13 +219,6 @@ async fn concurrent_first_events_set_exact_times() {
     assert_eq!(error["firstSeen"], tracker.ago(23 * 5 * MINUTE).to_string());
     assert_eq!(error["lastSeen"], tracker.now().to_string());
     assert_eq!(tracker.items_of("fingerprints#").await.len(), 1);
-}
-
-#[tokio::test]
-async fn lists_without_errors_are_empty() {
-    let tracker = Tracker::start().await;
-    let reply = tracker.call(LIST).send(&tracker.test.app).await;
-    assert_eq!((reply.status, reply.body), (200, json!({"items": [], "nextCursor": null})));
 }
 
 #[tokio::test]

@@ -30,7 +30,6 @@ mod summarize_error;
 mod tags;
 mod update_error;
 
-use std::collections::HashMap;
 use std::time::Duration;
 
 use aws_sdk_dynamodb::types::AttributeValue;
@@ -44,11 +43,9 @@ use local::demo;
 use shared::app::{Deadline, Operation};
 use shared::projects::project::{Project, ProjectId};
 use shared::timestamp::Timestamp;
-use tests::app::{PROJECT, TestApp};
+use tests::app::{Item, PROJECT, TestApp};
 use tests::call::{Call, Reply};
 use tests::errors::{SentEvent, project};
-
-type Item = HashMap<String, AttributeValue>;
 
 const TABLE: &str = "errors";
 const MINUTE: Duration = Duration::from_mins(1);
@@ -311,17 +308,12 @@ impl Tracker {
 
     /// Puts an item directly into the table.
     async fn put(&self, item: &Item) {
-        let table = format!("{}{TABLE}", local::environment::table_prefix());
-        let put = self.test.client.put_item().table_name(table).set_item(Some(item.clone()));
-        put.send().await.unwrap();
+        self.test.put(TABLE, [item.clone()]).await;
     }
 
     /// Deletes an item directly from the table.
     async fn remove(&self, item: &Item) {
-        let key = ["pk", "sk"].map(|name| (name.to_owned(), item[name].clone()));
-        let table = format!("{}{TABLE}", local::environment::table_prefix());
-        let delete = self.test.client.delete_item().table_name(table).set_key(Some(key.into()));
-        delete.send().await.unwrap();
+        self.test.remove(TABLE, ["pk", "sk"].map(|name| (name, text(item, name)))).await;
     }
 }
 

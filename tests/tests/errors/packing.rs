@@ -5,9 +5,8 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use aws_sdk_dynamodb::primitives::Blob;
-use aws_sdk_dynamodb::types::{AttributeValue, PutRequest, WriteRequest};
+use aws_sdk_dynamodb::types::AttributeValue;
 use futures_util::future::join_all;
-use futures_util::{StreamExt, stream};
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 use rand::seq::IndexedRandom;
@@ -369,32 +368,21 @@ fn noise(random: &mut ChaCha8Rng, length: usize) -> String {
 /// Puts rows received now directly into the project's log. Delivering so many events would take too
 /// long.
 pub(super) async fn put_rows(tracker: &Tracker, rows: &[EventRow]) {
-    let table = format!("{}{}", local::environment::table_prefix(), super::TABLE);
     let expires_at = tracker.now().plus(90 * DAY).as_seconds();
     let since_year_0 = tracker.now().as_millis() - Timestamp::MIN_MILLIS;
     let item = |(index, row): (usize, &EventRow)| {
         let text = |text: String| AttributeValue::S(text);
         let attributes = encode_attributes(&row.attributes);
-        let item = Item::from([
+        Item::from([
             ("pk".to_owned(), text(format!("log#{}#00", tracker.project.id))),
             ("sk".to_owned(), text(format!("{since_year_0:015}#{index:032x}"))),
             ("occurredAt".to_owned(), number(row.occurred_at.as_millis())),
             ("fingerprint".to_owned(), AttributeValue::B(Blob::new(row.fingerprint.0))),
             ("attributes".to_owned(), AttributeValue::B(Blob::new(attributes))),
             ("expiresAt".to_owned(), number(expires_at)),
-        ]);
-        let put = PutRequest::builder().set_item(Some(item)).build().unwrap();
-        WriteRequest::builder().put_request(put).build()
+        ])
     };
-    let requests: Vec<WriteRequest> = rows.iter().enumerate().map(item).collect();
-    let puts = requests.chunks(25).map(|requests| {
-        let write = tracker.test.client.batch_write_item();
-        write.request_items(&table, requests.to_vec()).send()
-    });
-    let put: Vec<_> = stream::iter(puts).buffer_unordered(2).collect().await;
-    for put in put {
-        assert!(put.unwrap().unprocessed_items.unwrap_or_default().is_empty());
-    }
+    tracker.test.put(super::TABLE, rows.iter().enumerate().map(item)).await;
 }
 
 #[tokio::test]
@@ -487,10 +475,8 @@ async fn future_events_count_from_their_minute() {
 async fn deleted_projects_leave_the_packing_queue() {
     let tracker = Tracker::start().await;
     tracker.deliver(&SentEvent::new(1, tracker.now(), "TypeError", "x")).await;
-    let delete = tracker.test.client.delete_item();
-    let table = format!("{}projects", local::environment::table_prefix());
-    let id = AttributeValue::S(tracker.project.id.to_string());
-    delete.table_name(table).key("idOrSlug", id).send().await.unwrap();
+    let id = tracker.project.id.to_string();
+    tracker.test.remove("projects", [("idOrSlug", &id)]).await;
     tracker.test.pass(2 * DAY);
     tracker.run_schedule().await;
     assert!(tracker.queued().await.is_none());

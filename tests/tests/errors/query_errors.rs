@@ -114,35 +114,6 @@ async fn cursors_of_other_queries_are_rejected() {
 }
 
 #[tokio::test]
-async fn invalid_fields_are_named() {
-    let tracker = Tracker::start().await;
-    for (body, violation) in [
-        (json!({"sort": "title"}), ("/sort", "invalid_value")),
-        (json!({"limit": 0}), ("/limit", "out_of_range")),
-        (json!({"limit": 101}), ("/limit", "out_of_range")),
-        (json!({"limit": 1.5}), ("/limit", "out_of_range")),
-        (json!({"projectIds": [PROJECT]}), ("/projectIds", "unknown_field")),
-        (json!({"from": 2e12, "to": 1e12}), ("/to", "out_of_range")),
-        (
-            json!({"filters": [{"categoryId": "user", "operator": "contains", "value": "a"}]}),
-            ("/filters/0/operator", "invalid_value"),
-        ),
-        (
-            json!({"filters": [{"categoryId": "errorId", "operator": "contains", "value": "a"}]}),
-            ("/filters/0/operator", "invalid_value"),
-        ),
-        (
-            json!({"filters": [{"categoryId": "errorId", "operator": "is", "value": "a"}]}),
-            ("/filters/0/value", "invalid_format"),
-        ),
-        (json!({"series": "minute"}), ("/series", "invalid_type")),
-    ] {
-        let reply = query(&tracker, &body).await;
-        assert_eq!((reply.status, reply.violations()), (400, vec![violation]), "{body}");
-    }
-}
-
-#[tokio::test]
 async fn events_after_deletion_count_from_zero() {
     let tracker = tracker().await;
     tracker.pack().await;

@@ -104,11 +104,8 @@ async fn projects_can_override_the_event_limit() {
         other.ingest_id = shared::projects::dsn::IngestId::parse("7").unwrap();
         assert!(!store.update_project(&other, &patch, vec![]).await.unwrap());
         for item in tracker.test.items("quotas").await {
-            let window =
-                std::collections::HashMap::from([("window".to_owned(), item["window"].clone())]);
-            let table = format!("{}quotas", local::environment::table_prefix());
-            let delete = tracker.test.client.delete_item().table_name(table);
-            delete.set_key(Some(window)).send().await.unwrap();
+            let window = item["window"].as_s().unwrap();
+            tracker.test.remove("quotas", [("window", window)]).await;
         }
     }
 }

@@ -1,7 +1,6 @@
 //! Failures with DynamoDB down, slow or busy.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::{Value, json};
@@ -11,8 +10,8 @@ use tests::call::Call;
 use tests::scripted::{KEY, ScriptedReply, access, cancelled, reply_under};
 
 use super::{
-    DELETE, EVALUATE, EVALUATE_ALL, EVALUATIONS, GET, LIST, OPERATIONS, TABLE, UPDATE, call,
-    call_for, create, damage, keys, valid,
+    DELETE, EVALUATE, EVALUATE_ALL, GET, LIST, OPERATIONS, TABLE, UPDATE, call, call_for, create,
+    damage, keys, valid,
 };
 
 fn any(operation: &'static Operation) -> Call {
@@ -66,40 +65,6 @@ async fn unreachable_dynamodb_gives_503_in_the_protocols_format() {
         let reply = valid(operation, PROJECT, "f").key(&test.key).send(&test.app).await;
         assert_eq!((reply.status, &reply.text), (503, &expected));
         assert_eq!(reply.headers["retry-after"], "1");
-    }
-}
-
-#[tokio::test]
-async fn cached_flags_are_evaluated_without_dynamodb() {
-    let mut test = TestApp::start().await;
-    create(&test, "f", &json!({})).await;
-    for operation in EVALUATIONS {
-        let reply = valid(operation, PROJECT, "f").key(&test.key).send(&test.app).await;
-        assert_eq!(reply.status, 200);
-    }
-    test.engine.kill();
-    for operation in EVALUATIONS {
-        let reply = valid(operation, PROJECT, "f").key(&test.key).send(&test.app).await;
-        assert_eq!(reply.status, 200);
-    }
-    for (minutes, status) in [(1, 200), (10, 503)] {
-        test.pass(Duration::from_mins(minutes));
-        for operation in EVALUATIONS {
-            let reply = valid(operation, PROJECT, "f").key(&test.key).send(&test.app).await;
-            assert_eq!(reply.status, status);
-        }
-    }
-}
-
-#[tokio::test]
-async fn requests_to_silent_dynamodb_time_out() {
-    let script = |target: &str, before: usize| match (target, before) {
-        ("BatchGetItem", 0) => access(),
-        _ => ScriptedReply::Silence,
-    };
-    for operation in EVALUATIONS {
-        let (reply, _) = reply_under(script, any(operation)).await;
-        assert_eq!((reply.status, &reply.body["errorCode"]), (503, &json!("GENERAL")));
     }
 }
 

@@ -1,16 +1,13 @@
 //! The configuration that flagd fetches.
 
-use std::collections::HashMap;
 use std::time::Duration;
 
-use aws_sdk_dynamodb::types::AttributeValue;
-use local::environment::table_prefix;
 use serde_json::json;
 use shared::app::Operation;
 use tests::app::{PROJECT, TestApp};
 use tests::call::{Call, Reply, send_event};
 
-use super::{archive, call, change, create, etag};
+use super::{archive, call, change, copy, create, etag};
 
 const GET_CONFIGURATION: &Operation = &get_flagd_configuration::OPERATION;
 
@@ -93,16 +90,7 @@ async fn oversized_configurations_are_rejected() {
     };
     let rules: Vec<_> = (0..10).map(rule).collect();
     create(&test, "large-00", &json!({"enabled": true, "rules": rules})).await;
-    let is_flag =
-        |item: &HashMap<String, AttributeValue>| item["key"].as_s().unwrap() == "large-00";
-    let flag = test.items("feature-flags").await.into_iter().find(is_flag).unwrap();
-    for number in 1..=18 {
-        let mut copy = flag.clone();
-        copy.insert("key".to_owned(), AttributeValue::S(format!("large-{number:02}")));
-        let table = format!("{}feature-flags", table_prefix());
-        let put = test.client.put_item().table_name(table).set_item(Some(copy));
-        put.send().await.unwrap();
-    }
+    copy(&test, "large-00", 18).await;
     let reply = fetch(&test, None).await;
     assert_eq!(reply.problem(), (409, "flagd_configuration_too_large"));
 }

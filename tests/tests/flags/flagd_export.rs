@@ -10,9 +10,9 @@ use uuid::Uuid;
 
 use flags::draft::FlagDraft;
 use flags::evaluation::{Compiler, Flags, LoadedFlag, LoadedSegment, Segments};
-use flags::flagd::{FlagdExport, Layout};
+use flags::flagd::{FlagdExport, GENERAL_DIFFERENCES, Layout};
 use flags::segment::SegmentDraft;
-use flags::{FeatureFlag, Segment, flagd, ofrep};
+use flags::{FeatureFlag, RolloutEntry, Segment, Serve, VariantKey, Weight, flagd, ofrep};
 use shared::json::{Json, MAX_BODY_DEPTH};
 use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
@@ -175,7 +175,7 @@ fn served_here(flags: &Flags, flag: &Value, context: &Value) -> (Value, Value) {
 
 /// An official evaluator of flagd.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Core {
+enum Core {
     /// The core from npm. It first checks the document with its schemas.
     JavaScript,
     /// The core from `PyPI`, run through its provider, which reads a file.
@@ -199,7 +199,7 @@ impl Core {
 }
 
 /// Returns a core's results for each evaluation of each document.
-pub(crate) fn served_by_flagd(core: Core, requests: &[Value]) -> Vec<Value> {
+fn served_by_flagd(core: Core, requests: &[Value]) -> Vec<Value> {
     let mut flagd = core
         .command()
         .stdin(Stdio::piped())
@@ -315,4 +315,54 @@ fn rollouts_without_targeting_key_serve_the_default() {
     let request = json!({"document": exported.document, "evaluations": [evaluation]});
     let result = &served_by_flagd(Core::JavaScript, &[request])[0];
     assert_eq!((&result["value"], &result["variant"]), (&json!(-1), &Value::Null), "{result}");
+}
+
+/// Returns the number of individuals for whom a core serves another half than here.
+fn served_otherwise(core: Core, targeting_key: impl Fn(usize) -> String) -> usize {
+    let half = |variant: &str| RolloutEntry {
+        variant: VariantKey::parse(variant).unwrap(),
+        weight: Weight::parse("50").unwrap(),
+    };
+    let variants = json!([{"key": "a", "value": "A"}, {"key": "b", "value": "B"}]);
+    let body = json!({"key": "f", "name": "f", "type": "string", "variants": variants});
+    let mut flag = flag(&body);
+    (flag.enabled, flag.fallthrough) = (true, Serve::Rollout(vec![half("a"), half("b")]));
+    let FlagdExport { document, .. } =
+        flagd::export(project(), std::slice::from_ref(&flag), &[], Layout::Compact);
+    let contexts: Vec<Value> =
+        (0..INDIVIDUALS).map(|at| json!({"targetingKey": targeting_key(at)})).collect();
+    let evaluation = |context: &Value| json!({"flag": "f", "type": "string", "default": "the caller's", "context": context});
+    let evaluations: Vec<Value> = contexts.iter().map(evaluation).collect();
+    let there = served_by_flagd(core, &[json!({"document": document, "evaluations": evaluations})]);
+    assert_eq!(there.len(), INDIVIDUALS);
+    let loaded = Arc::new(LoadedFlag::new(&flag, &mut Compiler::default()));
+    let loaded = Flags::new(project(), [loaded]);
+    let differs = |(context, there): &(&Value, Value)| {
+        served_here(&loaded, &body, context).1 != there["variant"]
+    };
+    contexts.iter().zip(there).filter(differs).count()
+}
+
+const INDIVIDUALS: usize = 48;
+
+#[test]
+fn export_lists_differences_in_shares() {
+    let ascii = |at: usize| format!("user-{at}");
+    let beyond = |at: usize| format!("{}-{at}", ["é", "名前", "🙂"][at % 3]);
+    assert_eq!(served_otherwise(Core::JavaScript, ascii), 0);
+    let is_listed = |core: &str, how: &str| {
+        GENERAL_DIFFERENCES.iter().any(|it| it.contains(core) && it.contains(how))
+    };
+    for (core, differ, listed) in [
+        (
+            Core::JavaScript,
+            served_otherwise(Core::JavaScript, beyond),
+            is_listed("JavaScript", "UTF-16"),
+        ),
+        (Core::Python, served_otherwise(Core::Python, ascii), is_listed("Python", "CBOR")),
+        (Core::Python, served_otherwise(Core::Python, beyond), is_listed("Python", "CBOR")),
+    ] {
+        // About half of the individuals are in the other half.
+        assert!((12..=36).contains(&differ) && listed, "{core:?}: {differ}");
+    }
 }

@@ -1,39 +1,15 @@
 //! Lists of flags.
 
-use aws_sdk_dynamodb::types::{AttributeValue, PutRequest, WriteRequest};
-use local::environment::table_prefix;
 use serde_json::{Value, json};
 use tests::app::{PROJECT, TestApp};
 use tests::call::{Call, Gateway};
 
 use super::{
-    CREATE, LIST, TABLE, archive, call, change, create, creation, get, keys, other_project,
+    CREATE, LIST, archive, call, change, copy, create, creation, get, keys, other_project,
 };
 
 fn keys_of(pages: &[Vec<Value>]) -> Vec<String> {
     pages.concat().iter().map(|item| item["key"].as_str().unwrap().to_owned()).collect()
-}
-
-/// Stores changed copies of a flag directly in the table.
-async fn copy(
-    test: &TestApp,
-    key: &str,
-    copies: impl Iterator<Item = (String, Vec<(&str, AttributeValue)>)>,
-) {
-    let items = test.items(TABLE).await;
-    let original = items.iter().find(|item| item["key"].as_s().unwrap() == key).unwrap();
-    let requests = copies.map(|(key, changes)| {
-        let mut item = original.clone();
-        item.insert("key".to_owned(), AttributeValue::S(key));
-        item.extend(changes.into_iter().map(|(name, value)| (name.to_owned(), value)));
-        let put = PutRequest::builder().set_item(Some(item)).build().unwrap();
-        WriteRequest::builder().put_request(put).build()
-    });
-    for batch in requests.collect::<Vec<_>>().chunks(5) {
-        let table = format!("{}{TABLE}", table_prefix());
-        let write = test.client.batch_write_item().request_items(table, batch.to_vec());
-        assert!(write.send().await.unwrap().unprocessed_items.unwrap_or_default().is_empty());
-    }
 }
 
 #[tokio::test]
@@ -78,10 +54,6 @@ async fn archived_flags_are_listed_on_request() {
     }
     change(&test, "c", json!({"archived": false})).await;
     assert_eq!(keys_of(&test.pages(&list, 10).await), ["b", "c", "e"]);
-    for other in ["", "yes", "1", "TRUE"] {
-        let reply = list.clone().query("archived", other).send(&test.app).await;
-        assert_eq!(reply.violations(), [("query:archived", "invalid_value")], "{other:?}");
-    }
 }
 
 #[tokio::test]
@@ -89,9 +61,9 @@ async fn flags_behind_many_archived_ones_are_found() {
     let test = TestApp::start().await;
     create(&test, "f", &json!({})).await;
     create(&test, "z", &json!({})).await;
-    let at = || AttributeValue::S("2026-11-21T04:16:00.000Z".to_owned());
-    let archived = (0..300).map(|number| (format!("g{number:03}"), vec![("archivedAt", at())]));
-    copy(&test, "f", archived).await;
+    create(&test, "g", &json!({})).await;
+    assert_eq!(archive(&test, "g").await.status, 200);
+    copy(&test, "g", 299).await;
     let list = call(&test, LIST);
     for limit in [1, 2, 50] {
         assert_eq!(keys_of(&test.pages(&list, limit).await), ["f", "z"], "{limit}");
@@ -106,7 +78,7 @@ async fn flags_behind_many_archived_ones_are_found() {
 async fn pages_have_fifty_flags_by_default() {
     let test = TestApp::start().await;
     create(&test, "f", &json!({})).await;
-    copy(&test, "f", (0..120).map(|number| (format!("g{number:03}"), Vec::new()))).await;
+    copy(&test, "f", 120).await;
     let count =
         async |call: Call| call.send(&test.app).await.body["items"].as_array().unwrap().len();
     assert_eq!(count(call(&test, LIST)).await, 50);
@@ -124,7 +96,7 @@ async fn pages_of_large_flags_fit_a_lambda_response() {
         .map(|number| json!({"key": format!("v{number}"), "value": "\"".repeat(10_000)}))
         .collect();
     create(&test, "f", &json!({"type": "string", "variants": variants})).await;
-    copy(&test, "f", (0..40).map(|number| (format!("g{number:03}"), Vec::new()))).await;
+    copy(&test, "f", 40).await;
     let pages = test.pages(&call(&test, LIST), 100).await;
     assert_eq!(keys_of(&pages).len(), 41);
     assert!(pages.len() > 1);

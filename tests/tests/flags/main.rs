@@ -31,7 +31,7 @@ use local::demo;
 use serde_json::{Value, json};
 use shared::app::Operation;
 use shared::projects::project::ProjectId;
-use tests::app::{PROJECT, TestApp};
+use tests::app::{Item, PROJECT, TestApp};
 use tests::call::{Call, Reply};
 
 const TABLE: &str = "feature-flags";
@@ -152,9 +152,8 @@ async fn other_project(test: &TestApp) -> ProjectId {
 /// Returns all items of the tests' project by key.
 async fn stored(test: &TestApp) -> BTreeMap<String, BTreeMap<String, AttributeValue>> {
     let items = test.items(TABLE).await.into_iter();
-    let project_number = |item: &std::collections::HashMap<String, AttributeValue>| {
-        *item["projectId"].as_s().unwrap() == test.project_id.to_string()
-    };
+    let project_number =
+        |item: &Item| *item["projectId"].as_s().unwrap() == test.project_id.to_string();
     items
         .filter(project_number)
         .map(|item| (item["key"].as_s().unwrap().clone(), item.into_iter().collect()))
@@ -193,4 +192,15 @@ async fn damage(test: &TestApp, key: &str, attribute: &str, value: AttributeValu
     let project = test.project_id.to_string();
     let key = [("projectId", project.as_str()), ("key", key)];
     test.tamper(TABLE, key, attribute, value).await;
+}
+
+/// Stores copies of a flag directly in the table, with numbers in their keys.
+async fn copy(test: &TestApp, key: &str, copies: usize) {
+    let flag: Item = stored(test).await.remove(key).unwrap().into_iter().collect();
+    let copy = |number: usize| {
+        let mut copy = flag.clone();
+        copy.insert("key".to_owned(), AttributeValue::S(format!("{key}-{number:04}")));
+        copy
+    };
+    test.put(TABLE, (1..=copies).map(copy)).await;
 }

@@ -1,10 +1,9 @@
 //! Evaluations while DynamoDB is unreachable or slow, and the number of reads otherwise.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use aws_sdk_dynamodb::types::{AttributeValue, PutRequest, WriteRequest};
+use aws_sdk_dynamodb::types::AttributeValue;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use shared::app::Operation;
@@ -14,8 +13,8 @@ use tests::call::{Call, Reply};
 use tests::proxy::Outage;
 
 use super::{
-    EVALUATE, EVALUATE_ALL, GET, TABLE, call, call_for, change, create, create_dependent, evaluate,
-    evaluate_all, stored,
+    EVALUATE, EVALUATE_ALL, GET, TABLE, call, call_for, change, copy, create, create_dependent,
+    evaluate, evaluate_all,
 };
 
 const GET_CONFIGURATION: &Operation = &get_flagd_configuration::OPERATION;
@@ -161,25 +160,6 @@ async fn slow_reads_continue_for_the_next_request() {
 }
 
 #[tokio::test]
-async fn current_flags_are_read_once_a_second() {
-    let test = TestApp::start().await;
-    create(&test, "f", &json!({})).await;
-    assert_all(&test, true).await;
-    let current = |operation| {
-        let call = call_for(&test, operation, "f").header("cache-control", "no-cache");
-        call.json(&json!({"context": {}}))
-    };
-    test.round_trips();
-    for second in 1..=3 {
-        test.pass(Duration::from_secs(1));
-        for _ in 0..5 {
-            assert!(is_on(&current(EVALUATE).send(&test.app).await));
-        }
-        assert_eq!(test.round_trips(), 1, "in second {second}");
-    }
-}
-
-#[tokio::test]
 async fn flags_read_during_a_write_are_read_again() {
     let test = TestApp::start().await;
     create(&test, "f", &json!({})).await;
@@ -197,24 +177,6 @@ async fn flags_read_during_a_write_are_read_again() {
     test.tamper(TABLE, flag, "version", AttributeValue::N("2".to_owned())).await;
     test.pass(Duration::from_secs(5));
     assert_all(&test, false).await;
-}
-
-/// Copies a flag under other keys.
-async fn multiply(test: &TestApp, key: &str, copies: usize) {
-    let flag = stored(test).await.remove(key).unwrap();
-    let flag: HashMap<String, AttributeValue> = flag.into_iter().collect();
-    let table = format!("{}{TABLE}", local::environment::table_prefix());
-    let put = |number: usize| {
-        let mut copy = flag.clone();
-        copy.insert("key".to_owned(), AttributeValue::S(format!("copy-{number:04}")));
-        let put = PutRequest::builder().set_item(Some(copy)).build().unwrap();
-        WriteRequest::builder().put_request(put).build()
-    };
-    let puts: Vec<WriteRequest> = (0..copies).map(put).collect();
-    for puts in puts.chunks(25) {
-        let batch = test.client.batch_write_item().request_items(&table, puts.to_vec());
-        assert!(batch.send().await.unwrap().unprocessed_items.unwrap_or_default().is_empty());
-    }
 }
 
 #[tokio::test]
@@ -245,7 +207,7 @@ async fn unchanged_flags_cost_twelve_units_a_minute() {
     for flags in [10, 100, 2_000] {
         let mut test = TestApp::start().await;
         create(&test, "f", &json!({})).await;
-        multiply(&test, "f", flags - 1).await;
+        copy(&test, "f", flags - 1).await;
         // An app with an empty cache.
         (test.app, _) = app_over(&test.engine.endpoint());
         // New flags are read twice, and in several attempts on a busy machine.

@@ -1,19 +1,14 @@
 //! Pain points of concurrent uploads, and of uploads that died.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use aws_sdk_dynamodb::Client;
-use aws_sdk_dynamodb::config::interceptors::BeforeTransmitInterceptorContextRef;
-use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents};
-use aws_sdk_dynamodb::error::BoxError;
 use serde_json::json;
 
 use ::insights::store::{BatchId, ClaimOutcome, InsightStore, InsightWrite, RequestRecord};
 use ::insights::{Insight, InsightId, PainPoint};
-use shared::app::{App, Ids};
-use tests::app::{TestApp, app_with};
+use shared::app::Ids;
+use tests::app::TestApp;
 use tests::call::{Call, Reply};
 use tests::insights::{self, pain_point, upload};
 
@@ -24,44 +19,6 @@ use super::{
 
 const BATCH_LIFETIME: Duration = Duration::from_secs(5);
 const MILLISECOND: Duration = Duration::from_millis(1);
-
-/// Lets the transactions that claim pain points through, and fails the one that adds them to an
-/// insight, as if the function died between them.
-#[derive(Debug)]
-struct DiesAfterClaiming {
-    claims: usize,
-    writes: AtomicUsize,
-}
-
-impl Intercept for DiesAfterClaiming {
-    fn name(&self) -> &'static str {
-        "DiesAfterClaiming"
-    }
-
-    fn read_before_transmit(
-        &self,
-        context: &BeforeTransmitInterceptorContextRef<'_>,
-        _: &RuntimeComponents,
-        _: &mut ConfigBag,
-    ) -> Result<(), BoxError> {
-        let target = context.request().headers().get("x-amz-target").unwrap_or_default();
-        let is_write = target.ends_with("TransactWriteItems");
-        if is_write && self.writes.fetch_add(1, Ordering::Relaxed) >= self.claims {
-            return Err("the function died".into());
-        }
-        Ok(())
-    }
-}
-
-/// Returns an app whose function dies after this number of claim transactions.
-fn dying(test: &TestApp, claims: usize) -> App {
-    let dies = DiesAfterClaiming { claims, writes: AtomicUsize::new(0) };
-    let config = test.client.config().to_builder().interceptor(dies).build();
-    let mut app = app_with(Client::from_conf(config));
-    // Otherwise it would reuse insight IDs of the tests' own app.
-    app.ids = Ids::Random;
-    app
-}
 
 /// Claims pain points for a batch that is never committed.
 async fn claim(test: &TestApp, numbers: impl IntoIterator<Item = usize>) -> BatchId {
@@ -95,9 +52,9 @@ async fn claims_of_dead_uploads_are_in_no_insight() {
     let test = TestApp::start().await;
     let id = create(&test, [0]).await;
     let before = get(&test, &id).await;
-    let reply = call_for(&test, ADD, &id).json(&upload([1, 2])).send(&dying(&test, 1)).await;
+    let reply = call_for(&test, ADD, &id).json(&upload([1, 2])).send(&test.dying_after(1)).await;
     assert!(reply.status >= 500, "{}", reply.body);
-    let reply = call(&test, CREATE).json(&creation([3, 4])).send(&dying(&test, 1)).await;
+    let reply = call(&test, CREATE).json(&creation([3, 4])).send(&test.dying_after(1)).await;
     assert!(reply.status >= 500, "{}", reply.body);
     let after = get(&test, &id).await;
     assert_eq!((&after.body, etag(&after)), (&before.body, "\"1\""));
@@ -109,7 +66,7 @@ async fn claims_of_dead_uploads_are_in_no_insight() {
 async fn claims_of_dead_uploads_conflict_for_5_seconds() {
     let test = TestApp::start().await;
     let id = create(&test, [0]).await;
-    let reply = call_for(&test, ADD, &id).json(&upload([1, 2])).send(&dying(&test, 1)).await;
+    let reply = call_for(&test, ADD, &id).json(&upload([1, 2])).send(&test.dying_after(1)).await;
     assert!(reply.status >= 500);
     assert_eq!(add(&test, &id, [3]).await.status, 200, "other pain points do not conflict");
     test.pass(BATCH_LIFETIME.saturating_sub(MILLISECOND));

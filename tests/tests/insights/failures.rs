@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
 use futures_util::future::join_all;
-use local::environment::table_prefix;
 use serde_json::{Value, json};
 use shared::app::Operation;
 use tests::app::{PROJECT, TestApp, left_out};
@@ -15,8 +14,8 @@ use tests::insights::pain_point;
 use tests::scripted::{KEY, ScriptedReply, access, cancelled, reply_under};
 
 use super::{
-    ADD, CREATE, GET, LIST, LIST_PAIN_POINTS, MERGE, MISSING_ID, OPERATIONS, SPLIT, TABLE, UPDATE,
-    create, etag, ids, stored, valid,
+    ADD, CREATE, GET, LIST, LIST_PAIN_POINTS, MERGE, MISSING_ID, SPLIT, TABLE, UPDATE, create,
+    etag, ids, stored, valid,
 };
 
 const ID: &str = "01902f3c-0000-7000-8000-eeeeeeeeeeee";
@@ -104,14 +103,13 @@ fn assert_retryable(reply: &Reply, problem: (u16, &str), of: &str) {
     assert_eq!(reply.headers["retry-after"], "1");
 }
 
-#[tokio::test]
-async fn unreachable_dynamodb_gives_503() {
-    let mut test = TestApp::start().await;
-    let (id, into) = (create(&test, 0..2).await, create(&test, 10..11).await);
-    test.engine.kill();
-    for operation in OPERATIONS {
-        let reply = valid(operation, PROJECT, &id, &into).key(&test.key).send(&test.app).await;
-        assert_retryable(&reply, (503, "unavailable"), operation.name);
+/// Returns a DynamoDB with an insight, which replies to each transaction with `written`.
+fn writing(written: ScriptedReply) -> impl Fn(&str, usize) -> ScriptedReply + Clone + Send {
+    move |target, before| match (target, before) {
+        ("BatchGetItem", 0) => access(),
+        ("BatchGetItem", _) => chunk(),
+        ("GetItem", _) => head(),
+        _ => written.clone(),
     }
 }
 
@@ -140,16 +138,8 @@ async fn conflicting_writes_are_retried() {
 #[tokio::test]
 async fn permanently_conflicting_writes_give_409() {
     let replies = [CREATE, ADD, UPDATE, MERGE].map(|operation| async move {
-        let (reply, _) = reply_under(
-            |target, before| match (target, before) {
-                ("BatchGetItem", 0) => access(),
-                ("BatchGetItem", _) => chunk(),
-                ("GetItem", _) => head(),
-                _ => cancelled(&["TransactionConflict", "None"]),
-            },
-            any(operation),
-        )
-        .await;
+        let script = writing(cancelled(&["TransactionConflict", "None"]));
+        let (reply, _) = reply_under(script, any(operation)).await;
         assert_retryable(&reply, (409, "conflict"), operation.name);
     });
     let splitting = async {
@@ -172,28 +162,15 @@ async fn permanently_conflicting_writes_give_409() {
 #[tokio::test]
 async fn permanently_outdated_writes_give_409() {
     let updating = async {
-        let (reply, dynamodb) = reply_under(
-            |target, before| match (target, before) {
-                ("BatchGetItem", 0) => access(),
-                ("BatchGetItem", _) => chunk(),
-                ("GetItem", _) => head(),
-                _ => cancelled(&["ConditionalCheckFailed"]),
-            },
-            any(UPDATE),
-        )
-        .await;
+        let script = writing(cancelled(&["ConditionalCheckFailed"]));
+        let (reply, dynamodb) = reply_under(script, any(UPDATE)).await;
         assert_retryable(&reply, (409, "conflict"), UPDATE.name);
         let (read, written) =
             (dynamodb.requests("GetItem").len(), dynamodb.requests("TransactWriteItems").len());
         assert!(read > 2 && read == written, "each attempt reads again: {read} {written}");
     };
     let merging = async {
-        let script = |target: &str, before| match (target, before) {
-            ("BatchGetItem", 0) => access(),
-            ("BatchGetItem", _) => chunk(),
-            ("GetItem", _) => head(),
-            _ => cancelled(&["None", "ConditionalCheckFailed"]),
-        };
+        let script = writing(cancelled(&["None", "ConditionalCheckFailed"]));
         let (reply, _) = reply_under(script, any(MERGE)).await;
         assert_retryable(&reply, (409, "conflict"), MERGE.name);
     };
@@ -264,21 +241,8 @@ async fn uploads_with_abandoned_batches_start_a_new_one() {
 #[tokio::test]
 async fn throttling_dynamodb_gives_503() {
     let writes = [CREATE, ADD, UPDATE, MERGE].map(|operation| async move {
-        for script in [
-            (|target, before| match (target, before) {
-                ("BatchGetItem", 0) => access(),
-                ("BatchGetItem", _) => chunk(),
-                ("GetItem", _) => head(),
-                _ => throttled(),
-            }) as fn(&str, usize) -> ScriptedReply,
-            |target, before| match (target, before) {
-                ("BatchGetItem", 0) => access(),
-                ("BatchGetItem", _) => chunk(),
-                ("GetItem", _) => head(),
-                _ => cancelled(&["ThrottlingError", "None"]),
-            },
-        ] {
-            let (reply, _) = reply_under(script, any(operation)).await;
+        for written in [throttled(), cancelled(&["ThrottlingError", "None"])] {
+            let (reply, _) = reply_under(writing(written), any(operation)).await;
             assert_retryable(&reply, (503, "unavailable"), operation.name);
         }
     });
@@ -435,10 +399,7 @@ async fn lists_omit_only_unreadable_items() {
     let key = pk(&pain_points[0]);
     test.tamper(TABLE, [("pk", &key), ("sk", "pain-point")], "title", revision(1)).await;
     let gone = pk(&pain_points[1]);
-    let key = [("pk", &*gone), ("sk", "pain-point")];
-    let key = key.map(|(name, value)| (name.to_owned(), AttributeValue::S(value.to_owned())));
-    let delete = test.client.delete_item().table_name(format!("{}{TABLE}", table_prefix()));
-    delete.set_key(Some(key.into())).send().await.unwrap();
+    test.remove(TABLE, [("pk", &gone), ("sk", "pain-point")]).await;
     let pages = test.pages(&super::call_for(&test, LIST_PAIN_POINTS, &good), 2).await;
     assert_eq!(ids(&pages.concat()), pain_points[2..]);
     assert_eq!(left_out(&pain_points[0]), BTreeSet::from([(TABLE, "title")]));

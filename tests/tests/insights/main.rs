@@ -38,10 +38,6 @@ const LIST_PAIN_POINTS: &Operation = &list_pain_points::OPERATION;
 const SPLIT: &Operation = &::split_insight::OPERATION;
 const MERGE: &Operation = &::merge_insights::OPERATION;
 
-/// All operations.
-const OPERATIONS: [&Operation; 8] =
-    [CREATE, LIST, GET, UPDATE, ADD, LIST_PAIN_POINTS, SPLIT, MERGE];
-
 /// The operations with an insight's ID in the path.
 const OPERATIONS_ON_AN_INSIGHT: [&Operation; 6] =
     [GET, UPDATE, ADD, LIST_PAIN_POINTS, SPLIT, MERGE];

@@ -4,25 +4,9 @@ use serde_json::json;
 use tests::app::{PROJECT, TestApp};
 
 use super::{
-    ADD, CREATE, DELETE, GET, LIST, LIST_EVENTS, OPERATIONS, add, call, create, other_project,
-    some_events, stored, valid,
+    ADD, CREATE, DELETE, GET, LIST, LIST_EVENTS, add, call, create, other_project, some_events,
+    stored, valid,
 };
-
-#[tokio::test]
-async fn inaccessible_projects_do_not_exist() {
-    let test = TestApp::start().await;
-    let id = create(&test).await;
-    let other = other_project(&test).await;
-    let unseen = test.unseen_projects(other).await;
-    let before = stored(&test).await;
-    for operation in OPERATIONS {
-        for (project, key) in &unseen {
-            let reply = valid(operation, project, &id).key(key).send(&test.app).await;
-            assert_eq!(reply.problem(), (404, "project_not_found"), "{} {project}", operation.name);
-        }
-    }
-    assert_eq!(stored(&test).await, before);
-}
 
 #[tokio::test]
 async fn collections_are_found_only_in_their_own_project() {
@@ -52,27 +36,6 @@ async fn collections_are_found_only_in_their_own_project() {
         let reply = valid(operation, &project, &upper).key(&test.key).send(&test.app).await;
         assert!(reply.status < 300, "{}: {}", operation.name, reply.body);
     }
-}
-
-#[tokio::test]
-async fn checks_run_from_form_to_body() {
-    let test = TestApp::start().await;
-    let nowhere = |operation| valid(operation, "missing", "nonsense").key(&test.key);
-    for operation in [LIST, LIST_EVENTS] {
-        let reply = nowhere(operation).query("limit", 0).send(&test.app).await;
-        assert_eq!(reply.violations(), [("query:limit", "out_of_range")]);
-    }
-    for operation in [CREATE, ADD] {
-        let reply = nowhere(operation).header("idempotency-key", "").send(&test.app).await;
-        assert_eq!(reply.status, 400, "{}", reply.body);
-        let reply = nowhere(operation).bytes("{").send(&test.app).await;
-        assert_eq!(reply.problem(), (404, "project_not_found"));
-    }
-    // The state is checked last.
-    let unknown = super::call_for(&test, ADD, "nonsense");
-    let reply = unknown.clone().json(&json!({})).send(&test.app).await;
-    assert_eq!(reply.problem(), (400, "validation_failed"));
-    assert_eq!(unknown.json(&some_events(1)).send(&test.app).await.status, 404);
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use local::demo::{ensure_complete_project, ensure_project};
 use shared::projects::project::ProjectId;
-use tests::app::TestApp;
+use tests::app::{Item, TestApp};
 use tests::call::Call;
 use tests::errors::{SentEvent, project};
 use tests::notifications::SentMessages;
@@ -149,11 +149,8 @@ async fn each_flag_change_is_marked_once() {
     assert_eq!(names(&test, "full", "flags").await, expected);
 
     // A run that was killed after it added the markers left the outbox as it was.
-    for item in outbox.into_iter().filter(|it| it["sk"].as_s().unwrap().starts_with("outbox#")) {
-        let put = test.client.put_item().set_item(Some(item));
-        let table = format!("{}notifications", local::environment::table_prefix());
-        put.table_name(table).send().await.unwrap();
-    }
+    let is_outbox = |it: &Item| it["sk"].as_s().unwrap().starts_with("outbox#");
+    test.put("notifications", outbox.into_iter().filter(is_outbox)).await;
     outbound.run(&test.app).await;
     assert_eq!(names(&test, "full", "flags").await, expected);
 }

@@ -59,18 +59,6 @@ async fn pages_list_each_collection_once_newest_first() {
 }
 
 #[tokio::test]
-async fn pages_have_fifty_collections_by_default() {
-    let test = TestApp::start().await;
-    let ids = create_many(&test, 51).await;
-    let reply = call(&test, LIST).send(&test.app).await;
-    assert_eq!(column(reply.body["items"].as_array().unwrap(), "id"), ids[..50]);
-    assert!(reply.body["nextCursor"].is_string());
-    let all = call(&test, LIST).query("limit", 100).send(&test.app).await;
-    assert_eq!(column(all.body["items"].as_array().unwrap(), "id"), ids);
-    assert!(all.body["nextCursor"].is_null());
-}
-
-#[tokio::test]
 async fn new_collections_do_not_shift_pages() {
     let test = TestApp::start().await;
     let ids = create_many(&test, 4).await;

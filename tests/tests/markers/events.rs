@@ -1,15 +1,10 @@
 //! Adding and listing events.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use aws_sdk_dynamodb::Client;
-use aws_sdk_dynamodb::config::interceptors::BeforeTransmitInterceptorContextRef;
-use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents};
-use aws_sdk_dynamodb::error::BoxError;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
-use shared::app::{App, Ids};
-use tests::app::{TestApp, app_with};
+use tests::app::TestApp;
 use tests::call::{Call, Gateway};
 
 use super::{
@@ -50,44 +45,11 @@ async fn assert_no_event_is_pending(test: &TestApp) {
     assert!(items.iter().all(|item| !item.contains_key("pending")));
 }
 
-/// Lets one write through and fails all others, as if the function died after it.
-#[derive(Debug)]
-struct DiesAfterOneWrite(AtomicUsize);
-
-impl Intercept for DiesAfterOneWrite {
-    fn name(&self) -> &'static str {
-        "DiesAfterOneWrite"
-    }
-
-    fn read_before_transmit(
-        &self,
-        context: &BeforeTransmitInterceptorContextRef<'_>,
-        _: &RuntimeComponents,
-        _: &mut ConfigBag,
-    ) -> Result<(), BoxError> {
-        let target = context.request().headers().get("x-amz-target").unwrap_or_default();
-        if target.ends_with("TransactWriteItems") && self.0.fetch_add(1, Ordering::Relaxed) > 0 {
-            return Err("the function died".into());
-        }
-        Ok(())
-    }
-}
-
-/// Returns an app whose function dies after its first write.
-fn dying(test: &TestApp) -> App {
-    let dies = DiesAfterOneWrite(AtomicUsize::new(0));
-    let config = test.client.config().to_builder().interceptor(dies).build();
-    let mut app = app_with(Client::from_conf(config));
-    // Otherwise it would reuse event IDs of the tests' own app.
-    app.ids = Ids::Random;
-    app
-}
-
 /// Creates a collection with a hundred events whose writer died between its two transactions.
 async fn half_written(test: &TestApp) -> String {
     let id = create(test).await;
     let call = call_for(test, ADD, &id).header("idempotency-key", &id);
-    let reply = call.json(&some_events(100)).send(&dying(test)).await;
+    let reply = call.json(&some_events(100)).send(&test.dying_after(1)).await;
     assert_eq!(reply.status, 201, "pending events count as stored");
     let items = test.items(TABLE).await;
     let pending =

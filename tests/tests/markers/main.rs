@@ -12,19 +12,16 @@ mod failures;
 mod kills;
 mod purge_event_markers;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
-use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::{Value, json};
 
 use local::demo;
 use markers::CollectionId;
 use shared::app::Operation;
 use shared::projects::project::ProjectId;
-use tests::app::{PROJECT, TestApp};
+use tests::app::{Item, PROJECT, TestApp};
 use tests::call::{Call, Reply};
-
-type Item = HashMap<String, AttributeValue>;
 
 const TABLE: &str = "event-markers";
 
@@ -34,9 +31,6 @@ const GET: &Operation = &get_event_marker_collection::OPERATION;
 const DELETE: &Operation = &::delete_event_marker_collection::OPERATION;
 const ADD: &Operation = &add_event_markers::OPERATION;
 const LIST_EVENTS: &Operation = &list_event_markers::OPERATION;
-
-/// All operations.
-const OPERATIONS: [&Operation; 6] = [CREATE, LIST, GET, DELETE, ADD, LIST_EVENTS];
 
 /// Returns a call in the tests' project.
 fn call(test: &TestApp, operation: &'static Operation) -> Call {

@@ -6,21 +6,19 @@ use std::time::Duration;
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::json;
 
-use local::environment::table_prefix;
 use markers::store::MarkerStore;
 use markers::{CollectionId, PurgeJob};
 use purge_event_markers::{JOB, oldest_job_age};
 use shared::app::Deadline;
 use shared::dynamodb::StoreError;
 use shared::timestamp::Timestamp;
-use tests::app::{START, TestApp, app_over, left_out};
+use tests::app::{Item, START, TestApp, app_over, left_out, texts};
 use tests::call::Call;
 use tests::markers::filled;
 use tests::scripted::{ScriptedDynamoDb, ScriptedReply};
 
 use super::{
-    CREATE, DELETE, Item, TABLE, add, call_for, collection_id, create, other_project, some_events,
-    stored,
+    CREATE, DELETE, TABLE, add, call_for, collection_id, create, other_project, some_events, stored,
 };
 
 /// Time for which late events are still purged.
@@ -91,10 +89,8 @@ async fn late_events_are_purged() {
     purge(&test).await;
     assert_eq!(left(&test, &id).await, 0);
     // Simulates a request that started before the deletion. No operation writes this event.
-    let late = [("pk", format!("events#{id}")), ("sk", "000063962453760#late".to_owned())];
-    let late = late.map(|(name, value)| (name.to_owned(), AttributeValue::S(value)));
-    let put = test.client.put_item().table_name(format!("{}{TABLE}", table_prefix()));
-    put.set_item(Some(late.into())).send().await.unwrap();
+    let late = [("pk", &*format!("events#{id}")), ("sk", "000063962453760#late")];
+    test.put(TABLE, [texts(late)]).await;
     test.pass(LATE);
     purge(&test).await;
     assert_eq!(stored(&test).await, []);

@@ -4,13 +4,12 @@ use std::collections::HashMap;
 use std::net::TcpListener;
 use std::time::Duration;
 
-use aws_sdk_dynamodb::types::{AttributeValue, PutRequest, WriteRequest};
+use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::{Value, json};
 
-use local::environment::table_prefix;
 use send_notifications::senders::Senders;
 use shared::projects::project::ProjectId;
-use tests::app::{PROJECT, TestApp};
+use tests::app::{PROJECT, TestApp, texts};
 use tests::call::Call;
 use tests::errors::{SentEvent, project};
 use tests::insights::upload;
@@ -137,15 +136,6 @@ pub(super) async fn outbox_titles(test: &TestApp, kind: &str) -> Vec<String> {
 
 /// Stores error items that have only a key. Emails omit errors that do not exist.
 pub(super) async fn store_errors(test: &TestApp, project: ProjectId, ids: &[String]) {
-    let table = format!("{}errors", table_prefix());
-    for some in ids.chunks(25) {
-        let puts = some.iter().map(|id| {
-            let item = PutRequest::builder()
-                .item("pk", AttributeValue::S(format!("errors#{project}")))
-                .item("sk", AttributeValue::S(id.clone()));
-            WriteRequest::builder().put_request(item.build().unwrap()).build()
-        });
-        let batch = test.client.batch_write_item().request_items(&table, puts.collect());
-        batch.send().await.unwrap();
-    }
+    let pk = format!("errors#{project}");
+    test.put("errors", ids.iter().map(|id| texts([("pk", &*pk), ("sk", id)]))).await;
 }

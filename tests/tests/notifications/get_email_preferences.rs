@@ -26,18 +26,6 @@ async fn store_choice(test: &TestApp, user_id: &str, name: &str, value: Attribut
 }
 
 #[tokio::test]
-async fn choices_override_defaults() {
-    let test = TestApp::start().await;
-    for (name, enabled) in
-        [("weekly_digest", false), ("billing", true), ("error_new", false), ("retired_type", false)]
-    {
-        store_choice(&test, "default/owner", name, AttributeValue::Bool(enabled)).await;
-    }
-    let reply = call(&test).send(&test.app).await;
-    assert_eq!((reply.status, reply.body), (200, all_but(&["error_new", "weekly_digest"])));
-}
-
-#[tokio::test]
 async fn warm_reads_cost_one_round_trip() {
     let test = TestApp::start().await;
     call(&test).send(&test.app).await;

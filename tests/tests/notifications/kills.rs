@@ -75,11 +75,7 @@ async fn toggle_flag(app: &App, key: &str, project: usize, transitions: usize) {
 /// Deletes the leases of a killed process instead of waiting twenty seconds.
 async fn end_leases(test: &TestApp) {
     for shard in 0..4 {
-        let delete =
-            test.client.delete_item().table_name(environment::table_prefix() + "notifications");
-        let key = [("pk", "leases".to_owned()), ("sk", shard.to_string())];
-        let key = key.map(|(name, value)| (name.to_owned(), AttributeValue::S(value)));
-        delete.set_key(Some(key.into())).send().await.unwrap();
+        test.remove("notifications", [("pk", "leases"), ("sk", &shard.to_string())]).await;
     }
 }
 

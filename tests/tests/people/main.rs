@@ -16,16 +16,14 @@ mod support;
 
 use std::time::Duration;
 
+use people::Grant;
 use people::store::PeopleStore;
-use people::{Grant, read_email};
 use serde_json::{Value, json};
-use shared::app::Ids;
-use shared::projects::member::{Member, MemberId};
-use shared::projects::project::Organization;
+use shared::projects::member::Member;
 use shared::projects::role::Role;
-use shared::projects::session::{COOKIE, Session};
 use tests::app::TestApp;
 use tests::call::{Call, Reply};
+use tests::people::{add_member, session_of};
 
 /// Time after which changed roles, members and keys have taken effect.
 const EFFECT: Duration = Duration::from_millis(60_001);
@@ -33,7 +31,7 @@ const EFFECT: Duration = Duration::from_millis(60_001);
 /// A member with a session.
 struct Person {
     member: Member,
-    cookie: String,
+    session: String,
 }
 
 impl Person {
@@ -44,29 +42,14 @@ impl Person {
 
     /// Adds a member of an organization, and signs the member in.
     async fn join_in(test: &TestApp, email: &str, role: Role, organization: &str) -> Self {
-        let now = test.app.clock.now();
-        let member = Member {
-            id: MemberId::new(Ids::Random.new_uuid(now)),
-            organization: Organization::parse(organization).unwrap(),
-            user: read_email(email).unwrap(),
-            role,
-            projects: None,
-            joined_at: now,
-            version: 1,
-        };
-        let store = test.patient_store();
-        let people = PeopleStore::new(&store);
-        people.add_member(&member, vec![]).await.unwrap();
-        let (user, organization) = (member.user.clone(), member.organization.clone());
-        let (session, secret) = Session::start(user, organization, now).unwrap();
-        assert!(people.start_session(&session, &member, vec![]).await.unwrap());
-        Self { member, cookie: format!("{COOKIE}={}", secret.reveal()) }
+        let member = add_member(test, email, organization, role, None).await;
+        let session = session_of(test, &member).await;
+        Self { member, session }
     }
 
     /// Sends a call with the session of the person.
     async fn send(&self, test: &TestApp, call: Call) -> Reply {
-        let call = call.header("cookie", &self.cookie).header("x-waymark-console", "1");
-        call.send(&test.app).await
+        call.session(&self.session).send(&test.app).await
     }
 
     /// Gives the person another role, as if another member changed it.

@@ -1,6 +1,8 @@
-//! Each operation requires a valid key with its own scope, if it has one, before any other check.
+//! Each operation requires a valid key with its own scope, if it has one, before any other check, and
+//! then an accessible project.
 //! `tests/tests/contract.rs` checks that `openapi.yaml` names this scope.
 
+use local::demo;
 use shared::app::{Access, Operation};
 use shared::projects::api_key::{ApiKey, ApiKeyRecord, Scope};
 use shared::timestamp::Timestamp;
@@ -11,11 +13,15 @@ use tests::errors::project;
 use tests::operations::OPERATIONS;
 use tests::permissions::used_during;
 
+/// The id of an insight that does not exist.
+const ID: &str = "01902f3c-0000-7000-8000-ffffffffffff";
+
 /// Returns a call without a key that is otherwise valid, except for resources that do not exist.
 fn call(operation: &'static Operation) -> Call {
     let call = Call::of(operation).parameter("idOrSlug", PROJECT);
     let ids = ["key", "insightId", "collectionId", "errorId", "memberId", "invitationId", "keyId"];
-    let call = ids.into_iter().fold(call, |call, name| call.parameter(name, "missing"));
+    let ids = ids.into_iter().filter(|name| operation.path.contains(&format!("{{{name}}}")));
+    let call = ids.fold(call, |call, name| call.parameter(name, "missing"));
     example_body(operation.name).into_iter().fold(call, Call::json)
 }
 
@@ -51,14 +57,19 @@ async fn every_operation_requires_a_key_with_its_scope() {
         // Problems for Sentry's tools have no code.
         let has_code = operation.protocol.name != "Sentry tools";
         let code = |code| if has_code { code } else { "" };
-        let reply = send_rejected(&test, call.clone()).await;
+        // Key and scope are checked before headers and body.
+        let wrong = call.clone().header("idempotency-key", "é").bytes("{");
+        let reply = send_rejected(&test, wrong.clone()).await;
         assert_eq!(reply.problem(), (401, code("missing_api_key")), "{name}");
         assert_eq!(reply.headers["www-authenticate"], "Bearer", "{name}");
+        let mut bodies = Vec::new();
         for key in &invalid {
-            let reply = send_rejected(&test, call.clone().key(key)).await;
+            let reply = send_rejected(&test, wrong.clone().key(key)).await;
             assert_eq!(reply.problem(), (401, code("invalid_api_key")), "{name}");
             assert_eq!(reply.headers["www-authenticate"], "Bearer", "{name}");
+            bodies.push(reply.body);
         }
+        assert!(bodies.iter().all(|body| *body == bodies[0]), "{name}: {bodies:#?}");
         let Some(scope) = operation.scope() else {
             let any = test.key_with(|key| ApiKeyRecord { scopes: [].into(), ..key }).await;
             let reply = call.key(&any).send(&test.app).await;
@@ -77,7 +88,7 @@ async fn every_operation_requires_a_key_with_its_scope() {
         let admits = |other: &Scope| *other == scope || operation.other_scope == Some(*other);
         let others = Scope::ALL.into_iter().filter(|other| !admits(other)).collect();
         let unauthorized = test.key_with(|key| ApiKeyRecord { scopes: others, ..key }).await;
-        let reply = send_rejected(&test, call.clone().key(&unauthorized)).await;
+        let reply = send_rejected(&test, wrong.clone().key(&unauthorized)).await;
         assert_eq!(reply.problem(), (403, code("insufficient_scope")), "{name}");
         assert!(reply.body["detail"].as_str().unwrap().contains(scope.as_str()), "{}", reply.body);
         let authorized = test.key_with(|key| ApiKeyRecord { scopes: [scope].into(), ..key }).await;
@@ -86,5 +97,28 @@ async fn every_operation_requires_a_key_with_its_scope() {
         let giving = [create_api_key::OPERATION.name, create_invitation::OPERATION.name];
         let exceeds = giving.contains(&name);
         assert!(exceeds || !matches!(reply.status, 401 | 403), "{name}: {}", reply.body);
+    }
+}
+
+/// The project is checked before the body and the resource. Its 404 does not show whether it exists.
+#[tokio::test]
+async fn inaccessible_projects_look_nonexistent() {
+    let test = TestApp::start().await;
+    let other = demo::ensure_project(&test.app.store, "other", "Other").await.unwrap();
+    let unseen = test.unseen_projects(other).await;
+    for operation in OPERATIONS.iter().filter(|it| it.path.contains("{idOrSlug}")) {
+        let name = operation.name;
+        let mut bodies = Vec::new();
+        for (project, key) in &unseen {
+            // Parameters are checked earlier.
+            let call = call(operation).parameter("insightId", ID).query("debugId", ID);
+            let call = call.parameter("idOrSlug", project).key(key).bytes("{");
+            let reply = send_rejected(&test, call).await;
+            let is_ofrep = reply.body["errorCode"] == "FLAG_NOT_FOUND";
+            assert!(is_ofrep || reply.code() == "project_not_found", "{name}: {}", reply.text);
+            assert_eq!(reply.status, 404, "{name} {project}");
+            bodies.push(reply.body);
+        }
+        assert!(bodies.iter().all(|body| *body == bodies[0]), "{name}: {bodies:#?}");
     }
 }

@@ -34,7 +34,6 @@ async fn function_handles_hostile_requests_pages_and_outages() {
     let mut stack = Stack::start().await;
     // First, because it expects that caches were filled recently.
     logs_each_request_once_without_secrets(&stack).await;
-    super::trailing_slashes_do_not_affect_bulk_evaluation(&stack).await;
     rejects_hostile_bodies_and_keeps_working(&stack).await;
     pages_of_any_origin_can_call(&stack).await;
     returns_503_without_dynamodb(&mut stack).await;

@@ -1,4 +1,4 @@
-//! Valid requests, and the violations of invalid ones.
+//! Valid requests. `bounds/` and `responses/` have the violations of invalid ones.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use ::interpret_error_filters::question::Question;
 use interpreter::{Filter, Kind, Operator};
-use shared::json::{Json, ViolationCode, Violations};
+use shared::json::{Json, Violations};
 
 /// Returns a body with these fields, which is otherwise valid.
 fn body(members: &[(&str, Value)]) -> Value {
@@ -27,18 +27,6 @@ fn body(members: &[(&str, Value)]) -> Value {
 
 fn read(body: &Value) -> Result<Question, Violations> {
     Question::read(&Json::parse(&body.to_string(), 8).unwrap())
-}
-
-/// Returns the pointers and codes of the violations.
-fn faults(body: &Value) -> Vec<(String, ViolationCode)> {
-    let violations = read(body).expect_err("the body is accepted");
-    violations.listed().iter().map(|it| (it.pointer.clone(), it.code)).collect()
-}
-
-fn fault(body: &Value) -> (String, ViolationCode) {
-    let mut faults = faults(body);
-    assert_eq!(faults.len(), 1, "{faults:?}");
-    faults.remove(0)
 }
 
 fn filter(category_id: &str, operator: &str, value: &str) -> Value {
@@ -81,115 +69,6 @@ fn categories_need_only_id_and_label() {
         category[flag] = json!(true);
         assert_eq!(read_kind(&category), kind);
     }
-}
-
-#[test]
-fn every_field_is_required() {
-    for name in ["projectId", "query", "categories", "currentFilters"] {
-        let mut missing = body(&[]);
-        missing.as_object_mut().unwrap().remove(name);
-        let expected = (format!("/{name}"), ViolationCode::Required);
-        assert_eq!(fault(&missing), expected);
-        assert_eq!(fault(&body(&[(name, Value::Null)])), expected);
-    }
-}
-
-#[test]
-fn all_violations_are_reported_together() {
-    let wrong = json!({
-        "projectId": 7,
-        "query": " ",
-        "categories": [
-            {"id": "", "label": 1, "values": ["a", 2], "isNumeric": "yes", "kind": "text"},
-            {"id": "os", "label": "OS"},
-            {"id": "os"},
-            "level",
-        ],
-        "currentFilters": [
-            filter("os", "equals", "x"),
-            {"categoryId": "os", "value": 5},
-            {"categoryId": "gone", "operator": "equals", "value": "x", "label": "Gone"},
-        ],
-        "limit": 3,
-    });
-    let mut found = faults(&wrong);
-    found.sort();
-    let expected = [
-        ("/categories/0/id", ViolationCode::TooShort),
-        ("/categories/0/isNumeric", ViolationCode::InvalidType),
-        ("/categories/0/kind", ViolationCode::UnknownField),
-        ("/categories/0/label", ViolationCode::InvalidType),
-        ("/categories/0/values/1", ViolationCode::InvalidType),
-        ("/categories/2/id", ViolationCode::Duplicate),
-        ("/categories/2/label", ViolationCode::Required),
-        ("/categories/3", ViolationCode::InvalidType),
-        ("/currentFilters/0/operator", ViolationCode::InvalidValue),
-        ("/currentFilters/1/operator", ViolationCode::Required),
-        ("/currentFilters/1/value", ViolationCode::InvalidType),
-        ("/currentFilters/2/label", ViolationCode::UnknownField),
-        ("/limit", ViolationCode::UnknownField),
-        ("/projectId", ViolationCode::InvalidType),
-        ("/query", ViolationCode::TooShort),
-    ];
-    assert_eq!(found, expected.map(|(at, code)| (at.to_owned(), code)));
-}
-
-#[test]
-fn text_lengths_are_limited() {
-    let long = |extra: usize| json!("ü".repeat(500 + extra));
-    let category = |field: &str, value: Value| {
-        let mut category = json!({"id": "c", "label": "C"});
-        category[field] = value;
-        json!([category])
-    };
-    let current = |field: &str, value: Value| {
-        let mut filter = filter("gone", "is", "x");
-        filter[field] = value;
-        json!([filter])
-    };
-    for (pointer, body_with) in [
-        ("/query", &(|text| body(&[("query", text)])) as &dyn Fn(Value) -> Value),
-        ("/categories/0/id", &|text| body(&[("categories", category("id", text))])),
-        ("/categories/0/label", &|text| body(&[("categories", category("label", text))])),
-        ("/categories/0/values/0", &|text| {
-            body(&[("categories", category("values", json!([text])))])
-        }),
-        ("/currentFilters/0/categoryId", &|text| {
-            body(&[("currentFilters", current("categoryId", text))])
-        }),
-        ("/currentFilters/0/operator", &|text| {
-            body(&[("currentFilters", current("operator", text))])
-        }),
-        ("/currentFilters/0/value", &|text| body(&[("currentFilters", current("value", text))])),
-    ] {
-        assert!(read(&body_with(long(0))).is_ok(), "{pointer}");
-        assert_eq!(fault(&body_with(long(1))), (pointer.to_owned(), ViolationCode::TooLong));
-    }
-}
-
-#[test]
-fn list_lengths_are_limited() {
-    let categories = |count: usize, values: usize| {
-        let category = |index: usize| {
-            let values: Vec<String> = (0..values).map(|value| format!("v{value}")).collect();
-            json!({"id": format!("c{index}"), "label": "C", "values": values})
-        };
-        body(&[("categories", (0..count).map(category).collect())])
-    };
-    assert!(read(&categories(0, 0)).is_ok());
-    assert!(read(&categories(50, 40)).is_ok());
-    assert!(read(&categories(1, 2_000)).is_ok());
-    let violation = ("/categories".to_owned(), ViolationCode::TooManyItems);
-    for (count, values) in [(51, 0), (50, 41), (1, 2_001)] {
-        assert_eq!(fault(&categories(count, values)), violation, "{count} {values}");
-    }
-    let current = |count: usize| {
-        let filters: Value = (0..count).map(|at| filter("gone", "is", &at.to_string())).collect();
-        body(&[("currentFilters", filters)])
-    };
-    assert!(read(&current(50)).is_ok());
-    let violation = ("/currentFilters".to_owned(), ViolationCode::TooManyItems);
-    assert_eq!(fault(&current(51)), violation);
 }
 
 #[test]

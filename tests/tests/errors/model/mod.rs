@@ -50,12 +50,15 @@ const KINDS: [(&str, &str); 5] = [
     ("TimeoutError", "upstream is gone"),
     ("KeyError", "name"),
 ];
-const ATTRIBUTES: [(&str, &[&str]); 8] = [
+const ATTRIBUTES: [(&str, &[&str]); 11] = [
     ("browser", &["Chrome", "Chrome Mobile", "Firefox"]),
     ("os", &["Android", "Debian"]),
     ("environment", &["production", "staging"]),
     ("release", &["shop@2.0.0", "shop@2.0.1"]),
     ("level", &["error", "warning"]),
+    ("country", &["DE", "FR"]),
+    ("device", &["Pixel", "iPhone"]),
+    ("transaction", &["GET /cart", "POST /pay"]),
     ("user", &["ada", "bob", "eve"]),
     ("tags.tenant", &["acme", "acme inc", "umbrella"]),
     ("tags.plan", &["free", "pro"]),

@@ -8,7 +8,6 @@
 
 #![allow(clippy::print_stdout)]
 
-mod flagd;
 mod growthbook;
 mod ofrep;
 mod unleash;
@@ -199,7 +198,6 @@ struct Found {
 
 /// Evaluates a flag as a client does: an error means the caller's default.
 fn evaluate(flags: Vec<FeatureFlag>, key: &str, context: &Value, now: Timestamp) -> Found {
-    let vector = flagd::Vector::new(&flags, key, context, now);
     let flags = Flags::new(
         project(),
         flags.into_iter().map(|it| Arc::new(LoadedFlag::new(&it, &mut Compiler::default()))),
@@ -207,15 +205,13 @@ fn evaluate(flags: Vec<FeatureFlag>, key: &str, context: &Value, now: Timestamp)
     let text = context.to_string();
     let context = Context::read(Json::parse(&text, MAX_BODY_DEPTH).unwrap()).unwrap();
     let evaluation = flags.evaluate(key, &context, now).ok();
-    let found = Found {
+    Found {
         variant: evaluation.and_then(|it| it.variant()).map(ToString::to_string),
         value: evaluation
             .and_then(|it| it.value())
             .map(|value| serde_json::from_str(value.get()).unwrap()),
         rule_id: evaluation.and_then(|it| it.metadata().rule_id).map(ToString::to_string),
-    };
-    vector.record(&found);
-    found
+    }
 }
 
 fn escaped(text: &str) -> String {

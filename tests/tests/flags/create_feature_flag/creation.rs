@@ -3,9 +3,8 @@
 use std::collections::HashMap;
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use serde_json::json;
+use serde_json::{Value, json};
 use tests::app::TestApp;
-use tests::call::Gateway;
 
 use super::{call, create, minimal, stored_keys};
 
@@ -26,23 +25,6 @@ async fn warm_creations_take_one_round_trip() {
 }
 
 #[tokio::test]
-async fn http_and_rest_api_events_are_accepted() {
-    let test = TestApp::start().await;
-    for (index, gateway) in [Gateway::HttpApi, Gateway::RestApi].into_iter().enumerate() {
-        for (base64, name) in [(false, "text"), (true, "base64")] {
-            let key = format!("{name}-{index}");
-            let mut call = call(&test).gateway(gateway).json(&minimal(&key));
-            if base64 {
-                call = call.base64();
-            }
-            let reply = call.send(&test.app).await;
-            assert_eq!((reply.status, &reply.body["key"]), (201, &json!(key)), "{gateway:?}");
-        }
-    }
-    assert_eq!(stored_keys(&test).await, ["base64-0", "base64-1", "text-0", "text-1"]);
-}
-
-#[tokio::test]
 async fn one_of_fifty_concurrent_creations_succeeds() {
     let test = TestApp::start().await;
     let creations = (0..50).map(|index| {
@@ -59,7 +41,7 @@ async fn one_of_fifty_concurrent_creations_succeeds() {
     }
     assert_eq!(counts, HashMap::from([((201, ""), 1), ((409, "flag_exists"), 49)]));
     assert_eq!(stored_keys(&test).await, ["contested"]);
-    assert_eq!(live_flags(&test).await, 1);
+    assert_eq!(super::super::live_flags(&test).await, 1);
 }
 
 #[tokio::test]
@@ -79,11 +61,17 @@ async fn projects_have_at_most_2000_live_flags() {
     assert_eq!(create(&test, &body).await.problem(), (409, "flag_limit_reached"));
     assert_eq!(create(&test, &minimal("last")).await.problem(), (409, "flag_exists"));
     assert_eq!(stored_keys(&test).await, ["first", "last"]);
-    assert_eq!(live_flags(&test).await, 2_000);
+    assert_eq!(super::super::live_flags(&test).await, 2_000);
 }
 
-async fn live_flags(test: &TestApp) -> u32 {
-    let items = test.items("feature-flags").await;
-    let project = items.iter().find(|item| item["key"].as_s().unwrap() == "#").unwrap();
-    project["liveFlags"].as_n().unwrap().parse().unwrap()
+#[tokio::test]
+async fn flags_over_200_kb_are_rejected() {
+    let test = TestApp::start().await;
+    let variants = |count: usize| -> Vec<Value> {
+        (0..count).map(|n| json!({"key": format!("v{n}"), "value": "x".repeat(20_000)})).collect()
+    };
+    let body = |count| json!({"key": "large", "name": "Large", "type": "string", "variants": variants(count)});
+    let reply = create(&test, &body(10)).await;
+    assert_eq!(reply.violations(), [("", "too_long")]);
+    assert_eq!(create(&test, &body(9)).await.status, 201);
 }

@@ -6,7 +6,7 @@ use shared::app::{Access, Operation};
 use shared::projects::api_key::Scope;
 use tests::app::{PROJECT, TestApp};
 use tests::call::{Call, Reply};
-use tests::scripted::{KEY, ScriptedReply, access, cancelled, reply_under};
+use tests::scripted::{KEY, ScriptedReply, access, reply_under};
 
 use super::{CREATE, call, minimal};
 
@@ -63,22 +63,6 @@ async fn retried_throttled_reads_succeed() {
     let (reply, dynamodb) = reply_under(script, any_call()).await;
     assert_eq!(reply.status, 201);
     assert_eq!(dynamodb.requests("BatchGetItem").len(), 3);
-}
-
-#[tokio::test]
-async fn conflicting_transactions_are_retried() {
-    let script = |target: &str, before: usize| match (target, before) {
-        ("BatchGetItem", _) => access(),
-        (_, 0..3) => cancelled(&["None", "TransactionConflict"]),
-        (_, 3) => cancelled(&["ThrottlingError", "None"]),
-        _ => ScriptedReply::Response(json!({})),
-    };
-    let (reply, dynamodb) = reply_under(script, any_call()).await;
-    assert_eq!(reply.status, 201);
-    let transactions = dynamodb.requests("TransactWriteItems");
-    assert_eq!(transactions.len(), 5);
-    let token = &transactions[0]["ClientRequestToken"];
-    assert!(token.is_string() && transactions.iter().all(|it| it["ClientRequestToken"] == *token));
 }
 
 #[tokio::test]

@@ -1,7 +1,6 @@
 //! create-feature-flag against a real engine: responses and stored items.
 
 mod access;
-mod body;
 mod creation;
 mod failures;
 mod idempotency;

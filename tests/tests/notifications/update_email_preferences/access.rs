@@ -1,11 +1,11 @@
-//! Authorization of update-email-preferences, and the order of its checks.
+//! Authorization of update-email-preferences.
 
-use shared::projects::api_key::{ApiKeyRecord, Scope, UserId};
+use shared::projects::api_key::{ApiKeyRecord, UserId};
 use shared::projects::project::Organization;
 use tests::app::TestApp;
 use tests::call::Call;
 
-use super::{UPDATE, all_but, call, preferences, update};
+use super::{UPDATE, all_but, preferences, update};
 
 #[tokio::test]
 async fn keys_of_a_user_share_preferences() {
@@ -48,21 +48,4 @@ async fn keys_for_some_projects_change_preferences() {
     let call = Call::of(UPDATE).key(&key).json(&preferences(&[("billing", false)]));
     assert_eq!(call.send(&test.app).await.status, 200);
     assert_eq!(update(&test, &[]).await.body, all_but(&["billing"]));
-}
-
-#[tokio::test]
-async fn checks_key_then_scope_then_body() {
-    let test = TestApp::start().await;
-    let scopes = [Scope::NotificationsRead].into();
-    let reader = test.key_with(|key| ApiKeyRecord { scopes, ..key }).await;
-    let wrong = Call::of(UPDATE).header("content-type", "text/plain").bytes(vec![b' '; 262_145]);
-    assert_eq!(wrong.clone().send(&test.app).await.problem(), (401, "missing_api_key"));
-    let reply = wrong.clone().key(&reader).send(&test.app).await;
-    assert_eq!(reply.problem(), (403, "insufficient_scope"));
-    let reply = wrong.key(&test.key).send(&test.app).await;
-    assert_eq!(reply.problem(), (413, "body_too_large"));
-    let reply = call(&test).header("content-type", "text/plain").bytes("{").send(&test.app).await;
-    assert_eq!(reply.problem(), (415, "unsupported_media_type"));
-    assert_eq!(call(&test).bytes("{").send(&test.app).await.problem(), (400, "malformed_json"));
-    assert_eq!(call(&test).bytes("{}").send(&test.app).await.problem(), (400, "validation_failed"));
 }

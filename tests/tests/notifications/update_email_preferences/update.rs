@@ -9,16 +9,6 @@ use tests::app::TestApp;
 use super::{TYPES, all_but, call, preferences, update};
 
 #[tokio::test]
-async fn one_update_sets_every_type() {
-    let test = TestApp::start().await;
-    let backwards: Vec<(&str, bool)> = TYPES.iter().rev().map(|name| (*name, false)).collect();
-    assert_eq!(update(&test, &backwards).await.body, all_but(&TYPES));
-    let items = test.items("email-preferences").await;
-    assert_eq!(items.len(), 1);
-    assert_eq!(items[0].len(), 1 + TYPES.len());
-}
-
-#[tokio::test]
 async fn empty_updates_return_preferences() {
     let test = TestApp::start().await;
     let reply = update(&test, &[]).await;
