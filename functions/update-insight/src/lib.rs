@@ -43,9 +43,8 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &ApiRequest) -> ApiRes
         if let (Some(into), Some(status)) = (insight.status.merged_into(), patch.status) {
             let found = InsightStore::new(&app.store).find_insight(project_id, into).await?;
             let mut found = found.ok_or(Rejection::Merged)?;
-            if let Err(rejection) =
-                insight.undo_merge(&mut found, status, || app.ids.new_uuid(now))
-            {
+            let undone = insight.undo_merge(&mut found, status, || app.ids.new_uuid(now));
+            if let Err(rejection) = undone {
                 // A concurrent undo can precede the read of the receiver.
                 let again = InsightStore::new(&app.store).find_insight(project_id, id).await?;
                 if again.is_some_and(|again| again.version != insight.version) {

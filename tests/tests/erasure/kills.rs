@@ -16,8 +16,10 @@ use tests::seed;
 use super::projects::{assert_nothing_but, filled_at};
 use super::*;
 
-/// Number of killed processes.
+/// Least number of killed processes.
 const KILLS: usize = 20;
+/// A busy machine needs more of them to reach a third stage.
+const MAX_KILLS: usize = 100;
 /// Lifetime of a process in milliseconds: a fraction of the time for all stages.
 const LIFE: std::ops::Range<u64> = 20..250;
 /// Delay of the engine's responses, so that processes spend most of their time waiting for them.
@@ -52,17 +54,21 @@ async fn killed_erasures_complete_without_other_losses() {
     let start = || Process::start(erase_data::JOB.name, &endpoint, &[], &log);
     let next_erasure = async || test.app.store.list_erasures().await.unwrap().pop();
 
-    let (mut interrupted, mut stages) = (0, BTreeSet::new());
-    for _ in 0..KILLS {
+    let (mut killed, mut interrupted, mut stages) = (0, 0, BTreeSet::new());
+    while killed < KILLS || (stages.len() <= 2 && killed < MAX_KILLS) {
         let Some(erasure) = next_erasure().await else { break };
+        killed += 1;
         stages.insert(erasure.stage.as_str());
         skip_wait(&test, &erasure).await;
         let life = Duration::from_millis(random.random_range(LIFE));
         interrupted += usize::from(start().await.kill_after(life, "{}".to_owned()).await);
         purge(&test).await;
     }
-    println!("{interrupted} of {KILLS} processes were interrupted, in {stages:?}");
-    assert!(2 * interrupted > KILLS && stages.len() > 2, "{interrupted} of {KILLS}, at {stages:?}");
+    println!("{interrupted} of {killed} processes were interrupted, in {stages:?}");
+    assert!(
+        2 * interrupted > KILLS && stages.len() > 2,
+        "{interrupted} of {killed}, at {stages:?}"
+    );
 
     let process = start().await;
     for _ in 0..20 {
