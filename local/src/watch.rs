@@ -90,10 +90,14 @@ impl Watch {
         let port = TcpListener::bind(hidden_address()).and_then(|it| it.local_addr());
         let address = port.map_err(WatchError::Unknown)?;
         let mut command = Command::new("cargo");
+        // It watches all folders in its working directory, again for each function that it starts,
+        // also with `--ignore-changes`. The tools of tests have 20,000 folders, which takes seconds.
+        let watched = if options.reload { "." } else { "local" };
         command
-            .current_dir(options.workspace)
+            .current_dir(options.workspace.join(watched))
             .env("PATH", path_with_tools(options.workspace))
-            .args(["lambda", "watch", "--disable-cors"])
+            .args(["lambda", "watch", "--disable-cors", "--manifest-path"])
+            .arg(options.workspace.join("Cargo.toml"))
             .args(["--concurrency", CONCURRENCY])
             .args(["--invoke-address", &address.ip().to_string()])
             .args(["--invoke-port", &address.port().to_string()])
