@@ -90,8 +90,8 @@ impl Watch {
         let port = TcpListener::bind(hidden_address()).and_then(|it| it.local_addr());
         let address = port.map_err(WatchError::Unknown)?;
         let mut command = Command::new("cargo");
-        // It watches all folders in its working directory, again for each function that it starts,
-        // also with `--ignore-changes`. The tools of tests have 20,000 folders, which takes seconds.
+        // The program watches all folders in its working directory, again for each function that it
+        // starts, also with `--ignore-changes`. With 20,000 folders of test tools, this takes seconds.
         let watched = if options.reload { "." } else { "local" };
         command
             .current_dir(options.workspace.join(watched))
