@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use rand::rngs::ChaCha8Rng;
+use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
 
@@ -49,16 +50,24 @@ pub struct Faults {
     upstream: Upstream,
     percent: u32,
     kinds: &'static [InjectedFault],
-    rng: StdMutex<ChaCha8Rng>,
+    draws: StdMutex<Draws>,
     met: AtomicUsize,
 }
 
+/// Draws of random faults.
+struct Draws {
+    rng: ChaCha8Rng,
+    /// Whether each of the next requests meets a fault.
+    deck: Vec<bool>,
+}
+
 impl Faults {
-    /// Returns a proxy in front of an engine. It injects faults of the given kinds into `percent`
-    /// of the requests, based on a seed.
+    /// Returns a proxy in front of an engine. Of each hundred requests it injects faults of the
+    /// given kinds into `percent`, based on a seed.
     pub fn before(engine: &str, percent: u32, kinds: &'static [InjectedFault], seed: u64) -> Self {
-        let rng = StdMutex::new(ChaCha8Rng::seed_from_u64(seed));
-        Self { upstream: Upstream::new(engine), percent, kinds, rng, met: AtomicUsize::new(0) }
+        let draws = Draws { rng: ChaCha8Rng::seed_from_u64(seed), deck: Vec::new() };
+        let (upstream, draws) = (Upstream::new(engine), StdMutex::new(draws));
+        Self { upstream, percent, kinds, draws, met: AtomicUsize::new(0) }
     }
 
     /// Returns the number of requests with a fault.
@@ -68,8 +77,13 @@ impl Faults {
 
     /// Draws the next request's fault, and a random number for its details.
     fn draw(&self) -> (Option<InjectedFault>, u64) {
-        let mut rng = self.rng.lock().expect("not poisoned");
-        let is_met = rng.random_range(0..100) < self.percent;
+        let mut draws = self.draws.lock().expect("not poisoned");
+        let Draws { rng, deck } = &mut *draws;
+        if deck.is_empty() {
+            deck.extend((0..100).map(|number| number < self.percent));
+            deck.shuffle(rng);
+        }
+        let is_met = deck.pop().expect("the deck was filled");
         let fault = is_met.then(|| self.kinds[rng.random_range(0..self.kinds.len())]);
         (fault, rng.random_range(0..u64::MAX))
     }
