@@ -106,17 +106,20 @@ test: browser all-targets test-tools docs console ## Run all checks and tests (A
 	$(VENV)/bin/python tests/contract/check_template.py
 	$(VENV)/bin/python -m unittest discover --start-directory tests/contract --quiet
 	$(VENV)/bin/openapi-spec-validator openapi.yaml
-	$(if $(LINTED_BY_BUILD),,cargo clippy --workspace --all-targets --locked -- -D warnings)
+	$(if $(LINTED_BY_BUILD),,cargo clippy $(ALL_TARGETS) -- -D warnings)
 	cargo nextest run --workspace --locked
 endif
 
 # With this wrapper of the compiler, all-targets has reported the lints, as in `.ci/run`.
 LINTED_BY_BUILD = $(filter clippy-driver,$(RUSTC_WORKSPACE_WRAPPER))
 
+# `--all-targets` would also build a test program for each of the 160 libraries and programs with `test = false`.
+ALL_TARGETS := --workspace --lib --bins --tests --examples --locked
+
 # A target of its own, so that `.ci/run` compiles while it installs tools.
 .PHONY: all-targets
 all-targets: $(CONSOLE)
-	cargo build --workspace --all-targets --locked
+	cargo build $(ALL_TARGETS)
 
 .PHONY: area
 area:
@@ -200,7 +203,7 @@ check: ## Lint without running tests: the fast half of `make test`.
 	cargo --locked xtask prose
 	@$(FUZZ_IS_LOCKED)
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets --locked -- -D warnings
+	cargo clippy $(ALL_TARGETS) -- -D warnings
 
 # The fuzzing workspace has its own lock file, which no other check reads.
 FUZZ_IS_LOCKED := cargo metadata --locked --format-version 1 --manifest-path fuzz/Cargo.toml > /dev/null \

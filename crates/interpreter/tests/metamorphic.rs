@@ -52,7 +52,7 @@ fn filters(categories: &[Category], query: &str, current: &[Filter]) -> HashSet<
 
 /// Runs a test for many random numbers. Prints the first violations.
 fn check(test: impl Fn(&mut Random) -> Result<(), String>) {
-    let cases = env::var("INTERPRETER_CASES").map_or(400, |count| count.parse().unwrap());
+    let cases = env::var("INTERPRETER_CASES").map_or(200, |count| count.parse().unwrap());
     let mut violations = Vec::new();
     for seed in 0..cases {
         if let Err(violation) = test(&mut Random(seed)) {

@@ -14,7 +14,7 @@ use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 
 /// Duration of each target in seconds.
-const SECONDS: u64 = 3;
+const SECONDS: u64 = 1;
 /// Maximum size of a corpus file in bytes, and maximum number of files per corpus.
 const MAX_BYTES: usize = 10_000;
 const MAX_FILES: usize = 100;

@@ -12,7 +12,7 @@ use tokio::process::Command;
 
 /// Phases, with their duration per operation group in seconds: single operations, and sequences
 /// along `links` of `openapi.yaml`. `SCHEMATHESIS_SECONDS` extends both.
-const PHASES: [(&str, &str); 2] = [("examples,coverage,fuzzing", "40"), ("stateful", "15")];
+const PHASES: [(&str, &str); 2] = [("examples,coverage,fuzzing", "20"), ("stateful", "10")];
 /// Fixed seed, so that results differ only because of code changes. `SCHEMATHESIS_SEED` overrides
 /// it.
 const SEED: &str = "20261122";

@@ -67,10 +67,11 @@ fn rows_are_ordered_and_the_rest_is_distinct() {
 
 #[test]
 fn too_many_values_are_rejected() {
-    let with = |values: usize| {
+    let with = |count: usize| {
         let mut shares = ValueShares::new(Attribute::Url.into());
-        let texts: Vec<String> = (0..values).map(|number| number.to_string()).collect();
-        add(&mut shares, &texts.iter().map(|text| (Some(text.as_str()), 0, 1)).collect::<Vec<_>>());
+        let numbers = 0..u32::try_from(count).unwrap();
+        shares.values = numbers.map(|number| (Some(number.to_string().into()), number)).collect();
+        shares.events = vec![1; count];
         shares.into_shares(1)
     };
     let violations = with(MAX_VALUES + 1).unwrap_err();
