@@ -142,6 +142,6 @@ pub async fn reply_under(
     let (app, _) = app_over(&dynamodb.endpoint);
     let started = Instant::now();
     let reply = call.send(&app).await;
-    assert!(started.elapsed() < Duration::from_secs(3), "{:?}", started.elapsed());
+    assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
     (reply, dynamodb)
 }

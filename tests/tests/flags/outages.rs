@@ -133,13 +133,13 @@ async fn evaluations_do_not_wait_for_silent_dynamodb() {
     for key in &others {
         assert!(is_on(&evaluate(&test, key, json!({})).await));
     }
-    assert!(started.elapsed() < Duration::from_secs(2), "{:?}", started.elapsed());
+    assert!(started.elapsed() < Duration::from_secs(4), "{:?}", started.elapsed());
     let tried = outage.asked();
     let started = Instant::now();
     for _ in 0..20 {
         assert_all(&test, true).await;
     }
-    assert!(started.elapsed() < Duration::from_secs(1), "{:?}", started.elapsed());
+    assert!(started.elapsed() < Duration::from_secs(4), "{:?}", started.elapsed());
     // One read for all evaluations, and one for flagd.
     assert_eq!((tried, outage.asked()), (2, 0), "no request reads again within a second");
 }

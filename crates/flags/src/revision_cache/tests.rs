@@ -174,10 +174,10 @@ async fn waits_last_while_reads_make_progress() {
         stall_timeout,
     )
     .await;
-    assert!(matches!(waited, WaitOutcome::Stalled) && began.elapsed() < Duration::from_secs(1));
+    assert!(matches!(waited, WaitOutcome::Stalled) && began.elapsed() < Duration::from_secs(2));
     let waited = wait_while_progressing(progressing(1_000), &progress, stall_timeout).await;
     assert!(matches!(waited, WaitOutcome::TooLong));
-    assert!(began.elapsed() < Duration::from_secs(4), "{:?}", began.elapsed());
+    assert!(began.elapsed() < Duration::from_secs(6), "{:?}", began.elapsed());
 }
 
 #[test]

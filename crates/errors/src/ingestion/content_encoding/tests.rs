@@ -194,7 +194,7 @@ fn bodies_with_many_parts_fail_fast() {
             "{outcome}"
         );
         // Not optimized, and other tests run; the release build takes less than 20 ms.
-        assert!(taken < Duration::from_millis(400), "{outcome}");
+        assert!(taken < Duration::from_secs(1), "{outcome}");
         assert!(
             inflate_start(&body, header, 8_192).is_err() || name == "tables and bytes",
             "{outcome}"
