@@ -1,8 +1,10 @@
 //! Packs the rows of a log into runs.
 //!
-//! A packer first writes runs that no query counts yet. One transaction then switches counting
-//! from the rows to the runs. So packers can run concurrently and can be killed at any point: a step
-//! applies completely or not at all, and the next packer continues.
+//! A packer first writes runs that no query counts yet. One transaction then adds them to the
+//! manifests and moves the watermark. A last write makes the step readable, which switches counting
+//! from the rows to the runs. If the packer dies before it, the next packer does this write. So
+//! packers can run concurrently and can be killed at any point: a step applies completely or not at
+//! all, and the next packer continues.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

@@ -72,8 +72,7 @@ pub struct QueueBacklog {
 
 impl ErrorStore<'_> {
     /// Makes sure that a project is queued for packing, with a check no later than `early` if
-    /// given. Call it at most a minute before writing
-    /// a row.
+    /// given. Call it at most a minute before writing a row.
     pub async fn enqueue_for_packing(
         self,
         project: ProjectId,
