@@ -363,7 +363,7 @@ def check_releases(resources):
             yield f"{name}: exactly the functions with traffic shifting have a {kind}"
     for name, group in groups.items():
         condition, no_alarms, watched = group["AlarmConfiguration"]["Fn::If"]
-        if watched["Alarms"] != [{"Name": {"Ref": OF_DEPLOYMENTS}}]:
+        if watched["Alarms"] != [{"Name": by_type["AWS::CloudWatch::Alarm"][OF_DEPLOYMENTS]["AlarmName"]}]:
             yield f"{name}: {OF_DEPLOYMENTS} must roll traffic back, not {watched['Alarms']}"
         if condition != "ShiftsAtOnce" or no_alarms:
             yield f"{name}: an active alarm would block a rollback"
@@ -381,6 +381,33 @@ def resources_of(function, resources):
         for name in resources
         if name.startswith(function) and not any(name.startswith(other) for other in longer)
     ]
+
+
+def references(value):
+    """Yields the names in the references of a value."""
+    if isinstance(value, list):
+        for it in value:
+            yield from references(it)
+    elif isinstance(value, dict):
+        for key, it in value.items():
+            if key in ("Ref", "DependsOn"):
+                yield from many(it)
+            elif key == "Fn::GetAtt":
+                yield many(it)[0].split(".")[0]
+            else:
+                if key == "Fn::Sub":
+                    yield from re.findall(r"\$\{(\w+)[.\w]*\}", many(it)[0])
+                yield from references(it)
+
+
+def check_cycles(resources):
+    """CloudFormation rejects circular references, also in update policies. cfn-lint ignores those of SAM resources."""
+    left = {name: set(references(it)) & set(resources) for name, it in resources.items()}
+    while free := [name for name, named in left.items() if not named & set(left)]:
+        for name in free:
+            del left[name]
+    if left:
+        yield f"circular references between {sorted(left)}"
 
 
 def check_room(resources):
@@ -692,6 +719,7 @@ def main():
         check_edge,
         check_alarms,
         check_releases,
+        check_cycles,
         check_room,
         check_dynamic_references,
         check_queries,

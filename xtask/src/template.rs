@@ -76,6 +76,9 @@ fn resource(function: &Function, tables: &[Table]) -> Result<String, String> {
 }
 
 /// Writes the deployment settings of a canary function. Other functions have no versions.
+///
+/// The alarm is given by name. A reference would be circular: the API depends on the alias, the alias
+/// on the deployment group, and the alarm on the API.
 fn released(text: &mut String) {
     line(text, 0, "AutoPublishAlias: live\nAutoPublishCodeSha256: !Ref Release");
     line(text, 0, "DeploymentPreference:");
@@ -83,7 +86,7 @@ fn released(text: &mut String) {
         text,
         2,
         "Type: !If [ShiftsAtOnce, AllAtOnce, !Ref TrafficShifting]\n\
-         Alarms: !If [ShiftsAtOnce, [!Ref AWS::NoValue], [!Ref FailedRequestsAlarm]]",
+         Alarms: !If [ShiftsAtOnce, [!Ref AWS::NoValue], [!Sub \"${Stage} ${AWS::StackName}: failed requests\"]]",
     );
 }
 
@@ -432,7 +435,7 @@ mod tests {
         let preference = "    AutoPublishAlias: live\n    AutoPublishCodeSha256: !Ref Release\n    \
              DeploymentPreference:\n      \
              Type: !If [ShiftsAtOnce, AllAtOnce, !Ref TrafficShifting]\n      \
-             Alarms: !If [ShiftsAtOnce, [!Ref AWS::NoValue], [!Ref FailedRequestsAlarm]]\n";
+             Alarms: !If [ShiftsAtOnce, [!Ref AWS::NoValue], [!Sub \"${Stage} ${AWS::StackName}: failed requests\"]]\n";
         let (canary, other) = (text("canary = true"), text(""));
         assert!(canary.contains(preference), "{canary}");
         assert!(!other.contains("AutoPublish") && !other.contains("Deployment"), "{other}");
