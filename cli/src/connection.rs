@@ -40,9 +40,11 @@ pub(crate) struct ConnectionOptions {
 /// Separator in the names of restored tables, between the original name and the restored time.
 const RESTORED: &str = "-restored-";
 /// Tables that commands use.
-const TABLES: [&str; 7] = [
+const TABLES: [&str; 9] = [
     "projects",
+    "people",
     "api-keys",
+    "audit",
     "feature-flags",
     "flag-changes",
     "email-preferences",

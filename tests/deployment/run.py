@@ -444,7 +444,7 @@ def erase(project: dict) -> None:
 
 def is_stall(line: dict) -> bool:
     """Returns whether a job failed because the emulator, which processed a template, did not answer for 2 seconds."""
-    text = f"{line.get('cause')} {line.get('message')}"
+    text = " ".join(str(line.get(name)) for name in ("cause", "failure", "message"))
     during = any(start <= line.get("timestamp", "") <= end for start, end in DEPLOYMENTS)
     return during and ("request has timed out" in text or "the job failed" in text)
 

@@ -141,13 +141,13 @@ struct QueueSnapshot {
 }
 
 /// Takes one packing step and one compaction step of a project. Returns its next turn, and the
-/// failures.
+/// failure of a step.
 async fn take(
     app: &App,
     mut turn: ProjectTurn,
     limits: &PackingLimits,
-) -> (ProjectTurn, Vec<StoreError>) {
-    let mut failures = Vec::new();
+) -> (ProjectTurn, Option<StoreError>) {
+    let project = turn.entry.project;
     if turn.packs {
         match pack(app, &turn.entry, limits, &mut turn.seen).await {
             Ok(has_more) => turn.packs = has_more,
@@ -155,10 +155,12 @@ async fn take(
                 // A failed project must neither hold up the others nor be retried each minute.
                 let due = app.clock.now().plus(PAUSE_AFTER_FAILURE);
                 let store = ErrorStore::new(&app.store);
-                let postponed = store.postpone(&turn.entry, due, turn.seen.waiting);
-                failures.extend(postponed.await.err());
-                failures.push(failure);
-                return (ProjectTurn { packs: false, compacts: false, ..turn }, failures);
+                let postponed = store.postpone(&turn.entry, due, turn.seen.waiting).await;
+                if let Err(failure) = postponed {
+                    tracing::error!(%project, %failure, "a failed project stays due");
+                }
+                tracing::error!(%project, %failure, "packing failed");
+                return (ProjectTurn { packs: false, compacts: false, ..turn }, Some(failure));
             }
         }
     }
@@ -167,12 +169,12 @@ async fn take(
             Ok(compacts_more) => turn.compacts = turn.packs || compacts_more,
             // Rows do not wait for compaction, so it is retried when the project is next due.
             Err(failure) => {
-                failures.push(failure);
-                turn.compacts = false;
+                tracing::error!(%project, %failure, "compaction failed");
+                return (ProjectTurn { compacts: false, ..turn }, Some(failure));
             }
         }
     }
-    (turn, failures)
+    (turn, None)
 }
 
 /// Takes one compaction step of a project. Returns `true` if there can be another one.
