@@ -57,13 +57,13 @@ pub struct Faults {
 /// Draws of random faults.
 struct Draws {
     rng: ChaCha8Rng,
-    /// Whether each of the next requests meets a fault.
+    /// For each of the next requests, `true` if it gets a fault.
     deck: Vec<bool>,
 }
 
 impl Faults {
-    /// Returns a proxy in front of an engine. Of each hundred requests it injects faults of the
-    /// given kinds into `percent`, based on a seed.
+    /// Returns a proxy in front of an engine. It injects faults of the given kinds into `percent` of
+    /// each hundred requests, based on a seed.
     pub fn before(engine: &str, percent: u32, kinds: &'static [InjectedFault], seed: u64) -> Self {
         let draws = Draws { rng: ChaCha8Rng::seed_from_u64(seed), deck: Vec::new() };
         let (upstream, draws) = (Upstream::new(engine), StdMutex::new(draws));
