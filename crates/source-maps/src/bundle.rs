@@ -17,15 +17,13 @@ use crate::{BundleFault, MAX_MAP_BYTES, MAX_MAPS, MAX_MAPS_BYTES, MapKey, check_
 const MAGIC: &[u8] = b"SYSB\x02\0\0\0";
 /// Maximum bytes of the manifest.
 const MAX_MANIFEST_BYTES: u64 = 8 << 20;
-/// Maximum files of a bundle. A bundle of [`MAX_MAPS`] maps has about twice as many.
-const MAX_FILES: u64 = 20_000;
 /// The remedy for large bundles.
 const FEWER: &str = "upload fewer files at a time";
 const MANIFEST: &str = "manifest.json";
 const SCRIPT: &str = "minified_source";
 const MAP: &str = "source_map";
-/// Maximum characters of a URL.
-const MAX_URL_CHARS: usize = 1_000;
+/// Maximum characters of a shown name or URL.
+const MAX_SHOWN_CHARS: usize = 1_000;
 
 /// A SHA-1, by which Sentry's tools name chunks and bundles: 40 hexadecimal digits in lower case.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -104,17 +102,12 @@ impl ManifestFile {
     /// Returns the key of the debug ID.
     fn debug_id(&self, file: &str) -> Result<Option<MapKey>, BundleFault> {
         let Some(text) = self.header("debug-id") else { return Ok(None) };
-        let key = MapKey::of_debug_id(text).ok_or_else(|| {
+        MapKey::of_debug_id(text).map(Some).ok_or_else(|| {
             BundleFault::invalid(format_args!(
                 "{MANIFEST}: {file} has the debug ID `{}`, which is not a UUID",
                 shown(text)
             ))
-        })?;
-        Ok(Some(key))
-    }
-
-    fn shown_url(&self) -> String {
-        self.url.chars().take(MAX_URL_CHARS).collect()
+        })
     }
 
     /// Returns the URL of the script's map: relative to the script, or any URL.
@@ -148,7 +141,6 @@ impl Bundle {
                 "the bundle's archive cannot be read: {error}; upload it again"
             ))
         })?;
-        check_limit("the bundle has", archive.len() as u64, "files", MAX_FILES, FEWER)?;
         let manifest = read_file(&mut archive, MANIFEST, MAX_MANIFEST_BYTES)?;
         let manifest: Manifest = serde_json::from_slice(&manifest).map_err(|error| {
             BundleFault::invalid(format_args!(
@@ -170,18 +162,18 @@ impl Bundle {
     }
 
     /// Parses all maps and prepares their pieces.
-    pub fn prepare(mut self) -> Result<Vec<PreparedMap>, BundleFault> {
-        let mut prepared = Vec::with_capacity(self.maps.len());
-        for map in std::mem::take(&mut self.maps) {
-            let bytes = read_file(&mut self.archive, &map.file, MAX_MAP_BYTES)?;
+    pub fn prepare(self) -> Result<Vec<PreparedMap>, BundleFault> {
+        let Self { mut archive, maps } = self;
+        let prepare = |map: BundledMap| {
+            let bytes = read_file(&mut archive, &map.file, MAX_MAP_BYTES)?;
             let pieces = ParsedMap::parse(&bytes).and_then(|map| Pieces::of(&map));
             let pieces = pieces.map_err(|fault| BundleFault {
-                detail: format!("{}: {}", shown(&map.url), fault.detail),
+                detail: format!("{}: {}", map.url, fault.detail),
                 ..fault
             })?;
-            prepared.push(PreparedMap { map, pieces });
-        }
-        Ok(prepared)
+            Ok(PreparedMap { map, pieces })
+        };
+        maps.into_iter().map(prepare).collect()
     }
 }
 
@@ -192,50 +184,43 @@ fn maps_of(
     release: Option<&str>,
     dist: Option<&str>,
 ) -> Result<Vec<BundledMap>, BundleFault> {
-    let mut maps: BTreeMap<&str, BundledMap> = BTreeMap::new();
-    let mut by_url: HashMap<String, (&String, &ManifestFile)> = HashMap::new();
+    let mut maps: BTreeMap<&String, BundledMap> = BTreeMap::new();
     let mut own_ids: BTreeSet<MapKey> = BTreeSet::new();
-    for (file, entry) in &manifest.files {
-        let is_inside = !file.starts_with(['/', '\\'])
-            && !file.split(['/', '\\']).any(|part| part == ".." || part.ends_with(':'));
-        let bytes = archive.by_name(file).map(|it| it.size());
-        let (Ok(bytes), true) = (bytes, is_inside) else {
+    let (of_maps, others): (Vec<_>, Vec<_>) =
+        manifest.files.iter().partition(|(_, entry)| entry.file_type == MAP);
+    // Of files with one URL, a map counts.
+    let urls = others.iter().chain(&of_maps);
+    let by_url: HashMap<String, (&String, &ManifestFile)> =
+        urls.filter_map(|(file, entry)| Some((url_path(&entry.url)?, (*file, *entry)))).collect();
+    for (file, entry) in of_maps {
+        let Ok(bytes) = archive.by_name(file).map(|it| it.size()) else {
             return Err(BundleFault::invalid(format_args!(
                 "{MANIFEST} names `{}`, which is not a file of the bundle; update the upload tool",
                 shown(file)
             )));
         };
-        if let Some(url) = url_path(&entry.url) {
-            let named = by_url.entry(url).or_insert((file, entry));
-            if entry.file_type == MAP {
-                *named = (file, entry);
-            }
-        }
-        if entry.file_type != MAP {
-            continue;
-        }
         let subject = format_args!("{}: the map has", shown(&entry.url));
         check_limit(subject, bytes, "bytes", MAX_MAP_BYTES, SPLIT)?;
         let keys: BTreeSet<MapKey> = entry.debug_id(file)?.into_iter().collect();
         own_ids.extend(keys.iter().cloned());
-        let url = entry.shown_url();
+        let url = shown(&entry.url);
         maps.insert(file, BundledMap { file: file.clone(), url, bytes, keys });
     }
     check_limit("the bundle has", maps.len() as u64, "source maps", MAX_MAPS, FEWER)?;
     let bytes = maps.values().map(|map| map.bytes).sum();
     check_limit("the bundle's source maps have", bytes, "bytes", MAX_MAPS_BYTES, FEWER)?;
-    for (file, script) in manifest.files.iter().filter(|(_, entry)| entry.file_type == SCRIPT) {
+    for (file, script) in others.into_iter().filter(|(_, entry)| entry.file_type == SCRIPT) {
         let id = script.debug_id(file)?;
-        let Some(map_url) = script.map_url() else { continue };
-        let Some((map_file, other)) = by_url.get(&map_url) else { continue };
-        let Some(map) = maps.get_mut(map_file.as_str()) else {
+        let named = script.map_url().and_then(|url| by_url.get(&url));
+        let Some((map_file, other)) = named else { continue };
+        let Some(map) = maps.get_mut(map_file) else {
             // The tool uploads a map that it cannot read as a script.
             return Err(BundleFault::invalid(format_args!(
                 "{}: the file is not a source map: it is truncated or not JSON; build it again",
                 shown(&other.url)
             )));
         };
-        map.url = script.shown_url();
+        map.url = shown(&script.url);
         map.keys.extend(match id {
             Some(id) => (!own_ids.contains(&id)).then_some(id),
             None => release
@@ -255,8 +240,7 @@ fn maps_of(
             let common = key.debug_id().map_or("URL".to_owned(), |id| format!("debug ID {id}"));
             return Err(BundleFault::invalid(format_args!(
                 "the maps of {} and {} have the same {common}; build them again",
-                shown(&other.url),
-                shown(&map.url)
+                other.url, map.url
             )));
         }
     }
@@ -283,10 +267,9 @@ fn read_file(
     Ok(bytes)
 }
 
-/// Returns a name of the bundle for messages: without control characters, and not too long.
+/// Returns a name or URL of the bundle for people: without control characters, and not too long.
 fn shown(name: &str) -> String {
-    const MAX_CHARS: usize = 200;
-    name.chars().filter(|c| !c.is_control()).take(MAX_CHARS).collect()
+    name.chars().filter(|c| !c.is_control()).take(MAX_SHOWN_CHARS).collect()
 }
 
 #[cfg(test)]

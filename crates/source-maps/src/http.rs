@@ -5,6 +5,7 @@ use std::io::{self, Read};
 
 use flate2::read::GzDecoder;
 use futures_util::stream;
+use multer::bytes::Bytes;
 use multer::{Field, Multipart};
 use percent_encoding::percent_decode_str;
 use serde_json::json;
@@ -40,15 +41,15 @@ fn to_response(problem: &Problem) -> ApiResponse {
 }
 
 /// Reads the chunks of a `multipart/form-data` body, and checks each against its checksum.
-pub async fn read_chunks(incoming: &ApiRequest) -> Result<Vec<(Checksum, Vec<u8>)>, Problem> {
+pub async fn read_chunks(incoming: &ApiRequest) -> Result<Vec<(Checksum, Bytes)>, Problem> {
     let content_type = incoming.header_texts("content-type").into_iter().next().unwrap_or_default();
     let boundary = multer::parse_boundary(content_type).map_err(|_| {
         let detail =
             "The body is not `multipart/form-data` with a boundary. Send the chunks as its parts.";
         Problem::new(ProblemCode::UnsupportedMediaType, detail)
     })?;
-    let body = stream::iter([Ok::<_, Infallible>(incoming.body().to_vec())]);
-    let mut parts = Multipart::new(body, boundary);
+    let body = incoming.body().chunks(CHUNK_BYTES).map(|part| Ok::<_, Infallible>(part.to_vec()));
+    let mut parts = Multipart::new(stream::iter(body), boundary);
     let mut chunks = Vec::new();
     while let Some(part) = parts.next_field().await.map_err(malformed)? {
         // Before the next chunk is decompressed, which can multiply its size.
@@ -60,7 +61,7 @@ pub async fn read_chunks(incoming: &ApiRequest) -> Result<Vec<(Checksum, Vec<u8>
     Ok(chunks)
 }
 
-async fn read_chunk(part: Field<'_>) -> Result<(Checksum, Vec<u8>), Problem> {
+async fn read_chunk(part: Field<'_>) -> Result<(Checksum, Bytes), Problem> {
     let checksum = part.file_name().and_then(Checksum::parse).ok_or_else(|| {
         bad("A part has no SHA-1 as its filename. Name each chunk by its checksum.".to_owned())
     })?;
@@ -69,11 +70,12 @@ async fn read_chunk(part: Field<'_>) -> Result<(Checksum, Vec<u8>), Problem> {
         Some("file") => false,
         _ => return Err(bad("A part is named neither `file` nor `file_gzip`.".to_owned())),
     };
-    let mut bytes = part.bytes().await.map_err(malformed)?.to_vec();
+    let mut bytes = part.bytes().await.map_err(malformed)?;
     if is_compressed {
-        bytes = decompress(&bytes).map_err(|error| {
+        let decompressed = decompress(&bytes).map_err(|error| {
             bad(format!("The chunk {checksum} cannot be decompressed: {error}. Send it again."))
         })?;
+        bytes = decompressed.into();
     }
     if bytes.len() > CHUNK_BYTES {
         let detail = format!(

@@ -10,10 +10,10 @@ use shared::auth::Caller;
 use shared::dynamodb::StoreError;
 use shared::http::{ApiRequest, ApiResponse, ApiResult, Problem, ProblemCode};
 use shared::projects::project::ProjectId;
-use source_maps::assembly::{self, MAX_REQUEST_BYTES, Outcome};
-use source_maps::bundle::{Bundle, Checksum};
+use source_maps::assembly::{self, MAX_REQUEST_BYTES};
+use source_maps::bundle::Checksum;
 use source_maps::http::{MAX_RELEASE_CHARS, bad};
-use source_maps::store::{BundleState, SourceMapStore, Upload};
+use source_maps::store::{BundleState, ProjectMaps, SourceMapStore, Upload};
 use source_maps::{BundleFault, FaultKind, MAX_CHUNKS};
 
 use crate::{check, find_projects, read, releases};
@@ -47,46 +47,41 @@ pub(crate) async fn assemble(app: &App, caller: &Caller<'_>, incoming: &ApiReque
     let state = if let Some(state) = known_state(app, &projects, &upload).await? {
         state
     } else {
-        let store = SourceMapStore::new(&app.store);
-        let chunks = store.find_chunks(&upload, app.clock.now()).await?;
-        let missing = upload.chunks.iter().filter(|it| !chunks.contains_key(it));
-        let missing: Vec<&Checksum> = missing.collect();
-        if !missing.is_empty() {
-            return ApiResponse::ok(&json!({"state": "not_found", "missingChunks": missing}));
+        let chunks = SourceMapStore::new(&app.store).find_chunks(&upload, app.clock.now());
+        let opened = match chunks.await? {
+            Ok(bundle) => assembly::open(&upload, bundle),
+            Err(missing) => {
+                return ApiResponse::ok(&json!({"state": "not_found", "missingChunks": missing}));
+            }
+        };
+        if opened.as_ref().is_ok_and(|bundle| bundle.maps_bytes() > MAX_REQUEST_BYTES) {
+            for project in &projects {
+                let store = ProjectMaps::new(&app.store, *project);
+                store.queue_bundle(&upload, app.clock.now()).await?;
+            }
+            Ok("created")
+        } else {
+            let assembled = assembly::assemble(app, &projects, &upload, opened, LONGEST).await?;
+            assembled.map(|is_current| if is_current { "ok" } else { "assembling" })
         }
-        let opened = assembly::open(&upload, &chunks);
-        drop(chunks);
-        assemble_or_queue(app, &projects, &upload, opened).await?
     };
 
-    // Response. At the limit of releases of the day, the first event registers the release.
-    match state {
+    // Response. The tools show the fault of a rejected bundle.
+    let BundleFault { kind, detail } = match state {
         Ok(state) => {
+            // At the limit of releases of the day, the first event registers the release.
             releases::register(app, &projects, upload.release.as_deref()).await?;
-            ApiResponse::ok(&json!({"state": state, "missingChunks": []}))
+            return ApiResponse::ok(&json!({"state": state, "missingChunks": []}));
         }
-        Err(fault) => rejected(&fault),
-    }
-}
-
-async fn assemble_or_queue(
-    app: &App,
-    projects: &[ProjectId],
-    upload: &Upload,
-    opened: Result<Bundle, BundleFault>,
-) -> Result<State, StoreError> {
-    if opened.as_ref().is_ok_and(|opened| opened.maps_bytes() > MAX_REQUEST_BYTES) {
-        for project in projects {
-            let store = SourceMapStore::new(&app.store);
-            store.queue_bundle(*project, upload, app.clock.now()).await?;
+        Err(fault) => fault,
+    };
+    match kind {
+        FaultKind::Invalid => {
+            ApiResponse::ok(&json!({"state": "error", "missingChunks": [], "detail": detail}))
         }
-        return Ok(Ok("created"));
+        FaultKind::TooLarge => Err(Problem::new(ProblemCode::BodyTooLarge, detail)),
+        FaultKind::QuotaReached => Err(Problem::new(ProblemCode::SourceMapLimitReached, detail)),
     }
-    Ok(match assembly::assemble(app, projects, upload, opened, LONGEST).await? {
-        Outcome::Assembled => Ok("ok"),
-        Outcome::Removed => Ok("assembling"),
-        Outcome::Rejected(fault) => Err(fault),
-    })
 }
 
 fn read_upload(caller: &Caller<'_>, body: &Body) -> Result<Upload, Problem> {
@@ -120,10 +115,11 @@ async fn known_state(
     projects: &[ProjectId],
     upload: &Upload,
 ) -> Result<Option<State>, StoreError> {
-    let (store, now) = (SourceMapStore::new(&app.store), app.clock.now());
+    let now = app.clock.now();
     let mut known = Some(Ok("ok"));
     for project in projects {
-        let bundle = store.find_bundle(*project, &upload.checksum).await?;
+        let store = ProjectMaps::new(&app.store, *project);
+        let bundle = store.find_bundle(&upload.checksum).await?;
         // The same files can belong to another release now.
         let bundle = bundle
             .filter(|it| (&it.upload.release, &it.upload.dist) == (&upload.release, &upload.dist));
@@ -140,17 +136,4 @@ async fn known_state(
         }
     }
     Ok(known)
-}
-
-/// Returns the response for a rejected bundle, which the tools show.
-fn rejected(fault: &BundleFault) -> ApiResult {
-    let code = match fault.kind {
-        FaultKind::Invalid => {
-            let body = json!({"state": "error", "missingChunks": [], "detail": fault.detail});
-            return ApiResponse::ok(&body);
-        }
-        FaultKind::TooLarge => ProblemCode::BodyTooLarge,
-        FaultKind::QuotaReached => ProblemCode::SourceMapLimitReached,
-    };
-    Err(Problem::new(code, fault.detail.clone()))
 }
