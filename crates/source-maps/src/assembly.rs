@@ -5,11 +5,10 @@ use std::time::Duration;
 
 use shared::app::App;
 use shared::dynamodb::StoreError;
-use shared::projects::project::ProjectId;
 
 use crate::bundle::{Bundle, Checksum, PreparedMap};
 use crate::store::{BundleState, ProjectMaps, StoredMap, Upload};
-use crate::{BundleFault, FaultKind, MAX_PROJECT_BYTES};
+use crate::{BundleFault, MAX_PROJECT_BYTES};
 
 /// Maximum bytes of maps, before compression, that one request assembles. It prepares about 30 MB
 /// per second.
@@ -18,8 +17,8 @@ pub const MAX_REQUEST_BYTES: u64 = 64 << 20;
 /// Opens a bundle that was joined from its chunks. Fails if it differs from its checksum.
 pub fn open(upload: &Upload, bundle: Vec<u8>) -> Result<Bundle, BundleFault> {
     if Checksum::of(&bundle) != upload.checksum {
-        return Err(BundleFault::invalid(
-            "the chunks do not add up to a bundle with its checksum; upload it again",
+        return Err(BundleFault::Invalid(
+            "the chunks do not add up to a bundle with its checksum; upload it again".to_owned(),
         ));
     }
     Bundle::open(bundle, upload.release.as_deref(), upload.dist.as_deref())
@@ -30,18 +29,16 @@ pub fn open(upload: &Upload, bundle: Vec<u8>) -> Result<Bundle, BundleFault> {
 /// rejected bundle, which is noted in each project. `most` is the time that the invocation has.
 pub async fn assemble(
     app: &App,
-    projects: &[ProjectId],
+    projects: &[ProjectMaps<'_>],
     upload: &Upload,
     opened: Result<Bundle, BundleFault>,
     most: Duration,
 ) -> Result<Result<bool, BundleFault>, StoreError> {
-    let stores: Vec<_> =
-        projects.iter().map(|project| ProjectMaps::new(&app.store, *project)).collect();
     let keys = opened.as_ref().map(Bundle::map_keys).unwrap_or_default();
     let mut prepared = opened.and_then(Bundle::prepare);
-    for store in &stores {
+    for project in projects {
         if let Ok(maps) = &prepared
-            && let Err(fault) = check_capacity(*store, maps).await?
+            && let Err(fault) = check_capacity(*project, maps).await?
         {
             prepared = Err(fault);
         }
@@ -49,14 +46,14 @@ pub async fn assemble(
     let maps = match prepared {
         Ok(maps) => maps,
         Err(fault) => {
-            for store in stores {
-                store.fail(upload, &fault.detail, &keys, app.clock.now()).await?;
+            for project in projects {
+                project.fail(upload, &fault.to_string(), &keys, app.clock.now()).await?;
             }
             return Ok(Err(fault));
         }
     };
-    for store in stores {
-        if !publish(app, store, upload, &maps, most).await? {
+    for project in projects {
+        if !publish(app, *project, upload, &maps, most).await? {
             return Ok(Ok(false));
         }
     }
@@ -65,11 +62,11 @@ pub async fn assemble(
 
 /// Fails if a project has no capacity for some maps.
 async fn check_capacity(
-    store: ProjectMaps<'_>,
+    project: ProjectMaps<'_>,
     maps: &[PreparedMap],
 ) -> Result<Result<(), BundleFault>, StoreError> {
     let new: u64 = maps.iter().map(|map| map.pieces.bytes() * map.map.keys.len() as u64).sum();
-    let stored = store.stored_bytes().await?;
+    let stored = project.stored_bytes().await?;
     if stored.saturating_add(new) <= MAX_PROJECT_BYTES {
         return Ok(Ok(()));
     }
@@ -77,37 +74,37 @@ async fn check_capacity(
         "the project's source maps have {stored} bytes, and these {new}, but the limit is \
          {MAX_PROJECT_BYTES}; delete source maps of old releases with delete-source-maps"
     );
-    Ok(Err(BundleFault { kind: FaultKind::QuotaReached, detail }))
+    Ok(Err(BundleFault::QuotaReached(detail)))
 }
 
 /// Stores and publishes prepared maps in a project. Returns `false` if the bundle was removed. A
 /// concurrent assembly of the bundle publishes the same maps.
 async fn publish(
     app: &App,
-    store: ProjectMaps<'_>,
+    project: ProjectMaps<'_>,
     upload: &Upload,
     maps: &[PreparedMap],
     most: Duration,
 ) -> Result<bool, StoreError> {
     let began = app.clock.now();
-    store.begin(upload, began.plus(most)).await?;
+    project.begin(upload, began.plus(most)).await?;
     let store_maps = async {
         let mut stored = Vec::new();
         for prepared in maps {
             for key in &prepared.map.keys {
                 let map = StoredMap { map_id: app.ids.new_uuid(began), key, prepared };
-                store.put_pieces(map, began).await?;
+                project.put_pieces(map, began).await?;
                 stored.push(map);
             }
         }
-        store.publish(upload, &stored, app.clock.now()).await
+        project.publish(upload, &stored, app.clock.now()).await
     };
     let published = store_maps.await;
     match published {
-        Ok(true) => store.end(upload, BundleState::Assembled).await?,
+        Ok(true) => project.end(upload, BundleState::Assembled).await?,
         Ok(false) => {}
         // Another request can retry immediately. If this fails too, the time ends anyway.
-        Err(_) => drop(store.end(upload, BundleState::Assembling(began)).await),
+        Err(_) => drop(project.end(upload, BundleState::Assembling(began)).await),
     }
     published
 }

@@ -103,7 +103,7 @@ impl ManifestFile {
     fn debug_id(&self, file: &str) -> Result<Option<MapKey>, BundleFault> {
         let Some(text) = self.header("debug-id") else { return Ok(None) };
         MapKey::of_debug_id(text).map(Some).ok_or_else(|| {
-            BundleFault::invalid(format_args!(
+            BundleFault::Invalid(format!(
                 "{MANIFEST}: {file} has the debug ID `{}`, which is not a UUID",
                 shown(text)
             ))
@@ -130,20 +130,21 @@ impl Bundle {
         dist: Option<&str>,
     ) -> Result<Self, BundleFault> {
         if !bytes.starts_with(MAGIC) {
-            return Err(BundleFault::invalid(
-                "the upload is not an artifact bundle of version 2; update the upload tool",
+            return Err(BundleFault::Invalid(
+                "the upload is not an artifact bundle of version 2; update the upload tool"
+                    .to_owned(),
             ));
         }
         // Some tools count offsets from the start of the file, others from that of the archive. The
         // reader accepts both, if it sees the whole file.
         let mut archive = ZipArchive::new(Cursor::new(bytes)).map_err(|error| {
-            BundleFault::invalid(format_args!(
+            BundleFault::Invalid(format!(
                 "the bundle's archive cannot be read: {error}; upload it again"
             ))
         })?;
         let manifest = read_file(&mut archive, MANIFEST, MAX_MANIFEST_BYTES)?;
         let manifest: Manifest = serde_json::from_slice(&manifest).map_err(|error| {
-            BundleFault::invalid(format_args!(
+            BundleFault::Invalid(format!(
                 "{MANIFEST} is not valid: {error}; update the upload tool"
             ))
         })?;
@@ -167,10 +168,7 @@ impl Bundle {
         let prepare = |map: BundledMap| {
             let bytes = read_file(&mut archive, &map.file, MAX_MAP_BYTES)?;
             let pieces = ParsedMap::parse(&bytes).and_then(|map| Pieces::of(&map));
-            let pieces = pieces.map_err(|fault| BundleFault {
-                detail: format!("{}: {}", map.url, fault.detail),
-                ..fault
-            })?;
+            let pieces = pieces.map_err(|fault| fault.of_file(&map.url))?;
             Ok(PreparedMap { map, pieces })
         };
         maps.into_iter().map(prepare).collect()
@@ -194,7 +192,7 @@ fn maps_of(
         urls.filter_map(|(file, entry)| Some((url_path(&entry.url)?, (*file, *entry)))).collect();
     for (file, entry) in of_maps {
         let Ok(bytes) = archive.by_name(file).map(|it| it.size()) else {
-            return Err(BundleFault::invalid(format_args!(
+            return Err(BundleFault::Invalid(format!(
                 "{MANIFEST} names `{}`, which is not a file of the bundle; update the upload tool",
                 shown(file)
             )));
@@ -215,7 +213,7 @@ fn maps_of(
         let Some((map_file, other)) = named else { continue };
         let Some(map) = maps.get_mut(map_file) else {
             // The tool uploads a map that it cannot read as a script.
-            return Err(BundleFault::invalid(format_args!(
+            return Err(BundleFault::Invalid(format!(
                 "{}: the file is not a source map: it is truncated or not JSON; build it again",
                 shown(&other.url)
             )));
@@ -230,15 +228,15 @@ fn maps_of(
     }
     maps.retain(|_, map| !map.keys.is_empty());
     if maps.is_empty() {
-        return Err(BundleFault::invalid(
-            "the bundle has no source map that belongs to a script; turn on source maps in the build",
+        return Err(BundleFault::Invalid(
+            "the bundle has no source map that belongs to a script; turn on source maps in the build".to_owned(),
         ));
     }
     let mut owners: BTreeMap<&MapKey, &BundledMap> = BTreeMap::new();
     for (key, map) in maps.values().flat_map(|map| map.keys.iter().map(move |key| (key, map))) {
         if let Some(other) = owners.insert(key, map) {
             let common = key.debug_id().map_or("URL".to_owned(), |id| format!("debug ID {id}"));
-            return Err(BundleFault::invalid(format_args!(
+            return Err(BundleFault::Invalid(format!(
                 "the maps of {} and {} have the same {common}; build them again",
                 other.url, map.url
             )));
@@ -257,7 +255,7 @@ fn read_file(
     let file = archive.by_name(name).map_err(io::Error::from);
     let read = file.and_then(|file| file.take(limit + 1).read_to_end(&mut bytes));
     read.map_err(|error| {
-        BundleFault::invalid(format_args!(
+        BundleFault::Invalid(format!(
             "the bundle's file {} cannot be read: {error}; upload it again",
             shown(name)
         ))
@@ -312,7 +310,7 @@ mod tests {
 
     fn fault(bytes: &[u8]) -> String {
         let prepared = Bundle::open(bytes.to_vec(), Some("1"), None).and_then(Bundle::prepare);
-        prepared.err().map(|it| it.detail).unwrap_or_default()
+        prepared.err().map(|it| it.to_string()).unwrap_or_default()
     }
 
     #[test]

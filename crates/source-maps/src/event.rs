@@ -1,7 +1,7 @@
 //! The frames of an event in Sentry's format: which of them need a map, and their resolved form.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use shared::json::Json;
 use shared::json::members::{Members, get, get_mut, items};
@@ -70,7 +70,7 @@ pub fn minified_frames(event: &Members<'_>) -> Vec<MinifiedFrame> {
         let path = files.filter(|file| file.contains("://")).find_map(url_path)?;
         Some(MapKey::of_url(release?, text("dist").unwrap_or_default(), &path))
     };
-    let mut keys = Vec::new();
+    let mut keys = BTreeSet::new();
     let mut minified = Vec::new();
     for (exception, value) in exceptions(event).iter().enumerate() {
         for (frame, sent) in frames_of(value).iter().enumerate() {
@@ -84,12 +84,10 @@ pub fn minified_frames(event: &Members<'_>) -> Vec<MinifiedFrame> {
                 continue;
             };
             let Some(key) = key_of(sent) else { continue };
-            if !keys.contains(&key) {
-                if keys.len() == MAX_MAPS_OF_EVENT {
-                    continue;
-                }
-                keys.push(key.clone());
+            if keys.len() == MAX_MAPS_OF_EVENT && !keys.contains(&key) {
+                continue;
             }
+            keys.insert(key.clone());
             minified.push(MinifiedFrame { exception, frame, key, line, column });
         }
     }

@@ -65,18 +65,15 @@ async fn read_chunk(part: Field<'_>) -> Result<(Checksum, Bytes), Problem> {
     let checksum = part.file_name().and_then(Checksum::parse).ok_or_else(|| {
         bad("A part has no SHA-1 as its filename. Name each chunk by its checksum.".to_owned())
     })?;
-    let is_compressed = match part.name() {
-        Some("file_gzip") => true,
-        Some("file") => false,
+    let name = part.name().map(str::to_owned);
+    let sent = part.bytes().await.map_err(malformed)?;
+    let bytes = match name.as_deref() {
+        Some("file") => sent,
+        Some("file_gzip") => decompress(&sent).map_err(|error| {
+            bad(format!("The chunk {checksum} cannot be decompressed: {error}. Send it again."))
+        })?,
         _ => return Err(bad("A part is named neither `file` nor `file_gzip`.".to_owned())),
     };
-    let mut bytes = part.bytes().await.map_err(malformed)?;
-    if is_compressed {
-        let decompressed = decompress(&bytes).map_err(|error| {
-            bad(format!("The chunk {checksum} cannot be decompressed: {error}. Send it again."))
-        })?;
-        bytes = decompressed.into();
-    }
     if bytes.len() > CHUNK_BYTES {
         let detail = format!(
             "The chunk {checksum} has more than {CHUNK_BYTES} bytes. Send chunks of `chunkSize`."
@@ -90,10 +87,10 @@ async fn read_chunk(part: Field<'_>) -> Result<(Checksum, Bytes), Problem> {
 }
 
 /// Decompresses a chunk, up to one byte beyond the limit of chunks.
-fn decompress(sent: &[u8]) -> io::Result<Vec<u8>> {
+fn decompress(sent: &[u8]) -> io::Result<Bytes> {
     let mut bytes = Vec::new();
     GzDecoder::new(sent).take(CHUNK_BYTES as u64 + 1).read_to_end(&mut bytes)?;
-    Ok(bytes)
+    Ok(bytes.into())
 }
 
 #[allow(clippy::needless_pass_by_value)] // Callers map errors with it.

@@ -95,42 +95,34 @@ struct Offset {
 impl ParsedMap {
     /// Parses a map of version 3. The fault lacks the name of the file.
     pub fn parse(bytes: &[u8]) -> Result<Self, BundleFault> {
-        let json = without_guard(bytes);
-        let mut outline = Outline::read(json)?;
         let mut map = Self::default();
-        let Some(mut sections) = outline.sections.take() else {
-            map.add(Offset::default(), json, &outline)?;
-            return Ok(map);
-        };
-        sections.sort_by_key(|section| section.offset);
-        for section in sections {
-            let json = section.map.map(|map| map.get().as_bytes()).ok_or_else(|| {
-                BundleFault::invalid(
-                    "a section of the map has no `map`; build it with embedded maps",
-                )
-            })?;
-            let outline = Outline::read(json)?;
-            if outline.sections.is_some() {
-                return Err(BundleFault::invalid("a section of the map has sections itself"));
-            }
-            map.add(section.offset, json, &outline)?;
-        }
+        map.add(Offset::default(), without_guard(bytes), false)?;
         Ok(map)
     }
 
-    /// Adds a section, after checking the limits of the whole map.
-    fn add(
-        &mut self,
-        offset: Offset,
-        json: &[u8],
-        outline: &Outline<'_>,
-    ) -> Result<(), BundleFault> {
+    /// Adds a map without sections, or its sections, after checking the limits of the whole map.
+    fn add(&mut self, offset: Offset, json: &[u8], is_section: bool) -> Result<(), BundleFault> {
+        let mut outline = Outline::read(json)?;
+        if let Some(mut sections) = outline.sections.take() {
+            if is_section {
+                let detail = "a section of the map has sections itself";
+                return Err(BundleFault::Invalid(detail.to_owned()));
+            }
+            sections.sort_by_key(|section| section.offset);
+            return sections.iter().try_for_each(|SectionOutline { offset, map }| {
+                let detail = "a section of the map has no `map`; build it with embedded maps";
+                let map = map.ok_or_else(|| BundleFault::Invalid(detail.to_owned()))?;
+                self.add(*offset, map.get().as_bytes(), true)
+            });
+        }
         let first_source = self.sources;
-        self.mappings += outline.mappings.map_or(0, count_mappings);
+        let mappings = outline.mappings.map_or("", RawValue::get).bytes();
+        // Including empty lines.
+        self.mappings += mappings.filter(|byte| b",;".contains(byte)).count();
         self.sources += outline.sources.as_ref().map_or(0, Vec::len);
         self.names += outline.names.as_ref().map_or(0, Vec::len);
         let is_over = |limit: usize, unit: &str| {
-            BundleFault::too_large(format_args!("the map has more than {limit} {unit}; {SPLIT}"))
+            BundleFault::TooLarge(format!("the map has more than {limit} {unit}; {SPLIT}"))
         };
         if self.mappings > MAX_MAPPINGS {
             return Err(is_over(MAX_MAPPINGS, "mappings"));
@@ -187,14 +179,8 @@ fn is_far(token: Token<'_>) -> bool {
     raw.dst_line.max(raw.dst_col).max(source) > MAX_POSITION
 }
 
-/// Counts mappings, including empty lines.
-fn count_mappings(mappings: &RawValue) -> usize {
-    let is_separator = |byte: &u8| matches!(byte, b',' | b';');
-    mappings.get().bytes().filter(|byte| is_separator(byte)).count()
-}
-
 fn unusable(problem: impl fmt::Display) -> BundleFault {
-    BundleFault::invalid(format_args!("{problem}; build it again"))
+    BundleFault::Invalid(format!("{problem}; build it again"))
 }
 
 impl<'a> Outline<'a> {
@@ -206,13 +192,13 @@ impl<'a> Outline<'a> {
                 Err(unusable("the map has neither `mappings` nor `sections`"))
             }
             Some(3) => Ok(outline),
-            Some(version) => Err(BundleFault::invalid(format_args!(
+            Some(version) => Err(BundleFault::Invalid(format!(
                 "the map has version {version}, but only version 3 is supported; use a newer \
                  build tool"
             ))),
-            None => {
-                Err(BundleFault::invalid("the map has no `version`; only version 3 is supported"))
-            }
+            None => Err(BundleFault::Invalid(
+                "the map has no `version`; only version 3 is supported".to_owned(),
+            )),
         }
     }
 
@@ -269,7 +255,7 @@ mod tests {
     use super::*;
 
     fn fault(text: &str) -> String {
-        ParsedMap::parse(text.as_bytes()).err().map(|it| it.detail).unwrap_or_default()
+        ParsedMap::parse(text.as_bytes()).err().map(|it| it.to_string()).unwrap_or_default()
     }
 
     /// Line and column, and source and line of the source.

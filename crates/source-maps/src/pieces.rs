@@ -292,7 +292,7 @@ fn decompress(bytes: &[u8]) -> Option<Vec<u8>> {
 }
 
 fn unprepared(error: &dyn std::fmt::Display) -> BundleFault {
-    BundleFault::invalid(format_args!("the map cannot be prepared: {error}"))
+    BundleFault::Invalid(format!("the map cannot be prepared: {error}"))
 }
 
 #[cfg(test)]

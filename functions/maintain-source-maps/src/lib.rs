@@ -54,9 +54,11 @@ async fn assemble(
     };
     let chunks = SourceMapStore::new(&app.store).find_chunks(&upload, app.clock.now()).await?;
     let opened = chunks
-        .map_err(|_| BundleFault::invalid("chunks of the bundle have expired; upload it again"))
+        .map_err(|_| {
+            BundleFault::Invalid("chunks of the bundle have expired; upload it again".to_owned())
+        })
         .and_then(|bundle| assembly::open(&upload, bundle));
-    match assembly::assemble(app, &[project], &upload, opened, LONGEST).await {
+    match assembly::assemble(app, &[store], &upload, opened, LONGEST).await {
         Ok(Ok(true) | Err(_)) => store.dequeue(checksum).await,
         Ok(Ok(false)) => Ok(()),
         Err(failure) if queued_at.plus(RETRY_PERIOD) < app.clock.now() => {

@@ -9,12 +9,12 @@ use shared::app::App;
 use shared::auth::Caller;
 use shared::dynamodb::StoreError;
 use shared::http::{ApiRequest, ApiResponse, ApiResult, Problem, ProblemCode};
-use shared::projects::project::ProjectId;
+use shared::timestamp::Timestamp;
 use source_maps::assembly::{self, MAX_REQUEST_BYTES};
 use source_maps::bundle::Checksum;
 use source_maps::http::{MAX_RELEASE_CHARS, bad};
 use source_maps::store::{BundleState, ProjectMaps, SourceMapStore, Upload};
-use source_maps::{BundleFault, FaultKind, MAX_CHUNKS};
+use source_maps::{BundleFault, MAX_CHUNKS};
 
 use crate::{check, find_projects, read, releases};
 
@@ -44,7 +44,9 @@ pub(crate) async fn assemble(app: &App, caller: &Caller<'_>, incoming: &ApiReque
     let projects = find_projects(caller, &body.projects).await?;
 
     // Rules and storage. An earlier request can have assembled the bundle.
-    let state = if let Some(state) = known_state(app, &projects, &upload).await? {
+    let stores: Vec<_> = projects.iter().map(|it| ProjectMaps::new(&app.store, *it)).collect();
+    let known = known_state(&stores, &upload, app.clock.now()).await?;
+    let state = if let Some(state) = known {
         state
     } else {
         let chunks = SourceMapStore::new(&app.store).find_chunks(&upload, app.clock.now());
@@ -55,32 +57,30 @@ pub(crate) async fn assemble(app: &App, caller: &Caller<'_>, incoming: &ApiReque
             }
         };
         if opened.as_ref().is_ok_and(|bundle| bundle.maps_bytes() > MAX_REQUEST_BYTES) {
-            for project in &projects {
-                let store = ProjectMaps::new(&app.store, *project);
+            for store in &stores {
                 store.queue_bundle(&upload, app.clock.now()).await?;
             }
             Ok("created")
         } else {
-            let assembled = assembly::assemble(app, &projects, &upload, opened, LONGEST).await?;
+            let assembled = assembly::assemble(app, &stores, &upload, opened, LONGEST).await?;
             assembled.map(|is_current| if is_current { "ok" } else { "assembling" })
         }
     };
 
     // Response. The tools show the fault of a rejected bundle.
-    let BundleFault { kind, detail } = match state {
+    match state {
         Ok(state) => {
             // At the limit of releases of the day, the first event registers the release.
             releases::register(app, &projects, upload.release.as_deref()).await?;
-            return ApiResponse::ok(&json!({"state": state, "missingChunks": []}));
+            ApiResponse::ok(&json!({"state": state, "missingChunks": []}))
         }
-        Err(fault) => fault,
-    };
-    match kind {
-        FaultKind::Invalid => {
+        Err(BundleFault::Invalid(detail)) => {
             ApiResponse::ok(&json!({"state": "error", "missingChunks": [], "detail": detail}))
         }
-        FaultKind::TooLarge => Err(Problem::new(ProblemCode::BodyTooLarge, detail)),
-        FaultKind::QuotaReached => Err(Problem::new(ProblemCode::SourceMapLimitReached, detail)),
+        Err(BundleFault::TooLarge(detail)) => Err(Problem::new(ProblemCode::BodyTooLarge, detail)),
+        Err(BundleFault::QuotaReached(detail)) => {
+            Err(Problem::new(ProblemCode::SourceMapLimitReached, detail))
+        }
     }
 }
 
@@ -111,15 +111,13 @@ fn read_upload(caller: &Caller<'_>, body: &Body) -> Result<Upload, Problem> {
 
 /// Returns the state of the bundle, if it is known in all projects.
 async fn known_state(
-    app: &App,
-    projects: &[ProjectId],
+    projects: &[ProjectMaps<'_>],
     upload: &Upload,
+    now: Timestamp,
 ) -> Result<Option<State>, StoreError> {
-    let now = app.clock.now();
     let mut known = Some(Ok("ok"));
     for project in projects {
-        let store = ProjectMaps::new(&app.store, *project);
-        let bundle = store.find_bundle(&upload.checksum).await?;
+        let bundle = project.find_bundle(&upload.checksum).await?;
         // The same files can belong to another release now.
         let bundle = bundle
             .filter(|it| (&it.upload.release, &it.upload.dist) == (&upload.release, &upload.dist));
@@ -130,7 +128,7 @@ async fn known_state(
                 return Ok(Some(Ok("assembling")));
             }
             Some(BundleState::Failed { detail, at }) if at.plus(FAILURE_SHOWN) > now => {
-                return Ok(Some(Err(BundleFault::invalid(detail))));
+                return Ok(Some(Err(BundleFault::Invalid(detail))));
             }
             _ => known = None,
         }

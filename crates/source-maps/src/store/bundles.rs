@@ -1,14 +1,15 @@
-//! Uploaded bundles: their state, the queue of those to assemble, and failures.
+//! Uploaded bundles: their chunks and their state, the queue of those to assemble, and failures.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use aws_sdk_dynamodb::types::AttributeValue;
 use aws_sdk_dynamodb::types::builders::PutBuilder;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 use shared::dynamodb::StoreError;
-use shared::dynamodb::item::{Item, ItemReader, item_at, key, n, ss, time_key};
-use shared::dynamodb::transaction::Transaction;
+use shared::dynamodb::item::{Item, ItemReader, b, item_at, key, n, ss, time_key};
+use shared::dynamodb::request::IntoAction;
 use shared::projects::project::{Organization, ProjectId};
 use shared::timestamp::Timestamp;
 
@@ -22,6 +23,10 @@ const FAILURE_RETENTION: Duration = Duration::from_hours(30 * 24);
 const MAX_FAILURES: i32 = 20;
 /// Bundles that the job reads at once.
 const QUEUED_AT_ONCE: i32 = 20;
+/// Time that a chunk is kept. A build uploads and assembles within minutes.
+const CHUNK_RETENTION: Duration = Duration::from_hours(24);
+/// Time before its expiry from which a chunk counts as missing, so that a queued assembly finds it.
+const CHUNK_MARGIN: Duration = Duration::from_hours(1);
 
 /// An uploaded bundle, as the tool describes it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -86,6 +91,54 @@ pub struct Failure {
 }
 
 impl SourceMapStore<'_> {
+    /// Stores a chunk whose checksum was verified. A repeat extends its life.
+    pub async fn put_chunk(
+        self,
+        organization: &Organization,
+        checksum: &Checksum,
+        bytes: &[u8],
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        let attributes =
+            [("bytes", b(bytes)), ("expiresAt", n(now.plus(CHUNK_RETENTION).as_seconds()))];
+        self.db.put_over(TABLE, item_at(chunk_key(organization, checksum), attributes)).await
+    }
+
+    /// Returns the bytes of a bundle, or the chunks that are missing.
+    pub async fn find_chunks(
+        self,
+        upload: &Upload,
+        now: Timestamp,
+    ) -> Result<Result<Vec<u8>, Vec<Checksum>>, StoreError> {
+        let least = u64::try_from(now.plus(CHUNK_MARGIN).as_seconds()).unwrap_or_default();
+        let mut missing: BTreeSet<Checksum> = upload.chunks.iter().cloned().collect();
+        let mut chunks: BTreeMap<Checksum, Vec<u8>> = BTreeMap::new();
+        // Large items first at half the price; then those that were just written.
+        for just_written in [false, true] {
+            let keys = missing.iter().map(|it| chunk_key(&upload.organization, it)).collect();
+            let items = if just_written {
+                self.db.get_all(TABLE, keys).await?
+            } else {
+                self.db.get_all_eventually(TABLE, keys).await?
+            };
+            for mut item in items {
+                let reader = ItemReader { table: TABLE, item: &item };
+                let checksum = reader.parsed("pk", |pk| Checksum::parse(pk.rsplit('#').next()?))?;
+                if reader.count("expiresAt")? > least
+                    && let Some(AttributeValue::B(bytes)) = item.remove("bytes")
+                {
+                    missing.remove(&checksum);
+                    chunks.insert(checksum, bytes.into_inner());
+                }
+            }
+        }
+        if !missing.is_empty() {
+            return Ok(Err(missing.into_iter().collect()));
+        }
+        let parts = upload.chunks.iter().filter_map(|it| chunks.get(it)).map(Vec::as_slice);
+        Ok(Ok(parts.collect::<Vec<_>>().concat()))
+    }
+
     /// Returns bundles that wait for the job, with the time since when.
     pub async fn list_queued(self) -> Result<Vec<(ProjectId, Checksum, Timestamp)>, StoreError> {
         let query = self.db.partition(TABLE, QUEUE).limit(QUEUED_AT_ONCE);
@@ -120,10 +173,9 @@ impl ProjectMaps<'_> {
     pub async fn queue_bundle(self, upload: &Upload, now: Timestamp) -> Result<(), StoreError> {
         let entry = json(&(self.project, &upload.checksum, now))?;
         let entry = item_at(self.queue_key(&upload.checksum), [("entry", entry)]);
-        let mut tx = Transaction::default();
-        tx.add("bundle", self.put_bundle(upload, BundleState::Queued)?)?;
-        tx.add("queue", self.db.put(TABLE, entry))?;
-        self.db.commit_all(tx).await.map(drop)
+        let bundle = self.put_bundle(upload, BundleState::Queued)?.into_action()?;
+        let queue = self.db.put(TABLE, entry).into_action()?;
+        self.db.commit_all(vec![bundle, queue]).await.map(drop)
     }
 
     /// Removes a bundle from the queue.
@@ -153,10 +205,9 @@ impl ProjectMaps<'_> {
         let mut item = item_at(key(&self.failures_pk(), &sk), attributes);
         item.extend(ss(map_keys).map(|keys| ("mapKeys".to_owned(), keys)));
         let state = BundleState::Failed { detail: failure.detail, at: now };
-        let mut tx = Transaction::default();
-        tx.add("bundle", self.put_bundle(upload, state)?)?;
-        tx.add("failure", self.db.put(TABLE, item))?;
-        self.db.commit_all(tx).await.map(drop)
+        let bundle = self.put_bundle(upload, state)?.into_action()?;
+        let failure = self.db.put(TABLE, item).into_action()?;
+        self.db.commit_all(vec![bundle, failure]).await.map(drop)
     }
 
     /// Returns the latest failures, the newest first.
@@ -177,6 +228,10 @@ impl ProjectMaps<'_> {
         let key = self.bundle_key(&upload.checksum);
         Ok(self.db.put(TABLE, item_at(key, [("bundle", json(&record)?)])))
     }
+}
+
+pub(super) fn chunk_key(organization: &Organization, checksum: &Checksum) -> Item {
+    key(&format!("chunk#{organization}#{checksum}"), "chunk")
 }
 
 fn organization<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Organization, D::Error> {

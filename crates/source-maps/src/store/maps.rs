@@ -143,9 +143,20 @@ impl ProjectMaps<'_> {
                 listing: format!("{}#{}", time_key(now), map.map_id),
                 bundle: upload.checksum.clone(),
             };
-            let put = self.db.put(TABLE, item_at(self.lookup_key(map.key), new.attributes()?));
-            let listed = self.listing_item(map, &new.listing, upload, now)?;
+            let listed = ListedMap {
+                debug_id: map.key.debug_id().map(str::to_owned),
+                release: upload.release.clone(),
+                dist: upload.dist.clone(),
+                url: map.prepared.map.url.clone(),
+                size: map.prepared.map.bytes,
+                created_at: now,
+                last_used_at: now,
+            };
+            let bytes = n(i64::try_from(map.prepared.pieces.bytes()).unwrap_or(i64::MAX));
+            let listed = [("mapKey", s(map.key)), ("storedBytes", bytes), ("map", json(&listed)?)];
+            let listed = item_at(key(&self.maps_pk(), &new.listing), listed);
             tx.add("listing", self.db.put(TABLE, listed))?;
+            let put = self.db.put(TABLE, item_at(self.lookup_key(map.key), new.attributes()?));
             let Some(current) = current.remove(map.key) else {
                 tx.add("lookup", put.condition_expression("attribute_not_exists(pk)"))?;
                 continue;
@@ -246,29 +257,6 @@ impl ProjectMaps<'_> {
             }
         }
         Err(StoreError::Contended("the map kept being replaced".into()))
-    }
-
-    fn listing_item(
-        self,
-        map: &StoredMap<'_>,
-        listing: &str,
-        upload: &Upload,
-        now: Timestamp,
-    ) -> Result<Item, StoreError> {
-        let listed = ListedMap {
-            debug_id: map.key.debug_id().map(str::to_owned),
-            release: upload.release.clone(),
-            dist: upload.dist.clone(),
-            url: map.prepared.map.url.clone(),
-            size: map.prepared.map.bytes,
-            created_at: now,
-            last_used_at: now,
-        };
-        let stored_bytes = i64::try_from(map.prepared.pieces.bytes()).unwrap_or(i64::MAX);
-        Ok(item_at(
-            key(&self.maps_pk(), listing),
-            [("mapKey", s(map.key)), ("storedBytes", n(stored_bytes)), ("map", json(&listed)?)],
-        ))
     }
 }
 

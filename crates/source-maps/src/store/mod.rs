@@ -1,7 +1,6 @@
 //! Table `source-maps`.
 
 mod bundles;
-mod chunks;
 mod maps;
 mod resolving;
 mod upkeep;

@@ -11,13 +11,14 @@ use std::time::Duration;
 use aws_sdk_dynamodb::types::TransactWriteItem;
 use serde::{Deserialize, Serialize};
 use shared::dynamodb::item::{Item, ItemReader, item_at, key, n, s, time_key};
+use shared::dynamodb::request::IntoAction;
 use shared::dynamodb::transaction::Transaction;
 use shared::dynamodb::{StoreError, Sweep};
 use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
 use uuid::Uuid;
 
-use super::chunks::chunk_key;
+use super::bundles::chunk_key;
 use super::{BundleRecord, Lookup, ProjectMaps, SourceMapStore, TABLE, json, read_json};
 use crate::MapKey;
 use crate::bundle::Checksum;
@@ -88,11 +89,10 @@ impl ProjectMaps<'_> {
         if let Some(current) = current.filter(|it| it.map_id == due.map_id) {
             let expires_at = current.last_used_at.plus(RETENTION);
             if expires_at > now {
-                let mut tx = Transaction::default();
                 let later = DueMap { at: expires_at, ..due.clone() };
-                tx.add("later", self.db.put(TABLE, later.item()?))?;
-                tx.add("due", self.db.delete(TABLE, due.key()))?;
-                return self.db.commit_all(tx).await.map(drop);
+                let put = self.db.put(TABLE, later.item()?).into_action()?;
+                let delete = self.db.delete(TABLE, due.key()).into_action()?;
+                return self.db.commit_all(vec![put, delete]).await.map(drop);
             }
             if !self.remove(&due.map_key, &current, Vec::new(), now).await? {
                 // The map was used or replaced at this moment. The next run looks again.
