@@ -51,7 +51,7 @@ pub async fn read_chunks(incoming: &ApiRequest) -> Result<Vec<(Checksum, Bytes)>
     let body = incoming.body().chunks(CHUNK_BYTES).map(|part| Ok::<_, Infallible>(part.to_vec()));
     let mut parts = Multipart::new(stream::iter(body), boundary);
     let mut chunks = Vec::new();
-    while let Some(part) = parts.next_field().await.map_err(malformed)? {
+    while let Some(part) = parts.next_field().await.map_err(|error| malformed(&error))? {
         // Before the next chunk is decompressed, which can multiply its size.
         if chunks.len() == CHUNKS_PER_REQUEST {
             return Err(bad(format!("The body has more than {CHUNKS_PER_REQUEST} chunks.")));
@@ -66,7 +66,7 @@ async fn read_chunk(part: Field<'_>) -> Result<(Checksum, Bytes), Problem> {
         bad("A part has no SHA-1 as its filename. Name each chunk by its checksum.".to_owned())
     })?;
     let name = part.name().map(str::to_owned);
-    let sent = part.bytes().await.map_err(malformed)?;
+    let sent = part.bytes().await.map_err(|error| malformed(&error))?;
     let bytes = match name.as_deref() {
         Some("file") => sent,
         Some("file_gzip") => decompress(&sent).map_err(|error| {
@@ -93,8 +93,7 @@ fn decompress(sent: &[u8]) -> io::Result<Bytes> {
     Ok(bytes.into())
 }
 
-#[allow(clippy::needless_pass_by_value)] // Callers map errors with it.
-fn malformed(error: multer::Error) -> Problem {
+fn malformed(error: &multer::Error) -> Problem {
     bad(format!("The multipart body cannot be read: {error}. Send it again."))
 }
 

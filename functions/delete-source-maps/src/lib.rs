@@ -6,7 +6,6 @@ use shared::auth::Caller;
 use shared::http::{ApiRequest, ApiResponse, ApiResult, Method, StatusCode};
 use shared::json::Violations;
 use shared::projects::api_key::Scope;
-use source_maps::MapKey;
 use source_maps::http::{Selection, selection};
 use source_maps::store::ProjectMaps;
 
@@ -27,14 +26,14 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &ApiRequest) -> ApiRes
     let store = ProjectMaps::new(&app.store, caller.project()?);
 
     // Storage. A release has any number of maps, each of which is deleted for itself.
-    let now = app.clock.now();
-    let entry_of = |map_key: &MapKey| {
-        let target = AuditTarget::new("source_map", map_key, map_key.to_string());
-        app.store.audit(&caller.audit(&app.ids, AuditAction::SourceMapDeleted, target))
+    let map_keys = match selection {
+        Selection::DebugId(id) => vec![id],
+        Selection::Release(release) => store.find_by_release(&release).await?,
     };
-    match selection {
-        Selection::DebugId(id) => store.delete_map(&id, entry_of, now).await?,
-        Selection::Release(release) => store.delete_by_release(&release, entry_of, now).await?,
+    for map_key in map_keys {
+        let target = AuditTarget::new("source_map", &map_key, map_key.to_string());
+        let entry = caller.audit(&app.ids, AuditAction::SourceMapDeleted, target);
+        store.delete_map(&map_key, app.store.audit(&entry)?, app.clock.now()).await?;
     }
 
     // Response. A repeat finds nothing left to delete.

@@ -225,34 +225,25 @@ impl ProjectMaps<'_> {
         items.iter().map(|item| ItemReader { table: TABLE, item }.count("storedBytes")).sum()
     }
 
-    /// Removes all maps of a release.
-    pub async fn delete_by_release(
-        self,
-        release: &str,
-        entry_of: impl Fn(&MapKey) -> Result<TransactWriteItem, StoreError>,
-        now: Timestamp,
-    ) -> Result<(), StoreError> {
-        for item in self.db.all(self.db.partition(TABLE, self.maps_pk())).await? {
-            let (map_key, listed) = read_listed(&item)?;
-            if listed.release.as_deref() == Some(release) {
-                self.delete_map(&map_key, &entry_of, now).await?;
-            }
-        }
-        Ok(())
+    /// Returns the keys of all maps of a release.
+    pub async fn find_by_release(self, release: &str) -> Result<Vec<MapKey>, StoreError> {
+        let items = self.db.all(self.db.partition(TABLE, self.maps_pk())).await?;
+        let mut listed = items.iter().map(read_listed).collect::<Result<Vec<_>, _>>()?;
+        listed.retain(|(_, map)| map.release.as_deref() == Some(release));
+        Ok(listed.into_iter().map(|(key, _)| key).collect())
     }
 
-    /// Removes the map of a key, if there is one. `entry_of` returns the action that records the
-    /// removal.
+    /// Removes the map of a key, if there is one. `entry` is the action that records the removal.
     pub async fn delete_map(
         self,
         map_key: &MapKey,
-        entry_of: impl Fn(&MapKey) -> Result<TransactWriteItem, StoreError>,
+        entry: TransactWriteItem,
         now: Timestamp,
     ) -> Result<(), StoreError> {
         let mut retry = ConflictRetry::default();
         while retry.next_attempt().await {
             let Some(current) = self.find_lookup(map_key).await? else { return Ok(()) };
-            if self.remove(map_key, &current, vec![entry_of(map_key)?], now).await? {
+            if self.remove(map_key, &current, vec![entry.clone()], now).await? {
                 return Ok(());
             }
         }
