@@ -186,7 +186,7 @@ fn maps_of(
     let mut own_ids: BTreeSet<MapKey> = BTreeSet::new();
     let (of_maps, others): (Vec<_>, Vec<_>) =
         manifest.files.iter().partition(|(_, entry)| entry.file_type == MAP);
-    // Of files with one URL, a map counts.
+    // A map has precedence over another file with its URL.
     let urls = others.iter().chain(&of_maps);
     let by_url: HashMap<String, (&String, &ManifestFile)> =
         urls.filter_map(|(file, entry)| Some((url_path(&entry.url)?, (*file, *entry)))).collect();

@@ -135,7 +135,7 @@ impl<'a> Resolver<'a> {
         frames: &[MinifiedFrame],
     ) -> Result<BTreeMap<MapKey, CachedMap>, StoreError> {
         let (mut maps, mut unknown) = (BTreeMap::new(), BTreeSet::new());
-        for MinifiedFrame { key, .. } in frames {
+        for key in frames.iter().map(|frame| &frame.key).collect::<BTreeSet<_>>() {
             match self.cache.0.get(&(self.maps.project, key.clone()), self.now) {
                 Some(map) => drop(maps.insert(key.clone(), map)),
                 None => drop(unknown.insert(key)),
