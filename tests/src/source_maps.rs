@@ -5,7 +5,7 @@ use std::io::{Cursor, Write};
 use serde_json::{Value, json};
 use source_maps::CHUNK_BYTES;
 use source_maps::bundle::Checksum;
-use source_maps::store::{SourceMapStore, Upload};
+use source_maps::store::{ProjectMaps, Upload};
 use zip::write::SimpleFileOptions;
 
 use shared::app::{App, Operation};
@@ -99,8 +99,8 @@ pub async fn queue(app: &App, project: ProjectId, bundle: &[u8]) {
         release: Some("shop@2".to_owned()),
         dist: None,
     };
-    let store = SourceMapStore::new(&app.store);
-    store.queue_bundle(project, &upload, app.clock.now()).await.expect("the bundle is queued");
+    let store = ProjectMaps::new(&app.store, project);
+    store.queue_bundle(&upload, app.clock.now()).await.expect("the bundle is queued");
 }
 
 /// Uploads and assembles a bundle.

@@ -10,7 +10,7 @@ use source_maps::MapKey;
 use source_maps::bundle::{BundledMap, Checksum, PreparedMap};
 use source_maps::map::ParsedMap;
 use source_maps::pieces::Pieces;
-use source_maps::store::{SourceMapStore, StoredMap, Upload};
+use source_maps::store::{ProjectMaps, StoredMap, Upload};
 
 use super::delivery::envelope;
 use crate::Result;
@@ -77,7 +77,7 @@ pub(crate) async fn source_maps(programs: &Programs, report: &mut Report) -> Res
 async fn store_map(stack: &Stack, project: ProjectId) -> Result<()> {
     let map = large_map();
     let pieces = Pieces::of(&ParsedMap::parse(map.as_bytes())?)?;
-    let (store, now) = (SourceMapStore::new(stack.store()), Clock::System.now());
+    let (store, now) = (ProjectMaps::new(stack.store(), project), Clock::System.now());
     let upload = Upload {
         organization: Organization::parse("default")?,
         checksum: Checksum::of(map.as_bytes()),
@@ -94,9 +94,9 @@ async fn store_map(stack: &Stack, project: ProjectId) -> Result<()> {
     };
     let prepared = PreparedMap { map, pieces };
     let stored = StoredMap { map_id: Ids::Random.new_uuid(now), key: &key, prepared: &prepared };
-    store.begin(project, &upload, now).await?;
-    store.put_pieces(project, stored, now).await?;
-    if store.publish(project, &upload, &[stored], now).await? {
+    store.begin(&upload, now).await?;
+    store.put_pieces(stored, now).await?;
+    if store.publish(&upload, &[stored], now).await? {
         return Ok(());
     }
     Err("the map was not published".into())

@@ -17,15 +17,13 @@ use crate::{BundleFault, MAX_MAP_BYTES, MAX_MAPS, MAX_MAPS_BYTES, MapKey, check_
 const MAGIC: &[u8] = b"SYSB\x02\0\0\0";
 /// Maximum bytes of the manifest.
 const MAX_MANIFEST_BYTES: u64 = 8 << 20;
-/// Maximum files of a bundle. A bundle of [`MAX_MAPS`] maps has about twice as many.
-const MAX_FILES: u64 = 20_000;
 /// The remedy for large bundles.
 const FEWER: &str = "upload fewer files at a time";
 const MANIFEST: &str = "manifest.json";
 const SCRIPT: &str = "minified_source";
 const MAP: &str = "source_map";
-/// Maximum characters of a URL.
-const MAX_URL_CHARS: usize = 1_000;
+/// Maximum characters of a shown name or URL.
+const MAX_SHOWN_CHARS: usize = 1_000;
 
 /// A SHA-1, by which Sentry's tools name chunks and bundles: 40 hexadecimal digits in lower case.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -104,17 +102,12 @@ impl ManifestFile {
     /// Returns the key of the debug ID.
     fn debug_id(&self, file: &str) -> Result<Option<MapKey>, BundleFault> {
         let Some(text) = self.header("debug-id") else { return Ok(None) };
-        let key = MapKey::of_debug_id(text).ok_or_else(|| {
-            BundleFault::invalid(format_args!(
+        MapKey::of_debug_id(text).map(Some).ok_or_else(|| {
+            BundleFault::Invalid(format!(
                 "{MANIFEST}: {file} has the debug ID `{}`, which is not a UUID",
                 shown(text)
             ))
-        })?;
-        Ok(Some(key))
-    }
-
-    fn shown_url(&self) -> String {
-        self.url.chars().take(MAX_URL_CHARS).collect()
+        })
     }
 
     /// Returns the URL of the script's map: relative to the script, or any URL.
@@ -137,21 +130,21 @@ impl Bundle {
         dist: Option<&str>,
     ) -> Result<Self, BundleFault> {
         if !bytes.starts_with(MAGIC) {
-            return Err(BundleFault::invalid(
-                "the upload is not an artifact bundle of version 2; update the upload tool",
+            return Err(BundleFault::Invalid(
+                "the upload is not an artifact bundle of version 2; update the upload tool"
+                    .to_owned(),
             ));
         }
         // Some tools count offsets from the start of the file, others from that of the archive. The
         // reader accepts both, if it sees the whole file.
         let mut archive = ZipArchive::new(Cursor::new(bytes)).map_err(|error| {
-            BundleFault::invalid(format_args!(
+            BundleFault::Invalid(format!(
                 "the bundle's archive cannot be read: {error}; upload it again"
             ))
         })?;
-        check_limit("the bundle has", archive.len() as u64, "files", MAX_FILES, FEWER)?;
         let manifest = read_file(&mut archive, MANIFEST, MAX_MANIFEST_BYTES)?;
         let manifest: Manifest = serde_json::from_slice(&manifest).map_err(|error| {
-            BundleFault::invalid(format_args!(
+            BundleFault::Invalid(format!(
                 "{MANIFEST} is not valid: {error}; update the upload tool"
             ))
         })?;
@@ -170,18 +163,15 @@ impl Bundle {
     }
 
     /// Parses all maps and prepares their pieces.
-    pub fn prepare(mut self) -> Result<Vec<PreparedMap>, BundleFault> {
-        let mut prepared = Vec::with_capacity(self.maps.len());
-        for map in std::mem::take(&mut self.maps) {
-            let bytes = read_file(&mut self.archive, &map.file, MAX_MAP_BYTES)?;
+    pub fn prepare(self) -> Result<Vec<PreparedMap>, BundleFault> {
+        let Self { mut archive, maps } = self;
+        let prepare = |map: BundledMap| {
+            let bytes = read_file(&mut archive, &map.file, MAX_MAP_BYTES)?;
             let pieces = ParsedMap::parse(&bytes).and_then(|map| Pieces::of(&map));
-            let pieces = pieces.map_err(|fault| BundleFault {
-                detail: format!("{}: {}", shown(&map.url), fault.detail),
-                ..fault
-            })?;
-            prepared.push(PreparedMap { map, pieces });
-        }
-        Ok(prepared)
+            let pieces = pieces.map_err(|fault| fault.of_file(&map.url))?;
+            Ok(PreparedMap { map, pieces })
+        };
+        maps.into_iter().map(prepare).collect()
     }
 }
 
@@ -192,50 +182,43 @@ fn maps_of(
     release: Option<&str>,
     dist: Option<&str>,
 ) -> Result<Vec<BundledMap>, BundleFault> {
-    let mut maps: BTreeMap<&str, BundledMap> = BTreeMap::new();
-    let mut by_url: HashMap<String, (&String, &ManifestFile)> = HashMap::new();
+    let mut maps: BTreeMap<&String, BundledMap> = BTreeMap::new();
     let mut own_ids: BTreeSet<MapKey> = BTreeSet::new();
-    for (file, entry) in &manifest.files {
-        let is_inside = !file.starts_with(['/', '\\'])
-            && !file.split(['/', '\\']).any(|part| part == ".." || part.ends_with(':'));
-        let bytes = archive.by_name(file).map(|it| it.size());
-        let (Ok(bytes), true) = (bytes, is_inside) else {
-            return Err(BundleFault::invalid(format_args!(
+    let (of_maps, others): (Vec<_>, Vec<_>) =
+        manifest.files.iter().partition(|(_, entry)| entry.file_type == MAP);
+    // A map has precedence over another file with its URL.
+    let urls = others.iter().chain(&of_maps);
+    let by_url: HashMap<String, (&String, &ManifestFile)> =
+        urls.filter_map(|(file, entry)| Some((url_path(&entry.url)?, (*file, *entry)))).collect();
+    for (file, entry) in of_maps {
+        let Ok(bytes) = archive.by_name(file).map(|it| it.size()) else {
+            return Err(BundleFault::Invalid(format!(
                 "{MANIFEST} names `{}`, which is not a file of the bundle; update the upload tool",
                 shown(file)
             )));
         };
-        if let Some(url) = url_path(&entry.url) {
-            let named = by_url.entry(url).or_insert((file, entry));
-            if entry.file_type == MAP {
-                *named = (file, entry);
-            }
-        }
-        if entry.file_type != MAP {
-            continue;
-        }
         let subject = format_args!("{}: the map has", shown(&entry.url));
         check_limit(subject, bytes, "bytes", MAX_MAP_BYTES, SPLIT)?;
         let keys: BTreeSet<MapKey> = entry.debug_id(file)?.into_iter().collect();
         own_ids.extend(keys.iter().cloned());
-        let url = entry.shown_url();
+        let url = shown(&entry.url);
         maps.insert(file, BundledMap { file: file.clone(), url, bytes, keys });
     }
     check_limit("the bundle has", maps.len() as u64, "source maps", MAX_MAPS, FEWER)?;
     let bytes = maps.values().map(|map| map.bytes).sum();
     check_limit("the bundle's source maps have", bytes, "bytes", MAX_MAPS_BYTES, FEWER)?;
-    for (file, script) in manifest.files.iter().filter(|(_, entry)| entry.file_type == SCRIPT) {
+    for (file, script) in others.into_iter().filter(|(_, entry)| entry.file_type == SCRIPT) {
         let id = script.debug_id(file)?;
-        let Some(map_url) = script.map_url() else { continue };
-        let Some((map_file, other)) = by_url.get(&map_url) else { continue };
-        let Some(map) = maps.get_mut(map_file.as_str()) else {
+        let named = script.map_url().and_then(|url| by_url.get(&url));
+        let Some((map_file, other)) = named else { continue };
+        let Some(map) = maps.get_mut(map_file) else {
             // The tool uploads a map that it cannot read as a script.
-            return Err(BundleFault::invalid(format_args!(
+            return Err(BundleFault::Invalid(format!(
                 "{}: the file is not a source map: it is truncated or not JSON; build it again",
                 shown(&other.url)
             )));
         };
-        map.url = script.shown_url();
+        map.url = shown(&script.url);
         map.keys.extend(match id {
             Some(id) => (!own_ids.contains(&id)).then_some(id),
             None => release
@@ -245,18 +228,17 @@ fn maps_of(
     }
     maps.retain(|_, map| !map.keys.is_empty());
     if maps.is_empty() {
-        return Err(BundleFault::invalid(
-            "the bundle has no source map that belongs to a script; turn on source maps in the build",
+        return Err(BundleFault::Invalid(
+            "the bundle has no source map that belongs to a script; turn on source maps in the build".to_owned(),
         ));
     }
     let mut owners: BTreeMap<&MapKey, &BundledMap> = BTreeMap::new();
     for (key, map) in maps.values().flat_map(|map| map.keys.iter().map(move |key| (key, map))) {
         if let Some(other) = owners.insert(key, map) {
             let common = key.debug_id().map_or("URL".to_owned(), |id| format!("debug ID {id}"));
-            return Err(BundleFault::invalid(format_args!(
+            return Err(BundleFault::Invalid(format!(
                 "the maps of {} and {} have the same {common}; build them again",
-                shown(&other.url),
-                shown(&map.url)
+                other.url, map.url
             )));
         }
     }
@@ -273,7 +255,7 @@ fn read_file(
     let file = archive.by_name(name).map_err(io::Error::from);
     let read = file.and_then(|file| file.take(limit + 1).read_to_end(&mut bytes));
     read.map_err(|error| {
-        BundleFault::invalid(format_args!(
+        BundleFault::Invalid(format!(
             "the bundle's file {} cannot be read: {error}; upload it again",
             shown(name)
         ))
@@ -283,10 +265,9 @@ fn read_file(
     Ok(bytes)
 }
 
-/// Returns a name of the bundle for messages: without control characters, and not too long.
+/// Returns a name or URL of the bundle for people: without control characters, and not too long.
 fn shown(name: &str) -> String {
-    const MAX_CHARS: usize = 200;
-    name.chars().filter(|c| !c.is_control()).take(MAX_CHARS).collect()
+    name.chars().filter(|c| !c.is_control()).take(MAX_SHOWN_CHARS).collect()
 }
 
 #[cfg(test)]
@@ -329,7 +310,7 @@ mod tests {
 
     fn fault(bytes: &[u8]) -> String {
         let prepared = Bundle::open(bytes.to_vec(), Some("1"), None).and_then(Bundle::prepare);
-        prepared.err().map(|it| it.detail).unwrap_or_default()
+        prepared.err().map(|it| it.to_string()).unwrap_or_default()
     }
 
     #[test]

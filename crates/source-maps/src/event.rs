@@ -1,7 +1,7 @@
 //! The frames of an event in Sentry's format: which of them need a map, and their resolved form.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use shared::json::Json;
 use shared::json::members::{Members, get, get_mut, items};
@@ -40,11 +40,9 @@ pub struct MinifiedFrame {
 struct ResolvedFrame {
     exception: usize,
     frame: usize,
-    path: String,
-    function: Option<String>,
+    found: Found,
     line: String,
     column: String,
-    context: Option<Context>,
 }
 
 /// The resolved frames of an event.
@@ -72,7 +70,7 @@ pub fn minified_frames(event: &Members<'_>) -> Vec<MinifiedFrame> {
         let path = files.filter(|file| file.contains("://")).find_map(url_path)?;
         Some(MapKey::of_url(release?, text("dist").unwrap_or_default(), &path))
     };
-    let mut keys = Vec::new();
+    let mut keys = BTreeSet::new();
     let mut minified = Vec::new();
     for (exception, value) in exceptions(event).iter().enumerate() {
         for (frame, sent) in frames_of(value).iter().enumerate() {
@@ -86,12 +84,10 @@ pub fn minified_frames(event: &Members<'_>) -> Vec<MinifiedFrame> {
                 continue;
             };
             let Some(key) = key_of(sent) else { continue };
-            if !keys.contains(&key) {
-                if keys.len() == MAX_MAPS_OF_EVENT {
-                    continue;
-                }
-                keys.push(key.clone());
+            if keys.len() == MAX_MAPS_OF_EVENT && !keys.contains(&key) {
+                continue;
             }
+            keys.insert(key.clone());
             minified.push(MinifiedFrame { exception, frame, key, line, column });
         }
     }
@@ -119,21 +115,16 @@ impl ResolvedFrames {
         // The place of a frame, and the name by which its caller calls it.
         let mut call: Option<((usize, usize), Option<String>)> = None;
         for (at, position) in frames.iter().zip(positions) {
-            let Some(found) = position else { continue };
+            let Some(mut found) = position else { continue };
             let MinifiedFrame { exception, frame, .. } = *at;
             let call_of_this = call.take().filter(|(callee, _)| *callee == (exception, frame));
             let called = found.context.as_ref().and_then(|it| called_name(&it.line, found.column));
-            call = Some(((exception, frame + 1), called.or(found.name)));
-            let column = found.column;
-            resolved.push(ResolvedFrame {
-                exception,
-                frame,
-                path: found.path,
-                function: found.function.or(call_of_this.and_then(|(_, name)| name)),
-                line: (u64::from(found.line) + 1).to_string(),
-                column: (u64::from(column) + 1).to_string(),
-                context: found.context.map(|context| shortened(context, column)),
-            });
+            call = Some(((exception, frame + 1), called.or(found.name.take())));
+            found.function = found.function.or(call_of_this.and_then(|(_, name)| name));
+            found.context = found.context.map(|context| shortened(&context, found.column));
+            let [line, column] = [found.line, found.column].map(|it| u64::from(it) + 1);
+            let (line, column) = (line.to_string(), column.to_string());
+            resolved.push(ResolvedFrame { exception, frame, found, line, column });
         }
         Self(resolved)
     }
@@ -165,41 +156,35 @@ impl ResolvedFrames {
 impl ResolvedFrame {
     /// Replaces the members of a frame. Keeps the minified ones in `minified`.
     fn replace<'a>(&'a self, frame: &mut Members<'a>) {
-        const REPLACED: [&str; 4] = ["filename", "lineno", "colno", "function"];
+        const MINIFIED: [&str; 4] = ["filename", "lineno", "colno", "function"];
         const DROPPED: [&str; 6] =
             ["abs_path", "module", "context_line", "pre_context", "post_context", "raw_function"];
-        let mut minified: Members<'a> =
-            REPLACED.map(|name| (Cow::Borrowed(name), Json::Null)).into();
-        let (mut kept, mut url) = (Members::new(), None);
-        for (name, value) in std::mem::take(frame) {
-            if let Some(member) = get_mut(&mut minified, &name) {
-                *member = value;
-            } else if name == "abs_path" {
-                url = Some(value);
-            } else if !DROPPED.contains(&name.as_ref()) && name != "in_app" {
-                kept.push((name, value));
-            }
-        }
-        if let (Some(Json::Null), Some(url)) = (get(&minified, "filename"), url) {
-            minified[0].1 = url;
-        }
+        let mut kept = std::mem::take(frame);
+        let member = |name| get(&kept, name).filter(|it| **it != Json::Null).cloned();
+        let minified = MINIFIED.map(|name| {
+            let url = || (name == "filename").then(|| member("abs_path")).flatten();
+            (Cow::Borrowed(name), member(name).or_else(url).unwrap_or(Json::Null))
+        });
+        kept.retain(|(name, _)| {
+            name != "in_app" && !MINIFIED.contains(&&**name) && !DROPPED.contains(&&**name)
+        });
         let text = |text: &'a str| Json::String(Cow::Borrowed(text));
         let mut put = |name: &'static str, value| frame.push((Cow::Borrowed(name), value));
-        put("filename", text(&self.path));
-        if let Some(function) = &self.function {
+        put("filename", text(&self.found.path));
+        if let Some(function) = &self.found.function {
             put("function", text(function));
         }
         put("lineno", Json::Number(&self.line));
         put("colno", Json::Number(&self.column));
-        put("in_app", Json::Bool(is_in_app(&self.path)));
-        if let Some(context) = &self.context {
+        put("in_app", Json::Bool(is_in_app(&self.found.path)));
+        if let Some(context) = &self.found.context {
             let lines =
                 |lines: &'a [String]| Json::Array(lines.iter().map(|it| text(it)).collect());
             put("contextLine", text(&context.line));
             put("preContext", lines(&context.before));
             put("postContext", lines(&context.after));
         }
-        put("minified", Json::Object(minified));
+        put("minified", Json::Object(minified.into()));
         frame.append(&mut kept);
     }
 }
@@ -244,23 +229,19 @@ fn byte_of(line: &str, column: u32) -> Option<usize> {
 }
 
 /// Cuts the lines of a context. A long line keeps the part around the column.
-fn shortened(mut context: Context, column: u32) -> Context {
-    let cut = |line: &mut String| {
-        if let Some((end, _)) = line.char_indices().nth(MAX_LINE_CHARS) {
-            line.truncate(end);
-        }
-    };
-    if let Some(byte) = byte_of(&context.line, column)
-        && context.line.chars().count() > MAX_LINE_CHARS
-    {
-        let before = context.line.get(..byte).map_or(0, |text| text.chars().count());
-        let skipped = before.saturating_sub(CHARS_BEFORE);
-        context.line = context.line.chars().skip(skipped).collect();
+fn shortened(context: &Context, column: u32) -> Context {
+    let cut = |line: &str, skipped| line.chars().skip(skipped).take(MAX_LINE_CHARS).collect();
+    let cut_all = |lines: &[String]| lines.iter().map(|line| cut(line, 0)).collect();
+    let before = byte_of(&context.line, column).and_then(|byte| context.line.get(..byte));
+    let mut skipped = before.map_or(0, |text| text.chars().count()).saturating_sub(CHARS_BEFORE);
+    if context.line.chars().count() <= MAX_LINE_CHARS {
+        skipped = 0;
     }
-    cut(&mut context.line);
-    context.before.iter_mut().for_each(cut);
-    context.after.iter_mut().for_each(cut);
-    context
+    Context {
+        before: cut_all(&context.before),
+        line: cut(&context.line, skipped),
+        after: cut_all(&context.after),
+    }
 }
 
 fn exceptions<'e, 'a>(event: &'e Members<'a>) -> &'e [Json<'a>] {
@@ -377,7 +358,7 @@ mod tests {
     #[test]
     fn long_lines_keep_the_part_around_the_column() {
         let line = format!("{}HERE{}", "a".repeat(400), "b".repeat(400));
-        let context = shortened(Context { line, ..Context::default() }, 400);
+        let context = shortened(&Context { line, ..Context::default() }, 400);
         assert_eq!(context.line.chars().count(), MAX_LINE_CHARS);
         assert_eq!(context.line.find("HERE"), Some(CHARS_BEFORE));
     }

@@ -5,6 +5,7 @@ use std::io::{self, Read};
 
 use flate2::read::GzDecoder;
 use futures_util::stream;
+use multer::bytes::Bytes;
 use multer::{Field, Multipart};
 use percent_encoding::percent_decode_str;
 use serde_json::json;
@@ -40,17 +41,17 @@ fn to_response(problem: &Problem) -> ApiResponse {
 }
 
 /// Reads the chunks of a `multipart/form-data` body, and checks each against its checksum.
-pub async fn read_chunks(incoming: &ApiRequest) -> Result<Vec<(Checksum, Vec<u8>)>, Problem> {
+pub async fn read_chunks(incoming: &ApiRequest) -> Result<Vec<(Checksum, Bytes)>, Problem> {
     let content_type = incoming.header_texts("content-type").into_iter().next().unwrap_or_default();
     let boundary = multer::parse_boundary(content_type).map_err(|_| {
         let detail =
             "The body is not `multipart/form-data` with a boundary. Send the chunks as its parts.";
         Problem::new(ProblemCode::UnsupportedMediaType, detail)
     })?;
-    let body = stream::iter([Ok::<_, Infallible>(incoming.body().to_vec())]);
-    let mut parts = Multipart::new(body, boundary);
+    let body = incoming.body().chunks(CHUNK_BYTES).map(|part| Ok::<_, Infallible>(part.to_vec()));
+    let mut parts = Multipart::new(stream::iter(body), boundary);
     let mut chunks = Vec::new();
-    while let Some(part) = parts.next_field().await.map_err(malformed)? {
+    while let Some(part) = parts.next_field().await.map_err(|error| malformed(&error))? {
         // Before the next chunk is decompressed, which can multiply its size.
         if chunks.len() == CHUNKS_PER_REQUEST {
             return Err(bad(format!("The body has more than {CHUNKS_PER_REQUEST} chunks.")));
@@ -60,21 +61,19 @@ pub async fn read_chunks(incoming: &ApiRequest) -> Result<Vec<(Checksum, Vec<u8>
     Ok(chunks)
 }
 
-async fn read_chunk(part: Field<'_>) -> Result<(Checksum, Vec<u8>), Problem> {
+async fn read_chunk(part: Field<'_>) -> Result<(Checksum, Bytes), Problem> {
     let checksum = part.file_name().and_then(Checksum::parse).ok_or_else(|| {
         bad("A part has no SHA-1 as its filename. Name each chunk by its checksum.".to_owned())
     })?;
-    let is_compressed = match part.name() {
-        Some("file_gzip") => true,
-        Some("file") => false,
+    let name = part.name().map(str::to_owned);
+    let sent = part.bytes().await.map_err(|error| malformed(&error))?;
+    let bytes = match name.as_deref() {
+        Some("file") => sent,
+        Some("file_gzip") => decompress(&sent).map_err(|error| {
+            bad(format!("The chunk {checksum} cannot be decompressed: {error}. Send it again."))
+        })?,
         _ => return Err(bad("A part is named neither `file` nor `file_gzip`.".to_owned())),
     };
-    let mut bytes = part.bytes().await.map_err(malformed)?.to_vec();
-    if is_compressed {
-        bytes = decompress(&bytes).map_err(|error| {
-            bad(format!("The chunk {checksum} cannot be decompressed: {error}. Send it again."))
-        })?;
-    }
     if bytes.len() > CHUNK_BYTES {
         let detail = format!(
             "The chunk {checksum} has more than {CHUNK_BYTES} bytes. Send chunks of `chunkSize`."
@@ -88,14 +87,13 @@ async fn read_chunk(part: Field<'_>) -> Result<(Checksum, Vec<u8>), Problem> {
 }
 
 /// Decompresses a chunk, up to one byte beyond the limit of chunks.
-fn decompress(sent: &[u8]) -> io::Result<Vec<u8>> {
+fn decompress(sent: &[u8]) -> io::Result<Bytes> {
     let mut bytes = Vec::new();
     GzDecoder::new(sent).take(CHUNK_BYTES as u64 + 1).read_to_end(&mut bytes)?;
-    Ok(bytes)
+    Ok(bytes.into())
 }
 
-#[allow(clippy::needless_pass_by_value)] // Callers map errors with it.
-fn malformed(error: multer::Error) -> Problem {
+fn malformed(error: &multer::Error) -> Problem {
     bad(format!("The multipart body cannot be read: {error}. Send it again."))
 }
 

@@ -41,23 +41,16 @@ pub const MAX_CHUNKS: usize = 512;
 /// The reason why a bundle is rejected. The display form names the file, the problem and the
 /// remedy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{detail}")]
-pub struct BundleFault {
-    /// The kind of fault.
-    pub kind: FaultKind,
-    /// The place, the problem and the remedy.
-    pub detail: String,
-}
-
-/// The kind of a fault.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FaultKind {
+pub enum BundleFault {
     /// The content is invalid.
-    Invalid,
+    #[error("{0}")]
+    Invalid(String),
     /// A part exceeds its limit.
-    TooLarge,
+    #[error("{0}")]
+    TooLarge(String),
     /// The project has no capacity left.
-    QuotaReached,
+    #[error("{0}")]
+    QuotaReached(String),
 }
 
 /// Fails if a count is over its limit. `subject` ends with the verb.
@@ -71,18 +64,16 @@ fn check_limit(
     if count <= limit {
         return Ok(());
     }
-    let detail = format_args!("{subject} {count} {unit}, but the limit is {limit}; {remedy}");
-    Err(BundleFault::too_large(detail))
+    let detail = format!("{subject} {count} {unit}, but the limit is {limit}; {remedy}");
+    Err(BundleFault::TooLarge(detail))
 }
 
 impl BundleFault {
-    /// Creates a fault of invalid content.
-    pub fn invalid(detail: impl fmt::Display) -> Self {
-        Self { kind: FaultKind::Invalid, detail: detail.to_string() }
-    }
-
-    /// Creates a fault of an exceeded limit.
-    pub fn too_large(detail: impl fmt::Display) -> Self {
-        Self { kind: FaultKind::TooLarge, detail: detail.to_string() }
+    /// Returns the fault with the name of its file.
+    fn of_file(mut self, name: &str) -> Self {
+        let (Self::Invalid(detail) | Self::TooLarge(detail) | Self::QuotaReached(detail)) =
+            &mut self;
+        *detail = format!("{name}: {detail}");
+        self
     }
 }

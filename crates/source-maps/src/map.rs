@@ -6,7 +6,7 @@ use std::fmt;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
-use sourcemap::{DecodedMap, SourceMap, Token};
+use sourcemap::{DecodedMap, SourceMap, SourceView, Token};
 
 use crate::scopes::Functions;
 use crate::{BundleFault, MAX_MAPPINGS, clean_path};
@@ -47,8 +47,13 @@ pub struct SourcePosition {
 }
 
 /// A parsed map. A map without sections has one, at the start.
-#[derive(Debug)]
-pub struct ParsedMap(Vec<Section>);
+#[derive(Debug, Default)]
+pub struct ParsedMap {
+    sections: Vec<Section>,
+    mappings: usize,
+    sources: usize,
+    names: usize,
+}
 
 #[derive(Debug)]
 struct Section {
@@ -80,13 +85,6 @@ struct SectionOutline<'a> {
     map: Option<&'a RawValue>,
 }
 
-/// A map without sections, whose mappings are not yet decoded.
-struct Part<'a> {
-    offset: Offset,
-    json: &'a [u8],
-    outline: Outline<'a>,
-}
-
 /// The start of a section in the generated code.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 struct Offset {
@@ -97,43 +95,56 @@ struct Offset {
 impl ParsedMap {
     /// Parses a map of version 3. The fault lacks the name of the file.
     pub fn parse(bytes: &[u8]) -> Result<Self, BundleFault> {
-        let parts = Part::all_of(without_guard(bytes))?;
-        let total = |count: fn(&Outline<'_>) -> usize| -> usize {
-            parts.iter().map(|part| count(&part.outline)).sum()
-        };
-        if total(|it| it.mappings.map_or(0, count_mappings)) > MAX_MAPPINGS {
-            return Err(BundleFault::too_large(format_args!(
-                "the map has more than {MAX_MAPPINGS} mappings; {SPLIT}"
-            )));
-        }
-        let sources = total(|it| it.sources.as_ref().map_or(0, Vec::len));
-        let names = total(|it| it.names.as_ref().map_or(0, Vec::len));
-        if sources.max(names) > MAX_ENTRIES {
-            return Err(BundleFault::too_large(format_args!(
-                "the map has more than {MAX_ENTRIES} sources or names; {SPLIT}"
-            )));
-        }
-        let mut sections = Vec::with_capacity(parts.len());
-        let mut first_source = 0;
-        for Part { offset, json, outline } in parts {
-            let map = decode(json)
-                .map_err(|error| unusable(format_args!("the map cannot be read: {error}")))?;
-            if offset.line.max(offset.column) > MAX_POSITION || map.tokens().any(is_far) {
-                return Err(unusable("the map has a negative line or column in `mappings`"));
+        let mut map = Self::default();
+        map.add(Offset::default(), without_guard(bytes), false)?;
+        Ok(map)
+    }
+
+    /// Adds a map without sections, or its sections, after checking the limits of the whole map.
+    fn add(&mut self, offset: Offset, json: &[u8], is_section: bool) -> Result<(), BundleFault> {
+        let mut outline = Outline::read(json)?;
+        if let Some(mut sections) = outline.sections.take() {
+            if is_section {
+                let detail = "a section of the map has sections itself";
+                return Err(BundleFault::Invalid(detail.to_owned()));
             }
-            let sources = map.get_source_count() as usize;
-            sections.push(Section { offset, map, functions: outline.functions(), first_source });
-            first_source += sources;
+            sections.sort_by_key(|section| section.offset);
+            return sections.iter().try_for_each(|SectionOutline { offset, map }| {
+                let detail = "a section of the map has no `map`; build it with embedded maps";
+                let map = map.ok_or_else(|| BundleFault::Invalid(detail.to_owned()))?;
+                self.add(*offset, map.get().as_bytes(), true)
+            });
         }
-        Ok(Self(sections))
+        let first_source = self.sources;
+        let mappings = outline.mappings.map_or("", RawValue::get).bytes();
+        // Including empty lines.
+        self.mappings += mappings.filter(|byte| b",;".contains(byte)).count();
+        self.sources += outline.sources.as_ref().map_or(0, Vec::len);
+        self.names += outline.names.as_ref().map_or(0, Vec::len);
+        let is_over = |limit: usize, unit: &str| {
+            BundleFault::TooLarge(format!("the map has more than {limit} {unit}; {SPLIT}"))
+        };
+        if self.mappings > MAX_MAPPINGS {
+            return Err(is_over(MAX_MAPPINGS, "mappings"));
+        }
+        if self.sources.max(self.names) > MAX_ENTRIES {
+            return Err(is_over(MAX_ENTRIES, "sources or names"));
+        }
+        let map = decode(json)
+            .map_err(|error| unusable(format_args!("the map cannot be read: {error}")))?;
+        if offset.line.max(offset.column) > MAX_POSITION || map.tokens().any(is_far) {
+            return Err(unusable("the map has a negative line or column in `mappings`"));
+        }
+        self.sections.push(Section { offset, map, functions: outline.functions(), first_source });
+        Ok(())
     }
 
     /// Returns the mappings, sorted by their generated position. The first of equal positions
     /// counts. A section ends where the next one starts.
     pub fn mappings(&self) -> impl Iterator<Item = Mapping<'_>> {
-        let starts = self.0.iter().skip(1).map(|section| section.offset);
+        let starts = self.sections.iter().skip(1).map(|section| section.offset);
         let ends = starts.chain([Offset { line: u32::MAX, column: u32::MAX }]);
-        let mappings = self.0.iter().zip(ends).flat_map(|(section, end)| {
+        let mappings = self.sections.iter().zip(ends).flat_map(|(section, end)| {
             let mappings = section.map.tokens().map(|token| section.place(token));
             mappings.take_while(move |it| (it.line, it.column) < (end.line, end.column))
         });
@@ -145,12 +156,10 @@ impl ParsedMap {
     }
 
     /// Returns the clean path of each source, with its text if the map has it.
-    pub fn sources(&self) -> impl Iterator<Item = (String, Option<&str>)> {
-        self.0.iter().flat_map(|Section { map, .. }| {
-            (0..map.get_source_count()).map(|index| {
-                let name = map.get_source(index).unwrap_or_default();
-                (clean_path(name), map.get_source_contents(index))
-            })
+    pub fn sources(&self) -> impl Iterator<Item = (String, Option<&SourceView>)> {
+        self.sections.iter().flat_map(|Section { map, .. }| {
+            let names = map.sources().map(clean_path);
+            (0..).zip(names).map(|(index, name)| (name, map.get_source_view(index)))
         })
     }
 }
@@ -170,39 +179,8 @@ fn is_far(token: Token<'_>) -> bool {
     raw.dst_line.max(raw.dst_col).max(source) > MAX_POSITION
 }
 
-/// Counts mappings, including empty lines.
-fn count_mappings(mappings: &RawValue) -> usize {
-    let is_separator = |byte: &u8| matches!(byte, b',' | b';');
-    mappings.get().bytes().filter(|byte| is_separator(byte)).count()
-}
-
 fn unusable(problem: impl fmt::Display) -> BundleFault {
-    BundleFault::invalid(format_args!("{problem}; build it again"))
-}
-
-impl<'a> Part<'a> {
-    /// Returns a map, or its sections in order.
-    fn all_of(json: &'a [u8]) -> Result<Vec<Self>, BundleFault> {
-        let outline = Outline::read(json)?;
-        let Some(sections) = &outline.sections else {
-            return Ok(vec![Self { offset: Offset::default(), json, outline }]);
-        };
-        let mut parts = Vec::with_capacity(sections.len());
-        for SectionOutline { offset, map } in sections {
-            let json = map.map(|map| map.get().as_bytes()).ok_or_else(|| {
-                BundleFault::invalid(
-                    "a section of the map has no `map`; build it with embedded maps",
-                )
-            })?;
-            let outline = Outline::read(json)?;
-            if outline.sections.is_some() {
-                return Err(BundleFault::invalid("a section of the map has sections itself"));
-            }
-            parts.push(Self { offset: *offset, json, outline });
-        }
-        parts.sort_by_key(|part| part.offset);
-        Ok(parts)
-    }
+    BundleFault::Invalid(format!("{problem}; build it again"))
 }
 
 impl<'a> Outline<'a> {
@@ -214,13 +192,13 @@ impl<'a> Outline<'a> {
                 Err(unusable("the map has neither `mappings` nor `sections`"))
             }
             Some(3) => Ok(outline),
-            Some(version) => Err(BundleFault::invalid(format_args!(
+            Some(version) => Err(BundleFault::Invalid(format!(
                 "the map has version {version}, but only version 3 is supported; use a newer \
                  build tool"
             ))),
-            None => {
-                Err(BundleFault::invalid("the map has no `version`; only version 3 is supported"))
-            }
+            None => Err(BundleFault::Invalid(
+                "the map has no `version`; only version 3 is supported".to_owned(),
+            )),
         }
     }
 
@@ -277,7 +255,7 @@ mod tests {
     use super::*;
 
     fn fault(text: &str) -> String {
-        ParsedMap::parse(text.as_bytes()).err().map(|it| it.detail).unwrap_or_default()
+        ParsedMap::parse(text.as_bytes()).err().map(|it| it.to_string()).unwrap_or_default()
     }
 
     /// Line and column, and source and line of the source.

@@ -23,7 +23,7 @@ pub fn clean_path(source: &str) -> String {
     let (path, is_url) = without_scheme(source);
     let segments = path.split(['/', '\\']).enumerate().map(|(index, segment)| match segment {
         "~" if is_url || index > 0 => "node_modules",
-        drive if index == 0 && is_drive(drive) => "",
+        drive if index == 0 && drive.len() == 2 && drive.ends_with(':') => "",
         segment => segment,
     });
     let name: String = normalized(segments).chars().take(MAX_CHARS).collect();
@@ -75,10 +75,6 @@ fn without_scheme(source: &str) -> (&str, bool) {
     // `file:///C:/a` and `webpack:///./a` have no authority.
     let path = rest.strip_prefix("//").map(|rest| rest.split_once('/').map_or(rest, |it| it.1));
     (path.unwrap_or(rest), true)
-}
-
-fn is_drive(segment: &str) -> bool {
-    matches!(segment.as_bytes(), [letter, b':'] if letter.is_ascii_alphabetic())
 }
 
 #[cfg(test)]

@@ -4,10 +4,8 @@
 //! range. Its sources are *blocks*: some lines of a source, with the context of those lines. So a
 //! frame needs one table. The *index* has the first generated position of each table.
 
-use std::iter;
-
 use serde::{Deserialize, Serialize};
-use sourcemap::{SourceMap, SourceMapBuilder};
+use sourcemap::{SourceMap, SourceMapBuilder, SourceView};
 
 use crate::BundleFault;
 use crate::map::{Mapping, ParsedMap, SourcePosition};
@@ -50,7 +48,7 @@ impl Pieces {
         let mut pieces = Self::default();
         let mut table: Option<TableWriter> = None;
         for mapping in map.mappings() {
-            if let Some(full) = table.take_if(|table| table.is_full_before(mapping.line)) {
+            if let Some(full) = table.take_if(|table| table.bytes_at(mapping.line) >= TABLE_BYTES) {
                 pieces.tables.push(full.finish()?);
             }
             let table = table.get_or_insert_with(|| {
@@ -171,55 +169,38 @@ impl Table {
     }
 }
 
-/// The sources of a map.
+/// The paths and texts of a map's sources.
 struct Sources<'m> {
-    sources: Vec<Source<'m>>,
+    sources: Vec<(String, Option<&'m SourceView>)>,
     /// The bytes that more blocks can take.
     bytes_left: usize,
 }
 
-struct Source<'m> {
-    path: String,
-    text: Option<&'m str>,
-    /// The byte at which each block starts, without its context.
-    starts: Vec<usize>,
-}
-
 impl<'m> Sources<'m> {
     fn of(map: &'m ParsedMap) -> Self {
-        let mut bytes = 0;
-        let read = |(path, text): (String, Option<&'m str>)| {
-            bytes += text.map_or(0, str::len);
-            let line_starts = |text: &'m str| {
-                iter::once(0).chain(text.match_indices('\n').map(|(end, _)| end + 1))
-            };
-            let starts = text.into_iter().flat_map(line_starts).step_by(BLOCK_LINES as usize);
-            Source { path, text, starts: starts.collect() }
-        };
-        let sources = map.sources().map(read).collect();
+        let sources: Vec<_> = map.sources().collect();
+        let texts = sources.iter().filter_map(|(_, text)| *text);
+        let bytes: usize = texts.map(|text| text.source().len()).sum();
         Self { sources, bytes_left: bytes.saturating_mul(MAX_REPETITION) }
     }
 
     /// Returns the lines of a block with their context, if the map has them.
     fn text_of(&mut self, source: usize, block: u32) -> Option<String> {
-        let Source { text, starts, .. } = self.sources.get(source)?;
-        let block = usize::try_from(block).ok()?;
-        starts.get(block)?;
-        // The context starts in the previous block.
-        let (start, skipped) = match block.checked_sub(1) {
-            Some(previous) => (*starts.get(previous)?, BLOCK_LINES - CONTEXT_LINES),
-            None => (0, 0),
-        };
-        let lines = text.as_ref()?.get(start..)?.split('\n').skip(skipped as usize);
-        let cut = |line: &'m str| {
-            let line = line.strip_suffix('\r').unwrap_or(line);
-            line.get(..line.floor_char_boundary(MAX_LINE_BYTES)).unwrap_or_default()
-        };
-        let lines = lines.take((BLOCK_LINES + 2 * CONTEXT_LINES) as usize).map(cut);
+        let (_, text) = self.sources.get(source)?;
+        let text = text.filter(|text| text.get_line(block * BLOCK_LINES).is_some())?;
+        let first_line = first_line_of(block);
+        let lines = first_line..first_line + BLOCK_LINES + 2 * CONTEXT_LINES;
+        let cut = |line: &'m str| line.get(..line.floor_char_boundary(MAX_LINE_BYTES));
+        let lines = lines.map_while(|line| text.get_line(line)).filter_map(cut);
         let text = lines.collect::<Vec<_>>().join("\n");
         self.bytes_left = self.bytes_left.checked_sub(text.len())?;
         Some(text)
     }
+}
+
+/// Returns the first line of a block, with its context.
+fn first_line_of(block: u32) -> u32 {
+    (block * BLOCK_LINES).saturating_sub(CONTEXT_LINES)
 }
 
 /// Writes a table.
@@ -245,15 +226,13 @@ impl TableWriter {
         }
     }
 
-    /// `true` if the next mapping, which is in `line`, belongs to another table. An empty line takes
-    /// a byte.
-    fn is_full_before(&self, line: u32) -> bool {
-        let lines = usize::try_from(line - self.last_line).unwrap_or(usize::MAX);
-        self.bytes.saturating_add(lines) >= TABLE_BYTES
+    /// Returns the bytes at the start of a line. An empty line takes a byte.
+    fn bytes_at(&self, line: u32) -> usize {
+        self.bytes + (line - self.last_line) as usize
     }
 
     fn add(&mut self, mapping: &Mapping<'_>, sources: &mut Sources<'_>) {
-        self.bytes += MAPPING_BYTES + (mapping.line - self.last_line) as usize;
+        self.bytes = self.bytes_at(mapping.line) + MAPPING_BYTES;
         self.last_line = mapping.line;
         let (block, line, column) = match mapping.source {
             Some(SourcePosition { source, line, column }) => {
@@ -283,8 +262,8 @@ impl TableWriter {
     /// Adds the block of a source's line, if the table lacks it. Returns its number and first line.
     fn add_block(&mut self, source: usize, line: u32, sources: &mut Sources<'_>) -> (u32, u32) {
         let block = line / BLOCK_LINES;
-        let first_line = (block * BLOCK_LINES).saturating_sub(CONTEXT_LINES);
-        let path = sources.sources.get(source).map_or("", |source| &source.path);
+        let first_line = first_line_of(block);
+        let path = sources.sources.get(source).map_or("", |(path, _)| path);
         let place = format!("{path}{END}{first_line}{END}{source}");
         let number = self.table.add_source(&place);
         if number == self.blocks {
@@ -313,7 +292,7 @@ fn decompress(bytes: &[u8]) -> Option<Vec<u8>> {
 }
 
 fn unprepared(error: &dyn std::fmt::Display) -> BundleFault {
-    BundleFault::invalid(format_args!("the map cannot be prepared: {error}"))
+    BundleFault::Invalid(format!("the map cannot be prepared: {error}"))
 }
 
 #[cfg(test)]

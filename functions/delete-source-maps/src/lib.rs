@@ -6,9 +6,8 @@ use shared::auth::Caller;
 use shared::http::{ApiRequest, ApiResponse, ApiResult, Method, StatusCode};
 use shared::json::Violations;
 use shared::projects::api_key::Scope;
-use source_maps::MapKey;
 use source_maps::http::{Selection, selection};
-use source_maps::store::SourceMapStore;
+use source_maps::store::ProjectMaps;
 
 /// The operation of this function.
 pub static OPERATION: Operation = Operation::new(
@@ -24,21 +23,17 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &ApiRequest) -> ApiRes
     let mut violations = Violations::default();
     let selection = selection(incoming, &mut violations);
     let selection = violations.into_result(selection)?;
-    let project = caller.project()?;
+    let store = ProjectMaps::new(&app.store, caller.project()?);
 
     // Storage. A release has any number of maps, each of which is deleted for itself.
-    let (store, now) = (SourceMapStore::new(&app.store), app.clock.now());
-    let entry_of = |map_key: &MapKey| {
-        let target = AuditTarget::new("source_map", map_key, map_key.to_string());
-        app.store.audit(&caller.audit(&app.ids, AuditAction::SourceMapDeleted, target))
+    let map_keys = match selection {
+        Selection::DebugId(id) => vec![id],
+        Selection::Release(release) => store.find_by_release(&release).await?,
     };
-    match selection {
-        Selection::DebugId(id) => {
-            store.delete_map(project, &id, entry_of, now).await?;
-        }
-        Selection::Release(release) => {
-            store.delete_by_release(project, &release, entry_of, now).await?;
-        }
+    for map_key in map_keys {
+        let target = AuditTarget::new("source_map", &map_key, map_key.to_string());
+        let entry = caller.audit(&app.ids, AuditAction::SourceMapDeleted, target);
+        store.delete_map(&map_key, app.store.audit(&entry)?, app.clock.now()).await?;
     }
 
     // Response. A repeat finds nothing left to delete.

@@ -16,7 +16,7 @@ use shared::projects::erasure::{Erasure, Stage, Subject};
 use shared::projects::project::ProjectId;
 use shared::telemetry::log_metric;
 use shared::timestamp::Timestamp;
-use source_maps::store::SourceMapStore;
+use source_maps::store::ProjectMaps;
 
 /// The job of this function.
 pub static JOB: Job =
@@ -176,7 +176,7 @@ async fn project_step(
     Ok(match stage {
         Stage::Packing => {
             // Without its bundle, a running assembly cannot publish maps.
-            let bundles = SourceMapStore::new(store).erase_bundles(project).await?;
+            let bundles = ProjectMaps::new(store, project).erase_bundles().await?;
             if bundles.removed > 0 {
                 return Ok(StepOutcome::some(bundles));
             }
@@ -207,9 +207,8 @@ async fn project_step(
             StepOutcome::page(ErrorStore::new(store).sweep_errors(project, after).await?)
         }
         Stage::SourceMaps => {
-            let bundles = SourceMapStore::new(store).erase_bundles(project).await?;
-            let maps = SourceMapStore::new(store).erase_maps(project).await?;
-            let removed = bundles.removed + maps.removed;
+            let maps = ProjectMaps::new(store, project);
+            let removed = maps.erase_bundles().await?.removed + maps.erase_maps().await?.removed;
             StepOutcome::some(Sweep { removed, after: None })
         }
         Stage::Keys => {

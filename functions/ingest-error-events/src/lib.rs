@@ -21,7 +21,7 @@ use shared::http::{ApiRequest, ApiResponse, ApiResult, Method, Problem};
 use shared::projects::dsn::IngestId;
 use shared::projects::project::ProjectId;
 use source_maps::event::{ResolvedFrames, minified_frames};
-use source_maps::store::{SourceMapCache, SourceMapStore};
+use source_maps::store::{ProjectMaps, Resolver, SourceMapCache};
 
 /// Longest time that an event waits for source maps. The rest of the time budget stores the event.
 const MAX_RESOLVING: Duration = Duration::from_millis(800);
@@ -132,11 +132,12 @@ async fn resolve_frames(
     if minified.is_empty() {
         return ResolvedFrames::default();
     }
-    let (store, cache) = (SourceMapStore::new(&app.store), app.cache::<SourceMapCache>());
-    let now = app.clock.now();
+    let cache = app.cache::<SourceMapCache>();
+    let maps = ProjectMaps::new(&app.store, project);
+    let resolver = Resolver::new(maps, &cache, app.clock.now());
     let resolving = async {
-        let resolution = store.resolve(&cache, project, &minified, now).await?;
-        store.note_use(&cache, project, &resolution, now).await?;
+        let resolution = resolver.resolve(&minified).await?;
+        resolver.note_use(&resolution).await?;
         Ok::<_, StoreError>(resolution.frames)
     };
     match tokio::time::timeout(MAX_RESOLVING, resolving).await {

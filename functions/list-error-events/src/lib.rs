@@ -8,7 +8,7 @@ use shared::auth::Caller;
 use shared::http::{ApiRequest, ApiResult, Method, page_request, page_response};
 use shared::page::Page;
 use shared::projects::api_key::Scope;
-use source_maps::store::{SourceMapCache, SourceMapStore};
+use source_maps::store::{ProjectMaps, Resolver, SourceMapCache};
 
 /// The operation of this function.
 pub static OPERATION: Operation = Operation::new(
@@ -31,10 +31,11 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &ApiRequest) -> ApiRes
     let events = errors.events_of_error(project_id, &error).await?;
     let page = errors.list_error_events(project_id, &events, &page_request, now).await?;
     let mut items = Vec::with_capacity(page.items.len());
+    let cache = app.cache::<SourceMapCache>();
+    let maps = ProjectMaps::new(&app.store, project_id);
+    let resolver = Resolver::new(maps, &cache, now);
     for event in page.items {
-        let (store, cache) = (SourceMapStore::new(&app.store), app.cache::<SourceMapCache>());
-        let members = event.members_to_resolve();
-        let resolved = store.resolve_stored(&cache, project_id, members, now, StoredEvent::write);
+        let resolved = resolver.resolve_stored(event.members_to_resolve(), StoredEvent::write);
         let (map_status, resolved) = resolved.await?;
         items.push(event.resolved(map_status, resolved));
     }

@@ -5,7 +5,7 @@ use shared::app::{Access, App, Operation};
 use shared::auth::Caller;
 use shared::http::{ApiRequest, ApiResponse, ApiResult, Method, next_cursor, page_request};
 use shared::projects::api_key::Scope;
-use source_maps::store::{Failure, ListedMap, SourceMapStore};
+use source_maps::store::{Failure, ListedMap, ProjectMaps};
 
 /// The operation of this function.
 pub static OPERATION: Operation = Operation::new(
@@ -28,12 +28,11 @@ struct Body {
 async fn handle(app: &App, caller: &Caller<'_>, incoming: &ApiRequest) -> ApiResult {
     // Request.
     let page_request = page_request(app.cursor_key()?, incoming)?;
-    let project = caller.project()?;
+    let store = ProjectMaps::new(&app.store, caller.project()?);
 
     // Storage and response.
-    let store = SourceMapStore::new(&app.store);
-    let page = store.list_maps(project, &page_request).await?;
-    let failures = store.list_failures(project, app.clock.now()).await?;
+    let page = store.list_maps(&page_request).await?;
+    let failures = store.list_failures(app.clock.now()).await?;
     let next_cursor = next_cursor(app.cursor_key()?, incoming, &page);
     ApiResponse::ok(&Body { items: page.items, next_cursor, failures })
 }

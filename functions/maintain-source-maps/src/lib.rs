@@ -10,9 +10,10 @@ use shared::app::{App, Deadline, Job};
 use shared::dynamodb::StoreError;
 use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
-use source_maps::assembly::{self, Outcome};
+use source_maps::BundleFault;
+use source_maps::assembly;
 use source_maps::bundle::Checksum;
-use source_maps::store::{BundleState, SourceMapStore};
+use source_maps::store::{BundleState, ProjectMaps, SourceMapStore};
 
 /// The job of this function.
 pub static JOB: Job =
@@ -44,23 +45,26 @@ async fn assemble(
     checksum: &Checksum,
     queued_at: Timestamp,
 ) -> Result<(), StoreError> {
-    let store = SourceMapStore::new(&app.store);
-    let bundle = store.find_bundle(project, checksum).await?;
+    let store = ProjectMaps::new(&app.store, project);
+    let bundle = store.find_bundle(checksum).await?;
     let upload = match bundle.map(|it| (it.state, it.upload)) {
         Some((BundleState::Assembling(until), _)) if until > app.clock.now() => return Ok(()),
         Some((BundleState::Queued | BundleState::Assembling(_), upload)) => upload,
-        _ => return store.dequeue(project, checksum).await,
+        _ => return store.dequeue(checksum).await,
     };
-    let chunks = store.find_chunks(&upload, app.clock.now()).await?;
-    let opened = assembly::open(&upload, &chunks);
-    drop(chunks);
-    match assembly::assemble(app, &[project], &upload, opened, LONGEST).await {
-        Ok(Outcome::Assembled | Outcome::Rejected(_)) => store.dequeue(project, checksum).await,
-        Ok(Outcome::Removed) => Ok(()),
+    let chunks = SourceMapStore::new(&app.store).find_chunks(&upload, app.clock.now()).await?;
+    let opened = chunks
+        .map_err(|_| {
+            BundleFault::Invalid("chunks of the bundle have expired; upload it again".to_owned())
+        })
+        .and_then(|bundle| assembly::open(&upload, bundle));
+    match assembly::assemble(app, &[store], &upload, opened, LONGEST).await {
+        Ok(Ok(true) | Err(_)) => store.dequeue(checksum).await,
+        Ok(Ok(false)) => Ok(()),
         Err(failure) if queued_at.plus(RETRY_PERIOD) < app.clock.now() => {
             let detail = "the service failed to assemble the bundle; upload it again";
-            store.fail(project, &upload, detail, &[].into(), app.clock.now()).await?;
-            store.dequeue(project, checksum).await?;
+            store.fail(&upload, detail, &[].into(), app.clock.now()).await?;
+            store.dequeue(checksum).await?;
             Err(failure)
         }
         Err(failure) => Err(failure),
@@ -80,7 +84,7 @@ async fn remove_due(app: &App, deadline: Deadline) -> Result<(), StoreError> {
             if deadline.has_passed() {
                 return Ok(());
             }
-            store.settle(entry, now).await?;
+            ProjectMaps::new(&app.store, entry.project).settle(entry, now).await?;
         }
     }
 }

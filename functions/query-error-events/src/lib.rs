@@ -16,7 +16,7 @@ use shared::page::Page;
 use shared::projects::api_key::Scope;
 use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
-use source_maps::store::{MapStatus, SourceMapCache, SourceMapStore};
+use source_maps::store::{MapStatus, ProjectMaps, Resolver, SourceMapCache};
 
 /// The operation of this function.
 pub static OPERATION: Operation = Operation::new(
@@ -71,10 +71,11 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &ApiRequest) -> ApiRes
     let next_cursor =
         events.end.map(|end| seal_cursor(cursor_key, incoming, &query.position(&end)));
     let mut items = Vec::with_capacity(events.items.len());
+    let cache = app.cache::<SourceMapCache>();
+    let maps = ProjectMaps::new(&app.store, project);
+    let resolver = Resolver::new(maps, &cache, now);
     for (_, event) in events.items {
-        let (store, cache) = (SourceMapStore::new(&app.store), app.cache::<SourceMapCache>());
-        let members = event.members_to_resolve();
-        let resolved = store.resolve_stored(&cache, project, members, now, StoredEvent::write);
+        let resolved = resolver.resolve_stored(event.members_to_resolve(), StoredEvent::write);
         let (map_status, resolved) = resolved.await?;
         items.push(event.resolved(map_status, resolved));
     }

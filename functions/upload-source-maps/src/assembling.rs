@@ -9,12 +9,12 @@ use shared::app::App;
 use shared::auth::Caller;
 use shared::dynamodb::StoreError;
 use shared::http::{ApiRequest, ApiResponse, ApiResult, Problem, ProblemCode};
-use shared::projects::project::ProjectId;
-use source_maps::assembly::{self, MAX_REQUEST_BYTES, Outcome};
-use source_maps::bundle::{Bundle, Checksum};
+use shared::timestamp::Timestamp;
+use source_maps::assembly::{self, MAX_REQUEST_BYTES};
+use source_maps::bundle::Checksum;
 use source_maps::http::{MAX_RELEASE_CHARS, bad};
-use source_maps::store::{BundleState, SourceMapStore, Upload};
-use source_maps::{BundleFault, FaultKind, MAX_CHUNKS};
+use source_maps::store::{BundleState, ProjectMaps, SourceMapStore, Upload};
+use source_maps::{BundleFault, MAX_CHUNKS};
 
 use crate::{check, find_projects, read, releases};
 
@@ -44,49 +44,44 @@ pub(crate) async fn assemble(app: &App, caller: &Caller<'_>, incoming: &ApiReque
     let projects = find_projects(caller, &body.projects).await?;
 
     // Rules and storage. An earlier request can have assembled the bundle.
-    let state = if let Some(state) = known_state(app, &projects, &upload).await? {
+    let stores: Vec<_> = projects.iter().map(|it| ProjectMaps::new(&app.store, *it)).collect();
+    let known = known_state(&stores, &upload, app.clock.now()).await?;
+    let state = if let Some(state) = known {
         state
     } else {
-        let store = SourceMapStore::new(&app.store);
-        let chunks = store.find_chunks(&upload, app.clock.now()).await?;
-        let missing = upload.chunks.iter().filter(|it| !chunks.contains_key(it));
-        let missing: Vec<&Checksum> = missing.collect();
-        if !missing.is_empty() {
-            return ApiResponse::ok(&json!({"state": "not_found", "missingChunks": missing}));
+        let chunks = SourceMapStore::new(&app.store).find_chunks(&upload, app.clock.now());
+        let opened = match chunks.await? {
+            Ok(bundle) => assembly::open(&upload, bundle),
+            Err(missing) => {
+                return ApiResponse::ok(&json!({"state": "not_found", "missingChunks": missing}));
+            }
+        };
+        if opened.as_ref().is_ok_and(|bundle| bundle.maps_bytes() > MAX_REQUEST_BYTES) {
+            for store in &stores {
+                store.queue_bundle(&upload, app.clock.now()).await?;
+            }
+            Ok("created")
+        } else {
+            let assembled = assembly::assemble(app, &stores, &upload, opened, LONGEST).await?;
+            assembled.map(|is_current| if is_current { "ok" } else { "assembling" })
         }
-        let opened = assembly::open(&upload, &chunks);
-        drop(chunks);
-        assemble_or_queue(app, &projects, &upload, opened).await?
     };
 
-    // Response. At the limit of releases of the day, the first event registers the release.
+    // Response. The tools show the fault of a rejected bundle.
     match state {
         Ok(state) => {
+            // At the limit of releases of the day, the first event registers the release.
             releases::register(app, &projects, upload.release.as_deref()).await?;
             ApiResponse::ok(&json!({"state": state, "missingChunks": []}))
         }
-        Err(fault) => rejected(&fault),
-    }
-}
-
-async fn assemble_or_queue(
-    app: &App,
-    projects: &[ProjectId],
-    upload: &Upload,
-    opened: Result<Bundle, BundleFault>,
-) -> Result<State, StoreError> {
-    if opened.as_ref().is_ok_and(|opened| opened.maps_bytes() > MAX_REQUEST_BYTES) {
-        for project in projects {
-            let store = SourceMapStore::new(&app.store);
-            store.queue_bundle(*project, upload, app.clock.now()).await?;
+        Err(BundleFault::Invalid(detail)) => {
+            ApiResponse::ok(&json!({"state": "error", "missingChunks": [], "detail": detail}))
         }
-        return Ok(Ok("created"));
+        Err(BundleFault::TooLarge(detail)) => Err(Problem::new(ProblemCode::BodyTooLarge, detail)),
+        Err(BundleFault::QuotaReached(detail)) => {
+            Err(Problem::new(ProblemCode::SourceMapLimitReached, detail))
+        }
     }
-    Ok(match assembly::assemble(app, projects, upload, opened, LONGEST).await? {
-        Outcome::Assembled => Ok("ok"),
-        Outcome::Removed => Ok("assembling"),
-        Outcome::Rejected(fault) => Err(fault),
-    })
 }
 
 fn read_upload(caller: &Caller<'_>, body: &Body) -> Result<Upload, Problem> {
@@ -116,14 +111,13 @@ fn read_upload(caller: &Caller<'_>, body: &Body) -> Result<Upload, Problem> {
 
 /// Returns the state of the bundle, if it is known in all projects.
 async fn known_state(
-    app: &App,
-    projects: &[ProjectId],
+    projects: &[ProjectMaps<'_>],
     upload: &Upload,
+    now: Timestamp,
 ) -> Result<Option<State>, StoreError> {
-    let (store, now) = (SourceMapStore::new(&app.store), app.clock.now());
     let mut known = Some(Ok("ok"));
     for project in projects {
-        let bundle = store.find_bundle(*project, &upload.checksum).await?;
+        let bundle = project.find_bundle(&upload.checksum).await?;
         // The same files can belong to another release now.
         let bundle = bundle
             .filter(|it| (&it.upload.release, &it.upload.dist) == (&upload.release, &upload.dist));
@@ -134,23 +128,10 @@ async fn known_state(
                 return Ok(Some(Ok("assembling")));
             }
             Some(BundleState::Failed { detail, at }) if at.plus(FAILURE_SHOWN) > now => {
-                return Ok(Some(Err(BundleFault::invalid(detail))));
+                return Ok(Some(Err(BundleFault::Invalid(detail))));
             }
             _ => known = None,
         }
     }
     Ok(known)
-}
-
-/// Returns the response for a rejected bundle, which the tools show.
-fn rejected(fault: &BundleFault) -> ApiResult {
-    let code = match fault.kind {
-        FaultKind::Invalid => {
-            let body = json!({"state": "error", "missingChunks": [], "detail": fault.detail});
-            return ApiResponse::ok(&body);
-        }
-        FaultKind::TooLarge => ProblemCode::BodyTooLarge,
-        FaultKind::QuotaReached => ProblemCode::SourceMapLimitReached,
-    };
-    Err(Problem::new(code, fault.detail.clone()))
 }

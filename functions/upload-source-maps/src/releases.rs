@@ -20,23 +20,18 @@ const MAX_DEPLOY_CHARS: usize = 200;
 /// Maximum characters of the URL of a deploy: those of an event marker's attribute.
 const MAX_URL_CHARS: usize = 1_000;
 
+/// The fields of a release (version and its date), and those of a deploy.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Body {
-    version: Option<String>,
     projects: Option<Vec<String>>,
+    version: Option<String>,
     date_released: Option<String>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct DeployBody {
-    environment: String,
+    environment: Option<String>,
     name: Option<String>,
     url: Option<String>,
     date_started: Option<String>,
     date_finished: Option<String>,
-    projects: Option<Vec<String>>,
 }
 
 /// Registers a release in the projects that the path and the body name. A change of a release
@@ -106,10 +101,11 @@ pub(crate) async fn note_deploy(
     release: &str,
 ) -> ApiResult {
     // Request.
-    let body: DeployBody = read(incoming)?;
+    let body: Body = read(incoming)?;
+    let [environment, name, url] =
+        [body.environment, body.name, body.url].map(Option::unwrap_or_default);
     check("release", release, 1, MAX_RELEASE_CHARS)?;
-    check("environment", &body.environment, 1, MAX_DEPLOY_CHARS)?;
-    let (name, url) = (body.name.unwrap_or_default(), body.url.unwrap_or_default());
+    check("environment", &environment, 1, MAX_DEPLOY_CHARS)?;
     check("name", &name, 0, MAX_DEPLOY_CHARS)?;
     check("url", &url, 0, MAX_URL_CHARS)?;
     let time = |name: &str, text: &Option<String>| {
@@ -140,10 +136,10 @@ pub(crate) async fn note_deploy(
     }
 
     // Storage. The ID does not depend on the time of the request: a repetition has the same.
-    let title = format!("{release} deployed to {}", body.environment);
-    let identity = json!(["deploy", release, body.environment, name, url, started_at, finished_at])
-        .to_string();
-    let attributes = [("release", release), ("environment", &body.environment), ("url", &url)];
+    let title = format!("{release} deployed to {environment}");
+    let identity = json!(["deploy", release, environment, name, url, started_at, finished_at]);
+    let identity = identity.to_string();
+    let attributes = [("release", release), ("environment", &environment), ("url", &url)];
     let attributes = attributes.into_iter().filter(|(_, value)| !value.is_empty());
     let attributes = attributes.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
     let at = finished_at.unwrap_or(now);
@@ -157,7 +153,7 @@ pub(crate) async fn note_deploy(
 
     // Response.
     ApiResponse::ok(&json!({
-        "id": deploy.id, "environment": body.environment, "name": name, "url": url,
+        "id": deploy.id, "environment": environment, "name": name, "url": url,
         "dateStarted": body.date_started, "dateFinished": at,
     }))
 }

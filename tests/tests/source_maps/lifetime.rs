@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use shared::dynamodb::Sweep;
-use source_maps::store::SourceMapStore;
+use source_maps::store::ProjectMaps;
 use tests::app::{PROJECT, TestApp};
 use tests::source_maps::{DEBUG_ID, MAP, bundle_of, event, put_chunks};
 
@@ -110,9 +110,9 @@ async fn erasure_removes_maps_and_chunks() {
     let kept = bundle_of(&MAP.replace("cart", "basket"), DEBUG_ID);
     tests::source_maps::upload(&test.app, &test.key, &kept, &other).await;
     test.pass(MINUTE);
-    let store = SourceMapStore::new(&test.app.store);
-    while store.erase_bundles(test.project_id).await.unwrap() != Sweep::default() {}
-    while store.erase_maps(test.project_id).await.unwrap() != Sweep::default() {}
+    let store = ProjectMaps::new(&test.app.store, test.project_id);
+    while store.erase_bundles().await.unwrap() != Sweep::default() {}
+    while store.erase_maps().await.unwrap() != Sweep::default() {}
     let id = test.project_id.to_string();
     let left = test.items(TABLE).await;
     assert!(!left.iter().any(|item| format!("{item:?}").contains(&id)), "{left:?}");

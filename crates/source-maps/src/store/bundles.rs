@@ -1,17 +1,19 @@
-//! Uploaded bundles: their state, the queue of those to assemble, and failures.
+//! Uploaded bundles: their chunks and their state, the queue of those to assemble, and failures.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use aws_sdk_dynamodb::types::AttributeValue;
+use aws_sdk_dynamodb::types::builders::PutBuilder;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 use shared::dynamodb::StoreError;
-use shared::dynamodb::item::{Item, ItemReader, item_at, key, n, ss, time_key};
-use shared::dynamodb::transaction::Transaction;
+use shared::dynamodb::item::{Item, ItemReader, b, item_at, key, n, ss, time_key};
+use shared::dynamodb::request::IntoAction;
 use shared::projects::project::{Organization, ProjectId};
 use shared::timestamp::Timestamp;
 
-use super::{SourceMapStore, TABLE, json, read_json};
+use super::{ProjectMaps, QUEUE, SourceMapStore, TABLE, json, read_json};
 use crate::MapKey;
 use crate::bundle::Checksum;
 
@@ -21,7 +23,10 @@ const FAILURE_RETENTION: Duration = Duration::from_hours(30 * 24);
 const MAX_FAILURES: i32 = 20;
 /// Bundles that the job reads at once.
 const QUEUED_AT_ONCE: i32 = 20;
-const QUEUE: &str = "assembly-queue";
+/// Time that a chunk is kept. A build uploads and assembles within minutes.
+const CHUNK_RETENTION: Duration = Duration::from_hours(24);
+/// Time before its expiry from which a chunk counts as missing, so that a queued assembly finds it.
+const CHUNK_MARGIN: Duration = Duration::from_hours(1);
 
 /// An uploaded bundle, as the tool describes it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -86,104 +91,130 @@ pub struct Failure {
 }
 
 impl SourceMapStore<'_> {
-    /// Returns a bundle of a project.
-    pub async fn find_bundle(
+    /// Stores a chunk whose checksum was verified. A repeat extends its life.
+    pub async fn put_chunk(
         self,
-        project: ProjectId,
+        organization: &Organization,
         checksum: &Checksum,
-    ) -> Result<Option<BundleRecord>, StoreError> {
-        let item = self.db.get(TABLE, key_of(project, checksum)).await?;
-        item.as_ref().map(read).transpose()
-    }
-
-    /// Notes that an invocation assembles a bundle until a time.
-    pub async fn begin(
-        self,
-        project: ProjectId,
-        upload: &Upload,
-        until: Timestamp,
-    ) -> Result<(), StoreError> {
-        let item = item_of(project, upload, BundleState::Assembling(until))?;
-        self.db.write_if(self.db.put(TABLE, item)).await.map(drop)
-    }
-
-    /// Ends the assembly of a bundle. If the bundle was removed, a map was replaced in the meantime.
-    pub async fn end(
-        self,
-        project: ProjectId,
-        upload: &Upload,
-        state: BundleState,
-    ) -> Result<(), StoreError> {
-        let put = self.db.put(TABLE, item_of(project, upload, state)?);
-        let put = put.condition_expression("attribute_exists(pk)");
-        self.db.write_if(put).await.map(drop)
-    }
-
-    /// Queues a bundle for the job.
-    pub async fn queue_bundle(
-        self,
-        project: ProjectId,
-        upload: &Upload,
+        bytes: &[u8],
         now: Timestamp,
     ) -> Result<(), StoreError> {
-        let entry = json(&(project, &upload.checksum, now))?;
-        let entry = item_at(queue_key(project, &upload.checksum), [("entry", entry)]);
-        let mut tx = Transaction::default();
-        tx.add("bundle", self.db.put(TABLE, item_of(project, upload, BundleState::Queued)?))?;
-        tx.add("queue", self.db.put(TABLE, entry))?;
-        self.db.commit_all(tx).await.map(drop)
+        let attributes =
+            [("bytes", b(bytes)), ("expiresAt", n(now.plus(CHUNK_RETENTION).as_seconds()))];
+        self.db.put_over(TABLE, item_at(chunk_key(organization, checksum), attributes)).await
+    }
+
+    /// Returns the bytes of a bundle, or the chunks that are missing.
+    pub async fn find_chunks(
+        self,
+        upload: &Upload,
+        now: Timestamp,
+    ) -> Result<Result<Vec<u8>, Vec<Checksum>>, StoreError> {
+        let least = u64::try_from(now.plus(CHUNK_MARGIN).as_seconds()).unwrap_or_default();
+        let mut missing: BTreeSet<Checksum> = upload.chunks.iter().cloned().collect();
+        let mut chunks: BTreeMap<Checksum, Vec<u8>> = BTreeMap::new();
+        // Large items first at half the price; then those that were just written.
+        for just_written in [false, true] {
+            let keys = missing.iter().map(|it| chunk_key(&upload.organization, it)).collect();
+            let items = if just_written {
+                self.db.get_all(TABLE, keys).await?
+            } else {
+                self.db.get_all_eventually(TABLE, keys).await?
+            };
+            for mut item in items {
+                let reader = ItemReader { table: TABLE, item: &item };
+                let checksum = reader.parsed("pk", |pk| Checksum::parse(pk.rsplit('#').next()?))?;
+                if reader.count("expiresAt")? > least
+                    && let Some(AttributeValue::B(bytes)) = item.remove("bytes")
+                {
+                    missing.remove(&checksum);
+                    chunks.insert(checksum, bytes.into_inner());
+                }
+            }
+        }
+        if !missing.is_empty() {
+            return Ok(Err(missing.into_iter().collect()));
+        }
+        let parts = upload.chunks.iter().filter_map(|it| chunks.get(it)).map(Vec::as_slice);
+        Ok(Ok(parts.collect::<Vec<_>>().concat()))
     }
 
     /// Returns bundles that wait for the job, with the time since when.
     pub async fn list_queued(self) -> Result<Vec<(ProjectId, Checksum, Timestamp)>, StoreError> {
         let query = self.db.partition(TABLE, QUEUE).limit(QUEUED_AT_ONCE);
         let items = query.send().await?.items.unwrap_or_default();
-        items.iter().map(|item| read_json(ItemReader { table: TABLE, item }, "entry")).collect()
+        items.iter().map(|item| read_json(item, "entry")).collect()
+    }
+}
+
+impl ProjectMaps<'_> {
+    /// Returns a bundle.
+    pub async fn find_bundle(
+        self,
+        checksum: &Checksum,
+    ) -> Result<Option<BundleRecord>, StoreError> {
+        let item = self.db.get(TABLE, self.bundle_key(checksum)).await?;
+        item.map(|item| read_json(&item, "bundle")).transpose()
+    }
+
+    /// Notes that an invocation assembles a bundle until a time.
+    pub async fn begin(self, upload: &Upload, until: Timestamp) -> Result<(), StoreError> {
+        let put = self.put_bundle(upload, BundleState::Assembling(until))?;
+        self.db.write_if(put).await.map(drop)
+    }
+
+    /// Ends the assembly of a bundle. If the bundle was removed, a map was replaced in the meantime.
+    pub async fn end(self, upload: &Upload, state: BundleState) -> Result<(), StoreError> {
+        let put = self.put_bundle(upload, state)?.condition_expression("attribute_exists(pk)");
+        self.db.write_if(put).await.map(drop)
+    }
+
+    /// Queues a bundle for the job.
+    pub async fn queue_bundle(self, upload: &Upload, now: Timestamp) -> Result<(), StoreError> {
+        let entry = json(&(self.project, &upload.checksum, now))?;
+        let entry = item_at(self.queue_key(&upload.checksum), [("entry", entry)]);
+        let bundle = self.put_bundle(upload, BundleState::Queued)?.into_action()?;
+        let queue = self.db.put(TABLE, entry).into_action()?;
+        self.db.commit_all(vec![bundle, queue]).await.map(drop)
     }
 
     /// Removes a bundle from the queue.
-    pub async fn dequeue(self, project: ProjectId, checksum: &Checksum) -> Result<(), StoreError> {
-        self.db.delete_all(TABLE, vec![queue_key(project, checksum)]).await
+    pub async fn dequeue(self, checksum: &Checksum) -> Result<(), StoreError> {
+        self.db.delete_all(TABLE, vec![self.queue_key(checksum)]).await
     }
 
     /// Notes that the assembly of a bundle failed.
     pub async fn fail(
         self,
-        project: ProjectId,
         upload: &Upload,
         detail: &str,
         map_keys: &BTreeSet<MapKey>,
         now: Timestamp,
     ) -> Result<(), StoreError> {
-        let Upload { checksum, release, dist, .. } = upload.clone();
-        let (detail, map_keys) = (detail.to_owned(), ss(map_keys));
-        let state = BundleState::Failed { detail: detail.clone(), at: now };
-        let mut tx = Transaction::default();
-        tx.add("bundle", self.db.put(TABLE, item_of(project, upload, state)?))?;
-        let sk = format!("{}#{checksum}", time_key(now));
-        let failure =
-            Failure { checksum, release, dist, detail, failed_at: now, map_keys: BTreeSet::new() };
-        let mut item = item_at(
-            key(&failures_pk(project), &sk),
-            [
-                ("failure", json(&failure)?),
-                ("expiresAt", n(now.plus(FAILURE_RETENTION).as_seconds())),
-            ],
-        );
-        item.extend(map_keys.map(|keys| ("mapKeys".to_owned(), keys)));
-        tx.add("failure", self.db.put(TABLE, item))?;
-        self.db.commit_all(tx).await.map(drop)
+        let failure = Failure {
+            checksum: upload.checksum.clone(),
+            release: upload.release.clone(),
+            dist: upload.dist.clone(),
+            detail: detail.to_owned(),
+            failed_at: now,
+            map_keys: BTreeSet::new(),
+        };
+        let sk = format!("{}#{}", time_key(now), upload.checksum);
+        let expires_at = n(now.plus(FAILURE_RETENTION).as_seconds());
+        let attributes = [("failure", json(&failure)?), ("expiresAt", expires_at)];
+        let mut item = item_at(key(&self.failures_pk(), &sk), attributes);
+        item.extend(ss(map_keys).map(|keys| ("mapKeys".to_owned(), keys)));
+        let state = BundleState::Failed { detail: failure.detail, at: now };
+        let bundle = self.put_bundle(upload, state)?.into_action()?;
+        let failure = self.db.put(TABLE, item).into_action()?;
+        self.db.commit_all(vec![bundle, failure]).await.map(drop)
     }
 
-    /// Returns the latest failures of a project, the newest first.
-    pub async fn list_failures(
-        self,
-        project: ProjectId,
-        now: Timestamp,
-    ) -> Result<Vec<Failure>, StoreError> {
+    /// Returns the latest failures, the newest first.
+    pub async fn list_failures(self, now: Timestamp) -> Result<Vec<Failure>, StoreError> {
         let query = self
             .db
-            .partition(TABLE, failures_pk(project))
+            .partition(TABLE, self.failures_pk())
             .scan_index_forward(false)
             .filter_expression("expiresAt > :now")
             .expression_attribute_values(":now", n(now.as_seconds()))
@@ -191,39 +222,24 @@ impl SourceMapStore<'_> {
         let items = query.send().await?.items.unwrap_or_default();
         items.iter().map(read_failure).collect()
     }
+
+    fn put_bundle(self, upload: &Upload, state: BundleState) -> Result<PutBuilder, StoreError> {
+        let record = BundleRecord { upload: upload.clone(), state };
+        let key = self.bundle_key(&upload.checksum);
+        Ok(self.db.put(TABLE, item_at(key, [("bundle", json(&record)?)])))
+    }
+}
+
+pub(super) fn chunk_key(organization: &Organization, checksum: &Checksum) -> Item {
+    key(&format!("chunk#{organization}#{checksum}"), "chunk")
 }
 
 fn organization<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Organization, D::Error> {
     Organization::parse(&String::deserialize(deserializer)?).map_err(D::Error::custom)
 }
 
-pub(super) fn bundles_pk(project: ProjectId) -> String {
-    format!("bundles#{project}")
-}
-
-pub(super) fn failures_pk(project: ProjectId) -> String {
-    format!("failures#{project}")
-}
-
-pub(super) fn key_of(project: ProjectId, checksum: &Checksum) -> Item {
-    key(&bundles_pk(project), &checksum.to_string())
-}
-
-pub(super) fn queue_key(project: ProjectId, checksum: &Checksum) -> Item {
-    key(QUEUE, &format!("{project}#{checksum}"))
-}
-
-fn item_of(project: ProjectId, upload: &Upload, state: BundleState) -> Result<Item, StoreError> {
-    let record = BundleRecord { upload: upload.clone(), state };
-    Ok(item_at(key_of(project, &upload.checksum), [("bundle", json(&record)?)]))
-}
-
-pub(super) fn read(item: &Item) -> Result<BundleRecord, StoreError> {
-    read_json(ItemReader { table: TABLE, item }, "bundle")
-}
-
 fn read_failure(item: &Item) -> Result<Failure, StoreError> {
-    let reader = ItemReader { table: TABLE, item };
-    let map_keys = reader.text_set("mapKeys")?.iter().map(|key| MapKey::from(key.as_str()));
-    Ok(Failure { map_keys: map_keys.collect(), ..read_json(reader, "failure")? })
+    let keys = ItemReader { table: TABLE, item }.text_set("mapKeys")?;
+    let map_keys = keys.iter().map(|key| MapKey::from(key.as_str())).collect();
+    Ok(Failure { map_keys, ..read_json(item, "failure")? })
 }

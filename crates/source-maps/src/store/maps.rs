@@ -3,23 +3,20 @@
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
-use aws_sdk_dynamodb::types::TransactWriteItem;
+use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use serde::{Deserialize, Serialize};
-use shared::dynamodb::immutable_items::{ItemKey, place};
 use shared::dynamodb::item::{Item, ItemReader, b, item_at, key, n, s, time_key};
 use shared::dynamodb::page::one_more_than;
 use shared::dynamodb::transaction::Transaction;
 use shared::dynamodb::{Cause, ConflictRetry, StoreError};
 use shared::page::{Page, PageRequest};
-use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
 use tokio::time::sleep;
 use uuid::Uuid;
 
-use super::bundles::{self, Upload};
-use super::upkeep::{DueMap, UNPUBLISHED};
-use super::{SourceMapStore, TABLE, json, lookup_key, maps_pk, piece_key, read_json};
+use super::upkeep::UNPUBLISHED;
+use super::{ProjectMaps, TABLE, Upload, json, read_json};
 use crate::MapKey;
 use crate::bundle::{Checksum, PreparedMap};
 use crate::pieces::Index;
@@ -77,28 +74,17 @@ pub struct ListedMap {
     pub last_used_at: Timestamp,
 }
 
-impl SourceMapStore<'_> {
+impl ProjectMaps<'_> {
     /// Writes the pieces of a map. Until the map is published, frames do not find it.
-    pub async fn put_pieces(
-        self,
-        project: ProjectId,
-        map: StoredMap<'_>,
-        now: Timestamp,
-    ) -> Result<(), StoreError> {
-        let pieces = &map.prepared.pieces;
-        let due = DueMap {
-            project,
-            map_id: map.map_id,
-            map_key: map.key.clone(),
-            pieces: pieces.tables.len(),
-            at: now.plus(UNPUBLISHED),
-        };
+    pub async fn put_pieces(self, map: StoredMap<'_>, now: Timestamp) -> Result<(), StoreError> {
+        let tables = &map.prepared.pieces.tables;
+        let due = self.due(map.map_id, map.key, tables.len(), now.plus(UNPUBLISHED));
         self.db.put_over(TABLE, due.item()?).await?;
         let item_of = |(number, piece): (usize, &Vec<u8>)| {
-            item_at(piece_key(project, map.map_id, number), [("bytes", b(piece))])
+            item_at(self.piece_key(map.map_id, number), [("bytes", b(piece))])
         };
         let writes: Vec<_> =
-            pieces.tables.iter().enumerate().map(|it| self.put_piece(item_of(it))).collect();
+            tables.iter().enumerate().map(|it| self.put_piece(item_of(it))).collect();
         stream::iter(writes).buffer_unordered(PIECES_AT_ONCE).try_collect().await
     }
 
@@ -116,7 +102,6 @@ impl SourceMapStore<'_> {
     /// removed.
     pub async fn publish(
         self,
-        project: ProjectId,
         upload: &Upload,
         maps: &[StoredMap<'_>],
         now: Timestamp,
@@ -127,7 +112,7 @@ impl SourceMapStore<'_> {
                 if !retry.next_attempt().await {
                     return Err(StoreError::Contended("the maps kept being replaced".into()));
                 }
-                let tx = self.publication(project, upload, maps, now).await?;
+                let tx = self.publication(upload, maps, now).await?;
                 match self.db.commit_all(tx).await? {
                     None => break,
                     Some(cancelled) if cancelled.failed("own bundle") => return Ok(false),
@@ -141,83 +126,91 @@ impl SourceMapStore<'_> {
 
     async fn publication(
         self,
-        project: ProjectId,
         upload: &Upload,
         maps: &[StoredMap<'_>],
         now: Timestamp,
     ) -> Result<Transaction, StoreError> {
         let mut tx = Transaction::default();
-        let own = self.db.check(TABLE, bundles::key_of(project, &upload.checksum));
+        let own = self.db.check(TABLE, self.bundle_key(&upload.checksum));
         tx.add("own bundle", own.condition_expression("attribute_exists(pk)"))?;
+        let mut current = self.find_lookups(&maps.iter().map(|map| map.key).collect()).await?;
         let mut replaced_bundles = BTreeSet::new();
         for map in maps {
-            let current = self.find_lookup(project, map.key).await?;
-            let listing = format!("{}#{}", time_key(now), map.map_id);
-            let put = self.db.put(TABLE, lookup_item(project, map, &listing, upload, now)?);
-            let put = match &current {
-                Some(current) => put
-                    .condition_expression("mapId = :map")
-                    .expression_attribute_values(":map", s(current.map_id)),
-                None => put.condition_expression("attribute_not_exists(pk)"),
+            let new = Lookup {
+                map_id: map.map_id,
+                index: map.prepared.pieces.index.clone(),
+                last_used_at: now,
+                listing: format!("{}#{}", time_key(now), map.map_id),
+                bundle: upload.checksum.clone(),
             };
-            tx.add("lookup", put)?;
-            let listed = listing_item(project, map, &listing, upload, now)?;
+            let listed = ListedMap {
+                debug_id: map.key.debug_id().map(str::to_owned),
+                release: upload.release.clone(),
+                dist: upload.dist.clone(),
+                url: map.prepared.map.url.clone(),
+                size: map.prepared.map.bytes,
+                created_at: now,
+                last_used_at: now,
+            };
+            let bytes = n(i64::try_from(map.prepared.pieces.bytes()).unwrap_or(i64::MAX));
+            let listed = [("mapKey", s(map.key)), ("storedBytes", bytes), ("map", json(&listed)?)];
+            let listed = item_at(key(&self.maps_pk(), &new.listing), listed);
             tx.add("listing", self.db.put(TABLE, listed))?;
-            if let Some(current) = current {
-                self.add_removal(&mut tx, project, map.key, &current, now)?;
-                replaced_bundles.insert(current.bundle);
-            }
+            let put = self.db.put(TABLE, item_at(self.lookup_key(map.key), new.attributes()?));
+            let Some(current) = current.remove(map.key) else {
+                tx.add("lookup", put.condition_expression("attribute_not_exists(pk)"))?;
+                continue;
+            };
+            let put = put
+                .condition_expression("mapId = :map")
+                .expression_attribute_values(":map", s(current.map_id));
+            tx.add("lookup", put)?;
+            self.add_removal(&mut tx, map.key, &current, now)?;
+            replaced_bundles.insert(current.bundle);
         }
         replaced_bundles.remove(&upload.checksum);
         for bundle in &replaced_bundles {
-            tx.add("bundle", self.db.delete(TABLE, bundles::key_of(project, bundle)))?;
+            tx.add("bundle", self.db.delete(TABLE, self.bundle_key(bundle)))?;
         }
         Ok(tx)
     }
 
     /// Returns the current map of a key.
-    pub(super) async fn find_lookup(
-        self,
-        project: ProjectId,
-        map_key: &MapKey,
-    ) -> Result<Option<Lookup>, StoreError> {
-        let item = self.db.get(TABLE, lookup_key(project, map_key)).await?;
-        item.as_ref().map(read_lookup).transpose()
+    pub(super) async fn find_lookup(self, map_key: &MapKey) -> Result<Option<Lookup>, StoreError> {
+        let item = self.db.get(TABLE, self.lookup_key(map_key)).await?;
+        item.as_ref().map(Lookup::read).transpose()
     }
 
     /// Returns the current maps of keys. Omits keys without a map.
-    pub(super) async fn find_lookups<'k>(
+    pub(super) async fn find_lookups(
         self,
-        project: ProjectId,
-        map_keys: impl Iterator<Item = &'k MapKey>,
-    ) -> Result<HashMap<&'k MapKey, Lookup>, StoreError> {
-        let by_place: HashMap<ItemKey, &MapKey> =
-            map_keys.map(|key| (place(&lookup_key(project, key)), key)).collect();
-        let keys = by_place.keys().map(|(pk, sk)| key(pk, sk)).collect();
-        let found = self.db.get_all(TABLE, keys).await?;
-        let known = |item: &Item| Some((*by_place.get(&place(item))?, read_lookup(item)));
-        found.iter().filter_map(known).map(|(key, lookup)| Ok((key, lookup?))).collect()
+        map_keys: &BTreeSet<&MapKey>,
+    ) -> Result<HashMap<MapKey, Lookup>, StoreError> {
+        let keys = map_keys.iter().map(|key| self.lookup_key(key)).collect();
+        let key_of = |pk: &str| pk.rsplit('#').next().map(MapKey::from);
+        let read = |item: &Item| {
+            let key = ItemReader { table: TABLE, item }.parsed("pk", key_of)?;
+            Ok((key, Lookup::read(item)?))
+        };
+        self.db.get_all(TABLE, keys).await?.iter().map(read).collect()
     }
 
-    /// Returns a page of a project's maps, the newest first.
-    pub async fn list_maps(
-        self,
-        project: ProjectId,
-        page_request: &PageRequest,
-    ) -> Result<Page<ListedMap>, StoreError> {
+    /// Returns a page of the project's maps, the newest first.
+    pub async fn list_maps(self, request: &PageRequest) -> Result<Page<ListedMap>, StoreError> {
         let query = self
             .db
-            .partition(TABLE, maps_pk(project))
+            .partition(TABLE, self.maps_pk())
             .scan_index_forward(false)
             .key_condition_expression("pk = :pk AND sk < :before")
-            .expression_attribute_values(":before", s(page_request.after.as_deref().unwrap_or("~")))
-            .limit(one_more_than(page_request.limit));
+            .expression_attribute_values(":before", s(request.after.as_deref().unwrap_or("~")))
+            .limit(one_more_than(request.limit));
         let output = query.send().await?;
         let more = output.last_evaluated_key.is_some();
         let end_of = |item: &Item| Ok(ItemReader { table: TABLE, item }.text("sk")?.to_owned());
         let items = output.items.unwrap_or_default();
-        let page = self.db.page(items, more, page_request.limit, end_of, read_listed)?;
-        let current = self.find_lookups(project, page.items.iter().map(|(key, _)| key)).await?;
+        let page = self.db.page(items, more, request.limit, end_of, read_listed)?;
+        let keys = page.items.iter().map(|(key, _)| key).collect();
+        let current = self.find_lookups(&keys).await?;
         let with_use = |(key, listed): &(MapKey, ListedMap)| {
             let used = current.get(key).map_or(listed.created_at, |map| map.last_used_at);
             ListedMap { last_used_at: used.max(listed.created_at), ..listed.clone() }
@@ -225,43 +218,32 @@ impl SourceMapStore<'_> {
         Ok(Page { items: page.items.iter().map(with_use).collect(), end: page.end })
     }
 
-    /// Returns the bytes of a project's pieces.
-    pub async fn stored_bytes(self, project: ProjectId) -> Result<u64, StoreError> {
-        let query = self.db.partition(TABLE, maps_pk(project)).consistent_read(false);
+    /// Returns the bytes of the project's pieces.
+    pub async fn stored_bytes(self) -> Result<u64, StoreError> {
+        let query = self.db.partition(TABLE, self.maps_pk()).consistent_read(false);
         let items = self.db.all(query.projection_expression("storedBytes")).await?;
         items.iter().map(|item| ItemReader { table: TABLE, item }.count("storedBytes")).sum()
     }
 
-    /// Removes all maps of a release.
-    pub async fn delete_by_release(
-        self,
-        project: ProjectId,
-        release: &str,
-        entry_of: impl Fn(&MapKey) -> Result<TransactWriteItem, StoreError>,
-        now: Timestamp,
-    ) -> Result<(), StoreError> {
-        for item in self.db.all(self.db.partition(TABLE, maps_pk(project))).await? {
-            let (map_key, listed) = read_listed(&item)?;
-            if listed.release.as_deref() == Some(release) {
-                self.delete_map(project, &map_key, &entry_of, now).await?;
-            }
-        }
-        Ok(())
+    /// Returns the keys of all maps of a release.
+    pub async fn find_by_release(self, release: &str) -> Result<Vec<MapKey>, StoreError> {
+        let items = self.db.all(self.db.partition(TABLE, self.maps_pk())).await?;
+        let mut listed = items.iter().map(read_listed).collect::<Result<Vec<_>, _>>()?;
+        listed.retain(|(_, map)| map.release.as_deref() == Some(release));
+        Ok(listed.into_iter().map(|(key, _)| key).collect())
     }
 
-    /// Removes the map of a key, if there is one. `entry_of` returns the action that records the
-    /// removal.
+    /// Removes the map of a key, if there is one. `entry` is the action that records the removal.
     pub async fn delete_map(
         self,
-        project: ProjectId,
         map_key: &MapKey,
-        entry_of: impl Fn(&MapKey) -> Result<TransactWriteItem, StoreError>,
+        entry: TransactWriteItem,
         now: Timestamp,
     ) -> Result<(), StoreError> {
         let mut retry = ConflictRetry::default();
         while retry.next_attempt().await {
-            let Some(current) = self.find_lookup(project, map_key).await? else { return Ok(()) };
-            if self.remove(project, map_key, &current, vec![entry_of(map_key)?], now).await? {
+            let Some(current) = self.find_lookup(map_key).await? else { return Ok(()) };
+            if self.remove(map_key, &current, vec![entry.clone()], now).await? {
                 return Ok(());
             }
         }
@@ -269,62 +251,31 @@ impl SourceMapStore<'_> {
     }
 }
 
-fn lookup_item(
-    project: ProjectId,
-    map: &StoredMap<'_>,
-    listing: &str,
-    upload: &Upload,
-    now: Timestamp,
-) -> Result<Item, StoreError> {
-    let failed = |fault| StoreError::Rejected(Cause::of_step("writing an index", fault));
-    let index = map.prepared.pieces.index.to_bytes().map_err(failed)?;
-    Ok(item_at(
-        lookup_key(project, map.key),
-        [
-            ("mapId", s(map.map_id)),
-            ("listing", s(listing)),
-            ("index", b(&index)),
-            ("bundle", s(&upload.checksum)),
-            ("lastUsedAt", n(now.as_millis())),
-        ],
-    ))
-}
+impl Lookup {
+    fn attributes(&self) -> Result<[(&'static str, AttributeValue); 5], StoreError> {
+        let failed = |fault| StoreError::Rejected(Cause::of_step("writing an index", fault));
+        Ok([
+            ("mapId", s(self.map_id)),
+            ("listing", s(&self.listing)),
+            ("index", b(&self.index.to_bytes().map_err(failed)?)),
+            ("bundle", s(&self.bundle)),
+            ("lastUsedAt", n(self.last_used_at.as_millis())),
+        ])
+    }
 
-pub(super) fn read_lookup(item: &Item) -> Result<Lookup, StoreError> {
-    let reader = ItemReader { table: TABLE, item };
-    Ok(Lookup {
-        map_id: reader.parsed("mapId", |text| Uuid::try_parse(text).ok())?,
-        listing: reader.text("listing")?.to_owned(),
-        index: Index::from_bytes(reader.blob("index")?).ok_or_else(|| reader.damaged("index"))?,
-        bundle: reader.parsed("bundle", Checksum::parse)?,
-        last_used_at: reader.millis("lastUsedAt")?,
-    })
-}
-
-fn listing_item(
-    project: ProjectId,
-    map: &StoredMap<'_>,
-    listing: &str,
-    upload: &Upload,
-    now: Timestamp,
-) -> Result<Item, StoreError> {
-    let listed = ListedMap {
-        debug_id: map.key.debug_id().map(str::to_owned),
-        release: upload.release.clone(),
-        dist: upload.dist.clone(),
-        url: map.prepared.map.url.clone(),
-        size: map.prepared.map.bytes,
-        created_at: now,
-        last_used_at: now,
-    };
-    let stored_bytes = i64::try_from(map.prepared.pieces.bytes()).unwrap_or(i64::MAX);
-    Ok(item_at(
-        key(&maps_pk(project), listing),
-        [("mapKey", s(map.key)), ("storedBytes", n(stored_bytes)), ("map", json(&listed)?)],
-    ))
+    fn read(item: &Item) -> Result<Self, StoreError> {
+        let reader = ItemReader { table: TABLE, item };
+        let index = Index::from_bytes(reader.blob("index")?);
+        Ok(Self {
+            map_id: reader.parsed("mapId", |text| Uuid::try_parse(text).ok())?,
+            listing: reader.text("listing")?.to_owned(),
+            index: index.ok_or_else(|| reader.damaged("index"))?,
+            bundle: reader.parsed("bundle", Checksum::parse)?,
+            last_used_at: reader.millis("lastUsedAt")?,
+        })
+    }
 }
 
 fn read_listed(item: &Item) -> Result<(MapKey, ListedMap), StoreError> {
-    let reader = ItemReader { table: TABLE, item };
-    Ok((reader.text("mapKey")?.into(), read_json(reader, "map")?))
+    Ok((ItemReader { table: TABLE, item }.text("mapKey")?.into(), read_json(item, "map")?))
 }

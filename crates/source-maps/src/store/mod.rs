@@ -1,8 +1,6 @@
 //! Table `source-maps`.
 
 mod bundles;
-mod chunks;
-mod erasure;
 mod maps;
 mod resolving;
 mod upkeep;
@@ -15,16 +13,18 @@ use shared::projects::project::ProjectId;
 use uuid::Uuid;
 
 use crate::MapKey;
+use crate::bundle::Checksum;
 
 pub use bundles::{BundleRecord, BundleState, Failure, Upload};
-pub use chunks::Chunks;
 pub use maps::{ListedMap, Lookup, StoredMap};
-pub use resolving::{MapStatus, Resolution, SourceMapCache};
+pub use resolving::{MapStatus, Resolution, Resolver, SourceMapCache};
 pub use upkeep::DueMap;
 
 const TABLE: &str = "source-maps";
+/// The partition of bundles that wait for the job.
+const QUEUE: &str = "assembly-queue";
 
-/// The store of table `source-maps`.
+/// The store of what several projects share: chunks, and the lists of the job.
 #[derive(Debug, Clone, Copy)]
 pub struct SourceMapStore<'a> {
     db: &'a Store,
@@ -37,19 +37,50 @@ impl<'a> SourceMapStore<'a> {
     }
 }
 
-/// Returns the partition of a project's list of maps.
-fn maps_pk(project: ProjectId) -> String {
-    format!("maps#{project}")
+/// The store of a project's bundles and maps.
+#[derive(Debug, Clone, Copy)]
+pub struct ProjectMaps<'a> {
+    db: &'a Store,
+    project: ProjectId,
 }
 
-/// Returns the key of the item by which frames find a map.
-fn lookup_key(project: ProjectId, map_key: &MapKey) -> Item {
-    key(&format!("map#{project}#{map_key}"), "map")
-}
+impl<'a> ProjectMaps<'a> {
+    /// Returns the project's store in these tables.
+    pub fn new(db: &'a Store, project: ProjectId) -> Self {
+        Self { db, project }
+    }
 
-/// Returns the key of a piece. Each piece has its own partition, which spreads the writes of a map.
-fn piece_key(project: ProjectId, map_id: Uuid, number: usize) -> Item {
-    key(&format!("piece#{project}#{map_id}#{number}"), "piece")
+    fn bundles_pk(self) -> String {
+        format!("bundles#{}", self.project)
+    }
+
+    fn bundle_key(self, checksum: &Checksum) -> Item {
+        key(&self.bundles_pk(), &checksum.to_string())
+    }
+
+    fn queue_key(self, checksum: &Checksum) -> Item {
+        key(QUEUE, &format!("{}#{checksum}", self.project))
+    }
+
+    fn failures_pk(self) -> String {
+        format!("failures#{}", self.project)
+    }
+
+    /// Returns the partition of the list of maps.
+    fn maps_pk(self) -> String {
+        format!("maps#{}", self.project)
+    }
+
+    /// Returns the key of the item by which frames find a map.
+    fn lookup_key(self, map_key: &MapKey) -> Item {
+        key(&format!("map#{}#{map_key}", self.project), "map")
+    }
+
+    /// Returns the key of a piece. Each piece has its own partition, which spreads the writes of a
+    /// map.
+    fn piece_key(self, map_id: Uuid, number: usize) -> Item {
+        key(&format!("piece#{}#{map_id}#{number}", self.project), "piece")
+    }
 }
 
 fn json(value: &impl Serialize) -> Result<AttributeValue, StoreError> {
@@ -58,8 +89,9 @@ fn json(value: &impl Serialize) -> Result<AttributeValue, StoreError> {
 }
 
 fn read_json<'i, T: Deserialize<'i>>(
-    reader: ItemReader<'i>,
+    item: &'i Item,
     attribute: &'static str,
 ) -> Result<T, StoreError> {
+    let reader = ItemReader { table: TABLE, item };
     serde_json::from_str(reader.text(attribute)?).map_err(|_| reader.damaged(attribute))
 }

@@ -9,13 +9,12 @@ use serde::Serialize;
 use shared::cache::TimedCache;
 use shared::dynamodb::StoreError;
 use shared::dynamodb::immutable_items::{ItemKey, place};
-use shared::dynamodb::item::{Item, ItemReader, n, s};
+use shared::dynamodb::item::{ItemReader, key, n, s};
 use shared::json::members::Members;
 use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
 
-use super::maps::Lookup;
-use super::{SourceMapStore, TABLE, lookup_key, piece_key};
+use super::{Lookup, ProjectMaps, TABLE};
 use crate::MapKey;
 use crate::event::{MinifiedFrame, ResolvedFrames, minified_frames};
 use crate::pieces::{Found, Table};
@@ -27,9 +26,12 @@ const CAPACITY: NonZeroUsize = NonZeroUsize::new(1_000).unwrap();
 /// Time between two updates of a map's last use.
 const USE_PRECISION: Duration = Duration::from_hours(24);
 
-/// The maps of keys, which events share. `None` for a key without a map.
+/// The map of a key, which events share. `None` for a key without a map.
+type CachedMap = Option<Arc<Lookup>>;
+
+/// The maps of keys.
 #[derive(Debug)]
-pub struct SourceMapCache(TimedCache<(ProjectId, MapKey), Option<Arc<Lookup>>>);
+pub struct SourceMapCache(TimedCache<(ProjectId, MapKey), CachedMap>);
 
 impl Default for SourceMapCache {
     fn default() -> Self {
@@ -57,54 +59,46 @@ pub struct Resolution {
     used: BTreeMap<MapKey, Arc<Lookup>>,
 }
 
-/// The maps of frames. `None` for a key without a map.
-type Maps<'f> = HashMap<&'f MapKey, Option<Arc<Lookup>>>;
+/// Resolves frames of a project's events.
+#[derive(Debug, Clone, Copy)]
+pub struct Resolver<'a> {
+    maps: ProjectMaps<'a>,
+    cache: &'a SourceMapCache,
+    now: Timestamp,
+}
 
-impl SourceMapStore<'_> {
+impl<'a> Resolver<'a> {
+    /// Returns the resolver of a project's events at a time.
+    pub fn new(maps: ProjectMaps<'a>, cache: &'a SourceMapCache, now: Timestamp) -> Self {
+        Self { maps, cache, now }
+    }
+
     /// Resolves the frames of an event.
-    pub async fn resolve(
-        self,
-        cache: &SourceMapCache,
-        project: ProjectId,
-        frames: &[MinifiedFrame],
-        now: Timestamp,
-    ) -> Result<Resolution, StoreError> {
-        if frames.is_empty() {
-            return Ok(Resolution::default());
-        }
-        let maps = self.find_maps(cache, project, frames, now).await?;
-        let missing = maps.iter().filter(|(_, map)| map.is_none()).map(|(key, _)| (*key).clone());
-        let missing = missing.collect();
-        let positions = self.find_positions(project, &maps, frames).await?;
+    pub async fn resolve(self, frames: &[MinifiedFrame]) -> Result<Resolution, StoreError> {
+        let maps = self.find_maps(frames).await?;
+        let missing = maps.iter().filter(|(_, map)| map.is_none());
+        let missing = missing.map(|(key, _)| key.clone()).collect();
+        let positions = self.find_positions(&maps, frames).await?;
         let resolved = frames.iter().zip(&positions).filter(|(_, position)| position.is_some());
-        let map_of = |(frame, _): (&MinifiedFrame, _)| {
-            Some((frame.key.clone(), maps.get(&frame.key).cloned()??))
-        };
-        let used = resolved.filter_map(map_of).collect();
+        let map_of = |key: &MapKey| Some((key.clone(), maps.get(key).cloned()??));
+        let used = resolved.filter_map(|(frame, _)| map_of(&frame.key)).collect();
         Ok(Resolution { frames: ResolvedFrames::of(frames, positions), missing, used })
     }
 
     /// Notes that the maps of a resolution were used, once a day for each map.
-    pub async fn note_use(
-        self,
-        cache: &SourceMapCache,
-        project: ProjectId,
-        resolution: &Resolution,
-        now: Timestamp,
-    ) -> Result<(), StoreError> {
+    pub async fn note_use(self, resolution: &Resolution) -> Result<(), StoreError> {
         for (key, map) in &resolution.used {
-            if map.last_used_at.plus(USE_PRECISION) > now {
+            if map.last_used_at.plus(USE_PRECISION) > self.now {
                 continue;
             }
-            let update = self.db.update(TABLE, lookup_key(project, key));
+            let update = self.maps.db.update(TABLE, self.maps.lookup_key(key));
             let update = update
                 .update_expression("SET lastUsedAt = :now")
                 .condition_expression("mapId = :map AND lastUsedAt < :now")
                 .expression_attribute_values(":map", s(map.map_id))
-                .expression_attribute_values(":now", n(now.as_millis()));
-            self.db.write_if(update).await?;
-            let used = Lookup { last_used_at: now, ..Lookup::clone(map) };
-            cache.0.insert((project, key.clone()), Some(Arc::new(used)), now);
+                .expression_attribute_values(":now", n(self.now.as_millis()));
+            self.maps.db.write_if(update).await?;
+            self.put_cached(key, Some(Lookup { last_used_at: self.now, ..Lookup::clone(map) }));
         }
         Ok(())
     }
@@ -113,80 +107,70 @@ impl SourceMapStore<'_> {
     /// with resolved frames, as `write` writes it.
     pub async fn resolve_stored<T>(
         self,
-        cache: &SourceMapCache,
-        project: ProjectId,
         event: Option<Members<'_>>,
-        now: Timestamp,
         write: impl FnOnce(Members<'_>) -> Option<T>,
     ) -> Result<(Option<MapStatus>, Option<T>), StoreError> {
         let Some(event) = event else { return Ok((None, None)) };
-        let resolution = self.resolve(cache, project, &minified_frames(&event), now).await?;
-        let status = self.explain_missing(project, &resolution.missing, now).await?;
+        let resolution = self.resolve(&minified_frames(&event)).await?;
+        let status = self.explain_missing(&resolution.missing).await?;
         let is_resolved = !resolution.frames.is_empty();
         let written = is_resolved.then(|| write(resolution.frames.apply(event))).flatten();
         Ok((status, written))
     }
 
     /// Returns the reason why keys have no map, if there are any.
-    async fn explain_missing(
-        self,
-        project: ProjectId,
-        keys: &[MapKey],
-        now: Timestamp,
-    ) -> Result<Option<MapStatus>, StoreError> {
+    async fn explain_missing(self, keys: &[MapKey]) -> Result<Option<MapStatus>, StoreError> {
         if keys.is_empty() {
             return Ok(None);
         }
-        let failures = self.list_failures(project, now).await?;
+        let failures = self.maps.list_failures(self.now).await?;
         let has_failed = |key| failures.iter().any(|failure| failure.map_keys.contains(key));
         let is_failed = keys.iter().any(has_failed);
         Ok(Some(if is_failed { MapStatus::Failed } else { MapStatus::Missing }))
     }
 
-    /// Returns the map of each frame's key.
-    async fn find_maps<'f>(
+    /// Returns the map of each frame's key, or `None` for a key without a map.
+    async fn find_maps(
         self,
-        cache: &SourceMapCache,
-        project: ProjectId,
-        frames: &'f [MinifiedFrame],
-        now: Timestamp,
-    ) -> Result<Maps<'f>, StoreError> {
-        let mut maps = Maps::new();
-        let mut unknown = Vec::new();
+        frames: &[MinifiedFrame],
+    ) -> Result<BTreeMap<MapKey, CachedMap>, StoreError> {
+        let (mut maps, mut unknown) = (BTreeMap::new(), BTreeSet::new());
         for key in frames.iter().map(|frame| &frame.key).collect::<BTreeSet<_>>() {
-            match cache.0.get(&(project, key.clone()), now) {
-                Some(map) => drop(maps.insert(key, map)),
-                None => unknown.push(key),
+            match self.cache.0.get(&(self.maps.project, key.clone()), self.now) {
+                Some(map) => drop(maps.insert(key.clone(), map)),
+                None => drop(unknown.insert(key)),
             }
         }
-        let mut found = self.find_lookups(project, unknown.iter().copied()).await?;
+        let mut found = self.maps.find_lookups(&unknown).await?;
         for key in unknown {
-            let map = found.remove(key).map(Arc::new);
-            cache.0.insert((project, key.clone()), map.clone(), now);
-            maps.insert(key, map);
+            maps.insert(key.clone(), self.put_cached(key, found.remove(key)));
         }
         Ok(maps)
+    }
+
+    fn put_cached(self, key: &MapKey, map: Option<Lookup>) -> CachedMap {
+        let map = map.map(Arc::new);
+        self.cache.0.insert((self.maps.project, key.clone()), map.clone(), self.now);
+        map
     }
 
     /// Returns the source position of each frame.
     async fn find_positions(
         self,
-        project: ProjectId,
-        maps: &Maps<'_>,
+        maps: &BTreeMap<MapKey, CachedMap>,
         frames: &[MinifiedFrame],
     ) -> Result<Vec<Option<Found>>, StoreError> {
         let find = |frame: &MinifiedFrame| {
             let map = maps.get(&frame.key)?.as_ref()?;
             let (table, line) = map.index.find(frame.line, frame.column)?;
-            let key = piece_key(project, map.map_id, table);
-            Some((place(&key), key, line))
+            Some((place(&self.maps.piece_key(map.map_id, table)), line))
         };
-        let places: Vec<Option<(ItemKey, Item, u32)>> = frames.iter().map(find).collect();
-        let keys: HashMap<_, _> =
-            places.iter().flatten().map(|(place, key, _)| (place, key.clone())).collect();
-        let items = self.db.get_all_unchanging(TABLE, keys.into_values().collect()).await?;
-        let mut tables = HashMap::with_capacity(items.len());
-        for (place, item) in items {
+        let places: Vec<Option<(ItemKey, u32)>> = frames.iter().map(find).collect();
+        let distinct: BTreeSet<&ItemKey> =
+            places.iter().flatten().map(|(place, _)| place).collect();
+        let keys = distinct.into_iter().map(|(pk, sk)| key(pk, sk)).collect();
+        let mut tables = HashMap::new();
+        for (place, item) in self.maps.db.get_all_unchanging(TABLE, keys).await? {
             let bytes = ItemReader { table: TABLE, item: &item }.blob("bytes")?;
             if let Some(table) = Table::read(bytes) {
                 tables.insert(place, table);
@@ -195,7 +179,7 @@ impl SourceMapStore<'_> {
             }
         }
         let found = frames.iter().zip(&places).map(|(frame, found)| {
-            let (place, _, line) = found.as_ref()?;
+            let (place, line) = found.as_ref()?;
             tables.get(place)?.look_up(*line, frame.column)
         });
         Ok(found.collect())
