@@ -182,6 +182,17 @@ fn maps_of(
     release: Option<&str>,
     dist: Option<&str>,
 ) -> Result<Vec<BundledMap>, BundleFault> {
+    let mut sizes: HashMap<&String, u64> = HashMap::new();
+    for file in manifest.files.keys() {
+        let inside = archive.by_name(file).ok().filter(|it| it.enclosed_name().is_some());
+        let size = inside.map(|it| it.size()).ok_or_else(|| {
+            BundleFault::Invalid(format!(
+                "{MANIFEST} names `{}`, which is not a file of the bundle; update the upload tool",
+                shown(file)
+            ))
+        })?;
+        sizes.insert(file, size);
+    }
     let mut maps: BTreeMap<&String, BundledMap> = BTreeMap::new();
     let mut own_ids: BTreeSet<MapKey> = BTreeSet::new();
     let (of_maps, others): (Vec<_>, Vec<_>) =
@@ -191,12 +202,7 @@ fn maps_of(
     let by_url: HashMap<String, (&String, &ManifestFile)> =
         urls.filter_map(|(file, entry)| Some((url_path(&entry.url)?, (*file, *entry)))).collect();
     for (file, entry) in of_maps {
-        let Ok(bytes) = archive.by_name(file).map(|it| it.size()) else {
-            return Err(BundleFault::Invalid(format!(
-                "{MANIFEST} names `{}`, which is not a file of the bundle; update the upload tool",
-                shown(file)
-            )));
-        };
+        let bytes = sizes[file];
         let subject = format_args!("{}: the map has", shown(&entry.url));
         check_limit(subject, bytes, "bytes", MAX_MAP_BYTES, SPLIT)?;
         let keys: BTreeSet<MapKey> = entry.debug_id(file)?.into_iter().collect();

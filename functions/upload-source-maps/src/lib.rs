@@ -30,6 +30,8 @@ pub static OPERATION: Operation = Operation::new(
 .speaking(SENTRY_TOOLS)
 .within(COUNTING_TIME_BUDGET);
 
+/// Maximum bytes of a request, with the headers of its parts.
+const MAX_REQUEST_BYTES: usize = CHUNKS_PER_REQUEST * (CHUNK_BYTES + 1_024);
 /// Most projects of a request.
 const MAX_PROJECTS: usize = 20;
 /// Most projects that a tool can list.
@@ -111,6 +113,13 @@ fn options(incoming: &ApiRequest) -> ApiResult {
 
 /// Stores the chunks of a request.
 async fn put_chunks(app: &App, caller: &Caller<'_>, incoming: &ApiRequest) -> ApiResult {
+    let length = incoming.body().len();
+    if length > MAX_REQUEST_BYTES {
+        let detail = format!(
+            "The body has {length} bytes, but the limit is {MAX_REQUEST_BYTES}. Send fewer chunks."
+        );
+        return Err(Problem::new(ProblemCode::BodyTooLarge, detail));
+    }
     let chunks = read_chunks(incoming).await?;
     let (store, now) = (SourceMapStore::new(&app.store), app.clock.now());
     for (checksum, bytes) in &chunks {

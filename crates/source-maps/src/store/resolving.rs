@@ -23,19 +23,26 @@ use crate::pieces::{Found, Table};
 const MAX_AGE: Duration = Duration::from_secs(15);
 /// Number of cached maps, and of keys without a map.
 const CAPACITY: NonZeroUsize = NonZeroUsize::new(1_000).unwrap();
+/// Number of cached tables, which never change. Each was parsed from at most 32 kB.
+const TABLES: NonZeroUsize = NonZeroUsize::new(256).unwrap();
+const TABLE_AGE: Duration = Duration::from_hours(24);
 /// Time between two updates of a map's last use.
 const USE_PRECISION: Duration = Duration::from_hours(24);
 
 /// The map of a key, which events share. `None` for a key without a map.
 type CachedMap = Option<Arc<Lookup>>;
 
-/// The maps of keys.
+/// The maps of keys, and tables of maps.
 #[derive(Debug)]
-pub struct SourceMapCache(TimedCache<(ProjectId, MapKey), CachedMap>);
+pub struct SourceMapCache {
+    maps: TimedCache<(ProjectId, MapKey), CachedMap>,
+    tables: TimedCache<ItemKey, Arc<Table>>,
+}
 
 impl Default for SourceMapCache {
     fn default() -> Self {
-        Self(TimedCache::new(CAPACITY, MAX_AGE))
+        let maps = TimedCache::new(CAPACITY, MAX_AGE);
+        Self { maps, tables: TimedCache::new(TABLES, TABLE_AGE) }
     }
 }
 
@@ -136,7 +143,7 @@ impl<'a> Resolver<'a> {
     ) -> Result<BTreeMap<MapKey, CachedMap>, StoreError> {
         let (mut maps, mut unknown) = (BTreeMap::new(), BTreeSet::new());
         for key in frames.iter().map(|frame| &frame.key).collect::<BTreeSet<_>>() {
-            match self.cache.0.get(&(self.maps.project, key.clone()), self.now) {
+            match self.cache.maps.get(&(self.maps.project, key.clone()), self.now) {
                 Some(map) => drop(maps.insert(key.clone(), map)),
                 None => drop(unknown.insert(key)),
             }
@@ -150,7 +157,7 @@ impl<'a> Resolver<'a> {
 
     fn put_cached(self, key: &MapKey, map: Option<Lookup>) -> CachedMap {
         let map = map.map(Arc::new);
-        self.cache.0.insert((self.maps.project, key.clone()), map.clone(), self.now);
+        self.cache.maps.insert((self.maps.project, key.clone()), map.clone(), self.now);
         map
     }
 
@@ -168,11 +175,17 @@ impl<'a> Resolver<'a> {
         let places: Vec<Option<(ItemKey, u32)>> = frames.iter().map(find).collect();
         let distinct: BTreeSet<&ItemKey> =
             places.iter().flatten().map(|(place, _)| place).collect();
-        let keys = distinct.into_iter().map(|(pk, sk)| key(pk, sk)).collect();
-        let mut tables = HashMap::new();
-        for (place, item) in self.maps.db.get_all_unchanging(TABLE, keys).await? {
+        let (mut tables, mut unread) = (HashMap::new(), Vec::new());
+        for place in distinct {
+            match self.cache.tables.get(place, self.now) {
+                Some(table) => drop(tables.insert(place.clone(), table)),
+                None => unread.push(key(&place.0, &place.1)),
+            }
+        }
+        for (place, item) in self.maps.db.get_all_unchanging(TABLE, unread).await? {
             let bytes = ItemReader { table: TABLE, item: &item }.blob("bytes")?;
-            if let Some(table) = Table::read(bytes) {
+            if let Some(table) = Table::read(bytes).map(Arc::new) {
+                self.cache.tables.insert(place.clone(), Arc::clone(&table), self.now);
                 tables.insert(place, table);
             } else {
                 tracing::warn!("a piece of a source map is unreadable");

@@ -78,9 +78,14 @@ impl ProjectMaps<'_> {
             .filter_expression("#project = :project")
             .expression_attribute_names("#project", "project")
             .expression_attribute_values(":project", s(self.project));
-        let items = self.db.all(query).await?;
-        let some = items.iter().take(ENTRIES_AT_ONCE.unsigned_abs() as usize);
-        some.map(|item| read_json(item, "entry")).collect()
+        let mut items = query.into_paginator().items().send();
+        let mut found = Vec::new();
+        while found.len() < ENTRIES_AT_ONCE.unsigned_abs() as usize
+            && let Some(item) = items.next().await
+        {
+            found.push(read_json(&item?, "entry")?);
+        }
+        Ok(found)
     }
 
     /// Removes a due map, unless it was used in the meantime.
