@@ -215,6 +215,13 @@ impl ErrorRecord {
         self
     }
 
+    /// Returns the error with its last unpacked event, which occurred at `last_unpacked`.
+    #[must_use]
+    pub(crate) fn with_unpacked(self, last_unpacked: Option<Timestamp>) -> Self {
+        let last_seen = self.last_seen.max(last_unpacked.unwrap_or(self.last_seen));
+        Self { last_seen, ..self }
+    }
+
     fn is_regression(&self, at: Timestamp, release_seen: Option<Timestamp>) -> bool {
         self.resolution.as_ref().is_some_and(|resolution| {
             let is_later_release = release_seen.is_some_and(|seen| seen > resolution.at);
@@ -268,9 +275,8 @@ impl ErrorRecord {
         domain_event.detailed(culprit).at_instance(self.version)
     }
 
-    /// Returns the error as responses show it, with `count` events. `last_unpacked` is when the last of its
-    /// unpacked events occurred.
-    pub(crate) fn shown(&self, count: u64, last_unpacked: Option<Timestamp>) -> ShownError<'_> {
+    /// Returns the error as responses show it, with `count` events.
+    pub fn shown(&self, count: u64) -> ShownError<'_> {
         ShownError {
             error_id: self.id,
             title: &self.description.title,
@@ -287,7 +293,7 @@ impl ErrorRecord {
                 .map(|_| NEXT_RELEASE),
             assignee: self.assignee.as_ref(),
             first_seen: self.first_seen,
-            last_seen: self.last_seen.max(last_unpacked.unwrap_or(self.last_seen)),
+            last_seen: self.last_seen,
             count,
         }
     }

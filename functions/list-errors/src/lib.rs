@@ -28,7 +28,6 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &ApiRequest) -> ApiRes
     // Storage and response.
     let now = app.clock.now();
     let store = ErrorStore::new(&app.store);
-    let counts = store.count_events_by_error(project_id, now).await?;
-    let page = store.list_errors(project_id, status, &page_request, &counts, now).await?;
-    page_response(app.cursor_key()?, incoming, &page.map(|error| counts.show(error)))
+    let page = store.list_errors(project_id, status, &page_request, now).await?;
+    page_response(app.cursor_key()?, incoming, &page.map(|(error, events)| error.shown(*events)))
 }

@@ -1,12 +1,11 @@
 //! Lists the errors of a project with events that match filters.
 
 use errors::http;
-use errors::query::errors::{ErrorCounts, ErrorsQuery};
+use errors::query::errors::{ErrorCounts, ErrorsQuery, RankedError};
 use errors::store::ErrorStore;
 use shared::app::{Access, App, COUNTING_TIME_BUDGET, Operation};
 use shared::auth::Caller;
 use shared::http::{ApiRequest, ApiResult, Method, open_cursor, page_response};
-use shared::page::Page;
 use shared::projects::api_key::Scope;
 
 /// The operation of this function.
@@ -32,12 +31,9 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &ApiRequest) -> ApiRes
     let events = &query.events;
     let mut counts = ErrorCounts::of_users(query.with_series);
     let counted = errors.count_project(project_id, events, &mut counts, now).await?;
-    let Page { items: ranked, end } =
-        query.page(&counted.outlines, counts, &counted.last_unpacked)?;
+    let page = query.page(counted.stored, counts)?;
 
     // Response.
-    let found = errors.find_ranked_errors(project_id, ranked, now).await?;
-    let shown = found.iter().map(|(ranked, error)| ranked.shown(error));
-    let response = page_response(cursor_key, incoming, &Page { items: shown.collect(), end })?;
+    let response = page_response(cursor_key, incoming, &page.map(RankedError::shown))?;
     Ok(if query.with_series { http::with_buckets_of(response, &events.range) } else { response })
 }

@@ -1,5 +1,5 @@
 //! Lists sorted by the time of the last occurrence, latest first: all items of a partition, or
-//! those with one status. Tables with such lists have an index for each.
+//! those with one status. Tables with such lists have a local index for each.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
@@ -22,8 +22,6 @@ pub struct LastSeenList<'a> {
     pub pk: String,
     /// The status to list, or `None` for any.
     pub status: Option<&'a str>,
-    /// `true` if the indexes are local, and so permit strongly consistent reads.
-    pub is_local: bool,
 }
 
 /// Returns the attributes that put an item into both indexes. Positions must be unique and sort by
@@ -38,7 +36,7 @@ pub fn position_of(table: &'static str, item: &Item) -> Result<String, StoreErro
 }
 
 impl Store {
-    /// Returns a page of a list. `key_at` returns the key of the item at a position.
+    /// Returns a page of a list. Strongly consistent: its indexes are local. `key_at` returns the key of the item at a position.
     pub async fn page_by_last_seen<T>(
         &self,
         list: &LastSeenList<'_>,
@@ -51,7 +49,7 @@ impl Store {
         let mut query = self
             .query(list.table)
             .index_name(index)
-            .set_consistent_read(list.is_local.then_some(true))
+            .consistent_read(true)
             .scan_index_forward(false)
             .expression_attribute_values(":pk", s(&list.pk))
             .limit(one_more_than(page_request.limit));

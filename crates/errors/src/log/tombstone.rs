@@ -87,11 +87,6 @@ impl Tombstones {
         of_day.into_iter().any(|tombstone| tombstone.hides_in(run))
     }
 
-    /// `true` if an error is deleted.
-    pub fn have(&self, error: ErrorId) -> bool {
-        self.0.iter().any(|tombstone| tombstone.error == error)
-    }
-
     /// Returns the first deletion after `from` and up to `to`. A pack step ends there.
     pub fn first_between(&self, from: Timestamp, to: Timestamp) -> Option<Timestamp> {
         let times = self.0.iter().map(|tombstone| tombstone.at);

@@ -30,8 +30,8 @@ pub struct Counted {
     pub by_bucket: bool,
     /// `true` if it can add the totals of a run instead of its events.
     pub by_totals: bool,
-    /// `true` if only stored errors count, whose outlines the result needs.
-    pub with_outlines: bool,
+    /// `true` if only stored errors count, which the result needs.
+    pub only_stored: bool,
     /// The categories whose values it counts.
     pub categories: Vec<Category>,
 }

@@ -10,24 +10,15 @@ use crate::{ErrorId, EventId};
 const DEFAULT_LIMIT: u16 = 1;
 const MAX_LIMIT: u16 = 100;
 
-/// The order of an error's events.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum EventOrder {
-    /// The newest first.
-    #[default]
-    Newest,
-    /// The oldest first.
-    Oldest,
-}
-
-impl EventOrder {
-    const ALL: [(&str, Self); 2] = [("newest", Self::Newest), ("oldest", Self::Oldest)];
-
-    fn parse(name: &str) -> Result<Self, FieldError> {
-        let found = Self::ALL.into_iter().find(|(known, _)| *known == name);
-        found.map(|(_, order)| order).ok_or_else(|| {
-            FieldError::new(ViolationCode::InvalidValue, "must be one of newest, oldest")
-        })
+shared::named_enum! {
+    /// The order of an error's events.
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+    pub enum EventOrder {
+        /// The newest first.
+        #[default]
+        Newest = "newest",
+        /// The oldest first.
+        Oldest = "oldest",
     }
 }
 

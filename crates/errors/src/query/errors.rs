@@ -2,7 +2,6 @@
 //! (`docs/semantics/error-tracking.md`, "Error queries").
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
 
 use serde::Serialize;
 
@@ -17,47 +16,27 @@ use super::day_plan::Counted;
 use super::event_query::{EventQuery, parse_limit};
 use super::users::DistinctUsers;
 use crate::attribute::Attribute;
-use crate::grouping::Fingerprint;
 use crate::log::run::{Damaged, Decoder};
-use crate::{ErrorId, ErrorRecord, ErrorStatus, ShownError};
+use crate::{ErrorId, ErrorRecord, ShownError};
 
 const DEFAULT_LIMIT: u16 = 50;
 const MAX_LIMIT: u16 = 100;
 /// Maximum users in memory, summed over all errors: a user of several errors counts several times.
 const MAX_USERS: usize = 10_000_000;
 
-/// The key by which errors are ordered, the largest first.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum ErrorSort {
-    /// The time when the error was last seen.
-    #[default]
-    LastSeen,
-    /// The time when the error was first seen.
-    FirstSeen,
-    /// The number of counted events.
-    Count,
-    /// The number of users of the counted events.
-    Users,
-}
-
-impl ErrorSort {
-    const ALL: [(&str, Self); 4] = [
-        ("lastSeen", Self::LastSeen),
-        ("firstSeen", Self::FirstSeen),
-        ("count", Self::Count),
-        ("users", Self::Users),
-    ];
-
-    fn parse(name: &str) -> Result<Self, FieldError> {
-        let found = Self::ALL.iter().find(|(known, _)| *known == name).map(|(_, sort)| *sort);
-        found.ok_or_else(|| {
-            let known = Self::ALL.map(|(name, _)| name).join(", ");
-            FieldError::new(ViolationCode::InvalidValue, format_args!("must be one of {known}"))
-        })
-    }
-
-    fn name(self) -> &'static str {
-        Self::ALL.iter().find(|(_, sort)| *sort == self).map_or("", |(name, _)| name)
+shared::named_enum! {
+    /// The key by which errors are ordered, the largest first.
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+    pub enum ErrorSort {
+        /// The time when the error was last seen.
+        #[default]
+        LastSeen = "lastSeen",
+        /// The time when the error was first seen.
+        FirstSeen = "firstSeen",
+        /// The number of counted events.
+        Count = "count",
+        /// The number of users of the counted events.
+        Users = "users",
     }
 }
 
@@ -77,7 +56,7 @@ impl Position {
     fn read(text: &str) -> Option<Self> {
         let mut parts = text.split('#');
         let position = Self {
-            sort: ErrorSort::parse(parts.next()?).ok()?,
+            sort: ErrorSort::named(parts.next()?)?,
             requested_at: Timestamp::from_millis(parts.next()?.parse().ok()?),
             value: parts.next()?.parse().ok()?,
             id: ErrorId::parse(parts.next()?)?,
@@ -87,7 +66,7 @@ impl Position {
 
     fn write(self) -> String {
         let Self { sort, requested_at, value, id } = self;
-        format!("{}#{}#{value}#{id}", sort.name(), requested_at.as_millis())
+        format!("{sort}#{}#{value}#{id}", requested_at.as_millis())
     }
 }
 
@@ -134,39 +113,30 @@ impl ErrorsQuery {
         violations.into_result(query)
     }
 
-    /// Returns a page of the errors with counted events. `unpacked` has the time of the last
-    /// unpacked event of each error.
+    /// Returns a page of the errors with counted events.
     ///
     /// # Errors
     ///
     /// Violations if the errors have too many users.
     pub fn page(
         &self,
-        errors: &[ErrorOutline],
+        errors: Vec<ErrorRecord>,
         counts: ErrorCounts,
-        unpacked: &HashMap<Fingerprint, Timestamp>,
     ) -> Result<Page<RankedError>, Violations> {
         if counts.has_too_many_users() {
             return Err(too_many_users());
         }
-        let counted = errors.iter().zip(counts.errors).filter(|(_, count)| count.events > 0);
+        let counted = errors.into_iter().zip(counts.errors).filter(|(_, count)| count.events > 0);
         let ranked = counted.map(|(error, mut count)| {
-            let ranked = RankedError {
-                id: error.id,
-                last_seen: unpacked
-                    .get(&error.fingerprint)
-                    .map_or(error.last_seen, |at| error.last_seen.max(*at)),
-                count: count.events,
-                users: count.users.count(),
-                series: self.with_series.then_some(count.series),
-            };
+            let users = count.users.count();
+            let series = self.with_series.then_some(count.series);
             let value = match self.sort {
-                ErrorSort::LastSeen => ranked.last_seen.as_millis(),
+                ErrorSort::LastSeen => error.last_seen.as_millis(),
                 ErrorSort::FirstSeen => error.first_seen.as_millis(),
-                ErrorSort::Count => i64::try_from(ranked.count).unwrap_or(i64::MAX),
-                ErrorSort::Users => i64::try_from(ranked.users).unwrap_or(i64::MAX),
+                ErrorSort::Count => i64::try_from(count.events).unwrap_or(i64::MAX),
+                ErrorSort::Users => i64::try_from(users).unwrap_or(i64::MAX),
             };
-            ((value, ranked.id), ranked)
+            ((value, error.id), RankedError { error, count: count.events, users, series })
         });
         let is_left =
             |rank: &(i64, ErrorId)| self.after.is_none_or(|after| *rank < (after.value, after.id));
@@ -209,36 +179,11 @@ fn parse_cursor(position: &str, sort: Option<ErrorSort>) -> Result<Position, Fie
     Ok(position)
 }
 
-/// The stored fields of an error that a query needs before it counts events.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ErrorOutline {
-    /// The fingerprint of its events.
-    pub fingerprint: Fingerprint,
-    /// The ID.
-    pub id: ErrorId,
-    /// The status.
-    pub status: ErrorStatus,
-    /// The time of the first event.
-    pub first_seen: Timestamp,
-    /// The time of the last packed event.
-    pub last_seen: Timestamp,
-}
-
-impl From<&ErrorRecord> for ErrorOutline {
-    fn from(error: &ErrorRecord) -> Self {
-        let fingerprint = error.description.fingerprint;
-        let ErrorRecord { id, status, first_seen, last_seen, .. } = *error;
-        Self { fingerprint, id, status, first_seen, last_seen }
-    }
-}
-
 /// An error of a page and its counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RankedError {
-    /// The ID.
-    pub id: ErrorId,
-    /// The time of the last event, packed or not.
-    pub last_seen: Timestamp,
+    /// The error.
+    pub error: ErrorRecord,
     /// The number of counted events.
     pub count: u64,
     /// The number of their distinct users.
@@ -249,8 +194,8 @@ pub struct RankedError {
 
 impl RankedError {
     /// Returns the error as responses show it.
-    pub fn shown<'e>(&'e self, error: &'e ErrorRecord) -> MatchingError<'e> {
-        let error = error.shown(self.count, Some(self.last_seen));
+    pub fn shown(&self) -> MatchingError<'_> {
+        let error = self.error.shown(self.count);
         MatchingError { error, users: self.users, series: self.series.as_deref() }
     }
 }
@@ -274,6 +219,7 @@ pub struct ErrorCounts {
     errors: Vec<ErrorCount>,
     /// The number of users in memory, summed over all errors.
     users: usize,
+    only_stored: bool,
     with_users: bool,
     by_bucket: bool,
 }
@@ -290,12 +236,18 @@ struct ErrorCount {
 impl ErrorCounts {
     /// Counts events, optionally by bucket.
     pub fn of_events(by_bucket: bool) -> Self {
-        Self { errors: Vec::new(), users: 0, with_users: false, by_bucket }
+        let (only_stored, with_users) = (false, false);
+        Self { errors: Vec::new(), users: 0, only_stored, with_users, by_bucket }
+    }
+
+    /// Counts the events of stored errors.
+    pub fn of_stored() -> Self {
+        Self { only_stored: true, ..Self::of_events(false) }
     }
 
     /// Counts the events and users of stored errors, and optionally the events by bucket.
     pub fn of_users(by_bucket: bool) -> Self {
-        Self { with_users: true, ..Self::of_events(by_bucket) }
+        Self { with_users: true, by_bucket, ..Self::of_stored() }
     }
 
     /// Returns the events of an error.
@@ -358,9 +310,9 @@ impl ErrorCounts {
 
 impl Accumulator for ErrorCounts {
     fn counted(&self) -> Counted {
-        let Self { by_bucket, with_users, .. } = *self;
+        let Self { only_stored, by_bucket, with_users, .. } = *self;
         let categories = if with_users { vec![Attribute::User.into()] } else { Vec::new() };
-        Counted { by_bucket, with_outlines: with_users, categories, ..Counted::default() }
+        Counted { by_bucket, only_stored, categories, ..Counted::default() }
     }
 
     fn add(&mut self, run: &CountedRun<'_>, decoder: &mut Decoder) -> Result<(), Damaged> {

@@ -6,9 +6,8 @@ use shared::json_number::JsonNumber;
 use shared::timestamp::Timestamp;
 
 use super::error_filter::ErrorFilters;
-use super::errors::ErrorOutline;
 use super::filter::{EventFilters, QueryFilters};
-use super::search::{SearchQuery, SearchedError};
+use super::search::SearchQuery;
 use super::time_bucket::{QueryRange, WrittenTime};
 use crate::tag::TagKey;
 use crate::{ErrorRecord, ErrorStatus};
@@ -76,24 +75,14 @@ impl EventQuery {
 
     /// `true` if all errors match.
     pub fn matches_every_error(&self) -> bool {
-        self.status.is_none() && !self.needs_texts() && self.error_filters.is_empty()
-    }
-
-    /// `true` if matching an error needs its texts.
-    pub fn needs_texts(&self) -> bool {
-        !self.search.matches_every_error()
+        self.status.is_none() && self.search.matches_every_error() && self.error_filters.is_empty()
     }
 
     /// `true` if a stored error matches, so its events count.
-    pub fn is_about(&self, error: &ErrorRecord) -> bool {
-        self.matches(&ErrorOutline::from(error), &(&error.description).into())
-    }
-
-    /// `true` if an error with these texts matches, so its events count.
-    pub fn matches(&self, error: &ErrorOutline, texts: &SearchedError<'_>) -> bool {
+    pub fn matches(&self, error: &ErrorRecord) -> bool {
         self.error_filters.matches(error.id)
             && self.status.is_none_or(|status| status == error.status)
-            && self.search.matches(texts)
+            && self.search.matches(&error.description)
     }
 }
 

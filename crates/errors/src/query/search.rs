@@ -12,26 +12,6 @@ use crate::tag::TagKey;
 /// Maximum characters of a search query.
 const MAX_SEARCH_CHARACTERS: usize = 1_024;
 
-/// The texts of an error that a search matches.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct SearchedError<'e> {
-    /// The type of the exception.
-    pub error_type: &'e str,
-    /// The message of the exception.
-    pub message: &'e str,
-    /// The title of the error in lists.
-    pub title: &'e str,
-    /// The source of the error.
-    pub culprit: &'e str,
-}
-
-impl<'e> From<&'e ErrorDescription> for SearchedError<'e> {
-    fn from(description: &'e ErrorDescription) -> Self {
-        let ErrorDescription { error_type, message, title, culprit, .. } = description;
-        Self { error_type, message, title, culprit }
-    }
-}
-
 /// A search query: words and phrases that an error must contain or lack, and filters on events.
 /// Every text is valid: anything that is not another kind of term is a word.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -94,12 +74,12 @@ impl SearchQuery {
     }
 
     /// `true` if an error matches all words and phrases.
-    pub fn matches(&self, error: &SearchedError<'_>) -> bool {
+    pub fn matches(&self, error: &ErrorDescription) -> bool {
         if self.matches_every_error() {
             return true;
         }
-        let SearchedError { error_type, message, title, culprit } = *error;
-        let texts = [error_type, message, title, culprit].map(folded);
+        let ErrorDescription { error_type, message, title, culprit, .. } = error;
+        let texts = [error_type, message, title, culprit].map(|text| folded(text));
         self.terms.iter().all(|term| {
             let found = texts.iter().any(|text| text.contains(&term.text));
             found != term.negated
@@ -238,14 +218,24 @@ mod tests {
     use super::*;
     use crate::attribute::Attribute;
     use crate::category::Attributes;
+    use crate::grouping::Fingerprint;
     use proptest::prelude::*;
 
-    const ERROR: SearchedError<'static> = SearchedError {
-        error_type: "TypeError",
-        message: "Cannot read property \"name\" of undefined (reading 'x')",
-        title: "TypeError: Cannot read property",
-        culprit: "Rack::Timeout in app/cart.js --retry",
-    };
+    /// Returns the description with a type, message, title and culprit.
+    fn described(texts: [&str; 4]) -> ErrorDescription {
+        let [error_type, message, title, culprit] = texts.map(str::to_owned);
+        let fingerprint = Fingerprint([1; 16]);
+        ErrorDescription { fingerprint, error_type, message, title, culprit }
+    }
+
+    fn example() -> ErrorDescription {
+        described([
+            "TypeError",
+            "Cannot read property \"name\" of undefined (reading 'x')",
+            "TypeError: Cannot read property",
+            "Rack::Timeout in app/cart.js --retry",
+        ])
+    }
 
     fn query(text: &str) -> SearchQuery {
         SearchQuery::parse(text).unwrap()
@@ -259,10 +249,10 @@ mod tests {
         attributes
     }
 
-    /// `true` if a search matches [`ERROR`] and an event with these attributes.
+    /// `true` if a search matches [`example`] and an event with these attributes.
     fn finds(text: &str, values: &[(&str, &str)]) -> bool {
         let query = query(text);
-        query.matches(&ERROR) && query.event_filters().matches(&event(values))
+        query.matches(&example()) && query.event_filters().matches(&event(values))
     }
 
     #[test]
@@ -272,7 +262,7 @@ mod tests {
             let query = query(text).with_tags(tags);
             let mut attributes = event(&[("browser", "Chrome")]);
             attributes.set_tag(tenant, tenant_of_event.to_owned());
-            query.matches(&ERROR) && query.event_filters().matches(&attributes)
+            query.matches(&example()) && query.event_filters().matches(&attributes)
         };
         for (text, found, found_otherwise) in [
             ("tenant:acme", true, false),
@@ -311,20 +301,15 @@ mod tests {
 
     #[test]
     fn words_match_type_message_title_and_culprit() {
-        let empty = SearchedError { error_type: "", message: "", title: "", culprit: "" };
         let needle = query("needle");
-        assert!(!needle.matches(&empty));
-        for error in [
-            SearchedError { error_type: "aNeedleb", ..empty },
-            SearchedError { message: "aNeedleb", ..empty },
-            SearchedError { title: "aNeedleb", ..empty },
-            SearchedError { culprit: "aNeedleb", ..empty },
-        ] {
-            assert!(needle.matches(&error), "{error:?}");
+        assert!(!needle.matches(&described([""; 4])));
+        for place in 0..4 {
+            let mut texts = [""; 4];
+            texts[place] = "aNeedleb";
+            assert!(needle.matches(&described(texts)), "{texts:?}");
         }
         // A word must be within one text.
-        let split = SearchedError { error_type: "nee", message: "dle", ..empty };
-        assert!(!needle.matches(&split));
+        assert!(!needle.matches(&described(["nee", "dle", "", ""])));
     }
 
     #[test]
@@ -461,13 +446,13 @@ mod tests {
 
         #[test]
         fn plain_words_are_searched_separately(words in proptest::collection::vec("[a-z.]{1,6}", 0..6)) {
-            let text = words.join(" ");
+            let (text, error) = (words.join(" "), example());
             let all_there = words.iter().all(|word| {
-                [ERROR.error_type, ERROR.message, ERROR.title, ERROR.culprit]
+                [&error.error_type, &error.message, &error.title, &error.culprit]
                     .iter()
                     .any(|text| text.to_lowercase().contains(word))
             });
-            prop_assert_eq!(query(&text).matches(&ERROR), all_there);
+            prop_assert_eq!(query(&text).matches(&example()), all_there);
         }
     }
 }

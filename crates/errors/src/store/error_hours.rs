@@ -1,5 +1,6 @@
 //! Counts the events of each error in a range of hours. Reads only the base columns of runs.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -15,9 +16,8 @@ use super::reading::CountedProject;
 use crate::grouping::Fingerprint;
 use crate::log::day::Day;
 use crate::query::counted_run::Accumulator;
-use crate::query::errors::{ErrorCounts, ErrorOutline};
+use crate::query::errors::ErrorCounts;
 use crate::query::event_query::EventQuery;
-use crate::query::search::SearchedError;
 use crate::query::time_bucket::QueryRange;
 use crate::spike::{FEWEST_EVENTS, Hour, begins, window};
 use crate::{ErrorId, ErrorRecord, ShownError};
@@ -35,22 +35,11 @@ impl EventCounts {
         let fingerprint = error.description.fingerprint;
         let number = self.project.errors.known_number(fingerprint);
         let count = number.map_or(0, |number| self.counts.events_of(number));
-        error.shown(count, self.last_unpacked(fingerprint))
-    }
-
-    /// Returns when the last unpacked event of an error occurred, if it has one.
-    pub(super) fn last_unpacked(&self, fingerprint: Fingerprint) -> Option<Timestamp> {
-        self.unpacked().get(&fingerprint).copied()
-    }
-
-    /// Returns the time of the last unpacked event of each error.
-    pub(super) fn unpacked(&self) -> &HashMap<Fingerprint, Timestamp> {
-        &self.project.last_unpacked
-    }
-
-    /// `true` if an error is deleted. A list that was read before can still have it.
-    pub(super) fn is_deleted(&self, error: ErrorId) -> bool {
-        self.project.tombstones.have(error)
+        let mut shown = error.shown(count);
+        if let Some(unpacked) = self.project.last_unpacked.get(&fingerprint) {
+            shown.last_seen = shown.last_seen.max(*unpacked);
+        }
+        shown
     }
 
     /// Returns the events of each error that has some.
@@ -59,6 +48,13 @@ impl EventCounts {
         let counted = errors.map(|(it, number)| (it, self.counts.events_of(number)));
         counted.filter(|(_, events)| *events > 0)
     }
+}
+
+/// Returns the range of the events whose numbers lists of errors show.
+pub(super) fn listed_range(now: Timestamp) -> QueryRange {
+    let first = Hour::of_day(Day::of(now.minus(EVENT_RETENTION)), 0);
+    let last = Hour::of_day(Day::of(now).next(), 23);
+    QueryRange::of_hours(&(first..=last))
 }
 
 /// The events and new errors of a project in a time range.
@@ -79,9 +75,7 @@ impl ErrorStore<'_> {
         project: ProjectId,
         now: Timestamp,
     ) -> Result<EventCounts, StoreError> {
-        let first = Hour::of_day(Day::of(now.minus(EVENT_RETENTION)), 0);
-        let last = Hour::of_day(Day::of(now).next(), 23);
-        self.count_hours(project, &(first..=last), now).await
+        self.count_range(project, listed_range(now), now).await
     }
 
     /// Returns the spikes that begin in an hour, of open errors that were known before. For most
@@ -131,27 +125,24 @@ impl ErrorStore<'_> {
         now: Timestamp,
     ) -> Result<ErrorSummary, StoreError> {
         let counts: HashMap<Fingerprint, u64> =
-            self.count_hours(project, range, now).await?.iter().collect();
+            self.count_range(project, QueryRange::of_hours(range), now).await?.iter().collect();
         if counts.is_empty() {
             return Ok(ErrorSummary::default());
         }
-        let is_new = |error: &ErrorOutline, _: &SearchedError<'_>| {
-            range.contains(&Hour::of(error.first_seen))
-        };
-        let new = self.find_errors_where(project, false, is_new, now).await?;
-        let count = |error: &ErrorOutline| counts.get(&error.fingerprint).copied();
-        let mut ranked: Vec<(u64, ErrorId)> =
-            new.iter().map(|error| (count(error).unwrap_or_default(), error.id)).collect();
-        ranked.sort_unstable_by(|one, other| other.cmp(one));
-        ranked.truncate(most);
-        let ids = ranked.iter().map(|(_, id)| *id);
-        let mut records = self.find_errors(project, ids, now).await?;
-        let shown = ranked.iter().filter_map(|(events, id)| Some((records.remove(id)?, *events)));
-        Ok(ErrorSummary {
-            events: counts.values().sum(),
-            new_errors: u64::try_from(new.len()).unwrap_or(u64::MAX),
-            most_frequent: shown.collect(),
-        })
+        let is_new = |error: &ErrorRecord| range.contains(&Hour::of(error.first_seen));
+        let new = self.find_errors_where(project, is_new, now).await?;
+        let new_errors = u64::try_from(new.len()).unwrap_or(u64::MAX);
+        let count = |error: &ErrorRecord| counts.get(&error.description.fingerprint).copied();
+        let mut most_frequent: Vec<(ErrorRecord, u64)> = new
+            .into_iter()
+            .map(|error| {
+                let events = count(&error).unwrap_or_default();
+                (error, events)
+            })
+            .collect();
+        most_frequent.sort_unstable_by_key(|(error, events)| Reverse((*events, error.id)));
+        most_frequent.truncate(most);
+        Ok(ErrorSummary { events: counts.values().sum(), new_errors, most_frequent })
     }
 
     /// Returns up to `most` errors of a project with the most events since the start of an hour,
@@ -165,7 +156,7 @@ impl ErrorStore<'_> {
     ) -> Result<HashMap<ErrorId, u64>, StoreError> {
         // Clocks of senders can be ahead.
         let range = since..=Hour::of(now.plus(Duration::from_hours(1)));
-        let counts = self.count_hours(project, &range, now).await?;
+        let counts = self.count_range(project, QueryRange::of_hours(&range), now).await?;
         let mut ranked: Vec<(u64, Fingerprint)> =
             counts.iter().map(|(fingerprint, events)| (events, fingerprint)).collect();
         ranked.sort_unstable_by(|one, other| other.cmp(one));
@@ -188,7 +179,7 @@ impl ErrorStore<'_> {
         let query = EventQuery::all(QueryRange::by_minute(now, hours * 60)).of_error(error);
         let mut counts = ErrorCounts::of_events(true);
         let counted = self.count_project(project, &query, &mut counts, now).await?;
-        if counted.outlines.is_empty() {
+        if counted.stored.is_empty() {
             return Ok(None);
         }
         let mut by_hour = vec![0; usize::from(hours)];
@@ -198,14 +189,14 @@ impl ErrorStore<'_> {
         Ok(Some(by_hour))
     }
 
-    /// Counts the events of each error in these hours.
-    async fn count_hours(
+    /// Counts the events of each error in a range.
+    async fn count_range(
         self,
         project: ProjectId,
-        range: &RangeInclusive<Hour>,
+        range: QueryRange,
         now: Timestamp,
     ) -> Result<EventCounts, StoreError> {
-        let query = EventQuery::all(QueryRange::of_hours(range));
+        let query = EventQuery::all(range);
         let mut counts = ErrorCounts::of_events(false);
         let project = self.count_project(project, &query, &mut counts, now).await?;
         Ok(EventCounts { counts, project })

@@ -14,7 +14,6 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use notifications::domain_event::{DomainEvent, DomainEventKind};
 use notifications::store::NotificationStore;
 use shared::dynamodb::item::{Item, ItemReader, b, item_at, key, n, s, time_key};
-use shared::dynamodb::last_seen::{LastSeenList, index_attributes};
 use shared::dynamodb::request::IntoAction;
 use shared::dynamodb::transaction::Transaction;
 use shared::dynamodb::{ConflictRetry, StoreError};
@@ -24,12 +23,12 @@ use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
 
 use super::ErrorStore;
-use super::error_hours::EventCounts;
+use super::error_hours::listed_range;
 use super::fingerprints::{FingerprintEntry, fingerprint_key, is_kept, read_fingerprint};
 use super::head::count;
 use crate::grouping::Fingerprint;
-use crate::query::errors::ErrorOutline;
-use crate::query::search::SearchedError;
+use crate::query::errors::ErrorCounts;
+use crate::query::event_query::EventQuery;
 use crate::{ErrorDescription, ErrorId, ErrorRecord, ErrorStatus, NewError, Resolution};
 
 pub(super) const TABLE: &str = "errors";
@@ -212,104 +211,42 @@ impl ErrorStore<'_> {
         Ok(self.db.commit_all(actions).await?.is_none())
     }
 
-    /// Lists errors of a project, the last seen first. Unpacked events in `counts` move errors up.
-    /// Eventually consistent, like its index: an error that was just created can be missing.
+    /// Lists errors of a project, the last seen first, and their numbers of events. Strongly
+    /// consistent.
     pub async fn list_errors(
         self,
         project: ProjectId,
         status: Option<ErrorStatus>,
         page_request: &PageRequest,
-        counts: &EventCounts,
         now: Timestamp,
-    ) -> Result<Page<ErrorRecord>, StoreError> {
-        let list = LastSeenList {
-            table: TABLE,
-            pk: errors_pk(project),
-            status: status.map(ErrorStatus::as_str),
-            is_local: false,
-        };
-        let key_at = |position: &str| Some(error_key(project, read_position(position)?));
-        let is_moved = |error: &ErrorRecord| {
-            counts
-                .last_unpacked(error.description.fingerprint)
-                .is_some_and(|at| at > error.last_seen)
-        };
+    ) -> Result<Page<(ErrorRecord, u64)>, StoreError> {
+        let query = EventQuery { status, ..EventQuery::all(listed_range(now)) };
+        let mut counts = ErrorCounts::of_stored();
+        let stored = self.count_project(project, &query, &mut counts, now).await?.stored;
+        let mut listed: Vec<(ErrorRecord, u64)> =
+            (0..).zip(stored).map(|(number, error)| (error, counts.events_of(number))).collect();
+        if let Some(after) = &page_request.after {
+            listed.retain(|(error, _)| position(error) < *after);
+        }
+        listed.sort_unstable_by_key(|(error, _)| Reverse((error.last_seen, error.id)));
         let limit = usize::try_from(page_request.limit).unwrap_or(usize::MAX);
-        let mut request = page_request.clone();
-        let (mut listed, mut ids) = (Vec::new(), HashSet::new());
-        loop {
-            let page = self.db.page_by_last_seen(&list, &request, key_at, read_error).await?;
-            let Page { mut items, mut end } = page;
-            items.retain(|error| now < error.expires_at && !is_moved(error));
-            let range = MovedRange { status, page_request: &request, end: end.as_deref() };
-            items.extend(self.find_moved_errors(project, counts, &range, now).await?);
-            // The index lags behind a deletion.
-            items.retain(|error| !counts.is_deleted(error.id));
-            items.sort_unstable_by_key(|error| Reverse((error.last_seen, error.id)));
-            items.retain(|error| ids.insert(error.id));
-            listed.append(&mut items);
-            if listed.len() > limit {
-                listed.truncate(limit);
-                end = listed.last().map(position);
-            }
-            if end.is_none() || listed.len() == limit {
-                return Ok(Page { items: listed, end });
-            }
-            request.after = end;
-        }
+        let has_more = listed.len() > limit;
+        listed.truncate(limit);
+        let end = listed.last().filter(|_| has_more).map(|(error, _)| position(error));
+        Ok(Page { items: listed, end })
     }
 
-    /// Returns the errors that unpacked events place on a page: at least one more than fits, or
-    /// all. The index can also list them there. Strongly consistent: the packer can move an error
-    /// after `counts` were read.
-    async fn find_moved_errors(
-        self,
-        project: ProjectId,
-        counts: &EventCounts,
-        range: &MovedRange<'_>,
-        now: Timestamp,
-    ) -> Result<Vec<ErrorRecord>, StoreError> {
-        let limit = usize::try_from(range.page_request.limit).unwrap_or(usize::MAX);
-        let mut candidates: Vec<(Timestamp, Fingerprint)> = counts
-            .unpacked()
-            .iter()
-            .filter(|(_, at)| range.can_have(**at))
-            .map(|(fingerprint, at)| (*at, *fingerprint))
-            .collect();
-        candidates.sort_unstable_by(|one, other| other.cmp(one));
-        let mut moved: Vec<ErrorRecord> = Vec::new();
-        for some in candidates.chunks(MOVED_AT_ONCE) {
-            let fingerprints = some.iter().map(|(_, fingerprint)| *fingerprint);
-            let mut found = self.find_errors_of(project, fingerprints, now).await?;
-            moved.extend(some.iter().filter_map(|(at, fingerprint)| {
-                let error = found.remove(fingerprint)?;
-                let error = ErrorRecord { last_seen: error.last_seen.max(*at), ..error };
-                range.has(&error).then_some(error)
-            }));
-            if moved.len() > limit {
-                break;
-            }
-        }
-        Ok(moved)
-    }
-
-    /// Returns the errors of a project for which `matches` is `true`. Their texts are read only if
-    /// `with_texts` is `true`, and otherwise empty. Strongly consistent: a status that was just set
-    /// counts.
+    /// Returns the errors of a project for which `matches` is `true`. Strongly consistent: a status
+    /// that was just set counts.
     pub(super) async fn find_errors_where(
         self,
         project: ProjectId,
-        with_texts: bool,
-        matches: impl Fn(&ErrorOutline, &SearchedError<'_>) -> bool,
+        matches: impl Fn(&ErrorRecord) -> bool,
         now: Timestamp,
-    ) -> Result<Vec<ErrorOutline>, StoreError> {
-        let mut names = OUTLINE.to_vec();
-        if with_texts {
-            names.extend(TEXTS);
-        }
+    ) -> Result<Vec<ErrorRecord>, StoreError> {
         let mut items = self
             .db
-            .query_attributes(TABLE, &names)
+            .query(TABLE)
             .consistent_read(true)
             .key_condition_expression("pk = :pk")
             .filter_expression("expiresAt > :now")
@@ -321,50 +258,12 @@ impl ErrorStore<'_> {
         let mut found = Vec::new();
         while let Some(item) = items.next().await {
             let item = item?;
-            let read = read_outline(&item).and_then(|outline| {
-                let texts = if with_texts { read_texts(&item)? } else { SearchedError::default() };
-                Ok(matches(&outline, &texts).then_some(outline))
-            });
             // Skip a damaged error instead of failing the query.
-            found.extend(self.db.unless_damaged(&item, read)?.flatten());
+            found.extend(self.db.unless_damaged(&item, read_error(&item))?.filter(&matches));
         }
         Ok(found)
     }
 }
-
-/// Moved errors that are read at once.
-const MOVED_AT_ONCE: usize = 100;
-
-/// The range of a page in a list.
-struct MovedRange<'r> {
-    status: Option<ErrorStatus>,
-    page_request: &'r PageRequest,
-    /// The position of the last index entry on the page, if more follow.
-    end: Option<&'r str>,
-}
-
-impl MovedRange<'_> {
-    /// `true` if an error last seen at `at` can be on the page, by its time alone.
-    fn can_have(&self, at: Timestamp) -> bool {
-        let at = time_key(at);
-        let is_after = |bound: &str| bound.split_once('#').is_some_and(|(time, _)| *at <= *time);
-        let is_before_end = |end: &str| end.split_once('#').is_some_and(|(time, _)| *at >= *time);
-        self.page_request.after.as_deref().is_none_or(is_after)
-            && self.end.is_none_or(is_before_end)
-    }
-
-    fn has(&self, error: &ErrorRecord) -> bool {
-        let position = position(error);
-        self.status.is_none_or(|status| status == error.status)
-            && self.page_request.after.as_ref().is_none_or(|after| position < *after)
-            && self.end.is_none_or(|end| *position > *end)
-    }
-}
-
-/// The key and the attributes of an outline.
-const OUTLINE: [&str; 6] = ["pk", "sk", "fingerprint", "status", "firstSeen", "lastSeen"];
-/// The attributes that a search matches.
-const TEXTS: [&str; 4] = ["type", "message", "title", "culprit"];
 
 /// The times of an event, which its error stores.
 #[derive(Debug, Clone, Copy)]
@@ -394,10 +293,6 @@ fn position(error: &ErrorRecord) -> String {
     format!("{}#{}", time_key(error.last_seen), error.id)
 }
 
-fn read_position(position: &str) -> Option<ErrorId> {
-    ErrorId::parse(position.split_once('#')?.1)
-}
-
 fn write_error(project: ProjectId, error: &ErrorRecord) -> Item {
     let ErrorDescription { fingerprint, title, error_type, message, culprit } = &error.description;
     let mut item = item_at(
@@ -415,8 +310,6 @@ fn write_error(project: ProjectId, error: &ErrorRecord) -> Item {
             ("expiresAt", n(error.expires_at.as_seconds())),
         ],
     );
-    let index_attributes = index_attributes(error.status.as_str(), position(error));
-    item.extend(index_attributes.map(|(name, value)| (name.to_owned(), value)));
     if let Some(resolution) = &error.resolution {
         item.insert("resolvedAt".to_owned(), s(resolution.at));
         item.extend(resolution.by.as_ref().map(|by| ("resolvedBy".to_owned(), s(by))));
@@ -431,41 +324,23 @@ fn write_error(project: ProjectId, error: &ErrorRecord) -> Item {
     item
 }
 
-fn read_outline(item: &Item) -> Result<ErrorOutline, StoreError> {
-    let reader = ItemReader { table: TABLE, item };
-    Ok(ErrorOutline {
-        fingerprint: Fingerprint(reader.bytes("fingerprint")?),
-        id: reader.parsed("sk", ErrorId::parse)?,
-        status: reader.parsed("status", |text| ErrorStatus::parse(text).ok())?,
-        first_seen: reader.time("firstSeen")?,
-        last_seen: reader.time("lastSeen")?,
-    })
-}
-
-fn read_texts(item: &Item) -> Result<SearchedError<'_>, StoreError> {
-    let reader = ItemReader { table: TABLE, item };
-    Ok(SearchedError {
-        error_type: reader.text("type")?,
-        message: reader.text("message")?,
-        title: reader.text("title")?,
-        culprit: reader.text("culprit")?,
-    })
-}
-
 fn read_error(item: &Item) -> Result<ErrorRecord, StoreError> {
     let reader = ItemReader { table: TABLE, item };
     let user = |text: &str| UserId::parse(text).ok();
+    let text = |name| reader.text(name).map(str::to_owned);
     let version = reader.optional_count("version")?;
     let expires_at = reader.optional_integer("expiresAt")?;
     let expires_at = expires_at.ok_or_else(|| reader.damaged("expiresAt"))?;
-    let ErrorOutline { fingerprint, id, status, first_seen, last_seen } = read_outline(item)?;
-    let SearchedError { error_type, message, title, culprit } = read_texts(item)?;
-    let [error_type, message, title, culprit] =
-        [error_type, message, title, culprit].map(str::to_owned);
     Ok(ErrorRecord {
-        id,
-        description: ErrorDescription { fingerprint, title, error_type, message, culprit },
-        status,
+        id: reader.parsed("sk", ErrorId::parse)?,
+        description: ErrorDescription {
+            fingerprint: Fingerprint(reader.bytes("fingerprint")?),
+            title: text("title")?,
+            error_type: text("type")?,
+            message: text("message")?,
+            culprit: text("culprit")?,
+        },
+        status: reader.parsed("status", ErrorStatus::named)?,
         resolution: match reader.optional_time("resolvedAt")? {
             None => None,
             Some(at) => Some(Resolution {
@@ -476,8 +351,8 @@ fn read_error(item: &Item) -> Result<ErrorRecord, StoreError> {
         },
         assignee: reader.optional_parsed("assignee", user)?,
         version: version.ok_or_else(|| reader.damaged("version"))?,
-        first_seen,
-        last_seen,
+        first_seen: reader.time("firstSeen")?,
+        last_seen: reader.time("lastSeen")?,
         events_since: reader.optional_millis("eventsSince")?,
         expires_at: Timestamp::from_millis(expires_at.saturating_mul(1_000)),
     })

@@ -24,9 +24,7 @@ use crate::log::run::{ColumnName, Columns, Decoder, Totals, pack_uncompressed};
 use crate::log::tombstone::Tombstones;
 use crate::query::counted_run::{Accumulator, CountedErrors, CountedRun};
 use crate::query::day_plan::{Counted, QueryNeeds, RunPlan};
-use crate::query::errors::{ErrorOutline, RankedError};
 use crate::query::event_query::EventQuery;
-use crate::query::search::SearchedError;
 
 /// Projects that are read concurrently, which bounds the memory of a query.
 const PROJECTS_AT_ONCE: usize = 5;
@@ -59,8 +57,8 @@ pub(super) struct ProjectEvents<'q> {
 pub struct CountedProject {
     /// The numbers of the errors.
     pub(super) errors: CountedErrors,
-    /// The errors by their numbers, if the query depends on them or counts their users.
-    pub outlines: Vec<ErrorOutline>,
+    /// The stored errors by their numbers, if the query depends on them or counts their users.
+    pub stored: Vec<ErrorRecord>,
     /// The time of the last unpacked event of each error, counted or not.
     pub last_unpacked: HashMap<Fingerprint, Timestamp>,
     pub(super) tombstones: Tombstones,
@@ -200,9 +198,8 @@ impl ErrorStore<'_> {
         now: Timestamp,
     ) -> Result<ProjectEvents<'_>, StoreError> {
         let (range, filters) = (&query.range, &query.event_filters);
-        // A response with errors needs their outlines. An error is stored no later than its first
-        // event.
-        let every_fingerprint_counts = query.matches_every_error() && !counted.with_outlines;
+        // An error is stored no later than its first event.
+        let every_fingerprint_counts = query.matches_every_error() && !counted.only_stored;
         let mut events = ProjectEvents {
             project,
             needs: QueryNeeds { range, filters, every_fingerprint_counts, counted },
@@ -220,22 +217,26 @@ impl ErrorStore<'_> {
             let manifests = self.list_manifests(project, first, last);
             let rows = self.read_rows(project, &head, &events.needs, now);
             // After the head: the packer stores when an error was last seen before it hides rows.
-            let outlines = async {
+            let stored = async {
                 if every_fingerprint_counts {
                     return Ok(None);
                 }
                 self.find_matching_errors(project, query, now).await.map(Some)
             };
-            let (manifests, rows, outlines) = tokio::try_join!(manifests, rows, outlines)?;
+            let (manifests, rows, stored) = tokio::try_join!(manifests, rows, stored)?;
             let Some(manifests) = readable(manifests, &head) else { continue };
             let (rows, last_unpacked) = rows;
             events.windows = windows(plan(&events.needs, manifests, rows, &head.tombstones));
             let counted = &mut events.counted;
             (counted.last_unpacked, counted.tombstones) = (last_unpacked, head.tombstones);
-            if let Some(outlines) = outlines {
-                let matching = outlines.iter().map(|error| error.fingerprint);
+            if let Some(stored) = stored {
+                let matching = stored.iter().map(|error| error.description.fingerprint);
                 counted.errors = CountedErrors::only(matching);
-                counted.outlines = outlines;
+                let with_unpacked = |error: ErrorRecord| {
+                    let last = counted.last_unpacked.get(&error.description.fingerprint);
+                    error.with_unpacked(last.copied())
+                };
+                counted.stored = stored.into_iter().map(with_unpacked).collect();
             }
             return Ok(events);
         }
@@ -296,16 +297,12 @@ impl ErrorStore<'_> {
         project: ProjectId,
         query: &EventQuery,
         now: Timestamp,
-    ) -> Result<Vec<ErrorOutline>, StoreError> {
+    ) -> Result<Vec<ErrorRecord>, StoreError> {
         let Some(ids) = query.error_filters.candidates() else {
-            let with_texts = query.needs_texts();
-            let matches =
-                |error: &ErrorOutline, texts: &SearchedError<'_>| query.matches(error, texts);
-            return self.find_errors_where(project, with_texts, matches, now).await;
+            return self.find_errors_where(project, |error| query.matches(error), now).await;
         };
         let found = self.find_errors(project, ids.iter().copied(), now).await?;
-        let matching = found.values().filter(|error| query.is_about(error));
-        Ok(matching.map(ErrorOutline::from).collect())
+        Ok(found.into_values().filter(|error| query.matches(error)).collect())
     }
 
     /// Packs the rows of a log that no readable run contains into runs in memory. Also returns the
@@ -372,23 +369,6 @@ impl ErrorStore<'_> {
             Some((planned, columns))
         });
         Ok(loaded.collect())
-    }
-
-    /// Returns the stored errors of a page of query-errors, without errors that were deleted since.
-    /// Strongly consistent.
-    pub async fn find_ranked_errors(
-        self,
-        project: ProjectId,
-        ranked: Vec<RankedError>,
-        now: Timestamp,
-    ) -> Result<Vec<(RankedError, ErrorRecord)>, StoreError> {
-        let ids = ranked.iter().map(|error| error.id);
-        let mut records = self.find_errors(project, ids, now).await?;
-        let found = ranked.into_iter().filter_map(|error| {
-            let record = records.remove(&error.id)?;
-            Some((error, record))
-        });
-        Ok(found.collect())
     }
 }
 

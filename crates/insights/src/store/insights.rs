@@ -142,7 +142,6 @@ impl InsightStore<'_> {
             table: TABLE,
             pk: project_pk(project),
             status: status.map(StatusFilter::as_str),
-            is_local: true,
         };
         let key_at = |position: &str| Some(insight_key(project, read_position(position)?));
         let read = |item: &Item| Ok((read_head(project, item)?, position_of(TABLE, item)?));

@@ -1,4 +1,6 @@
 use super::*;
+use crate::grouping::Fingerprint;
+use crate::{ErrorDescription, NewError};
 use serde_json::json;
 
 const ID: &str = "01a06648-2800-7c3a-9b1e-5d2f8a4c6e0";
@@ -14,30 +16,38 @@ fn query(body: &serde_json::Value) -> Result<ErrorsQuery, Violations> {
     ErrorsQuery::read(&json, |cursor| Ok(cursor.to_owned()), now)
 }
 
+fn error(number: u8, first: i64, last: i64) -> ErrorRecord {
+    let [first, last] = [first, last].map(Timestamp::from_millis);
+    let description = ErrorDescription {
+        fingerprint: Fingerprint([number; 16]),
+        title: String::new(),
+        error_type: String::new(),
+        message: String::new(),
+        culprit: String::new(),
+    };
+    let new = NewError { id: id(number), description, events_since: None };
+    ErrorRecord { last_seen: last, ..ErrorRecord::new(&new, first, first) }
+}
+
 /// Returns the numbers of the errors of all pages. `unpacked` has the times of unpacked events.
 fn listed(sort: &str, limit: usize, unpacked: &[(u8, i64)]) -> Vec<u8> {
-    let last_unpacked =
-        |(number, at): &(u8, i64)| (Fingerprint([*number; 16]), Timestamp::from_millis(*at));
-    let unpacked: HashMap<_, _> = unpacked.iter().map(last_unpacked).collect();
     // The times first and last seen, and the number of events.
     let errors = [(5, 9, 1), (4, 9, 3), (3, 7, 3), (9, 9, 0), (3, 8, 2)];
-    let outline = |(number, (first, last, _)): (u8, (i64, i64, u64))| ErrorOutline {
-        fingerprint: Fingerprint([number; 16]),
-        id: id(number),
-        status: ErrorStatus::Open,
-        first_seen: Timestamp::from_millis(first),
-        last_seen: Timestamp::from_millis(last),
+    let stored = |(number, (first, last, _)): (u8, (i64, i64, u64))| {
+        let unpacked = unpacked.iter().find(|(of, _)| *of == number);
+        let unpacked = unpacked.map(|(_, at)| Timestamp::from_millis(*at));
+        error(number, first, last).with_unpacked(unpacked)
     };
-    let outlines: Vec<ErrorOutline> = (0..).zip(errors).map(outline).collect();
+    let stored: Vec<ErrorRecord> = (0..).zip(errors).map(stored).collect();
     let mut body = json!({"sort": sort, "limit": limit});
     let mut found = Vec::new();
     loop {
         let count = |(_, _, events)| ErrorCount { events, ..ErrorCount::default() };
         let errors = errors.into_iter().map(count).collect();
         let counts = ErrorCounts { errors, ..ErrorCounts::of_users(false) };
-        let page = query(&body).unwrap().page(&outlines, counts, &unpacked).unwrap();
+        let page = query(&body).unwrap().page(stored.clone(), counts).unwrap();
         assert!(page.items.len() <= limit);
-        let number = |error: &RankedError| (0..5).find(|number| id(*number) == error.id);
+        let number = |error: &RankedError| (0..5).find(|number| id(*number) == error.error.id);
         found.extend(page.items.iter().filter_map(number));
         let Some(end) = page.end else { return found };
         body["cursor"] = json!(end);
@@ -73,20 +83,13 @@ fn cursors_keep_the_time_of_the_first_page() {
 
 #[test]
 fn requested_series_have_every_bucket() {
-    let outline = ErrorOutline {
-        fingerprint: Fingerprint([1; 16]),
-        id: id(1),
-        status: ErrorStatus::Open,
-        first_seen: Timestamp::from_millis(1),
-        last_seen: Timestamp::from_millis(1),
-    };
     let series = |body: &serde_json::Value| {
         let query = query(body).unwrap();
         let mut counts = ErrorCounts::of_users(query.with_series);
         for (bucket, events) in [(3, 2), (1, 1), (3, 2)] {
             counts.add_events(0, bucket, events);
         }
-        query.page(&[outline], counts, &HashMap::new()).unwrap().items.remove(0).series
+        query.page(vec![error(1, 1, 1)], counts).unwrap().items.remove(0).series
     };
     let (from, to) = (1_794_000_000_000_i64, 1_794_000_600_000_i64);
     let expected = vec![0, 1, 0, 4, 0, 0, 0, 0, 0, 0];
@@ -105,6 +108,6 @@ fn too_many_users_are_rejected() {
     }
     assert_eq!(counts.users, 2);
     counts.users = MAX_USERS + 1;
-    let violations = query(&json!({})).unwrap().page(&[], counts, &HashMap::new()).unwrap_err();
+    let violations = query(&json!({})).unwrap().page(Vec::new(), counts).unwrap_err();
     assert_eq!(violations.listed()[0].code, ViolationCode::TooManyItems);
 }
