@@ -50,7 +50,7 @@ pub(crate) struct Metadata {
     /// Environment variables and the template parameters with their values.
     #[serde(default)]
     pub(crate) environment: BTreeMap<String, String>,
-    /// Required actions by table or index: `errors`, `errors/index/byStatus`. Actions for
+    /// Required actions by table or index: `errors`, `replay-insights/index/byStatus`. Actions for
     /// authentication are implied.
     #[serde(default)]
     pub(crate) tables: BTreeMap<String, Vec<String>>,

@@ -20,7 +20,7 @@ pub(crate) struct Table {
 pub(crate) struct Target {
     /// ARN expressions of the table and of tables restored from it: `!GetAtt ErrorsTable.Arn`.
     pub(crate) arns: [String; 2],
-    /// Name of the table or index in `Cargo.toml`: `errors/index/byStatus`.
+    /// Name of the table or index in `Cargo.toml`: `replay-insights/index/byStatus`.
     pub(crate) table: String,
     /// Name in statement ids: `ErrorsByStatus`.
     pub(crate) name: String,
@@ -68,7 +68,7 @@ fn read(resource: &str, properties: &Yaml) -> Option<Table> {
     })
 }
 
-/// Finds `errors` or `errors/index/byStatus`. Returns the table's position and the target.
+/// Finds `errors` or `replay-insights/index/byStatus`. Returns the table's position and the target.
 pub(crate) fn find(tables: &[Table], wanted: &str) -> Result<(usize, Target), String> {
     let (name, index) = match wanted.split_once("/index/") {
         Some((name, index)) => (name, Some(index)),

@@ -136,7 +136,7 @@ async fn deliver_replay(test: &TestApp, project: &Project) {
     }
 }
 
-/// Lists errors by the table's two indexes, over several pages, and returns one.
+/// Lists errors over several pages, and returns one.
 async fn list_all(test: &TestApp) -> Value {
     let list = call(test, &list_errors::OPERATION).query("limit", 1);
     let page = send(test, list.clone(), 200).await;
