@@ -54,7 +54,7 @@ async fn handle(app: &App, caller: &Caller<'_>, incoming: &ApiRequest) -> ApiRes
     let of_error = ErrorStore::new(&app.store).events_of_error(project, &error).await?;
     let search = Search { app, project, error: &error, of_error, query: &query, now };
     let events = search.page().await?;
-    let (total, position) = match (&query.after, query.events.is_about(&error)) {
+    let (total, position) = match (&query.after, query.events.matches(&error)) {
         (Some(_), _) => (None, None),
         (None, false) => (Some(0), None),
         (None, true) => {
@@ -112,12 +112,12 @@ impl Search<'_> {
             page = self.matching(only, None, 1).await?;
             range = range.after(&sk);
             limit -= 1;
-            if limit == 0 || !events.is_about(self.error) {
-                page.end = events.is_about(self.error).then_some(sk);
+            if limit == 0 || !events.matches(self.error) {
+                page.end = events.matches(self.error).then_some(sk);
                 return Ok(page);
             }
         }
-        if events.is_about(self.error) {
+        if events.matches(self.error) {
             let rest = self.matching(range, Some(events), limit).await?;
             page.items.extend(rest.items);
             page.end = rest.end;

@@ -36,7 +36,8 @@ pub fn position_of(table: &'static str, item: &Item) -> Result<String, StoreErro
 }
 
 impl Store {
-    /// Returns a page of a list. Strongly consistent: its indexes are local. `key_at` returns the key of the item at a position.
+    /// Returns a page of a list. Strongly consistent, because its indexes are local. `key_at` returns
+    /// the key of the item at a position.
     pub async fn page_by_last_seen<T>(
         &self,
         list: &LastSeenList<'_>,

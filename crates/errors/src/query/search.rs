@@ -225,7 +225,7 @@ mod tests {
     fn described(texts: [&str; 4]) -> ErrorDescription {
         let [error_type, message, title, culprit] = texts.map(str::to_owned);
         let fingerprint = Fingerprint([1; 16]);
-        ErrorDescription { fingerprint, error_type, message, title, culprit }
+        ErrorDescription { fingerprint, title, error_type, message, culprit }
     }
 
     fn example() -> ErrorDescription {
