@@ -70,7 +70,7 @@ async fn tables_with_other_keys_are_rejected() {
 #[tokio::test]
 async fn tables_without_a_declared_index_are_rejected() {
     for (name, indexes) in
-        [("feature-flags", "LocalSecondaryIndexes"), ("errors", "GlobalSecondaryIndexes")]
+        [("feature-flags", "LocalSecondaryIndexes"), ("people", "GlobalSecondaryIndexes")]
     {
         let folder = tempfile::tempdir().unwrap();
         let data = folder.path().join("data");
