@@ -63,21 +63,19 @@ pub async fn describe<'c>(
     // Every visitor of a page can read its key, and a user is often an email address.
     let is_private = caller.scopes().iter().any(|scope| *scope != Scope::FlagsEvaluate);
     let first = PageRequest { limit: MAX_PROJECTS, after: None };
-    let (key_id, signed_in) = match caller.credential() {
-        Credential::Key { id, .. } => (Some(id), None),
-        Credential::Session(_) => (None, Some(describe_user(store, caller, now).await?)),
+    let credential = async {
+        Ok(match caller.credential() {
+            Credential::Key { id, .. } => (Some(id), None),
+            Credential::Session(_) => (None, Some(describe_user(store, caller, now).await?)),
+        })
     };
+    let ((key_id, signed_in), projects) =
+        tokio::try_join!(credential, caller.list_projects(&first))?;
     Ok(CallerInfo {
         user: is_private.then(|| caller.user()),
         organization: caller.organization(),
         scopes: caller.scopes(),
-        projects: caller
-            .list_projects(&first)
-            .await?
-            .items
-            .into_iter()
-            .map(|it| it.summary)
-            .collect(),
+        projects: projects.items.into_iter().map(|it| it.summary).collect(),
         key_id,
         expires_at: caller.expires_at(),
         signed_in,
