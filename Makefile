@@ -113,7 +113,7 @@ endif
 # With this wrapper of the compiler, all-targets has reported the lints, as in `.ci/run`.
 LINTED_BY_BUILD = $(filter clippy-driver,$(RUSTC_WORKSPACE_WRAPPER))
 
-# `--all-targets` would also build a test program for each of the 160 libraries and programs with `test = false`.
+# `--all-targets` would also build a test program for each library and program with `test = false`.
 ALL_TARGETS := --workspace --lib --bins --tests --examples --locked
 
 # A target of its own, so that `.ci/run` compiles while it installs tools.
