@@ -292,7 +292,7 @@ Resources:
       CodeUri: target/package/sweep.zip
       Events:
         Often: {Type: ScheduleV2, Properties: {ScheduleExpression: RATE}}
-        Post: {Type: HttpApi, Properties: {Path: /}}
+        Post: {Type: Api, Properties: {Path: /}}
 ";
         let every = |rate: &str| schedules(&text.replace("RATE", rate));
         let timeout = Duration::from_secs(10);

@@ -69,7 +69,14 @@ Resources:
     Properties:
       CodeUri: target/package/get-thing.zip
       Timeout: 1
-      Events: {Get: {Type: HttpApi, Properties: {Method: GET, Path: /thing}}}
+  Api:
+    Properties:
+      DefinitionBody:
+        paths:
+          /thing:
+            get:
+              x-amazon-apigateway-integration:
+                uri: !Sub arn:x/functions/${GetThing.Arn}/invocations
 ";
     std::fs::write(workspace.path().join("template.yaml"), template).unwrap();
     let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();

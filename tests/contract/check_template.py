@@ -40,9 +40,12 @@ MAX_METRICS_OF_ALARM = 10
 MAX_DESCRIPTION_CHARACTERS = 1024
 MAX_URL_CHARACTERS = 256
 MAX_RESOURCES = 500
+# Maximum characters of a role's policies without blanks, and the longest ARN of an alias, except for its name.
+MAX_POLICY_CHARACTERS = 10_240
+ARN_OF_ALIAS = "arn:aws-us-gov:lambda:us-gov-west-1:123456789012:function::live"
 # Targets of this project: the resources of the stack and of one operation, and the operations that fit in addition.
-TARGET_RESOURCES = 332
-RESOURCES_PER_OPERATION = 4
+TARGET_RESOURCES = 260
+RESOURCES_PER_OPERATION = 2
 ROOM_FOR_OPERATIONS = 40
 # The number of a deployment, and the operations with gradual traffic shifting.
 RELEASE = "1795234560"
@@ -113,10 +116,11 @@ def transformed(parameters):
 
 
 def allowed_resources(tables, functions):
-    """Yields the resources that statements can name: tables and indexes, also restored ones, and functions of
-    schedules."""
+    """Yields the resources that statements can name: tables and indexes, also restored ones, functions,
+    and their aliases."""
     for name in functions:
         yield {"Fn::GetAtt": [name, "Arn"]}
+        yield {"Ref": f"{name}Aliaslive"}
     for name, table in tables.items():
         yield {"Fn::GetAtt": [name, "Arn"]}
         yield {"Fn::Sub": f"${{{name}.Arn}}-restored-*"}
@@ -308,6 +312,38 @@ def routes(resources):
                     raise ValueError(f"{method.upper()} {path}: only functions with traffic shifting have an alias")
             elif "functions/" in uri:
                 raise ValueError(f"{method.upper()} {path} has an unknown function: {uri}")
+
+
+def check_callers(resources):
+    """The API and the scheduler must call functions with roles that name them, and only these."""
+    roles = properties_by_type(resources)["AWS::IAM::Role"]
+    needed = {}
+    for path, methods in resources["Api"]["Properties"]["Body"]["paths"].items():
+        for method, route in methods.items():
+            integration = route.get("x-amazon-apigateway-integration")
+            if integration is None:
+                continue
+            (target,) = re.findall(r"functions/\$\{([\w.]+)\}", integration["uri"]["Fn::Sub"])
+            name, _, attribute = target.partition(".")
+            target = {"Fn::GetAtt": [name, attribute]} if attribute else {"Ref": name}
+            needed.setdefault(("apigateway", integration["credentials"]["Fn::GetAtt"][0]), []).append(target)
+    for schedule in properties_by_type(resources)["AWS::Scheduler::Schedule"].values():
+        target = schedule["Target"]
+        needed.setdefault(("scheduler", target["RoleArn"]["Fn::GetAtt"][0]), []).append(target["Arn"])
+    for (service, name), targets in needed.items():
+        (trusted,) = roles[name]["AssumeRolePolicyDocument"]["Statement"]
+        if trusted["Principal"] != {"Service": f"{service}.amazonaws.com"}:
+            yield f"{name}: {service} cannot use it"
+        (policy,) = roles[name]["Policies"]
+        (statement,) = policy["PolicyDocument"]["Statement"]
+        if statement["Action"] != "lambda:InvokeFunction":
+            yield f"{name}: it allows {statement['Action']}"
+        allowed = set(map(json.dumps, statement["Resource"]))
+        for target in sorted(allowed ^ set(map(json.dumps, targets))):
+            yield f"{name}: it must allow exactly the functions that {service} calls with it, see {target}"
+        longest = len(json.dumps(["x" * (len(ARN_OF_ALIAS) + MAX_NAME_CHARACTERS)] * len(allowed)))
+        if longest + 300 > MAX_POLICY_CHARACTERS:
+            yield f"{name}: its policy can become too long; lower FUNCTIONS_OF_A_ROLE in xtask/src/template.rs"
 
 
 def check_bulkheads(resources):
@@ -708,6 +744,7 @@ def main():
     resources = template["Resources"]
     checks = (
         check_resources,
+        check_callers,
         check_bulkheads,
         check_names,
         check_backups,

@@ -1,17 +1,13 @@
 //! API Gateway routes of a function's operations.
 
-use crate::names::{capitalized, pascal_case};
 use crate::openapi::Operation;
 
-/// Suffix of a route that matches every longer path. SAM derives the permission only if the
-/// variable is called `proxy`.
+/// Suffix of a route that matches every longer path.
 const GREEDY: &str = "{proxy+}";
 
-/// A route event of a function.
+/// A route of a function.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Route {
-    /// The event's name.
-    pub(crate) event: String,
     pub(crate) method: String,
     pub(crate) path: String,
 }
@@ -19,6 +15,11 @@ pub(crate) struct Route {
 impl Route {
     pub(crate) fn is_greedy(&self) -> bool {
         self.path.ends_with(GREEDY)
+    }
+
+    /// Returns the variables of the path.
+    pub(crate) fn variables(&self) -> impl Iterator<Item = &str> {
+        self.path.split('/').filter_map(|segment| segment.strip_prefix('{')?.strip_suffix('}'))
     }
 
     fn matches(&self, operation: &Operation) -> bool {
@@ -29,19 +30,13 @@ impl Route {
 }
 
 /// Returns one route per path, except for paths that an earlier greedy route matches.
-pub(crate) fn routes(function: &str, operations: &[Operation]) -> Vec<Route> {
+pub(crate) fn routes(operations: &[Operation]) -> Vec<Route> {
     let mut routes: Vec<Route> = Vec::new();
     for operation in operations {
         if routes.iter().any(|route| route.matches(operation)) {
             continue;
         }
-        let alias = operation.id.strip_prefix(function).unwrap_or(&operation.id);
-        let alias = pascal_case(alias.trim_start_matches('-'));
-        routes.push(Route {
-            event: capitalized(&operation.method) + &alias,
-            method: operation.method.clone(),
-            path: route_path(&operation.path),
-        });
+        routes.push(Route { method: operation.method.clone(), path: route_path(&operation.path) });
     }
     routes
 }
@@ -69,19 +64,16 @@ mod tests {
         }
     }
 
-    fn of_report(operations: &[Operation]) -> Vec<(String, String)> {
-        let routes = routes("report", operations);
-        routes.into_iter().map(|it| (it.event, format!("{} {}", it.method, it.path))).collect()
-    }
-
-    fn route(event: &str, path: &str) -> (String, String) {
-        (event.to_owned(), path.to_owned())
+    fn of_report(operations: &[Operation]) -> Vec<String> {
+        routes(operations).into_iter().map(|it| format!("{} {}", it.method, it.path)).collect()
     }
 
     #[test]
     fn paths_become_routes() {
         let operations = [operation("report", "PATCH", "/things/{id}")];
-        assert_eq!(of_report(&operations), [route("Patch", "PATCH /things/{id}")]);
+        assert_eq!(of_report(&operations), ["PATCH /things/{id}"]);
+        let [route] = &routes(&operations)[..] else { panic!("{operations:?}") };
+        assert_eq!(route.variables().collect::<Vec<_>>(), ["id"]);
     }
 
     #[test]
@@ -90,10 +82,7 @@ mod tests {
             operation("report", "POST", "/v1/flags"),
             operation("report-with-slash", "POST", "/v1/flags/"),
         ];
-        assert_eq!(
-            of_report(&operations),
-            [route("Post", "POST /v1/flags"), route("PostWithSlash", "POST /v1/{proxy+}")]
-        );
+        assert_eq!(of_report(&operations), ["POST /v1/flags", "POST /v1/{proxy+}"]);
     }
 
     #[test]
@@ -107,11 +96,7 @@ mod tests {
         ];
         assert_eq!(
             of_report(&operations),
-            [
-                route("Post", "POST /api/{id}/{proxy+}"),
-                route("GetLook", "GET /api/{id}/store"),
-                route("PostElsewhere", "POST /api/store"),
-            ]
+            ["POST /api/{id}/{proxy+}", "GET /api/{id}/store", "POST /api/store",]
         );
     }
 }

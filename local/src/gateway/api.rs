@@ -24,6 +24,24 @@ pub(super) struct Route {
     pub(super) function: String,
 }
 
+/// Suffix of the alias that SAM creates for a function.
+const ALIAS: &str = "Aliaslive";
+
+/// Returns the name of the function that a method of a path calls, by its ARN or alias.
+fn function_of(method: &Yaml) -> Option<&str> {
+    let Yaml::Tagged(uri) = method.get("x-amazon-apigateway-integration")?.get("uri")? else {
+        return None;
+    };
+    let (_, target) = uri.value.as_str()?.split_once("/functions/${")?;
+    let (target, _) = target.split_once('}')?;
+    target.strip_suffix(".Arn").or_else(|| target.strip_suffix(ALIAS))
+}
+
+/// Returns the name of a function, which is that of its archive.
+fn code_of(function: &Yaml) -> Option<&str> {
+    function.get("Properties")?.get("CodeUri")?.as_str().map(function_of_code)
+}
+
 /// A path segment of a route.
 #[derive(Debug, PartialEq, Eq)]
 enum Segment {
@@ -37,23 +55,22 @@ enum Segment {
 pub(super) type Parameters = Vec<(String, String)>;
 
 impl Api {
-    /// Reads the routes of all functions in a template.
+    /// Reads the routes of a template's API, whose functions have archives as their code.
     pub(super) fn parse(template: &str) -> Result<Self, TemplateError> {
         let template: Yaml = yaml_serde::from_str(template)?;
-        let resources = template.get("Resources").and_then(Yaml::as_mapping);
+        let resources = template.get("Resources");
+        let api = resources.and_then(|it| it.get("Api")?.get("Properties")?.get("DefinitionBody"));
+        let paths = api.and_then(|api| api.get("paths")?.as_mapping());
         let mut routes = Vec::new();
-        for (name, resource) in resources.into_iter().flatten() {
-            let properties = resource.get("Properties");
-            let events = properties.and_then(|it| it.get("Events")).and_then(Yaml::as_mapping);
-            let is_route = |it: &&Yaml| it.get("Type").and_then(Yaml::as_str) == Some("HttpApi");
-            for event in events.into_iter().flat_map(|it| it.values()).filter(is_route) {
-                let code = properties.and_then(|it| it.get("CodeUri")).and_then(Yaml::as_str);
-                let function = code.map(function_of_code);
-                let route = function.zip(event.get("Properties"));
-                let route = route.and_then(|(function, event)| Route::of(function, event));
+        for (path, methods) in paths.into_iter().flatten() {
+            let path = path.as_str().unwrap_or_default();
+            for (method, integration) in methods.as_mapping().into_iter().flatten() {
+                let method = method.as_str().unwrap_or_default().to_uppercase();
+                let function = resources.zip(function_of(integration));
+                let function = function.and_then(|(all, name)| code_of(all.get(name)?));
+                let route = function.and_then(|function| Route::of(&method, path, function));
                 routes.push(route.ok_or_else(|| {
-                    let name = name.as_str().unwrap_or("a function");
-                    TemplateError::Unsupported(format!("{name}: one of its routes cannot be read"))
+                    TemplateError::Unsupported(format!("the route {method} {path} has no function"))
                 })?);
             }
         }
@@ -71,9 +88,7 @@ impl Api {
 }
 
 impl Route {
-    fn of(function: &str, event: &Yaml) -> Option<Self> {
-        let text = |property: &str| event.get(property).and_then(Yaml::as_str);
-        let (method, path) = (text("Method")?.to_uppercase(), text("Path")?);
+    fn of(method: &str, path: &str, function: &str) -> Option<Self> {
         let segments = path.strip_prefix('/')?.split('/').map(Segment::of).collect();
         Some(Self {
             key: format!("{method} {path}"),
@@ -136,35 +151,34 @@ pub(super) fn decoded(text: &str) -> String {
 mod tests {
     use super::*;
 
-    const TEMPLATE: &str = "
+    const RESOURCES: &str = "
 Resources:
-  Api: {Type: AWS::Serverless::HttpApi}
-  ListThings:
-    Properties:
-      CodeUri: target/package/list-things.zip
-      Events:
-        Get: {Type: HttpApi, Properties: {Method: GET, Path: /things}}
-        Sweep: {Type: ScheduleV2, Properties: {ScheduleExpression: rate(1 minute)}}
-  GetThing:
-    Properties:
-      CodeUri: target/package/get-thing.zip
-      Events:
-        Get: {Type: HttpApi, Properties: {Method: GET, Path: '/things/{id}'}}
-  GetOwnThing:
-    Properties:
-      CodeUri: target/package/get-own-thing.zip
-      Events:
-        Get: {Type: HttpApi, Properties: {Method: GET, Path: /things/own}}
-  Report:
-    Properties:
-      CodeUri: target/package/report.zip
-      Events:
-        Post: {Type: HttpApi, Properties: {Method: POST, Path: '/api/{id}/{proxy+}'}}
-        Get: {Type: HttpApi, Properties: {Method: GET, Path: '/{proxy+}'}}
+  ListThings: {Properties: {CodeUri: target/package/list-things.zip}}
+  GetThing: {Properties: {CodeUri: target/package/get-thing.zip}}
+  GetOwnThing: {Properties: {CodeUri: target/package/get-own-thing.zip}}
+  Report: {Properties: {CodeUri: target/package/report.zip}}
+  Api: {Properties: {DefinitionBody: {paths: {PATHS}}}}
 ";
+    const ROUTES: [(&str, &str, &str); 5] = [
+        ("/things", "get", "ListThings.Arn"),
+        ("/things/{id}", "get", "GetThing.Arn"),
+        ("/things/own", "get", "GetOwnThingAliaslive"),
+        ("/api/{id}/{proxy+}", "post", "Report.Arn"),
+        ("/{proxy+}", "get", "Report.Arn"),
+    ];
+
+    fn template(routes: &[(&str, &str, &str)]) -> String {
+        let paths = routes.iter().map(|(path, method, function)| {
+            format!(
+                "'{path}': {{{method}: {{x-amazon-apigateway-integration: \
+                 {{uri: !Sub 'arn:x/functions/${{{function}}}/invocations'}}}}}}"
+            )
+        });
+        RESOURCES.replace("PATHS", &paths.collect::<Vec<_>>().join(", "))
+    }
 
     fn found(method: &Method, path: &str) -> Option<(String, String, Parameters)> {
-        let api = Api::parse(TEMPLATE).unwrap();
+        let api = Api::parse(&template(&ROUTES)).unwrap();
         let (route, parameters) = api.find(method, path)?;
         Some((route.function.clone(), route.key.clone(), parameters))
     }
@@ -215,11 +229,8 @@ Resources:
     }
 
     #[test]
-    fn unreadable_routes_name_their_function() {
-        let error = Api::parse(&TEMPLATE.replace("Path: /things/own", "Path: things")).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "template.yaml: GetOwnThing: one of its routes cannot be read"
-        );
+    fn routes_without_a_function_are_rejected() {
+        let error = Api::parse(&template(&[("/things", "get", "Unknown.Arn")])).unwrap_err();
+        assert_eq!(error.to_string(), "template.yaml: the route GET /things has no function");
     }
 }
