@@ -8,7 +8,7 @@ use shared::dynamodb::StoreError;
 
 use crate::bundle::{Bundle, Checksum, PreparedMap};
 use crate::store::{BundleState, ProjectMaps, StoredMap, Upload};
-use crate::{BundleFault, MAX_PROJECT_BYTES};
+use crate::{BundleFault, MAX_PROJECT_BYTES, UPLOAD_AGAIN, invalid};
 
 /// Maximum bytes of maps, before compression, that one request assembles. It prepares about 30 MB
 /// per second.
@@ -17,9 +17,8 @@ pub const MAX_REQUEST_BYTES: u64 = 64 << 20;
 /// Opens a bundle that was joined from its chunks. Fails if it differs from its checksum.
 pub fn open(upload: &Upload, bundle: Vec<u8>) -> Result<Bundle, BundleFault> {
     if Checksum::of(&bundle) != upload.checksum {
-        return Err(BundleFault::Invalid(
-            "the chunks do not add up to a bundle with its checksum; upload it again".to_owned(),
-        ));
+        let problem = "the chunks do not add up to a bundle with its checksum";
+        return Err(invalid(problem, UPLOAD_AGAIN));
     }
     Bundle::open(bundle, upload.release.as_deref(), upload.dist.as_deref())
 }

@@ -121,7 +121,6 @@ impl ResolvedFrames {
             let called = found.context.as_ref().and_then(|it| called_name(&it.line, found.column));
             call = Some(((exception, frame + 1), called.or(found.name.take())));
             found.function = found.function.or(call_of_this.and_then(|(_, name)| name));
-            found.context = found.context.map(|context| shortened(&context, found.column));
             let [line, column] = [found.line, found.column].map(|it| u64::from(it) + 1);
             let (line, column) = (line.to_string(), column.to_string());
             resolved.push(ResolvedFrame { exception, frame, found, line, column });
@@ -177,12 +176,16 @@ impl ResolvedFrame {
         put("lineno", Json::Number(&self.line));
         put("colno", Json::Number(&self.column));
         put("in_app", Json::Bool(is_in_app(&self.found.path)));
-        if let Some(context) = &self.found.context {
-            let lines =
-                |lines: &'a [String]| Json::Array(lines.iter().map(|it| text(it)).collect());
-            put("contextLine", text(&context.line));
-            put("preContext", lines(&context.before));
-            put("postContext", lines(&context.after));
+        if let Some(Context { before, line, after }) = &self.found.context {
+            let shown = |line: &str, skipped| {
+                let shown: String = line.chars().skip(skipped).take(MAX_LINE_CHARS).collect();
+                Json::String(Cow::Owned(shown))
+            };
+            let all_shown =
+                |lines: &[String]| Json::Array(lines.iter().map(|line| shown(line, 0)).collect());
+            put("contextLine", shown(line, hidden_chars(line, self.found.column)));
+            put("preContext", all_shown(before));
+            put("postContext", all_shown(after));
         }
         put("minified", Json::Object(minified.into()));
         frame.append(&mut kept);
@@ -192,7 +195,8 @@ impl ResolvedFrame {
 /// Returns the name of the function that is called at a column of a source line.
 fn called_name(line: &str, column: u32) -> Option<String> {
     let is_of_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$');
-    let mut rest = line.get(byte_of(line, column)?..)?;
+    let rest: String = line.chars().skip(chars_before(line, column)).collect();
+    let mut rest = rest.as_str();
     // A few words can precede the name: `await new Cart()`.
     for _ in 0..3 {
         let name = rest.split(|c| !is_of_name(c)).next().unwrap_or_default();
@@ -215,33 +219,17 @@ fn called_name(line: &str, column: u32) -> Option<String> {
     None
 }
 
-/// Returns the byte of a column in UTF-16 units.
-fn byte_of(line: &str, column: u32) -> Option<usize> {
-    let column = usize::try_from(column).ok()?;
-    let mut units = 0;
-    for (byte, c) in line.char_indices() {
-        if units >= column {
-            return Some(byte);
-        }
-        units += c.len_utf16();
-    }
-    None
+/// Returns the number of characters before a column in UTF-16 units.
+fn chars_before(line: &str, column: u32) -> usize {
+    char::decode_utf16(line.encode_utf16().take(column as usize)).count()
 }
 
-/// Cuts the lines of a context. A long line keeps the part around the column.
-fn shortened(context: &Context, column: u32) -> Context {
-    let cut = |line: &str, skipped| line.chars().skip(skipped).take(MAX_LINE_CHARS).collect();
-    let cut_all = |lines: &[String]| lines.iter().map(|line| cut(line, 0)).collect();
-    let before = byte_of(&context.line, column).and_then(|byte| context.line.get(..byte));
-    let mut skipped = before.map_or(0, |text| text.chars().count()).saturating_sub(CHARS_BEFORE);
-    if context.line.chars().count() <= MAX_LINE_CHARS {
-        skipped = 0;
-    }
-    Context {
-        before: cut_all(&context.before),
-        line: cut(&context.line, skipped),
-        after: cut_all(&context.after),
-    }
+/// Returns the number of characters at the start of a line that are hidden: a long line shows the
+/// part around the column, if it has that column.
+fn hidden_chars(line: &str, column: u32) -> usize {
+    let (before, all) = (chars_before(line, column), line.chars().count());
+    let is_cut = all > MAX_LINE_CHARS && before < all;
+    if is_cut { before.saturating_sub(CHARS_BEFORE) } else { 0 }
 }
 
 fn exceptions<'e, 'a>(event: &'e Members<'a>) -> &'e [Json<'a>] {
@@ -358,8 +346,10 @@ mod tests {
     #[test]
     fn long_lines_keep_the_part_around_the_column() {
         let line = format!("{}HERE{}", "a".repeat(400), "b".repeat(400));
-        let context = shortened(&Context { line, ..Context::default() }, 400);
-        assert_eq!(context.line.chars().count(), MAX_LINE_CHARS);
-        assert_eq!(context.line.find("HERE"), Some(CHARS_BEFORE));
+        assert_eq!(hidden_chars(&line, 400), 400 - CHARS_BEFORE);
+        for column in [0, 99, 100, 808, u32::MAX] {
+            assert_eq!(hidden_chars(&line, column), 0, "{column}");
+        }
+        assert_eq!(hidden_chars(&"a".repeat(MAX_LINE_CHARS), 200), 0);
     }
 }

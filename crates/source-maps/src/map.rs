@@ -1,7 +1,6 @@
 //! Parses source maps.
 
 use std::borrow::Cow;
-use std::fmt;
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -9,10 +8,8 @@ use serde_json::value::RawValue;
 use sourcemap::{DecodedMap, SourceMap, SourceView, Token};
 
 use crate::scopes::Functions;
-use crate::{BundleFault, MAX_MAPPINGS, clean_path};
+use crate::{BUILD_AGAIN, BundleFault, MAX_MAPPINGS, SPLIT, clean_path, invalid};
 
-/// The remedy for large maps.
-pub(crate) const SPLIT: &str = "split the script";
 /// Maximum characters of a name.
 const MAX_NAME_CHARS: usize = 200;
 /// Maximum lines and columns. Larger ones come from negative numbers.
@@ -105,13 +102,12 @@ impl ParsedMap {
         let mut outline = Outline::read(json)?;
         if let Some(mut sections) = outline.sections.take() {
             if is_section {
-                let detail = "a section of the map has sections itself";
-                return Err(BundleFault::Invalid(detail.to_owned()));
+                return Err(invalid("a section of the map has sections itself", BUILD_AGAIN));
             }
             sections.sort_by_key(|section| section.offset);
             return sections.iter().try_for_each(|SectionOutline { offset, map }| {
-                let detail = "a section of the map has no `map`; build it with embedded maps";
-                let map = map.ok_or_else(|| BundleFault::Invalid(detail.to_owned()))?;
+                let problem = "a section of the map has no `map`";
+                let map = map.ok_or_else(|| invalid(problem, "build it with embedded maps"))?;
                 self.add(*offset, map.get().as_bytes(), true)
             });
         }
@@ -130,10 +126,12 @@ impl ParsedMap {
         if self.sources.max(self.names) > MAX_ENTRIES {
             return Err(is_over(MAX_ENTRIES, "sources or names"));
         }
-        let map = decode(json)
-            .map_err(|error| unusable(format_args!("the map cannot be read: {error}")))?;
+        let map = decode(json).map_err(|error| {
+            invalid(format_args!("the map cannot be read: {error}"), BUILD_AGAIN)
+        })?;
         if offset.line.max(offset.column) > MAX_POSITION || map.tokens().any(is_far) {
-            return Err(unusable("the map has a negative line or column in `mappings`"));
+            let problem = "the map has a negative line or column in `mappings`";
+            return Err(invalid(problem, BUILD_AGAIN));
         }
         self.sections.push(Section { offset, map, functions: outline.functions(), first_source });
         Ok(())
@@ -179,26 +177,22 @@ fn is_far(token: Token<'_>) -> bool {
     raw.dst_line.max(raw.dst_col).max(source) > MAX_POSITION
 }
 
-fn unusable(problem: impl fmt::Display) -> BundleFault {
-    BundleFault::Invalid(format!("{problem}; build it again"))
-}
-
 impl<'a> Outline<'a> {
     fn read(json: &'a [u8]) -> Result<Self, BundleFault> {
-        let outline: Self = serde_json::from_slice(json)
-            .map_err(|error| unusable(format_args!("the map is not valid JSON: {error}")))?;
+        let outline: Self = serde_json::from_slice(json).map_err(|error| {
+            invalid(format_args!("the map is not valid JSON: {error}"), BUILD_AGAIN)
+        })?;
         match outline.version {
             Some(3) if outline.mappings.is_none() && outline.sections.is_none() => {
-                Err(unusable("the map has neither `mappings` nor `sections`"))
+                Err(invalid("the map has neither `mappings` nor `sections`", BUILD_AGAIN))
             }
             Some(3) => Ok(outline),
-            Some(version) => Err(BundleFault::Invalid(format!(
-                "the map has version {version}, but only version 3 is supported; use a newer \
-                 build tool"
-            ))),
-            None => Err(BundleFault::Invalid(
-                "the map has no `version`; only version 3 is supported".to_owned(),
-            )),
+            Some(other) => {
+                let problem =
+                    format!("the map has version {other}, but only version 3 is supported");
+                Err(invalid(problem, "use a newer build tool"))
+            }
+            None => Err(invalid("the map has no `version`", "only version 3 is supported")),
         }
     }
 

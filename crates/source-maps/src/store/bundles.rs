@@ -1,13 +1,13 @@
 //! Uploaded bundles: their chunks and their state, the queue of those to assemble, and failures.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
-use aws_sdk_dynamodb::types::AttributeValue;
 use aws_sdk_dynamodb::types::builders::PutBuilder;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 use shared::dynamodb::StoreError;
+use shared::dynamodb::immutable_items::place;
 use shared::dynamodb::item::{Item, ItemReader, b, item_at, key, n, ss, time_key};
 use shared::dynamodb::request::IntoAction;
 use shared::projects::project::{Organization, ProjectId};
@@ -111,32 +111,25 @@ impl SourceMapStore<'_> {
         now: Timestamp,
     ) -> Result<Result<Vec<u8>, Vec<Checksum>>, StoreError> {
         let least = u64::try_from(now.plus(CHUNK_MARGIN).as_seconds()).unwrap_or_default();
-        let mut missing: BTreeSet<Checksum> = upload.chunks.iter().cloned().collect();
-        let mut chunks: BTreeMap<Checksum, Vec<u8>> = BTreeMap::new();
-        // Large items first at half the price; then those that were just written.
-        for just_written in [false, true] {
-            let keys = missing.iter().map(|it| chunk_key(&upload.organization, it)).collect();
-            let items = if just_written {
-                self.db.get_all(TABLE, keys).await?
-            } else {
-                self.db.get_all_eventually(TABLE, keys).await?
-            };
-            for mut item in items {
-                let reader = ItemReader { table: TABLE, item: &item };
-                let checksum = reader.parsed("pk", |pk| Checksum::parse(pk.rsplit('#').next()?))?;
-                if reader.count("expiresAt")? > least
-                    && let Some(AttributeValue::B(bytes)) = item.remove("bytes")
-                {
-                    missing.remove(&checksum);
-                    chunks.insert(checksum, bytes.into_inner());
-                }
-            }
-        }
+        let lasts = |item: &Item| {
+            let expires_at = ItemReader { table: TABLE, item }.count("expiresAt");
+            expires_at.is_ok_and(|expires_at| expires_at > least)
+        };
+        let distinct: BTreeSet<&Checksum> = upload.chunks.iter().collect();
+        let key_of = |chunk: &Checksum| chunk_key(&upload.organization, chunk);
+        let keys = distinct.iter().map(|chunk| key_of(chunk)).collect();
+        let items = self.db.get_all_large(TABLE, keys, lasts).await?;
+        let item_of = |chunk: &Checksum| items.get(&place(&key_of(chunk)));
+        let missing = distinct.into_iter().filter(|chunk| item_of(chunk).is_none());
+        let missing: Vec<Checksum> = missing.cloned().collect();
         if !missing.is_empty() {
-            return Ok(Err(missing.into_iter().collect()));
+            return Ok(Err(missing));
         }
-        let parts = upload.chunks.iter().filter_map(|it| chunks.get(it)).map(Vec::as_slice);
-        Ok(Ok(parts.collect::<Vec<_>>().concat()))
+        let mut bundle = Vec::new();
+        for item in upload.chunks.iter().filter_map(item_of) {
+            bundle.extend_from_slice(ItemReader { table: TABLE, item }.blob("bytes")?);
+        }
+        Ok(Ok(bundle))
     }
 
     /// Returns bundles that wait for the job, with the time since when.

@@ -44,6 +44,7 @@ pub struct StoredMap<'m> {
 /// The item by which frames find a map.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lookup {
+    pub(super) key: MapKey,
     /// The id of its pieces.
     pub map_id: Uuid,
     /// The first position of each table.
@@ -137,6 +138,7 @@ impl ProjectMaps<'_> {
         let mut replaced_bundles = BTreeSet::new();
         for map in maps {
             let new = Lookup {
+                key: map.key.clone(),
                 map_id: map.map_id,
                 index: map.prepared.pieces.index.clone(),
                 last_used_at: now,
@@ -165,7 +167,7 @@ impl ProjectMaps<'_> {
                 .condition_expression("mapId = :map")
                 .expression_attribute_values(":map", s(current.map_id));
             tx.add("lookup", put)?;
-            self.add_removal(&mut tx, map.key, &current, now)?;
+            self.add_removal(&mut tx, &current, now)?;
             replaced_bundles.insert(current.bundle);
         }
         replaced_bundles.remove(&upload.checksum);
@@ -187,11 +189,7 @@ impl ProjectMaps<'_> {
         map_keys: &BTreeSet<&MapKey>,
     ) -> Result<HashMap<MapKey, Lookup>, StoreError> {
         let keys = map_keys.iter().map(|key| self.lookup_key(key)).collect();
-        let key_of = |pk: &str| pk.rsplit('#').next().map(MapKey::from);
-        let read = |item: &Item| {
-            let key = ItemReader { table: TABLE, item }.parsed("pk", key_of)?;
-            Ok((key, Lookup::read(item)?))
-        };
+        let read = |item: &Item| Lookup::read(item).map(|lookup| (lookup.key.clone(), lookup));
         self.db.get_all(TABLE, keys).await?.iter().map(read).collect()
     }
 
@@ -243,7 +241,7 @@ impl ProjectMaps<'_> {
         let mut retry = ConflictRetry::default();
         while retry.next_attempt().await {
             let Some(current) = self.find_lookup(map_key).await? else { return Ok(()) };
-            if self.remove(map_key, &current, vec![entry.clone()], now).await? {
+            if self.remove(&current, vec![entry.clone()], now).await? {
                 return Ok(());
             }
         }
@@ -267,6 +265,7 @@ impl Lookup {
         let reader = ItemReader { table: TABLE, item };
         let index = Index::from_bytes(reader.blob("index")?);
         Ok(Self {
+            key: reader.parsed("pk", |pk| pk.rsplit('#').next().map(MapKey::from))?,
             map_id: reader.parsed("mapId", |text| Uuid::try_parse(text).ok())?,
             listing: reader.text("listing")?.to_owned(),
             index: index.ok_or_else(|| reader.damaged("index"))?,

@@ -99,7 +99,7 @@ impl ProjectMaps<'_> {
                 let delete = self.db.delete(TABLE, due.key()).into_action()?;
                 return self.db.commit_all(vec![put, delete]).await.map(drop);
             }
-            if !self.remove(&due.map_key, &current, Vec::new(), now).await? {
+            if !self.remove(&current, Vec::new(), now).await? {
                 // The map was used or replaced at this moment. The next run looks again.
                 return Ok(());
             }
@@ -118,19 +118,18 @@ impl ProjectMaps<'_> {
     /// the map was used or replaced in the meantime.
     pub(super) async fn remove(
         self,
-        map_key: &MapKey,
         current: &Lookup,
         more: Vec<TransactWriteItem>,
         now: Timestamp,
     ) -> Result<bool, StoreError> {
         let mut tx = Transaction::from(more);
-        let delete = self.db.delete(TABLE, self.lookup_key(map_key));
+        let delete = self.db.delete(TABLE, self.lookup_key(&current.key));
         let delete = delete
             .condition_expression("mapId = :map AND lastUsedAt = :used")
             .expression_attribute_values(":map", s(current.map_id))
             .expression_attribute_values(":used", n(current.last_used_at.as_millis()));
         tx.add("lookup", delete)?;
-        self.add_removal(&mut tx, map_key, current, now)?;
+        self.add_removal(&mut tx, current, now)?;
         tx.add("bundle", self.db.delete(TABLE, self.bundle_key(&current.bundle)))?;
         match self.db.commit_all(tx).await? {
             None => Ok(true),
@@ -143,12 +142,10 @@ impl ProjectMaps<'_> {
     pub(super) fn add_removal(
         self,
         tx: &mut Transaction,
-        map_key: &MapKey,
         current: &Lookup,
         now: Timestamp,
     ) -> Result<(), StoreError> {
-        let (map_id, pieces) = (current.map_id, current.index.tables());
-        let due = self.due(map_id, map_key, pieces, now);
+        let due = self.due(current.map_id, &current.key, current.index.tables(), now);
         tx.add("listing", self.db.delete(TABLE, key(&self.maps_pk(), &current.listing)))?;
         tx.add("due", self.db.put(TABLE, due.item()?))
     }
