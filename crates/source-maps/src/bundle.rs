@@ -113,12 +113,11 @@ impl ManifestFile {
     /// Returns the URL of the script's map: relative to the script, or any URL.
     fn map_url(&self) -> Option<String> {
         let reference = self.header("sourcemap")?;
-        if let Some(url) = url_path(reference) {
-            return Some(url);
-        }
-        let script = url_path(&self.url)?;
-        let (folder, _) = script.rsplit_once('/')?;
-        url_path(&format!("{folder}/{reference}"))
+        url_path(reference).or_else(|| {
+            let script = url_path(&self.url)?;
+            let (folder, _) = script.rsplit_once('/')?;
+            url_path(&format!("{folder}/{reference}"))
+        })
     }
 }
 
@@ -160,8 +159,11 @@ impl Bundle {
         let Self { mut archive, maps } = self;
         let prepare = |map: BundledMap| {
             let bytes = read_file(&mut archive, &map.file, MAX_MAP_BYTES)?;
-            let pieces = ParsedMap::parse(&bytes).and_then(|map| Pieces::of(&map));
-            let pieces = pieces.map_err(|fault| fault.of_file(&map.url))?;
+            let parsed = ParsedMap::parse(&bytes).map_err(|fault| fault.of_file(&map.url))?;
+            let pieces = Pieces::of(&parsed).map_err(|error| {
+                let problem = format_args!("{}: the map cannot be prepared: {error}", map.url);
+                invalid(problem, BUILD_AGAIN)
+            })?;
             Ok(PreparedMap { map, pieces })
         };
         maps.into_iter().map(prepare).collect()

@@ -195,28 +195,22 @@ impl ResolvedFrame {
 /// Returns the name of the function that is called at a column of a source line.
 fn called_name(line: &str, column: u32) -> Option<String> {
     let is_of_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$');
+    // `cart.items.total()` can be mapped to its start.
+    let is_of_path = |c: char| is_of_name(c) || matches!(c, '.' | '?' | '!' | '#');
     let rest: String = line.chars().skip(chars_before(line, column)).collect();
-    let mut rest = rest.as_str();
-    // A few words can precede the name: `await new Cart()`.
-    for _ in 0..3 {
-        let name = rest.split(|c| !is_of_name(c)).next().unwrap_or_default();
-        if name.starts_with(|c: char| c.is_ascii_digit()) || STATEMENTS.contains(&name) {
-            return None;
-        }
-        if KEYWORDS.contains(&name) {
-            rest = rest.get(name.len()..)?.trim_start();
-            continue;
-        }
-        // `cart.items.total()` can be mapped to its start.
-        let is_of_path = |c: char| is_of_name(c) || matches!(c, '.' | '?' | '!' | '#');
-        let end = rest.find(|c| !is_of_path(c)).unwrap_or(rest.len());
-        let (path, after) = rest.split_at(end);
-        let last = path.trim_end_matches(['?', '.', '!']).rsplit(['.', '#']).next()?;
-        let is_call = after.starts_with(['(', '`', '<']);
-        return (is_call && !last.is_empty() && last.chars().all(is_of_name))
-            .then(|| last.to_owned());
+    if rest.starts_with(char::is_whitespace) {
+        return None;
     }
-    None
+    // Words can precede the name: `await new Cart()`.
+    let call = rest.split_whitespace().find(|word| !KEYWORDS.contains(word))?;
+    let first = call.split(|c| !is_of_name(c)).next()?;
+    let (path, after) = call.split_at(call.find(|c| !is_of_path(c))?);
+    let last = path.trim_end_matches(['?', '.', '!']).rsplit(['.', '#']).next()?;
+    let is_call = after.starts_with(['(', '`', '<'])
+        && !first.starts_with(|c: char| c.is_ascii_digit())
+        && !KEYWORDS.contains(&first)
+        && !STATEMENTS.contains(&first);
+    (is_call && !last.is_empty() && last.chars().all(is_of_name)).then(|| last.to_owned())
 }
 
 /// Returns the number of characters before a column in UTF-16 units.
@@ -338,6 +332,14 @@ mod tests {
             ("", 0, None),
             ("return return return return x", 0, None),
             ("cart.", 0, None),
+            (" total(x)", 0, None),
+            ("return(total)", 0, None),
+            ("new.target()", 0, None),
+            ("return  total(x)", 0, Some("total")),
+            ("cart.items[0](x)", 0, None),
+            ("tag`x`", 0, Some("tag")),
+            ("total<T, U>(x)", 0, Some("total")),
+            ("1.total(x)", 0, None),
         ] {
             assert_eq!(called_name(line, column).as_deref(), name, "{line}");
         }

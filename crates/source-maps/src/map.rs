@@ -1,21 +1,19 @@
 //! Parses source maps.
 
-use std::borrow::Cow;
-
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 use sourcemap::{DecodedMap, SourceMap, SourceView, Token};
 
 use crate::scopes::Functions;
-use crate::{BUILD_AGAIN, BundleFault, MAX_MAPPINGS, SPLIT, clean_path, invalid};
+use crate::{BUILD_AGAIN, BundleFault, MAX_MAPPINGS, SPLIT, check_limit, clean_path, invalid};
 
 /// Maximum characters of a name.
 const MAX_NAME_CHARS: usize = 200;
 /// Maximum lines and columns. Larger ones come from negative numbers.
 const MAX_POSITION: u32 = i32::MAX.unsigned_abs();
 /// Maximum sources and names, each. An entry takes at least its place in memory.
-const MAX_ENTRIES: usize = 1_000_000;
+const MAX_ENTRIES: u64 = 1_000_000;
 
 /// A position of generated code, and the source that it comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,9 +25,9 @@ pub struct Mapping<'m> {
     /// The source, if the code has one.
     pub source: Option<SourcePosition>,
     /// The name at the position, if any.
-    pub name: Option<Cow<'m, str>>,
+    pub name: Option<&'m str>,
     /// The name of the function that contains the position, if the map has scopes.
-    pub function: Option<Cow<'m, str>>,
+    pub function: Option<&'m str>,
 }
 
 /// A position in a source.
@@ -56,6 +54,8 @@ pub struct ParsedMap {
 struct Section {
     offset: Offset,
     map: SourceMap,
+    /// The names of the map, without control characters.
+    names: Vec<String>,
     functions: Functions,
     /// Number of sources of the preceding sections.
     first_source: usize,
@@ -117,15 +117,10 @@ impl ParsedMap {
         self.mappings += mappings.filter(|byte| b",;".contains(byte)).count();
         self.sources += outline.sources.as_ref().map_or(0, Vec::len);
         self.names += outline.names.as_ref().map_or(0, Vec::len);
-        let is_over = |limit: usize, unit: &str| {
-            BundleFault::TooLarge(format!("the map has more than {limit} {unit}; {SPLIT}"))
-        };
-        if self.mappings > MAX_MAPPINGS {
-            return Err(is_over(MAX_MAPPINGS, "mappings"));
-        }
-        if self.sources.max(self.names) > MAX_ENTRIES {
-            return Err(is_over(MAX_ENTRIES, "sources or names"));
-        }
+        let entries = self.sources.max(self.names);
+        let subject = "the map has at least";
+        check_limit(subject, self.mappings as u64, "mappings", MAX_MAPPINGS as u64, SPLIT)?;
+        check_limit(subject, entries as u64, "sources or names", MAX_ENTRIES, SPLIT)?;
         let map = decode(json).map_err(|error| {
             invalid(format_args!("the map cannot be read: {error}"), BUILD_AGAIN)
         })?;
@@ -133,7 +128,9 @@ impl ParsedMap {
             let problem = "the map has a negative line or column in `mappings`";
             return Err(invalid(problem, BUILD_AGAIN));
         }
-        self.sections.push(Section { offset, map, functions: outline.functions(), first_source });
+        let names = map.names().map(plain_name).collect();
+        let functions = outline.functions();
+        self.sections.push(Section { offset, map, names, functions, first_source });
         Ok(())
     }
 
@@ -204,6 +201,10 @@ impl<'a> Outline<'a> {
 }
 
 impl Section {
+    fn name(&self, id: u32) -> Option<&str> {
+        self.names.get(id as usize).map(String::as_str).filter(|name| !name.trim().is_empty())
+    }
+
     /// Returns a mapping at its place in the whole map.
     fn place<'m>(&'m self, token: Token<'m>) -> Mapping<'m> {
         let raw = token.get_raw_token();
@@ -218,21 +219,15 @@ impl Section {
             line: raw.dst_line.saturating_add(self.offset.line),
             column: raw.dst_col.saturating_add(column),
             source,
-            name: token.get_name().and_then(plain_name),
-            function: function.and_then(|name| plain_name(self.map.get_name(name)?)),
+            name: self.name(raw.name_id),
+            function: function.and_then(|name| self.name(name)),
         }
     }
 }
 
-/// Returns a name without control characters, or `None` if it is empty.
-fn plain_name(name: &str) -> Option<Cow<'_, str>> {
-    let is_plain = name.len() <= MAX_NAME_CHARS && !name.chars().any(char::is_control);
-    let name = if is_plain {
-        Cow::Borrowed(name)
-    } else {
-        name.chars().filter(|c| !c.is_control()).take(MAX_NAME_CHARS).collect()
-    };
-    (!name.trim().is_empty()).then_some(name)
+/// Returns a name without control characters.
+fn plain_name(name: &str) -> String {
+    name.chars().filter(|c| !c.is_control()).take(MAX_NAME_CHARS).collect()
 }
 
 /// Drops the first line if it is `)]}'`, which keeps browsers from running the map as a script.
@@ -301,10 +296,12 @@ mod tests {
         };
         for count in [MAX_MAPPINGS + 1, 10_000_000] {
             let detail = fault(&of("", &"A,".repeat(count)));
-            assert!(detail.contains("more than 4000000 mappings"), "{detail}");
+            let expected = format!("{count} mappings, but the limit is 4000000; split the script");
+            assert!(detail.ends_with(&expected), "{detail}");
         }
-        let sources = vec!["\"a\""; MAX_ENTRIES + 1].join(",");
-        assert!(fault(&of(&sources, "")).contains("more than 1000000 sources or names"));
+        let sources = vec!["\"a\""; 1_000_001].join(",");
+        let detail = fault(&of(&sources, ""));
+        assert!(detail.contains("1000001 sources or names, but the limit is 1000000"), "{detail}");
     }
 
     #[test]
@@ -347,9 +344,9 @@ mod tests {
         let text = text.replace("AAAA", "AAAAA,CAAAC,CAAAC,CAAA");
         let map = ParsedMap::parse(text.as_bytes()).unwrap();
         let names: Vec<_> = map.mappings().map(|it| it.name).collect();
-        assert_eq!(names[0].as_deref(), Some("abc"));
+        assert_eq!(names[0], Some("abc"));
         assert_eq!(names[1], None);
-        assert_eq!(names[2].as_ref().map(|it| it.len()), Some(MAX_NAME_CHARS));
+        assert_eq!(names[2].map(str::len), Some(MAX_NAME_CHARS));
         assert_eq!(names[3], None);
     }
 }

@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use aws_sdk_dynamodb::types::builders::PutBuilder;
-use serde::de::Error;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use shared::dynamodb::StoreError;
 use shared::dynamodb::immutable_items::place;
 use shared::dynamodb::item::{Item, ItemReader, b, item_at, key, n, ss, time_key};
@@ -32,8 +31,7 @@ const CHUNK_MARGIN: Duration = Duration::from_hours(1);
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Upload {
     /// The organization of the chunks.
-    #[serde(deserialize_with = "organization")]
-    pub organization: Organization,
+    pub organization: String,
     /// The SHA-1 of the whole bundle.
     pub checksum: Checksum,
     /// The SHA-1 of each chunk, in order.
@@ -101,7 +99,8 @@ impl SourceMapStore<'_> {
     ) -> Result<(), StoreError> {
         let attributes =
             [("bytes", b(bytes)), ("expiresAt", n(now.plus(CHUNK_RETENTION).as_seconds()))];
-        self.db.put_over(TABLE, item_at(chunk_key(organization, checksum), attributes)).await
+        let key = chunk_key(organization.as_str(), checksum);
+        self.db.put_over(TABLE, item_at(key, attributes)).await
     }
 
     /// Returns the bytes of a bundle, or the chunks that are missing.
@@ -223,12 +222,8 @@ impl ProjectMaps<'_> {
     }
 }
 
-pub(super) fn chunk_key(organization: &Organization, checksum: &Checksum) -> Item {
+pub(super) fn chunk_key(organization: &str, checksum: &Checksum) -> Item {
     key(&format!("chunk#{organization}#{checksum}"), "chunk")
-}
-
-fn organization<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Organization, D::Error> {
-    Organization::parse(&String::deserialize(deserializer)?).map_err(D::Error::custom)
 }
 
 fn read_failure(item: &Item) -> Result<Failure, StoreError> {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
-use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem};
+use aws_sdk_dynamodb::types::TransactWriteItem;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use serde::{Deserialize, Serialize};
 use shared::dynamodb::item::{Item, ItemReader, b, item_at, key, n, s, time_key};
@@ -16,7 +16,7 @@ use tokio::time::sleep;
 use uuid::Uuid;
 
 use super::upkeep::UNPUBLISHED;
-use super::{ProjectMaps, TABLE, Upload, json, read_json};
+use super::{DueMap, ProjectMaps, TABLE, Upload, json, read_json};
 use crate::MapKey;
 use crate::bundle::{Checksum, PreparedMap};
 use crate::pieces::Index;
@@ -79,7 +79,13 @@ impl ProjectMaps<'_> {
     /// Writes the pieces of a map. Until the map is published, frames do not find it.
     pub async fn put_pieces(self, map: StoredMap<'_>, now: Timestamp) -> Result<(), StoreError> {
         let tables = &map.prepared.pieces.tables;
-        let due = self.due(map.map_id, map.key, tables.len(), now.plus(UNPUBLISHED));
+        let due = DueMap {
+            project: self.project,
+            map_id: map.map_id,
+            map_key: map.key.clone(),
+            pieces: tables.len(),
+            at: now.plus(UNPUBLISHED),
+        };
         self.db.put_over(TABLE, due.item()?).await?;
         let item_of = |(number, piece): (usize, &Vec<u8>)| {
             item_at(self.piece_key(map.map_id, number), [("bytes", b(piece))])
@@ -137,14 +143,16 @@ impl ProjectMaps<'_> {
         let mut current = self.find_lookups(&maps.iter().map(|map| map.key).collect()).await?;
         let mut replaced_bundles = BTreeSet::new();
         for map in maps {
-            let new = Lookup {
-                key: map.key.clone(),
-                map_id: map.map_id,
-                index: map.prepared.pieces.index.clone(),
-                last_used_at: now,
-                listing: format!("{}#{}", time_key(now), map.map_id),
-                bundle: upload.checksum.clone(),
-            };
+            let listing = format!("{}#{}", time_key(now), map.map_id);
+            let index = map.prepared.pieces.index.to_bytes();
+            let failed = |error| StoreError::Rejected(Cause::of_step("writing an index", error));
+            let lookup = [
+                ("mapId", s(map.map_id)),
+                ("listing", s(&listing)),
+                ("index", b(&index.map_err(failed)?)),
+                ("bundle", s(&upload.checksum)),
+                ("lastUsedAt", n(now.as_millis())),
+            ];
             let listed = ListedMap {
                 debug_id: map.key.debug_id().map(str::to_owned),
                 release: upload.release.clone(),
@@ -156,9 +164,9 @@ impl ProjectMaps<'_> {
             };
             let bytes = n(i64::try_from(map.prepared.pieces.bytes()).unwrap_or(i64::MAX));
             let listed = [("mapKey", s(map.key)), ("storedBytes", bytes), ("map", json(&listed)?)];
-            let listed = item_at(key(&self.maps_pk(), &new.listing), listed);
+            let listed = item_at(key(&self.maps_pk(), &listing), listed);
             tx.add("listing", self.db.put(TABLE, listed))?;
-            let put = self.db.put(TABLE, item_at(self.lookup_key(map.key), new.attributes()?));
+            let put = self.db.put(TABLE, item_at(self.lookup_key(map.key), lookup));
             let Some(current) = current.remove(map.key) else {
                 tx.add("lookup", put.condition_expression("attribute_not_exists(pk)"))?;
                 continue;
@@ -250,17 +258,6 @@ impl ProjectMaps<'_> {
 }
 
 impl Lookup {
-    fn attributes(&self) -> Result<[(&'static str, AttributeValue); 5], StoreError> {
-        let failed = |fault| StoreError::Rejected(Cause::of_step("writing an index", fault));
-        Ok([
-            ("mapId", s(self.map_id)),
-            ("listing", s(&self.listing)),
-            ("index", b(&self.index.to_bytes().map_err(failed)?)),
-            ("bundle", s(&self.bundle)),
-            ("lastUsedAt", n(self.last_used_at.as_millis())),
-        ])
-    }
-
     fn read(item: &Item) -> Result<Self, StoreError> {
         let reader = ItemReader { table: TABLE, item };
         let index = Index::from_bytes(reader.blob("index")?);

@@ -92,6 +92,5 @@ fn read_json<'i, T: Deserialize<'i>>(
     item: &'i Item,
     attribute: &'static str,
 ) -> Result<T, StoreError> {
-    let reader = ItemReader { table: TABLE, item };
-    serde_json::from_str(reader.text(attribute)?).map_err(|_| reader.damaged(attribute))
+    ItemReader { table: TABLE, item }.parsed(attribute, |text| serde_json::from_str(text).ok())
 }

@@ -145,20 +145,15 @@ impl ProjectMaps<'_> {
         current: &Lookup,
         now: Timestamp,
     ) -> Result<(), StoreError> {
-        let due = self.due(current.map_id, &current.key, current.index.tables(), now);
+        let due = DueMap {
+            project: self.project,
+            map_id: current.map_id,
+            map_key: current.key.clone(),
+            pieces: current.index.tables(),
+            at: now,
+        };
         tx.add("listing", self.db.delete(TABLE, key(&self.maps_pk(), &current.listing)))?;
         tx.add("due", self.db.put(TABLE, due.item()?))
-    }
-
-    /// Returns an entry of a map with a number of pieces.
-    pub(super) fn due(
-        self,
-        map_id: Uuid,
-        map_key: &MapKey,
-        pieces: usize,
-        at: Timestamp,
-    ) -> DueMap {
-        DueMap { project: self.project, map_id, map_key: map_key.clone(), pieces, at }
     }
 
     /// Ends the assembly of the project's bundles: removes them with their chunks. An invocation
