@@ -87,7 +87,6 @@ async fn store_map(stack: &Stack, project: ProjectId) -> Result<()> {
     };
     let key = MapKey::of_debug_id(DEBUG_ID).ok_or("the debug ID is no UUID")?;
     let map = BundledMap {
-        file: "app.js.map".to_owned(),
         url: "~/app.js".to_owned(),
         bytes: map.len() as u64,
         keys: [key.clone()].into(),

@@ -37,7 +37,7 @@ pub async fn assemble(
     let mut prepared = opened.and_then(Bundle::prepare);
     for project in projects {
         if let Ok(maps) = &prepared
-            && let Err(fault) = check_capacity(*project, maps).await?
+            && let Some(fault) = find_capacity_fault(*project, maps).await?
         {
             prepared = Err(fault);
         }
@@ -59,21 +59,20 @@ pub async fn assemble(
     Ok(Ok(true))
 }
 
-/// Fails if a project has no capacity for some maps.
-async fn check_capacity(
+/// Returns the fault of a project without capacity for some maps.
+async fn find_capacity_fault(
     project: ProjectMaps<'_>,
     maps: &[PreparedMap],
-) -> Result<Result<(), BundleFault>, StoreError> {
+) -> Result<Option<BundleFault>, StoreError> {
     let new: u64 = maps.iter().map(|map| map.pieces.bytes() * map.map.keys.len() as u64).sum();
     let stored = project.stored_bytes().await?;
-    if stored.saturating_add(new) <= MAX_PROJECT_BYTES {
-        return Ok(Ok(()));
-    }
-    let detail = format!(
-        "the project's source maps have {stored} bytes, and these {new}, but the limit is \
-         {MAX_PROJECT_BYTES}; delete source maps of old releases with delete-source-maps"
-    );
-    Ok(Err(BundleFault::QuotaReached(detail)))
+    let is_full = stored.saturating_add(new) > MAX_PROJECT_BYTES;
+    Ok(is_full.then(|| {
+        BundleFault::QuotaReached(format!(
+            "the project's source maps have {stored} bytes, and these {new}, but the limit is \
+             {MAX_PROJECT_BYTES}; delete source maps of old releases with delete-source-maps"
+        ))
+    }))
 }
 
 /// Stores and publishes prepared maps in a project. Returns `false` if the bundle was removed. A

@@ -51,14 +51,13 @@ impl fmt::Display for Checksum {
 /// A bundle whose manifest is valid. Its maps are not yet parsed.
 pub struct Bundle {
     archive: ZipArchive<Cursor<Vec<u8>>>,
-    maps: Vec<BundledMap>,
+    /// The maps by their file in the archive.
+    maps: BTreeMap<String, BundledMap>,
 }
 
 /// A map in a bundle, with the keys of its scripts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BundledMap {
-    /// The file in the archive.
-    pub file: String,
     /// The URL of its script, else its own.
     pub url: String,
     /// The bytes before compression.
@@ -82,13 +81,12 @@ struct Manifest {
     files: BTreeMap<String, ManifestFile>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct ManifestFile {
-    #[serde(default, rename = "type")]
+    #[serde(rename = "type")]
     file_type: String,
-    #[serde(default)]
     url: String,
-    #[serde(default)]
     headers: HashMap<String, String>,
 }
 
@@ -146,19 +144,19 @@ impl Bundle {
 
     /// Returns the keys of all maps.
     pub fn map_keys(&self) -> BTreeSet<MapKey> {
-        self.maps.iter().flat_map(|map| &map.keys).cloned().collect()
+        self.maps.values().flat_map(|map| &map.keys).cloned().collect()
     }
 
     /// Returns the bytes of all maps before compression.
     pub fn maps_bytes(&self) -> u64 {
-        self.maps.iter().map(|map| map.bytes).sum()
+        self.maps.values().map(|map| map.bytes).sum()
     }
 
     /// Parses all maps and prepares their pieces.
     pub fn prepare(self) -> Result<Vec<PreparedMap>, BundleFault> {
         let Self { mut archive, maps } = self;
-        let prepare = |map: BundledMap| {
-            let bytes = read_file(&mut archive, &map.file, MAX_MAP_BYTES)?;
+        let prepare = |(file, map): (String, BundledMap)| {
+            let bytes = read_file(&mut archive, &file, MAX_MAP_BYTES)?;
             let parsed = ParsedMap::parse(&bytes).map_err(|fault| fault.of_file(&map.url))?;
             let pieces = Pieces::of(&parsed).map_err(|error| {
                 let problem = format_args!("{}: the map cannot be prepared: {error}", map.url);
@@ -176,12 +174,12 @@ fn maps_of(
     archive: &mut ZipArchive<Cursor<Vec<u8>>>,
     release: Option<&str>,
     dist: Option<&str>,
-) -> Result<Vec<BundledMap>, BundleFault> {
+) -> Result<BTreeMap<String, BundledMap>, BundleFault> {
     let mut files: Vec<(&String, &ManifestFile)> = manifest.files.iter().collect();
     // A map has precedence over another file with its URL.
     files.sort_by_key(|(_, entry)| entry.file_type == MAP);
     let mut by_url: HashMap<String, (&String, &ManifestFile)> = HashMap::new();
-    let mut maps: BTreeMap<&String, BundledMap> = BTreeMap::new();
+    let mut maps: BTreeMap<String, BundledMap> = BTreeMap::new();
     for &(file, entry) in &files {
         let inside = archive.by_name(file).ok().filter(|it| it.enclosed_name().is_some());
         let bytes = inside.map(|it| it.size()).ok_or_else(|| {
@@ -194,7 +192,7 @@ fn maps_of(
             let url = shown(&entry.url);
             check_limit(format_args!("{url}: the map has"), bytes, "bytes", MAX_MAP_BYTES, SPLIT)?;
             let keys = entry.debug_id(file)?.into_iter().collect();
-            maps.insert(file, BundledMap { file: file.clone(), url, bytes, keys });
+            maps.insert(file.clone(), BundledMap { url, bytes, keys });
         }
     }
     check_limit("the bundle has", maps.len() as u64, "source maps", MAX_MAPS, UPLOAD_FEWER)?;
@@ -206,7 +204,7 @@ fn maps_of(
         let named = script.map_url().and_then(|url| by_url.get(&url));
         let Some((map_file, other)) = named else { continue };
         // The tool uploads a map that it cannot read as a script.
-        let map = maps.get_mut(map_file).ok_or_else(|| {
+        let map = maps.get_mut(*map_file).ok_or_else(|| {
             let problem = "the file is not a source map: it is truncated or not JSON";
             invalid(problem, BUILD_AGAIN).of_file(&shown(&other.url))
         })?;
@@ -232,7 +230,7 @@ fn maps_of(
             return Err(invalid(problem, "build them again"));
         }
     }
-    Ok(maps.into_values().collect())
+    Ok(maps)
 }
 
 /// Reads a file of the archive. The archive can lie about its size.

@@ -72,7 +72,8 @@ pub fn minified_frames(event: &Members<'_>) -> Vec<MinifiedFrame> {
     };
     let mut keys = BTreeSet::new();
     let mut minified = Vec::new();
-    for (exception, value) in exceptions(event).iter().enumerate() {
+    let exceptions = items(get(event, "exception").and_then(|it| it.member("values")));
+    for (exception, value) in exceptions.iter().enumerate() {
         for (frame, sent) in frames_of(value).iter().enumerate() {
             let number = |name| match sent.member(name) {
                 Some(Json::Number(text)) => text.parse::<u32>().ok()?.checked_sub(1),
@@ -121,8 +122,8 @@ impl ResolvedFrames {
             let called = found.context.as_ref().and_then(|it| called_name(&it.line, found.column));
             call = Some(((exception, frame + 1), called.or(found.name.take())));
             found.function = found.function.or(call_of_this.and_then(|(_, name)| name));
-            let [line, column] = [found.line, found.column].map(|it| u64::from(it) + 1);
-            let (line, column) = (line.to_string(), column.to_string());
+            let from_one = |number| (u64::from(number) + 1).to_string();
+            let [line, column] = [found.line, found.column].map(from_one);
             resolved.push(ResolvedFrame { exception, frame, found, line, column });
         }
         Self(resolved)
@@ -224,10 +225,6 @@ fn hidden_chars(line: &str, column: u32) -> usize {
     let (before, all) = (chars_before(line, column), line.chars().count());
     let is_cut = all > MAX_LINE_CHARS && before < all;
     if is_cut { before.saturating_sub(CHARS_BEFORE) } else { 0 }
-}
-
-fn exceptions<'e, 'a>(event: &'e Members<'a>) -> &'e [Json<'a>] {
-    items(get(event, "exception").and_then(|exception| exception.member("values")))
 }
 
 fn frames_of<'e, 'a>(exception: &'e Json<'a>) -> &'e [Json<'a>] {

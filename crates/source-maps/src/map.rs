@@ -235,8 +235,7 @@ fn without_guard(bytes: &[u8]) -> &[u8] {
     if !bytes.starts_with(b")]}") {
         return bytes;
     }
-    let end = bytes.iter().position(|byte| *byte == b'\n').unwrap_or(bytes.len());
-    bytes.get(end..).unwrap_or_default()
+    bytes.splitn(2, |byte| *byte == b'\n').nth(1).unwrap_or_default()
 }
 
 #[cfg(test)]

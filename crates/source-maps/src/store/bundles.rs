@@ -12,7 +12,7 @@ use shared::dynamodb::request::IntoAction;
 use shared::projects::project::{Organization, ProjectId};
 use shared::timestamp::Timestamp;
 
-use super::{ProjectMaps, QUEUE, SourceMapStore, TABLE, json, read_json};
+use super::{FAILURES, ProjectMaps, QUEUE, SourceMapStore, TABLE, json, read_json};
 use crate::MapKey;
 use crate::bundle::Checksum;
 
@@ -108,7 +108,7 @@ impl SourceMapStore<'_> {
         self,
         upload: &Upload,
         now: Timestamp,
-    ) -> Result<Result<Vec<u8>, Vec<Checksum>>, StoreError> {
+    ) -> Result<Result<Vec<u8>, BTreeSet<Checksum>>, StoreError> {
         let least = u64::try_from(now.plus(CHUNK_MARGIN).as_seconds()).unwrap_or_default();
         let lasts = |item: &Item| {
             let expires_at = ItemReader { table: TABLE, item }.count("expiresAt");
@@ -118,17 +118,14 @@ impl SourceMapStore<'_> {
         let key_of = |chunk: &Checksum| chunk_key(&upload.organization, chunk);
         let keys = distinct.iter().map(|chunk| key_of(chunk)).collect();
         let items = self.db.get_all_large(TABLE, keys, lasts).await?;
-        let item_of = |chunk: &Checksum| items.get(&place(&key_of(chunk)));
-        let missing = distinct.into_iter().filter(|chunk| item_of(chunk).is_none());
-        let missing: Vec<Checksum> = missing.cloned().collect();
-        if !missing.is_empty() {
-            return Ok(Err(missing));
+        let (mut bundle, mut missing) = (Vec::new(), BTreeSet::new());
+        for chunk in &upload.chunks {
+            match items.get(&place(&key_of(chunk))) {
+                Some(item) => bundle.extend(ItemReader { table: TABLE, item }.blob("bytes")?),
+                None => drop(missing.insert(chunk.clone())),
+            }
         }
-        let mut bundle = Vec::new();
-        for item in upload.chunks.iter().filter_map(item_of) {
-            bundle.extend_from_slice(ItemReader { table: TABLE, item }.blob("bytes")?);
-        }
-        Ok(Ok(bundle))
+        Ok(if missing.is_empty() { Ok(bundle) } else { Err(missing) })
     }
 
     /// Returns bundles that wait for the job, with the time since when.
@@ -194,7 +191,7 @@ impl ProjectMaps<'_> {
         let sk = format!("{}#{}", time_key(now), upload.checksum);
         let expires_at = n(now.plus(FAILURE_RETENTION).as_seconds());
         let attributes = [("failure", json(&failure)?), ("expiresAt", expires_at)];
-        let mut item = item_at(key(&self.failures_pk(), &sk), attributes);
+        let mut item = item_at(key(&self.pk(FAILURES), &sk), attributes);
         item.extend(ss(map_keys).map(|keys| ("mapKeys".to_owned(), keys)));
         let state = BundleState::Failed { detail: failure.detail, at: now };
         let bundle = self.put_bundle(upload, state)?.into_action()?;
@@ -206,7 +203,7 @@ impl ProjectMaps<'_> {
     pub async fn list_failures(self, now: Timestamp) -> Result<Vec<Failure>, StoreError> {
         let query = self
             .db
-            .partition(TABLE, self.failures_pk())
+            .partition(TABLE, self.pk(FAILURES))
             .scan_index_forward(false)
             .filter_expression("expiresAt > :now")
             .expression_attribute_values(":now", n(now.as_seconds()))

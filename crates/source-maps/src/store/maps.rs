@@ -16,7 +16,7 @@ use tokio::time::sleep;
 use uuid::Uuid;
 
 use super::upkeep::UNPUBLISHED;
-use super::{DueMap, ProjectMaps, TABLE, Upload, json, read_json};
+use super::{DueMap, MAPS, ProjectMaps, TABLE, Upload, json, read_json};
 use crate::MapKey;
 use crate::bundle::{Checksum, PreparedMap};
 use crate::pieces::Index;
@@ -164,7 +164,7 @@ impl ProjectMaps<'_> {
             };
             let bytes = n(i64::try_from(map.prepared.pieces.bytes()).unwrap_or(i64::MAX));
             let listed = [("mapKey", s(map.key)), ("storedBytes", bytes), ("map", json(&listed)?)];
-            let listed = item_at(key(&self.maps_pk(), &listing), listed);
+            let listed = item_at(key(&self.pk(MAPS), &listing), listed);
             tx.add("listing", self.db.put(TABLE, listed))?;
             let put = self.db.put(TABLE, item_at(self.lookup_key(map.key), lookup));
             let Some(current) = current.remove(map.key) else {
@@ -185,12 +185,6 @@ impl ProjectMaps<'_> {
         Ok(tx)
     }
 
-    /// Returns the current map of a key.
-    pub(super) async fn find_lookup(self, map_key: &MapKey) -> Result<Option<Lookup>, StoreError> {
-        let item = self.db.get(TABLE, self.lookup_key(map_key)).await?;
-        item.as_ref().map(Lookup::read).transpose()
-    }
-
     /// Returns the current maps of keys. Omits keys without a map.
     pub(super) async fn find_lookups(
         self,
@@ -205,7 +199,7 @@ impl ProjectMaps<'_> {
     pub async fn list_maps(self, request: &PageRequest) -> Result<Page<ListedMap>, StoreError> {
         let query = self
             .db
-            .partition(TABLE, self.maps_pk())
+            .partition(TABLE, self.pk(MAPS))
             .scan_index_forward(false)
             .key_condition_expression("pk = :pk AND sk < :before")
             .expression_attribute_values(":before", s(request.after.as_deref().unwrap_or("~")))
@@ -218,22 +212,22 @@ impl ProjectMaps<'_> {
         let keys = page.items.iter().map(|(key, _)| key).collect();
         let current = self.find_lookups(&keys).await?;
         let with_use = |(key, listed): &(MapKey, ListedMap)| {
-            let used = current.get(key).map_or(listed.created_at, |map| map.last_used_at);
-            ListedMap { last_used_at: used.max(listed.created_at), ..listed.clone() }
+            let last_used_at = current.get(key).map_or(listed.last_used_at, |it| it.last_used_at);
+            ListedMap { last_used_at, ..listed.clone() }
         };
-        Ok(Page { items: page.items.iter().map(with_use).collect(), end: page.end })
+        Ok(page.map(with_use))
     }
 
     /// Returns the bytes of the project's pieces.
     pub async fn stored_bytes(self) -> Result<u64, StoreError> {
-        let query = self.db.partition(TABLE, self.maps_pk()).consistent_read(false);
+        let query = self.db.partition(TABLE, self.pk(MAPS)).consistent_read(false);
         let items = self.db.all(query.projection_expression("storedBytes")).await?;
         items.iter().map(|item| ItemReader { table: TABLE, item }.count("storedBytes")).sum()
     }
 
     /// Returns the keys of all maps of a release.
     pub async fn find_by_release(self, release: &str) -> Result<Vec<MapKey>, StoreError> {
-        let items = self.db.all(self.db.partition(TABLE, self.maps_pk())).await?;
+        let items = self.db.all(self.db.partition(TABLE, self.pk(MAPS))).await?;
         let mut listed = items.iter().map(read_listed).collect::<Result<Vec<_>, _>>()?;
         listed.retain(|(_, map)| map.release.as_deref() == Some(release));
         Ok(listed.into_iter().map(|(key, _)| key).collect())
@@ -248,7 +242,8 @@ impl ProjectMaps<'_> {
     ) -> Result<(), StoreError> {
         let mut retry = ConflictRetry::default();
         while retry.next_attempt().await {
-            let Some(current) = self.find_lookup(map_key).await? else { return Ok(()) };
+            let current = self.find_lookups(&[map_key].into()).await?.remove(map_key);
+            let Some(current) = current else { return Ok(()) };
             if self.remove(&current, vec![entry.clone()], now).await? {
                 return Ok(());
             }

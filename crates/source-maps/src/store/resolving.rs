@@ -62,7 +62,7 @@ pub struct Resolution {
     /// The resolved frames.
     pub frames: ResolvedFrames,
     /// The keys without a map.
-    pub missing: Vec<MapKey>,
+    missing: Vec<MapKey>,
     used: Vec<Arc<Lookup>>,
 }
 
@@ -94,14 +94,10 @@ impl<'a> Resolver<'a> {
 
     /// Notes that the maps of a resolution were used, once a day for each map.
     pub async fn note_use(self, resolution: &Resolution) -> Result<(), StoreError> {
-        for map in &resolution.used {
-            if map.last_used_at.plus(USE_PRECISION) > self.now {
-                continue;
-            }
-            let update = self
-                .maps
-                .db
-                .update(TABLE, self.maps.lookup_key(&map.key))
+        let is_due = |map: &&Arc<Lookup>| map.last_used_at.plus(USE_PRECISION) <= self.now;
+        for map in resolution.used.iter().filter(is_due) {
+            let update = self.maps.db.update(TABLE, self.maps.lookup_key(&map.key));
+            let update = update
                 .update_expression("SET lastUsedAt = :now")
                 .condition_expression("mapId = :map AND lastUsedAt < :now")
                 .expression_attribute_values(":map", s(map.map_id))
@@ -122,21 +118,16 @@ impl<'a> Resolver<'a> {
     ) -> Result<(Option<MapStatus>, Option<T>), StoreError> {
         let Some(event) = event else { return Ok((None, None)) };
         let resolution = self.resolve(&minified_frames(&event)).await?;
-        let status = self.explain_missing(&resolution.missing).await?;
+        let mut status = None;
+        if !resolution.missing.is_empty() {
+            let failures = self.maps.list_failures(self.now).await?;
+            let has_failed = |key| failures.iter().any(|failure| failure.map_keys.contains(key));
+            let is_failed = resolution.missing.iter().any(has_failed);
+            status = Some(if is_failed { MapStatus::Failed } else { MapStatus::Missing });
+        }
         let is_resolved = !resolution.frames.is_empty();
         let written = is_resolved.then(|| write(resolution.frames.apply(event))).flatten();
         Ok((status, written))
-    }
-
-    /// Returns the reason why keys have no map, if there are any.
-    async fn explain_missing(self, keys: &[MapKey]) -> Result<Option<MapStatus>, StoreError> {
-        if keys.is_empty() {
-            return Ok(None);
-        }
-        let failures = self.maps.list_failures(self.now).await?;
-        let has_failed = |key| failures.iter().any(|failure| failure.map_keys.contains(key));
-        let is_failed = keys.iter().any(has_failed);
-        Ok(Some(if is_failed { MapStatus::Failed } else { MapStatus::Missing }))
     }
 
     /// Returns the map of each frame's key, or `None` for a key without a map.

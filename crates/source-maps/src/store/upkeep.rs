@@ -11,7 +11,6 @@ use std::time::Duration;
 use aws_sdk_dynamodb::types::TransactWriteItem;
 use serde::{Deserialize, Serialize};
 use shared::dynamodb::item::{Item, ItemReader, item_at, key, n, s, time_key};
-use shared::dynamodb::request::IntoAction;
 use shared::dynamodb::transaction::Transaction;
 use shared::dynamodb::{StoreError, Sweep};
 use shared::projects::project::ProjectId;
@@ -19,7 +18,10 @@ use shared::timestamp::Timestamp;
 use uuid::Uuid;
 
 use super::bundles::chunk_key;
-use super::{BundleRecord, Lookup, ProjectMaps, SourceMapStore, TABLE, json, read_json};
+use super::{
+    BUNDLES, BundleRecord, FAILURES, Lookup, MAPS, ProjectMaps, SourceMapStore, TABLE, json,
+    read_json,
+};
 use crate::MapKey;
 use crate::bundle::Checksum;
 
@@ -90,14 +92,13 @@ impl ProjectMaps<'_> {
 
     /// Removes a due map, unless it was used in the meantime.
     pub async fn settle(self, due: &DueMap, now: Timestamp) -> Result<(), StoreError> {
-        let current = self.find_lookup(&due.map_key).await?;
+        let current = self.find_lookups(&[&due.map_key].into()).await?.remove(&due.map_key);
         if let Some(current) = current.filter(|it| it.map_id == due.map_id) {
             let expires_at = current.last_used_at.plus(RETENTION);
             if expires_at > now {
                 let later = DueMap { at: expires_at, ..due.clone() };
-                let put = self.db.put(TABLE, later.item()?).into_action()?;
-                let delete = self.db.delete(TABLE, due.key()).into_action()?;
-                return self.db.commit_all(vec![put, delete]).await.map(drop);
+                self.db.put_over(TABLE, later.item()?).await?;
+                return self.db.delete_all(TABLE, vec![due.key()]).await;
             }
             if !self.remove(&current, Vec::new(), now).await? {
                 // The map was used or replaced at this moment. The next run looks again.
@@ -152,19 +153,19 @@ impl ProjectMaps<'_> {
             pieces: current.index.tables(),
             at: now,
         };
-        tx.add("listing", self.db.delete(TABLE, key(&self.maps_pk(), &current.listing)))?;
+        tx.add("listing", self.db.delete(TABLE, key(&self.pk(MAPS), &current.listing)))?;
         tx.add("due", self.db.put(TABLE, due.item()?))
     }
 
     /// Ends the assembly of the project's bundles: removes them with their chunks. An invocation
     /// that assembles one cannot publish its maps any more. None are left if it removes nothing.
     pub async fn erase_bundles(self) -> Result<Sweep, StoreError> {
-        let query = self.db.partition(TABLE, self.bundles_pk()).limit(ITEMS_AT_ONCE);
+        let query = self.db.partition(TABLE, self.pk(BUNDLES)).limit(ITEMS_AT_ONCE);
         let items = query.send().await?.items.unwrap_or_default();
         let mut keys = Vec::new();
         for item in &items {
             let checksum = ItemReader { table: TABLE, item }.text("sk")?;
-            keys.push(key(&self.bundles_pk(), checksum));
+            keys.push(key(&self.pk(BUNDLES), checksum));
             keys.extend(Checksum::parse(checksum).map(|it| self.queue_key(&it)));
             // An unreadable bundle must not stop the erasure; its chunks expire within a day.
             if let Ok(BundleRecord { upload, .. }) = read_json(item, "bundle") {
@@ -185,7 +186,7 @@ impl ProjectMaps<'_> {
             self.db.delete_all(TABLE, vec![self.lookup_key(&entry.map_key)]).await?;
             self.remove_pieces(entry).await?;
         }
-        for pk in [self.maps_pk(), self.failures_pk()] {
+        for pk in [self.pk(MAPS), self.pk(FAILURES)] {
             let query = self.db.partition(TABLE, pk).projection_expression("pk, sk");
             let keys = query.limit(ITEMS_AT_ONCE).send().await?.items.unwrap_or_default();
             removed += self.db.sweep_away(TABLE, keys, None).await?.removed;
