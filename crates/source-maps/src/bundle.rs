@@ -225,9 +225,8 @@ fn maps_of(
     for (key, map) in maps.values().flat_map(|map| map.keys.iter().map(move |key| (key, map))) {
         if let Some(other) = owners.insert(key, map) {
             let common = key.debug_id().map_or("URL".to_owned(), |id| format!("debug ID {id}"));
-            let [one, other] = [&other.url, &map.url];
-            let problem = format!("the maps of {one} and {other} have the same {common}");
-            return Err(invalid(problem, "build them again"));
+            let maps = format_args!("the maps of {} and {}", other.url, map.url);
+            return Err(invalid(format_args!("{maps} have the same {common}"), "build them again"));
         }
     }
     Ok(maps)

@@ -359,6 +359,22 @@ mod tests {
     }
 
     #[test]
+    fn positions_in_generated_lines_of_5_mb_are_found() {
+        let section = |column: u32, name: &str| {
+            format!(
+                r#"{{"offset":{{"line":0,"column":{column}}},"map":{{"version":3,"sources":["{name}"],"names":[],"mappings":"AAAA"}}}}"#
+            )
+        };
+        let sections = [section(0, "a.js"), section(5_000_000, "b.js")].join(",");
+        let map = format!(r#"{{"version":3,"sections":[{sections}]}}"#);
+        let pieces = Pieces::of(&ParsedMap::parse(map.as_bytes()).unwrap()).unwrap();
+        let path = |column| find(&pieces, 0, column).map(|it| it.path);
+        assert_eq!(path(4_999_999).as_deref(), Some("a.js"));
+        assert_eq!(path(5_000_000).as_deref(), Some("b.js"));
+        assert_eq!(path(u32::MAX).as_deref(), Some("b.js"));
+    }
+
+    #[test]
     fn scattered_mappings_do_not_repeat_sources() {
         let text = ("x".repeat(999) + "\n").repeat(2_000);
         // Every mapping is in another block than the previous one.

@@ -10,6 +10,9 @@ const NO_SCOPES: u32 = 0;
 const SCOPE_START: u32 = 1;
 const SCOPE_END: u32 = 2;
 
+/// Numbers of an item that count: those of a scope's start up to its name.
+const MAX_NUMBERS: usize = 5;
+
 const HAS_NAME: u32 = 1;
 const IS_FUNCTION: u32 = 4;
 
@@ -37,11 +40,10 @@ impl Functions {
                 [NO_SCOPES, ..] => sources.push(Vec::new()),
                 [SCOPE_START, flags, lines, columns, more @ ..] => {
                     at = moved(at, *lines, *columns)?;
-                    let mut own_name = None;
                     if flags & HAS_NAME != 0 {
                         name = name.checked_add_signed(signed(*more.first()?)?)?;
-                        own_name = Some(name);
                     }
+                    let own_name = (flags & HAS_NAME != 0).then_some(name);
                     let outer = open.last().copied().flatten();
                     let function = if flags & IS_FUNCTION != 0 { own_name } else { outer };
                     open.push(function);
@@ -71,10 +73,13 @@ impl Functions {
     }
 }
 
-/// Reads the unsigned numbers of an item: five bits per digit, the lowest first.
+/// Reads the first unsigned numbers of an item: five bits per digit, the lowest first.
 fn read_numbers(item: &str) -> Option<Vec<u32>> {
     let (mut numbers, mut number, mut bits) = (Vec::new(), 0_u64, 0);
-    for byte in item.bytes() {
+    let mut digits = item.bytes();
+    while numbers.len() < MAX_NUMBERS
+        && let Some(byte) = digits.next()
+    {
         let digit = DIGITS.iter().position(|digit| *digit == byte)? as u64;
         number |= (digit & 31) << bits;
         bits += 5;
@@ -132,7 +137,9 @@ mod tests {
 
     #[test]
     fn malformed_scopes_are_rejected() {
-        for text in ["", "B", "BA", "BAAA", "CAA", "BAAA,CAA,CAA", "BAA*", "BFAAD,CAA", "B_A"] {
+        for text in
+            ["", "B", "BA", "BAAA", "CAA", "BAAA,CAA,CAA", "BAA*", "BFAAD,CAA", "B_A", "BAAg,CAA"]
+        {
             assert!(Functions::read(text).is_none(), "{text}");
         }
         // Positions and numbers of 32 bits, and beyond.
