@@ -32,7 +32,8 @@ pub struct Checksum(String);
 impl Checksum {
     /// Returns the checksum of bytes.
     pub fn of(bytes: &[u8]) -> Self {
-        Self(Sha1::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect())
+        let hash = Sha1::digest(bytes);
+        Self(hash.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat())
     }
 
     /// Parses 40 hexadecimal digits in either case.
@@ -101,10 +102,9 @@ impl ManifestFile {
     fn debug_id(&self, file: &str) -> Result<Option<MapKey>, BundleFault> {
         let Some(text) = self.header("debug-id") else { return Ok(None) };
         MapKey::of_debug_id(text).map(Some).ok_or_else(|| {
-            let text = shown(text);
-            let problem =
-                format!("{MANIFEST}: {file} has the debug ID `{text}`, which is not a UUID");
-            invalid(problem, BUILD_AGAIN)
+            let [file, text] = [file, text].map(shown);
+            let subject = format!("{MANIFEST}: {file} has the debug ID `{text}`");
+            invalid(format_args!("{subject}, which is not a UUID"), BUILD_AGAIN)
         })
     }
 

@@ -9,7 +9,7 @@ use shared::dynamodb::StoreError;
 use shared::dynamodb::immutable_items::place;
 use shared::dynamodb::item::{Item, ItemReader, b, item_at, key, n, ss, time_key};
 use shared::dynamodb::request::IntoAction;
-use shared::projects::project::{Organization, ProjectId};
+use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
 
 use super::{FAILURES, ProjectMaps, QUEUE, SourceMapStore, TABLE, json, read_json};
@@ -92,15 +92,14 @@ impl SourceMapStore<'_> {
     /// Stores a chunk whose checksum was verified. A repeat extends its life.
     pub async fn put_chunk(
         self,
-        organization: &Organization,
+        organization: &str,
         checksum: &Checksum,
         bytes: &[u8],
         now: Timestamp,
     ) -> Result<(), StoreError> {
         let attributes =
             [("bytes", b(bytes)), ("expiresAt", n(now.plus(CHUNK_RETENTION).as_seconds()))];
-        let key = chunk_key(organization.as_str(), checksum);
-        self.db.put_over(TABLE, item_at(key, attributes)).await
+        self.db.put_over(TABLE, item_at(chunk_key(organization, checksum), attributes)).await
     }
 
     /// Returns the bytes of a bundle, or the chunks that are missing.
