@@ -97,6 +97,7 @@ impl ProjectMaps<'_> {
             let expires_at = current.last_used_at.plus(RETENTION);
             if expires_at > now {
                 let later = DueMap { at: expires_at, ..due.clone() };
+                // After a crash in between, the next run settles the old entry again.
                 self.db.put_over(TABLE, later.item()?).await?;
                 return self.db.delete_all(TABLE, vec![due.key()]).await;
             }
