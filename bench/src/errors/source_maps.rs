@@ -5,7 +5,7 @@ use std::fmt::Write;
 use axum::body::Bytes;
 use serde_json::{Value as Json, json};
 use shared::app::{Clock, Ids};
-use shared::projects::project::{Organization, Project, ProjectId};
+use shared::projects::project::{Project, ProjectId};
 use source_maps::MapKey;
 use source_maps::bundle::{BundledMap, Checksum, PreparedMap};
 use source_maps::map::ParsedMap;
@@ -79,7 +79,7 @@ async fn store_map(stack: &Stack, project: ProjectId) -> Result<()> {
     let pieces = Pieces::of(&ParsedMap::parse(map.as_bytes())?)?;
     let (store, now) = (ProjectMaps::new(stack.store(), project), Clock::System.now());
     let upload = Upload {
-        organization: Organization::parse("default")?,
+        organization: "default".to_owned(),
         checksum: Checksum::of(map.as_bytes()),
         chunks: Vec::new(),
         release: None,
@@ -87,7 +87,6 @@ async fn store_map(stack: &Stack, project: ProjectId) -> Result<()> {
     };
     let key = MapKey::of_debug_id(DEBUG_ID).ok_or("the debug ID is no UUID")?;
     let map = BundledMap {
-        file: "app.js.map".to_owned(),
         url: "~/app.js".to_owned(),
         bytes: map.len() as u64,
         keys: [key.clone()].into(),

@@ -8,7 +8,7 @@ use shared::dynamodb::StoreError;
 
 use crate::bundle::{Bundle, Checksum, PreparedMap};
 use crate::store::{BundleState, ProjectMaps, StoredMap, Upload};
-use crate::{BundleFault, MAX_PROJECT_BYTES};
+use crate::{BundleFault, MAX_PROJECT_BYTES, UPLOAD_AGAIN, invalid};
 
 /// Maximum bytes of maps, before compression, that one request assembles. It prepares about 30 MB
 /// per second.
@@ -17,9 +17,8 @@ pub const MAX_REQUEST_BYTES: u64 = 64 << 20;
 /// Opens a bundle that was joined from its chunks. Fails if it differs from its checksum.
 pub fn open(upload: &Upload, bundle: Vec<u8>) -> Result<Bundle, BundleFault> {
     if Checksum::of(&bundle) != upload.checksum {
-        return Err(BundleFault::Invalid(
-            "the chunks do not add up to a bundle with its checksum; upload it again".to_owned(),
-        ));
+        let problem = "the chunks do not add up to a bundle with its checksum";
+        return Err(invalid(problem, UPLOAD_AGAIN));
     }
     Bundle::open(bundle, upload.release.as_deref(), upload.dist.as_deref())
 }
@@ -38,7 +37,7 @@ pub async fn assemble(
     let mut prepared = opened.and_then(Bundle::prepare);
     for project in projects {
         if let Ok(maps) = &prepared
-            && let Err(fault) = check_capacity(*project, maps).await?
+            && let Some(fault) = find_capacity_fault(*project, maps).await?
         {
             prepared = Err(fault);
         }
@@ -60,21 +59,20 @@ pub async fn assemble(
     Ok(Ok(true))
 }
 
-/// Fails if a project has no capacity for some maps.
-async fn check_capacity(
+/// Returns the fault of a project without capacity for some maps.
+async fn find_capacity_fault(
     project: ProjectMaps<'_>,
     maps: &[PreparedMap],
-) -> Result<Result<(), BundleFault>, StoreError> {
+) -> Result<Option<BundleFault>, StoreError> {
     let new: u64 = maps.iter().map(|map| map.pieces.bytes() * map.map.keys.len() as u64).sum();
     let stored = project.stored_bytes().await?;
-    if stored.saturating_add(new) <= MAX_PROJECT_BYTES {
-        return Ok(Ok(()));
-    }
-    let detail = format!(
-        "the project's source maps have {stored} bytes, and these {new}, but the limit is \
-         {MAX_PROJECT_BYTES}; delete source maps of old releases with delete-source-maps"
-    );
-    Ok(Err(BundleFault::QuotaReached(detail)))
+    let is_full = stored.saturating_add(new) > MAX_PROJECT_BYTES;
+    Ok(is_full.then(|| {
+        BundleFault::QuotaReached(format!(
+            "the project's source maps have {stored} bytes, and these {new}, but the limit is \
+             {MAX_PROJECT_BYTES}; delete source maps of old releases with delete-source-maps"
+        ))
+    }))
 }
 
 /// Stores and publishes prepared maps in a project. Returns `false` if the bundle was removed. A

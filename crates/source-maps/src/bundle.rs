@@ -8,17 +8,17 @@ use serde::{Deserialize, Serialize};
 use sha1::{Digest, Sha1};
 use zip::ZipArchive;
 
-use crate::key::hex;
-use crate::map::{ParsedMap, SPLIT};
+use crate::map::ParsedMap;
 use crate::pieces::Pieces;
-use crate::{BundleFault, MAX_MAP_BYTES, MAX_MAPS, MAX_MAPS_BYTES, MapKey, check_limit, url_path};
+use crate::{
+    BUILD_AGAIN, BundleFault, MAX_MAP_BYTES, MAX_MAPS, MAX_MAPS_BYTES, MapKey, SPLIT, UPDATE_TOOL,
+    UPLOAD_AGAIN, UPLOAD_FEWER, check_limit, invalid, url_path,
+};
 
 /// The first bytes of a bundle: the format and its version.
 const MAGIC: &[u8] = b"SYSB\x02\0\0\0";
 /// Maximum bytes of the manifest.
 const MAX_MANIFEST_BYTES: u64 = 8 << 20;
-/// The remedy for large bundles.
-const FEWER: &str = "upload fewer files at a time";
 const MANIFEST: &str = "manifest.json";
 const SCRIPT: &str = "minified_source";
 const MAP: &str = "source_map";
@@ -32,7 +32,8 @@ pub struct Checksum(String);
 impl Checksum {
     /// Returns the checksum of bytes.
     pub fn of(bytes: &[u8]) -> Self {
-        Self(hex(&Sha1::digest(bytes)))
+        let hash = Sha1::digest(bytes);
+        Self(hash.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat())
     }
 
     /// Parses 40 hexadecimal digits in either case.
@@ -51,14 +52,13 @@ impl fmt::Display for Checksum {
 /// A bundle whose manifest is valid. Its maps are not yet parsed.
 pub struct Bundle {
     archive: ZipArchive<Cursor<Vec<u8>>>,
-    maps: Vec<BundledMap>,
+    /// The maps by their file in the archive.
+    maps: BTreeMap<String, BundledMap>,
 }
 
 /// A map in a bundle, with the keys of its scripts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BundledMap {
-    /// The file in the archive.
-    pub file: String,
     /// The URL of its script, else its own.
     pub url: String,
     /// The bytes before compression.
@@ -82,13 +82,12 @@ struct Manifest {
     files: BTreeMap<String, ManifestFile>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct ManifestFile {
-    #[serde(default, rename = "type")]
+    #[serde(rename = "type")]
     file_type: String,
-    #[serde(default)]
     url: String,
-    #[serde(default)]
     headers: HashMap<String, String>,
 }
 
@@ -103,22 +102,20 @@ impl ManifestFile {
     fn debug_id(&self, file: &str) -> Result<Option<MapKey>, BundleFault> {
         let Some(text) = self.header("debug-id") else { return Ok(None) };
         MapKey::of_debug_id(text).map(Some).ok_or_else(|| {
-            BundleFault::Invalid(format!(
-                "{MANIFEST}: {file} has the debug ID `{}`, which is not a UUID",
-                shown(text)
-            ))
+            let [file, text] = [file, text].map(shown);
+            let subject = format!("{MANIFEST}: {file} has the debug ID `{text}`");
+            invalid(format_args!("{subject}, which is not a UUID"), BUILD_AGAIN)
         })
     }
 
     /// Returns the URL of the script's map: relative to the script, or any URL.
     fn map_url(&self) -> Option<String> {
         let reference = self.header("sourcemap")?;
-        if let Some(url) = url_path(reference) {
-            return Some(url);
-        }
-        let script = url_path(&self.url)?;
-        let (folder, _) = script.rsplit_once('/')?;
-        url_path(&format!("{folder}/{reference}"))
+        url_path(reference).or_else(|| {
+            let script = url_path(&self.url)?;
+            let (folder, _) = script.rsplit_once('/')?;
+            url_path(&format!("{folder}/{reference}"))
+        })
     }
 }
 
@@ -130,23 +127,16 @@ impl Bundle {
         dist: Option<&str>,
     ) -> Result<Self, BundleFault> {
         if !bytes.starts_with(MAGIC) {
-            return Err(BundleFault::Invalid(
-                "the upload is not an artifact bundle of version 2; update the upload tool"
-                    .to_owned(),
-            ));
+            return Err(invalid("the upload is not an artifact bundle of version 2", UPDATE_TOOL));
         }
         // Some tools count offsets from the start of the file, others from that of the archive. The
         // reader accepts both, if it sees the whole file.
         let mut archive = ZipArchive::new(Cursor::new(bytes)).map_err(|error| {
-            BundleFault::Invalid(format!(
-                "the bundle's archive cannot be read: {error}; upload it again"
-            ))
+            invalid(format_args!("the bundle's archive cannot be read: {error}"), UPLOAD_AGAIN)
         })?;
         let manifest = read_file(&mut archive, MANIFEST, MAX_MANIFEST_BYTES)?;
         let manifest: Manifest = serde_json::from_slice(&manifest).map_err(|error| {
-            BundleFault::Invalid(format!(
-                "{MANIFEST} is not valid: {error}; update the upload tool"
-            ))
+            invalid(format_args!("{MANIFEST} is not valid: {error}"), UPDATE_TOOL)
         })?;
         let maps = maps_of(&manifest, &mut archive, release, dist)?;
         Ok(Self { archive, maps })
@@ -154,21 +144,24 @@ impl Bundle {
 
     /// Returns the keys of all maps.
     pub fn map_keys(&self) -> BTreeSet<MapKey> {
-        self.maps.iter().flat_map(|map| &map.keys).cloned().collect()
+        self.maps.values().flat_map(|map| &map.keys).cloned().collect()
     }
 
     /// Returns the bytes of all maps before compression.
     pub fn maps_bytes(&self) -> u64 {
-        self.maps.iter().map(|map| map.bytes).sum()
+        self.maps.values().map(|map| map.bytes).sum()
     }
 
     /// Parses all maps and prepares their pieces.
     pub fn prepare(self) -> Result<Vec<PreparedMap>, BundleFault> {
         let Self { mut archive, maps } = self;
-        let prepare = |map: BundledMap| {
-            let bytes = read_file(&mut archive, &map.file, MAX_MAP_BYTES)?;
-            let pieces = ParsedMap::parse(&bytes).and_then(|map| Pieces::of(&map));
-            let pieces = pieces.map_err(|fault| fault.of_file(&map.url))?;
+        let prepare = |(file, map): (String, BundledMap)| {
+            let bytes = read_file(&mut archive, &file, MAX_MAP_BYTES)?;
+            let parsed = ParsedMap::parse(&bytes).map_err(|fault| fault.of_file(&map.url))?;
+            let pieces = Pieces::of(&parsed).map_err(|error| {
+                let problem = format_args!("{}: the map cannot be prepared: {error}", map.url);
+                invalid(problem, BUILD_AGAIN)
+            })?;
             Ok(PreparedMap { map, pieces })
         };
         maps.into_iter().map(prepare).collect()
@@ -181,49 +174,40 @@ fn maps_of(
     archive: &mut ZipArchive<Cursor<Vec<u8>>>,
     release: Option<&str>,
     dist: Option<&str>,
-) -> Result<Vec<BundledMap>, BundleFault> {
-    let mut sizes: HashMap<&String, u64> = HashMap::new();
-    for file in manifest.files.keys() {
-        let inside = archive.by_name(file).ok().filter(|it| it.enclosed_name().is_some());
-        let size = inside.map(|it| it.size()).ok_or_else(|| {
-            BundleFault::Invalid(format!(
-                "{MANIFEST} names `{}`, which is not a file of the bundle; update the upload tool",
-                shown(file)
-            ))
-        })?;
-        sizes.insert(file, size);
-    }
-    let mut maps: BTreeMap<&String, BundledMap> = BTreeMap::new();
-    let mut own_ids: BTreeSet<MapKey> = BTreeSet::new();
-    let (of_maps, others): (Vec<_>, Vec<_>) =
-        manifest.files.iter().partition(|(_, entry)| entry.file_type == MAP);
+) -> Result<BTreeMap<String, BundledMap>, BundleFault> {
+    let mut files: Vec<(&String, &ManifestFile)> = manifest.files.iter().collect();
     // A map has precedence over another file with its URL.
-    let urls = others.iter().chain(&of_maps);
-    let by_url: HashMap<String, (&String, &ManifestFile)> =
-        urls.filter_map(|(file, entry)| Some((url_path(&entry.url)?, (*file, *entry)))).collect();
-    for (file, entry) in of_maps {
-        let bytes = sizes[file];
-        let subject = format_args!("{}: the map has", shown(&entry.url));
-        check_limit(subject, bytes, "bytes", MAX_MAP_BYTES, SPLIT)?;
-        let keys: BTreeSet<MapKey> = entry.debug_id(file)?.into_iter().collect();
-        own_ids.extend(keys.iter().cloned());
-        let url = shown(&entry.url);
-        maps.insert(file, BundledMap { file: file.clone(), url, bytes, keys });
+    files.sort_by_key(|(_, entry)| entry.file_type == MAP);
+    let mut by_url: HashMap<String, (&String, &ManifestFile)> = HashMap::new();
+    let mut maps: BTreeMap<String, BundledMap> = BTreeMap::new();
+    for &(file, entry) in &files {
+        let inside = archive.by_name(file).ok().filter(|it| it.enclosed_name().is_some());
+        let bytes = inside.map(|it| it.size()).ok_or_else(|| {
+            let file = shown(file);
+            let problem = format!("{MANIFEST} names `{file}`, which is not a file of the bundle");
+            invalid(problem, UPDATE_TOOL)
+        })?;
+        by_url.extend(url_path(&entry.url).map(|url| (url, (file, entry))));
+        if entry.file_type == MAP {
+            let url = shown(&entry.url);
+            check_limit(format_args!("{url}: the map has"), bytes, "bytes", MAX_MAP_BYTES, SPLIT)?;
+            let keys = entry.debug_id(file)?.into_iter().collect();
+            maps.insert(file.clone(), BundledMap { url, bytes, keys });
+        }
     }
-    check_limit("the bundle has", maps.len() as u64, "source maps", MAX_MAPS, FEWER)?;
+    check_limit("the bundle has", maps.len() as u64, "source maps", MAX_MAPS, UPLOAD_FEWER)?;
     let bytes = maps.values().map(|map| map.bytes).sum();
-    check_limit("the bundle's source maps have", bytes, "bytes", MAX_MAPS_BYTES, FEWER)?;
-    for (file, script) in others.into_iter().filter(|(_, entry)| entry.file_type == SCRIPT) {
+    check_limit("the bundle's source maps have", bytes, "bytes", MAX_MAPS_BYTES, UPLOAD_FEWER)?;
+    let own_ids: BTreeSet<MapKey> = maps.values().flat_map(|map| &map.keys).cloned().collect();
+    for (file, script) in files.into_iter().filter(|(_, entry)| entry.file_type == SCRIPT) {
         let id = script.debug_id(file)?;
         let named = script.map_url().and_then(|url| by_url.get(&url));
         let Some((map_file, other)) = named else { continue };
-        let Some(map) = maps.get_mut(map_file) else {
-            // The tool uploads a map that it cannot read as a script.
-            return Err(BundleFault::Invalid(format!(
-                "{}: the file is not a source map: it is truncated or not JSON; build it again",
-                shown(&other.url)
-            )));
-        };
+        // The tool uploads a map that it cannot read as a script.
+        let map = maps.get_mut(*map_file).ok_or_else(|| {
+            let problem = "the file is not a source map: it is truncated or not JSON";
+            invalid(problem, BUILD_AGAIN).of_file(&shown(&other.url))
+        })?;
         map.url = shown(&script.url);
         map.keys.extend(match id {
             Some(id) => (!own_ids.contains(&id)).then_some(id),
@@ -234,21 +218,18 @@ fn maps_of(
     }
     maps.retain(|_, map| !map.keys.is_empty());
     if maps.is_empty() {
-        return Err(BundleFault::Invalid(
-            "the bundle has no source map that belongs to a script; turn on source maps in the build".to_owned(),
-        ));
+        let problem = "the bundle has no source map that belongs to a script";
+        return Err(invalid(problem, "turn on source maps in the build"));
     }
     let mut owners: BTreeMap<&MapKey, &BundledMap> = BTreeMap::new();
     for (key, map) in maps.values().flat_map(|map| map.keys.iter().map(move |key| (key, map))) {
         if let Some(other) = owners.insert(key, map) {
             let common = key.debug_id().map_or("URL".to_owned(), |id| format!("debug ID {id}"));
-            return Err(BundleFault::Invalid(format!(
-                "the maps of {} and {} have the same {common}; build them again",
-                other.url, map.url
-            )));
+            let maps = format_args!("the maps of {} and {}", other.url, map.url);
+            return Err(invalid(format_args!("{maps} have the same {common}"), "build them again"));
         }
     }
-    Ok(maps.into_values().collect())
+    Ok(maps)
 }
 
 /// Reads a file of the archive. The archive can lie about its size.
@@ -260,14 +241,9 @@ fn read_file(
     let mut bytes = Vec::new();
     let file = archive.by_name(name).map_err(io::Error::from);
     let read = file.and_then(|file| file.take(limit + 1).read_to_end(&mut bytes));
-    read.map_err(|error| {
-        BundleFault::Invalid(format!(
-            "the bundle's file {} cannot be read: {error}; upload it again",
-            shown(name)
-        ))
-    })?;
-    let subject = format_args!("the bundle's file {} has", shown(name));
-    check_limit(subject, bytes.len() as u64, "bytes", limit, SPLIT)?;
+    let subject = format!("the bundle's file {}", shown(name));
+    read.map_err(|error| invalid(format_args!("{subject} cannot be read: {error}"), UPLOAD_AGAIN))?;
+    check_limit(format_args!("{subject} has"), bytes.len() as u64, "bytes", limit, SPLIT)?;
     Ok(bytes)
 }
 

@@ -72,7 +72,8 @@ pub fn minified_frames(event: &Members<'_>) -> Vec<MinifiedFrame> {
     };
     let mut keys = BTreeSet::new();
     let mut minified = Vec::new();
-    for (exception, value) in exceptions(event).iter().enumerate() {
+    let exceptions = items(get(event, "exception").and_then(|it| it.member("values")));
+    for (exception, value) in exceptions.iter().enumerate() {
         for (frame, sent) in frames_of(value).iter().enumerate() {
             let number = |name| match sent.member(name) {
                 Some(Json::Number(text)) => text.parse::<u32>().ok()?.checked_sub(1),
@@ -121,9 +122,8 @@ impl ResolvedFrames {
             let called = found.context.as_ref().and_then(|it| called_name(&it.line, found.column));
             call = Some(((exception, frame + 1), called.or(found.name.take())));
             found.function = found.function.or(call_of_this.and_then(|(_, name)| name));
-            found.context = found.context.map(|context| shortened(&context, found.column));
-            let [line, column] = [found.line, found.column].map(|it| u64::from(it) + 1);
-            let (line, column) = (line.to_string(), column.to_string());
+            let from_one = |number| (u64::from(number) + 1).to_string();
+            let [line, column] = [found.line, found.column].map(from_one);
             resolved.push(ResolvedFrame { exception, frame, found, line, column });
         }
         Self(resolved)
@@ -177,12 +177,16 @@ impl ResolvedFrame {
         put("lineno", Json::Number(&self.line));
         put("colno", Json::Number(&self.column));
         put("in_app", Json::Bool(is_in_app(&self.found.path)));
-        if let Some(context) = &self.found.context {
-            let lines =
-                |lines: &'a [String]| Json::Array(lines.iter().map(|it| text(it)).collect());
-            put("contextLine", text(&context.line));
-            put("preContext", lines(&context.before));
-            put("postContext", lines(&context.after));
+        if let Some(Context { before, line, after }) = &self.found.context {
+            let shown = |line: &str, skipped| {
+                let shown: String = line.chars().skip(skipped).take(MAX_LINE_CHARS).collect();
+                Json::String(Cow::Owned(shown))
+            };
+            let all_shown =
+                |lines: &[String]| Json::Array(lines.iter().map(|line| shown(line, 0)).collect());
+            put("contextLine", shown(line, hidden_chars(line, self.found.column)));
+            put("preContext", all_shown(before));
+            put("postContext", all_shown(after));
         }
         put("minified", Json::Object(minified.into()));
         frame.append(&mut kept);
@@ -192,60 +196,35 @@ impl ResolvedFrame {
 /// Returns the name of the function that is called at a column of a source line.
 fn called_name(line: &str, column: u32) -> Option<String> {
     let is_of_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$');
-    let mut rest = line.get(byte_of(line, column)?..)?;
-    // A few words can precede the name: `await new Cart()`.
-    for _ in 0..3 {
-        let name = rest.split(|c| !is_of_name(c)).next().unwrap_or_default();
-        if name.starts_with(|c: char| c.is_ascii_digit()) || STATEMENTS.contains(&name) {
-            return None;
-        }
-        if KEYWORDS.contains(&name) {
-            rest = rest.get(name.len()..)?.trim_start();
-            continue;
-        }
-        // `cart.items.total()` can be mapped to its start.
-        let is_of_path = |c: char| is_of_name(c) || matches!(c, '.' | '?' | '!' | '#');
-        let end = rest.find(|c| !is_of_path(c)).unwrap_or(rest.len());
-        let (path, after) = rest.split_at(end);
-        let last = path.trim_end_matches(['?', '.', '!']).rsplit(['.', '#']).next()?;
-        let is_call = after.starts_with(['(', '`', '<']);
-        return (is_call && !last.is_empty() && last.chars().all(is_of_name))
-            .then(|| last.to_owned());
+    // `cart.items.total()` can be mapped to its start.
+    let is_of_path = |c: char| is_of_name(c) || matches!(c, '.' | '?' | '!' | '#');
+    let rest: String = line.chars().skip(chars_before(line, column)).collect();
+    if rest.starts_with(char::is_whitespace) {
+        return None;
     }
-    None
+    // Words can precede the name: `await new Cart()`.
+    let call = rest.split_whitespace().find(|word| !KEYWORDS.contains(word))?;
+    let first = call.split(|c| !is_of_name(c)).next()?;
+    let (path, after) = call.split_at(call.find(|c| !is_of_path(c))?);
+    let last = path.trim_end_matches(['?', '.', '!']).rsplit(['.', '#']).next()?;
+    let is_call = after.starts_with(['(', '`', '<'])
+        && !first.starts_with(|c: char| c.is_ascii_digit())
+        && !KEYWORDS.contains(&first)
+        && !STATEMENTS.contains(&first);
+    (is_call && !last.is_empty() && last.chars().all(is_of_name)).then(|| last.to_owned())
 }
 
-/// Returns the byte of a column in UTF-16 units.
-fn byte_of(line: &str, column: u32) -> Option<usize> {
-    let column = usize::try_from(column).ok()?;
-    let mut units = 0;
-    for (byte, c) in line.char_indices() {
-        if units >= column {
-            return Some(byte);
-        }
-        units += c.len_utf16();
-    }
-    None
+/// Returns the number of characters before a column in UTF-16 units.
+fn chars_before(line: &str, column: u32) -> usize {
+    char::decode_utf16(line.encode_utf16().take(column as usize)).count()
 }
 
-/// Cuts the lines of a context. A long line keeps the part around the column.
-fn shortened(context: &Context, column: u32) -> Context {
-    let cut = |line: &str, skipped| line.chars().skip(skipped).take(MAX_LINE_CHARS).collect();
-    let cut_all = |lines: &[String]| lines.iter().map(|line| cut(line, 0)).collect();
-    let before = byte_of(&context.line, column).and_then(|byte| context.line.get(..byte));
-    let mut skipped = before.map_or(0, |text| text.chars().count()).saturating_sub(CHARS_BEFORE);
-    if context.line.chars().count() <= MAX_LINE_CHARS {
-        skipped = 0;
-    }
-    Context {
-        before: cut_all(&context.before),
-        line: cut(&context.line, skipped),
-        after: cut_all(&context.after),
-    }
-}
-
-fn exceptions<'e, 'a>(event: &'e Members<'a>) -> &'e [Json<'a>] {
-    items(get(event, "exception").and_then(|exception| exception.member("values")))
+/// Returns the number of characters at the start of a line that are hidden: a long line shows the
+/// part around the column, if it has that column.
+fn hidden_chars(line: &str, column: u32) -> usize {
+    let (before, all) = (chars_before(line, column), line.chars().count());
+    let is_cut = all > MAX_LINE_CHARS && before < all;
+    if is_cut { before.saturating_sub(CHARS_BEFORE) } else { 0 }
 }
 
 fn frames_of<'e, 'a>(exception: &'e Json<'a>) -> &'e [Json<'a>] {
@@ -350,6 +329,14 @@ mod tests {
             ("", 0, None),
             ("return return return return x", 0, None),
             ("cart.", 0, None),
+            (" total(x)", 0, None),
+            ("return(total)", 0, None),
+            ("new.target()", 0, None),
+            ("return  total(x)", 0, Some("total")),
+            ("cart.items[0](x)", 0, None),
+            ("tag`x`", 0, Some("tag")),
+            ("total<T, U>(x)", 0, Some("total")),
+            ("1.total(x)", 0, None),
         ] {
             assert_eq!(called_name(line, column).as_deref(), name, "{line}");
         }
@@ -358,8 +345,10 @@ mod tests {
     #[test]
     fn long_lines_keep_the_part_around_the_column() {
         let line = format!("{}HERE{}", "a".repeat(400), "b".repeat(400));
-        let context = shortened(&Context { line, ..Context::default() }, 400);
-        assert_eq!(context.line.chars().count(), MAX_LINE_CHARS);
-        assert_eq!(context.line.find("HERE"), Some(CHARS_BEFORE));
+        assert_eq!(hidden_chars(&line, 400), 400 - CHARS_BEFORE);
+        for column in [0, 99, 100, 808, u32::MAX] {
+            assert_eq!(hidden_chars(&line, column), 0, "{column}");
+        }
+        assert_eq!(hidden_chars(&"a".repeat(MAX_LINE_CHARS), 200), 0);
     }
 }

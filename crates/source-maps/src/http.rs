@@ -97,35 +97,26 @@ fn malformed(error: &multer::Error) -> Problem {
     bad(format!("The multipart body cannot be read: {error}. Send it again."))
 }
 
-/// The maps to delete.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Selection {
-    /// The map of a debug ID.
-    DebugId(MapKey),
-    /// All maps of a release.
-    Release(String),
-}
-
-/// Reads the query parameters `debugId` and `release`, of which exactly one is needed.
-pub fn selection(incoming: &ApiRequest, violations: &mut Violations) -> Option<Selection> {
-    let id = incoming.query_parameter("debugId", violations, |text| {
+/// Reads the query parameters that select the maps to delete: `debugId` or `release`.
+pub fn read_selection(
+    incoming: &ApiRequest,
+) -> Result<(Option<MapKey>, Option<String>), Violations> {
+    let mut violations = Violations::default();
+    let id = incoming.query_parameter("debugId", &mut violations, |text| {
         let fault = || FieldError::new(ViolationCode::InvalidFormat, "must be a UUID");
         MapKey::of_debug_id(text).ok_or_else(fault)
-    })?;
-    let release = incoming.query_parameter("release", violations, |text| {
+    });
+    let release = incoming.query_parameter("release", &mut violations, |text| {
         let length = text.chars().count();
         let fault = || FieldError::new(ViolationCode::OutOfRange, "must have 1 to 200 characters");
         (1..=MAX_RELEASE_CHARS).contains(&length).then(|| text.to_owned()).ok_or_else(fault)
-    })?;
-    match (id, release) {
-        (Some(id), None) => Some(Selection::DebugId(id)),
-        (None, Some(release)) => Some(Selection::Release(release)),
-        _ => {
-            let message = "is needed, or else `release`, but not both";
-            violations.note_query("debugId", FieldError::new(ViolationCode::Required, message));
-            None
-        }
+    });
+    let selection = id.zip(release);
+    if selection.as_ref().is_some_and(|(id, release)| id.is_some() == release.is_some()) {
+        let message = "is needed, or else `release`, but not both";
+        violations.note_query("debugId", FieldError::new(ViolationCode::Required, message));
     }
+    violations.into_result(selection)
 }
 
 /// Returns the decoded segments of a path after `/api/0/`.

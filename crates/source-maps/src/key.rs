@@ -32,8 +32,8 @@ impl MapKey {
             hash.update((part.len() as u64).to_be_bytes());
             hash.update(part);
         }
-        let hash: [u8; 32] = hash.finalize().into();
-        Self(format!("{URL}{}", hex(&hash[..16])))
+        let start = hash.finalize().first_chunk().copied().unwrap_or_default();
+        Self(format!("{URL}{:032x}", u128::from_be_bytes(start)))
     }
 
     /// Returns the debug ID, if the key is one.
@@ -53,11 +53,6 @@ impl fmt::Display for MapKey {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.0)
     }
-}
-
-/// Returns hexadecimal digits in lower case.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat()
 }
 
 #[cfg(test)]

@@ -53,6 +53,18 @@ pub enum BundleFault {
     QuotaReached(String),
 }
 
+/// The remedies of faults.
+const UPDATE_TOOL: &str = "update the upload tool";
+const UPLOAD_AGAIN: &str = "upload it again";
+const BUILD_AGAIN: &str = "build it again";
+const UPLOAD_FEWER: &str = "upload fewer files at a time";
+const SPLIT: &str = "split the script";
+
+/// Returns the fault of an invalid content.
+fn invalid(problem: impl fmt::Display, remedy: &str) -> BundleFault {
+    BundleFault::Invalid(format!("{problem}; {remedy}"))
+}
+
 /// Fails if a count is over its limit. `subject` ends with the verb.
 fn check_limit(
     subject: impl fmt::Display,

@@ -1,24 +1,19 @@
 //! Parses source maps.
 
-use std::borrow::Cow;
-use std::fmt;
-
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 use sourcemap::{DecodedMap, SourceMap, SourceView, Token};
 
 use crate::scopes::Functions;
-use crate::{BundleFault, MAX_MAPPINGS, clean_path};
+use crate::{BUILD_AGAIN, BundleFault, MAX_MAPPINGS, SPLIT, check_limit, clean_path, invalid};
 
-/// The remedy for large maps.
-pub(crate) const SPLIT: &str = "split the script";
 /// Maximum characters of a name.
 const MAX_NAME_CHARS: usize = 200;
 /// Maximum lines and columns. Larger ones come from negative numbers.
 const MAX_POSITION: u32 = i32::MAX.unsigned_abs();
 /// Maximum sources and names, each. An entry takes at least its place in memory.
-const MAX_ENTRIES: usize = 1_000_000;
+const MAX_ENTRIES: u64 = 1_000_000;
 
 /// A position of generated code, and the source that it comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,9 +25,9 @@ pub struct Mapping<'m> {
     /// The source, if the code has one.
     pub source: Option<SourcePosition>,
     /// The name at the position, if any.
-    pub name: Option<Cow<'m, str>>,
+    pub name: Option<&'m str>,
     /// The name of the function that contains the position, if the map has scopes.
-    pub function: Option<Cow<'m, str>>,
+    pub function: Option<&'m str>,
 }
 
 /// A position in a source.
@@ -59,6 +54,8 @@ pub struct ParsedMap {
 struct Section {
     offset: Offset,
     map: SourceMap,
+    /// The names of the map, without control characters.
+    names: Vec<String>,
     functions: Functions,
     /// Number of sources of the preceding sections.
     first_source: usize,
@@ -105,13 +102,12 @@ impl ParsedMap {
         let mut outline = Outline::read(json)?;
         if let Some(mut sections) = outline.sections.take() {
             if is_section {
-                let detail = "a section of the map has sections itself";
-                return Err(BundleFault::Invalid(detail.to_owned()));
+                return Err(invalid("a section of the map has sections itself", BUILD_AGAIN));
             }
             sections.sort_by_key(|section| section.offset);
             return sections.iter().try_for_each(|SectionOutline { offset, map }| {
-                let detail = "a section of the map has no `map`; build it with embedded maps";
-                let map = map.ok_or_else(|| BundleFault::Invalid(detail.to_owned()))?;
+                let problem = "a section of the map has no `map`";
+                let map = map.ok_or_else(|| invalid(problem, "build it with embedded maps"))?;
                 self.add(*offset, map.get().as_bytes(), true)
             });
         }
@@ -121,21 +117,20 @@ impl ParsedMap {
         self.mappings += mappings.filter(|byte| b",;".contains(byte)).count();
         self.sources += outline.sources.as_ref().map_or(0, Vec::len);
         self.names += outline.names.as_ref().map_or(0, Vec::len);
-        let is_over = |limit: usize, unit: &str| {
-            BundleFault::TooLarge(format!("the map has more than {limit} {unit}; {SPLIT}"))
-        };
-        if self.mappings > MAX_MAPPINGS {
-            return Err(is_over(MAX_MAPPINGS, "mappings"));
-        }
-        if self.sources.max(self.names) > MAX_ENTRIES {
-            return Err(is_over(MAX_ENTRIES, "sources or names"));
-        }
-        let map = decode(json)
-            .map_err(|error| unusable(format_args!("the map cannot be read: {error}")))?;
+        let entries = self.sources.max(self.names);
+        let subject = "the map has at least";
+        check_limit(subject, self.mappings as u64, "mappings", MAX_MAPPINGS as u64, SPLIT)?;
+        check_limit(subject, entries as u64, "sources or names", MAX_ENTRIES, SPLIT)?;
+        let map = decode(json).map_err(|error| {
+            invalid(format_args!("the map cannot be read: {error}"), BUILD_AGAIN)
+        })?;
         if offset.line.max(offset.column) > MAX_POSITION || map.tokens().any(is_far) {
-            return Err(unusable("the map has a negative line or column in `mappings`"));
+            let problem = "the map has a negative line or column in `mappings`";
+            return Err(invalid(problem, BUILD_AGAIN));
         }
-        self.sections.push(Section { offset, map, functions: outline.functions(), first_source });
+        let names = map.names().map(plain_name).collect();
+        let functions = outline.functions();
+        self.sections.push(Section { offset, map, names, functions, first_source });
         Ok(())
     }
 
@@ -179,26 +174,22 @@ fn is_far(token: Token<'_>) -> bool {
     raw.dst_line.max(raw.dst_col).max(source) > MAX_POSITION
 }
 
-fn unusable(problem: impl fmt::Display) -> BundleFault {
-    BundleFault::Invalid(format!("{problem}; build it again"))
-}
-
 impl<'a> Outline<'a> {
     fn read(json: &'a [u8]) -> Result<Self, BundleFault> {
-        let outline: Self = serde_json::from_slice(json)
-            .map_err(|error| unusable(format_args!("the map is not valid JSON: {error}")))?;
+        let outline: Self = serde_json::from_slice(json).map_err(|error| {
+            invalid(format_args!("the map is not valid JSON: {error}"), BUILD_AGAIN)
+        })?;
         match outline.version {
             Some(3) if outline.mappings.is_none() && outline.sections.is_none() => {
-                Err(unusable("the map has neither `mappings` nor `sections`"))
+                Err(invalid("the map has neither `mappings` nor `sections`", BUILD_AGAIN))
             }
             Some(3) => Ok(outline),
-            Some(version) => Err(BundleFault::Invalid(format!(
-                "the map has version {version}, but only version 3 is supported; use a newer \
-                 build tool"
-            ))),
-            None => Err(BundleFault::Invalid(
-                "the map has no `version`; only version 3 is supported".to_owned(),
-            )),
+            Some(other) => {
+                let problem =
+                    format!("the map has version {other}, but only version 3 is supported");
+                Err(invalid(problem, "use a newer build tool"))
+            }
+            None => Err(invalid("the map has no `version`", "only version 3 is supported")),
         }
     }
 
@@ -210,6 +201,10 @@ impl<'a> Outline<'a> {
 }
 
 impl Section {
+    fn name(&self, id: u32) -> Option<&str> {
+        self.names.get(id as usize).map(String::as_str).filter(|name| !name.trim().is_empty())
+    }
+
     /// Returns a mapping at its place in the whole map.
     fn place<'m>(&'m self, token: Token<'m>) -> Mapping<'m> {
         let raw = token.get_raw_token();
@@ -224,21 +219,15 @@ impl Section {
             line: raw.dst_line.saturating_add(self.offset.line),
             column: raw.dst_col.saturating_add(column),
             source,
-            name: token.get_name().and_then(plain_name),
-            function: function.and_then(|name| plain_name(self.map.get_name(name)?)),
+            name: self.name(raw.name_id),
+            function: function.and_then(|name| self.name(name)),
         }
     }
 }
 
-/// Returns a name without control characters, or `None` if it is empty.
-fn plain_name(name: &str) -> Option<Cow<'_, str>> {
-    let is_plain = name.len() <= MAX_NAME_CHARS && !name.chars().any(char::is_control);
-    let name = if is_plain {
-        Cow::Borrowed(name)
-    } else {
-        name.chars().filter(|c| !c.is_control()).take(MAX_NAME_CHARS).collect()
-    };
-    (!name.trim().is_empty()).then_some(name)
+/// Returns a name without control characters.
+fn plain_name(name: &str) -> String {
+    name.chars().filter(|c| !c.is_control()).take(MAX_NAME_CHARS).collect()
 }
 
 /// Drops the first line if it is `)]}'`, which keeps browsers from running the map as a script.
@@ -246,8 +235,7 @@ fn without_guard(bytes: &[u8]) -> &[u8] {
     if !bytes.starts_with(b")]}") {
         return bytes;
     }
-    let end = bytes.iter().position(|byte| *byte == b'\n').unwrap_or(bytes.len());
-    bytes.get(end..).unwrap_or_default()
+    bytes.splitn(2, |byte| *byte == b'\n').nth(1).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -307,10 +295,12 @@ mod tests {
         };
         for count in [MAX_MAPPINGS + 1, 10_000_000] {
             let detail = fault(&of("", &"A,".repeat(count)));
-            assert!(detail.contains("more than 4000000 mappings"), "{detail}");
+            let expected = format!("{count} mappings, but the limit is 4000000; split the script");
+            assert!(detail.ends_with(&expected), "{detail}");
         }
-        let sources = vec!["\"a\""; MAX_ENTRIES + 1].join(",");
-        assert!(fault(&of(&sources, "")).contains("more than 1000000 sources or names"));
+        let sources = vec!["\"a\""; 1_000_001].join(",");
+        let detail = fault(&of(&sources, ""));
+        assert!(detail.contains("1000001 sources or names, but the limit is 1000000"), "{detail}");
     }
 
     #[test]
@@ -353,9 +343,9 @@ mod tests {
         let text = text.replace("AAAA", "AAAAA,CAAAC,CAAAC,CAAA");
         let map = ParsedMap::parse(text.as_bytes()).unwrap();
         let names: Vec<_> = map.mappings().map(|it| it.name).collect();
-        assert_eq!(names[0].as_deref(), Some("abc"));
+        assert_eq!(names[0], Some("abc"));
         assert_eq!(names[1], None);
-        assert_eq!(names[2].as_ref().map(|it| it.len()), Some(MAX_NAME_CHARS));
+        assert_eq!(names[2].map(str::len), Some(MAX_NAME_CHARS));
         assert_eq!(names[3], None);
     }
 }

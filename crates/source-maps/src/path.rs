@@ -32,11 +32,9 @@ pub fn clean_path(source: &str) -> String {
 
 /// Returns `true` unless a clean path belongs to a library or to generated code.
 pub fn is_in_app(path: &str) -> bool {
-    let mut segments = path.split('/');
     let is_generated = path.starts_with('<')
-        || (path.contains('/')
-            && segments.clone().next().is_some_and(|it| GENERATED.contains(&it)));
-    !is_generated && !segments.any(|segment| LIBRARY_FOLDERS.contains(&segment))
+        || path.split_once('/').is_some_and(|(first, _)| GENERATED.contains(&first));
+    !is_generated && !path.split('/').any(|segment| LIBRARY_FOLDERS.contains(&segment))
 }
 
 /// Returns the path of a script's URL, which starts with `/`, without host, query and fragment.

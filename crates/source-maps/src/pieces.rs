@@ -4,10 +4,12 @@
 //! range. Its sources are *blocks*: some lines of a source, with the context of those lines. So a
 //! frame needs one table. The *index* has the first generated position of each table.
 
+use std::borrow::Cow;
+use std::io;
+
 use serde::{Deserialize, Serialize};
 use sourcemap::{SourceMap, SourceMapBuilder, SourceView};
 
-use crate::BundleFault;
 use crate::map::{Mapping, ParsedMap, SourcePosition};
 
 /// Maximum bytes of a table before compression, to within one mapping and its block.
@@ -43,7 +45,7 @@ pub struct Pieces {
 
 impl Pieces {
     /// Prepares a map.
-    pub fn of(map: &ParsedMap) -> Result<Self, BundleFault> {
+    pub fn of(map: &ParsedMap) -> io::Result<Self> {
         let mut sources = Sources::of(map);
         let mut pieces = Self::default();
         let mut table: Option<TableWriter> = None;
@@ -88,8 +90,8 @@ impl Index {
     }
 
     /// Returns the stored form.
-    pub fn to_bytes(&self) -> Result<Vec<u8>, BundleFault> {
-        compress(&serde_json::to_vec(self).map_err(|error| unprepared(&error))?)
+    pub fn to_bytes(&self) -> io::Result<Vec<u8>> {
+        compress(&serde_json::to_vec(self)?)
     }
 
     /// Reads the stored form.
@@ -207,33 +209,24 @@ fn first_line_of(block: u32) -> u32 {
 struct TableWriter {
     table: SourceMapBuilder,
     first_line: u32,
-    last_line: u32,
     blocks: u32,
     names: u32,
-    /// The bytes that count for the size of the table.
+    /// The bytes that count for the size of the table, without its lines.
     bytes: usize,
 }
 
 impl TableWriter {
     fn starting_at(line: u32) -> Self {
-        Self {
-            table: SourceMapBuilder::new(None),
-            first_line: line,
-            last_line: line,
-            blocks: 0,
-            names: 0,
-            bytes: 0,
-        }
+        Self { table: SourceMapBuilder::new(None), first_line: line, blocks: 0, names: 0, bytes: 0 }
     }
 
-    /// Returns the bytes at the start of a line. An empty line takes a byte.
+    /// Returns the bytes at the start of a line. Each line takes a byte.
     fn bytes_at(&self, line: u32) -> usize {
-        self.bytes + (line - self.last_line) as usize
+        self.bytes + (line - self.first_line) as usize
     }
 
     fn add(&mut self, mapping: &Mapping<'_>, sources: &mut Sources<'_>) {
-        self.bytes = self.bytes_at(mapping.line) + MAPPING_BYTES;
-        self.last_line = mapping.line;
+        self.bytes += MAPPING_BYTES;
         let (block, line, column) = match mapping.source {
             Some(SourcePosition { source, line, column }) => {
                 let (block, first_line) = self.add_block(source, line, sources);
@@ -241,12 +234,9 @@ impl TableWriter {
             }
             None => (None, 0, 0),
         };
-        let entry = match (&mapping.name, &mapping.function) {
-            (name, None) => name.clone(),
-            (name, Some(function)) => {
-                Some(format!("{}{END}{function}", name.as_deref().unwrap_or_default()).into())
-            }
-        };
+        let with_function =
+            |function| Cow::from(format!("{}{END}{function}", mapping.name.unwrap_or_default()));
+        let entry = mapping.function.map(with_function).or(mapping.name.map(Cow::from));
         let name = entry.map(|entry| {
             let name = self.table.add_name(&entry);
             if name == self.names {
@@ -275,24 +265,19 @@ impl TableWriter {
         (number, first_line)
     }
 
-    fn finish(self) -> Result<Vec<u8>, BundleFault> {
+    fn finish(self) -> io::Result<Vec<u8>> {
         let mut table = Vec::new();
-        let written = self.table.into_sourcemap().to_writer(&mut table);
-        written.map_err(|error| unprepared(&error))?;
+        self.table.into_sourcemap().to_writer(&mut table).map_err(io::Error::other)?;
         compress(&table)
     }
 }
 
-fn compress(bytes: &[u8]) -> Result<Vec<u8>, BundleFault> {
-    zstd::bulk::compress(bytes, COMPRESSION_LEVEL).map_err(|error| unprepared(&error))
+fn compress(bytes: &[u8]) -> io::Result<Vec<u8>> {
+    zstd::bulk::compress(bytes, COMPRESSION_LEVEL)
 }
 
 fn decompress(bytes: &[u8]) -> Option<Vec<u8>> {
     zstd::bulk::decompress(bytes, MAX_DECOMPRESSED_BYTES).ok()
-}
-
-fn unprepared(error: &dyn std::fmt::Display) -> BundleFault {
-    BundleFault::Invalid(format!("the map cannot be prepared: {error}"))
 }
 
 #[cfg(test)]
@@ -371,6 +356,22 @@ mod tests {
         let pieces = Pieces::of(&map).unwrap();
         let context = find(&pieces, 0, 0).unwrap().context.unwrap();
         assert_eq!((context.line.len(), context.after), (1_000, vec!["end".to_owned()]));
+    }
+
+    #[test]
+    fn positions_in_generated_lines_of_5_mb_are_found() {
+        let section = |column: u32, name: &str| {
+            format!(
+                r#"{{"offset":{{"line":0,"column":{column}}},"map":{{"version":3,"sources":["{name}"],"names":[],"mappings":"AAAA"}}}}"#
+            )
+        };
+        let sections = [section(0, "a.js"), section(5_000_000, "b.js")].join(",");
+        let map = format!(r#"{{"version":3,"sections":[{sections}]}}"#);
+        let pieces = Pieces::of(&ParsedMap::parse(map.as_bytes()).unwrap()).unwrap();
+        let path = |column| find(&pieces, 0, column).map(|it| it.path);
+        assert_eq!(path(4_999_999).as_deref(), Some("a.js"));
+        assert_eq!(path(5_000_000).as_deref(), Some("b.js"));
+        assert_eq!(path(u32::MAX).as_deref(), Some("b.js"));
     }
 
     #[test]

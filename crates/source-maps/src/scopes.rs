@@ -10,6 +10,9 @@ const NO_SCOPES: u32 = 0;
 const SCOPE_START: u32 = 1;
 const SCOPE_END: u32 = 2;
 
+/// Numbers of an item that count: those of a scope's start up to its name.
+const MAX_NUMBERS: usize = 5;
+
 const HAS_NAME: u32 = 1;
 const IS_FUNCTION: u32 = 4;
 
@@ -32,33 +35,30 @@ impl Functions {
         let mut open: Vec<Option<u32>> = Vec::new();
         let (mut at, mut name) = ((0, 0), 0_u32);
         for (count, item) in text.split(',').enumerate() {
-            let mut numbers = Numbers(item.as_bytes());
-            match numbers.read()? {
+            match read_numbers(item)?.as_slice() {
                 _ if count >= MAX_MAPPINGS => return None,
-                NO_SCOPES => sources.push(Vec::new()),
-                SCOPE_START => {
-                    let flags = numbers.read()?;
-                    at = numbers.moved(at)?;
-                    let mut function = open.last().copied().flatten();
-                    let has_name = flags & HAS_NAME != 0;
-                    if has_name {
-                        name = name.checked_add_signed(numbers.read_signed()?)?;
+                [NO_SCOPES, ..] => sources.push(Vec::new()),
+                [SCOPE_START, flags, lines, columns, more @ ..] => {
+                    at = moved(at, *lines, *columns)?;
+                    if flags & HAS_NAME != 0 {
+                        name = name.checked_add_signed(signed(*more.first()?)?)?;
                     }
-                    if flags & IS_FUNCTION != 0 {
-                        function = has_name.then_some(name);
-                    }
+                    let own_name = (flags & HAS_NAME != 0).then_some(name);
+                    let outer = open.last().copied().flatten();
+                    let function = if flags & IS_FUNCTION != 0 { own_name } else { outer };
                     open.push(function);
                     changes.push((at, function));
                 }
-                SCOPE_END => {
+                [SCOPE_END, lines, columns, ..] => {
                     open.pop()?;
-                    at = numbers.moved(at)?;
+                    at = moved(at, *lines, *columns)?;
                     changes.push((at, open.last().copied().flatten()));
                     if open.is_empty() {
                         sources.push(std::mem::take(&mut changes));
                         at = (0, 0);
                     }
                 }
+                [] | [SCOPE_START | SCOPE_END, ..] => return None,
                 _ => {}
             }
         }
@@ -73,38 +73,36 @@ impl Functions {
     }
 }
 
-/// Reads the numbers of an item.
-struct Numbers<'t>(&'t [u8]);
-
-impl Numbers<'_> {
-    /// Reads an unsigned number: five bits per digit, the lowest first.
-    fn read(&mut self) -> Option<u32> {
-        let mut number = 0_u64;
-        for shift in (0..35).step_by(5) {
-            let (first, rest) = self.0.split_first()?;
-            self.0 = rest;
-            let digit = DIGITS.iter().position(|digit| digit == first)? as u64;
-            number |= (digit & 31) << shift;
-            if digit < 32 {
-                return u32::try_from(number).ok();
-            }
+/// Reads the first unsigned numbers of an item: five bits per digit, the lowest first.
+fn read_numbers(item: &str) -> Option<Vec<u32>> {
+    let (mut numbers, mut number, mut bits) = (Vec::new(), 0_u64, 0);
+    let mut digits = item.bytes();
+    while numbers.len() < MAX_NUMBERS
+        && let Some(byte) = digits.next()
+    {
+        let digit = DIGITS.iter().position(|digit| *digit == byte)? as u64;
+        number |= (digit & 31) << bits;
+        bits += 5;
+        if digit < 32 {
+            numbers.push(u32::try_from(number).ok()?);
+            (number, bits) = (0, 0);
+        } else if bits == 35 {
+            return None;
         }
-        None
     }
+    (bits == 0).then_some(numbers)
+}
 
-    /// Reads a signed number, whose lowest bit is the sign.
-    fn read_signed(&mut self) -> Option<i32> {
-        let number = self.read()?;
-        let size = i32::try_from(number >> 1).ok()?;
-        Some(if number & 1 == 1 { -size } else { size })
-    }
+/// Returns the signed number whose lowest bit is the sign.
+fn signed(number: u32) -> Option<i32> {
+    let size = i32::try_from(number >> 1).ok()?;
+    Some(if number & 1 == 1 { -size } else { size })
+}
 
-    /// Reads a position relative to the previous one: a column is absolute in another line.
-    fn moved(&mut self, (line, column): (u32, u32)) -> Option<(u32, u32)> {
-        let (lines, columns) = (self.read()?, self.read()?);
-        let from = if lines == 0 { column } else { 0 };
-        Some((line.checked_add(lines)?, from.checked_add(columns)?))
-    }
+/// Returns a position relative to the previous one: a column is absolute in another line.
+fn moved((line, column): (u32, u32), lines: u32, columns: u32) -> Option<(u32, u32)> {
+    let from = if lines == 0 { column } else { 0 };
+    Some((line.checked_add(lines)?, from.checked_add(columns)?))
 }
 
 #[cfg(test)]
@@ -139,7 +137,9 @@ mod tests {
 
     #[test]
     fn malformed_scopes_are_rejected() {
-        for text in ["", "B", "BA", "BAAA", "CAA", "BAAA,CAA,CAA", "BAA*", "BFAAD,CAA", "B_A"] {
+        for text in
+            ["", "B", "BA", "BAAA", "CAA", "BAAA,CAA,CAA", "BAA*", "BFAAD,CAA", "B_A", "BAAg,CAA"]
+        {
             assert!(Functions::read(text).is_none(), "{text}");
         }
         // Positions and numbers of 32 bits, and beyond.

@@ -4,9 +4,8 @@ use shared::app::{Access, App, Operation};
 use shared::audit::{AuditAction, AuditTarget};
 use shared::auth::Caller;
 use shared::http::{ApiRequest, ApiResponse, ApiResult, Method, StatusCode};
-use shared::json::Violations;
 use shared::projects::api_key::Scope;
-use source_maps::http::{Selection, selection};
+use source_maps::http::read_selection;
 use source_maps::store::ProjectMaps;
 
 /// The operation of this function.
@@ -20,16 +19,14 @@ pub static OPERATION: Operation = Operation::new(
 
 async fn handle(app: &App, caller: &Caller<'_>, incoming: &ApiRequest) -> ApiResult {
     // Request.
-    let mut violations = Violations::default();
-    let selection = selection(incoming, &mut violations);
-    let selection = violations.into_result(selection)?;
+    let (debug_id, release) = read_selection(incoming)?;
     let store = ProjectMaps::new(&app.store, caller.project()?);
 
     // Storage. A release has any number of maps, each of which is deleted for itself.
-    let map_keys = match selection {
-        Selection::DebugId(id) => vec![id],
-        Selection::Release(release) => store.find_by_release(&release).await?,
-    };
+    let mut map_keys = Vec::from_iter(debug_id);
+    if let Some(release) = release {
+        map_keys.extend(store.find_by_release(&release).await?);
+    }
     for map_key in map_keys {
         let target = AuditTarget::new("source_map", &map_key, map_key.to_string());
         let entry = caller.audit(&app.ids, AuditAction::SourceMapDeleted, target);

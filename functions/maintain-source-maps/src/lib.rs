@@ -53,11 +53,9 @@ async fn assemble(
         _ => return store.dequeue(checksum).await,
     };
     let chunks = SourceMapStore::new(&app.store).find_chunks(&upload, app.clock.now()).await?;
-    let opened = chunks
-        .map_err(|_| {
-            BundleFault::Invalid("chunks of the bundle have expired; upload it again".to_owned())
-        })
-        .and_then(|bundle| assembly::open(&upload, bundle));
+    let expired = "chunks of the bundle have expired; upload it again";
+    let chunks = chunks.map_err(|_| BundleFault::Invalid(expired.to_owned()));
+    let opened = chunks.and_then(|bundle| assembly::open(&upload, bundle));
     match assembly::assemble(app, &[store], &upload, opened, LONGEST).await {
         Ok(Ok(true) | Err(_)) => store.dequeue(checksum).await,
         Ok(Ok(false)) => Ok(()),

@@ -101,7 +101,7 @@ fn read_upload(caller: &Caller<'_>, body: &Body) -> Result<Upload, Problem> {
         Ok::<_, Problem>(text)
     };
     Ok(Upload {
-        organization: caller.organization().clone(),
+        organization: caller.organization().to_string(),
         checksum: checksum(&body.checksum)?,
         chunks: body.chunks.iter().map(checksum).collect::<Result<_, _>>()?,
         release: short("release", &body.version)?,

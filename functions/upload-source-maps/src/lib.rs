@@ -123,7 +123,7 @@ async fn put_chunks(app: &App, caller: &Caller<'_>, incoming: &ApiRequest) -> Ap
     let chunks = read_chunks(incoming).await?;
     let (store, now) = (SourceMapStore::new(&app.store), app.clock.now());
     for (checksum, bytes) in &chunks {
-        store.put_chunk(caller.organization(), checksum, bytes, now).await?;
+        store.put_chunk(caller.organization().as_str(), checksum, bytes, now).await?;
     }
     ApiResponse::ok(&json!({}))
 }

@@ -5,6 +5,7 @@
 #![allow(clippy::missing_panics_doc)] // Targets report findings by panics.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod chunks;
 mod cursors;
 mod envelopes;
 mod inflating;
@@ -26,7 +27,8 @@ pub struct Target {
 }
 
 /// All fuzz targets.
-pub static TARGETS: [Target; 12] = [
+pub static TARGETS: [Target; 13] = [
+    Target { name: "chunks", run: chunks::chunks },
     Target { name: "columns", run: runs::columns },
     Target { name: "cursors", run: cursors::cursors },
     Target { name: "envelopes", run: envelopes::envelopes },

@@ -7,13 +7,14 @@ use aws_sdk_dynamodb::types::{DeleteRequest, KeysAndAttributes, WriteRequest};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 
 use super::error::is_conflict;
+use super::immutable_items::{ItemKey, place};
 use super::item::Item;
 use super::transaction::pause;
 use super::{Store, StoreError};
 
 /// Most keys per `BatchGetItem`.
 pub const MAX_KEYS: usize = 100;
-/// Most keys per `BatchGetItem` of large items.
+/// Most keys per `BatchGetItem` of large items: a batch returns at most 16 MB.
 const MAX_LARGE_KEYS: usize = 20;
 /// Most attempts at a batch, since DynamoDB can leave keys unprocessed.
 const MAX_ROUNDS: u32 = 8;
@@ -55,14 +56,23 @@ impl Store {
         self.get_batches(table, keys, MAX_KEYS, true).await
     }
 
-    /// Like [`Self::get_all`], but eventually consistent, and for items of up to some hundred kB
-    /// each: a batch returns at most 16 MB.
-    pub async fn get_all_eventually(
+    /// Returns the items with these keys of one table that `accept` accepts. Each can have some
+    /// hundred kB. They are first read eventually consistent, at half the price. Those that are not
+    /// found or accepted are read again strongly consistent, since they can be new.
+    pub async fn get_all_large(
         &self,
         table: &str,
-        keys: Vec<Item>,
-    ) -> Result<Vec<Item>, StoreError> {
-        self.get_batches(table, keys, MAX_LARGE_KEYS, false).await
+        mut keys: Vec<Item>,
+        accept: impl Fn(&Item) -> bool,
+    ) -> Result<HashMap<ItemKey, Item>, StoreError> {
+        let mut found = HashMap::new();
+        for consistent in [false, true] {
+            let read = self.get_batches(table, keys.clone(), MAX_LARGE_KEYS, consistent).await?;
+            let accepted = read.into_iter().filter(&accept);
+            found.extend(accepted.map(|item| (place(&item), item)));
+            keys.retain(|key| !found.contains_key(&place(key)));
+        }
+        Ok(found)
     }
 
     async fn get_batches(

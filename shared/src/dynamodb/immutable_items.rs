@@ -106,8 +106,7 @@ impl Store {
     /// never change once written. Each can have some hundred kB, but no lists or maps, whose bytes
     /// are not counted.
     ///
-    /// Cached items are returned from memory. Others are read eventually consistent, and missing
-    /// ones again strongly consistent.
+    /// Cached items are returned from memory, others from [`Self::get_all_large`].
     pub async fn get_all_unchanging(
         &self,
         table: &'static str,
@@ -115,22 +114,13 @@ impl Store {
     ) -> Result<HashMap<ItemKey, Arc<Item>>, StoreError> {
         let mut found = self.immutable_items.get_all(table, &keys);
         keys.retain(|key| !found.contains_key(&place(key)));
-        let mut read = HashMap::new();
-        if !keys.is_empty() {
-            read = by_place(self.get_all_eventually(table, keys.clone()).await?);
-            keys.retain(|key| !read.contains_key(&place(key)));
-        }
-        if !keys.is_empty() {
-            read.extend(by_place(self.get_all(table, keys).await?));
-        }
+        let read = self.get_all_large(table, keys, |_| true).await?;
+        let read: HashMap<_, _> =
+            read.into_iter().map(|(place, item)| (place, Arc::new(item))).collect();
         self.immutable_items.insert(table, read.iter());
         found.extend(read);
         Ok(found)
     }
-}
-
-fn by_place(items: Vec<Item>) -> HashMap<ItemKey, Arc<Item>> {
-    items.into_iter().map(|item| (place(&item), Arc::new(item))).collect()
 }
 
 #[cfg(test)]

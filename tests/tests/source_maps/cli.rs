@@ -119,6 +119,9 @@ async fn sentry_cli_shows_why_bundles_are_rejected() {
     let folder = folder.path();
     let upload = "sourcemaps upload --wait --no-rewrite --release shop@1 .";
     let second = MAP.replace("\"version\":3", "\"version\":2");
+    let mappings = "A,".repeat(10_000_000);
+    let many = format!(r#"{{"version":3,"sources":[],"names":[],"mappings":"{mappings}"}}"#);
+    let nested = r#"{"version":3,"sections":[{"offset":{"line":0,"column":0},"map":{"version":3,"sections":[]}}]}"#;
     for (name, id, map, part) in [
         (
             "app",
@@ -128,6 +131,8 @@ async fn sentry_cli_shows_why_bundles_are_rejected() {
         ),
         ("app", Some(DEBUG_ID), "no map", "~/app.js.map: the file is not a source map"),
         ("app", Some(DEBUG_ID), &second, "~/app.js: the map has version 2"),
+        ("app", Some(DEBUG_ID), &many, "10000000 mappings, but the limit is 4000000"),
+        ("app", Some(DEBUG_ID), nested, "~/app.js: a section of the map has sections itself"),
         ("other", Some(DEBUG_ID), MAP, "have the same debug ID"),
     ] {
         write(folder, "app", Some(DEBUG_ID), MAP);

@@ -7,7 +7,7 @@ use serde_json::json;
 use shared::dynamodb::Sweep;
 use source_maps::store::ProjectMaps;
 use tests::app::{PROJECT, TestApp};
-use tests::source_maps::{DEBUG_ID, MAP, bundle_of, event, put_chunks};
+use tests::source_maps::{DEBUG_ID, MAP, bundle_of, event, put_chunks, queue};
 
 use super::{MINUTE, TABLE, call, deliver, errors, events_of, listed, maintain, stored, upload};
 
@@ -97,6 +97,27 @@ async fn queued_bundles_are_assembled_by_the_job() {
     let again = tests::source_maps::assemble(&test.app, &test.key, &bundle, &projects).await;
     assert_eq!(again.body["state"], "ok");
     assert_eq!(stored(&test, "assembly-queue").await, 0);
+}
+
+#[tokio::test]
+async fn failed_queued_bundles_can_be_uploaded_again() {
+    let test = TestApp::start().await;
+    let (broken, bundle) = (bundle_of("{", DEBUG_ID), bundle_of(MAP, DEBUG_ID));
+    put_chunks(&test.app, &test.key, &broken).await;
+    for queued in [&broken, &bundle] {
+        queue(&test.app, test.project_id, queued).await;
+        maintain(&test).await;
+        test.pass(MINUTE);
+    }
+    let failures = listed(&test).await["failures"].clone();
+    let details: Vec<_> = failures.as_array().unwrap().iter().map(|it| &it["detail"]).collect();
+    let [newest, oldest] = details.as_slice() else { panic!("{failures}") };
+    assert_eq!(**newest, "chunks of the bundle have expired; upload it again");
+    assert!(oldest.as_str().unwrap().starts_with("~/app.js: the map is not valid JSON"));
+    for start in ["assembly-queue", "piece#", "map#", "due"] {
+        assert_eq!(stored(&test, start).await, 0, "{start}");
+    }
+    assert_eq!(upload(&test, &bundle).await.body["state"], "ok");
 }
 
 #[tokio::test]

@@ -24,7 +24,7 @@ fn positions_equal_those_of_trace_mapping() {
     let output =
         node.arg(folder.path()).args([count.to_string(), seed.to_string()]).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let mut compared = 0;
+    let (mut compared, mut with_source) = (0, 0);
     for name in ["react-dom", "three", "lodash-es", "sentry", "acorn"] {
         let read = |end: &str| {
             std::fs::read_to_string(folder.path().join(format!("{name}{end}"))).unwrap()
@@ -47,7 +47,9 @@ fn positions_equal_those_of_trace_mapping() {
             let found = found.map(|it| (it.path, it.line, it.column));
             assert_eq!(found, expected, "{name} {line}:{column}");
             compared += 1;
+            with_source += usize::from(expected.is_some());
         }
     }
     assert_eq!(compared, 5 * count);
+    assert!(with_source * 10 > compared * 9, "{with_source} of {compared} have a source");
 }

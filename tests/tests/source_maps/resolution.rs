@@ -4,10 +4,14 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use shared::dynamodb::item::item;
+use source_maps::MapKey;
+use source_maps::event::MinifiedFrame;
+use source_maps::store::{ProjectMaps, Resolver, SourceMapCache};
 use tests::app::{PROJECT, TestApp};
 use tests::source_maps::{DEBUG_ID, MAP, bundle, bundle_of, event};
 
-use super::{deliver, errors, events_of, frames, listed, upload};
+use super::{TABLE, deliver, errors, events_of, frames, listed, upload};
 
 /// Time after which a map takes effect in warm functions.
 const EFFECT: Duration = Duration::from_secs(16);
@@ -109,6 +113,28 @@ async fn maps_of_other_projects_resolve_nothing() {
     let events = events_of(&test, &errors(&test).await[0]).await;
     assert_eq!(events[0]["mapStatus"], "missing");
     assert_eq!(listed(&test).await["items"], json!([]));
+}
+
+#[tokio::test]
+async fn only_parsed_tables_are_cached() {
+    let test = TestApp::start().await;
+    upload(&test, &bundle_of(MAP, DEBUG_ID)).await;
+    let key = MapKey::of_debug_id(DEBUG_ID).unwrap();
+    let frames = [MinifiedFrame { exception: 0, frame: 0, key, line: 0, column: 10 }];
+    let maps = ProjectMaps::new(&test.app.store, test.project_id);
+    let resolves = async |cache: &SourceMapCache| {
+        let resolver = Resolver::new(maps, cache, test.app.clock.now());
+        !resolver.resolve(&frames).await.unwrap().frames.is_empty()
+    };
+    let cache = SourceMapCache::default();
+    assert!(resolves(&cache).await);
+    let mut pieces = test.items(TABLE).await;
+    pieces.retain(|item| item["pk"].as_s().unwrap().starts_with("piece#"));
+    let keys = pieces.iter().map(|it| item(["pk", "sk"].map(|name| (name, it[name].clone()))));
+    test.app.store.delete_all(TABLE, keys.collect()).await.unwrap();
+    assert!(resolves(&cache).await);
+    // The store's cache of unchanging items is for columns of errors.
+    assert!(!resolves(&SourceMapCache::default()).await);
 }
 
 #[tokio::test]

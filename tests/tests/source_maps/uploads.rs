@@ -48,7 +48,7 @@ async fn broken_bundles_leave_nothing_but_their_reason() {
         (of(MAP)[..200].to_vec(), "archive cannot be read"),
         (of(r#"{"version":3,"mapp"#), "~/app.js: the map is not valid JSON: EOF"),
         (of(r#"{"version":2,"sources":[],"names":[],"mappings":""}"#), "version 2"),
-        (of(&many), "more than 4000000 mappings"),
+        (of(&many), "4000001 mappings, but the limit is 4000000"),
         (
             bundle(&json!({"files": {"../a": map("~/a.js.map")}}), &files),
             "not a file of the bundle",
@@ -84,12 +84,43 @@ async fn broken_bundles_leave_nothing_but_their_reason() {
 }
 
 #[tokio::test]
+async fn valid_maps_beside_a_broken_one_are_not_stored() {
+    let test = TestApp::start().await;
+    let other = DEBUG_ID.replace('d', "e");
+    let map = |url: &str, id: &str| json!({"type": "source_map", "url": url, "headers": {"debug-id": id}});
+    let files = json!({"a": map("~/a.js.map", DEBUG_ID), "b": map("~/b.js.map", &other)});
+    let bundle_with = |second: &str| {
+        bundle(&json!({ "files": files }), &[("a", MAP.as_bytes()), ("b", second.as_bytes())])
+    };
+    let reply = upload(&test, &bundle_with(&MAP.replace("AAIAA", "A*"))).await;
+    let detail = reply.body["detail"].as_str().unwrap();
+    assert!(detail.starts_with("~/b.js.map: the map cannot be read"), "{}", reply.body);
+    assert_eq!(listed(&test).await["items"], json!([]));
+    for start in ["piece#", "map#", "due"] {
+        assert_eq!(stored(&test, start).await, 0, "{start}");
+    }
+    // The failure explains frames of each of its maps.
+    deliver(&test, tests::source_maps::event(1, Some(&other), "", &[12], "t")).await;
+    let events = events_of(&test, &errors(&test).await[0]).await;
+    assert_eq!(events[0]["mapStatus"], "failed");
+    assert_eq!(upload(&test, &bundle_with(MAP)).await.body["state"], "ok");
+    assert_eq!(listed(&test).await["items"].as_array().unwrap().len(), 2);
+}
+
+#[tokio::test]
 async fn full_projects_get_no_maps_until_some_are_deleted() {
     let test = TestApp::start().await;
     let bundle = bundle_of(MAP, DEBUG_ID);
     let listing = key(&format!("maps#{}", test.project_id), "0");
     let full = item_at(listing.clone(), [("storedBytes", n(20_i64 << 30))]);
     test.app.store.put_over(TABLE, full).await.unwrap();
+    // The other project has capacity, but the bundle is for both or none.
+    local::demo::ensure_project(&test.app.store, "other", "Other").await.unwrap();
+    let both = json!({"projects": ["other", PROJECT]});
+    let reply = tests::source_maps::upload(&test.app, &test.key, &bundle, &both).await;
+    assert_eq!(reply.status, 409, "{}", reply.body);
+    assert_eq!(stored(&test, "piece#").await + stored(&test, "map#").await, 0);
+    test.pass(std::time::Duration::from_secs(16));
     let reply = upload(&test, &bundle).await;
     assert_eq!((reply.status, &reply.body["state"]), (409, &json!(null)), "{}", reply.body);
     assert!(reply.body["detail"].as_str().unwrap().contains("delete source maps of old releases"));

@@ -1,19 +1,18 @@
 //! Uploaded bundles: their chunks and their state, the queue of those to assemble, and failures.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
-use aws_sdk_dynamodb::types::AttributeValue;
 use aws_sdk_dynamodb::types::builders::PutBuilder;
-use serde::de::Error;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use shared::dynamodb::StoreError;
+use shared::dynamodb::immutable_items::place;
 use shared::dynamodb::item::{Item, ItemReader, b, item_at, key, n, ss, time_key};
 use shared::dynamodb::request::IntoAction;
-use shared::projects::project::{Organization, ProjectId};
+use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
 
-use super::{ProjectMaps, QUEUE, SourceMapStore, TABLE, json, read_json};
+use super::{FAILURES, ProjectMaps, QUEUE, SourceMapStore, TABLE, json, read_json};
 use crate::MapKey;
 use crate::bundle::Checksum;
 
@@ -32,8 +31,7 @@ const CHUNK_MARGIN: Duration = Duration::from_hours(1);
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Upload {
     /// The organization of the chunks.
-    #[serde(deserialize_with = "organization")]
-    pub organization: Organization,
+    pub organization: String,
     /// The SHA-1 of the whole bundle.
     pub checksum: Checksum,
     /// The SHA-1 of each chunk, in order.
@@ -94,7 +92,7 @@ impl SourceMapStore<'_> {
     /// Stores a chunk whose checksum was verified. A repeat extends its life.
     pub async fn put_chunk(
         self,
-        organization: &Organization,
+        organization: &str,
         checksum: &Checksum,
         bytes: &[u8],
         now: Timestamp,
@@ -109,34 +107,24 @@ impl SourceMapStore<'_> {
         self,
         upload: &Upload,
         now: Timestamp,
-    ) -> Result<Result<Vec<u8>, Vec<Checksum>>, StoreError> {
+    ) -> Result<Result<Vec<u8>, BTreeSet<Checksum>>, StoreError> {
         let least = u64::try_from(now.plus(CHUNK_MARGIN).as_seconds()).unwrap_or_default();
-        let mut missing: BTreeSet<Checksum> = upload.chunks.iter().cloned().collect();
-        let mut chunks: BTreeMap<Checksum, Vec<u8>> = BTreeMap::new();
-        // Large items first at half the price; then those that were just written.
-        for just_written in [false, true] {
-            let keys = missing.iter().map(|it| chunk_key(&upload.organization, it)).collect();
-            let items = if just_written {
-                self.db.get_all(TABLE, keys).await?
-            } else {
-                self.db.get_all_eventually(TABLE, keys).await?
-            };
-            for mut item in items {
-                let reader = ItemReader { table: TABLE, item: &item };
-                let checksum = reader.parsed("pk", |pk| Checksum::parse(pk.rsplit('#').next()?))?;
-                if reader.count("expiresAt")? > least
-                    && let Some(AttributeValue::B(bytes)) = item.remove("bytes")
-                {
-                    missing.remove(&checksum);
-                    chunks.insert(checksum, bytes.into_inner());
-                }
+        let lasts = |item: &Item| {
+            let expires_at = ItemReader { table: TABLE, item }.count("expiresAt");
+            expires_at.is_ok_and(|expires_at| expires_at > least)
+        };
+        let distinct: BTreeSet<&Checksum> = upload.chunks.iter().collect();
+        let key_of = |chunk: &Checksum| chunk_key(&upload.organization, chunk);
+        let keys = distinct.iter().map(|chunk| key_of(chunk)).collect();
+        let items = self.db.get_all_large(TABLE, keys, lasts).await?;
+        let (mut bundle, mut missing) = (Vec::new(), BTreeSet::new());
+        for chunk in &upload.chunks {
+            match items.get(&place(&key_of(chunk))) {
+                Some(item) => bundle.extend(ItemReader { table: TABLE, item }.blob("bytes")?),
+                None => drop(missing.insert(chunk.clone())),
             }
         }
-        if !missing.is_empty() {
-            return Ok(Err(missing.into_iter().collect()));
-        }
-        let parts = upload.chunks.iter().filter_map(|it| chunks.get(it)).map(Vec::as_slice);
-        Ok(Ok(parts.collect::<Vec<_>>().concat()))
+        Ok(if missing.is_empty() { Ok(bundle) } else { Err(missing) })
     }
 
     /// Returns bundles that wait for the job, with the time since when.
@@ -202,7 +190,7 @@ impl ProjectMaps<'_> {
         let sk = format!("{}#{}", time_key(now), upload.checksum);
         let expires_at = n(now.plus(FAILURE_RETENTION).as_seconds());
         let attributes = [("failure", json(&failure)?), ("expiresAt", expires_at)];
-        let mut item = item_at(key(&self.failures_pk(), &sk), attributes);
+        let mut item = item_at(key(&self.pk(FAILURES), &sk), attributes);
         item.extend(ss(map_keys).map(|keys| ("mapKeys".to_owned(), keys)));
         let state = BundleState::Failed { detail: failure.detail, at: now };
         let bundle = self.put_bundle(upload, state)?.into_action()?;
@@ -214,7 +202,7 @@ impl ProjectMaps<'_> {
     pub async fn list_failures(self, now: Timestamp) -> Result<Vec<Failure>, StoreError> {
         let query = self
             .db
-            .partition(TABLE, self.failures_pk())
+            .partition(TABLE, self.pk(FAILURES))
             .scan_index_forward(false)
             .filter_expression("expiresAt > :now")
             .expression_attribute_values(":now", n(now.as_seconds()))
@@ -230,12 +218,8 @@ impl ProjectMaps<'_> {
     }
 }
 
-pub(super) fn chunk_key(organization: &Organization, checksum: &Checksum) -> Item {
+pub(super) fn chunk_key(organization: &str, checksum: &Checksum) -> Item {
     key(&format!("chunk#{organization}#{checksum}"), "chunk")
-}
-
-fn organization<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Organization, D::Error> {
-    Organization::parse(&String::deserialize(deserializer)?).map_err(D::Error::custom)
 }
 
 fn read_failure(item: &Item) -> Result<Failure, StoreError> {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
-use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem};
+use aws_sdk_dynamodb::types::TransactWriteItem;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use serde::{Deserialize, Serialize};
 use shared::dynamodb::item::{Item, ItemReader, b, item_at, key, n, s, time_key};
@@ -16,7 +16,7 @@ use tokio::time::sleep;
 use uuid::Uuid;
 
 use super::upkeep::UNPUBLISHED;
-use super::{ProjectMaps, TABLE, Upload, json, read_json};
+use super::{DueMap, MAPS, ProjectMaps, TABLE, Upload, json, read_json};
 use crate::MapKey;
 use crate::bundle::{Checksum, PreparedMap};
 use crate::pieces::Index;
@@ -44,6 +44,7 @@ pub struct StoredMap<'m> {
 /// The item by which frames find a map.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lookup {
+    pub(super) key: MapKey,
     /// The id of its pieces.
     pub map_id: Uuid,
     /// The first position of each table.
@@ -78,7 +79,13 @@ impl ProjectMaps<'_> {
     /// Writes the pieces of a map. Until the map is published, frames do not find it.
     pub async fn put_pieces(self, map: StoredMap<'_>, now: Timestamp) -> Result<(), StoreError> {
         let tables = &map.prepared.pieces.tables;
-        let due = self.due(map.map_id, map.key, tables.len(), now.plus(UNPUBLISHED));
+        let due = DueMap {
+            project: self.project,
+            map_id: map.map_id,
+            map_key: map.key.clone(),
+            pieces: tables.len(),
+            at: now.plus(UNPUBLISHED),
+        };
         self.db.put_over(TABLE, due.item()?).await?;
         let item_of = |(number, piece): (usize, &Vec<u8>)| {
             item_at(self.piece_key(map.map_id, number), [("bytes", b(piece))])
@@ -136,13 +143,16 @@ impl ProjectMaps<'_> {
         let mut current = self.find_lookups(&maps.iter().map(|map| map.key).collect()).await?;
         let mut replaced_bundles = BTreeSet::new();
         for map in maps {
-            let new = Lookup {
-                map_id: map.map_id,
-                index: map.prepared.pieces.index.clone(),
-                last_used_at: now,
-                listing: format!("{}#{}", time_key(now), map.map_id),
-                bundle: upload.checksum.clone(),
-            };
+            let listing = format!("{}#{}", time_key(now), map.map_id);
+            let index = map.prepared.pieces.index.to_bytes();
+            let failed = |error| StoreError::Rejected(Cause::of_step("writing an index", error));
+            let lookup = [
+                ("mapId", s(map.map_id)),
+                ("listing", s(&listing)),
+                ("index", b(&index.map_err(failed)?)),
+                ("bundle", s(&upload.checksum)),
+                ("lastUsedAt", n(now.as_millis())),
+            ];
             let listed = ListedMap {
                 debug_id: map.key.debug_id().map(str::to_owned),
                 release: upload.release.clone(),
@@ -154,9 +164,9 @@ impl ProjectMaps<'_> {
             };
             let bytes = n(i64::try_from(map.prepared.pieces.bytes()).unwrap_or(i64::MAX));
             let listed = [("mapKey", s(map.key)), ("storedBytes", bytes), ("map", json(&listed)?)];
-            let listed = item_at(key(&self.maps_pk(), &new.listing), listed);
+            let listed = item_at(key(&self.pk(MAPS), &listing), listed);
             tx.add("listing", self.db.put(TABLE, listed))?;
-            let put = self.db.put(TABLE, item_at(self.lookup_key(map.key), new.attributes()?));
+            let put = self.db.put(TABLE, item_at(self.lookup_key(map.key), lookup));
             let Some(current) = current.remove(map.key) else {
                 tx.add("lookup", put.condition_expression("attribute_not_exists(pk)"))?;
                 continue;
@@ -165,7 +175,7 @@ impl ProjectMaps<'_> {
                 .condition_expression("mapId = :map")
                 .expression_attribute_values(":map", s(current.map_id));
             tx.add("lookup", put)?;
-            self.add_removal(&mut tx, map.key, &current, now)?;
+            self.add_removal(&mut tx, &current, now)?;
             replaced_bundles.insert(current.bundle);
         }
         replaced_bundles.remove(&upload.checksum);
@@ -175,23 +185,13 @@ impl ProjectMaps<'_> {
         Ok(tx)
     }
 
-    /// Returns the current map of a key.
-    pub(super) async fn find_lookup(self, map_key: &MapKey) -> Result<Option<Lookup>, StoreError> {
-        let item = self.db.get(TABLE, self.lookup_key(map_key)).await?;
-        item.as_ref().map(Lookup::read).transpose()
-    }
-
     /// Returns the current maps of keys. Omits keys without a map.
     pub(super) async fn find_lookups(
         self,
         map_keys: &BTreeSet<&MapKey>,
     ) -> Result<HashMap<MapKey, Lookup>, StoreError> {
         let keys = map_keys.iter().map(|key| self.lookup_key(key)).collect();
-        let key_of = |pk: &str| pk.rsplit('#').next().map(MapKey::from);
-        let read = |item: &Item| {
-            let key = ItemReader { table: TABLE, item }.parsed("pk", key_of)?;
-            Ok((key, Lookup::read(item)?))
-        };
+        let read = |item: &Item| Lookup::read(item).map(|lookup| (lookup.key.clone(), lookup));
         self.db.get_all(TABLE, keys).await?.iter().map(read).collect()
     }
 
@@ -199,7 +199,7 @@ impl ProjectMaps<'_> {
     pub async fn list_maps(self, request: &PageRequest) -> Result<Page<ListedMap>, StoreError> {
         let query = self
             .db
-            .partition(TABLE, self.maps_pk())
+            .partition(TABLE, self.pk(MAPS))
             .scan_index_forward(false)
             .key_condition_expression("pk = :pk AND sk < :before")
             .expression_attribute_values(":before", s(request.after.as_deref().unwrap_or("~")))
@@ -212,22 +212,22 @@ impl ProjectMaps<'_> {
         let keys = page.items.iter().map(|(key, _)| key).collect();
         let current = self.find_lookups(&keys).await?;
         let with_use = |(key, listed): &(MapKey, ListedMap)| {
-            let used = current.get(key).map_or(listed.created_at, |map| map.last_used_at);
-            ListedMap { last_used_at: used.max(listed.created_at), ..listed.clone() }
+            let last_used_at = current.get(key).map_or(listed.last_used_at, |it| it.last_used_at);
+            ListedMap { last_used_at, ..listed.clone() }
         };
-        Ok(Page { items: page.items.iter().map(with_use).collect(), end: page.end })
+        Ok(page.map(with_use))
     }
 
     /// Returns the bytes of the project's pieces.
     pub async fn stored_bytes(self) -> Result<u64, StoreError> {
-        let query = self.db.partition(TABLE, self.maps_pk()).consistent_read(false);
+        let query = self.db.partition(TABLE, self.pk(MAPS)).consistent_read(false);
         let items = self.db.all(query.projection_expression("storedBytes")).await?;
         items.iter().map(|item| ItemReader { table: TABLE, item }.count("storedBytes")).sum()
     }
 
     /// Returns the keys of all maps of a release.
     pub async fn find_by_release(self, release: &str) -> Result<Vec<MapKey>, StoreError> {
-        let items = self.db.all(self.db.partition(TABLE, self.maps_pk())).await?;
+        let items = self.db.all(self.db.partition(TABLE, self.pk(MAPS))).await?;
         let mut listed = items.iter().map(read_listed).collect::<Result<Vec<_>, _>>()?;
         listed.retain(|(_, map)| map.release.as_deref() == Some(release));
         Ok(listed.into_iter().map(|(key, _)| key).collect())
@@ -242,8 +242,9 @@ impl ProjectMaps<'_> {
     ) -> Result<(), StoreError> {
         let mut retry = ConflictRetry::default();
         while retry.next_attempt().await {
-            let Some(current) = self.find_lookup(map_key).await? else { return Ok(()) };
-            if self.remove(map_key, &current, vec![entry.clone()], now).await? {
+            let current = self.find_lookups(&[map_key].into()).await?.remove(map_key);
+            let Some(current) = current else { return Ok(()) };
+            if self.remove(&current, vec![entry.clone()], now).await? {
                 return Ok(());
             }
         }
@@ -252,21 +253,11 @@ impl ProjectMaps<'_> {
 }
 
 impl Lookup {
-    fn attributes(&self) -> Result<[(&'static str, AttributeValue); 5], StoreError> {
-        let failed = |fault| StoreError::Rejected(Cause::of_step("writing an index", fault));
-        Ok([
-            ("mapId", s(self.map_id)),
-            ("listing", s(&self.listing)),
-            ("index", b(&self.index.to_bytes().map_err(failed)?)),
-            ("bundle", s(&self.bundle)),
-            ("lastUsedAt", n(self.last_used_at.as_millis())),
-        ])
-    }
-
     fn read(item: &Item) -> Result<Self, StoreError> {
         let reader = ItemReader { table: TABLE, item };
         let index = Index::from_bytes(reader.blob("index")?);
         Ok(Self {
+            key: reader.parsed("pk", |pk| pk.rsplit('#').next().map(MapKey::from))?,
             map_id: reader.parsed("mapId", |text| Uuid::try_parse(text).ok())?,
             listing: reader.text("listing")?.to_owned(),
             index: index.ok_or_else(|| reader.damaged("index"))?,

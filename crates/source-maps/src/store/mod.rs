@@ -21,6 +21,10 @@ pub use resolving::{MapStatus, Resolution, Resolver, SourceMapCache};
 pub use upkeep::DueMap;
 
 const TABLE: &str = "source-maps";
+/// The lists of a project.
+const BUNDLES: &str = "bundles";
+const FAILURES: &str = "failures";
+const MAPS: &str = "maps";
 /// The partition of bundles that wait for the job.
 const QUEUE: &str = "assembly-queue";
 
@@ -50,25 +54,17 @@ impl<'a> ProjectMaps<'a> {
         Self { db, project }
     }
 
-    fn bundles_pk(self) -> String {
-        format!("bundles#{}", self.project)
+    /// Returns the partition of a list of the project.
+    fn pk(self, list: &str) -> String {
+        format!("{list}#{}", self.project)
     }
 
     fn bundle_key(self, checksum: &Checksum) -> Item {
-        key(&self.bundles_pk(), &checksum.to_string())
+        key(&self.pk(BUNDLES), &checksum.to_string())
     }
 
     fn queue_key(self, checksum: &Checksum) -> Item {
         key(QUEUE, &format!("{}#{checksum}", self.project))
-    }
-
-    fn failures_pk(self) -> String {
-        format!("failures#{}", self.project)
-    }
-
-    /// Returns the partition of the list of maps.
-    fn maps_pk(self) -> String {
-        format!("maps#{}", self.project)
     }
 
     /// Returns the key of the item by which frames find a map.
@@ -92,6 +88,5 @@ fn read_json<'i, T: Deserialize<'i>>(
     item: &'i Item,
     attribute: &'static str,
 ) -> Result<T, StoreError> {
-    let reader = ItemReader { table: TABLE, item };
-    serde_json::from_str(reader.text(attribute)?).map_err(|_| reader.damaged(attribute))
+    ItemReader { table: TABLE, item }.parsed(attribute, |text| serde_json::from_str(text).ok())
 }

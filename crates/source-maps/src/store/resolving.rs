@@ -62,8 +62,8 @@ pub struct Resolution {
     /// The resolved frames.
     pub frames: ResolvedFrames,
     /// The keys without a map.
-    pub missing: Vec<MapKey>,
-    used: BTreeMap<MapKey, Arc<Lookup>>,
+    missing: Vec<MapKey>,
+    used: Vec<Arc<Lookup>>,
 }
 
 /// Resolves frames of a project's events.
@@ -87,25 +87,24 @@ impl<'a> Resolver<'a> {
         let missing = missing.map(|(key, _)| key.clone()).collect();
         let positions = self.find_positions(&maps, frames).await?;
         let resolved = frames.iter().zip(&positions).filter(|(_, position)| position.is_some());
-        let map_of = |key: &MapKey| Some((key.clone(), maps.get(key).cloned()??));
-        let used = resolved.filter_map(|(frame, _)| map_of(&frame.key)).collect();
+        let used: BTreeSet<&MapKey> = resolved.map(|(frame, _)| &frame.key).collect();
+        let used = used.into_iter().filter_map(|key| maps.get(key)?.clone()).collect();
         Ok(Resolution { frames: ResolvedFrames::of(frames, positions), missing, used })
     }
 
     /// Notes that the maps of a resolution were used, once a day for each map.
     pub async fn note_use(self, resolution: &Resolution) -> Result<(), StoreError> {
-        for (key, map) in &resolution.used {
-            if map.last_used_at.plus(USE_PRECISION) > self.now {
-                continue;
-            }
-            let update = self.maps.db.update(TABLE, self.maps.lookup_key(key));
+        let is_due = |map: &&Arc<Lookup>| map.last_used_at.plus(USE_PRECISION) <= self.now;
+        for map in resolution.used.iter().filter(is_due) {
+            let update = self.maps.db.update(TABLE, self.maps.lookup_key(&map.key));
             let update = update
                 .update_expression("SET lastUsedAt = :now")
                 .condition_expression("mapId = :map AND lastUsedAt < :now")
                 .expression_attribute_values(":map", s(map.map_id))
                 .expression_attribute_values(":now", n(self.now.as_millis()));
             self.maps.db.write_if(update).await?;
-            self.put_cached(key, Some(Lookup { last_used_at: self.now, ..Lookup::clone(map) }));
+            let used = Lookup { last_used_at: self.now, ..Lookup::clone(map) };
+            self.put_cached(&map.key, Some(used));
         }
         Ok(())
     }
@@ -119,21 +118,16 @@ impl<'a> Resolver<'a> {
     ) -> Result<(Option<MapStatus>, Option<T>), StoreError> {
         let Some(event) = event else { return Ok((None, None)) };
         let resolution = self.resolve(&minified_frames(&event)).await?;
-        let status = self.explain_missing(&resolution.missing).await?;
+        let mut status = None;
+        if !resolution.missing.is_empty() {
+            let failures = self.maps.list_failures(self.now).await?;
+            let has_failed = |key| failures.iter().any(|failure| failure.map_keys.contains(key));
+            let is_failed = resolution.missing.iter().any(has_failed);
+            status = Some(if is_failed { MapStatus::Failed } else { MapStatus::Missing });
+        }
         let is_resolved = !resolution.frames.is_empty();
         let written = is_resolved.then(|| write(resolution.frames.apply(event))).flatten();
         Ok((status, written))
-    }
-
-    /// Returns the reason why keys have no map, if there are any.
-    async fn explain_missing(self, keys: &[MapKey]) -> Result<Option<MapStatus>, StoreError> {
-        if keys.is_empty() {
-            return Ok(None);
-        }
-        let failures = self.maps.list_failures(self.now).await?;
-        let has_failed = |key| failures.iter().any(|failure| failure.map_keys.contains(key));
-        let is_failed = keys.iter().any(has_failed);
-        Ok(Some(if is_failed { MapStatus::Failed } else { MapStatus::Missing }))
     }
 
     /// Returns the map of each frame's key, or `None` for a key without a map.
@@ -182,7 +176,7 @@ impl<'a> Resolver<'a> {
                 None => unread.push(key(&place.0, &place.1)),
             }
         }
-        for (place, item) in self.maps.db.get_all_unchanging(TABLE, unread).await? {
+        for (place, item) in self.maps.db.get_all_large(TABLE, unread, |_| true).await? {
             let bytes = ItemReader { table: TABLE, item: &item }.blob("bytes")?;
             if let Some(table) = Table::read(bytes).map(Arc::new) {
                 self.cache.tables.insert(place.clone(), Arc::clone(&table), self.now);

@@ -11,7 +11,6 @@ use std::time::Duration;
 use aws_sdk_dynamodb::types::TransactWriteItem;
 use serde::{Deserialize, Serialize};
 use shared::dynamodb::item::{Item, ItemReader, item_at, key, n, s, time_key};
-use shared::dynamodb::request::IntoAction;
 use shared::dynamodb::transaction::Transaction;
 use shared::dynamodb::{StoreError, Sweep};
 use shared::projects::project::ProjectId;
@@ -19,7 +18,10 @@ use shared::timestamp::Timestamp;
 use uuid::Uuid;
 
 use super::bundles::chunk_key;
-use super::{BundleRecord, Lookup, ProjectMaps, SourceMapStore, TABLE, json, read_json};
+use super::{
+    BUNDLES, BundleRecord, FAILURES, Lookup, MAPS, ProjectMaps, SourceMapStore, TABLE, json,
+    read_json,
+};
 use crate::MapKey;
 use crate::bundle::Checksum;
 
@@ -90,16 +92,16 @@ impl ProjectMaps<'_> {
 
     /// Removes a due map, unless it was used in the meantime.
     pub async fn settle(self, due: &DueMap, now: Timestamp) -> Result<(), StoreError> {
-        let current = self.find_lookup(&due.map_key).await?;
+        let current = self.find_lookups(&[&due.map_key].into()).await?.remove(&due.map_key);
         if let Some(current) = current.filter(|it| it.map_id == due.map_id) {
             let expires_at = current.last_used_at.plus(RETENTION);
             if expires_at > now {
                 let later = DueMap { at: expires_at, ..due.clone() };
-                let put = self.db.put(TABLE, later.item()?).into_action()?;
-                let delete = self.db.delete(TABLE, due.key()).into_action()?;
-                return self.db.commit_all(vec![put, delete]).await.map(drop);
+                // After a crash in between, the next run settles the old entry again.
+                self.db.put_over(TABLE, later.item()?).await?;
+                return self.db.delete_all(TABLE, vec![due.key()]).await;
             }
-            if !self.remove(&due.map_key, &current, Vec::new(), now).await? {
+            if !self.remove(&current, Vec::new(), now).await? {
                 // The map was used or replaced at this moment. The next run looks again.
                 return Ok(());
             }
@@ -118,19 +120,18 @@ impl ProjectMaps<'_> {
     /// the map was used or replaced in the meantime.
     pub(super) async fn remove(
         self,
-        map_key: &MapKey,
         current: &Lookup,
         more: Vec<TransactWriteItem>,
         now: Timestamp,
     ) -> Result<bool, StoreError> {
         let mut tx = Transaction::from(more);
-        let delete = self.db.delete(TABLE, self.lookup_key(map_key));
+        let delete = self.db.delete(TABLE, self.lookup_key(&current.key));
         let delete = delete
             .condition_expression("mapId = :map AND lastUsedAt = :used")
             .expression_attribute_values(":map", s(current.map_id))
             .expression_attribute_values(":used", n(current.last_used_at.as_millis()));
         tx.add("lookup", delete)?;
-        self.add_removal(&mut tx, map_key, current, now)?;
+        self.add_removal(&mut tx, current, now)?;
         tx.add("bundle", self.db.delete(TABLE, self.bundle_key(&current.bundle)))?;
         match self.db.commit_all(tx).await? {
             None => Ok(true),
@@ -143,36 +144,29 @@ impl ProjectMaps<'_> {
     pub(super) fn add_removal(
         self,
         tx: &mut Transaction,
-        map_key: &MapKey,
         current: &Lookup,
         now: Timestamp,
     ) -> Result<(), StoreError> {
-        let (map_id, pieces) = (current.map_id, current.index.tables());
-        let due = self.due(map_id, map_key, pieces, now);
-        tx.add("listing", self.db.delete(TABLE, key(&self.maps_pk(), &current.listing)))?;
+        let due = DueMap {
+            project: self.project,
+            map_id: current.map_id,
+            map_key: current.key.clone(),
+            pieces: current.index.tables(),
+            at: now,
+        };
+        tx.add("listing", self.db.delete(TABLE, key(&self.pk(MAPS), &current.listing)))?;
         tx.add("due", self.db.put(TABLE, due.item()?))
-    }
-
-    /// Returns an entry of a map with a number of pieces.
-    pub(super) fn due(
-        self,
-        map_id: Uuid,
-        map_key: &MapKey,
-        pieces: usize,
-        at: Timestamp,
-    ) -> DueMap {
-        DueMap { project: self.project, map_id, map_key: map_key.clone(), pieces, at }
     }
 
     /// Ends the assembly of the project's bundles: removes them with their chunks. An invocation
     /// that assembles one cannot publish its maps any more. None are left if it removes nothing.
     pub async fn erase_bundles(self) -> Result<Sweep, StoreError> {
-        let query = self.db.partition(TABLE, self.bundles_pk()).limit(ITEMS_AT_ONCE);
+        let query = self.db.partition(TABLE, self.pk(BUNDLES)).limit(ITEMS_AT_ONCE);
         let items = query.send().await?.items.unwrap_or_default();
         let mut keys = Vec::new();
         for item in &items {
             let checksum = ItemReader { table: TABLE, item }.text("sk")?;
-            keys.push(key(&self.bundles_pk(), checksum));
+            keys.push(key(&self.pk(BUNDLES), checksum));
             keys.extend(Checksum::parse(checksum).map(|it| self.queue_key(&it)));
             // An unreadable bundle must not stop the erasure; its chunks expire within a day.
             if let Ok(BundleRecord { upload, .. }) = read_json(item, "bundle") {
@@ -193,7 +187,7 @@ impl ProjectMaps<'_> {
             self.db.delete_all(TABLE, vec![self.lookup_key(&entry.map_key)]).await?;
             self.remove_pieces(entry).await?;
         }
-        for pk in [self.maps_pk(), self.failures_pk()] {
+        for pk in [self.pk(MAPS), self.pk(FAILURES)] {
             let query = self.db.partition(TABLE, pk).projection_expression("pk, sk");
             let keys = query.limit(ITEMS_AT_ONCE).send().await?.items.unwrap_or_default();
             removed += self.db.sweep_away(TABLE, keys, None).await?.removed;
