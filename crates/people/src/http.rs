@@ -17,7 +17,7 @@ use shared::timestamp::Timestamp;
 use crate::InvitationId;
 use crate::store::{CallerMember, MAX_INVITATIONS_PER_DAY, PeopleChange};
 
-pub use caller_info::{CallerInfo, describe, signed_in};
+pub use caller_info::{CallerInfo, describe, signed_in, signed_in_with};
 
 /// Seconds of a day.
 const DAY_SECONDS: i64 = 24 * 60 * 60;

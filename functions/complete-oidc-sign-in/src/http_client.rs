@@ -2,6 +2,7 @@
 //! redirects.
 
 use std::time::Duration;
+use std::{env, fs, panic};
 
 use aws_smithy_http_client::Connector;
 use aws_smithy_http_client::tls::{Provider, TlsContext, TrustStore, rustls_provider::CryptoMode};
@@ -18,6 +19,13 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 const READ_TIMEOUT: Duration = Duration::from_secs(3);
 /// Most bytes of a response. Key sets of large providers have some ten kilobytes.
 const MAX_RESPONSE_BYTES: usize = 1024 * 1024;
+
+/// Files with all certificates of the operating system: of Lambda, and of Debian. The SDK would also
+/// read the folder of the file, which has each certificate again, twice.
+const BUNDLES: [&str; 2] =
+    ["/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/certs/ca-certificates.crt"];
+/// Environment variables that name other certificates. The SDK reads them.
+const OVERRIDES: [&str; 2] = ["SSL_CERT_FILE", "SSL_CERT_DIR"];
 
 /// The provider gave no usable response.
 #[derive(Debug, thiserror::Error)]
@@ -56,8 +64,25 @@ pub(crate) async fn send(
 /// Returns a client that trusts the certificate authorities of the operating system. Reading them
 /// takes long, so the caller keeps the client.
 pub(crate) fn connector() -> Result<SharedHttpConnector, HttpError> {
+    let is_overridden = OVERRIDES.iter().any(|name| env::var_os(name).is_some());
+    let mut bundles = BUNDLES.iter().filter(|_| !is_overridden);
+    bundles
+        .find_map(|bundle| fs::read(bundle).ok())
+        .and_then(trusting_bundle)
+        .map_or_else(|| trusting(TrustStore::default()), Ok)
+}
+
+/// Returns a client that trusts the certificates of a bundle. Returns `None` if the bundle has a
+/// certificate that cannot be read, at which the SDK panics. From the operating system's folder, it
+/// skips such certificates.
+fn trusting_bundle(bundle: Vec<u8>) -> Option<SharedHttpConnector> {
+    let trust_store = TrustStore::empty().with_pem_certificate(bundle);
+    panic::catch_unwind(|| trusting(trust_store)).ok()?.ok()
+}
+
+fn trusting(trust_store: TrustStore) -> Result<SharedHttpConnector, HttpError> {
     let context = TlsContext::builder()
-        .with_trust_store(TrustStore::default())
+        .with_trust_store(trust_store)
         .build()
         .map_err(|error| HttpError::Tls(error.to_string()))?;
     let settings = HttpConnectorSettings::builder()
@@ -71,4 +96,20 @@ pub(crate) fn connector() -> Result<SharedHttpConnector, HttpError> {
             .tls_context(context)
             .build(),
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unreadable_bundles_give_no_client() {
+        let pem = |content| {
+            format!("-----BEGIN CERTIFICATE-----\n{content}\n-----END CERTIFICATE-----\n")
+        };
+        for content in ["AAAA", "?"] {
+            assert!(trusting_bundle(pem(content).into_bytes()).is_none(), "{content}");
+        }
+        connector().unwrap();
+    }
 }

@@ -6,6 +6,7 @@ mod membership;
 mod provider;
 mod settings;
 
+use openidconnect::PkceCodeChallenge;
 use people::http::no_randomness;
 use people::store::PeopleStore;
 use people::{OIDC_COOKIE, OIDC_LIFETIME, OidcSignIn};
@@ -15,7 +16,7 @@ use shared::projects::secret::Secret;
 use shared::projects::session::{LIFETIME, clear_cookie, cookie, set_cookie};
 
 use membership::sign_in;
-use provider::{Authorization, VerifiedUser};
+use provider::VerifiedUser;
 
 pub use provider::Provider;
 pub use settings::Settings;
@@ -77,26 +78,31 @@ async fn start(app: &App, provider: &Provider) -> ApiResult {
         browser.map_err(no_randomness)?,
         nonce.map_err(no_randomness)?.reveal(),
     );
+    let (challenge, verifier) = PkceCodeChallenge::new_random_sha256();
     let now = app.clock.now();
-    let authorization = match provider.authorize(&state, &nonce, now).await {
-        Ok(authorization) => authorization,
+    let started = OidcSignIn {
+        state: state.digest(),
+        browser: browser.digest(),
+        nonce,
+        verifier: verifier.into_secret(),
+        expires_at: now.plus(OIDC_LIFETIME),
+    };
+
+    // Storage and response. The sign-in is stored while the provider's metadata is read: if that
+    // fails, nothing has the state of the sign-in, which then expires.
+    let (stored, url) = tokio::join!(
+        PeopleStore::new(&app.store).put_oidc_sign_in(&started),
+        provider.authorization_url(&state, &started.nonce, challenge, now),
+    );
+    let url = match url {
+        Ok(url) => url,
         Err(error) => {
             tracing::error!(%error, "the OpenID provider cannot be used");
             return redirect(&format!("{SIGN_IN_PAGE}{}", Failure::Failed.code()))?
                 .with_cookie(&clear_cookie(OIDC_COOKIE));
         }
     };
-    let Authorization { url, verifier } = authorization;
-
-    // Storage and response.
-    let started = OidcSignIn {
-        state: state.digest(),
-        browser: browser.digest(),
-        nonce,
-        verifier,
-        expires_at: now.plus(OIDC_LIFETIME),
-    };
-    PeopleStore::new(&app.store).put_oidc_sign_in(&started).await?;
+    stored?;
     redirect(&url)?.with_cookie(&set_cookie(OIDC_COOKIE, &browser.reveal(), OIDC_LIFETIME))
 }
 

@@ -55,14 +55,6 @@ pub struct Provider {
     connector: OnceLock<SharedHttpConnector>,
 }
 
-/// The request to the provider.
-pub(crate) struct Authorization {
-    /// The URL to which the browser is redirected.
-    pub(crate) url: String,
-    /// The PKCE verifier.
-    pub(crate) verifier: String,
-}
-
 /// A user whose email address the provider verified.
 pub(crate) struct VerifiedUser {
     /// The address, in lower case.
@@ -118,15 +110,15 @@ impl Provider {
         self.settings().ok_or_else(missing)
     }
 
-    /// Returns the request to the provider for a sign-in.
-    pub(crate) async fn authorize(
+    /// Returns the URL at the provider to which the browser of a sign-in is redirected.
+    pub(crate) async fn authorization_url(
         &self,
         state: &Secret,
         nonce: &str,
+        challenge: PkceCodeChallenge,
         now: Timestamp,
-    ) -> Result<Authorization, ProviderError> {
+    ) -> Result<String, ProviderError> {
         let (client, _) = self.client(now, false).await?;
-        let (challenge, verifier) = PkceCodeChallenge::new_random_sha256();
         let (state, nonce) = (CsrfToken::new(state.reveal()), Nonce::new(nonce.to_owned()));
         let request = client.authorize_url(
             CoreAuthenticationFlow::AuthorizationCode,
@@ -135,7 +127,7 @@ impl Provider {
         );
         let request = request.add_scope(Scope::new("email".to_owned()));
         let (url, ..) = request.set_pkce_challenge(challenge).url();
-        Ok(Authorization { url: url.into(), verifier: verifier.into_secret() })
+        Ok(url.into())
     }
 
     /// Exchanges a code, and verifies the ID token. Providers can leave the email address out of it;

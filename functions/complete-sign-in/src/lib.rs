@@ -4,7 +4,7 @@
 //! the email, too. The link of an invitation also accepts the invitation.
 
 use people::InvitationId;
-use people::http::{self, signed_in};
+use people::http::{self, signed_in, signed_in_with};
 use people::sign_in::{BROWSER_COOKIE, PendingSignIn, SignInCompletion};
 use people::store::{PeopleChange, PeopleStore};
 use shared::app::{Access, App, Operation};
@@ -68,17 +68,23 @@ async fn sign_in(app: &App, incoming: &ApiRequest, pending: &PendingSignIn) -> A
     let wanted = |member: &Member| {
         pending.organization.as_ref().is_none_or(|wanted| *wanted == member.organization)
     };
-    let members = account.members.into_iter().filter(wanted);
+    let members = account.members.iter().filter(|member| wanted(member));
     let member = members.min_by_key(|member| member.joined_at).ok_or_else(http::invalid_token)?;
+    let member = member.clone();
     let started = Session::start(member.user.clone(), member.organization.clone(), now)
         .map_err(http::no_randomness)?;
     let entry = entry(app, incoming, &member, AuditAction::SignedIn);
     let more = vec![people.use_sign_in(&pending.digest)?, app.store.audit(&entry)?];
-    if !people.start_session(&started.0, &member, more).await? {
+    let caller = app.caller_of(incoming, started.0.clone(), member.clone())?;
+    // The response contains nothing that the new session changes, so its reads wait for no write.
+    let (is_started, response) = tokio::join!(
+        people.start_session(&started.0, &member, more),
+        signed_in_with(account, &caller, &started.1),
+    );
+    if !is_started? {
         return Err(http::invalid_token());
     }
-    let caller = app.caller_of(incoming, started.0, member)?;
-    signed_in(&app.store, &caller, &started.1, app.clock.now()).await
+    response
 }
 
 /// Accepts the sign-in's invitation, and starts a session in its organization.

@@ -4,6 +4,7 @@
 //! It is compiled on first use: compiling all patterns takes a quarter of a second.
 
 use std::borrow::Cow;
+use std::iter;
 use std::sync::{LazyLock, OnceLock};
 
 use regex::bytes::{Captures, Regex, RegexBuilder};
@@ -18,6 +19,9 @@ const OR: char = '\u{1f}';
 const REPLACEMENTS: usize = 5;
 /// Maximum bytes of a compiled pattern. The largest takes a tenth of it.
 const MAX_COMPILED_BYTES: usize = 1 << 20;
+
+/// Number of hashes of three letters: more than the index has different ones.
+const HASHES: usize = 1 << 12;
 
 static KNOWN: LazyLock<Rules> = LazyLock::new(|| Rules::parse(include_str!("data/rules.txt")));
 
@@ -47,8 +51,9 @@ struct Rule {
     any_case: bool,
     /// Parts that a text must contain, except the indexed one.
     required: &'static str,
-    pattern: &'static str,
-    replacements: [&'static str; REPLACEMENTS],
+    /// The pattern and the replacements, with a tab before each replacement. Few rules are tried, so
+    /// a cold start does not split the others.
+    fields: &'static str,
     /// `None` for an invalid pattern. A test checks that there is none.
     compiled: OnceLock<Option<Regex>>,
 }
@@ -56,12 +61,19 @@ struct Rule {
 /// All rules, with an index of those that can match.
 pub(super) struct Rules {
     all: Vec<Rule>,
-    /// Groups of three letters, each with a rule that requires it, sorted.
-    index: Vec<(Letters, u16)>,
+    index: Vec<Indexed>,
     /// Rules that are not in the index.
     unindexed: Vec<u16>,
-    /// A bit for each hash of three indexed letters.
-    indexed: Box<[u64; 1 << 10]>,
+    /// The last number in the index of each hash of three letters, plus one. 0 for none.
+    last: Box<[u16; HASHES]>,
+}
+
+/// Three letters and a rule that requires them.
+struct Indexed {
+    letters: Letters,
+    rule: u16,
+    /// The previous number in the index of the same hash, plus one. 0 for none.
+    previous: u16,
 }
 
 type Letters = [u8; 3];
@@ -83,37 +95,32 @@ impl Rules {
             all: Vec::new(),
             index: Vec::new(),
             unindexed: Vec::new(),
-            indexed: Box::new([0; 1 << 10]),
+            last: Box::new([0; HASHES]),
         };
         for line in table.lines() {
             known.add(line);
         }
-        known.index.sort_unstable();
         known
     }
 
     /// Adds the rule of a line. Skips a line without a rule; a test checks that there is none.
-    fn add(&mut self, line: &'static str) {
-        let mut fields = line.split('\t');
-        let mut field = || fields.next().unwrap_or_default();
-        let (kind, case, required, pattern) = (field(), field(), field(), field());
-        let replacements = std::array::from_fn(|_| field());
-        let (Some(kind), Ok(number)) = (Kind::parse(kind), u16::try_from(self.all.len())) else {
-            return;
-        };
+    fn add(&mut self, line: &'static str) -> Option<()> {
+        let (kind, line) = line.split_once('\t')?;
+        let (case, line) = line.split_once('\t')?;
+        let (required, fields) = line.split_once('\t')?;
+        let (kind, number) = (Kind::parse(kind)?, u16::try_from(self.all.len()).ok()?);
         let (first, required) = required.split_once(AND).unwrap_or((required, ""));
         if first.is_empty() {
             self.unindexed.push(number);
         }
         for letters in first.split(OR).filter_map(|text| text.as_bytes().first_chunk()) {
-            self.index.push((*letters, number));
-            let (word, bit) = place(*letters);
-            if let Some(word) = self.indexed.get_mut(word) {
-                *word |= bit;
-            }
+            let last = self.last.get_mut(hash(*letters))?;
+            self.index.push(Indexed { letters: *letters, rule: number, previous: *last });
+            *last = u16::try_from(self.index.len()).ok()?;
         }
         let (any_case, compiled) = (case == "i", OnceLock::new());
-        self.all.push(Rule { kind, any_case, required, pattern, replacements, compiled });
+        self.all.push(Rule { kind, any_case, required, fields, compiled });
+        Some(())
     }
 
     /// Returns the match of the first rule of each kind.
@@ -132,13 +139,12 @@ impl Rules {
     /// Returns the numbers of rules that can match a text, in order.
     fn candidates(&self, lower_case: &str) -> Vec<u16> {
         let mut candidates = self.unindexed.clone();
+        let numbered = |number: u16| self.index.get(usize::from(number).checked_sub(1)?);
         for letters in lower_case.as_bytes().array_windows() {
-            let (word, bit) = place(*letters);
-            if self.indexed.get(word).is_some_and(|word| word & bit != 0) {
-                let start = self.index.partition_point(|(indexed, _)| indexed < letters);
-                let found = self.index.iter().skip(start);
-                candidates.extend(found.take_while(|(it, _)| it == letters).map(|(_, rule)| rule));
-            }
+            let last = self.last.get(hash(*letters)).and_then(|last| numbered(*last));
+            let of_hash = iter::successors(last, |indexed| numbered(indexed.previous));
+            let found = of_hash.filter(|indexed| indexed.letters == *letters);
+            candidates.extend(found.map(|indexed| indexed.rule));
         }
         candidates.sort_unstable();
         candidates.dedup();
@@ -146,12 +152,12 @@ impl Rules {
     }
 }
 
-/// Returns the word and the bit for the hash of three letters.
-fn place(letters: Letters) -> (usize, u64) {
-    let [first, second, third] = letters.map(usize::from);
-    // Letters of texts differ in their lowest six bits.
-    let hash = (first & 0x3f) << 10 ^ (second & 0x3f) << 5 ^ third;
-    (hash >> 6, 1 << (hash & 0x3f))
+/// Returns a hash of three letters, below [`HASHES`].
+fn hash([first, second, third]: Letters) -> usize {
+    let letters = u32::from_be_bytes([0, first, second, third]);
+    // The highest bits of a product with the golden ratio are evenly distributed.
+    let hash = letters.wrapping_mul(0x9e37_79b9) >> (u32::BITS - HASHES.trailing_zeros());
+    usize::try_from(hash).unwrap_or_default()
 }
 
 impl Rule {
@@ -161,16 +167,19 @@ impl Rule {
     }
 
     fn matched<'t>(&self, text: &'t str) -> Option<Matched<'t>> {
-        let pattern = self.compiled.get_or_init(|| {
-            RegexBuilder::new(self.pattern)
+        let mut fields = self.fields.split('\t');
+        let pattern = fields.next().unwrap_or_default();
+        let compiled = self.compiled.get_or_init(|| {
+            RegexBuilder::new(pattern)
                 .unicode(false)
                 .case_insensitive(self.any_case)
                 .size_limit(MAX_COMPILED_BYTES)
                 .build()
                 .ok()
         });
-        let captures = pattern.as_ref()?.captures(text.as_bytes())?;
-        Some(Matched { replacements: self.replacements, captures })
+        let captures = compiled.as_ref()?.captures(text.as_bytes())?;
+        let replacements = std::array::from_fn(|_| fields.next().unwrap_or_default());
+        Some(Matched { replacements, captures })
     }
 }
 
@@ -220,7 +229,7 @@ mod tests {
         assert_eq!(rules.all.len(), include_str!("data/rules.txt").lines().count());
         for rule in &rules.all {
             rule.matched("");
-            assert!(matches!(rule.compiled.get(), Some(Some(_))), "{}", rule.pattern);
+            assert!(matches!(rule.compiled.get(), Some(Some(_))), "{}", rule.fields);
         }
         // The index contains all other rules.
         assert!(rules.unindexed.len() < 10, "{}", rules.unindexed.len());

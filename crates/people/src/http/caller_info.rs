@@ -15,7 +15,7 @@ use shared::projects::session::{LIFETIME, Session, cookie};
 use shared::timestamp::Timestamp;
 
 use crate::InvitationId;
-use crate::store::PeopleStore;
+use crate::store::{Account, PeopleStore};
 
 /// Most projects in the response; list-projects returns all of them.
 const MAX_PROJECTS: u32 = 100;
@@ -60,47 +60,16 @@ pub async fn describe<'c>(
     caller: &'c Caller<'_>,
     now: Timestamp,
 ) -> Result<CallerInfo<'c>, Problem> {
-    // Every visitor of a page can read its key, and a user is often an email address.
-    let is_private = caller.scopes().iter().any(|scope| *scope != Scope::FlagsEvaluate);
-    let first = PageRequest { limit: MAX_PROJECTS, after: None };
-    let credential = async {
+    let account = async {
         Ok(match caller.credential() {
-            Credential::Key { id, .. } => (Some(id), None),
-            Credential::Session(_) => (None, Some(describe_user(store, caller, now).await?)),
+            Credential::Key { .. } => None,
+            Credential::Session(_) => {
+                Some(PeopleStore::new(store).find_account(caller.user(), now).await?)
+            }
         })
     };
-    let ((key_id, signed_in), projects) =
-        tokio::try_join!(credential, caller.list_projects(&first))?;
-    Ok(CallerInfo {
-        user: is_private.then(|| caller.user()),
-        organization: caller.organization(),
-        scopes: caller.scopes(),
-        projects: projects.items.into_iter().map(|it| it.summary).collect(),
-        key_id,
-        expires_at: caller.expires_at(),
-        signed_in,
-    })
-}
-
-async fn describe_user<'c>(
-    store: &Store,
-    caller: &'c Caller<'_>,
-    now: Timestamp,
-) -> Result<SignedIn<'c>, Problem> {
-    let account = PeopleStore::new(store).find_account(caller.user(), now).await?;
-    let invitations = account.invitations.into_iter().map(|invitation| ReceivedInvitation {
-        id: invitation.id,
-        organization: invitation.organization,
-        role: invitation.role,
-        invited_by: invitation.invited_by,
-        expires_at: invitation.expires_at,
-    });
-    Ok(SignedIn {
-        email: caller.user(),
-        role: caller.role(),
-        organizations: account.members.into_iter().map(|member| member.organization).collect(),
-        invitations: invitations.collect(),
-    })
+    let (account, projects) = tokio::try_join!(account, list_projects(caller))?;
+    Ok(caller_info(caller, account, projects))
 }
 
 /// Returns the response that starts the caller's new session: its details and its cookie.
@@ -110,8 +79,69 @@ pub async fn signed_in(
     secret: &Secret,
     now: Timestamp,
 ) -> Result<ApiResponse, Problem> {
+    let info = describe(store, caller, now).await?;
+    with_session_cookie(&info, caller, secret)
+}
+
+/// Like [`signed_in`], for a caller whose account was just read.
+pub async fn signed_in_with(
+    account: Account,
+    caller: &Caller<'_>,
+    secret: &Secret,
+) -> Result<ApiResponse, Problem> {
+    let info = caller_info(caller, Some(account), list_projects(caller).await?);
+    with_session_cookie(&info, caller, secret)
+}
+
+async fn list_projects(caller: &Caller<'_>) -> Result<Vec<ProjectSummary>, Problem> {
+    let first = PageRequest { limit: MAX_PROJECTS, after: None };
+    let projects = caller.list_projects(&first).await?;
+    Ok(projects.items.into_iter().map(|it| it.summary).collect())
+}
+
+fn caller_info<'c>(
+    caller: &'c Caller<'_>,
+    account: Option<Account>,
+    projects: Vec<ProjectSummary>,
+) -> CallerInfo<'c> {
+    // Every visitor of a page can read its key, and a user is often an email address.
+    let is_private = caller.scopes().iter().any(|scope| *scope != Scope::FlagsEvaluate);
+    CallerInfo {
+        user: is_private.then(|| caller.user()),
+        organization: caller.organization(),
+        scopes: caller.scopes(),
+        projects,
+        key_id: match caller.credential() {
+            Credential::Key { id, .. } => Some(id),
+            Credential::Session(_) => None,
+        },
+        expires_at: caller.expires_at(),
+        signed_in: account.map(|account| describe_user(caller, account)),
+    }
+}
+
+fn describe_user<'c>(caller: &'c Caller<'_>, account: Account) -> SignedIn<'c> {
+    let invitations = account.invitations.into_iter().map(|invitation| ReceivedInvitation {
+        id: invitation.id,
+        organization: invitation.organization,
+        role: invitation.role,
+        invited_by: invitation.invited_by,
+        expires_at: invitation.expires_at,
+    });
+    SignedIn {
+        email: caller.user(),
+        role: caller.role(),
+        organizations: account.members.into_iter().map(|member| member.organization).collect(),
+        invitations: invitations.collect(),
+    }
+}
+
+fn with_session_cookie(
+    info: &CallerInfo<'_>,
+    caller: &Caller<'_>,
+    secret: &Secret,
+) -> Result<ApiResponse, Problem> {
     let lifetime = |session: &Session| session.issued_at.until(session.ends_at()).min(LIFETIME);
     let lifetime = caller.session().map(lifetime).unwrap_or_default();
-    let info = describe(store, caller, now).await?;
-    ApiResponse::ok(&info)?.with_cookie(&cookie(secret, lifetime))
+    ApiResponse::ok(info)?.with_cookie(&cookie(secret, lifetime))
 }
