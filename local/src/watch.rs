@@ -89,13 +89,11 @@ impl Watch {
         // The port is free now; another process could still take it before the start.
         let port = TcpListener::bind(hidden_address()).and_then(|it| it.local_addr());
         let address = port.map_err(WatchError::Unknown)?;
-        let mut command = Command::new("cargo");
-        // The program watches all folders in its working directory, again for each function that it
-        // starts, also with `--ignore-changes`. With 20,000 folders of test tools, this takes seconds.
-        let watched = if options.reload { "." } else { "local" };
+        let tools = options.workspace.join(".venv/bin");
+        let path = path_with(&[&tools]);
+        let mut command = Command::new("cargo-lambda");
         command
-            .current_dir(options.workspace.join(watched))
-            .env("PATH", path_with_tools(options.workspace))
+            .env("PATH", &path)
             .args(["lambda", "watch", "--disable-cors", "--manifest-path"])
             .arg(options.workspace.join("Cargo.toml"))
             .args(["--concurrency", CONCURRENCY])
@@ -103,17 +101,35 @@ impl Watch {
             .args(["--invoke-port", &address.port().to_string()])
             .arg("--env-file")
             .arg(options.environment)
-            .args(["--config", &instance::runner_setting(options.runner)])
             .env(TIMEOUTS_VARIABLE, json!(timeouts.collect::<HashMap<_, _>>()).to_string())
             .stdin(Stdio::null())
             // The process group lets all child processes be ended together.
             .process_group(0)
             .kill_on_drop(true);
-        if !options.reload {
-            command.args(["--ignore-changes", "--quiet"]);
-        }
-        if env::var_os(RELEASE_VARIABLE).is_some() {
+        let is_release = env::var_os(RELEASE_VARIABLE).is_some();
+        if is_release {
             command.arg("--release");
+        }
+        if options.reload {
+            command
+                .current_dir(options.workspace)
+                .args(["--config", &instance::runner_setting(options.runner)]);
+        } else {
+            // The program watches all folders in its working directory, again for each function that
+            // it starts. With 20,000 folders of test tools, this takes seconds.
+            let own = options.workspace.join("local");
+            let targets = options.runner.ancestors().nth(2).unwrap_or(options.workspace);
+            command
+                .args(["--ignore-changes", "--quiet"])
+                .env("PATH", path_with(&[&own.join("built"), &tools]))
+                .env("WAYMARK_LOCAL_PATH", path)
+                .env("WAYMARK_LOCAL_METADATA", options.environment.with_extension("metadata"))
+                .env("WAYMARK_LOCAL_RUNNER", options.runner)
+                .env(
+                    "WAYMARK_LOCAL_PROGRAMS",
+                    targets.join(if is_release { "release" } else { "debug" }),
+                )
+                .current_dir(own);
         }
         let on_line = match options.output {
             Output::File(file) => {
@@ -245,12 +261,11 @@ async fn read_lines(output: impl AsyncRead + Unpin, on_line: fn(&str)) {
     }
 }
 
-/// Returns `PATH` with the workspace's tools first, which `make tools` installs.
-fn path_with_tools(workspace: &Path) -> OsString {
-    let tools = workspace.join(".venv").join("bin");
-    let tools = tools.canonicalize().unwrap_or(tools);
+/// Returns `PATH` with folders of the workspace first.
+fn path_with(folders: &[&Path]) -> OsString {
+    let absolute = |folder: &&Path| folder.canonicalize().unwrap_or_else(|_| folder.to_path_buf());
     let path = env::var_os("PATH").unwrap_or_default();
-    let folders = std::iter::once(tools).chain(env::split_paths(&path));
+    let folders = folders.iter().map(absolute).chain(env::split_paths(&path));
     env::join_paths(folders).unwrap_or(path)
 }
 
