@@ -78,12 +78,22 @@ pub async fn run(
         let id = header("lambda-runtime-aws-request-id").unwrap_or_default().to_owned();
         let trace = header("lambda-runtime-trace-id").unwrap_or_default().to_owned();
         let event = Event { id: id.clone(), trace, body: next.bytes().await?, time: timeout };
-        let running = match process.take_if(|it| !it.has_ended()) {
-            Some(running) => running,
+        let idle = process.take_if(|it| !it.has_ended());
+        let was_idle = idle.is_some();
+        let running = match idle {
+            Some(idle) => idle,
             None => Process::start(&program).await?,
         };
         let running = process.insert(running);
-        let (kind, body) = match running.invoke(event).await {
+        let mut outcome = running.invoke(event.clone()).await;
+        if was_idle
+            && matches!(outcome, Err(Failure::Ended(EXITED, _)))
+            && !running.api.is_running()
+        {
+            // The process was ending, and never fetched the event.
+            outcome = process.insert(Process::start(&program).await?).invoke(event).await;
+        }
+        let (kind, body) = match outcome {
             Ok(response) => ("response", response),
             Err(Failure::Reported(error)) => ("error", error.into()),
             Err(Failure::Ended(error_type, how)) => {

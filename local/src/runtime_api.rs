@@ -53,7 +53,7 @@ pub enum InvocationError {
 type Outcome = Result<InvocationResponse, InvocationError>;
 
 /// An event for a function.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Event {
     /// The id of the invocation.
     pub(crate) id: String,
@@ -84,6 +84,7 @@ struct Shared {
 pub struct RuntimeApi {
     address: SocketAddr,
     queue: mpsc::UnboundedSender<Invocation>,
+    shared: Arc<Shared>,
     server: JoinHandle<()>,
 }
 
@@ -107,12 +108,17 @@ impl RuntimeApi {
             .route("/2018-06-01/runtime/invocation/{id}/error", post(error))
             .route("/2018-06-01/runtime/init/error", post(error_at_init))
             .layer(DefaultBodyLimit::disable())
-            .with_state(shared);
+            .with_state(Arc::clone(&shared));
         let server = tokio::spawn(async move {
             // The server does not end by itself.
             let _ = axum::serve(listener, routes).await;
         });
-        Ok(Self { address, queue, server })
+        Ok(Self { address, queue, shared, server })
+    }
+
+    /// Returns `true` if the function has fetched an event, and not yet reported its outcome.
+    pub(crate) fn is_running(&self) -> bool {
+        self.shared.running.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
     /// Returns its address, for [`RUNTIME_API_VARIABLE`].

@@ -117,4 +117,8 @@ async fn ended_and_hung_processes_are_replaced() {
         assert_eq!(report, json!({"errorType": error, "errorMessage": message}));
         assert_eq!(&invoke("hello").await.unwrap().body[..], b"hello", "after {event}");
     }
+    // The process ends half a second later, without fetching the next event.
+    for event in ["leave", "hello"] {
+        assert_eq!(&invoke(event).await.unwrap().body[..], event.as_bytes());
+    }
 }
