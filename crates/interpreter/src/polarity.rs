@@ -306,10 +306,10 @@ impl PolarityPass<'_, '_> {
         if self.scope.as_ref().is_some_and(unreached) && context.is_bearer(at, true) {
             return at + 1;
         }
-        if let Some((category, end)) = context.label_of_no_matter(at) {
-            self.take(at, end);
-            self.finish(at, category);
-            return end;
+        if let Some(any) = context.any_phrase(at) {
+            self.take(at, any.end);
+            self.finish(at, preferred);
+            return any.end;
         }
         let (noun, _) = context.nouns_after(at);
         let listed = self.joint.is_list();

@@ -4,26 +4,20 @@
 //! A rule is a pure function from a view of the elements to a reading. How to add one:
 //! CONTRIBUTING.md, "Adding a rule".
 
-mod absence;
-mod absence_word;
 mod address;
 mod any;
 mod boolean;
 mod correction;
-mod edited_label;
-mod edited_value;
+mod edited;
 mod flip;
 mod http_class;
 mod labelled_text;
-mod mentioned;
-mod no_matter;
+mod message;
 mod number;
 mod ordinal;
 mod presence;
-mod quote;
 mod replacement;
 mod reset;
-mod rest;
 mod text_in_label;
 mod value;
 
@@ -129,24 +123,18 @@ static ROUNDS: [&[Rule]; 4] = [
     &[
         ("labelled-text", labelled_text::read),
         ("text-in-label", text_in_label::read),
-        ("mentioned", mentioned::read),
         ("address", address::read),
     ],
-    &[("quote", quote::read)],
+    &[("message", message::read)],
     &[("number", number::read), ("ordinal", ordinal::read), ("http-class", http_class::read)],
     &[
         ("reset", reset::read),
         ("any", any::read),
         ("correction", correction::read),
         ("replacement", replacement::read),
-        ("rest", rest::read),
         ("flip", flip::read),
-        ("no-matter", no_matter::read),
-        ("edited-label", edited_label::read),
-        ("edited-value", edited_value::read),
+        ("edited", edited::read),
         ("boolean", boolean::read),
-        ("absence", absence::read),
-        ("absence-word", absence_word::read),
         ("presence", presence::read),
         ("value", value::read),
     ],

@@ -145,8 +145,7 @@ impl PolarityPass<'_, '_> {
             let filtered = labels.iter().find(|label| context.catalog.has_filter(label.category));
             return filtered.filter(|_| first).map(|label| label.category);
         }
-        let full = labels.iter().find(|label| label.full);
-        let category = full.or(labels.first())?.category;
+        let category = context.best_label(at)?.category;
         match context.catalog.kind(category) {
             Kind::Boolean => None,
             Kind::Numeric if cue.force == CueEffect::Deny => None,
