@@ -224,9 +224,7 @@ impl PolarityPass<'_, '_> {
                 self.scope = None;
             }
             self.turn_instead(at, category);
-            let unclear = self.unclear_of(category);
             governor = self.denial_of(category);
-            governor = unclear.or(governor);
             if let Some(scope) =
                 self.scope.as_mut().filter(|it| it.governor.force == CueEffect::Deny)
             {
@@ -318,30 +316,12 @@ impl PolarityPass<'_, '_> {
         let edit = self.edit_of(preferred, None).or_else(|| {
             denial.filter(|_| noun).map(|(cue, _)| Governor { force: CueEffect::Remove, ..cue })
         });
-        let kept = edit.is_some_and(|edit| edit.force == CueEffect::Keep);
-        let (category, governor, end) = if edit.is_some()
-            && !(kept
-                && context.boolean_label(at).is_some()
-                && !context.catalog.has_filter(preferred))
-        {
+        let (category, governor, end) = if edit.is_some() {
             self.set(at, |sense| (sense.governor, sense.listed) = (edit, listed));
-            self.scope = self.scope.take().filter(|scope| !(noun && scope.denies()));
             self.finish(at, preferred);
             return at + 1;
         } else if let Some(said) = context.boolean_said(at) {
-            let plain = |scope: &ActiveScope| {
-                matches!(scope.governor.force, CueEffect::Deny | CueEffect::Lack)
-                    && !scope.is_to_deny()
-            };
-            let clause = said.end > at + 1
-                || context.boolean_label(at).is_some_and(|label| label.full)
-                    && context.element(at).is_some_and(|element| element.tokens.len() > 1);
-            if clause && self.joint.is(Class::And) {
-                // "not manual and lamps on"
-                self.scope = self.scope.take().filter(|scope| !plain(scope));
-            }
-            let unclear = self.unclear_of(said.category);
-            let governor = unclear.or(self.denial_of(said.category));
+            let governor = self.denial_of(said.category);
             let after = if said.end == at + 1 { self.denied_after(at) } else { None };
             (said.category, after.or(governor), said.end)
         } else if let Some((cue, first)) = denial

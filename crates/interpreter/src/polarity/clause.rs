@@ -293,16 +293,12 @@ impl PolarityPass<'_, '_> {
             self.set(outer, |sense| sense.part_of = Some(at));
             return Some(if turns { CueEffect::Twice } else { CueEffect::Unclear });
         }
-        let continues = context.is(at, Class::Twice)
-            && self.joint.is(Class::And)
-            && (force == CueEffect::Twice
-                || force == CueEffect::Exclude && context.is(at, Class::Except));
         // "hide chrome but not firefox"
         let first = self.mentions.first().is_none_or(|mention| mention.0 > outer);
         let other = matches!(*context.role(context.next(at)), Role::Values { category, .. }
             if !scope.categories.contains(&category));
         let unclear = force == CueEffect::Exclude && contrast && first && !other;
-        continues.then_some(CueEffect::Twice).or(unclear.then_some(CueEffect::Unclear))
+        unclear.then_some(CueEffect::Unclear)
     }
 
     /// `true` if a `but` excludes values from all: "all regions but ap-south".
@@ -412,7 +408,6 @@ impl PolarityPass<'_, '_> {
 
     /// Applies a cue that adds: "also firefox", "jonas too". Returns `false` if there is none.
     fn adds(&mut self, at: usize) -> bool {
-        const LATER: [Class; 4] = [Class::And, Class::Remove, Class::Correction, Class::Except];
         let context = self.context;
         let (before, after) = (context.is(at, Class::Add), context.is(at, Class::AfterAdd));
         if !before && !after {
@@ -429,9 +424,7 @@ impl PolarityPass<'_, '_> {
             return true;
         }
         let trails_off = self.trails_off(next);
-        let ends =
-            context.is_boundary(next) || context.is_any(next, &LATER) && !before || trails_off;
-        if (after && (ends || !before) || trails_off) && self.last.is_some() {
+        if (after && !before || trails_off) && self.last.is_some() {
             self.add_clause();
         } else if before {
             self.adding = Some(Vec::new());
