@@ -72,8 +72,6 @@ pub(crate) struct Polarity {
     pub(crate) governor: Option<Governor>,
     /// `true` if the condition is added to the current filters of its category.
     pub(crate) adds: bool,
-    /// `true` if the element continues a list.
-    pub(crate) listed: bool,
     /// The earlier cue or mention that this element belongs to.
     pub(crate) part_of: Option<usize>,
 }
@@ -212,7 +210,6 @@ impl PolarityPass<'_, '_> {
     fn value(&mut self, at: usize, category: usize, value: &str) {
         let context = self.context;
         let (noun, _) = context.nouns_after(at);
-        let listed = self.joint.is_list();
         if let Some(scope) = self.scope.as_ref().filter(|scope| noun && scope.is_to_deny()) {
             // "without the chrome filter"
             self.govern(scope.governor.at, CueEffect::Remove);
@@ -253,7 +250,7 @@ impl PolarityPass<'_, '_> {
             }
             self.set(at, |sense| sense.adds = adds);
         }
-        self.set(at, |sense| (sense.governor, sense.listed) = (governor, listed));
+        self.set(at, |sense| sense.governor = governor);
         self.finish(at, category);
     }
 
@@ -317,7 +314,7 @@ impl PolarityPass<'_, '_> {
             denial.filter(|_| noun).map(|(cue, _)| Governor { force: CueEffect::Remove, ..cue })
         });
         let (category, governor, end) = if edit.is_some() {
-            self.set(at, |sense| (sense.governor, sense.listed) = (edit, listed));
+            self.set(at, |sense| sense.governor = edit);
             self.finish(at, preferred);
             return at + 1;
         } else if let Some(said) = context.boolean_said(at) {
@@ -344,7 +341,7 @@ impl PolarityPass<'_, '_> {
             return at + 1;
         };
         let adds = self.adds_to(category);
-        self.set(at, |sense| *sense = Polarity { governor, adds, listed, ..Polarity::default() });
+        self.set(at, |sense| *sense = Polarity { governor, adds, part_of: None });
         self.take(at, end);
         self.finish(at, category);
         at + 1
