@@ -225,7 +225,7 @@ impl PolarityPass<'_, '_> {
             if let Some(scope) =
                 self.scope.as_mut().filter(|it| it.governor.force == CueEffect::Deny)
             {
-                scope.turns |= self.context.catalog.wants(category, value);
+                scope.turns |= context.catalog.excludes(category, value) == Some(false);
             }
             if let Some(mut after) = self.denied_after(at) {
                 if context.is(after.at, Class::Remove) && context.catalog.holds(category, value) {
@@ -244,7 +244,8 @@ impl PolarityPass<'_, '_> {
                 governor = Some(Governor { at, force });
             }
             let adds = self.adds_to(category);
-            if adds && governor.is_none() && context.catalog.excludes(category, value) {
+            if adds && governor.is_none() && context.catalog.excludes(category, value) == Some(true)
+            {
                 // "bring back chrome"
                 governor = Some(Governor { at, force: CueEffect::Readmit });
             }

@@ -24,7 +24,7 @@ mod value;
 use std::ops::Range;
 
 use crate::condition::{Condition, Findings, Selection};
-use crate::context::{ParseContext, Role, Text};
+use crate::context::{COMPARES, ParseContext, Role, Text};
 use crate::cue::Class;
 use crate::lexicon::is_enabled;
 use crate::model::{Filter, Kind, Operator};

@@ -44,18 +44,15 @@ impl PolarityPass<'_, '_> {
         } else if heads {
             self.govern(at, CueEffect::Exclude);
         } else if context.is(at, Class::Comma) {
-            for class in [Class::Comma, Class::Stop].into_iter().filter(|&it| context.is(at, it)) {
-                self.joint.by.insert(class);
-            }
+            self.join(at, &[Class::Comma, Class::Stop]);
             self.scope = self.scope.take().filter(|scope| !scope.is_to_deny());
         } else if context.is_any(at, &[Class::But, Class::Stop]) && !context.is(at, Class::Except) {
+            self.adding = None;
             self.end_clause();
         } else if context.is_interjection(at)
             || context.is(at, Class::Correction) && (!self.mentions.is_empty() || !denies)
         {
-            self.scope = None;
-            self.joint = Conjunction::default();
-            self.last = None;
+            self.end_clause();
         } else if denies {
             self.deny(at);
         } else if context.is(at, Class::Inability) && context.says(context.next(at), Word::Becoming)
@@ -80,11 +77,7 @@ impl PolarityPass<'_, '_> {
             self.scope = self.scope.take().filter(|scope| !scope.denies());
         } else if self.adds(at) {
         } else if context.is_any(at, &[Class::And, Class::Or]) {
-            for class in [Class::And, Class::Or] {
-                if context.is(at, class) {
-                    self.joint.by.insert(class);
-                }
-            }
+            self.join(at, &[Class::And, Class::Or]);
         } else {
             return self.edit(at);
         }
@@ -159,9 +152,14 @@ impl PolarityPass<'_, '_> {
 
     fn end_clause(&mut self) {
         self.scope = None;
-        self.adding = None;
         self.joint = Conjunction::default();
         self.last = None;
+    }
+
+    /// Records the conjunctions of an element.
+    fn join(&mut self, at: usize, classes: &[Class]) {
+        let context = self.context;
+        classes.iter().filter(|&&it| context.is(at, it)).for_each(|&it| self.joint.by.insert(it));
     }
 
     /// Reads a word without a meaning. A verb after `not` ends the reach of `not` ("can't pay on

@@ -1,6 +1,6 @@
 //! A label and a text of its category (rule 8).
 
-use super::{Class, Effect, ParseContext, Reading, View, Word};
+use super::{COMPARES, Class, Effect, ParseContext, Reading, View, Word};
 
 pub(super) fn read(view: &View<'_>, at: usize) -> Option<Reading> {
     let context = view.context;
@@ -48,7 +48,6 @@ pub(super) fn read(view: &View<'_>, at: usize) -> Option<Reading> {
 
 /// `true` if a number follows a label that is also numeric: "users: >50".
 fn counts(context: &ParseContext<'_>, at: usize, cursor: usize) -> bool {
-    const COMPARES: [Class; 5] = [Class::Gt, Class::Gte, Class::Lt, Class::Lte, Class::Between];
     let mut amount = cursor;
     while context.is_any(amount, &[Class::Is, Class::Eq, Class::Ne, Class::Not]) {
         amount += 1;
