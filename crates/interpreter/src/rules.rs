@@ -18,7 +18,6 @@ mod ordinal;
 mod presence;
 mod replacement;
 mod reset;
-mod text_in_label;
 mod value;
 
 use std::ops::Range;
@@ -120,11 +119,7 @@ pub(crate) struct RuleMatch {
 /// Polarity is determined before the last round. It then negates or removes the texts and numbers
 /// that were read.
 static ROUNDS: [&[Rule]; 4] = [
-    &[
-        ("labelled-text", labelled_text::read),
-        ("text-in-label", text_in_label::read),
-        ("address", address::read),
-    ],
+    &[("labelled-text", labelled_text::read), ("address", address::read)],
     &[("message", message::read)],
     &[("number", number::read), ("ordinal", ordinal::read), ("http-class", http_class::read)],
     &[

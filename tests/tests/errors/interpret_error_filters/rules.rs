@@ -124,8 +124,8 @@ const EXAMPLES: &[(&str, &str, &str, &str)] = &[
         "",
         "message contains timeout; message not_contains refused",
     ),
-    ("text-in-label", "timeout in the message", "", "message contains timeout"),
-    ("text-in-label", "with invoice in the message", "", "message contains invoice"),
+    ("labelled-text", "timeout in the message", "", "message contains timeout"),
+    ("labelled-text", "with invoice in the message", "", "message contains invoice"),
     ("message", "errors mentioning out of memory", "", "message contains out of memory"),
     ("message", "hide errors mentioning timeout", "", "message not_contains timeout"),
     (
