@@ -2,7 +2,7 @@
 //! or none.
 
 use super::{
-    Class, JOINS, Kind, LabelLink, MatchConfidence, Operator, ParseContext, Role, Word, fold,
+    Class, JOINS, Key, Kind, LabelLink, MatchConfidence, Operator, ParseContext, Role, Word, fold,
 };
 
 /// The value that the query gives a boolean label, before negation.
@@ -253,5 +253,32 @@ impl ParseContext<'_> {
         let mut labels = self.as_labels(label).iter().filter(fits);
         let filtered = labels.find(|label| self.catalog.has_filter(label.category));
         filtered.map(|label| label.category)
+    }
+
+    /// Returns the last element of a negated rest of a label, after the part at `at`: "index not
+    /// used", "returns are not allowed".
+    fn denied_rest_of_label(&self, at: usize, category: usize) -> Option<usize> {
+        let mut cursor = at + 1;
+        while self.is(cursor, Class::Is) && !self.is_boundary(cursor) {
+            cursor += 1;
+        }
+        // "not allowed" is a single phrase.
+        let own = self.element(cursor).filter(|element| element.tokens.len() > 1);
+        let last = own.and_then(|element| self.tokens.get(element.tokens.end - 1));
+        if self.is_any(cursor, &[Class::AfterNot, Class::AfterAbsent])
+            && last.is_some_and(|token| self.label_means(category, &token.folded))
+        {
+            return Some(cursor);
+        }
+        let denied =
+            self.is(cursor, Class::Not) && self.label_means(category, self.word(cursor + 1));
+        denied.then_some(cursor + 1)
+    }
+
+    /// `true` if a category's label contains a word or one of its synonyms.
+    fn label_means(&self, category: usize, word: &str) -> bool {
+        let mut concepts = self.lexicon.concepts_of(Key::of([word])).iter();
+        self.label_has(category, &[word])
+            || concepts.any(|found| self.label_has(category, self.lexicon.members(found.0)))
     }
 }

@@ -239,12 +239,7 @@ const EXAMPLES: &[(&str, &str, &str, &str)] = &[
     ("any", "browser doesn't matter", "browser is Chrome; os is iOS", "os is iOS"),
     ("edited", "drop the browser filter", "browser is Chrome; os is iOS", "os is iOS"),
     ("edited", "no browser filter", "browser is Chrome; os is iOS", "os is iOS"),
-    (
-        "edited",
-        "don't drop the os, drop the browser",
-        "browser is Chrome; os is iOS",
-        "os is iOS",
-    ),
+    ("edited", "don't drop the os, drop the browser", "browser is Chrome; os is iOS", "os is iOS"),
     ("edited", "ignore the environment", "env is staging; os is iOS", "os is iOS"),
     ("edited", "drop chrome", "browser is Chrome; browser is Edge", "browser is Edge"),
     (
@@ -254,12 +249,7 @@ const EXAMPLES: &[(&str, &str, &str, &str)] = &[
         "browser is_not Edge",
     ),
     ("edited", "take chrome out", "browser is Chrome; browser is Edge", "browser is Edge"),
-    (
-        "edited",
-        "keep chrome, drop edge",
-        "browser is Chrome; browser is Edge",
-        "browser is Chrome",
-    ),
+    ("edited", "keep chrome, drop edge", "browser is Chrome; browser is Edge", "browser is Chrome"),
     ("edited", "edge instead of chrome", "browser is Chrome", "browser is Edge"),
     (
         "edited",
