@@ -7,7 +7,7 @@ pub(super) fn read(view: &View<'_>, at: usize) -> Option<Reading> {
     let category = context.message_category()?;
     let mentions = context.is(at, Class::Mentions);
     let start = if mentions { at + 1 } else { at };
-    if !mentions && !(context.is_quoted(at) && context.is_free(at)) {
+    if !(mentions || context.is_quoted(at) && context.is_free(at)) {
         return None;
     }
     // In a pasted error, quotes are part of it.
