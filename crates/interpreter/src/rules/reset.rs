@@ -1,4 +1,5 @@
-//! Removes all filters, except those named after "except", or all that the query does not name.
+//! Removes all filters except those named after "except", or all filters that the query does not
+//! name.
 
 use super::{Class, CueEffect, Effect, Reading, View};
 
