@@ -175,14 +175,10 @@ impl<'a> Catalog<'a> {
         self.current(category).any(|filter| filter.value == value)
     }
 
-    /// `true` if a current filter excludes the value.
-    pub(crate) fn excludes(&self, category: usize, value: &str) -> bool {
-        self.current(category).any(|filter| filter.value == value && filter.operator.is_negative())
-    }
-
-    /// `true` if a current filter requires the value.
-    pub(crate) fn wants(&self, category: usize, value: &str) -> bool {
-        self.current(category).any(|filter| filter.value == value && !filter.operator.is_negative())
+    /// Returns whether a current filter with the value is negative, if there is one.
+    pub(crate) fn excludes(&self, category: usize, value: &str) -> Option<bool> {
+        let mut current = self.current(category).filter(|filter| filter.value == value);
+        current.next().map(|filter| filter.operator.is_negative())
     }
 
     pub(crate) fn form(&self, index: u32) -> Option<&Form> {

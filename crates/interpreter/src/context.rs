@@ -8,7 +8,6 @@ mod beside;
 mod doubt;
 mod edits;
 mod labels;
-mod rest;
 mod texts;
 
 pub(crate) use texts::{Text, trimmed};

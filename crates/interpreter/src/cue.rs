@@ -87,7 +87,6 @@ classes! {
     Raise = "raise", "Changes a bound and keeps its direction.";
     Correction = "correction", "The previous words were a mistake.";
     Interjection = "interjection", "Has no meaning, though it looks like a negation.";
-    Still = "still", "Has no meaning.";
     Flip = "flip", "Inverts a filter.";
     WithPresence = "with_presence", "Has a value.";
     Approved = "approved", "After a value: it is wanted, whatever precedes.";
@@ -132,7 +131,6 @@ impl CueSet {
         self.0
             & !(Class::Polite.bit()
                 | Class::Carrier.bit()
-                | Class::Still.bit()
                 | Class::Generic.bit()
                 | Class::Approved.bit()
                 | Class::SplitRemove.bit())

@@ -72,8 +72,6 @@ pub(crate) struct Polarity {
     pub(crate) governor: Option<Governor>,
     /// `true` if the condition is added to the current filters of its category.
     pub(crate) adds: bool,
-    /// `true` if the element continues a list.
-    pub(crate) listed: bool,
     /// The earlier cue or mention that this element belongs to.
     pub(crate) part_of: Option<usize>,
 }
@@ -212,7 +210,6 @@ impl PolarityPass<'_, '_> {
     fn value(&mut self, at: usize, category: usize, value: &str) {
         let context = self.context;
         let (noun, _) = context.nouns_after(at);
-        let listed = self.joint.is_list();
         if let Some(scope) = self.scope.as_ref().filter(|scope| noun && scope.is_to_deny()) {
             // "without the chrome filter"
             self.govern(scope.governor.at, CueEffect::Remove);
@@ -224,13 +221,11 @@ impl PolarityPass<'_, '_> {
                 self.scope = None;
             }
             self.turn_instead(at, category);
-            let unclear = self.unclear_of(category);
             governor = self.denial_of(category);
-            governor = unclear.or(governor);
             if let Some(scope) =
                 self.scope.as_mut().filter(|it| it.governor.force == CueEffect::Deny)
             {
-                scope.turns |= self.context.catalog.wants(category, value);
+                scope.turns |= context.catalog.excludes(category, value) == Some(false);
             }
             if let Some(mut after) = self.denied_after(at) {
                 if context.is(after.at, Class::Remove) && context.catalog.holds(category, value) {
@@ -249,13 +244,14 @@ impl PolarityPass<'_, '_> {
                 governor = Some(Governor { at, force });
             }
             let adds = self.adds_to(category);
-            if adds && governor.is_none() && context.catalog.excludes(category, value) {
+            if adds && governor.is_none() && context.catalog.excludes(category, value) == Some(true)
+            {
                 // "bring back chrome"
                 governor = Some(Governor { at, force: CueEffect::Readmit });
             }
             self.set(at, |sense| sense.adds = adds);
         }
-        self.set(at, |sense| (sense.governor, sense.listed) = (governor, listed));
+        self.set(at, |sense| sense.governor = governor);
         self.finish(at, category);
     }
 
@@ -306,10 +302,10 @@ impl PolarityPass<'_, '_> {
         if self.scope.as_ref().is_some_and(unreached) && context.is_bearer(at, true) {
             return at + 1;
         }
-        if let Some((category, end)) = context.label_of_no_matter(at) {
-            self.take(at, end);
-            self.finish(at, category);
-            return end;
+        if let Some(any) = context.any_phrase(at) {
+            self.take(at, any.end);
+            self.finish(at, preferred);
+            return any.end;
         }
         let (noun, _) = context.nouns_after(at);
         let listed = self.joint.is_list();
@@ -318,30 +314,12 @@ impl PolarityPass<'_, '_> {
         let edit = self.edit_of(preferred, None).or_else(|| {
             denial.filter(|_| noun).map(|(cue, _)| Governor { force: CueEffect::Remove, ..cue })
         });
-        let kept = edit.is_some_and(|edit| edit.force == CueEffect::Keep);
-        let (category, governor, end) = if edit.is_some()
-            && !(kept
-                && context.boolean_label(at).is_some()
-                && !context.catalog.has_filter(preferred))
-        {
-            self.set(at, |sense| (sense.governor, sense.listed) = (edit, listed));
-            self.scope = self.scope.take().filter(|scope| !(noun && scope.denies()));
+        let (category, governor, end) = if edit.is_some() {
+            self.set(at, |sense| sense.governor = edit);
             self.finish(at, preferred);
             return at + 1;
         } else if let Some(said) = context.boolean_said(at) {
-            let plain = |scope: &ActiveScope| {
-                matches!(scope.governor.force, CueEffect::Deny | CueEffect::Lack)
-                    && !scope.is_to_deny()
-            };
-            let clause = said.end > at + 1
-                || context.boolean_label(at).is_some_and(|label| label.full)
-                    && context.element(at).is_some_and(|element| element.tokens.len() > 1);
-            if clause && self.joint.is(Class::And) {
-                // "not manual and lamps on"
-                self.scope = self.scope.take().filter(|scope| !plain(scope));
-            }
-            let unclear = self.unclear_of(said.category);
-            let governor = unclear.or(self.denial_of(said.category));
+            let governor = self.denial_of(said.category);
             let after = if said.end == at + 1 { self.denied_after(at) } else { None };
             (said.category, after.or(governor), said.end)
         } else if let Some((cue, first)) = denial
@@ -364,7 +342,7 @@ impl PolarityPass<'_, '_> {
             return at + 1;
         };
         let adds = self.adds_to(category);
-        self.set(at, |sense| *sense = Polarity { governor, adds, listed, ..Polarity::default() });
+        self.set(at, |sense| *sense = Polarity { governor, adds, part_of: None });
         self.take(at, end);
         self.finish(at, category);
         at + 1

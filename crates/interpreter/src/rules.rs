@@ -4,33 +4,26 @@
 //! A rule is a pure function from a view of the elements to a reading. How to add one:
 //! CONTRIBUTING.md, "Adding a rule".
 
-mod absence;
-mod absence_word;
 mod address;
 mod any;
 mod boolean;
 mod correction;
-mod edited_label;
-mod edited_value;
+mod edited;
 mod flip;
 mod http_class;
 mod labelled_text;
-mod mentioned;
-mod no_matter;
+mod message;
 mod number;
 mod ordinal;
 mod presence;
-mod quote;
 mod replacement;
 mod reset;
-mod rest;
-mod text_in_label;
 mod value;
 
 use std::ops::Range;
 
 use crate::condition::{Condition, Findings, Selection};
-use crate::context::{ParseContext, Role, Text};
+use crate::context::{COMPARES, ParseContext, Role, Text};
 use crate::cue::Class;
 use crate::lexicon::is_enabled;
 use crate::model::{Filter, Kind, Operator};
@@ -126,27 +119,17 @@ pub(crate) struct RuleMatch {
 /// Polarity is determined before the last round. It then negates or removes the texts and numbers
 /// that were read.
 static ROUNDS: [&[Rule]; 4] = [
-    &[
-        ("labelled-text", labelled_text::read),
-        ("text-in-label", text_in_label::read),
-        ("mentioned", mentioned::read),
-        ("address", address::read),
-    ],
-    &[("quote", quote::read)],
+    &[("labelled-text", labelled_text::read), ("address", address::read)],
+    &[("message", message::read)],
     &[("number", number::read), ("ordinal", ordinal::read), ("http-class", http_class::read)],
     &[
         ("reset", reset::read),
         ("any", any::read),
         ("correction", correction::read),
         ("replacement", replacement::read),
-        ("rest", rest::read),
         ("flip", flip::read),
-        ("no-matter", no_matter::read),
-        ("edited-label", edited_label::read),
-        ("edited-value", edited_value::read),
+        ("edited", edited::read),
         ("boolean", boolean::read),
-        ("absence", absence::read),
-        ("absence-word", absence_word::read),
         ("presence", presence::read),
         ("value", value::read),
     ],

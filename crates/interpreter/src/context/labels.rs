@@ -2,7 +2,7 @@
 //! or none.
 
 use super::{
-    Class, JOINS, Kind, LabelLink, MatchConfidence, Operator, ParseContext, Role, Word, fold,
+    Class, JOINS, Key, Kind, LabelLink, MatchConfidence, Operator, ParseContext, Role, Word, fold,
 };
 
 /// The value that the query gives a boolean label, before negation.
@@ -76,6 +76,12 @@ impl ParseContext<'_> {
         filtered.or(labels.first()).map(|label| label.category)
     }
 
+    /// Returns the label of an element that it names in full, or the first one.
+    pub(crate) fn best_label(&self, at: usize) -> Option<&LabelLink> {
+        let labels = self.as_labels(at);
+        labels.iter().find(|label| label.full).or(labels.first())
+    }
+
     /// Returns the boolean category that a label names.
     pub(crate) fn boolean_label(&self, at: usize) -> Option<&LabelLink> {
         let mut labels = self.as_labels(at).iter();
@@ -100,14 +106,6 @@ impl ParseContext<'_> {
             next = self.next(next);
         }
         next
-    }
-
-    /// Returns the category of "browser doesn't matter", and the first element after the phrase.
-    pub(crate) fn label_of_no_matter(&self, at: usize) -> Option<(usize, usize)> {
-        let after = self.after_is(at);
-        let ends = self.is_boundary(self.next(after)) || !self.is(after, Class::Any);
-        let category = self.preferred(at)?;
-        (self.is(after, Class::AfterAny) && ends).then_some((category, after + 1))
     }
 
     /// Returns the value given to a boolean label: "handled", "ray tracing off", "handled: no".
@@ -213,9 +211,16 @@ impl ParseContext<'_> {
         Some((category, operator, if said { last + 1 } else { at + 1 }))
     }
 
-    /// Returns the labels of "any browser" or "regardless of store or brand".
+    /// Returns the labels of "any browser", "regardless of store or brand" or "browser doesn't
+    /// matter".
     pub(crate) fn any_phrase(&self, at: usize) -> Option<AnyPhrase> {
         const ANY: [Class; 3] = [Class::Any, Class::Regardless, Class::Is];
+        if let Some(category) = self.preferred(at) {
+            let after = self.after_is(at);
+            let ends = self.is_boundary(self.next(after)) || !self.is(after, Class::Any);
+            let any = AnyPhrase { labels: vec![(at, category)], end: after + 1 };
+            return (self.is(after, Class::AfterAny) && ends).then_some(any);
+        }
         if !self.is_any(at, &[Class::Any, Class::Regardless]) {
             return None;
         }
@@ -248,5 +253,32 @@ impl ParseContext<'_> {
         let mut labels = self.as_labels(label).iter().filter(fits);
         let filtered = labels.find(|label| self.catalog.has_filter(label.category));
         filtered.map(|label| label.category)
+    }
+
+    /// Returns the last element of a negated rest of a label, after the part at `at`: "index not
+    /// used", "returns are not allowed".
+    fn denied_rest_of_label(&self, at: usize, category: usize) -> Option<usize> {
+        let mut cursor = at + 1;
+        while self.is(cursor, Class::Is) && !self.is_boundary(cursor) {
+            cursor += 1;
+        }
+        // "not allowed" is a single phrase.
+        let own = self.element(cursor).filter(|element| element.tokens.len() > 1);
+        let last = own.and_then(|element| self.tokens.get(element.tokens.end - 1));
+        if self.is_any(cursor, &[Class::AfterNot, Class::AfterAbsent])
+            && last.is_some_and(|token| self.label_means(category, &token.folded))
+        {
+            return Some(cursor);
+        }
+        let denied =
+            self.is(cursor, Class::Not) && self.label_means(category, self.word(cursor + 1));
+        denied.then_some(cursor + 1)
+    }
+
+    /// `true` if a category's label contains a word or one of its synonyms.
+    fn label_means(&self, category: usize, word: &str) -> bool {
+        let mut concepts = self.lexicon.concepts_of(Key::of([word])).iter();
+        self.label_has(category, &[word])
+            || concepts.any(|found| self.label_has(category, self.lexicon.members(found.0)))
     }
 }

@@ -44,18 +44,15 @@ impl PolarityPass<'_, '_> {
         } else if heads {
             self.govern(at, CueEffect::Exclude);
         } else if context.is(at, Class::Comma) {
-            for class in [Class::Comma, Class::Stop].into_iter().filter(|&it| context.is(at, it)) {
-                self.joint.by.insert(class);
-            }
+            self.join(at, &[Class::Comma, Class::Stop]);
             self.scope = self.scope.take().filter(|scope| !scope.is_to_deny());
         } else if context.is_any(at, &[Class::But, Class::Stop]) && !context.is(at, Class::Except) {
+            self.adding = None;
             self.end_clause();
         } else if context.is_interjection(at)
             || context.is(at, Class::Correction) && (!self.mentions.is_empty() || !denies)
         {
-            self.scope = None;
-            self.joint = Conjunction::default();
-            self.last = None;
+            self.end_clause();
         } else if denies {
             self.deny(at);
         } else if context.is(at, Class::Inability) && context.says(context.next(at), Word::Becoming)
@@ -80,11 +77,7 @@ impl PolarityPass<'_, '_> {
             self.scope = self.scope.take().filter(|scope| !scope.denies());
         } else if self.adds(at) {
         } else if context.is_any(at, &[Class::And, Class::Or]) {
-            for class in [Class::And, Class::Or] {
-                if context.is(at, class) {
-                    self.joint.by.insert(class);
-                }
-            }
+            self.join(at, &[Class::And, Class::Or]);
         } else {
             return self.edit(at);
         }
@@ -159,9 +152,14 @@ impl PolarityPass<'_, '_> {
 
     fn end_clause(&mut self) {
         self.scope = None;
-        self.adding = None;
         self.joint = Conjunction::default();
         self.last = None;
+    }
+
+    /// Records the conjunctions of an element.
+    fn join(&mut self, at: usize, classes: &[Class]) {
+        let context = self.context;
+        classes.iter().filter(|&&it| context.is(at, it)).for_each(|&it| self.joint.by.insert(it));
     }
 
     /// Reads a word without a meaning. A verb after `not` ends the reach of `not` ("can't pay on
@@ -293,16 +291,12 @@ impl PolarityPass<'_, '_> {
             self.set(outer, |sense| sense.part_of = Some(at));
             return Some(if turns { CueEffect::Twice } else { CueEffect::Unclear });
         }
-        let continues = context.is(at, Class::Twice)
-            && self.joint.is(Class::And)
-            && (force == CueEffect::Twice
-                || force == CueEffect::Exclude && context.is(at, Class::Except));
         // "hide chrome but not firefox"
         let first = self.mentions.first().is_none_or(|mention| mention.0 > outer);
         let other = matches!(*context.role(context.next(at)), Role::Values { category, .. }
             if !scope.categories.contains(&category));
         let unclear = force == CueEffect::Exclude && contrast && first && !other;
-        continues.then_some(CueEffect::Twice).or(unclear.then_some(CueEffect::Unclear))
+        unclear.then_some(CueEffect::Unclear)
     }
 
     /// `true` if a `but` excludes values from all: "all regions but ap-south".
@@ -412,7 +406,6 @@ impl PolarityPass<'_, '_> {
 
     /// Applies a cue that adds: "also firefox", "jonas too". Returns `false` if there is none.
     fn adds(&mut self, at: usize) -> bool {
-        const LATER: [Class; 4] = [Class::And, Class::Remove, Class::Correction, Class::Except];
         let context = self.context;
         let (before, after) = (context.is(at, Class::Add), context.is(at, Class::AfterAdd));
         if !before && !after {
@@ -429,9 +422,7 @@ impl PolarityPass<'_, '_> {
             return true;
         }
         let trails_off = self.trails_off(next);
-        let ends =
-            context.is_boundary(next) || context.is_any(next, &LATER) && !before || trails_off;
-        if (after && (ends || !before) || trails_off) && self.last.is_some() {
+        if (after && !before || trails_off) && self.last.is_some() {
             self.add_clause();
         } else if before {
             self.adding = Some(Vec::new());

@@ -31,30 +31,38 @@ impl PolarityPass<'_, '_> {
         None
     }
 
-    /// Returns the negation that governs a category, and records the category as reached.
+    /// Returns the negation that governs a category, and records the category as reached. It is
+    /// ambiguous if it might not reach: "not in Norway and on Chrome", "not chrome; firefox".
     pub(super) fn denial_of(&mut self, category: usize) -> Option<Governor> {
         let joint = self.joint;
+        let (and, or, comma) = (joint.is(Class::And), joint.is(Class::Or), joint.is(Class::Comma));
+        let only_comma = comma && !and && !or;
         let bare = self.is_bare();
         let scope = self.scope.as_mut().filter(|scope| scope.denies())?;
-        let joined = joint.is(Class::And) || joint.is(Class::Or);
-        // "not Poland, Romania", if Poland is the current filter: the second value replaces it.
-        let turns = scope.turns && joint.is(Class::Comma) && !joined;
-        let reached = if scope.categories.is_empty() || scope.categories.contains(&category) {
-            !turns
+        let plain = matches!(scope.governor.force, CueEffect::Deny | CueEffect::Lack);
+        let first = scope.categories.is_empty();
+        let own = scope.categories.contains(&category);
+        let unclear = if own {
+            // "not to Germany, to France"
+            joint.is(Class::Stop) || plain && joint.preposition && only_comma
+        } else {
+            !first && and && !comma && !bare && (plain || joint.preposition)
+        };
+        let reached = if first || own {
+            // "not Poland, Romania", if Poland is the current filter: the second value replaces it.
+            !(scope.turns && only_comma)
         } else {
             // "not in the foreground, and OOM", "not on main and failed"
-            let plain = matches!(scope.governor.force, CueEffect::Deny | CueEffect::Lack);
-            let apart = plain && joint.is(Class::And) && (joint.is(Class::Comma) || bare);
-            joined && !apart && (!joint.preposition || joint.is(Class::Or))
+            let apart = plain && and && (comma || bare);
+            (and || or) && !apart && (!joint.preposition || or)
         };
+        let governor = scope.governor;
         if !reached {
             self.scope = None;
-            return None;
-        }
-        if !scope.categories.contains(&category) {
+        } else if !own {
             scope.categories.push(category);
         }
-        Some(scope.governor)
+        if unclear { Some(governor.unclear()) } else { Some(governor).filter(|_| reached) }
     }
 
     /// `true` if the active negator is `not`, alone or after a copula. It negates one category.
@@ -64,23 +72,6 @@ impl PolarityPass<'_, '_> {
             scope.governor.force == CueEffect::Deny
                 && (self.context.says(at, Word::BareNo) || self.context.says(at, Word::Copula))
         })
-    }
-
-    /// Returns an ambiguous governor if a preceding negation might reach this category: "not in
-    /// Norway and on Chrome", "not chrome; firefox".
-    pub(super) fn unclear_of(&self, category: usize) -> Option<Governor> {
-        let joint = self.joint;
-        let scope = self.scope.as_ref().filter(|scope| scope.denies() && !scope.is_to_deny())?;
-        let plain = matches!(scope.governor.force, CueEffect::Deny | CueEffect::Lack);
-        let joined = joint.is(Class::And) || joint.is(Class::Or);
-        let unclear = if scope.categories.contains(&category) {
-            // "not to Germany, to France"
-            joint.is(Class::Stop) || plain && joint.preposition && joint.is(Class::Comma) && !joined
-        } else {
-            let and = joint.is(Class::And) && !joint.is(Class::Comma);
-            and && !self.is_bare() && (plain || joint.preposition)
-        };
-        unclear.then_some(Governor { force: CueEffect::Unclear, ..scope.governor })
     }
 
     /// Ends a negation for a list that ends in such a word: "not chrome, firefox instead", "not
@@ -145,8 +136,7 @@ impl PolarityPass<'_, '_> {
             let filtered = labels.iter().find(|label| context.catalog.has_filter(label.category));
             return filtered.filter(|_| first).map(|label| label.category);
         }
-        let full = labels.iter().find(|label| label.full);
-        let category = full.or(labels.first())?.category;
+        let category = context.best_label(at)?.category;
         match context.catalog.kind(category) {
             Kind::Boolean => None,
             Kind::Numeric if cue.force == CueEffect::Deny => None,

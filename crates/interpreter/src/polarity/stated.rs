@@ -15,7 +15,6 @@ impl PolarityPass<'_, '_> {
             if apart {
                 self.scope = None;
             }
-            let unclear = self.unclear_of(category);
             let governor = self.governor_of_stated(condition, fired);
             let mut governor = governor.filter(|it| !self.counts_since(*it, condition));
             let lacks = |it: &Governor| self.lacks_something_else(*it, category, fired);
@@ -24,7 +23,7 @@ impl PolarityPass<'_, '_> {
                 governor = Some(after);
                 self.deny_list(at, category, after);
             }
-            governor = unclear.or(lacking).or(governor);
+            governor = lacking.or(governor);
             let adds = self.adds_to(category);
             self.set(at, |sense| (sense.governor, sense.adds) = (governor, adds));
             self.finish(at, category);

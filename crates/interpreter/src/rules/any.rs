@@ -1,4 +1,4 @@
-//! Removes the filters of a category that can have any value.
+//! Removes the filters of categories that can have any value, or that do not matter.
 
 use super::{Effect, Reading, Selection, View};
 

@@ -1,12 +1,21 @@
-//! A text that the error message contains (rule 8).
+//! A text of the error message: after a verb such as "mentions", or in quotes alone (rule 8).
 
 use super::{Class, Effect, Reading, Role, View, Word};
 
 pub(super) fn read(view: &View<'_>, at: usize) -> Option<Reading> {
     let context = view.context;
-    let category = context.message_category().filter(|_| context.is(at, Class::Mentions))?;
+    let category = context.message_category()?;
+    let mentions = context.is(at, Class::Mentions);
+    let start = if mentions { at + 1 } else { at };
+    if !(mentions || context.is_quoted(at) && context.is_free(at)) {
+        return None;
+    }
+    // In a pasted error, quotes are part of it.
+    if !mentions && super::address::is_pasted(context) {
+        return None;
+    }
     let next = context.next(at);
-    if !context.is_quoted(next) {
+    if mentions && !context.is_quoted(next) {
         let long = context.element(at).is_some_and(|element| element.tokens.len() > 1);
         let of_label = context.previous(at).is_some_and(|before| {
             matches!(context.role(before), Role::Label | Role::Context(_))
@@ -17,9 +26,10 @@ pub(super) fn read(view: &View<'_>, at: usize) -> Option<Reading> {
             return None;
         }
     }
-    let denied = context.is(at, Class::NotContains);
-    let texts = context.texts(at + 1);
+    let texts = context.texts(start);
     let end = texts.last()?.0.end;
-    let operator = context.text_operator(category, false, denied);
+    let exact = !mentions && context.follows_any(at, &[Class::Eq]);
+    let denied = mentions && context.is(at, Class::NotContains);
+    let operator = context.text_operator(category, exact, denied);
     Some(Reading::new(at..end, Effect::state_texts(category, operator, texts)))
 }
