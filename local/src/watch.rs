@@ -89,11 +89,9 @@ impl Watch {
         // The port is free now; another process could still take it before the start.
         let port = TcpListener::bind(hidden_address()).and_then(|it| it.local_addr());
         let address = port.map_err(WatchError::Unknown)?;
-        let tools = options.workspace.join(".venv/bin");
-        let path = path_with(&[&tools]);
         let mut command = Command::new("cargo-lambda");
         command
-            .env("PATH", &path)
+            .env("PATH", path_with_tools(options.workspace))
             .args(["lambda", "watch", "--disable-cors", "--manifest-path"])
             .arg(options.workspace.join("Cargo.toml"))
             .args(["--concurrency", CONCURRENCY])
@@ -121,8 +119,7 @@ impl Watch {
             let targets = options.runner.ancestors().nth(2).unwrap_or(options.workspace);
             command
                 .args(["--ignore-changes", "--quiet"])
-                .env("PATH", path_with(&[&own.join("built"), &tools]))
-                .env("WAYMARK_LOCAL_PATH", path)
+                .env("CARGO", own.join("built/cargo"))
                 .env("WAYMARK_LOCAL_METADATA", options.environment.with_extension("metadata"))
                 .env("WAYMARK_LOCAL_RUNNER", options.runner)
                 .env(
@@ -261,11 +258,12 @@ async fn read_lines(output: impl AsyncRead + Unpin, on_line: fn(&str)) {
     }
 }
 
-/// Returns `PATH` with folders of the workspace first.
-fn path_with(folders: &[&Path]) -> OsString {
-    let absolute = |folder: &&Path| folder.canonicalize().unwrap_or_else(|_| folder.to_path_buf());
+/// Returns `PATH` with the workspace's tools first, which `make tools` installs.
+fn path_with_tools(workspace: &Path) -> OsString {
+    let tools = workspace.join(".venv").join("bin");
+    let tools = tools.canonicalize().unwrap_or(tools);
     let path = env::var_os("PATH").unwrap_or_default();
-    let folders = folders.iter().map(absolute).chain(env::split_paths(&path));
+    let folders = std::iter::once(tools).chain(env::split_paths(&path));
     env::join_paths(folders).unwrap_or(path)
 }
 
