@@ -300,33 +300,36 @@ def check_resources(resources):
                         yield f"{name}: {resource} is not in this template"
 
 
+def integrations(resources):
+    """Yields each route of the API with its integration."""
+    for path, methods in resources["Api"]["Properties"]["Body"]["paths"].items():
+        for method, operation in methods.items():
+            if integration := operation.get("x-amazon-apigateway-integration"):
+                yield f"{method.upper()} {path}", integration
+
+
 def routes(resources):
     """Yields each route of the API with its function."""
-    for path, methods in resources["Api"]["Properties"]["Body"]["paths"].items():
-        for method, route in methods.items():
-            uri = json.dumps(route.get("x-amazon-apigateway-integration", {}).get("uri"))
-            function = re.search(r"functions/\$\{(\w+?)(Aliaslive|\.Arn)\}", uri)
-            if function:
-                yield f"{method.upper()} {path}", function[1]
-                if (function[2] == "Aliaslive") != (function[1] in SHIFTED):
-                    raise ValueError(f"{method.upper()} {path}: only functions with traffic shifting have an alias")
-            elif "functions/" in uri:
-                raise ValueError(f"{method.upper()} {path} has an unknown function: {uri}")
+    for route, integration in integrations(resources):
+        uri = json.dumps(integration.get("uri"))
+        function = re.search(r"functions/\$\{(\w+?)(Aliaslive|\.Arn)\}", uri)
+        if function:
+            yield route, function[1]
+            if (function[2] == "Aliaslive") != (function[1] in SHIFTED):
+                raise ValueError(f"{route}: only functions with traffic shifting have an alias")
+        elif "functions/" in uri:
+            raise ValueError(f"{route} has an unknown function: {uri}")
 
 
 def check_callers(resources):
     """The API and the scheduler must call functions with roles that name them, and only these."""
     roles = properties_by_type(resources)["AWS::IAM::Role"]
     needed = {}
-    for path, methods in resources["Api"]["Properties"]["Body"]["paths"].items():
-        for method, route in methods.items():
-            integration = route.get("x-amazon-apigateway-integration")
-            if integration is None:
-                continue
-            (target,) = re.findall(r"functions/\$\{([\w.]+)\}", integration["uri"]["Fn::Sub"])
-            name, _, attribute = target.partition(".")
-            target = {"Fn::GetAtt": [name, attribute]} if attribute else {"Ref": name}
-            needed.setdefault(("apigateway", integration["credentials"]["Fn::GetAtt"][0]), []).append(target)
+    for _, integration in integrations(resources):
+        (target,) = re.findall(r"functions/\$\{([\w.]+)\}", integration["uri"]["Fn::Sub"])
+        name, _, attribute = target.partition(".")
+        target = {"Fn::GetAtt": [name, attribute]} if attribute else {"Ref": name}
+        needed.setdefault(("apigateway", integration["credentials"]["Fn::GetAtt"][0]), []).append(target)
     for schedule in properties_by_type(resources)["AWS::Scheduler::Schedule"].values():
         target = schedule["Target"]
         needed.setdefault(("scheduler", target["RoleArn"]["Fn::GetAtt"][0]), []).append(target["Arn"])

@@ -7,6 +7,7 @@
 //!
 //! `cargo xtask prose` checks the prose of files that differ from the main line, `--all` of all files.
 
+mod api;
 mod function;
 mod generate;
 mod names;

@@ -1,13 +1,12 @@
 //! Generates parts of `template.yaml`: the functions, and lists of all functions or tables.
 
-use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use crate::api::{callers, paths};
 use crate::function::Function;
 use crate::names::camel_case;
 use crate::openapi::Access;
 use crate::region;
-use crate::routes::routes;
 use crate::tables::{self, Table};
 
 /// Names of the generated regions.
@@ -17,10 +16,6 @@ const FUNCTIONS: &str = "functions";
 const BOUNDARY: &str = "tables of the boundary";
 const FAILED_RUNS: &str = "metrics of scheduled functions";
 const REGIONS: [&str; 5] = [ROUTES, CALLERS, FUNCTIONS, BOUNDARY, FAILED_RUNS];
-
-/// Functions that one role of the API can call. AWS limits the policies of a role to 10,240
-/// characters, and the ARN of an alias has up to 127.
-const FUNCTIONS_OF_A_ROLE: usize = 64;
 
 /// Event ages in seconds that Lambda accepts.
 const EVENT_AGE: std::ops::RangeInclusive<u32> = 60..=21_600;
@@ -157,107 +152,6 @@ fn events(text: &mut String, function: &Function) {
              EventInvokeConfig: {{MaximumRetryAttempts: 0, MaximumEventAgeInSeconds: {age}}}"
         ),
     );
-}
-
-/// Returns the functions that the API calls, each with the role for it.
-fn called(functions: &[Function]) -> impl Iterator<Item = (&Function, String)> {
-    let called = functions.iter().filter(|function| !function.operations.is_empty());
-    called
-        .enumerate()
-        .map(|(place, function)| (function, format!("ApiRole{}", place / FUNCTIONS_OF_A_ROLE + 1)))
-}
-
-/// Returns the paths of the API with their methods, in the form of OpenAPI.
-fn paths(functions: &[Function]) -> String {
-    let mut paths: BTreeMap<String, String> = BTreeMap::new();
-    for (function, role) in called(functions) {
-        let target = match alias(function) {
-            Some(alias) => alias,
-            None => format!("{}.Arn", function.resource()),
-        };
-        let uri = format!(
-            "arn:${{AWS::Partition}}:apigateway:${{AWS::Region}}:lambda:path/2015-03-31/functions/\
-             ${{{target}}}/invocations"
-        );
-        for route in routes(&function.operations) {
-            let variables: Vec<String> = route
-                .variables()
-                .map(|name| format!("{{name: {name}, in: path, required: true}}"))
-                .collect();
-            let text = paths.entry(route.path.clone()).or_default();
-            if route.is_greedy() && text.is_empty() {
-                line(text, 0, "# Only a greedy variable matches paths with a trailing slash.");
-            }
-            line(text, 0, &format!("{}:", route.method.to_lowercase()));
-            if !variables.is_empty() {
-                line(text, 2, &format!("parameters: [{}]", variables.join(", ")));
-            }
-            line(
-                text,
-                2,
-                &format!(
-                    "responses: {{}}\nx-amazon-apigateway-integration:\n  type: aws_proxy\n  \
-                     httpMethod: POST\n  payloadFormatVersion: \"2.0\"\n  \
-                     credentials: !GetAtt {role}.Arn\n  uri: !Sub \"{uri}\""
-                ),
-            );
-        }
-    }
-    let paths =
-        paths.into_iter().map(|(path, methods)| format!("{path}:\n{}", indented(&methods, 2)));
-    paths.collect()
-}
-
-/// Returns the roles with which the API and the scheduler call functions. A permission of each
-/// function would be one more resource for each route.
-fn callers(functions: &[Function]) -> String {
-    let mut roles: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for (function, role) in called(functions) {
-        let alias = alias(function).map(|alias| format!("!Ref {alias}"));
-        roles.entry(role).or_default().push(alias.unwrap_or_else(|| arn(function)));
-    }
-    let jobs: Vec<String> = functions.iter().filter(|it| it.is_job()).map(arn).collect();
-    let of_api = roles.iter().map(|(role, functions)| caller(role, "apigateway", functions));
-    let roles = of_api.chain([caller("SchedulerRole", "scheduler", &jobs)]);
-    roles.collect::<Vec<_>>().join("\n")
-}
-
-/// Returns the alias that SAM creates for a canary function.
-fn alias(function: &Function) -> Option<String> {
-    function.metadata.canary.then(|| format!("{}Aliaslive", function.resource()))
-}
-
-fn arn(function: &Function) -> String {
-    format!("!GetAtt {}.Arn", function.resource())
-}
-
-/// Returns a role with which a service of AWS calls functions.
-fn caller(role: &str, service: &str, functions: &[String]) -> String {
-    let mut text = format!(
-        "{role}:
-  Type: AWS::IAM::Role
-  Properties:
-    AssumeRolePolicyDocument:
-      Version: \"2012-10-17\"
-      Statement:
-        - Effect: Allow
-          Principal: {{Service: {service}.amazonaws.com}}
-          Action: sts:AssumeRole
-    Policies:
-      - PolicyName: CallFunctions
-        PolicyDocument:
-          Version: \"2012-10-17\"
-          Statement:
-            - Sid: CallFunctions
-              Effect: Allow
-              Action: lambda:InvokeFunction
-              Resource:
-"
-    );
-    for function in functions {
-        line(&mut text, 16, &format!("- {function}"));
-    }
-    text
 }
 
 fn policies(text: &mut String, function: &Function, tables: &[Table]) -> Result<(), String> {
@@ -440,11 +334,12 @@ impl<'l> Search<'l> {
 }
 
 /// Appends indented lines.
-fn line(text: &mut String, indent: usize, lines: &str) {
+pub(crate) fn line(text: &mut String, indent: usize, lines: &str) {
     text.push_str(&indented(lines, indent));
 }
 
-fn indented(text: &str, indent: usize) -> String {
+/// Returns the text with each line indented, except for empty ones.
+pub(crate) fn indented(text: &str, indent: usize) -> String {
     let mut indented = String::new();
     for line in text.lines() {
         // Writing to a string cannot fail.
@@ -545,31 +440,6 @@ mod tests {
             assert!(text.contains("CodeUri: target/package/list-things.zip\n"), "{text}");
             assert!(text.contains("LogGroup: !Ref FunctionLogs\n"), "{text}");
         }
-    }
-
-    #[test]
-    fn routes_have_roles_that_can_call_their_functions() {
-        let of = |metadata: &str| function_of("list-things", metadata, LIST).unwrap();
-        let mut functions: Vec<Function> = (0..FUNCTIONS_OF_A_ROLE).map(|_| of("")).collect();
-        functions.push(of("canary = true"));
-        functions.push(function_of("sweep", "schedule = \"rate(1 minute)\"", LIST).unwrap());
-        let (paths, roles) = (paths(&functions), callers(&functions));
-        let lines: Vec<&str> = paths.lines().map(str::trim).collect();
-        for (role, target) in [(1, "ListThings.Arn"), (2, "ListThingsAliaslive")] {
-            let role = format!("credentials: !GetAtt ApiRole{role}.Arn");
-            let place = lines.iter().position(|line| *line == role).unwrap();
-            let uri = format!("functions/${{{target}}}/invocations\"");
-            assert!(lines[place + 1].ends_with(&uri), "{paths}");
-        }
-        let resources = |role| {
-            let (_, text) = roles.split_once(&format!("{role}:\n")).unwrap();
-            let (_, list) = text.split_once("Resource:\n").unwrap();
-            let list = list.lines().map_while(|line| line.trim_start().strip_prefix("- "));
-            list.collect::<Vec<_>>()
-        };
-        assert_eq!(resources("ApiRole1"), ["!GetAtt ListThings.Arn"; FUNCTIONS_OF_A_ROLE]);
-        assert_eq!(resources("ApiRole2"), ["!Ref ListThingsAliaslive"]);
-        assert_eq!(resources("SchedulerRole"), ["!GetAtt Sweep.Arn"]);
     }
 
     #[test]
