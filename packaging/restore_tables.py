@@ -7,15 +7,17 @@ prefix: `feature-flags flag-changes`. Tables that are written together must be r
 
 The tables of the stack do not change. DynamoDB does not restore point-in-time recovery, time to live,
 deletion protection, ceilings and tags: the script copies them from the old tables. If it is
-interrupted, run it again; it resumes. At the end it prints two kinds of commands. The first repeat the
-key revocations, project deletions and DSN key rotations that the restore undoes. The others make the
-functions use the restored tables. `make restore-tables` runs this script; docs/operations.md has the
+interrupted, run it again; it resumes. In a restored table `people` it deletes all sessions. At the
+end it prints two kinds of commands. The first repeat the key revocations, project deletions, DSN key
+rotations, and changes of members that the restore undoes. The others make the functions use the
+restored tables. `make restore-tables` runs this script; docs/operations.md has the
 whole procedure.
 """
 
 import re
 import sys
 import time
+from collections.abc import Callable, Iterator
 from datetime import datetime, timezone
 
 import boto3
@@ -25,6 +27,18 @@ from releases import explain
 # Tables that are inconsistent or unsafe if they are restored to different times.
 WRITTEN_TOGETHER = [("feature-flags", "flag-changes"), ("projects", "api-keys")]
 POLL_SECONDS = 15
+
+
+def texts_of(item: dict) -> dict[str, str | list[str]]:
+    """Returns the strings and the sets of strings of an item."""
+    strings = {name: value["S"] for name, value in item.items() if "S" in value}
+    return strings | {name: sorted(value["SS"]) for name, value in item.items() if "SS" in value}
+
+
+def member_of(item: dict) -> tuple[str, str] | None:
+    """Returns the user and the organization of an item of table `people`, if it is a member."""
+    kind, _, organization = item["sk"].partition("#")
+    return (item["user"], organization) if kind == "member" and organization else None
 
 
 class RestoreError(Exception):
@@ -179,29 +193,29 @@ class Restoration:
                 TimeToLiveSpecification={"Enabled": True, "AttributeName": wanted["AttributeName"]},
             )
 
-    def items(self, name: str, key: str, attributes: list[str]) -> dict[str, dict[str, str]]:
-        """Returns the string attributes of a table's items, by key."""
-        names = {f"#{number}": it for number, it in enumerate([key, *attributes])}
-        pages = self.dynamodb.get_paginator("scan").paginate(
-            TableName=name,
-            ConsistentRead=True,
-            ProjectionExpression=",".join(names),
-            ExpressionAttributeNames=names,
-        )
-        texts = (
-            {name: value["S"] for name, value in item.items() if "S" in value}
-            for page in pages
-            for item in page["Items"]
-        )
-        return {it[key]: it for it in texts}
+    def pages(self, name: str) -> Iterator[dict]:
+        for page in self.dynamodb.get_paginator("scan").paginate(TableName=name, ConsistentRead=True):
+            yield from page["Items"]
+
+    def now_and_then(self, table: str, key: Callable[[dict], object]) -> list[dict]:
+        """Returns the current and the restored items of a table, by key. Items without a key are left out."""
+        return [
+            {key(texts): texts for it in self.pages(name) if key(texts := texts_of(it))}
+            for name in (self.source(table), self.target(table))
+        ]
+
+    def end_sessions(self) -> None:
+        """Deletes all sessions of the restored table. Some of them have ended by now."""
+        name = self.target("people")
+        for item in self.pages(name):
+            if item["sk"]["S"] == "session":
+                self.dynamodb.delete_item(TableName=name, Key={"pk": item["pk"], "sk": item["sk"]})
 
     def revocations(self) -> list[str]:
         """Returns the commands that removed access since the restored time and must be repeated."""
         commands = []
         if "api-keys" in self.tables:
-            now, then = (
-                self.items(name("api-keys"), "keyId", ["revokedAt"]) for name in (self.source, self.target)
-            )
+            now, then = self.now_and_then("api-keys", lambda it: it["keyId"])
             # Also deleted keys, which an erasure removed.
             commands += [
                 f"key revoke {key}"
@@ -209,10 +223,7 @@ class Restoration:
                 if "revokedAt" not in it and (key not in now or "revokedAt" in now[key])
             ]
         if "projects" in self.tables:
-            now, then = (
-                self.items(name("projects"), "idOrSlug", ["projectId", "publicKey", "createdAt"])
-                for name in (self.source, self.target)
-            )
+            now, then = self.now_and_then("projects", lambda it: it["idOrSlug"])
             # Only the item under a project's id has `createdAt`; its slug can belong to another project now.
             for project, it in sorted(then.items()):
                 if it.get("projectId") != project or "createdAt" not in it:
@@ -221,6 +232,15 @@ class Restoration:
                     commands.append(f"project delete {project}")
                 elif now[project].get("publicKey") != it.get("publicKey"):
                     commands.append(f"project rotate-dsn-key {project}")
+        if "people" in self.tables:
+            now, then = self.now_and_then("people", member_of)
+            for (user, organization), it in sorted(then.items()):
+                member = now.get((user, organization))
+                if member is None:
+                    commands.append(f"member remove {user} --org {organization}")
+                elif any(member.get(name) != it.get(name) for name in ("role", "projects")):
+                    projects = "".join(f" --project {project}" for project in member.get("projects", []))
+                    commands.append(f"member update {user} --org {organization} --role {member['role']}{projects}")
         return commands
 
     def parameter(self) -> str:
@@ -244,6 +264,8 @@ def main() -> int:
         restoration.begin()
         restoration.wait(lambda text: print(text, file=sys.stderr, flush=True))
         restoration.finish()
+        if "people" in tables:
+            restoration.end_sessions()
         revocations = restoration.revocations()
     except (RestoreError, BotoCoreError, ClientError) as error:
         print(f"error: {explain(error)}", file=sys.stderr)

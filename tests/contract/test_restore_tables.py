@@ -92,11 +92,12 @@ class TestRestoreTables(unittest.TestCase):
         )
 
     def table(self, name: str):
+        keys = {"pk": "HASH", "sk": "RANGE"} if "-people" in name else {"pk": "HASH"}
         self.dynamodb.create_table(
             TableName=name,
             BillingMode="PAY_PER_REQUEST",
-            AttributeDefinitions=[{"AttributeName": "pk", "AttributeType": "S"}],
-            KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}],
+            AttributeDefinitions=[{"AttributeName": key, "AttributeType": "S"} for key in keys],
+            KeySchema=[{"AttributeName": key, "KeyType": kind} for key, kind in keys.items()],
             Tags=[{"Key": "stage", "Value": "production"}],
             DeletionProtectionEnabled=True,
         )
@@ -106,7 +107,7 @@ class TestRestoreTables(unittest.TestCase):
                 TableName=name,
                 TimeToLiveSpecification={"Enabled": True, "AttributeName": "expiresAt"},
             )
-        self.dynamodb.put_item(TableName=name, Item={"pk": {"S": name}})
+        self.dynamodb.put_item(TableName=name, Item={key: {"S": name} for key in keys})
 
     def restore(self, *arguments: str):
         return subprocess.run(
@@ -211,6 +212,41 @@ class TestRestoreTables(unittest.TestCase):
             ],
         )
         self.assertIn(f"export WAYMARK_RESTORED_TABLES=api-keys:{suffix},projects:{suffix}", printed)
+
+    def test_sessions_end_and_changes_of_members_are_listed(self):
+        self.stack("staff", tables=("people",))
+        moment = self.latest("staff-people")
+        suffix = self.suffix(moment)
+        member = lambda name, role, *projects: {  # noqa: E731
+            "pk": {"S": f"user#{name}"}, "sk": {"S": "member#default"}, "user": {"S": name}, "role": {"S": role},
+            **({"projects": {"SS": list(projects)}} if projects else {}),
+        }
+        other = lambda pk, sk: {"pk": {"S": pk}, "sk": {"S": sk}}  # noqa: E731
+        tables = {
+            "staff-people": [member("ada", "owner"), member("cy", "viewer", "p-2", "p-1"), member("new", "admin"),
+                             other("session#1", "session")],
+            f"staff-people-{suffix}": [member("ada", "owner"), member("bob", "admin"), member("cy", "member"),
+                                       other("session#1", "session"), other("session#2", "session"),
+                                       other("member#1", "member")],
+        }
+        # moto restores current items, so the earlier items are put into an existing table.
+        self.table(f"staff-people-{suffix}")
+        for name, items in tables.items():
+            for item in items:
+                self.dynamodb.put_item(TableName=name, Item=item)
+        run = self.restore("staff", moment, "people")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        printed = [line.strip() for line in run.stdout.splitlines()]
+        self.assertEqual(
+            [line for line in printed if line.startswith("waymark ")],
+            [
+                "waymark --table-prefix staff- member remove bob --org default",
+                "waymark --table-prefix staff- member update cy --org default --role viewer --project p-1 --project p-2",
+            ],
+        )
+        left = self.dynamodb.scan(TableName=f"staff-people-{suffix}")["Items"]
+        kinds = sorted(it["sk"]["S"].partition("#")[0] for it in left if it["pk"]["S"] != f"staff-people-{suffix}")
+        self.assertEqual(kinds, ["member"] * 4)
 
     def test_table_in_use_is_restored_and_others_stay(self):
         self.stack("twice", restored="errors:restored-1,quotas:restored-7", tables=("errors",))
