@@ -27,6 +27,8 @@ from botocore.exceptions import ClientError
 
 ROOT = Path(__file__).resolve().parents[2]
 BINARIES = ROOT / "target" / "debug"
+# Functions of an earlier release, which are deployed first.
+EARLIER_BINARIES = Path(os.environ.get("EARLIER_BINARIES", BINARIES))
 # A copy of the project, so that `make deploy` does not replace the zips in target/package.
 COPY = ROOT / "target" / "deployment"
 STACK = "waymark"
@@ -195,13 +197,20 @@ def copy_project() -> None:
             (COPY / entry.name).symlink_to(entry)
 
 
-def pack(function: str) -> None:
+def pack(function: str, binaries: Path) -> None:
     """Packs a binary like packaging/zip_functions.py, which compresses more and rejects debug builds."""
     stripped = COPY / "tmp" / function
-    subprocess.run(["strip", "-o", stripped, BINARIES / function], check=True)
+    # A function without a binary in the earlier release is new.
+    binary = next(it for it in (binaries / function, BINARIES / function) if it.exists())
+    subprocess.run(["strip", "-o", stripped, binary], check=True)
     with ZipFile(COPY / "target" / "package" / f"{function}.zip", "w", ZIP_DEFLATED, compresslevel=1) as packed:
         packed.write(stripped, "bootstrap")
     stripped.unlink()
+
+
+def pack_all(binaries: Path) -> None:
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(lambda it: pack(it.name, binaries), sorted((ROOT / "functions").iterdir())))
 
 
 def start_emulator() -> subprocess.Popen:
@@ -339,8 +348,8 @@ for number in range(3):
 """
 
 
-def report_errors(project: dict, key: str) -> None:
-    """Reports three events with the Sentry SDK, and counts them."""
+def report_errors(project: dict, key: str, reported: int) -> None:
+    """Reports three events with the Sentry SDK. Then all `reported` events are counted, also those of other releases."""
     run(ROOT / ".venv" / "sentry-sdk" / "bin" / "python", "-c", RAISE, project["dsn"], log="sentry-sdk.log")
     query = {"projectIds": [project["slug"]], "from": None, "to": None}
 
@@ -348,7 +357,7 @@ def report_errors(project: dict, key: str) -> None:
         buckets = call("POST", "/v0/errors/timeseries/query", query, key=key)
         return sum(it["errors"] for it in buckets)
 
-    wait("the timeseries counts the three events", 15, lambda: counted() == 3)
+    wait(f"the timeseries counts {reported} events", 15, lambda: counted() == reported)
 
 
 def open_console() -> None:
@@ -389,6 +398,8 @@ def wait_for_jobs() -> None:
 
 
 def update() -> None:
+    if EARLIER_BINARIES != BINARIES:
+        pack_all(BINARIES)
     make("deploy", "update.log", "PARAMETERS=LogRetentionInDays=7")
     assert stack()["StackStatus"] == "UPDATE_COMPLETE" and parameters()["LogRetentionInDays"] == "7"
     groups = pages("logs", "describe_log_groups", "logGroups")
@@ -408,13 +419,22 @@ def delete_error(slug: str, key: str) -> None:
     call("GET", f"/v0/projects/{slug}/errors/{error}", key=key, expect=404)
 
 
+def skip_pause(table: str, key: dict, until: str) -> None:
+    """Sets the attribute that a job waits for to an hour ago, if the job still has the item."""
+    try:
+        client("dynamodb").update_item(
+            TableName=outputs()["TablePrefix"] + table, Key=key, UpdateExpression=f"SET {until} = :past",
+            ConditionExpression=f"attribute_exists({until})", ExpressionAttributeValues={":past": {"S": now(hours=1)}})
+    except client("dynamodb").exceptions.ConditionalCheckFailedException:
+        pass
+
+
 def erase(project: dict) -> None:
     """Erases the project. Skips each pause of the erasure: together they last 25 hours."""
     waymark("project", "delete", project["slug"], "--yes")
-    table = outputs()["TablePrefix"] + "projects"
-    item = {"idOrSlug": {"S": f"erasure#project#{project['id']}"}}
     jobs = scheduled()
     (erase_data,) = (function for function in jobs if "EraseData" in function)
+    events = outputs()["TablePrefix"] + "event-markers"
     rounds = 0
 
     def is_done() -> bool:
@@ -428,9 +448,11 @@ def erase(project: dict) -> None:
             for function in jobs:
                 invoke(function, wait_for_end=False)
         rounds += 1
-        client("dynamodb").update_item(
-            TableName=table, Key=item, UpdateExpression="SET notBefore = :past",
-            ExpressionAttributeValues={":past": {"S": now(hours=1)}})
+        skip_pause("projects", {"idOrSlug": {"S": f"erasure#project#{project['id']}"}}, "notBefore")
+        # Events of deleted collections stay for a minute.
+        for purge in pages("dynamodb", "query", "Items", TableName=events, KeyConditionExpression="pk = :jobs",
+                           ExpressionAttributeValues={":jobs": {"S": "purge-jobs"}}):
+            skip_pause("event-markers", {"pk": purge["pk"], "sk": purge["sk"]}, "deletedAt")
         invoke(erase_data, wait_for_end=True)
         return False
 
@@ -487,9 +509,7 @@ def main() -> int:
         return result
 
     copy_project()
-    functions = sorted(it.name for it in (ROOT / "functions").iterdir())
-    with ThreadPoolExecutor() as pool:
-        step(f"pack {len(functions)} functions", lambda: list(pool.map(pack, functions)))
+    step("pack the functions", pack_all, EARLIER_BINARIES)
     emulator = step("start the emulator", start_emulator)
     try:
         # Operators do these before the first deployment.
@@ -504,11 +524,13 @@ def main() -> int:
         project, key = step("create a project and a key with the waymark command", create_project)
         step("call six operations", call_operations, project, key)
         step("evaluate the flag (OFREP)", evaluate, "shop", key)
-        step("report errors with the Sentry SDK, and count them", report_errors, project, key)
+        step("report errors with the Sentry SDK, and count them", report_errors, project, key, 3)
         step("open the console", open_console)
         step("make deploy with a changed parameter", update)
+        step("report errors to the update, and count all", report_errors, project, key, 6)
         step("make roll-back", roll_back, first)
         step("evaluate the flag again", evaluate, "shop", key)
+        step("report errors to the earlier release, and count all", report_errors, project, key, 9)
         step("wait for scheduled jobs and an email", wait_for_jobs)
         step("delete an error", delete_error, "shop", key)
         step("erase the project", erase, project)
