@@ -96,16 +96,11 @@ test: area test-tools
 	cargo build --workspace --bins --locked
 	cargo nextest run --workspace --locked --lib $(addprefix --test ,$(AREA) $(TESTS_OF_ALL_AREAS)) -E '$(OF_AREA)'
 else
-test: browser all-targets test-tools docs console ## Run all checks and tests (AREA=flags: the tests of one area, without end-to-end tests).
+test: browser all-targets test-tools docs console contracts ## Run all checks and tests (AREA=flags: the tests of one area, without end-to-end tests).
 	target/debug/xtask generate --check
 	target/debug/xtask prose --all
 	@$(FUZZ_IS_LOCKED)
 	cargo fmt --all --check
-	npm run --silent --prefix console check
-	$(VENV)/bin/cfn-lint --include-checks I --template template.yaml
-	$(VENV)/bin/python tests/contract/check_template.py
-	$(VENV)/bin/python -m unittest discover --start-directory tests/contract --quiet
-	$(VENV)/bin/openapi-spec-validator openapi.yaml
 	$(if $(LINTED_BY_BUILD),,cargo clippy $(ALL_TARGETS) -- -D warnings)
 	cargo nextest run --workspace --locked
 endif
@@ -116,10 +111,17 @@ LINTED_BY_BUILD = $(filter clippy-driver,$(RUSTC_WORKSPACE_WRAPPER))
 # `--all-targets` would also build a test program for each library and program with `test = false`.
 ALL_TARGETS := --workspace --lib --bins --tests --examples --locked
 
-# A target of its own, so that `.ci/run` compiles while it installs tools.
-.PHONY: all-targets
+# Targets of their own, so that `make --jobs=2 test` compiles while it installs tools and checks contracts.
+.PHONY: all-targets contracts
 all-targets: $(CONSOLE)
 	cargo build $(ALL_TARGETS)
+
+contracts: test-tools $(CONSOLE)
+	npm run --silent --prefix console check
+	$(VENV)/bin/cfn-lint --include-checks I --template template.yaml
+	$(VENV)/bin/python tests/contract/check_template.py
+	$(VENV)/bin/python -m unittest discover --start-directory tests/contract --quiet
+	$(VENV)/bin/openapi-spec-validator openapi.yaml
 
 .PHONY: area
 area:
@@ -147,19 +149,23 @@ soak: test-tools ## Run the long form of all randomized tests: about an hour (ON
 	cargo nextest run --workspace --locked --profile soak --no-capture -E '$(if $(ONLY),test($(ONLY)) & )($(SOAKED))'
 
 # Builds only the binaries of the earlier release, not its tests.
-versions: test-tools ## Test functions of an earlier release (EARLIER=its commit) and of this one on shared tables.
+EARLIER_BINARIES := $(CURDIR)/target/earlier/debug
+.PHONY: earlier
+earlier:
 	@test -n "$(EARLIER)" || { echo "error: name the release: make versions EARLIER=a-tag-or-commit" >&2; exit 1; }
 	rm -rf target/earlier/source && mkdir -p target/earlier/source
 	git archive $(EARLIER) | tar -x -C target/earlier/source
 	cargo build --manifest-path target/earlier/source/Cargo.toml --workspace --bins --locked --target-dir target/earlier
+
+versions: earlier test-tools ## Test functions of an earlier release (EARLIER=its commit) and of this one on shared tables.
 	cargo build --workspace --bins --locked
-	EARLIER_BINARIES=$(CURDIR)/target/earlier/debug cargo nextest run --workspace --locked --profile soak -E 'package(tests) and test(/(^|::)kills::/)'
+	EARLIER_BINARIES=$(EARLIER_BINARIES) cargo nextest run --workspace --locked --profile soak -E 'package(tests) and test(/(^|::)kills::/)'
 
 # Deploys the debug binaries of `make test`.
 .PHONY: test-deployment
-test-deployment: console $(SAM) $(MINISTACK) $(VENV)/sentry-sdk/installed ## Test the deployment in an AWS emulator, with IAM enforced: deploy, use, update, roll back, delete.
+test-deployment: console $(SAM) $(MINISTACK) $(VENV)/sentry-sdk/installed $(if $(EARLIER),earlier) ## Test the deployment in an AWS emulator, with IAM enforced: deploy, use, update, roll back (EARLIER=a commit to update from).
 	cargo build --workspace --bins --locked
-	$(dir $(MINISTACK))python tests/deployment/run.py
+	$(if $(EARLIER),EARLIER_BINARIES=$(EARLIER_BINARIES)) $(dir $(MINISTACK))python tests/deployment/run.py
 
 # Compares with Unleash and Bugsink, installed from npm and PyPI. Needs PostgreSQL 15, on Debian: apt install postgresql.
 .PHONY: comparison
@@ -175,7 +181,7 @@ worst: ## Test that the most expensive requests of each operation take at most 2
 console-times: FAST = 1
 console-times: console test-tools ## Test that the pages of the console settle within 500 ms, with release binaries.
 	$(WITHOUT_LTO) cargo build --workspace --bins --locked --release
-	RELEASE=1 $(WITHOUT_LTO) cargo nextest run --package tests --locked --test end_to_end --no-capture -E 'test(console_opens_within)'
+	RELEASE=1 cargo nextest run --workspace --locked --test end_to_end --no-capture -E 'test(console_opens_within)'
 
 # LLVM passes that report code coverage to libFuzzer; stable Rust has them too. libFuzzer is written in
 # C++ and needs g++ or clang++.
