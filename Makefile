@@ -102,7 +102,8 @@ test: browser all-targets test-tools docs console contracts ## Run all checks an
 	@$(FUZZ_IS_LOCKED)
 	cargo fmt --all --check
 	$(if $(LINTED_BY_BUILD),,cargo clippy $(ALL_TARGETS) -- -D warnings)
-	cargo nextest run --workspace --locked
+	@# Tests start cargo, which must not look for the job server of `make --jobs`.
+	env -u MAKEFLAGS cargo nextest run --workspace --locked
 endif
 
 # With this wrapper of the compiler, all-targets has reported the lints, as in `.ci/run`.
