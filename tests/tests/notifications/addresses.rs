@@ -323,7 +323,7 @@ async fn concurrent_confirmation_requests_are_not_lost() {
         set(&test, "new@example.com").await;
         assert!(
             !NotificationStore::new(&test.app.store)
-                .delete_confirmation_request(&name, &read)
+                .end_confirmation_request(&name, &read, false)
                 .await
                 .unwrap()
         );

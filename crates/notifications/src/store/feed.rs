@@ -258,34 +258,22 @@ impl NotificationStore<'_> {
         self.db.undamaged(&self.db.all(query).await?, read)
     }
 
-    /// Deletes a user's confirmation request and stores the address. Returns `false` and writes
-    /// nothing if the address was changed since it was read.
-    pub async fn complete_confirmation_request(
+    /// Deletes a user's confirmation request, and stores the address if `is_changed`. Returns
+    /// `false` and writes nothing if the address was changed since it was read: the change can have
+    /// its own request.
+    pub async fn end_confirmation_request(
         self,
         name: &UserName,
         address: &UserAddress,
+        is_changed: bool,
     ) -> Result<bool, StoreError> {
         let delete_request = self.db.delete(TABLE, confirmation_key(name)).into_action()?;
-        Ok(self
-            .db
-            .commit_all(vec![delete_request, self.put_address(name, address)?])
-            .await?
-            .is_none())
-    }
-
-    /// Deletes a user's confirmation request. Returns `false` and writes nothing if the address was
-    /// changed since it was read: the change can have its own request.
-    pub async fn delete_confirmation_request(
-        self,
-        name: &UserName,
-        read: &UserAddress,
-    ) -> Result<bool, StoreError> {
-        let delete_request = self.db.delete(TABLE, confirmation_key(name)).into_action()?;
-        Ok(self
-            .db
-            .commit_all(vec![delete_request, self.check_address(name, read)?])
-            .await?
-            .is_none())
+        let of_address = if is_changed {
+            self.put_address(name, address)?
+        } else {
+            self.check_address(name, address)?
+        };
+        Ok(self.db.commit_all(vec![delete_request, of_address]).await?.is_none())
     }
 }
 
