@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use shared::json::{FieldError, Fields, Json, JsonPath, ViolationCode, Violations, text};
+use shared::json::{FieldError, Fields, Json, ViolationCode, Violations, text};
 use shared::timestamp::Timestamp;
 
 /// Lifetime of a confirmation link.
@@ -102,11 +102,9 @@ fn is_top_level(text: &str) -> bool {
 
 /// Parses the request body of set-email-address.
 pub fn read_email_address(body: &Json<'_>) -> Result<EmailAddress, Violations> {
-    let mut violations = Violations::default();
-    let address = Fields::read(body, &JsonPath::Root, &mut violations, |fields, violations| {
+    Fields::of_body(body, |fields, violations| {
         fields.required("email", violations, text(EmailAddress::parse))
-    });
-    violations.into_result(address)
+    })
 }
 
 /// The random part of a confirmation link or undo link.
