@@ -19,11 +19,10 @@ use flags::flagd::GENERAL_DIFFERENCES;
 use flags::store::{FlagStore, ListedFlags};
 use flags::{FeatureFlag, Segment};
 use shared::dynamodb::Store;
-use shared::page::PageRequest;
+use shared::page::{PageRequest, all_pages};
 use shared::projects::project::{IdOrSlug, ProjectId};
 
 use crate::error::CliError;
-use crate::member::all_pages;
 use crate::output::Output;
 use crate::project::parse_id_or_slug;
 
@@ -103,11 +102,11 @@ async fn all_flags(
 ) -> Result<Vec<FeatureFlag>, CliError> {
     let flags = FlagStore::new(store);
     let read = async |request: &PageRequest| flags.list_flags(project, listed, request).await;
-    all_pages(usize::MAX, read).await
+    Ok(all_pages(usize::MAX, read).await?)
 }
 
 async fn all_segments(project: ProjectId, store: &Store) -> Result<Vec<Segment>, CliError> {
     let flags = FlagStore::new(store);
     let read = async |request: &PageRequest| flags.list_segments(project, request).await;
-    all_pages(usize::MAX, read).await
+    Ok(all_pages(usize::MAX, read).await?)
 }

@@ -1,7 +1,6 @@
 //! Email addresses of users and their confirmation (`docs/notifications.md`, "Addresses and
 //! tokens").
 
-use std::fmt;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -54,18 +53,9 @@ impl EmailAddress {
         let is_valid = text.contains('@') && text.bytes().all(|byte| byte.is_ascii_graphic());
         is_valid.then(|| Self(text.to_owned()))
     }
-
-    /// Returns the text of the address.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
 }
 
-impl fmt::Display for EmailAddress {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.0)
-    }
-}
+shared::text_type!(EmailAddress);
 
 fn is_address(text: &str) -> bool {
     let Some((local, domain)) = text.split_once('@') else { return false };

@@ -16,7 +16,7 @@ use notifications::token::Token;
 use people::store::PeopleStore;
 use shared::app::App;
 use shared::dynamodb::StoreError;
-use shared::page::PageRequest;
+use shared::page::{PageRequest, all_pages};
 use shared::projects::api_key::UserId;
 use shared::projects::project::Organization;
 use shared::timestamp::Timestamp;
@@ -27,8 +27,6 @@ use crate::people_emails::browser_name;
 use crate::senders::{Mailer, SendError};
 use crate::subjects::drop_deleted;
 
-/// Members per read.
-const MEMBERS_AT_ONCE: u32 = 100;
 /// Number of hours in a plot.
 const PLOTTED_HOURS: u16 = 24;
 /// Maximum errors of a project whose events are counted: the most frequent, including old ones.
@@ -84,17 +82,10 @@ async fn members_of(
     app: &App,
     organization: &Organization,
 ) -> Result<BTreeSet<String>, StoreError> {
-    let mut page_request = PageRequest { limit: MEMBERS_AT_ONCE, after: None };
-    let mut users = BTreeSet::new();
-    loop {
-        let people = PeopleStore::new(&app.store);
-        let page = people.list_members(organization, &page_request).await?;
-        users.extend(page.items.into_iter().map(|member| member.user.to_string()));
-        page_request.after = page.end;
-        if page_request.after.is_none() {
-            return Ok(users);
-        }
-    }
+    let people = PeopleStore::new(&app.store);
+    let read = async |request: &PageRequest| people.list_members(organization, request).await;
+    let members = all_pages(usize::MAX, read).await?;
+    Ok(members.into_iter().map(|member| member.user.to_string()).collect())
 }
 
 /// The progress of a pass after one turn.

@@ -43,9 +43,9 @@ impl BreakdownQuery {
         Fields::of_body(body, |fields, violations| {
             let projects = fields.required("projectIds", violations, read_projects);
             let by = fields.required("by", violations, text(parse_by));
-            let limit = read_limit(fields, MAX_LIMIT, violations);
+            let limit = read_limit(fields, MAX_LIMIT, violations).or_default_with(|| DEFAULT_LIMIT);
             let events = EventQuery::read(fields, now, violations, None);
-            let limit = usize::from(limit?.unwrap_or(DEFAULT_LIMIT));
+            let limit = usize::from(limit?);
             Some(Self { projects: projects?, events: events?, by: by?, limit })
         })
     }

@@ -50,7 +50,7 @@ impl ErrorEventsQuery {
         Fields::of_body(body, |fields, violations| {
             let order = fields.optional("order", violations, text(EventOrder::parse)).or_default();
             let event = fields.optional("event", violations, text(parse_event)).or_default();
-            let limit = read_limit(fields, MAX_LIMIT, violations);
+            let limit = read_limit(fields, MAX_LIMIT, violations).or_default_with(|| DEFAULT_LIMIT);
             let parse_cursor = |cursor: &str| parse_position(&open(cursor)?).map(Some);
             let after = fields.optional("cursor", violations, text(parse_cursor)).or_default();
             let requested_at = after.as_ref().and_then(|it| it.as_ref()).map_or(now, |it| it.0);
@@ -59,7 +59,7 @@ impl ErrorEventsQuery {
                 events: events?.of_error(error),
                 order: order?,
                 event: event?,
-                limit: u32::from(limit?.unwrap_or(DEFAULT_LIMIT)),
+                limit: u32::from(limit?),
                 after: after?.map(|(_, after)| after),
                 requested_at,
             })

@@ -91,7 +91,7 @@ impl ErrorsQuery {
     ) -> Result<Self, Violations> {
         Fields::of_body(body, |fields, violations| {
             let sort = fields.optional("sort", violations, text(ErrorSort::parse)).or_default();
-            let limit = read_limit(fields, MAX_LIMIT, violations);
+            let limit = read_limit(fields, MAX_LIMIT, violations).or_default_with(|| DEFAULT_LIMIT);
             let with_series = fields.optional("series", violations, boolean).or_default();
             let parse_cursor = |cursor: &str| parse_cursor(&open(cursor)?, sort).map(Some);
             let after = fields.optional("cursor", violations, text(parse_cursor)).or_default();
@@ -101,7 +101,7 @@ impl ErrorsQuery {
                 events: events?,
                 with_series: with_series?,
                 sort: sort?,
-                limit: usize::from(limit?.unwrap_or(DEFAULT_LIMIT)),
+                limit: usize::from(limit?),
                 requested_at,
                 after: after?,
             })

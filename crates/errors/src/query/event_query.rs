@@ -1,7 +1,7 @@
 //! The common part of queries that count events: the selection of events
 //! (`docs/semantics/error-tracking.md`, "Timeseries").
 
-use shared::json::{FieldError, Fields, JsonPath, ViolationCode, Violations, number, text};
+use shared::json::{Field, FieldError, Fields, JsonPath, ViolationCode, Violations, number, text};
 use shared::json_number::JsonNumber;
 use shared::timestamp::Timestamp;
 
@@ -91,15 +91,15 @@ fn read_range(
 ) -> Option<QueryRange> {
     let from = fields.optional("from", violations, number(parse_time)).or_default();
     let to = fields.optional("to", violations, number(parse_time)).or_default();
-    let limit = max_buckets.map_or(Some(None), |most| read_limit(fields, most, violations));
+    let limit = max_buckets.map_or(Field::Absent, |most| read_limit(fields, most, violations));
     let (from, to) = (from?, to?);
     // Check the range even if the limit is invalid: a response lists all violations.
-    let shown = limit.flatten();
-    let range = QueryRange::new(from.as_ref(), to.as_ref(), shown, now).map_err(|fault| {
+    let is_valid = limit != Field::Invalid;
+    let range = QueryRange::new(from.as_ref(), to.as_ref(), limit.valid(), now).map_err(|fault| {
         let later = if to.is_some() { "to" } else { "from" };
         violations.note(&JsonPath::Root.member(later), ViolationCode::OutOfRange, fault);
     });
-    limit.and(range.ok())
+    range.ok().filter(|_| is_valid)
 }
 
 /// Parses a time that is present.
@@ -109,19 +109,19 @@ fn parse_time(written: &str) -> Result<Option<WrittenTime>, FieldError> {
     JsonNumber::parse(written).map(WrittenTime::new).map(Some).ok_or_else(fault)
 }
 
-/// Reads the field `limit`: a whole number from 1 to `most`. Returns `Some(None)` if it is missing.
+/// Reads the field `limit`: a whole number from 1 to `most`.
 pub(super) fn read_limit(
     fields: &Fields<'_, '_, '_>,
     most: u16,
     violations: &mut Violations,
-) -> Option<Option<u16>> {
+) -> Field<u16> {
     let parse = |written: &str| {
         let limit = JsonNumber::parse(written).and_then(|limit| limit.as_integer());
         let limit = limit.and_then(|limit| u16::try_from(limit).ok());
-        limit.filter(|limit| (1..=most).contains(limit)).map(Some).ok_or_else(|| {
+        limit.filter(|limit| (1..=most).contains(limit)).ok_or_else(|| {
             let message = format_args!("must be a whole number from 1 to {most}");
             FieldError::new(ViolationCode::OutOfRange, message)
         })
     };
-    fields.optional("limit", violations, number(parse)).or_default()
+    fields.optional("limit", violations, number(parse))
 }

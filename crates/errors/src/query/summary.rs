@@ -43,9 +43,9 @@ impl SummaryQuery {
                     violations.note(&path.item(index), ViolationCode::Duplicate, message);
                 }
             }
-            let limit = read_limit(fields, MAX_LIMIT, violations);
+            let limit = read_limit(fields, MAX_LIMIT, violations).or_default_with(|| DEFAULT_LIMIT);
             let events = EventQuery::read(fields, now, violations, None);
-            let limit = usize::from(limit?.unwrap_or(DEFAULT_LIMIT));
+            let limit = usize::from(limit?);
             Some(Self { events: events?.of_error(error), by: by?, limit })
         })
     }

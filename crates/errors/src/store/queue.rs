@@ -12,13 +12,13 @@ use std::time::Duration;
 use futures_util::future::try_join_all;
 
 use shared::dynamodb::StoreError;
-use shared::dynamodb::item::{Item, ItemReader, key, n, s};
+use shared::dynamodb::item::{Item, ItemReader, count, key, n, s};
 use shared::projects::project::ProjectId;
 use shared::timestamp::Timestamp;
 
 use super::ErrorStore;
 use super::errors::TABLE;
-use super::head::{count, head_key};
+use super::head::head_key;
 use super::tags::keys_key;
 use crate::log::pack_schedule::SOON;
 use crate::tag::TagKey;

@@ -9,10 +9,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem};
+use aws_sdk_dynamodb::types::TransactWriteItem;
 
 use shared::dynamodb::StoreError;
-use shared::dynamodb::item::{Item, ItemReader, item_at, key, n, s};
+use shared::dynamodb::item::{Item, ItemReader, count, item_at, key, n, s};
 use shared::dynamodb::request::IntoAction;
 use shared::projects::api_key::UserId;
 use shared::projects::project::Organization;
@@ -291,11 +291,6 @@ pub(super) fn delivery_state_key(name: &UserName) -> Item {
 /// Returns the key of an entry. Its number has a fixed width, so that keys sort by number.
 fn entry_key(organization: &Organization, number: u64) -> Item {
     feed_key(organization, &format!("step#{number:020}"))
-}
-
-/// Returns a count as an attribute. Counts do not reach `i64::MAX`.
-fn count(value: u64) -> AttributeValue {
-    n(i64::try_from(value).unwrap_or(i64::MAX))
 }
 
 fn read_head(item: &Item) -> Result<FeedHead, StoreError> {
