@@ -18,7 +18,6 @@ use send_notifications::senders::Senders;
 use shared::app::{App, Deadline};
 use shared::projects::project::ProjectId;
 use tests::app::{PROJECT, TestApp, app_over, clock_at};
-use tests::call::Call;
 use tests::errors::SentEvent;
 use tests::notifications::{announce_trends, run};
 use tests::proxy::{self, Proxy, ProxyResponse, Upstream};
@@ -281,7 +280,7 @@ async fn plots_show_every_hour_with_events() {
     }
     deliver_many(&test, 100, 9, "TypeError").await;
     deliver_many(&test, 200, 3, "OtherError").await;
-    let list = Call::of(&list_errors::OPERATION).parameter("idOrSlug", PROJECT).key(&test.key);
+    let list = test.call(&list_errors::OPERATION);
     let errors = list.send(&test.app).await.body;
     let errors = errors["items"].as_array().unwrap();
     let error = errors.iter().find(|error| error["type"] == "TypeError").unwrap();
