@@ -1,4 +1,4 @@
-//! Access to errors, and the order of checks.
+//! Errors of several projects, and replaced DSN keys.
 
 use serde_json::json;
 

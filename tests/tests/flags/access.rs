@@ -1,12 +1,10 @@
-//! Permissions, flag keys, and the order of checks.
+//! Flag keys in paths, and the number of round trips.
 
 use serde_json::{Value, json};
 use tests::app::{PROJECT, TestApp};
 use tests::call::Gateway;
 
-use super::{
-    CREATE, DELETE, EVALUATE, GET, LIST, UPDATE, archive, call_for, create, creation, valid,
-};
+use super::{CREATE, DELETE, EVALUATE, GET, LIST, UPDATE, call_for, create, creation, valid};
 
 #[tokio::test]
 async fn projects_have_slugs_and_keys_can_be_encoded() {

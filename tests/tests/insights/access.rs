@@ -1,4 +1,4 @@
-//! Permissions, insight IDs, and the order of checks.
+//! Insight IDs, sizes of bodies, and the number of round trips.
 
 use serde_json::json;
 use tests::app::TestApp;

@@ -1,4 +1,4 @@
-//! Permissions, and the order of checks.
+//! The number of round trips.
 
 use serde_json::json;
 use tests::app::TestApp;
